@@ -18,6 +18,7 @@ from hapgpu.benchmark.genotyping_files import (
     SimulatedFiles,
     simulated_files,
 )
+from hapgpu.benchmark.whole_runs import WholeRun
 from hapgpu.genotyping.genotyper import GenotypeOptions
 from hapgpu.genotyping.run import PAIR_HMM, write_genotypes
 from hapgpu.genotyping.session import GenotypeInputs, GenotypeSession
@@ -54,6 +55,8 @@ class Measurement:
     kernel_fraction
         Fraction of the run, 0 to 1, spent in the pair-HMM kernels: on a GPU, estimated from their
         rate when measured alone; on the CPU, of the time of all threads.
+    bound, busy
+        As those of `WholeRun`.
     """
 
     device: str
@@ -64,6 +67,8 @@ class Measurement:
     seconds: float
     genotype_error_rate: float
     kernel_fraction: float
+    bound: str
+    busy: float
 
     @property
     def sites_per_second(self) -> float:
@@ -124,6 +129,7 @@ class _Run:
         start = time.perf_counter()
         statistics = self._genotype()
         seconds = time.perf_counter() - start
+        whole = WholeRun.of(statistics.as_dict())
         cells = statistics.counts["cells"]
         is_wrong = (_written_genotypes(self._output) != self.files.genotypes).any(axis=1)
         return Measurement(
@@ -135,6 +141,8 @@ class _Run:
             seconds=seconds,
             genotype_error_rate=float(is_wrong.mean()),
             kernel_fraction=self._kernel_seconds(statistics) / seconds,
+            bound=whole.bound,
+            busy=whole.busy,
         )
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import accumulate, takewhile
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from hapgpu.benchmark.baselines.backtracking import backtrack
+from hapgpu.benchmark.whole_runs import WHOLE_RUN, RunCommand, files_of_run, measured_run
 from hapgpu.errors import InputError
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.limits import SHORT_READS
@@ -21,6 +22,7 @@ from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.read_blocks import read_blocks
 from hapgpu.io.fastx.spans import ReadSpans
 from hapgpu.mapping.index.build import build_index
+from hapgpu.mapping.index.files import FM_INDEX_FILE
 from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.index.open import open_index
 from hapgpu.mapping.run.workers import block_transfer, mappers_for
@@ -28,7 +30,6 @@ from hapgpu.mapping.sam.options import SamOptions
 from hapgpu.mapping.search import cpu
 from hapgpu.mapping.search.hits import SearchOptions
 from hapgpu.mapping.search.packed_reads import PackedReads, pack_reads
-from hapgpu.runtime import leftovers
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
 from hapgpu.simulation.sequences import random_reference
 from hapgpu.simulation.short_reads import simulated_blocks
@@ -53,7 +54,10 @@ class Method(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One line of the benchmark: `seconds` for all reads, with `hits` hits (or results)."""
+    """One line of the benchmark: `seconds` for all reads, with `hits` hits (or results).
+
+    `bound` and `busy` are those of a whole run: see `WholeRun`.
+    """
 
     device: str
     task: str
@@ -61,6 +65,8 @@ class Measurement:
     reads: int
     hits: int
     seconds: float
+    bound: str | None = None
+    busy: float | None = None
 
     @property
     def reads_per_second(self) -> float:
@@ -105,12 +111,14 @@ def benchmark_map(
     reads: str | None = None,
     copies: int = 1,
     method: Method = Method.FM,
+    run: RunCommand | None = None,
 ) -> Iterator[Measurement]:
     """Measure the search for all hits of reads with at most one error.
 
     On the CPU, with one thread and with all threads: packing and searching, and the whole path
     from the text of FASTQ to the text of SAM. On a GPU: the kernels that pack and search, with the
-    text in GPU memory, and the whole path, from host memory to host memory.
+    text in GPU memory, and the whole path, from host memory to host memory. At last, if `run` is
+    given and the method is that of `hapgpu map`, the command with the reads in a file.
 
     Parameters
     ----------
@@ -126,6 +134,8 @@ def benchmark_map(
     method
         Search algorithm. With `BACKTRACKING`, only some of many reads are searched, and only
         packing and searching are measured.
+    run
+        Runs `hapgpu map`.
 
     Raises
     ------
@@ -134,14 +144,41 @@ def benchmark_map(
     DeviceError
         The index does not fit into the memory of the GPU.
     """
-    data = _data(device, reference, reads, copies)
-    if isinstance(device, CudaDevice):
-        return _on_gpu(data, device, method)
-    return _on_cpu(data, device, method)
+    with files_of_run() as directory:
+        if reference is None:
+            reference, name = directory / "random.fa", "random reference"
+            bases = random_reference(_RANDOM_BASES).tobytes()
+            reference.write_bytes(b">random\n" + bases + b"\n")
+            index = build_index(reference, device)
+        else:
+            name, index = reference.name, open_index(reference, device)
+        data = _data(device, index, name, reads, copies)
+        if isinstance(device, CudaDevice):
+            yield from _on_gpu(data, device, method)
+        else:
+            yield from _on_cpu(data, device, method)
+        if run is not None and method is Method.FM:
+            yield _whole_run(data, device, run, reference, directory)
 
 
-def _data(device: Device, reference: Path | None, reads: str | None, copies: int) -> _Data:
-    index = _random_index(device) if reference is None else open_index(reference, device)
+def _whole_run(
+    data: _Data, device: Device, run: RunCommand, reference: Path, directory: Path
+) -> Measurement:
+    index, reads = directory / "reference.hgx", directory / "reads.fq"
+    FM_INDEX_FILE.save(data.index, index)
+    with reads.open("wb") as file:
+        file.writelines(block.raw.text.data for block in data.blocks)
+    output = directory / "hits.sam"
+    arguments: list[str | Path] = ["map", reference, reads, "--index", index, "-o", output]
+    whole = measured_run(run, arguments, device)
+    timing = (whole.counts["hits"], whole.seconds)
+    measured = _measured(device, WHOLE_RUN, data, timing)
+    return replace(measured, bound=whole.bound, busy=whole.busy)
+
+
+def _data(
+    device: Device, index: FMIndexArrays, reference: str, reads: str | None, copies: int
+) -> _Data:
     transfer = block_transfer([device], threads=1)
     if reads is None:
         count = _CPU_READS if isinstance(device, CpuDevice) else _GPU_READS
@@ -153,15 +190,7 @@ def _data(device: Device, reference: Path | None, reads: str | None, copies: int
     blocks = [_ParsedBlock(block, parse_block(block, SHORT_READS)) for block in source]
     if not blocks:
         raise InputError(f"{reference}: no contig has 100 bases in a row; give a longer reference")
-    reference_name = "random reference" if reference is None else reference.name
-    return _Data(f"{reference_name}, {name}", index, blocks * copies)
-
-
-def _random_index(device: Device) -> FMIndexArrays:
-    with leftovers.temporary_directory() as directory:
-        path = Path(directory, "random.fa")
-        path.write_bytes(b">random\n" + random_reference(_RANDOM_BASES).tobytes() + b"\n")
-        return build_index(path, device)
+    return _Data(f"{reference}, {name}", index, blocks * copies)
 
 
 def _on_cpu(data: _Data, device: CpuDevice, method: Method) -> Iterator[Measurement]:

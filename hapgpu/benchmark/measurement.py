@@ -17,7 +17,10 @@ _Work = TypeVar("_Work")
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One line of the benchmark: `count` units, named `unit`, took `seconds`."""
+    """One line of the benchmark: `count` units, named `unit`, took `seconds`.
+
+    `bound` and `busy` are those of a whole run: see `WholeRun`.
+    """
 
     device: str
     task: str
@@ -25,6 +28,8 @@ class Measurement:
     unit: str
     count: int
     seconds: float
+    bound: str | None = None
+    busy: float | None = None
 
     @property
     def per_second(self) -> float:

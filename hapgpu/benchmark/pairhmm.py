@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from hapgpu.arrays.ragged import Ragged
+from hapgpu.benchmark.sample_files import sample_files
+from hapgpu.benchmark.whole_runs import WHOLE_RUN, RunCommand, files_of_run, measured_run
+from hapgpu.io.files.compressed import open_inflated
 from hapgpu.pairhmm.batches import HmmBatch, HmmReads, uniform_column
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.pairhmm.text_batches.reader import read_hmm_batches
@@ -30,17 +33,23 @@ _CPU_CELLS = 3e8
 _GPU_REPEATS = 9
 _CPU_REPEATS = 3
 _WHOLE_CALL = "whole call"
+_STANDARD_INPUT = "-"
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One line of the benchmark: `seconds` for all matrix cells of the data."""
+    """One line of the benchmark: `seconds` for all matrix cells of the data.
+
+    `bound` and `busy` are those of a whole run: see `WholeRun`.
+    """
 
     device: str
     task: str
     data: str
     cells: int
     seconds: float
+    bound: str | None = None
+    busy: float | None = None
 
     @property
     def gcups(self) -> float:
@@ -78,11 +87,12 @@ def random_text_batches(
     )
 
 
-def benchmark_pairhmm(device: Device) -> Iterator[Measurement]:
+def benchmark_pairhmm(device: Device, run: RunCommand | None = None) -> Iterator[Measurement]:
     """Measure the pair-HMM for each shape, on simulated text batches.
 
-    On a GPU: the float32 kernels alone, and whole calls, transfers included, from pageable and
-    from pinned memory. On the CPU: whole calls, with one thread and with all threads.
+    On a GPU: the float32 kernels alone, and whole calls, transfers included. On the CPU: whole
+    calls, with one thread and with all threads. At last, if `run` is given, `hapgpu pairhmm` of a
+    sample.
     """
     for read_length, haplotype_length in SHAPES:
         cells = _CPU_CELLS if isinstance(device, CpuDevice) else _GPU_CELLS
@@ -95,10 +105,33 @@ def benchmark_pairhmm(device: Device) -> Iterator[Measurement]:
             seconds = forward_seconds(batch, device, _GPU_REPEATS)
             yield Measurement(device.name, "kernels", data, batch.cells, seconds)
         yield from _whole_calls(batch, data, device)
+    if run is not None:
+        with files_of_run() as directory:
+            files = sample_files(directory, device)
+            arguments: list[str | Path] = [
+                "pairhmm",
+                files.reads,
+                files.haplotypes,
+                "-o",
+                directory / "table.tsv",
+            ]
+            yield _whole_run(run, arguments, files.data, device)
 
 
-def benchmark_text_batches(path: str, copies: int, device: Device) -> Iterator[Measurement]:
+def _whole_run(
+    run: RunCommand, arguments: Sequence[str | Path], data: str, device: Device
+) -> Measurement:
+    whole = measured_run(run, arguments, device)
+    cells = whole.counts["cells"]
+    return Measurement(device.name, WHOLE_RUN, data, cells, whole.seconds, whole.bound, whole.busy)
+
+
+def benchmark_text_batches(
+    path: str, copies: int, device: Device, run: RunCommand | None = None
+) -> Iterator[Measurement]:
     """Measure whole calls with the batches of a file of text batches, repeated.
+
+    At last, if `run` is given and the file is not standard input, `hapgpu pairhmm --batches`.
 
     Parameters
     ----------
@@ -108,6 +141,8 @@ def benchmark_text_batches(path: str, copies: int, device: Device) -> Iterator[M
         How many times to use the batches, at least once.
     device
         A GPU, or the CPU: with one thread and with all threads.
+    run
+        Runs `hapgpu pairhmm`.
 
     Raises
     ------
@@ -116,7 +151,29 @@ def benchmark_text_batches(path: str, copies: int, device: Device) -> Iterator[M
     """
     once = HmmBatch.concatenate(list(read_hmm_batches(path)))
     batch = HmmBatch.concatenate([once] * copies)
-    return _whole_calls(batch, f"{Path(path).name} x{copies}", device)
+    data = f"{Path(path).name} x{copies}"
+    yield from _whole_calls(batch, data, device)
+    if run is not None and path != _STANDARD_INPUT:
+        with files_of_run() as directory:
+            repeated = directory / "batches.in"
+            _write_copies(path, repeated, copies)
+            arguments: list[str | Path] = [
+                "pairhmm",
+                "--batches",
+                repeated,
+                "-o",
+                directory / "table.tsv",
+            ]
+            yield _whole_run(run, arguments, data, device)
+
+
+def _write_copies(path: str, repeated: Path, copies: int) -> None:
+    """Write the text of a file several times, inflated if it is compressed."""
+    with open_inflated(path, path) as stream:
+        text = stream.read()
+    with repeated.open("wb") as file:
+        for _ in range(copies):
+            file.write(text)
 
 
 def _whole_calls(batch: HmmBatch, data: str, device: Device) -> Iterator[Measurement]:
@@ -126,12 +183,8 @@ def _whole_calls(batch: HmmBatch, data: str, device: Device) -> Iterator[Measure
             seconds = _median_seconds(batch, used)
             yield Measurement(used.name, _WHOLE_CALL, data, batch.cells, seconds)
         return
-    from hapgpu.pairhmm.forward.cuda import in_pinned_memory  # noqa: PLC0415  (as above)
-
     seconds = _median_seconds(batch, device)
     yield Measurement(device.name, _WHOLE_CALL, data, batch.cells, seconds)
-    seconds = _median_seconds(in_pinned_memory(batch), device)
-    yield Measurement(device.name, f"{_WHOLE_CALL}, pinned input", data, batch.cells, seconds)
 
 
 def _median_seconds(batch: HmmBatch, device: Device) -> float:

@@ -10,6 +10,8 @@ import numpy as np
 
 from hapgpu.arrays.batches import PairBatch
 from hapgpu.arrays.ragged import Ragged
+from hapgpu.benchmark.sample_files import HAPLOTYPE_LENGTH, READ_LENGTH, sample_files
+from hapgpu.benchmark.whole_runs import WHOLE_RUN, RunCommand, files_of_run, measured_run
 from hapgpu.realign.align.dispatch import align_pairs, score_pairs
 from hapgpu.realign.scoring import PRESETS, Overhang
 from hapgpu.runtime.devices import CpuDevice, Device
@@ -28,7 +30,10 @@ _SCORING = PRESETS["read-to-haplotype"]
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One line of the benchmark; `seconds` for `pairs` of read_length x haplotype_length."""
+    """One line of the benchmark; `seconds` for `pairs` of read_length x haplotype_length.
+
+    `bound` and `busy` are those of a whole run: see `WholeRun`.
+    """
 
     device: str
     task: str
@@ -36,6 +41,8 @@ class Measurement:
     haplotype_length: int
     pairs: int
     seconds: float
+    bound: str | None = None
+    busy: float | None = None
 
     @property
     def pairs_per_second(self) -> float:
@@ -71,11 +78,11 @@ def random_pairs(count: int, read_length: int, haplotype_length: int, seed: int 
     )
 
 
-def benchmark_realign(device: Device) -> Iterator[Measurement]:
+def benchmark_realign(device: Device, run: RunCommand | None = None) -> Iterator[Measurement]:
     """Measure alignment and scoring for each shape, overhangs soft-clipped.
 
     On a GPU: the kernels alone, and whole calls, transfers included. On the CPU: whole calls, with
-    one thread and with all threads.
+    one thread and with all threads. At last, if `run` is given, `hapgpu realign` of a sample.
     """
     for read_length, haplotype_length in SHAPES:
         cells = _CPU_CELLS if isinstance(device, CpuDevice) else _GPU_CELLS
@@ -83,6 +90,26 @@ def benchmark_realign(device: Device) -> Iterator[Measurement]:
         pairs = random_pairs(count, read_length, haplotype_length)
         for name, task, seconds in _timings(pairs, device):
             yield Measurement(name, task, read_length, haplotype_length, count, seconds)
+    if run is not None:
+        yield _whole_run(device, run)
+
+
+def _whole_run(device: Device, run: RunCommand) -> Measurement:
+    with files_of_run() as directory:
+        files = sample_files(directory, device)
+        output = directory / "realigned.bam"
+        inputs = (files.reads, files.haplotypes)
+        whole = measured_run(run, ["realign", *inputs, "-u", "-o", output], device)
+    return Measurement(
+        device.name,
+        WHOLE_RUN,
+        READ_LENGTH,
+        HAPLOTYPE_LENGTH,
+        files.pairs,
+        whole.seconds,
+        whole.bound,
+        whole.busy,
+    )
 
 
 def _timings(pairs: PairBatch, device: Device) -> Iterator[tuple[str, str, float]]:

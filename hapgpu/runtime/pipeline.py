@@ -23,12 +23,19 @@ In = TypeVar("In")
 Out = TypeVar("Out")
 
 _BATCHES_PER_WORKER: Final = 2
+_MIN_AHEAD: Final = 2  # one is read while one waits
+_WORKERS_PER_BATCH_AHEAD: Final = 4
 _READER_GRACE_SECONDS: Final = 2.0
 
 
 def batches_in_flight(workers: int) -> int:
     """Return the maximum number of batches between the source and the end of the sink."""
     return _BATCHES_PER_WORKER * workers + 2
+
+
+def batches_ahead(workers: int) -> int:
+    """Return the maximum number of batches that are read or wait for a worker."""
+    return _MIN_AHEAD + workers // _WORKERS_PER_BATCH_AHEAD
 
 
 def run_pipeline(
@@ -44,7 +51,8 @@ def run_pipeline(
 
     One thread reads the source, one thread per worker calls it (a free worker takes the next
     batch), and the calling thread calls the sink. At most `batches_in_flight(len(workers))`
-    batches exist at any time.
+    batches exist at any time. Of these, at most `batches_ahead(len(workers))` are before a worker:
+    they may be in pinned memory, which takes longer to get than to fill.
 
     Parameters
     ----------
@@ -110,12 +118,14 @@ class _Stages(Generic[In, Out]):
     """The reader and the workers, running while the `with` block lasts.
 
     Reading a batch takes a ticket, which is returned when the batch is written. This bounds the
-    memory, even if one worker is slow and the others run ahead; the queues need no bound.
+    memory, even if one worker is slow and the others run ahead; the queues need no bound. It also
+    takes a place, which is returned when a worker takes the batch.
     """
 
     def __init__(self, source: Iterable[In], workers: Sequence[Callable[[In], Out]]) -> None:
         self._source = iter(source)
         self._tickets = Semaphore(batches_in_flight(len(workers)))
+        self._places = Semaphore(batches_ahead(len(workers)))
         self._jobs: SimpleQueue[tuple[int, In] | None] = SimpleQueue()
         self._results: SimpleQueue[tuple[int, Out | _End | _Failure]] = SimpleQueue()
         self._stopping = Event()
@@ -138,6 +148,7 @@ class _Stages(Generic[In, Out]):
     ) -> None:
         self._stopping.set()
         self._tickets.release()
+        self._places.release()
         for _ in self._workers:
             self._jobs.put(None)
         for thread in self._workers:
@@ -147,6 +158,7 @@ class _Stages(Generic[In, Out]):
     def _read(self) -> None:
         for number in count():
             self._tickets.acquire()
+            self._places.acquire()
             if self._stopping.is_set():
                 return
             batch = _attempt(lambda: next(self._source, _End()))
@@ -165,6 +177,7 @@ class _Stages(Generic[In, Out]):
         if job is None or self._stopping.is_set():
             return False
         number, batch = job
+        self._places.release()
         self._results.put((number, _attempt(lambda: _computed(worker, number, batch))))
         return True
 

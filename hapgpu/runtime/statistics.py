@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Final, TypeVar
 
 from hapgpu.version import __version__
@@ -44,6 +44,7 @@ class RunStatistics:
         }
         self._counts: dict[str, int] = {}
         self._seconds: dict[str, float] = {}
+        self._threads: dict[str, set[int]] = {}
         self._tables: dict[str, dict[str, object]] = {}
         self._lock = Lock()
         self._start = time.perf_counter()
@@ -98,14 +99,18 @@ class RunStatistics:
     def _add_time(self, stage: str, start: float) -> None:
         with self._lock:
             self._seconds[stage] = self._seconds.get(stage, 0.0) + time.perf_counter() - start
+            self._threads.setdefault(stage, set()).add(get_ident())
 
     def as_dict(self) -> dict[str, object]:
         """Return all statistics so far; `seconds` holds each stage and `total`, the wall time.
 
-        Stages run at the same time: their sum may exceed the total.
+        Stages run at the same time: their sum may exceed the total. `stage_threads` holds the
+        number of threads that worked at each stage.
         """
         with self._lock:
             seconds = {**self._seconds, "total": time.perf_counter() - self._start}
             rounded = {stage: round(spent, 6) for stage, spent in seconds.items()}
             counts = dict(self._counts)
-            return {**self._about, "counts": counts, **self._tables, "seconds": rounded}
+            threads = {stage: len(workers) for stage, workers in self._threads.items()}
+            times = {"seconds": rounded, "stage_threads": threads}
+            return {**self._about, "counts": counts, **self._tables, **times}

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.errors import DeviceError
-from hapgpu.runtime.pipeline import batches_in_flight, run_pipeline
+from hapgpu.runtime.pipeline import batches_ahead, batches_in_flight, run_pipeline
 
 
 class Watcher:
@@ -156,6 +156,34 @@ def test_bounded_number_of_batches_in_flight(workers: int, slow: str) -> None:
     run_pipeline(read(), [work] * workers, write)
     assert alive == 0
     assert max_alive <= batches_in_flight(workers)
+
+
+@pytest.mark.parametrize("workers", [1, 3, 8])
+def test_the_reader_runs_few_batches_ahead_of_the_workers(workers: int) -> None:
+    lock = threading.Lock()
+    read = taken = most_ahead = 0
+    may_work = threading.Event()
+
+    def source() -> Iterator[int]:
+        nonlocal read, most_ahead
+        for value in range(40):
+            with lock:
+                read += 1
+                most_ahead = max(most_ahead, read - taken)
+            if value == 20:
+                may_work.set()
+            yield value
+
+    def work(value: int) -> int:
+        nonlocal taken
+        with lock:
+            taken += 1
+        may_work.wait(0.1)
+        return value
+
+    run_pipeline(source(), [work] * workers, lambda value: value)
+    assert taken == 40
+    assert 2 <= most_ahead <= batches_ahead(workers) + workers  # taken, but not counted yet
 
 
 def test_every_worker_has_its_own_thread() -> None:

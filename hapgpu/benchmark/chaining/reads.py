@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from hapgpu.benchmark.chaining.stages import StagedChainer, stage_seconds, staged_cpu
 from hapgpu.benchmark.measurement import Measurement, median_seconds
+from hapgpu.benchmark.whole_runs import WHOLE_RUN, RunCommand, files_of_run, measured_run
 from hapgpu.chaining.index.build import build_index
+from hapgpu.chaining.index.files import MINIMIZER_FILE, SUFFIX
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import MapOptions
 from hapgpu.chaining.run.workers import block_transfer, chainers_for
@@ -44,12 +46,13 @@ def benchmark_reads(
     options: MapOptions,
     bases: int | None = None,
     model: LongReadModel | None = None,
+    run: RunCommand | None = None,
 ) -> Iterator[Measurement]:
     """Measure the mapping of reads simulated from a reference, from memory to memory.
 
     The measurements are: building the index from the FASTA file; the whole run from FASTQ text to
     lines of PAF, on the CPU with one thread and with all; each stage in one thread, one block after
-    another.
+    another. At last, if `run` is given, `hapgpu chain` of the same index and reads in files.
 
     Parameters
     ----------
@@ -63,6 +66,8 @@ def benchmark_reads(
         Approximate number of bases of the reads; None: 20 million on the CPU, a billion on a GPU.
     model
         Model of the simulated reads.
+    run
+        Runs `hapgpu chain` with these options.
 
     Raises
     ------
@@ -82,6 +87,20 @@ def benchmark_reads(
         yield data.measured(variant, "text to lines", seconds)
     for stage, seconds in _stage_seconds(device, data, options).items():
         yield data.measured(variants[0], stage, seconds)
+    if run is not None:
+        yield _whole_run(data, device, run)
+
+
+def _whole_run(data: _Data, device: Device, run: RunCommand) -> Measurement:
+    with files_of_run() as directory:
+        index, reads = directory / f"reference{SUFFIX}", directory / "reads.fq"
+        MINIMIZER_FILE.save(data.index, index)
+        with reads.open("wb") as file:
+            file.writelines(block.text.data for block in data.blocks)
+        output = directory / "mappings.paf"
+        whole = measured_run(run, ["chain", index, reads, "-o", output], device)
+    measured = data.measured(device, WHOLE_RUN, whole.seconds)
+    return replace(measured, bound=whole.bound, busy=whole.busy)
 
 
 def _timed_index(

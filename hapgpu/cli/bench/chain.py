@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -14,7 +14,7 @@ from hapgpu.benchmark.measurement import Measurement
 from hapgpu.chaining.index.files import SUFFIX
 from hapgpu.chaining.options import preset
 from hapgpu.cli.bench.options import BenchOptions, Copies
-from hapgpu.cli.bench.table import on_each, print_table
+from hapgpu.cli.bench.table import BOUND_HEADER, bound_fields, on_each, print_table
 from hapgpu.cli.options.chain import DEFAULT_PRESET, Preset
 from hapgpu.cli.options.files import FASTA_INDEXES, STATISTICS, CommandFiles, Read
 from hapgpu.cli.options.numbers import parse_count
@@ -33,7 +33,10 @@ FILES: Final = CommandFiles(
     writes=(STATISTICS,),
 )
 
-_HEADER: Final = ("device", "task", "data", "count", "unit", "seconds", "M/s")
+_HEADER: Final = (
+    *("device", "task", "data", "count", "unit", "seconds", "M/s"),
+    *BOUND_HEADER,
+)
 _MIN_READ_LENGTH: Final = 100
 _READS: Final = "Simulated reads"
 
@@ -112,9 +115,12 @@ def chain(  # noqa: PLR0913  (its parameters are the options)
     map_options = preset(preset_name or DEFAULT_PRESET)
     model = _read_model(read_length, error)
 
+    def run(arguments: Sequence[str]) -> Mapping[str, Any]:
+        return options.run_command([*arguments, "-x", preset_name or DEFAULT_PRESET])
+
     def measure(device: Device) -> Iterable[Measurement]:
         if reference is not None:
-            yield from benchmark_reads(device, reference, map_options, bases, model)
+            yield from benchmark_reads(device, reference, map_options, bases, model, run)
         if anchors is not None:
             yield from benchmark_anchors(
                 device, anchors, map_options, copies or 1, method or Method.PREDECESSOR
@@ -143,4 +149,5 @@ def _read_model(read_length: int | None, error: float | None) -> LongReadModel:
 
 def _fields(line: Measurement) -> Iterable[object]:
     rates = (f"{line.seconds:.4g}", f"{line.per_second / 1e6:.4g}")
-    return (line.device, line.task, line.data, line.count, line.unit, *rates)
+    bound = bound_fields(line.bound, line.busy)
+    return (line.device, line.task, line.data, line.count, line.unit, *rates, *bound)

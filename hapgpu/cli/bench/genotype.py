@@ -10,7 +10,7 @@ import typer
 
 from hapgpu.benchmark.genotyping import Measurement, benchmark_genotype
 from hapgpu.cli.bench.options import BenchOptions, Copies
-from hapgpu.cli.bench.table import on_each, print_table
+from hapgpu.cli.bench.table import BOUND_HEADER, bound_fields, on_each, print_table
 from hapgpu.cli.options.files import FASTA_INDEXES, STATISTICS, CommandFiles, Read
 from hapgpu.runtime.devices import Device
 
@@ -22,6 +22,7 @@ FILES: Final = CommandFiles(reads=(Read("reference", FASTA_INDEXES),), writes=(S
 _HEADER: Final = (
     *("device", "data", "sites", "reads", "cells", "seconds"),
     *("sites/s", "reads/s", "GCUPS", "% wrong", "% kernels"),
+    *BOUND_HEADER,
 )
 
 
@@ -53,4 +54,5 @@ def _fields(line: Measurement) -> Iterable[object]:
     counts = (line.sites, line.reads, line.cells, f"{line.seconds:.4g}")
     rates = (f"{line.sites_per_second:.0f}", f"{line.reads_per_second:.0f}", f"{line.gcups:.4g}")
     percents = (f"{100 * line.genotype_error_rate:.3f}", f"{100 * line.kernel_fraction:.1f}")
-    return (line.device, line.data, *counts, *rates, *percents)
+    bound = bound_fields(line.bound, line.busy)
+    return (line.device, line.data, *counts, *rates, *percents, *bound)

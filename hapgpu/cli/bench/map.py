@@ -10,7 +10,7 @@ import typer
 
 from hapgpu.benchmark.mapping import Measurement, Method, benchmark_map
 from hapgpu.cli.bench.options import BenchOptions, Copies
-from hapgpu.cli.bench.table import on_each, print_table
+from hapgpu.cli.bench.table import BOUND_HEADER, bound_fields, on_each, print_table
 from hapgpu.cli.options.files import FASTA_INDEXES, STATISTICS, CommandFiles, Read
 from hapgpu.errors import UsageError
 from hapgpu.mapping.index.files import SUFFIX
@@ -27,7 +27,10 @@ FILES: Final = CommandFiles(
     writes=(STATISTICS,),
 )
 
-_HEADER: Final = ("device", "task", "data", "reads", "hits", "seconds", "M reads/s")
+_HEADER: Final = (
+    *("device", "task", "data", "reads", "hits", "seconds", "M reads/s"),
+    *BOUND_HEADER,
+)
 
 
 def map(  # noqa: A001  (the name of the command)
@@ -58,7 +61,7 @@ def map(  # noqa: A001  (the name of the command)
     copies: Copies = None,
     options: BenchOptions,
 ) -> None:
-    """Measure the mapping of short reads, on simulated data or your files.
+    """Measure the mapping of short reads, on simulated data or your files, and a whole run.
 
     Prints one line per measurement, tab-separated.
     """
@@ -69,7 +72,12 @@ def map(  # noqa: A001  (the name of the command)
 
     def measure(device: Device) -> Iterable[Measurement]:
         return benchmark_map(
-            device, reference=reference, reads=reads, copies=copies or 1, method=method
+            device,
+            reference=reference,
+            reads=reads,
+            copies=copies or 1,
+            method=method,
+            run=options.run_command,
         )
 
     options.write(print_table(_HEADER, on_each(options.devices(), measure), _fields))
@@ -77,4 +85,12 @@ def map(  # noqa: A001  (the name of the command)
 
 def _fields(line: Measurement) -> Iterable[object]:
     rates = (f"{line.seconds:.4g}", f"{line.reads_per_second / 1e6:.4g}")
-    return (line.device, line.task, line.data, line.reads, line.hits, *rates)
+    return (
+        line.device,
+        line.task,
+        line.data,
+        line.reads,
+        line.hits,
+        *rates,
+        *bound_fields(line.bound, line.busy),
+    )

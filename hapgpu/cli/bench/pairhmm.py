@@ -9,7 +9,7 @@ import typer
 
 from hapgpu.benchmark.pairhmm import Measurement, benchmark_pairhmm, benchmark_text_batches
 from hapgpu.cli.bench.options import BenchOptions, Copies
-from hapgpu.cli.bench.table import on_each, print_table
+from hapgpu.cli.bench.table import BOUND_HEADER, bound_fields, on_each, print_table
 from hapgpu.cli.options.files import STATISTICS, CommandFiles, Read
 from hapgpu.errors import UsageError
 from hapgpu.runtime.devices import Device
@@ -22,7 +22,7 @@ hapgpu bench pairhmm --batches 10s.in --copies 300"""
 
 FILES: Final = CommandFiles(reads=(Read("batches", standard=True),), writes=(STATISTICS,))
 
-_HEADER: Final = ("device", "task", "data", "cells", "seconds", "GCUPS")
+_HEADER: Final = (*("device", "task", "data", "cells", "seconds", "GCUPS"), *BOUND_HEADER)
 
 
 def pairhmm(
@@ -38,7 +38,7 @@ def pairhmm(
     copies: Copies = None,
     options: BenchOptions,
 ) -> None:
-    """Measure the pair-HMM on simulated data or your text batches.
+    """Measure the pair-HMM on simulated data or your text batches, and a whole run of the command.
 
     Prints one line per measurement, tab-separated.
     """
@@ -47,12 +47,19 @@ def pairhmm(
 
     def measure(device: Device) -> Iterable[Measurement]:
         if batches is None:
-            return benchmark_pairhmm(device)
-        return benchmark_text_batches(batches, copies or 1, device)
+            return benchmark_pairhmm(device, options.run_command)
+        return benchmark_text_batches(batches, copies or 1, device, options.run_command)
 
     options.write(print_table(_HEADER, on_each(options.devices(), measure), _fields))
 
 
 def _fields(line: Measurement) -> Iterable[object]:
     rates = (f"{line.seconds:.4g}", f"{line.gcups:.4g}")
-    return (line.device, line.task, line.data, line.cells, *rates)
+    return (
+        line.device,
+        line.task,
+        line.data,
+        line.cells,
+        *rates,
+        *bound_fields(line.bound, line.busy),
+    )

@@ -7,26 +7,31 @@ from typing import Final
 
 from hapgpu.benchmark.realign import Measurement, benchmark_realign
 from hapgpu.cli.bench.options import BenchOptions
-from hapgpu.cli.bench.table import on_each, print_table
+from hapgpu.cli.bench.table import BOUND_HEADER, bound_fields, on_each, print_table
 from hapgpu.cli.options.files import STATISTICS, CommandFiles
+from hapgpu.runtime.devices import Device
 
 EXAMPLES: Final = """Example: hapgpu bench realign --device cuda:0"""
 
 FILES: Final = CommandFiles(writes=(STATISTICS,))
 
-_HEADER: Final = ("device", "task", "read", "haplotype", "pairs/s", "GCUPS")
+_HEADER: Final = (*("device", "task", "read", "haplotype", "pairs/s", "GCUPS"), *BOUND_HEADER)
 
 
 def realign(*, options: BenchOptions) -> None:
-    """Measure the alignment of random reads to haplotypes.
+    """Measure the alignment of random reads to haplotypes, and a whole run of the command.
 
     Prints one line per measurement, tab-separated.
     """
-    measurements = on_each(options.devices(), benchmark_realign)
+
+    def measure(device: Device) -> Iterable[Measurement]:
+        return benchmark_realign(device, options.run_command)
+
+    measurements = on_each(options.devices(), measure)
     options.write(print_table(_HEADER, measurements, _fields))
 
 
 def _fields(line: Measurement) -> Iterable[object]:
     lengths = (line.read_length, line.haplotype_length)
     rates = (f"{line.pairs_per_second:.0f}", f"{line.gcups:.2f}")
-    return (line.device, line.task, *lengths, *rates)
+    return (line.device, line.task, *lengths, *rates, *bound_fields(line.bound, line.busy))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from hapgpu.runtime.devices import Device
 
@@ -36,6 +36,15 @@ def print_line(fields: Iterable[object]) -> None:
     """Print fields, separated by tabs."""
     sys.stdout.write("\t".join(map(str, fields)) + "\n")
     sys.stdout.flush()
+
+
+BOUND_HEADER: Final = ("bound", "% busy")
+"""Last columns of a table with whole runs."""
+
+
+def bound_fields(bound: str | None, busy: float | None) -> tuple[str, str]:
+    """Return the fields of `BOUND_HEADER`; a dash where there is no bound."""
+    return (bound or "-", "-" if busy is None else f"{100 * busy:.0f}")
 
 
 def on_each(

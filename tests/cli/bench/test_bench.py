@@ -6,20 +6,22 @@ import json
 import tempfile
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from hapgpu.benchmark import io, mapping, pairhmm
+from hapgpu.benchmark import io, mapping, pairhmm, realign, sample_files
 from hapgpu.benchmark.chaining.stages import STAGES
 from hapgpu.cli.bench.group import METHODS
 from tests.cli.in_process import status_of_command
 
-COLUMNS = ["device", "task", "data", "cells", "seconds", "GCUPS"]
+BOUND = ["bound", "% busy"]
+COLUMNS = ["device", "task", "data", "cells", "seconds", "GCUPS", *BOUND]
 REGIONS = "2 1\nACGT IIII NNNN NNNN ++++\nAC II NN NN ++\nACGTAC\n"
 CELLS = 6 * 6
 
-MAP_COLUMNS = ["device", "task", "data", "reads", "hits", "seconds", "M reads/s"]
+MAP_COLUMNS = ["device", "task", "data", "reads", "hits", "seconds", "M reads/s", *BOUND]
 GENOME = "TTGACCTAGGACATCAGCATTACGGATCCAGTCAAGT"
 READS = {
     "exact": GENOME[5:30],
@@ -31,11 +33,24 @@ RESULTS = 4
 """Of backtracking: the exact read, the same without its first or last base, and the
 read with a mismatch."""
 
-CHAIN_COLUMNS = ["device", "task", "data", "count", "unit", "seconds", "M/s"]
+CHAIN_COLUMNS = ["device", "task", "data", "count", "unit", "seconds", "M/s", *BOUND]
 LONG_GENOME = 30_000
+TILE = 6000
 
 GENOTYPE_COLUMNS = ["device", "data", "sites", "reads", "cells", "seconds", "sites/s", "reads/s"]
-GENOTYPE_COLUMNS += ["GCUPS", "% wrong", "% kernels"]
+GENOTYPE_COLUMNS += ["GCUPS", "% wrong", "% kernels", *BOUND]
+
+
+def assert_bound(row: list[str], line: dict[str, Any], stages: set[str]) -> None:
+    """Check the last two fields of a row, which only a whole run has."""
+    if line.get("task", "whole run") != "whole run":
+        assert row[-2:] == ["-", "-"]
+        assert (line["bound"], line["busy"]) == (None, None)
+        return
+    assert row[-2] == line["bound"]
+    assert row[-2] in stages
+    assert 0 < line["busy"] <= 1.01
+    assert row[-1] == f"{100 * line['busy']:.0f}"
 
 
 def status_of(*arguments: str | Path) -> int:
@@ -92,9 +107,12 @@ def test_regions_of_a_file(
     assert status_of("pairhmm", *arguments, "--json", statistics) == 0
     header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert header == COLUMNS
-    assert [row[0] for row in rows] == ["CPU, 1 thread", "CPU, 2 threads"][:threads]
+    devices = ["CPU, 1 thread", "CPU, 2 threads"][:threads]
+    assert [row[0] for row in rows] == [*devices, devices[-1]]
+    assert [row[1] for row in rows] == [*(["whole call"] * threads), "whole run"]
     for row, line in zip(rows, json.loads(statistics.read_text()), strict=True):
-        assert row[1:3] == ["whole call", "regions.in x7"]
+        assert row[2] == "regions.in x7"
+        assert_bound(row, line, {"read", "pairhmm", "write"})
         assert int(row[3]) == line["cells"] == 7 * CELLS
         assert float(row[4]) == pytest.approx(line["seconds"], rel=1e-3)
         assert float(row[5]) == pytest.approx(7 * CELLS / line["seconds"] / 1e9, rel=1e-3)
@@ -111,13 +129,32 @@ def test_made_up_regions(
 ) -> None:
     monkeypatch.setattr(pairhmm, "SHAPES", ((3, 5), (6, 4)))
     monkeypatch.setattr(pairhmm, "_CPU_CELLS", 50_000)
+    monkeypatch.setattr(sample_files, "_CPU_TILE", TILE)
     assert status_of("pairhmm", "--device", "cpu", "-t", "1") == 0
-    header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    header, *rows, whole = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert header == COLUMNS
     assert [(row[2], int(row[3])) for row in rows] == [
         ("3 x 5", 3 * 1024 * 15),
         ("6 x 4", 2 * 1024 * 24),
     ]
+    assert whole[1:3] == ["whole run", f"{TILE:,} bases, 30x"]
+    assert int(whole[3]) > 20 * TILE * 2 * 600
+
+
+def test_realigning_a_sample(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(realign, "SHAPES", ((20, 30),))
+    monkeypatch.setattr(realign, "_CPU_CELLS", 60_000)
+    monkeypatch.setattr(sample_files, "_CPU_TILE", TILE)
+    statistics = tmp_path / "bench.json"
+    assert status_of("realign", "--device", "cpu", "-t", "1", "--json", statistics) == 0
+    header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert header == ["device", "task", "read", "haplotype", "pairs/s", "GCUPS", *BOUND]
+    assert [row[1] for row in rows] == ["align", "score", "whole run"]
+    for row, line in zip(rows, json.loads(statistics.read_text()), strict=True):
+        assert_bound(row, line, {"read", "realign", "write"})
+    assert rows[-1][2:4] == ["148", "600"]
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -134,9 +171,10 @@ def test_mapping_reads_of_a_file(
         (device, step)
         for device in ("CPU, 1 thread", "CPU, 2 threads")[:threads]
         for step in ("pack and search", "text to text")
-    ]
+    ] + [(f"CPU, {threads} thread{'s' * (threads > 1)}", "whole run")]
     for row, line in zip(rows, json.loads(statistics.read_text()), strict=True):
         assert row[2] == "genome.fa, reads.fq x4"
+        assert_bound(row, line, {"index", "read", "map", "write"})
         assert int(row[3]) == line["reads"] == 4 * len(READS)
         assert int(row[4]) == line["hits"] == 4 * HITS
         assert float(row[5]) == pytest.approx(line["seconds"], rel=1e-3)
@@ -172,7 +210,7 @@ def test_mapping_made_up_reads(
     monkeypatch.setattr(mapping, "_CPU_READS", 300)
     assert status_of("map", "--device", "cpu", "-t", "1") == 0
     _, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
-    assert [row[2:4] for row in rows] == [["random reference, simulated reads", "300"]] * 2
+    assert [row[2:4] for row in rows] == [["random reference, simulated reads", "300"]] * 3
 
 
 def test_chaining_simulated_reads(
@@ -184,12 +222,13 @@ def test_chaining_simulated_reads(
     assert status_of("chain", "--reference", long_genome, *reads, *options) == 0
     header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert header == CHAIN_COLUMNS
-    assert [row[1] for row in rows] == ["index", "text to lines", *STAGES]
+    assert [row[1] for row in rows] == ["index", "text to lines", *STAGES, "whole run"]
     assert rows[0][2:4] == ["long.fa", str(LONG_GENOME)]
     assert {row[2] for row in rows[1:]} == {"long.fa, 2,000-base reads, 0.05 errors"}
     for row, line in zip(rows, json.loads(statistics.read_text()), strict=True):
         assert row[0] == "CPU, 1 thread"
         assert (int(row[3]), row[4]) == (line["count"], "bases")
+        assert_bound(row, line, {"index", "read", "chain", "write"})
         assert float(row[5]) == pytest.approx(line["seconds"], rel=1e-3)
         assert float(row[6]) == pytest.approx(line["count"] / line["seconds"] / 1e6, rel=1e-3)
 
@@ -234,6 +273,7 @@ def test_genotyping_a_simulated_sample(
         assert float(row[7]) == pytest.approx(line["reads"] / line["seconds"], rel=1e-3)
         assert float(row[9]) < 5
         assert 0 < float(row[10]) < 100
+        assert_bound(row, line, {"read", "genotype", "write"})
     assert not list(temporary.iterdir())
 
 
@@ -258,7 +298,7 @@ def test_help_of_a_method_lists_its_options(
 def test_regions_of_a_file_on_the_gpu(regions: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert status_of("pairhmm", "--batches", regions, "--copies", "3", "--device", "cuda:0") == 0
     _, *rows = (line.split("\t") for line in capsys.readouterr().out.splitlines())
-    assert [row[1] for row in rows] == ["whole call", "whole call, pinned input"]
+    assert [row[1] for row in rows] == ["whole call", "whole call, pinned input", "whole run"]
     assert {tuple(row[2:4]) for row in rows} == {("regions.in x3", str(3 * CELLS))}
 
 
@@ -268,10 +308,12 @@ def test_made_up_regions_on_the_gpu(
 ) -> None:
     monkeypatch.setattr(pairhmm, "SHAPES", ((30, 50),))
     monkeypatch.setattr(pairhmm, "_GPU_CELLS", 1e7)
+    monkeypatch.setattr(sample_files, "_GPU_TILE", TILE)
+    monkeypatch.setattr(sample_files, "_GPU_COPIES", 1)
     assert status_of("pairhmm", "--device", "cuda:0") == 0
     rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     whole = ["whole call", "whole call, pinned input"]
-    assert [row[1] for row in rows] == ["task", "kernels", *whole]
+    assert [row[1] for row in rows] == ["task", "kernels", *whole, "whole run"]
     assert all(float(row[5]) > 0.0 for row in rows[1:])
 
 
@@ -279,7 +321,10 @@ def test_made_up_regions_on_the_gpu(
 @pytest.mark.parametrize(
     ("method", "expected"),
     [
-        ("fm", [("pack and search, kernels", HITS), ("text to text", HITS)]),
+        (
+            "fm",
+            [("pack and search, kernels", HITS), ("text to text", HITS), ("whole run", HITS)],
+        ),
         ("backtracking", [("pack and search, kernels", RESULTS)]),
     ],
 )
@@ -306,7 +351,7 @@ def test_mapping_made_up_reads_on_the_gpu(
     monkeypatch.setattr(mapping, "_GPU_READS", 3000)
     assert status_of("map", "--device", "cuda:0") == 0
     _, *rows = (line.split("\t") for line in capsys.readouterr().out.splitlines())
-    assert [row[3] for row in rows] == ["3000"] * 2
+    assert [row[3] for row in rows] == ["3000"] * 3
     assert len({row[4] for row in rows}) == 1
 
 
@@ -315,7 +360,7 @@ def test_chaining_on_the_gpu(long_genome: Path, capsys: pytest.CaptureFixture[st
     reads = ("--bases", "100k", "--read-length", "2k")
     assert status_of("chain", "--reference", long_genome, *reads, "--device", "cuda:0") == 0
     _, *rows = (line.split("\t") for line in capsys.readouterr().out.splitlines())
-    assert [row[1] for row in rows] == ["index", "text to lines", *STAGES]
+    assert [row[1] for row in rows] == ["index", "text to lines", *STAGES, "whole run"]
     assert all(row[0].startswith("cuda:0") for row in rows[1:])
 
 

@@ -255,6 +255,10 @@ class PieceDecoder:
 
 def no_records() -> DeviceRecords:
     """Return an empty batch on the current GPU."""
+    return retried(_no_records)
+
+
+def _no_records() -> DeviceRecords:
     nothing = cupy.empty(PADDING, dtype=np.uint8)
     return measure_records(nothing, cupy.empty(0, dtype=np.int64), 0)[0]
 

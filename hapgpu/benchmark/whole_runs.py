@@ -1,0 +1,82 @@
+"""Whole runs of commands on files, and the stage that bounds each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from hapgpu.runtime import leftovers
+from hapgpu.runtime.devices import CpuDevice, Device, usable_cpus
+
+WHOLE_RUN: Final = "whole run"
+"""Task of a measurement of a command, from its files to its output."""
+
+RunCommand: TypeAlias = Callable[[Sequence[str]], Mapping[str, Any]]
+"""Runs a subcommand with these arguments in this process; returns what `--json` writes."""
+
+_TOTAL: Final = "total"
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRun:
+    """A run of a command.
+
+    Attributes
+    ----------
+    seconds
+        Wall time, without the start of the program.
+    counts
+        Numbers by name, as in `--json`.
+    bound
+        The stage whose threads were busy for the largest fraction of the run.
+    busy
+        This fraction, 0 to 1. A stage that is always busy bounds the run.
+    """
+
+    seconds: float
+    counts: Mapping[str, int]
+    bound: str
+    busy: float
+
+    @classmethod
+    def of(cls, statistics: Mapping[str, Any]) -> WholeRun:
+        """Find the bound in the statistics of a run."""
+        seconds = dict(statistics["seconds"])
+        total = seconds.pop(_TOTAL)
+        busy = {
+            stage: spent / (statistics["stage_threads"][stage] * total)
+            for stage, spent in seconds.items()
+        }
+        bound = max(busy, key=lambda stage: busy[stage])
+        return cls(total, statistics["counts"], bound, busy[bound])
+
+
+@contextmanager
+def files_of_run() -> Iterator[Path]:
+    """Yield a directory for the files of a run, which is removed afterwards."""
+    with leftovers.temporary_directory() as directory:
+        yield Path(directory)
+
+
+def measured_run(run: RunCommand, arguments: Sequence[str | Path], device: Device) -> WholeRun:
+    """Run a command on a device twice, and measure the second run; the first may compile.
+
+    Parameters
+    ----------
+    run
+        Runs the command.
+    arguments
+        The subcommand and its arguments, its output included.
+    device
+        The device, with all its threads; on a GPU, the run has all usable CPUs.
+    """
+    if isinstance(device, CpuDevice):
+        name, threads = "cpu", device.threads
+    else:
+        name, threads = f"cuda:{device.index}", usable_cpus()
+    command = [*map(str, arguments), "--device", name, "-t", str(threads), "-q"]
+    run(command)
+    return WholeRun.of(run(command))
