@@ -169,7 +169,7 @@ def _whole_run(
     with reads.open("wb") as file:
         file.writelines(block.raw.text.data for block in data.blocks)
     output = directory / "hits.sam"
-    arguments: list[str | Path] = ["map", reference, reads, "--index", index, "-o", output]
+    arguments: list[str | Path] = [reference, reads, "--index", index, "-o", output]
     whole = measured_run(run, arguments, device)
     timing = (whole.counts["hits"], whole.seconds)
     measured = _measured(device, WHOLE_RUN, data, timing)

@@ -108,20 +108,14 @@ def benchmark_pairhmm(device: Device, run: RunCommand | None = None) -> Iterator
     if run is not None:
         with files_of_run() as directory:
             files = sample_files(directory, device)
-            arguments: list[str | Path] = [
-                "pairhmm",
-                files.reads,
-                files.haplotypes,
-                "-o",
-                directory / "table.tsv",
-            ]
-            yield _whole_run(run, arguments, files.data, device)
+            inputs = (files.reads, files.haplotypes)
+            yield _whole_run(run, inputs, directory, files.data, device)
 
 
 def _whole_run(
-    run: RunCommand, arguments: Sequence[str | Path], data: str, device: Device
+    run: RunCommand, inputs: Sequence[str | Path], directory: Path, data: str, device: Device
 ) -> Measurement:
-    whole = measured_run(run, arguments, device)
+    whole = measured_run(run, [*inputs, "-o", directory / "table.tsv"], device)
     cells = whole.counts["cells"]
     return Measurement(device.name, WHOLE_RUN, data, cells, whole.seconds, whole.bound, whole.busy)
 
@@ -157,14 +151,7 @@ def benchmark_text_batches(
         with files_of_run() as directory:
             repeated = directory / "batches.in"
             _write_copies(path, repeated, copies)
-            arguments: list[str | Path] = [
-                "pairhmm",
-                "--batches",
-                repeated,
-                "-o",
-                directory / "table.tsv",
-            ]
-            yield _whole_run(run, arguments, data, device)
+            yield _whole_run(run, ("--batches", repeated), directory, data, device)
 
 
 def _write_copies(path: str, repeated: Path, copies: int) -> None:

@@ -99,7 +99,7 @@ def _whole_run(device: Device, run: RunCommand) -> Measurement:
         files = sample_files(directory, device)
         output = directory / "realigned.bam"
         inputs = (files.reads, files.haplotypes)
-        whole = measured_run(run, ["realign", *inputs, "-u", "-o", output], device)
+        whole = measured_run(run, [*inputs, "-u", "-o", output], device)
     return Measurement(
         device.name,
         WHOLE_RUN,

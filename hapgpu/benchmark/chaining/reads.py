@@ -98,7 +98,7 @@ def _whole_run(data: _Data, device: Device, run: RunCommand) -> Measurement:
         with reads.open("wb") as file:
             file.writelines(block.text.data for block in data.blocks)
         output = directory / "mappings.paf"
-        whole = measured_run(run, ["chain", index, reads, "-o", output], device)
+        whole = measured_run(run, [index, reads, "-o", output], device)
     measured = data.measured(device, WHOLE_RUN, whole.seconds)
     return replace(measured, bound=whole.bound, busy=whole.busy)
 

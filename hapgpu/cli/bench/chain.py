@@ -15,6 +15,7 @@ from hapgpu.chaining.index.files import SUFFIX
 from hapgpu.chaining.options import preset
 from hapgpu.cli.bench.options import BenchOptions, Copies
 from hapgpu.cli.bench.table import BOUND_HEADER, bound_fields, on_each, print_table
+from hapgpu.cli.commands import chain as commands
 from hapgpu.cli.options.chain import DEFAULT_PRESET, Preset
 from hapgpu.cli.options.files import FASTA_INDEXES, STATISTICS, CommandFiles, Read
 from hapgpu.cli.options.numbers import parse_count
@@ -115,8 +116,10 @@ def chain(  # noqa: PLR0913  (its parameters are the options)
     map_options = preset(preset_name or DEFAULT_PRESET)
     model = _read_model(read_length, error)
 
+    run_chain = options.runner_of(commands.chain)
+
     def run(arguments: Sequence[str]) -> Mapping[str, Any]:
-        return options.run_command([*arguments, "-x", preset_name or DEFAULT_PRESET])
+        return run_chain([*arguments, "-x", preset_name or DEFAULT_PRESET])
 
     def measure(device: Device) -> Iterable[Measurement]:
         if reference is not None:

@@ -11,6 +11,7 @@ import typer
 from hapgpu.benchmark.mapping import Measurement, Method, benchmark_map
 from hapgpu.cli.bench.options import BenchOptions, Copies
 from hapgpu.cli.bench.table import BOUND_HEADER, bound_fields, on_each, print_table
+from hapgpu.cli.commands import map as commands
 from hapgpu.cli.options.files import FASTA_INDEXES, STATISTICS, CommandFiles, Read
 from hapgpu.errors import UsageError
 from hapgpu.mapping.index.files import SUFFIX
@@ -70,6 +71,8 @@ def map(  # noqa: A001  (the name of the command)
     if copies is not None and reads is None:
         raise UsageError("--copies: repeats the reads of a file; add --reads FASTQ")
 
+    run = options.runner_of(commands.map)
+
     def measure(device: Device) -> Iterable[Measurement]:
         return benchmark_map(
             device,
@@ -77,7 +80,7 @@ def map(  # noqa: A001  (the name of the command)
             reads=reads,
             copies=copies or 1,
             method=method,
-            run=options.run_command,
+            run=run,
         )
 
     options.write(print_table(_HEADER, on_each(options.devices(), measure), _fields))

@@ -10,6 +10,7 @@ import typer
 from hapgpu.benchmark.pairhmm import Measurement, benchmark_pairhmm, benchmark_text_batches
 from hapgpu.cli.bench.options import BenchOptions, Copies
 from hapgpu.cli.bench.table import BOUND_HEADER, bound_fields, on_each, print_table
+from hapgpu.cli.commands import pairhmm as commands
 from hapgpu.cli.options.files import STATISTICS, CommandFiles, Read
 from hapgpu.errors import UsageError
 from hapgpu.runtime.devices import Device
@@ -45,10 +46,12 @@ def pairhmm(
     if copies is not None and batches is None:
         raise UsageError("--copies: repeats the data of a file; add --batches FILE")
 
+    run = options.runner_of(commands.pairhmm)
+
     def measure(device: Device) -> Iterable[Measurement]:
         if batches is None:
-            return benchmark_pairhmm(device, options.run_command)
-        return benchmark_text_batches(batches, copies or 1, device, options.run_command)
+            return benchmark_pairhmm(device, run)
+        return benchmark_text_batches(batches, copies or 1, device, run)
 
     options.write(print_table(_HEADER, on_each(options.devices(), measure), _fields))
 

@@ -8,6 +8,7 @@ from typing import Final
 from hapgpu.benchmark.realign import Measurement, benchmark_realign
 from hapgpu.cli.bench.options import BenchOptions
 from hapgpu.cli.bench.table import BOUND_HEADER, bound_fields, on_each, print_table
+from hapgpu.cli.commands import realign as commands
 from hapgpu.cli.options.files import STATISTICS, CommandFiles
 from hapgpu.runtime.devices import Device
 
@@ -23,9 +24,10 @@ def realign(*, options: BenchOptions) -> None:
 
     Prints one line per measurement, tab-separated.
     """
+    run = options.runner_of(commands.realign)
 
     def measure(device: Device) -> Iterable[Measurement]:
-        return benchmark_realign(device, options.run_command)
+        return benchmark_realign(device, run)
 
     measurements = on_each(options.devices(), measure)
     options.write(print_table(_HEADER, measurements, _fields))
