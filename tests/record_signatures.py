@@ -1,4 +1,4 @@
-"""Record which compiled functions each command calls, with which types of arguments.
+"""Record which compiled functions and CUDA kernels each command calls, with which types.
 
     python tests/record_signatures.py [cpu | cuda:0]
 
@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from hapgpu.cli.app import main as run_command
-from hapgpu.runtime.compiled import signatures
 from hapgpu.runtime.compiled.dispatcher import CompiledFunction
-from hapgpu.runtime.compiled.signatures import text_of
+from hapgpu.runtime.compiled.signatures import PATH, text_of
+from hapgpu.runtime.gpu import launch
+from hapgpu.runtime.gpu.kernel import Kernel
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -40,6 +41,8 @@ RUNS = {
 }
 """The run that is recorded, by the name of its group."""
 
+ON_CPU = {"haplotypes", "index --minimizers"}
+
 READ = "ACGTTGCAAC" * 4
 
 
@@ -47,21 +50,34 @@ def main() -> None:
     """Record every run in a process of its own."""
     device = sys.argv[1] if len(sys.argv) > 1 else "cpu"
     kind = device.partition(":")[0]
-    groups: dict[str, Any] = {}
-    if signatures.PATH.exists():
-        groups = {g: v for g, v in signatures.read_groups().items() if g.split()[1] != kind}
+    recorded: dict[str, dict[str, Any]] = json.loads(PATH.read_text(encoding="utf-8"))
+    for table in recorded.values():
+        for group in [group for group in table if group.split()[1] == kind]:
+            del table[group]
     with tempfile.TemporaryDirectory() as directory:
         make_data(Path(directory))
-        for group, run in RUNS.items():
-            if kind == "cuda" and group == "haplotypes":
+        for name, run in RUNS.items():
+            if kind == "cuda" and name in ON_CPU:
                 continue
-            versions = recorded_process(run.format(data=directory, out=directory), device)
-            command, *options = group.split()
-            groups[" ".join([command, kind, *options])] = [
-                signatures.Version(*version) for version in versions
-            ]
-            sys.stderr.write(f"{group}: {len(versions)}\n")
-    signatures.write_groups(groups)
+            called = recorded_process(run.format(data=directory, out=directory), device)
+            command, *options = name.split()
+            for table_name, calls in called.items():
+                if calls:
+                    recorded[table_name][" ".join([command, kind, *options])] = calls
+            sys.stderr.write(f"{name}: {', '.join(f'{len(called[k])} {k}' for k in called)}\n")
+    write(recorded)
+
+
+def write(recorded: dict[str, dict[str, Any]]) -> None:
+    """Write the list: a line per function and kernel."""
+    tables = []
+    for name, groups in sorted(recorded.items()):
+        texts = [
+            f"{json.dumps(group)}: [\n" + ",\n".join(map(json.dumps, calls)) + "\n]"
+            for group, calls in sorted(groups.items())
+        ]
+        tables.append(f"{json.dumps(name)}: {{\n" + ",\n".join(texts) + "\n}")
+    PATH.write_text("{\n" + ",\n".join(tables) + "\n}\n", encoding="utf-8")
 
 
 def make_data(directory: Path) -> None:
@@ -72,9 +88,9 @@ def make_data(directory: Path) -> None:
     (directory / "tiny.in").write_text("\n".join(["2 2", *lines, *[f"TTGAC{READ}GGATC"] * 2, ""]))
 
 
-def recorded_process(run: str, device: str) -> list[list[str]]:
-    """Return the functions that a command calls, the largest first."""
-    chosen = [] if run.startswith("haplotypes") else ["--device", device]
+def recorded_process(run: str, device: str) -> dict[str, list[list[str]]]:
+    """Return the functions, the largest first, and the kernels that a command calls."""
+    chosen = [] if device == "cpu" and run.startswith("haplotypes") else ["--device", device]
     code = "from tests.record_signatures import record; record()"
     ended = subprocess.run(
         [sys.executable, "-c", code, *run.split(), *chosen, "-q"],
@@ -84,13 +100,15 @@ def recorded_process(run: str, device: str) -> list[list[str]]:
         stdout=subprocess.PIPE,
         text=True,
     )
-    versions: list[list[str]] = json.loads(ended.stdout.splitlines()[-1])
-    return versions
+    called: dict[str, list[list[str]]] = json.loads(ended.stdout.splitlines()[-1])
+    return called
 
 
 def record() -> None:
     """Run the command line of this process, and print the functions that it called."""
     called: dict[tuple[str, str, str], int] = {}
+    kernels: list[tuple[str, str]] = []
+    find_cubin = launch.cached_cubin
     original = CompiledFunction._compile_for_args
 
     def noting(self: Any, *arguments: Any, **others: Any) -> Any:
@@ -102,13 +120,18 @@ def record() -> None:
             called[self.__module__, self.__qualname__, text] = size
         return result
 
+    def noting_kernel(kernel: Kernel, architecture: str) -> tuple[bytes, str]:
+        kernels.append((kernel.source, kernel.expression))
+        return find_cubin(kernel, architecture)
+
     CompiledFunction._compile_for_args = noting
+    launch.cached_cubin = noting_kernel
     real_exit = os._exit
 
     def print_and_exit(status: int) -> None:
         with suppress(BrokenPipeError):
             versions = sorted(called, key=lambda version: (-called[version], version))
-            sys.stdout.write(json.dumps(versions))
+            sys.stdout.write(json.dumps({"functions": versions, "kernels": sorted({*kernels})}))
             sys.stdout.flush()
         real_exit(status)
 

@@ -31,14 +31,15 @@ __device__ inline long long span_of(
 
 }  // namespace
 
-// Counts the haplotypes of each record that has the flags, at the loci that it overlaps; a thread
-// per record. The loci from first_loci[row] to end_loci[row] start before the record ends; those
-// that end after read_starts[row] overlap it. Loci are ordered by start; max_ends[k] is the largest
-// end up to locus k.
+// Counts the haplotypes of each record that has the flags, and bases if these are needed, at the
+// loci that it overlaps; a thread per record. The loci from first_loci[row] to end_loci[row] start
+// before the record ends; those that end after read_starts[row] overlap it. Loci are ordered by
+// start; max_ends[k] is the largest end up to locus k.
 extern "C" __global__ void count_pairs(
     const unsigned char* data,
     const long long* cigar_starts,
     const int* cigar_lengths,
+    const int* base_counts,
     const unsigned short* flags,
     const int* reference_ids,
     const int* positions,
@@ -51,6 +52,7 @@ extern "C" __global__ void count_pairs(
     int loci,
     int require_flags,
     int exclude_flags,
+    int needs_bases,
     int* first_loci,
     int* end_loci,
     long long* read_starts,
@@ -59,7 +61,8 @@ extern "C" __global__ void count_pairs(
     const int threads = gridDim.x * blockDim.x;
     for (int row = blockIdx.x * blockDim.x + threadIdx.x; row < rows; row += threads) {
         const int flag = flags[row];
-        const bool is_used = (flag & require_flags) == require_flags && !(flag & exclude_flags);
+        const bool has_flags = (flag & require_flags) == require_flags && !(flag & exclude_flags);
+        const bool is_used = has_flags && (base_counts[row] > 0 || !needs_bases);
         long long count = 0, start = 0;
         int first = 0, end = 0;
         if (is_used) {

@@ -71,12 +71,18 @@ class DeviceRagged:
     @classmethod
     def gather(cls, data: Any, starts: Any, lengths: Any) -> DeviceRagged:
         """Copy rows from anywhere in `data`, end to end; waits for the GPU."""
-        offsets = offsets_of(lengths)
-        rows, total = int(lengths.size), int(offsets[-1])
+        return cls.gather_at(data, starts.astype(np.int64, copy=False), offsets_of(lengths))
+
+    @classmethod
+    def gather_at(cls, data: Any, starts: Any, offsets: Any) -> DeviceRagged:
+        """Copy rows from anywhere in `data` to `offsets`, int64[n + 1]; waits for the GPU.
+
+        `starts` is int64[n].
+        """
+        rows, total = int(starts.size), int(offsets[-1])
         out = cupy.empty(total, dtype=data.dtype)
         if total:
             kernel = GATHER_BYTES if data.dtype.itemsize == 1 else GATHER_WORDS
-            starts = starts.astype(np.int64, copy=False)
             arguments = (data, starts, offsets, out, data.size, total, rows)
             launch_threads(kernel, _THREADS, rows * WARP, arguments)
         return cls(out, offsets)

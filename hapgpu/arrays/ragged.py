@@ -88,7 +88,7 @@ class Ragged:
     @property
     def lengths(self) -> NDArray[np.int64]:
         """int64[n]: the length of each row."""
-        return np.diff(self.offsets)
+        return lengths_of(self.offsets)
 
     def lengths_of(self, rows: NDArray[Any]) -> NDArray[np.int64]:
         """Return int64[r]: the lengths of some rows; rows may repeat."""
@@ -117,3 +117,9 @@ def offsets_of(lengths: NDArray[Any] | Sequence[int]) -> NDArray[np.int64]:
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(np.asarray(lengths, dtype=np.int64), out=offsets[1:])
     return offsets
+
+
+def lengths_of(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return int64[n]: the lengths of rows with these offsets; much faster than `np.diff`."""
+    lengths: NDArray[np.int64] = offsets[1:] - offsets[:-1]
+    return lengths

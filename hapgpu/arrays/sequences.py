@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.parallel import largest
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.errors import InputError, UsageError
 
@@ -38,7 +39,7 @@ def sequence_rows(given: Sequences, what: str) -> Ragged:
     if rows.data.dtype != np.uint8:
         message = f"{what}s: a Ragged of {rows.data.dtype}; give a Ragged of uint8"
         raise UsageError(message)
-    if rows.data.max(initial=0) > _LAST_ASCII:
+    if rows.data.size and largest(rows.data) > _LAST_ASCII:
         row = first_row(rows, rows.data > _LAST_ASCII)
         message = f"{what} {row}: contains a non-ASCII character; give ASCII text"
         raise InputError(message)

@@ -90,9 +90,9 @@ def random_text_batches(
 def benchmark_pairhmm(device: Device, run: RunCommand | None = None) -> Iterator[Measurement]:
     """Measure the pair-HMM for each shape, on simulated text batches.
 
-    On a GPU: the float32 kernels alone, and whole calls, transfers included, from pageable and
-    from pinned memory. On the CPU: whole calls, with one thread and with all threads. At last, if
-    `run` is given, `hapgpu pairhmm` of a sample.
+    On a GPU: the float32 kernels alone, and whole calls, transfers included. On the CPU: whole
+    calls, with one thread and with all threads. At last, if `run` is given, `hapgpu pairhmm` of a
+    sample.
     """
     for read_length, haplotype_length in SHAPES:
         cells = _CPU_CELLS if isinstance(device, CpuDevice) else _GPU_CELLS
@@ -170,12 +170,8 @@ def _whole_calls(batch: HmmBatch, data: str, device: Device) -> Iterator[Measure
             seconds = _median_seconds(batch, used)
             yield Measurement(used.name, _WHOLE_CALL, data, batch.cells, seconds)
         return
-    from hapgpu.pairhmm.forward.cuda import in_pinned_memory  # noqa: PLC0415  (as above)
-
     seconds = _median_seconds(batch, device)
     yield Measurement(device.name, _WHOLE_CALL, data, batch.cells, seconds)
-    seconds = _median_seconds(in_pinned_memory(batch), device)
-    yield Measurement(device.name, f"{_WHOLE_CALL}, pinned input", data, batch.cells, seconds)
 
 
 def _median_seconds(batch: HmmBatch, device: Device) -> float:

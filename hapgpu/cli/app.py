@@ -16,6 +16,7 @@ from typing import Final, NoReturn
 
 from hapgpu.cli.terminal.signals import end_on_signals
 from hapgpu.cli.terminal.streams import secure_standard_streams
+from hapgpu.runtime.driver import start_driver
 
 _COLLECTION_THRESHOLD: Final = 100_000
 
@@ -24,9 +25,10 @@ def main() -> NoReturn:
     """Run the command line of this process and exit with its status."""
     secure_standard_streams()
     end_on_signals(" ".join(["hapgpu", *(name for name in sys.argv[1:2] if name.isalpha())]))
-    # The compiler's many objects live as long as the process: collecting while it loads would take
-    # a third of a second.
+    start_driver(sys.argv[1:])
+    # What is imported lives as long as the process: `run` collects what comes after.
     gc.set_threshold(_COLLECTION_THRESHOLD)
+    gc.disable()
     # Imports Typer, which takes longer than a signal can wait.
     from hapgpu.cli.command_line import run  # noqa: PLC0415
 

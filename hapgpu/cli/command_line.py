@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from importlib import import_module
@@ -52,6 +53,9 @@ def run(arguments: Sequence[str]) -> NoReturn:
     with faults_explained(program, debug="--debug" in arguments):
         # Typer's own `main` reports errors in another form and with other statuses.
         command = get_command(build_app(arguments))
+        if not gc.isenabled():  # by `hapgpu.cli.app`, while modules are imported
+            gc.freeze()
+            gc.enable()
         with command.make_context("hapgpu", list(arguments) or ["--help"]) as context:
             command.invoke(context)
     raise SystemExit(0)

@@ -9,7 +9,7 @@ from hapgpu.cli.options.common import ComputeOptions, ReportOptions
 from hapgpu.cli.terminal.progress import choose_progress
 from hapgpu.cli.terminal.summary import announce, report
 from hapgpu.runtime.compiled.first_run import FirstRun
-from hapgpu.runtime.devices import CpuDevice, Device, resolve_devices
+from hapgpu.runtime.devices import Device, resolve_devices
 from hapgpu.runtime.jit import COMPILED
 from hapgpu.runtime.progress import Progress
 from hapgpu.runtime.statistics import RunStatistics
@@ -54,8 +54,7 @@ class Run:
 
     def announce(self) -> None:
         """Name the devices on standard error; before a first run, compile its functions."""
-        kinds = {"cpu" if isinstance(device, CpuDevice) else "cuda" for device in self.devices}
-        first = FirstRun(COMPILED, self._command, kinds, sys.argv)
+        first = FirstRun(COMPILED, self._command, self.devices, sys.argv)
         if not self._options.quiet:
             announce(self._command, self._description, compiles=bool(first))
         first.compile()

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.parallel import largest
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.sequences import Sequences, first_row, has_rows, sequence_rows
 from hapgpu.errors import InputError, UsageError
@@ -19,6 +20,18 @@ Qualities = int | Sequence[int | bytes | Sequence[int] | NDArray[Any]] | NDArray
 PairHmmInput = tuple[Sequences, Qualities, Qualities, Qualities, Qualities, Sequences]
 """Reads, their base, insertion and deletion qualities and gap continuations, and haplotypes."""
 
+GroupedPairHmmInput = tuple[
+    Sequences,
+    Qualities,
+    Qualities,
+    Qualities,
+    Qualities,
+    Sequences,
+    Sequence[int] | NDArray[Any],
+    Sequence[int] | NDArray[Any],
+]
+"""`PairHmmInput` of several groups, and the offsets of their reads and of their haplotypes."""
+
 _MAX_QUALITY: Final = 254  # as in GATK
 _QUALITIES: Final = (
     "base qualities",
@@ -28,8 +41,8 @@ _QUALITIES: Final = (
 )
 
 
-def hmm_batch(arguments: PairHmmInput) -> HmmBatch:
-    """Convert the arguments of a call to a batch of one group.
+def hmm_batch(arguments: PairHmmInput | GroupedPairHmmInput) -> HmmBatch:
+    """Convert the arguments of a call to a batch, of one group unless offsets are given.
 
     Raises
     ------
@@ -39,18 +52,44 @@ def hmm_batch(arguments: PairHmmInput) -> HmmBatch:
     UsageError
         An argument is of the wrong kind.
     """
-    reads, *qualities, haplotypes = arguments
+    reads, base, insertion, deletion, continuation, haplotypes, *offsets = arguments
     bases = _sequences(reads, "read")
+    given = zip((base, insertion, deletion, continuation), _QUALITIES, strict=True)
     base_qualities, insertions, deletions, continuations = (
-        _column(q, name, bases) for q, name in zip(qualities, _QUALITIES, strict=True)
+        _column(qualities, name, bases) for qualities, name in given
     )
     haplotype_rows = _sequences(haplotypes, "haplotype")
+    read_offsets, haplotype_offsets = (
+        _group_offsets(each, rows, name)
+        for each, rows, name in zip(
+            offsets or ([0, len(bases)], [0, len(haplotype_rows)]),
+            (bases, haplotype_rows),
+            ("read offsets", "haplotype offsets"),
+            strict=True,
+        )
+    )
+    if read_offsets.size != haplotype_offsets.size:
+        groups = f"{read_offsets.size - 1} groups of reads, {haplotype_offsets.size - 1}"
+        message = f"offsets: {groups} of haplotypes; give an offset of each for every group"
+        raise UsageError(message)
     return HmmBatch(
         HmmReads(bases, base_qualities, insertions, deletions, uniform_column(continuations)),
         haplotype_rows,
-        np.array([0, len(bases)], dtype=np.int64),
-        np.array([0, len(haplotype_rows)], dtype=np.int64),
+        read_offsets,
+        haplotype_offsets,
     )
+
+
+def _group_offsets(
+    argument: Sequence[int] | NDArray[Any], rows: Ragged, name: str
+) -> NDArray[np.int64]:
+    """Return int64[groups + 1], checked."""
+    offsets = np.asarray(argument)
+    is_right = offsets.ndim == 1 and offsets.size > 0 and offsets.dtype.kind in "iu"
+    if not is_right or offsets[0] != 0 or offsets[-1] != len(rows) or (np.diff(offsets) < 0).any():
+        message = f"{name}: not the ends of groups; give whole numbers that rise from 0 to"
+        raise UsageError(f"{message} {len(rows)}")
+    return offsets.astype(np.int64, copy=False)
 
 
 def _sequences(argument: Sequences, kind: str) -> Ragged:
@@ -62,8 +101,11 @@ def _sequences(argument: Sequences, kind: str) -> Ragged:
 
 
 def _column(argument: Qualities, name: str, bases: Ragged) -> NDArray[np.uint8]:
-    """Return uint8[bases.data.size]: a quality for each base."""
-    entries = np.full(len(bases), argument) if _is_number(argument) else argument
+    """Return uint8[bases.data.size]: a quality for each base; a number is broadcast."""
+    if _is_number(argument):
+        one = Ragged(np.full(min(len(bases), 1), argument), np.arange(2))
+        return np.broadcast_to(_phred(one, name), bases.data.shape)
+    entries = argument
     if not has_rows(entries):
         message = f"{name}: neither a number nor a list; give a whole number, or one entry per read"
         raise UsageError(message)
@@ -74,6 +116,8 @@ def _column(argument: Qualities, name: str, bases: Ragged) -> NDArray[np.uint8]:
         numbers = Ragged(np.asarray(entries), np.arange(len(bases) + 1))
         return np.repeat(_phred(numbers, name), bases.lengths)
     rows = entries if isinstance(entries, Ragged) else _joined_qualities(entries, name, bases)
+    if rows.offsets is bases.offsets:
+        return _phred(rows, name)
     mismatches = np.flatnonzero(rows.lengths != bases.lengths)
     if mismatches.size:
         read = int(mismatches[0])
@@ -112,7 +156,7 @@ def _phred(rows: Ragged, name: str) -> NDArray[np.uint8]:
     if data.dtype.kind not in "iu":
         message = f"{name}: of type {data.dtype}; give whole numbers"
         raise UsageError(message)
-    if data.min() < 0 or data.max() > _MAX_QUALITY:
+    if (data.dtype.kind == "i" and data.min() < 0) or largest(data) > _MAX_QUALITY:
         outside = (data < 0) | (data > _MAX_QUALITY)
         read, value = first_row(rows, outside), data[np.argmax(outside)]
         message = f"read {read}: {value} among its {name}; give 0 to {_MAX_QUALITY}"

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import Ragged, offsets_of
-
-
-def uniform_column(column: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return a column of equal values as one value, broadcast; another column as it is."""
-    if not column.size or (column != column[0]).any():
-        return column
-    return np.broadcast_to(column[:1].copy(), column.shape)
+from hapgpu.arrays.ragged import Ragged, lengths_of, offsets_of
 
 
 def is_uniform(column: NDArray[np.uint8]) -> bool:
     """Tell whether a column is one value, broadcast."""
     return column.size > 0 and column.strides == (0,)
+
+
+def uniform_column(column: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return a column of equal values as one value, broadcast; another column as it is."""
+    if not column.size or is_uniform(column) or (column != column[0]).any():
+        return column
+    return np.broadcast_to(column[:1].copy(), column.shape)
 
 
 def _joined(columns: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
@@ -118,12 +118,12 @@ class HmmBatch:
     @property
     def pair_offsets(self) -> NDArray[np.int64]:
         """int64[b + 1]: offsets of the likelihoods of each group."""
-        return offsets_of(np.diff(self.read_offsets) * np.diff(self.haplotype_offsets))
+        return offsets_of(lengths_of(self.read_offsets) * lengths_of(self.haplotype_offsets))
 
     @property
     def pairs(self) -> int:
         """Number of likelihoods."""
-        return int(self.pair_offsets[-1])
+        return int(lengths_of(self.read_offsets) @ lengths_of(self.haplotype_offsets))
 
     @property
     def cells(self) -> int:
@@ -133,12 +133,12 @@ class HmmBatch:
     @property
     def group_bases(self) -> NDArray[np.int64]:
         """int64[b]: bases of the reads of each group."""
-        return np.diff(self.reads.bases.offsets[self.read_offsets])
+        return lengths_of(self.reads.bases.offsets[self.read_offsets])
 
     @property
     def group_columns(self) -> NDArray[np.int64]:
         """int64[b]: bases of the haplotypes of each group."""
-        return np.diff(self.haplotypes.offsets[self.haplotype_offsets])
+        return lengths_of(self.haplotypes.offsets[self.haplotype_offsets])
 
     @property
     def haplotype_lengths(self) -> NDArray[np.int64]:
@@ -172,6 +172,8 @@ class HmmBatch:
     @classmethod
     def concatenate(cls, batches: Sequence[HmmBatch]) -> HmmBatch:
         """Concatenate the groups of at least one batch."""
+        if len(batches) == 1:
+            return batches[0]
         columns = zip(*(batch.reads.qualities for batch in batches), strict=True)
         return cls(
             HmmReads(
@@ -179,6 +181,6 @@ class HmmBatch:
                 *(_joined(column) for column in columns),
             ),
             Ragged.concatenate([batch.haplotypes for batch in batches]),
-            offsets_of(np.concatenate([np.diff(batch.read_offsets) for batch in batches])),
-            offsets_of(np.concatenate([np.diff(batch.haplotype_offsets) for batch in batches])),
+            offsets_of(np.concatenate([lengths_of(batch.read_offsets) for batch in batches])),
+            offsets_of(np.concatenate([lengths_of(batch.haplotype_offsets) for batch in batches])),
         )

@@ -34,7 +34,7 @@ from hapgpu.runtime.statistics import RunStatistics
 
 _PART_BYTES: Final = 32 << 20
 """Bytes of a table that are copied to host memory at a time."""
-_WORKERS_PER_GPU: Final = 3  # one inflates, another computes pairs, the third finishes its lines
+_WORKERS_PER_GPU: Final = 2  # more are slower: they wait for each other in Python
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +86,10 @@ class _LineMaker:
     def _later(self, text: DeviceText) -> Iterator[NDArray[np.uint8]]:
         """Yield the parts of a text in another thread."""
         index = self._device.index
+        stream = thread_streams(index, 1, urgent=True)[0]
         parts = text.parts(_PART_BYTES)
         while True:
-            with device_errors(self._device), cupy.cuda.Device(index), thread_streams(index, 1)[0]:
+            with device_errors(self._device), cupy.cuda.Device(index), stream:
                 part = next(parts, None)
             if part is None:
                 return

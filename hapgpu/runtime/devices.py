@@ -46,6 +46,13 @@ class CudaDevice:
         """The name of the device in messages."""
         return f"cuda:{self.index} ({self.model})"
 
+    @property
+    def architecture(self) -> str:
+        """The architecture to compile kernels for, such as `sm_90`."""
+        import cupy  # noqa: PLC0415  (only where a GPU is used: slow, and not installed everywhere)
+
+        return f"sm_{cupy.cuda.Device(self.index).compute_capability}"
+
     def memory_budget(self) -> int:
         """Return the number of bytes that may be in use at once on this GPU."""
         if self.memory_limit is not None:

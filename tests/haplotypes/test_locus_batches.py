@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hapgpu.errors import InputError, UsageError
 from hapgpu.haplotypes import locus_batches as module
 from hapgpu.haplotypes.batches import LocusBatch
-from hapgpu.haplotypes.locus_batches import LocusOptions, locus_batches
+from hapgpu.haplotypes.locus_batches import LocusLimits, LocusOptions, locus_batches
 from hapgpu.haplotypes.sites.loci import OVERLAPPING_FACTOR
 from hapgpu.haplotypes.sites.record_batches import RecordLimits
 from hapgpu.haplotypes.sites.record_selection import within
@@ -96,6 +96,7 @@ def batches_of(
     options: LocusOptions = SITES_ONLY,
     limits: RecordLimits = WHOLE_CONTIGS,
     counts: Counter[str] | None = None,
+    locus_limits: LocusLimits | None = None,
 ) -> list[LocusBatch]:
     def count(name: str, number: int) -> None:
         if counts is not None:
@@ -103,7 +104,17 @@ def batches_of(
 
     with ReferenceFasta(path) as reference:
         batches = batches_of_records(list(records))
-        return list(locus_batches(batches, reference, options, "calls.vcf", count, limits=limits))
+        return list(
+            locus_batches(
+                batches,
+                reference,
+                options,
+                "calls.vcf",
+                count,
+                limits=limits,
+                locus_limits=locus_limits,
+            )
+        )
 
 
 def loci_in(batches: Sequence[LocusBatch]) -> Iterator[tuple[object, ...]]:
@@ -184,6 +195,12 @@ def test_batches_are_bounded(tmp_path: Path) -> None:
     assert all(len(batch.loci) <= 256 for batch in batches)
     assert all(batch.loci.ends[-1] - batch.loci.starts[0] <= 10**6 for batch in batches)
     assert any(len(batch.loci) > 150 for batch in batches)
+    few = batches_of(path, far + near, locus_limits=LocusLimits(loci=10, bases=20_000))
+    assert all(len(batch.loci) <= 10 for batch in few)
+    assert all(batch.loci.ends[-1] - batch.loci.starts[0] <= 20_000 for batch in few)
+    many = batches_of(path, far + near, locus_limits=LocusLimits(loci=10_000, bases=10**8))
+    assert [batch.contig for batch in many] == ["far", "near"]
+    assert list(loci_in(few)) == list(loci_in(batches)) == list(loci_in(many))
 
 
 def record_at(bases: str, start: int, contig: str = "chr1", genotypes: str = "") -> VcfRecord:

@@ -326,3 +326,45 @@ def test_the_gpu_agrees(texts: list[Text]) -> None:
     expected = hapgpu.pair_hmm_batches(map(arguments_of, texts), device="cpu")
     for matrix, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(matrix, other, rtol=0, atol=TOLERANCE)
+
+
+def test_groups_in_arrays() -> None:
+    """Groups of one tuple, some without reads or haplotypes, as tuples of their own."""
+    rng = np.random.default_rng(12)
+    groups = []
+    for reads, haplotypes in ((3, 2), (0, 2), (2, 0), (1, 1)):
+        lengths = rng.integers(1, 30, reads).tolist()
+        own = [bytes(rng.choice([*b"ACGT"], length).tolist()) for length in lengths]
+        qualities = [rng.integers(2, 40, length) for length in lengths]
+        names = [bytes(rng.choice([*b"ACGT"], 25).tolist()) for _ in range(haplotypes)]
+        groups.append((own, qualities, 45, [40] * reads, 10, names))
+    joined = [[row for group in groups for row in group[k]] for k in (0, 1, 3, 5)]
+    offsets = [np.cumsum([0, *(len(group[k]) for group in groups)]) for k in (0, 5)]
+    columns = Ragged.from_sequences(joined[0])
+    base_qualities = Ragged(np.concatenate(joined[1]).astype(np.uint8), columns.offsets)
+    arrays = (columns, base_qualities, 45, joined[2], 10, joined[3], *offsets)
+    alone: list[float] = []
+    for found in hapgpu.pair_hmm_batches(groups, device="cpu"):
+        alone += found.ravel().tolist()
+    first, *others, last = hapgpu.pair_hmm_batches(
+        [groups[0], arrays, arrays, groups[3]], device="cpu"
+    )
+    assert first.ravel().tolist() == alone[:6]
+    assert [each.tolist() for each in others] == [alone, alone]
+    assert last.tolist() == [[alone[-1]]]
+
+
+@pytest.mark.parametrize(
+    ("offsets", "message"),
+    [
+        (([0, 2], [0, 1]), "read offsets: not the ends of groups; .* rise from 0 to 1"),
+        (([1, 1], [0, 1]), "read offsets: not the ends"),
+        (([0, 1, 0, 1], [0, 0, 0, 1]), "read offsets: not the ends"),
+        (([0.0, 1.0], [0, 1]), "read offsets: not the ends"),
+        (([0, 1], []), "haplotype offsets: not the ends"),
+        (([0, 1], [0, 1, 1]), "1 groups of reads, 2 of haplotypes"),
+    ],
+)
+def test_wrong_offsets_of_groups(offsets: tuple[list[int], list[int]], message: str) -> None:
+    with pytest.raises(UsageError, match=f"^batch 0: .*{message}"):
+        next(hapgpu.pair_hmm_batches([([b"A"], 30, 45, 45, 10, [b"A"], *offsets)], device="cpu"))

@@ -14,8 +14,8 @@ from typing import Any, Final, Generic, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.read_columns import ReadColumns
+from hapgpu.arrays.read_gathering import gathered_reads
 from hapgpu.errors import InputError, UsageError
 from hapgpu.genotyping.batches import LocusReads
 from hapgpu.genotyping.reads.filters import FilterOptions, ReadFilter
@@ -29,7 +29,7 @@ from hapgpu.runtime.pool import MAX_IO_THREADS
 
 _MAX_BASES: Final = 8_000_000
 """Bases of buffered reads of a group; above it, loci are yielded as soon as they are complete."""
-_BATCH_BASES: Final = (65_536, 4_000_000)  # of each input, times as many as there are workers
+_BATCH_BASES: Final = (65_536, 2_000_000)  # of each input, times as many as there are workers
 _STANDARD: Final = "-"
 _NO_READS: Final = ReadColumns.empty(*[np.empty(0, dtype=np.int32)] * 4).to_batch()
 
@@ -102,7 +102,7 @@ class LocusReader(ABC, Generic[Found]):
         self._filter = ReadFilter(filters)
         reading = ReadingOptions(
             threads=1 + (min(threads, MAX_IO_THREADS) - 1) // len(paths),
-            batch_bases=int(np.clip(max_bases // (2 * len(paths)), *_BATCH_BASES)),
+            batch_bases=int(np.clip(max_bases // (4 * len(paths)), *_BATCH_BASES)),
             reference=reference,
             max_record=max_record,
         )
@@ -270,13 +270,12 @@ class AlignedReads(LocusReader[LocusReads]):
         if not found:
             empty = np.empty(0, dtype=np.int32)
             return LocusReads(batch, _NO_READS, empty, empty)
-        parts = [buffered.reads for _, buffered in found]
         return LocusReads(
             batch,
-            ReadBatch.concatenate(parts) if len(parts) > 1 else parts[0],
+            gathered_reads([(buffered.reads, buffered.rows) for _, buffered in found]),
             np.concatenate([buffered.samples for _, buffered in found]),
             np.concatenate(
-                [np.full(len(buffered.reads), file, dtype=np.int32) for file, buffered in found]
+                [np.full(buffered.rows.size, file, dtype=np.int32) for file, buffered in found]
             ),
         )
 

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.runtime.jit import njit
 
 _NO_EVIDENCE: Final = 0xF04
 """Flags: unmapped, secondary, failed vendor checks, duplicate, supplementary."""
@@ -64,12 +66,20 @@ class ReadFilter:
 
     def keeps(self, reads: ReadBatch, new: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return bool[n]: which reads are kept; count those that are `new`, bool[n]."""
-        kept = np.ones(len(reads), dtype=np.bool_)
-        counts = {"reads": int(np.count_nonzero(new))}
-        for reason, passes in self._passes(reads).items():
-            counts[reason] = int(np.count_nonzero(kept & ~passes & new))
-            kept &= passes
-        self.add(counts)
+        kept = np.empty(len(reads), dtype=np.bool_)
+        counts = np.zeros(len(self.counts), dtype=np.int64)
+        _keep(
+            read_only(reads.flags),
+            read_only(reads.bases.offsets),
+            read_only(reads.cigars.offsets),
+            read_only(reads.mapping_qualities),
+            read_only(new),
+            self.options.exclude_flags,
+            self.options.min_mapping_quality,
+            kept,
+            counts,
+        )
+        self.add(dict(zip(self.counts, counts.tolist(), strict=True)))
         return kept
 
     def add(self, counts: Mapping[str, int]) -> None:
@@ -78,10 +88,33 @@ class ReadFilter:
             for name, number in counts.items():
                 self.counts[name] += number
 
-    def _passes(self, reads: ReadBatch) -> dict[str, NDArray[np.bool_]]:
-        return {
-            "excluded_by_flags": reads.has_flags(0, self.options.exclude_flags),
-            "without_alignment": (reads.bases.lengths > 0) & (reads.cigars.lengths > 0),
-            "without_mapping_quality": reads.mapping_qualities != _UNAVAILABLE,
-            "low_mapping_quality": reads.mapping_qualities >= self.options.min_mapping_quality,
-        }
+
+@njit
+def _keep(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keyword-only)
+    flags: NDArray[np.uint16],
+    base_offsets: NDArray[np.int64],
+    cigar_offsets: NDArray[np.int64],
+    mapping_qualities: NDArray[np.uint8],
+    new: NDArray[np.bool_],
+    exclude_flags: int,
+    min_mapping_quality: int,
+    kept: NDArray[np.bool_],
+    counts: NDArray[np.int64],
+) -> None:
+    """Write which reads are kept; add to the counts, in the order of `ReadFilter.counts`."""
+    for row in range(kept.size):
+        bases = base_offsets[row + 1] - base_offsets[row]
+        reason = 0
+        if np.int64(flags[row]) & exclude_flags:
+            reason = 1
+        elif bases == 0 or cigar_offsets[row + 1] == cigar_offsets[row]:
+            reason = 2
+        elif mapping_qualities[row] == _UNAVAILABLE:
+            reason = 3
+        elif mapping_qualities[row] < min_mapping_quality:
+            reason = 4
+        kept[row] = reason == 0
+        if new[row]:
+            counts[0] += 1
+            if reason > 0:
+                counts[reason] += 1

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final, Self
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
-from hapgpu.cigar.encoding import reference_lengths
+from hapgpu.arrays.ragged_view import RaggedView, last_at_most, read_only, view_of
+from hapgpu.arrays.read_gathering import gathered_reads
 from hapgpu.errors import InputError
 from hapgpu.genotyping.reads.filters import ReadFilter
 from hapgpu.genotyping.reads.locus_groups import LocusIntervals
 from hapgpu.io.alignments.reader import ReadSource
-from hapgpu.io.bam.constants import UNMAPPED
+from hapgpu.io.bam.constants import REFERENCE_OPERATIONS, UNMAPPED
 from hapgpu.io.bam.header import SamHeader
+from hapgpu.runtime.jit import njit
 
 # A key is the number of a contig in the header and a position on it, in one integer.
 _POSITION_BITS: Final = 32
@@ -25,8 +27,8 @@ END_KEY: Final = _NO_CONTIG << _POSITION_BITS
 """Key after all contigs."""
 _LONGEST_SPAN: Final = 2**31 - 1
 
-SamplesOf = Callable[[ReadBatch], NDArray[np.int32]]
-"""Function that returns the sample of each read."""
+SamplesOf = Callable[[ReadBatch, NDArray[np.int64]], NDArray[np.int32]]
+"""Function that returns the samples of the reads of some rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,9 @@ class BufferedReads:
     Attributes
     ----------
     reads
-        The reads.
+        These reads, and perhaps others.
+    rows
+        int64[n], ascending rows of `reads`.
     samples
         int32[n], the sample of each read.
     starts, ends
@@ -46,27 +50,28 @@ class BufferedReads:
     """
 
     reads: ReadBatch
+    rows: NDArray[np.int64]
     samples: NDArray[np.int32]
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
     max_ends: NDArray[np.int64]
 
-    @classmethod
-    def of(
-        cls,
-        reads: ReadBatch,
-        samples: NDArray[np.int32],
-        starts: NDArray[np.int64],
-        ends: NDArray[np.int64],
-    ) -> Self:
-        """Return the columns of sorted reads, with `max_ends`."""
-        return cls(reads, samples, starts, ends, np.maximum.accumulate(ends))
-
-    def take(self, rows: NDArray[np.int64]) -> BufferedReads:
-        """Return the reads of ascending rows."""
-        return BufferedReads.of(
-            self.reads.take(rows), self.samples[rows], self.starts[rows], self.ends[rows]
+    def take(self, kept: NDArray[np.int64]) -> BufferedReads:
+        """Return ascending ones of the n reads, sharing memory with these."""
+        ends = self.ends[kept]
+        return BufferedReads(
+            self.reads,
+            self.rows[kept],
+            self.samples[kept],
+            self.starts[kept],
+            ends,
+            np.maximum.accumulate(ends),
         )
+
+    def compact(self) -> BufferedReads:
+        """Return a copy that holds no other reads."""
+        reads = gathered_reads([(self.reads, self.rows)])
+        return replace(self, reads=reads, rows=np.arange(self.rows.size))
 
     def overlapping(self, starts: NDArray[np.int64], max_ends: NDArray[np.int64]) -> BufferedReads:
         """Return the reads that overlap any of k intervals of keys, k at least 1.
@@ -79,9 +84,10 @@ class BufferedReads:
             int64[k], the largest end up to each interval.
         """
         first = int(np.searchsorted(self.max_ends, starts[0], side="right"))
-        last = int(np.searchsorted(self.starts, max_ends[-1]))
-        rows = np.arange(first, max(last, first))
-        return self.take(rows[_overlap_any(starts, max_ends, self.starts[rows], self.ends[rows])])
+        last = max(int(np.searchsorted(self.starts, max_ends[-1])), first)
+        overlap = np.empty(last - first, dtype=np.bool_)
+        _mark_overlaps(starts, max_ends, self.starts[first:last], self.ends[first:last], overlap)
+        return self.take(first + np.flatnonzero(overlap))
 
     def ending_after(self, key: int) -> BufferedReads | None:
         """Return the reads that end after a key, or all if these are most; None if none does."""
@@ -89,7 +95,7 @@ class BufferedReads:
             return None
         is_needed = self.ends > key
         is_sparse = 2 * np.count_nonzero(is_needed) < is_needed.size
-        return self.take(np.flatnonzero(is_needed)) if is_sparse else self
+        return self.take(np.flatnonzero(is_needed)).compact() if is_sparse else self
 
 
 class ReadBuffer:
@@ -104,7 +110,7 @@ class ReadBuffer:
     read_filter
         Filter of the reads.
     samples_of
-        Function that returns the sample of each read.
+        Function that returns the samples of reads.
     contig
         Number of the first contig needed, in the header.
     counted
@@ -172,16 +178,28 @@ class ReadBuffer:
         if reads is None:
             self._last = END_KEY
             return
-        starts = _keys_of(reads)
-        self._check_order(reads, starts)
+        starts, ends = np.empty((2, len(reads)), dtype=np.int64)
+        row = _place(
+            read_only(reads.reference_ids),
+            read_only(reads.positions),
+            read_only(reads.flags),
+            view_of(reads.cigars),
+            self._last,
+            starts,
+            ends,
+        )
+        if row >= 0:
+            before = int(starts[row - 1]) if row else self._last
+            raise not_sorted(self._header, self._name, reads.names[row], int(starts[row]), before)
         self._last = int(starts[-1])
-        ends = starts + _lengths_of(reads)
-        is_new = ~_overlap_any(self._counted_starts, self._counted_max_ends, starts, ends)
-        kept = self._filter.keeps(reads, is_new) & (ends > self._needed_from)
-        if kept.any():
-            reads = reads.take(kept)
-            samples = self._samples_of(reads)
-            self._buffered.append(BufferedReads.of(reads, samples, starts[kept], ends[kept]))
+        is_old = np.empty(len(reads), dtype=np.bool_)
+        _mark_overlaps(self._counted_starts, self._counted_max_ends, starts, ends, is_old)
+        kept = self._filter.keeps(reads, ~is_old) & (ends > self._needed_from)
+        rows = np.flatnonzero(kept)
+        if rows.size:
+            samples, ends = self._samples_of(reads, rows), ends[rows]
+            max_ends = np.maximum.accumulate(ends)
+            self._buffered.append(BufferedReads(reads, rows, samples, starts[rows], ends, max_ends))
 
     def at(self, starts: NDArray[np.int64], max_ends: NDArray[np.int64]) -> list[BufferedReads]:
         """Return the reads that overlap any of k intervals of the contig, k at least 1.
@@ -196,14 +214,6 @@ class ReadBuffer:
         base = key_of(self._contig, 0)
         found = (part.overlapping(base + starts, base + max_ends) for part in self._buffered)
         return [part for part in found if part.starts.size]
-
-    def _check_order(self, reads: ReadBatch, starts: NDArray[np.int64]) -> None:
-        before = np.concatenate([[self._last], starts[:-1]])
-        unsorted_rows = np.flatnonzero(starts < before)
-        if unsorted_rows.size:
-            row = int(unsorted_rows[0])
-            keys = int(starts[row]), int(before[row])
-            raise not_sorted(self._header, self._name, reads.names[row], *keys)
 
 
 def check_contig_order(header: SamHeader, name: str, current: int, contig: int) -> None:
@@ -241,32 +251,55 @@ def _text_of(header: SamHeader, key: int) -> str:
     return f"{header.reference_names[contig]}:{position + 1}"
 
 
-def _overlap_any(
-    starts: NDArray[np.int64],
-    max_ends: NDArray[np.int64],
-    read_starts: NDArray[np.int64],
-    read_ends: NDArray[np.int64],
-) -> NDArray[np.bool_]:
-    """Return bool[n]: which reads overlap any of k intervals, k at least 0, starts ascending."""
-    # Of the intervals that start before a read ends, the largest end decides.
-    started = np.searchsorted(starts, read_ends)
-    overlap: NDArray[np.bool_] = np.append(-1, max_ends)[started] > read_starts
-    return overlap
-
-
-def _lengths_of(reads: ReadBatch) -> NDArray[np.int64]:
-    """Return int64[n]: the reference length of each read, at least 1; 1 for unmapped reads."""
-    lengths = np.clip(reference_lengths(reads.cigars), 1, _LONGEST_SPAN)
-    return np.where(reads.has_flags(UNMAPPED, 0), 1, lengths)
-
-
 def key_of(contig: int, position: int) -> int:
     """Return the key of a position of a contig, by its number in the header."""
     return (contig << _POSITION_BITS) + position
 
 
-def _keys_of(reads: ReadBatch) -> NDArray[np.int64]:
-    """Return int64[n]: the keys of reads; reads without a contig come after all others."""
-    contigs = reads.reference_ids.astype(np.int64)
-    keys = (contigs << _POSITION_BITS) + np.maximum(reads.positions, 0)
-    return np.where(contigs < 0, END_KEY, keys)
+@njit
+def _place(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+    reference_ids: NDArray[np.int32],
+    positions: NDArray[np.int32],
+    flags: NDArray[np.uint16],
+    cigars: RaggedView,
+    last: int,
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+) -> int:
+    """Write the keys of reads; stop at one with a smaller key than the last, and return its row.
+
+    Reads without a contig come after all others. Returns -1 if all are sorted.
+    """
+    for row in range(starts.size):
+        contig, position = np.int64(reference_ids[row]), np.int64(positions[row])
+        start = np.int64(END_KEY)
+        if contig >= 0:
+            start = (contig << _POSITION_BITS) + max(position, np.int64(0))
+        length = np.int64(0)
+        for k in range(cigars.offsets[row], cigars.offsets[row + 1]):
+            element = np.int64(cigars.data[k])
+            if REFERENCE_OPERATIONS >> (element & 15) & 1:
+                length += element >> 4
+        if flags[row] & UNMAPPED:
+            length = np.int64(1)
+        span = min(max(length, np.int64(1)), np.int64(_LONGEST_SPAN))
+        starts[row], ends[row] = start, start + span
+        if start < last:
+            return row
+        last = int(start)
+    return -1
+
+
+@njit
+def _mark_overlaps(
+    starts: NDArray[np.int64],
+    max_ends: NDArray[np.int64],
+    read_starts: NDArray[np.int64],
+    read_ends: NDArray[np.int64],
+    out: NDArray[np.bool_],
+) -> None:
+    """Write which reads overlap any of k intervals, k at least 0, starts ascending."""
+    for row in range(out.size):
+        # Of the intervals that start before a read ends, the largest end decides.
+        last = last_at_most(starts, starts.size, read_ends[row] - 1)
+        out[row] = last >= 0 and max_ends[last] > read_starts[row]

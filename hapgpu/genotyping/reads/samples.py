@@ -76,8 +76,8 @@ class SampleTable:
             files.append(ReadGroups.of(name, found, own, numbers))
         return cls(tuple(numbers), tuple(files))
 
-    def samples_of(self, file: int, reads: ReadBatch) -> NDArray[np.int32]:
-        """Return the sample of each read, int32[n], by its tag RG.
+    def samples_of(self, file: int, reads: ReadBatch, rows: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the samples of reads, int32[r], by their tag RG.
 
         Reads without the tag belong to the sample of their file, if it has only one.
 
@@ -87,6 +87,8 @@ class SampleTable:
             Number of the file of the reads.
         reads
             Reads with well-formed tags.
+        rows
+            int64[r], rows of these reads.
 
         Raises
         ------
@@ -94,7 +96,7 @@ class SampleTable:
             The file has several samples and a read has no read group; or the header lacks the read
             group of a read; or that group has no sample, but others have.
         """
-        return self.files[file].samples_of(reads)
+        return self.files[file].samples_of(reads, rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,14 +132,15 @@ class ReadGroups:
         table = np.array(samples, dtype=np.int32)
         return cls(name, Ragged.from_sequences(text for text, _ in by_bytes), table, only_sample)
 
-    def samples_of(self, reads: ReadBatch) -> NDArray[np.int32]:
-        """Return the sample of each read of this file, as in `SampleTable`."""
-        samples = np.full(len(reads), self.only_sample, dtype=np.int32)
+    def samples_of(self, reads: ReadBatch, rows: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the samples of reads of this file, as in `SampleTable`."""
+        samples = np.full(rows.size, self.only_sample, dtype=np.int32)
         if len(self.identifiers):
             identifiers, groups = view_of(self.identifiers), read_only(self.samples)
-            row = _look_up(view_of(reads.tags), identifiers, groups, self.only_sample, samples)
-            if row >= 0:
-                raise self._error(reads, row, samples[row])
+            tags, only_sample = view_of(reads.tags), self.only_sample
+            k = _look_up(tags, rows, identifiers, groups, only_sample, samples)
+            if k >= 0:
+                raise self._error(reads, int(rows[k]), samples[k])
         return samples
 
     def _error(self, reads: ReadBatch, row: int, number: int) -> InputError:
@@ -194,27 +197,28 @@ def _shown(text: NDArray[np.uint8]) -> str:
 @njit
 def _look_up(
     tags: RaggedView,
+    rows: NDArray[np.int64],
     identifiers: RaggedView,
     group_samples: NDArray[np.int32],
     only_sample: int,
     samples: NDArray[np.int32],
 ) -> int:
-    """Set the sample of each read; stop at a read without one and return its row, else -1."""
+    """Set the samples of rows; stop at a read without one and return its number, else -1."""
     data, offsets = tags.data, tags.offsets
     texts, text_offsets = identifiers.data, identifiers.offsets
-    for row in range(samples.size):
-        end = offsets[row + 1]
-        at = find_field(data, offsets[row], end, _READ_GROUP)
+    for k in range(samples.size):
+        end = offsets[rows[k] + 1]
+        at = find_field(data, offsets[rows[k]], end, _READ_GROUP)
         if at < 0:
-            samples[row] = only_sample
+            samples[k] = only_sample
         else:
             group: Integer = -1
             if data[at + 2] == _TEXT:
                 length = field_bytes(data, at, end) - HEAD_BYTES - 1
                 group = _find_text(data, at + HEAD_BYTES, length, texts, text_offsets)
-            samples[row] = group_samples[group] if group >= 0 else _UNKNOWN_GROUP
-        if samples[row] < 0:
-            return row
+            samples[k] = group_samples[group] if group >= 0 else _UNKNOWN_GROUP
+        if samples[k] < 0:
+            return k
     return -1
 
 

@@ -83,7 +83,8 @@ class DeviceReadGroups:
         launch_threads(FIND_SAMPLES, _THREADS, count, arguments)
         row = int(fault[0])
         if row < count:
-            groups.samples_of(download_reads(records.take(slice(row, row + 1))))
+            refused = download_reads(records.take(slice(row, row + 1)))
+            groups.samples_of(refused, np.zeros(1, dtype=np.int64))
             message = f"read {row}: its read group was refused on the GPU only"
             raise AssertionError(message)
         return samples

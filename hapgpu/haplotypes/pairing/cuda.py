@@ -24,6 +24,7 @@ COUNT_PAIRS: Final = Kernel(
         Array("data", np.uint8, "size"),
         Array("cigar_starts", np.int64, "rows"),
         Array("cigar_lengths", np.int32, "rows"),
+        Array("base_counts", np.int32, "rows"),
         Array("flags", np.uint16, "rows"),
         Array("reference_ids", np.int32, "rows"),
         Array("positions", np.int32, "rows"),
@@ -36,6 +37,7 @@ COUNT_PAIRS: Final = Kernel(
         Scalar("loci", np.int32),
         Scalar("require_flags", np.int32),
         Scalar("exclude_flags", np.int32),
+        Scalar("needs_bases", np.int32),
         Array("first_loci", np.int32, "rows"),
         Array("end_loci", np.int32, "rows"),
         Array("read_starts", np.int64, "rows"),
@@ -178,9 +180,17 @@ class DevicePairFinder:
         self._is_in_order = bool((haplotypes[1:] > haplotypes[:-1]).all())
 
     def find(
-        self, records: DeviceRecords, require_flags: int = 0, exclude_flags: int = 0
+        self,
+        records: DeviceRecords,
+        require_flags: int = 0,
+        exclude_flags: int = 0,
+        *,
+        needs_bases: bool = False,
     ) -> DeviceCandidates:
-        """Find the records that have all required SAM flags, none of the excluded, and a locus."""
+        """Find the records that have all required SAM flags, none of the excluded, and a locus.
+
+        With `needs_bases`, only records with bases.
+        """
         count, loci = len(records), self._loci
         first, end = (cupy.empty(count, dtype=np.int32) for _ in range(2))
         read_starts, counts = (cupy.empty(count, dtype=np.int64) for _ in range(2))
@@ -189,6 +199,7 @@ class DevicePairFinder:
                 records.data,
                 records.layout.cigar_starts,
                 records.layout.cigar_lengths,
+                records.layout.base_counts,
                 records.flags,
                 records.reference_ids,
                 records.positions,
@@ -201,6 +212,7 @@ class DevicePairFinder:
                 loci.ends.size,
                 require_flags,
                 exclude_flags,
+                needs_bases,
                 first,
                 end,
                 read_starts,

@@ -10,14 +10,14 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.io.fastx.packed.blocks import PackedBlock, PackedFile, is_packed_fastq
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.read_blocks import Allocate, read_blocks
 from hapgpu.io.fastx.text_block import TextBlock
+from hapgpu.io.fastx.uncut.blocks import UncutBlock, uncut_file
 from hapgpu.runtime.devices import CudaDevice, Device, side_by_side
 
 BlockWorker: TypeAlias = Callable[[Any], TextBlock]
-"""Takes a `ReadBlock`; on a GPU also a `PackedBlock`.
+"""Takes a `ReadBlock`; on a GPU also a `UncutBlock`.
 
 Raises InputError if a record is malformed; the message names the file and the record.
 """
@@ -66,17 +66,17 @@ class BlockTransfer:
         Threads that read a file.
     writing_threads
         Threads that write one.
-    inflates
-        Whether the workers inflate BGZF files of FASTQ.
+    are_cut_by_workers
+        Whether the workers take an `UncutBlock`.
     """
 
     size: int
     allocate: Allocate
     reading_threads: int
     writing_threads: int
-    inflates: bool
+    are_cut_by_workers: bool
 
-    def blocks(self, path: str, max_record: int) -> Iterator[ReadBlock | PackedBlock]:
+    def blocks(self, path: str, max_record: int) -> Iterator[ReadBlock | UncutBlock]:
         """Read a file in blocks for the workers.
 
         Parameters
@@ -91,8 +91,7 @@ class BlockTransfer:
         InputError
             The file cannot be read.
         """
-        if self.inflates and is_packed_fastq(path):
-            file = PackedFile(path, max_record)
+        if self.are_cut_by_workers and (file := uncut_file(path, max_record)):
             yield from file.blocks(self.size, self.allocate, self.reading_threads)
         else:
             yield from read_blocks(path, self.size, self.allocate, self.reading_threads, max_record)
@@ -113,7 +112,7 @@ def transfer_for(
         Size of a block for CPUs and for GPUs.
     """
     if not isinstance(devices[0], CudaDevice):
-        return BlockTransfer(cpu_bytes, _unpinned, 1, 1, inflates=False)
+        return BlockTransfer(cpu_bytes, _unpinned, 1, 1, are_cut_by_workers=False)
     from hapgpu.runtime.gpu.context import pinned_array  # noqa: PLC0415  (imports CuPy)
 
     return BlockTransfer(
@@ -121,7 +120,7 @@ def transfer_for(
         lambda size: pinned_array(size, np.uint8),
         min(threads, _MAX_READING_THREADS * len(devices)),
         min(threads, _MAX_WRITING_THREADS * len(devices)),
-        inflates=True,
+        are_cut_by_workers=True,
     )
 
 

@@ -14,10 +14,10 @@ from hapgpu.errors import DeviceError
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.cuda import DeviceSpans, parse_text
 from hapgpu.io.fastx.limits import ReadLimits
-from hapgpu.io.fastx.packed.blocks import PackedBlock
-from hapgpu.io.fastx.packed.cuda import DeviceBlock, decoded
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.text_block import TextBlock
+from hapgpu.io.fastx.uncut.blocks import UncutBlock
+from hapgpu.io.fastx.uncut.cuda import DeviceBlock, decoded
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, device_errors, thread_streams
 from hapgpu.runtime.gpu.memory_turns import memory_turns
@@ -41,7 +41,7 @@ class GpuWorker(ABC):
         self._largest: float = inf  # bytes of a block that may fit; shared by the threads
         _limit_memory(device)
 
-    def __call__(self, block: ReadBlock | PackedBlock) -> TextBlock:
+    def __call__(self, block: ReadBlock | UncutBlock) -> TextBlock:
         """Compute one block, in pieces if it does not fit into the memory of the GPU.
 
         Raises
@@ -53,7 +53,7 @@ class GpuWorker(ABC):
         """
         number = self._device.index
         with device_errors(self._device), cupy.cuda.Device(number), thread_streams(number, 1)[0]:
-            text = decoded(block) if isinstance(block, PackedBlock) else block
+            text = decoded(block) if isinstance(block, UncutBlock) else block
             return TextBlock.joined(self._pieces(text)) if text is not None else _no_reads()
 
     @abstractmethod

@@ -1,1 +1,1 @@
-"""VCF and BCF: header, lines, records, writer."""
+"""VCF and BCF: header, blocks of lines, records in columns, writer."""

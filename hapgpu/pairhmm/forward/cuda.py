@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
@@ -10,8 +12,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import Ragged
-from hapgpu.pairhmm.batches import HmmBatch, HmmReads, is_uniform
+from hapgpu.pairhmm.batches import HmmBatch
 from hapgpu.pairhmm.device_batches import DeviceHmmBatch
 from hapgpu.pairhmm.forward.cpu import exact_log10_likelihoods
 from hapgpu.pairhmm.launch.device_arrays import array_store
@@ -27,12 +28,17 @@ from hapgpu.runtime.gpu.context import (
 from hapgpu.runtime.gpu.memory_turns import TooLittleMemoryError, memory_turns
 
 _PIECE_CELLS = 9_000_000_000  # a few milliseconds, longer than the host needs for the next piece
-_PIECE_BASES = 1 << 25
+_PIECE_BASES = 1 << 23  # bounds the pinned memory
+_DEVICE_PIECE_CELLS = 10 * _PIECE_CELLS  # of a batch on the GPU, which needs no uploads
+_DEVICE_PIECE_BASES = 1 << 25
 _PIECES_IN_FLIGHT = 3
 _STREAMS = 4  # per piece, for its layouts
 _BYTES_PER_BASE = 29  # five columns, and the constants of a row
 _BYTES_PER_PAIR = 44
+_SMALL_BYTES = 1 << 26  # of a piece that is tried without asking for the memory of the GPU
 _LARGEST_INDEX = 2**31 - 1
+
+_Memory = Callable[[], int]
 
 
 def log10_likelihoods(batch: HmmBatch, device: CudaDevice) -> NDArray[np.float64]:
@@ -99,7 +105,10 @@ def _compute(batch: HmmBatch | DeviceHmmBatch, likelihoods: Any, device: CudaDev
     """Compute likelihoods, in memory of the kind of the batch; tell whether any is NaN."""
     with _PiecesInFlight(device) as pieces:
         end = 0
-        for piece in split_into_pieces(batch, _PIECE_CELLS, _PIECE_BASES):
+        limits = (_PIECE_CELLS, _PIECE_BASES)
+        if isinstance(batch, DeviceHmmBatch):
+            limits = (_DEVICE_PIECE_CELLS, _DEVICE_PIECE_BASES)
+        for piece in split_into_pieces(batch, *limits):
             start, end = end, end + piece.pairs
             pieces.start(piece, likelihoods[start:end])
     return pieces.has_too_small
@@ -115,13 +124,10 @@ class _PiecesInFlight:
 
     def __init__(self, device: CudaDevice) -> None:
         self._device = device
-        self._budget = device.memory_budget()
-        self._memory = self._budget // _PIECES_IN_FLIGHT
+        self._budget = functools.cache(device.memory_budget)  # asking takes long
         self._streams = thread_streams(device.index, _PIECES_IN_FLIGHT, urgent=True)
         self._forward_streams = thread_streams(device.index, _PIECES_IN_FLIGHT * _STREAMS)
-        ready = cupy.cuda.get_current_stream().record()
-        for stream in self._streams:
-            stream.wait_event(ready)
+        self._ready = cupy.cuda.get_current_stream().record()
         self._started = 0
         self._too_small: list[NDArray[np.int32]] = []
 
@@ -139,21 +145,26 @@ class _PiecesInFlight:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for stream in self._streams if error is None else self._streams + self._forward_streams:
+        in_use = self._streams[: self._started]
+        for stream in in_use if error is None else self._streams + self._forward_streams:
             stream.synchronize()
+
+    def _memory(self) -> int:
+        """Return the bytes that a piece may use beside the others."""
+        return self._budget() // _PIECES_IN_FLIGHT
 
     def start(self, batch: HmmBatch | DeviceHmmBatch, likelihoods: Any) -> None:
         """Start a piece; split it where it does not fit the memory of the device."""
         if not likelihoods.size:
             return
-        if _fits(batch, likelihoods.size, self._memory) and (
+        if self._fits(batch, likelihoods.size, self._memory) and (
             self._start_piece(batch, likelihoods, self._memory)
             or self._start_piece_alone(batch, likelihoods, self._memory)
         ):
             return
         smaller: list[HmmBatch | DeviceHmmBatch] = split_in_two(batch)
         if len(smaller) == 1:
-            if _fits(batch, likelihoods.size, self._budget) and self._start_piece_alone(
+            if self._fits(batch, likelihoods.size, self._budget) and self._start_piece_alone(
                 batch, likelihoods, self._budget
             ):
                 return
@@ -164,10 +175,14 @@ class _PiecesInFlight:
             self.start(piece, likelihoods[: piece.pairs])
             likelihoods = likelihoods[piece.pairs :]
 
-    def _start_piece(self, batch: HmmBatch | DeviceHmmBatch, likelihoods: Any, memory: int) -> bool:
+    def _start_piece(
+        self, batch: HmmBatch | DeviceHmmBatch, likelihoods: Any, memory: _Memory
+    ) -> bool:
         turn = self._started % _PIECES_IN_FLIGHT
         forward_streams = self._forward_streams[turn * _STREAMS : (turn + 1) * _STREAMS]
         streams = (self._streams[turn], forward_streams)
+        if self._started < _PIECES_IN_FLIGHT:
+            self._streams[turn].wait_event(self._ready)
         try:
             store = array_store(self._device.index, turn)
             run = PieceRun(batch, likelihoods.size, self._device, streams, store)
@@ -178,36 +193,20 @@ class _PiecesInFlight:
         return True
 
     def _start_piece_alone(
-        self, batch: HmmBatch | DeviceHmmBatch, likelihoods: Any, memory: int
+        self, batch: HmmBatch | DeviceHmmBatch, likelihoods: Any, memory: _Memory
     ) -> bool:
         for stream in self._streams:
             stream.synchronize()
         cupy.get_default_memory_pool().free_all_blocks()
         return self._start_piece(batch, likelihoods, memory)
 
-
-def _fits(batch: HmmBatch | DeviceHmmBatch, pairs: int, memory: int) -> bool:
-    """Return whether a piece needs at most half of the memory, and offsets fit 32 bits."""
-    bases, columns = int(batch.group_bases.sum()), int(batch.group_columns.sum())
-    size = _BYTES_PER_BASE * bases + _BYTES_PER_PAIR * pairs + 8 * columns
-    return size <= memory // 2 and max(bases, 2 * pairs, columns) <= _LARGEST_INDEX
-
-
-def in_pinned_memory(batch: HmmBatch) -> HmmBatch:
-    """Copy the columns of the reads to pinned memory, from which the GPU copies fastest."""
-    reads = batch.reads
-    bases, *qualities = (
-        column if is_uniform(column) else _pinned_copy(column)
-        for column in (reads.bases.data, *reads.qualities)
-    )
-    pinned = HmmReads(Ragged(bases, reads.bases.offsets), *qualities)
-    return HmmBatch(pinned, batch.haplotypes, batch.read_offsets, batch.haplotype_offsets)
-
-
-def _pinned_copy(column: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    copy = pinned_array(column.size, column.dtype)
-    copy[:] = column
-    return copy
+    def _fits(self, batch: HmmBatch | DeviceHmmBatch, pairs: int, memory: _Memory) -> bool:
+        """Return whether a piece needs at most half of the memory, and offsets fit 32 bits."""
+        bases, columns = int(batch.group_bases.sum()), int(batch.group_columns.sum())
+        size = _BYTES_PER_BASE * bases + _BYTES_PER_PAIR * pairs + 8 * columns
+        if self._device.memory_limit is None and size <= _SMALL_BYTES:
+            return True
+        return size <= memory() // 2 and max(bases, 2 * pairs, columns) <= _LARGEST_INDEX
 
 
 def forward_seconds(batch: HmmBatch, device: CudaDevice, repeats: int) -> float:

@@ -175,8 +175,12 @@ class PieceArrays:
         self._uploaded.set(self._memory, stream=stream)
         return stream.record()
 
-    def arguments(self, kernel: LoadedKernel, more: Mapping[str, Any]) -> Checked:
-        """Return the arguments of a kernel: these arrays, their sizes, and `more`, the same always.
+    def arguments(
+        self, kernel: LoadedKernel, scalars: Mapping[str, Any], given: Mapping[str, Any]
+    ) -> Checked:
+        """Return the arguments of a kernel: these arrays and their sizes.
+
+        `given` are other arrays by name, always the same; `scalars` are those that are not sizes.
 
         Raises
         ------
@@ -185,7 +189,7 @@ class PieceArrays:
         """
         key = id(kernel.parameters)
         if key not in self._checked:
-            values = {**self.device, **self.sizes.scalars(), **more}
+            values = {**scalars, **self.device, **self.sizes.scalars(), **given}
             arguments = [values[parameter.name] for parameter in kernel.parameters]
             self._checked[key] = kernel.check(arguments)
         return self._checked[key]
@@ -215,12 +219,13 @@ class ArrayStore:
         if self._copied is not None:
             self._copied.synchronize()
         rounded = sizes.rounded()
+        if self._kept is not None and self._kept.sizes == rounded:
+            return self._kept
         if sizes.is_on_device or rounded.total_bytes > _KEPT_BYTES:
             return PieceArrays(sizes, self._large_memory(sizes.uploaded_bytes))
-        if self._kept is None or self._kept.sizes != rounded:
-            self._kept = None
-            memory = pinned_array(rounded.uploaded_bytes, np.uint8)
-            self._kept = PieceArrays(rounded, memory)
+        self._kept = None
+        memory = pinned_array(rounded.uploaded_bytes, np.uint8)
+        self._kept = PieceArrays(rounded, memory)
         return self._kept
 
     def upload(self, arrays: PieceArrays, stream: Any) -> None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.parallel import copy_together
+from hapgpu.arrays.ragged import lengths_of
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.pairhmm.batches import HmmBatch, is_uniform
 from hapgpu.pairhmm.device_batches import DeviceHmmBatch
-from hapgpu.pairhmm.launch.copies import copy_together
 from hapgpu.pairhmm.launch.device_arrays import ArrayStore, PieceArrays, PieceSizes
 from hapgpu.pairhmm.launch.indices import PieceIndices, fill_indices
 from hapgpu.pairhmm.launch.kernels import (
@@ -43,6 +44,7 @@ _EXACT_WARPS_PER_MULTIPROCESSOR = 16
 _THREADS = 128
 _WARP = 32
 _EXACT_ROW_BYTES = 24
+_SMALL_BYTES = 1 << 24  # for which no GPU is too small
 _LOG10_SCALE = np.log10(FLOAT_SCALE)
 
 _EXACT_COLUMNS_IN_REGISTERS = 512  # kManyColumns * kWarpLanes in exact.cu
@@ -65,8 +67,8 @@ class PieceRun:
         self._device = device
         self._stream, self._forward_streams = streams
         self._store = store
-        reads_per_group = np.diff(batch.read_offsets)
-        haplotypes_per_group = np.diff(batch.haplotype_offsets)
+        reads_per_group = lengths_of(batch.read_offsets)
+        haplotypes_per_group = lengths_of(batch.haplotype_offsets)
         pairs_per_haplotype = np.repeat(reads_per_group, haplotypes_per_group)
         lengths = batch.haplotype_lengths
         self._widest = int(lengths.max())
@@ -100,15 +102,15 @@ class PieceRun:
         self._given: dict[str, Any] = {}
         self._arrays: PieceArrays
 
-    def launch(self, likelihoods: Any, memory: int) -> NDArray[np.int32]:
+    def launch(self, likelihoods: Any, memory: Callable[[], int]) -> NDArray[np.int32]:
         """Start the kernels and copies that write the likelihoods, float64[pairs].
 
-        They are in pinned memory, or on the device for a batch on the device. `memory` is a bound
-        in bytes for the rows of very long haplotypes and for the masks. Returns one number; the
-        device sets it to 1 if a likelihood is too small for float64.
+        They are in pinned memory, or on the device for a batch on the device. `memory` returns a
+        bound in bytes for the rows of very long haplotypes and for large masks. Returns one number;
+        the device sets it to 1 if a likelihood is too small for float64.
         """
         mask_bytes = 4 * self._sizes.mask_words
-        if mask_bytes > memory // 4:
+        if mask_bytes > _SMALL_BYTES and mask_bytes > memory() // 4:
             raise cupy.cuda.memory.OutOfMemoryError(mask_bytes, 0)
         too_small: NDArray[np.int32] = pinned_array(1, np.int32)
         with self._stream as stream:
@@ -213,10 +215,12 @@ class PieceRun:
         for stream in streams:
             self._stream.wait_event(stream.record())
 
-    def _exact_blocks(self, memory: int) -> int:
+    def _exact_blocks(self, memory: Callable[[], int]) -> int:
         """Return the number of warps for exact pairs, whose rows fit a fraction of the memory."""
         blocks = _EXACT_WARPS_PER_MULTIPROCESSOR * multiprocessors(self._device.index)
-        return min(blocks, max(1, memory // (4 * _EXACT_ROW_BYTES * self._widest)))
+        if self._widest <= _EXACT_COLUMNS_IN_REGISTERS:
+            return blocks
+        return min(blocks, max(1, memory() // (4 * _EXACT_ROW_BYTES * self._widest)))
 
     def _exact(self) -> None:
         """Compute the pairs listed for `exact`; only the device knows how many."""
@@ -229,10 +233,9 @@ class PieceRun:
     def _launch(self, kernel: Kernel, blocks: int, threads: int, **scalars: float) -> None:
         """Launch a kernel with the arrays and the sizes of the piece, and other scalars."""
         loaded = load_kernel(kernel, self._device.index)
-        given = self._scalars | scalars
-        checked = self._arrays.arguments(loaded, self._given | scalars)
-        own = {name: given[name] for name in loaded.scalar_names}
-        loaded.launch(blocks, threads, checked, **own)
+        self._scalars.update(scalars)
+        checked = self._arrays.arguments(loaded, self._scalars, self._given)
+        loaded.launch_checked(blocks, threads, checked, self._scalars)
 
 
 def _uniform_continuation(batch: HmmBatch | DeviceHmmBatch) -> tuple[bool, float]:

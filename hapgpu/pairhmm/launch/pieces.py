@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import offsets_of
 
-_FIRST_DIVISOR = 3  # the first piece has a third of the cells; the next pieces grow
-_GROWTH = 2
+_FIRST_DIVISOR = 4  # the first piece has a fourth of the cells; the next pieces grow
+_GROWTH = 1.5
 
 
 class Groups(Protocol):
@@ -58,6 +58,9 @@ def split_into_pieces(batch: _Batch, max_cells: int, max_bases: int) -> Iterator
     bases_before = offsets_of(bases)
     cells_before = offsets_of(bases * batch.group_columns)
     start, cells = 0, max(max_cells // _FIRST_DIVISOR, 1)
+    if cells_before[-1] <= cells and bases_before[-1] <= max_bases:
+        yield batch
+        return
     while start < len(batch):
         by_cells = np.searchsorted(cells_before, cells_before[start] + cells, side="right")
         by_bases = np.searchsorted(bases_before, bases_before[start] + max_bases, side="right")
@@ -68,7 +71,7 @@ def split_into_pieces(batch: _Batch, max_cells: int, max_bases: int) -> Iterator
             (bases_before[end] - bases_before[start]) / max_bases,
         )
         yield from [piece] if fraction <= 1 else _split_group(piece, int(bases[start] / fraction))
-        start, cells = end, min(_GROWTH * cells, max_cells)
+        start, cells = end, min(int(_GROWTH * cells) + 1, max_cells)
 
 
 def split_in_two(batch: _Batch) -> list[_Batch]:

@@ -1,4 +1,4 @@
-"""Read-haplotype pairs grouped by locus, on a GPU; same as `pairs_by_locus`."""
+"""Pairs grouped by locus, on a GPU (`cuda/pairhmm/reads/overlaps.cu`); same as `pairs_by_locus`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,103 @@ from hapgpu.haplotypes.pairing.extender_cuda import DeviceExtended
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.pairhmm.device_batches import DeviceHmmBatch, DeviceHmmReads
 from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.work_queue import launch_threads
 
+_THREADS: Final = 128
 _ROW_BITS: Final = 32
 _ROW_MASK: Final = (1 << _ROW_BITS) - 1
 _LOWER_A, _LOWER_Z, _TO_UPPER = (np.uint8(value) for value in b"az ")
+
+
+_SOURCE: Final = "pairhmm/reads/overlaps.cu"
+_SORTED: Final = (Array("keys", np.int64, "pairs"), Array("reads", np.int64, "pairs"))
+_GROUPS: Final = (Array("loci", np.int64, "overlaps"), Array("first", np.int64, "groups"))
+_MEMBER_OFFSETS: Final = Array("member_offsets", np.int64, "locus_count", 1)
+
+COUNT_EXCLUDED: Final = Kernel(
+    _SOURCE,
+    "count_excluded",
+    (
+        Array("flags", np.uint16, "records"),
+        Array("base_counts", np.int32, "records"),
+        Array("totals", np.int32, "two"),
+        Scalar("records", np.int32),
+        Scalar("two", np.int32),
+        Scalar("require_flags", np.int32),
+        Scalar("exclude_flags", np.int32),
+    ),
+)
+MAKE_KEYS: Final = Kernel(
+    _SOURCE,
+    "make_keys",
+    (
+        Array("haplotypes", np.int32, "pairs"),
+        Array("locus_index", np.int64, "haplotype_count"),
+        Array("keys", np.int64, "pairs"),
+        Scalar("pairs", np.int32),
+        Scalar("haplotype_count", np.int32),
+    ),
+)
+MARK_OVERLAPS: Final = Kernel(
+    _SOURCE,
+    "mark_overlaps",
+    (*_SORTED, Array("marks", np.int64, "pairs"), Scalar("pairs", np.int32)),
+)
+LIST_OVERLAPS: Final = Kernel(
+    _SOURCE,
+    "list_overlaps",
+    (
+        *_SORTED,
+        Array("numbers", np.int64, "pairs"),
+        Array("overlap_reads", np.int64, "overlaps"),
+        Array("overlap_loci", np.int64, "overlaps"),
+        Array("starts", np.int64, "overlaps", 1),
+        Array("order", np.int64, "pairs"),
+        Scalar("pairs", np.int32),
+        Scalar("overlaps", np.int32),
+    ),
+)
+MEASURE_GROUPS: Final = Kernel(
+    _SOURCE,
+    "measure_groups",
+    (
+        *_GROUPS,
+        _MEMBER_OFFSETS,
+        Array("sizes", np.int64, "groups", 1),
+        Scalar("overlaps", np.int32),
+        Scalar("groups", np.int32),
+        Scalar("locus_count", np.int32),
+    ),
+)
+FIND_MEMBERS: Final = Kernel(
+    _SOURCE,
+    "find_members",
+    (
+        *_GROUPS,
+        Array("offsets", np.int64, "groups", 1),
+        _MEMBER_OFFSETS,
+        Array("members", np.int64, "haplotype_count"),
+        Array("base_offsets", np.int64, "haplotype_count", 1),
+        Array("starts", np.int64, "rows"),
+        Array("lengths", np.int64, "rows", 1),
+        Scalar("overlaps", np.int32),
+        Scalar("groups", np.int32),
+        Scalar("locus_count", np.int32),
+        Scalar("haplotype_count", np.int32),
+        Scalar("rows", np.int32),
+    ),
+)
+
+
+def count_excluded(records: DeviceRecords, require_flags: int, exclude_flags: int) -> list[int]:
+    """Count the records with these flags that are unmapped, and the others without bases."""
+    totals = cupy.zeros(2, dtype=np.int32)
+    arrays = (records.flags, records.layout.base_counts, totals)
+    numbers = (len(records), 2, require_flags, exclude_flags)
+    launch_threads(COUNT_EXCLUDED, _THREADS, len(records), (*arrays, *numbers))
+    counts: list[int] = totals.get().tolist()
+    return counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,23 +179,39 @@ class DevicePairsByLocus:
         int64[m] each, of the overlaps.
     order
         int64[p], the row number of each pair in the input, in the order of the likelihoods.
-    counts
-        int64[m], the number of pairs of each overlap.
+    offsets
+        int64[m + 1]: the pairs of each overlap.
     """
 
     reads: Any
     loci: Any
     order: Any
-    counts: Any
+    offsets: Any
 
     @classmethod
     def of(cls, pairs: DeviceReadPairs, haplotypes: DeviceLocusHaplotypes) -> Self:
         """Group pairs, of each read with all haplotypes of its loci, by locus."""
-        loci, order = _sorted_rows(haplotypes.locus_index[pairs.haplotypes])
-        reads = pairs.reads[order]
-        first = _first_of_runs(loci, reads)
-        ends = cupy.append(first[1:], cupy.asarray([order.size]))
-        return cls(reads[first], loci[first], order, ends - first)
+        count = len(pairs)
+        keys, marks, order = (cupy.empty(count, dtype=np.int64) for _ in range(3))
+        locus_index = haplotypes.locus_index
+        arguments = (pairs.haplotypes, locus_index, keys, count, locus_index.size)
+        launch_threads(MAKE_KEYS, _THREADS, count, arguments)
+        keys.sort()
+        reads = pairs.reads
+        launch_threads(MARK_OVERLAPS, _THREADS, count, (keys, reads, marks, count))
+        numbers = cupy.cumsum(marks)
+        overlaps = int(numbers[-1]) if count else 0
+        overlap_reads, loci = (cupy.empty(overlaps, dtype=np.int64) for _ in range(2))
+        offsets = cupy.empty(overlaps + 1, dtype=np.int64)
+        listed = (overlap_reads, loci, offsets, order)
+        sorted_pairs = (keys, reads, numbers)
+        launch_threads(LIST_OVERLAPS, _THREADS, count, (*sorted_pairs, *listed, count, overlaps))
+        return cls(overlap_reads, loci, order, offsets)
+
+    @property
+    def counts(self) -> Any:
+        """int64[m], the number of pairs of each overlap."""
+        return self.offsets[1:] - self.offsets[:-1]
 
     def clipped_reads(
         self, records: DeviceRecords, haplotypes: DeviceLocusHaplotypes
@@ -115,9 +224,10 @@ class DevicePairsByLocus:
 
     def take(self, overlaps: Any) -> DevicePairsByLocus:
         """Keep the overlaps of a mask, bool[m]; `order` still has rows of the whole input."""
-        kept = overlaps[rows_of(offsets_of(self.counts), int(self.order.size))]
+        kept = overlaps[rows_of(self.offsets, int(self.order.size))]
+        offsets = offsets_of(self.counts[overlaps])
         return DevicePairsByLocus(
-            self.reads[overlaps], self.loci[overlaps], self.order[kept], self.counts[overlaps]
+            self.reads[overlaps], self.loci[overlaps], self.order[kept], offsets
         )
 
     def hmm_batch(self, reads: DeviceHmmReads, haplotypes: DeviceLocusHaplotypes) -> DeviceHmmBatch:
@@ -126,14 +236,21 @@ class DevicePairsByLocus:
         `reads` has m rows: the part of the read that each overlap uses, of at least one base.
         """
         first = _first_of_runs(self.loci)
-        loci = self.loci[first]
-        starts = haplotypes.member_offsets[loci]
-        offsets = offsets_of(haplotypes.member_offsets[loci + 1] - starts)
-        total = int(offsets[-1])
-        row = rows_of(offsets, total)
-        members = haplotypes.members[cupy.arange(total) + (starts - offsets[:-1])[row]]
-        read_offsets = cupy.append(first, cupy.asarray([self.loci.size]))
-        return DeviceHmmBatch.of(reads, haplotypes.sequences.take(members), read_offsets, offsets)
+        overlaps, groups, loci = self.loci.size, first.size, haplotypes.member_offsets.size - 1
+        sizes = cupy.empty(groups + 1, dtype=np.int64)
+        measured = (self.loci, first, haplotypes.member_offsets, sizes)
+        launch_threads(MEASURE_GROUPS, _THREADS, groups, (*measured, overlaps, groups, loci))
+        offsets = cupy.cumsum(sizes)
+        rows = int(offsets[-1])
+        starts, lengths = (cupy.empty(rows + extra, dtype=np.int64) for extra in range(2))
+        sequences, members = haplotypes.sequences, haplotypes.members
+        of_groups = (self.loci, first, offsets, haplotypes.member_offsets)
+        of_members = (members, sequences.offsets, starts, lengths)
+        numbers = (overlaps, groups, loci, members.size, rows)
+        launch_threads(FIND_MEMBERS, _THREADS, rows, (*of_groups, *of_members, *numbers))
+        texts = DeviceRagged.gather_at(sequences.data, starts, cupy.cumsum(lengths))
+        read_offsets = cupy.append(first, cupy.asarray([overlaps]))
+        return DeviceHmmBatch.of(reads, texts, read_offsets, offsets)
 
 
 def _sorted_rows(values: Any) -> tuple[Any, Any]:
@@ -142,11 +259,9 @@ def _sorted_rows(values: Any) -> tuple[Any, Any]:
     return keys >> _ROW_BITS, keys & _ROW_MASK
 
 
-def _first_of_runs(*columns: Any) -> Any:
-    """Return int64: the first row of each run of rows that are equal in all columns."""
-    is_first = cupy.ones(columns[0].size, dtype=np.bool_)
-    if is_first.size:
-        is_first[1:] = False
-        for column in columns:
-            is_first[1:] |= column[1:] != column[:-1]
+def _first_of_runs(column: Any) -> Any:
+    """Return int64: the first row of each run of equal rows."""
+    is_first = cupy.ones(column.size, dtype=np.bool_)
+    if column.size:
+        is_first[1:] = column[1:] != column[:-1]
     return cupy.flatnonzero(is_first)

@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 import cupy
 import numpy as np
 
-from hapgpu.arrays.cuda import offsets_of, rows_of
+from hapgpu.arrays.cuda import rows_of
 from hapgpu.cigar.cuda.clips import clips_of
 from hapgpu.cigar.cuda.encoding import record_reference_lengths, record_skipped_lengths
 from hapgpu.cigar.cuda.read_parts import DeviceReadParts
@@ -23,7 +23,11 @@ from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.pairhmm.forward.cuda import device_log10_likelihoods
 from hapgpu.pairhmm.normalize_cuda import normalize
 from hapgpu.pairhmm.qualities.cuda import check_device_qualities, prepared_device_parts
-from hapgpu.pairhmm.reads.cuda import DeviceLocusHaplotypes, DevicePairsByLocus
+from hapgpu.pairhmm.reads.cuda import (
+    DeviceLocusHaplotypes,
+    DevicePairsByLocus,
+    count_excluded,
+)
 from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes
 from hapgpu.pairhmm.reads.scorer import REMEDY, ScorerOptions
 from hapgpu.pairhmm.reads.tables_cuda import DeviceLikelihoods
@@ -90,6 +94,7 @@ class DeviceScorer:
         self._extender = extender
         self._options = options
         self._device = device
+        self._part_bytes = max(1, min(device.memory_budget() // _MEMORY_SHARE, _MAX_PART))
         self._source = source
         self._counted = ["without_bases_at_locus", "likelihoods", "cells"]
         if options.normalize:
@@ -109,30 +114,25 @@ class DeviceScorer:
         """
         candidates, counts = self._candidates(records)
         for start, end in pairwise(self._bounds(candidates, records)):
-            part = records.take(candidates.rows[start:end])
+            is_all = end - start == len(records)
+            part = records if is_all else records.take(candidates.rows[start:end])
             yield self._scored(part, candidates.pairs(start, end), counts), counts
             counts = Counter()
 
     def _candidates(self, records: DeviceRecords) -> tuple[DeviceCandidates, Counter[str]]:
         """Find the records to compare; count them, and those that are excluded."""
         required, excluded = self._options.require_flags, self._options.exclude_flags
-        flags, has_bases = records.flags, records.layout.base_counts > 0
-        has_flags = (flags & required == required) & (flags & excluded == 0)
-        is_mapped = flags & UNMAPPED == 0
-        candidates = self._haplotypes.finder.find(records, required, excluded | UNMAPPED)
-        is_compared = has_bases[candidates.rows]
-        numbers = {
-            "unmapped": has_flags & ~is_mapped,
-            "without_bases": has_flags & is_mapped & ~has_bases,
-        }
+        unmapped, without_bases = count_excluded(records, required, excluded)
+        counts = Counter(reads=len(records), unmapped=unmapped, without_bases=without_bases)
+        candidates = self._haplotypes.finder.find(
+            records, required, excluded | UNMAPPED, needs_bases=True
+        )
         if self._extender is not None:
             # Extended haplotypes have the introns that spliced reads lack.
             is_spliced = record_skipped_lengths(records.take(candidates.rows)) > 0
-            numbers["spliced"] = is_compared & is_spliced
-            is_compared &= ~is_spliced
-        sums = cupy.stack([rows.sum() for rows in numbers.values()]).get().tolist()
-        counts = Counter(reads=len(records), **dict(zip(numbers, sums, strict=True)))
-        return candidates.take(is_compared), counts
+            counts["spliced"] = int(is_spliced.sum())
+            candidates = candidates.take(~is_spliced)
+        return candidates, counts
 
     def _bounds(self, candidates: DeviceCandidates, records: DeviceRecords) -> list[int]:
         """Return the bounds of parts of limited memory; there is one part at least."""
@@ -140,10 +140,9 @@ class DeviceScorer:
         bases = records.layout.base_counts[candidates.rows].astype(np.int64)
         ends = cupy.cumsum(_BYTES_PER_PAIR * candidates.counts + _BYTES_PER_BASE * bases)
         total = int(ends[-1]) if count else 0
-        limit = max(1, min(self._device.memory_budget() // _MEMORY_SHARE, _MAX_PART))
-        if total <= limit:
+        if total <= self._part_bytes:
             return [0, count]
-        limits = cupy.arange(limit, total, limit)
+        limits = cupy.arange(self._part_bytes, total, self._part_bytes)
         inner = cupy.searchsorted(ends, limits, side="right").get().tolist()
         return [0, *sorted({bound for bound in inner if 0 < bound < count}), count]
 
@@ -168,7 +167,7 @@ class DeviceScorer:
         likelihoods, order = device_log10_likelihoods(batch, self._device), pairs_by_locus.order
         counts["without_bases_at_locus"] += without_bases
         if self._options.normalize:
-            offsets = offsets_of(pairs_by_locus.counts)
+            offsets = pairs_by_locus.offsets
             is_explained = normalize(likelihoods, offsets, parts.lengths)
             counts["poorly_modelled"] += int((~is_explained).sum())
             kept = is_explained[rows_of(offsets, int(order.size))]

@@ -27,6 +27,8 @@ Allocate: TypeAlias = Callable[[int], NDArray[np.uint8]]
 """Returns an array of at least the given number of bytes."""
 
 _PIECE_BYTES: Final = 1 << 23
+_MIN_PIECES: Final = 16  # of a file, unless these are small
+_SMALL_PIECE: Final = 1 << 22
 _NEWLINE: Final = ord("\n")
 
 
@@ -113,7 +115,7 @@ def text_pieces(
     path
         `-` for standard input.
     piece_bytes
-        Bytes of a piece, or a few more; a longer text batch is a piece.
+        Bytes of a piece at most, unless it is a longer text batch; fewer if the file is small.
     allocate
         Returns the memory of each piece, which is not used again after the piece was yielded.
     threads
@@ -141,10 +143,13 @@ class _Pieces:
         self._data = data
         self._name = name
         self._piece_bytes = piece_bytes
+        if data.remaining is not None:  # some pieces for each of several workers
+            self._piece_bytes = min(piece_bytes, max(data.remaining // _MIN_PIECES, _SMALL_PIECE))
         self._allocate = allocate
         self._max_record = max_record
         self._pieces = 0
         self._first_line = 1
+        self._newlines = 0  # of the text that was read, from the first line on
 
     def __iter__(self) -> Iterator[TextPiece]:
         tail = np.empty(0, dtype=np.uint8)
@@ -153,8 +158,11 @@ class _Pieces:
             buffer, used = self._start(tail, self._piece_bytes)
             text, cut, is_end = self._filled(buffer, used)
             tail = text[cut:].copy()
+            newlines = count_newlines(read_only(tail))
             if cut:
                 yield self._piece(text, cut)
+            self._first_line += self._newlines - newlines
+            self._newlines = newlines
 
     def _filled(self, buffer: NDArray[np.uint8], used: int) -> tuple[NDArray[np.uint8], int, bool]:
         """Read until a buffer holds whole text batches.
@@ -163,8 +171,9 @@ class _Pieces:
         """
         while True:
             room = buffer.size - 1 - used  # minus one, for a newline that may be missing
-            got, _ = self._data.read_into(buffer[used : used + room])
+            got, newlines = self._data.read_into(buffer[used : used + room])
             used += got
+            self._newlines += newlines
             if got < room:
                 if used and buffer[used - 1] != _NEWLINE:
                     buffer[used] = _NEWLINE
@@ -191,7 +200,6 @@ class _Pieces:
         own, more = text[:cut], text[: line_end(read_only(text), cut)]
         piece = TextPiece(own, more, self._name, self._pieces, self._first_line)
         self._pieces += 1
-        self._first_line += count_newlines(read_only(own))
         return piece
 
     def _start(self, start: NDArray[np.uint8], size: int) -> tuple[NDArray[np.uint8], int]:

@@ -80,8 +80,10 @@ class TextBatchScorer:
             A read with its haplotypes does not fit the memory of the GPU, or the GPU failed.
         """
         index = device.index
+        # Other kernels are urgent beside those of the forward algorithm, which fill the GPU.
+        stream = thread_streams(index, 1, urgent=True)[0]
         try:
-            with device_errors(device), cupy.cuda.Device(index), thread_streams(index, 1)[0]:
+            with device_errors(device), cupy.cuda.Device(index), stream:
                 return self._scored(device, piece)
         finally:
             self._numbers.abandon(piece.number)  # without effect after `put`

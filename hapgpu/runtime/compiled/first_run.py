@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
 from hapgpu.runtime import cache
 from hapgpu.runtime.compiled.ahead import compile_ahead
-from hapgpu.runtime.compiled.signatures import read_groups
-from hapgpu.runtime.devices import usable_cpus
+from hapgpu.runtime.compiled.kernels import compiling
+from hapgpu.runtime.compiled.signatures import read_groups, read_kernels
+from hapgpu.runtime.devices import CudaDevice, Device, usable_cpus
+from hapgpu.runtime.gpu.kernel import Kernel
 
 _STARTED: Final = b"started"
 _COMPILED: Final = b"compiled"
@@ -24,8 +26,8 @@ class FirstRun:
         The directory of compiled functions; None without one.
     command
         The subcommand, such as `realign`.
-    kinds
-        The kinds of its devices: `cpu`, `cuda`.
+    devices
+        Its devices.
     arguments
         Its arguments: some options call functions of their own.
     """
@@ -34,26 +36,29 @@ class FirstRun:
         self,
         directory: Path | None,
         command: str,
-        kinds: Collection[str],
+        devices: Iterable[Device],
         arguments: Sequence[str],
     ) -> None:
         self._directory = directory
+        self._gpus = [device for device in devices if isinstance(device, CudaDevice)]
         options = {argument.partition("=")[0] for argument in arguments}
-        groups = [_group(command, kind, options) for kind in kinds]
-        self._groups = [group for group in groups if group and not self._is_compiled(group)]
+        group = _group(command, "cuda" if self._gpus else "cpu", options)
+        self._group = None if group is None or self._is_compiled(group) else group
 
     def __bool__(self) -> bool:
         """Tell whether there are functions to compile."""
-        return bool(self._groups)
+        return self._group is not None
 
     def compile(self) -> None:
-        """Compile the functions side by side; without a cache, leave that to the run."""
-        groups = [group for group in self._groups if self._can_store(group)]
-        versions = {version: None for group in groups for version in read_groups()[group]}
-        if usable_cpus() > 1:
-            compile_ahead([*versions], usable_cpus())
-        for group in groups:
-            cache.store(self._mark(group), group, _COMPILED)
+        """Compile functions and kernels side by side; without a cache, leave that to the run."""
+        group = self._group
+        if group is None or usable_cpus() == 1 or not self._can_store(group):
+            return
+        architectures = {gpu.architecture for gpu in self._gpus}
+        kernels = [Kernel(*names, ()) for names in read_kernels().get(group, [])]
+        with compiling(kernels, architectures, usable_cpus()):
+            compile_ahead(read_groups()[group], usable_cpus())
+        cache.store(self._mark(group), group, _COMPILED)
 
     def _is_compiled(self, group: str) -> bool:
         return cache.load(self._mark(group), group) == _COMPILED

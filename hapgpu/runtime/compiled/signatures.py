@@ -1,14 +1,13 @@
-"""Types of arguments as text, and the list of the functions that each command calls.
+"""Types of arguments as text, and the functions and kernels that each command calls.
 
-The list, `signatures.json`, is written by `tests/record_signatures.py`.
+Their list, `signatures.json`, is written by `tests/record_signatures.py`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -33,26 +32,33 @@ class Version:
         function.compile(tuple(type_of(text) for text in json.loads(self.arguments)))
 
 
+@cache
+def _read() -> dict[str, dict[str, list[list[str]]]]:
+    content: dict[str, dict[str, list[list[str]]]] = json.loads(PATH.read_text(encoding="utf-8"))
+    return content
+
+
+@cache
 def read_groups() -> dict[str, list[Version]]:
     """Return the functions of each group, such as `map cpu`, the largest first."""
-    groups = json.loads(PATH.read_text(encoding="utf-8"))
-    return {group: [Version(*version) for version in groups[group]] for group in groups}
+    return {
+        group: [Version(*version) for version in versions]
+        for group, versions in _read()["functions"].items()
+    }
+
+
+@cache
+def read_kernels() -> dict[str, list[tuple[str, str]]]:
+    """Return the CUDA kernels of each group: source and expression."""
+    return {
+        group: [(source, expression) for source, expression in kernels]
+        for group, kernels in _read()["kernels"].items()
+    }
 
 
 def all_versions() -> list[Version]:
     """Return the functions of all groups, each once."""
     return list(dict.fromkeys(version for group in read_groups().values() for version in group))
-
-
-def write_groups(groups: Mapping[str, Sequence[Version]]) -> None:
-    """Write the list: a line per function."""
-    lines = [
-        f"{json.dumps(group)}: [\n"
-        + ",\n".join(json.dumps([v.module, v.name, v.arguments]) for v in versions)
-        + "\n]"
-        for group, versions in sorted(groups.items())
-    ]
-    PATH.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
 def text_of(kind: Any) -> Any:

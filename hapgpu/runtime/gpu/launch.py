@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -21,7 +21,7 @@ def load_kernel(kernel: Kernel, device: int) -> LoadedKernel:
     import cupy  # noqa: PLC0415  (slow, and not installed everywhere)
 
     with cupy.cuda.Device(device) as current:
-        cubin, lowered_name = _cached_cubin(kernel, f"sm_{current.compute_capability}")
+        cubin, lowered_name = cached_cubin(kernel, f"sm_{current.compute_capability}")
         module = cupy.cuda.function.Module()
         module.load(cubin)
         function = module.get_function(lowered_name)
@@ -31,8 +31,14 @@ def load_kernel(kernel: Kernel, device: int) -> LoadedKernel:
         return LoadedKernel(kernel, function, device)
 
 
-def _cached_cubin(kernel: Kernel, architecture: str) -> tuple[bytes, str]:
-    """Return a compiled kernel and its lowered name, from the cache or the compiler."""
+def cached_cubin(kernel: Kernel, architecture: str) -> tuple[bytes, str]:
+    """Return a compiled kernel and its lowered name, from the cache or the compiler.
+
+    Raises
+    ------
+    DeviceError
+        The kernel cannot be compiled.
+    """
     from cupy.cuda import nvrtc  # noqa: PLC0415  (as above)
 
     key = repr((read_source(kernel.source), kernel.expression, OPTIONS, architecture))
@@ -62,6 +68,7 @@ class LoadedKernel:
         self._kernel = kernel
         self._function = function
         self._device = device
+        self._blocks: dict[int, int] = {}
         indices = {parameter.name: index for index, parameter in enumerate(kernel.parameters)}
         self._scalars = [
             (index, parameter.dtype)
@@ -69,21 +76,16 @@ class LoadedKernel:
             if isinstance(parameter, Scalar)
         ]
         lengths = {array.length for array in kernel.parameters if isinstance(array, Array)}
-        self._named_scalars = {
-            name: (index, dtype, name in lengths)
+        self._named_scalars = [
+            (index, dtype, name, name in lengths)
             for index, dtype in self._scalars
             if (name := kernel.parameters[index].name)
-        }
+        ]
         self._arrays = [
             (index, np.dtype(parameter.dtype), indices[parameter.length], parameter)
             for index, parameter in enumerate(kernel.parameters)
             if isinstance(parameter, Array)
         ]
-
-    @property
-    def scalar_names(self) -> Iterable[str]:
-        """The names of the scalar parameters."""
-        return self._named_scalars.keys()
 
     @property
     def parameters(self) -> tuple[Array | Scalar, ...]:
@@ -92,38 +94,55 @@ class LoadedKernel:
 
     def blocks_per_multiprocessor(self, threads: int) -> int:
         """Return how many thread blocks of `threads` threads one multiprocessor runs at a time."""
-        from cupy.cuda import driver  # noqa: PLC0415  (as above)
+        if threads not in self._blocks:
+            from cupy.cuda import driver  # noqa: PLC0415  (as above)
 
-        function = self._function.ptr
-        return int(driver.occupancyMaxActiveBlocksPerMultiprocessor(function, threads, 0))
+            function = self._function.ptr
+            blocks = driver.occupancyMaxActiveBlocksPerMultiprocessor(function, threads, 0)
+            self._blocks[threads] = int(blocks)
+        return self._blocks[threads]
 
-    def launch(
-        self, blocks: int, threads: int, arguments: Sequence[Any] | Checked, **scalars: float
-    ) -> None:
+    def launch(self, blocks: int, threads: int, arguments: Sequence[Any]) -> None:
         """Launch on the current stream, after checking every argument against its parameter.
-
-        `scalars` replace scalar arguments by name. Lengths of arrays may only become smaller.
 
         Raises
         ------
         TypeError, ValueError
             An array has another type, device or layout than declared, or is too short.
         """
-        checked = arguments if isinstance(arguments, Checked) else self.check(arguments)
+        self._function((blocks,), (threads,), self.check(arguments).values)
+
+    def launch_checked(
+        self, blocks: int, threads: int, checked: Checked, scalars: Mapping[str, float]
+    ) -> None:
+        """Launch on the current stream with arguments that were checked, and with other scalars.
+
+        Parameters
+        ----------
+        blocks, threads
+            The grid, and the size of a thread block.
+        checked
+            Arguments, which this kernel or one with the same parameters has checked.
+        scalars
+            All scalars by name, and maybe others. Lengths of arrays may only be smaller than the
+            lengths that were checked.
+
+        Raises
+        ------
+        TypeError, ValueError
+            The arguments are of other parameters, or a length is larger.
+        """
         if checked.parameters is not self._kernel.parameters:
             message = f"{self._kernel.expression}: arguments were checked for other parameters"
             raise TypeError(message)
-        values = checked.values
-        if scalars:
-            replaced = list(values)
-            for name, scalar in scalars.items():
-                index, dtype, is_length = self._named_scalars[name]
-                if is_length and not 0 <= scalar <= values[index]:
-                    message = f"{self._kernel.expression}: {name} is {scalar}, not at most"
-                    raise ValueError(f"{message} {values[index]}")
-                replaced[index] = dtype(scalar)
-            values = tuple(replaced)
-        self._function((blocks,), (threads,), values)
+        values = list(checked.values)
+        for index, dtype, name, is_length in self._named_scalars:
+            scalar = scalars[name]
+            if is_length and not 0 <= scalar <= values[index]:
+                message = f"{self._kernel.expression}: {name} is {scalar}, not at most"
+                raise ValueError(f"{message} {values[index]}")
+            values[index] = dtype(scalar)
+        self._function((blocks,), (threads,), tuple(values))
 
     def check(self, arguments: Sequence[Any]) -> Checked:
         """Check arguments; once is enough for several kernels with the same parameters.

@@ -13,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from hapgpu.genotyping.calls import chromosome_counts
+from hapgpu.genotyping.calls.chromosome_counts import add_chromosomes
 from hapgpu.genotyping.calls.priors import Prior, log10_priors
 from hapgpu.genotyping.calls.reference import genotypes_reference
 from tests.haplotypes.made_records import made_sites
@@ -185,3 +187,35 @@ def test_sites_with_too_many_genotypes_have_no_priors() -> None:
 @pytest.mark.parametrize("prior", Prior)
 def test_no_sites(prior: Prior) -> None:
     assert len(log10_priors(made_sites([]), prior, 2)) == 0
+
+
+NUMBERS = st.one_of(
+    st.floats(0.0, 1.0).map(repr),
+    st.floats(0.0, 2.0).map(lambda value: f"{value:.4f}"),
+    st.integers(0, 40).map(str),
+    st.sampled_from(
+        ["0.1234567890123456789", "1e-3", "1E2", ".5", "5.", ".", "", "+1", "1_0", " 1", "1..2"]
+    ),
+)
+
+
+@given(
+    alternatives=st.integers(0, 3),
+    items=st.lists(
+        st.tuples(
+            st.sampled_from(["AC", "AF", "AN", "A", "AFX", "XAC"]),
+            st.sampled_from(["=", "=", "=", "", "=="]),
+            st.lists(NUMBERS, max_size=4).map(",".join),
+        ),
+        max_size=4,
+    ),
+)
+def test_any_info_is_read_as_by_python(
+    alternatives: int, items: list[tuple[str, str, str]]
+) -> None:
+    info = ";".join("".join(item) for item in items) or "."
+    record = record_of(0, insertions(alternatives), info)
+    weights = np.zeros(alternatives + 1)
+    add_chromosomes(made_sites([record]), weights)
+    expected = chromosome_counts._chromosome_counts(record)
+    assert weights.tolist() == (expected or [0.0] * (alternatives + 1))

@@ -281,3 +281,42 @@ def test_bcftools_accepts_the_lines(ploidy: int, tmp_path: Path) -> None:
         )
         complaints = [line for line in run.stderr.splitlines() if not line.startswith("Lines")]
         assert complaints == []
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(
+        st.one_of(
+            st.floats(0.0, 2.0**45),
+            st.floats(0.0, 1e5),
+            st.floats(0.0, 0.02),
+            st.integers(0, 10**9).map(lambda k: k / 8.0),
+            st.integers(0, 10**9).map(lambda k: k / 200.0),
+        ),
+        min_size=1,
+    )
+)
+def test_qualities_are_rounded_exactly(qualities: list[float]) -> None:
+    calls = replace(calls_of([1] * len(qualities), 1, 2, 0), variant_qualities=np.array(qualities))
+    records = [record_of(10 * k + 10, [], ".", ".", ".") for k in range(len(qualities))]
+    lines = call_lines(batch_of(records), calls).decode().splitlines()
+    assert [line.split("\t")[5] for line in lines] == [expected_quality(q) for q in qualities]
+
+
+@pytest.mark.parametrize(
+    ("info", "expected"),
+    [
+        (".", "DP=9"),
+        ("DP", "DP=9"),
+        ("DP=", "DP=9"),
+        ("DP=1;X;DP;DPX;XDP=2;DP=a=b", "DP=9;X;DP=9;DPX;XDP=2;DP=9"),
+        ("X=DP=3", "X=DP=3;DP=9"),
+        (";", ";;DP=9"),
+        ("X;;DP=1;", "X;;DP=9;"),
+        (";".join(["DP"] * 50), ";".join(["DP=9"] * 50)),
+    ],
+)
+def test_depths_in_info(info: str, expected: str) -> None:
+    calls = replace(calls_of([1], 1, 2, 0), depths=np.array([[9]], dtype=np.int32))
+    (line,) = call_lines(batch_of([record_of(10, [], ".", ".", info)]), calls).decode().splitlines()
+    assert line.split("\t")[7] == expected

@@ -68,13 +68,13 @@ def plain(name: str, contig: int, position: int, **more) -> Row:
     return read(name, contig, position, ((0, 10),), **more)
 
 
-def numbers(reads: ReadBatch) -> NDArray[np.int32]:
+def numbers(reads: ReadBatch, rows: NDArray[np.int64]) -> NDArray[np.int32]:
     """Return the number in the name of each read as its sample."""
-    return np.array([int(name.tobytes()) for name in reads.names], dtype=np.int32)
+    return np.array([int(reads.names[row].tobytes()) for row in rows], dtype=np.int32)
 
 
-def zeros(reads: ReadBatch) -> NDArray[np.int32]:
-    return np.zeros(len(reads), dtype=np.int32)
+def zeros(_reads: ReadBatch, rows: NDArray[np.int64]) -> NDArray[np.int32]:
+    return np.zeros(rows.size, dtype=np.int32)
 
 
 def opened(
@@ -89,7 +89,9 @@ def names_at(reads: ReadBuffer, *intervals: tuple[int, int]) -> list[str]:
     starts = np.array([start for start, _ in intervals])
     max_ends = np.maximum.accumulate([end for _, end in intervals])
     return [
-        name.tobytes().decode() for part in reads.at(starts, max_ends) for name in part.reads.names
+        part.reads.names[row].tobytes().decode()
+        for part in reads.at(starts, max_ends)
+        for row in part.rows
     ]
 
 
@@ -146,7 +148,7 @@ def test_reads_at_intervals(
         while reads.frontier < end:
             reads.read_on()
         parts = reads.at(np.array([start, start + gap]), np.array([intervals[0][1], end]))
-        found = [int(name.tobytes()) for part in parts for name in part.reads.names]
+        found = [int(part.reads.names[row].tobytes()) for part in parts for row in part.rows]
         assert found == [
             k
             for k, row in enumerate(rows)

@@ -34,7 +34,8 @@ def read_of(group: str | None, before: bytes = b"") -> ShortRead:
 
 
 def samples_of(table: SampleTable, file: int, *groups: str | None) -> list[str]:
-    numbers = table.samples_of(file, batch_of([read_of(group) for group in groups]))
+    reads = batch_of([read_of("unknown"), *(read_of(group) for group in groups)])
+    numbers = table.samples_of(file, reads, np.arange(1, len(reads)))
     assert numbers.dtype == np.int32
     return [table.names[number] for number in numbers]
 
@@ -55,7 +56,8 @@ def test_a_read_has_the_sample_of_its_group(
         may_lack = [None] if len(set(file.values())) == 1 else []
         some = st.tuples(st.sampled_from([*file, *may_lack]), st.sampled_from(BEFORE))
         rows = data.draw(st.lists(some, max_size=12))
-        found = table.samples_of(number, batch_of([read_of(*row) for row in rows]))
+        reads = batch_of([read_of(*row) for row in rows])
+        found = table.samples_of(number, reads, np.arange(len(reads)))
         only_sample = next(iter(file.values()))
         assert [table.names[k] for k in found] == [
             file.get(group, only_sample) for group, _ in rows
@@ -122,7 +124,8 @@ def test_reads_without_a_known_sample(
     table = SampleTable.of([header_of(*groups)], ["directory/x.bam"])
     reads = batch_of([read_of("1" if groups[0] != "11:a" else "11"), read])
     with pytest.raises(InputError, match=f"^directory/x.bam, .*{message}"):
-        table.samples_of(0, reads)
+        table.samples_of(0, reads, np.arange(2))
+    assert table.samples_of(0, reads, np.zeros(1, dtype=np.int64)).size == 1
 
 
 @pytest.mark.parametrize(
@@ -156,4 +159,4 @@ def test_real_files(data_dir: Path) -> None:
     table = SampleTable.of(headers, paths)
     assert table.names == ("NA12878", "HG002")
     for file, reads in enumerate(batches):
-        assert (table.samples_of(file, reads) == file).all()
+        assert (table.samples_of(file, reads, np.arange(len(reads))) == file).all()

@@ -41,7 +41,7 @@ def write(path: Path, pieces: Sequence[bytes], threads: int) -> None:
 
 def without_populating(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let pages not be made, as on a full disk or with an old kernel."""
-    monkeypatch.setattr(mmap_output, "_copy_to_pages", lambda *_: False)
+    monkeypatch.setattr(mmap_output, "_copy_to_pages", lambda *_: 0)
 
 
 def disk_with_room(size: int, monkeypatch: pytest.MonkeyPatch) -> None:

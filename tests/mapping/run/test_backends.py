@@ -33,5 +33,5 @@ def test_the_gpu_takes_a_device_besides(
 
 def test_the_gpu_takes_packed_blocks_besides() -> None:
     parameters, result = parameters_and_result(CpuMapper.__call__)
-    expected = {**parameters, "block": f"{parameters['block']} | PackedBlock"}
+    expected = {**parameters, "block": f"{parameters['block']} | UncutBlock"}
     assert parameters_and_result(CudaMapper.__call__) == (expected, result)

@@ -259,9 +259,10 @@ from hapgpu.cli.terminal.messages import set_up_messages
 set_up_messages("map", quiet={quiet}, verbose=False, debug=False)
 from hapgpu.arrays.bytes import load_i32
 from hapgpu.runtime.compiled.first_run import FirstRun
+from hapgpu.runtime.devices import CpuDevice
 from hapgpu.runtime.jit import COMPILED
 import numpy as np
-FirstRun(COMPILED, "map", {{"cpu"}}, []).compile()
+FirstRun(COMPILED, "map", [CpuDevice()], []).compile()
 print(load_i32(np.array([5, 1, 0, 0], dtype=np.uint8), 0))
 """
 

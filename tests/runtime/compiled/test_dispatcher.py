@@ -48,7 +48,7 @@ def test_errors_of_inner_functions() -> None:
 
 def test_numbers_in_the_source_need_no_versions() -> None:
     assert _twice(np.arange(2)) == 3
-    assert len(_sum._linked.versions) == 1
+    assert len(_sum._linked.versions) <= 1  # none if _twice was in the cache
     assert not _twice._linked.versions
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from cupy.cuda import nvrtc
 
+from hapgpu.cli.kernels import all_kernels
 from hapgpu.errors import DeviceError
 from hapgpu.realign.align.kernels import MAX_COLUMNS, ScoreType, kernel_for
 from hapgpu.runtime.gpu import compiler
@@ -25,7 +26,6 @@ from hapgpu.runtime.gpu.compiler import (
 )
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.launch import LoadedKernel, load_kernel, smoke_test
-from tests.compile_kernels import all_kernels
 
 ARCHITECTURES = [70, 75, 80, 86, 89, 90, 100, 120]
 ADD = Kernel(
@@ -277,6 +277,32 @@ def test_right_arguments_are_launched(loaded: LoadedKernel, function: RecordingF
     assert arguments[1] is offsets
     assert arguments[2:] == (5, 2**40)
     assert [type(argument) for argument in arguments[2:]] == [np.int32, np.int64]
+
+
+def test_checked_arguments_are_launched_with_other_scalars(
+    loaded: LoadedKernel, function: RecordingFunction
+) -> None:
+    values, offsets = DeviceArray(5), DeviceArray(6)
+    checked = loaded.check((values, offsets, 5, 7))
+    for n in (5, 3, 0):
+        loaded.launch_checked(1, 32, checked, {"n": n, "total": n + 2**40, "other": 1})
+    assert [call[2] for call in function.calls] == [
+        (values, offsets, n, n + 2**40) for n in (5, 3, 0)
+    ]
+    assert {tuple(map(type, call[2][2:])) for call in function.calls} == {(np.int32, np.int64)}
+
+
+@pytest.mark.parametrize("n", [6, -1])
+def test_arrays_must_hold_the_other_lengths(loaded: LoadedKernel, n: int) -> None:
+    checked = loaded.check((DeviceArray(9), DeviceArray(9), 5, 7))
+    with pytest.raises(ValueError, match=f"k: n is {n}, not at most 5"):
+        loaded.launch_checked(1, 32, checked, {"n": n, "total": 0})
+
+
+def test_arguments_of_other_parameters_are_not_launched(loaded: LoadedKernel) -> None:
+    other = LoadedKernel(Kernel("k.cu", "other", ()), RecordingFunction(), device=0)
+    with pytest.raises(TypeError, match="other parameters"):
+        loaded.launch_checked(1, 32, other.check(()), {"n": 1, "total": 1})
 
 
 def test_longer_arrays_are_fine(loaded: LoadedKernel, function: RecordingFunction) -> None:

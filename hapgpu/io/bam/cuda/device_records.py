@@ -1,9 +1,13 @@
-"""Batches of BAM records in GPU memory: bytes, fixed fields, and layout of the parts."""
+"""Batches of BAM records in GPU memory: bytes, fixed fields, and layout of the parts.
+
+Rows are gathered by `cuda/io/bam/take.cu`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import cupy
 import numpy as np
@@ -12,6 +16,37 @@ from hapgpu.arrays.ragged_view import read_only
 from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.io.bam.record_layout import RecordLayout
 from hapgpu.io.bgzf.cuda import PADDING
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.work_queue import launch_threads
+
+_THREADS: Final = 128
+_COLUMNS: Final = (
+    ("starts", np.int64),
+    ("name_lengths", np.int32),
+    ("cigar_lengths", np.int32),
+    ("base_counts", np.int32),
+    ("tag_lengths", np.int32),
+    ("cigar_starts", np.int64),
+    ("tag_starts", np.int64),
+    ("long_cigars", np.int64),
+    ("flags", np.uint16),
+    ("reference_ids", np.int32),
+    ("positions", np.int32),
+    ("mapping_qualities", np.uint8),
+)
+_LAYOUT_COLUMNS: Final = len(RecordLayout._fields)
+
+TAKE_RECORDS: Final = Kernel(
+    "io/bam/take.cu",
+    "take_records",
+    (
+        Array("rows", np.int64, "count"),
+        *(Array(name, dtype, "records") for name, dtype in _COLUMNS),
+        *(Array(f"out_{name}", dtype, "count") for name, dtype in _COLUMNS),
+        Scalar("count", np.int32),
+        Scalar("records", np.int32),
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +107,28 @@ class DeviceRecords:
         )
 
     def take(self, rows: Any) -> DeviceRecords:
-        """Gather records: a mask, or row numbers in any order, on the GPU; the bytes are shared."""
-        return DeviceRecords(
-            self.data,
-            RecordLayout._make(column[rows] for column in self.layout),
-            self.flags[rows],
-            self.reference_ids[rows],
-            self.positions[rows],
-            self.mapping_qualities[rows],
-        )
+        """Gather records; the bytes are shared.
+
+        `rows` is a slice, or on the GPU a mask or int64 row numbers in any order.
+        """
+        if isinstance(rows, slice):
+            return self._with([column[rows] for column in self._columns])
+        if rows.dtype == np.bool_:
+            rows = cupy.flatnonzero(rows)
+        count = int(rows.size)
+        columns = [cupy.empty(count, dtype=dtype) for _, dtype in _COLUMNS]
+        arguments = (rows, *self._columns, *columns, count, len(self))
+        launch_threads(TAKE_RECORDS, _THREADS, count, arguments)
+        return self._with(columns)
+
+    @property
+    def _columns(self) -> tuple[Any, ...]:
+        fixed = (self.flags, self.reference_ids, self.positions, self.mapping_qualities)
+        return (*self.layout, *fixed)
+
+    def _with(self, columns: Sequence[Any]) -> DeviceRecords:
+        layout = RecordLayout(*columns[:_LAYOUT_COLUMNS])
+        return DeviceRecords(self.data, layout, *columns[_LAYOUT_COLUMNS:])
 
     def download(self) -> RecordBlock:
         """Copy records, with all bytes, to host memory."""

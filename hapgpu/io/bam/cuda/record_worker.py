@@ -67,7 +67,9 @@ class RecordWorker(Generic[_Result]):
             The input is damaged, or the GPU fails or has too little memory.
         """
         index = self._device.index
-        with device_errors(self._device), cupy.cuda.Device(index), thread_streams(index, 1)[0]:
+        # The many short kernels of a worker need not wait for the long ones of another worker.
+        stream = thread_streams(index, 1, urgent=True)[0]
+        with device_errors(self._device), cupy.cuda.Device(index), stream:
             return self._join(list(self._results(self._reads.records(piece))))
 
     def _results(self, records: DeviceRecords) -> Iterator[_Result]:

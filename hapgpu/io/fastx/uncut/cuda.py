@@ -1,4 +1,4 @@
-"""Blocks of packed FASTQ to text of whole records in GPU memory."""
+"""Uncut blocks to text of whole records in GPU memory."""
 
 from __future__ import annotations
 
@@ -15,25 +15,35 @@ from hapgpu.io.bgzf.cuda import inflate_blocks
 from hapgpu.io.bgzf.inflater import inflate_library
 from hapgpu.io.bgzf.pieces import PackedPiece
 from hapgpu.io.fastx.cuda import newlines_of
-from hapgpu.io.fastx.packed.blocks import PackedBlock, PackedFile
-from hapgpu.io.fastx.packed.hand_over import LINES, PieceEnd, Unfinished, end_of_text
+from hapgpu.io.fastx.fasta_lines import LineJoiner
 from hapgpu.io.fastx.read_block import ReadBlock
+from hapgpu.io.fastx.uncut.blocks import SLACK, Content, UncutBlock, UncutFile
+from hapgpu.io.fastx.uncut.hand_over import (
+    LINES,
+    FastaEnd,
+    FastqEnd,
+    PieceEnd,
+    Unfinished,
+    end_of_text,
+)
+from hapgpu.io.fastx.uncut.lines_cuda import join_lines, record_starts
 from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, download_pinned, release_memory, retried
 
 _ROOM: Final = 1 << 16
 """Bytes before the content of a block, for the start of its first record; longer ones are moved."""
 _MAX_TEXT: Final = 2**31 - 1
-_NEWLINE: Final = ord("\n")
+_MAX_FASTA: Final = 2**30  # joined lines take less than twice the bytes
+_NEWLINE, _GREATER = b"\n>"
 
 
 class DeviceBlock(ReadBlock):
-    """Block of FASTQ in GPU memory, which is copied to host memory if its text is asked for.
+    """Block in GPU memory, which is copied to host memory if its text is asked for.
 
     Parameters
     ----------
     on_device
         uint8 on the GPU: the text.
-    first, name
+    is_fasta, first, name
         As in `ReadBlock`.
     """
 
@@ -41,10 +51,10 @@ class DeviceBlock(ReadBlock):
     _host: NDArray[np.uint8] | None
     _on_device: Any
 
-    def __init__(self, on_device: Any, first: int, name: str) -> None:
+    def __init__(self, on_device: Any, is_fasta: bool, first: int, name: str) -> None:  # noqa: FBT001  (as `ReadBlock`)
         object.__setattr__(self, "_on_device", on_device)
         object.__setattr__(self, "_host", None)
-        object.__setattr__(self, "is_fasta", False)
+        object.__setattr__(self, "is_fasta", is_fasta)
         object.__setattr__(self, "first", first)
         object.__setattr__(self, "name", name)
 
@@ -74,7 +84,7 @@ class DeviceBlock(ReadBlock):
         return ReadBlock(text, self.is_fasta, self.first, self.name).halves()
 
 
-def decoded(block: PackedBlock) -> ReadBlock | None:
+def decoded(block: UncutBlock) -> ReadBlock | None:
     """Return the records that end in a block, on the current device and stream; None without one.
 
     Waits for the stream. They are in host memory if GPU memory is too small for them.
@@ -95,13 +105,14 @@ def decoded(block: PackedBlock) -> ReadBlock | None:
         except OUT_OF_MEMORY:
             release_memory()
             return _on_host(file, number, _host_text(content, file))
-        before, cut = _cut(file, number, end)
-        return _joined(file, before, data, cut) if cut else None
+        before = file.relay.wait(number)
+        cut = _hand_over(file, number, before, end)
+        return _whole_records(file, before, data, cut) if cut >= 0 else None
     finally:
         file.relay.abandon(number)  # without effect after a hand-over
 
 
-def _rest(file: PackedFile, number: int, error: InputError | None) -> ReadBlock | None:
+def _rest(file: UncutFile, number: int, error: InputError | None) -> ReadBlock | None:
     """Return the text after the last whole record, with a newline at its end."""
     before = file.relay.wait(number)
     if error is not None:
@@ -111,33 +122,52 @@ def _rest(file: PackedFile, number: int, error: InputError | None) -> ReadBlock 
         return None
     if text[-1] != _NEWLINE:
         text = np.append(text, np.uint8(_NEWLINE))
-    return ReadBlock(text, is_fasta=False, first=before.records + 1, name=file.name)
+    return _host_block(file, before.records + 1, text)
 
 
-def _in_gpu_memory(
-    content: PackedPiece | NDArray[np.uint8], file: PackedFile
-) -> tuple[Any, PieceEnd]:
+def _host_block(file: UncutFile, first: int, text: NDArray[np.uint8]) -> ReadBlock:
+    """Return whole records, which end with a newline, as a block in host memory."""
+    if file.is_fasta:
+        joiner = LineJoiner(np.empty(2 * text.size + 8, dtype=np.uint8))
+        joiner.append(text)
+        joiner.close()
+        text = joiner.buffer[: joiner.used]
+    file.check_length(_longest(np.flatnonzero(text == _NEWLINE), file))
+    return ReadBlock(text, file.is_fasta, first, file.name)
+
+
+def _longest(newlines: NDArray[np.integer[Any]], file: UncutFile) -> int:
+    """Return the bytes of the longest record of a text with these newlines."""
+    lines = 2 if file.is_fasta else LINES
+    return int(np.diff(newlines[lines - 1 :: lines], prepend=-1).max(initial=0))
+
+
+def _in_gpu_memory(content: Content, file: UncutFile) -> tuple[Any, PieceEnd]:
     """Return uint8 with `_ROOM` bytes before the content, and the end of the content."""
     if isinstance(content, PackedPiece):
         size = content.size
         inflated = inflate_blocks(content.raw, content.table, _ROOM)
         data = inflated.data[: _ROOM + size]
         if not int(inflated.fault[0]):  # waits
-            return data, _end_on_device(data[_ROOM:])
+            return data, _end_on_device(data[_ROOM:], file)
         content = _host_text(content, file)
     data = cupy.empty(_ROOM + content.size, dtype=np.uint8)
     data[_ROOM:].set(content, stream=cupy.cuda.get_current_stream())
-    return data, _end_on_device(data[_ROOM:])
+    return data, _end_on_device(data[_ROOM:], file)
 
 
-def _end_on_device(text: Any) -> PieceEnd:
+def _end_on_device(text: Any, file: UncutFile) -> PieceEnd:
     newlines = newlines_of(text)
-    last = newlines[-LINES:].get()
-    start = int(last[0]) + 1 if newlines.size >= LINES else 0
-    return PieceEnd(int(newlines.size), last, text[start:].get())
+    if file.is_fasta:
+        starts, last = record_starts(text, newlines)
+        is_greater = text[:1].get().tolist() == [_GREATER]
+        return FastaEnd(starts, last, is_greater, text[last:].get())
+    last_newlines = newlines[-LINES:].get()
+    start = int(last_newlines[0]) + 1 if newlines.size >= LINES else 0
+    return FastqEnd(int(newlines.size), last_newlines, text[start:].get())
 
 
-def _host_text(content: PackedPiece | NDArray[np.uint8], file: PackedFile) -> NDArray[np.uint8]:
+def _host_text(content: Content, file: UncutFile) -> NDArray[np.uint8]:
     """Return the content in host memory, inflated on the CPU."""
     if not isinstance(content, PackedPiece):
         return content
@@ -148,48 +178,46 @@ def _host_text(content: PackedPiece | NDArray[np.uint8], file: PackedFile) -> ND
     return text
 
 
-def _cut(file: PackedFile, number: int, end: PieceEnd) -> tuple[Unfinished, int]:
-    """Return what the block before hands over, and the end of the last whole record."""
+def _hand_over(file: UncutFile, number: int, before: Unfinished, end: PieceEnd) -> int:
+    """Put what the next block needs; return the end of the last whole record, -1 without one."""
+    cut = end.cut(before)
+    file.check_length(cut.after.size)
+    file.relay.put(number, cut.after)
+    return cut.end if cut.after.records > before.records else -1
+
+
+def _on_host(file: UncutFile, number: int, text: NDArray[np.uint8]) -> ReadBlock | None:
     before = file.relay.wait(number)
-    cut, after = end.cut(before)
-    if after.size > file.max_record - 2:  # without its last newline
-        raise _too_long(file)
-    file.relay.put(number, after)
-    return before, cut
-
-
-def _on_host(file: PackedFile, number: int, text: NDArray[np.uint8]) -> ReadBlock | None:
-    before, cut = _cut(file, number, end_of_text(text))
-    if not cut:
+    cut = _hand_over(file, number, before, end_of_text(text, is_fasta=file.is_fasta))
+    if cut < 0:
         return None
-    joined = np.concatenate([*before.parts, text[:cut]])
-    newlines = np.flatnonzero(joined == _NEWLINE)
-    _check_lengths(file, newlines)
-    return ReadBlock(joined, is_fasta=False, first=before.records + 1, name=file.name)
+    return _host_block(file, before.records + 1, np.concatenate([*before.parts, text[:cut]]))
 
 
-def _joined(file: PackedFile, before: Unfinished, data: Any, cut: int) -> ReadBlock:
+def _whole_records(file: UncutFile, before: Unfinished, data: Any, cut: int) -> ReadBlock:
     """Return the text of whole records, which starts with the record that the block ends."""
     start, first = before.bytes(), before.records + 1
-    if start.size + cut > _MAX_TEXT:
+    if start.size + cut > (_MAX_FASTA if file.is_fasta else _MAX_TEXT):
         raise DeviceError(f"{file.name}, record {first}: too long for a GPU; use --device cpu")
+    try:
+        text = retried(partial(_joined, file, start, data, cut))
+    except OUT_OF_MEMORY:
+        text = None
+    if text is None:
+        release_memory()
+        rest = data[_ROOM : _ROOM + cut].get()
+        return _host_block(file, first, np.concatenate([start, rest]))
+    if text.size >= file.max_record - SLACK:
+        file.check_length(_longest(newlines_of(text).get(), file))
+    return DeviceBlock(text, file.is_fasta, first, file.name)
+
+
+def _joined(file: UncutFile, start: NDArray[np.uint8], data: Any, cut: int) -> Any:
+    """Return uint8 on the GPU: bytes of the host, and after them the content up to a cut."""
     if start.size <= _ROOM:
         text = data[_ROOM - start.size : _ROOM + cut]
-        text[: start.size].set(start, stream=cupy.cuda.get_current_stream())
+        if start.size:
+            text[: start.size].set(start, stream=cupy.cuda.get_current_stream())
     else:
         text = cupy.concatenate([cupy.asarray(start), data[_ROOM : _ROOM + cut]])
-    if text.size >= file.max_record:
-        _check_lengths(file, newlines_of(text).get())
-    return DeviceBlock(text, first, file.name)
-
-
-def _check_lengths(file: PackedFile, newlines: NDArray[np.integer]) -> None:
-    ends = newlines[LINES - 1 :: LINES]
-    if (np.diff(ends, prepend=-1) >= file.max_record).any():
-        raise _too_long(file)
-
-
-def _too_long(file: PackedFile) -> InputError:
-    error = file.error()
-    assert error is not None  # noqa: S101  (the CPU has the same limit)
-    return error
+    return join_lines(text) if file.is_fasta else text

@@ -1,6 +1,6 @@
-"""Copies between arrays in host memory, by several threads if they are large.
+"""Single passes over large arrays in host memory, by several threads.
 
-The driver copies from ordinary memory with one thread, and more slowly than the bus.
+One thread copies more slowly than a GPU takes the bytes.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from hapgpu.runtime.devices import usable_cpus
 from hapgpu.runtime.pool import Pool
 
 _CHUNK_BYTES: Final = 1 << 20
+_SCANNED_BYTES: Final = 1 << 22
 _MAX_THREADS: Final = 8
 
 
@@ -32,6 +33,16 @@ def copy_together(copies: Sequence[tuple[NDArray[Any], NDArray[Any]]]) -> None:
         return
     pool = _pool()
     pool.results([pool.submit(np.copyto, to, source) for to, source in chunks])
+
+
+def largest(data: NDArray[Any]) -> int:
+    """Return the largest of the numbers in an array of one dimension, not empty."""
+    if data.nbytes <= _SCANNED_BYTES:
+        return int(data.max())
+    pool = _pool()
+    chunk = max(_SCANNED_BYTES // data.itemsize, 1)
+    parts = [data[start : start + chunk] for start in range(0, data.size, chunk)]
+    return max(int(part) for part in pool.results([pool.submit(np.max, part) for part in parts]))
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""BGZF files of FASTQ, inflated and cut on a GPU: the text, or the error, of the CPU's reader."""
+"""BGZF and FASTA, inflated, cut and joined on a GPU: the text, or error, of the CPU's reader."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 
 from hapgpu.errors import InputError
 from hapgpu.io.bgzf.block_table import EOF_BLOCK
-from hapgpu.io.fastx.packed.blocks import PackedFile, is_packed_fastq
 from hapgpu.io.fastx.read_blocks import read_blocks
+from hapgpu.io.fastx.uncut.blocks import uncut_file
 from hapgpu.io.files.record_limit import MAX_RECORD
 from tests.io.bgzf_blocks import block
 from tests.io.fastx.made_texts import BLANKS, record
@@ -37,27 +37,28 @@ def bgzf(text: bytes, random: Random) -> bytes:
 
 def on_cpu(path: Path, max_record: int) -> bytes | str:
     try:
-        return b"".join(b.text.tobytes() for b in read_blocks(path, 5000, max_record=max_record))
+        return b"".join(b.text.tobytes() for b in read_blocks(path, 1 << 24, max_record=max_record))
     except InputError as error:
         return str(error)
 
 
 def on_gpu(path: Path, size: int, max_record: int) -> bytes | str:
     cupy: Any = pytest.importorskip("cupy")
-    from hapgpu.io.fastx.packed.cuda import decoded  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.io.fastx.uncut.cuda import decoded  # noqa: PLC0415  (needs CuPy)
     from hapgpu.runtime.gpu.context import pinned_array  # noqa: PLC0415
 
     text, records = b"", 0
     with cupy.cuda.Stream(non_blocking=True):
-        file = PackedFile(str(path), max_record)
+        file = uncut_file(str(path), max_record)
+        assert file is not None
         try:
-            for packed in file.blocks(size, lambda size: pinned_array(size, np.uint8), 2):
-                found = decoded(packed)
+            for uncut in file.blocks(size, lambda size: pinned_array(size, np.uint8), 2):
+                found = decoded(uncut)
                 if found is None:
                     continue
                 assert found.first == records + 1
-                assert not found.is_fasta
-                records += int((found.text == ord("\n")).sum()) // 4
+                lines = 2 if found.is_fasta else 4
+                records += int((found.text == ord("\n")).sum()) // lines
                 text += found.text.tobytes()
         except InputError as error:
             return str(error)
@@ -67,7 +68,6 @@ def on_gpu(path: Path, size: int, max_record: int) -> bytes | str:
 def check(path: Path, content: bytes, max_record: int = MAX_RECORD) -> bytes | str:
     """Compare both readers, and return the text without blank lines at its end, or the error."""
     path.write_bytes(content)
-    assert is_packed_fastq(str(path))
     expected = on_cpu(path, max_record)
     for size in SIZES:
         found = on_gpu(path, size, max_record)
@@ -81,7 +81,7 @@ def test_blocks_that_end_anywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, room: int
 ) -> None:
     pytest.importorskip("cupy")
-    from hapgpu.io.fastx.packed import cuda  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.io.fastx.uncut import cuda  # noqa: PLC0415  (needs CuPy)
 
     monkeypatch.setattr(cuda, "_ROOM", room)
     random = Random(seed)  # noqa: S311  (made text)
@@ -94,10 +94,39 @@ def test_blocks_that_end_anywhere(
         assert expected.rstrip() == text.rstrip()
 
 
+FASTA_LINES = (
+    ">a", ">b x", ">", "", "", "A", "ACGT", "ACGT" * 20, "ACGT\r", "\r", "\r\r", "A>C", "\rA", " ",
+    "A" * 5000,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("packing", ["plain", "gzip", "bgzip"])
+@pytest.mark.parametrize("room", [0, 1 << 16])
+@pytest.mark.parametrize("seed", range(3))
+def test_fasta(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, room: int, packing: str
+) -> None:
+    pytest.importorskip("cupy")
+    from hapgpu.io.fastx.uncut import cuda  # noqa: PLC0415  (needs CuPy)
+
+    monkeypatch.setattr(cuda, "_ROOM", room)
+    random = Random(seed)  # noqa: S311  (made text)
+    for lines in (0, 3, 60):
+        for end in ("", "\n", "\r", "\r\n"):
+            drawn = random.choices(FASTA_LINES, k=lines)
+            text = ("\n".join([">first", *drawn]) + end).encode()
+            packed = {
+                "plain": text,
+                "gzip": gzip.compress(text),
+                "bgzip": bgzf(text, random),
+            }[packing]
+            assert isinstance(check(tmp_path / "r.fa", packed), bytes)
+
+
 def test_memory_runs_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The CPU inflates and cuts then."""
     pytest.importorskip("cupy")
-    from hapgpu.io.fastx.packed import cuda  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.io.fastx.uncut import cuda  # noqa: PLC0415  (needs CuPy)
 
     def fail(*_: object) -> None:
         raise MemoryError
@@ -133,11 +162,20 @@ def test_damage_is_reported_as_on_the_cpu(tmp_path: Path, kind: str) -> None:
     assert isinstance(check(tmp_path / "r.fq.gz", DAMAGED[kind]()), str)
 
 
-@pytest.mark.parametrize("trailing", [bytes(1000), gzip.compress(RECORD, mtime=0), WHOLE])
+@pytest.mark.parametrize("trailing", [bytes(1000), gzip.compress(RECORD), WHOLE], ids=len)
 def test_what_may_follow(tmp_path: Path, trailing: bytes) -> None:
     text = check(tmp_path / "r.fq.gz", WHOLE + trailing)
     more = 0 if not trailing[0] else 1 if trailing != WHOLE else RECORDS
     assert text == RECORD * (RECORDS + more)
+
+
+@pytest.mark.parametrize("packing", ["plain", "bgzip"])
+def test_longest_record_of_fasta(tmp_path: Path, packing: str) -> None:
+    for lines in (b"A" * 70, b"A" * 35 + b"\n" + b"A" * 35):
+        for text in (b">a\nC\n" * 30 + b">b\n" + lines, b">b\n" + lines + b"\n>c\nA\n"):
+            packed = bgzf(text, Random(1)) if packing == "bgzip" else text  # noqa: S311  (as above)
+            for limit in range(66, 86, 3):
+                check(tmp_path / "r.fa", packed, limit)
 
 
 @pytest.mark.parametrize("end", [b"", b"\n", b"\n@x\nA\n+\nI\n"])
@@ -154,14 +192,13 @@ def test_other_files(tmp_path: Path) -> None:
     for content in (
         b"",
         RECORD,
-        gzip.compress(RECORD, mtime=0),
-        block(b">a\nA\n") + EOF_BLOCK,
+        gzip.compress(RECORD),
         EOF_BLOCK,
         block(RECORD),
         flipped(block(RECORD * 50), 40) + EOF_BLOCK,
     ):
         path.write_bytes(content)
-        assert not is_packed_fastq(str(path))
-    assert not is_packed_fastq(str(tmp_path / "absent"))
-    assert not is_packed_fastq(str(tmp_path))
-    assert not is_packed_fastq("-")
+        assert uncut_file(str(path), MAX_RECORD) is None
+    assert uncut_file(str(tmp_path / "absent"), MAX_RECORD) is None
+    assert uncut_file(str(tmp_path), MAX_RECORD) is None
+    assert uncut_file("-", MAX_RECORD) is None

@@ -1,0 +1,104 @@
+// Read-haplotype pairs grouped by locus (hapgpu/pairhmm/reads/cuda.py), and counts of reads.
+
+#include "common/binary_search.cuh"
+#include "common/grid.cuh"
+
+namespace {
+
+constexpr int kUnmapped = 4;
+constexpr int kRowBits = 32;
+
+// Tells whether the sorted pair at `row` is the first of a read at a locus.
+__device__ inline bool is_first(const long long* keys, const long long* reads, int row) {
+    if (row == 0) return true;
+    const long long here = keys[row], before = keys[row - 1];
+    return here >> kRowBits != before >> kRowBits || reads[(int)here] != reads[(int)before];
+}
+
+}  // namespace
+
+// Counts the reads that have the flags but are unmapped: totals[0], or have no bases: totals[1].
+extern "C" __global__ void __launch_bounds__(128) count_excluded(
+    const unsigned short* flags, const int* base_counts, int* totals, int records, int /* 2 */,
+    int require_flags, int exclude_flags
+) {
+    int unmapped = 0, without_bases = 0;
+    for (int row = first_thread(); row < records; row += all_threads()) {
+        const int flag = flags[row];
+        if ((flag & require_flags) != require_flags || flag & exclude_flags) continue;
+        if (flag & kUnmapped) ++unmapped;
+        else if (base_counts[row] == 0) ++without_bases;
+    }
+    if (unmapped) atomicAdd(&totals[0], unmapped);
+    if (without_bases) atomicAdd(&totals[1], without_bases);
+}
+
+// Makes the key by which each pair is sorted: its locus, then its row.
+extern "C" __global__ void __launch_bounds__(128) make_keys(
+    const int* haplotypes, const long long* locus_index, long long* keys, int pairs,
+    int /* haplotypes */
+) {
+    for (int row = first_thread(); row < pairs; row += all_threads()) {
+        keys[row] = locus_index[haplotypes[row]] << kRowBits | row;
+    }
+}
+
+// Marks the first pair of each overlap of a read with a locus.
+extern "C" __global__ void __launch_bounds__(128) mark_overlaps(
+    const long long* keys, const long long* reads, long long* marks, int pairs
+) {
+    for (int row = first_thread(); row < pairs; row += all_threads()) {
+        marks[row] = is_first(keys, reads, row);
+    }
+}
+
+// Lists the overlaps: the read, the locus, and the first pair of each; starts[overlaps] is the
+// number of pairs. numbers[row] counts the overlaps up to each pair. order[row] is the row of each
+// sorted pair in the input.
+extern "C" __global__ void __launch_bounds__(128) list_overlaps(
+    const long long* keys, const long long* reads, const long long* numbers,
+    long long* overlap_reads, long long* overlap_loci, long long* starts, long long* order,
+    int pairs, int overlaps
+) {
+    if (first_thread() == 0) starts[overlaps] = pairs;
+    for (int row = first_thread(); row < pairs; row += all_threads()) {
+        const long long key = keys[row];
+        order[row] = (int)key;
+        if (!is_first(keys, reads, row)) continue;
+        const long long overlap = numbers[row] - 1;
+        overlap_reads[overlap] = reads[(int)key];
+        overlap_loci[overlap] = key >> kRowBits;
+        starts[overlap] = row;
+    }
+}
+
+// Counts the haplotypes of the locus of each group, sizes[group + 1]; first[group] is its first
+// overlap.
+extern "C" __global__ void __launch_bounds__(128) measure_groups(
+    const long long* loci, const long long* first, const long long* member_offsets,
+    long long* sizes, int overlaps, int groups, int /* loci */
+) {
+    if (first_thread() == 0) sizes[0] = 0;
+    for (int group = first_thread(); group < groups; group += all_threads()) {
+        const long long locus = loci[first[group]];
+        sizes[group + 1] = member_offsets[locus + 1] - member_offsets[locus];
+    }
+}
+
+// Finds the bases of the haplotypes of all groups, group by group: where each starts, and how many
+// they are, lengths[row + 1].
+extern "C" __global__ void __launch_bounds__(128) find_members(
+    const long long* loci, const long long* first, const long long* offsets,
+    const long long* member_offsets, const long long* members, const long long* base_offsets,
+    long long* starts, long long* lengths, int overlaps, int groups, int /* loci */,
+    int /* haplotypes */, int rows
+) {
+    if (first_thread() == 0) lengths[0] = 0;
+    for (int row = first_thread(); row < rows; row += all_threads()) {
+        const int group = count_at_most(offsets, groups + 1, row) - 1;
+        const long long place = member_offsets[loci[first[group]]] + row - offsets[group];
+        const long long haplotype = members[place];
+        starts[row] = base_offsets[haplotype];
+        lengths[row + 1] = base_offsets[haplotype + 1] - base_offsets[haplotype];
+    }
+}

@@ -1,0 +1,41 @@
+"""All CUDA kernels, for compilation before a run."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Iterator
+from importlib import import_module
+
+import numpy as np
+
+import hapgpu
+from hapgpu.mapping.search import kernels as fmindex
+from hapgpu.pairhmm.launch.kernels import forward_kernel
+from hapgpu.pairhmm.launch.layouts import COLUMNS
+from hapgpu.realign.align.kernels import MAX_COLUMNS, kernel_for
+from hapgpu.runtime.gpu.kernel import Kernel
+
+
+def all_kernels() -> list[Kernel]:
+    """Return every kernel that hapgpu can launch, each once."""
+    return list(dict.fromkeys([*named_kernels(), *templated_kernels()]))
+
+
+def named_kernels() -> Iterator[Kernel]:
+    """Yield the kernels that a module has under a name."""
+    for module in pkgutil.walk_packages(hapgpu.__path__, "hapgpu."):
+        for value in vars(import_module(module.name)).values():
+            if isinstance(value, Kernel):
+                yield value
+
+
+def templated_kernels() -> Iterator[Kernel]:
+    """Yield the kernels that a function returns."""
+    for score_type in (np.int32, np.int64):
+        for columns in range(1, MAX_COLUMNS[score_type] + 1):
+            for with_trace in (True, False):
+                yield kernel_for(columns, score_type, with_trace=with_trace)
+    for columns in COLUMNS:
+        for is_uniform in (True, False):
+            yield forward_kernel(columns, is_uniform=is_uniform)
+    yield from fmindex.all_kernels()

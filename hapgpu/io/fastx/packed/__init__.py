@@ -1,1 +1,0 @@
-"""FASTQ in BGZF files, inflated and cut at records on a GPU."""

@@ -1,0 +1,204 @@
+"""Reader of files in blocks that a GPU inflates, cuts at records and, in FASTA, joins to lines."""
+
+from __future__ import annotations
+
+import stat
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.errors import InputError
+from hapgpu.io.bgzf.pieces import PackedPiece, PieceReader
+from hapgpu.io.bgzf.reader import is_bgzf
+from hapgpu.io.fastx.read_blocks import Allocate, read_blocks
+from hapgpu.io.fastx.uncut.hand_over import Unfinished
+from hapgpu.io.files.byte_source import byte_source
+from hapgpu.io.files.compressed import open_inflated
+from hapgpu.io.files.parallel_stream import ParallelStream
+from hapgpu.runtime.pool import Pool
+from hapgpu.runtime.relay import Relay
+
+Content: TypeAlias = PackedPiece | NDArray[np.uint8]
+"""BGZF blocks, or text, uint8 of at least one byte."""
+
+SLACK: Final = 2 << 20
+"""Bytes by which a record may be shorter than the limit and yet be refused by the CPU's reader."""
+
+_RATIO: Final = 4
+"""Content of a piece in units of its packed bytes; a file that inflates more has more pieces."""
+_HEAD_BYTES: Final = 64
+_CHECKED_BYTES: Final = 1 << 24
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
+class UncutBlock:
+    """A part of a file for one worker: text that may start and end within a record.
+
+    Attributes
+    ----------
+    file
+        The file.
+    number
+        Number of the block in the file, from 0.
+    content
+        Its content; after the last content of the file its error, or None.
+    """
+
+    file: UncutFile
+    number: int
+    content: Content | InputError | None
+
+
+class UncutFile:
+    """BGZF file of FASTQ or FASTA, or any file of FASTA, read in blocks.
+
+    Parameters
+    ----------
+    path
+        A regular file.
+    max_record
+        Bytes of the longest record that is read.
+    is_bgzf, is_fasta
+        What the file is.
+
+    Attributes
+    ----------
+    name, max_record, is_fasta
+        As given; the name is the path.
+    relay
+        What each block hands over to the next.
+    """
+
+    def __init__(self, path: str, max_record: int, *, is_bgzf: bool, is_fasta: bool) -> None:
+        self.name = path
+        self.max_record = max_record
+        self.is_fasta = is_fasta
+        self.relay = Relay(Unfinished())
+        self._is_bgzf = is_bgzf
+        self._is_checked = False
+
+    def blocks(self, size: int, allocate: Allocate, threads: int) -> Iterator[UncutBlock]:
+        """Read the file, once. An error of the file is the content of the last block.
+
+        Workers must take the blocks in their order, as a pipeline does: each waits for the block
+        before, for the record between the two.
+
+        Parameters
+        ----------
+        size
+            Bytes of the content of a block: at most so many, and one BGZF block more.
+        allocate
+            Allocates the memory of blocks.
+        threads
+            Threads that read the file.
+        """
+        number = 0
+        last: InputError | None = None
+        try:
+            for content in self._contents(size, allocate, threads):
+                yield self._block(number, content)
+                number += 1
+        except InputError as error:
+            last = error
+        yield self._block(number, last)
+
+    def _block(self, number: int, content: Content | InputError | None) -> UncutBlock:
+        block = UncutBlock(self, number, content)
+        # A pipeline that stops lets blocks go, for whose successors workers may wait.
+        weakref.finalize(block, self.relay.abandon, number).atexit = False
+        return block
+
+    def _contents(self, size: int, allocate: Allocate, threads: int) -> Iterator[Content]:
+        done = 0
+        if self._is_bgzf:
+            try:
+                for piece in self._pieces(size, allocate, threads):
+                    yield piece
+                    done += piece.size
+            except (InputError, OSError):
+                pass  # the rest is damaged, or not BGZF: the CPU inflates it, or has the error
+            else:
+                return
+        yield from self._texts(done, size, allocate, threads)
+
+    def _pieces(self, size: int, allocate: Allocate, threads: int) -> Iterator[PackedPiece]:
+        with Path(self.name).open("rb") as stream, Pool(threads) as pool:
+            reader = PieceReader(
+                cast("Any", ParallelStream(stream, pool)),
+                self.name,
+                packed_bytes=size // _RATIO,
+                inflated_bytes=size,
+                allocate=allocate,
+            )
+            yield from reader.pieces()
+
+    def _texts(
+        self, skipped: int, size: int, allocate: Allocate, threads: int
+    ) -> Iterator[NDArray[np.uint8]]:
+        """Inflate the file on the CPU, and yield its text without its first bytes."""
+        with (
+            open_inflated(self.name, self.name) as stream,
+            byte_source(stream, self.name, threads) as source,
+        ):
+            # Only a short file needs less: another size of pinned memory takes long to get.
+            size = min(size, source.remaining + 1) if source.remaining is not None else size
+            filled = size
+            while filled == size:
+                text = allocate(size)[:size]
+                filled, _ = source.read_into(text)
+                start = min(skipped, filled)
+                skipped -= start
+                if start < filled:
+                    yield text[start:filled]
+
+    def check_length(self, longest: int) -> None:
+        """Check the length of records on the CPU if one may be too long.
+
+        Parameters
+        ----------
+        longest
+            Bytes of the longest record, in any form.
+
+        Raises
+        ------
+        InputError
+            A record is too long, or the file has another error before.
+        """
+        if longest < self.max_record - SLACK or self._is_checked:
+            return
+        self._is_checked = True
+        if error := self.error():
+            raise error
+
+    def error(self) -> InputError | None:
+        """Read the file on the CPU, and return the error of that."""
+        try:
+            for _ in read_blocks(self.name, _CHECKED_BYTES, max_record=self.max_record):
+                pass
+        except InputError as error:
+            return error
+        return None
+
+
+def uncut_file(path: str, max_record: int) -> UncutFile | None:
+    """Return a file that a GPU cuts; None if it is no regular file, nor BGZF or FASTA.
+
+    None also if it cannot be read: `read_blocks` has the error.
+    """
+    try:
+        if path == "-" or not stat.S_ISREG(Path(path).stat().st_mode):
+            return None
+        with Path(path).open("rb") as stream:
+            packed = is_bgzf(stream.read(_HEAD_BYTES))
+        with open_inflated(path, path) as text:
+            first = text.peek(1)[:1]
+    except (InputError, OSError):
+        return None
+    if first == b">" or (packed and first == b"@"):
+        return UncutFile(path, max_record, is_bgzf=packed, is_fasta=first == b">")
+    return None

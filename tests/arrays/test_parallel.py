@@ -1,0 +1,32 @@
+"""Passes over arrays by several threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hapgpu.arrays import parallel
+from hapgpu.arrays.parallel import copy_together, largest
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 1 << 20])
+@pytest.mark.parametrize("sizes", [[], [0], [5], [0, 1, 1000, 3]])
+def test_all_bytes_are_copied(
+    chunk: int, sizes: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parallel, "_CHUNK_BYTES", chunk)
+    rng = np.random.default_rng(1)
+    sources = [rng.integers(0, 256, size, dtype=np.uint8) for size in sizes]
+    targets = [np.zeros(size + 4, dtype=np.uint8) for size in sizes]
+    copy_together(list(zip(targets, sources, strict=True)))
+    for target, source in zip(targets, sources, strict=True):
+        assert np.array_equal(target, [*source, 0, 0, 0, 0])
+
+
+@pytest.mark.parametrize("chunk", [1, 8, 1 << 20])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64])
+def test_largest(chunk: int, dtype: type[np.generic], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "_SCANNED_BYTES", chunk)
+    for size in (1, 2, 100):
+        data = np.arange(size).astype(dtype)
+        assert largest(np.roll(data, 1)) == size - 1
