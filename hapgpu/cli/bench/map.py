@@ -10,7 +10,14 @@ import typer
 
 from hapgpu.benchmark.mapping import Measurement, Method, benchmark_map
 from hapgpu.cli.bench.options import BenchOptions, Copies
-from hapgpu.cli.bench.table import BOUND_HEADER, bound_fields, on_each, print_table
+from hapgpu.cli.bench.table import (
+    BOUND_HEADER,
+    SHARE_HEADER,
+    bound_fields,
+    on_each,
+    percent,
+    print_table,
+)
 from hapgpu.cli.commands import map as commands
 from hapgpu.cli.options.files import FASTA_INDEXES, STATISTICS, CommandFiles, Read
 from hapgpu.errors import UsageError
@@ -31,6 +38,7 @@ FILES: Final = CommandFiles(
 _HEADER: Final = (
     *("device", "task", "data", "reads", "hits", "seconds", "M reads/s"),
     *BOUND_HEADER,
+    SHARE_HEADER,
 )
 
 
@@ -88,12 +96,5 @@ def map(  # noqa: A001  (the name of the command)
 
 def _fields(line: Measurement) -> Iterable[object]:
     rates = (f"{line.seconds:.4g}", f"{line.reads_per_second / 1e6:.4g}")
-    return (
-        line.device,
-        line.task,
-        line.data,
-        line.reads,
-        line.hits,
-        *rates,
-        *bound_fields(line.bound, line.busy),
-    )
+    reached = (*bound_fields(line.bound, line.busy), percent(line.share))
+    return (line.device, line.task, line.data, line.reads, line.hits, *rates, *reached)

@@ -9,7 +9,14 @@ import typer
 
 from hapgpu.benchmark.pairhmm import Measurement, benchmark_pairhmm, benchmark_text_batches
 from hapgpu.cli.bench.options import BenchOptions, Copies
-from hapgpu.cli.bench.table import BOUND_HEADER, bound_fields, on_each, print_table
+from hapgpu.cli.bench.table import (
+    BOUND_HEADER,
+    SHARE_HEADER,
+    bound_fields,
+    on_each,
+    percent,
+    print_table,
+)
 from hapgpu.cli.commands import pairhmm as commands
 from hapgpu.cli.options.files import STATISTICS, CommandFiles, Read
 from hapgpu.errors import UsageError
@@ -23,7 +30,11 @@ hapgpu bench pairhmm --batches 10s.in --copies 300"""
 
 FILES: Final = CommandFiles(reads=(Read("batches", standard=True),), writes=(STATISTICS,))
 
-_HEADER: Final = (*("device", "task", "data", "cells", "seconds", "GCUPS"), *BOUND_HEADER)
+_HEADER: Final = (
+    *("device", "task", "data", "cells", "seconds", "GCUPS"),
+    *BOUND_HEADER,
+    SHARE_HEADER,
+)
 
 
 def pairhmm(
@@ -58,11 +69,5 @@ def pairhmm(
 
 def _fields(line: Measurement) -> Iterable[object]:
     rates = (f"{line.seconds:.4g}", f"{line.gcups:.4g}")
-    return (
-        line.device,
-        line.task,
-        line.data,
-        line.cells,
-        *rates,
-        *bound_fields(line.bound, line.busy),
-    )
+    reached = (*bound_fields(line.bound, line.busy), percent(line.share))
+    return (line.device, line.task, line.data, line.cells, *rates, *reached)
