@@ -33,9 +33,10 @@ def thread_streams(device: int, count: int, *, urgent: bool = False) -> list[Any
     """
     streams: dict[tuple[int, bool], list[Any]] = _thread.__dict__.setdefault("streams", {})
     own = streams.setdefault((device, urgent), [])
+    priority = _URGENT if urgent else _USUAL
     while len(own) < count:
-        priority = _URGENT if urgent else _USUAL
-        own.append(cupy.cuda.Stream(non_blocking=True, priority=priority))
+        with cupy.cuda.Device(device):  # another may be the current one
+            own.append(cupy.cuda.Stream(non_blocking=True, priority=priority))
     return own[:count]
 
 
