@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
@@ -22,6 +22,11 @@ _PACKAGE = Path(__file__).parents[1]
 _Function = TypeVar("_Function", bound=Callable[..., object])
 
 
+def _sources() -> Iterator[str]:
+    for directory, _, names in os.walk(_PACKAGE):
+        yield from (f"{directory}/{name}" for name in names if name.endswith((".py", ".json")))
+
+
 def _sources_digest() -> str:
     """Return a digest of all package sources, which names a directory of compiled functions.
 
@@ -29,9 +34,10 @@ def _sources_digest() -> str:
     inline them.
     """
     digest = hashlib.sha256()
-    for source in sorted([*_PACKAGE.rglob("*.py"), *_PACKAGE.rglob("*.json")]):
+    for source in sorted(_sources()):
         digest.update(os.fsencode(source))
-        digest.update(source.read_bytes())
+        with open(source, "rb", buffering=0) as file:  # noqa: PTH123  (at each start: twice as fast)
+            digest.update(file.read())
     return digest.hexdigest()[:16]
 
 

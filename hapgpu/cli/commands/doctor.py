@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
+import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hapgpu.cli.compilation import compile_all
 from hapgpu.cli.options.common import Debug, DeviceName
 from hapgpu.cli.options.files import CommandFiles
-from hapgpu.errors import DeviceError
+from hapgpu.errors import DeviceError, UsageError
 from hapgpu.io.bgzf.deflater import deflate_library
 from hapgpu.io.bgzf.inflater import inflate_library
 from hapgpu.runtime.cache import cache_directory, probe
@@ -34,6 +38,7 @@ EXAMPLES: Final = "Example: hapgpu doctor --device cuda:0 && hapgpu realign --de
 FILES: Final = CommandFiles()
 
 _GIB: Final = 1 << 30
+_ARCHITECTURE: Final = re.compile(r"sm_\d{2,3}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +53,27 @@ class Finding:
 def doctor(
     *,
     device: DeviceName = "auto",
+    compile_: Annotated[
+        bool,
+        typer.Option(
+            "--compile", help="Compile everything now, for images and clusters, into the cache."
+        ),
+    ] = False,
+    arch: Annotated[
+        str,
+        typer.Option(
+            "--arch",
+            metavar="sm_80,sm_90",
+            help="With --compile: GPUs to compile for, besides those of this machine.",
+        ),
+    ] = "",
     debug: Debug = False,  # noqa: ARG001  (the command line reads it)
 ) -> None:
     """Show what hapgpu finds on this machine, and what is missing.
 
     With --device, the exit status is 3 if that device cannot be used.
     """
+    architectures = _architectures(arch, compiles=compile_)
     report = discover()
     kernel_faults = {gpu.index: smoke_test(gpu.index) for gpu in report.gpus}
     Console(soft_wrap=True).print(_table([*find(report, kernel_faults)]))
@@ -62,6 +82,19 @@ def doctor(
         fault = kernel_faults.get(chosen.index) if isinstance(chosen, CudaDevice) else None
         if fault and device != "auto":
             raise DeviceError(f"{chosen.name}: cannot be used ({fault})")
+    if compile_:
+        own = {"sm_{}{}".format(*gpu.compute_capability) for gpu in report.gpus}
+        sys.stderr.write(f"hapgpu doctor: {compile_all(architectures | own)}\n")
+
+
+def _architectures(text: str, *, compiles: bool) -> set[str]:
+    """Return the architectures of `sm_80,sm_90`."""
+    if text and not compiles:
+        raise UsageError("--arch: no effect without --compile; add it")
+    names = text.split(",") if text else []
+    if wrong := [name for name in names if not _ARCHITECTURE.fullmatch(name)]:
+        raise UsageError(f"--arch '{wrong[0]}': not an architecture; give sm_80 or sm_80,sm_90")
+    return {*names}
 
 
 def find(report: DeviceReport, kernel_faults: dict[int, str | None]) -> Iterator[Finding]:

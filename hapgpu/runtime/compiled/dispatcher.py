@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from numba.core import types, typing
 from numba.core.compiler_lock import global_compiler_lock
@@ -11,7 +11,13 @@ from numba.core.registry import CPUDispatcher
 
 from hapgpu.runtime.compiled.library import LinkedCompiler
 
-_LINKED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_OPTIONS: Final = {
+    "nopython": True,
+    "boundscheck": None,
+    "no_cfunc_wrapper": True,
+    "fastmath": False,  # else that of the function that is compiled at the time of the first call
+}
+_LINKED: Final = {"no_cpython_wrapper": True}
 
 
 class CompiledFunction(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
@@ -26,7 +32,7 @@ class CompiledFunction(CPUDispatcher):  # type: ignore[misc]  # Numba has no typ
     """
 
     def __init__(self, function: Callable[..., object], options: dict[str, Any]) -> None:
-        own = {"nopython": True, "boundscheck": None, "no_cfunc_wrapper": True, **options}
+        own = {**_OPTIONS, **options}
         super().__init__(function, targetoptions=own)
         self._linked = _LinkedFunction(self, {**own, **_LINKED})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -58,17 +58,26 @@ class FirstRun:
         kernels = [Kernel(*names, ()) for names in read_kernels().get(group, [])]
         with compiling(kernels, architectures, usable_cpus()):
             compile_ahead(read_groups()[group], usable_cpus())
-        cache.store(self._mark(group), group, _COMPILED)
+        cache.store(_mark(self._directory, group), group, _COMPILED)
 
     def _is_compiled(self, group: str) -> bool:
-        return cache.load(self._mark(group), group) == _COMPILED
+        return cache.load(_mark(self._directory, group), group) == _COMPILED
 
     def _can_store(self, group: str) -> bool:
-        cache.store(self._mark(group), group, _STARTED)
-        return cache.load(self._mark(group), group) is not None
+        mark = _mark(self._directory, group)
+        cache.store(mark, group, _STARTED)
+        return cache.load(mark, group) is not None
 
-    def _mark(self, group: str) -> Path | None:
-        return self._directory and self._directory / f"{group.replace(' ', '')}.ran"
+
+def mark_compiled(directory: Path | None, kinds: Collection[str]) -> None:
+    """Note that the functions of all commands are compiled, for some of `cpu` and `cuda`."""
+    for group in read_groups():
+        if group.split()[1] in kinds:
+            cache.store(_mark(directory, group), group, _COMPILED)
+
+
+def _mark(directory: Path | None, group: str) -> Path | None:
+    return directory and directory / f"{group.replace(' ', '')}.ran"
 
 
 def _group(command: str, kind: str, options: set[str]) -> str | None:

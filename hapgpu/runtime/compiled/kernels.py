@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import product
 
 from hapgpu.errors import DeviceError
@@ -18,10 +18,8 @@ def compiling(
     architectures: Iterable[str],
     threads: int,
     note_one: Callable[[], object] = lambda: None,
-) -> Iterator[None]:
-    """Compile kernels that are not in the cache, until the end of the context.
-
-    Faults are left to the run that loads the kernel.
+) -> Iterator[list[DeviceError]]:
+    """Compile kernels that are not in the cache, until the end of the context; yield the faults.
 
     Parameters
     ----------
@@ -36,10 +34,13 @@ def compiling(
     """
 
     def store(job: tuple[Kernel, str]) -> None:
-        with suppress(DeviceError):
+        try:
             cached_cubin(*job)
+        except DeviceError as error:
+            faults.append(error)
         note_one()
 
+    faults: list[DeviceError] = []
     with ThreadPoolExecutor(threads, "hapgpu-kernels") as pool:
         pool.map(store, product(kernels, architectures))
-        yield
+        yield faults
