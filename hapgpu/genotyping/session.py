@@ -31,10 +31,10 @@ from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
 _LOCUS_OPTIONS: Final = LocusOptions(
     distance=MARGIN, flank=MARGIN + 40, max_combinations=64, masks=True, phased=False
 )
-_LOCI_OF_GPU: Final = LocusLimits(loci=2048, bases=4_000_000)
+_LOCI_OF_GPU: Final = LocusLimits(loci=4096, bases=8_000_000)
 """Limits of a batch for a GPU: its kernels need many loci to fill it."""
-_WORKERS_PER_GPU: Final = 4
-"""One computes while others read, copy, and write lines."""
+_WORKERS_PER_GPU: Final = 2
+"""One computes while the other reads and writes lines; more wait for each other."""
 
 Timed = Callable[[str, Callable[..., Any]], Callable[..., Any]]
 """Function such as `hapgpu.runtime.statistics.RunStatistics.timed`."""

@@ -12,15 +12,13 @@ from hapgpu.arrays.cuda import DeviceRagged, offsets_of
 from hapgpu.cigar.cuda.read_parts import DeviceReadParts
 from hapgpu.io.bam.constants import MISSING_QUALITY
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
-from hapgpu.io.bam.cuda.packed import download_records
-from hapgpu.io.bam.decode import decode_block
+from hapgpu.io.bam.cuda.packed import download_reads
 from hapgpu.pairhmm.device_batches import DeviceHmmReads
 from hapgpu.pairhmm.qualities.pcr_model import gap_open_limits_of_bases
 from hapgpu.pairhmm.qualities.prepare import QualityOptions, check_base_qualities
 from hapgpu.pairhmm.qualities.tags import tag_qualities
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
-from hapgpu.runtime.pool import Pool
 
 _THREADS: Final = 128
 _NO_CAP: Final = 255
@@ -189,5 +187,4 @@ def _refuse(records: DeviceRecords, row: int, name: str, gap_open: int, source: 
 
 
 def _downloaded(records: DeviceRecords, row: int) -> ReadBatch:
-    with Pool(1) as pool:
-        return decode_block(download_records(records.take(slice(row, row + 1))), pool)
+    return download_reads(records.take(slice(row, row + 1)))
