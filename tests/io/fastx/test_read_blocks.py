@@ -161,6 +161,7 @@ def test_read_in_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int, packing: str
 ) -> None:
     monkeypatch.setattr(byte_source, "_STREAMED_AT_ONCE", 33)
+    monkeypatch.setattr(byte_source, "_MIN_SHARE", 100)
     text = b"".join(b"@%d\n%s\n+\n%s\n" % (k, b"A" * (k % 60), b"I" * (k % 60)) for k in range(999))
     path = write(tmp_path / "r.fq", text, packing)
     blocks = list(read_blocks(path, 2000, threads=threads))
