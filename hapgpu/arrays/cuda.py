@@ -11,6 +11,7 @@ import numpy as np
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 
 _THREADS: Final = 128
@@ -79,7 +80,7 @@ class DeviceRagged:
 
         `starts` is int64[n].
         """
-        rows, total = int(starts.size), int(offsets[-1])
+        rows, (total,) = int(starts.size), last_values(offsets)
         out = cupy.empty(total, dtype=data.dtype)
         if total:
             kernel = GATHER_BYTES if data.dtype.itemsize == 1 else GATHER_WORDS

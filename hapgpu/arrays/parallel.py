@@ -15,33 +15,49 @@ from numpy.typing import NDArray
 from hapgpu.runtime.devices import usable_cpus
 from hapgpu.runtime.pool import Pool
 
-_CHUNK_BYTES: Final = 1 << 20
-_SCANNED_BYTES: Final = 1 << 22
+_MIN_SHARE: Final = 1 << 19
+"""Bytes that are worth a thread."""
 _MAX_THREADS: Final = 8
 
+_Copy = tuple[NDArray[Any], NDArray[Any]]
 
-def copy_together(copies: Sequence[tuple[NDArray[Any], NDArray[Any]]]) -> None:
+
+def copy_together(copies: Sequence[_Copy]) -> None:
     """Copy to the start of each array of bytes, the first of a pair, all bytes of the second."""
-    chunks = [
-        (to[start : min(start + _CHUNK_BYTES, source.size)], source[start : start + _CHUNK_BYTES])
-        for to, source in copies
-        for start in range(0, source.size, _CHUNK_BYTES)
-    ]
-    if sum(source.size for _, source in copies) <= _CHUNK_BYTES:
-        for to, source in chunks:
-            to[:] = source
+    total = sum(source.size for _, source in copies)
+    if total <= _MIN_SHARE:
+        _copy_all([(to[: source.size], source) for to, source in copies])
         return
     pool = _pool()
-    pool.results([pool.submit(np.copyto, to, source) for to, source in chunks])
+    # A task per thread: each task waits for the interpreter lock.
+    size = max(-(-total // pool.threads), _MIN_SHARE)
+    shares: list[list[_Copy]] = [[]]
+    room = size
+    for to, source in copies:
+        start = 0
+        while start < source.size:
+            end = min(start + room, source.size)
+            shares[-1].append((to[start:end], source[start:end]))
+            room -= end - start
+            start = end
+            if not room:
+                shares.append([])
+                room = size
+    pool.results([pool.submit(_copy_all, share) for share in shares])
+
+
+def _copy_all(copies: Sequence[_Copy]) -> None:
+    for to, source in copies:
+        np.copyto(to, source)
 
 
 def largest(data: NDArray[Any]) -> int:
     """Return the largest of the numbers in an array of one dimension, not empty."""
-    if data.nbytes <= _SCANNED_BYTES:
+    if data.nbytes <= _MIN_SHARE:
         return int(data.max())
     pool = _pool()
-    chunk = max(_SCANNED_BYTES // data.itemsize, 1)
-    parts = [data[start : start + chunk] for start in range(0, data.size, chunk)]
+    size = max(-(-data.size // pool.threads), _MIN_SHARE // data.itemsize, 1)
+    parts = [data[start : start + size] for start in range(0, data.size, size)]
     return max(int(part) for part in pool.results([pool.submit(np.max, part) for part in parts]))
 
 

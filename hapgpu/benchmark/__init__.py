@@ -1,1 +1,1 @@
-"""Benchmarks of `hapgpu bench`, one module per method."""
+"""Benchmarks of `hapgpu bench`, one module per method; `whole_runs` times whole commands."""

@@ -42,6 +42,7 @@ _GPU_BACKTRACKED_READS = 2_000_000  # results take 800 bytes per read
 _GPU_REPEATS: Final = 9
 _CPU_REPEATS: Final = 3
 
+_SEARCH: Final = "pack and search"
 _OPTIONS: Final = SearchOptions()
 
 
@@ -56,7 +57,8 @@ class Method(StrEnum):
 class Measurement:
     """One line of the benchmark: `seconds` for all reads, with `hits` hits (or results).
 
-    `bound` and `busy` are those of a whole run: see `WholeRun`.
+    `bound` and `busy` are those of a whole run, see `WholeRun`; `share` is its rate as a fraction
+    of the rate of packing and searching, of the kernels alone on a GPU.
     """
 
     device: str
@@ -67,6 +69,7 @@ class Measurement:
     seconds: float
     bound: str | None = None
     busy: float | None = None
+    share: float | None = None
 
     @property
     def reads_per_second(self) -> float:
@@ -153,12 +156,19 @@ def benchmark_map(
         else:
             name, index = reference.name, open_index(reference, device)
         data = _data(device, index, name, reads, copies)
-        if isinstance(device, CudaDevice):
-            yield from _on_gpu(data, device, method)
-        else:
-            yield from _on_cpu(data, device, method)
+        for line in _measurements(data, device, method):
+            if line.task.startswith(_SEARCH):
+                search = line  # at last with all threads
+            yield line
         if run is not None and method is Method.FM:
-            yield _whole_run(data, device, run, reference, directory)
+            whole = _whole_run(data, device, run, reference, directory)
+            yield replace(whole, share=whole.reads_per_second / search.reads_per_second)
+
+
+def _measurements(data: _Data, device: Device, method: Method) -> Iterator[Measurement]:
+    if isinstance(device, CudaDevice):
+        return _on_gpu(data, device, method)
+    return _on_cpu(data, device, method)
 
 
 def _whole_run(
@@ -169,7 +179,7 @@ def _whole_run(
     with reads.open("wb") as file:
         file.writelines(block.raw.text.data for block in data.blocks)
     output = directory / "hits.sam"
-    arguments: list[str | Path] = ["map", reference, reads, "--index", index, "-o", output]
+    arguments: list[str | Path] = [reference, reads, "--index", index, "-o", output]
     whole = measured_run(run, arguments, device)
     timing = (whole.counts["hits"], whole.seconds)
     measured = _measured(device, WHOLE_RUN, data, timing)
@@ -205,7 +215,7 @@ def _on_cpu(data: _Data, device: CpuDevice, method: Method) -> Iterator[Measurem
 
     for threads in sorted({1, device.threads}):
         used = CpuDevice(threads)
-        yield _measured(used, "pack and search", data, _timed(count, data.blocks, threads))
+        yield _measured(used, _SEARCH, data, _timed(count, data.blocks, threads))
         if method is Method.FM:
             yield _text_to_text(data, used)
 
@@ -220,7 +230,7 @@ def _on_gpu(data: _Data, device: CudaDevice, method: Method) -> Iterator[Measure
     texts = [block.raw.text for block in head.blocks]
     spans = [block.spans for block in head.blocks]
     timing = timed(data.index, texts, spans, device, _GPU_REPEATS)
-    yield _measured(device, "pack and search, kernels", head, timing)
+    yield _measured(device, f"{_SEARCH}, kernels", head, timing)
     if method is Method.FM:
         yield _text_to_text(data, device)
 

@@ -19,7 +19,8 @@ _Work = TypeVar("_Work")
 class Measurement:
     """One line of the benchmark: `count` units, named `unit`, took `seconds`.
 
-    `bound` and `busy` are those of a whole run: see `WholeRun`.
+    `bound` and `busy` are those of a whole run, see `WholeRun`; `share` is its rate as a fraction
+    of the rate from text in memory to lines in memory.
     """
 
     device: str
@@ -30,6 +31,7 @@ class Measurement:
     seconds: float
     bound: str | None = None
     busy: float | None = None
+    share: float | None = None
 
     @property
     def per_second(self) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +40,9 @@ _STANDARD_INPUT = "-"
 class Measurement:
     """One line of the benchmark: `seconds` for all matrix cells of the data.
 
-    `bound` and `busy` are those of a whole run: see `WholeRun`.
+    `bound` and `busy` are those of a whole run, see `WholeRun`; `share` is its rate of cells as a
+    fraction of the rate of the last shape, of the kernels alone on a GPU; for the text batches of a
+    file, of the fastest call.
     """
 
     device: str
@@ -50,6 +52,7 @@ class Measurement:
     seconds: float
     bound: str | None = None
     busy: float | None = None
+    share: float | None = None
 
     @property
     def gcups(self) -> float:
@@ -99,29 +102,28 @@ def benchmark_pairhmm(device: Device, run: RunCommand | None = None) -> Iterator
         batch_cells = BATCH_SEQUENCES**2 * read_length * haplotype_length
         batch = random_text_batches(max(1, int(cells / batch_cells)), read_length, haplotype_length)
         data = f"{read_length} x {haplotype_length}"
+        lines: list[Measurement] = []
         if not isinstance(device, CpuDevice):
             from hapgpu.pairhmm.forward.cuda import forward_seconds  # noqa: PLC0415  (as for `cuda` itself)
 
             seconds = forward_seconds(batch, device, _GPU_REPEATS)
-            yield Measurement(device.name, "kernels", data, batch.cells, seconds)
-        yield from _whole_calls(batch, data, device)
+            lines = [Measurement(device.name, "kernels", data, batch.cells, seconds)]
+            yield lines[0]
+        for line in _whole_calls(batch, data, device):
+            lines.append(line)
+            yield line
     if run is not None:
         with files_of_run() as directory:
             files = sample_files(directory, device)
-            arguments: list[str | Path] = [
-                "pairhmm",
-                files.reads,
-                files.haplotypes,
-                "-o",
-                directory / "table.tsv",
-            ]
-            yield _whole_run(run, arguments, files.data, device)
+            inputs = (files.reads, files.haplotypes)
+            whole = _whole_run(run, inputs, directory, files.data, device)
+            yield _with_share(whole, lines)
 
 
 def _whole_run(
-    run: RunCommand, arguments: Sequence[str | Path], data: str, device: Device
+    run: RunCommand, inputs: Sequence[str | Path], directory: Path, data: str, device: Device
 ) -> Measurement:
-    whole = measured_run(run, arguments, device)
+    whole = measured_run(run, [*inputs, "-o", directory / "table.tsv"], device)
     cells = whole.counts["cells"]
     return Measurement(device.name, WHOLE_RUN, data, cells, whole.seconds, whole.bound, whole.busy)
 
@@ -152,19 +154,20 @@ def benchmark_text_batches(
     once = HmmBatch.concatenate(list(read_hmm_batches(path)))
     batch = HmmBatch.concatenate([once] * copies)
     data = f"{Path(path).name} x{copies}"
-    yield from _whole_calls(batch, data, device)
+    lines = []
+    for line in _whole_calls(batch, data, device):
+        lines.append(line)
+        yield line
     if run is not None and path != _STANDARD_INPUT:
         with files_of_run() as directory:
             repeated = directory / "batches.in"
             _write_copies(path, repeated, copies)
-            arguments: list[str | Path] = [
-                "pairhmm",
-                "--batches",
-                repeated,
-                "-o",
-                directory / "table.tsv",
-            ]
-            yield _whole_run(run, arguments, data, device)
+            whole = _whole_run(run, ("--batches", repeated), directory, data, device)
+            yield _with_share(whole, lines)
+
+
+def _with_share(whole: Measurement, lines: Sequence[Measurement]) -> Measurement:
+    return replace(whole, share=whole.gcups / max(line.gcups for line in lines))
 
 
 def _write_copies(path: str, repeated: Path, copies: int) -> None:

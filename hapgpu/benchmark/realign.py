@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from hapgpu.simulation.sequences import random_bases, replace_bases
 SHAPES = ((100, 350), (150, 350), (250, 500), (400, 400))
 """Read and haplotype lengths."""
 
+_USUAL_SHAPE = (150, 350)
+
 _ERROR_RATE = 0.005
 _GPU_CELLS = 4e9
 _CPU_CELLS = 5e8
@@ -32,7 +34,9 @@ _SCORING = PRESETS["read-to-haplotype"]
 class Measurement:
     """One line of the benchmark; `seconds` for `pairs` of read_length x haplotype_length.
 
-    `bound` and `busy` are those of a whole run: see `WholeRun`.
+    `bound` and `busy` are those of a whole run, see `WholeRun`; `share` is its rate of cells as a
+    fraction of the rate of scoring, the kernels alone on a GPU, at 150 x 350. It may exceed 1: no
+    cells are computed for a read that matches exactly.
     """
 
     device: str
@@ -43,6 +47,7 @@ class Measurement:
     seconds: float
     bound: str | None = None
     busy: float | None = None
+    share: float | None = None
 
     @property
     def pairs_per_second(self) -> float:
@@ -84,14 +89,19 @@ def benchmark_realign(device: Device, run: RunCommand | None = None) -> Iterator
     On a GPU: the kernels alone, and whole calls, transfers included. On the CPU: whole calls, with
     one thread and with all threads. At last, if `run` is given, `hapgpu realign` of a sample.
     """
+    scoring: Measurement | None = None
     for read_length, haplotype_length in SHAPES:
         cells = _CPU_CELLS if isinstance(device, CpuDevice) else _GPU_CELLS
         count = int(cells / (read_length * haplotype_length))
         pairs = random_pairs(count, read_length, haplotype_length)
         for name, task, seconds in _timings(pairs, device):
-            yield Measurement(name, task, read_length, haplotype_length, count, seconds)
+            line = Measurement(name, task, read_length, haplotype_length, count, seconds)
+            if (read_length, haplotype_length) == _USUAL_SHAPE and task.startswith("score"):
+                scoring = line  # at last with all threads
+            yield line
     if run is not None:
-        yield _whole_run(device, run)
+        whole = _whole_run(device, run)
+        yield replace(whole, share=whole.gcups / scoring.gcups if scoring else None)
 
 
 def _whole_run(device: Device, run: RunCommand) -> Measurement:
@@ -99,7 +109,7 @@ def _whole_run(device: Device, run: RunCommand) -> Measurement:
         files = sample_files(directory, device)
         output = directory / "realigned.bam"
         inputs = (files.reads, files.haplotypes)
-        whole = measured_run(run, ["realign", *inputs, "-u", "-o", output], device)
+        whole = measured_run(run, [*inputs, "-u", "-o", output], device)
     return Measurement(
         device.name,
         WHOLE_RUN,

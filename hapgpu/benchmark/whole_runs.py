@@ -15,7 +15,7 @@ WHOLE_RUN: Final = "whole run"
 """Task of a measurement of a command, from its files to its output."""
 
 RunCommand: TypeAlias = Callable[[Sequence[str]], Mapping[str, Any]]
-"""Runs a subcommand with these arguments in this process; returns what `--json` writes."""
+"""Runs a command with these arguments in this process; returns what `--json` writes."""
 
 _TOTAL: Final = "total"
 
@@ -69,7 +69,7 @@ def measured_run(run: RunCommand, arguments: Sequence[str | Path], device: Devic
     run
         Runs the command.
     arguments
-        The subcommand and its arguments, its output included.
+        Its arguments, the output included.
     device
         The device, with all its threads; on a GPU, the run has all usable CPUs.
     """

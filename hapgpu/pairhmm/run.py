@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _CELLS_PER_BATCH: Final = 10_000_000_000
 _BASES_PER_BATCH: Final = 4_000_000
 _LIKELIHOODS_PER_BATCH: Final = 400_000  # limits the text of a batch
-_PIECE_BYTES: Final = 24 << 20  # of a BAM to a GPU; with more, the lines take more memory
+_PIECE_BYTES: Final = 36 << 20  # of a BAM to a GPU; with more, the lines take more memory
 _MIN_PIECE_BYTES: Final = 1 << 16
 _USUAL_CANDIDATES: Final = 8  # pieces are smaller where a locus has more haplotypes
 

@@ -32,8 +32,10 @@ from hapgpu.runtime.devices import CudaDevice, side_by_side
 from hapgpu.runtime.gpu.context import device_errors, retried, thread_streams
 from hapgpu.runtime.statistics import RunStatistics
 
-_PART_BYTES: Final = 32 << 20
-"""Bytes of a table that are copied to host memory at a time."""
+_PART_BYTES: Final = 15 << 20
+"""Bytes of a table that are copied to host memory at a time, within 16 MiB of pinned memory."""
+_MAX_TEXT_BYTES: Final = 64 << 20
+"""Bytes of the lines of a piece; the parts of longer ones are copied as they are written."""
 _WORKERS_PER_GPU: Final = 2  # more are slower: they wait for each other in Python
 
 
@@ -79,7 +81,7 @@ class _LineMaker:
         )
 
     def _parts(self, text: DeviceText) -> Iterable[NDArray[np.uint8]]:
-        if text.size > _PART_BYTES:
+        if text.size > _MAX_TEXT_BYTES:
             return self._later(text)
         return list(text.parts(_PART_BYTES))
 

@@ -8,11 +8,14 @@ namespace {
 constexpr int kUnmapped = 4;
 constexpr int kRowBits = 32;
 
+// Tells whether the sorted pair at `row` is the first of its locus.
+__device__ inline bool is_first_of_locus(const long long* keys, int row) {
+    return row == 0 || keys[row] >> kRowBits != keys[row - 1] >> kRowBits;
+}
+
 // Tells whether the sorted pair at `row` is the first of a read at a locus.
 __device__ inline bool is_first(const long long* keys, const long long* reads, int row) {
-    if (row == 0) return true;
-    const long long here = keys[row], before = keys[row - 1];
-    return here >> kRowBits != before >> kRowBits || reads[(int)here] != reads[(int)before];
+    return is_first_of_locus(keys, row) || reads[(int)keys[row]] != reads[(int)keys[row - 1]];
 }
 
 }  // namespace
@@ -43,32 +46,39 @@ extern "C" __global__ void __launch_bounds__(128) make_keys(
     }
 }
 
-// Marks the first pair of each overlap of a read with a locus.
+// Marks the first pair of each overlap of a read with a locus by 1, and, kRowBits higher, the first
+// pair of each locus.
 extern "C" __global__ void __launch_bounds__(128) mark_overlaps(
     const long long* keys, const long long* reads, long long* marks, int pairs
 ) {
     for (int row = first_thread(); row < pairs; row += all_threads()) {
-        marks[row] = is_first(keys, reads, row);
+        const long long starts_locus = is_first_of_locus(keys, row);
+        marks[row] = starts_locus << kRowBits | is_first(keys, reads, row);
     }
 }
 
 // Lists the overlaps: the read, the locus, and the first pair of each; starts[overlaps] is the
-// number of pairs. numbers[row] counts the overlaps up to each pair. order[row] is the row of each
-// sorted pair in the input.
+// number of pairs. Also the first overlap of each locus; first[loci] is the number of overlaps.
+// numbers[row] are the sums of the marks up to each pair. order[row] is the row of each sorted pair
+// in the input.
 extern "C" __global__ void __launch_bounds__(128) list_overlaps(
     const long long* keys, const long long* reads, const long long* numbers,
-    long long* overlap_reads, long long* overlap_loci, long long* starts, long long* order,
-    int pairs, int overlaps
+    long long* overlap_reads, long long* overlap_loci, long long* starts, long long* first,
+    long long* order, int pairs, int overlaps, int loci
 ) {
-    if (first_thread() == 0) starts[overlaps] = pairs;
+    if (first_thread() == 0) {
+        starts[overlaps] = pairs;
+        first[loci] = overlaps;
+    }
     for (int row = first_thread(); row < pairs; row += all_threads()) {
         const long long key = keys[row];
         order[row] = (int)key;
         if (!is_first(keys, reads, row)) continue;
-        const long long overlap = numbers[row] - 1;
+        const int overlap = (int)numbers[row] - 1;
         overlap_reads[overlap] = reads[(int)key];
         overlap_loci[overlap] = key >> kRowBits;
         starts[overlap] = row;
+        if (is_first_of_locus(keys, row)) first[(numbers[row] >> kRowBits) - 1] = overlap;
     }
 }
 

@@ -84,11 +84,13 @@ def benchmark_reads(
     for variant in variants:
         chainers = chainers_for([variant], index, options)
         seconds = median_seconds(chainers[0], data.blocks, len(chainers))
-        yield data.measured(variant, "text to lines", seconds)
+        in_memory = data.measured(variant, "text to lines", seconds)
+        yield in_memory
     for stage, seconds in _stage_seconds(device, data, options).items():
         yield data.measured(variants[0], stage, seconds)
     if run is not None:
-        yield _whole_run(data, device, run)
+        whole = _whole_run(data, device, run)
+        yield replace(whole, share=whole.per_second / in_memory.per_second)
 
 
 def _whole_run(data: _Data, device: Device, run: RunCommand) -> Measurement:
@@ -98,7 +100,7 @@ def _whole_run(data: _Data, device: Device, run: RunCommand) -> Measurement:
         with reads.open("wb") as file:
             file.writelines(block.text.data for block in data.blocks)
         output = directory / "mappings.paf"
-        whole = measured_run(run, ["chain", index, reads, "-o", output], device)
+        whole = measured_run(run, [index, reads, "-o", output], device)
     measured = data.measured(device, WHOLE_RUN, whole.seconds)
     return replace(measured, bound=whole.bound, busy=whole.busy)
 

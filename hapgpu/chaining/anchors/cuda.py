@@ -10,6 +10,7 @@ import numpy as np
 from hapgpu.chaining.batches import Anchors, Seeds
 from hapgpu.chaining.kernels import chaining_kernel
 from hapgpu.runtime.gpu.kernel import Array, Scalar
+from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu.work_queue import QUEUE, WARP, launch_threads, work_queue
 
 MAX_ANCHORS: Final = 2**31 - 1
@@ -99,7 +100,7 @@ def expand_anchors(index: Any, seeds: Seeds, lengths: Any) -> Anchors:
     launch_threads(
         BOUND_ANCHORS, _THREADS, reads + 1, (ends, seeds.offsets, offsets, seed_count, reads)
     )
-    count = int(offsets[-1])
+    (count,) = last_values(offsets)
     if count > MAX_ANCHORS:
         raise cupy.cuda.memory.OutOfMemoryError(count * _BYTES_PER_ANCHOR, 0)
     x, y = (cupy.empty(count, dtype=np.uint64) for _ in range(2))

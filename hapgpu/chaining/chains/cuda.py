@@ -12,6 +12,7 @@ from hapgpu.chaining.batches import Anchors, Chains, ChainScores
 from hapgpu.chaining.kernels import chaining_kernel
 from hapgpu.chaining.parameters import ChainParameters
 from hapgpu.runtime.gpu.kernel import Array, Scalar
+from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu.work_queue import QUEUE, WARP, launch_threads, work_queue
 
 _THREADS: Final = 128  # per block, as in the source
@@ -147,7 +148,7 @@ def _ordered_chains(
 ) -> Chains:
     reads, count = len(anchors), anchors.x.size
     offsets, kept_offsets = cupy.cumsum(found.chain_counts), cupy.cumsum(found.anchor_counts)
-    chains, kept = int(offsets[-1]), int(kept_offsets[-1])
+    chains, kept = last_values(offsets, kept_offsets)
     first_rows = cupy.empty(chains, dtype=np.int64)
     anchor_offsets = cupy.zeros(chains + 1, dtype=np.int64)
     scores = cupy.empty(chains, dtype=np.int32)

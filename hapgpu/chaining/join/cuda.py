@@ -16,6 +16,7 @@ from hapgpu.chaining.join.scores_cuda import score_joins
 from hapgpu.chaining.kernels import chaining_kernel
 from hapgpu.chaining.parameters import ChainParameters, JoinParameters
 from hapgpu.runtime.gpu.kernel import Array, Scalar
+from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu.work_queue import QUEUE, WARP, launch_threads, work_queue
 
 _THREADS: Final = 128  # per block, as in the source
@@ -125,7 +126,7 @@ def join_chains(chains: Chains, lengths: Any, parameters: JoinParameters) -> Cha
         On the device; the same object if no read needs a join.
     """
     offsets = _joined_offsets(chains, lengths)
-    total = int(offsets[-1])
+    (total,) = last_values(offsets)
     if not total:
         return chains
     anchors = _sorted_anchors(chains, offsets, total)
@@ -185,7 +186,7 @@ def _merged(chains: Chains, joined: Chains, joined_offsets: Any) -> Chains:
     )
     launch_threads(COUNT_MERGED, _THREADS, reads, arguments)
     offsets, starts = cupy.cumsum(chain_counts), cupy.cumsum(anchor_counts)
-    count, total = int(offsets[-1]), int(starts[-1])
+    count, total = last_values(offsets, starts)
     merged = Chains(
         x=cupy.empty(total, dtype=np.uint64),
         y=cupy.empty(total, dtype=np.uint64),

@@ -15,6 +15,7 @@ from hapgpu.chaining.mappings.columns import COLUMNS
 from hapgpu.chaining.mappings.selection import STRAND_FRACTION
 from hapgpu.chaining.options import ChainOptions, MappingOptions
 from hapgpu.runtime.gpu.kernel import Array, Scalar
+from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 
 _THREADS: Final = 128  # per block, as in the source
@@ -277,7 +278,7 @@ def _mappings_of(
     selection: _Selection,
 ) -> Mappings:
     """Return the selected mappings with their estimates."""
-    count, reads = int(selection.offsets[-1]), lengths.size
+    (count,), reads = last_values(selection.offsets), lengths.size
     means = _mean_spans(seeds)
     columns = cupy.empty((len(_COLUMNS), count), dtype=np.int32)
     is_reverse, is_retained = (cupy.empty(count, dtype=np.uint8) for _ in range(2))

@@ -15,6 +15,7 @@ from hapgpu.chaining.kernels import chaining_kernel
 from hapgpu.chaining.options import SeedOptions
 from hapgpu.chaining.seeds.repetitive_seeds import MAX_KEPT, MAX_OCCURRENCES
 from hapgpu.runtime.gpu.kernel import Array, Scalar
+from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 
 _THREADS: Final = 256
@@ -233,7 +234,7 @@ def _frequent(minimizers: Minimizers, cutoff: int, fraction: float) -> Any:
     limits = (count, reads, cutoff, fraction)
     suspects = cupy.zeros(1, dtype=np.int32)
     launch_threads(SUSPECT_KEYS, _THREADS, reads * _THREADS, (*columns, suspects, *limits, 1))
-    suspect_count = int(suspects[0])
+    (suspect_count,) = last_values(suspects)
     if suspect_count:
         capacity = 1 << (2 * suspect_count - 1).bit_length()
         table = (cupy.zeros(capacity, dtype=np.uint32), cupy.zeros(capacity, dtype=np.int32))
@@ -248,7 +249,7 @@ def _frequent(minimizers: Minimizers, cutoff: int, fraction: float) -> Any:
 def _new_seeds(seed_counts: Any, repeat_lengths: Any) -> Seeds:
     """Return arrays for the seeds of all reads; row i + 1 of `seed_counts` is read i."""
     offsets = cupy.cumsum(seed_counts, dtype=np.int64)
-    total = int(offsets[-1])
+    (total,) = last_values(offsets)
     return Seeds(
         positions=cupy.empty(total, dtype=np.uint32),
         spans=cupy.empty(total, dtype=np.uint8),

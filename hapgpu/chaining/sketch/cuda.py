@@ -12,6 +12,7 @@ from hapgpu.chaining.batches import Minimizers
 from hapgpu.chaining.kernels import chaining_kernel
 from hapgpu.chaining.options import SketchOptions
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 
 _THREADS: Final = 256
@@ -134,7 +135,7 @@ def _sketch_text(text: Any, starts: Any, lengths: Any, options: SketchOptions) -
     """Find minimizers if each base is a slot: k is odd, and homopolymers are not compressed."""
     reads = lengths.size
     tile_offsets = _tile_offsets(lengths)
-    tiles = int(tile_offsets[-1])
+    (tiles,) = last_values(tile_offsets)
     inputs = (text, starts, lengths, tile_offsets)
     sizes = (text.size, reads, tiles, options.k)
     marks = cupy.empty(tiles * _TILE_WORDS, dtype=np.uint32)
@@ -179,7 +180,7 @@ def _listed_slots(text: Any, starts: Any, lengths: Any, options: SketchOptions) 
     reads = lengths.size
     offsets = cupy.zeros(reads + 1, dtype=np.int64)
     offsets[1:] = cupy.cumsum(lengths, dtype=np.int64)
-    total = int(offsets[-1])
+    (total,) = last_values(offsets)
     slots = _KmerSlots(
         cupy.empty(total, dtype=np.uint64),
         cupy.empty(total, dtype=np.uint32),
@@ -195,7 +196,7 @@ def _listed_slots(text: Any, starts: Any, lengths: Any, options: SketchOptions) 
 def _sketch_slots(slots: _KmerSlots, options: SketchOptions) -> Minimizers:
     reads = slots.counts.size
     tile_offsets = _tile_offsets(slots.counts)
-    tiles = int(tile_offsets[-1])
+    (tiles,) = last_values(tile_offsets)
     inputs = (slots.offsets, slots.counts, tile_offsets)
     sizes = (slots.entries.size, reads, tiles, options.w)
     counts = cupy.empty(tiles + 1, dtype=np.int64)
@@ -219,7 +220,7 @@ def _tile_offsets(slot_counts: Any) -> Any:
 def _new_minimizers(counts: Any) -> tuple[Any, Any, Any]:
     """Return the offsets of the tiles, and arrays for all keys and positions."""
     offsets = cupy.cumsum(counts, dtype=np.int64)
-    total = int(offsets[-1])
+    (total,) = last_values(offsets)
     return offsets, cupy.empty(total, dtype=np.uint64), cupy.empty(total, dtype=np.uint32)
 
 

@@ -14,7 +14,15 @@ from hapgpu.benchmark.measurement import Measurement
 from hapgpu.chaining.index.files import SUFFIX
 from hapgpu.chaining.options import preset
 from hapgpu.cli.bench.options import BenchOptions, Copies
-from hapgpu.cli.bench.table import BOUND_HEADER, bound_fields, on_each, print_table
+from hapgpu.cli.bench.table import (
+    BOUND_HEADER,
+    SHARE_HEADER,
+    bound_fields,
+    on_each,
+    percent,
+    print_table,
+)
+from hapgpu.cli.commands import chain as commands
 from hapgpu.cli.options.chain import DEFAULT_PRESET, Preset
 from hapgpu.cli.options.files import FASTA_INDEXES, STATISTICS, CommandFiles, Read
 from hapgpu.cli.options.numbers import parse_count
@@ -36,6 +44,7 @@ FILES: Final = CommandFiles(
 _HEADER: Final = (
     *("device", "task", "data", "count", "unit", "seconds", "M/s"),
     *BOUND_HEADER,
+    SHARE_HEADER,
 )
 _MIN_READ_LENGTH: Final = 100
 _READS: Final = "Simulated reads"
@@ -115,8 +124,10 @@ def chain(  # noqa: PLR0913  (its parameters are the options)
     map_options = preset(preset_name or DEFAULT_PRESET)
     model = _read_model(read_length, error)
 
+    run_chain = options.runner_of(commands.chain)
+
     def run(arguments: Sequence[str]) -> Mapping[str, Any]:
-        return options.run_command([*arguments, "-x", preset_name or DEFAULT_PRESET])
+        return run_chain([*arguments, "-x", preset_name or DEFAULT_PRESET])
 
     def measure(device: Device) -> Iterable[Measurement]:
         if reference is not None:
@@ -149,5 +160,5 @@ def _read_model(read_length: int | None, error: float | None) -> LongReadModel:
 
 def _fields(line: Measurement) -> Iterable[object]:
     rates = (f"{line.seconds:.4g}", f"{line.per_second / 1e6:.4g}")
-    bound = bound_fields(line.bound, line.busy)
-    return (line.device, line.task, line.data, line.count, line.unit, *rates, *bound)
+    reached = (*bound_fields(line.bound, line.busy), percent(line.share))
+    return (line.device, line.task, line.data, line.count, line.unit, *rates, *reached)

@@ -10,7 +10,15 @@ import typer
 
 from hapgpu.benchmark.mapping import Measurement, Method, benchmark_map
 from hapgpu.cli.bench.options import BenchOptions, Copies
-from hapgpu.cli.bench.table import BOUND_HEADER, bound_fields, on_each, print_table
+from hapgpu.cli.bench.table import (
+    BOUND_HEADER,
+    SHARE_HEADER,
+    bound_fields,
+    on_each,
+    percent,
+    print_table,
+)
+from hapgpu.cli.commands import map as commands
 from hapgpu.cli.options.files import FASTA_INDEXES, STATISTICS, CommandFiles, Read
 from hapgpu.errors import UsageError
 from hapgpu.mapping.index.files import SUFFIX
@@ -30,6 +38,7 @@ FILES: Final = CommandFiles(
 _HEADER: Final = (
     *("device", "task", "data", "reads", "hits", "seconds", "M reads/s"),
     *BOUND_HEADER,
+    SHARE_HEADER,
 )
 
 
@@ -70,6 +79,8 @@ def map(  # noqa: A001  (the name of the command)
     if copies is not None and reads is None:
         raise UsageError("--copies: repeats the reads of a file; add --reads FASTQ")
 
+    run = options.runner_of(commands.map)
+
     def measure(device: Device) -> Iterable[Measurement]:
         return benchmark_map(
             device,
@@ -77,7 +88,7 @@ def map(  # noqa: A001  (the name of the command)
             reads=reads,
             copies=copies or 1,
             method=method,
-            run=options.run_command,
+            run=run,
         )
 
     options.write(print_table(_HEADER, on_each(options.devices(), measure), _fields))
@@ -85,12 +96,5 @@ def map(  # noqa: A001  (the name of the command)
 
 def _fields(line: Measurement) -> Iterable[object]:
     rates = (f"{line.seconds:.4g}", f"{line.reads_per_second / 1e6:.4g}")
-    return (
-        line.device,
-        line.task,
-        line.data,
-        line.reads,
-        line.hits,
-        *rates,
-        *bound_fields(line.bound, line.busy),
-    )
+    reached = (*bound_fields(line.bound, line.busy), percent(line.share))
+    return (line.device, line.task, line.data, line.reads, line.hits, *rates, *reached)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from json import loads
 from pathlib import Path
@@ -12,10 +12,10 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
+from hapgpu.benchmark.whole_runs import RunCommand
 from hapgpu.cli.bench.table import Table
-from hapgpu.cli.command_line import build_app
 from hapgpu.cli.options.common import Debug, DeviceName, GpuMemory, Threads
-from hapgpu.cli.terminal.messages import set_up_messages
+from hapgpu.cli.options.groups import one_parameter_per_option
 from hapgpu.io.files.output import write_json
 from hapgpu.runtime import leftovers
 from hapgpu.runtime.devices import Device, resolve_devices
@@ -49,27 +49,28 @@ class BenchOptions:
         sys.stderr.write(f"hapgpu bench: {description}\n")
         return devices
 
-    def run_command(self, arguments: Sequence[str]) -> Mapping[str, Any]:
-        """Run a subcommand in this process; return what `--json` writes.
+    def runner_of(self, function: Callable[..., None]) -> RunCommand:
+        """Return a function that runs a subcommand, given by its function, in this process.
 
-        Parameters
-        ----------
-        arguments
-            The subcommand and its arguments; `--gpu-mem` is added if it is given.
+        It takes the arguments after the subcommand, adds `--gpu-mem` if it is given, and returns
+        what `--json` writes.
         """
-        with leftovers.temporary_directory() as directory:
-            path = Path(directory, "statistics.json")
-            words = [*arguments, "--json", str(path)]
-            if self.gpu_mem is not None:
-                words += ["--gpu-mem", str(self.gpu_mem)]
-            try:
-                command = get_command(build_app(words))
-                with command.make_context("hapgpu", words) as context:
+        app = typer.Typer(add_completion=False)
+        app.command()(one_parameter_per_option(function))
+        command = get_command(app)
+
+        def run(arguments: Sequence[str]) -> Mapping[str, Any]:
+            with leftovers.temporary_directory() as directory:
+                path = Path(directory, "statistics.json")
+                words = [*arguments, "--json", str(path)]
+                if self.gpu_mem is not None:
+                    words += ["--gpu-mem", str(self.gpu_mem)]
+                with command.make_context(function.__name__, words) as context:
                     command.invoke(context)
-            finally:  # of the subcommand, which has set up its own
-                set_up_messages("bench", quiet=False, verbose=False, debug=self.debug)
-            statistics: dict[str, Any] = loads(path.read_text(encoding="utf-8"))
-            return statistics
+                statistics: dict[str, Any] = loads(path.read_text(encoding="utf-8"))
+                return statistics
+
+        return run
 
     def write(self, table: Table) -> None:
         """Write the measurements to the file of `--json`, if it is given."""

@@ -9,7 +9,15 @@ import typer
 
 from hapgpu.benchmark.pairhmm import Measurement, benchmark_pairhmm, benchmark_text_batches
 from hapgpu.cli.bench.options import BenchOptions, Copies
-from hapgpu.cli.bench.table import BOUND_HEADER, bound_fields, on_each, print_table
+from hapgpu.cli.bench.table import (
+    BOUND_HEADER,
+    SHARE_HEADER,
+    bound_fields,
+    on_each,
+    percent,
+    print_table,
+)
+from hapgpu.cli.commands import pairhmm as commands
 from hapgpu.cli.options.files import STATISTICS, CommandFiles, Read
 from hapgpu.errors import UsageError
 from hapgpu.runtime.devices import Device
@@ -22,7 +30,11 @@ hapgpu bench pairhmm --batches 10s.in --copies 300"""
 
 FILES: Final = CommandFiles(reads=(Read("batches", standard=True),), writes=(STATISTICS,))
 
-_HEADER: Final = (*("device", "task", "data", "cells", "seconds", "GCUPS"), *BOUND_HEADER)
+_HEADER: Final = (
+    *("device", "task", "data", "cells", "seconds", "GCUPS"),
+    *BOUND_HEADER,
+    SHARE_HEADER,
+)
 
 
 def pairhmm(
@@ -45,21 +57,17 @@ def pairhmm(
     if copies is not None and batches is None:
         raise UsageError("--copies: repeats the data of a file; add --batches FILE")
 
+    run = options.runner_of(commands.pairhmm)
+
     def measure(device: Device) -> Iterable[Measurement]:
         if batches is None:
-            return benchmark_pairhmm(device, options.run_command)
-        return benchmark_text_batches(batches, copies or 1, device, options.run_command)
+            return benchmark_pairhmm(device, run)
+        return benchmark_text_batches(batches, copies or 1, device, run)
 
     options.write(print_table(_HEADER, on_each(options.devices(), measure), _fields))
 
 
 def _fields(line: Measurement) -> Iterable[object]:
     rates = (f"{line.seconds:.4g}", f"{line.gcups:.4g}")
-    return (
-        line.device,
-        line.task,
-        line.data,
-        line.cells,
-        *rates,
-        *bound_fields(line.bound, line.busy),
-    )
+    reached = (*bound_fields(line.bound, line.busy), percent(line.share))
+    return (line.device, line.task, line.data, line.cells, *rates, *reached)

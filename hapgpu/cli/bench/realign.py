@@ -7,7 +7,15 @@ from typing import Final
 
 from hapgpu.benchmark.realign import Measurement, benchmark_realign
 from hapgpu.cli.bench.options import BenchOptions
-from hapgpu.cli.bench.table import BOUND_HEADER, bound_fields, on_each, print_table
+from hapgpu.cli.bench.table import (
+    BOUND_HEADER,
+    SHARE_HEADER,
+    bound_fields,
+    on_each,
+    percent,
+    print_table,
+)
+from hapgpu.cli.commands import realign as commands
 from hapgpu.cli.options.files import STATISTICS, CommandFiles
 from hapgpu.runtime.devices import Device
 
@@ -15,7 +23,11 @@ EXAMPLES: Final = """Example: hapgpu bench realign --device cuda:0"""
 
 FILES: Final = CommandFiles(writes=(STATISTICS,))
 
-_HEADER: Final = (*("device", "task", "read", "haplotype", "pairs/s", "GCUPS"), *BOUND_HEADER)
+_HEADER: Final = (
+    *("device", "task", "read", "haplotype", "pairs/s", "GCUPS"),
+    *BOUND_HEADER,
+    SHARE_HEADER,
+)
 
 
 def realign(*, options: BenchOptions) -> None:
@@ -23,9 +35,10 @@ def realign(*, options: BenchOptions) -> None:
 
     Prints one line per measurement, tab-separated.
     """
+    run = options.runner_of(commands.realign)
 
     def measure(device: Device) -> Iterable[Measurement]:
-        return benchmark_realign(device, options.run_command)
+        return benchmark_realign(device, run)
 
     measurements = on_each(options.devices(), measure)
     options.write(print_table(_HEADER, measurements, _fields))
@@ -34,4 +47,5 @@ def realign(*, options: BenchOptions) -> None:
 def _fields(line: Measurement) -> Iterable[object]:
     lengths = (line.read_length, line.haplotype_length)
     rates = (f"{line.pairs_per_second:.0f}", f"{line.gcups:.2f}")
-    return (line.device, line.task, *lengths, *rates, *bound_fields(line.bound, line.busy))
+    reached = (*bound_fields(line.bound, line.busy), percent(line.share))
+    return (line.device, line.task, *lengths, *rates, *reached)

@@ -39,12 +39,19 @@ def print_line(fields: Iterable[object]) -> None:
 
 
 BOUND_HEADER: Final = ("bound", "% busy")
-"""Last columns of a table with whole runs."""
+"""Columns of a table with whole runs."""
+SHARE_HEADER: Final = "% reached"
+"""Column after these, for the rate of a whole run as a fraction of what is possible."""
 
 
 def bound_fields(bound: str | None, busy: float | None) -> tuple[str, str]:
     """Return the fields of `BOUND_HEADER`; a dash where there is no bound."""
-    return (bound or "-", "-" if busy is None else f"{100 * busy:.0f}")
+    return (bound or "-", percent(busy))
+
+
+def percent(fraction: float | None) -> str:
+    """Return a fraction in percent; a dash for None."""
+    return "-" if fraction is None else f"{100 * fraction:.0f}"
 
 
 def on_each(

@@ -12,6 +12,7 @@ from hapgpu.io.fastx.limits import ReadLimits
 from hapgpu.io.fastx.spans import ReadSpans
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.launch import load_kernel
+from hapgpu.runtime.gpu.scalars import last_values
 
 _THREADS: Final = 256
 _WARPS_PER_BLOCK: Final = _THREADS // 32
@@ -120,7 +121,7 @@ def parse_text(text: Any, limits: ReadLimits, *, is_fasta: bool) -> DeviceSpans 
             *limits.bit_masks(),
         ),
     )
-    if int(is_faulty[0]):
+    if any(last_values(is_faulty)):
         return None
     return DeviceSpans(
         name_starts=columns[0],
@@ -153,7 +154,7 @@ def newlines_of(text: Any) -> Any:
         _blocks(tiles), _THREADS, (text, counts, text.size, tiles)
     )
     ends = cupy.cumsum(counts, dtype=np.int32)
-    newlines = cupy.empty(int(ends[-1]), dtype=np.int32)
+    newlines = cupy.empty(*last_values(ends), dtype=np.int32)
     load_kernel(LIST_NEWLINES, device).launch(
         _blocks(tiles), _THREADS, (text, ends, newlines, text.size, tiles, newlines.size)
     )

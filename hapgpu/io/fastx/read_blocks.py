@@ -54,7 +54,7 @@ def read_blocks(
         Returns the memory of each block, at least as many bytes as requested; the memory of a
         block is not used again after the block has been yielded.
     threads
-        Threads that read a plain file on disk, at least 1.
+        Threads that help to read a compressed file, at least 1.
     max_record
         Bytes of the longest record that is read, less than 2**31.
 

@@ -8,7 +8,6 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedIOBase, BufferedReader
-from itertools import pairwise
 from typing import Final, Protocol
 
 import numpy as np
@@ -22,8 +21,6 @@ from hapgpu.io.files.newlines import count_newlines
 from hapgpu.runtime.jit import njit
 from hapgpu.runtime.pool import Pool
 
-_MIN_SHARE: Final = 1 << 20
-"""Bytes that are worth a thread."""
 _BYTES_AT_ONCE: Final = 1 << 18  # few enough to be in the cache when newlines are counted
 _STREAMED_AT_ONCE: Final = 1 << 21  # so many that the reader seldom waits for the GIL
 _C_FUNCTIONS: Final = addresses_of(ctypes.CDLL(None).pread)
@@ -51,13 +48,13 @@ def byte_source(stream: BufferedIOBase, name: str, threads: int) -> Iterator[Byt
     name
         Its name for messages.
     threads
-        Threads that read a file on disk; of other files they count the newlines.
+        Threads that count newlines while the calling thread inflates.
     """
+    if isinstance(stream, BufferedReader) and _is_regular_file(stream):
+        yield _FileSource(stream, name)
+        return
     with Pool(threads) as pool:
-        if isinstance(stream, BufferedReader) and _is_regular_file(stream):
-            yield _FileSource(stream, name, pool)
-        else:
-            yield _StreamSource(stream, pool)
+        yield _StreamSource(stream, pool)
 
 
 def _is_regular_file(stream: BufferedReader) -> bool:
@@ -91,12 +88,11 @@ class _StreamSource:
 
 
 class _FileSource:
-    """File on disk, read in pieces by the threads of a pool."""
+    """File on disk."""
 
-    def __init__(self, stream: BufferedReader, name: str, pool: Pool) -> None:
+    def __init__(self, stream: BufferedReader, name: str) -> None:
         self._descriptor = stream.fileno()
         self._name = name
-        self._pool = pool
         self._at = stream.tell()
         self._size = os.fstat(self._descriptor).st_size
 
@@ -105,29 +101,18 @@ class _FileSource:
         return self._size - self._at
 
     def read_into(self, target: NDArray[np.uint8]) -> tuple[int, int]:
-        size = min(target.size, self._size - self._at)
-        shares = max(min(self._pool.threads, size // _MIN_SHARE), 1)
-        cuts = [size * share // shares for share in range(shares + 1)]
-        tasks = [
-            self._pool.submit(self._read_share, target[start:end], self._at + start)
-            for start, end in pairwise(cuts)
-        ]
-        newlines = sum(self._pool.results(tasks))
-        self._at += size
-        return size, newlines
-
-    def _read_share(self, target: NDArray[np.uint8], at: int) -> int:
-        """Fill `target` from an offset of the file; return the number of newlines."""
+        target = target[: self._size - self._at]
         done = newlines = 0
         while done < target.size:
             rest = target[done:]
-            got, more = _read_counting(_C_FUNCTIONS, self._descriptor, rest, at + done)
+            got, more = _read_counting(_C_FUNCTIONS, self._descriptor, rest, self._at + done)
             # This raises the error of the file, if there is one: compiled code cannot tell.
-            if not got and not os.preadv(self._descriptor, [rest.data], at + done):
+            if not got and not os.preadv(self._descriptor, [rest.data], self._at + done):
                 raise InputError(f"{self._name}: became shorter while it was read; run again")
             done += int(got)
             newlines += int(more)
-        return newlines
+        self._at += done
+        return done, newlines
 
 
 @njit

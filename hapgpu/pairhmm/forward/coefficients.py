@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from hapgpu.pairhmm.forward.read_arrays import ReadArrays
 from hapgpu.pairhmm.model import ANY_BASE, ERROR_PROBABILITIES
-from hapgpu.runtime.jit import njit
+from hapgpu.runtime.jit import njit, njit_inlined
 
 FIELDS = 6
 A, B, C, E, R, LETTER = range(FIELDS)
@@ -56,7 +56,7 @@ def new_coefficients(reads: int, bases: int) -> Coefficients:
     return Coefficients(np.empty((bases, FIELDS)), *(np.empty(reads) for _ in range(3)))
 
 
-@njit
+@njit_inlined
 def letter_number(letter: int) -> float:
     """Return a number for a letter such that `x < y or x > y` means mismatch: N is NaN."""
     return np.nan if letter == ANY_BASE else float(letter)
@@ -65,55 +65,87 @@ def letter_number(letter: int) -> float:
 @njit
 def set_coefficients(reads: ReadArrays, first: int, last: int, coefficients: Coefficients) -> None:
     """Fill in the coefficients of reads `first` to `last`."""
+    # Calls in the loop get no arrays: Numba would count references to them, atomically.
+    bases, base_qualities, insertions, deletions, continuations, offsets = reads
+    rows = coefficients.rows
     for read in range(first, last):
-        start, end = reads.offsets[read], reads.offsets[read + 1]
+        start, end = offsets[read], offsets[read + 1]
         log10_matching, matching, g, is_normal = 0.0, 1.0, 1.0, True
+        before = _Probabilities(0.0, 0.0, 0.0, 0.0)
         for k in range(start, end):
-            g, fits = _set_row(reads, start, k, g, coefficients.rows[k])
-            is_normal = is_normal and fits
+            here = _Probabilities(
+                ERROR_PROBABILITIES[base_qualities[k]],
+                ERROR_PROBABILITIES[insertions[k]],
+                ERROR_PROBABILITIES[deletions[k]],
+                ERROR_PROBABILITIES[continuations[k]],
+            )
+            row = _row_of(here, before, g, k == start)
+            g, before = row.g, here
+            is_normal = is_normal and row.fits
+            rows[k, A], rows[k, B], rows[k, C] = row.a, row.b, row.c
+            rows[k, E], rows[k, R] = row.e, row.r
+            rows[k, LETTER] = letter_number(bases[k])
             matching *= g
             if matching < _SMALL_PRODUCT:
                 log10_matching += np.log10(matching)
                 matching = 1.0
-        weight = ERROR_PROBABILITIES[reads.insertion_qualities[end - 1]] / g
+        weight = before.insertion / g
         coefficients.insertion_weights[read] = weight
         coefficients.log10_matching[read] = log10_matching + np.log10(matching)
         coefficients.growths[read] = np.inf
         if is_normal:
-            coefficients.growths[read] = _growth(coefficients.rows[start:end], weight)
+            coefficients.growths[read] = _growth(rows, start, end, weight)
 
 
-@njit
-def _set_row(
-    reads: ReadArrays, start: int, k: int, previous_g: float, row: NDArray[np.float64]
-) -> tuple[float, bool]:
-    """Set a row; return its g, and whether float32 can hold the row."""
-    error = ERROR_PROBABILITIES[reads.base_qualities[k]]
-    insertion_open = ERROR_PROBABILITIES[reads.insertion_qualities[k]]
-    extend = ERROR_PROBABILITIES[reads.gap_continuations[k]]
-    stay = 1.0 - (insertion_open + ERROR_PROBABILITIES[reads.deletion_qualities[k]])
-    g = stay * (1.0 - error)
+class _Probabilities(NamedTuple):
+    """Probabilities of a wrong base, and of opening and continuing gaps at a base."""
+
+    error: float
+    insertion: float
+    deletion: float
+    continuation: float
+
+
+class _Row(NamedTuple):
+    """Fields of a row, its g, and whether float32 can hold the row."""
+
+    a: float
+    b: float
+    c: float
+    e: float
+    r: float
+    g: float
+    fits: bool
+
+
+@njit_inlined
+def _row_of(
+    here: _Probabilities,
+    before: _Probabilities,
+    previous_g: float,
+    is_first: bool,  # noqa: FBT001  (Numba: no keyword-only arguments)
+) -> _Row:
+    """Return the row of a base, given the base before it; all 0 for a row without a g."""
+    stay = 1.0 - (here.insertion + here.deletion)
+    g = stay * (1.0 - here.error)
     if stay <= 0.0 or g <= 0.0:
-        return 1.0, False
-    a, b, c, e = 0.0, 0.0, (1.0 - extend) / stay, 1.0
-    if k > start:
-        previous_open = ERROR_PROBABILITIES[reads.insertion_qualities[k - 1]]
-        a = c * previous_open / previous_g
-        b = extend * previous_open / (insertion_open * previous_g)
-        c *= ERROR_PROBABILITIES[reads.deletion_qualities[k - 1]]
-        e = ERROR_PROBABILITIES[reads.gap_continuations[k - 1]]
-    r = error / (3.0 * (1.0 - error))
-    row[A], row[B], row[C], row[E], row[R] = a, b, c, e, r
-    row[LETTER] = letter_number(reads.bases[k])
-    return g, k == start or min(a, b, c, e, r) >= _MIN_FIELD
+        return _Row(0.0, 0.0, 0.0, 0.0, 0.0, 1.0, False)  # noqa: FBT003  (as above)
+    a, b, c, e = 0.0, 0.0, (1.0 - here.continuation) / stay, 1.0
+    if not is_first:
+        a = c * before.insertion / previous_g
+        b = here.continuation * before.insertion / (here.insertion * previous_g)
+        c *= before.deletion
+        e = before.continuation
+    r = here.error / (3.0 * (1.0 - here.error))
+    return _Row(a, b, c, e, r, g, is_first or min(a, b, c, e, r) >= _MIN_FIELD)
 
 
 @njit
-def _growth(rows: NDArray[np.float64], insertion_weight: float) -> float:
+def _growth(rows: NDArray[np.float64], start: int, end: int, insertion_weight: float) -> float:
     """Return a bound of the contribution to the sum of a unit of M' or I' of any row."""
     match, insertion = 1.0, insertion_weight
     growth = max(match, insertion)
-    for k in range(rows.shape[0] - 1, 0, -1):
+    for k in range(end - 1, start, -1):
         through = match * max(1.0, rows[k, R])
         if rows[k, E] > _LONG_GAPS:
             return np.inf

@@ -69,7 +69,9 @@ def log10_likelihoods(batch: HmmBatch, device: CudaDevice) -> NDArray[np.float64
     return likelihoods
 
 
-def device_log10_likelihoods(batch: DeviceHmmBatch, device: CudaDevice) -> Any:
+def device_log10_likelihoods(
+    batch: DeviceHmmBatch, device: CudaDevice, memory_budget: int | None = None
+) -> Any:
     """Compute log10 P(read | haplotype) of reads on the current GPU, and wait for it.
 
     Parameters
@@ -78,6 +80,8 @@ def device_log10_likelihoods(batch: DeviceHmmBatch, device: CudaDevice) -> Any:
         A batch of whole arrays; no sequence is empty.
     device
         The current GPU.
+    memory_budget
+        The memory budget of the GPU; None to ask it, which takes milliseconds.
 
     Returns
     -------
@@ -90,20 +94,30 @@ def device_log10_likelihoods(batch: DeviceHmmBatch, device: CudaDevice) -> Any:
         A single read with its haplotypes does not fit the memory of the device.
     """
     likelihoods = cupy.empty(batch.pairs, dtype=np.float64)
-    if _computed(batch, likelihoods, device):
+    if _computed(batch, likelihoods, device, memory_budget):
         rows = cupy.flatnonzero(cupy.isnan(likelihoods))
         exact = exact_log10_likelihoods(batch.download(), rows.get(), usable_cpus())
         likelihoods[rows] = cupy.asarray(exact)
     return likelihoods
 
 
-def _computed(batch: HmmBatch | DeviceHmmBatch, likelihoods: Any, device: CudaDevice) -> bool:
-    return memory_turns(device).compute(partial(_compute, batch, likelihoods, device))
-
-
-def _compute(batch: HmmBatch | DeviceHmmBatch, likelihoods: Any, device: CudaDevice) -> bool:
+def _computed(
+    batch: HmmBatch | DeviceHmmBatch,
+    likelihoods: Any,
+    device: CudaDevice,
+    memory_budget: int | None = None,
+) -> bool:
     """Compute likelihoods, in memory of the kind of the batch; tell whether any is NaN."""
-    with _PiecesInFlight(device) as pieces:
+    budget: _Memory = functools.cache(device.memory_budget)  # asking takes long
+    if memory_budget is not None:
+        budget = partial(int, memory_budget)
+    return memory_turns(device).compute(partial(_compute, batch, likelihoods, device, budget))
+
+
+def _compute(
+    batch: HmmBatch | DeviceHmmBatch, likelihoods: Any, device: CudaDevice, budget: _Memory
+) -> bool:
+    with _PiecesInFlight(device, budget) as pieces:
         end = 0
         limits = (_PIECE_CELLS, _PIECE_BASES)
         if isinstance(batch, DeviceHmmBatch):
@@ -122,9 +136,9 @@ class _PiecesInFlight:
     work on the stream that is current when the object is made.
     """
 
-    def __init__(self, device: CudaDevice) -> None:
+    def __init__(self, device: CudaDevice, budget: _Memory) -> None:
         self._device = device
-        self._budget = functools.cache(device.memory_budget)  # asking takes long
+        self._budget = budget
         self._streams = thread_streams(device.index, _PIECES_IN_FLIGHT, urgent=True)
         self._forward_streams = thread_streams(device.index, _PIECES_IN_FLIGHT * _STREAMS)
         self._ready = cupy.cuda.get_current_stream().record()

@@ -1,1 +1,1 @@
-"""Launches of `forward.cuda`: kernels, layouts, pieces, staging."""
+"""Launches of `forward.cuda`: kernels, layouts, pieces, arrays."""

@@ -27,6 +27,8 @@ _BELOW_UNITS: Final = np.uint64(sum((0x80 - unit) << 8 * (unit - 1) for unit in 
 _BYTE_NUMBERS: Final = np.uint64(sum(k << (61 - 8 * k) for k in range(1, 8)))
 """Factor that moves the number of the byte in which a word is 1 to its upper three bits."""
 _0, _1, _7, _8, _56, _61 = map(np.uint64, (0, 1, 7, 8, 56, 61))
+_FULL: Final = 192
+"""Counter that is not raised any more: a multiple of 64, with more than `MAX_COPIES` copies."""
 _COPIES: Final = np.minimum(
     np.arange(256) // np.arange(1, _LONGEST_UNIT + 1)[:, np.newaxis], MAX_COPIES
 ).astype(np.uint8)
@@ -84,8 +86,11 @@ def count_row(
     """
     following: Integer = _0
     matches: Integer = _0
+    may_be_full = end - start > _FULL
     for at in range(end - 1, start, -1):
         base = np.uint64(bases[at])
+        if may_be_full:
+            matches = _with_room(matches)
         matches = _extended(matches, base, following)
         following = following << _8 | base
         unit = np.int64(_shortest_unit(matches))
@@ -98,6 +103,8 @@ def count_row(
         ahead = at + _LONGEST_UNIT - 1
         new = np.uint64(bases[ahead]) if ahead < end else _0
         following = following >> _8 | new << _56
+        if may_be_full:
+            matches = _with_room(matches)
         matches = _extended(matches, np.uint64(bases[at - 1]), following)
         unit = np.int64(units[at - start])
         copies = counts[at - 1] + _COPIES[unit, matches >> (_8 * np.uint64(unit)) & _ALL_BITS]
@@ -107,23 +114,29 @@ def count_row(
 
 
 @njit_inlined
+def _with_room(matches: Integer) -> Integer:
+    """Lower counters of `_FULL` by one, so that they do not overflow; copies are fewer."""
+    lowered: Integer = matches - ((matches & matches << _1) >> _7 & _ONES)
+    return lowered
+
+
+@njit_inlined
 def _extended(matches: Integer, base: Integer, following: Integer) -> Integer:
     """Count for each unit length how many bases in a row equal the base one unit further on.
 
     Parameters
     ----------
     matches
-        The counters after the base before; they stop at 192, with more than `MAX_COPIES` copies.
+        The counters after the base before.
     base
         The next base.
     following
         The eight bases after it, the nearest in the lowest byte; 0 after the end of the read.
     """
-    is_full = (matches & matches << _1) >> _7 & _ONES
     differing = following ^ (base * _ONES)
     is_other = ((differing & _LOW_BITS) + _LOW_BITS | differing) & _HIGH_BITS
     is_same = ((is_other ^ _HIGH_BITS) >> _7) * _ALL_BITS
-    extended: Integer = (matches + (_ONES ^ is_full)) & is_same
+    extended: Integer = (matches + _ONES) & is_same
     return extended
 
 

@@ -67,9 +67,11 @@ LIST_OVERLAPS: Final = Kernel(
         Array("overlap_reads", np.int64, "overlaps"),
         Array("overlap_loci", np.int64, "overlaps"),
         Array("starts", np.int64, "overlaps", 1),
+        Array("first", np.int64, "loci", 1),
         Array("order", np.int64, "pairs"),
         Scalar("pairs", np.int32),
         Scalar("overlaps", np.int32),
+        Scalar("loci", np.int32),
     ),
 )
 MEASURE_GROUPS: Final = Kernel(
@@ -181,12 +183,15 @@ class DevicePairsByLocus:
         int64[p], the row number of each pair in the input, in the order of the likelihoods.
     offsets
         int64[m + 1]: the pairs of each overlap.
+    groups
+        int64[g + 1]: the overlaps of each locus with any.
     """
 
     reads: Any
     loci: Any
     order: Any
     offsets: Any
+    groups: Any
 
     @classmethod
     def of(cls, pairs: DeviceReadPairs, haplotypes: DeviceLocusHaplotypes) -> Self:
@@ -200,13 +205,15 @@ class DevicePairsByLocus:
         reads = pairs.reads
         launch_threads(MARK_OVERLAPS, _THREADS, count, (keys, reads, marks, count))
         numbers = cupy.cumsum(marks)
-        overlaps = int(numbers[-1]) if count else 0
-        overlap_reads, loci = (cupy.empty(overlaps, dtype=np.int64) for _ in range(2))
-        offsets = cupy.empty(overlaps + 1, dtype=np.int64)
-        listed = (overlap_reads, loci, offsets, order)
+        total = int(numbers[-1]) if count else 0
+        overlaps, loci = total & _ROW_MASK, total >> _ROW_BITS
+        overlap_reads, overlap_loci = (cupy.empty(overlaps, dtype=np.int64) for _ in range(2))
+        offsets, groups = (cupy.empty(size + 1, dtype=np.int64) for size in (overlaps, loci))
         sorted_pairs = (keys, reads, numbers)
-        launch_threads(LIST_OVERLAPS, _THREADS, count, (*sorted_pairs, *listed, count, overlaps))
-        return cls(overlap_reads, loci, order, offsets)
+        listed = (overlap_reads, overlap_loci, offsets, groups, order)
+        sizes = (count, overlaps, loci)
+        launch_threads(LIST_OVERLAPS, _THREADS, count, (*sorted_pairs, *listed, *sizes))
+        return cls(overlap_reads, overlap_loci, order, offsets, groups)
 
     @property
     def counts(self) -> Any:
@@ -225,17 +232,16 @@ class DevicePairsByLocus:
     def take(self, overlaps: Any) -> DevicePairsByLocus:
         """Keep the overlaps of a mask, bool[m]; `order` still has rows of the whole input."""
         kept = overlaps[rows_of(self.offsets, int(self.order.size))]
-        offsets = offsets_of(self.counts[overlaps])
-        return DevicePairsByLocus(
-            self.reads[overlaps], self.loci[overlaps], self.order[kept], offsets
-        )
+        loci, offsets = self.loci[overlaps], offsets_of(self.counts[overlaps])
+        groups = _runs(loci)
+        return DevicePairsByLocus(self.reads[overlaps], loci, self.order[kept], offsets, groups)
 
     def hmm_batch(self, reads: DeviceHmmReads, haplotypes: DeviceLocusHaplotypes) -> DeviceHmmBatch:
         """Return a batch with a group per locus; its likelihoods are in `order`.
 
         `reads` has m rows: the part of the read that each overlap uses, of at least one base.
         """
-        first = _first_of_runs(self.loci)
+        first = self.groups[:-1]
         overlaps, groups, loci = self.loci.size, first.size, haplotypes.member_offsets.size - 1
         sizes = cupy.empty(groups + 1, dtype=np.int64)
         measured = (self.loci, first, haplotypes.member_offsets, sizes)
@@ -249,8 +255,7 @@ class DevicePairsByLocus:
         numbers = (overlaps, groups, loci, members.size, rows)
         launch_threads(FIND_MEMBERS, _THREADS, rows, (*of_groups, *of_members, *numbers))
         texts = DeviceRagged.gather_at(sequences.data, starts, cupy.cumsum(lengths))
-        read_offsets = cupy.append(first, cupy.asarray([overlaps]))
-        return DeviceHmmBatch.of(reads, texts, read_offsets, offsets)
+        return DeviceHmmBatch.of(reads, texts, self.groups, offsets)
 
 
 def _sorted_rows(values: Any) -> tuple[Any, Any]:
@@ -259,9 +264,9 @@ def _sorted_rows(values: Any) -> tuple[Any, Any]:
     return keys >> _ROW_BITS, keys & _ROW_MASK
 
 
-def _first_of_runs(column: Any) -> Any:
-    """Return int64: the first row of each run of equal rows."""
-    is_first = cupy.ones(column.size, dtype=np.bool_)
+def _runs(column: Any) -> Any:
+    """Return int64[r + 1]: where runs of equal rows start, and the number of rows."""
+    is_first = cupy.ones(column.size + 1, dtype=np.bool_)
     if column.size:
-        is_first[1:] = column[1:] != column[:-1]
+        is_first[1:-1] = column[1:] != column[:-1]
     return cupy.flatnonzero(is_first)

@@ -94,7 +94,8 @@ class DeviceScorer:
         self._extender = extender
         self._options = options
         self._device = device
-        self._part_bytes = max(1, min(device.memory_budget() // _MEMORY_SHARE, _MAX_PART))
+        self._memory = device.memory_budget()
+        self._part_bytes = max(1, min(self._memory // _MEMORY_SHARE, _MAX_PART))
         self._source = source
         self._counted = ["without_bases_at_locus", "likelihoods", "cells"]
         if options.normalize:
@@ -158,18 +159,20 @@ class DeviceScorer:
         haplotypes, extended_pairs = self._extended(records, pairs)
         pairs_by_locus = DevicePairsByLocus.of(extended_pairs, haplotypes)
         parts = self._parts(records, pairs_by_locus, haplotypes)
-        has_bases = parts.lengths > 0
-        without_bases = int((~has_bases).sum())
+        # Not a sum: CuPy compiles its kernels of reductions in each process.
+        without_bases = int(cupy.flatnonzero(parts.lengths == 0).size)
         if without_bases:
+            has_bases = parts.lengths > 0
             pairs_by_locus, parts = pairs_by_locus.take(has_bases), parts.take(has_bases)
         prepared = prepared_device_parts(records, parts, self._options.qualities, self._source)
         batch = pairs_by_locus.hmm_batch(prepared, haplotypes)
-        likelihoods, order = device_log10_likelihoods(batch, self._device), pairs_by_locus.order
+        likelihoods = device_log10_likelihoods(batch, self._device, self._memory)
+        order = pairs_by_locus.order
         counts["without_bases_at_locus"] += without_bases
         if self._options.normalize:
             offsets = pairs_by_locus.offsets
             is_explained = normalize(likelihoods, offsets, parts.lengths)
-            counts["poorly_modelled"] += int((~is_explained).sum())
+            counts["poorly_modelled"] += int(cupy.flatnonzero(~is_explained).size)
             kept = is_explained[rows_of(offsets, int(order.size))]
             likelihoods, order = likelihoods[kept], order[kept]
         counts["likelihoods"] += int(order.size)

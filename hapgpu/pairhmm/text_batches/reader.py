@@ -27,7 +27,7 @@ Allocate: TypeAlias = Callable[[int], NDArray[np.uint8]]
 """Returns an array of at least the given number of bytes."""
 
 _PIECE_BYTES: Final = 1 << 23
-_MIN_PIECES: Final = 16  # of a file, unless these are small
+_MIN_PIECES: Final = 6  # of a file, unless these are small
 _SMALL_PIECE: Final = 1 << 22
 _NEWLINE: Final = ord("\n")
 

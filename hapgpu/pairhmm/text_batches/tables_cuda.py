@@ -71,19 +71,20 @@ def table_text(
     """
     reads, haplotypes = np.diff(batch.read_offsets), np.diff(batch.haplotype_offsets)
     items = offsets_of(np.maximum(reads * haplotypes, 1))
+    if not (count := int(items[-1])):
+        return cupy.empty(0, dtype=np.uint8)
     columns = (items, batch.pair_offsets, reads, haplotypes)
     table = cupy.asarray(np.concatenate([*columns, POWERS_OF_TEN.view(np.int64)]))
     cuts = np.cumsum([column.size for column in columns]).tolist()
     *groups, powers = (
         table[start:end] for start, end in zip([0, *cuts], [*cuts, table.size], strict=True)
     )
-    count = int(items[-1])
     inputs = (*groups, likelihoods, powers.view(np.float64))
     sizes = (reads.size, likelihoods.size, powers.size, count, first_group, as_matrix)
     item_sizes = cupy.empty(count, dtype=np.int64)
     launch_threads(MEASURE_TABLE, _THREADS, count, (*inputs, item_sizes, *sizes))
     ends = cupy.cumsum(item_sizes)
-    text = cupy.empty(int(ends[-1]) if count else 0, dtype=np.uint8)
+    text = cupy.empty(int(ends[-1]), dtype=np.uint8)
     if text.size:
         launch_threads(WRITE_TABLE, _THREADS, count, (*inputs, ends, text, *sizes, text.size))
     return text

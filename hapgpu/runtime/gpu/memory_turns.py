@@ -13,7 +13,7 @@ from hapgpu.runtime.devices import CudaDevice
 
 _Result = TypeVar("_Result")
 
-_GROWTH: Final = 32
+_GROWTH: Final = 16
 """Turns in a row that must succeed before one more thread computes at the same time."""
 
 
@@ -114,8 +114,8 @@ class MemoryTurns:
         """End a turn; change how many may run at the same time."""
         with self._changed:
             self._successes = 0 if has_failed else self._successes + 1
-            if has_failed:
-                self._most = max(self._active - 1, 1)
+            if has_failed and self._active > 1:
+                self._most = self._active - 1
             elif self._successes == _GROWTH:
                 self._successes = 0
                 self._most += 1

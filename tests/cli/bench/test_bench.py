@@ -17,11 +17,12 @@ from hapgpu.cli.bench.group import METHODS
 from tests.cli.in_process import status_of_command
 
 BOUND = ["bound", "% busy"]
-COLUMNS = ["device", "task", "data", "cells", "seconds", "GCUPS", *BOUND]
+REACHED = [*BOUND, "% reached"]
+COLUMNS = ["device", "task", "data", "cells", "seconds", "GCUPS", *REACHED]
 REGIONS = "2 1\nACGT IIII NNNN NNNN ++++\nAC II NN NN ++\nACGTAC\n"
 CELLS = 6 * 6
 
-MAP_COLUMNS = ["device", "task", "data", "reads", "hits", "seconds", "M reads/s", *BOUND]
+MAP_COLUMNS = ["device", "task", "data", "reads", "hits", "seconds", "M reads/s", *REACHED]
 GENOME = "TTGACCTAGGACATCAGCATTACGGATCCAGTCAAGT"
 READS = {
     "exact": GENOME[5:30],
@@ -33,7 +34,7 @@ RESULTS = 4
 """Of backtracking: the exact read, the same without its first or last base, and the
 read with a mismatch."""
 
-CHAIN_COLUMNS = ["device", "task", "data", "count", "unit", "seconds", "M/s", *BOUND]
+CHAIN_COLUMNS = ["device", "task", "data", "count", "unit", "seconds", "M/s", *REACHED]
 LONG_GENOME = 30_000
 TILE = 6000
 
@@ -42,7 +43,12 @@ GENOTYPE_COLUMNS += ["GCUPS", "% wrong", "% kernels", *BOUND]
 
 
 def assert_bound(row: list[str], line: dict[str, Any], stages: set[str]) -> None:
-    """Check the last two fields of a row, which only a whole run has."""
+    """Check the last fields of a row, which only a whole run has."""
+    if "share" in line:
+        *row, reached = row
+        share = line["share"]
+        assert reached == ("-" if share is None else f"{100 * share:.0f}")
+        assert (share is not None) == (line["task"] == "whole run")
     if line.get("task", "whole run") != "whole run":
         assert row[-2:] == ["-", "-"]
         assert (line["bound"], line["busy"]) == (None, None)
@@ -145,12 +151,13 @@ def test_realigning_a_sample(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(realign, "SHAPES", ((20, 30),))
+    monkeypatch.setattr(realign, "_USUAL_SHAPE", (20, 30))
     monkeypatch.setattr(realign, "_CPU_CELLS", 60_000)
     monkeypatch.setattr(sample_files, "_CPU_TILE", TILE)
     statistics = tmp_path / "bench.json"
     assert status_of("realign", "--device", "cpu", "-t", "1", "--json", statistics) == 0
     header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
-    assert header == ["device", "task", "read", "haplotype", "pairs/s", "GCUPS", *BOUND]
+    assert header == ["device", "task", "read", "haplotype", "pairs/s", "GCUPS", *REACHED]
     assert [row[1] for row in rows] == ["align", "score", "whole run"]
     for row, line in zip(rows, json.loads(statistics.read_text()), strict=True):
         assert_bound(row, line, {"read", "realign", "write"})
@@ -298,7 +305,7 @@ def test_help_of_a_method_lists_its_options(
 def test_regions_of_a_file_on_the_gpu(regions: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert status_of("pairhmm", "--batches", regions, "--copies", "3", "--device", "cuda:0") == 0
     _, *rows = (line.split("\t") for line in capsys.readouterr().out.splitlines())
-    assert [row[1] for row in rows] == ["whole call", "whole call, pinned input", "whole run"]
+    assert [row[1] for row in rows] == ["whole call", "whole run"]
     assert {tuple(row[2:4]) for row in rows} == {("regions.in x3", str(3 * CELLS))}
 
 
@@ -312,8 +319,7 @@ def test_made_up_regions_on_the_gpu(
     monkeypatch.setattr(sample_files, "_GPU_COPIES", 1)
     assert status_of("pairhmm", "--device", "cuda:0") == 0
     rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
-    whole = ["whole call", "whole call, pinned input"]
-    assert [row[1] for row in rows] == ["task", "kernels", *whole, "whole run"]
+    assert [row[1] for row in rows] == ["task", "kernels", "whole call", "whole run"]
     assert all(float(row[5]) > 0.0 for row in rows[1:])
 
 

@@ -66,14 +66,16 @@ def test_small_pieces_and_parts(
 
     files = example / "reads.bam", example / "haplotypes.fa"
     tables = []
-    for piece_bytes, part_bytes in ((run._PIECE_BYTES, run_cuda._PART_BYTES), (1, 3000)):
+    usual = run._PIECE_BYTES, run_cuda._PART_BYTES, run_cuda._MAX_TEXT_BYTES
+    for piece_bytes, part_bytes, text_bytes in (usual, (1, 3000, 1 << 30), (1, 3000, 4000)):
         monkeypatch.setattr(run, "_PIECE_BYTES", piece_bytes)
         monkeypatch.setattr(run, "_MIN_PIECE_BYTES", 1)
         monkeypatch.setattr(run_cuda, "_PART_BYTES", part_bytes)
+        monkeypatch.setattr(run_cuda, "_MAX_TEXT_BYTES", text_bytes)
         output = tmp_path / "table.tsv"
         assert status_of(*files, *options, "-q", "--device", "cuda", "-o", output) == 0
         tables.append(output.read_bytes())
-    assert tables[0] == tables[1]
+    assert tables[0] == tables[1] == tables[2]
 
 
 @pytest.mark.parametrize("options", [[], ["--matrix"]], ids=" ".join)

@@ -13,6 +13,7 @@ from hapgpu.io.fastx.limits import LONG_READS
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.runtime.devices import CudaDevice
+from hapgpu.runtime.gpu.memory_turns import MemoryTurns
 
 GPU = CudaDevice(0, "stand-in")
 RECORDS = [b">r%d\n%b\n" % (number, b"ACGT" * number) for number in range(11)]
@@ -41,8 +42,9 @@ def in_parts_of(max_bytes: int, monkeypatch: pytest.MonkeyPatch, block: ReadBloc
             parts.append((block.first, block.text.tobytes()))
             return TextBlock(block.text, {"reads": int((block.text == ord(">")).sum())})
 
-    monkeypatch.setattr(blocks_cuda, "_release", lambda _: None)
-    whole = StandIn(GPU, LONG_READS)(block)
+    monkeypatch.setattr(blocks_cuda, "memory_turns", lambda _: MemoryTurns(lambda: None))
+    worker = StandIn(GPU, LONG_READS)
+    whole = TextBlock.joined(worker._pieces(block))
     assert whole.text.tobytes() == block.text.tobytes()
     assert whole.counts == {"reads": len(RECORDS)}
     return parts

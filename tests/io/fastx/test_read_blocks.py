@@ -156,12 +156,13 @@ def test_unfinished_record_comes_with_the_last_block(
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
-def test_pieces_read_by_threads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int
+@pytest.mark.parametrize("packing", ["plain", "gzip", "bgzip"])
+def test_read_in_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int, packing: str
 ) -> None:
-    monkeypatch.setattr(byte_source, "_MIN_SHARE", 100)
+    monkeypatch.setattr(byte_source, "_STREAMED_AT_ONCE", 33)
     text = b"".join(b"@%d\n%s\n+\n%s\n" % (k, b"A" * (k % 60), b"I" * (k % 60)) for k in range(999))
-    path = write(tmp_path / "r.fq", text, "plain")
+    path = write(tmp_path / "r.fq", text, packing)
     blocks = list(read_blocks(path, 2000, threads=threads))
     check_numbers(blocks, str(path))
     assert text_of(blocks) == text

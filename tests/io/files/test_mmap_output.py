@@ -95,6 +95,33 @@ def test_without_populating_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert (tmp_path / "out").read_bytes() == b"".join(pieces)
 
 
+@pytest.mark.parametrize("kind", [mmap_output._SMALL_PAGES, mmap_output._HUGE_PAGES])
+def test_either_kind_of_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: int) -> None:
+    """Where there are no huge pages, small ones take their place."""
+    monkeypatch.setattr(mmap_output._FasterPages, "kind", lambda _: kind)
+    pieces = [*made_pieces(), bytes(range(256)) * 40_000, b"the end"]
+    write(tmp_path / "out", pieces, 3)
+    assert (tmp_path / "out").read_bytes() == b"".join(pieces)
+
+
+def test_the_faster_kind_of_pages_is_taken() -> None:
+    small, huge = mmap_output._SMALL_PAGES, mmap_output._HUGE_PAGES
+    for times in ({small: 1.0, huge: 2.0}, {small: 2.0, huge: 1.0}):
+        pages = mmap_output._FasterPages()
+        taken = []
+        for _ in range(160):
+            taken.append(pages.kind())
+            pages.note(taken[-1], taken[-1], times[taken[-1]] * 10, 10)
+        assert taken[:16] == [huge, small] * 8
+        slower = max(times, key=times.__getitem__)
+        assert taken[16:].count(slower) == 9
+    pages = mmap_output._FasterPages()
+    for _ in range(160):
+        taken.append(pages.kind())
+        pages.note(taken[-1], small, 1.0, 10)  # as without huge pages
+    assert taken[-144:] == [small] * 144
+
+
 def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk_with_room(10 * PAGE, monkeypatch)
     path = tmp_path / "out"

@@ -149,6 +149,15 @@ def test_fewer_threads_compute_after_a_failure_and_more_later() -> None:
     assert not both.broken
 
 
+def test_work_that_fails_by_itself_does_not_slow_the_others() -> None:
+    turns = MemoryTurns(release=lambda: None)
+    with pytest.raises(MemoryError):
+        turns.compute(lambda: SimulatedMemory(10).compute([11]))
+    both = threading.Barrier(2, timeout=TIMEOUT)
+    in_threads([lambda: turns.compute(both.wait) and None] * 2)
+    assert not both.broken
+
+
 def test_work_within_a_turn_has_the_turn() -> None:
     turns = MemoryTurns(release=lambda: None)
     calls: list[str] = []

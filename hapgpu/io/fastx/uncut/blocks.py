@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum, auto
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
@@ -13,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.errors import InputError
+from hapgpu.io.bgzf.block_table import EOF_BLOCK
 from hapgpu.io.bgzf.pieces import PackedPiece, PieceReader
 from hapgpu.io.bgzf.reader import is_bgzf
 from hapgpu.io.fastx.read_blocks import Allocate, read_blocks
 from hapgpu.io.fastx.uncut.hand_over import Unfinished
-from hapgpu.io.files.byte_source import byte_source
 from hapgpu.io.files.compressed import open_inflated
+from hapgpu.io.files.file_kind import guess_kind
 from hapgpu.io.files.parallel_stream import ParallelStream
 from hapgpu.runtime.pool import Pool
 from hapgpu.runtime.relay import Relay
@@ -31,7 +34,7 @@ SLACK: Final = 2 << 20
 
 _RATIO: Final = 4
 """Content of a piece in units of its packed bytes; a file that inflates more has more pieces."""
-_HEAD_BYTES: Final = 64
+_HEAD_BYTES: Final = 1 << 12
 _CHECKED_BYTES: Final = 1 << 24
 
 
@@ -54,8 +57,16 @@ class UncutBlock:
     content: Content | InputError | None
 
 
+class Packing(Enum):
+    """How a file is compressed."""
+
+    NONE = auto()
+    GZIP = auto()
+    BGZF = auto()
+
+
 class UncutFile:
-    """BGZF file of FASTQ or FASTA, or any file of FASTA, read in blocks.
+    """File of FASTQ or FASTA, read in blocks.
 
     Parameters
     ----------
@@ -63,8 +74,10 @@ class UncutFile:
         A regular file.
     max_record
         Bytes of the longest record that is read.
-    is_bgzf, is_fasta
-        What the file is.
+    packing
+        How it is compressed.
+    is_fasta
+        Whether it is FASTA.
 
     Attributes
     ----------
@@ -74,12 +87,12 @@ class UncutFile:
         What each block hands over to the next.
     """
 
-    def __init__(self, path: str, max_record: int, *, is_bgzf: bool, is_fasta: bool) -> None:
+    def __init__(self, path: str, max_record: int, packing: Packing, *, is_fasta: bool) -> None:
         self.name = path
         self.max_record = max_record
         self.is_fasta = is_fasta
         self.relay = Relay(Unfinished())
-        self._is_bgzf = is_bgzf
+        self._packing = packing
         self._is_checked = False
 
     def blocks(self, size: int, allocate: Allocate, threads: int) -> Iterator[UncutBlock]:
@@ -115,7 +128,7 @@ class UncutFile:
 
     def _contents(self, size: int, allocate: Allocate, threads: int) -> Iterator[Content]:
         done = 0
-        if self._is_bgzf:
+        if self._packing is Packing.BGZF:
             try:
                 for piece in self._pieces(size, allocate, threads):
                     yield piece
@@ -124,7 +137,10 @@ class UncutFile:
                 pass  # the rest is damaged, or not BGZF: the CPU inflates it, or has the error
             else:
                 return
-        yield from self._texts(done, size, allocate, threads)
+        if self._packing is Packing.NONE:
+            yield from self._plain_texts(size, allocate, threads)
+        else:
+            yield from self._inflated_texts(done, size, allocate)
 
     def _pieces(self, size: int, allocate: Allocate, threads: int) -> Iterator[PackedPiece]:
         with Path(self.name).open("rb") as stream, Pool(threads) as pool:
@@ -137,20 +153,32 @@ class UncutFile:
             )
             yield from reader.pieces()
 
-    def _texts(
-        self, skipped: int, size: int, allocate: Allocate, threads: int
+    def _plain_texts(
+        self, size: int, allocate: Allocate, threads: int
+    ) -> Iterator[NDArray[np.uint8]]:
+        with open_inflated(self.name, self.name) as stream, Pool(threads) as pool:
+            source = ParallelStream(stream, pool)
+            rest = os.fstat(stream.fileno()).st_size
+            # Only a short file needs less: another size of pinned memory takes long to get.
+            size = min(size, rest)
+            while rest:
+                text = allocate(size)[: min(size, rest)]
+                rest -= text.size
+                if source.readinto(text.data) < text.size:
+                    raise InputError(f"{self.name}: became shorter while it was read; run again")
+                yield text
+
+    def _inflated_texts(
+        self, skipped: int, size: int, allocate: Allocate
     ) -> Iterator[NDArray[np.uint8]]:
         """Inflate the file on the CPU, and yield its text without its first bytes."""
-        with (
-            open_inflated(self.name, self.name) as stream,
-            byte_source(stream, self.name, threads) as source,
-        ):
-            # Only a short file needs less: another size of pinned memory takes long to get.
-            size = min(size, source.remaining + 1) if source.remaining is not None else size
+        with open_inflated(self.name, self.name) as stream:
             filled = size
             while filled == size:
                 text = allocate(size)[:size]
-                filled, _ = source.read_into(text)
+                filled = 0
+                while filled < size and (got := stream.readinto(text[filled:].data)):
+                    filled += got
                 start = min(skipped, filled)
                 skipped -= start
                 if start < filled:
@@ -186,19 +214,28 @@ class UncutFile:
 
 
 def uncut_file(path: str, max_record: int) -> UncutFile | None:
-    """Return a file that a GPU cuts; None if it is no regular file, nor BGZF or FASTA.
+    """Return a file that a GPU cuts: a regular one, plain, BGZF, or FASTA.
 
-    None also if it cannot be read: `read_blocks` has the error.
+    None for other files: a single thread inflates FASTQ of plain gzip, and another has the time to
+    cut it. None also if it cannot be read: `read_blocks` has the error.
     """
     try:
-        if path == "-" or not stat.S_ISREG(Path(path).stat().st_mode):
-            return None
+        status = None if path == "-" else Path(path).stat()
+        if status is None or not stat.S_ISREG(status.st_mode) or not status.st_size:
+            return None  # of files in /proc the size is 0
         with Path(path).open("rb") as stream:
-            packed = is_bgzf(stream.read(_HEAD_BYTES))
+            packing = _packing_of(stream.read(_HEAD_BYTES))
         with open_inflated(path, path) as text:
-            first = text.peek(1)[:1]
+            head = text.peek(_HEAD_BYTES)
     except (InputError, OSError):
         return None
-    if first == b">" or (packed and first == b"@"):
-        return UncutFile(path, max_record, is_bgzf=packed, is_fasta=first == b">")
-    return None
+    is_fasta = head[:1] == b">"
+    if not is_fasta and (head[:1] != b"@" or packing is Packing.GZIP or guess_kind(head)):
+        return None
+    return UncutFile(path, max_record, packing, is_fasta=is_fasta)
+
+
+def _packing_of(head: bytes) -> Packing:
+    if is_bgzf(head):
+        return Packing.BGZF
+    return Packing.GZIP if head[:1] == EOF_BLOCK[:1] else Packing.NONE

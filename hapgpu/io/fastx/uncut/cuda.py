@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import cupy
 import numpy as np
@@ -31,6 +32,9 @@ from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, download_pinned, release_m
 
 _ROOM: Final = 1 << 16
 """Bytes before the content of a block, for the start of its first record; longer ones are moved."""
+_LAST_LINES_BYTES: Final = 4096
+"""Bytes at the end of a block that are searched for its last lines, at first."""
+_Copy: TypeAlias = Callable[[int, int], NDArray[np.uint8]]
 _MAX_TEXT: Final = 2**31 - 1
 _MAX_FASTA: Final = 2**30  # joined lines take less than twice the bytes
 _NEWLINE, _GREATER = b"\n>"
@@ -149,22 +153,33 @@ def _in_gpu_memory(content: Content, file: UncutFile) -> tuple[Any, PieceEnd]:
         inflated = inflate_blocks(content.raw, content.table, _ROOM)
         data = inflated.data[: _ROOM + size]
         if not int(inflated.fault[0]):  # waits
-            return data, _end_on_device(data[_ROOM:], file)
+            text = data[_ROOM:]
+            return data, _end_of(text, file, lambda start, end: text[start:end].get())
         content = _host_text(content, file)
+    on_host = content
     data = cupy.empty(_ROOM + content.size, dtype=np.uint8)
     data[_ROOM:].set(content, stream=cupy.cuda.get_current_stream())
-    return data, _end_on_device(data[_ROOM:], file)
+    return data, _end_of(data[_ROOM:], file, lambda start, end: on_host[start:end].copy())
 
 
-def _end_on_device(text: Any, file: UncutFile) -> PieceEnd:
+def _end_of(text: Any, file: UncutFile, copy: _Copy) -> PieceEnd:
+    """Return the end of a text on the GPU; `copy` returns a part of it in host memory."""
     newlines = newlines_of(text)
+    size = int(text.size)
     if file.is_fasta:
         starts, last = record_starts(text, newlines)
-        is_greater = text[:1].get().tolist() == [_GREATER]
-        return FastaEnd(starts, last, is_greater, text[last:].get())
-    last_newlines = newlines[-LINES:].get()
-    start = int(last_newlines[0]) + 1 if newlines.size >= LINES else 0
-    return FastqEnd(int(newlines.size), last_newlines, text[start:].get())
+        return FastaEnd(starts, last, copy(0, 1).tolist() == [_GREATER], copy(last, size))
+    # The last lines are short, unless the reads are long.
+    room = _LAST_LINES_BYTES
+    while True:
+        start = max(size - room, 0)
+        suffix = copy(start, size)
+        last_newlines = np.flatnonzero(suffix == _NEWLINE)[-LINES:]
+        if not start or last_newlines.size == LINES:
+            break
+        room *= 16
+    skipped = int(last_newlines[0]) + 1 if newlines.size >= LINES else 0
+    return FastqEnd(int(newlines.size), last_newlines + start, suffix[skipped:])
 
 
 def _host_text(content: Content, file: UncutFile) -> NDArray[np.uint8]:

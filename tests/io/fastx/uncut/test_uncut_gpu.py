@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -21,7 +22,7 @@ from tests.io.fastx.made_texts import BLANKS, record
 
 pytestmark = pytest.mark.gpu
 
-SIZES = (1, 2000, 1 << 20)
+SIZES = (64, 2000, 1 << 20)
 RECORD = b"@r\nACGT\n+\nIIII\n"
 
 
@@ -84,14 +85,16 @@ def test_blocks_that_end_anywhere(
     from hapgpu.io.fastx.uncut import cuda  # noqa: PLC0415  (needs CuPy)
 
     monkeypatch.setattr(cuda, "_ROOM", room)
+    monkeypatch.setattr(cuda, "_LAST_LINES_BYTES", 3 if room else 4096)
     random = Random(seed)  # noqa: S311  (made text)
     newline = random.choice(["\n", "\r\n"])
     records = "".join(record(random, newline, is_fasta=False) for _ in range(40))
     for end in ("", *BLANKS, "@last\nACGT\n+\nIIII", "@cut\nAC", "@cut\nAC\n+\n"):
         text = (records + end).encode()
-        expected = check(tmp_path / "r.fq.gz", bgzf(text, random))
-        assert isinstance(expected, bytes)
-        assert expected.rstrip() == text.rstrip()
+        for content in (text, bgzf(text, random)):
+            expected = check(tmp_path / "r.fq.gz", content)
+            assert isinstance(expected, bytes)
+            assert expected.rstrip() == text.rstrip()
 
 
 FASTA_LINES = (
@@ -187,11 +190,24 @@ def test_longest_record(tmp_path: Path, end: bytes) -> None:
             check(tmp_path / "r.fq.gz", bgzf(text, Random(1)), limit)  # noqa: S311  (as above)
 
 
+def test_a_file_that_becomes_shorter(tmp_path: Path) -> None:
+    path = tmp_path / "r.fq"
+    path.write_bytes(RECORD * 1000)
+    file = uncut_file(str(path), MAX_RECORD)
+    assert file is not None
+    blocks = file.blocks(2000, lambda size: np.empty(size, dtype=np.uint8), 2)
+    next(blocks)
+    os.truncate(path, 4000)
+    *_, last = blocks
+    assert "became shorter" in str(last.content)
+
+
 def test_other_files(tmp_path: Path) -> None:
     path = tmp_path / "r.gz"
     for content in (
         b"",
-        RECORD,
+        b"@HD\tVN:1.6\n",
+        b"ACGT\n",
         gzip.compress(RECORD),
         EOF_BLOCK,
         block(RECORD),
