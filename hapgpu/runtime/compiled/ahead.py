@@ -20,6 +20,7 @@ from hapgpu.runtime import leftovers
 from hapgpu.runtime.compiled.signatures import Version, all_versions
 
 _MAX_PROCESSES: Final = 8  # of some 250 MB
+_MIN_FUNCTIONS: Final = 3  # for a process, which imports Numba's compiler first
 _START: Final = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from hapgpu.runtime.compiled.ahead import work; work(*map(int, sys.argv[2:]))"
@@ -50,7 +51,8 @@ def compile_ahead(
         with os.fdopen(give, "wb") as tasks_file, ExitStack() as own_ends:
             own_ends.callback(os.close, take)
             own_ends.callback(os.close, report)
-            for _ in range(min(processes, _MAX_PROCESSES, len(versions))):
+            enough = -(-len(versions) // _MIN_FUNCTIONS)
+            for _ in range(min(processes, _MAX_PROCESSES, enough)):
                 processes_end.enter_context(_process(take, report))
             tasks_file.write(tasks)
         while os.read(read, 1):

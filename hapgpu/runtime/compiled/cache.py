@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import pickle
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +19,7 @@ import llvmlite
 import llvmlite.binding as llvm
 import numba
 from numba.core.compiler import CompileResult
+from numba.core.environment import Environment, lookup_environment
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
@@ -51,9 +53,10 @@ class CheckedCache:
         if content is None:
             return None
         try:
-            symbols, state = pickle.loads(content)  # noqa: S301  (see hapgpu.runtime.cache)
+            symbols, inner, state = pickle.loads(content)  # noqa: S301  (see hapgpu.runtime.cache)
             _find_symbols(symbols, target_context)
-            return CompileResult._rebuild(target_context, *state)  # noqa: SLF001  (no other way)
+            environments = tuple(_environment(*parts) for parts in inner)
+            return CompileResult._rebuild(target_context, *state, environments)  # noqa: SLF001  (no other way)
         except Exception:  # noqa: BLE001  (a version that cannot be loaded is compiled)
             cache.warn_of_damage(path)
             return None
@@ -63,10 +66,11 @@ class CheckedCache:
         if result.library.has_dynamic_globals:
             return
         symbols = _symbols(result.library._final_module)  # noqa: SLF001  (as above)
-        (name, kind, (machine_code, _)), *state = result._reduce()  # noqa: SLF001  (as above)
+        (name, kind, (machine_code, _)), *state, environments = result._reduce()  # noqa: SLF001  (as above)
+        inner = [(env.globals["__name__"], env.consts, env.env_name) for env in environments]
         library = (name, kind, (machine_code, _stub(result.fndesc.llvm_cpython_wrapper_name)))
         path, label = self._version(sig, result.target_context)
-        cache.store(path, label, dumps((symbols, (library, *state))))
+        cache.store(path, label, dumps((symbols, inner, (library, *state))))
 
     def _version(self, sig: Any, target_context: Any) -> tuple[Path | None, str]:
         """Return the file of the version for these types, and its label."""
@@ -106,6 +110,22 @@ def _stub(name: str) -> bytes:
     """
     bitcode: bytes = llvm.parse_assembly(_STUB.format(name)).as_bitcode()
     return bitcode
+
+
+def _environment(module: str, constants: Sequence[object], name: str) -> Environment:
+    """Return the environment of a function that is linked into a version.
+
+    Numba would import the module, such as its linear algebra, for names that no compiled code
+    without Python objects reads.
+    """
+    environment = lookup_environment(name)
+    if environment is None:
+        names = vars(sys.modules[module]) if module in sys.modules else {"__name__": module}
+        environment = Environment(names)
+        environment.consts[:] = constants
+        environment.env_name = name
+        Environment._memo[name] = environment  # noqa: SLF001  (as above)
+    return environment
 
 
 def _find_symbols(names: Sequence[str], target_context: Any) -> None:
