@@ -167,40 +167,40 @@ def refuse_to_compile(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_cubins_are_compiled_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cubin, name = gpu_launch._cached_cubin(ADD, "sm_90")
+    cubin, name = gpu_launch.cached_cubin(ADD, "sm_90")
     assert len(stored_in(cache)) == 1
     assert is_elf(cubin)
     assert name == "double_all"
     refuse_to_compile(monkeypatch)
-    assert gpu_launch._cached_cubin(ADD, "sm_90") == (cubin, name)
+    assert gpu_launch.cached_cubin(ADD, "sm_90") == (cubin, name)
 
 
 @pytest.mark.parametrize("length", [0, 40, 64, 500, -1])
 def test_a_cubin_cut_short_is_compiled_again(
     length: int, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compiled = gpu_launch._cached_cubin(ADD, "sm_90")
+    compiled = gpu_launch.cached_cubin(ADD, "sm_90")
     (file,) = stored_in(cache)
     file.write_bytes(file.read_bytes()[:length])
-    assert gpu_launch._cached_cubin(ADD, "sm_90") == compiled
+    assert gpu_launch.cached_cubin(ADD, "sm_90") == compiled
     refuse_to_compile(monkeypatch)
-    assert gpu_launch._cached_cubin(ADD, "sm_90") == compiled
+    assert gpu_launch.cached_cubin(ADD, "sm_90") == compiled
 
 
 def test_a_cubin_of_another_architecture_is_compiled_again(cache: Path) -> None:
-    right = gpu_launch._cached_cubin(ADD, "sm_90")
+    right = gpu_launch.cached_cubin(ADD, "sm_90")
     (path,) = stored_in(cache)
-    gpu_launch._cached_cubin(ADD, "sm_80")
+    gpu_launch.cached_cubin(ADD, "sm_80")
     (other,) = set(stored_in(cache)) - {path}
     other.replace(path)
-    assert gpu_launch._cached_cubin(ADD, "sm_90") == right
+    assert gpu_launch.cached_cubin(ADD, "sm_90") == right
 
 
 def test_cubins_depend_on_text_options_and_architecture(
     cache: Path, sources: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def count(number: int = 90) -> int:
-        gpu_launch._cached_cubin(Kernel("k.cu", "k", ()), f"sm_{number}")
+        gpu_launch.cached_cubin(Kernel("k.cu", "k", ()), f"sm_{number}")
         return len(stored_in(cache))
 
     (sources / "k.cu").write_text('#include "h.cuh"\nextern "C" __global__ void k() {}\n')
@@ -217,7 +217,7 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
     occupied = tmp_path / "file"
     occupied.touch()
     monkeypatch.setenv("HAPGPU_CACHE_DIR", str(occupied))
-    cubin, _ = gpu_launch._cached_cubin(ADD, "sm_90")
+    cubin, _ = gpu_launch.cached_cubin(ADD, "sm_90")
     assert is_elf(cubin)
 
 
