@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.sequences import Sequences
 from hapgpu.errors import HapgpuError, UsageError
-from hapgpu.pairhmm.arguments import GroupedPairHmmInput, PairHmmInput, Qualities, hmm_batch
+from hapgpu.pairhmm.arguments import PairHmmInput, Qualities, hmm_batch
 from hapgpu.pairhmm.batches import HmmBatch
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.runtime.devices import Device, resolve_devices
@@ -20,7 +20,6 @@ _CELLS_PER_CALL: Final = 2_000_000_000
 _BYTES_PER_CALL: Final = 1 << 27
 
 _ARGUMENTS: Final = 6  # of a batch
-_GROUPED_ARGUMENTS: Final = 8
 _BYTES_PER_BASE: Final = 5  # of a read: the letter and four qualities
 _BYTES_PER_PAIR: Final = 8
 
@@ -86,7 +85,7 @@ def pair_hmm(
 
 
 def pair_hmm_batches(
-    batches: Iterable[PairHmmInput | GroupedPairHmmInput], *, device: str = "auto"
+    batches: Iterable[PairHmmInput], *, device: str = "auto"
 ) -> Iterator[NDArray[np.float64]]:
     """Compute the likelihoods of many batches, each as `pair_hmm` does, with little overhead.
 
@@ -97,17 +96,13 @@ def pair_hmm_batches(
     ----------
     batches
         Tuples of the six arguments of `pair_hmm`: reads, base qualities, insertion qualities,
-        deletion qualities, gap continuations, haplotypes. Or tuples of eight, for groups in arrays:
-        the same of all groups end to end, and the offsets of the reads and of the haplotypes of
-        each group, g + 1 whole numbers each, from 0. A read is compared with the haplotypes of its
-        group. Python spends much more time on 1,000 tuples than on 1,000 groups of a tuple.
+        deletion qualities, gap continuations, haplotypes.
     device
         As in `pair_hmm`.
 
     Yields
     ------
-    float64[R, H] for each batch, in order; the likelihoods do not depend on the other batches. For
-    groups in arrays, float64[pairs]: group by group, read by read, haplotype by haplotype.
+    float64[R, H] for each batch, in order; the likelihoods do not depend on the other batches.
 
     Raises
     ------
@@ -117,40 +112,28 @@ def pair_hmm_batches(
     """
     devices, _ = resolve_devices(device)
     return (
-        likelihoods
-        for batch, is_grouped in _joined(batches)
-        for likelihoods in (
-            [log10_likelihoods(batch, devices[0])]
-            if is_grouped
-            else _likelihoods(batch, devices[0])
-        )
+        likelihoods for batch in _joined(batches) for likelihoods in _likelihoods(batch, devices[0])
     )
 
 
-def _joined(
-    batches: Iterable[PairHmmInput | GroupedPairHmmInput],
-) -> Iterator[tuple[HmmBatch, bool]]:
-    """Join batches until they are large enough for a call; tell which are groups in arrays."""
+def _joined(batches: Iterable[PairHmmInput]) -> Iterator[HmmBatch]:
+    """Join batches until they are large enough for a call."""
     gathered: list[HmmBatch] = []
     cells = size = 0
     for number, arguments in enumerate(batches):
         batch = _numbered_batch(number, arguments)
-        is_grouped = len(arguments) == _GROUPED_ARGUMENTS
-        if not is_grouped:
-            gathered.append(batch)
-            cells += batch.cells
-            size += _bytes(batch)
-        if gathered and (is_grouped or cells >= _CELLS_PER_CALL or size >= _BYTES_PER_CALL):
-            yield HmmBatch.concatenate(gathered), False
+        gathered.append(batch)
+        cells += batch.cells
+        size += _bytes(batch)
+        if cells >= _CELLS_PER_CALL or size >= _BYTES_PER_CALL:
+            yield HmmBatch.concatenate(gathered)
             gathered, cells, size = [], 0, 0
-        if is_grouped:
-            yield batch, True
     if gathered:
-        yield HmmBatch.concatenate(gathered), False
+        yield HmmBatch.concatenate(gathered)
 
 
-def _numbered_batch(number: int, arguments: PairHmmInput | GroupedPairHmmInput) -> HmmBatch:
-    if len(arguments) not in {_ARGUMENTS, _GROUPED_ARGUMENTS}:
+def _numbered_batch(number: int, arguments: PairHmmInput) -> HmmBatch:
+    if len(arguments) != _ARGUMENTS:
         message = (
             f"batch {number}: {len(arguments)} arguments; give {_ARGUMENTS}: reads, base, insertion"
             " and deletion qualities, gap continuations and haplotypes"

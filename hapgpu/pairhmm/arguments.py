@@ -20,18 +20,6 @@ Qualities = int | Sequence[int | bytes | Sequence[int] | NDArray[Any]] | NDArray
 PairHmmInput = tuple[Sequences, Qualities, Qualities, Qualities, Qualities, Sequences]
 """Reads, their base, insertion and deletion qualities and gap continuations, and haplotypes."""
 
-GroupedPairHmmInput = tuple[
-    Sequences,
-    Qualities,
-    Qualities,
-    Qualities,
-    Qualities,
-    Sequences,
-    Sequence[int] | NDArray[Any],
-    Sequence[int] | NDArray[Any],
-]
-"""`PairHmmInput` of several groups, and the offsets of their reads and of their haplotypes."""
-
 _MAX_QUALITY: Final = 254  # as in GATK
 _QUALITIES: Final = (
     "base qualities",
@@ -41,8 +29,8 @@ _QUALITIES: Final = (
 )
 
 
-def hmm_batch(arguments: PairHmmInput | GroupedPairHmmInput) -> HmmBatch:
-    """Convert the arguments of a call to a batch, of one group unless offsets are given.
+def hmm_batch(arguments: PairHmmInput) -> HmmBatch:
+    """Convert the arguments of a call to a batch of one group.
 
     Raises
     ------
@@ -52,44 +40,18 @@ def hmm_batch(arguments: PairHmmInput | GroupedPairHmmInput) -> HmmBatch:
     UsageError
         An argument is of the wrong kind.
     """
-    reads, base, insertion, deletion, continuation, haplotypes, *offsets = arguments
+    reads, *qualities, haplotypes = arguments
     bases = _sequences(reads, "read")
-    given = zip((base, insertion, deletion, continuation), _QUALITIES, strict=True)
     base_qualities, insertions, deletions, continuations = (
-        _column(qualities, name, bases) for qualities, name in given
+        _column(q, name, bases) for q, name in zip(qualities, _QUALITIES, strict=True)
     )
     haplotype_rows = _sequences(haplotypes, "haplotype")
-    read_offsets, haplotype_offsets = (
-        _group_offsets(each, rows, name)
-        for each, rows, name in zip(
-            offsets or ([0, len(bases)], [0, len(haplotype_rows)]),
-            (bases, haplotype_rows),
-            ("read offsets", "haplotype offsets"),
-            strict=True,
-        )
-    )
-    if read_offsets.size != haplotype_offsets.size:
-        groups = f"{read_offsets.size - 1} groups of reads, {haplotype_offsets.size - 1}"
-        message = f"offsets: {groups} of haplotypes; give an offset of each for every group"
-        raise UsageError(message)
     return HmmBatch(
         HmmReads(bases, base_qualities, insertions, deletions, uniform_column(continuations)),
         haplotype_rows,
-        read_offsets,
-        haplotype_offsets,
+        np.array([0, len(bases)], dtype=np.int64),
+        np.array([0, len(haplotype_rows)], dtype=np.int64),
     )
-
-
-def _group_offsets(
-    argument: Sequence[int] | NDArray[Any], rows: Ragged, name: str
-) -> NDArray[np.int64]:
-    """Return int64[groups + 1], checked."""
-    offsets = np.asarray(argument)
-    is_right = offsets.ndim == 1 and offsets.size > 0 and offsets.dtype.kind in "iu"
-    if not is_right or offsets[0] != 0 or offsets[-1] != len(rows) or (np.diff(offsets) < 0).any():
-        message = f"{name}: not the ends of groups; give whole numbers that rise from 0 to"
-        raise UsageError(f"{message} {len(rows)}")
-    return offsets.astype(np.int64, copy=False)
 
 
 def _sequences(argument: Sequences, kind: str) -> Ragged:

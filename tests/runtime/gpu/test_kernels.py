@@ -77,6 +77,7 @@ def test_aligner_compiles_for_few_columns(score_type: ScoreType) -> None:
 C_TYPES = {
     "unsigned char": np.uint8,
     "u8": np.uint8,
+    "short": np.int16,
     "unsigned short": np.uint16,
     "int": np.int32,
     "int2": np.int32,
