@@ -47,7 +47,7 @@ def test_sample(sample: Sample, tmp_path: Path, options: str) -> None:
     assert_same_bytes(tmp_path, sample.fasta, sample.fastq, *options.split())
 
 
-@pytest.mark.parametrize("block", [1, 20_000])
+@pytest.mark.parametrize("block", [3000, 20_000])
 def test_small_blocks(
     sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
 ) -> None:
