@@ -20,7 +20,7 @@ MAX_BLOCK_BYTES: Final = 1 << 16
 _HEADER_BYTES: Final = 12
 _SUBFIELD_BYTES: Final = 6
 _FOOTER_BYTES: Final = 8
-_LEAST_BLOCK_BYTES: Final = _HEADER_BYTES + _SUBFIELD_BYTES + _FOOTER_BYTES
+_MIN_BLOCK_BYTES: Final = _HEADER_BYTES + _SUBFIELD_BYTES + _FOOTER_BYTES
 _MAGIC_NUMBER: Final = int.from_bytes(MAGIC, "little")
 _BLOCK_SIZE_FIELD: Final = int.from_bytes(b"BC\2\0", "little")
 
@@ -90,7 +90,7 @@ def scan_blocks(raw: NDArray[np.uint8], offset: int, name: str) -> tuple[BlockTa
     InputError
         The bytes do not start with a BGZF block.
     """
-    rows = raw.size // _LEAST_BLOCK_BYTES + 1
+    rows = raw.size // _MIN_BLOCK_BYTES + 1
     starts, ends, sizes, offsets = (np.empty(rows, dtype=np.int64) for _ in range(4))
     crcs = np.empty(rows, dtype=np.uint32)
     scanned = _scan(read_only(raw), starts, ends, crcs, sizes, offsets)

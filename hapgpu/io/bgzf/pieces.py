@@ -21,7 +21,7 @@ from hapgpu.io.bgzf.block_table import (
 Allocate: TypeAlias = Callable[[int], NDArray[np.uint8]]
 """Returns an array of so many bytes, of any content."""
 
-_LEAST_ROOM: Final = 2 * MAX_BLOCK_BYTES
+_MIN_ROOM: Final = 2 * MAX_BLOCK_BYTES
 _FOOTER_BYTES: Final = 8
 
 
@@ -121,7 +121,7 @@ class PieceReader:
     ) -> None:
         self._stream = cast("_Readable", stream)  # as files, pipes and standard input are
         self._name = name
-        self._packed_bytes = max(packed_bytes, _LEAST_ROOM)
+        self._packed_bytes = max(packed_bytes, _MIN_ROOM)
         self._inflated_bytes = inflated_bytes
         self._allocate = allocate
 
@@ -183,7 +183,7 @@ class PieceReader:
             limit = last + MAX_BLOCK_BYTES if end else last
             is_start = True
             while offset < last + (end > 0):
-                if gathered.room < min(_LEAST_ROOM, limit - offset):
+                if gathered.room < min(_MIN_ROOM, limit - offset):
                     yield from gathered.flush(goes_on=not is_start)
                     gathered.raw, gathered.filled = self._allocate(self._packed_bytes), 0
                 table = self._read_blocks(gathered, offset, last + (end > 0), limit)

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, Final
 
 from hapgpu.runtime.pool import Pool
 
-_LEAST_SHARE: Final = 1 << 20
+_MIN_SHARE: Final = 1 << 20
 """Bytes that are worth a thread."""
 
 
@@ -44,7 +44,7 @@ class ParallelStream:
             The file cannot be read.
         """
         view = memoryview(buffer).cast("B")
-        shares = max(min(self._pool.threads, len(view) // _LEAST_SHARE), 1)
+        shares = max(min(self._pool.threads, len(view) // _MIN_SHARE), 1)
         cuts = [len(view) * share // shares for share in range(shares + 1)]
         tasks = [
             self._pool.submit(self._read, view[start:end], self._position + start)

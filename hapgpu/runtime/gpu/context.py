@@ -19,7 +19,7 @@ OUT_OF_MEMORY: Final = MemoryError
 """Raised by CuPy when GPU memory runs out: its own error is a subclass, its sorts raise this."""
 
 _PINNED_UNIT: Final = 16 << 20  # few different sizes: pinned memory is slow to get, and pooled
-_LEAST_PINNED: Final = 1 << 20
+_MIN_PINNED: Final = 1 << 20
 _URGENT, _USUAL = -1, 0  # CUDA priorities: lower numbers first
 _thread = threading.local()
 _Result = TypeVar("_Result")
@@ -54,7 +54,7 @@ def download_pinned(data: Any) -> NDArray[np.uint8]:
     size = int(data.size)
     room = -(-size // _PINNED_UNIT) * _PINNED_UNIT
     if size < _PINNED_UNIT:
-        room = max(1 << (size - 1).bit_length(), _LEAST_PINNED)
+        room = max(1 << (size - 1).bit_length(), _MIN_PINNED)
     out: NDArray[np.uint8] = pinned_array(room, np.uint8)[:size]
     stream = cupy.cuda.get_current_stream()
     data.get(stream=stream, out=out, blocking=False)
