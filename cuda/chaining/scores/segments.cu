@@ -47,7 +47,7 @@ __device__ inline void for_each_segment(Read read, int tile_start, int tile_end,
 // Segments of all reads by bin, and the scores of anchors outside any segment; one warp per tile.
 // `counts` are the numbers of segments per bin, initially 0. A segment with more than `max_density`
 // anchors per 1000 bases is dense if it is long.
-extern "C" __global__ void __launch_bounds__(kThreads) list_segments(
+extern "C" __global__ void __launch_bounds__(kThreads, 6) list_segments(
     const Word* x, const Word* y, const long long* offsets, int* scores, int* predecessors,
     Segment* segments, unsigned* counts, long long anchors, long long capacity, int reads,
     int bins, int max_distance, int max_density
