@@ -174,8 +174,8 @@ class GenotypeSession:
         if isinstance(device, CpuDevice):
             likelihoods = timed("pairhmm", partial(log10_likelihoods, device=device))
             return Genotyper(self._options, samples, likelihoods, self._source)
-        from hapgpu.genotyping.genotyper_cuda import DeviceGenotyper  # noqa: PLC0415 (imports CuPy)
-        from hapgpu.pairhmm.forward.cuda import device_log10_likelihoods  # noqa: PLC0415
+        from hapgpu.genotyping.genotyper_cuda import DeviceGenotyper  # noqa: PLC0415  (imports CuPy)
+        from hapgpu.pairhmm.forward.cuda import device_log10_likelihoods  # noqa: PLC0415  (as above)
 
         likelihoods = timed("pairhmm", partial(device_log10_likelihoods, device=device))
         options, inputs = self._options, self._reads.inputs
