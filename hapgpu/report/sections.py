@@ -9,9 +9,11 @@ from typing import Final, TypeAlias
 from hapgpu.errors import InputError
 from hapgpu.report.alignments.section import alignment_section
 from hapgpu.report.kinds import Kind, kind_of
+from hapgpu.report.likelihoods.section import likelihood_section
 from hapgpu.report.mappings.section import mapping_section
 from hapgpu.report.options import SectionOptions
 from hapgpu.report.page import Section
+from hapgpu.report.runs.section import run_section
 
 SectionMaker: TypeAlias = Callable[[Path, str, SectionOptions], Section]
 """Takes a file, the `id` of its section, and the options."""
@@ -35,4 +37,6 @@ def sections_of(paths: Sequence[Path], options: SectionOptions) -> Iterator[Sect
 _MAKERS: Final = {
     Kind.ALIGNMENTS: alignment_section,
     Kind.MAPPINGS: mapping_section,
+    Kind.LIKELIHOODS: likelihood_section,
+    Kind.STATISTICS: run_section,
 }
