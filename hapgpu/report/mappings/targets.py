@@ -102,7 +102,5 @@ def _summed(
     flat: NDArray[np.int64], weights: NDArray[Any], shape: tuple[int, ...]
 ) -> NDArray[np.float64]:
     """Return sums of weights in an array of a shape."""
-    sums: NDArray[np.float64] = np.bincount(
-        flat, weights.astype(np.float64), int(np.prod(shape))
-    ).reshape(shape)
-    return sums
+    sums = np.bincount(flat, weights, int(np.prod(shape)))
+    return sums.astype(np.float64).reshape(shape)
