@@ -142,7 +142,7 @@ def genotype(  # noqa: PLR0913  (its parameters are the options)
     regions = given_regions(filters.regions, filters.targets_file, compute.max_record)
     inputs = GenotypeInputs(reads, reference, sites, regions, compute.max_record)
     require_inputs([*reads, reference, sites])
-    run = start_run("genotype", compute, reporting)
+    run = start_run("genotype", compute, reporting, output)
     options = GenotypeOptions(ploidy, prior, pcr_model, min_mapping_quality)
     with GenotypeSession(inputs, options, run.devices, run.threads) as session:
         write_genotypes(
@@ -153,4 +153,4 @@ def genotype(  # noqa: PLR0913  (its parameters are the options)
             command_line=shlex.join(["hapgpu", *sys.argv[1:]]),
             progress=run.progress("sites"),
         )
-    run.finish(_WARNINGS)
+    run.finish(("sites", "reads", "calls", "no_calls"), _WARNINGS)
