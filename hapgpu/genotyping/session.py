@@ -210,7 +210,7 @@ class GenotypeSession:
     @property
     def streamed(self) -> list[str]:
         """The input that is read from start to end: the sites, unless most are outside regions."""
-        return [self._vcf.name] if self._regions.is_everything else []
+        return [self._vcf.name] if self._inputs.regions.is_everything else []
 
     @property
     def read_counts(self) -> Mapping[str, int]:
