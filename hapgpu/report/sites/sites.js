@@ -238,6 +238,7 @@ function hapgpuSites(id) {
         showMultiSelectButton: false, showSampleNameButton: false, showSampleNames: false,
       });
     }
+    Object.assign(view, { browser });  // for scripts
     view.dataset.shown = row.number;
   }
 
