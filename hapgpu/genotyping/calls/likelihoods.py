@@ -225,7 +225,7 @@ def _add_evidence(
 
 
 @njit
-def _find_supported(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _find_supported(
     fragments: _Fragments,
     sites: _Sites,
     samples: int,

@@ -75,9 +75,7 @@ def site_reads_of(locus_reads: LocusReads, genotyper: Genotyper, samples: int) -
     clipped, evidence, _ = genotyper.evidence(locus_reads)
     alleles = allele_table(batch.sites, batch.loci, batch.haplotypes)
     supported = supported_alleles(evidence, batch, alleles, samples)
-    hashes = name_hashes(
-        locus_reads.reads.names.take(clipped.reads[clipped.fragment_offsets[:-1]])
-    )
+    hashes = name_hashes(locus_reads.reads.names.take(clipped.reads[clipped.fragment_offsets[:-1]]))
     is_shown = _first_of_groups(evidence, hashes, samples)
     of_row = np.repeat(np.arange(is_shown.size), np.diff(clipped.fragment_offsets))
     rows = np.flatnonzero(is_shown[of_row])

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from hapgpu.errors import UsageError
 from hapgpu.genotyping.batches import LocusReads
-from hapgpu.genotyping.genotyper import Genotyper, GenotypeOptions
+from hapgpu.genotyping.genotyper import GenotypeOptions, Genotyper
 from hapgpu.genotyping.session import GenotypeInputs, GenotypeSession
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.fasta import ReferenceFasta

@@ -72,9 +72,7 @@ def tag_of(site: int) -> str:
     return _FIRST_LETTERS[site // len(_SECOND_LETTERS) % 26] + _SECOND_LETTERS[site % 62]
 
 
-def slices_of(
-    found: SiteReads, realignment: Realignment, fasta: ReferenceFasta
-) -> Iterator[Slice]:
+def slices_of(found: SiteReads, realignment: Realignment, fasta: ReferenceFasta) -> Iterator[Slice]:
     """Yield the slice of each locus.
 
     Parameters
@@ -95,9 +93,7 @@ def slices_of(
     encoded = EncodedRecords(ReadBatch.concatenate([reads, haplotypes]), header)
     offsets = encoded.offsets
     read_rows = 2 * np.searchsorted(found.loci, np.arange(len(batch.loci) + 1))
-    haplotype_rows = len(reads) + np.searchsorted(
-        realignment.haplotypes, batch.haplotypes.offsets
-    )
+    haplotype_rows = len(reads) + np.searchsorted(realignment.haplotypes, batch.haplotypes.offsets)
     for locus in range(len(batch.loci)):
         parts = [head]
         for first, last in (haplotype_rows[locus : locus + 2], read_rows[locus : locus + 2]):
@@ -106,7 +102,8 @@ def slices_of(
         yield Slice(
             [f"{batch.sites.records.unit} {batch.sites.records.numbers[k]}" for k in sites],
             [_site_depths(found, site) for site in sites],
-            _page_values(found, locus, fasta) | {
+            _page_values(found, locus, fasta)
+            | {
                 "contig": contig,
                 "haplotypes": int(haplotype_rows[locus + 1] - haplotype_rows[locus]),
             },

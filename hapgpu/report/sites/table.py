@@ -84,15 +84,17 @@ def _add(table: SiteTable, record: VcfRecord, columns: Sequence[int]) -> None:
     contig, position, identifier, _, _, quality, passed, _ = record.columns
     site = len(table.sites)
     table.labels.append(record.label)
-    table.sites.append([
-        contig,
-        int(position),
-        "" if identifier == _MISSING else identifier,
-        record.reference,
-        list(record.alternatives),
-        _number(quality),
-        "" if passed == _MISSING else passed,
-    ])
+    table.sites.append(
+        [
+            contig,
+            int(position),
+            "" if identifier == _MISSING else identifier,
+            record.reference,
+            list(record.alternatives),
+            _number(quality),
+            "" if passed == _MISSING else passed,
+        ]
+    )
     end = max(record.start, 0) + max(len(record.reference), 1)
     table.regions.append(Region(contig, max(record.start, 0), end))
     if not columns:
@@ -103,15 +105,17 @@ def _add(table: SiteTable, record: VcfRecord, columns: Sequence[int]) -> None:
     for number, column in enumerate(columns):
         values = samples[column].split(":") if column < len(samples) else []
         fields = dict(zip(names, values, strict=False))
-        table.rows.append([
-            site,
-            number,
-            _text(fields.get("GT")),
-            _number(fields.get("GQ", _MISSING)),
-            _number(fields.get("DP", _MISSING)),
-            _integers(fields.get("AD")),
-            _text(fields.get("PL")),
-        ])
+        table.rows.append(
+            [
+                site,
+                number,
+                _text(fields.get("GT")),
+                _number(fields.get("GQ", _MISSING)),
+                _number(fields.get("DP", _MISSING)),
+                _integers(fields.get("AD")),
+                _text(fields.get("PL")),
+            ]
+        )
 
 
 def _text(value: str | None) -> str | None:

@@ -52,11 +52,13 @@ def _haplotypes(bases: str) -> list[list[tuple[str, int | None]]]:
 
 
 def _write_reads(path: Path, bases: str, sample: str, read_name: str) -> Path:
-    header = pysam.AlignmentHeader.from_dict({
-        "HD": {"VN": "1.6", "SO": "coordinate"},
-        "SQ": [{"SN": CONTIG, "LN": LENGTH}],
-        "RG": [{"ID": "group", "SM": sample}],
-    })
+    header = pysam.AlignmentHeader.from_dict(
+        {
+            "HD": {"VN": "1.6", "SO": "coordinate"},
+            "SQ": [{"SN": CONTIG, "LN": LENGTH}],
+            "RG": [{"ID": "group", "SM": sample}],
+        }
+    )
     records = [
         _record(header, haplotype[at : at + READ], f"{read_name}{copy}.{at}")
         for copy, haplotype in enumerate(_haplotypes(bases))
@@ -101,16 +103,20 @@ def _write_vcf(path: Path, bases: str, sample: str) -> Path:
     position, inserted = INSERTION
     before = bases[position - 1]
     snv = bases[3000], next(base for base in "ACGT" if base != bases[3000])
+    fields = "GT:GQ:DP:AD:PL"
+    rows = [
+        [DELETION[0], "<script>alert(2)</script>", deleted, deleted[0], 50, "PASS", ".", fields]
+        + ["1/1:80:20:0,20:900,80,0"],
+        [3001, ".", *snv, ".", ".", ".", fields, "0/0:20:28:28,0:0,20,500"],
+        [position, ".", before, before + inserted, 60, "q<10>&'\"", ".", fields]
+        + ["0/1:99:28:14,14:400,0,400"],
+    ]
     lines = [
         "##fileformat=VCFv4.3",
         f"##contig=<ID={CONTIG},length={LENGTH}>",
         '##FORMAT=<ID=GT,Number=1,Type=String,Description="x">',
         f"#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\t{sample}",
-        f"{CONTIG}\t{DELETION[0]}\t<script>alert(2)</script>\t{deleted}\t{deleted[0]}\t50\tPASS\t."
-        "\tGT:GQ:DP:AD:PL\t1/1:80:20:0,20:900,80,0",
-        f"{CONTIG}\t3001\t.\t{snv[0]}\t{snv[1]}\t.\t.\t.\tGT:GQ:DP:AD:PL\t0/0:20:28:28,0:0,20,500",
-        f"{CONTIG}\t{position}\t.\t{before}\t{before}{inserted}\t60\tq<10>&'\"\t."
-        "\tGT:GQ:DP:AD:PL\t0/1:99:28:14,14:400,0,400",
+        *("\t".join(map(str, [CONTIG, *row])) for row in rows),
     ]
     path.write_text("".join(f"{line}\n" for line in lines))
     return path
