@@ -103,20 +103,21 @@ def _write_vcf(path: Path, bases: str, sample: str) -> Path:
     position, inserted = INSERTION
     before = bases[position - 1]
     snv = bases[3000], next(base for base in "ACGT" if base != bases[3000])
-    fields = "GT:GQ:DP:AD:PL"
     rows = [
-        [DELETION[0], "<script>alert(2)</script>", deleted, deleted[0], 50, "PASS", ".", fields]
-        + ["1/1:80:20:0,20:900,80,0"],
-        [3001, ".", *snv, ".", ".", ".", fields, "0/0:20:28:28,0:0,20,500"],
-        [position, ".", before, before + inserted, 60, "q<10>&'\"", ".", fields]
-        + ["0/1:99:28:14,14:400,0,400"],
+        ["<script>alert(2)</script>", deleted, deleted[0], 50, "PASS", "1/1:80:20:0,20:900,80,0"],
+        [".", *snv, ".", ".", "0/0:20:28:28,0:0,20,500"],
+        [".", before, before + inserted, 60, "q<10>&'\"", "0/1:99:28:14,14:400,0,400"],
     ]
+    positions = [DELETION[0], 3001, position]
     lines = [
         "##fileformat=VCFv4.3",
         f"##contig=<ID={CONTIG},length={LENGTH}>",
         '##FORMAT=<ID=GT,Number=1,Type=String,Description="x">',
         f"#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\t{sample}",
-        *("\t".join(map(str, [CONTIG, *row])) for row in rows),
+        *(
+            "\t".join(map(str, [CONTIG, at, *row[:-1], ".", "GT:GQ:DP:AD:PL", row[-1]]))
+            for at, row in zip(positions, rows, strict=True)
+        ),
     ]
     path.write_text("".join(f"{line}\n" for line in lines))
     return path
