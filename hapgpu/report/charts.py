@@ -24,6 +24,7 @@ CHART_SCRIPTS: Final = frozenset({"vega"})
 
 _SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
 _HEIGHT: Final = 220
+_BAR_HEIGHT: Final = 24
 
 
 def figure(title: str, spec: Spec, note: str = "", *, wide: bool = False) -> str:
@@ -121,18 +122,24 @@ def histogram(
     return {
         "data": {"values": values},
         "height": _HEIGHT,
-        "mark": {"type": "bar", "color": COLOURS[0], "binSpacing": 0.5},
+        "mark": {"type": "rect", "color": COLOURS[0]},
         "encoding": {
             "x": {
                 "field": "start",
-                "bin": "binned",
                 "type": "quantitative",
                 "title": x,
                 "scale": scale,
                 "axis": axis,
             },
             "x2": {"field": "end"},
-            "y": {"field": "count", "type": "quantitative", "title": y, "axis": {"format": "~s"}},
+            "y": {
+                "field": "count",
+                "type": "quantitative",
+                "title": y,
+                "scale": {"zero": True},
+                "axis": {"format": "~s"},
+            },
+            "y2": {"datum": 0},
             "tooltip": [
                 {**end, "field": "start", "title": "from"},
                 end,
@@ -169,7 +176,7 @@ def bars(
     ]
     return {
         "data": {"values": values},
-        "height": {"step": 24},
+        "height": _BAR_HEIGHT * max(len(values), 1),
         "mark": {"type": "bar"},
         "encoding": {
             "y": {
