@@ -12,6 +12,7 @@ from hapgpu.report.kinds import Kind, kind_of
 from hapgpu.report.mappings.section import mapping_section
 from hapgpu.report.options import SectionOptions
 from hapgpu.report.page import Section
+from hapgpu.report.sites.section import site_section
 
 SectionMaker: TypeAlias = Callable[[Path, str, SectionOptions], Section]
 """Takes a file, the `id` of its section, and the options."""
@@ -35,4 +36,5 @@ def sections_of(paths: Sequence[Path], options: SectionOptions) -> Iterator[Sect
 _MAKERS: Final = {
     Kind.ALIGNMENTS: alignment_section,
     Kind.MAPPINGS: mapping_section,
+    Kind.VARIANTS: site_section,
 }

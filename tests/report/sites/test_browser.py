@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hapgpu.report.page import render
-from hapgpu.report.sites.section import site_section
 from tests.report.sites.chromium import OpenPage, opened, require_libraries
-from tests.report.sites.made_sites import HOSTILE, READ_NAME, MadeSites, make
+from tests.report.sites.made_sites import HOSTILE, READ_NAME, MadeSites, make, section_of
 
 _FEATURES = """async ([track, start, end]) => {
   const browser = document.querySelector(".sites-view").browser;
@@ -28,14 +26,9 @@ _FIRST_DIFFERS = """(text) =>
   document.querySelector("table.sites tbody td").innerText !== text"""
 
 
-def page_of(files: MadeSites, path: Path, reads: Sequence[str] | None = None) -> Path:
+def page_of(files: MadeSites, path: Path) -> Path:
     require_libraries()
-    section = site_section(
-        files.vcf,
-        "file-1",
-        reads=[str(files.reads)] if reads is None else reads,
-        reference=files.reference,
-    )
+    section = section_of(files.vcf, files.reads, files.reference)
     with path.open("w", encoding="utf-8", errors="surrogateescape") as file:
         file.writelines(render("Sites", [section]))
     return path
