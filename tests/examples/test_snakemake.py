@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 WORKFLOW = ROOT / "examples" / "snakemake"
 PROFILES = WORKFLOW / "profiles"
 SHARDS = 4
+PARTS = ("genotype", "map", "chain")
 FILES = ("lane1", "lane2", "lane3", "lane4")
 GATHERED = ("genotypes.vcf.gz", "hits.bam", "mappings.paf")
 
@@ -114,6 +115,14 @@ def snakemake(directory: Path, *options: str | Path) -> subprocess.CompletedProc
     )
 
 
+def keep_only(directory: Path, part: str, **changed: object) -> None:
+    """Leave the other parts out of the config; change values of this part, or of all."""
+    config = json.loads((directory / "config.json").read_text())
+    kept = {key: value for key, value in config.items() if key not in PARTS}
+    kept[part] = config[part] | {key: changed.pop(key) for key in config[part] if key in changed}
+    (directory / "config.json").write_text(json.dumps(kept | changed))
+
+
 def runs_of(directory: Path) -> Counter[str]:
     """Count the runs of hapgpu by their outputs."""
     lines = (directory / "runs.txt").read_text().splitlines()
@@ -176,11 +185,8 @@ def test_a_killed_shard_is_resumed(directory: Path) -> None:
 
 
 def test_the_same_files_without_a_failure(directory: Path, tmp_path: Path) -> None:
-    """The compressed bytes, too; with a part of the workflow only."""
-    config = json.loads((directory / "config.json").read_text())
-    (directory / "config.json").write_text(
-        json.dumps({key: value for key, value in config.items() if key not in {"map", "chain"}})
-    )
+    """The compressed bytes, too."""
+    keep_only(directory, "genotype")
     undisturbed = tmp_path / "undisturbed"
     shutil.copytree(directory, undisturbed)
     assert snakemake(undisturbed, "--cores", "2").returncode == 0
@@ -207,9 +213,74 @@ def test_lint(directory: Path) -> None:
 )
 def test_bad_reads(directory: Path, reads: str | list[str], message: str) -> None:
     (directory / "empty").mkdir()
-    config = json.loads((directory / "config.json").read_text())
-    config["map"]["reads"] = reads
-    (directory / "config.json").write_text(json.dumps(config))
+    keep_only(directory, "map", reads=reads)
     done = snakemake(directory, "-n")
     assert done.returncode == 1
-    assert message in done.stderr
+    assert message in done.stdout + done.stderr
+
+
+def skip_without(plugin: str, done: subprocess.CompletedProcess[str]) -> None:
+    """Skip the test if the snakemake on PATH, which is not of this Python, lacks a plugin."""
+    text = done.stdout + done.stderr
+    if done.returncode and ("not installed" in text or "invalid choice" in text):
+        pytest.skip(f"{plugin} is not installed")
+
+
+SLURM = {
+    "sbatch": """#!/bin/sh
+here=$(dirname "$0")
+echo "$@" >> "$here/sbatch.txt"
+number=$(wc -l < "$here/sbatch.txt")
+for word in "$@"; do case "$word" in --wrap=*) echo "${word#--wrap=}" > "$here/job.sh";; esac; done
+if CUDA_VISIBLE_DEVICES= SLURM_JOB_ID=$number SLURM_CPUS_PER_TASK=1 SLURM_MEM_PER_NODE=1000 \\
+    sh "$here/job.sh" > "$here/$number.log" 2>&1
+then echo "$number|COMPLETED"; else echo "$number|FAILED"; fi >> "$here/jobs.txt"
+echo "$number"
+""",
+    "sacct": '#!/bin/sh\ncat "$(dirname "$0")/jobs.txt"\n',
+    "srun": '#!/bin/sh\nwhile case "$1" in -*) ;; *) false;; esac; do shift; done; exec "$@"\n',
+    "sinfo": "#!/bin/sh\necho PARTITION\n",
+    "sacctmgr": "#!/bin/sh\necho ACCOUNT\n",
+    "sshare": "#!/bin/sh\necho ACCOUNT\n",
+    "squeue": "#!/bin/sh\n",
+    "scontrol": "#!/bin/sh\n",
+}
+"""Stand-ins for SLURM: a job runs while it is submitted, and its command line is kept."""
+
+
+def test_on_slurm(directory: Path) -> None:
+    """The executor's own command lines, for jobs with a GPU and without."""
+    keep_only(directory, "genotype", device="auto", shards=2)
+    for name, text in SLURM.items():
+        (directory / "bin" / name).write_text(text)
+        (directory / "bin" / name).chmod(0o755)
+    soon = ["--slurm-init-seconds-before-status-checks", "1", "--seconds-between-status-checks"]
+    profile = ["--profile", PROFILES / "slurm", *soon, "1", "--max-jobs-per-timespan", "9/1s"]
+    done = snakemake(directory, *profile)
+    skip_without("snakemake-executor-plugin-slurm", done)
+    logs = [path.read_text() for path in (directory / "bin").glob("*.log")]
+    assert done.returncode == 0, (done, logs)
+    assert (directory / "results" / "genotypes.vcf.gz").exists()
+    first, second, last = (directory / "bin" / "sbatch.txt").read_text().splitlines()
+    for line in (first, second):
+        assert "rule_genotype_shard" in line
+        assert " -A ACCOUNT -p PARTITION -t 60 --mem 1000 --cpus-per-task=1 " in line
+        assert " --gpus=1 " in line
+    assert "rule_genotypes" in last
+    assert "--gpus" not in last
+
+
+def test_profile_of_kubernetes(directory: Path) -> None:
+    """A plan, with files in a directory instead of S3: no cluster is here."""
+    keep_only(directory, "map", reads=["short/lane1.fastq.gz"], device="auto", reference="ref.fa")
+    store = directory / "store"
+    shutil.copytree(directory / "short", store / "short")
+    shutil.copy(directory / "reference.fa", store / "ref.fa")
+    storage = ["--default-storage-provider", "fs", "--default-storage-prefix", store]
+    done = snakemake(directory, "--profile", PROFILES / "kubernetes", *storage, "-n", "-p")
+    skip_without("snakemake-executor-plugin-kubernetes", done)
+    text = done.stdout + done.stderr
+    assert done.returncode == 0, text
+    assert f"{store}/short/lane1.fastq.gz (retrieve from storage)" in text
+    assert text.count("gpu=1, runtime=60, gpu_manufacturer=nvidia, scale=0") == 2  # index and map
+    assert "one_gpu.sh" not in text
