@@ -208,6 +208,11 @@ class GenotypeSession:
                 yield from [device] * _WORKERS_PER_GPU
 
     @property
+    def streamed(self) -> list[str]:
+        """The input that is read from start to end: the sites, unless most are outside regions."""
+        return [self._vcf.name] if self._inputs.regions.is_everything else []
+
+    @property
     def read_counts(self) -> Mapping[str, int]:
         """Numbers of reads and of excluded reads so far, by name."""
         return self._reads.counts

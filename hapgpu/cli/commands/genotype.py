@@ -167,7 +167,7 @@ def genotype(  # noqa: PLR0913  (its parameters are the options)
     require_inputs([*reads, reference, sites])
     if shard is not None and not Path(sites).is_file():
         raise UsageError(f"{sites}: --shard reads the sites twice; give a file, not a pipe")
-    run = start_run("genotype", compute, reporting)
+    run = start_run("genotype", compute, reporting, output)
     options = GenotypeOptions(ploidy, prior, pcr_model, min_mapping_quality)
     with GenotypeSession(inputs, options, run.devices, run.threads) as session:
         write_genotypes(
@@ -178,4 +178,4 @@ def genotype(  # noqa: PLR0913  (its parameters are the options)
             command_line=shlex.join(["hapgpu", *sys.argv[1:]]),
             progress=run.progress("sites"),
         )
-    run.finish(_WARNINGS)
+    run.finish(("sites", "reads", "calls", "no_calls"), _WARNINGS)
