@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ TARGETS = {
     "chain": ["mappings/long_reads.paf"],
     "report": ["reads.html"],
 }
-STATISTICS = {"realign", "pairhmm", "haplotypes", "genotype", "index", "map", "chain"}
+STATISTICS = {"realign", "pairhmm", "haplotypes", "genotype", "index", "map", "chain", "report"}
 
 needs_snakemake = pytest.mark.skipif(
     shutil.which("snakemake") is None, reason="snakemake is not installed"
@@ -79,6 +80,8 @@ def test_lint(name: str, tmp_path: Path) -> None:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", TARGETS)
 def test_run(name: str, tmp_path: Path) -> None:
+    if name == "report" and find_spec("vl_convert") is None:
+        pytest.skip("the extra 'report' is not installed")
     directory = make(tmp_path / "with space")
     shutil.copy(WRAPPERS / name / "test" / "Snakefile", directory)
     done = snakemake(directory, *TARGETS[name])

@@ -13,7 +13,8 @@ process HAPGPU_REPORT {
     tuple val(meta3), path(fasta), path(fai)
 
     output:
-    tuple val(meta), path("*.html"), emit: html
+    tuple val(meta), path("*.html")       , emit: html
+    tuple val(meta), path("*.report.json"), emit: json
     tuple val("${task.process}"), val('hapgpu'), eval("hapgpu --version | sed 's/hapgpu //'"), topic: versions, emit: versions_hapgpu
 
     when:
@@ -22,11 +23,15 @@ process HAPGPU_REPORT {
     script:
     def args = task.ext.args ?: ''
     def prefix = task.ext.prefix ?: "${meta.id}"
-    def reads_of_sites = reads ? "--reads ${reads} --reference ${fasta}" : ""
+    def reads_of_sites = reads ? [reads].flatten().collect { file -> "--reads ${file}" }.join(' ') : ""
+    def reference = fasta ? "--reference ${fasta}" : ""
     """
     hapgpu report \\
+        --threads ${task.cpus} \\
         ${reads_of_sites} \\
+        ${reference} \\
         ${args} \\
+        --json ${prefix}.report.json \\
         -o ${prefix}.html \\
         ${files}
     """
@@ -37,5 +42,6 @@ process HAPGPU_REPORT {
     """
     echo ${args}
     touch ${prefix}.html
+    touch ${prefix}.report.json
     """
 }
