@@ -6,12 +6,13 @@ import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Any, Final, get_args, get_origin
 
 from typer.models import ArgumentInfo, OptionInfo
 from typer.utils import get_params_from_function
 
-_PLACEHOLDERS: Final = {int: "INT", float: "FLOAT"}
+_PLACEHOLDERS: Final = {int: "INT", float: "FLOAT", Path: "FILE"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class Parameter:
         The group of options in the help.
     required, repeatable
         Whether it must be given, and whether an argument may be given several times.
+    low, high
+        The smallest and the largest value, if there are limits.
     """
 
     names: tuple[str, ...]
@@ -41,6 +44,8 @@ class Parameter:
     panel: str = "Options"
     required: bool = False
     repeatable: bool = False
+    low: float | None = None
+    high: float | None = None
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -138,6 +143,8 @@ def _described(name: str, types: list[Any], info: OptionInfo | ArgumentInfo) -> 
         info.rich_help_panel or "Options",
         required=info.default is ... and info.default_factory is None,
         repeatable=is_argument and any(get_origin(kind) is list for kind in types),
+        low=info.min,
+        high=info.max,
     )
 
 
