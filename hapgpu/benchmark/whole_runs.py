@@ -10,14 +10,13 @@ from typing import Any, Final, TypeAlias
 
 from hapgpu.runtime import leftovers
 from hapgpu.runtime.devices import CpuDevice, Device, usable_cpus
+from hapgpu.runtime.statistics import TOTAL, busy_fractions
 
 WHOLE_RUN: Final = "whole run"
 """Task of a measurement of a command, from its files to its output."""
 
 RunCommand: TypeAlias = Callable[[Sequence[str]], Mapping[str, Any]]
 """Runs a command with these arguments in this process; returns what `--json` writes."""
-
-_TOTAL: Final = "total"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +43,9 @@ class WholeRun:
     @classmethod
     def of(cls, statistics: Mapping[str, Any]) -> WholeRun:
         """Find the bound in the statistics of a run."""
-        seconds = dict(statistics["seconds"])
-        total = seconds.pop(_TOTAL)
-        busy = {
-            stage: spent / (statistics["stage_threads"][stage] * total)
-            for stage, spent in seconds.items()
-        }
+        busy = busy_fractions(statistics)
         bound = max(busy, key=lambda stage: busy[stage])
-        return cls(total, statistics["counts"], bound, busy[bound])
+        return cls(statistics["seconds"][TOTAL], statistics["counts"], bound, busy[bound])
 
 
 @contextmanager

@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "index": "Build the index of a reference, for map or chain.",
     "map": "Find all hits of short reads with at most one error.",
     "chain": "Map long reads by minimizers and chains, exactly as minimap2 does.",
+    "report": "Show results as one HTML page: sites with their reads, charts of mappings.",
     "bench": "Measure the speed of this machine.",
     "doctor": "Show what hapgpu finds on this machine, and what is missing.",
 }

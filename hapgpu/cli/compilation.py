@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection
-from threading import Lock
 
 from hapgpu.cli.terminal.progress import choose_progress
 from hapgpu.errors import OutputError
 from hapgpu.runtime.cache import cache_directory, probe
-from hapgpu.runtime.compiled.ahead import compile_ahead
 from hapgpu.runtime.compiled.first_run import mark_compiled
-from hapgpu.runtime.compiled.kernels import compiling
+from hapgpu.runtime.compiled.side_by_side import compile_side_by_side
 from hapgpu.runtime.compiled.signatures import all_versions
-from hapgpu.runtime.devices import usable_cpus
 from hapgpu.runtime.gpu.kernel import Kernel
 from hapgpu.runtime.jit import COMPILED
 
@@ -29,19 +27,14 @@ def compile_all(architectures: Collection[str]) -> str:
     """
     _check_cache()
     versions, kernels = all_versions(), _all_kernels() if architectures else []
-    progress, lock = choose_progress("hapgpu doctor", quiet=False, unit="functions"), Lock()
-
-    def advance() -> None:
-        with lock:
-            progress.advance(1)
-
-    progress.start(len(versions) + len(kernels) * len(architectures))
-    try:
-        with compiling(kernels, architectures, usable_cpus(), advance) as faults:
-            compile_ahead(versions, usable_cpus(), advance)
-    finally:
-        progress.finish()
-    for fault in faults:
+    progress = choose_progress(
+        "hapgpu doctor",
+        quiet=False,
+        unit="functions",
+        since=time.monotonic(),
+        shows_output=False,  # the findings are complete
+    )
+    for fault in compile_side_by_side(versions, kernels, architectures, progress):
         raise fault
     mark_compiled(COMPILED, {"cpu", "cuda"} if architectures else {"cpu"})
     done = f"{len(versions)} functions compiled"

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 from hapgpu.cli.options.common import ComputeOptions, ReportOptions
+from hapgpu.cli.options.files import STANDARD
 from hapgpu.cli.terminal.progress import choose_progress
-from hapgpu.cli.terminal.summary import announce, report
+from hapgpu.cli.terminal.summary import announce, is_watched, summarize, warn
+from hapgpu.io.files.output import write_json
 from hapgpu.runtime.compiled.first_run import FirstRun
 from hapgpu.runtime.devices import Device, resolve_devices
 from hapgpu.runtime.jit import COMPILED
@@ -30,6 +35,8 @@ class Run:
         What to show and where to write the statistics.
     description
         The devices in words, for `announce`.
+    output
+        The file that is written; None is standard output.
 
     Attributes
     ----------
@@ -44,45 +51,95 @@ class Run:
         threads: int,
         options: ReportOptions,
         description: str = "",
+        output: Path | None = None,
     ) -> None:
+        self._since = time.monotonic()
+        self._compiling = 0.0
         self.devices = list(devices)
         self.threads = threads
         self.statistics = RunStatistics(command, sys.argv, [d.name for d in devices], threads)
         self._command = command
         self._options = options
         self._description = description
+        self._output = str(output or STANDARD)
 
     def announce(self) -> None:
         """Name the devices on standard error; before a first run, compile its functions."""
         first = FirstRun(COMPILED, self._command, self.devices, sys.argv)
         if not self._options.quiet:
             announce(self._command, self._description, compiles=bool(first))
-        first.compile()
+        start = time.monotonic()
+        first.compile(self.progress("functions", "compiling"))
+        self._compiling = time.monotonic() - start
 
-    def progress(self, unit: str = "reads") -> Progress:
-        """Return what shows the progress of the run, counted in a unit."""
-        return choose_progress(f"hapgpu {self._command}", quiet=self._options.quiet, unit=unit)
+    def progress(self, unit: str = "reads", part: str = "") -> Progress:
+        """Return what shows the progress of the run, or of a part of it, counted in a unit."""
+        return choose_progress(
+            f"hapgpu {self._command}" + (f", {part}" if part else ""),
+            quiet=self._options.quiet,
+            unit=unit,
+            since=self._since,
+            shows_output=self._shows_output,
+        )
 
-    def finish(self, warnings: Mapping[str, str] | None = None) -> None:
-        """Log the counts, with warnings for some of them, and write the statistics: see `report`.
+    @contextmanager
+    def showing(self, unit: str, part: str = "") -> Iterator[Progress]:
+        """Show the progress of work within the context, whose total is unknown."""
+        progress = self.progress(unit, part)
+        progress.start(None)
+        try:
+            yield progress
+        finally:
+            progress.finish()
+
+    @property
+    def _shows_output(self) -> bool:
+        return self._output == STANDARD
+
+    def finish(self, shown: Sequence[str], warnings: Mapping[str, str] | None = None) -> None:
+        """Log warnings, write the statistics, and show the closing summary if somebody watches.
+
+        Parameters
+        ----------
+        shown
+            Names of the counts in the summary, the one whose rate is shown first.
+        warnings
+            By the name of a count: the words after its number in the warning if it is not 0, such
+            as `reads without bases excluded`.
 
         Raises
         ------
         OutputError
             The statistics cannot be written.
         """
-        report(self.statistics, self._options.json, warnings)
+        options = self._options
+        warn(self.statistics.counts, warnings or {})
+        if options.json is not None:
+            write_json(options.json, self.statistics.as_dict())
+        watched = is_watched(shows_output=self._shows_output)
+        if (watched or options.verbose) and not options.quiet:
+            summarize(
+                self._command,
+                self.statistics,
+                shown,
+                output=self._output,
+                compiling=self._compiling,
+            )
 
 
-def start_run(command: str, compute: ComputeOptions, options: ReportOptions) -> Run:
+def start_run(
+    command: str, compute: ComputeOptions, options: ReportOptions, output: Path | None
+) -> Run:
     """Find the devices of a run and name them on standard error: `prepare_run`, then `announce`."""
-    run = prepare_run(command, compute, options)
+    run = prepare_run(command, compute, options, output)
     run.announce()
     return run
 
 
-def prepare_run(command: str, compute: ComputeOptions, options: ReportOptions) -> Run:
-    """Find the devices of a run.
+def prepare_run(
+    command: str, compute: ComputeOptions, options: ReportOptions, output: Path | None
+) -> Run:
+    """Find the devices of a run, which writes to a file; None is standard output.
 
     Raises
     ------
@@ -94,4 +151,4 @@ def prepare_run(command: str, compute: ComputeOptions, options: ReportOptions) -
     devices, description = resolve_devices(
         compute.device, threads=compute.threads, gpu_memory=compute.gpu_mem
     )
-    return Run(command, devices, compute.threads, options, description)
+    return Run(command, devices, compute.threads, options, description, output)

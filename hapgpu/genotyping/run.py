@@ -115,6 +115,7 @@ def write_genotypes(
             [_Worker(genotyper, statistics) for genotyper in workers],
             timed("write", _Sink(writer, statistics)),
             progress=progress,
+            inputs=session.streamed,
             threaded=threads > 1,
         )
     for name, number in session.read_counts.items():

@@ -32,11 +32,13 @@ class LikelihoodRun:
         workers: Sequence[Callable[[_Batch], _Result]],
         sink: Callable[[_Result], int],
         *,
+        source_name: str,
         threaded: bool | None = None,
     ) -> None:
         """Send batches through the workers into the sink.
 
-        With `threaded`, all steps run at the same time; the default is GPUs only.
+        `source_name` is the name of the reads. With `threaded`, all steps run at the same time;
+        the default is GPUs only.
         """
         on_gpus = not isinstance(self.devices[0], CpuDevice)
         run_pipeline(
@@ -44,5 +46,6 @@ class LikelihoodRun:
             [self.statistics.timed("pairhmm", worker) for worker in workers],
             self.statistics.timed("write", sink),
             progress=self.progress,
+            inputs=[source_name],
             threaded=on_gpus if threaded is None else threaded,
         )

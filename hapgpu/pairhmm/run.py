@@ -91,7 +91,7 @@ def score_reads(
             with OutputFile(run.output) as output:
                 output.write(table.header)
                 sink = _ReadSink(output, table, run.statistics)
-                run.pipe(split_batches(batches, size), scorers, sink)
+                run.pipe(split_batches(batches, size), scorers, sink, source_name=reads.path)
         else:
             from hapgpu.pairhmm.run_cuda import score_records  # noqa: PLC0415  (imports CuPy)
 

@@ -150,7 +150,8 @@ def score_records(
     workers = list(chain.from_iterable(side_by_side(workers_of, devices)))
     with _opened(run) as write:
         write(memoryview(table.header))
-        run.pipe(reads.pieces(), workers, _LineSink(write, run.statistics))
+        sink = _LineSink(write, run.statistics)
+        run.pipe(reads.pieces(), workers, sink, source_name=source)
 
 
 @dataclass(frozen=True, slots=True)

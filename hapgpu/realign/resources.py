@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from hapgpu.io.alignments.writer import RecordWriter, open_writer
 from hapgpu.io.bam.header import SamHeader
@@ -14,6 +14,9 @@ from hapgpu.runtime.pipeline import run_pipeline
 from hapgpu.runtime.pool import MAX_IO_THREADS
 from hapgpu.runtime.progress import Progress
 from hapgpu.runtime.statistics import RunStatistics
+
+FIRST_OF_TWO: Final = "pass 1 of 2"
+"""To the reference: reads that move are found."""
 
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
@@ -32,13 +35,13 @@ class Resources:
     statistics
         Counts and times.
     progress
-        Returns the progress display of a pass.
+        Returns the progress display of a pass, which is given in words.
     """
 
     workers: Sequence[Device]
     threads: int
     statistics: RunStatistics
-    progress: Callable[[], Progress]
+    progress: Callable[[str], Progress]
 
     @property
     def io_threads(self) -> int:
@@ -56,13 +59,29 @@ class Resources:
         source: Iterable[_In],
         workers: Sequence[Callable[[_In], _Out]],
         sink: Callable[[_Out], int],
+        *,
+        source_name: str,
+        run_pass: str = "",
     ) -> None:
-        """Send batches through the workers into the sink, and time the steps."""
+        """Send batches through the workers into the sink, and time the steps.
+
+        Parameters
+        ----------
+        step
+            Name of the workers' stage in the statistics.
+        source, workers, sink
+            See `run_pipeline`.
+        source_name
+            Name of the reads.
+        run_pass
+            Which pass this is, in words, if there are several.
+        """
         run_pipeline(
             self.statistics.timed_source("read", source),
             [self.statistics.timed(step, worker) for worker in workers],
             self.statistics.timed("write", sink),
-            progress=self.progress(),
+            progress=self.progress(run_pass),
+            inputs=[source_name],
             threaded=self.is_threaded,
         )
 

@@ -29,7 +29,7 @@ from hapgpu.realign.mover import Moved, Mover
 from hapgpu.realign.moves.move_table import MoveCollector, MoveTable
 from hapgpu.realign.projection.placement import Placement, place_haplotypes
 from hapgpu.realign.realigner import Realigned, Realigner, RealignOptions
-from hapgpu.realign.resources import OutputOptions, Resources
+from hapgpu.realign.resources import FIRST_OF_TWO, OutputOptions, Resources
 from hapgpu.realign.rewriting.rewriter import Rewriter, Rewritten, WrittenReads
 from hapgpu.runtime.devices import CudaDevice, Device
 from hapgpu.runtime.pipeline import run_pipeline
@@ -42,6 +42,7 @@ _PIECE_BYTES: Final = 12 << 20  # of a BAM to a GPU; with more, the records take
 _MOVES_PIECE_BYTES: Final = 16 << 20  # where only moves come back
 _MIN_PIECE_BYTES: Final = 1 << 16
 _BATCH_BASES: Final = 2_000_000  # of a batch or block; each thread has one or two
+_SECOND_OF_TWO: Final = "pass 2 of 2"
 _MAX_REWRITING_THREADS: Final = 8  # to read and rewrite: 35 MiB each
 
 
@@ -222,7 +223,8 @@ def _realign(
         return batch.reads
 
     realigners = [factory(device) for device in resources.workers]
-    resources.pipe("realign", _split(source.batches(), factory.haplotypes), realigners, write)
+    batches = _split(source.batches(), factory.haplotypes)
+    resources.pipe("realign", batches, realigners, write, source_name=factory.source)
 
 
 def _find_moves(
@@ -251,7 +253,14 @@ def _find_moves(
         Mover(placement, source.header, options, device, name) for device in resources.workers
     ]
     batches = cast("ReadSource", source).batches()
-    resources.pipe("realign", _split(batches, placement.haplotypes), movers, keep)
+    resources.pipe(
+        "realign",
+        _split(batches, placement.haplotypes),
+        movers,
+        keep,
+        source_name=name,
+        run_pass=FIRST_OF_TWO,
+    )
     return found.table()
 
 
@@ -281,7 +290,8 @@ def _rewrite(
         statistics.timed_source("read", source.converted(statistics.timed("rewrite", rewriter))),
         [_as_it_is],
         statistics.timed("write", write),
-        progress=resources.progress(),
+        progress=resources.progress(_SECOND_OF_TWO),
+        inputs=[name],
         threaded=resources.threads > 1,
     )
     for records in order.rest() if order is not None else []:

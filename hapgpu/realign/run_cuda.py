@@ -26,7 +26,7 @@ from hapgpu.realign.projection.placement import Placement
 from hapgpu.realign.realigner import RealignOptions
 from hapgpu.realign.realigner_cuda import DeviceRealigner
 from hapgpu.realign.records.cuda import finished_records
-from hapgpu.realign.resources import Resources
+from hapgpu.realign.resources import FIRST_OF_TWO, Resources
 from hapgpu.runtime.devices import CudaDevice, side_by_side
 from hapgpu.runtime.gpu.context import download_pinned
 
@@ -110,7 +110,7 @@ def realign_records(
     # A second worker on a GPU is hardly faster, because the kernels fill it, and takes 200 MiB.
     devices = list(dict.fromkeys(_devices(resources)))
     workers = _workers(devices, reads, prepare, _Finished.joined)
-    resources.pipe("realign", reads.pieces(), workers, write)
+    resources.pipe("realign", reads.pieces(), workers, write, source_name=source)
 
 
 def find_moves(
@@ -139,7 +139,9 @@ def find_moves(
         return moved.counts["reads"]
 
     workers = _workers(_devices(resources), reads, prepare, _joined_moves)
-    resources.pipe("realign", reads.pieces(), workers, keep)
+    resources.pipe(
+        "realign", reads.pieces(), workers, keep, source_name=source, run_pass=FIRST_OF_TWO
+    )
     cupy.get_default_pinned_memory_pool().free_all_blocks()  # the second pass needs the memory
     return found.table()
 

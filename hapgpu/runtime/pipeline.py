@@ -8,6 +8,7 @@ The callables process the batches; this module only runs them.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -17,6 +18,7 @@ from types import TracebackType
 from typing import Final, Generic, Self, TypeVar
 
 from hapgpu.errors import DeviceError
+from hapgpu.runtime.inputs import fraction_read
 from hapgpu.runtime.progress import NoProgress, Progress
 
 In = TypeVar("In")
@@ -45,6 +47,7 @@ def run_pipeline(
     *,
     progress: Progress | None = None,
     total: int | None = None,
+    inputs: Sequence[str] = (),
     threaded: bool = True,
 ) -> None:
     """Send every batch of the source through a worker and into the sink, in order.
@@ -66,6 +69,8 @@ def run_pipeline(
         Receives the number of reads of each written batch.
     total
         The number of reads to come, if known.
+    inputs
+        Names of the inputs that the source reads: the progress is the fraction of them.
     threaded
         Whether to use threads; False runs everything in the calling thread, with the first worker.
 
@@ -78,16 +83,33 @@ def run_pipeline(
     """
     reporter = progress or NoProgress()
     reporter.start(total)
+    positions: deque[float | None] = deque()
+    noted = _noted(source, inputs, positions) if inputs else source
+
+    def write(result: Out) -> None:
+        count = sink(result)
+        reporter.advance(count, positions.popleft() if inputs else None)
+
     try:
         if threaded:
-            with _Stages(source, workers) as stages:
+            with _Stages(noted, workers) as stages:
                 for result in stages.ordered():
-                    reporter.advance(sink(result))
+                    write(result)
         else:
-            for number, batch in enumerate(source):
-                reporter.advance(sink(_computed(workers[0], number, batch)))
+            for number, batch in enumerate(noted):
+                write(_computed(workers[0], number, batch))
     finally:
         reporter.finish()
+
+
+def _noted(
+    source: Iterable[In], inputs: Sequence[str], positions: deque[float | None]
+) -> Iterator[In]:
+    """Yield the batches of a source; append the position in the inputs after each."""
+    for batch in source:
+        positions.append(fraction_read(inputs))
+        yield batch
+        del batch  # it must not stay alive while the next is read
 
 
 @dataclass(frozen=True, slots=True)

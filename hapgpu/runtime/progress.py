@@ -9,19 +9,41 @@ if TYPE_CHECKING:
 
 
 class Progress(Protocol):
-    """Observer of a pipeline, which calls `start` once, `advance` per batch, `finish` once.
+    """Observer of some work, which calls `start` once, `finish` once, and others in between.
 
-    All calls come from the thread that runs the pipeline.
+    `advance` may be called from any thread, the others from one.
     """
 
     def start(self, total: int | None) -> None:
-        """Start; `total` is the number of reads, or sites, to come, if known."""
+        """Start; `total` is the number of units, such as reads or sites, to come, if known."""
 
-    def advance(self, count: int) -> None:
-        """Report `count` more reads, or sites, as written."""
+    def advance(self, count: int, fraction: float | None = None) -> None:
+        """Report `count` more units as done.
+
+        Parameters
+        ----------
+        count
+            Units.
+        fraction
+            Fraction of the time, of the phase if there is one, that has passed, if it is known
+            better than by the units.
+        """
+
+    def phase(self, name: str, end: float, total: int | None = None) -> None:
+        """Report the start of a phase of work that is not counted in units.
+
+        Parameters
+        ----------
+        name
+            What is done, such as `sorting suffixes`.
+        end
+            The fraction of all work that is done at the end of the phase, by its usual time.
+        total
+            The number of units of all phases, if known by now.
+        """
 
     def finish(self) -> None:
-        """Finish, after the last batch or after an error."""
+        """Finish, after the last unit or after an error."""
 
 
 class NoProgress:
@@ -30,7 +52,10 @@ class NoProgress:
     def start(self, total: int | None) -> None:
         """Do nothing."""
 
-    def advance(self, count: int) -> None:
+    def advance(self, count: int, fraction: float | None = None) -> None:
+        """Do nothing."""
+
+    def phase(self, name: str, end: float, total: int | None = None) -> None:
         """Do nothing."""
 
     def finish(self) -> None:
@@ -56,10 +81,15 @@ class TqdmProgress:
 
         self._bar = tqdm(desc=self._description, total=total, unit=" reads", unit_scale=True)
 
-    def advance(self, count: int) -> None:
+    def advance(self, count: int, fraction: float | None = None) -> None:  # noqa: ARG002  (tqdm counts)
         """Move the bar."""
         if self._bar is not None:
             self._bar.update(count)
+
+    def phase(self, name: str, end: float, total: int | None = None) -> None:  # noqa: ARG002  (as above)
+        """Name the phase before the bar."""
+        if self._bar is not None:
+            self._bar.set_description(f"{self._description}, {name}")
 
     def finish(self) -> None:
         """Close the bar; it stays on the screen."""

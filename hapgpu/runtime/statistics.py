@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from threading import Lock, get_ident
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from hapgpu.version import __version__
 
 SCHEMA_VERSION: Final = 2
+TOTAL: Final = "total"
+"""Key of the wall time among the stages."""
 
 In = TypeVar("In")
 Out = TypeVar("Out")
+
+
+def busy_fractions(statistics: Mapping[str, Any]) -> dict[str, float]:
+    """Return the fraction of a run, 0 to 1, for which the threads of each stage were busy.
+
+    A stage that is always busy bounds the run. `statistics` are as `--json` writes them.
+    """
+    seconds = dict(statistics["seconds"])
+    total = max(seconds.pop(TOTAL), 1e-9)
+    threads = statistics["stage_threads"]
+    return {stage: spent / (threads[stage] * total) for stage, spent in seconds.items()}
 
 
 class RunStatistics:
@@ -108,7 +121,7 @@ class RunStatistics:
         number of threads that worked at each stage.
         """
         with self._lock:
-            seconds = {**self._seconds, "total": time.perf_counter() - self._start}
+            seconds = {**self._seconds, TOTAL: time.perf_counter() - self._start}
             rounded = {stage: round(spent, 6) for stage, spent in seconds.items()}
             counts = dict(self._counts)
             threads = {stage: len(workers) for stage, workers in self._threads.items()}

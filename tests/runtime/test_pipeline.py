@@ -12,20 +12,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.errors import DeviceError
+from hapgpu.runtime.inputs import expect, note_position
 from hapgpu.runtime.pipeline import batches_ahead, batches_in_flight, run_pipeline
+from hapgpu.runtime.progress import NoProgress
 
 
-class Watcher:
+class Watcher(NoProgress):
     """Progress that records its calls."""
 
     def __init__(self) -> None:
         self.events: list[tuple[str, int | None]] = []
+        self.fractions: list[float | None] = []
 
     def start(self, total: int | None) -> None:
         self.events.append(("start", total))
 
-    def advance(self, count: int) -> None:
+    def advance(self, count: int, fraction: float | None = None) -> None:
         self.events.append(("advance", count))
+        self.fractions.append(fraction)
 
     def finish(self) -> None:
         self.events.append(("finish", None))
@@ -74,6 +78,23 @@ def test_progress_gets_each_written_batch(*, threaded: bool) -> None:
     watcher = Watcher()
     run_pipeline([5, 7], [abs], abs, progress=watcher, total=12, threaded=threaded)
     assert watcher.events == [("start", 12), ("advance", 5), ("advance", 7), ("finish", None)]
+
+
+@pytest.mark.parametrize("threaded", [True, False])
+def test_progress_gets_the_position_of_each_batch_in_the_inputs(threaded: bool) -> None:
+    def source() -> Iterator[int]:
+        expect("a", 30)
+        expect("b", 10)
+        for position in (10, 30):
+            note_position("a", position)
+            yield position
+        note_position("b", 11)
+        yield 11
+
+    watcher = Watcher()
+    run_pipeline([0], [abs], abs, progress=watcher, inputs=["unknown"], threaded=threaded)
+    run_pipeline(source(), [abs], abs, progress=watcher, inputs=["a", "b"], threaded=threaded)
+    assert watcher.fractions == [None, 0.25, 0.75, 1.0]
 
 
 @pytest.mark.parametrize("threaded", [True, False])

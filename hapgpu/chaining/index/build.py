@@ -20,6 +20,7 @@ from hapgpu.io.files.reread import rereadable
 from hapgpu.io.genome.fasta import FastaRecords, read_fasta
 from hapgpu.io.genome.fasta_digest import digest_fasta
 from hapgpu.runtime.pool import Pool
+from hapgpu.runtime.progress import NoProgress, Progress
 
 MAX_BASES: Final = 2**31 - 1
 """Largest length of a sequence."""
@@ -27,12 +28,18 @@ MAX_MINIMIZERS: Final = 2**32 - 1
 UNLIMITED: Final = 2**31 - 1
 """The cutoff if no minimizer is repetitive."""
 
+_NO_PROGRESS: Final = NoProgress()
+_READ, _SKETCHED, _SORTED, _TABLE = 0.18, 0.42, 0.58, 0.76
+"""Fraction of the time, writing included, at the end of each phase: 8 and 64 Mb on four cores."""
+
 _MIN_BATCH: Final = 1 << 20
 _MAX_BATCH: Final = 1 << 28
 _BATCHES_PER_THREAD: Final = 4
 
 
-def build_index(path: str | Path, options: SketchOptions, threads: int) -> MinimizerIndex:
+def build_index(
+    path: str | Path, options: SketchOptions, threads: int, progress: Progress = _NO_PROGRESS
+) -> MinimizerIndex:
     """Build the minimizer index of a reference.
 
     Parameters
@@ -43,6 +50,8 @@ def build_index(path: str | Path, options: SketchOptions, threads: int) -> Minim
         Options for minimizers.
     threads
         Number of threads, at least 1; the index does not depend on it.
+    progress
+        Receives phases; started and finished by the caller.
 
     Raises
     ------
@@ -50,12 +59,16 @@ def build_index(path: str | Path, options: SketchOptions, threads: int) -> Minim
         The file cannot be read or is not FASTA, or a sequence is too long.
     """
     with rereadable(str(path)) as file, Pool(threads) as pool:
+        progress.phase("reading", _READ)
         records = read_fasta(file.path, name=file.name, allow_empty=True, max_bases=MAX_BASES)
         digest = pool.submit(digest_fasta, file.path)
+        progress.phase("minimizers", _SKETCHED, records.sequences.data.size)
         batches = _sketch_records(records, options, pool)
         _check_count(file.name, batches)
+        progress.phase("sorting minimizers", _SORTED)
         mixed, occurrences = group_by_hash(batches, pool)
         del batches
+        progress.phase("hash table", _TABLE)
         entries, directory, bits = table_of(mixed)
         fasta_bytes, fasta_sha256 = digest.result()
     return MinimizerIndex(

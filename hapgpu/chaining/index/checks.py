@@ -17,7 +17,7 @@ from hapgpu.chaining.index.cpu import CompiledTable, compiled_table
 from hapgpu.chaining.index.hash_table import LAST_KEY
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import LONGEST_KMER, WIDEST_WINDOW
-from hapgpu.runtime.chunk_checks import holds_everywhere, never_decreases
+from hapgpu.io.array_files.chunk_checks import holds_everywhere, never_decreases
 from hapgpu.runtime.jit import njit
 
 _1, _2, _3, _32 = map(np.uint64, (1, 2, 3, 32))

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import Final
 
 from hapgpu.chaining.index.build import build_index
 from hapgpu.chaining.index.files import MINIMIZER_FILE, default_index_path, index_command
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import SketchOptions
 from hapgpu.errors import InputError
+from hapgpu.runtime.progress import NoProgress, Progress
 
+_NO_PROGRESS: Final = NoProgress()
 logger = logging.getLogger(__name__)
 
 
-def open_index(reference: Path, sketch: SketchOptions, threads: int) -> MinimizerIndex:
+def open_index(
+    reference: Path, sketch: SketchOptions, threads: int, progress: Progress = _NO_PROGRESS
+) -> MinimizerIndex:
     """Load the index of a reference, or build it if there is none beside the FASTA file.
 
     Parameters
@@ -25,6 +30,8 @@ def open_index(reference: Path, sketch: SketchOptions, threads: int) -> Minimize
         Options of the minimizers; ignored, with a warning, for an index.
     threads
         Number of threads that build the index, if there is none.
+    progress
+        Receives the phases of building; started and finished by the caller.
 
     Raises
     ------
@@ -39,7 +46,7 @@ def open_index(reference: Path, sketch: SketchOptions, threads: int) -> Minimize
         reference,
         default_index_path(reference, sketch),
         index_command(reference, sketch),
-        lambda: build_index(reference, sketch, threads),
+        lambda: build_index(reference, sketch, threads, progress),
     )
 
 

@@ -84,7 +84,7 @@ def chain(
     options = arguments.map_options()
     _check_inputs(reference, reads, anchors, paf=paf)
     require_inputs(path for path in (anchors, reference, *(reads or ())) if path is not None)
-    run = start_run("chain", compute, reporting)
+    run = start_run("chain", compute, reporting, output)
     with OutputFile(output) as file:
         if anchors is not None:
             chain_anchor_file(
@@ -92,7 +92,7 @@ def chain(
             )
         elif reference is not None and reads:
             _map(run, reference, reads, options, compute.max_record, file)
-    run.finish()
+    run.finish(("reads", "bases", "mapped", "records", "chains"))
 
 
 def _check_inputs(
@@ -116,10 +116,11 @@ def _map(
     output: OutputFile,
 ) -> None:
     """Map the reads of all files, one file after the other."""
+    with run.showing("bases", "index") as progress:
 
-    def opened(path: Path) -> MinimizerIndex:
-        return open_index(path, options.sketch, run.threads)
+        def opened(path: Path) -> MinimizerIndex:
+            return open_index(path, options.sketch, run.threads, progress)
 
-    index = run.statistics.timed("index", opened)(reference)
+        index = run.statistics.timed("index", opened)(reference)
     files = ReadFiles(reads, block_transfer(run.devices, run.threads), max_record)
     process_reads(run, "chain", files, chainers_for(run.devices, index, options), output.write)

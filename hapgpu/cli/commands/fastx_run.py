@@ -10,6 +10,7 @@ from typing import Any
 from hapgpu.cli.run import Run
 from hapgpu.io.fastx.block_workers import BlockTransfer, BlockWorker
 from hapgpu.io.fastx.text_block import TextBlock
+from hapgpu.runtime.inputs import expect_file
 from hapgpu.runtime.pipeline import run_pipeline
 
 
@@ -69,11 +70,14 @@ def process_reads(
             statistics.count(name, number)
         return block.counts["reads"]
 
+    for path in files.paths:
+        expect_file(path)
     blocks = chain.from_iterable(transfer.blocks(path, files.max_record) for path in files.paths)
     run_pipeline(
         statistics.timed_source("read", blocks),
         [statistics.timed(stage, worker) for worker in workers],
         statistics.timed("write", write_and_count),
         progress=run.progress(),
+        inputs=files.paths,
         threaded=len(workers) > 1,
     )

@@ -20,7 +20,7 @@ from hapgpu.cli.options.files import (
     Read,
 )
 from hapgpu.cli.run import Run
-from hapgpu.haplotypes.batches import AlleleKind, LocusBatch
+from hapgpu.haplotypes.batches import AlleleKind
 from hapgpu.haplotypes.candidates.fasta import HaplotypeText
 from hapgpu.haplotypes.locus_batches import UNKNOWN_LENGTH, Count, LocusOptions, locus_batches
 from hapgpu.haplotypes.sites.columns import sites_of
@@ -32,7 +32,7 @@ from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.vcf.batches import VcfBatch
 from hapgpu.io.vcf.source import open_vcf
 from hapgpu.runtime.devices import CpuDevice
-from hapgpu.runtime.progress import Progress
+from hapgpu.runtime.inputs import fraction_read
 
 EXAMPLES: Final = """Write the haplotypes of all sites, and align reads to them:
 hapgpu haplotypes reference.fa calls.vcf.gz -o haplotypes.fa
@@ -106,7 +106,7 @@ def haplotypes(
     allele alone and the combinations of the fewest alleles are written. The output is FASTA; each
     header holds the locus and the ALT alleles of the haplotype.
     """
-    run = Run("haplotypes", [CpuDevice(1)], 1, reporting)
+    run = Run("haplotypes", [CpuDevice(1)], 1, reporting, output=output)
     count = run.statistics.count
     for name in _WARNINGS:
         count(name, 0)
@@ -117,20 +117,12 @@ def haplotypes(
         records = _with_sequences(records, fasta.lengths, count)
         batches = locus_batches(records, fasta, options, vcf.name, count)
         with OutputFile(output) as file:
-            _write(batches, HaplotypeText(flank, count), file, run.progress("sites"))
-    run.finish(_WARNINGS)
-
-
-def _write(
-    batches: Iterable[LocusBatch], text: HaplotypeText, output: OutputFile, progress: Progress
-) -> None:
-    progress.start(None)
-    try:
-        for batch in batches:
-            output.write(text.of(batch))
-            progress.advance(len(batch.sites))
-    finally:
-        progress.finish()
+            text = HaplotypeText(flank, count)
+            with run.showing("sites") as progress:
+                for batch in batches:
+                    file.write(text.of(batch))
+                    progress.advance(len(batch.sites), fraction_read([vcf.name]))
+    run.finish(("sites", "records", "loci", "haplotypes"), _WARNINGS)
 
 
 def _with_sequences(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -31,6 +31,7 @@ from hapgpu.mapping.index.build import build_index
 from hapgpu.mapping.index.files import FM_INDEX_FILE, default_index_path
 from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.runtime.devices import CpuDevice, Device, resolve_devices, usable_cpus
+from hapgpu.runtime.progress import Progress
 
 EXAMPLES: Final = """Write the index of hapgpu map beside the reference:
 hapgpu index reference.fa
@@ -57,18 +58,19 @@ FILES: Final = CommandFiles(
     writes=(Written("output", default=_path), STATISTICS),
 )
 
-logger = logging.getLogger(__name__)
-
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """How to build an index and where to save it; `sizes` returns its contigs and bases."""
+    """How to build an index and where to save it.
+
+    `build` takes the reference and the progress; `sizes` returns contigs and bases of an index.
+    """
 
     path: Path
     device: Device
     threads: int
     announcement: str
-    build: Callable[[Path], Any]
+    build: Callable[..., Any]
     save: Callable[[Any, Path], None]
     sizes: Callable[[Any], tuple[int, int]]
 
@@ -143,7 +145,7 @@ def index(
         }
         _refuse(given, "no effect without --minimizers; add it")
         job = _fm_job(reference, output, device, low_memory=low_memory)
-    run = Run("index", [job.device], job.threads, reporting, job.announcement)
+    run = Run("index", [job.device], job.threads, reporting, job.announcement, job.path)
     run.announce()
     _build_and_save(job, reference, run)
 
@@ -158,8 +160,8 @@ def _refuse(given: Mapping[str, object], reason: str) -> None:
 def _fm_job(reference: Path, output: Path | None, device: str, *, low_memory: bool) -> _Job:
     devices, announcement = resolve_devices(device, threads=1)
 
-    def build(fasta: Path) -> FMIndexArrays:
-        return build_index(fasta, devices[0], low_memory=low_memory)
+    def build(fasta: Path, progress: Progress) -> FMIndexArrays:
+        return build_index(fasta, devices[0], low_memory=low_memory, progress=progress)
 
     def sizes(data: FMIndexArrays) -> tuple[int, int]:
         return len(data.contigs.names), int(data.contigs.offsets[-1])
@@ -173,8 +175,8 @@ def _minimizer_job(
 ) -> _Job:
     cpu = CpuDevice(threads)
 
-    def build(fasta: Path) -> MinimizerIndex:
-        return minimizer_build.build_index(fasta, sketch, threads)
+    def build(fasta: Path, progress: Progress) -> MinimizerIndex:
+        return minimizer_build.build_index(fasta, sketch, threads, progress)
 
     def sizes(data: MinimizerIndex) -> tuple[int, int]:
         return len(data.names), int(data.lengths.sum())
@@ -190,10 +192,12 @@ def _build_and_save(job: _Job, reference: Path, run: Run) -> None:
     def save(data: Any) -> None:
         job.save(data, job.path)
 
-    data = statistics.timed("build", job.build)(reference)
-    statistics.timed("write", save)(data)
+    with run.showing("bases") as progress:
+        build = partial(job.build, progress=progress)
+        data = statistics.timed("build", build)(reference)
+        progress.phase("writing", 1.0)
+        statistics.timed("write", save)(data)
     contigs, bases = job.sizes(data)
     statistics.count("contigs", contigs)
     statistics.count("bases", bases)
-    logger.info("%s: written", job.path)
-    run.finish()
+    run.finish(("bases", "contigs"))

@@ -139,12 +139,14 @@ def map(  # noqa: A001, PLR0913  (the name of the command; its parameters are th
     """
     group = parse_read_group(read_group) if read_group is not None else None
     require_inputs([reference, *reads])
-    run = start_run("map", compute, reporting)
+    run = start_run("map", compute, reporting, output)
 
-    def opened(fasta: Path) -> FMIndexArrays:
-        return open_index(fasta, run.devices[0], index)
+    with run.showing("bases", "index") as progress:
 
-    fm_index = run.statistics.timed("index", opened)(reference)
+        def opened(fasta: Path) -> FMIndexArrays:
+            return open_index(fasta, run.devices[0], index, progress)
+
+        fm_index = run.statistics.timed("index", opened)(reference)
     mappers = mappers_for(
         run.devices,
         fm_index,
@@ -162,7 +164,7 @@ def map(  # noqa: A001, PLR0913  (the name of the command; its parameters are th
     ) as write:
         process_reads(run, "map", files, mappers, write)
     _warn(run.statistics.counts)
-    run.finish()
+    run.finish(("reads", "mapped", "hits", "records"))
 
 
 def _header(index: FMIndexArrays, group: ReadGroup | None, *, with_pg: bool) -> SamHeader:

@@ -200,7 +200,7 @@ def pairhmm(  # noqa: PLR0913  (its parameters are the options)
     excluded.
     """
     _check_input(context, batches, haplotypes)
-    run = start_run("pairhmm", compute, reporting)
+    run = start_run("pairhmm", compute, reporting, output)
     likelihoods = LikelihoodRun(run.devices, run.threads, output, run.progress(), run.statistics)
     if batches is not None:
         score_batches(likelihoods, batches, compute.max_record, as_matrix=matrix)
@@ -223,7 +223,7 @@ def pairhmm(  # noqa: PLR0913  (its parameters are the options)
             reference=reference,
             as_matrix=matrix,
         )
-    run.finish(_WARNINGS)
+    run.finish(("reads", "likelihoods", "cells"), _WARNINGS)
 
 
 def _check_input(context: typer.Context, batches: str | None, haplotypes: Path | None) -> None:

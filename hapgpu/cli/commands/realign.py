@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -168,7 +169,7 @@ def realign(  # noqa: PLR0913  (its parameters are the options)
         with_reference={"--always": always, "--loci-only": loci_only, "--write-index": write_index},
         write_all=write_all,
     )
-    run = prepare_run("realign", compute, reporting)
+    run = prepare_run("realign", compute, reporting, output)
     options = RealignOptions(
         resolve_scoring(scoring),
         best_by,
@@ -185,7 +186,9 @@ def realign(  # noqa: PLR0913  (its parameters are the options)
     run.announce()
     regions = given_regions(filters.regions, filters.targets_file, max_record)
     selection = ReadSelection(reads, regions, max_record)
-    resources = Resources(worker_devices(run.devices), run.threads, run.statistics, run.progress)
+    resources = Resources(
+        worker_devices(run.devices), run.threads, run.statistics, partial(run.progress, "reads")
+    )
     written = OutputOptions(
         str(output) if output else "-",
         output_fmt,
@@ -198,7 +201,7 @@ def realign(  # noqa: PLR0913  (its parameters are the options)
         realign_to_haplotypes(resources, selection, haplotype_set, haplotypes, options, written)
     else:
         realign_to_reference(resources, selection, haplotype_set, reference, options, written)
-    run.finish(_WARNINGS)
+    run.finish(("reads", "realigned", "unmapped", "records", "changed_records"), _WARNINGS)
 
 
 def _check_options(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 import typer
 
+from hapgpu.cli.terminal.live_line import MessageStream
 from hapgpu.cli.terminal.signals import wait_if_ending
 from hapgpu.errors import DeviceError, HapgpuError, OutputError, UsageError
 from hapgpu.runtime import leftovers
@@ -27,11 +28,11 @@ _DISK_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 def set_up_messages(command: str, *, quiet: bool, verbose: bool, debug: bool) -> None:
     """Send the messages of the package's loggers to standard error.
 
-    Warnings are shown; `quiet` shows errors only, `verbose` also progress, `debug` everything.
+    Warnings are shown; `quiet` shows errors only, `verbose` also information, `debug` everything.
     """
     import logging  # noqa: PLC0415  (the help does not need it)
 
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(MessageStream())
     handler.setFormatter(logging.Formatter(f"hapgpu {command}: %(message)s"))
     handler.addFilter(_make_printable)
     logger = logging.getLogger("hapgpu")
@@ -50,12 +51,12 @@ def _drop_cuda_errors(unraisable: sys.UnraisableHookArgs) -> None:
 
 
 def _make_printable(record: logging.LogRecord) -> bool:
-    record.msg, record.args = _printable(record.getMessage()), ()
+    record.msg, record.args = printable(record.getMessage()), ()
     return True
 
 
-def _printable(text: str) -> str:
-    """Return one printable line: names come from inputs and may hold control characters."""
+def printable(text: str) -> str:
+    """Return text as one printable line: names come from inputs and may hold control characters."""
     characters = " ".join(text.split())
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape").decode() for c in characters
@@ -119,7 +120,7 @@ def _leave(program: str, error: BaseException, *, debug: bool) -> NoReturn:
 def explain(error: BaseException) -> tuple[int, str]:
     """Return the exit status of an error, and its message, which may be empty."""
     status, message = _explain(error)
-    return status, _printable(message)
+    return status, printable(message)
 
 
 def _explain(error: BaseException) -> tuple[int, str]:

@@ -7,12 +7,16 @@ import time
 from collections.abc import Callable
 from typing import Final, TextIO
 
+from hapgpu.cli.terminal import live_line
+from hapgpu.cli.terminal.work import Work, WorkState, counted
 from hapgpu.runtime.progress import NoProgress, Progress
 
 _SECONDS_BETWEEN_LINES: Final = 30.0
 
 
-def choose_progress(title: str, *, quiet: bool, unit: str = "reads") -> Progress:
+def choose_progress(
+    title: str, *, quiet: bool, unit: str, since: float, shows_output: bool
+) -> Progress:
     """Return a bar for a terminal, plain lines for other streams, nothing if quiet.
 
     A terminal that also shows the output gets lines: a bar would be drawn into the records.
@@ -25,13 +29,17 @@ def choose_progress(title: str, *, quiet: bool, unit: str = "reads") -> Progress
         Whether to show nothing.
     unit
         The unit of the count, such as `reads`.
+    since
+        Start of the command, by `time.monotonic`.
+    shows_output
+        Whether the output goes to standard output.
     """
     if quiet:
         return NoProgress()
-    if sys.stderr.isatty() and not sys.stdout.isatty():
-        from hapgpu.cli.terminal.progress_bar import BarProgress  # noqa: PLC0415  (imports rich: slow)
+    if live_line.can_show(shows_output=shows_output):
+        from hapgpu.cli.terminal.progress_bar import BarProgress  # noqa: PLC0415  (only for a terminal)
 
-        return BarProgress(title, unit)
+        return BarProgress(title, unit, since)
     return LineProgress(title, unit=unit)
 
 
@@ -60,31 +68,41 @@ class LineProgress:
         self._title = title
         self._unit = unit
         self._stream = stream or sys.stderr
-        self._clock = clock
-        self._total: int | None = None
-        self._done = 0
-        self._start = self._last_line = clock()
+        self._work = Work(clock)
+        self._lines = 0
 
     def start(self, total: int | None) -> None:
         """Start the clock."""
-        self._total = total
-        self._start = self._last_line = self._clock()
+        self._work.start(total)
 
-    def advance(self, count: int) -> None:
+    def advance(self, count: int, fraction: float | None = None) -> None:
         """Write a line if the last line is 30 seconds old."""
-        self._done += count
-        now = self._clock()
-        if now - self._last_line >= _SECONDS_BETWEEN_LINES:
-            self._last_line = now
-            print(self._line(now - self._start), file=self._stream, flush=True)
+        self._work.advance(count, fraction)
+        self._write()
 
-    def _line(self, seconds: float) -> str:
-        of_total = f" of {self._total:,}" if self._total is not None else ""
-        rate = self._done / seconds
-        return (
-            f"{self._title}: {self._done:,}{of_total} {self._unit}, "
-            f"{rate:,.0f} {self._unit}/s, {seconds:.0f} s"
-        )
+    def phase(self, name: str, end: float, total: int | None = None) -> None:
+        """Write a line if the last line is 30 seconds old."""
+        self._work.phase(name, end, total)
+        self._write()
+
+    def _write(self) -> None:
+        state = self._work.state()
+        lines = int(state.seconds / _SECONDS_BETWEEN_LINES)
+        if lines > self._lines:
+            self._lines = lines
+            print(f"{self._title}: {_line(state, self._unit)}", file=self._stream, flush=True)
 
     def finish(self) -> None:
         """Write nothing more."""
+
+
+def _line(state: WorkState, unit: str) -> str:
+    parts = [state.phase, counted(state, unit)]
+    if state.fraction is not None and state.total is None:
+        parts.append(f"{100 * state.fraction:.0f} %")
+    if state.done:
+        parts.append(f"{state.rate:,.0f} {unit}/s")
+    parts.append(f"{state.seconds:.0f} s")
+    if (left := state.seconds_left) is not None:
+        parts.append(f"{left:.0f} s left")
+    return ", ".join(part for part in parts if part)

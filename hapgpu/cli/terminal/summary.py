@@ -1,16 +1,24 @@
-"""The first line of a run on standard error, and its summary."""
+"""The first line of a run on standard error, its warnings, and its closing summary."""
 
 from __future__ import annotations
 
 import logging
+import os
+import stat
 import sys
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
-from hapgpu.io.files.output import write_json
-from hapgpu.runtime.statistics import RunStatistics
+from hapgpu.cli.terminal import live_line
+from hapgpu.cli.terminal.messages import printable
+from hapgpu.cli.terminal.work import short_number
+from hapgpu.runtime.statistics import TOTAL, RunStatistics, busy_fractions
 
 logger = logging.getLogger(__name__)
+
+_MAX_STAGES: Final = 3
+_MIN_SECONDS: Final = 0.001
+_SINGULARS: Final = {"batches": "batch"}
 
 
 def announce(command: str, device: str, *, compiles: bool) -> None:
@@ -22,30 +30,75 @@ def announce(command: str, device: str, *, compiles: bool) -> None:
         )
 
 
-def report(
-    statistics: RunStatistics, json: Path | None, warnings: Mapping[str, str] | None = None
-) -> None:
-    """Log the counts of a run, with warnings for some of them, and write the statistics.
+def warn(counts: Mapping[str, int], warnings: Mapping[str, str]) -> None:
+    """Log warnings for some counts that are not 0: the number, and the words after it."""
+    for name, words in warnings.items():
+        if number := counts.get(name):
+            logger.warning("%d %s", number, words)
+
+
+def is_watched(*, shows_output: bool) -> bool:
+    """Tell whether somebody watches the run: a terminal, and no pipe that takes the output.
 
     Parameters
     ----------
+    shows_output
+        Whether the output goes to standard output.
+    """
+    if not sys.stderr.isatty():
+        return False
+    try:
+        return not (shows_output and stat.S_ISFIFO(os.fstat(1).st_mode))
+    except OSError:
+        return True
+
+
+def summarize(
+    command: str,
+    statistics: RunStatistics,
+    shown: Sequence[str],
+    *,
+    output: str,
+    compiling: float,
+) -> None:
+    """Write the closing summary of a run to standard error: counts, rate, where it went.
+
+    Parameters
+    ----------
+    command
+        The subcommand.
     statistics
         The statistics of the run.
-    json
-        The file for the statistics; None for none.
-    warnings
-        By the name of a count: the words after its number in the warning if it is not 0, such as
-        `reads without bases excluded`.
-
-    Raises
-    ------
-    OutputError
-        The file cannot be written.
+    shown
+        Names of counts, the one whose rate is shown first.
+    output
+        The file that was written; `-` is standard output.
+    compiling
+        Seconds of the run for which nothing was done but compiling.
     """
-    counts = statistics.counts
-    for name, words in (warnings or {}).items():
-        if number := counts.get(name):
-            logger.warning("%d %s", number, words)
-    logger.info("%s", counts)
-    if json is not None:
-        write_json(json, statistics.as_dict())
+    with live_line.erased():
+        for line in summary_lines(statistics.as_dict(), shown, output, compiling):
+            sys.stderr.write(f"hapgpu {command}: {printable(line)}\n")
+
+
+def summary_lines(
+    statistics: Mapping[str, Any], shown: Sequence[str], output: str, compiling: float = 0.0
+) -> Iterator[str]:
+    """Yield the three lines of a summary; `statistics` are as `--json` writes them."""
+    counts, first = statistics["counts"], shown[0]
+    numbers = [_counted(name, counts[name]) for name in shown if counts.get(name)]
+    yield ", ".join(numbers) or f"no {first}"
+    seconds = max(statistics["seconds"][TOTAL] - compiling, _MIN_SECONDS)
+    compiled = f" after {compiling:.1f} s of compiling" if compiling > _MIN_SECONDS else ""
+    yield f"{short_number(counts.get(first, 0) / seconds)} {first}/s, {seconds:.2f} s{compiled}"
+    busy = busy_fractions({**statistics, "seconds": {**statistics["seconds"], TOTAL: seconds}})
+    longest = sorted(busy.items(), key=lambda stage: -stage[1])[:_MAX_STAGES]
+    stages = ", ".join(f"{stage} {100 * fraction:.0f} %" for stage, fraction in longest)
+    where = "standard output" if output == "-" else output
+    yield f"written to {where}" + (f"; busy: {stages}" if stages else "")
+
+
+def _counted(name: str, number: int) -> str:
+    """Return a count in words, such as `1 no call`."""
+    one = _SINGULARS.get(name, name.removesuffix("s"))
+    return f"{number:,} {(one if number == 1 else name).replace('_', ' ')}"

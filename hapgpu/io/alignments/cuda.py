@@ -28,6 +28,7 @@ from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.regions import Region
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import pinned_array
+from hapgpu.runtime.inputs import expect_file
 from hapgpu.runtime.pool import Pool
 
 _MAX_RATIO: Final = 8
@@ -136,6 +137,8 @@ def _bam(
         intervals = Intervals.from_regions(regions, header, source.name)
         pieces = reader.pieces_of(ranges_of(source.path, intervals))
     else:
+        if source.path:
+            expect_file(source.name, source.path)
         header, pieces = take_first_header(reader.pieces(), source.name, source.max_record)
         if regions is not None:
             intervals = Intervals.from_regions(regions, header, source.name)

@@ -32,6 +32,7 @@ from hapgpu.io.fastx.fastq import read_fastq
 from hapgpu.io.files.file_state import FileState
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.regions import Region
+from hapgpu.runtime.inputs import expect_file, note_position
 from hapgpu.runtime.pool import Pool
 
 _MAX_HEADERS_KEPT: Final = 16
@@ -185,8 +186,14 @@ class FastqSource(Closeable):
 
     def batches(self) -> Iterator[ReadBatch]:
         """Read the file, once; each batch owns its arrays."""
-        stream = cast("BufferedReader", self._source.stream)
-        return read_fastq(stream, self._batch_bases, self._source.max_record)
+        source = self._source
+        stream = cast("BufferedReader", source.stream)
+        if source.path:
+            expect_file(source.name, source.path)
+        for batch in read_fastq(stream, self._batch_bases, source.max_record):
+            if source.path:
+                note_position(source.name, stream.tell())
+            yield batch
 
     def blocks(self) -> Iterator[RecordBlock]:
         """Raise an error: there are no records."""
@@ -226,6 +233,8 @@ class _BamSource(Closeable):
                 pieces = reader.pieces_of(ranges_of(source.path, self._intervals))
                 self._reader = self._reader_of(pieces)
             else:
+                if source.path:
+                    expect_file(source.name, source.path)
                 self._reader = self._reader_of(reader.pieces())
                 self.header = self._reader.take_header()
                 if regions is not None:

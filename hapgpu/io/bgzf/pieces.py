@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Final, Protocol, TypeAlias, cast
 
@@ -17,6 +17,7 @@ from hapgpu.io.bgzf.block_table import (
     may_start_block,
     scan_blocks,
 )
+from hapgpu.runtime.inputs import expect, note_position
 
 Allocate: TypeAlias = Callable[[int], NDArray[np.uint8]]
 """Returns an array of so many bytes, of any content."""
@@ -37,6 +38,11 @@ class VirtualRange:
 
     start: int
     end: int
+
+    @property
+    def packed_bytes(self) -> int:
+        """Bytes of the file between the blocks of both offsets, and at least one."""
+        return max((self.end >> 16) - (self.start >> 16), 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +152,7 @@ class PieceReader:
             filled = rest.size + self._read_into(raw[rest.size :])
             is_end = filled < raw.size
             table, used = scan_blocks(raw[:filled], offset, self._name)
+            note_position(self._name, offset + used)
             for part in _split(table, self._inflated_bytes):
                 size = int(part.sizes.sum())
                 yield PackedPiece(raw, part, *_stretch(0, size), continues, goes_on=True)
@@ -165,7 +172,7 @@ class PieceReader:
         if closing != EOF_BLOCK:
             raise missing_eof_block(self._name)
 
-    def pieces_of(self, ranges: Iterable[VirtualRange]) -> Iterator[PackedPiece]:
+    def pieces_of(self, ranges: Sequence[VirtualRange]) -> Iterator[PackedPiece]:
         """Read ranges in order; a piece has the blocks of as many ranges as fit into it.
 
         A range is a stretch, cut where it does not fit into one piece. Each must start where a
@@ -177,6 +184,8 @@ class PieceReader:
             A range is not within blocks of the file, or a block is damaged.
         """
         gathered = _Gathered(self._allocate(self._packed_bytes), self._inflated_bytes)
+        expect(self._name, sum(part.packed_bytes for part in ranges))
+        done = 0
         for part in ranges:
             offset, skip = part.start >> 16, part.start & 0xFFFF
             last, end = part.end >> 16, part.end & 0xFFFF
@@ -193,7 +202,10 @@ class PieceReader:
                     raise self._foreign_index()
                 yield from gathered.add(table, skip if is_start else 0, cut, is_start=is_start)
                 is_start = False
-                offset += gathered.take(table)
+                taken = gathered.take(table)
+                offset += taken
+                done += taken
+                note_position(self._name, done)
         yield from gathered.flush(goes_on=False)
 
     def _read_blocks(self, gathered: _Gathered, offset: int, stop: int, limit: int) -> BlockTable:

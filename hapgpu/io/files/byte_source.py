@@ -19,6 +19,7 @@ from hapgpu.arrays.ragged_view import read_only
 from hapgpu.errors import InputError
 from hapgpu.io.bgzf.c_functions import addresses_of, call_4
 from hapgpu.io.files.newlines import count_newlines
+from hapgpu.runtime.inputs import note_position
 from hapgpu.runtime.jit import njit
 from hapgpu.runtime.pool import Pool
 
@@ -114,6 +115,7 @@ class _FileSource:
         ]
         newlines = sum(self._pool.results(tasks))
         self._at += size
+        note_position(self._name, self._at)
         return size, newlines
 
     def _read_share(self, target: NDArray[np.uint8], at: int) -> int:

@@ -6,7 +6,7 @@ import gzip
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import BufferedReader, RawIOBase
+from io import BufferedReader, FileIO, RawIOBase
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
@@ -16,6 +16,7 @@ from hapgpu.errors import InputError
 from hapgpu.io.bgzf.block_table import EOF_BLOCK
 from hapgpu.io.bgzf.pieces import missing_eof_block, trailing_bytes
 from hapgpu.io.bgzf.reader import has_closing_bytes, is_bgzf
+from hapgpu.runtime.inputs import expect_file, note_position
 
 _DAMAGED: Final = (gzip.BadGzipFile, cast("type[Exception]", isal_zlib.error))
 _MAGIC: Final = b"\x1f\x8b"
@@ -50,8 +51,9 @@ def open_inflated(source: str | Path | BufferedReader, name: str) -> Iterator[Bu
         elif str(source) == "-":
             yield _inflated(cast("BufferedReader", sys.stdin.buffer), name)
         else:
-            with Path(source).open("rb") as stream:
-                yield _inflated(stream, name)
+            expect_file(name, source)
+            with BufferedReader(_NotedFile(Path(source), name), _BUFFER_BYTES) as stream:
+                yield _inflated(cast("BufferedReader", stream), name)
     except FileNotFoundError:
         raise InputError(f"{name}: no such file") from None
     except EOFError:
@@ -60,6 +62,19 @@ def open_inflated(source: str | Path | BufferedReader, name: str) -> Iterator[Bu
         raise InputError(f"{name}: damaged compressed file ({error}); copy it again") from error
     except OSError as error:
         raise InputError(f"{name}: cannot be read ({error.strerror or error})") from error
+
+
+class _NotedFile(FileIO):
+    """File that notes its position, for the progress of the run."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        super().__init__(path)
+        self._input = name
+
+    def readinto(self, buffer: Any) -> int:
+        got = super().readinto(buffer)
+        note_position(self._input, self.tell())
+        return got
 
 
 def _inflated(stream: BufferedReader, name: str) -> BufferedReader:

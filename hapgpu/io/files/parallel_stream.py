@@ -30,6 +30,11 @@ class ParallelStream:
         self._pool = pool
         self._position = 0
 
+    @property
+    def position(self) -> int:
+        """The offset of the next read."""
+        return self._position
+
     def seek(self, offset: int) -> int:
         """Move to an offset."""
         self._position = offset

@@ -18,6 +18,7 @@ from hapgpu.io.files.htslib import silent_htslib
 from hapgpu.io.files.record_limit import MAX_RECORD, too_long
 from hapgpu.io.files.reread import unnamed_copy
 from hapgpu.io.vcf.bcf_sizes import CheckedBcf
+from hapgpu.runtime.inputs import note_position
 
 FIRST_LINE_BYTES: Final = 1 << 16
 
@@ -108,6 +109,7 @@ def _bcf_blocks(stream: BinaryIO, name: str) -> Generator[bytes]:
         with file:
             yield _bytes(str(file.header))
             while text := _next_records(file):
+                note_position(name, file.tell() >> 16)
                 yield _bytes(text)
     except (OSError, ValueError) as error:
         raise InputError(f"{name}: damaged, or not BCF; copy it again") from error

@@ -27,6 +27,11 @@ from hapgpu.mapping.index.fm_index import (
     SuffixSamples,
 )
 from hapgpu.runtime.devices import CudaDevice, Device
+from hapgpu.runtime.progress import NoProgress, Progress
+
+_NO_PROGRESS: Final = NoProgress()
+_READ, _ENCODED, _SORTED, _TRANSFORMED, _JUMPS, _POSITIONS = 0.03, 0.045, 0.6, 0.7, 0.83, 0.95
+"""Fraction of the time, writing included, at the end of each phase: 8 and 64 Mb on four cores."""
 
 _LETTERS_PER_CHECK: Final = 1 << 26
 _NUCLEOTIDES: Final = b"ACGTUNRYSWKMBDHVX"
@@ -35,7 +40,13 @@ _IS_NOT_NUCLEOTIDE: Final = ~np.isin(
 )
 
 
-def build_index(path: str | Path, device: Device, *, low_memory: bool = False) -> FMIndexArrays:
+def build_index(
+    path: str | Path,
+    device: Device,
+    *,
+    low_memory: bool = False,
+    progress: Progress = _NO_PROGRESS,
+) -> FMIndexArrays:
     """Build the FM index of a reference.
 
     Parameters
@@ -47,6 +58,8 @@ def build_index(path: str | Path, device: Device, *, low_memory: bool = False) -
         The device that builds the index; the index does not depend on it.
     low_memory
         Whether to keep only samples of the suffix array.
+    progress
+        Receives phases; started and finished by the caller.
 
     Returns
     -------
@@ -61,10 +74,11 @@ def build_index(path: str | Path, device: Device, *, low_memory: bool = False) -
         The GPU has too little memory, or failed.
     """
     with rereadable(str(path)) as file:
+        progress.phase("reading", _READ)
         reference = _read(file)
     if isinstance(device, CudaDevice):
-        return _build_on_gpu(reference, device, low_memory=low_memory)
-    index = _assemble(reference, np, suffix_array.sort_suffixes, low_memory=low_memory)
+        return _build_on_gpu(reference, device, progress, low_memory=low_memory)
+    index = _assemble(reference, np, suffix_array.sort_suffixes, progress, low_memory=low_memory)
     return _with_arrays(index, read_only)
 
 
@@ -118,10 +132,12 @@ def _assemble(
     reference: _Reference,
     xp: Any,
     sort_suffixes: Callable[[Any], Any],
+    progress: Progress,
     *,
     low_memory: bool,
 ) -> FMIndexArrays:
     """Build the index in arrays of `xp`."""
+    progress.phase("encoding", _ENCODED, reference.letters.size)
     letters = xp.asarray(reference.letters)
     padded = encoding.encode(letters, xp)
     bases = encoding.pack_bases(letters, padded, xp)
@@ -130,16 +146,22 @@ def _assemble(
     del letters, padded, codes
     if not text.size:
         raise InputError(f"{reference.name}: contains no A, C, G or T; give a DNA reference")
+    progress.phase("sorting suffixes", _SORTED)
     suffixes = sort_suffixes(text)
+    progress.phase("Burrows-Wheeler transform", _TRANSFORMED)
     symbols, primary = bwt.transform(text, suffixes, xp)
+    occurrences = bwt.occurrence_blocks(symbols, text.size, xp)
+    progress.phase("jump table", _JUMPS)
     jump_length = bwt.jump_length_for(text.size)
+    jump = bwt.jump_table(text, jump_length, xp)
+    progress.phase("suffix positions", _POSITIONS)
     total = reference.letters.size
     return FMIndexArrays(
         contigs=reference.contigs,
         bases=bases,
-        occurrences=bwt.occurrence_blocks(symbols, text.size, xp),
+        occurrences=occurrences,
         primary=primary,
-        jump=bwt.jump_table(text, jump_length, xp),
+        jump=jump,
         jump_length=jump_length,
         suffixes=bwt.sample(suffixes, runs, total, xp)
         if low_memory
@@ -149,7 +171,9 @@ def _assemble(
     )
 
 
-def _build_on_gpu(reference: _Reference, device: CudaDevice, *, low_memory: bool) -> FMIndexArrays:
+def _build_on_gpu(
+    reference: _Reference, device: CudaDevice, progress: Progress, *, low_memory: bool
+) -> FMIndexArrays:
     import cupy  # noqa: PLC0415  (only where a GPU is used: slow, and not installed everywhere)
 
     from hapgpu.runtime.gpu.context import OUT_OF_MEMORY  # noqa: PLC0415  (as above)
@@ -161,7 +185,7 @@ def _build_on_gpu(reference: _Reference, device: CudaDevice, *, low_memory: bool
 
     with cupy.cuda.Device(device.index):
         try:
-            index = _assemble(reference, cupy, sort_suffixes, low_memory=low_memory)
+            index = _assemble(reference, cupy, sort_suffixes, progress, low_memory=low_memory)
             return _with_arrays(index, lambda array: read_only(cupy.asnumpy(array)))
         except OUT_OF_MEMORY as error:
             raise DeviceError(_lack_of_memory(reference.letters.size, device)) from error

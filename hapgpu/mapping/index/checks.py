@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bits import popcount
 from hapgpu.arrays.ragged_view import read_only
+from hapgpu.io.array_files.chunk_checks import holds_everywhere
 from hapgpu.io.text.contig_names import is_contig_name
 from hapgpu.io.text.positions import LAST_POSITION
 from hapgpu.mapping.index.bwt import MAX_JUMP
@@ -31,7 +32,6 @@ from hapgpu.mapping.index.fm_index import (
     ReferenceBases,
     SuffixSamples,
 )
-from hapgpu.runtime.chunk_checks import holds_everywhere
 from hapgpu.runtime.jit import njit
 
 _COUNTS = 8

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from hapgpu.mapping.index.build import build_index
 from hapgpu.mapping.index.files import FM_INDEX_FILE, default_index_path, index_command
 from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.runtime.devices import Device
+from hapgpu.runtime.progress import NoProgress, Progress
+
+_NO_PROGRESS: Final = NoProgress()
 
 
-def open_index(fasta: Path, device: Device, path: Path | None = None) -> FMIndexArrays:
+def open_index(
+    fasta: Path,
+    device: Device,
+    path: Path | None = None,
+    progress: Progress = _NO_PROGRESS,
+) -> FMIndexArrays:
     """Load the index of a reference, or build it if there is none beside the FASTA file.
 
     Parameters
@@ -21,6 +30,8 @@ def open_index(fasta: Path, device: Device, path: Path | None = None) -> FMIndex
         Device that builds the index, if there is none.
     path
         Path of an existing index; by default, the path beside the FASTA file.
+    progress
+        Receives the phases of building; started and finished by the caller.
 
     Raises
     ------
@@ -33,5 +44,8 @@ def open_index(fasta: Path, device: Device, path: Path | None = None) -> FMIndex
         return FM_INDEX_FILE.load_for(fasta, path, index_command(fasta, path))
     default = default_index_path(fasta)
     return FM_INDEX_FILE.load_or_build(
-        fasta, default, index_command(fasta, default), lambda: build_index(fasta, device)
+        fasta,
+        default,
+        index_command(fasta, default),
+        lambda: build_index(fasta, device, progress=progress),
     )

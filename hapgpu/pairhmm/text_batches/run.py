@@ -86,7 +86,7 @@ def _score_on_cpu(
         return sink(scored_text(sink.text_batches, *scored, as_matrix=as_matrix))
 
     batches = read_hmm_batches(path, max_record=max_record)
-    run.pipe(batches, [score], write, threaded=run.threads > 1)
+    run.pipe(batches, [score], write, source_name=path, threaded=run.threads > 1)
 
 
 def _score_on_gpus(
@@ -97,4 +97,5 @@ def _score_on_gpus(
     scorer = TextBatchScorer(path, max_record, as_matrix=as_matrix)
     devices = cast("Sequence[CudaDevice]", worker_devices(run.devices))
     workers = [partial(scorer.score, device) for device in devices]
-    run.pipe(scorer.pieces(min(run.threads, MAX_IO_THREADS)), workers, sink)
+    pieces = scorer.pieces(min(run.threads, MAX_IO_THREADS))
+    run.pipe(pieces, workers, sink, source_name=path)

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Final
 
 from hapgpu.runtime import cache
-from hapgpu.runtime.compiled.ahead import compile_ahead
-from hapgpu.runtime.compiled.kernels import compiling
+from hapgpu.runtime.compiled.side_by_side import compile_side_by_side
 from hapgpu.runtime.compiled.signatures import read_groups, read_kernels
 from hapgpu.runtime.devices import CudaDevice, Device, usable_cpus
 from hapgpu.runtime.gpu.kernel import Kernel
+from hapgpu.runtime.progress import Progress
 
 _STARTED: Final = b"started"
 _COMPILED: Final = b"compiled"
@@ -49,15 +49,14 @@ class FirstRun:
         """Tell whether there are functions to compile."""
         return self._group is not None
 
-    def compile(self) -> None:
+    def compile(self, progress: Progress) -> None:
         """Compile functions and kernels side by side; without a cache, leave that to the run."""
         group = self._group
         if group is None or usable_cpus() == 1 or not self._can_store(group):
             return
         architectures = {gpu.architecture for gpu in self._gpus}
         kernels = [Kernel(*names, ()) for names in read_kernels().get(group, [])]
-        with compiling(kernels, architectures, usable_cpus()):
-            compile_ahead(read_groups()[group], usable_cpus())
+        compile_side_by_side(read_groups()[group], kernels, architectures, progress)
         cache.store(_mark(self._directory, group), group, _COMPILED)
 
     def _is_compiled(self, group: str) -> bool:

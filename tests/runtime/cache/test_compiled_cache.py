@@ -261,8 +261,9 @@ from hapgpu.arrays.bytes import load_i32
 from hapgpu.runtime.compiled.first_run import FirstRun
 from hapgpu.runtime.devices import CpuDevice
 from hapgpu.runtime.jit import COMPILED
+from hapgpu.runtime.progress import NoProgress
 import numpy as np
-FirstRun(COMPILED, "map", [CpuDevice()], []).compile()
+FirstRun(COMPILED, "map", [CpuDevice()], []).compile(NoProgress())
 print(load_i32(np.array([5, 1, 0, 0], dtype=np.uint8), 0))
 """
 

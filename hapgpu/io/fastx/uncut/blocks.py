@@ -23,6 +23,7 @@ from hapgpu.io.fastx.uncut.hand_over import Unfinished
 from hapgpu.io.files.compressed import open_inflated
 from hapgpu.io.files.file_kind import guess_kind
 from hapgpu.io.files.parallel_stream import ParallelStream
+from hapgpu.runtime.inputs import note_position
 from hapgpu.runtime.pool import Pool
 from hapgpu.runtime.relay import Relay
 
@@ -166,6 +167,7 @@ class UncutFile:
                 rest -= text.size
                 if source.readinto(text.data) < text.size:
                     raise InputError(f"{self.name}: became shorter while it was read; run again")
+                note_position(self.name, source.position)
                 yield text
 
     def _inflated_texts(

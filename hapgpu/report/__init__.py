@@ -1,0 +1,1 @@
+"""Pages of `hapgpu report`: a section per file, one self-contained HTML file."""

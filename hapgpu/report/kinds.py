@@ -1,0 +1,64 @@
+"""Kinds of files that a report shows, recognised by their first bytes."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum, auto
+from pathlib import Path
+from typing import Final
+
+from hapgpu.errors import InputError
+from hapgpu.io.files.compressed import open_inflated
+from hapgpu.io.files.file_kind import guess_kind
+
+_HEAD_BYTES: Final = 1 << 16
+_PAF: Final = re.compile(rb"[^\t\n]+\t\d+\t(\d+|\*)\t(\d+|\*)\t[-+*]\t[^\t\n]+\t\d+\t")
+_LIKELIHOODS: Final = re.compile(rb"read\t[^\n]")
+_JSON: Final = re.compile(rb"\s*[\[{]")
+EXPECTED: Final = "give VCF, BCF, PAF, BAM, SAM, CRAM, likelihoods or --json statistics of hapgpu"
+
+
+class Kind(Enum):
+    """Kinds of files that have a section."""
+
+    VARIANTS = auto()
+    MAPPINGS = auto()
+    ALIGNMENTS = auto()
+    LIKELIHOODS = auto()
+    STATISTICS = auto()
+
+
+_GUESSED: Final = {
+    "BAM": Kind.ALIGNMENTS,
+    "CRAM": Kind.ALIGNMENTS,
+    "SAM": Kind.ALIGNMENTS,
+    "VCF": Kind.VARIANTS,
+    "BCF": Kind.VARIANTS,
+}
+
+
+def kind_of(path: Path) -> Kind:
+    """Recognise the kind of a file.
+
+    An empty file has the kind of its extension: commands write no line if they find nothing.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or is of another kind.
+    """
+    with open_inflated(path, str(path)) as stream:
+        head = stream.read(_HEAD_BYTES)
+    if guessed := guess_kind(head):
+        return _GUESSED[guessed]
+    patterns = (
+        (_LIKELIHOODS, Kind.LIKELIHOODS),
+        (_PAF, Kind.MAPPINGS),
+        (_JSON, Kind.STATISTICS),
+    )
+    for pattern, kind in patterns:
+        if pattern.match(head):
+            return kind
+    if not head and ".paf" in path.suffixes:
+        return Kind.MAPPINGS
+    raise InputError(f"{path}: {'unknown kind of file' if head else 'empty'}; {EXPECTED}")

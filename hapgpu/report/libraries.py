@@ -1,0 +1,124 @@
+"""JavaScript libraries of the pages, out of installed Python packages: no network is needed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata, util
+from typing import Final
+
+from hapgpu.errors import UsageError
+from hapgpu.report.escape import script_source
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A JavaScript library.
+
+    Attributes
+    ----------
+    distribution
+        The Python distribution that holds it.
+    source
+        Returns its program, a classic script that sets global names.
+    style
+        Returns its style sheet.
+    """
+
+    distribution: str
+    source: Callable[[], str]
+    style: Callable[[], str] = str
+
+
+def _file_of(distribution: str, name: str) -> str:
+    """Return the text of a file of an installed distribution, which is not imported."""
+    for path in metadata.files(distribution) or ():
+        if path.name == name:
+            return path.read_text()
+    raise UsageError(f"{distribution}: holds no {name}; run: pip install 'hapgpu[report]'")
+
+
+def _vega() -> str:
+    import vl_convert  # noqa: PLC0415  (optional)
+
+    return _enclosed(vl_convert.javascript_bundle())
+
+
+def _datatables() -> str:
+    # A module cannot be imported from the page itself: its exports become global names.
+    program, exports = re.subn(
+        r"export ?\{.*?(\w+) as default,.*?(\w+) as jQuery.*?\};?",
+        r"window.DataTable=\1;window.jQuery=\2;",
+        _file_of("itables", "dt_bundle.js"),
+        flags=re.DOTALL,
+    )
+    if exports != 1:
+        raise UsageError("itables: unknown version; run: pip install 'hapgpu[report]'")
+    return _enclosed(program)
+
+
+def _enclosed(module: str) -> str:
+    """Return a module as a classic script; its names stay inside."""
+    return f"(()=>{{'use strict';{module}\n}})();"
+
+
+LIBRARIES: Final = {
+    "vega": Library("vl-convert-python", _vega),
+    "datatables": Library("itables", _datatables, lambda: _file_of("itables", "dt_bundle.css")),
+    "igv": Library("igv-notebook", lambda: _file_of("igv-notebook", "igv.min.js")),
+}
+"""The libraries by the names that `Section.scripts` holds.
+
+`vega` sets `vegaEmbed`, `vega` and `vegaLite`; `datatables` sets `DataTable` and `jQuery`; `igv`
+sets `igv`. A library stands before all sections: their scripts may use it at once.
+"""
+
+_PACKAGES: Final = {"igv-reports": "igv_reports"}
+"""Distributions of the extra that are imported, with their modules."""
+
+
+def require_libraries() -> None:
+    """Check that the optional packages are installed.
+
+    Raises
+    ------
+    UsageError
+        One is missing.
+    """
+    needed = [library.distribution for library in LIBRARIES.values()]
+    missing = [name for name in needed if not _is_installed(name)]
+    missing += [name for name, module in _PACKAGES.items() if util.find_spec(module) is None]
+    if missing:
+        raise UsageError(f"needs {', '.join(missing)}; run: pip install 'hapgpu[report]'")
+
+
+def _is_installed(distribution: str) -> bool:
+    try:
+        metadata.distribution(distribution)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+@cache
+def script_of(name: str) -> str:
+    """Return the `<script>` of a library, with its `<style>` before it.
+
+    Parameters
+    ----------
+    name
+        A key of `LIBRARIES`.
+    """
+    library = LIBRARIES[name]
+    style = library.style().replace("</style", "<\\/style")
+    return (f"<style>{style}</style>\n" if style else "") + (
+        f"<script>{script_source(library.source())}</script>\n"
+    )
+
+
+def scripts_of(names: Iterable[str]) -> Iterable[str]:
+    """Yield the `<script>` of each library, in a fixed order."""
+    chosen = set(names)
+    return (script_of(name) for name in LIBRARIES if name in chosen)
