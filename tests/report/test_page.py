@@ -16,7 +16,7 @@ HOSTILE = "</script><script>alert(1)</script>\"'&\\{{ü\u2028<!--\udcff"
 
 
 def test_text_and_json_are_escaped() -> None:
-    assert text("<b a=\"'\">&") == "&lt;b a=&quot;&#x27;&quot;&gt;&amp;"
+    assert text('<b a="\'">&') == "&lt;b a=&quot;&#x27;&quot;&gt;&amp;"
     found = script_json({"name": HOSTILE})
     assert json.loads(found) == {"name": HOSTILE}
     assert re.fullmatch(r"[ -~]*", found)
