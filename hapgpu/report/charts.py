@@ -25,6 +25,7 @@ CHART_SCRIPTS: Final = frozenset({"vega"})
 _SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
 _HEIGHT: Final = 220
 _BAR_HEIGHT: Final = 24
+_MIN_PREFIXED: Final = 10_000
 
 
 def figure(title: str, spec: Spec, note: str = "", *, wide: bool = False) -> str:
@@ -137,7 +138,7 @@ def histogram(
                 "type": "quantitative",
                 "title": y,
                 "scale": {"zero": True},
-                "axis": {"format": "~s"},
+                "axis": {"format": _format(counts.max(initial=0))},
             },
             "y2": {"datum": 0},
             "tooltip": [
@@ -152,7 +153,6 @@ def histogram(
 def bars(
     numbers: Mapping[str, float] | Mapping[str, int],
     x: str,
-    *,
     tooltip: str = ",",
     colours: Mapping[str, str] | None = None,
 ) -> Spec:
@@ -186,7 +186,12 @@ def bars(
                 "title": None,
                 "axis": {"labelLimit": 150},
             },
-            "x": {"field": "number", "type": "quantitative", "title": x, "axis": {"format": "~s"}},
+            "x": {
+                "field": "number",
+                "type": "quantitative",
+                "title": x,
+                "axis": {"format": _format(max(numbers.values(), default=0))},
+            },
             "color": {"field": "colour", "type": "nominal", "scale": None},
             "tooltip": [
                 {"field": "name", "type": "nominal", "title": "name"},
@@ -194,3 +199,8 @@ def bars(
             ],
         },
     }
+
+
+def _format(largest: float) -> str:
+    """Return the d3 format of an axis of numbers: 25k, but 0.025 and not 25m."""
+    return "~s" if largest >= _MIN_PREFIXED else ",~g"

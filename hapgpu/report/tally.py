@@ -67,13 +67,17 @@ class Tally:
         middle = np.searchsorted(np.cumsum(self.counts), (len(self) + 1) // 2)
         return (self._low + int(middle)) * self._unit
 
+    def below(self, value: float) -> int:
+        """Return how many values are less."""
+        return int(self.counts[: max(round(value / self._unit) - self._low, 0)].sum())
+
     def chart(self, x: str, y: str, x_format: str = "") -> Spec:
         """Return a histogram of the values, in at most 60 bars of equal width."""
         used = np.flatnonzero(self.counts)
         first, last = (int(used[0]), int(used[-1])) if used.size else (0, 0)
         # A few values, such as 0 and 1, would be as wide as the chart.
-        last = min(max(last, first + _MIN_BARS - 1), self.counts.size - 1)
         first = max(min(first, last - _MIN_BARS + 1), 0)
+        last = min(max(last, first + _MIN_BARS - 1), self.counts.size - 1)
         step = _step_of(last - first + 1)
         first -= (self._low + first) % step
         bins = (last - first) // step + 1

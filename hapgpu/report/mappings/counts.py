@@ -127,7 +127,7 @@ def count_mappings(path: Path, options: SectionOptions) -> MappingCounts:
         for text in blocks:
             lines = int(np.count_nonzero(text == _NEWLINE)) + 1
             columns = np.empty((lines, len(Column)), dtype=np.int64)
-            parsed, end = parse_lines(text, columns)
+            parsed, end = map(int, parse_lines(text, columns))
             if end < text.size:
                 line = blocks.first_line + parsed
                 raise InputError(f"{path}, line {line}: malformed PAF; write the file again")

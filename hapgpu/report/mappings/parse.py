@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
+from hapgpu.report.decimals import read_decimal
+from hapgpu.report.names import name_digest
 from hapgpu.runtime.jit import njit, njit_inlined
 
 
@@ -41,14 +43,12 @@ IDENTITY_UNIT: Final = 10_000
 """`IDENTITY` is a number of these parts."""
 COLUMNS: Final = len(Column)
 
-_TAB, _NEWLINE, _RETURN, _ZERO, _NINE, _POINT, _EXPONENT = b"\t\n\r09.e"
+_TAB, _NEWLINE, _RETURN, _ZERO, _NINE = b"\t\n\r09"
 _PLUS, _MINUS, _STAR = b"+-*"
 _SECONDARY_TAG: Final = np.frombuffer(b"tp:A:S", dtype=np.uint8)
 _DV: Final = np.frombuffer(b"dv:f:", dtype=np.uint8)
 _DE: Final = np.frombuffer(b"de:f:", dtype=np.uint8)
 _MAX_NUMBER: Final = 2**40
-_PRIME: Final = 0x100000001B3
-_BASIS: Final = -3750763034362895579  # of FNV-1a, as a signed number
 
 
 @njit
@@ -112,7 +112,7 @@ def _parse_line(text: NDArray[np.uint8], at: Integer, end: Integer, out: NDArray
         if _starts(text, at, stop, _SECONDARY_TAG):
             out[16] = 1
         elif _starts(text, at, stop, _DV) or _starts(text, at, stop, _DE):
-            divergence = _fraction(text, at + 5, stop)
+            divergence, _ = read_decimal(text, at + 5, stop)
         at = stop + 1
     identity = 1.0 - divergence if divergence >= 0.0 else out[13] / max(out[14], np.int64(1))
     out[17] = round(min(max(identity, 0.0), 1.0) * 10_000)
@@ -129,10 +129,7 @@ def _name(text: NDArray[np.uint8], at: Integer, end: Integer, out: NDArray[np.in
     stop = _field_end(text, at, end)
     if stop == at or stop >= end:
         return np.int64(-1)
-    digest = np.int64(_BASIS)
-    for k in range(at, stop):
-        digest = (digest ^ np.int64(text[k])) * np.int64(_PRIME)
-    out[0], out[1], out[2] = at, stop, digest
+    out[0], out[1], out[2] = at, stop, name_digest(text.ctypes.data + at, stop - at)
     return stop + 1
 
 
@@ -162,34 +159,6 @@ def _starts(text: NDArray[np.uint8], at: Integer, end: Integer, start: NDArray[n
     while same < start.size and text[at + same] == start[same]:
         same += 1
     return bool(same == start.size)
-
-
-@njit
-def _fraction(text: NDArray[np.uint8], at: Integer, end: Integer) -> float:
-    """Return a decimal such as 0.0012 or 1e-05; -1 for other text."""
-    value = 0.0
-    power = 0
-    is_after = False
-    k = at
-    while k < end and text[k] != _EXPONENT:
-        if text[k] == _POINT and not is_after:
-            is_after = True
-        elif _ZERO <= text[k] <= _NINE:
-            value = 10.0 * value + (text[k] - _ZERO)
-            power -= is_after
-        else:
-            return -1.0
-        k += 1
-    if k < end:
-        if k + 2 >= end or text[k + 1] != _MINUS:
-            return -1.0
-        exponent = 0
-        for digit in range(k + 2, end):
-            if not _ZERO <= text[digit] <= _NINE or exponent > 100:
-                return -1.0
-            exponent = 10 * exponent + (text[digit] - _ZERO)
-        power -= exponent
-    return float(value * 10.0**power)
 
 
 @njit

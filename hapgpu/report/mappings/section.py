@@ -69,7 +69,7 @@ def _charts(counts: MappingCounts) -> Iterator[str]:
             yield figure("One read", split, note)
     yield figure(
         "Identity",
-        counts.identities.chart("identity", "primary mappings", ".1%"),
+        counts.identities.chart("identity", "primary mappings", "~%"),
         "1 - dv (or de); without these tags, matching bases / length of the mapping",
     )
     yield figure(

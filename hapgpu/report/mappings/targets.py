@@ -26,8 +26,8 @@ class Contigs:
         self.lengths: list[int] = []
         self._digests = np.empty(0, dtype=np.int64)
         self._sorted = np.empty(0, dtype=np.int64)
-        self._partial = np.zeros((0, _BINS + 1))
-        self._changes = np.zeros((0, _BINS + 1))
+        self._partial = np.zeros((0, _BINS + 1), dtype=np.float64)
+        self._changes = np.zeros((0, _BINS + 1), dtype=np.float64)
 
     def numbers_of(
         self, text: NDArray[np.uint8], names: NDArray[np.int64], lengths: NDArray[np.int64]
@@ -52,10 +52,9 @@ class Contigs:
             self._digests = np.append(self._digests, digest)
         self._sorted = np.argsort(self._digests)
         more = len(self.names) - len(self._partial)
-        self._partial, self._changes = (
-            np.concatenate([bins, np.zeros((more, _BINS + 1))])
-            for bins in (self._partial, self._changes)
-        )
+        added = np.zeros((more, _BINS + 1), dtype=np.float64)
+        self._partial = np.concatenate([self._partial, added])
+        self._changes = np.concatenate([self._changes, added])
         return self._look_up(names[:, 2])
 
     def _look_up(self, digests: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -85,13 +84,15 @@ class Contigs:
 
     def depths(self) -> list[NDArray[np.float64]]:
         """Return the mean depth of each bin of each contig."""
-        bases: NDArray[np.float64] = self._partial + np.cumsum(self._changes, axis=1)
+        bases: NDArray[np.float64] = self._partial + np.cumsum(
+            self._changes, axis=1, dtype=np.float64
+        )
         depths: list[NDArray[np.float64]] = []
         for row, (length, width) in enumerate(
             zip(self.lengths, self.bin_widths().tolist(), strict=True)
         ):
             used = max(-(-length // width), 1)
-            sizes = np.full(used, width, dtype=np.float64)
+            sizes = np.full(used, float(width))
             sizes[-1] = max(length - (used - 1) * width, 1)
             depths.append(bases[row, :used] / sizes)
         return depths
@@ -101,5 +102,5 @@ def _summed(
     flat: NDArray[np.int64], weights: NDArray[Any], shape: tuple[int, ...]
 ) -> NDArray[np.float64]:
     """Return sums of weights in an array of a shape."""
-    sums: NDArray[np.float64] = np.bincount(flat, weights, int(np.prod(shape))).reshape(shape)
-    return sums
+    sums = np.bincount(flat, weights, int(np.prod(shape)))
+    return sums.astype(np.float64).reshape(shape)
