@@ -41,7 +41,11 @@ def section_of(
 
 
 def make(
-    directory: Path, sample: str = "one", read_name: str = "r", length: int = READ
+    directory: Path,
+    sample: str = "one",
+    read_name: str = "r",
+    length: int = READ,
+    contig: str = CONTIG,
 ) -> MadeSites:
     """Write a homozygous deletion and a heterozygous insertion, with reads clipped at both.
 
@@ -50,12 +54,12 @@ def make(
     rng = Random(7)  # noqa: S311  (test data)
     bases = "".join(rng.choices("ACGT", k=LENGTH))
     reference = directory / "reference.fa"
-    reference.write_text(f">{CONTIG}\n{bases}\n")
+    reference.write_text(f">{contig}\n{bases}\n")
     pysam.faidx(str(reference))
     return MadeSites(
         reference,
-        _write_reads(directory / "reads.bam", bases, sample, read_name, length),
-        _write_vcf(directory / "genotypes.vcf", bases, sample),
+        _write_reads(directory / "reads.bam", bases, (contig, sample, read_name), length),
+        _write_vcf(directory / "genotypes.vcf", bases, contig, sample),
     )
 
 
@@ -70,11 +74,12 @@ def _haplotypes(bases: str) -> list[list[tuple[str, int | None]]]:
     return [first, second]
 
 
-def _write_reads(path: Path, bases: str, sample: str, read_name: str, length: int) -> Path:
+def _write_reads(path: Path, bases: str, names: tuple[str, str, str], length: int) -> Path:
+    contig, sample, read_name = names
     header = pysam.AlignmentHeader.from_dict(
         {
             "HD": {"VN": "1.6", "SO": "coordinate"},
-            "SQ": [{"SN": CONTIG, "LN": LENGTH}],
+            "SQ": [{"SN": contig, "LN": LENGTH}],
             "RG": [{"ID": "group", "SM": sample}],
         }
     )
@@ -138,7 +143,7 @@ def _gapped(read: list[tuple[str, int | None]]) -> list[tuple[int, int]]:
     return cigar
 
 
-def _write_vcf(path: Path, bases: str, sample: str) -> Path:
+def _write_vcf(path: Path, bases: str, contig: str, sample: str) -> Path:
     deleted = bases[DELETION[0] - 1 : DELETION[1]]
     position, inserted = INSERTION
     before = bases[position - 1]
@@ -151,11 +156,11 @@ def _write_vcf(path: Path, bases: str, sample: str) -> Path:
     positions = [DELETION[0], 3001, position]
     lines = [
         "##fileformat=VCFv4.3",
-        f"##contig=<ID={CONTIG},length={LENGTH}>",
+        f"##contig=<ID={contig},length={LENGTH}>",
         '##FORMAT=<ID=GT,Number=1,Type=String,Description="x">',
         f"#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\t{sample}",
         *(
-            "\t".join(map(str, [CONTIG, at, *row[:-1], ".", "GT:GQ:DP:AD:PL", row[-1]]))
+            "\t".join(map(str, [contig, at, *row[:-1], ".", "GT:GQ:DP:AD:PL", row[-1]]))
             for at, row in zip(positions, rows, strict=True)
         ),
     ]

@@ -223,3 +223,14 @@ def test_bad_inputs(tmp_path: Path, fault: str, message: str) -> None:
         section_of(files.vcf, files.reads, reference)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.exhaustive
+def test_depths_of_real_reads(data_dir: Path) -> None:
+    directory = data_dir / "illumina_na12878"
+    reads = directory / "NA12878.chr20.dev.bam"
+    reference, sites = directory / "chr20.hg19.fa.gz", directory / "sites.dev.vcf.gz"
+    require_libraries()
+    data = data_of(section_of(sites, reads, reference, threads=2).html)
+    calls = genotype(reads, reference, sites, device="cpu")
+    assert [site[9] for site in data["sites"]] == [[row.tolist()] for row in calls.allele_depths]
