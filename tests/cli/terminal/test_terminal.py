@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -119,8 +119,13 @@ def slow_reads(directory: Path, seconds: float) -> Iterator[Path]:
         os.close(descriptor)
 
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(feed)
+        fed = pool.submit(feed)
         yield pipe
+        rest = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        while not fed.done():  # the command may have ended before its input
+            with suppress(BlockingIOError):
+                os.read(rest, len(text))
+        os.close(rest)
 
 
 @pytest.mark.exhaustive
@@ -145,7 +150,7 @@ def test_a_signal_leaves_a_clean_terminal(
             time.sleep(0.05)
         process.send_signal(number)
 
-    with slow_reads(tmp_path, 6) as pipe:
+    with slow_reads(tmp_path, 5) as pipe:
         words = ["map", reference, pipe, "--device", "cpu", "-o", tmp_path / "hits.sam"]
         shown = run_on_terminal(words, meanwhile=stop)
     assert shown.status == status
@@ -159,19 +164,19 @@ def test_the_first_run_shows_what_it_compiles(reference: Path, tmp_path: Path) -
     words = command_line(reference, "-o", tmp_path / "hits.sam")
     cache = {"HAPGPU_CACHE_DIR": str(tmp_path / "cache")}
     shown = run_on_terminal(words, columns=120, environment=cache)
-    last = shown.bars[-1]
-    assert re.search(r"hapgpu map, compiling .* \d+ % \d+ of \d+ functions .*/s 0:\d\d left", last)
+    compiling = r"hapgpu map, compiling .* \d+ % \d of 6 functions .*/s 0:\d\d left"
+    assert any(re.fullmatch(compiling, bar) for bar in shown.bars)
     assert "s of compiling" in shown.lines[-2]
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("options", [[], ["--minimizers"]])
-def test_an_index_shows_its_phases(tmp_path: Path, options: list[str]) -> None:
+@pytest.mark.parametrize(("options", "bases"), [([], 30_000_000), (["--minimizers"], 100_000_000)])
+def test_an_index_shows_its_phases(tmp_path: Path, options: list[str], bases: int) -> None:
     genome = tmp_path / "genome.fa"
-    letters = np.random.default_rng(1).choice(np.frombuffer(b"ACGT", np.uint8), 100_000_000)
+    letters = np.random.default_rng(1).choice(np.frombuffer(b"ACGT", np.uint8), bases)
     genome.write_bytes(b">one\n" + letters.tobytes() + b"\n")
     output = tmp_path / "index"
     shown = run_on_terminal(["index", genome, *options, "-o", output], columns=120)
     assert shown.status == 0
     assert re.search(r"hapgpu index: \w+.* \d+ % .* bases/s \d+:\d\d left", shown.bars[-1])
-    assert shown.lines[-3] == "hapgpu index: 100,000,000 bases, 1 contig"
+    assert shown.lines[-3] == f"hapgpu index: {bases:,} bases, 1 contig"
