@@ -24,6 +24,8 @@ def all_kernels() -> list[Kernel]:
 def named_kernels() -> Iterator[Kernel]:
     """Yield the kernels that a module has under a name."""
     for module in pkgutil.walk_packages(hapgpu.__path__, "hapgpu."):
+        if module.name.startswith("hapgpu.report."):  # needs optional libraries, has no kernels
+            continue
         for value in vars(import_module(module.name)).values():
             if isinstance(value, Kernel):
                 yield value

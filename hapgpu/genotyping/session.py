@@ -13,7 +13,9 @@ from typing import Any, Final, Protocol, Self
 from hapgpu.genotyping.genotyper import MARGIN, Genotyped, GenotypeOptions, Genotyper
 from hapgpu.genotyping.reads.aligned_reads import AlignedReads, LocusReader
 from hapgpu.genotyping.reads.filters import FilterOptions
+from hapgpu.genotyping.shards import Shard
 from hapgpu.haplotypes.locus_batches import (
+    EVERY_ROW,
     Count,
     LocusLimits,
     LocusOptions,
@@ -24,7 +26,8 @@ from hapgpu.haplotypes.sites.record_selection import within
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.genome.regions import EVERYTHING, RegionChoice
-from hapgpu.io.vcf.source import open_vcf
+from hapgpu.io.vcf.batches import VcfBatch
+from hapgpu.io.vcf.source import VcfSource, open_vcf
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
 
@@ -70,6 +73,8 @@ class GenotypeInputs:
         Name of a VCF or BCF file; `-` is standard input.
     regions
         Regions whose sites are genotyped.
+    shard
+        Part of these sites that is genotyped; None: all. The sites are then read twice.
     max_record
         Bytes of a record or a header, at most.
     """
@@ -78,6 +83,7 @@ class GenotypeInputs:
     reference: Path
     sites: str
     regions: RegionChoice = EVERYTHING
+    shard: Shard | None = None
     max_record: int = MAX_RECORD
 
 
@@ -110,7 +116,7 @@ class GenotypeSession:
         self._devices = devices
         self._gpus = [device for device in devices if isinstance(device, CudaDevice)]
         self._threads = threads
-        self._regions = inputs.regions
+        self._inputs = inputs
         self._source = ", ".join(inputs.reads)
         with ExitStack() as stack:
             self._reference = stack.enter_context(ReferenceFasta(inputs.reference))
@@ -129,16 +135,26 @@ class GenotypeSession:
         Each group is for one worker, which usually reads it on iteration, see `AlignedReads.at`.
         `count` is called with the numbers of sites and loci, see `locus_batches`.
         """
-        records = within(self._vcf.batches(for_vcf=True), self._regions, self.contigs)
         batches = locus_batches(
-            records,
+            self._records(self._vcf),
             self._reference,
             _LOCUS_OPTIONS,
             self._vcf.name,
             count,
             locus_limits=_LOCI_OF_GPU if self._gpus else None,
+            rows=self._rows(),
         )
         return self._reads.at(batches)
+
+    def _records(self, vcf: VcfSource) -> Iterator[VcfBatch]:
+        return within(vcf.batches(for_vcf=True), self._inputs.regions, self.contigs)
+
+    def _rows(self) -> range:
+        """Return the rows of the sites of the regions that the shard has."""
+        if self._inputs.shard is None:
+            return EVERY_ROW
+        with open_vcf(self._inputs.sites, self._inputs.max_record) as vcf:
+            return self._inputs.shard.rows(self._records(vcf))
 
     def _open_reads(self, inputs: GenotypeInputs, filters: FilterOptions) -> LocusReader[Any]:
         if self._gpus:
@@ -194,7 +210,7 @@ class GenotypeSession:
     @property
     def streamed(self) -> list[str]:
         """The input that is read from start to end: the sites, unless most are outside regions."""
-        return [self._vcf.name] if self._regions.is_everything else []
+        return [self._vcf.name] if self._inputs.regions.is_everything else []
 
     @property
     def read_counts(self) -> Mapping[str, int]:

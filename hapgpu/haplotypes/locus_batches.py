@@ -45,8 +45,14 @@ from hapgpu.runtime.jit import njit
 _MAX_SITES: Final = 1000
 """Sites of one group, at most; bounds memory."""
 
+_MAX_SKIPPED: Final = 8192
+"""Records whose shift ranges are not computed, at most, before a range of rows; bounds memory."""
+
 UNKNOWN_LENGTH: Final = -1
 """Length of a contig that the reference lacks."""
+
+EVERY_ROW: Final = range(2**62)
+"""The rows of any file."""
 
 
 Count = Callable[[str, int], None]
@@ -101,14 +107,33 @@ DEFAULT_LOCUS_LIMITS: Final = LocusLimits()
 class _SiteGroups(NamedTuple):
     """Groups of sites that are close enough to share loci, in their order; g rows each.
 
-    `ends`, int64, are the ends of the groups as rows of sites, `max_ends`, int64, the largest end
-    of their shift ranges. `is_full`, bool, means that the next site is close enough too, but the
-    group has `_MAX_SITES` sites.
+    `starts` and `ends`, int64, are rows of sites, `max_ends`, int64, the largest end of their shift
+    ranges. `is_full`, bool, means that the next site is close enough too, but the group has as many
+    sites as a group may have.
     """
 
+    starts: NDArray[np.int64]
     ends: NDArray[np.int64]
     max_ends: NDArray[np.int64]
     is_full: NDArray[np.bool_]
+
+    def slice(self, start: int, end: int) -> _SiteGroups:
+        """Return the groups start to end."""
+        return _SiteGroups(
+            self.starts[start:end],
+            self.ends[start:end],
+            self.max_ends[start:end],
+            self.is_full[start:end],
+        )
+
+    def starting_in(self, rows: range, first_row: int) -> _SiteGroups:
+        """Return the groups whose first sites are in a range; site 0 is row `first_row`."""
+        start, end = np.searchsorted(self.starts + first_row, [rows.start, rows.stop])
+        return self.slice(int(start), int(end))
+
+    def count_sites(self) -> int:
+        """Return the number of sites before the end of the last group."""
+        return int(self.ends[-1]) if self.ends.size else 0
 
 
 def uncounted(_what: str, _number: int) -> None:
@@ -124,12 +149,16 @@ def locus_batches(
     *,
     limits: RecordLimits = DEFAULT_LIMITS,
     locus_limits: LocusLimits | None = None,
+    rows: range = EVERY_ROW,
 ) -> Iterator[LocusBatch]:
     """Yield loci with their haplotypes, in the order of the records.
 
     Memory does not grow with the number of records: a locus is yielded as soon as no later record
     can change it. Where more than 1000 sites are close to each other, a locus ends after every
     1000.
+
+    A group of close sites belongs to the range of rows that contains its first site. So adjacent
+    ranges together give exactly the loci of all rows. Groups outside the range get no haplotypes.
 
     Parameters
     ----------
@@ -151,6 +180,9 @@ def locus_batches(
         Size of the batches of records from which loci are made.
     locus_limits
         Size of the batches; None: `DEFAULT_LOCUS_LIMITS`.
+    rows
+        The rows of the records, from 0, whose loci are yielded; step 1. Records far outside are
+        not compared with the reference.
 
     Yields
     ------
@@ -163,14 +195,16 @@ def locus_batches(
         The reference lacks a contig, a REF differs from it, or a genotype is invalid; the message
         names file and record.
     """
-    stream = _LocusStream(reference, options, source, count)
+    stream = _LocusStream(reference, options, source, count, rows)
     for record_batch in record_batches_of(records, limits):
         for batch in stream.batches(record_batch):
             yield from _split(batch, locus_limits or DEFAULT_LOCUS_LIMITS)
+        if stream.is_done:
+            return
 
 
 class _LocusStream:
-    """Conversion of records to locus batches; keeps records whose loci may still change."""
+    """Conversion of rows of records to locus batches; keeps records that may still change loci."""
 
     def __init__(
         self,
@@ -178,20 +212,26 @@ class _LocusStream:
         options: LocusOptions,
         source: str,
         count: Count,
+        rows: range,
     ) -> None:
         self._reference = reference
         self._options = options
         self._source = source
         self._count = count
+        self._rows = rows
+        self._row = 0  # of the first record that is kept or comes next
         self._pending: list[VcfBatch] = []
         self._snvs = np.empty(0, dtype=np.int64)
         self._around = LONGEST_SHIFT + options.flank
 
     def batches(self, record_batch: RecordBatch) -> Iterator[LocusBatch]:
-        """Yield the complete loci of the records, kept and new."""
+        """Yield the complete loci of the records, kept and new, if they are in the rows."""
         contig = record_batch.records.contig
         length = self._reference.lengths.get(contig, UNKNOWN_LENGTH)
-        sites = sites_of(VcfBatch.concatenate([*self._pending, record_batch.records]), length)
+        records = VcfBatch.concatenate([*self._pending, record_batch.records])
+        if self._skip(records, record_batch.next_start):
+            return
+        sites = sites_of(records, length)
         check_positions(sites, self._reference, self._source)
         bases = reference_slice(
             self._reference,
@@ -203,31 +243,50 @@ class _LocusStream:
         bases = plain_bases(bases)
         shift_ranges = shift_ranges_of(sites, bases)
         self._snvs = np.union1d(self._snvs, _snv_positions(sites))
-        groups = self._complete_groups(shift_ranges, record_batch.next_start)
-        self._count("locus_splits", int(groups.is_full.sum()))
-        done = int(groups.ends[-1]) if groups.ends.size else 0
-        group_starts = np.append(0, groups.ends)[:-1]
-        for start, end in pairwise(sorted({0, *groups.ends[groups.is_full].tolist(), done})):
+        groups = self._complete_groups(shift_ranges, record_batch.next_start, _MAX_SITES)
+        chosen = groups.starting_in(self._rows, self._row)
+        self._count("locus_splits", int(chosen.is_full.sum()))
+        full_ends = chosen.ends[chosen.is_full].tolist()
+        for start, end in pairwise(sorted({*chosen.starts[:1], *full_ends, *chosen.ends[-1:]})):
             batch = self._batch(
                 contig, sites.slice(start, end), shift_ranges.slice(start, end), bases
             )
-            first, last = np.searchsorted(group_starts, [start, end])
+            first, last = np.searchsorted(chosen.starts, [start, end])
             self._count("locus_splits", len(batch.loci) - int(last - first))
             yield batch
-        self._keep(sites.records[done:], record_batch.next_start)
+        self._keep(records, groups, record_batch.next_start)
 
-    def _complete_groups(self, shift_ranges: ShiftRanges, next_start: int) -> _SiteGroups:
+    @property
+    def is_done(self) -> bool:
+        """Whether all loci of the rows have been yielded."""
+        return self._row >= self._rows.stop
+
+    def _skip(self, records: VcfBatch, next_start: int) -> bool:
+        """Drop records before the rows, without the reference; return False if that is unsafe."""
+        if self._row + len(records) > self._rows.start:
+            return False
+        starts = records.starts - LONGEST_SHIFT
+        ends = records.starts + records.reference_lengths + LONGEST_SHIFT
+        # Widest shift ranges: a gap between these is a gap between groups, whatever the bases are.
+        groups = self._complete_groups(ShiftRanges(starts, ends), next_start, len(records))
+        if len(records) - groups.count_sites() > _MAX_SKIPPED:
+            return False
+        self._keep(records, groups, next_start)
+        return True
+
+    def _complete_groups(
+        self, shift_ranges: ShiftRanges, next_start: int, max_sites: int
+    ) -> _SiteGroups:
         """Return the groups before the first that a later record can join or mask."""
         max_distance = max(self._options.distance + LONGEST_SHIFT, self._options.flank)
         groups = _site_groups(
             read_only(shift_ranges.starts),
             read_only(shift_ranges.ends),
             self._options.distance,
-            _MAX_SITES,
+            max_sites,
         )
         incomplete = np.flatnonzero(groups.max_ends + max_distance >= next_start)
-        count = int(incomplete[0]) if incomplete.size else groups.ends.size
-        return _SiteGroups(groups.ends[:count], groups.max_ends[:count], groups.is_full[:count])
+        return groups.slice(0, int(incomplete[0]) if incomplete.size else groups.ends.size)
 
     def _batch(
         self, contig: str, sites: Sites, shift_ranges: ShiftRanges, bases: ReferenceSlice
@@ -261,8 +320,11 @@ class _LocusStream:
         self._count("capped_loci", _capped_loci(phase_groups, max_combinations))
         return LocusBatch(contig, sites, shift_ranges, loci, haplotypes)
 
-    def _keep(self, records: VcfBatch, next_start: int) -> None:
-        """Keep records, and the SNVs that may lie in the flanks of later loci."""
+    def _keep(self, records: VcfBatch, complete: _SiteGroups, next_start: int) -> None:
+        """Keep the records after the complete groups, and the SNVs in the flanks of later loci."""
+        done = complete.count_sites()
+        self._row += done
+        records = records[done:]
         self._pending = [records] if len(records) else []
         first = int(records.starts[0]) if len(records) else next_start
         self._snvs = self._snvs[self._snvs >= first - self._around]
@@ -273,7 +335,8 @@ def _site_groups(
     starts: NDArray[np.int64], ends: NDArray[np.int64], distance: int, max_sites: int
 ) -> _SiteGroups:
     """Group sites as `loci_of` does before it splits by combinations."""
-    group_ends, max_ends = np.empty(starts.size, np.int64), np.empty(starts.size, np.int64)
+    group_starts, group_ends = np.zeros(starts.size, np.int64), np.empty(starts.size, np.int64)
+    max_ends = np.empty(starts.size, np.int64)
     is_full = np.zeros(starts.size, np.bool_)
     groups, first, max_end = 0, 0, ends[0]
     for site in range(starts.size):
@@ -281,10 +344,14 @@ def _site_groups(
         if not is_near or site - first == max_sites:
             group_ends[groups], max_ends[groups], is_full[groups] = site, max_end, is_near
             groups += 1
+            group_starts[groups] = site
             first, max_end = site, ends[site]
         max_end = max(max_end, ends[site])
     group_ends[groups], max_ends[groups] = starts.size, max_end
-    return _SiteGroups(group_ends[: groups + 1], max_ends[: groups + 1], is_full[: groups + 1])
+    groups += 1
+    return _SiteGroups(
+        group_starts[:groups], group_ends[:groups], max_ends[:groups], is_full[:groups]
+    )
 
 
 def _snv_positions(sites: Sites) -> NDArray[np.int64]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 from hapgpu.errors import InputError, UsageError
 from hapgpu.haplotypes import locus_batches as module
 from hapgpu.haplotypes.batches import LocusBatch
-from hapgpu.haplotypes.locus_batches import LocusLimits, LocusOptions, locus_batches
+from hapgpu.haplotypes.locus_batches import EVERY_ROW, LocusLimits, LocusOptions, locus_batches
 from hapgpu.haplotypes.sites.loci import OVERLAPPING_FACTOR
 from hapgpu.haplotypes.sites.record_batches import RecordLimits
 from hapgpu.haplotypes.sites.record_selection import within
@@ -96,7 +98,9 @@ def batches_of(
     options: LocusOptions = SITES_ONLY,
     limits: RecordLimits = WHOLE_CONTIGS,
     counts: Counter[str] | None = None,
+    *,
     locus_limits: LocusLimits | None = None,
+    rows: range = EVERY_ROW,
 ) -> list[LocusBatch]:
     def count(name: str, number: int) -> None:
         if counts is not None:
@@ -113,6 +117,7 @@ def batches_of(
                 count,
                 limits=limits,
                 locus_limits=locus_limits,
+                rows=rows,
             )
         )
 
@@ -159,6 +164,54 @@ def test_loci_do_not_depend_on_record_batches(
         counts: Counter[str] = Counter()
         assert list(loci_in(batches_of(path, records, options, limits, counts))) == expected
         assert counts == expected_counts
+
+
+@pytest.mark.parametrize("max_skipped", [0, 5, 8192])
+@pytest.mark.parametrize("max_sites", [1000, 7])
+def test_ranges_of_rows_together_give_all_loci(
+    example: tuple[Path, list[VcfRecord]],
+    monkeypatch: pytest.MonkeyPatch,
+    max_skipped: int,
+    max_sites: int,
+) -> None:
+    monkeypatch.setattr(module, "_MAX_SITES", max_sites)
+    monkeypatch.setattr(module, "_MAX_SKIPPED", max_skipped)
+    path, records = example
+    expected_counts: Counter[str] = Counter()
+    expected = list(loci_in(batches_of(path, records, counts=expected_counts)))
+    random = Random(max_sites + max_skipped)  # noqa: S311  (the same data on every run)
+    for parts in range(1, 5):
+        cuts = sorted(random.choices(range(len(records) + 1), k=parts - 1))
+        counts: Counter[str] = Counter()
+        found: list[tuple[object, ...]] = []
+        for start, end in pairwise([0, *cuts, len(records)]):
+            limits = RecordLimits(records=random.choice([1, 10, 40, 1000]))
+            rows = range(start, end)
+            batches = batches_of(path, records, limits=limits, counts=counts, rows=rows)
+            found += loci_in(batches)
+            # The last group starts in the range, and may end after it.
+            sites = sum(len(batch.sites) for batch in batches)
+            assert sites == 0 if start == end else sites <= end - start + max_sites
+        assert found == expected
+        assert +counts == +expected_counts
+
+
+def test_rows_far_before_are_not_read_from_the_reference(tmp_path: Path) -> None:
+    """A wrong REF is an error of the range that contains its record."""
+    bases = made_bases(3, 30_000)
+    path = write_fasta(tmp_path / "ref.fa", {"chr1": bases})
+    records = [record_at(bases, start) for start in range(100, 29_000, 3000)]
+    records[2] = replace(records[2], reference="A" if bases[6100] != "A" else "C")
+    limits = RecordLimits(records=1)
+    for start in range(10):
+        if start == 2:
+            with pytest.raises(InputError, match="chr1:6101"):
+                batches_of(path, records, limits=limits, rows=range(start, start + 1))
+        else:
+            (locus,) = loci_in(
+                batches_of(path, records, limits=limits, rows=range(start, start + 1))
+            )
+            assert locus[1][0].start == 100 + 3000 * start
 
 
 def test_few_records_are_kept(example: tuple[Path, list[VcfRecord]]) -> None:

@@ -11,6 +11,7 @@ import typer
 
 from hapgpu.cli.options.checks import given_regions, require_inputs
 from hapgpu.cli.options.common import (
+    SITES,
     ComputeOptions,
     Output,
     ReportOptions,
@@ -28,10 +29,12 @@ from hapgpu.cli.options.files import (
     standard_output,
 )
 from hapgpu.cli.run import start_run
+from hapgpu.errors import UsageError
 from hapgpu.genotyping.calls.priors import Prior
 from hapgpu.genotyping.genotyper import MAX_PLOIDY, GenotypeOptions
 from hapgpu.genotyping.run import write_genotypes
 from hapgpu.genotyping.session import GenotypeInputs, GenotypeSession
+from hapgpu.genotyping.shards import Shard
 from hapgpu.pairhmm.qualities.pcr_model import PcrModel
 
 EXAMPLES: Final = """Genotype the sites of a VCF; the output is bgzipped and indexed:
@@ -39,7 +42,10 @@ hapgpu genotype sample.bam reference.fa sites.vcf.gz -o genotypes.vcf.gz
 
 Genotype two samples in one region, PCR-free, and keep genotypes with GQ above 20:
 hapgpu genotype a.bam b.bam reference.fa sites.vcf.gz -r chr20:10,000,000-11,000,000 \
---pcr-model none | bcftools view -i 'GQ>20'"""
+--pcr-model none | bcftools view -i 'GQ>20'
+
+Genotype the third of eight equal parts of the sites, on one of several machines:
+hapgpu genotype sample.bam reference.fa sites.vcf.gz --shard 3/8 -o 3.vcf.gz"""
 
 FILES: Final = CommandFiles(
     reads=(
@@ -64,6 +70,13 @@ _WARNINGS: Final = {
     "capped_loci": "loci capped: too many combinations of alleles, some excluded",
 }
 """The words after the number, by the name of the count."""
+
+
+def _shard(text: str) -> Shard:
+    try:
+        return Shard.parse(text)
+    except UsageError as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 def genotype(  # noqa: PLR0913  (its parameters are the options)
@@ -128,6 +141,16 @@ def genotype(  # noqa: PLR0913  (its parameters are the options)
         ),
     ] = _DEFAULT.min_mapping_quality,
     filters: SiteFilterOptions,
+    shard: Annotated[
+        Shard | None,
+        typer.Option(
+            "--shard",
+            metavar="K/N",
+            parser=_shard,
+            help="Only part K of N equal parts of the sites; together exactly the whole.",
+            rich_help_panel=SITES,
+        ),
+    ] = None,
     output: Output = None,
     compute: ComputeOptions,
     reporting: ReportOptions,
@@ -140,8 +163,10 @@ def genotype(  # noqa: PLR0913  (its parameters are the options)
     in .gz. Secondary, supplementary, duplicate and QC-fail reads are excluded.
     """
     regions = given_regions(filters.regions, filters.targets_file, compute.max_record)
-    inputs = GenotypeInputs(reads, reference, sites, regions, compute.max_record)
+    inputs = GenotypeInputs(reads, reference, sites, regions, shard, compute.max_record)
     require_inputs([*reads, reference, sites])
+    if shard is not None and not Path(sites).is_file():
+        raise UsageError(f"{sites}: --shard reads the sites twice; give a file, not a pipe")
     run = start_run("genotype", compute, reporting, output)
     options = GenotypeOptions(ploidy, prior, pcr_model, min_mapping_quality)
     with GenotypeSession(inputs, options, run.devices, run.threads) as session:

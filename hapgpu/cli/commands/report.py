@@ -21,8 +21,9 @@ from hapgpu.cli.run import Run
 from hapgpu.io.files.output import OutputFile
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.report.libraries import require_libraries
+from hapgpu.report.options import SectionOptions
 from hapgpu.report.page import render
-from hapgpu.report.sections import SectionOptions, sections_of
+from hapgpu.report.sections import sections_of
 from hapgpu.runtime.devices import CpuDevice
 
 EXAMPLES: Final = """Show genotypes with the reads that support them:
@@ -77,25 +78,24 @@ def report(
     --json and of bench. It holds all that it shows: it needs no network and no other file.
     """
     require_libraries()
-    run = Run("report", [CpuDevice(threads)], threads, reporting)
-    progress = run.progress("records")
+    run = Run("report", [CpuDevice(threads)], threads, reporting, output=output)
     count = run.statistics.count
     count("records", 0)
 
-    def advance(records: int) -> None:
-        count("records", records)
-        progress.advance(records)
+    with run.showing("records") as progress:
 
-    options = SectionOptions(tuple(map(str, reads or ())), reference, threads, max_record, advance)
-    progress.start(None)
-    try:
+        def advance(records: int) -> None:
+            count("records", records)
+            progress.advance(records)
+
+        options = SectionOptions(
+            tuple(map(str, reads or ())), reference, threads, max_record, advance
+        )
         sections = list(sections_of(files, options))
-    finally:
-        progress.finish()
     with OutputFile(output) as file:
         for piece in render(_title(files), sections):
             file.write(piece.encode("utf-8", "surrogateescape"))
-    run.finish()
+    run.finish(("records",))
 
 
 def _title(files: list[Path]) -> str:

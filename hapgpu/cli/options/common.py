@@ -32,9 +32,10 @@ _ALL_FLAGS: Final = 0xFFFF
 _EXCLUDED_FLAGS: Final = 0xF00
 """Secondary, QC-fail, duplicate and supplementary: GATK excludes these reads, too."""
 
+SITES: Final = "Which sites"
+"""Panel of the help for the options that select sites."""
 _OUTPUT = "Output"
 _READS = "Which reads"
-_SITES = "Which sites"
 _RESOURCES = "Devices and threads"
 _MESSAGES = "Messages"
 
@@ -156,7 +157,7 @@ SiteRegions = Annotated[
         "--region",
         metavar="CHR:START-END",
         help="Only sites whose REF overlaps this region; repeatable.",
-        rich_help_panel=_SITES,
+        rich_help_panel=SITES,
     ),
 ]
 SiteTargetsFile = Annotated[
@@ -166,7 +167,7 @@ SiteTargetsFile = Annotated[
         "--targets-file",
         metavar="BED",
         help="Only sites whose REF overlaps a region of this BED file.",
-        rich_help_panel=_SITES,
+        rich_help_panel=SITES,
     ),
 ]
 RequireFlags = Annotated[

@@ -107,6 +107,14 @@ ROWS: Final = [
     values("-O", _FORMATS, ["vcf", "paf"]),
     values("-F", _READ_FLAGS, ["NONSENSE", "DUPLICATE", "65536"]),
     values("-f", _READ_FLAGS, ["-1", ""]),
+    values("--shard", "genotype", ["0/3", "4/3", "3", "1/0", "1/2/3", "-1/3", ""]),
+    row(
+        "shard_of_a_pipe",
+        "genotype",
+        "sites=- --shard 1/3",
+        2,
+        "-: --shard reads the sites twice; give a file",
+    ),
     values("--max-record", "map", ["0", "many", "2G"]),
     row(
         "record_over_the_limit",

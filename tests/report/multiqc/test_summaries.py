@@ -1,0 +1,84 @@
+"""Run statistics as the numbers that MultiQC shows."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from hapgpu.report.multiqc.summaries import RunSummary, StatisticsError, parse_statistics
+from hapgpu.runtime.statistics import RunStatistics
+
+
+def summary_of(command: str, **counts: int) -> RunSummary:
+    statistics = RunStatistics(command, ["hapgpu", command], ["CPU, 2 threads"], 2)
+    for name, number in counts.items():
+        statistics.count(name, number)
+    return parse_statistics(json.dumps(statistics.as_dict()))
+
+
+def test_outcomes_of_each_command() -> None:
+    moved = summary_of("realign", reads=100, at_loci=40, realigned=10, records=120)
+    assert moved.outcomes == {"realigned": 10, "unchanged at loci": 30, "not at loci": 60}
+    assert moved.success == 10
+    aligned = summary_of("realign", reads=10, unmapped=1, without_bases=1, records=10)
+    assert aligned.outcomes == {"aligned": 8, "unmapped": 1, "without bases": 1}
+    compared = summary_of("pairhmm", reads=10, unmapped=3, spliced=2, without_bases=1)
+    assert compared.outcomes == {"compared": 4, "unmapped": 3, "spliced": 2, "without bases": 1}
+    used = summary_of("haplotypes", records=5, telomere_records=1, records_without_alt=1, sites=3)
+    assert used.outcomes == {"used": 3, "at a telomere": 1, "without ALT": 1}
+    assert used.success is None
+    called = summary_of("genotype", sites=4, calls=3, no_calls=1)
+    assert called.outcomes == {"called": 3, "missing": 1}
+    assert called.success == 75
+    mapped = summary_of("map", reads=10, mapped=7, too_short=1)
+    assert mapped.outcomes == {"mapped": 7, "unmapped": 2, "too short": 1}
+    assert summary_of("chain", reads=4, mapped=4).outcomes == {"mapped": 4}
+    assert summary_of("index", bases=1000).outcomes == {}
+
+
+def test_rate_is_of_the_whole_run() -> None:
+    run = parse_statistics(
+        json.dumps(
+            {
+                "schema_version": 2,
+                "tool": "hapgpu",
+                "version": "0.1.0",
+                "command": "index",
+                "devices": ["CPU"],
+                "counts": {"contigs": 1, "bases": 1000},
+                "seconds": {"build": 1.5, "write": 0.5, "total": 4},
+            }
+        )
+    )
+    assert (run.amount, run.rate) == (1000, 250)
+    assert run.stages == {"build": 1.5, "write": 0.5}
+
+
+def test_a_run_without_stages_shows_its_wall_time() -> None:
+    assert list(summary_of("haplotypes", sites=1).stages) == ["total"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"tool": "other"}, "not the statistics of a run"),
+        ({"schema_version": 1}, "schema_version is not 2"),
+        ({"command": "bench"}, "unknown command"),
+        ({"seconds": {}}, r"without seconds\.total"),
+        ({"counts": [1]}, "without counts"),
+        ({"counts": {"reads": "many"}}, r"counts\.reads is not a number"),
+        ({"counts": {"reads": -1}}, r"counts\.reads is not a number"),
+        ({"seconds": {"total": float("nan")}}, r"seconds\.total is not a number"),
+    ],
+)
+def test_other_files_are_refused(change: dict[str, object], message: str) -> None:
+    statistics = RunStatistics("map", ["hapgpu", "map"], ["CPU"], 1).as_dict()
+    with pytest.raises(StatisticsError, match=message):
+        parse_statistics(json.dumps({**statistics, **change}))
+
+
+@pytest.mark.parametrize("text", ["", "[", "[1]", '"hapgpu"', "[" * 100_000])
+def test_damaged_files_are_refused(text: str) -> None:
+    with pytest.raises(StatisticsError):
+        parse_statistics(text)
