@@ -21,8 +21,9 @@ from hapgpu.cli.run import Run
 from hapgpu.io.files.output import OutputFile
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.report.libraries import require_libraries
+from hapgpu.report.options import SectionOptions
 from hapgpu.report.page import render
-from hapgpu.report.sections import SectionOptions, sections_of
+from hapgpu.report.sections import sections_of
 from hapgpu.runtime.devices import CpuDevice
 
 EXAMPLES: Final = """Show genotypes with the reads that support them:
