@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Draw `deletion.png`: reads at a deletion in IGV, before and after realignment.
+"""Draw the pictures of the tutorial: `deletion.png` in IGV, and `tutorial-report.png`.
 
 Run it in the directory of the tutorial (`docs/tutorial.md`), after its commands: it reads
-`example/` and `realigned.bam`. It needs Chromium and the packages igv-notebook (for `igv.min.js`)
-and playwright.
+`example/`, `realigned.bam` and `report.html`. It needs Chromium and the packages igv-notebook (for
+`igv.min.js`) and playwright.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ import json
 from importlib.metadata import files
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
 LOCUS = "chr20:17617-17785"
+DELETION = "17675"
+DRAWING = 3000  # milliseconds: IGV draws the reads after it reports that it is ready
 PANELS = (  # title; height; how much of the top is hidden: the second panel needs no ruler
     ("Before: the mapper clipped these reads. bcftools and freebayes miss the deletion.", 228, 24),
     ("After <code>hapgpu realign</code>: a deletion of 50 bases. Both find it: 1/1.", 168, 100),
@@ -31,22 +33,37 @@ code { font-size: 15px; background: #eee; padding: 1px 4px; border-radius: 3px }
 
 
 def main() -> None:
-    """Write the picture to the file given on the command line."""
-    parser = argparse.ArgumentParser(description="Draw the deletion of the example data.")
-    parser.add_argument("picture", type=Path, help="PNG to write.")
+    """Write the pictures to the directory given on the command line."""
+    parser = argparse.ArgumentParser(description="Draw the pictures of the tutorial.")
+    parser.add_argument("directory", type=Path, help="Where to write the pictures.")
     parser.add_argument("--chromium", default="/usr/bin/chromium", help="Browser.")
     options = parser.parse_args()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=options.chromium, args=["--no-sandbox", "--disable-gpu"]
         )
-        page = browser.new_page(viewport={"width": 1100, "height": 474}, device_scale_factor=1.5)
-        page.set_content(document())
-        page.wait_for_function(f"window.ready == {len(PANELS)}")
-        page.wait_for_load_state("networkidle")
-        page.wait_for_timeout(2000)  # IGV draws the reads after it reports that it is ready
-        page.screenshot(path=options.picture)
+        draw_deletion(browser, options.directory / "deletion.png")
+        draw_report(browser, options.directory / "tutorial-report.png")
         browser.close()
+
+
+def draw_deletion(browser: Browser, picture: Path) -> None:
+    """Draw the reads at the deletion, before and after realignment."""
+    page = browser.new_page(viewport={"width": 1100, "height": 474}, device_scale_factor=1.5)
+    page.set_content(document())
+    page.wait_for_function(f"window.ready == {len(PANELS)}")
+    page.wait_for_timeout(DRAWING)
+    page.screenshot(path=picture)
+
+
+def draw_report(browser: Browser, picture: Path) -> None:
+    """Draw the report with the site of the deletion open."""
+    page = browser.new_page(viewport={"width": 1280, "height": 1240})
+    page.goto(Path("report.html").absolute().as_uri())
+    page.locator("input[type=search]").first.fill(DELETION)
+    page.locator("tbody tr", has_text=DELETION).first.click()
+    page.wait_for_timeout(DRAWING)
+    page.screenshot(path=picture)
 
 
 def document() -> str:
