@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "report": "Show results as one HTML page: sites with their reads, charts of mappings.",
     "bench": "Measure the speed of this machine.",
     "doctor": "Show what hapgpu finds on this machine, and what is missing.",
+    "completion": "Write the script that completes commands in a shell.",
 }
 """Each subcommand with its line of help.
 
@@ -35,6 +36,9 @@ Subcommand `x` is the function `x` of its module. `FILES` of the module declares
 reads and writes; the text `EXAMPLES`, in paragraphs, is the end of its help. The subcommands of
 `bench` are `METHODS`.
 """
+
+_DESCRIBE_ALL: Final = ["completion"]
+"""The start of a command line for which the options of all subcommands are needed."""
 
 
 def run(arguments: Sequence[str]) -> NoReturn:
@@ -53,7 +57,7 @@ def run(arguments: Sequence[str]) -> NoReturn:
     program = " ".join(["hapgpu", *(name for name in arguments[:1] if name in COMMANDS)])
     with faults_explained(program, debug="--debug" in arguments):
         # Typer's own `main` reports errors in another form and with other statuses.
-        command = get_command(build_app(arguments))
+        command = get_command(build_app(None if arguments[:1] == _DESCRIBE_ALL else arguments))
         if not gc.isenabled():  # by `hapgpu.cli.app`, while modules are imported
             gc.freeze()
             gc.enable()
@@ -62,8 +66,11 @@ def run(arguments: Sequence[str]) -> NoReturn:
     raise SystemExit(0)
 
 
-def build_app(arguments: Sequence[str]) -> typer.Typer:
-    """Return the command line; only the subcommand that the arguments name is imported."""
+def build_app(arguments: Sequence[str] | None) -> typer.Typer:
+    """Return the command line; only the subcommand that the arguments name is imported.
+
+    Without arguments, None, all subcommands are imported.
+    """
     app = typer.Typer(
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -76,19 +83,20 @@ def build_app(arguments: Sequence[str]) -> typer.Typer:
 
 
 def _add_commands(
-    app: typer.Typer, summaries: Mapping[str, str], arguments: Sequence[str], *group: str
+    app: typer.Typer, summaries: Mapping[str, str], arguments: Sequence[str] | None, *group: str
 ) -> None:
     """Add the subcommands of a group; the first argument names the one to import."""
     for name, summary in summaries.items():
-        if name not in arguments[:1]:
+        if arguments is not None and name not in arguments[:1]:
             app.command(name, help=summary)(_not_chosen)
         elif (*group, name) == ("bench",):
             methods = typer.Typer(help=summary)
-            _add_commands(methods, METHODS, arguments[1:], name)
+            _add_commands(methods, METHODS, arguments and arguments[1:], name)
             app.add_typer(methods, name=name)
         else:
             module = command_module(*group, name)
-            app.command(name, epilog=module.EXAMPLES)(_prepared(module, *group, name))
+            prepared = _prepared(module, *group, name)
+            app.command(name, short_help=summary, epilog=module.EXAMPLES)(prepared)
 
 
 def command_module(*names: str) -> ModuleType:

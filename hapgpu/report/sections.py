@@ -14,6 +14,7 @@ from hapgpu.report.mappings.section import mapping_section
 from hapgpu.report.options import SectionOptions
 from hapgpu.report.page import Section
 from hapgpu.report.runs.section import run_section
+from hapgpu.report.sites.section import site_section
 
 SectionMaker: TypeAlias = Callable[[Path, str, SectionOptions], Section]
 """Takes a file, the `id` of its section, and the options."""
@@ -39,4 +40,5 @@ _MAKERS: Final = {
     Kind.MAPPINGS: mapping_section,
     Kind.LIKELIHOODS: likelihood_section,
     Kind.STATISTICS: run_section,
+    Kind.VARIANTS: site_section,
 }

@@ -13,6 +13,7 @@ from hapgpu.arrays.memory import load_i32_at, load_u8_at, load_u16_at, load_u32_
 from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.io.bam.record_layout import RecordLayout
 from hapgpu.io.bam.tags import HEAD_BYTES, field_bytes_at, name_number
+from hapgpu.report.names import name_digest
 from hapgpu.runtime.jit import njit, njit_inlined
 
 MISSING: Final = -(2**62)
@@ -20,7 +21,10 @@ MISSING: Final = -(2**62)
 
 
 class Column(IntEnum):
-    """Columns; those from `NM` on are tags, the `OLD` ones out of OC and OA."""
+    """Columns; those from `NM` on are tags, the `OLD` ones out of OC and OA.
+
+    `OLD_CONTIG` is the digest of a name; see `name_digest`.
+    """
 
     CONTIG = 0
     POSITION = auto()
@@ -34,6 +38,7 @@ class Column(IntEnum):
     OLD_DELETED = auto()
     OLD_CLIPPED = auto()
     OLD_NM = auto()
+    OLD_CONTIG = auto()
     NM = auto()
     AS = auto()
     XS = auto()
@@ -50,7 +55,8 @@ _NEW_OPERATIONS: Final = int(Column.INSERTED)
 _OLD_OPERATIONS: Final = int(Column.OLD_INSERTED)
 _OC: Final = name_number("OC")
 _OA: Final = name_number("OA")
-_TEXT, _ZERO, _NINE, _COMMA = b"Z09,"
+_TEXT, _ZERO, _NINE, _COMMA, _SEMICOLON = b"Z09,;"
+_OLD_CONTIG: Final = int(Column.OLD_CONTIG)
 _OPERATIONS: Final = np.full(256, -1, dtype=np.int64)
 _OPERATIONS[[1, 2, 4]] = _OPERATIONS[list(b"IDS")] = 0, 1, 2  # as numbers, and as letters
 
@@ -97,7 +103,9 @@ def _read_columns(
             if kind == _TEXT and name == _OC:
                 _read_operations(value, size - HEAD_BYTES - 1, out[_OLD_OPERATIONS:_OLD_NM, row])
             elif kind == _TEXT and name == _OA:
-                out[_OLD_NM, row] = _last_distance(value, size - HEAD_BYTES - 1)
+                length = size - HEAD_BYTES - 1
+                out[_OLD_NM, row] = _last_distance(value, length)
+                out[_OLD_CONTIG, row] = _last_contig(value, length)
             else:
                 for k in range(tags.size):
                     if tags[k] == name:
@@ -154,3 +162,15 @@ def _last_distance(at: Integer, size: Integer) -> Integer:
         value += power * (letter - _ZERO)
         power *= 10
     return np.int64(MISSING)
+
+
+@njit
+def _last_contig(at: Integer, size: Integer) -> Integer:
+    """Return the digest of the contig of the last alignment of a tag OA."""
+    start = size - 1
+    while start > 0 and load_u8_at(at + start - 1) != _SEMICOLON:
+        start -= 1
+    end = start
+    while end < size and load_u8_at(at + end) != _COMMA:
+        end += 1
+    return name_digest(at + start, end - start)

@@ -60,9 +60,21 @@ class AlignmentCounts:
         """Return counts of no record."""
         return cls({}, np.zeros(contigs, dtype=np.int64))
 
-    def add(self, block: RecordBlock) -> Self:
-        """Count the records of a block; before, nothing was counted."""
-        columns = columns_of(block)
+    @classmethod
+    def of(cls, contigs: NDArray[np.int64], block: RecordBlock) -> AlignmentCounts:
+        """Count the records of a block.
+
+        Parameters
+        ----------
+        contigs
+            Digests of the names of the contigs.
+        block
+            The records.
+        """
+        return cls.empty(contigs.size).add(columns_of(block), contigs)
+
+    def add(self, columns: NDArray[np.int64], contigs: NDArray[np.int64]) -> Self:
+        """Count the records with these `Column`s; before, nothing was counted."""
         flags = columns[Column.FLAGS]
         is_mapped = flags & UNMAPPED == 0
         is_primary = flags & (_SECONDARY | _SUPPLEMENTARY) == 0
@@ -77,7 +89,7 @@ class AlignmentCounts:
             "duplicates": int((flags & _DUPLICATE != 0).sum()),
         }
         self._count_primary(columns[:, is_primary])
-        self._count_moved(columns[:, is_mapped])
+        self._count_moved(columns[:, is_mapped], contigs)
         return self
 
     def _count_primary(self, columns: NDArray[np.int64]) -> None:
@@ -98,12 +110,14 @@ class AlignmentCounts:
         group = np.where(best > 1, 2, np.where(following > 0, 1, 0))[has_best]
         self.best += np.bincount(group, minlength=3)
 
-    def _count_moved(self, columns: NDArray[np.int64]) -> None:
+    def _count_moved(self, columns: NDArray[np.int64], contigs: NDArray[np.int64]) -> None:
         """Count the reads that hapgpu realigned: they hold their old alignment."""
         has_old = (columns[Column.OP] != MISSING) & (columns[Column.OLD_CLIPPED] != MISSING)
         moved = columns[:, has_old]
         self.numbers["moved"] = moved.shape[1]
-        self.shifts.add(moved[Column.POSITION] + 1 - moved[Column.OP])
+        # Without --reference, reads are on haplotypes: positions cannot be compared.
+        has_same = moved[Column.OLD_CONTIG] == contigs[moved[Column.CONTIG]]
+        self.shifts.add((moved[Column.POSITION] + 1 - moved[Column.OP])[has_same])
         both = (moved[Column.NM] != MISSING) & (moved[Column.OLD_NM] != MISSING)
         self.old_distances.add(moved[Column.OLD_NM][both])
         self.new_distances.add(moved[Column.NM][both])

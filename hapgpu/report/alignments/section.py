@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
 from hapgpu.io.alignments.reader import open_reads
-from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.report.alignments.counts import AlignmentCounts
 from hapgpu.report.charts import CHART_SCRIPTS, COLOURS, Spec, bars, figure, figures
+from hapgpu.report.names import digests_of
 from hapgpu.report.options import SectionOptions
 from hapgpu.report.page import Section
 from hapgpu.report.tables import facts, percent, table
 from hapgpu.report.tally import Tally
 
 _MAX_CONTIGS: Final = 24
-_CHANGES: Final = ("insertion", "deletion", "soft clip")
+_CHANGES: Final = ("an insertion", "a deletion", "a soft clip")
 
 
 def alignment_section(path: Path, identifier: str, options: SectionOptions) -> Section:
@@ -36,12 +37,9 @@ def alignment_section(path: Path, identifier: str, options: SectionOptions) -> S
         max_record=options.max_record,
     ) as source:
         names = source.header.reference_names
-
-        def counted(block: RecordBlock) -> AlignmentCounts:
-            return AlignmentCounts.empty(len(names)).add(block)
-
+        contigs = digests_of(names)
         counts = AlignmentCounts.empty(len(names))
-        for more in source.converted(counted):
+        for more in source.converted(partial(AlignmentCounts.of, contigs)):
             counts.merge(more)
             options.advance(more.numbers["records"])
     html = _summary(counts) + figures(list(_charts(counts, names)))
@@ -113,16 +111,14 @@ def _contigs(counts: AlignmentCounts, names: tuple[str, ...]) -> str:
 def _moved(counts: AlignmentCounts) -> str:
     """Return what realignment changed, out of the old alignments in OC, OP and OA."""
     rows = [
-        (f"records with a {name}", int(before), int(after))
+        (f"records with {name}", int(before), int(after))
         for name, (before, after) in zip(_CHANGES, counts.moved_changes, strict=True)
     ]
-    charts = [
-        figure(
-            "Shift of the start",
-            counts.shifts.chart("new minus old position (bases)", "realigned records"),
-            counts.shifts.note("values of -1,000", "1,000"),
-        )
-    ]
+    charts = []
+    if len(counts.shifts):
+        shifts = counts.shifts.chart("new minus old position (bases)", "realigned records")
+        note = counts.shifts.note("values of -1,000", "1,000")
+        charts.append(figure("Shift of the start", shifts, note))
     if len(counts.old_distances):
         charts.append(
             figure(

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.report.decimals import read_decimal
+from hapgpu.report.names import name_digest
 from hapgpu.runtime.jit import njit
 
 _TAB, _NEWLINE, _ZERO, _NINE, _BLANK = b"\t\n09 "
-_PRIME: Final = 0x100000001B3
-_BASIS: Final = -3750763034362895579  # of FNV-1a, as a signed number
 
 
 class Pairs(NamedTuple):
@@ -71,14 +70,6 @@ class Best(NamedTuple):
 
 
 @njit
-def _digest(text: NDArray[np.uint8], at: Integer, end: Integer) -> Integer:
-    digest = np.int64(_BASIS)
-    for k in range(at, end):
-        digest = (digest ^ np.int64(text[k])) * np.int64(_PRIME)
-    return digest
-
-
-@njit
 def parse_pairs(
     text: NDArray[np.uint8], columns: int, locus: int, out: Pairs
 ) -> tuple[Integer, Integer]:
@@ -116,11 +107,11 @@ def parse_pairs(
                 return row, at
             if column == locus:
                 out.loci[row, 0], out.loci[row, 1] = start, stop
-                out.loci[row, 2] = _digest(text, start, stop)
+                out.loci[row, 2] = name_digest(text.ctypes.data + start, stop - start)
             if column == columns - 2:
-                out.groups[row] = _digest(text, at, start)
+                out.groups[row] = name_digest(text.ctypes.data + at, start - at)
                 out.haplotypes[row, 0], out.haplotypes[row, 1] = start, stop
-                out.haplotypes[row, 2] = _digest(text, start, stop)
+                out.haplotypes[row, 2] = name_digest(text.ctypes.data + start, stop - start)
             start = stop + 1
         out.values[row], is_sound = read_decimal(text, start, end)
         if not is_sound:

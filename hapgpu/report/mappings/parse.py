@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.report.decimals import read_decimal
+from hapgpu.report.names import name_digest
 from hapgpu.runtime.jit import njit, njit_inlined
 
 
@@ -48,8 +49,6 @@ _SECONDARY_TAG: Final = np.frombuffer(b"tp:A:S", dtype=np.uint8)
 _DV: Final = np.frombuffer(b"dv:f:", dtype=np.uint8)
 _DE: Final = np.frombuffer(b"de:f:", dtype=np.uint8)
 _MAX_NUMBER: Final = 2**40
-_PRIME: Final = 0x100000001B3
-_BASIS: Final = -3750763034362895579  # of FNV-1a, as a signed number
 
 
 @njit
@@ -130,10 +129,7 @@ def _name(text: NDArray[np.uint8], at: Integer, end: Integer, out: NDArray[np.in
     stop = _field_end(text, at, end)
     if stop == at or stop >= end:
         return np.int64(-1)
-    digest = np.int64(_BASIS)
-    for k in range(at, stop):
-        digest = (digest ^ np.int64(text[k])) * np.int64(_PRIME)
-    out[0], out[1], out[2] = at, stop, digest
+    out[0], out[1], out[2] = at, stop, name_digest(text.ctypes.data + at, stop - at)
     return stop + 1
 
 

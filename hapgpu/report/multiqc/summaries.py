@@ -18,6 +18,7 @@ UNITS: Final = {
     "index": "bases",
     "map": "reads",
     "chain": "reads",
+    "report": "records",
 }
 
 # The outcomes of a command that are successes; their fraction is a general statistic.

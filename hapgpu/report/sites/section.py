@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -13,12 +14,12 @@ from hapgpu.errors import UsageError
 from hapgpu.genotyping.batches import LocusReads
 from hapgpu.genotyping.genotyper import GenotypeOptions, Genotyper
 from hapgpu.genotyping.session import GenotypeInputs, GenotypeSession
-from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.fasta import ReferenceFasta
-from hapgpu.io.genome.regions import EVERYTHING, Region, RegionChoice
+from hapgpu.io.genome.regions import Region, RegionChoice
 from hapgpu.io.vcf.source import open_vcf
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.report.escape import script_json, script_source, text
+from hapgpu.report.options import SectionOptions
 from hapgpu.report.page import Section
 from hapgpu.report.sites.evidence import MAX_FRAGMENTS, site_reads_of
 from hapgpu.report.sites.realignment import realignment_of
@@ -31,16 +32,7 @@ _MAX_SAMPLES: Final = 1000
 """Samples of the reads, at most: a read group has three digits."""
 
 
-def site_section(
-    path: Path,
-    identifier: str,
-    *,
-    reads: Sequence[str] = (),
-    reference: Path | None = None,
-    threads: int = 1,
-    max_record: int = MAX_RECORD,
-    advance: Callable[[int], None] = lambda _: None,
-) -> Section:
+def site_section(path: Path, identifier: str, options: SectionOptions) -> Section:
     """Make the section of a VCF: a table of its sites and, if given, the reads at each site.
 
     Parameters
@@ -49,51 +41,53 @@ def site_section(
         VCF or BCF, with or without samples.
     identifier
         The `id` of the section.
-    reads
-        Files of aligned reads, BAM or CRAM with index, or SAM.
-    reference
-        FASTA with its index, needed for reads.
-    threads
-        CPU threads.
-    max_record
-        Bytes of a record or a header, at most.
-    advance
-        Called with numbers of sites, for progress.
+    options
+        Reads, reference, threads.
 
     Raises
     ------
     InputError
         A file cannot be read, is damaged, or does not fit the others.
     UsageError
-        Reads without a reference, or too many samples.
+        Reads without a reference, or of too many samples.
     """
-    if reads and reference is None:
-        raise UsageError(f"{reads[0]}: needs the reference; give --reference REF.fa")
-    if not reads or reference is None:
-        with open_vcf(path, max_record) as vcf:
-            table = read_table(vcf, (), advance)
-        return _section(path, identifier, table, (), [])
-    inputs = GenotypeInputs(reads, reference, str(path), EVERYTHING, max_record)
-    options = GenotypeOptions()
-    with open_vcf(path, max_record) as vcf, GenotypeSession(inputs, options, [], 1) as session:
-        samples = session.samples
-        table = read_table(vcf, samples, lambda _: None)
-    if len(samples) > _MAX_SAMPLES:
-        raise UsageError(f"{path}: reads of over {_MAX_SAMPLES} samples; give fewer files of reads")
-    if not table.is_complete:
-        inputs = GenotypeInputs(reads, reference, str(path), _shown_regions(table), max_record)
+    if options.reads and options.reference is None:
+        raise UsageError(f"{options.reads[0]}: needs the reference; give --reference REF.fa")
+    if options.reads and options.reference is not None:
+        inputs = GenotypeInputs(
+            options.reads, options.reference, str(path), max_record=options.max_record
+        )
+        return _section_with_reads(path, identifier, inputs, options)
+    with open_vcf(path, options.max_record) as vcf:
+        table = read_table(vcf, (), options.advance)
+    return _section(path, identifier, table, (), [])
+
+
+def _section_with_reads(
+    path: Path, identifier: str, inputs: GenotypeInputs, options: SectionOptions
+) -> Section:
     slices: list[Slice] = []
 
     def keep(found: list[Slice]) -> int:
         slices.extend(found)
         sites = sum(len(part.labels) for part in found)
-        advance(sites)
+        options.advance(sites)
         return sites
 
-    devices = [CpuDevice(threads)]
-    with GenotypeSession(inputs, options, devices, threads) as session:
-        workers = [_Worker(inputs, options, samples) for _ in range(threads)]
-        run_pipeline(session.groups(), workers, keep, threaded=threads > 1)
+    devices, model = [CpuDevice(options.threads)], GenotypeOptions()
+    with GenotypeSession(inputs, model, devices, options.threads) as session:
+        samples = session.samples
+        if len(samples) > _MAX_SAMPLES:
+            raise UsageError(
+                f"{path}: reads of over {_MAX_SAMPLES} samples; give fewer files of reads"
+            )
+        with open_vcf(path, options.max_record) as vcf:
+            table = read_table(vcf, samples, lambda _: None)
+    if not table.is_complete:
+        inputs = replace(inputs, regions=_shown_regions(table))
+    with GenotypeSession(inputs, model, devices, options.threads) as session:
+        workers = [_Worker(inputs, model, samples) for _ in range(options.threads)]
+        run_pipeline(session.groups(), workers, keep, threaded=options.threads > 1)
     return _section(path, identifier, table, samples, slices)
 
 

@@ -5,7 +5,6 @@ function hapgpuSites(id) {
   const data = JSON.parse(element("data").textContent);
   const COLOURS = ["#8fb3d9", "#e8833a", "#7a5cc4", "#3a9d5d", "#c2488b", "#b3932c"];
   const NOT_CLEAR = "#b9bec6", NOT_USED = "#e4e6ea";
-  const CODES = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
   const MAX_ALLELE = 24;
 
   const escaped = (value) => String(value ?? "").replace(
@@ -172,8 +171,9 @@ function hapgpuSites(id) {
     part(".sites-genotypes").innerHTML = `<table class="facts"><thead><tr><th>Sample</th><th>GT</th>
       <th class="number">GQ</th><th>Reads per allele</th><th>PL</th></tr></thead>
       <tbody>${lines.join("")}</tbody></table>`;
-    const key = row.alleles.map((allele, k) => [colourOf(k), `${CODES[k]}: supports ${cut(allele)}`]);
-    key.push([NOT_CLEAR, "u: supports no allele clearly"], [NOT_USED, "x: does not span the site"]);
+    const key = row.alleles.map((allele, k) =>
+      [colourOf(k), `${k ? `ALT ${k}` : "REF"}: supports ${cut(allele)}`]);
+    key.push([NOT_CLEAR, "tie: supports no allele clearly"], [NOT_USED, "does not span the site"]);
     part(".sites-key").innerHTML = key.map(([colour, label]) =>
       `<span><i style="background:${colour}"></i>${escaped(label)}</span>`).join("");
   }
@@ -187,8 +187,9 @@ function hapgpuSites(id) {
     const middle = Math.floor((start + end) / 2), half = Math.max(60, Math.ceil((end - start) / 2) + 30);
     const from = Math.max(middle - half, locus.start), to = Math.min(middle + half, last);
     const colour = (alignment) => {
-      const code = alignment.tags()[row.tag];
-      return code === "x" ? NOT_USED : code === "u" ? NOT_CLEAR : colourOf(CODES.indexOf(code));
+      const label = alignment.tags()[row.tag];
+      if (!label) return NOT_USED;
+      return label.startsWith("REF") ? colourOf(0) : colourOf(Number(label.slice(3)) || -1);
     };
     const base = {
       type: "alignment", format: "bam", url: reads, indexed: false, color: colour, colorBy: "none",

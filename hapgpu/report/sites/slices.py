@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged import Ragged, offsets_of
+from hapgpu.genotyping.calls.likelihoods import NO_ALLELE, NOT_USED
 from hapgpu.haplotypes.batches import LocusBatch
 from hapgpu.io.bam.encode import EncodedRecords
 from hapgpu.io.bam.header import SamHeader, encode_header
@@ -111,6 +112,22 @@ def slices_of(found: SiteReads, realignment: Realignment, fasta: ReferenceFasta)
         )
 
 
+_LABELS: Final = (
+    np.array(["REF  ", *(f"ALT{n:2d}" for n in range(1, 100)), "tie  "], dtype="S6")
+    .view(np.uint8)
+    .reshape(-1, 6)
+)
+"""uint8[k, 6]: the label of each allele, closed by NUL; the last, by `NO_ALLELE`, for none clearly.
+
+IGV shows the labels beside its groups of reads, in the order of the alphabet. Numbers would not do:
+it confuses them with letters.
+"""
+
+_FIELD_BYTES: Final = 3 + _LABELS.shape[1]
+_NO_TAG: Final = np.frombuffer(b"zz", dtype=np.uint8)
+"""Name of the tag where a read is not used at a site: IGV puts reads without the tag last."""
+
+
 def _site_depths(found: SiteReads, site: int) -> list[list[int]]:
     first, last = found.batch.sites.allele_offsets[site : site + 2]
     depths: list[list[int]] = found.depths[:, first:last].tolist()
@@ -187,20 +204,17 @@ def _tags(samples: NDArray[np.int32], codes: NDArray[np.int16]) -> NDArray[np.ui
     """Return uint8[n, ...]: the tags of n reads: a read group, and an allele at each site."""
     count, sites = codes.shape
     head = np.frombuffer(b"RGZ?000\0", dtype=np.uint8)
-    rows = np.empty((count, head.size + 4 * sites), dtype=np.uint8)
+    rows = np.empty((count, head.size + _FIELD_BYTES * sites), dtype=np.uint8)
     rows[:, : head.size] = head
     for digit in range(3):
         rows[:, 4 + digit] += (samples // 10 ** (2 - digit) % 10).astype(np.uint8)
-    fields = rows[:, head.size :].reshape(count, sites, 4)
-    names = "".join(map(tag_of, range(sites))).encode()
-    fields[:, :, :2] = np.frombuffer(names, dtype=np.uint8).reshape(sites, 2)
-    fields[:, :, 2] = ord("A")
-    fields[:, :, 3] = _CODES[np.minimum(codes, _CODES.size - 3)]
+    fields = rows[:, head.size :].reshape(count, sites, _FIELD_BYTES)
+    names = np.frombuffer("".join(map(tag_of, range(sites))).encode(), dtype=np.uint8)
+    is_used = (codes != NOT_USED)[:, :, np.newaxis]
+    fields[:, :, :2] = np.where(is_used, names.reshape(sites, 2), _NO_TAG)
+    fields[:, :, 2] = ord("Z")
+    fields[:, :, 3:] = _LABELS[np.clip(codes, NO_ALLELE, len(_LABELS) - 2)]
     return rows
-
-
-_CODES: Final = np.frombuffer(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ" + b"xu", dtype=np.uint8)
-"""A character per allele; the last two, also by negative numbers: not used, and none clearly."""
 
 
 def _haplotype_reads(found: SiteReads, realignment: Realignment) -> ReadBatch:

@@ -50,7 +50,7 @@ class OpenPage:
 
 def require_libraries() -> None:
     """Skip a test if the libraries of the pages are not installed."""
-    for name in ("igv-reports", "igv-notebook", "itables"):
+    for name in ("igv-reports", "igv-notebook", "itables", "vl-convert-python"):
         try:
             metadata.distribution(name)
         except metadata.PackageNotFoundError:

@@ -8,6 +8,11 @@ from random import Random
 
 import pysam
 
+from hapgpu.io.files.record_limit import MAX_RECORD
+from hapgpu.report.options import SectionOptions
+from hapgpu.report.page import Section
+from hapgpu.report.sites.section import site_section
+
 CONTIG = "chr1"
 HOSTILE = "<script>alert(1)</script>'\"{{7*7}}\\ </script> é漢"
 READ_NAME = "<script>alert(1)</script>'\"{{\\"
@@ -24,6 +29,15 @@ class MadeSites:
     reference: Path
     reads: Path
     vcf: Path
+
+
+def section_of(
+    vcf: Path, reads: Path | None = None, reference: Path | None = None, threads: int = 1
+) -> Section:
+    """Make the section `f` of a VCF."""
+    given = (str(reads),) if reads else ()
+    options = SectionOptions(given, reference, threads, MAX_RECORD, lambda _: None)
+    return site_section(vcf, "f", options)
 
 
 def make(directory: Path, sample: str = "one", read_name: str = "r") -> MadeSites:

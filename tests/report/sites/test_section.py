@@ -16,9 +16,8 @@ import pytest
 from hapgpu.errors import HapgpuError
 from hapgpu.genotyping.api import genotype
 from hapgpu.report.sites import evidence, table
-from hapgpu.report.sites.section import site_section
 from tests.report.sites.chromium import require_libraries
-from tests.report.sites.made_sites import CONTIG, HOSTILE, MadeSites, make
+from tests.report.sites.made_sites import CONTIG, HOSTILE, MadeSites, make, section_of
 
 
 class Scripts(HTMLParser):
@@ -57,17 +56,14 @@ def reads_of(html: str, locus: int, path: Path) -> list[pysam.AlignedSegment]:
         return list(file)
 
 
-def section_of(files: MadeSites, *, threads: int = 1) -> str:
+def html_of(files: MadeSites, *, threads: int = 1) -> str:
     require_libraries()
-    made = site_section(
-        files.vcf, "f", reads=[str(files.reads)], reference=files.reference, threads=threads
-    )
-    return made.html
+    return section_of(files.vcf, files.reads, files.reference, threads).html
 
 
 def test_reads_support_alleles_as_in_genotype(tmp_path: Path) -> None:
     files = make(tmp_path)
-    data = data_of(section_of(files))
+    data = data_of(html_of(files))
     calls = genotype(files.reads, files.reference, files.vcf, device="cpu")
     depths = [row.tolist() for row in calls.allele_depths]
     assert [site[9] for site in data["sites"]] == [[row] for row in depths]
@@ -75,7 +71,7 @@ def test_reads_support_alleles_as_in_genotype(tmp_path: Path) -> None:
 
 def test_each_read_is_shown_before_and_after(tmp_path: Path) -> None:
     files = make(tmp_path)
-    records = reads_of(section_of(files), 0, tmp_path / "slice.bam")
+    records = reads_of(html_of(files), 0, tmp_path / "slice.bam")
     with pysam.AlignmentFile(str(files.reads)) as file:
         originals = {record.query_name: record for record in file}
     groups: dict[str, dict[str, pysam.AlignedSegment]] = {"h000": {}, "b000": {}, "a000": {}}
@@ -94,13 +90,13 @@ def test_each_read_is_shown_before_and_after(tmp_path: Path) -> None:
 
 def test_threads_do_not_matter(tmp_path: Path) -> None:
     files = make(tmp_path)
-    assert section_of(files) == section_of(files, threads=3)
+    assert html_of(files) == html_of(files, threads=3)
 
 
 def test_depth_is_capped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = make(tmp_path)
     monkeypatch.setattr(evidence, "MAX_FRAGMENTS", 5)
-    html = section_of(files)
+    html = html_of(files)
     page = json.loads(scripts_of(html)["f-locus-0"])
     assert page["shown"] == [5] < page["fragments"]
     assert "At most" in html
@@ -111,7 +107,7 @@ def test_depth_is_capped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_first_sites_of_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = make(tmp_path)
     monkeypatch.setattr(table, "MAX_SITES", 2)
-    html = section_of(files)
+    html = html_of(files)
     data = data_of(html)
     assert len(data["sites"]) == 2
     assert "first 2 sites" in html
@@ -126,8 +122,8 @@ def test_samples_with_reads_have_rows(tmp_path: Path) -> None:
         for line in lines
     ]
     files.vcf.write_text("\n".join(more) + "\n")
-    assert data_of(section_of(files))["samples"] == ["one"]
-    without_reads = data_of(site_section(files.vcf, "f").html)
+    assert data_of(html_of(files))["samples"] == ["one"]
+    without_reads = data_of(section_of(files.vcf).html)
     assert without_reads["samples"] == ["one", "two"]
     assert without_reads["rows"][1] == [0, 1, "0/1", None, None, None, None]
 
@@ -136,7 +132,7 @@ def test_sites_without_samples(tmp_path: Path) -> None:
     files = make(tmp_path)
     lines = [line.split("\t") for line in files.vcf.read_text().splitlines()]
     files.vcf.write_text("".join("\t".join(line[:8]) + "\n" for line in lines))
-    data = data_of(section_of(files))
+    data = data_of(html_of(files))
     assert data["samples"] == []
     assert len(data["rows"]) == 3
     assert data["sites"][0][9][0][1] > 10
@@ -146,27 +142,27 @@ def test_no_genotypes_in_format(tmp_path: Path) -> None:
     files = make(tmp_path)
     text = files.vcf.read_text().replace("GT:GQ:DP:AD:PL", "XX:YY")
     files.vcf.write_text(text)
-    assert data_of(site_section(files.vcf, "f").html)["rows"][0][2:] == [None] * 5
+    assert data_of(section_of(files.vcf).html)["rows"][0][2:] == [None] * 5
 
 
 def test_empty_vcf(tmp_path: Path) -> None:
     files = make(tmp_path)
     header = [line for line in files.vcf.read_text().splitlines(keepends=True) if line[0] == "#"]
     files.vcf.write_text("".join(header))
-    assert "no sites" in section_of(files)
+    assert "no sites" in html_of(files)
 
 
 def test_compressed_and_binary_variants(tmp_path: Path) -> None:
     files = make(tmp_path)
-    expected = data_of(site_section(files.vcf, "f").html)
+    expected = data_of(section_of(files.vcf).html)
     zipped = tmp_path / "genotypes.vcf.gz"
     zipped.write_bytes(gzip.compress(files.vcf.read_bytes()))
-    assert data_of(site_section(zipped, "f").html)["rows"] == expected["rows"]
+    assert data_of(section_of(zipped).html)["rows"] == expected["rows"]
 
 
 def test_names_are_escaped(tmp_path: Path) -> None:
     files = make(tmp_path, HOSTILE)
-    html = section_of(files)
+    html = html_of(files)
     assert "<script>alert" not in html
     assert data_of(html)["samples"] == [HOSTILE]
 
@@ -202,6 +198,6 @@ def test_bad_inputs(tmp_path: Path, fault: str, message: str) -> None:
         reference = None
     files.vcf.write_text(text)
     with pytest.raises(HapgpuError) as error:
-        site_section(files.vcf, "f", reads=[str(files.reads)], reference=reference)
+        section_of(files.vcf, files.reads, reference)
     assert message in str(error.value)
     assert "\n" not in str(error.value)

@@ -176,6 +176,7 @@ class ConvertedInput:
         with suppress(OSError, ValueError), self._samtools.input as sink:
             while data := self._source.stream.read(_COPY_BYTES):
                 sink.write(data)
+                sink.flush()  # the buffer may be larger than this part, and the next may be late
                 last = (last + data)[-len(self._source.closing) :]
         self._is_closed = last.endswith(self._source.closing)
 

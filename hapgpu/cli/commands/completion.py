@@ -1,0 +1,48 @@
+"""`hapgpu completion`: the script by which a shell completes command lines of hapgpu."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from typing import Annotated, Final
+
+import typer
+
+from hapgpu.cli.completion import bash, fish, zsh
+from hapgpu.cli.options.common import Debug
+from hapgpu.cli.options.described import describe
+from hapgpu.cli.options.files import CommandFiles
+
+EXAMPLES: Final = """Complete commands in this shell, bash:
+source <(hapgpu completion bash)
+
+Complete them in every shell from now on, for bash, zsh and fish:
+hapgpu completion bash > ~/.local/share/bash-completion/completions/hapgpu
+hapgpu completion zsh > ~/.zfunc/_hapgpu  (with fpath+=~/.zfunc before compinit in ~/.zshrc)
+hapgpu completion fish > ~/.config/fish/completions/hapgpu.fish"""
+
+FILES: Final = CommandFiles()
+
+
+class Shell(StrEnum):
+    """Shells with completion."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+_SCRIPTS: Final = {Shell.BASH: bash.script, Shell.ZSH: zsh.script, Shell.FISH: fish.script}
+
+
+def completion(
+    *,
+    context: typer.Context,
+    shell: Annotated[Shell, typer.Argument(help="The shell: bash, zsh or fish.")],
+    debug: Debug = False,  # noqa: ARG001  (the command line reads it)
+) -> None:
+    """Write the script that completes commands and options of hapgpu in a shell.
+
+    The shell then completes without starting hapgpu. Write the script again after an update.
+    """
+    sys.stdout.write(_SCRIPTS[shell](describe(context.find_root().command)))

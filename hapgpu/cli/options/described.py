@@ -1,0 +1,175 @@
+"""Descriptions of all commands, out of which shell completion and man pages are made."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, Final, get_args, get_origin
+
+from typer.models import ArgumentInfo, OptionInfo
+from typer.utils import get_params_from_function
+
+_PLACEHOLDERS: Final = {int: "INT", float: "FLOAT", Path: "FILE"}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """An option or argument of a command.
+
+    Attributes
+    ----------
+    names
+        Of an option, short names first; empty for an argument.
+    placeholder
+        What stands for the value in texts: `FILE`, or `sam|bam|cram`; empty for a flag.
+    text
+        The help.
+    default
+        The default value in words; empty if there is none.
+    panel
+        The group of options in the help.
+    required, repeatable
+        Whether it must be given, and whether an argument may be given several times.
+    low, high
+        The smallest and the largest value, if there are limits.
+    """
+
+    names: tuple[str, ...]
+    placeholder: str
+    text: str
+    default: str = ""
+    panel: str = "Options"
+    required: bool = False
+    repeatable: bool = False
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The values, if they can be listed: words in lower case."""
+        values = tuple(self.placeholder.split("|"))
+        listed = len(values) > 1 and not any(letter.isupper() for letter in self.placeholder)
+        return values if listed else ()
+
+
+HELP: Final = Parameter(("-h", "--help"), "", "Show this message and exit.")
+VERSION: Final = Parameter(("--version",), "", "Print the version.")
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """A command, or a group of commands.
+
+    Attributes
+    ----------
+    words
+        The names after `hapgpu`: `map`, or `bench` and `map`; none for `hapgpu` itself.
+    summary
+        Its line in the list of commands.
+    text
+        Paragraphs of the help.
+    examples
+        Paragraphs of the end of the help.
+    arguments, options
+        Its parameters.
+    commands
+        The commands of a group.
+    """
+
+    words: tuple[str, ...]
+    summary: str
+    text: str
+    examples: str
+    arguments: tuple[Parameter, ...]
+    options: tuple[Parameter, ...]
+    commands: tuple[Description, ...] = ()
+
+    def walk(self) -> Iterator[Description]:
+        """Yield it and all commands in it."""
+        yield self
+        for command in self.commands:
+            yield from command.walk()
+
+
+def describe(command: Any, *words: str) -> Description:
+    """Return the description of a command that Typer made.
+
+    Parameters
+    ----------
+    command
+        Whose options are all known: a subcommand that is only listed has none.
+    words
+        Its names after `hapgpu`.
+    """
+    commands = tuple(
+        describe(subcommand, *words, name)
+        for name, subcommand in getattr(command, "commands", {}).items()
+    )
+    parameters = () if commands else tuple(_parameters(command.callback))
+    text = inspect.cleandoc(command.help or "")
+    return Description(
+        words,
+        command.short_help or text.partition("\n")[0],
+        text,
+        inspect.cleandoc(command.epilog or ""),
+        tuple(parameter for parameter in parameters if not parameter.names),
+        (
+            *(parameter for parameter in parameters if parameter.names),
+            *([] if words else [VERSION]),
+            HELP,
+        ),
+        commands,
+    )
+
+
+def _parameters(function: Any) -> Iterator[Parameter]:
+    """Yield the parameters of the function of a command, in their order."""
+    for name, parameter in get_params_from_function(function).items():
+        info = parameter.default
+        if isinstance(info, OptionInfo | ArgumentInfo):
+            yield _described(name, [parameter.annotation, *get_args(parameter.annotation)], info)
+
+
+def _described(name: str, types: list[Any], info: OptionInfo | ArgumentInfo) -> Parameter:
+    is_argument = isinstance(info, ArgumentInfo)
+    return Parameter(
+        () if is_argument else _names(name, info),
+        info.metavar or _placeholder(name, types, is_argument=is_argument),
+        info.help or "",
+        _default(info),
+        info.rich_help_panel or "Options",
+        required=info.default is ... and info.default_factory is None,
+        repeatable=is_argument and any(get_origin(kind) is list for kind in types),
+        low=info.min,
+        high=info.max,
+    )
+
+
+def _names(name: str, info: OptionInfo | ArgumentInfo) -> tuple[str, ...]:
+    """Return the names of an option, short ones first."""
+    names = info.param_decls or (f"--{name.replace('_', '-')}",)
+    return tuple(sorted(names, key=lambda word: word.startswith("--")))
+
+
+def _placeholder(name: str, types: list[Any], *, is_argument: bool) -> str:
+    for kind in types:
+        if isinstance(kind, type) and issubclass(kind, Enum):
+            return "|".join(str(member.value) for member in kind)
+    if is_argument:
+        return name.upper()
+    if bool in types:
+        return ""
+    return next((_PLACEHOLDERS[kind] for kind in types if kind in _PLACEHOLDERS), "TEXT")
+
+
+def _default(info: OptionInfo | ArgumentInfo) -> str:
+    """Return the default value in words, as the help has it."""
+    if isinstance(info.show_default, str):
+        return info.show_default
+    value = info.default
+    if value is ... or value is None or isinstance(value, bool):
+        return ""
+    return str(value.value if isinstance(value, Enum) else value)
