@@ -7,6 +7,11 @@ function hapgpuSites(id) {
   const NOT_CLEAR = "#b9bec6", NOT_USED = "#e4e6ea";
   const MAX_ALLELE = 24, MAX_SHORT_ALLELE = 9;
 
+  const IGV_STYLE = `@media (max-width: 700px) {
+    .igv-windowsize-panel-container, .igv-current-genome, .igv-navbar-toggle-button-container {
+      display: none !important;
+    } }`;
+
   const escaped = (value) => String(value ?? "").replace(
     /[&<>"']/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" })[c]);
   const cut = (allele, length = MAX_ALLELE) => allele.length > length
@@ -161,8 +166,8 @@ function hapgpuSites(id) {
   table.on("draw", mark);
 
   function describe(row) {
-    part("h3").textContent =
-      `${row.contig}:${row.position} ${cut(row.alleles[0])} > ${row.alleles.slice(1).map((alt) => cut(alt)).join(", ")}`;
+    const [ref, ...alts] = row.alleles.map((allele) => cut(allele));
+    part("h3").textContent = `${row.contig}:${row.position} ${ref} > ${alts.join(", ")}`;
     const peers = rows.filter((other) => other.site === row.site).slice(0, 20);
     const lines = peers.filter((other) => other.sample || other.depths).map((other) => `<tr>
       <td>${escaped(other.sample || "reads")}</td><td>${escaped(other.gt ?? "")}</td>
@@ -184,7 +189,7 @@ function hapgpuSites(id) {
     const first = locus.start + 1, last = locus.start + locus.bases.length;
     const fasta = `>${locus.contig}:${first}-${last} @len=${locus.length}\n${locus.bases}\n`;
     const start = row.position - 1, end = start + row.alleles[0].length;
-    const middle = Math.floor((start + end) / 2), half = Math.max(60, Math.ceil((end - start) / 2) + 30);
+    const middle = Math.floor((start + end) / 2), half = 60 + Math.floor((end - start) / 2);
     const from = Math.max(middle - half, locus.start), to = Math.min(middle + half, last);
     const colour = (alignment) => {
       const label = alignment.tags()[row.tag];
@@ -209,7 +214,8 @@ function hapgpuSites(id) {
       const digits = String(k).padStart(3, "0");
       const name = data.readSamples.length > 1 ? `${data.readSamples[k]} ` : "";
       const look = {
-        displayMode: "SQUISHED", squishedRowHeight: 5, height: 200, autoHeight: true, maxHeight: 700, coverageTrackHeight: 40,
+        displayMode: "SQUISHED", squishedRowHeight: 5, coverageTrackHeight: 40,
+        height: 200, autoHeight: true, maxHeight: 700,
         groupBy: `tag:${row.tag}`,
       };
       tracks.push(
@@ -238,6 +244,9 @@ function hapgpuSites(id) {
         showIdeogram: false, showCenterGuideButton: false, showCursorTrackingGuideButton: false,
         showMultiSelectButton: false, showSampleNameButton: false, showSampleNames: false,
       });
+      const style = document.createElement("style");
+      style.textContent = IGV_STYLE;
+      part(".sites-igv").shadowRoot?.append(style);
     }
     Object.assign(view, { browser });  // for scripts
     view.dataset.shown = row.number;

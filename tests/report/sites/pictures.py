@@ -44,7 +44,9 @@ def take(directory: Path) -> None:
             shown.show(f"chr20:{site}")
             page.wait_for_timeout(_SETTLED_MS)
             page.locator(".sites-view").screenshot(path=_IMAGES / f"report-{site}.png")
-        shown.page.fill("input[type=search]", "")
+        shown.show(f"chr20:{_SITES[0]}")
+        page.fill("input[type=search]", "")
+        page.evaluate("document.activeElement.blur()")
         page.wait_for_timeout(_SETTLED_MS)
         page.screenshot(path=_IMAGES / "report-sites.png", full_page=True)
 
