@@ -1,4 +1,5 @@
 import re
+import shlex
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -31,9 +32,10 @@ def index_of(path):
 
 def on_gpu(mem_mb):
     """Return the resources of a job; the executors for clusters know these names."""
-    return {"gpu": int(USES_GPU), "mem_mb": mem_mb, "runtime": 60}
+    return {"gpu": int(USES_GPU), "mem_mb": mem_mb, "runtime": config["runtime"]}
 
 
 HAPGPU = "hapgpu"
 if USES_GPU and config["choose_gpu"]:
-    HAPGPU = f"sh {Path(workflow.basedir) / 'scripts' / 'one_gpu.sh'} hapgpu"
+    script = Path(workflow.basedir) / "scripts" / "one_gpu.sh"
+    HAPGPU = f"sh {shlex.quote(str(script))} hapgpu"
