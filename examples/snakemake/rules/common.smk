@@ -17,7 +17,9 @@ def files_by_name(reads, endings):
     for path in paths:
         name = re.fullmatch(rf"(.+)\.({endings})", Path(path).name)
         if name and name[1] in found:
-            raise WorkflowError(f"{path}: {found[name[1]]} has this name, too; rename one")
+            raise WorkflowError(
+                f"{path}: {found[name[1]]} has this name, too; rename one"
+            )
         if name:
             found[name[1]] = path
     if not found:
