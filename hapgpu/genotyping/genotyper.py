@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged import offsets_of
 from hapgpu.cigar.read_parts import ReadParts
-from hapgpu.genotyping.batches import Calls, ClippedReads, LocusReads
+from hapgpu.genotyping.batches import Calls, ClippedReads, Evidence, LocusReads
 from hapgpu.genotyping.calls.genotypes import calls_of
 from hapgpu.genotyping.calls.likelihoods import site_likelihoods
 from hapgpu.genotyping.calls.priors import Prior
@@ -107,12 +107,8 @@ class Genotyper:
         InputError
             A read has no base qualities, or a tag `BI` or `BD` that does not fit its bases.
         """
-        batch, reads = locus_reads.batch, locus_reads.reads
-        clipped = clipped_reads_of(
-            reads, locus_reads.samples, locus_reads.files, batch.loci, MARGIN, MIN_BASES
-        )
-        hmm = self._hmm_batch(batch, reads, clipped)
-        evidence = evidence_of(clipped, self._likelihoods(hmm), np.diff(batch.haplotypes.offsets))
+        batch = locus_reads.batch
+        _, evidence, hmm = self.evidence(locus_reads)
         alleles = allele_table(batch.sites, batch.loci, batch.haplotypes)
         likelihoods = site_likelihoods(
             evidence, batch, alleles, self._samples, self._options.ploidy
@@ -128,6 +124,22 @@ class Genotyper:
             "no_calls": int((calls.qualities < 0).sum()),
         }
         yield Genotyped(batch, calls, counts)
+
+    def evidence(self, locus_reads: LocusReads) -> tuple[ClippedReads, Evidence, HmmBatch]:
+        """Return the clipped reads of some loci, their fragments, and the batch of the pair-HMM.
+
+        Raises
+        ------
+        InputError
+            As in a call.
+        """
+        batch, reads = locus_reads.batch, locus_reads.reads
+        clipped = clipped_reads_of(
+            reads, locus_reads.samples, locus_reads.files, batch.loci, MARGIN, MIN_BASES
+        )
+        hmm = self._hmm_batch(batch, reads, clipped)
+        evidence = evidence_of(clipped, self._likelihoods(hmm), np.diff(batch.haplotypes.offsets))
+        return clipped, evidence, hmm
 
     def _hmm_batch(self, batch: LocusBatch, reads: ReadBatch, clipped: ClippedReads) -> HmmBatch:
         """Return the pair-HMM batch, a group per locus: its clipped reads and haplotypes."""

@@ -24,6 +24,8 @@ CHART_SCRIPTS: Final = frozenset({"vega"})
 
 _SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
 _HEIGHT: Final = 220
+_BAR_HEIGHT: Final = 24
+_MIN_PREFIXED: Final = 10_000
 
 
 def figure(title: str, spec: Spec, note: str = "", *, wide: bool = False) -> str:
@@ -121,18 +123,24 @@ def histogram(
     return {
         "data": {"values": values},
         "height": _HEIGHT,
-        "mark": {"type": "bar", "color": COLOURS[0], "binSpacing": 0.5},
+        "mark": {"type": "rect", "color": COLOURS[0]},
         "encoding": {
             "x": {
                 "field": "start",
-                "bin": "binned",
                 "type": "quantitative",
                 "title": x,
                 "scale": scale,
                 "axis": axis,
             },
             "x2": {"field": "end"},
-            "y": {"field": "count", "type": "quantitative", "title": y, "axis": {"format": "~s"}},
+            "y": {
+                "field": "count",
+                "type": "quantitative",
+                "title": y,
+                "scale": {"zero": True},
+                "axis": {"format": _format(counts.max(initial=0))},
+            },
+            "y2": {"datum": 0},
             "tooltip": [
                 {**end, "field": "start", "title": "from"},
                 end,
@@ -145,7 +153,6 @@ def histogram(
 def bars(
     numbers: Mapping[str, float] | Mapping[str, int],
     x: str,
-    *,
     tooltip: str = ",",
     colours: Mapping[str, str] | None = None,
 ) -> Spec:
@@ -169,7 +176,7 @@ def bars(
     ]
     return {
         "data": {"values": values},
-        "height": {"step": 24},
+        "height": _BAR_HEIGHT * max(len(values), 1),
         "mark": {"type": "bar"},
         "encoding": {
             "y": {
@@ -179,7 +186,12 @@ def bars(
                 "title": None,
                 "axis": {"labelLimit": 150},
             },
-            "x": {"field": "number", "type": "quantitative", "title": x, "axis": {"format": "~s"}},
+            "x": {
+                "field": "number",
+                "type": "quantitative",
+                "title": x,
+                "axis": {"format": _format(max(numbers.values(), default=0))},
+            },
             "color": {"field": "colour", "type": "nominal", "scale": None},
             "tooltip": [
                 {"field": "name", "type": "nominal", "title": "name"},
@@ -187,3 +199,8 @@ def bars(
             ],
         },
     }
+
+
+def _format(largest: float) -> str:
+    """Return the d3 format of an axis of numbers: 25k, but 0.025 and not 25m."""
+    return "~s" if largest >= _MIN_PREFIXED else ",~f"

@@ -13,7 +13,9 @@ from hapgpu.io.files.file_kind import guess_kind
 
 _HEAD_BYTES: Final = 1 << 16
 _PAF: Final = re.compile(rb"[^\t\n]+\t\d+\t(\d+|\*)\t(\d+|\*)\t[-+*]\t[^\t\n]+\t\d+\t")
-_LIKELIHOODS: Final = re.compile(rb"read\t[^\n]")
+_LIKELIHOODS: Final = re.compile(
+    rb"read\tmate\t[^\n]|batch\tread\thaplotype\tlog10_likelihood\n|[0-9]+ [0-9]+\n[-0-9.]"
+)
 _JSON: Final = re.compile(rb"\s*[\[{]")
 EXPECTED: Final = "give VCF, BCF, PAF, BAM, SAM, CRAM, likelihoods or --json statistics of hapgpu"
 

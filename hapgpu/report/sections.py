@@ -3,41 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
-from hapgpu.errors import InputError
+from hapgpu.errors import UsageError
+from hapgpu.report.alignments.section import alignment_section
 from hapgpu.report.kinds import Kind, kind_of
+from hapgpu.report.likelihoods.section import likelihood_section
+from hapgpu.report.mappings.section import mapping_section
+from hapgpu.report.options import SectionOptions
 from hapgpu.report.page import Section
+from hapgpu.report.runs.section import run_section
+from hapgpu.report.sites.section import site_section
 
-
-@dataclass(frozen=True, slots=True)
-class SectionOptions:
-    """What sections need besides their file.
-
-    Attributes
-    ----------
-    reads
-        Alignments that belong to files of variants.
-    reference
-        The reference, FASTA, of variants and of CRAM.
-    threads
-        CPU threads.
-    max_record
-        Bytes of the longest record that is read.
-    advance
-        Called with the number of records that were read, for progress.
-    """
-
-    reads: Sequence[str]
-    reference: Path | None
-    threads: int
-    max_record: int
-    advance: Callable[[int], None]
-
-
-SectionMaker = Callable[[Path, str, SectionOptions], Section]
+SectionMaker: TypeAlias = Callable[[Path, str, SectionOptions], Section]
 """Takes a file, the `id` of its section, and the options."""
 
 
@@ -48,12 +27,20 @@ def sections_of(paths: Sequence[Path], options: SectionOptions) -> Iterator[Sect
     ------
     InputError
         A file cannot be read, is damaged, or is of an unknown kind.
+    UsageError
+        There are reads, but no file of variants.
     """
-    for number, path in enumerate(paths, 1):
-        maker = _MAKERS.get(kind_of(path))
-        if maker is None:
-            raise InputError(f"{path}: this kind of file has no section")
-        yield maker(path, f"file-{number}", options)
+    kinds = [kind_of(path) for path in paths]
+    if options.reads and Kind.VARIANTS not in kinds:
+        raise UsageError("--reads: belongs to sites; give a VCF, too")
+    for number, (path, kind) in enumerate(zip(paths, kinds, strict=True), 1):
+        yield _MAKERS[kind](path, f"file-{number}", options)
 
 
-_MAKERS: Final[Mapping[Kind, SectionMaker]] = {}
+_MAKERS: Final[Mapping[Kind, SectionMaker]] = {
+    Kind.ALIGNMENTS: alignment_section,
+    Kind.MAPPINGS: mapping_section,
+    Kind.LIKELIHOODS: likelihood_section,
+    Kind.STATISTICS: run_section,
+    Kind.VARIANTS: site_section,
+}

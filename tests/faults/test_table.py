@@ -1,4 +1,4 @@
-"""Every fault of the table: one line, the status, and nothing written."""
+"""Every fault of the table: one line, which the docs explain, the status, and nothing written."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 
+from tests.docs.messages import PAGE, is_explained
 from tests.faults.checks import refused, state
 from tests.faults.commands import Command
 from tests.faults.processes.child import Children
@@ -55,6 +56,7 @@ def test_fault(request: pytest.FixtureRequest, fault: Fault, command: Command, a
     line = refused(done, command, fault.status, "")
     is_expected = fault.says(line, attempt)
     assert is_expected, line
+    assert is_explained(line), f"{line}: add it to {PAGE}"
     assert not fault.is_first or done.err == f"{line}\n"
     if fault.leaves_output:
         for ending in ("", *command.beside):

@@ -13,14 +13,14 @@ from hapgpu.benchmark.chaining.reads import benchmark_reads
 from hapgpu.benchmark.measurement import Measurement
 from hapgpu.chaining.index.files import SUFFIX
 from hapgpu.chaining.options import preset
-from hapgpu.cli.bench.options import BenchOptions, Copies
+from hapgpu.cli.bench.options import PLOT, BenchOptions, Copies
+from hapgpu.cli.bench.plot import Bar
 from hapgpu.cli.bench.table import (
     BOUND_HEADER,
     SHARE_HEADER,
     bound_fields,
     on_each,
     percent,
-    print_table,
 )
 from hapgpu.cli.commands import chain as commands
 from hapgpu.cli.options.chain import DEFAULT_PRESET, Preset
@@ -38,7 +38,7 @@ hapgpu bench chain --anchors anchors.npz --copies 100"""
 
 FILES: Final = CommandFiles(
     reads=(Read("reference", (*FASTA_INDEXES, f".*{SUFFIX}")), Read("anchors")),
-    writes=(STATISTICS,),
+    writes=(STATISTICS, PLOT),
 )
 
 _HEADER: Final = (
@@ -137,7 +137,8 @@ def chain(  # noqa: PLR0913  (its parameters are the options)
                 device, anchors, map_options, copies or 1, method or Method.PREDECESSOR
             )
 
-    options.write(print_table(_HEADER, on_each(options.devices(), measure), _fields))
+    measurements = on_each(options.devices(), measure)
+    options.publish("chain", _HEADER, measurements, _fields, _bar)
 
 
 def _refuse(given: Mapping[str, object], needed: str) -> None:
@@ -162,3 +163,8 @@ def _fields(line: Measurement) -> Iterable[object]:
     rates = (f"{line.seconds:.4g}", f"{line.per_second / 1e6:.4g}")
     reached = (*bound_fields(line.bound, line.busy), percent(line.share))
     return (line.device, line.task, line.data, line.count, line.unit, *rates, *reached)
+
+
+def _bar(line: Measurement) -> Bar:
+    reached = (line.bound, line.busy, line.share)
+    return Bar(line.task, line.device, line.per_second, f"{line.unit}/s", *reached)

@@ -9,14 +9,14 @@ from typing import Annotated, Final
 import typer
 
 from hapgpu.benchmark.mapping import Measurement, Method, benchmark_map
-from hapgpu.cli.bench.options import BenchOptions, Copies
+from hapgpu.cli.bench.options import PLOT, BenchOptions, Copies
+from hapgpu.cli.bench.plot import Bar
 from hapgpu.cli.bench.table import (
     BOUND_HEADER,
     SHARE_HEADER,
     bound_fields,
     on_each,
     percent,
-    print_table,
 )
 from hapgpu.cli.commands import map as commands
 from hapgpu.cli.options.files import FASTA_INDEXES, STATISTICS, CommandFiles, Read
@@ -28,11 +28,11 @@ EXAMPLES: Final = """Measure simulated reads, and the search of Seide 2012 in th
 hapgpu bench map --reference ref.fa && hapgpu bench map --reference ref.fa --method backtracking
 
 Measure the reads of a file, repeated 10 times:
-hapgpu bench map --reference ref.fa --reads reads.fq.gz --copies 10"""
+hapgpu bench map --reference ref.fa --reads reads.fq.gz --copies 10 --plot rates.svg"""
 
 FILES: Final = CommandFiles(
     reads=(Read("reference", (*FASTA_INDEXES, SUFFIX)), Read("reads", standard=True)),
-    writes=(STATISTICS,),
+    writes=(STATISTICS, PLOT),
 )
 
 _HEADER: Final = (
@@ -91,10 +91,16 @@ def map(  # noqa: A001  (the name of the command)
             run=run,
         )
 
-    options.write(print_table(_HEADER, on_each(options.devices(), measure), _fields))
+    measurements = on_each(options.devices(), measure)
+    options.publish("map", _HEADER, measurements, _fields, _bar)
 
 
 def _fields(line: Measurement) -> Iterable[object]:
     rates = (f"{line.seconds:.4g}", f"{line.reads_per_second / 1e6:.4g}")
     reached = (*bound_fields(line.bound, line.busy), percent(line.share))
     return (line.device, line.task, line.data, line.reads, line.hits, *rates, *reached)
+
+
+def _bar(line: Measurement) -> Bar:
+    reached = (line.bound, line.busy, line.share)
+    return Bar(line.task, line.device, line.reads_per_second, "reads/s", *reached)

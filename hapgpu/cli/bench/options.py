@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from json import loads
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 from typer.main import get_command
 
 from hapgpu.benchmark.whole_runs import RunCommand
-from hapgpu.cli.bench.table import Table
+from hapgpu.cli.bench.plot import Bar, require_plots, write_plot
+from hapgpu.cli.bench.table import printed
 from hapgpu.cli.options.common import Debug, DeviceName, GpuMemory, Threads
+from hapgpu.cli.options.files import Written
 from hapgpu.cli.options.groups import one_parameter_per_option
+from hapgpu.cli.terminal.progress import choose_progress
 from hapgpu.io.files.output import write_json
 from hapgpu.runtime import leftovers
 from hapgpu.runtime.devices import Device, resolve_devices
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 Copies = Annotated[
     int | None, typer.Option("--copies", metavar="N", min=1, help="Repeat the data N times.")
@@ -29,6 +36,18 @@ BenchJson = Annotated[
         "--json", metavar="FILE", help="Write the measurements as JSON.", rich_help_panel="Output"
     ),
 ]
+BenchPlot = Annotated[
+    Path | None,
+    typer.Option(
+        "--plot",
+        metavar="FILE.svg",
+        help="Draw the rates, and the bound of whole runs, as SVG.",
+        rich_help_panel="Output",
+    ),
+]
+PLOT: Final = Written("plot")
+
+_Measurement = TypeVar("_Measurement", bound="DataclassInstance")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,10 +58,19 @@ class BenchOptions:
     device: DeviceName = "auto"
     gpu_mem: GpuMemory = None
     json: BenchJson = None
+    plot: BenchPlot = None
     debug: Debug = False
 
     def devices(self) -> list[Device]:
-        """Return the devices to measure, and name them on standard error."""
+        """Return the devices to measure, and name them on standard error.
+
+        Raises
+        ------
+        UsageError
+            The package that draws the plot is missing.
+        """
+        if self.plot is not None:
+            require_plots()
         devices, description = resolve_devices(
             self.device, threads=self.threads, gpu_memory=self.gpu_mem
         )
@@ -72,7 +100,43 @@ class BenchOptions:
 
         return run
 
-    def write(self, table: Table) -> None:
-        """Write the measurements to the file of `--json`, if it is given."""
+    def publish(
+        self,
+        method: str,
+        header: Sequence[str],
+        measurements: Iterable[_Measurement],
+        fields: Callable[[_Measurement], Iterable[object]],
+        bar: Callable[[_Measurement], Bar],
+    ) -> None:
+        """Print measurements as they are made; write them to the files of `--json` and `--plot`.
+
+        Parameters
+        ----------
+        method
+            Name of the method.
+        header, fields
+            See `printed`.
+        measurements
+            At least one.
+        bar
+            Returns the bar of a measurement.
+        """
+        progress = choose_progress(
+            f"hapgpu bench {method}",
+            quiet=False,
+            unit="measurements",
+            since=time.monotonic(),
+            shows_output=False,  # the bar is erased for each line of the table
+        )
+        progress.start(None)
+        lines = []
+        try:
+            for line in printed(header, measurements, fields):
+                lines.append(line)
+                progress.advance(1)
+        finally:
+            progress.finish()
         if self.json is not None:
-            write_json(self.json, table)
+            write_json(self.json, [asdict(line) for line in lines])
+        if self.plot is not None:
+            write_plot(self.plot, f"hapgpu bench {method}", [bar(line) for line in lines])

@@ -8,14 +8,14 @@ from typing import Annotated, Final
 import typer
 
 from hapgpu.benchmark.pairhmm import Measurement, benchmark_pairhmm, benchmark_text_batches
-from hapgpu.cli.bench.options import BenchOptions, Copies
+from hapgpu.cli.bench.options import PLOT, BenchOptions, Copies
+from hapgpu.cli.bench.plot import Bar
 from hapgpu.cli.bench.table import (
     BOUND_HEADER,
     SHARE_HEADER,
     bound_fields,
     on_each,
     percent,
-    print_table,
 )
 from hapgpu.cli.commands import pairhmm as commands
 from hapgpu.cli.options.files import STATISTICS, CommandFiles, Read
@@ -28,7 +28,7 @@ hapgpu bench pairhmm --device cuda:0
 Measure the text batches of a file, repeated 300 times:
 hapgpu bench pairhmm --batches 10s.in --copies 300"""
 
-FILES: Final = CommandFiles(reads=(Read("batches", standard=True),), writes=(STATISTICS,))
+FILES: Final = CommandFiles(reads=(Read("batches", standard=True),), writes=(STATISTICS, PLOT))
 
 _HEADER: Final = (
     *("device", "task", "data", "cells", "seconds", "GCUPS"),
@@ -64,10 +64,16 @@ def pairhmm(
             return benchmark_pairhmm(device, run)
         return benchmark_text_batches(batches, copies or 1, device, run)
 
-    options.write(print_table(_HEADER, on_each(options.devices(), measure), _fields))
+    measurements = on_each(options.devices(), measure)
+    options.publish("pairhmm", _HEADER, measurements, _fields, _bar)
 
 
 def _fields(line: Measurement) -> Iterable[object]:
     rates = (f"{line.seconds:.4g}", f"{line.gcups:.4g}")
     reached = (*bound_fields(line.bound, line.busy), percent(line.share))
     return (line.device, line.task, line.data, line.cells, *rates, *reached)
+
+
+def _bar(line: Measurement) -> Bar:
+    reached = (line.bound, line.busy, line.share)
+    return Bar(f"{line.task}, {line.data}", line.device, 1e9 * line.gcups, "cells/s", *reached)

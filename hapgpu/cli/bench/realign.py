@@ -6,22 +6,23 @@ from collections.abc import Iterable
 from typing import Final
 
 from hapgpu.benchmark.realign import Measurement, benchmark_realign
-from hapgpu.cli.bench.options import BenchOptions
+from hapgpu.cli.bench.options import PLOT, BenchOptions
+from hapgpu.cli.bench.plot import Bar
 from hapgpu.cli.bench.table import (
     BOUND_HEADER,
     SHARE_HEADER,
     bound_fields,
     on_each,
     percent,
-    print_table,
 )
 from hapgpu.cli.commands import realign as commands
 from hapgpu.cli.options.files import STATISTICS, CommandFiles
 from hapgpu.runtime.devices import Device
 
-EXAMPLES: Final = """Example: hapgpu bench realign --device cuda:0"""
+EXAMPLES: Final = """Measure one GPU, and draw the rates:
+hapgpu bench realign --device cuda:0 --plot rates.svg"""
 
-FILES: Final = CommandFiles(writes=(STATISTICS,))
+FILES: Final = CommandFiles(writes=(STATISTICS, PLOT))
 
 _HEADER: Final = (
     *("device", "task", "read", "haplotype", "pairs/s", "GCUPS"),
@@ -41,7 +42,7 @@ def realign(*, options: BenchOptions) -> None:
         return benchmark_realign(device, run)
 
     measurements = on_each(options.devices(), measure)
-    options.write(print_table(_HEADER, measurements, _fields))
+    options.publish("realign", _HEADER, measurements, _fields, _bar)
 
 
 def _fields(line: Measurement) -> Iterable[object]:
@@ -49,3 +50,9 @@ def _fields(line: Measurement) -> Iterable[object]:
     rates = (f"{line.pairs_per_second:.0f}", f"{line.gcups:.2f}")
     reached = (*bound_fields(line.bound, line.busy), percent(line.share))
     return (line.device, line.task, *lengths, *rates, *reached)
+
+
+def _bar(line: Measurement) -> Bar:
+    name = f"{line.task}, {line.read_length} x {line.haplotype_length}"
+    reached = (line.bound, line.busy, line.share)
+    return Bar(name, line.device, 1e9 * line.gcups, "cells/s", *reached)

@@ -4,38 +4,31 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from typing import Final, TypeVar
 
+from hapgpu.cli.terminal import live_line
 from hapgpu.runtime.devices import Device
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-_Measurement = TypeVar("_Measurement", bound="DataclassInstance")
-
-Table: TypeAlias = list[dict[str, object]]
-"""Measurements as JSON holds them."""
+_Measurement = TypeVar("_Measurement")
 
 
-def print_table(
+def printed(
     header: Sequence[str],
     measurements: Iterable[_Measurement],
     fields: Callable[[_Measurement], Iterable[object]],
-) -> Table:
-    """Print a header and a line of fields per measurement; return the measurements."""
+) -> Iterator[_Measurement]:
+    """Yield measurements; print a header, and a line of fields for each."""
     print_line(header)
-    table = []
     for measurement in measurements:
         print_line(fields(measurement))
-        table.append(asdict(measurement))
-    return table
+        yield measurement
 
 
 def print_line(fields: Iterable[object]) -> None:
     """Print fields, separated by tabs."""
-    sys.stdout.write("\t".join(map(str, fields)) + "\n")
-    sys.stdout.flush()
+    with live_line.erased():
+        sys.stdout.write("\t".join(map(str, fields)) + "\n")
+        sys.stdout.flush()
 
 
 BOUND_HEADER: Final = ("bound", "% busy")

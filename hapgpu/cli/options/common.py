@@ -243,7 +243,12 @@ Quiet = Annotated[
 ]
 Verbose = Annotated[
     bool,
-    typer.Option("-v", "--verbose", help="Print progress messages.", rich_help_panel=_MESSAGES),
+    typer.Option(
+        "-v",
+        "--verbose",
+        help="Print the closing summary in pipes and log files, too.",
+        rich_help_panel=_MESSAGES,
+    ),
 ]
 Debug = Annotated[
     bool,

@@ -70,7 +70,7 @@ def summarize(
     statistics
         The statistics of the run.
     shown
-        Names of counts, the one whose rate is shown first.
+        Names of counts, the one whose rate is shown first; all counts if empty.
     output
         The file that was written; `-` is standard output.
     compiling
@@ -85,8 +85,10 @@ def summary_lines(
     statistics: Mapping[str, Any], shown: Sequence[str], output: str, compiling: float = 0.0
 ) -> Iterator[str]:
     """Yield the three lines of a summary; `statistics` are as `--json` writes them."""
-    counts, first = statistics["counts"], shown[0]
-    numbers = [_counted(name, counts[name]) for name in shown if counts.get(name)]
+    counts = statistics["counts"]
+    names = shown or [*counts]
+    first = names[0]
+    numbers = [_counted(name, counts[name]) for name in names if counts.get(name)]
     yield ", ".join(numbers) or f"no {first}"
     seconds = max(statistics["seconds"][TOTAL] - compiling, _MIN_SECONDS)
     compiled = f" after {compiling:.1f} s of compiling" if compiling > _MIN_SECONDS else ""

@@ -21,7 +21,12 @@ from hapgpu.runtime.jit import njit, njit_inlined
 _CLEARLY_BETTER: Final = 0.2  # GATK's LOG_10_INFORMATIVE_THRESHOLD
 _LN_10: Final = math.log(10.0)
 _NEARLY_UNDERFLOWING: Final = 1e-200  # one more fragment multiplies by at least 1e-5
-_NO_ALLELE: Final = -1
+
+NO_ALLELE: Final = -1
+"""Instead of an allele: a fragment that supports none clearly."""
+
+NOT_USED: Final = -2
+"""Instead of an allele: a fragment that is not used at the site."""
 
 
 class _Fragments(NamedTuple):
@@ -121,6 +126,39 @@ def site_likelihoods(
     return totals
 
 
+def supported_alleles(
+    evidence: Evidence, batch: LocusBatch, alleles: Ragged, samples: int
+) -> Ragged:
+    """Return the allele that each fragment supports at each site of its locus.
+
+    The allele depths of `site_likelihoods` count them.
+
+    Parameters
+    ----------
+    evidence, batch, alleles, samples
+        As in `site_likelihoods`.
+
+    Returns
+    -------
+    Ragged
+        int16, a row per fragment, a value per site of its locus: the number of an allele,
+        `NO_ALLELE` or `NOT_USED`.
+    """
+    counts = np.diff(batch.loci.site_offsets)[evidence.loci]
+    offsets = offsets_of(counts)
+    supported = np.full(int(offsets[-1]), NOT_USED, dtype=np.int16)
+    allele_counts = np.diff(batch.sites.allele_offsets)
+    _find_supported(
+        _compiled_fragments(evidence),
+        _compiled_sites(batch, alleles, span_requirements_of(evidence, batch, samples)),
+        samples,
+        read_only(allele_counts),
+        np.empty(allele_counts.max(initial=0)),
+        RaggedView(supported, read_only(offsets)),
+    )
+    return Ragged(supported, offsets)
+
+
 def _zeros(lengths: NDArray[np.int64], dtype: type[np.int32 | np.float64]) -> Ragged:
     offsets = offsets_of(lengths)
     return Ragged(np.zeros(int(offsets[-1]), dtype=dtype), offsets)
@@ -186,6 +224,32 @@ def _add_evidence(
                 )
 
 
+@njit
+def _find_supported(
+    fragments: _Fragments,
+    sites: _Sites,
+    samples: int,
+    allele_counts: NDArray[np.int64],
+    scratch: NDArray[np.float64],
+    out: RaggedView,
+) -> None:
+    """Write the supported alleles of the fragments that are used."""
+    for fragment in range(fragments.loci.size):
+        locus = fragments.loci[fragment]
+        first = sites.site_offsets[locus]
+        for column in range(out.offsets[fragment + 1] - out.offsets[fragment]):
+            row = (first + column) * samples + fragments.samples[fragment]
+            site = _site_of(sites, locus, first + column, row)
+            if not fulfils(fragments.cover, fragment, site.latest_start, site.earliest_end):
+                continue
+            supported = NO_ALLELE
+            if _is_informative(site):
+                _, supported = _set_allele_likelihoods(
+                    fragments.likelihoods, fragment, site, scratch, allele_counts[first + column]
+                )
+            out.data[out.offsets[fragment] + column] = supported
+
+
 @njit_inlined
 def _site_of(sites: _Sites, locus: int, site: int, row: int) -> _Site:
     first = sites.haplotype_offsets[locus]
@@ -230,7 +294,7 @@ def _add_to_site(  # noqa: PLR0917  (Numba: no keyword-only arguments)
             fragments.likelihoods, fragment, site, scratch.alleles, alleles
         )
         best_alleles += best
-        if supported != _NO_ALLELE:
+        if supported != NO_ALLELE:
             totals.allele_depths.data[first_allele + supported] += 1
         _multiply(scratch, table, likelihoods, first_genotype, genotypes)
     for genotype in range(genotypes):
@@ -263,7 +327,7 @@ def _set_allele_likelihoods(
     for k in range(site.haplotypes):
         carried = data[offsets[site.first_haplotype + k] + site.column]
         out[carried] = max(out[carried], likelihoods.data[start + k])
-    best, second, supported = -np.inf, -np.inf, _NO_ALLELE
+    best, second, supported = -np.inf, -np.inf, NO_ALLELE
     for allele in range(alleles):
         if out[allele] > best:
             best, second, supported = out[allele], best, allele
@@ -272,7 +336,7 @@ def _set_allele_likelihoods(
     for allele in range(alleles):
         below = WORST_DIFFERENCE if out[allele] == -np.inf else out[allele] - best
         out[allele] = math.exp(_LN_10 * below)
-    return best, supported if best - second > _CLEARLY_BETTER else _NO_ALLELE
+    return best, supported if best - second > _CLEARLY_BETTER else NO_ALLELE
 
 
 @njit_inlined

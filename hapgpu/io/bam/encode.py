@@ -184,6 +184,8 @@ class EncodedRecords:
     ----------
     size
         Bytes of all records.
+    offsets
+        int64[n + 1]: where each record starts, and the end of the last.
 
     Raises
     ------
@@ -195,8 +197,8 @@ class EncodedRecords:
         self._columns = ReadColumns.from_batch(batch)
         check_writable(self._columns, header)
         sizes = _record_sizes(self._columns)
-        self._offsets = offsets_of(sizes)
-        self.size = int(self._offsets[-1])
+        self.offsets = offsets_of(sizes)
+        self.size = int(self.offsets[-1])
         self._whole = None
         if sizes.size and sizes.max() > _MAX_REMADE:
             self._whole = self._stored(0, sizes.size)
@@ -207,7 +209,7 @@ class EncodedRecords:
             return np.empty(0, dtype=np.uint8)
         if self._whole is not None:
             return self._whole[start:end]
-        offsets = self._offsets
+        offsets = self.offsets
         first = int(np.searchsorted(offsets, start, side="right")) - 1
         last = int(np.searchsorted(offsets, end))
         base = int(offsets[first])
@@ -215,8 +217,8 @@ class EncodedRecords:
 
     def _stored(self, first: int, last: int) -> NDArray[np.uint8]:
         """Make the records of rows first to last."""
-        out = np.empty(int(self._offsets[last] - self._offsets[first]), dtype=np.uint8)
-        _store_records(self._columns, first, last, self._offsets, out, _NIBBLES)
+        out = np.empty(int(self.offsets[last] - self.offsets[first]), dtype=np.uint8)
+        _store_records(self._columns, first, last, self.offsets, out, _NIBBLES)
         return out
 
 

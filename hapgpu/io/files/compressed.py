@@ -70,10 +70,12 @@ class _NotedFile(FileIO):
     def __init__(self, path: Path, name: str) -> None:
         super().__init__(path)
         self._input = name
+        self._has_position = self.seekable()
 
     def readinto(self, buffer: Any) -> int:
         got = super().readinto(buffer)
-        note_position(self._input, self.tell())
+        if self._has_position:
+            note_position(self._input, self.tell())
         return got
 
 

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Print what a 30x human genome needs: a Markdown table, from measured rates.
+
+The rates are of docs/performance.md: one NVIDIA H200 and 16 host cores, the other GPU of the host
+busy, files in memory. Start-up is the time of a tiny run and, where a job loads an index of the
+genome, the measured time for 63 Mb of reference, scaled.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+GENOME = 3.1e9  # bases
+READS = 30 * GENOME / 150
+SITES = GENOME / 62.7e6 * 90_231  # as dense as in the measured data
+AT_SITES = 3.8 / 12.7  # fraction of the reads near a site, there
+INDEX = GENOME / 63e6  # in references of 63 Mb
+SCATTERED = (1, 8, 32)
+ONE_JOB = (1,)
+
+
+@dataclass(frozen=True)
+class Task:
+    """Work of one genome, and what it needs.
+
+    Attributes
+    ----------
+    work, unit
+        Amount, and of what.
+    rate
+        Per second, without start-up.
+    start
+        Seconds of start-up, in each job.
+    host_gb
+        Host memory of a job.
+    index_gb
+        Of these, the index; the GPU needs as much.
+    jobs
+        Numbers of jobs into which the example divides the work.
+    """
+
+    name: str
+    work: float
+    unit: str
+    rate: float
+    start: float
+    host_gb: float
+    index_gb: float = 0
+    jobs: tuple[int, ...] = SCATTERED
+
+    def seconds(self, jobs: int) -> float:
+        """Return the seconds of one of some jobs."""
+        return self.start + self.work / self.rate / jobs
+
+    def row(self) -> str:
+        """Return the row of the table."""
+        seconds = {jobs: self.seconds(jobs) for jobs in self.jobs}
+        cells = [self.name, f"{amount(self.work)} {self.unit}", f"{amount(self.rate)}/s"]
+        cells.append("; ".join(clock(each) for each in seconds.values()))
+        cells.append("; ".join(f"{jobs * each / 3600:.2f}" for jobs, each in seconds.items()))
+        cells.append(f"{self.host_gb + self.index_gb:.1f} GB")
+        needed = f"{self.index_gb:.0f} GB and more" if self.index_gb else "any"
+        cells.append("none" if "CPU" in self.name else needed)
+        return f"| {' | '.join(cells)} |\n"
+
+
+# Each shard of `genotype` also reads the sites twice, 5 M per second and thread (EPYC).
+START = 1.6 + 2 * SITES / 5e6
+MAP_START = 1.0 + 0.13 * INDEX
+CHAIN_START = 0.5 + 0.7 * INDEX
+TASKS = (
+    Task("`genotype`", SITES, "sites", 90_000, START, 0.8),
+    Task("`genotype`, 16 CPU threads", SITES, "sites", 11_900, START, 1.4),
+    Task("`map`, at the rate of E. coli", READS, "reads", 13e6, MAP_START, 1.4, 16.1),
+    Task("`chain`, at the rate of 63 Mb", READS * 150, "bases", 1.2e9, CHAIN_START, 1.6, 15.8),
+    Task("`realign --reference`", READS, "reads", 1.5e6, 1.6, 1.1, jobs=ONE_JOB),
+    Task("`pairhmm`, reads near sites", READS * AT_SITES, "reads", 7e6, 1.3, 1.1, jobs=ONE_JOB),
+)
+
+
+def amount(number: float) -> str:
+    """Return a number with a unit."""
+    for size, unit in ((1e9, " G"), (1e6, " M")):
+        if number >= size:
+            return f"{number / size:.3g}{unit}"
+    return f"{number:,.0f}"
+
+
+def clock(seconds: float) -> str:
+    """Return minutes and seconds."""
+    return f"{round(seconds) // 60}:{round(seconds) % 60:02}"
+
+
+def main() -> None:
+    """Write the table."""
+    counts = "; ".join(map(str, SCATTERED))
+    names = ["command", "work", "rate", f"min:s of a job, with {counts} jobs", "hours in all"]
+    names += ["host memory of a job", "GPU memory of a job"]
+    sys.stdout.write(f"| {' | '.join(names)} |\n{'|---' * len(names)}|\n")
+    sys.stdout.writelines(task.row() for task in TASKS)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Section of alignments: BAM, SAM and CRAM, counted in bulk."""

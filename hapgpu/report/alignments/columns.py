@@ -1,0 +1,176 @@
+"""Numbers of BAM records as columns: fixed fields, operations of CIGARs, integer tags."""
+
+from __future__ import annotations
+
+from enum import IntEnum, auto
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import load_i32_at, load_u8_at, load_u16_at, load_u32_at
+from hapgpu.io.bam.record_block import RecordBlock
+from hapgpu.io.bam.record_layout import RecordLayout
+from hapgpu.io.bam.tags import HEAD_BYTES, field_bytes_at, name_number
+from hapgpu.report.names import name_digest
+from hapgpu.runtime.jit import njit, njit_inlined
+
+MISSING: Final = -(2**62)
+"""The value of a tag that a record lacks, or that is no integer."""
+
+
+class Column(IntEnum):
+    """Columns; those from `NM` on are tags, the `OLD` ones out of OC and OA.
+
+    `OLD_CONTIG` is the digest of a name; see `name_digest`.
+    """
+
+    CONTIG = 0
+    POSITION = auto()
+    MAPPING_QUALITY = auto()
+    FLAGS = auto()
+    BASES = auto()
+    INSERTED = auto()
+    DELETED = auto()
+    CLIPPED = auto()
+    OLD_INSERTED = auto()
+    OLD_DELETED = auto()
+    OLD_CLIPPED = auto()
+    OLD_NM = auto()
+    OLD_CONTIG = auto()
+    NM = auto()
+    AS = auto()
+    XS = auto()
+    NH = auto()
+    X0 = auto()
+    X1 = auto()
+    OP = auto()
+
+
+_TAGS: Final = np.array([name_number(tag.name) for tag in Column if tag >= Column.NM])
+_FIRST_TAG: Final = int(Column.NM)
+_OLD_NM: Final = int(Column.OLD_NM)
+_NEW_OPERATIONS: Final = int(Column.INSERTED)
+_OLD_OPERATIONS: Final = int(Column.OLD_INSERTED)
+_OC: Final = name_number("OC")
+_OA: Final = name_number("OA")
+_TEXT, _ZERO, _NINE, _COMMA, _SEMICOLON = b"Z09,;"
+_OLD_CONTIG: Final = int(Column.OLD_CONTIG)
+_OPERATIONS: Final = np.full(256, -1, dtype=np.int64)
+_OPERATIONS[[1, 2, 4]] = _OPERATIONS[list(b"IDS")] = 0, 1, 2  # as numbers, and as letters
+
+
+def columns_of(block: RecordBlock) -> NDArray[np.int64]:
+    """Return int64[columns, n], a row per `Column`."""
+    out = np.empty((len(Column), len(block)), dtype=np.int64)
+    _read_columns(block.data, block.layout, _TAGS, out)
+    return out
+
+
+@njit
+def _read_columns(
+    data: NDArray[np.uint8],
+    layout: RecordLayout,
+    tags: NDArray[np.int64],
+    out: NDArray[np.int64],
+) -> None:
+    base = data.ctypes.data
+    for row in range(layout.starts.size):
+        record = base + layout.starts[row]
+        out[0, row] = load_i32_at(record + 4)
+        out[1, row] = load_i32_at(record + 8)
+        out[2, row] = load_u8_at(record + 13)
+        out[3, row] = load_u16_at(record + 18)
+        out[4, row] = layout.base_counts[row]
+        out[_NEW_OPERATIONS:_OLD_OPERATIONS, row] = 0
+        out[_OLD_OPERATIONS:, row] = MISSING
+        cigar = base + layout.cigar_starts[row]
+        for k in range(layout.cigar_lengths[row]):
+            element = load_u32_at(cigar + 4 * k)
+            which = _OPERATIONS[element & 15]
+            if which >= 0:
+                out[_NEW_OPERATIONS + which, row] += element >> 4
+        at = np.int64(layout.tag_starts[row])
+        end = layout.starts[row] + 4 + load_i32_at(record)
+        while at < end:
+            size = field_bytes_at(base, at, end, data.size)
+            if size == 0:
+                break
+            name = load_u16_at(base + at)
+            kind = load_u8_at(base + at + 2)
+            value = base + at + HEAD_BYTES
+            if kind == _TEXT and name == _OC:
+                _read_operations(value, size - HEAD_BYTES - 1, out[_OLD_OPERATIONS:_OLD_NM, row])
+            elif kind == _TEXT and name == _OA:
+                length = size - HEAD_BYTES - 1
+                out[_OLD_NM, row] = _last_distance(value, length)
+                out[_OLD_CONTIG, row] = _last_contig(value, length)
+            else:
+                for k in range(tags.size):
+                    if tags[k] == name:
+                        out[_FIRST_TAG + k, row] = _integer(value, kind)
+            at += size
+
+
+@njit_inlined
+def _integer(at: Integer, kind: Integer) -> Integer:
+    """Return the value of a tag of one of the types cCsSiI."""
+    value = np.int64(MISSING)
+    if kind == 67:  # C
+        value = np.int64(load_u8_at(at))
+    elif kind == 99:  # c
+        value = np.int64(np.int8(load_u8_at(at)))
+    elif kind == 83:  # S
+        value = np.int64(load_u16_at(at))
+    elif kind == 115:  # s
+        value = np.int64(np.int16(load_u16_at(at)))
+    elif kind == 73:  # I
+        value = np.int64(load_u32_at(at))
+    elif kind == 105:  # i
+        value = np.int64(load_i32_at(at))
+    return value
+
+
+@njit
+def _read_operations(at: Integer, size: Integer, out: NDArray[np.int64]) -> None:
+    """Write the inserted, deleted and clipped bases of the text of a CIGAR."""
+    out[:] = 0
+    length = np.int64(0)
+    for k in range(size):
+        letter = load_u8_at(at + k)
+        if _ZERO <= letter <= _NINE:
+            length = min(10 * length + letter - _ZERO, np.int64(2**40))
+        else:
+            which = _OPERATIONS[letter]
+            if which >= 0:
+                out[which] += length
+            length = np.int64(0)
+
+
+@njit
+def _last_distance(at: Integer, size: Integer) -> Integer:
+    """Return NM of the last alignment of a tag OA; it is empty if that had none."""
+    value = np.int64(0)
+    power = np.int64(1)
+    for k in range(size - 2, -1, -1):  # without the last semicolon
+        letter = load_u8_at(at + k)
+        if letter == _COMMA and power > 1:
+            return value
+        if not _ZERO <= letter <= _NINE or power > 10**9:
+            break
+        value += power * (letter - _ZERO)
+        power *= 10
+    return np.int64(MISSING)
+
+
+@njit
+def _last_contig(at: Integer, size: Integer) -> Integer:
+    """Return the digest of the contig of the last alignment of a tag OA."""
+    start = size - 1
+    while start > 0 and load_u8_at(at + start - 1) != _SEMICOLON:
+        start -= 1
+    end = start
+    while end < size and load_u8_at(at + end) != _COMMA:
+        end += 1
+    return name_digest(at + start, end - start)

@@ -1,0 +1,145 @@
+"""Counts of the records of a file, for its charts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.io.bam.constants import UNMAPPED
+from hapgpu.io.bam.record_block import RecordBlock
+from hapgpu.report.alignments.columns import MISSING, Column, columns_of
+from hapgpu.report.tally import LengthTally, Tally
+
+_REVERSE: Final = 0x10
+_SECONDARY: Final = 0x100
+_DUPLICATE: Final = 0x400
+_SUPPLEMENTARY: Final = 0x800
+_OPERATIONS: Final = ("INSERTED", "DELETED", "CLIPPED")
+
+
+@dataclass
+class AlignmentCounts:
+    """Counts of records, which add up over the blocks of a file.
+
+    Attributes
+    ----------
+    numbers
+        Numbers of records of several kinds, by name.
+    contigs
+        int64[contigs]: primary records on each contig.
+    hits
+        NH of each read; 0 if it is unmapped and other reads have NH.
+    best
+        int64[3]: reads with one best hit and no next ones, with one best hit and next ones, with
+        several best hits (X0, X1).
+    moved_changes
+        By operation of CIGARs: int64[2], reads with it before and after they moved.
+    """
+
+    numbers: dict[str, int]
+    contigs: NDArray[np.int64]
+    lengths: LengthTally = field(default_factory=LengthTally)
+    qualities: Tally = field(default_factory=lambda: Tally(0, 255))
+    distances: Tally = field(default_factory=lambda: Tally(0, 1000))
+    scores: Tally = field(default_factory=lambda: Tally(-10_000, 50_000))
+    margins: Tally = field(default_factory=lambda: Tally(-1_000, 10_000))
+    hits: Tally = field(default_factory=lambda: Tally(0, 1000))
+    best: NDArray[np.int64] = field(default_factory=lambda: np.zeros(3, dtype=np.int64))
+    shifts: Tally = field(default_factory=lambda: Tally(-1_000, 1_000))
+    old_distances: Tally = field(default_factory=lambda: Tally(0, 1000))
+    new_distances: Tally = field(default_factory=lambda: Tally(0, 1000))
+    moved_changes: NDArray[np.int64] = field(
+        default_factory=lambda: np.zeros((len(_OPERATIONS), 2), dtype=np.int64)
+    )
+
+    @classmethod
+    def empty(cls, contigs: int) -> AlignmentCounts:
+        """Return counts of no record."""
+        return cls({}, np.zeros(contigs, dtype=np.int64))
+
+    @classmethod
+    def of(cls, contigs: NDArray[np.int64], block: RecordBlock) -> AlignmentCounts:
+        """Count the records of a block.
+
+        Parameters
+        ----------
+        contigs
+            Digests of the names of the contigs.
+        block
+            The records.
+        """
+        return cls.empty(contigs.size).add(columns_of(block), contigs)
+
+    def add(self, columns: NDArray[np.int64], contigs: NDArray[np.int64]) -> Self:
+        """Count the records with these `Column`s; before, nothing was counted."""
+        flags = columns[Column.FLAGS]
+        is_mapped = flags & UNMAPPED == 0
+        is_primary = flags & (_SECONDARY | _SUPPLEMENTARY) == 0
+        self.numbers = {
+            "records": flags.size,
+            "reads": int(is_primary.sum()),
+            "bases": int(columns[Column.BASES][is_primary].sum()),
+            "mapped": int((is_primary & is_mapped).sum()),
+            "reverse": int((is_primary & is_mapped & (flags & _REVERSE != 0)).sum()),
+            "secondary": int((flags & _SECONDARY != 0).sum()),
+            "supplementary": int((flags & _SUPPLEMENTARY != 0).sum()),
+            "duplicates": int((flags & _DUPLICATE != 0).sum()),
+        }
+        self._count_primary(columns[:, is_primary])
+        self._count_moved(columns[:, is_mapped], contigs)
+        return self
+
+    def _count_primary(self, columns: NDArray[np.int64]) -> None:
+        is_mapped = columns[Column.FLAGS] & UNMAPPED == 0
+        self.lengths.add(columns[Column.BASES])
+        hits = columns[Column.NH]
+        self.numbers["with_hits"] = int((hits != MISSING).sum())
+        self.hits.add(np.where(is_mapped, hits, 0)[~is_mapped | (hits != MISSING)])
+        mapped = columns[:, is_mapped]
+        self.contigs += np.bincount(mapped[Column.CONTIG], minlength=self.contigs.size)
+        self.qualities.add(mapped[Column.MAPPING_QUALITY])
+        self.distances.add(_present(mapped[Column.NM]))
+        scores, seconds = mapped[Column.AS], mapped[Column.XS]
+        self.scores.add(_present(scores))
+        self.margins.add((scores - seconds)[(scores != MISSING) & (seconds != MISSING)])
+        best, following = mapped[Column.X0], mapped[Column.X1]
+        has_best = best != MISSING
+        group = np.where(best > 1, 2, np.where(following > 0, 1, 0))[has_best]
+        self.best += np.bincount(group, minlength=3)
+
+    def _count_moved(self, columns: NDArray[np.int64], contigs: NDArray[np.int64]) -> None:
+        """Count the reads that hapgpu realigned: they hold their old alignment."""
+        has_old = (columns[Column.OP] != MISSING) & (columns[Column.OLD_CLIPPED] != MISSING)
+        moved = columns[:, has_old]
+        self.numbers["moved"] = moved.shape[1]
+        # Without --reference, reads are on haplotypes: positions cannot be compared.
+        has_same = moved[Column.OLD_CONTIG] == contigs[moved[Column.CONTIG]]
+        self.shifts.add((moved[Column.POSITION] + 1 - moved[Column.OP])[has_same])
+        both = (moved[Column.NM] != MISSING) & (moved[Column.OLD_NM] != MISSING)
+        self.old_distances.add(moved[Column.OLD_NM][both])
+        self.new_distances.add(moved[Column.NM][both])
+        for row, name in enumerate(_OPERATIONS):
+            old, new = moved[Column[f"OLD_{name}"]], moved[Column[name]]
+            self.moved_changes[row] += (old > 0).sum(), (new > 0).sum()
+
+    def merge(self, other: AlignmentCounts) -> None:
+        """Add the counts of other records of the same file."""
+        for name, number in other.numbers.items():
+            self.numbers[name] = self.numbers.get(name, 0) + number
+        self.contigs += other.contigs
+        self.best += other.best
+        self.moved_changes += other.moved_changes
+        self.lengths.merge(other.lengths)
+        for name in (
+            *("qualities", "distances", "scores", "margins", "hits", "shifts"),
+            *("old_distances", "new_distances"),
+        ):
+            getattr(self, name).merge(getattr(other, name))
+
+
+def _present(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    present: NDArray[np.int64] = values[values != MISSING]
+    return present

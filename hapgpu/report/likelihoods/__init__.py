@@ -1,0 +1,1 @@
+"""Section of likelihoods: tables of `hapgpu pairhmm`, counted in bulk."""

@@ -1,0 +1,181 @@
+"""Lines of PAF to columns, in compiled code."""
+
+from __future__ import annotations
+
+from enum import IntEnum, auto
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.report.decimals import read_decimal
+from hapgpu.report.names import name_digest
+from hapgpu.runtime.jit import njit, njit_inlined
+
+
+class Column(IntEnum):
+    """Columns of a line; names as offsets in the text and 64-bit digests."""
+
+    QUERY = 0
+    QUERY_END = auto()
+    QUERY_DIGEST = auto()
+    LENGTH = auto()
+    START = auto()
+    END = auto()
+    REVERSE = auto()
+    TARGET = auto()
+    TARGET_END = auto()
+    TARGET_DIGEST = auto()
+    TARGET_LENGTH = auto()
+    TARGET_START = auto()
+    TARGET_STOP = auto()
+    MATCHES = auto()
+    SPAN = auto()
+    QUALITY = auto()
+    SECONDARY = auto()
+    IDENTITY = auto()
+
+
+UNMAPPED: Final = 2
+"""`REVERSE` of a line without a mapping."""
+IDENTITY_UNIT: Final = 10_000
+"""`IDENTITY` is a number of these parts."""
+COLUMNS: Final = len(Column)
+
+_TAB, _NEWLINE, _RETURN, _ZERO, _NINE = b"\t\n\r09"
+_PLUS, _MINUS, _STAR = b"+-*"
+_SECONDARY_TAG: Final = np.frombuffer(b"tp:A:S", dtype=np.uint8)
+_DV: Final = np.frombuffer(b"dv:f:", dtype=np.uint8)
+_DE: Final = np.frombuffer(b"de:f:", dtype=np.uint8)
+_MAX_NUMBER: Final = 2**40
+
+
+@njit
+def parse_lines(text: NDArray[np.uint8], out: NDArray[np.int64]) -> tuple[Integer, Integer]:
+    """Parse lines until the text ends, a line is malformed, or `out` is full.
+
+    Parameters
+    ----------
+    text
+        Whole lines.
+    out
+        int64[n, columns], a row per line.
+
+    Returns
+    -------
+    tuple of int
+        Number of parsed lines, and the offset after them.
+    """
+    at = np.int64(0)
+    row = np.int64(0)
+    while at < text.size and row < out.shape[0]:
+        end = at
+        while end < text.size and text[end] != _NEWLINE:
+            end += 1
+        stop = end - 1 if end > at and text[end - 1] == _RETURN else end
+        if not _parse_line(text, at, stop, out[row]):
+            break
+        row += 1
+        at = min(end + 1, np.int64(text.size))
+    return row, at
+
+
+@njit_inlined
+def _field_end(text: NDArray[np.uint8], at: Integer, end: Integer) -> Integer:
+    while at < end and text[at] != _TAB:
+        at += 1
+    return at
+
+
+@njit
+def _parse_line(text: NDArray[np.uint8], at: Integer, end: Integer, out: NDArray[np.int64]) -> bool:
+    """Write the columns of a line; return whether it is well-formed."""
+    at = _name(text, at, end, out[0:3])
+    for column in range(3, 6):
+        at = _number(text, at, end, out[column : column + 1])
+    if at < 0 or at + 1 >= end or text[at + 1] != _TAB:
+        return False
+    strand = text[at]
+    if strand not in (_PLUS, _MINUS, _STAR):
+        return False
+    out[6] = 1 if strand == _MINUS else 2 if strand == _STAR else 0
+    at = _name(text, at + 2, end, out[7:10])
+    for column in range(10, 16):
+        at = _number(text, at, end, out[column : column + 1])
+    if at < 0:
+        return False
+    out[16] = 0
+    divergence = -1.0
+    while at < end:
+        stop = _field_end(text, at, end)
+        if _starts(text, at, stop, _SECONDARY_TAG):
+            out[16] = 1
+        elif _starts(text, at, stop, _DV) or _starts(text, at, stop, _DE):
+            divergence, _ = read_decimal(text, at + 5, stop)
+        at = stop + 1
+    identity = 1.0 - divergence if divergence >= 0.0 else out[13] / max(out[14], np.int64(1))
+    out[17] = round(min(max(identity, 0.0), 1.0) * 10_000)
+    if out[6] == 2:
+        return True
+    return bool(out[4] <= out[5] and out[5] <= out[3] and out[11] <= out[12] and out[12] <= out[10])
+
+
+@njit
+def _name(text: NDArray[np.uint8], at: Integer, end: Integer, out: NDArray[np.int64]) -> Integer:
+    """Write start, end and digest of a name; return the offset after its tab, or -1."""
+    if at < 0:
+        return np.int64(-1)
+    stop = _field_end(text, at, end)
+    if stop == at or stop >= end:
+        return np.int64(-1)
+    out[0], out[1], out[2] = at, stop, name_digest(text.ctypes.data + at, stop - at)
+    return stop + 1
+
+
+@njit
+def _number(text: NDArray[np.uint8], at: Integer, end: Integer, out: NDArray[np.int64]) -> Integer:
+    """Write a number, 0 for a star; return the offset after its tab or its end, or -1."""
+    if at < 0:
+        return np.int64(-1)
+    stop = _field_end(text, at, end)
+    value = np.int64(0)
+    if stop == at:
+        return np.int64(-1)
+    if not (stop == at + 1 and text[at] == _STAR):
+        for k in range(at, stop):
+            if not _ZERO <= text[k] <= _NINE:
+                return np.int64(-1)
+            value = min(10 * value + (text[k] - _ZERO), np.int64(_MAX_NUMBER))
+    out[0] = value
+    return stop + 1
+
+
+@njit
+def _starts(text: NDArray[np.uint8], at: Integer, end: Integer, start: NDArray[np.uint8]) -> bool:
+    if end - at < start.size:
+        return False
+    same = np.int64(0)
+    while same < start.size and text[at + same] == start[same]:
+        same += 1
+    return bool(same == start.size)
+
+
+@njit
+def covered_lengths(
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    out: NDArray[np.int64],
+) -> None:
+    """Write the length of the union of the intervals of each group."""
+    for group in range(out.size):
+        first, last = offsets[group], offsets[group + 1]
+        order = np.argsort(starts[first:last])
+        covered = np.int64(0)
+        reached = np.int64(0)
+        for k in order:
+            start = max(starts[first + k], reached)
+            covered += max(ends[first + k] - start, np.int64(0))
+            reached = max(reached, ends[first + k])
+        out[group] = covered

@@ -1,0 +1,1 @@
+"""Section of run statistics: `--json` of all commands and of `hapgpu bench`."""

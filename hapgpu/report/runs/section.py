@@ -1,0 +1,103 @@
+"""Section of run statistics: stages, rates, and measurements of `hapgpu bench`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from hapgpu.report.charts import CHART_SCRIPTS, COLOURS, bars, figure, figures
+from hapgpu.report.options import SectionOptions
+from hapgpu.report.page import Section
+from hapgpu.report.runs.statistics import RunRecord, read_statistics
+from hapgpu.report.tables import facts, table
+
+_MAX_LINES: Final = 200
+_AMOUNTS: Final = ("cells", "pairs", "reads", "hits", "sites", "count")
+"""Keys of amounts in measurements, the most specific first."""
+
+
+def run_section(path: Path, identifier: str, options: SectionOptions) -> Section:
+    """Show the statistics of a run, or the measurements of `hapgpu bench`.
+
+    Raises
+    ------
+    InputError
+        The file is not JSON, or has other content.
+    """
+    found = read_statistics(path, options.max_record)
+    html = _run(found) if isinstance(found, RunRecord) else _bench(found)
+    options.advance(1)
+    return Section(path.name, identifier, html, CHART_SCRIPTS)
+
+
+def _run(run: RunRecord) -> str:
+    about = [(name, value) for name, value in run.about.items() if value]
+    shown: dict[str, object] = {"wall time": f"{run.total:,.2f} s"}
+    busy = run.busy()
+    charts = []
+    if busy:
+        bound = max(busy, key=lambda name: busy[name])
+        shown["bound by"] = f"{bound}, busy {100 * busy[bound]:.0f}%"
+        charts = [_seconds(run, bound), _busy(run, busy, bound)]
+    rates = {name: n / run.total for name, n in run.counts.items() if n and run.total > 0}
+    rows = [
+        (name, _whole(n), f"{rates[name]:,.0f}" if name in rates else "-")
+        for name, n in run.counts.items()
+    ]
+    return (
+        facts(shown)
+        + table(("run", ""), about)
+        + figures(charts)
+        + "<h3>Counts and rates</h3>\n"
+        + table(("count", "number", "per second of the run"), rows)
+    )
+
+
+def _seconds(run: RunRecord, bound: str) -> str:
+    chart = bars(run.seconds, "seconds, summed over threads", ",.3f", _marked(bound))
+    return figure("Time of stages", chart, "Stages run at the same time.")
+
+
+def _busy(run: RunRecord, busy: dict[str, float], bound: str) -> str:
+    labelled = {
+        f"{name} ({_whole(run.threads.get(name, 1))} threads)": 100 * fraction
+        for name, fraction in busy.items()
+    }
+    colours = _marked(f"{bound} ({_whole(run.threads.get(bound, 1))} threads)")
+    chart = bars(labelled, "busy (% of the run, per thread)", ".1f", colours)
+    return figure("Busy stages", chart, "The stage that was busy longest bounds the run.")
+
+
+def _marked(name: str) -> dict[str, str]:
+    return {name: COLOURS[1]}
+
+
+def _whole(number: float) -> object:
+    return int(number) if number == int(number) else number
+
+
+def _bench(lines: list[dict[str, Any]]) -> str:
+    if not lines:
+        return "<p>The file has no measurements.</p>\n"
+    lines = lines[:_MAX_LINES]
+    rates: dict[str, dict[str, float]] = {}
+    for number, line in enumerate(lines, 1):
+        amount = next((key for key in _AMOUNTS if isinstance(line.get(key), int | float)), None)
+        if amount and line["seconds"]:
+            unit = str(line.get("unit", amount)) if amount == "count" else amount
+            words = [str(line[key]) for key in ("task", "data", "device") if line.get(key)]
+            name = f"{number}. {', '.join(words)}"
+            rates.setdefault(unit, {})[name] = line[amount] / line["seconds"]
+    charts = [
+        figure(f"{unit} per second", bars(numbers, f"{unit} per second", ",.3s"), wide=True)
+        for unit, numbers in rates.items()
+    ]
+    keys = list(dict.fromkeys(key for line in lines for key in line))
+    rows = [[_cell(line.get(key)) for key in keys] for line in lines]
+    return figures(charts) + table(keys, rows)
+
+
+def _cell(value: Any) -> object:
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else value

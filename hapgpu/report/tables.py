@@ -1,0 +1,48 @@
+"""Numbers of a section: a row of facts, and plain tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from hapgpu.report.escape import text
+
+
+def facts(values: Mapping[str, object]) -> str:
+    """Return named values beside each other, as HTML; names and values are plain text."""
+    items = (
+        f"<div><dt>{text(name)}</dt><dd>{text(_shown(value))}</dd></div>"
+        for name, value in values.items()
+    )
+    return f'<dl class="facts-list">{"".join(items)}</dl>\n'
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table as HTML; numbers stand on the right, text is escaped."""
+    lines = [list(row) for row in rows]
+    is_number = [
+        bool(lines) and all(isinstance(row[k], int | float) for row in lines)
+        for k in range(len(header))
+    ]
+    kinds = [' class="number"' if number else "" for number in is_number]
+    head = "".join(f"<th{kind}>{text(name)}</th>" for kind, name in zip(kinds, header, strict=True))
+    body = "".join(
+        "<tr>"
+        + "".join(
+            f"<td{kind}>{text(_shown(value))}</td>" for kind, value in zip(kinds, row, strict=True)
+        )
+        + "</tr>"
+        for row in lines
+    )
+    return (
+        f'<div class="scrolled"><table class="facts"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>\n"
+    )
+
+
+def percent(part: float, whole: float) -> str:
+    """Return a fraction in percent; a dash of nothing."""
+    return f"{100 * part / whole:.2f}%" if whole else "-"
+
+
+def _shown(value: object) -> object:
+    return f"{value:,}" if isinstance(value, int) else value

@@ -1,0 +1,16 @@
+__author__ = "The hapgpu developers"
+__copyright__ = "Copyright 2026, The hapgpu developers"
+__license__ = "MIT"
+
+from snakemake.shell import shell
+
+extra = snakemake.params.get("extra", "")
+log = snakemake.log_fmt_shell(stdout=True, stderr=True)
+
+json = snakemake.output.get("json")
+json = ["--json", json] if json else []
+
+shell(
+    "hapgpu chain --quiet --threads {snakemake.threads} {json:q} {extra}"
+    " {snakemake.input.target:q} {snakemake.input.reads:q} -o {snakemake.output[0]:q} {log}"
+)

@@ -1,0 +1,19 @@
+__author__ = "The hapgpu developers"
+__copyright__ = "Copyright 2026, The hapgpu developers"
+__license__ = "MIT"
+
+from snakemake.shell import shell
+
+extra = snakemake.params.get("extra", "")
+log = snakemake.log_fmt_shell(stdout=True, stderr=True)
+
+# Only the index of minimizers is built by threads.
+threads = ["--threads", str(snakemake.threads)] if "--minimizers" in extra else []
+
+json = snakemake.output.get("json")
+json = ["--json", json] if json else []
+
+shell(
+    "hapgpu index --quiet {threads:q} {json:q} {extra}"
+    " {snakemake.input.reference:q} -o {snakemake.output[0]:q} {log}"
+)

@@ -1,0 +1,19 @@
+__author__ = "The hapgpu developers"
+__copyright__ = "Copyright 2026, The hapgpu developers"
+__license__ = "MIT"
+
+from snakemake.shell import shell
+
+extra = snakemake.params.get("extra", "")
+log = snakemake.log_fmt_shell(stdout=True, stderr=True)
+
+index = snakemake.input.get("index")
+index = ["--index", index] if index else []
+
+json = snakemake.output.get("json")
+json = ["--json", json] if json else []
+
+shell(
+    "hapgpu map --quiet --threads {snakemake.threads} {index:q} {json:q} {extra}"
+    " {snakemake.input.reference:q} {snakemake.input.reads:q} -o {snakemake.output[0]:q} {log}"
+)

@@ -1,0 +1,19 @@
+__author__ = "The hapgpu developers"
+__copyright__ = "Copyright 2026, The hapgpu developers"
+__license__ = "MIT"
+
+from snakemake.shell import shell
+
+extra = snakemake.params.get("extra", "")
+log = snakemake.log_fmt_shell(stdout=True, stderr=True)
+
+reference = snakemake.input.get("reference")
+reference = ["--reference", reference] if reference else []
+
+json = snakemake.output.get("json")
+json = ["--json", json] if json else []
+
+shell(
+    "hapgpu pairhmm --quiet --threads {snakemake.threads} {reference:q} {json:q} {extra}"
+    " {snakemake.input.reads:q} {snakemake.input.haplotypes:q} -o {snakemake.output[0]:q} {log}"
+)

@@ -1,0 +1,92 @@
+"""`hapgpu bench --plot`."""
+
+from __future__ import annotations
+
+from importlib import util
+from pathlib import Path
+
+import pytest
+
+from hapgpu.cli.bench import plot
+from hapgpu.cli.bench.group import METHODS
+from hapgpu.cli.bench.plot import Bar, plot_of
+from hapgpu.report.charts import svg
+from tests.cli.in_process import status_of_command
+
+needs_vega = pytest.mark.skipif(
+    util.find_spec("vl_convert") is None, reason="vl-convert-python is not installed"
+)
+WHOLE = Bar("whole run", "CPU, 2 threads", 40.0, "reads/s", "read", 0.8, 0.5)
+BATCHES = "2 1\nACGT IIII NNNN NNNN ++++\nAC II NN NN ++\nACGTAC\n"
+
+
+def values(bars: list[Bar]) -> list[list[dict[str, object]]]:
+    return [panel["data"]["values"] for panel in plot_of("hapgpu bench map", bars)["vconcat"]]
+
+
+def test_the_bound_is_beside_the_rate() -> None:
+    [[kernels, whole]] = values([Bar("<kernels>", "cuda:0", 80.0, "reads/s"), WHOLE])
+    assert (kernels["rate"], kernels["limit"], kernels["words"]) == (80, None, "80")
+    assert (whole["rate"], whole["limit"], whole["end"]) == (40, 50, 50)
+    assert whole["words"] == "40; bound: read, 80 % busy, 50 % reached"
+
+
+def test_a_panel_per_unit() -> None:
+    pairs = Bar("scores", "cuda:0", 3.0, "pairs/s")
+    assert [len(panel) for panel in values([WHOLE, pairs, WHOLE])] == [2, 1]
+
+
+def test_rates_of_other_magnitudes_have_a_logarithmic_axis() -> None:
+    for rate, scale in ((2000.0, "linear"), (2001.0, "log")):
+        bars = [WHOLE, Bar("lines", "cuda:0", rate, "reads/s")]
+        [panel] = plot_of("hapgpu bench chain", bars)["vconcat"]
+        assert panel["layer"][0]["encoding"]["x"]["scale"]["type"] == scale
+
+
+@needs_vega
+def test_a_measurement_is_drawn(tmp_path: Path) -> None:
+    batches, drawn = tmp_path / "batches.in", tmp_path / "rates.svg"
+    batches.write_text(BATCHES)
+    options = ("--batches", batches, "--device", "cpu", "-t", "1", "--plot", drawn)
+    assert status_of_command("bench", "pairhmm", *options) == 0
+    text = drawn.read_text()
+    assert text.startswith("<svg")
+    assert "whole run, batches.in x1" in text
+    assert "% busy" in text
+    assert [path.name for path in tmp_path.iterdir()].count("rates.svg") == 1
+
+
+def test_without_the_extra_nothing_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(plot.util, "find_spec", lambda _: None)
+    drawn = tmp_path / "rates.svg"
+    assert status_of_command("bench", "io", "--plot", drawn) == 2
+    shown = capsys.readouterr()
+    message = "--plot: needs vl-convert-python; run: pip install 'hapgpu[report]'"
+    assert shown.err == f"hapgpu bench: error: {message}\n"
+    assert not shown.out
+    assert not drawn.exists()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_draws(method: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert status_of_command("bench", method, "--help") == 0
+    assert "--plot" in capsys.readouterr().out
+
+
+def test_a_plot_is_not_written_over_an_input(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    batches = tmp_path / "batches.in"
+    batches.write_text(BATCHES)
+    assert status_of_command("bench", "pairhmm", "--batches", batches, "--plot", batches) == 2
+    assert "is also an input" in capsys.readouterr().err
+    assert batches.read_text() == BATCHES
+
+
+@needs_vega
+def test_names_are_escaped() -> None:
+    drawn = svg(plot_of("t", [Bar("</text><script>", "x", 1.0, "reads/s")]))
+    assert "&lt;/text&gt;&lt;script&gt;" in drawn
+    assert "<script" not in drawn

@@ -1,0 +1,57 @@
+"""The Galaxy tool: linted by planemo, and its tests run by Galaxy's libraries without Galaxy."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hapgpu.version import __version__
+from tests.test_example import make
+
+ROOT = Path(__file__).resolve().parents[2]
+TOOL = ROOT / "packaging" / "galaxy" / "hapgpu_genotype.xml"
+PLANEMO = shutil.which("planemo")
+
+needs_planemo = pytest.mark.skipif(PLANEMO is None, reason="planemo is not installed")
+
+
+def test_version_of_the_package() -> None:
+    macros = (TOOL.parent / "macros.xml").read_text()
+    assert f'<token name="@TOOL_VERSION@">{__version__}</token>' in macros
+
+
+@needs_planemo
+@pytest.mark.exhaustive
+def test_lint(tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["planemo", "lint", "--fail_level", "warn", str(TOOL)],
+        env={**os.environ, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@needs_planemo
+@pytest.mark.exhaustive
+def test_tests_of_the_tool(tmp_path: Path) -> None:
+    assert PLANEMO is not None
+    python = Path(PLANEMO).resolve().parent / "python"
+    script = Path(__file__).with_name("galaxy_job.py")
+    data = make(tmp_path / "test data")
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        [str(python), str(script), str(TOOL), str(data), str(tmp_path / "work")],
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 tests passed" in done.stdout

@@ -1,0 +1,62 @@
+"""Files of run statistics: what is accepted, and what is computed from it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hapgpu.errors import InputError
+from hapgpu.report.runs.statistics import RunRecord, read_statistics
+
+RUN: dict[str, Any] = {
+    "schema_version": 2,
+    "tool": "hapgpu",
+    "version": "0.1.0",
+    "command": "map",
+    "command_line": ["hapgpu", "map"],
+    "devices": ["CPU, 4 threads"],
+    "threads": 4,
+    "counts": {"reads": 100},
+    "seconds": {"read": 1.0, "map": 6.0, "total": 2.0},
+    "stage_threads": {"read": 1, "map": 4},
+}
+
+
+def test_busy_stages(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(RUN), encoding="utf-8")
+    found = read_statistics(path, 10_000)
+    assert isinstance(found, RunRecord)
+    assert found.busy() == {"read": 0.5, "map": 0.75}
+    assert found.total == 2
+
+
+def test_measurements(tmp_path: Path) -> None:
+    path = tmp_path / "bench.json"
+    path.write_text('[{"task": "align", "pairs": 5, "seconds": 0.5}]', encoding="utf-8")
+    assert read_statistics(path, 10_000) == [{"task": "align", "pairs": 5, "seconds": 0.5}]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[1]",
+        '[{"seconds": "1"}]',
+        '[{"seconds": NaN}]',
+        "{}",
+        json.dumps({**RUN, "counts": {"reads": "many"}}),
+        json.dumps({**RUN, "seconds": {"read": -1}}),
+        json.dumps({**RUN, "stage_threads": []}),
+        json.dumps({**RUN, "tool": "other"}),
+        "[" * 100_000,
+    ],
+)
+def test_other_json(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "run.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=r"run\.json: .*; give a file that --json of hapgpu wrote"):
+        read_statistics(path, 1 << 20)

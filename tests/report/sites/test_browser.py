@@ -1,0 +1,103 @@
+"""The page of sites in headless Chromium: table, filters, reads before and after realignment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hapgpu.report.page import render
+from tests.report.sites.chromium import OpenPage, opened, require_libraries
+from tests.report.sites.made_sites import HOSTILE, READ_NAME, MadeSites, make, section_of
+
+_FEATURES = """async ([track, start, end]) => {
+  const browser = document.querySelector(".sites-view").browser;
+  const found = browser.trackViews.map((view) => view.track).find((t) => t.name === track);
+  const locus = document.querySelector('[id$="-locus-0"]');
+  const contig = JSON.parse(locus.textContent).contig;
+  const group = await found.getFeatures(contig, start, end);
+  return group.allAlignments().map((a) => ({
+    name: a.readName, cigar: a.cigar, start: a.start, tags: a.tags(),
+  }));
+}"""
+
+_FIRST_DIFFERS = """(text) =>
+  document.querySelector("table.sites tbody td").innerText !== text"""
+
+
+def page_of(files: MadeSites, path: Path) -> Path:
+    require_libraries()
+    section = section_of(files.vcf, files.reads, files.reference)
+    with path.open("w", encoding="utf-8", errors="surrogateescape") as file:
+        file.writelines(render("Sites", [section]))
+    return path
+
+
+def alignments(page: OpenPage, track: str, start: int, end: int) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = page.page.evaluate(_FEATURES, [track, start, end])
+    return found
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("width", [1280, 400])
+def test_table_and_reads(tmp_path: Path, width: int) -> None:
+    page_file = page_of(make(tmp_path), tmp_path / "page.html")
+    with opened(page_file, width) as page:
+        page.page.wait_for_selector(".sites-view[data-shown='0']")
+        assert page.texts(1) == ["chr1:2000", "chr1:3001", "chr1:4000"]
+        orders = []
+        for _ in range(2):
+            first = page.texts(1)[0]
+            page.page.click("table.sites th:has-text('GQ')")
+            page.page.wait_for_function(_FIRST_DIFFERS, arg=first)
+            orders.append(page.texts(1))
+        ascending = ["chr1:3001", "chr1:2000", "chr1:4000"]
+        assert sorted(orders) == sorted([ascending, ascending[::-1]])
+        page.page.select_option("select[name=genotype]", "heterozygous")
+        assert page.texts(1) == ["chr1:4000"]
+        page.page.select_option("select[name=genotype]", "")
+        page.page.fill("input[name=gq]", "70")
+        assert len(page.texts(1)) == 2
+        page.page.fill("input[name=gq]", "")
+        page.show("chr1:2000")
+        before = alignments(page, "before", 1990, 2020)
+        after = alignments(page, "after realignment", 1990, 2020)
+        assert {read["name"] for read in before} == {read["name"] for read in after}
+        assert not any("D" in read["cigar"] for read in before)
+        spanning = [read for read in after if read["tags"].get("a0") == "ALT 1"]
+        assert len(spanning) > 15
+        assert all("12D" in read["cigar"] and "S" not in read["cigar"] for read in spanning)
+        page.show("chr1:4000")
+        after = alignments(page, "after realignment", 3990, 4010)
+        supported = [read["tags"].get("a0") for read in after]
+        assert supported.count("REF  ") > 8
+        inserted = [read["tags"].get("a0") for read in after if "7I" in read["cigar"]]
+        assert len(inserted) > 8  # a read that ends within the insertion is clipped there
+        assert set(inserted) <= {"ALT 1", None}
+        haplotypes = alignments(page, "Candidate haplotypes", 3990, 4010)
+        assert [read["tags"]["a0"] for read in haplotypes] == ["REF  ", "ALT 1"]
+        page.page.fill("input[type=search]", "")
+        page.page.click("table.sites th:has-text('Position')")
+        page.page.click("button[data-step='-1']")
+        page.page.wait_for_selector(".sites-view[data-shown='1']")
+        assert "chr1:3001" in page.page.inner_text(".sites-view h3")
+        wide = "document.documentElement.scrollWidth <= window.innerWidth"
+        assert page.page.evaluate(wide)
+
+
+@pytest.mark.exhaustive
+def test_hostile_names(tmp_path: Path) -> None:
+    directory = tmp_path / "<script>alert('{{'); é"
+    directory.mkdir()
+    files = make(directory, HOSTILE, READ_NAME, contig="HLA-A*01:01")
+    named = files.vcf.rename(directory / "a<img src=x onerror=alert(3)>'&.vcf")
+    files = MadeSites(files.reference, files.reads, named)
+    with opened(page_of(files, directory / "page.html")) as page:
+        page.page.wait_for_selector(".sites-view[data-shown='0']")
+        assert "<script>alert(2)</script>" in page.texts(2)
+        assert HOSTILE in page.page.inner_text(".sites-genotypes")
+        assert "onerror" in page.page.inner_text("h2")
+        page.show("HLA-A*01:01:4000")
+        names = [read["name"] for read in alignments(page, "after realignment", 3990, 4010)]
+        assert all(name.startswith(READ_NAME) for name in names)

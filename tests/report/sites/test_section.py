@@ -1,0 +1,236 @@
+"""The section of a VCF: its rows, its slices, and inputs that do not fit."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from base64 import b64decode
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pysam
+import pytest
+
+from hapgpu.errors import HapgpuError
+from hapgpu.genotyping.api import genotype
+from hapgpu.report.sites import evidence, long_reads, table
+from tests.report.sites.chromium import require_libraries
+from tests.report.sites.made_sites import CONTIG, HOSTILE, MadeSites, make, section_of
+
+
+class Scripts(HTMLParser):
+    """Contents of the scripts with an `id`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: dict[str, str] = {}
+        self._identifier = ""
+
+    def handle_starttag(self, _tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self._identifier = dict(attributes).get("id") or ""
+
+    def handle_endtag(self, _tag: str) -> None:
+        self._identifier = ""
+
+    def handle_data(self, data: str) -> None:
+        self.found[self._identifier] = data
+
+
+def scripts_of(html: str) -> dict[str, str]:
+    scripts = Scripts()
+    scripts.feed(html)
+    return scripts.found
+
+
+def data_of(html: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(scripts_of(html)["f-data"])
+    return found
+
+
+def reads_of(html: str, locus: int, path: Path) -> list[pysam.AlignedSegment]:
+    _, text = scripts_of(html)[f"f-reads-{locus}"].split(",")
+    path.write_bytes(b64decode(text))
+    with pysam.AlignmentFile(str(path)) as file:
+        return list(file)
+
+
+def html_of(files: MadeSites, *, threads: int = 1) -> str:
+    require_libraries()
+    return section_of(files.vcf, files.reads, files.reference, threads).html
+
+
+def test_reads_support_alleles_as_in_genotype(tmp_path: Path) -> None:
+    files = make(tmp_path)
+    data = data_of(html_of(files))
+    calls = genotype(files.reads, files.reference, files.vcf, device="cpu")
+    depths = [row.tolist() for row in calls.allele_depths]
+    assert [site[9] for site in data["sites"]] == [[row] for row in depths]
+
+
+def test_each_read_is_shown_before_and_after(tmp_path: Path) -> None:
+    files = make(tmp_path)
+    records = reads_of(html_of(files), 0, tmp_path / "slice.bam")
+    with pysam.AlignmentFile(str(files.reads)) as file:
+        originals = {record.query_name: record for record in file}
+    groups: dict[str, dict[str, pysam.AlignedSegment]] = {"h000": {}, "b000": {}, "a000": {}}
+    for record in records:
+        groups[record.get_tag("RG")][record.query_name] = record
+    assert groups["b000"].keys() == groups["a000"].keys()
+    for name, record in groups["b000"].items():
+        original = originals[name]
+        assert record.reference_start == original.reference_start
+        assert record.cigarstring == original.cigarstring
+        assert groups["a000"][name].query_sequence == original.query_sequence
+    assert sorted(groups["h000"]) == sorted(
+        name for name in groups["h000"] if re.fullmatch(r"(reference|2000:.*)\|\d+_reads", name)
+    )
+
+
+def test_long_reads_are_cut(tmp_path: Path) -> None:
+    files = make(tmp_path, length=1400)
+    with pysam.AlignmentFile(str(files.reads)) as file:
+        originals = {record.query_name: record for record in file}
+    html = html_of(files)
+    start, _ = json.loads(scripts_of(html)["f-locus-0"])["locus"]
+    shown = [
+        record
+        for record in reads_of(html, 0, tmp_path / "slice.bam")
+        if record.get_tag("RG") == "b000"
+    ]
+    assert len(shown) > 5
+    for record in shown:
+        original = originals[record.query_name]
+        assert record.reference_start == max(original.reference_start, start - long_reads.MARGIN)
+        first = original.query_sequence.index(record.query_sequence)
+        expected = dict(original.get_aligned_pairs(matches_only=True))
+        pairs = record.get_aligned_pairs(matches_only=True)
+        assert len(pairs) > 400
+        assert all(expected[first + base] == position for base, position in pairs)
+
+
+def test_threads_do_not_matter(tmp_path: Path) -> None:
+    files = make(tmp_path)
+    assert html_of(files) == html_of(files, threads=3)
+
+
+def test_depth_is_capped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = make(tmp_path)
+    monkeypatch.setattr(evidence, "MAX_FRAGMENTS", 5)
+    html = html_of(files)
+    page = json.loads(scripts_of(html)["f-locus-0"])
+    assert page["shown"] == [5] < page["fragments"]
+    assert "At most" in html
+    records = reads_of(html, 0, tmp_path / "slice.bam")
+    assert sum(record.get_tag("RG") == "a000" for record in records) == 5
+
+
+def test_first_sites_of_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = make(tmp_path)
+    monkeypatch.setattr(table, "MAX_SITES", 2)
+    html = html_of(files)
+    data = data_of(html)
+    assert len(data["sites"]) == 2
+    assert "first 2 sites" in html
+    assert "f-reads-2" not in scripts_of(html)
+
+
+def test_samples_with_reads_have_rows(tmp_path: Path) -> None:
+    files = make(tmp_path)
+    lines = files.vcf.read_text().splitlines()
+    more = [
+        line if line.startswith("##") else line + ("\ttwo" if line[0] == "#" else "\t0/1:.:.:.:.")
+        for line in lines
+    ]
+    files.vcf.write_text("\n".join(more) + "\n")
+    assert data_of(html_of(files))["samples"] == ["one"]
+    without_reads = data_of(section_of(files.vcf).html)
+    assert without_reads["samples"] == ["one", "two"]
+    assert without_reads["rows"][1] == [0, 1, "0/1", None, None, None, None]
+
+
+def test_sites_without_samples(tmp_path: Path) -> None:
+    files = make(tmp_path)
+    lines = [line.split("\t") for line in files.vcf.read_text().splitlines()]
+    files.vcf.write_text("".join("\t".join(line[:8]) + "\n" for line in lines))
+    data = data_of(html_of(files))
+    assert data["samples"] == []
+    assert len(data["rows"]) == 3
+    assert data["sites"][0][9][0][1] > 10
+
+
+def test_no_genotypes_in_format(tmp_path: Path) -> None:
+    files = make(tmp_path)
+    text = files.vcf.read_text().replace("GT:GQ:DP:AD:PL", "XX:YY")
+    files.vcf.write_text(text)
+    assert data_of(section_of(files.vcf).html)["rows"][0][2:] == [None] * 5
+
+
+def test_empty_vcf(tmp_path: Path) -> None:
+    files = make(tmp_path)
+    header = [line for line in files.vcf.read_text().splitlines(keepends=True) if line[0] == "#"]
+    files.vcf.write_text("".join(header))
+    assert "no sites" in html_of(files)
+
+
+def test_compressed_and_binary_variants(tmp_path: Path) -> None:
+    files = make(tmp_path)
+    expected = data_of(section_of(files.vcf).html)
+    zipped = tmp_path / "genotypes.vcf.gz"
+    zipped.write_bytes(gzip.compress(files.vcf.read_bytes()))
+    assert data_of(section_of(zipped).html)["rows"] == expected["rows"]
+
+
+def test_names_are_escaped(tmp_path: Path) -> None:
+    files = make(tmp_path, HOSTILE)
+    html = html_of(files)
+    assert "<script>alert" not in html
+    assert data_of(html)["samples"] == [HOSTILE]
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("contig", "chrX"),
+        ("position", "chr1"),
+        ("reference", "REF"),
+        ("unsorted", "sorted"),
+        ("index", "samtools index"),
+        ("no reference", "--reference"),
+    ],
+)
+def test_bad_inputs(tmp_path: Path, fault: str, message: str) -> None:
+    files = make(tmp_path)
+    text = files.vcf.read_text()
+    lines = [line for line in text.splitlines() if line.startswith(CONTIG)]
+    reference: Path | None = files.reference
+    if fault == "contig":
+        text = text.replace(f"{CONTIG}\t2000", "chrX\t2000")
+    elif fault == "position":
+        text = text.replace(f"{CONTIG}\t4000", f"{CONTIG}\t400000")
+    elif fault == "reference":
+        text = text.replace(lines[1].split("\t")[3] + "\t", "N\t", 1)
+        text = text.replace(f"{CONTIG}\t3001\t.\t", f"{CONTIG}\t3001\t.\tACGTACGTAC", 1)
+    elif fault == "unsorted":
+        text = text.replace("\n".join(lines), "\n".join(reversed(lines)))
+    elif fault == "index":
+        Path(f"{files.reads}.bai").unlink()
+    else:
+        reference = None
+    files.vcf.write_text(text)
+    with pytest.raises(HapgpuError) as error:
+        section_of(files.vcf, files.reads, reference)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.exhaustive
+def test_depths_of_real_reads(data_dir: Path) -> None:
+    directory = data_dir / "illumina_na12878"
+    reads = directory / "NA12878.chr20.dev.bam"
+    reference, sites = directory / "chr20.hg19.fa.gz", directory / "sites.dev.vcf.gz"
+    require_libraries()
+    data = data_of(section_of(sites, reads, reference, threads=2).html)
+    calls = genotype(reads, reference, sites, device="cpu")
+    assert [site[9] for site in data["sites"]] == [[row.tolist()] for row in calls.allele_depths]

@@ -1,0 +1,42 @@
+"""The page: text from files is escaped, and libraries stand in it."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from hapgpu.errors import UsageError
+from hapgpu.report import libraries
+from hapgpu.report.escape import script_json, script_source, text
+from hapgpu.report.page import Section, render
+
+HOSTILE = "</script><script>alert(1)</script>\"'&\\{{ü\u2028<!--\udcff"
+
+
+def test_text_and_json_are_escaped() -> None:
+    assert text('<b a="\'">&') == "&lt;b a=&quot;&#x27;&quot;&gt;&amp;"
+    found = script_json({"name": HOSTILE})
+    assert json.loads(found) == {"name": HOSTILE}
+    assert re.fullmatch(r"[ -~]*", found)
+    assert not set("<>&") & set(found)
+    assert "</script" not in script_source("a = '</script><!--';")
+
+
+def test_page_of_sections() -> None:
+    sections = [Section(HOSTILE, "one", "<p>first</p>"), Section("Second", "two", "")]
+    page = "".join(render(HOSTILE, sections))
+    assert "<script>alert" not in page
+    assert page.count(text(HOSTILE)) == 4  # title, heading, contents, section
+    assert '<a href="#two">Second</a>' in page
+    assert "default-src 'none'" in page
+    assert not re.search(r'(src|href)="(?!#|data:)', page)
+
+
+def test_missing_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+    missing = libraries.Library("no-such-distribution", str)
+    monkeypatch.setitem(libraries.LIBRARIES, "missing", missing)
+    expected = r"needs .*no-such-distribution.*; run: pip install 'hapgpu\[report\]'"
+    with pytest.raises(UsageError, match=expected):
+        libraries.require_libraries()
