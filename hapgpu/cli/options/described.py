@@ -54,6 +54,14 @@ class Parameter:
         listed = len(values) > 1 and not any(letter.isupper() for letter in self.placeholder)
         return values if listed else ()
 
+    @property
+    def limits(self) -> str:
+        """The limits in words, as a sentence after the text; empty if there are none."""
+        bounds = [f"{bound:,}" for bound in (self.low, self.high) if bound is not None]
+        if len(bounds) == 2:
+            return f" {bounds[0]} to {bounds[1]}."
+        return "".join(f" At {'most' if self.low is None else 'least'} {one}." for one in bounds)
+
 
 HELP: Final = Parameter(("-h", "--help"), "", "Show this message and exit.")
 VERSION: Final = Parameter(("--version",), "", "Print the version.")
