@@ -130,9 +130,7 @@ def test_charts_answer(tmp_path: Path) -> None:
         depth = page.locator("figure", has_text="Depth along")
         assert depth.locator("select option").all_inner_texts().count(HOSTILE) == 1
         depth.locator("select").select_option(HOSTILE)
-        bar = page.locator("figure", has_text="Mapping qualities").locator(
-            "svg .mark-rect path"
-        )
+        bar = page.locator("figure", has_text="Mapping qualities").locator("svg .mark-rect path")
         bar.first.hover()
         page.wait_for_selector("#vg-tooltip-element.visible")
         assert "primary mappings" in page.inner_text("#vg-tooltip-element")

@@ -113,7 +113,7 @@ function hapgpuSites(id) {
     layout: { topStart: "pageLength", topEnd: "search" },
     language: { info: "_START_ to _END_ of _TOTAL_", infoFiltered: "(filtered from _MAX_)",
       lengthMenu: "_MENU_ rows" },
-    createdRow: (tr, row) => { tr.dataset.number = row.number; },
+    createdRow: (tr, row) => { Object.assign(tr, { tabIndex: 0 }).dataset.number = row.number; },
   });
   table.search.fixed("hapgpu", (_text, row) => passes(row));
 
@@ -264,6 +264,9 @@ function hapgpuSites(id) {
     });
   }
 
+  element("table").addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && event.target.matches("tr[data-number]")) event.target.click();
+  });
   element("table").addEventListener("click", (event) => {
     const tr = event.target.closest("tbody tr[data-number]");
     if (tr) {
