@@ -99,7 +99,7 @@ class Work:
         """Return the fraction that is done: known, or by the time that phases usually take."""
         if not self._end:
             if self._fraction is None and self._total:
-                return self._done / self._total
+                return min(self._done / self._total, 1.0)
             return self._fraction
         if self._fraction is not None:
             return self._before + self._fraction * (self._end - self._before)
