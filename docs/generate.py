@@ -10,27 +10,24 @@ from __future__ import annotations
 
 import argparse
 import html
-import inspect
 import re
 import sys
 from collections.abc import Iterator
-from enum import Enum
+from functools import cache
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Final
 
-from typer.models import ArgumentInfo, OptionInfo
+from typer.main import get_command
 
-from hapgpu.cli.command_line import command_module
-from hapgpu.cli.options.groups import one_parameter_per_option
+from hapgpu.cli.command_line import build_app
+from hapgpu.cli.options.described import HELP, Description, Parameter, describe
 
 PAGES: Final = Path(__file__).resolve().parent / "commands"
 _MARKED: Final = re.compile(
     r"(<!-- options: begin (?P<command>[\w ]+) -->\n).*?(<!-- options: end -->)", re.DOTALL
 )
 _ARGUMENTS: Final = "Arguments"
-_OPTIONS: Final = "Options"
-_TYPES: Final = {int: "INT", float: "FLOAT", str: "TEXT", Path: "FILE"}
-_LONG: Final = 10_000  # numbers of more digits have commas
+_HEADER: Final = ("| name | default | meaning |", "|---|---|---|")
 
 
 def generated(page: str) -> str:
@@ -46,28 +43,15 @@ def tables(*command: str) -> str:
     command
         Its name, as `map` or as `bench`, `map`.
     """
-    function = one_parameter_per_option(getattr(command_module(*command), command[-1]))
-    rows: dict[str, list[str]] = {_ARGUMENTS: [], _OPTIONS: []}
-    for parameter in inspect.signature(function, eval_str=True).parameters.values():
-        if not get_args(parameter.annotation):  # no option: the context of the command
-            continue
-        kind, info = get_args(parameter.annotation)[:2]
-        panel = _ARGUMENTS if isinstance(info, ArgumentInfo) else info.rich_help_panel or _OPTIONS
-        cells = (_names(parameter, info, kind), _default(parameter, info), _meaning(info))
-        rows.setdefault(panel, []).append(f"| {' | '.join(cells)} |")
+    described = next(one for one in _commands() if one.words == command)
+    rows: dict[str, list[str]] = {_ARGUMENTS: [_row(one) for one in described.arguments]}
+    rows[HELP.panel] = []
+    for option in described.options:
+        if option is not HELP:
+            rows.setdefault(option.panel, []).append(_row(option))
     return (
         "".join(
-            "\n".join(
-                [
-                    "",
-                    f"**{panel}**",
-                    "",
-                    "| name | default | meaning |",
-                    "|---|---|---|",
-                    *lines,
-                    "",
-                ]
-            )
+            "\n".join(["", f"**{panel}**", "", *_HEADER, *lines, ""])
             for panel, lines in rows.items()
             if lines
         )
@@ -75,48 +59,21 @@ def tables(*command: str) -> str:
     )
 
 
-def _names(parameter: inspect.Parameter, info: ArgumentInfo | OptionInfo, kind: Any) -> str:
-    value = _value(info, kind)
-    if isinstance(info, ArgumentInfo):
-        return _code(value or parameter.name.upper())
-    # Within `Annotated`, the first name is passed in place of a default.
-    names = [name for name in (info.default, *(info.param_decls or ())) if isinstance(name, str)]
-    return ", ".join(map(_code, names)) + (f" {_code(value)}" if value else "")
+@cache
+def _commands() -> tuple[Description, ...]:
+    return tuple(describe(get_command(build_app(None))).walk())
 
 
-def _value(info: ArgumentInfo | OptionInfo, kind: Any) -> str:
-    """Return how the value of an option is named; nothing for a flag."""
-    if info.metavar:
-        return str(info.metavar)
-    options = [option for option in get_args(kind) or (kind,) if option is not type(None)]
-    if options == [bool]:
-        return ""
-    if isinstance(options[0], type) and issubclass(options[0], Enum):
-        return "|".join(choice.value for choice in options[0])
-    return _TYPES[options[0]]
-
-
-def _default(parameter: inspect.Parameter, info: ArgumentInfo | OptionInfo) -> str:
-    if isinstance(info.show_default, str):
-        return info.show_default
-    value = parameter.default
-    if value is inspect.Parameter.empty:
-        return "required"
-    if value is None or value is False or value in ([], "") or not info.show_default:
-        return ""
-    return _code(str(value.value if isinstance(value, Enum) else value))
-
-
-def _meaning(info: ArgumentInfo | OptionInfo) -> str:
-    return f"{_text(info.help or '')}{_range(info.min, info.max)}"
+def _row(parameter: Parameter) -> str:
+    value = _code(parameter.placeholder) if parameter.placeholder else ""
+    names = ", ".join(map(_code, parameter.names))
+    default = "required" if parameter.required else parameter.default
+    meaning = f"{_text(parameter.text)}{_range(parameter.low, parameter.high)}"
+    return f"| {f'{names} {value}'.strip()} | {_text(default)} | {meaning} |"
 
 
 def _range(low: float | None, high: float | None) -> str:
-    bounds = [
-        f"{bound:,}" if abs(bound) >= _LONG else str(bound)
-        for bound in (low, high)
-        if bound is not None
-    ]
+    bounds = [f"{bound:,}" for bound in (low, high) if bound is not None]
     if low is None or high is None:
         return "".join(f" At {'least' if high is None else 'most'} {bound}." for bound in bounds)
     return f" {bounds[0]} to {bounds[1]}."

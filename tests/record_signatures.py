@@ -38,10 +38,13 @@ RUNS = {
     "index --minimizers": "index --minimizers {data}/reference.fa -o {out}/h.hgm",
     "map": "map {data}/reference.fa {data}/reads.fastq.gz -o {out}/i.sam",
     "chain": "chain {data}/reference.fa {data}/long_reads.fastq.gz -o {out}/j.paf",
+    "report": "report {out}/b.bam {out}/c.tsv {out}/j.paf -o {out}/k.html",
+    "report --reads": "report {out}/e.vcf --reads {data}/reads.bam"
+    " --reference {data}/reference.fa -o {out}/l.html",
 }
 """The run that is recorded, by the name of its group."""
 
-ON_CPU = {"haplotypes", "index --minimizers"}
+ON_CPU = {"haplotypes", "index --minimizers", "report", "report --reads"}
 
 READ = "ACGTTGCAAC" * 4
 
@@ -90,7 +93,8 @@ def make_data(directory: Path) -> None:
 
 def recorded_process(run: str, device: str) -> dict[str, list[list[str]]]:
     """Return the functions, the largest first, and the kernels that a command calls."""
-    chosen = [] if device == "cpu" and run.startswith("haplotypes") else ["--device", device]
+    has_device = not run.startswith(("haplotypes", "report"))
+    chosen = ["--device", device] if has_device else []
     code = "from tests.record_signatures import record; record()"
     ended = subprocess.run(
         [sys.executable, "-c", code, *run.split(), *chosen, "-q"],

@@ -203,4 +203,4 @@ def bars(
 
 def _format(largest: float) -> str:
     """Return the d3 format of an axis of numbers: 25k, but 0.025 and not 25m."""
-    return "~s" if largest >= _MIN_PREFIXED else ",~g"
+    return "~s" if largest >= _MIN_PREFIXED else ",~f"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from hapgpu.errors import InputError
+from hapgpu.errors import UsageError
 from hapgpu.report.alignments.section import alignment_section
 from hapgpu.report.kinds import Kind, kind_of
 from hapgpu.report.likelihoods.section import likelihood_section
@@ -27,15 +27,17 @@ def sections_of(paths: Sequence[Path], options: SectionOptions) -> Iterator[Sect
     ------
     InputError
         A file cannot be read, is damaged, or is of an unknown kind.
+    UsageError
+        There are reads, but no file of variants.
     """
-    for number, path in enumerate(paths, 1):
-        maker = _MAKERS.get(kind_of(path))
-        if maker is None:
-            raise InputError(f"{path}: this kind of file has no section")
-        yield maker(path, f"file-{number}", options)
+    kinds = [kind_of(path) for path in paths]
+    if options.reads and Kind.VARIANTS not in kinds:
+        raise UsageError("--reads: belongs to sites; give a VCF, too")
+    for number, (path, kind) in enumerate(zip(paths, kinds, strict=True), 1):
+        yield _MAKERS[kind](path, f"file-{number}", options)
 
 
-_MAKERS: Final = {
+_MAKERS: Final[Mapping[Kind, SectionMaker]] = {
     Kind.ALIGNMENTS: alignment_section,
     Kind.MAPPINGS: mapping_section,
     Kind.LIKELIHOODS: likelihood_section,

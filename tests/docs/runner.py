@@ -30,7 +30,7 @@ _PROGRAMS: Final = (
     "tabix",
 )
 """Programs beside hapgpu that pages use: blocks are skipped where they are not installed."""
-_MODULES: Final = {"hapgpu report": ("igv_reports", "itables", "altair", "vl_convert")}
+_MODULES: Final = {"hapgpu report": ("igv_notebook", "igv_reports", "itables", "vl_convert")}
 """Commands with the packages of an extra that they need."""
 _TIMEOUT: Final = 600
 _TOLERANCE: Final = 1e-5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -55,7 +56,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(DOCS, base / "docs", ignore=shutil.ignore_patterns(".*"))
     (base / "hapgpu").symlink_to(ROOT / "hapgpu")
     command = [program, "build", "--strict", "--config-file", "docs/zensical.toml"]
-    run = subprocess.run(command, cwd=base, capture_output=True, text=True, check=False)
+    # Beside it is ruff, which breaks the lines of long signatures.
+    path = os.pathsep.join([str(Path(program).resolve().parent), os.environ["PATH"]])
+    environment = os.environ | {"PATH": path}
+    run = subprocess.run(
+        command, cwd=base, env=environment, capture_output=True, text=True, check=False
+    )
     assert run.returncode == 0, run.stdout + run.stderr
     return base / "docs" / ".site"
 

@@ -20,9 +20,9 @@ ROOT = Path(__file__).resolve().parents[2]
 WORKFLOW = ROOT / "examples" / "snakemake"
 PROFILES = WORKFLOW / "profiles"
 SHARDS = 4
-PARTS = ("genotype", "map", "chain")
+PARTS = ("genotype", "map", "realign", "chain")
 FILES = ("lane1", "lane2", "lane3", "lane4")
-GATHERED = ("genotypes.vcf.gz", "hits.bam", "mappings.paf")
+RESULTS = ("genotypes.vcf.gz", "hits.bam", "mappings.paf", "realigned/reads.bam")
 
 pytestmark = [
     pytest.mark.exhaustive,
@@ -83,6 +83,11 @@ def made(tmp_path_factory: pytest.TempPathFactory, data_dir: Path) -> Path:
         },
         "map": {"reads": "short", **common},
         "chain": {"reads": "long", "preset": "map-ont", **common},
+        "realign": {
+            "reads": [str(example / "reads.bam")],
+            "haplotypes": str(example / "haplotypes.fa"),
+            **common,
+        },
     }
     (directory / "config.json").write_text(json.dumps(config))
     return directory
@@ -130,7 +135,13 @@ def runs_of(directory: Path) -> Counter[str]:
 
 
 def plain(path: Path) -> bytes:
-    """Return the bytes of a result, inflated, without the command line in a header of VCF."""
+    """Return the bytes of a result, inflated, without command lines in headers."""
+    if path.parent.name == "realigned":
+        view = ["samtools", "view", "--no-PG", "-h", path]
+        text = subprocess.run(view, check=True, capture_output=True, timeout=60).stdout
+        return b"".join(
+            line for line in text.splitlines(keepends=True) if not line.startswith(b"@PG")
+        )
     data = path.read_bytes()
     data = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
     if ".vcf" not in path.name:
@@ -149,12 +160,20 @@ def in_single_runs(directory: Path) -> dict[str, bytes]:
         "genotypes.vcf.gz": ["genotype", *given["reads"], given["reference"], given["sites"]],
         "hits.bam": ["map", config["map"]["reference"], *reads["short"], "--no-PG"],
         "mappings.paf": ["chain", config["chain"]["reference"], *reads["long"]],
+        "realigned/reads.bam": [
+            "realign",
+            *config["realign"]["reads"],
+            config["realign"]["haplotypes"],
+            "--reference",
+            config["realign"]["reference"],
+        ],
     }
+    (directory / "realigned").mkdir()
     for name, words in lines.items():
         command = [sys.executable, "-c", "from hapgpu.cli.app import main; main()", *words]
         options = ["-q", "--device", "cpu", "-o", name]
         subprocess.run([*command, *options], cwd=directory, check=True, timeout=120)
-    return {name: plain(directory / name) for name in GATHERED}
+    return {name: plain(directory / name) for name in RESULTS}
 
 
 def test_a_killed_shard_is_resumed(directory: Path) -> None:
@@ -180,8 +199,8 @@ def test_a_killed_shard_is_resumed(directory: Path) -> None:
     runs = runs_of(directory)
     assert runs.pop(killed) == 2
     assert set(runs.values()) == {1}
-    assert len(runs) == (SHARDS - 1) + 2 * len(FILES) + 2  # two indexes
-    assert {name: plain(results / name) for name in GATHERED} == in_single_runs(directory)
+    assert len(runs) == (SHARDS - 1) + 2 * len(FILES) + 2 + 1  # two indexes, realign
+    assert {name: plain(results / name) for name in RESULTS} == in_single_runs(directory)
 
 
 def test_the_same_files_without_a_failure(directory: Path, tmp_path: Path) -> None:
@@ -209,7 +228,7 @@ def test_lint(directory: Path) -> None:
 
 @pytest.mark.parametrize(
     ("reads", "message"),
-    [("empty", "empty: no FASTQ files"), (["a/x.fq", "b/x.fastq.gz"], "a/x.fq has this name")],
+    [("empty", "empty: no reads"), (["a/x.fq", "b/x.fastq.gz"], "a/x.fq has this name")],
 )
 def test_bad_reads(directory: Path, reads: str | list[str], message: str) -> None:
     (directory / "empty").mkdir()
@@ -229,6 +248,8 @@ def skip_without(plugin: str, done: subprocess.CompletedProcess[str]) -> None:
 SLURM = {
     "sbatch": """#!/bin/sh
 here=$(dirname "$0")
+exec 8> "$here/lock"
+flock 8
 echo "$@" >> "$here/sbatch.txt"
 number=$(wc -l < "$here/sbatch.txt")
 for word in "$@"; do case "$word" in --wrap=*) echo "${word#--wrap=}" > "$here/job.sh";; esac; done
@@ -245,7 +266,7 @@ echo "$number"
     "squeue": "#!/bin/sh\n",
     "scontrol": "#!/bin/sh\n",
 }
-"""Stand-ins for SLURM: a job runs while it is submitted, and its command line is kept."""
+"""Stand-ins for SLURM: a job runs while it is submitted, one at a time."""
 
 
 def test_on_slurm(directory: Path) -> None:

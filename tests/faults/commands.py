@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -132,6 +133,30 @@ _REALIGN_ALL = "realign {reads} {haplotypes} --reference {reference}"
 _ON_REFERENCE = {"reads": _ALIGNED, "haplotypes": _HAPLOTYPES, "reference": _REFERENCE}
 _AT_TARGETS = {"haplotypes": _HAPLOTYPES, "targets": _TARGETS}
 
+_LIBRARIES = ("igv_reports", "itables", "vl_convert")
+_HAS_LIBRARIES: Final = all(map(find_spec, _LIBRARIES))
+_REPORTS: Final = (
+    Command(
+        "report",
+        "report {alignments}",
+        {"alignments": _input("reads.bam", "bam cram vcf bcf")},
+        "out.html",
+        resources=("-t",),
+    ),
+    Command(
+        "report_sites",
+        "report {sites} --reads {reads} --reference {reference}",
+        {
+            "sites": _input("sites.vcf.gz", "vcf bcf bam cram"),
+            "reads": _input("reads.bam", "bam cram", ".bai"),
+            "reference": _REFERENCE,
+        },
+        "out.html",
+        resources=("-t",),
+    ),
+)
+"""Only where the optional libraries of the pages are installed."""
+
 COMMANDS: Final = (
     Command(
         "realign",
@@ -256,6 +281,7 @@ COMMANDS: Final = (
         {"anchors": _input("anchors.npz", "npz")},
         "out.npz",
     ),
+    *(_REPORTS if _HAS_LIBRARIES else ()),
 )
 
 

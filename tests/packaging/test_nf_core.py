@@ -123,15 +123,24 @@ def rendered() -> dict[tuple[str, str], dict[str, str]]:
     return dict(zip(keys, json.loads(done.stdout), strict=True))
 
 
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make(tmp_path_factory.mktemp("example"))
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("module", INPUTS)
 @pytest.mark.parametrize("section", ["script", "stub"])
 def test_run(
-    module: str, section: str, rendered: dict[tuple[str, str], dict[str, str]], tmp_path: Path
+    module: str,
+    section: str,
+    rendered: dict[tuple[str, str], dict[str, str]],
+    example: Path,
+    tmp_path: Path,
 ) -> None:
     if (module, section) == ("report", "script") and find_spec("vl_convert") is None:
         pytest.skip("the extra 'report' is not installed")
-    directory = make(tmp_path)
+    directory = shutil.copytree(example, tmp_path / "work")
     command = rendered[module, section]
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(

@@ -76,13 +76,18 @@ def test_lint(name: str, tmp_path: Path) -> None:
     assert "good condition" in done.stderr
 
 
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make(tmp_path_factory.mktemp("example"))
+
+
 @needs_snakemake
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", TARGETS)
-def test_run(name: str, tmp_path: Path) -> None:
+def test_run(name: str, example: Path, tmp_path: Path) -> None:
     if name == "report" and find_spec("vl_convert") is None:
         pytest.skip("the extra 'report' is not installed")
-    directory = make(tmp_path / "with space")
+    directory = shutil.copytree(example, tmp_path / "with space")
     shutil.copy(WRAPPERS / name / "test" / "Snakefile", directory)
     done = snakemake(directory, *TARGETS[name])
     logs = "".join(path.read_text() for path in directory.glob("logs/*/*"))

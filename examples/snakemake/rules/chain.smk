@@ -1,4 +1,4 @@
-LONG_READS = files_by_name(config["chain"]["reads"])
+LONG_READS = files_by_name(config["chain"]["reads"], FASTQ)
 
 
 rule chain_index:

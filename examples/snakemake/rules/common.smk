@@ -6,18 +6,21 @@ from snakemake.exceptions import WorkflowError
 USES_GPU = config["device"] != "cpu"
 
 
-def files_by_name(reads):
-    """Return the FASTQ files of a folder, sorted, or of a list, by their names without ending."""
+FASTQ = r"(fastq|fq)(\.gz)?"
+
+
+def files_by_name(reads, endings):
+    """Return the reads of a folder, sorted, or of a list, by their names without ending."""
     paths = sorted(map(str, Path(reads).iterdir())) if isinstance(reads, str) else reads
     found = {}
     for path in paths:
-        name = re.fullmatch(r"(.+)\.(fastq|fq)(\.gz)?", Path(path).name)
+        name = re.fullmatch(rf"(.+)\.({endings})", Path(path).name)
         if name and name[1] in found:
             raise WorkflowError(f"{path}: {found[name[1]]} has this name, too; rename one")
         if name:
             found[name[1]] = path
     if not found:
-        raise WorkflowError(f"{reads}: no FASTQ files; give a folder or a list of them")
+        raise WorkflowError(f"{reads}: no reads; give a folder or a list of files")
     return found
 
 

@@ -1,4 +1,4 @@
-SHORT_READS = files_by_name(config["map"]["reads"])
+SHORT_READS = files_by_name(config["map"]["reads"], FASTQ)
 
 
 rule map_index:

@@ -24,7 +24,7 @@ from hapgpu.report.libraries import require_libraries
 from hapgpu.report.options import SectionOptions
 from hapgpu.report.page import render
 from hapgpu.report.sections import sections_of
-from hapgpu.runtime.devices import CpuDevice
+from hapgpu.runtime.devices import resolve_devices
 
 EXAMPLES: Final = """Show genotypes with the reads that support them:
 hapgpu report genotypes.vcf.gz --reads sample.bam --reference reference.fa -o report.html
@@ -78,7 +78,9 @@ def report(
     --json and of bench. It holds all that it shows: it needs no network and no other file.
     """
     require_libraries()
-    run = Run("report", [CpuDevice(threads)], threads, reporting, output=output)
+    devices, description = resolve_devices("cpu", threads=threads)
+    run = Run("report", devices, threads, reporting, description, output)
+    run.announce()
     count = run.statistics.count
     count("records", 0)
 

@@ -30,7 +30,6 @@ SEARCH_PATTERN: Final = {
 # Names of the successes; of realign: reads moved with --reference, otherwise aligned reads.
 _SUCCESS_TITLES: Final = {
     "realign": "realigned",
-    "pairhmm": "compared",
     "genotype": "called",
     "map": "mapped",
     "chain": "mapped",

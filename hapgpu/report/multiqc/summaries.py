@@ -24,7 +24,6 @@ UNITS: Final = {
 # The outcomes of a command that are successes; their fraction is a general statistic.
 SUCCESSES: Final = {
     "realign": ("realigned", "aligned"),
-    "pairhmm": ("compared",),
     "genotype": ("called",),
     "map": ("mapped",),
     "chain": ("mapped",),
@@ -134,34 +133,33 @@ def _numbers(content: Mapping[str, object], key: str) -> dict[str, float]:
 
 def _outcomes(run: RunSummary) -> dict[str, int]:
     count = run.counts.get
-    reads, unmapped = count("reads", 0), count("unmapped", 0)
-    without_bases, spliced = count("without_bases", 0), count("spliced", 0)
+    reads, records, unmapped = count("reads", 0), count("records", 0), count("unmapped", 0)
     at_loci, realigned = count("at_loci"), count("realigned", 0)
     mapped, too_short = count("mapped", 0), count("too_short", 0)
-    telomere, no_alt = count("telomere_records", 0), count("records_without_alt", 0)
+    without_bases, spliced = count("without_bases", 0), count("spliced", 0)
     mapping = {"mapped": mapped, "unmapped": reads - mapped - too_short, "too short": too_short}
     if run.command == "realign" and at_loci is not None:  # with --reference
         return {
             "realigned": realigned,
-            "unchanged at loci": at_loci - realigned,
-            "not at loci": reads - at_loci,
+            "unchanged": at_loci - realigned,
+            "without a candidate haplotype": reads - at_loci,
         }
     by_command = {
         "realign": {
-            "aligned": reads - unmapped - without_bases,
+            "aligned": records - unmapped,
             "unmapped": unmapped,
-            "without bases": without_bases,
+            "not written": reads - records,
         },
         "pairhmm": {
-            "compared": reads - unmapped - spliced - without_bases,
             "unmapped": unmapped,
             "spliced": spliced,
             "without bases": without_bases,
+            "other": reads - unmapped - spliced - without_bases,
         },
         "haplotypes": {
-            "used": count("records", 0) - telomere - no_alt,
-            "at a telomere": telomere,
-            "without ALT": no_alt,
+            "used": count("sites", 0),
+            "at a telomere": count("telomere_records", 0),
+            "without ALT": count("records_without_alt", 0),
         },
         "genotype": {"called": count("calls", 0), "missing": count("no_calls", 0)},
         "map": mapping,

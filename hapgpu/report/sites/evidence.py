@@ -19,6 +19,7 @@ from hapgpu.haplotypes.pairing.pairs import ReadHaplotypePairs
 from hapgpu.realign.moves.moves import name_hashes
 from hapgpu.realign.selection.by_likelihood import INFORMATIVE
 from hapgpu.realign.selection.by_score import first_of_best
+from hapgpu.report.sites.long_reads import cut_to_loci
 
 MAX_FRAGMENTS: Final = 250
 """Fragments of a sample that are shown at a locus, at most."""
@@ -86,7 +87,7 @@ def site_reads_of(locus_reads: LocusReads, genotyper: Genotyper, samples: int) -
         _depths(evidence, supported, batch, samples),
         _counts(evidence, np.ones_like(is_shown), len(batch.loci), samples),
         _counts(evidence, is_shown, len(batch.loci), samples),
-        locus_reads.reads.take(clipped.reads[rows]),
+        cut_to_loci(locus_reads.reads.take(clipped.reads[rows]), clipped.loci[rows], batch.loci),
         clipped.loci[rows],
         clipped.samples[rows],
         _best_haplotypes(evidence, batch)[kept],

@@ -5,12 +5,17 @@ function hapgpuSites(id) {
   const data = JSON.parse(element("data").textContent);
   const COLOURS = ["#8fb3d9", "#e8833a", "#7a5cc4", "#3a9d5d", "#c2488b", "#b3932c"];
   const NOT_CLEAR = "#b9bec6", NOT_USED = "#e4e6ea";
-  const MAX_ALLELE = 24;
+  const MAX_ALLELE = 24, MAX_SHORT_ALLELE = 9;
+
+  const IGV_STYLE = `@media (max-width: 700px) {
+    .igv-windowsize-panel-container, .igv-current-genome, .igv-navbar-toggle-button-container {
+      display: none !important;
+    } }`;
 
   const escaped = (value) => String(value ?? "").replace(
     /[&<>"']/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" })[c]);
-  const cut = (allele) => allele.length > MAX_ALLELE
-    ? `${allele.slice(0, MAX_ALLELE - 8)}…(${allele.length})` : allele;
+  const cut = (allele, length = MAX_ALLELE) => allele.length > length
+    ? `${allele.slice(0, Math.ceil(length / 2))}…(${allele.length})` : allele;
   const colourOf = (allele) => allele < 0 ? NOT_CLEAR : COLOURS[allele % COLOURS.length];
 
   const rows = data.rows.map(([site, sample, gt, gq, dp, ad, pl], number) => {
@@ -44,9 +49,9 @@ function hapgpuSites(id) {
     return plain.every((alt) => alt.length < ref.length) ? "deletion" : "mixed";
   }
 
-  function depthText(row) {
+  function depthText(row, length) {
     if (!row.depths) return "";
-    return row.alleles.map((allele, k) => `${cut(allele)}: ${row.depths[k] ?? 0}`).join(", ");
+    return row.alleles.map((allele, k) => `${cut(allele, length)}: ${row.depths[k] ?? 0}`).join(", ");
   }
 
   // The fraction of reads that support an ALT allele, by which the column is sorted.
@@ -55,11 +60,11 @@ function hapgpuSites(id) {
     return total ? 1 - row.depths[0] / total : -1;
   }
 
-  function depthCell(row) {
+  function depthCell(row, length) {
     if (!row.depths) return "";
     const parts = row.depths.map((depth, k) =>
       `<i style="flex:${Number(depth) || 0};background:${colourOf(k)}"></i>`);
-    return `<span class="sites-bar">${parts.join("")}</span>${escaped(depthText(row))}`;
+    return `<span class="sites-bar">${parts.join("")}</span>${escaped(depthText(row, length))}`;
   }
 
   const shown = (value) => (_, type, row) => {
@@ -77,7 +82,7 @@ function hapgpuSites(id) {
       render: shown((row) => row.name) },
     { title: "REF", className: "allele", render: shown((row) => cut(row.alleles[0])) },
     { title: "ALT", className: "allele",
-      render: shown((row) => row.alleles.slice(1).map(cut).join(",")) },
+      render: shown((row) => row.alleles.slice(1).map((alt) => cut(alt)).join(",")) },
     { title: "Type", className: "wide", render: shown((row) => row.kind) },
     { title: "QUAL", className: "wide", type: "num", render: number("qual") },
     { title: "FILTER", className: "wide allele", visible: rows.some((row) => row.filter),
@@ -89,7 +94,7 @@ function hapgpuSites(id) {
     { title: "DP", className: "wide", type: "num", visible: hasSamples, render: number("dp") },
     { title: "Reads per allele", className: "dt-left", type: "num",
       visible: rows.some((row) => row.depths),
-      render: (_, type, row) => type === "display" ? depthCell(row)
+      render: (_, type, row) => type === "display" ? depthCell(row, MAX_SHORT_ALLELE)
         : type === "filter" ? depthText(row) : fractionOf(row) },
     { title: "PL", className: "wide pl", visible: rows.some((row) => row.pl),
       render: shown((row) => row.pl) },
@@ -161,8 +166,8 @@ function hapgpuSites(id) {
   table.on("draw", mark);
 
   function describe(row) {
-    part("h3").textContent =
-      `${row.contig}:${row.position} ${cut(row.alleles[0])} > ${row.alleles.slice(1).map(cut).join(", ")}`;
+    const [ref, ...alts] = row.alleles.map((allele) => cut(allele));
+    part("h3").textContent = `${row.contig}:${row.position} ${ref} > ${alts.join(", ")}`;
     const peers = rows.filter((other) => other.site === row.site).slice(0, 20);
     const lines = peers.filter((other) => other.sample || other.depths).map((other) => `<tr>
       <td>${escaped(other.sample || "reads")}</td><td>${escaped(other.gt ?? "")}</td>
@@ -184,7 +189,7 @@ function hapgpuSites(id) {
     const first = locus.start + 1, last = locus.start + locus.bases.length;
     const fasta = `>${locus.contig}:${first}-${last} @len=${locus.length}\n${locus.bases}\n`;
     const start = row.position - 1, end = start + row.alleles[0].length;
-    const middle = Math.floor((start + end) / 2), half = Math.max(60, Math.ceil((end - start) / 2) + 30);
+    const middle = Math.floor((start + end) / 2), half = 60 + Math.floor((end - start) / 2);
     const from = Math.max(middle - half, locus.start), to = Math.min(middle + half, last);
     const colour = (alignment) => {
       const label = alignment.tags()[row.tag];
@@ -209,7 +214,8 @@ function hapgpuSites(id) {
       const digits = String(k).padStart(3, "0");
       const name = data.readSamples.length > 1 ? `${data.readSamples[k]} ` : "";
       const look = {
-        displayMode: "SQUISHED", squishedRowHeight: 5, height: 200, autoHeight: true, maxHeight: 700, coverageTrackHeight: 40,
+        displayMode: "SQUISHED", squishedRowHeight: 5, coverageTrackHeight: 40,
+        height: 200, autoHeight: true, maxHeight: 700,
         groupBy: `tag:${row.tag}`,
       };
       tracks.push(
@@ -238,6 +244,9 @@ function hapgpuSites(id) {
         showIdeogram: false, showCenterGuideButton: false, showCursorTrackingGuideButton: false,
         showMultiSelectButton: false, showSampleNameButton: false, showSampleNames: false,
       });
+      const style = document.createElement("style");
+      style.textContent = IGV_STYLE;
+      part(".sites-igv").shadowRoot?.append(style);
     }
     Object.assign(view, { browser });  // for scripts
     view.dataset.shown = row.number;
@@ -247,10 +256,12 @@ function hapgpuSites(id) {
     chosen = row;
     mark();
     describe(row);
-    if (row.locus < 0) return opening;
+    part(".sites-igv").hidden = row.locus < 0;
+    if (row.locus < 0) return;
     // One after the other: IGV loads one session at a time; a site that was left is skipped.
-    opening = opening.then(() => chosen === row ? load(row) : undefined);
-    return opening;
+    opening = opening.then(() => chosen === row ? load(row) : undefined).catch((error) => {
+      part(".sites-key").textContent = `IGV cannot show the reads: ${error?.message ?? error}`;
+    });
   }
 
   element("table").addEventListener("click", (event) => {

@@ -40,17 +40,26 @@ def section_of(
     return site_section(vcf, "f", options)
 
 
-def make(directory: Path, sample: str = "one", read_name: str = "r") -> MadeSites:
-    """Write a homozygous deletion and a heterozygous insertion, with reads misaligned at both."""
+def make(
+    directory: Path,
+    sample: str = "one",
+    read_name: str = "r",
+    length: int = READ,
+    contig: str = CONTIG,
+) -> MadeSites:
+    """Write a homozygous deletion and a heterozygous insertion, with reads clipped at both.
+
+    Reads of another length than `READ` are aligned with gaps.
+    """
     rng = Random(7)  # noqa: S311  (test data)
     bases = "".join(rng.choices("ACGT", k=LENGTH))
     reference = directory / "reference.fa"
-    reference.write_text(f">{CONTIG}\n{bases}\n")
+    reference.write_text(f">{contig}\n{bases}\n")
     pysam.faidx(str(reference))
     return MadeSites(
         reference,
-        _write_reads(directory / "reads.bam", bases, sample, read_name),
-        _write_vcf(directory / "genotypes.vcf", bases, sample),
+        _write_reads(directory / "reads.bam", bases, (contig, sample, read_name), length),
+        _write_vcf(directory / "genotypes.vcf", bases, contig, sample),
     )
 
 
@@ -65,18 +74,19 @@ def _haplotypes(bases: str) -> list[list[tuple[str, int | None]]]:
     return [first, second]
 
 
-def _write_reads(path: Path, bases: str, sample: str, read_name: str) -> Path:
+def _write_reads(path: Path, bases: str, names: tuple[str, str, str], length: int) -> Path:
+    contig, sample, read_name = names
     header = pysam.AlignmentHeader.from_dict(
         {
             "HD": {"VN": "1.6", "SO": "coordinate"},
-            "SQ": [{"SN": CONTIG, "LN": LENGTH}],
+            "SQ": [{"SN": contig, "LN": LENGTH}],
             "RG": [{"ID": "group", "SM": sample}],
         }
     )
     records = [
-        _record(header, haplotype[at : at + READ], f"{read_name}{copy}.{at}")
+        _record(header, haplotype[at : at + length], f"{read_name}{copy}.{at}")
         for copy, haplotype in enumerate(_haplotypes(bases))
-        for at in range(1500, LENGTH - 1600, 7)
+        for at in range(1500, LENGTH - 1500 - length, length // 14)
     ]
     records.sort(key=lambda record: record.reference_start)
     with pysam.AlignmentFile(str(path), "wb", header=header) as file:
@@ -89,6 +99,20 @@ def _write_reads(path: Path, bases: str, sample: str, read_name: str) -> Path:
 def _record(
     header: pysam.AlignmentHeader, read: list[tuple[str, int | None]], name: str
 ) -> pysam.AlignedSegment:
+    cigar = _gapped(read) if len(read) != READ else _clipped(read)
+    record = pysam.AlignedSegment(header)
+    record.query_name = name
+    record.query_sequence = "".join(base for base, _ in read)
+    record.query_qualities = pysam.qualitystring_to_array("I" * len(read))
+    record.reference_id = 0
+    record.reference_start = read[cigar[0][1] if cigar[0][0] == 4 else 0][1]
+    record.mapping_quality = 60
+    record.cigartuples = cigar
+    record.set_tag("RG", "group")
+    return record
+
+
+def _clipped(read: list[tuple[str, int | None]]) -> list[tuple[int, int]]:
     """Align the longest part without a gap, and clip the rest, as mappers often do."""
     parts: list[list[int]] = [[]]
     for offset, (_, at) in enumerate(read):
@@ -99,20 +123,27 @@ def _record(
             parts[-1].append(offset)
     longest = max(parts, key=len)
     left, right = longest[0], len(read) - 1 - longest[-1]
-    record = pysam.AlignedSegment(header)
-    record.query_name = name
-    record.query_sequence = "".join(base for base, _ in read)
-    record.query_qualities = pysam.qualitystring_to_array("I" * len(read))
-    record.reference_id = 0
-    record.reference_start = read[left][1]
-    record.mapping_quality = 60
-    clips = [(4, left)] if left else [], [(4, right)] if right else []
-    record.cigartuples = [*clips[0], (0, len(longest)), *clips[1]]
-    record.set_tag("RG", "group")
-    return record
+    cigar = [(4, left), (0, len(longest)), (4, right)]
+    return [(operation, length) for operation, length in cigar if length]
 
 
-def _write_vcf(path: Path, bases: str, sample: str) -> Path:
+def _gapped(read: list[tuple[str, int | None]]) -> list[tuple[int, int]]:
+    """Align all bases; the read starts and ends with a base of the reference."""
+    cigar: list[tuple[int, int]] = []
+    last = -1
+    for _, at in read:
+        if at is not None and cigar and at != last + 1:
+            cigar.append((2, at - last - 1))
+        operation = 1 if at is None else 0
+        if cigar and cigar[-1][0] == operation:
+            cigar[-1] = operation, cigar[-1][1] + 1
+        else:
+            cigar.append((operation, 1))
+        last = last if at is None else at
+    return cigar
+
+
+def _write_vcf(path: Path, bases: str, contig: str, sample: str) -> Path:
     deleted = bases[DELETION[0] - 1 : DELETION[1]]
     position, inserted = INSERTION
     before = bases[position - 1]
@@ -125,11 +156,11 @@ def _write_vcf(path: Path, bases: str, sample: str) -> Path:
     positions = [DELETION[0], 3001, position]
     lines = [
         "##fileformat=VCFv4.3",
-        f"##contig=<ID={CONTIG},length={LENGTH}>",
+        f"##contig=<ID={contig},length={LENGTH}>",
         '##FORMAT=<ID=GT,Number=1,Type=String,Description="x">',
         f"#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\t{sample}",
         *(
-            "\t".join(map(str, [CONTIG, at, *row[:-1], ".", "GT:GQ:DP:AD:PL", row[-1]]))
+            "\t".join(map(str, [contig, at, *row[:-1], ".", "GT:GQ:DP:AD:PL", row[-1]]))
             for at, row in zip(positions, rows, strict=True)
         ),
     ]

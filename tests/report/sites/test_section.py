@@ -15,7 +15,7 @@ import pytest
 
 from hapgpu.errors import HapgpuError
 from hapgpu.genotyping.api import genotype
-from hapgpu.report.sites import evidence, table
+from hapgpu.report.sites import evidence, long_reads, table
 from tests.report.sites.chromium import require_libraries
 from tests.report.sites.made_sites import CONTIG, HOSTILE, MadeSites, make, section_of
 
@@ -86,6 +86,28 @@ def test_each_read_is_shown_before_and_after(tmp_path: Path) -> None:
     assert sorted(groups["h000"]) == sorted(
         name for name in groups["h000"] if re.fullmatch(r"(reference|2000:.*)\|\d+_reads", name)
     )
+
+
+def test_long_reads_are_cut(tmp_path: Path) -> None:
+    files = make(tmp_path, length=1400)
+    with pysam.AlignmentFile(str(files.reads)) as file:
+        originals = {record.query_name: record for record in file}
+    html = html_of(files)
+    start, _ = json.loads(scripts_of(html)["f-locus-0"])["locus"]
+    shown = [
+        record
+        for record in reads_of(html, 0, tmp_path / "slice.bam")
+        if record.get_tag("RG") == "b000"
+    ]
+    assert len(shown) > 5
+    for record in shown:
+        original = originals[record.query_name]
+        assert record.reference_start == max(original.reference_start, start - long_reads.MARGIN)
+        first = original.query_sequence.index(record.query_sequence)
+        expected = dict(original.get_aligned_pairs(matches_only=True))
+        pairs = record.get_aligned_pairs(matches_only=True)
+        assert len(pairs) > 400
+        assert all(expected[first + base] == position for base, position in pairs)
 
 
 def test_threads_do_not_matter(tmp_path: Path) -> None:
@@ -201,3 +223,14 @@ def test_bad_inputs(tmp_path: Path, fault: str, message: str) -> None:
         section_of(files.vcf, files.reads, reference)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.exhaustive
+def test_depths_of_real_reads(data_dir: Path) -> None:
+    directory = data_dir / "illumina_na12878"
+    reads = directory / "NA12878.chr20.dev.bam"
+    reference, sites = directory / "chr20.hg19.fa.gz", directory / "sites.dev.vcf.gz"
+    require_libraries()
+    data = data_of(section_of(sites, reads, reference, threads=2).html)
+    calls = genotype(reads, reference, sites, device="cpu")
+    assert [site[9] for site in data["sites"]] == [[row.tolist()] for row in calls.allele_depths]
