@@ -8,11 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.commands import COMMANDS
+from tests.faults.commands import COMMANDS, Command
 from tests.faults.made.copies import Copies
 from tests.faults.made.inputs import make_inputs
 from tests.faults.made.odd_files import make_odd_files
 from tests.faults.processes.child import Children
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the rows of `report` as exhaustive: pages need optional libraries, and take longer."""
+    for item in items:
+        command = item.callspec.params.get("command") if hasattr(item, "callspec") else None
+        if isinstance(command, Command) and command.subcommand == "report":
+            item.add_marker(pytest.mark.exhaustive)
 
 
 @pytest.fixture(scope="session")
