@@ -8,7 +8,7 @@ from typing import Any, Final
 from hapgpu.report.charts import CHART_SCRIPTS, COLOURS, bars, figure, figures
 from hapgpu.report.options import SectionOptions
 from hapgpu.report.page import Section
-from hapgpu.report.runs.statistics import RunRecord, read_statistics
+from hapgpu.report.runs.statistics import SHORTEST, RunRecord, is_number, read_statistics
 from hapgpu.report.tables import facts, table
 
 _MAX_LINES: Final = 200
@@ -40,7 +40,7 @@ def _run(run: RunRecord) -> str:
         bound = max(busy, key=lambda name: busy[name])
         shown["bound by"] = f"{bound}, busy {_percent(busy[bound])}"
         charts = [_seconds(run, bound), _busy(run, busy, bound)]
-    rates = {name: n / run.total for name, n in run.counts.items() if n and run.total > 0}
+    rates = {name: n / run.total for name, n in run.counts.items() if n and run.total >= SHORTEST}
     rows = [(name, _whole(n), _rate(rates.get(name, 0))) for name, n in run.counts.items()]
     return (
         facts(shown)
@@ -92,8 +92,8 @@ def _bench(lines: list[dict[str, Any]]) -> str:
     lines = lines[:_MAX_LINES]
     rates: dict[str, dict[str, float]] = {}
     for number, line in enumerate(lines, 1):
-        amount = next((key for key in _AMOUNTS if isinstance(line.get(key), int | float)), None)
-        if amount and line["seconds"]:
+        amount = next((key for key in _AMOUNTS if is_number(line.get(key))), None)
+        if amount and line["seconds"] >= SHORTEST:
             unit = str(line.get("unit", amount)) if amount == "count" else amount
             words = [str(line[key]) for key in ("task", "data", "device") if line.get(key)]
             name = f"{number}. {', '.join(words)}"
