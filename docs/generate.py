@@ -68,15 +68,8 @@ def _row(parameter: Parameter) -> str:
     value = _code(parameter.placeholder) if parameter.placeholder else ""
     names = ", ".join(map(_code, parameter.names))
     default = "required" if parameter.required else parameter.default
-    meaning = f"{_text(parameter.text)}{_range(parameter.low, parameter.high)}"
+    meaning = f"{_text(parameter.text)}{parameter.limits}"
     return f"| {f'{names} {value}'.strip()} | {_text(default)} | {meaning} |"
-
-
-def _range(low: float | None, high: float | None) -> str:
-    bounds = [f"{bound:,}" for bound in (low, high) if bound is not None]
-    if low is None or high is None:
-        return "".join(f" At {'least' if high is None else 'most'} {bound}." for bound in bounds)
-    return f" {bounds[0]} to {bounds[1]}."
 
 
 def _code(text: str) -> str:

@@ -132,17 +132,8 @@ def _options(command: Description) -> Iterator[str]:
 
 def _meaning(parameter: Parameter) -> str:
     """Return the help of a parameter, with its limits and its default."""
-    low, high = (
-        None if limit is None else f"{limit:,}" for limit in (parameter.low, parameter.high)
-    )
-    limits = {
-        (False, False): "",
-        (True, False): f" At least {low}.",
-        (False, True): f" At most {high}.",
-        (True, True): f" {low} to {high}.",
-    }[low is not None, high is not None]
     default = f" Default: {parameter.default}." if parameter.default else ""
-    return render(parameter.text).plain + limits + default
+    return render(parameter.text).plain + parameter.limits + default
 
 
 def _examples(text: str) -> Iterator[str]:

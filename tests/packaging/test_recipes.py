@@ -79,7 +79,7 @@ def test_dockerfile_is_valid() -> None:
 
 def test_dockerfile_copies_what_the_build_needs() -> None:
     text = DOCKERFILE.read_text(encoding="utf-8")
-    (allowed,) = [DOCKERFILE.with_name("Dockerfile.dockerignore").read_text(encoding="utf-8")]
+    allowed = DOCKERFILE.with_name("Dockerfile.dockerignore").read_text(encoding="utf-8")
     copied = {
         name
         for line in re.findall(r"^COPY (?!--from)(.*) \S+$", text, re.MULTILINE)

@@ -157,7 +157,7 @@ def _cache_finding(item: str, find_directory: Callable[[], Path], variable: str)
         where = f"{directory}: "
         probe(directory)
     except OSError as error:
-        advice = f"every run compiles anew; set {variable} to another directory"
+        advice = f"what it lacks is compiled in every run; set {variable} to another directory"
         return Finding(item, f"{where}{error.strerror or error}; {advice}", good=False)
     return Finding(item, str(directory))
 

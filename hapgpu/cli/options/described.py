@@ -1,4 +1,4 @@
-"""Descriptions of all commands, out of which shell completion and man pages are made."""
+"""Descriptions of commands, out of which shell completion, man pages and tables are made."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Parameter:
     Attributes
     ----------
     names
-        Of an option, short names first; empty for an argument.
+        Of an option; empty for an argument.
     placeholder
         What stands for the value in texts: `FILE`, or `sam|bam|cram`; empty for a flag.
     text
@@ -53,6 +53,14 @@ class Parameter:
         values = tuple(self.placeholder.split("|"))
         listed = len(values) > 1 and not any(letter.isupper() for letter in self.placeholder)
         return values if listed else ()
+
+    @property
+    def limits(self) -> str:
+        """The limits in words, as a sentence after the text; empty if there are none."""
+        bounds = [f"{bound:,}" for bound in (self.low, self.high) if bound is not None]
+        if len(bounds) == 2:
+            return f" {bounds[0]} to {bounds[1]}."
+        return "".join(f" At {'most' if self.low is None else 'least'} {one}." for one in bounds)
 
 
 HELP: Final = Parameter(("-h", "--help"), "", "Show this message and exit.")
@@ -136,7 +144,7 @@ def _parameters(function: Any) -> Iterator[Parameter]:
 def _described(name: str, types: list[Any], info: OptionInfo | ArgumentInfo) -> Parameter:
     is_argument = isinstance(info, ArgumentInfo)
     return Parameter(
-        () if is_argument else _names(name, info),
+        () if is_argument else tuple(info.param_decls or (f"--{name.replace('_', '-')}",)),
         info.metavar or _placeholder(name, types, is_argument=is_argument),
         info.help or "",
         _default(info),
@@ -146,12 +154,6 @@ def _described(name: str, types: list[Any], info: OptionInfo | ArgumentInfo) -> 
         low=info.min,
         high=info.max,
     )
-
-
-def _names(name: str, info: OptionInfo | ArgumentInfo) -> tuple[str, ...]:
-    """Return the names of an option, short ones first."""
-    names = info.param_decls or (f"--{name.replace('_', '-')}",)
-    return tuple(sorted(names, key=lambda word: word.startswith("--")))
 
 
 def _placeholder(name: str, types: list[Any], *, is_argument: bool) -> str:
@@ -170,6 +172,6 @@ def _default(info: OptionInfo | ArgumentInfo) -> str:
     if isinstance(info.show_default, str):
         return info.show_default
     value = info.default
-    if value is ... or value is None or isinstance(value, bool):
+    if value is ... or value is None or isinstance(value, bool) or not info.show_default:
         return ""
     return str(value.value if isinstance(value, Enum) else value)
