@@ -55,10 +55,11 @@ class Task:
 
     def row(self) -> str:
         """Return the row of the table."""
-        seconds = {jobs: self.seconds(jobs) for jobs in self.jobs}
-        cells = [self.name, f"{amount(self.work)} {self.unit}", f"{amount(self.rate)}/s"]
-        cells.append("; ".join(clock(each) for each in seconds.values()))
-        cells.append("; ".join(f"{jobs * each / 3600:.2f}" for jobs, each in seconds.items()))
+        cells = [self.name, f"{amount(self.work)} {self.unit}, {amount(self.rate)}/s"]
+        for jobs in SCATTERED:
+            seconds = self.seconds(jobs)
+            text = f"{clock(seconds)}, {jobs * seconds / 3600:.2f} h"
+            cells.append(text if jobs in self.jobs else "")
         cells.append(f"{self.host_gb + self.index_gb:.1f} GB")
         needed = f"{self.index_gb:.0f} GB and more" if self.index_gb else "any"
         cells.append("none" if "CPU" in self.name else needed)
@@ -94,9 +95,8 @@ def clock(seconds: float) -> str:
 
 def main() -> None:
     """Write the table."""
-    counts = "; ".join(map(str, SCATTERED))
-    names = ["command", "work", "rate", f"min:s of a job, with {counts} jobs", "hours in all"]
-    names += ["host memory of a job", "GPU memory of a job"]
+    jobs = [f"{count} jobs" if count > 1 else "1 job" for count in SCATTERED]
+    names = ["command", "work, rate", *jobs, "host memory", "GPU memory"]
     sys.stdout.write(f"| {' | '.join(names)} |\n{'|---' * len(names)}|\n")
     sys.stdout.writelines(task.row() for task in TASKS)
 

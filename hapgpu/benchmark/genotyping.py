@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.benchmark.current import measuring, plan
 from hapgpu.benchmark.genotyping_files import (
     CONTIG,
     READ_MODEL,
@@ -110,9 +111,13 @@ def benchmark_genotype(device: Device, reference: Path, copies: int = 1) -> Iter
     """
     threads = device.threads if isinstance(device, CpuDevice) else usable_cpus()
     with leftovers.temporary_directory() as directory:
+        measuring("simulating a sample")
         files = simulated_files(Path(directory), reference, copies, threads)
         data = f"{reference.name} x{copies}, {READ_MODEL.depth:.0f}x"
-        for run in _runs(files, device, threads):
+        runs = _runs(files, device, threads)
+        plan(len(runs))
+        for run in runs:
+            measuring(run.device.name)
             yield run.measured(data)
 
 

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from hapgpu.arrays.batches import ReadBatch
+from hapgpu.benchmark.current import measuring, plan
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.alignments.writer import open_writer
 from hapgpu.io.bam.header import SamHeader
@@ -21,6 +22,8 @@ from hapgpu.simulation.short_reads import REFERENCE_LENGTH, simulated_reads
 
 _BATCH_READS: Final = 50_000
 _BATCHES: Final = 8
+_TASKS: Final = 3
+_TO_GPU: Final = "BAM to GPU memory"
 _HEADER: Final = SamHeader.from_references(["chr20"], [REFERENCE_LENGTH])
 
 
@@ -77,24 +80,27 @@ def benchmark_io(
     """
     batch = simulated_reads(_BATCH_READS)
     reads = copies * _BATCHES * _BATCH_READS
+    gpus = [device for device in devices if not isinstance(device, CpuDevice)]
+    counts = _thread_counts(threads)
+    plan(_TASKS * len(counts) + len(gpus))
     with leftovers.temporary_directory() as directory:
         path = str(Path(directory, "reads.bam"))
         copy = str(Path(directory, "copy.bam"))
         _write(path, batch, 1, threads, uncompressed=False)  # compiles
         _read(path, threads)
         _write(path, batch, copies * _BATCHES, threads, uncompressed=False)
-        for count in _thread_counts(threads):
+        for count in counts:
             for task, run in _tasks(path, copy, batch, copies * _BATCHES, count).items():
+                measuring(task)
                 yield Measurement("cpu", task, count, reads, _median_seconds(run, seconds))
-        for device in devices:
-            if isinstance(device, CpuDevice):
-                continue
+        for device in gpus:
             from hapgpu.benchmark.io_cuda import read_to_gpu  # noqa: PLC0415  (imports CuPy)
 
             read = partial(read_to_gpu, path, device, threads)
+            measuring(_TO_GPU)
             read()  # compiles
             taken = _median_seconds(read, seconds)
-            yield Measurement(device.name, "BAM to GPU memory", threads, reads, taken)
+            yield Measurement(device.name, _TO_GPU, threads, reads, taken)
 
 
 def _tasks(

@@ -14,6 +14,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from hapgpu.benchmark.baselines.backtracking import backtrack
+from hapgpu.benchmark.current import measuring, plan
+from hapgpu.benchmark.measurement import thread_variants
 from hapgpu.benchmark.whole_runs import WHOLE_RUN, RunCommand, files_of_run, measured_run
 from hapgpu.errors import InputError
 from hapgpu.io.fastx.cpu import parse_block
@@ -43,6 +45,7 @@ _GPU_REPEATS: Final = 9
 _CPU_REPEATS: Final = 3
 
 _SEARCH: Final = "pack and search"
+_WHOLE_PATH: Final = "text to text"
 _OPTIONS: Final = SearchOptions()
 
 
@@ -156,11 +159,15 @@ def benchmark_map(
         else:
             name, index = reference.name, open_index(reference, device)
         data = _data(device, index, name, reads, copies)
+        tasks = 2 if method is Method.FM else 1
+        has_run = run is not None and method is Method.FM
+        plan(tasks * len(thread_variants(device)) + has_run)
         for line in _measurements(data, device, method):
             if line.task.startswith(_SEARCH):
                 search = line  # at last with all threads
             yield line
         if run is not None and method is Method.FM:
+            measuring(WHOLE_RUN)
             whole = _whole_run(data, device, run, reference, directory)
             yield replace(whole, share=whole.reads_per_second / search.reads_per_second)
 
@@ -215,6 +222,7 @@ def _on_cpu(data: _Data, device: CpuDevice, method: Method) -> Iterator[Measurem
 
     for threads in sorted({1, device.threads}):
         used = CpuDevice(threads)
+        measuring(f"{_SEARCH}, {used.name}")
         yield _measured(used, _SEARCH, data, _timed(count, data.blocks, threads))
         if method is Method.FM:
             yield _text_to_text(data, used)
@@ -229,6 +237,7 @@ def _on_gpu(data: _Data, device: CudaDevice, method: Method) -> Iterator[Measure
     head = data.head(reads)
     texts = [block.raw.text for block in head.blocks]
     spans = [block.spans for block in head.blocks]
+    measuring(f"{_SEARCH}, kernels")
     timing = timed(data.index, texts, spans, device, _GPU_REPEATS)
     yield _measured(device, f"{_SEARCH}, kernels", head, timing)
     if method is Method.FM:
@@ -236,12 +245,13 @@ def _on_gpu(data: _Data, device: CudaDevice, method: Method) -> Iterator[Measure
 
 
 def _text_to_text(data: _Data, device: Device) -> Measurement:
+    measuring(_WHOLE_PATH)
     mappers = mappers_for([device], data.index, _OPTIONS, SamOptions())
 
     def count(block: _ParsedBlock) -> int:
         return mappers[0](block.raw).counts["hits"]
 
-    return _measured(device, "text to text", data, _timed(count, data.blocks, len(mappers)))
+    return _measured(device, _WHOLE_PATH, data, _timed(count, data.blocks, len(mappers)))
 
 
 def _hits_of_search(index: FMIndexArrays, reads: PackedReads) -> int:

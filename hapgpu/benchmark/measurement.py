@@ -1,4 +1,4 @@
-"""Measurements of the chaining benchmarks, and the timing of blocks of work."""
+"""Measurements of the chaining benchmarks, devices to measure, and the timing of blocks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 import numpy as np
+
+from hapgpu.runtime.devices import CpuDevice, Device
 
 REPEATS: Final = 3
 
@@ -37,6 +39,13 @@ class Measurement:
     def per_second(self) -> float:
         """Units per second."""
         return self.count / self.seconds
+
+
+def thread_variants(device: Device) -> list[Device]:
+    """Return a GPU; of a CPU, the device with one thread and, if it has more, with all."""
+    if isinstance(device, CpuDevice):
+        return [CpuDevice(threads) for threads in sorted({1, device.threads})]
+    return [device]
 
 
 def median_seconds(do: Callable[[_Work], object], blocks: Sequence[_Work], threads: int) -> float:

@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from hapgpu.arrays.ragged import Ragged
+from hapgpu.benchmark.current import measuring, plan
+from hapgpu.benchmark.measurement import thread_variants
 from hapgpu.benchmark.sample_files import sample_files
 from hapgpu.benchmark.whole_runs import WHOLE_RUN, RunCommand, files_of_run, measured_run
 from hapgpu.io.files.compressed import open_inflated
@@ -97,6 +99,8 @@ def benchmark_pairhmm(device: Device, run: RunCommand | None = None) -> Iterator
     calls, with one thread and with all threads. At last, if `run` is given, `hapgpu pairhmm` of a
     sample.
     """
+    per_shape = len(thread_variants(device)) + (not isinstance(device, CpuDevice))  # kernels alone
+    plan(per_shape * len(SHAPES) + (run is not None))
     for read_length, haplotype_length in SHAPES:
         cells = _CPU_CELLS if isinstance(device, CpuDevice) else _GPU_CELLS
         batch_cells = BATCH_SEQUENCES**2 * read_length * haplotype_length
@@ -106,6 +110,7 @@ def benchmark_pairhmm(device: Device, run: RunCommand | None = None) -> Iterator
         if not isinstance(device, CpuDevice):
             from hapgpu.pairhmm.forward.cuda import forward_seconds  # noqa: PLC0415  (as for `cuda` itself)
 
+            measuring(f"kernels, {data}")
             seconds = forward_seconds(batch, device, _GPU_REPEATS)
             lines = [Measurement(device.name, "kernels", data, batch.cells, seconds)]
             yield lines[0]
@@ -123,6 +128,7 @@ def benchmark_pairhmm(device: Device, run: RunCommand | None = None) -> Iterator
 def _whole_run(
     run: RunCommand, inputs: Sequence[str | Path], directory: Path, data: str, device: Device
 ) -> Measurement:
+    measuring(WHOLE_RUN)
     whole = measured_run(run, [*inputs, "-o", directory / "table.tsv"], device)
     cells = whole.counts["cells"]
     return Measurement(device.name, WHOLE_RUN, data, cells, whole.seconds, whole.bound, whole.busy)
@@ -155,6 +161,8 @@ def benchmark_text_batches(
     batch = HmmBatch.concatenate([once] * copies)
     data = f"{Path(path).name} x{copies}"
     lines = []
+    has_run = run is not None and path != _STANDARD_INPUT
+    plan(len(thread_variants(device)) + has_run)
     for line in _whole_calls(batch, data, device):
         lines.append(line)
         yield line
@@ -180,14 +188,10 @@ def _write_copies(path: str, repeated: Path, copies: int) -> None:
 
 
 def _whole_calls(batch: HmmBatch, data: str, device: Device) -> Iterator[Measurement]:
-    if isinstance(device, CpuDevice):
-        for threads in sorted({1, device.threads}):
-            used = CpuDevice(threads)
-            seconds = _median_seconds(batch, used)
-            yield Measurement(used.name, _WHOLE_CALL, data, batch.cells, seconds)
-        return
-    seconds = _median_seconds(batch, device)
-    yield Measurement(device.name, _WHOLE_CALL, data, batch.cells, seconds)
+    for used in thread_variants(device):
+        measuring(f"{_WHOLE_CALL}, {data}")
+        seconds = _median_seconds(batch, used)
+        yield Measurement(used.name, _WHOLE_CALL, data, batch.cells, seconds)
 
 
 def _median_seconds(batch: HmmBatch, device: Device) -> float:

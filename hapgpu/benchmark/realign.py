@@ -10,6 +10,8 @@ import numpy as np
 
 from hapgpu.arrays.batches import PairBatch
 from hapgpu.arrays.ragged import Ragged
+from hapgpu.benchmark.current import measuring, plan
+from hapgpu.benchmark.measurement import thread_variants
 from hapgpu.benchmark.sample_files import HAPLOTYPE_LENGTH, READ_LENGTH, sample_files
 from hapgpu.benchmark.whole_runs import WHOLE_RUN, RunCommand, files_of_run, measured_run
 from hapgpu.realign.align.dispatch import align_pairs, score_pairs
@@ -25,6 +27,7 @@ _USUAL_SHAPE = (150, 350)
 _ERROR_RATE = 0.005
 _GPU_CELLS = 4e9
 _CPU_CELLS = 5e8
+_WHOLE_CALL = "align, whole call"
 _GPU_REPEATS = 9
 _CPU_REPEATS = 3
 _SCORING = PRESETS["read-to-haplotype"]
@@ -90,6 +93,8 @@ def benchmark_realign(device: Device, run: RunCommand | None = None) -> Iterator
     one thread and with all threads. At last, if `run` is given, `hapgpu realign` of a sample.
     """
     scoring: Measurement | None = None
+    tasks = 2 * len(thread_variants(device)) if isinstance(device, CpuDevice) else 3
+    plan(tasks * len(SHAPES) + (run is not None))
     for read_length, haplotype_length in SHAPES:
         cells = _CPU_CELLS if isinstance(device, CpuDevice) else _GPU_CELLS
         count = int(cells / (read_length * haplotype_length))
@@ -105,6 +110,7 @@ def benchmark_realign(device: Device, run: RunCommand | None = None) -> Iterator
 
 
 def _whole_run(device: Device, run: RunCommand) -> Measurement:
+    measuring(WHOLE_RUN)
     with files_of_run() as directory:
         files = sample_files(directory, device)
         output = directory / "realigned.bam"
@@ -124,23 +130,21 @@ def _whole_run(device: Device, run: RunCommand) -> Measurement:
 
 def _timings(pairs: PairBatch, device: Device) -> Iterator[tuple[str, str, float]]:
     if isinstance(device, CpuDevice):
-        for threads in sorted({1, device.threads}):
-            used = CpuDevice(threads)
+        for used in thread_variants(device):
             for task, call in (("align", align_pairs), ("score", score_pairs)):
+                measuring(f"{task}, {used.name}")
                 yield used.name, task, _median_seconds(call, pairs, used, _CPU_REPEATS)
         return
     from hapgpu.realign.align.cuda import kernel_seconds  # noqa: PLC0415  (only where a GPU is used)
 
     for task, with_trace in (("align, kernels", True), ("score, kernels", False)):
+        measuring(task)
         seconds = kernel_seconds(
             pairs, _SCORING, Overhang.SOFTCLIP, device, with_trace=with_trace, repeats=_GPU_REPEATS
         )
         yield device.name, task, seconds
-    yield (
-        device.name,
-        "align, whole call",
-        _median_seconds(align_pairs, pairs, device, _GPU_REPEATS),
-    )
+    measuring(_WHOLE_CALL)
+    yield device.name, _WHOLE_CALL, _median_seconds(align_pairs, pairs, device, _GPU_REPEATS)
 
 
 def _median_seconds(

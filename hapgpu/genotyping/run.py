@@ -110,11 +110,13 @@ def write_genotypes(
     lengths = list(session.contigs.values())
     with VcfWriter(output, header, lengths, min(threads, MAX_IO_THREADS)) as writer:
         workers = session.genotypers(timed)
+        groups = session.groups(statistics.count)
         run_pipeline(
-            statistics.timed_source("read", session.groups(statistics.count)),
+            statistics.timed_source("read", groups),
             [_Worker(genotyper, statistics) for genotyper in workers],
             timed("write", _Sink(writer, statistics)),
             progress=progress,
+            total=session.site_count,
             inputs=session.streamed,
             threaded=threads > 1,
         )

@@ -22,7 +22,7 @@ from hapgpu.haplotypes.locus_batches import (
     locus_batches,
     uncounted,
 )
-from hapgpu.haplotypes.sites.record_selection import within
+from hapgpu.haplotypes.sites.record_selection import REGIONS, within
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.genome.regions import EVERYTHING, RegionChoice
@@ -98,6 +98,8 @@ class GenotypeSession:
         The lines of the VCF that start with `##`.
     contigs
         Lengths of the contigs of the reference.
+    site_count
+        The number of sites of a shard, after `groups`.
 
     Raises
     ------
@@ -126,6 +128,7 @@ class GenotypeSession:
             self.contigs = self._reference.lengths
             self._reads.check_contigs(self.contigs)
             self._stack = stack.pop_all()
+        self.site_count: int | None = None
         self.samples = self._reads.samples
         self.header = self._vcf.header
 
@@ -135,6 +138,9 @@ class GenotypeSession:
         Each group is for one worker, which usually reads it on iteration, see `AlignedReads.at`.
         `count` is called with the numbers of sites and loci, see `locus_batches`.
         """
+        rows = self._rows()
+        if rows is not EVERY_ROW:
+            self.site_count = len(rows)
         batches = locus_batches(
             self._records(self._vcf),
             self._reference,
@@ -142,7 +148,7 @@ class GenotypeSession:
             self._vcf.name,
             count,
             locus_limits=_LOCI_OF_GPU if self._gpus else None,
-            rows=self._rows(),
+            rows=rows,
         )
         return self._reads.at(batches)
 
@@ -209,8 +215,10 @@ class GenotypeSession:
 
     @property
     def streamed(self) -> list[str]:
-        """The input that is read from start to end: the sites, unless most are outside regions."""
-        return [self._vcf.name] if self._inputs.regions.is_everything else []
+        """What a run without `site_count` reads, as `fraction_read` takes it: sites or regions."""
+        if self.site_count is not None:
+            return []
+        return [self._vcf.name if self._inputs.regions.is_everything else REGIONS]
 
     @property
     def read_counts(self) -> Mapping[str, int]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache
 from importlib import metadata, util
 from typing import Final
 
 from hapgpu.errors import UsageError
 from hapgpu.report.escape import script_source
+from hapgpu.runtime import cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,21 @@ def _file_of(distribution: str, name: str) -> str:
     raise UsageError(f"{distribution}: holds no {name}; run: pip install 'hapgpu[report]'")
 
 
+_VEGA_NAMES: Final = "window.vegaEmbed=vegaEmbed;window.vega=vega;window.vegaLite=vegaLite;"
+
+
 def _vega() -> str:
+    """Return the bundle of Vega-Lite, which takes a second to make: it is stored."""
+    label = f"Vega-Lite of vl-convert {metadata.version('vl-convert-python')}"
+    path = cache.cache_path("libraries", "vega.js")
+    stored = cache.load(path, label)
+    if stored is not None:
+        return stored.decode()
     import vl_convert  # noqa: PLC0415  (optional)
 
-    return _enclosed(vl_convert.javascript_bundle())
+    program = _enclosed(vl_convert.javascript_bundle(_VEGA_NAMES))
+    cache.store(path, label, program.encode())
+    return program
 
 
 def _datatables() -> str:
@@ -102,7 +113,6 @@ def _is_installed(distribution: str) -> bool:
     return True
 
 
-@cache
 def script_of(name: str) -> str:
     """Return the `<script>` of a library, with its `<style>` before it.
 

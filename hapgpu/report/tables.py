@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from hapgpu.report.escape import text
+
+_NUMBER: Final = re.compile(r"-|[-+]?[0-9][0-9,]*(\.[0-9]+)?(e[-+][0-9]+)?")
 
 
 def facts(values: Mapping[str, object]) -> str:
@@ -18,18 +22,15 @@ def facts(values: Mapping[str, object]) -> str:
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return a table as HTML; numbers stand on the right, text is escaped."""
-    lines = [list(row) for row in rows]
+    lines = [[str(_shown(value)) for value in row] for row in rows]
     is_number = [
-        bool(lines) and all(isinstance(row[k], int | float) for row in lines)
-        for k in range(len(header))
+        bool(lines) and all(_NUMBER.fullmatch(row[k]) for row in lines) for k in range(len(header))
     ]
     kinds = [' class="number"' if number else "" for number in is_number]
     head = "".join(f"<th{kind}>{text(name)}</th>" for kind, name in zip(kinds, header, strict=True))
     body = "".join(
         "<tr>"
-        + "".join(
-            f"<td{kind}>{text(_shown(value))}</td>" for kind, value in zip(kinds, row, strict=True)
-        )
+        + "".join(f"<td{kind}>{text(value)}</td>" for kind, value in zip(kinds, row, strict=True))
         + "</tr>"
         for row in lines
     )

@@ -122,7 +122,7 @@ class LengthTally:
 
     def add(self, lengths: NDArray[Any]) -> Self:
         """Count lengths, of which 0 count nothing."""
-        lengths = lengths[lengths > 0].astype(np.int64)
+        lengths = np.minimum(lengths[lengths > 0].astype(np.int64), self._edges[-1] - 1)
         if lengths.size:
             rows = np.searchsorted(self._edges, lengths, side="right") - 1
             self.counts += np.bincount(rows, minlength=self.counts.size)

@@ -29,15 +29,16 @@ class Progress(Protocol):
             better than by the units.
         """
 
-    def phase(self, name: str, end: float, total: int | None = None) -> None:
-        """Report the start of a phase of work that is not counted in units.
+    def phase(self, name: str, end: float | None, total: int | None = None) -> None:
+        """Report the start of a phase.
 
         Parameters
         ----------
         name
             What is done, such as `sorting suffixes`.
         end
-            The fraction of all work that is done at the end of the phase, by its usual time.
+            Of work that is not counted in units: the fraction of all work that is done at the end
+            of the phase, by its usual time. None: units are counted.
         total
             The number of units of all phases, if known by now.
         """
@@ -55,7 +56,7 @@ class NoProgress:
     def advance(self, count: int, fraction: float | None = None) -> None:
         """Do nothing."""
 
-    def phase(self, name: str, end: float, total: int | None = None) -> None:
+    def phase(self, name: str, end: float | None, total: int | None = None) -> None:
         """Do nothing."""
 
     def finish(self) -> None:
@@ -86,7 +87,7 @@ class TqdmProgress:
         if self._bar is not None:
             self._bar.update(count)
 
-    def phase(self, name: str, end: float, total: int | None = None) -> None:  # noqa: ARG002  (as above)
+    def phase(self, name: str, end: float | None, total: int | None = None) -> None:  # noqa: ARG002  (as above)
         """Name the phase before the bar."""
         if self._bar is not None:
             self._bar.set_description(f"{self._description}, {name}")

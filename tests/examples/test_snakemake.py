@@ -73,6 +73,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, data_dir: Path) -> Path:
         "device": "cpu",
         "choose_gpu": True,
         "threads": 1,
+        "runtime": 60,
         "container": "hapgpu.sif",
         "genotype": {
             "mem_mb": 1000,

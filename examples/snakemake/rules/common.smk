@@ -1,4 +1,5 @@
 import re
+import shlex
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -16,7 +17,9 @@ def files_by_name(reads, endings):
     for path in paths:
         name = re.fullmatch(rf"(.+)\.({endings})", Path(path).name)
         if name and name[1] in found:
-            raise WorkflowError(f"{path}: {found[name[1]]} has this name, too; rename one")
+            raise WorkflowError(
+                f"{path}: {found[name[1]]} has this name, too; rename one"
+            )
         if name:
             found[name[1]] = path
     if not found:
@@ -31,9 +34,10 @@ def index_of(path):
 
 def on_gpu(mem_mb):
     """Return the resources of a job; the executors for clusters know these names."""
-    return {"gpu": int(USES_GPU), "mem_mb": mem_mb, "runtime": 60}
+    return {"gpu": int(USES_GPU), "mem_mb": mem_mb, "runtime": config["runtime"]}
 
 
 HAPGPU = "hapgpu"
 if USES_GPU and config["choose_gpu"]:
-    HAPGPU = f"sh {Path(workflow.basedir) / 'scripts' / 'one_gpu.sh'} hapgpu"
+    script = Path(workflow.basedir) / "scripts" / "one_gpu.sh"
+    HAPGPU = f"sh {shlex.quote(str(script))} hapgpu"

@@ -30,7 +30,10 @@ rule genotype_shard:
 
 rule genotypes:
     input:
-        [f"results/genotype/{shard}-of-{SHARDS}.vcf.gz" for shard in range(1, SHARDS + 1)],
+        [
+            f"results/genotype/{shard}-of-{SHARDS}.vcf.gz"
+            for shard in range(1, SHARDS + 1)
+        ],
     output:
         vcf="results/genotypes.vcf.gz",
         index="results/genotypes.vcf.gz.tbi",

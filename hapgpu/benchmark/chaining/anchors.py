@@ -10,7 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from hapgpu.benchmark.measurement import Measurement, median_seconds
+from hapgpu.benchmark.current import measuring, plan
+from hapgpu.benchmark.measurement import Measurement, median_seconds, thread_variants
 from hapgpu.chaining.anchors.files import load_anchors
 from hapgpu.chaining.anchors.predecessor_ranges import predecessor_ranges
 from hapgpu.chaining.batches import Anchors
@@ -19,7 +20,7 @@ from hapgpu.chaining.parameters import ChainParameters, chain_parameters
 from hapgpu.chaining.run.anchor_chains import pieces_of
 from hapgpu.chaining.scores.cpu import chain_scores
 from hapgpu.errors import InputError, UsageError
-from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
+from hapgpu.runtime.devices import CudaDevice, Device
 
 _ANCHORS_ON_CPU: Final = 1 << 16
 _GPU_REPEATS: Final = 9
@@ -44,13 +45,14 @@ class _Job:
     method: Method
 
     @property
-    def visits_all(self) -> bool:
-        return self.parameters.max_skip == UNLIMITED_SKIP
+    def units(self) -> list[str]:
+        visits_all = self.parameters.max_skip == UNLIMITED_SKIP
+        return ["anchors", "pairs"] if visits_all else ["anchors"]
 
     def measured(self, device: Device, seconds: float) -> Iterator[Measurement]:
         """Yield rates of anchors and, if all predecessors are visited, of anchor pairs."""
         counts = {"anchors": self.anchors.x.size}
-        if self.visits_all:
+        if "pairs" in self.units:
             pairs = predecessor_ranges(self.anchors, self.parameters).sum(dtype=np.int64)
             counts["pairs"] = int(pairs)
         for unit, count in counts.items():
@@ -96,13 +98,13 @@ def benchmark_anchors(
     anchors = load_anchors(path)
     if not anchors.x.size:
         raise InputError(f"{path}: no anchors; give a file with at least one")
-    for job in _jobs(f"{path.name} x{copies}", anchors, options, copies, method):
-        if isinstance(device, CudaDevice):
-            yield from job.measured(device, _seconds_on_gpu(job, device))
-        else:
-            for threads in sorted({1, device.threads}):
-                seconds = _seconds_on_cpu(job, threads)
-                yield from job.measured(CpuDevice(threads), seconds)
+    jobs = list(_jobs(f"{path.name} x{copies}", anchors, options, copies, method))
+    variants = thread_variants(device)
+    plan(len(variants) * sum(len(job.units) for job in jobs))
+    for job in jobs:
+        for variant in variants:
+            measuring(job.task)
+            yield from job.measured(variant, _seconds(job, variant))
 
 
 def _jobs(
@@ -118,9 +120,11 @@ def _jobs(
     yield _Job(f"scores, skip {parameters.max_skip}", data, anchors, parameters, copies, method)
 
 
-def _seconds_on_cpu(job: _Job, threads: int) -> float:
+def _seconds(job: _Job, device: Device) -> float:
+    if isinstance(device, CudaDevice):
+        return _seconds_on_gpu(job, device)
     pieces = pieces_of(job.anchors, _ANCHORS_ON_CPU) * job.copies
-    return median_seconds(lambda piece: chain_scores(piece, job.parameters), pieces, threads)
+    return median_seconds(lambda piece: chain_scores(piece, job.parameters), pieces, device.threads)
 
 
 def _seconds_on_gpu(job: _Job, device: CudaDevice) -> float:

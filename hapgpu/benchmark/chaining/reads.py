@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from hapgpu.benchmark.chaining.stages import StagedChainer, stage_seconds, staged_cpu
-from hapgpu.benchmark.measurement import Measurement, median_seconds
+from hapgpu.benchmark.chaining.stages import STAGES, StagedChainer, stage_seconds, staged_cpu
+from hapgpu.benchmark.current import measuring, plan
+from hapgpu.benchmark.measurement import Measurement, median_seconds, thread_variants
 from hapgpu.benchmark.whole_runs import WHOLE_RUN, RunCommand, files_of_run, measured_run
 from hapgpu.chaining.index.build import build_index
 from hapgpu.chaining.index.files import MINIMIZER_FILE, SUFFIX
@@ -25,6 +26,7 @@ from hapgpu.simulation.long_reads import LongReadModel, simulated_reads
 
 _CPU_BASES: Final = 20_000_000
 _GPU_BASES: Final = 1_000_000_000
+_WHOLE_PATH: Final = "text to lines"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +79,23 @@ def benchmark_reads(
         The index or a block does not fit the memory of the GPU.
     """
     model = LongReadModel() if model is None else model
+    variants = thread_variants(device)
+    plan(1 + len(variants) + len(STAGES) + (run is not None))
+    measuring("index")
     index, index_measurement = _timed_index(device, reference, options)
     yield index_measurement
     data = _data(device, reference, index, bases, model)
-    variants = _thread_variants(device)
     for variant in variants:
+        measuring(f"{_WHOLE_PATH}, {variant.name}")
         chainers = chainers_for([variant], index, options)
         seconds = median_seconds(chainers[0], data.blocks, len(chainers))
-        in_memory = data.measured(variant, "text to lines", seconds)
+        in_memory = data.measured(variant, _WHOLE_PATH, seconds)
         yield in_memory
+    measuring("stages")
     for stage, seconds in _stage_seconds(device, data, options).items():
         yield data.measured(variants[0], stage, seconds)
     if run is not None:
+        measuring(WHOLE_RUN)
         whole = _whole_run(data, device, run)
         yield replace(whole, share=whole.per_second / in_memory.per_second)
 
@@ -129,13 +136,6 @@ def _data(
     simulated_bases = sum(int(parse_block(block, LONG_READS).lengths.sum()) for block in blocks)
     reads = f"{model.mean_length:,}-base reads, {model.error_rate:.4g} errors"
     return _Data(f"{reference.name}, {reads}", index, blocks, simulated_bases)
-
-
-def _thread_variants(device: Device) -> list[Device]:
-    """Return the device; for a CPU, the device with one thread and with all."""
-    if isinstance(device, CpuDevice):
-        return [CpuDevice(threads) for threads in sorted({1, device.threads})]
-    return [device]
 
 
 def _stage_seconds(device: Device, data: _Data, options: MapOptions) -> dict[str, float]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 import typer
 from typer.main import get_command
 
+from hapgpu.benchmark.current import shown_by
 from hapgpu.benchmark.whole_runs import RunCommand
 from hapgpu.cli.bench.plot import Bar, require_plots, write_plot
 from hapgpu.cli.bench.table import printed
@@ -128,14 +129,11 @@ class BenchOptions:
             since=time.monotonic(),
             shows_output=False,  # the bar is erased for each line of the table
         )
-        progress.start(None)
         lines = []
-        try:
+        with shown_by(progress):
             for line in printed(header, measurements, fields):
                 lines.append(line)
                 progress.advance(1)
-        finally:
-            progress.finish()
         if self.json is not None:
             write_json(self.json, [asdict(line) for line in lines])
         if self.plot is not None:

@@ -24,7 +24,7 @@ from hapgpu.haplotypes.batches import AlleleKind
 from hapgpu.haplotypes.candidates.fasta import HaplotypeText
 from hapgpu.haplotypes.locus_batches import UNKNOWN_LENGTH, Count, LocusOptions, locus_batches
 from hapgpu.haplotypes.sites.columns import sites_of
-from hapgpu.haplotypes.sites.record_selection import within
+from hapgpu.haplotypes.sites.record_selection import REGIONS, within
 from hapgpu.haplotypes.sites.telomeres import are_telomeres
 from hapgpu.io.files.output import OutputFile
 from hapgpu.io.files.record_limit import MAX_RECORD
@@ -118,10 +118,11 @@ def haplotypes(
         batches = locus_batches(records, fasta, options, vcf.name, count)
         with OutputFile(output) as file:
             text = HaplotypeText(flank, count)
+            streamed = vcf.name if chosen.is_everything else REGIONS
             with run.showing("sites") as progress:
                 for batch in batches:
                     file.write(text.of(batch))
-                    progress.advance(len(batch.sites), fraction_read([vcf.name]))
+                    progress.advance(len(batch.sites), fraction_read([streamed]))
     run.finish(("sites", "records", "loci", "haplotypes"), _WARNINGS)
 
 

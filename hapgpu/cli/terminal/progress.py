@@ -80,7 +80,7 @@ class LineProgress:
         self._work.advance(count, fraction)
         self._write()
 
-    def phase(self, name: str, end: float, total: int | None = None) -> None:
+    def phase(self, name: str, end: float | None, total: int | None = None) -> None:
         """Write a line if the last line is 30 seconds old."""
         self._work.phase(name, end, total)
         self._write()

@@ -48,7 +48,7 @@ class BarProgress:
         """Move the bar."""
         self._work.advance(count, fraction)
 
-    def phase(self, name: str, end: float, total: int | None = None) -> None:
+    def phase(self, name: str, end: float | None, total: int | None = None) -> None:
         """Name the phase beside the bar."""
         self._work.phase(name, end, total)
 

@@ -75,12 +75,14 @@ class Work:
             if fraction is not None:  # an input that is read again must not go back
                 self._fraction = max(self._fraction or 0.0, fraction)
 
-    def phase(self, name: str, end: float, total: int | None) -> None:
-        """Start a phase that ends at a fraction of the work."""
+    def phase(self, name: str, end: float | None, total: int | None) -> None:
+        """Start a phase that ends at a fraction of the work; None: units are counted."""
         with self._lock:
-            self._phase, self._before, self._end = name, self._end, end
-            self._phase_start, self._fraction = self._clock(), None
+            self._phase = name
             self._total = total or self._total
+            if end is not None:
+                self._before, self._end, self._fraction = self._end, end, None
+                self._phase_start = self._clock()
 
     def state(self) -> WorkState:
         """Return the state of now."""
@@ -88,16 +90,16 @@ class Work:
             now = self._clock()
             fraction = self._fraction_at(now)
             done = self._done
-            if self._phase and self._total and fraction is not None:
+            total = None if self._end else self._total
+            if self._end and self._total and fraction is not None:
                 done = int(self._total * fraction)
-            total = None if self._phase else self._total
             return WorkState(done, total, fraction, now - self._start, self._phase)
 
     def _fraction_at(self, now: float) -> float | None:
         """Return the fraction that is done: known, or by the time that phases usually take."""
-        if not self._phase:
+        if not self._end:
             if self._fraction is None and self._total:
-                return self._done / self._total
+                return min(self._done / self._total, 1.0)
             return self._fraction
         if self._fraction is not None:
             return self._before + self._fraction * (self._end - self._before)

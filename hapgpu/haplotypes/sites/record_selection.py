@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 import numpy as np
 
 from hapgpu.errors import UsageError
 from hapgpu.io.genome.regions import Region, RegionChoice, contig_hint, merge_regions
 from hapgpu.io.vcf.batches import VcfBatch
+from hapgpu.runtime.inputs import expect, note_position
+
+REGIONS: Final = "regions"
+"""The regions as an input of `fraction_read`, measured by their bases."""
 
 
 def within(
@@ -29,7 +34,28 @@ def within(
             hint = contig_hint(region.contig, contigs)
             raise UsageError(f"region {region}: no contig '{region.contig}' in the reference{hint}")
         merged.setdefault(region.contig, []).append(region)
-    return _overlapping(batches, merged)
+    return _overlapping(_noted(batches, merged, contigs), merged)
+
+
+def _noted(
+    batches: Iterable[VcfBatch], merged: Mapping[str, Sequence[Region]], contigs: Mapping[str, int]
+) -> Iterator[VcfBatch]:
+    """Yield batches; note the bases of the regions before the last record of each."""
+    starts, lengths = {}, {}
+    for contig, regions in merged.items():
+        starts[contig] = np.array([region.start for region in regions], dtype=np.int64)
+        ends = [min(region.end, contigs[contig]) for region in regions]
+        lengths[contig] = np.maximum(np.array(ends) - starts[contig], 0)
+    expect(REGIONS, int(sum(bases.sum() for bases in lengths.values())))
+    finished, contig = 0, ""
+    for batch in batches:
+        if batch.contig in merged:
+            if batch.contig != contig:
+                finished += int(lengths[contig].sum()) if contig else 0
+                contig = batch.contig
+            before = np.clip(batch.starts[-1] - starts[contig], 0, lengths[contig])
+            note_position(REGIONS, finished + int(before.sum()))
+        yield batch
 
 
 def _overlapping(

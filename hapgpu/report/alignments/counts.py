@@ -76,7 +76,7 @@ class AlignmentCounts:
     def add(self, columns: NDArray[np.int64], contigs: NDArray[np.int64]) -> Self:
         """Count the records with these `Column`s; before, nothing was counted."""
         flags = columns[Column.FLAGS]
-        is_mapped = flags & UNMAPPED == 0
+        is_mapped = _are_mapped(columns)
         is_primary = flags & (_SECONDARY | _SUPPLEMENTARY) == 0
         self.numbers = {
             "records": flags.size,
@@ -93,7 +93,7 @@ class AlignmentCounts:
         return self
 
     def _count_primary(self, columns: NDArray[np.int64]) -> None:
-        is_mapped = columns[Column.FLAGS] & UNMAPPED == 0
+        is_mapped = _are_mapped(columns)
         self.lengths.add(columns[Column.BASES])
         hits = columns[Column.NH]
         self.numbers["with_hits"] = int((hits != MISSING).sum())
@@ -138,6 +138,12 @@ class AlignmentCounts:
             *("old_distances", "new_distances"),
         ):
             getattr(self, name).merge(getattr(other, name))
+
+
+def _are_mapped(columns: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Tell which records are mapped: flags of some programs say so without a contig."""
+    are: NDArray[np.bool_] = (columns[Column.FLAGS] & UNMAPPED == 0) & (columns[Column.CONTIG] >= 0)
+    return are
 
 
 def _present(values: NDArray[np.int64]) -> NDArray[np.int64]:

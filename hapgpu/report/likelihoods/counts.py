@@ -28,6 +28,7 @@ PAIRS: Final = b"read\tmate\tlocus\thaplotype\tlog10_likelihood\n"
 BATCH_PAIRS: Final = b"batch\tread\thaplotype\tlog10_likelihood\n"
 MATRIX: Final = b"read\tmate\t"
 _UNIT: Final = 0.1
+_LIMIT: Final = 2.0**40
 _NEWLINE: Final = ord("\n")
 
 
@@ -103,11 +104,16 @@ class LikelihoodCounts:
         self.reads += int(has_best.sum())
         self.alone += int((has_best & ~has_margin).sum())
         self.ties += int((margins == 0).sum())
-        self.margins.add((margins[has_margin] / _UNIT).astype(np.int64))
-        values = np.maximum(best.best[has_best] / _UNIT, -(2.0**40))
-        self.best.add(np.floor(values).astype(np.int64))
+        self.margins.add(_in_units(margins[has_margin]))
+        self.best.add(_in_units(best.best[has_best]))
         is_alone: NDArray[np.bool_] = has_best & ~(margins == 0)
         return is_alone
+
+
+def _in_units(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return values in units, rounded down; very large ones are limited."""
+    units: NDArray[np.int64] = np.floor(np.clip(values / _UNIT, -_LIMIT, _LIMIT)).astype(np.int64)
+    return units
 
 
 def count_likelihoods(path: Path, options: SectionOptions) -> LikelihoodCounts:

@@ -131,7 +131,7 @@ def best_of_groups(values: NDArray[np.float64], offsets: NDArray[np.int64], out:
 
 @njit
 def _consider(value: float, row: Integer, group: Integer, out: Best) -> None:
-    if np.isnan(value):
+    if not np.isfinite(value):
         return
     if out.rows[group] < 0 or value > out.best[group]:
         out.second[group], out.best[group], out.rows[group] = out.best[group], value, row

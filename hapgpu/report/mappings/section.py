@@ -70,7 +70,8 @@ def _charts(counts: MappingCounts) -> Iterator[str]:
     yield figure(
         "Identity",
         counts.identities.chart("identity", "primary mappings", "~%"),
-        "1 - dv (or de); without these tags, matching bases / length of the mapping",
+        "1 - dv, an estimate that is too high on small references, or 1 - de; without these tags, "
+        "matching bases / length of the mapping",
     )
     yield figure(
         "Coverage of reads",

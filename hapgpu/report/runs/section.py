@@ -8,10 +8,11 @@ from typing import Any, Final
 from hapgpu.report.charts import CHART_SCRIPTS, COLOURS, bars, figure, figures
 from hapgpu.report.options import SectionOptions
 from hapgpu.report.page import Section
-from hapgpu.report.runs.statistics import RunRecord, read_statistics
+from hapgpu.report.runs.statistics import SHORTEST, RunRecord, is_number, read_statistics
 from hapgpu.report.tables import facts, table
 
 _MAX_LINES: Final = 200
+_MIN_WHOLE: Final = 10
 _AMOUNTS: Final = ("cells", "pairs", "reads", "hits", "sites", "count")
 """Keys of amounts in measurements, the most specific first."""
 
@@ -37,13 +38,10 @@ def _run(run: RunRecord) -> str:
     charts = []
     if busy:
         bound = max(busy, key=lambda name: busy[name])
-        shown["bound by"] = f"{bound}, busy {100 * busy[bound]:.0f}%"
+        shown["bound by"] = f"{bound}, busy {_percent(busy[bound])}"
         charts = [_seconds(run, bound), _busy(run, busy, bound)]
-    rates = {name: n / run.total for name, n in run.counts.items() if n and run.total > 0}
-    rows = [
-        (name, _whole(n), f"{rates[name]:,.0f}" if name in rates else "-")
-        for name, n in run.counts.items()
-    ]
+    rates = {name: n / run.total for name, n in run.counts.items() if n and run.total >= SHORTEST}
+    rows = [(name, _whole(n), _rate(rates.get(name, 0))) for name, n in run.counts.items()]
     return (
         facts(shown)
         + table(("run", ""), about)
@@ -59,17 +57,29 @@ def _seconds(run: RunRecord, bound: str) -> str:
 
 
 def _busy(run: RunRecord, busy: dict[str, float], bound: str) -> str:
-    labelled = {
-        f"{name} ({_whole(run.threads.get(name, 1))} threads)": 100 * fraction
-        for name, fraction in busy.items()
-    }
-    colours = _marked(f"{bound} ({_whole(run.threads.get(bound, 1))} threads)")
-    chart = bars(labelled, "busy (% of the run, per thread)", ".1f", colours)
+    names = {name: f"{name} ({_threads(run, name)})" for name in busy}
+    labelled = {names[name]: 100 * fraction for name, fraction in busy.items()}
+    chart = bars(labelled, "busy (% of the run, per thread)", ".1f", _marked(names[bound]))
     return figure("Busy stages", chart, "The stage that was busy longest bounds the run.")
+
+
+def _threads(run: RunRecord, name: str) -> str:
+    number = _whole(run.threads.get(name, 1))
+    return "1 thread" if number == 1 else f"{number} threads"
 
 
 def _marked(name: str) -> dict[str, str]:
     return {name: COLOURS[1]}
+
+
+def _percent(fraction: float) -> str:
+    return f"{100 * fraction:.0f}%" if fraction >= _MIN_WHOLE / 100 else f"{100 * fraction:.1f}%"
+
+
+def _rate(rate: float) -> str:
+    if not rate:
+        return "-"
+    return f"{rate:,.0f}" if rate >= _MIN_WHOLE else f"{rate:.2f}"
 
 
 def _whole(number: float) -> object:
@@ -82,8 +92,8 @@ def _bench(lines: list[dict[str, Any]]) -> str:
     lines = lines[:_MAX_LINES]
     rates: dict[str, dict[str, float]] = {}
     for number, line in enumerate(lines, 1):
-        amount = next((key for key in _AMOUNTS if isinstance(line.get(key), int | float)), None)
-        if amount and line["seconds"]:
+        amount = next((key for key in _AMOUNTS if is_number(line.get(key))), None)
+        if amount and line["seconds"] >= SHORTEST:
             unit = str(line.get("unit", amount)) if amount == "count" else amount
             words = [str(line[key]) for key in ("task", "data", "device") if line.get(key)]
             name = f"{number}. {', '.join(words)}"

@@ -13,6 +13,9 @@ from hapgpu.errors import InputError
 from hapgpu.io.files.compressed import open_inflated
 from hapgpu.io.files.record_limit import too_long
 
+SHORTEST: Final = 1e-9
+"""Seconds below which a time is no divisor."""
+
 _REMEDY: Final = "give a file that --json of hapgpu wrote"
 
 
@@ -41,7 +44,7 @@ class RunRecord:
         return {
             name: seconds / max(self.threads.get(name, 1), 1) / self.total
             for name, seconds in self.seconds.items()
-            if self.total > 0
+            if self.total >= SHORTEST
         }
 
 
@@ -62,7 +65,7 @@ def read_statistics(path: Path, max_record: int) -> RunRecord | list[dict[str, A
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not JSON ({error}); {_REMEDY}") from error
     if isinstance(found, list):
-        if all(isinstance(line, dict) and _is_number(line.get("seconds")) for line in found):
+        if all(isinstance(line, dict) and is_number(line.get("seconds")) for line in found):
             return found
         raise InputError(f"{path}: measurements without seconds; {_REMEDY}")
     return _run_of(path, found)
@@ -89,10 +92,11 @@ def _list_of(value: Any) -> list[Any]:
 
 
 def _holds_numbers(table: Any) -> bool:
-    return isinstance(table, dict) and all(map(_is_number, table.values()))
+    return isinstance(table, dict) and all(map(is_number, table.values()))
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Tell whether a value of JSON is a number that statistics may have."""
     return (
         isinstance(value, int | float)
         and not isinstance(value, bool)

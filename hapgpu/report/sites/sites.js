@@ -43,7 +43,7 @@ function hapgpuSites(id) {
 
   function kindOf(ref, alts) {
     const plain = alts.filter((alt) => /^[ACGTN]+$/i.test(alt));
-    if (!plain.length) return "other";
+    if (!plain.length) return alts.length ? "other" : "no ALT";
     if (plain.every((alt) => alt.length === ref.length)) return ref.length === 1 ? "SNV" : "MNV";
     if (plain.every((alt) => alt.length > ref.length)) return "insertion";
     return plain.every((alt) => alt.length < ref.length) ? "deletion" : "mixed";
@@ -75,28 +75,30 @@ function hapgpuSites(id) {
     type === "display" ? escaped(row[name]) : type === "sort" ? row[name] ?? -1 : row[name] ?? "";
 
   const hasSamples = data.samples.length > 0;
+  const has = (name) => rows.some((row) => row[name] !== null && row[name] !== "");
   const columns = [
     { title: "Position", className: "dt-left", type: "num", render: (_, type, row) =>
       type === "sort" || type === "type" ? row.number : escaped(`${row.contig}:${row.position}`) },
-    { title: "ID", className: "wide allele", visible: rows.some((row) => row.name),
+    { title: "ID", className: "wide allele", visible: has("name"),
       render: shown((row) => row.name) },
     { title: "REF", className: "allele", render: shown((row) => cut(row.alleles[0])) },
     { title: "ALT", className: "allele",
       render: shown((row) => row.alleles.slice(1).map((alt) => cut(alt)).join(",")) },
     { title: "Type", className: "wide", render: shown((row) => row.kind) },
-    { title: "QUAL", className: "wide", type: "num", render: number("qual") },
-    { title: "FILTER", className: "wide allele", visible: rows.some((row) => row.filter),
+    { title: "QUAL", className: "wide", type: "num", visible: has("qual"),
+      render: number("qual") },
+    { title: "FILTER", className: "wide allele", visible: has("filter"),
       render: shown((row) => row.filter) },
     { title: "Sample", className: "allele", visible: data.samples.length > 1,
       render: shown((row) => row.sample) },
     { title: "GT", visible: hasSamples, render: shown((row) => row.gt ?? "./.") },
-    { title: "GQ", type: "num", visible: hasSamples, render: number("gq") },
-    { title: "DP", className: "wide", type: "num", visible: hasSamples, render: number("dp") },
+    { title: "GQ", type: "num", visible: has("gq"), render: number("gq") },
+    { title: "DP", className: "wide", type: "num", visible: has("dp"), render: number("dp") },
     { title: "Reads per allele", className: "dt-left", type: "num",
-      visible: rows.some((row) => row.depths),
+      visible: has("depths"),
       render: (_, type, row) => type === "display" ? depthCell(row, MAX_SHORT_ALLELE)
         : type === "filter" ? depthText(row) : fractionOf(row) },
-    { title: "PL", className: "wide pl", visible: rows.some((row) => row.pl),
+    { title: "PL", className: "wide pl", visible: has("pl"),
       render: shown((row) => row.pl) },
   ];
 
@@ -113,7 +115,7 @@ function hapgpuSites(id) {
     layout: { topStart: "pageLength", topEnd: "search" },
     language: { info: "_START_ to _END_ of _TOTAL_", infoFiltered: "(filtered from _MAX_)",
       lengthMenu: "_MENU_ rows" },
-    createdRow: (tr, row) => { tr.dataset.number = row.number; },
+    createdRow: (tr, row) => { Object.assign(tr, { tabIndex: 0 }).dataset.number = row.number; },
   });
   table.search.fixed("hapgpu", (_text, row) => passes(row));
 
@@ -137,7 +139,7 @@ function hapgpuSites(id) {
   }
   chooser("Type", "kind", [...new Set(rows.map((row) => row.kind))]);
   if (data.samples.length > 1) chooser("Sample", "sample", data.samples);
-  if (hasSamples) {
+  if (has("gq")) {
     const box = document.createElement("label");
     box.textContent = "GQ at least";
     const input = document.createElement("input");
@@ -167,7 +169,7 @@ function hapgpuSites(id) {
 
   function describe(row) {
     const [ref, ...alts] = row.alleles.map((allele) => cut(allele));
-    part("h3").textContent = `${row.contig}:${row.position} ${ref} > ${alts.join(", ")}`;
+    part("h3").textContent = `${row.contig}:${row.position} ${ref} > ${alts.join(", ") || "."}`;
     const peers = rows.filter((other) => other.site === row.site).slice(0, 20);
     const lines = peers.filter((other) => other.sample || other.depths).map((other) => `<tr>
       <td>${escaped(other.sample || "reads")}</td><td>${escaped(other.gt ?? "")}</td>
@@ -264,6 +266,9 @@ function hapgpuSites(id) {
     });
   }
 
+  element("table").addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && event.target.matches("tr[data-number]")) event.target.click();
+  });
   element("table").addEventListener("click", (event) => {
     const tr = event.target.closest("tbody tr[data-number]");
     if (tr) {

@@ -42,22 +42,22 @@ def test_outcomes_of_each_command() -> None:
     assert summary_of("index", bases=1000).outcomes == {}
 
 
+def summary_with(command: str, counts: dict[str, int], seconds: dict[str, float]) -> RunSummary:
+    statistics = RunStatistics(command, ["hapgpu", command], ["CPU"], 1).as_dict()
+    return parse_statistics(json.dumps({**statistics, "counts": counts, "seconds": seconds}))
+
+
 def test_rate_is_of_the_whole_run() -> None:
-    run = parse_statistics(
-        json.dumps(
-            {
-                "schema_version": 2,
-                "tool": "hapgpu",
-                "version": "0.1.0",
-                "command": "index",
-                "devices": ["CPU"],
-                "counts": {"contigs": 1, "bases": 1000},
-                "seconds": {"build": 1.5, "write": 0.5, "total": 4},
-            }
-        )
-    )
+    seconds = {"build": 1.5, "write": 0.5, "total": 4}
+    run = summary_with("index", {"contigs": 1, "bases": 1000}, seconds)
     assert (run.amount, run.rate) == (1000, 250)
     assert run.stages == {"build": 1.5, "write": 0.5}
+
+
+def test_stages_add_up() -> None:
+    seconds = {"read": 1.0, "pairhmm": 2.0, "genotype": 5.0, "write": 0.5, "total": 6.0}
+    stages = summary_with("genotype", {"sites": 1}, seconds).stages
+    assert stages == {"read": 1.0, "pairhmm": 2.0, "other genotyping": 3.0, "write": 0.5}
 
 
 def test_a_run_without_stages_shows_its_wall_time() -> None:

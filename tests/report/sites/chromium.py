@@ -58,8 +58,8 @@ def require_libraries() -> None:
 
 
 @contextmanager
-def opened(path: Path, width: int = 1280) -> Iterator[OpenPage]:
-    """Open a page, and check at the end that nothing went wrong."""
+def opened(path: Path, width: int = 1280, *, loads: bool = True) -> Iterator[OpenPage]:
+    """Open a page, or let the caller open it; check at the end that nothing went wrong."""
     program = shutil.which("chromium")
     if program is None or importlib.util.find_spec("playwright") is None:
         pytest.skip("Chromium or playwright is not installed")
@@ -85,7 +85,8 @@ def opened(path: Path, width: int = 1280) -> Iterator[OpenPage]:
                 else faults.append(request.url)
             ),
         )
-        page.goto(path.as_uri())
+        if loads:
+            page.goto(path.as_uri())
         yield opened_page
         browser.close()
         assert faults == []

@@ -17,7 +17,8 @@ from tests.report.sites.made_sites import section_of
 
 _DATA = Path(os.environ.get("HAPGPU_TEST_DATA", "../shared/data")) / "illumina_na12878"
 _IMAGES = Path(__file__).resolve().parents[3] / "docs" / "images"
-_SITES = (10001436, 10008952, 10046178)
+_FIRST = 10001436  # shown with the table
+_SITES = (10008952, 10046178)
 _SETTLED_MS = 1000
 _MAIN = "from hapgpu.cli.app import main; main()"
 
@@ -44,7 +45,7 @@ def take(directory: Path) -> None:
             shown.show(f"chr20:{site}")
             page.wait_for_timeout(_SETTLED_MS)
             page.locator(".sites-view").screenshot(path=_IMAGES / f"report-{site}.png")
-        shown.show(f"chr20:{_SITES[0]}")
+        shown.show(f"chr20:{_FIRST}")
         page.fill("input[type=search]", "")
         page.evaluate("document.activeElement.blur()")
         page.wait_for_timeout(_SETTLED_MS)

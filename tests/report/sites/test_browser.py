@@ -5,11 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pysam
 import pytest
 
 from hapgpu.report.page import render
 from tests.report.sites.chromium import OpenPage, opened, require_libraries
-from tests.report.sites.made_sites import HOSTILE, READ_NAME, MadeSites, make, section_of
+from tests.report.sites.made_sites import (
+    CONTIG,
+    HOSTILE,
+    LENGTH,
+    READ_NAME,
+    MadeSites,
+    make,
+    section_of,
+)
 
 _FEATURES = """async ([track, start, end]) => {
   const browser = document.querySelector(".sites-view").browser;
@@ -101,3 +110,30 @@ def test_hostile_names(tmp_path: Path) -> None:
         page.show("HLA-A*01:01:4000")
         names = [read["name"] for read in alignments(page, "after realignment", 3990, 4010)]
         assert all(name.startswith(READ_NAME) for name in names)
+
+
+@pytest.mark.exhaustive
+def test_odd_sites(tmp_path: Path) -> None:
+    files = make(tmp_path)
+    with pysam.FastaFile(str(files.reference)) as fasta:
+        bases = fasta.fetch(CONTIG)
+    alternatives = {
+        1: "{0}ACGT",
+        1800: "<DEL>",
+        1900: ".",
+        2005: "*,{0}A",
+        2500: "{0}[chr1:3000[",
+        3000: f"{{0}}{'ACGT' * 300}",
+        LENGTH: "{0}AC",
+    }
+    header = [line for line in files.vcf.read_text().splitlines() if line.startswith("#")]
+    sites = [
+        f"{CONTIG}\t{at}\t.\t{bases[at - 1]}\t{alt.format(bases[at - 1])}\t.\t.\t.\tGT\t0|1"
+        for at, alt in alternatives.items()
+    ]
+    files.vcf.write_text("\n".join([*header, *sites]) + "\n")
+    with opened(page_of(files, tmp_path / "page.html")) as page:
+        page.page.wait_for_selector(".sites-view[data-shown='0']")
+        for number in range(1, len(sites)):
+            page.page.click("button[data-step='1']")
+            page.page.wait_for_selector(f".sites-view[data-shown='{number}']")
