@@ -87,9 +87,7 @@ def chain(
     run = start_run("chain", compute, reporting, output)
     with OutputFile(output) as file:
         if anchors is not None:
-            chain_anchor_file(
-                anchors, file, options, run.devices[0], run.statistics, compute.max_record
-            )
+            chain_anchor_file(anchors, file, options, run, compute.max_record)
         elif reference is not None and reads:
             _map(run, reference, reads, options, compute.max_record, file)
     run.finish(("reads", "bases", "mapped", "records", "chains"))

@@ -16,6 +16,8 @@ _SHOWN_AFTER_SECONDS: Final = 2.0
 _SECONDS_PER_DRAWING: Final = 0.25
 _MIN_BAR: Final = 8
 _MAX_BAR: Final = 40
+_MARGIN: Final = 3
+"""Columns that stay free: a full line would wrap, and the terminal writes `^C` after the line."""
 
 
 class BarProgress:
@@ -91,7 +93,7 @@ def line_of(title: str, unit: str, state: WorkState, console: Console) -> Render
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    room = console.width - 1  # a full line would wrap
+    room = console.width - _MARGIN
     texts = _texts(title, unit, state, room)
     bar = min(room - _length(texts) - 1, _MAX_BAR)
     line = Table.grid(padding=(0, 1, 0, 0))

@@ -18,6 +18,7 @@ logger = logging.getLogger(__name__)
 
 _MAX_STAGES: Final = 3
 _MIN_SECONDS: Final = 0.001
+_WORTH_SAYING: Final = 0.05
 _SINGULARS: Final = {"batches": "batch"}
 
 
@@ -91,7 +92,7 @@ def summary_lines(
     numbers = [_counted(name, counts[name]) for name in names if counts.get(name)]
     yield ", ".join(numbers) or f"no {first}"
     seconds = max(statistics["seconds"][TOTAL] - compiling, _MIN_SECONDS)
-    compiled = f" after {compiling:.1f} s of compiling" if compiling > _MIN_SECONDS else ""
+    compiled = f" after {compiling:.1f} s of compiling" if compiling > _WORTH_SAYING else ""
     yield f"{short_number(counts.get(first, 0) / seconds)} {first}/s, {seconds:.2f} s{compiled}"
     busy = busy_fractions({**statistics, "seconds": {**statistics["seconds"], TOTAL: seconds}})
     longest = sorted(busy.items(), key=lambda stage: -stage[1])[:_MAX_STAGES]

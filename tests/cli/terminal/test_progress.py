@@ -125,7 +125,7 @@ def test_lines_fit_the_terminal() -> None:
     assert wide == f"hapgpu map {bar}  25 % 1,234,567 reads 12.3k reads/s 5:00 left"
     assert usual.startswith("hapgpu map ━")
     assert usual.endswith(" 25 % 1,234,567 reads 12.3k reads/s 5:00 left")
-    assert len(usual) == 79
+    assert len(usual) == 77
     assert narrow == "map  25 % 12.3k reads/s 5:00 left"
     assert tiny == "5:00 left"
 
