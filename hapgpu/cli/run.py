@@ -16,7 +16,7 @@ from hapgpu.io.files.output import write_json
 from hapgpu.runtime.compiled.first_run import FirstRun
 from hapgpu.runtime.devices import Device, resolve_devices
 from hapgpu.runtime.jit import COMPILED
-from hapgpu.runtime.progress import Progress
+from hapgpu.runtime.progress import NoProgress, Progress
 from hapgpu.runtime.statistics import RunStatistics
 
 
@@ -69,7 +69,9 @@ class Run:
         if not self._options.quiet:
             announce(self._command, self._description, compiles=bool(first))
         start = time.monotonic()
-        first.compile(self.progress("functions", "compiling"))
+        # A log says nothing of it, as nothing of it depends on the data.
+        watched = sys.stderr.isatty()
+        first.compile(self.progress("functions", "compiling") if watched else NoProgress())
         self._compiling = time.monotonic() - start
 
     def progress(self, unit: str = "reads", part: str = "") -> Progress:

@@ -10,6 +10,7 @@ from typing import Final
 from hapgpu.errors import InputError
 from hapgpu.io.files.compressed import open_inflated
 from hapgpu.io.files.file_kind import guess_kind
+from hapgpu.io.files.reread import is_pipe
 
 _HEAD_BYTES: Final = 1 << 16
 _PAF: Final = re.compile(rb"[^\t\n]+\t\d+\t(\d+|\*)\t(\d+|\*)\t[-+*]\t[^\t\n]+\t\d+\t")
@@ -49,6 +50,8 @@ def kind_of(path: Path) -> Kind:
     InputError
         The file cannot be read, or is of another kind.
     """
+    if is_pipe(str(path)):
+        raise InputError(f"{path}: cannot be a pipe: files are read twice; give a file")
     with open_inflated(path, str(path)) as stream:
         head = stream.read(_HEAD_BYTES)
     if guessed := guess_kind(head):

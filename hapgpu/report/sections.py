@@ -20,19 +20,39 @@ SectionMaker: TypeAlias = Callable[[Path, str, SectionOptions], Section]
 """Takes a file, the `id` of its section, and the options."""
 
 
-def sections_of(paths: Sequence[Path], options: SectionOptions) -> Iterator[Section]:
+def kinds_of(paths: Sequence[Path], *, has_reads: bool) -> list[Kind]:
+    """Recognise the kinds of all files, before any of them is read as a whole.
+
+    Parameters
+    ----------
+    paths
+        The files.
+    has_reads
+        Whether reads are given that belong to a file of variants.
+
+    Raises
+    ------
+    InputError
+        A file cannot be read, or is of an unknown kind.
+    UsageError
+        There are reads, but no file of variants.
+    """
+    kinds = [kind_of(path) for path in paths]
+    if has_reads and Kind.VARIANTS not in kinds:
+        raise UsageError("--reads: belongs to sites; give a VCF, too")
+    return kinds
+
+
+def sections_of(
+    paths: Sequence[Path], kinds: Sequence[Kind], options: SectionOptions
+) -> Iterator[Section]:
     """Yield the section of each file.
 
     Raises
     ------
     InputError
-        A file cannot be read, is damaged, or is of an unknown kind.
-    UsageError
-        There are reads, but no file of variants.
+        A file cannot be read or is damaged.
     """
-    kinds = [kind_of(path) for path in paths]
-    if options.reads and Kind.VARIANTS not in kinds:
-        raise UsageError("--reads: belongs to sites; give a VCF, too")
     for number, (path, kind) in enumerate(zip(paths, kinds, strict=True), 1):
         yield _MAKERS[kind](path, f"file-{number}", options)
 

@@ -12,7 +12,7 @@ import pytest
 from hapgpu.report.charts import bars, figure, figures, svg
 from hapgpu.report.options import SectionOptions
 from hapgpu.report.page import render
-from hapgpu.report.sections import sections_of
+from hapgpu.report.sections import kinds_of, sections_of
 from tests.report.mappings.made_paf import paf_lines, text_of
 from tests.report.runs.test_statistics import RUN
 from tests.report.sites.chromium import opened, require_libraries
@@ -31,7 +31,7 @@ _CHARTS = """async () => {
 
 def page_of(files: Sequence[Path], path: Path) -> Path:
     require_libraries()
-    sections = list(sections_of(files, OPTIONS))
+    sections = list(sections_of(files, kinds_of(files, has_reads=False), OPTIONS))
     path.write_text("".join(render(HOSTILE, sections)), encoding="utf-8")
     return path
 

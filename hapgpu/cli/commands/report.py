@@ -23,7 +23,7 @@ from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.report.libraries import require_libraries
 from hapgpu.report.options import SectionOptions
 from hapgpu.report.page import render
-from hapgpu.report.sections import sections_of
+from hapgpu.report.sections import kinds_of, sections_of
 from hapgpu.runtime.devices import resolve_devices
 
 EXAMPLES: Final = """Show genotypes with the reads that support them:
@@ -78,6 +78,7 @@ def report(
     --json and of bench. It holds all that it shows: it needs no network and no other file.
     """
     require_libraries()
+    kinds = kinds_of(files, has_reads=bool(reads))
     devices, description = resolve_devices("cpu", threads=threads)
     run = Run("report", devices, threads, reporting, description, output)
     run.announce()
@@ -93,7 +94,7 @@ def report(
         options = SectionOptions(
             tuple(map(str, reads or ())), reference, threads, max_record, advance
         )
-        sections = list(sections_of(files, options))
+        sections = list(sections_of(files, kinds, options))
     with OutputFile(output) as file:
         for piece in render(_title(files), sections):
             file.write(piece.encode("utf-8", "surrogateescape"))

@@ -47,7 +47,7 @@ def _run(run: RunRecord) -> str:
         + table(("run", ""), about)
         + figures(charts)
         + "<h3>Counts and rates</h3>\n"
-        + table(("count", "number", "per second of the run"), rows)
+        + table(("count", "number", "per second"), rows)
     )
 
 

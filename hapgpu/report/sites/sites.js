@@ -204,8 +204,9 @@ function hapgpuSites(id) {
       samplingDepth: 2000, insertionColor: "#8a2be2",
       filter: { vendorFailed: false, duplicate: false },
     };
+    // IGV takes the name of a track as HTML.
     const track = (name, group, more) => ({
-      ...base, name, ...more, filter: { ...base.filter, readgroups: [group] },
+      ...base, name: escaped(name), ...more, filter: { ...base.filter, readgroups: [group] },
     });
     const own = data.readSamples.indexOf(row.sample);
     const samples = own >= 0 ? [own] : data.readSamples.map((_, k) => k).slice(0, 3);
@@ -236,6 +237,12 @@ function hapgpuSites(id) {
     };
   }
 
+  function popUpOf(values) {
+    const lines = (values ?? []).filter((value) => value?.name).map((value) =>
+      `<div><b>${escaped(value.name)}</b> ${escaped(value.value)}</div>`);
+    return lines.length ? lines.join("") : false;
+  }
+
   async function load(row) {
     const session = sessionOf(row);
     if (browser) {
@@ -249,6 +256,8 @@ function hapgpuSites(id) {
       const style = document.createElement("style");
       style.textContent = IGV_STYLE;
       part(".sites-igv").shadowRoot?.append(style);
+      // IGV puts names and tags of reads into its pop-ups as they are.
+      browser.on("trackclick", (_track, values) => popUpOf(values));
     }
     Object.assign(view, { browser });  // for scripts
     view.dataset.shown = row.number;

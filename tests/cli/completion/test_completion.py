@@ -123,3 +123,12 @@ def test_unknown_shell() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "tcsh" in done.stderr
+
+
+def test_full_disk() -> None:
+    code = "from hapgpu.cli.app import main; main()"
+    with Path("/dev/full").open("wb") as full:
+        command = [sys.executable, "-c", code, "completion", "bash"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 4
+    assert "No space left" in done.stderr

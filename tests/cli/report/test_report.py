@@ -43,7 +43,7 @@ def test_page_of_what_the_commands_write(inputs: Path, tmp_path: Path) -> None:
     assert "Dot plot" in text
     assert "Likelihood margins" in text
     assert "Hits per read" in text
-    assert text.count("Time of stages") == len(runs)
+    assert text.count(">Time of stages<") == len(runs)
 
 
 def test_pages_are_equal(inputs: Path, tmp_path: Path) -> None:

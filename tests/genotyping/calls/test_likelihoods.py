@@ -14,7 +14,12 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.genotyping.batches import Evidence, SiteLikelihoods
-from hapgpu.genotyping.calls.likelihoods import site_likelihoods
+from hapgpu.genotyping.calls.likelihoods import (
+    NO_ALLELE,
+    NOT_USED,
+    site_likelihoods,
+    supported_alleles,
+)
 from hapgpu.genotyping.calls.reference import (
     allele_depths_reference,
     allele_likelihoods_reference,
@@ -118,7 +123,8 @@ def batch_with_shift_ranges(case: Case) -> LocusBatch:
     return replace(batch, shift_ranges=ShiftRanges(*shift_ranges.T.copy()), haplotypes=flanked)
 
 
-def likelihoods_of(case: Case) -> SiteLikelihoods:
+def inputs_of(case: Case) -> tuple[Evidence, LocusBatch, Ragged]:
+    """Return the evidence, loci and alleles of a case."""
     batch = batch_with_shift_ranges(case)
     table = rows_of_values([row for haplotypes in case.carried for row in haplotypes], np.int16)
     covers = [[k for pair in fragment.cover for k in pair] for fragment in case.fragments]
@@ -129,7 +135,11 @@ def likelihoods_of(case: Case) -> SiteLikelihoods:
         rows_of_values(covers, np.int64),
         np.ones(len(case.fragments), dtype=np.bool_),
     )
-    return site_likelihoods(evidence, batch, table, case.samples, case.ploidy)
+    return evidence, batch, table
+
+
+def likelihoods_of(case: Case) -> SiteLikelihoods:
+    return site_likelihoods(*inputs_of(case), case.samples, case.ploidy)
 
 
 def rows_of_values(rows: Sequence[Sequence[float]], dtype: type[np.generic]) -> Ragged:
@@ -170,6 +180,24 @@ def test_likelihoods_equal_the_reference_implementation(case: Case) -> None:
                 assert computed.genotypes[row] == pytest.approx(genotypes, rel=1e-9, abs=1e-9)
                 assert computed.allele_depths[row].tolist() == depths
             site += 1
+
+
+@given(cases())
+def test_depths_count_the_supported_alleles(case: Case) -> None:
+    computed = likelihoods_of(case)
+    evidence, batch, table = inputs_of(case)
+    supported = supported_alleles(evidence, batch, table, case.samples)
+    depths = np.zeros_like(computed.depths)
+    allele_depths = np.zeros_like(computed.allele_depths.data)
+    for fragment, alleles in zip(case.fragments, supported, strict=True):
+        first = batch.loci.site_offsets[fragment.locus]
+        for site, allele in enumerate(alleles.tolist(), first):
+            assert allele >= NOT_USED
+            depths[site, fragment.sample] += allele != NOT_USED
+            row = computed.allele_depths.offsets[site * case.samples + fragment.sample]
+            allele_depths[row + max(allele, 0)] += allele not in {NOT_USED, NO_ALLELE}
+    assert np.array_equal(depths, computed.depths)
+    assert np.array_equal(allele_depths, computed.allele_depths.data)
 
 
 def one_site(

@@ -8,7 +8,10 @@ from typing import Any
 import pysam
 import pytest
 
+from hapgpu.io.files.record_limit import MAX_RECORD
+from hapgpu.report.options import SectionOptions
 from hapgpu.report.page import render
+from hapgpu.report.sites.section import site_section
 from tests.report.sites.chromium import OpenPage, opened, require_libraries
 from tests.report.sites.made_sites import (
     CONTIG,
@@ -30,6 +33,14 @@ _FEATURES = """async ([track, start, end]) => {
     name: a.readName, cigar: a.cigar, start: a.start, tags: a.tags(),
   }));
 }"""
+
+_TRACK_OF_READS = """() => {
+  const view = document.querySelector(".sites-view").browser.trackViews.find(
+    (shown) => shown.track.name?.endsWith("before"));
+  const { x, y, width, height } = view.viewports[0].$viewport[0].getBoundingClientRect();
+  return [x, y, width, height];
+}"""
+_FIRST_READ = 52  # pixels from the top of the track, below the coverage
 
 _FIRST_DIFFERS = """(text) =>
   document.querySelector("table.sites tbody td").innerText !== text"""
@@ -110,6 +121,28 @@ def test_hostile_names(tmp_path: Path) -> None:
         page.show("HLA-A*01:01:4000")
         names = [read["name"] for read in alignments(page, "after realignment", 3990, 4010)]
         assert all(name.startswith(READ_NAME) for name in names)
+
+
+@pytest.mark.exhaustive
+def test_hostile_names_in_igv(tmp_path: Path) -> None:
+    name = "<img/src/onerror=alert(1)>"
+    other = tmp_path / "other"
+    other.mkdir()
+    files = make(tmp_path, f"{name} one", name)
+    reads = str(files.reads), str(make(other, f"{name} two", name).reads)
+    options = SectionOptions(reads, files.reference, 1, MAX_RECORD, lambda _: None)
+    page_file = tmp_path / "page.html"
+    require_libraries()
+    page_file.write_text("".join(render(name, [site_section(files.vcf, "f", options)])))
+    with opened(page_file) as page:
+        page.page.wait_for_selector(".sites-view[data-shown='0']")
+        page.page.locator(".sites-igv").scroll_into_view_if_needed()
+        left, top, width, _ = page.page.evaluate(_TRACK_OF_READS)
+        page.page.mouse.click(left + 0.4 * width, top + _FIRST_READ)
+        pop_up = page.page.locator(".sites-igv").get_by_text("Read Name")
+        pop_up.wait_for()
+        assert name in pop_up.locator("..").inner_text()
+        assert page.page.locator(".sites-igv img").count() == 0
 
 
 @pytest.mark.exhaustive
