@@ -41,6 +41,10 @@ FILES: Final = CommandFiles(
     writes=(OUTPUT, STATISTICS),
 )
 
+_SHOWN: Final = ("reads", "bases", "mapped", "records")
+_SHOWN_OF_ANCHORS: Final = ("reads", "anchors", "chains")
+"""Counts of the closing summary."""
+
 
 def chain(
     *,
@@ -90,7 +94,7 @@ def chain(
             chain_anchor_file(anchors, file, options, run, compute.max_record)
         elif reference is not None and reads:
             _map(run, reference, reads, options, compute.max_record, file)
-    run.finish(("reads", "bases", "mapped", "records", "chains"))
+    run.finish(_SHOWN if anchors is None else _SHOWN_OF_ANCHORS)
 
 
 def _check_inputs(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from contextlib import suppress
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Final
 
@@ -66,6 +68,8 @@ class BarProgress:
 
         console = Console(stderr=True, force_terminal=True, highlight=False)
         while True:
+            with suppress(OSError):  # else the width of the environment, which may be an old one
+                console.width = os.get_terminal_size(2).columns
             with console.capture() as drawn:
                 line = line_of(self._title, self._unit, self._work.state(), console)
                 console.print(line, end="", soft_wrap=True)

@@ -18,8 +18,8 @@ from typing import Any, Final
 
 _PROGRAM: Final = "from hapgpu.cli.app import main; main()"
 _ERASED: Final = "\r\x1b[2K"
-_CURSOR: Final = "\x1b[?25h"
-_STYLES: Final = re.compile(r"\x1b\[[0-9;]*m")
+_STYLES: Final = re.compile(r"\x1b\[(\?25[hl]|[0-9;]*m)")
+"""Colours, and the cursor hidden or shown."""
 
 
 @dataclass(frozen=True)
@@ -32,16 +32,13 @@ class Shown:
     @property
     def bars(self) -> list[str]:
         """The lines that were drawn and erased again, without styles."""
-        drawn = re.split(r"\r\x1b\[2K", _STYLES.sub("", self.text.replace("\x1b[?25l", "")))
-        return [line for line in drawn[1:] if line and not line.startswith(_CURSOR)]
+        drawn = _STYLES.sub("", self.text).split(_ERASED)
+        return [line for line in drawn[1:] if line and "\r\n" not in line]
 
     @property
     def lines(self) -> list[str]:
         """The lines that stay on the terminal."""
-        kept = []
-        for line in self.text.split("\r\n"):
-            rest = line.rpartition(_ERASED)[2].replace(_CURSOR, "").replace("\x1b[?25l", "")
-            kept.append(_STYLES.sub("", rest))
+        kept = [line.rpartition(_ERASED)[2] for line in _STYLES.sub("", self.text).split("\r\n")]
         return [line for line in kept if line]
 
 
