@@ -114,7 +114,7 @@ def _is_installed(distribution: str) -> bool:
 
 
 def script_of(name: str) -> str:
-    """Return the `<script>` of a library, with its `<style>` before it.
+    """Return the `<script>` of a library with its licence, and its `<style>` before it.
 
     Parameters
     ----------
@@ -124,8 +124,17 @@ def script_of(name: str) -> str:
     library = LIBRARIES[name]
     style = library.style().replace("</style", "<\\/style")
     return (f"<style>{style}</style>\n" if style else "") + (
-        f"<script>{script_source(library.source())}</script>\n"
+        f"<script>/*!\n{script_source(_licence_of(library))}\n*/\n"
+        f"{script_source(library.source())}</script>\n"
     )
+
+
+def _licence_of(library: Library) -> str:
+    """Return the licence of the package that holds a library: a copy needs the notice with it."""
+    for path in metadata.files(library.distribution) or ():
+        if path.name.startswith("LICENSE") and path.parts[0].endswith(".dist-info"):
+            return path.read_text().replace("*/", "* /")
+    return ""
 
 
 def scripts_of(names: Iterable[str]) -> Iterable[str]:

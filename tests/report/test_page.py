@@ -34,6 +34,16 @@ def test_page_of_sections() -> None:
     assert not re.search(r'(src|href)="(?!#|data:)', page)
 
 
+@pytest.mark.parametrize("name", libraries.LIBRARIES)
+def test_licence_stands_before_a_library(name: str) -> None:
+    pytest.importorskip("vl_convert")
+    script = libraries.script_of(name).partition("<script>/*!")[2]
+    notice, end, _ = script.partition("*/")
+    assert end
+    assert "opyright" in notice
+    assert "permission notice" in notice or "Redistributions" in notice
+
+
 def test_missing_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     missing = libraries.Library("no-such-distribution", str)
     monkeypatch.setitem(libraries.LIBRARIES, "missing", missing)
