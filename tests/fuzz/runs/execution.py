@@ -19,7 +19,7 @@ from hapgpu.cli.terminal.messages import explain
 from hapgpu.errors import HapgpuError
 from hapgpu.io.alignments.samtools import convert as samtools_convert
 from hapgpu.io.array_files import array_file
-from hapgpu.runtime.compiled import first_run
+from hapgpu.runtime.compiled import side_by_side
 from tests.fuzz.inputs.corpus import Corpus
 from tests.fuzz.inputs.fields import Document
 from tests.fuzz.inputs.mutation import any_of, damaged, mutate
@@ -112,7 +112,7 @@ class Bench:
         with (
             warnings.catch_warnings(),
             patch.object(samtools_convert.subprocess, "Popen", ForkedScript),
-            patch.object(first_run, "compile_ahead"),  # in processes: an execution has none
+            patch.object(side_by_side, "compile_ahead"),  # in processes: an execution has none
             patch.object(array_file, "ThreadPoolExecutor", SerialExecutor, create=True),
         ):
             warnings.simplefilter("error", RuntimeWarning)
