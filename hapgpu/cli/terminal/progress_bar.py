@@ -94,8 +94,8 @@ def line_of(title: str, unit: str, state: WorkState, console: Console) -> Render
         The terminal.
     """
     from rich.progress_bar import ProgressBar  # noqa: PLC0415  (as above)
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415  (as above)
+    from rich.text import Text  # noqa: PLC0415  (as above)
 
     room = console.width - _MARGIN
     texts = _texts(title, unit, state, room)
