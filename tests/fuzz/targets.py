@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, Final
@@ -45,6 +46,7 @@ from tests.fuzz.read_targets import (
     realign_bam_by_reference,
     realign_fastq,
 )
+from tests.fuzz.report_targets import report_of, report_of_reads
 from tests.fuzz.sandbox import Sandbox
 
 
@@ -224,7 +226,7 @@ _VARIANTS: Final = {"calls": _text_of("sites.vcf")}
 _READS: Final = {"reads": _texts_of("reads.fq")}
 _MOVED: Final = {"reads": _text_of("reads.bam"), "haplotypes": _known("loci.fa")}
 
-TARGETS: Final = {
+TARGETS: Final[dict[str, Target]] = {
     "bam-records": Target("bam", bam, bam_records),
     "bam-realign": Target("bam", bam, realign_bam),
     "bam-reference": Target("bam", bam, realign_bam_by_reference),
@@ -268,7 +270,14 @@ TARGETS: Final = {
     "gzip-fastq": Target("gzipped", gzipped, fastq_records),
     "gzip-map": Target("gzipped", gzipped, map_reads),
     "gzip-bam": Target("bam", gzipped, bam_records),
+    "bam-report": Target("bam", bam, report_of("bam")),
+    "vcf-report": Target("vcf", lines(1), report_of("vcf")),
+    "paf": Target("paf", lines(1), report_of("paf")),
+    "likelihoods": Target("likelihoods", lines(1), report_of("tsv")),
+    "statistics": Target("statistics", lines(1), report_of("json")),
 }
+if find_spec("igv_reports"):  # optional
+    TARGETS["sam-report"] = Target("sam", lines(1), report_of_reads)
 
 
 def documents(target: Target, seeds: list[bytes]) -> list[Document]:

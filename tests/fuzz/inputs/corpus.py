@@ -18,7 +18,18 @@ from hapgpu.chaining.index.files import MINIMIZER_FILE, default_index_path
 from hapgpu.chaining.options import SketchOptions
 from hapgpu.mapping.api import FMIndex
 from tests.fuzz.formats.framing import EOF_BLOCK, bgzf_block
-from tests.fuzz.inputs.corpus_text import BATCHES, BEDS, REGIONS, fastq, haplotypes, sam, vcf
+from tests.fuzz.inputs.corpus_text import (
+    BATCHES,
+    BEDS,
+    LIKELIHOODS,
+    PAFS,
+    REGIONS,
+    STATISTICS,
+    fastq,
+    haplotypes,
+    sam,
+    vcf,
+)
 
 _LETTERS: Final = "ACGT"
 
@@ -60,6 +71,9 @@ def make_corpus(directory: Path) -> Corpus:
         "bed": [text.encode() for text in BEDS],
         "regions": [text.encode() for text in REGIONS],
         "batches": [text.encode() for text in BATCHES],
+        "paf": [text.encode() for text in PAFS],
+        "likelihoods": [text.encode() for text in LIKELIHOODS],
+        "statistics": [text.encode() for text in STATISTICS],
         "npz": [_anchors(with_others=with_others) for with_others in (False, True)],
         "gzipped": _gzipped(fastq(contigs, 3).encode()),
     }

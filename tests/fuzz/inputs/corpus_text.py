@@ -24,6 +24,32 @@ ACGT
 """,
     "1 2 \r\nACGTA\tIIIII  55555 IIIII 11111\r\nA\r\nACGTA\n\n0 1\nA\n1 0\nA A A A A\n",
 ]
+PAFS: Final = [
+    (
+        "r1\t100\t2\t98\t+\tchr1\t500\t10\t108\t80\t98\t60\ttp:A:P\tcm:i:9\ts1:i:70\tdv:f:0.01\n"
+        "r1\t100\t2\t50\t-\tchr2\t170\t10\t60\t40\t50\t0\ttp:A:S\tdv:f:0.1\trl:i:0\n"
+        "r2\t40\t0\t40\t-\tHLA:1\t40\t0\t40\t40\t40\t255\tNM:i:0\tde:f:0\n"
+        "r3\t30\t0\t0\t*\t*\t0\t0\t0\t0\t0\t0\n"
+    ),
+    "a\t9\t0\t9\t+\tb\t9\t0\t9\t9\t9\t3\r\n",
+]
+LIKELIHOODS: Final = [
+    (
+        "read\tmate\tlocus\thaplotype\tlog10_likelihood\nr\t1\tchr1:1-9\ta\t-0.5\n"
+        "r\t1\tchr1:1-9\tb\t-12.25\ns\t*\tchr1:1-9\ta\t-1e-05\n"
+    ),
+    "read\tmate\ta\tb\nr\t1\t-0.5\t-3\ns\t2\tNA\t-1\n",
+    "batch\tread\thaplotype\tlog10_likelihood\n1\t1\t1\t-0.5\n1\t1\t2\t-7\n",
+    "1 2\n-0.5 -7.25\n2 1\n-1\n-2\n",
+]
+STATISTICS: Final = [
+    """{"schema_version": 2, "tool": "hapgpu", "version": "0.1.0", "command": "map",
+"command_line": ["hapgpu", "map"], "devices": ["CPU, 1 thread"], "threads": 1,
+"counts": {"reads": 60, "mapped": 50},
+"seconds": {"read": 0.5, "map": 1.25, "total": 1.5}, "stage_threads": {"read": 1, "map": 2}}
+""",
+    '[{"device": "CPU", "task": "kernel", "reads": 5, "seconds": 0.5, "bound": null}]',
+]
 _HEADER: Final = (
     "@HD\tVN:1.6\tSO:coordinate",
     "@RG\tID:g\tSM:s",
