@@ -204,6 +204,8 @@ def _count_matrix(
             numbers = np.bincount(best.rows[is_alone], minlength=len(names))
             counts.haplotypes.add_numbered(names, numbers.tolist())
         options.advance(reads)
+    if not names and state[0]:  # the last text batch lacks rows
+        raise _malformed(path, blocks.first_line)
 
 
 def _lines(text: NDArray[np.uint8]) -> int:

@@ -94,6 +94,7 @@ def test_text_batches(tmp_path: Path) -> None:
         ("read\tmate\ta\tb\nr\t1\t-1\t-2\nr\t1\t-1\n", 3),
         ("2 2\n-1 -2\n-1\n", 3),
         ("1 1\n-1\n-2\n", 3),
+        ("1 1\n-1\n2 1\n-2\n", 5),
     ],
 )
 def test_malformed_lines(tmp_path: Path, text: str, line: int) -> None:
