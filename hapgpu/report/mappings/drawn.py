@@ -17,10 +17,14 @@ MAX_SEGMENTS: Final = 6000
 class DrawnReads:
     """Mappings of every N-th read; N doubles when they become too many.
 
+    Of a read with too many mappings, the longest are kept.
+
     Attributes
     ----------
     stride
         N.
+    is_cut
+        Whether shorter mappings of a read are left out.
     columns
         int64[n, columns]: the mappings, as in `Column`; `READ` and `CONTIG` replace two of them.
     """
@@ -30,6 +34,7 @@ class DrawnReads:
 
     def __init__(self) -> None:
         self.stride = 1
+        self.is_cut = False
         self.columns = np.empty((0, len(Column)), dtype=np.int64)
         self._names: dict[int, str] = {}
 
@@ -60,9 +65,13 @@ class DrawnReads:
             is_kept = reads % self.stride == 0
         kept = columns[is_kept]
         self._keep_names(text, kept, reads[is_kept])
-        kept = kept.copy()
         kept[:, self.READ], kept[:, self.CONTIG] = reads[is_kept], contigs[is_kept]
         self.columns = np.concatenate([self.columns, kept])
+        if len(self.columns) > MAX_SEGMENTS:
+            spans = self.columns[:, Column.TARGET_STOP] - self.columns[:, Column.TARGET_START]
+            longest = np.argsort(-spans, kind="stable")[:MAX_SEGMENTS]
+            self.columns = self.columns[np.sort(longest)]
+            self.is_cut = True
 
     def _can_thin(self, reads: NDArray[np.int64]) -> bool:
         """Tell whether there are several reads: the mappings of one read stay together."""

@@ -92,6 +92,7 @@ def _drawn_note(counts: MappingCounts) -> str:
     shown = f"{len(drawn.columns):,} mappings" + (
         f": those of one in {drawn.stride} reads" if drawn.stride > 1 else ""
     )
+    shown += "; of a read with more, the longest" * drawn.is_cut
     more = f"; only the first {MAX_CONTIGS:,} contigs" * (len(counts.contigs.names) == MAX_CONTIGS)
     return f"{shown}{more}. Reads stand above each other, by the position of their longest mapping."
 

@@ -13,6 +13,7 @@ from hapgpu.errors import InputError
 from hapgpu.report import lines as line_blocks
 from hapgpu.report.mappings.counts import MappingCounts, count_mappings
 from hapgpu.report.mappings.drawn import MAX_SEGMENTS
+from hapgpu.report.mappings.parse import Column
 from hapgpu.report.options import SectionOptions
 from tests.report.mappings.made_paf import CONTIGS, paf_lines, text_of
 
@@ -93,6 +94,18 @@ def test_drawn_reads_are_every_nth(tmp_path: Path) -> None:
     kept = set(reads[:: drawn.stride])
     expected = [line[0] for line in lines if line[0] in kept and line[4] != "*"]
     assert list(drawn.names()) == expected
+    assert not drawn.is_cut
+
+
+def test_drawn_mappings_of_one_read_are_the_longest(tmp_path: Path) -> None:
+    spans = [100 + number % 1000 for number in range(2 * MAX_SEGMENTS)]
+    fields = "read\t5000\t0\t{0}\t+\tchr1\t9000\t0\t{0}\t{0}\t{0}\t60\n"
+    text = "".join(fields.format(span) for span in spans)
+    drawn = counted(tmp_path / "made.paf", text).drawn
+    found = drawn.columns[:, Column.TARGET_STOP].tolist()
+    assert sorted(found) == sorted(spans)[-MAX_SEGMENTS:]
+    assert set(drawn.names()) == {"read"}
+    assert drawn.is_cut
 
 
 def test_compressed_and_without_the_last_newline(tmp_path: Path) -> None:
