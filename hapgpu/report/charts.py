@@ -190,6 +190,8 @@ def bars(
                 "field": "number",
                 "type": "quantitative",
                 "title": x,
+                # Vega's stacks fail for names such as `constructor`; each name has one bar.
+                "stack": None,
                 "axis": {"format": _format(max(numbers.values(), default=0))},
             },
             "color": {"field": "colour", "type": "nominal", "scale": None},

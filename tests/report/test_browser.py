@@ -9,9 +9,9 @@ from pathlib import Path
 import pysam
 import pytest
 
-from hapgpu.report.charts import bars, figure, figures, svg
+from hapgpu.report.charts import CHART_SCRIPTS, bars, figure, figures, svg
 from hapgpu.report.options import SectionOptions
-from hapgpu.report.page import render
+from hapgpu.report.page import Section, render
 from hapgpu.report.sections import kinds_of, sections_of
 from tests.report.mappings.made_paf import paf_lines, text_of
 from tests.report.runs.test_statistics import RUN
@@ -157,6 +157,20 @@ def test_empty_files(tmp_path: Path) -> None:
         assert "The file has no likelihoods." in text
         assert "The file has no measurements." in text
         assert "0\n" in text
+
+
+@pytest.mark.exhaustive
+def test_names_of_javascript(tmp_path: Path) -> None:
+    """Names that each object of JavaScript has are names of bars, too."""
+    require_libraries()
+    names = ["constructor", "toString", "__proto__", "other"]
+    path = tmp_path / "page.html"
+    chart = figure("t", bars(dict.fromkeys(names, 3), "reads"))
+    sections = [Section("names", "names", chart, CHART_SCRIPTS)]
+    path.write_text("".join(render("names", sections)), encoding="utf-8")
+    with opened(path) as found:
+        assert found.page.evaluate(_CHARTS) == 0
+        assert found.page.locator("svg .mark-rect path").count() == len(names)
 
 
 @pytest.mark.exhaustive
