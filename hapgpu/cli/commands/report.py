@@ -97,7 +97,7 @@ def report(
         sections = list(sections_of(files, kinds, options))
     with OutputFile(output) as file:
         for piece in render(_title(files), sections):
-            file.write(piece.encode("utf-8", "surrogateescape"))
+            file.write(piece.encode("utf-8", "replace"))  # lone surrogates of names and of JSON
     run.finish(("records",))
 
 

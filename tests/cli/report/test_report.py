@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
 import pytest
@@ -76,6 +78,18 @@ def test_other_files(
     assert str(file) in error
     assert fault in error
     assert not (tmp_path / "page.html").exists()
+
+
+def test_surrogates(tmp_path: Path) -> None:
+    """Half of a pair of UTF-16, which JSON may hold, and a byte of a name are no UTF-8."""
+    require_libraries()
+    file = tmp_path / os.fsdecode(b"name-\xff.json")
+    file.write_text(json.dumps([{"seconds": 1.0, "task": "\ud800"}]), encoding="utf-8")
+    page = tmp_path / "page.html"
+    assert status_of(file, "-o", page) == 0
+    text = page.read_text(encoding="utf-8")
+    assert "<h2>name-?.json</h2>" in text
+    assert "<td>?</td>" in text
 
 
 def test_reads_without_sites(
