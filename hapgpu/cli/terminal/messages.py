@@ -166,4 +166,5 @@ def _is_of_cuda(error: BaseException) -> bool:
 def _usage(error: Any) -> str:
     """Return Typer's message on a command line, and the command that lists its options."""
     command = error.ctx.command_path if error.ctx else "hapgpu"
-    return f"{error.format_message().rstrip('.')}; run: {command} --help"
+    message = error.format_message().replace(": Value error, ", ": ", 1)  # Pydantic's own words
+    return f"{message.rstrip('.')}; run: {command} --help"

@@ -122,7 +122,7 @@ def test_unknown_shell() -> None:
     command = [sys.executable, "-c", code, "completion", "tcsh"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "tcsh" in done.stderr
+    assert "'shell': 'tcsh' is not one of 'bash', 'zsh', 'fish'; run: " in done.stderr
 
 
 def test_full_disk() -> None:
