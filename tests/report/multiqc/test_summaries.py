@@ -70,10 +70,12 @@ def test_a_run_without_stages_shows_its_wall_time() -> None:
         ({"tool": "other"}, "not the statistics of a run"),
         ({"schema_version": 1}, "schema_version is not 2"),
         ({"command": "bench"}, "unknown command"),
+        ({"command": ["map"]}, "unknown command"),
         ({"seconds": {}}, r"without seconds\.total"),
         ({"counts": [1]}, "without counts"),
         ({"counts": {"reads": "many"}}, r"counts\.reads is not a number"),
         ({"counts": {"reads": -1}}, r"counts\.reads is not a number"),
+        ({"counts": {"reads": 10**400}}, r"counts\.reads is not a number"),
         ({"seconds": {"total": float("nan")}}, r"seconds\.total is not a number"),
     ],
 )
