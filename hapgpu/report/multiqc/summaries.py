@@ -122,8 +122,8 @@ def parse_statistics(text: str) -> RunSummary:
     devices = content.get("devices")
     return RunSummary(
         command=command,
-        version=str(content.get("version")),
-        devices=tuple(map(str, devices)) if isinstance(devices, list) else (),
+        version=_text(content.get("version")),
+        devices=tuple(map(_text, devices)) if isinstance(devices, list) else (),
         counts={name: int(number) for name, number in _numbers(content, "counts").items()},
         seconds=seconds,
     )
@@ -136,8 +136,13 @@ def _numbers(content: Mapping[str, object], key: str) -> dict[str, float]:
         raise StatisticsError(f"without {key}")
     for name, number in table.items():
         if not isinstance(number, int | float) or not 0 <= number < MAX_NUMBER:
-            raise StatisticsError(f"{key}.{name} is not a number")
-    return table
+            raise StatisticsError(f"{key}.{_text(name)} is not a number")
+    return {_text(name): number for name, number in table.items()}
+
+
+def _text(value: object) -> str:
+    """Return text without lone surrogates, with which MultiQC could not write its report."""
+    return str(value).encode(errors="replace").decode()
 
 
 def _outcomes(run: RunSummary) -> dict[str, int]:

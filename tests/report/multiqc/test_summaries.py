@@ -89,3 +89,10 @@ def test_other_files_are_refused(change: dict[str, object], message: str) -> Non
 def test_damaged_files_are_refused(text: str) -> None:
     with pytest.raises(StatisticsError):
         parse_statistics(text)
+
+
+def test_text_can_be_written() -> None:
+    statistics = RunStatistics("map", ["hapgpu", "map"], ["\ud800"], 1).as_dict()
+    strange = {"version": "\udcff", "seconds": {"\ud800": 1, "total": 1}}
+    run = parse_statistics(json.dumps({**statistics, **strange}))
+    assert (run.version, run.devices, list(run.seconds)) == ("?", ("?",), ["?", "total"])
