@@ -68,7 +68,7 @@ def test_a_gpu_each(start: Start, tmp_path: Path, visible: str | None) -> None:
 
 def test_none_if_there_is_none(start: Start, tmp_path: Path) -> None:
     """Commands do not wait for each other."""
-    (tmp_path / "nvidia-smi").write_text("#!/bin/sh\necho no driver >&2\nexit 9\n")
+    (tmp_path / "nvidia-smi").write_text("#!/bin/sh\necho NVIDIA-SMI has failed\nexit 9\n")
     (tmp_path / "nvidia-smi").chmod(0o755)
     for visible in (None, "", ""):
         assert line_of(start(visible)) == "GPU"
@@ -78,3 +78,27 @@ def test_the_status_is_that_of_the_command() -> None:
     environment = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(["sh", SCRIPT, "sh", "-c", "exit 7"], env=environment, check=False)
     assert done.returncode == 7
+
+
+def test_without_flock_nothing_waits(tmp_path: Path) -> None:
+    environment = {"CUDA_VISIBLE_DEVICES": "0", "PATH": str(tmp_path)}
+    shell = shutil.which("sh")
+    assert shell is not None
+    done = subprocess.run(
+        [shell, SCRIPT, *HOLD],
+        env=environment,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (127, "flock: not found; install util-linux\n")
+
+
+def test_a_lock_leaves_files_as_they_are(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("text")
+    (tmp_path / f"hapgpu-{os.getuid()}-gpu-0.lock").symlink_to(file)
+    environment = os.environ | {"TMPDIR": str(tmp_path), "CUDA_VISIBLE_DEVICES": "0"}
+    subprocess.run(["sh", SCRIPT, "true"], env=environment, check=True)
+    assert file.read_text() == "text"

@@ -6,12 +6,21 @@
 # it is killed. If all GPUs are taken, the script waits.
 set -eu
 
-gpus=${CUDA_VISIBLE_DEVICES-$(nvidia-smi --query-gpu=index --format=csv,noheader 2>/dev/null || true)}
+if [ "${CUDA_VISIBLE_DEVICES+set}" ]; then
+    gpus=$CUDA_VISIBLE_DEVICES
+else
+    # Without a driver it fails, and its message is on standard output.
+    gpus=$(nvidia-smi --query-gpu=index --format=csv,noheader 2>/dev/null) || gpus=
+fi
 [ -n "$gpus" ] || exec "$@"
+command -v flock >/dev/null || {
+    echo "flock: not found; install util-linux" >&2
+    exit 127
+}
 
 while :; do
     for gpu in $(echo "$gpus" | tr ',' ' '); do
-        exec 9>"${TMPDIR:-/tmp}/hapgpu-$(id -u)-gpu-$gpu.lock"
+        exec 9>>"${TMPDIR:-/tmp}/hapgpu-$(id -u)-gpu-$gpu.lock"
         if flock --nonblock 9; then
             export CUDA_VISIBLE_DEVICES="$gpu"
             exec "$@"

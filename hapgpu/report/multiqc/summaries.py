@@ -29,6 +29,9 @@ SUCCESSES: Final = {
     "chain": ("mapped",),
 }
 
+# Counts are int64. Larger numbers of damaged files cannot be divided or drawn.
+MAX_NUMBER: Final = 1 << 63
+
 
 class StatisticsError(ValueError):
     """Raised for a file that does not hold the statistics of one run."""
@@ -110,30 +113,36 @@ def parse_statistics(text: str) -> RunSummary:
         raise StatisticsError("not the statistics of a run")
     if content.get("schema_version") != SCHEMA_VERSION:
         raise StatisticsError(f"schema_version is not {SCHEMA_VERSION}")
-    if content.get("command") not in UNITS:
+    command = content.get("command")
+    if not isinstance(command, str) or command not in UNITS:
         raise StatisticsError("unknown command")
     seconds = _numbers(content, "seconds")
     if "total" not in seconds:
         raise StatisticsError("without seconds.total")
     devices = content.get("devices")
     return RunSummary(
-        command=content["command"],
-        version=str(content.get("version")),
-        devices=tuple(map(str, devices)) if isinstance(devices, list) else (),
+        command=command,
+        version=_text(content.get("version")),
+        devices=tuple(map(_text, devices)) if isinstance(devices, list) else (),
         counts={name: int(number) for name, number in _numbers(content, "counts").items()},
         seconds=seconds,
     )
 
 
 def _numbers(content: Mapping[str, object], key: str) -> dict[str, float]:
-    """Return a table of finite numbers that are at least 0."""
+    """Return a table of numbers that are at least 0 and fit 63 bits."""
     table = content.get(key)
     if not isinstance(table, dict):
         raise StatisticsError(f"without {key}")
     for name, number in table.items():
-        if not isinstance(number, int | float) or not 0 <= number < float("inf"):
-            raise StatisticsError(f"{key}.{name} is not a number")
-    return table
+        if not isinstance(number, int | float) or not 0 <= number < MAX_NUMBER:
+            raise StatisticsError(f"{key}.{_text(name)} is not a number")
+    return {_text(name): number for name, number in table.items()}
+
+
+def _text(value: object) -> str:
+    """Return text without lone surrogates, with which MultiQC could not write its report."""
+    return str(value).encode(errors="replace").decode()
 
 
 def _outcomes(run: RunSummary) -> dict[str, int]:

@@ -70,10 +70,12 @@ def test_a_run_without_stages_shows_its_wall_time() -> None:
         ({"tool": "other"}, "not the statistics of a run"),
         ({"schema_version": 1}, "schema_version is not 2"),
         ({"command": "bench"}, "unknown command"),
+        ({"command": ["map"]}, "unknown command"),
         ({"seconds": {}}, r"without seconds\.total"),
         ({"counts": [1]}, "without counts"),
         ({"counts": {"reads": "many"}}, r"counts\.reads is not a number"),
         ({"counts": {"reads": -1}}, r"counts\.reads is not a number"),
+        ({"counts": {"reads": 10**400}}, r"counts\.reads is not a number"),
         ({"seconds": {"total": float("nan")}}, r"seconds\.total is not a number"),
     ],
 )
@@ -87,3 +89,10 @@ def test_other_files_are_refused(change: dict[str, object], message: str) -> Non
 def test_damaged_files_are_refused(text: str) -> None:
     with pytest.raises(StatisticsError):
         parse_statistics(text)
+
+
+def test_text_can_be_written() -> None:
+    statistics = RunStatistics("map", ["hapgpu", "map"], ["\ud800"], 1).as_dict()
+    strange = {"version": "\udcff", "seconds": {"\ud800": 1, "total": 1}}
+    run = parse_statistics(json.dumps({**statistics, **strange}))
+    assert (run.version, run.devices, list(run.seconds)) == ("?", ("?",), ["?", "total"])
