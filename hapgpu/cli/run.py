@@ -98,13 +98,13 @@ class Run:
     def _shows_output(self) -> bool:
         return self._output == STANDARD
 
-    def finish(self, shown: Sequence[str] = (), warnings: Mapping[str, str] | None = None) -> None:
+    def finish(self, shown: Sequence[str], warnings: Mapping[str, str] | None = None) -> None:
         """Log warnings, write the statistics, and show the closing summary if somebody watches.
 
         Parameters
         ----------
         shown
-            Names of the counts in the summary, the one whose rate is shown first; all if empty.
+            Names of the counts in the summary, the one whose rate is shown first.
         warnings
             By the name of a count: the words after its number in the warning if it is not 0, such
             as `reads without bases excluded`.

@@ -56,9 +56,9 @@ def erase() -> None:
     global _leftover  # noqa: PLW0603  (as above)
     with _lock:
         if _leftover is not None:
+            _write(_ERASED + _CURSOR)  # first: a signal in between must find the clean-up
             leftovers.forget(_leftover)
             _leftover = None
-            _write(_ERASED + _CURSOR)
 
 
 @contextmanager

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _SHOWN_AFTER_SECONDS: Final = 2.0
 _SECONDS_PER_DRAWING: Final = 0.25
+_UNKNOWN_WIDTH: Final = 80
+"""Width of a terminal that does not know its own, such as a serial line."""
 _MIN_BAR: Final = 8
 _MAX_BAR: Final = 40
 _MARGIN: Final = 3
@@ -69,7 +71,7 @@ class BarProgress:
         console = Console(stderr=True, force_terminal=True, highlight=False)
         while True:
             with suppress(OSError):  # else the width of the environment, which may be an old one
-                console.width = os.get_terminal_size(2).columns
+                console.width = os.get_terminal_size(2).columns or _UNKNOWN_WIDTH
             with console.capture() as drawn:
                 line = line_of(self._title, self._unit, self._work.state(), console)
                 console.print(line, end="", soft_wrap=True)

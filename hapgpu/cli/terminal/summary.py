@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 _MAX_STAGES: Final = 3
 _MIN_SECONDS: Final = 0.001
-_WORTH_SAYING: Final = 0.05
+_WORTH_SAYING: Final = 0.1
 _SINGULARS: Final = {"batches": "batch"}
 
 
@@ -71,7 +71,7 @@ def summarize(
     statistics
         The statistics of the run.
     shown
-        Names of counts, the one whose rate is shown first; all counts if empty.
+        Names of counts, the one whose rate is shown first.
     output
         The file that was written; `-` is standard output.
     compiling
@@ -83,16 +83,15 @@ def summarize(
 
 
 def summary_lines(
-    statistics: Mapping[str, Any], shown: Sequence[str], output: str, compiling: float = 0.0
+    statistics: Mapping[str, Any], shown: Sequence[str], output: str, compiling: float
 ) -> Iterator[str]:
     """Yield the three lines of a summary; `statistics` are as `--json` writes them."""
     counts = statistics["counts"]
-    names = shown or [*counts]
-    first = names[0]
-    numbers = [_counted(name, counts[name]) for name in names if counts.get(name)]
+    first = shown[0]
+    numbers = [_counted(name, counts[name]) for name in shown if counts.get(name)]
     yield ", ".join(numbers) or f"no {first}"
     seconds = max(statistics["seconds"][TOTAL] - compiling, _MIN_SECONDS)
-    compiled = f" after {compiling:.1f} s of compiling" if compiling > _WORTH_SAYING else ""
+    compiled = f" after {compiling:.1f} s of compiling" if compiling >= _WORTH_SAYING else ""
     yield f"{short_number(counts.get(first, 0) / seconds)} {first}/s, {seconds:.2f} s{compiled}"
     busy = busy_fractions({**statistics, "seconds": {**statistics["seconds"], TOTAL: seconds}})
     longest = sorted(busy.items(), key=lambda stage: -stage[1])[:_MAX_STAGES]

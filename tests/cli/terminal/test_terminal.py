@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
+from hapgpu.cli.terminal.summary import summary_lines
 from tests.cli.terminal.pseudo_terminal import run_on_terminal
 
 READS = "@r1\nACGTTTGACAACGGATTACA\n+\nIIIIIIIIIIIIIIIIIIII\n@r2\nAC\n+\nII\n"
@@ -64,6 +65,19 @@ def test_a_bar_without_colours() -> None:
     shown = run_on_terminal(PROGRAM, environment={"NO_COLOR": "1"})
     assert "\x1b[38" not in shown.text
     assert "40 %" in shown.bars[-1]
+
+
+def test_a_terminal_of_unknown_width() -> None:
+    shown = run_on_terminal(PROGRAM, columns=0)
+    assert "40 %" in shown.bars[-1]
+    assert all(len(bar) < 80 for bar in shown.bars)
+
+
+@pytest.mark.parametrize(("seconds", "end"), [(0.06, "s"), (0.1, "s after 0.1 s of compiling")])
+def test_compiling_is_named_if_it_took_long(seconds: float, end: str) -> None:
+    statistics = {"counts": {}, "seconds": {"total": 2 + seconds}, "stage_threads": {}}
+    lines = [*summary_lines(statistics, ["reads", "mapped"], "-", seconds)]
+    assert lines == ["no reads", f"0 reads/s, 2.00 {end}", "written to standard output"]
 
 
 def test_a_summary_of_three_lines(reference: Path, tmp_path: Path) -> None:
