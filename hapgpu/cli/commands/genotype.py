@@ -165,7 +165,7 @@ def genotype(  # noqa: PLR0913  (its parameters are the options)
     regions = given_regions(filters.regions, filters.targets_file, compute.max_record)
     inputs = GenotypeInputs(reads, reference, sites, regions, shard, compute.max_record)
     require_inputs([*reads, reference, sites])
-    if shard is not None and not Path(sites).is_file():
+    if shard is not None and (sites == "-" or not Path(sites).is_file()):
         raise UsageError(f"{sites}: --shard reads the sites twice; give a file, not a pipe")
     run = start_run("genotype", compute, reporting, output)
     options = GenotypeOptions(ploidy, prior, pcr_model, min_mapping_quality)

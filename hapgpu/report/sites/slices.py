@@ -221,11 +221,10 @@ def _haplotype_reads(found: SiteReads, realignment: Realignment) -> ReadBatch:
     """Return the haplotypes as reads, named by their alleles."""
     batch, rows = found.batch, realignment.haplotypes
     count = rows.size
-    loci = np.searchsorted(batch.haplotypes.offsets, rows, side="right") - 1
     fragments = np.bincount(found.haplotypes, minlength=len(batch.haplotypes.sequences))
     names = [_haplotype_name(batch, row, int(fragments[row])) for row in rows.tolist()]
     texts, lengths = [], []
-    for row, _ in zip(rows.tolist(), loci.tolist(), strict=True):
+    for row in rows.tolist():
         tags = _tags(np.zeros(1, dtype=np.int32), found.alleles[row][np.newaxis])
         tags[:, 3] = _HAPLOTYPES
         texts.append(tags.reshape(-1))

@@ -80,3 +80,14 @@ def test_more_parts_than_sites(tmp_path: Path) -> None:
     joined = tmp_path / "joined.vcf.gz"
     subprocess.run(["bcftools", "concat", "-n", *parts, "-o", joined], check=True, timeout=60)
     assert records_of(joined) == records_of(out)
+
+
+def test_standard_input_is_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not even where a file has the name `-`."""
+    directory = make_example(tmp_path)
+    monkeypatch.chdir(directory)
+    Path("-").write_bytes(Path("sites.vcf").read_bytes())
+    assert status_of("reads.bam", "reference.fa", "-", "--shard", "1/2") == 2
+    assert "-: --shard reads the sites twice; give a file, not a pipe" in capsys.readouterr().err
