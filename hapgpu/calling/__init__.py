@@ -1,0 +1,1 @@
+"""Variant discovery by GATK HaplotypeCaller's algorithm."""

@@ -1,0 +1,1 @@
+"""Activity of positions, and the active regions made of it."""

@@ -1,0 +1,1 @@
+"""INFO fields of calls."""

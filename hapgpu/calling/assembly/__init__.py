@@ -1,0 +1,1 @@
+"""Local assembly of active regions to haplotypes."""

@@ -1,0 +1,1 @@
+"""Events of haplotypes, variant spans, and the alleles at each position."""

@@ -1,0 +1,1 @@
+"""Genotype likelihoods, QUAL, alleles kept and genotypes."""

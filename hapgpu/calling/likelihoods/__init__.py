@@ -1,0 +1,1 @@
+"""Likelihoods of reads given haplotypes, and the best haplotype of each read."""

@@ -1,0 +1,79 @@
+"""Options of variant discovery; the defaults are those of GATK HaplotypeCaller."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hapgpu.pairhmm.qualities.pcr_model import PcrModel
+
+
+@dataclass(frozen=True, slots=True)
+class AssemblyOptions:
+    """Options of the assembly.
+
+    Attributes
+    ----------
+    kmer_sizes
+        Ascending; all are tried, and their haplotypes joined. Larger ones follow, in steps of 10,
+        only if none of them gives a result.
+    min_pruning
+        Chains of edges that fewer reads of a sample support are removed.
+    max_haplotypes
+        Best haplotypes of a graph that are kept.
+    min_base_quality
+        Bases of lower quality are not assembled; read ends of lower quality are clipped.
+    use_soft_clipped_bases
+        Whether soft-clipped bases of reads in well-defined fragments are used.
+    """
+
+    kmer_sizes: tuple[int, ...] = (10, 25)
+    min_pruning: int = 2
+    max_haplotypes: int = 128
+    min_base_quality: int = 10
+    use_soft_clipped_bases: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class GenotypingOptions:
+    """Options of genotypes, QUAL and the alleles that are kept.
+
+    Attributes
+    ----------
+    heterozygosity, indel_heterozygosity
+        Expected heterozygosity of SNPs and of indels.
+    heterozygosity_deviation
+        Standard deviation of both.
+    min_confidence
+        Phred: variants with a lower QUAL are not written.
+    max_alternate_alleles
+        ALT alleles per record, at most.
+    """
+
+    heterozygosity: float = 0.001
+    indel_heterozygosity: float = 1.25e-4
+    heterozygosity_deviation: float = 0.01
+    min_confidence: float = 30.0
+    max_alternate_alleles: int = 6
+
+
+@dataclass(frozen=True, slots=True)
+class CallOptions:
+    """Options of a run.
+
+    Attributes
+    ----------
+    assembly, genotyping
+        Options of these steps.
+    pcr_model
+        Model of PCR indel errors in repeats.
+    min_mapping_quality
+        Reads with a lower MAPQ are excluded.
+    max_reads_per_start
+        Reads of a sample that start at one position, at most; 0: all.
+    """
+
+    assembly: AssemblyOptions = field(default_factory=AssemblyOptions)
+    genotyping: GenotypingOptions = field(default_factory=GenotypingOptions)
+    pcr_model: PcrModel = PcrModel.CONSERVATIVE
+    min_mapping_quality: int = 20
+    max_reads_per_start: int = 50

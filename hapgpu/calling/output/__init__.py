@@ -1,0 +1,1 @@
+"""Lines of VCF, and realigned reads."""

@@ -1,0 +1,1 @@
+"""Reads at pieces of contigs, and clipped to active regions."""
