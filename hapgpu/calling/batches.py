@@ -16,7 +16,7 @@ PADDING: Final = 100
 """Bases on both sides of an active span that are assembled too."""
 
 REFERENCE_ROOM: Final = 700
-"""Bases of the reference on both sides of a window: paddings, and room for repeats at their ends."""
+"""Bases of the reference on both sides of a window: for padding, and repeats at its ends."""
 
 LEAD: Final = 1000
 """Active regions that start at most so many bases before a segment are computed with it: deletions
