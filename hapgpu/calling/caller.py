@@ -9,14 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.activity.regions import active_regions
-from hapgpu.calling.annotations.annotations import annotations_of
+from hapgpu.calling.annotations.annotator import annotations_of
+from hapgpu.calling.annotations.fields import FIELDS
 from hapgpu.calling.assembly.assembler import assembled_haplotypes
 from hapgpu.calling.batches import (
     ActiveRegions,
     Annotations,
     CallSites,
     RegionHaplotypes,
+    RegionReads,
     Segment,
     SegmentReads,
     TrimmedRegions,
@@ -24,8 +27,8 @@ from hapgpu.calling.batches import (
 )
 from hapgpu.calling.events.sites import call_sites
 from hapgpu.calling.events.trimming import trimmed_to_variants
-from hapgpu.calling.genotypes.calls import called_variants
-from hapgpu.calling.likelihoods.likelihoods import haplotype_likelihoods
+from hapgpu.calling.genotypes.variants import called_variants
+from hapgpu.calling.likelihoods.read_likelihoods import haplotype_likelihoods
 from hapgpu.calling.likelihoods.site_reads import site_reads
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.reads.finalized import finalized_reads
@@ -107,34 +110,24 @@ class Caller:
         DeviceError
             The device has too little memory, or failed.
         """
-        options, samples = self._options, self._samples
+        genotyping = self._options.genotyping
         regions: ActiveRegions | None = self._run(
-            "activity", active_regions, segment, samples, options.genotyping
+            "activity", active_regions, segment, self._samples, genotyping
         )
         if regions is None:
             return None
-        reads = self._run("clip", finalized_reads, segment, regions, options.assembly)
-        haplotypes: RegionHaplotypes = self._run(
-            "assembly",
-            assembled_haplotypes,
-            reads,
-            segment,
-            regions,
-            options.assembly,
-            samples,
-            self._device,
-        )
-        trimmed: TrimmedRegions = self._run(
-            "events", trimmed_to_variants, haplotypes, regions, segment.reference
-        )
-        reads = self._run("clip", reclipped_reads, reads, segment, trimmed)
+        if not len(regions):
+            return self._without_records(segment.segment)
+        trimmed, reads, counts = self._assembled(segment, regions)
+        if not trimmed.kept.size:
+            return self._without_records(segment.segment, counts)
         likelihoods = self._run(
             "likelihoods",
             haplotype_likelihoods,
             reads,
             segment,
             trimmed,
-            options,
+            self._options,
             self._source,
             self._device,
         )
@@ -147,27 +140,57 @@ class Caller:
             at_sites,
             likelihoods,
             trimmed,
-            samples,
-            options.genotyping,
+            self._samples,
+            genotyping,
         )
         annotations = self._run(
-            "annotations", annotations_of, calls, sites, at_sites, likelihoods, segment, samples
+            "annotations",
+            annotations_of,
+            calls,
+            sites,
+            at_sites,
+            likelihoods,
+            segment,
+            self._samples,
         )
-        rows = _starts(regions, trimmed, sites, calls) >= segment.segment.start
-        counts = _counts(segment.segment, regions, haplotypes, trimmed)
+        starts = regions.starts[trimmed.kept[sites.regions[calls.sites]]]
+        rows = starts >= segment.segment.start
         counts["records"] = int(rows.sum())
         return SegmentCalls(segment.segment, calls, annotations, rows, counts)
 
+    def _assembled(
+        self, segment: SegmentReads, regions: ActiveRegions
+    ) -> tuple[TrimmedRegions, RegionReads, dict[str, int]]:
+        """Return the trimmed active regions with variants, their reads, and counts."""
+        options = self._options.assembly
+        reads: RegionReads = self._run("clip", finalized_reads, segment, regions, options)
+        haplotypes: RegionHaplotypes = self._run(
+            "assembly",
+            assembled_haplotypes,
+            reads,
+            segment,
+            regions,
+            options,
+            self._samples,
+            self._device,
+        )
+        trimmed: TrimmedRegions = self._run(
+            "events", trimmed_to_variants, haplotypes, regions, segment.reference
+        )
+        reads = self._run("clip", reclipped_reads, reads, segment, trimmed)
+        return trimmed, reads, _counts(segment.segment, regions, haplotypes, trimmed)
+
+    def _without_records(
+        self, segment: Segment, counts: Mapping[str, int] | None = None
+    ) -> SegmentCalls:
+        calls, annotations = _no_records(self._samples)
+        rows = np.empty(0, dtype=np.bool_)
+        return SegmentCalls(
+            segment, calls, annotations, rows, {**_no_counts(segment), **(counts or {})}
+        )
+
     def _run(self, stage: str, function: Callable[..., Any], *arguments: Any) -> Any:
         return self._timed(stage, lambda _: function(*arguments))(None)
-
-
-def _starts(
-    regions: ActiveRegions, trimmed: TrimmedRegions, sites: CallSites, calls: VariantCalls
-) -> NDArray[np.int64]:
-    """Return int64[v]: the start of the active region of each record."""
-    starts: NDArray[np.int64] = regions.starts[trimmed.kept[sites.regions[calls.sites]]]
-    return starts
 
 
 def _counts(
@@ -176,13 +199,40 @@ def _counts(
     haplotypes: RegionHaplotypes,
     trimmed: TrimmedRegions,
 ) -> dict[str, int]:
-    """Count what belongs to the active regions that start in a segment."""
+    """Count the active regions that start in a segment."""
     first = int(np.searchsorted(regions.starts, segment.start))
-    offsets = haplotypes.offsets
     return {
-        "bases": segment.end - segment.start,
+        **_no_counts(segment),
         "active_regions": len(regions) - first,
         "active_bases": int((regions.ends[first:] - regions.starts[first:]).sum()),
-        "haplotypes": int(offsets[-1] - offsets[first]),
+        "haplotypes": int(haplotypes.offsets[-1] - haplotypes.offsets[first]),
         "variant_regions": int((trimmed.kept >= first).sum()),
     }
+
+
+def _no_counts(segment: Segment) -> dict[str, int]:
+    """Return the counts of a segment without active regions."""
+    names = ("active_regions", "active_bases", "haplotypes", "variant_regions", "records")
+    return {"bases": segment.end - segment.start, **dict.fromkeys(names, 0)}
+
+
+def _no_records(samples: int) -> tuple[VariantCalls, Annotations]:
+    """Return no records, of a number of samples."""
+    numbers = np.empty(0, dtype=np.int64)
+    table = np.empty((0, samples), dtype=np.int32)
+    texts = Ragged(np.empty(0, dtype=np.uint8), np.zeros(1, dtype=np.int64))
+    values = Ragged(np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64))
+    calls = VariantCalls(
+        numbers,
+        numbers,
+        np.zeros(1, dtype=np.int64),
+        texts,
+        numbers.astype(np.int16),
+        numbers.astype(np.float64),
+        np.empty((0, samples, 2), dtype=np.int16),
+        table.astype(np.int16),
+        values,
+        numbers.astype(np.int32),
+    )
+    statistics = np.empty((0, len(FIELDS)))
+    return calls, Annotations(numbers.astype(np.int32), table, values, statistics)

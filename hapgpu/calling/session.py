@@ -163,7 +163,7 @@ class CallSession:
 
     def _worker_devices(self) -> list[Device]:
         """Return the device of each worker: a worker is a CPU thread, which may drive a GPU."""
-        # A stream keeps the thread busy that makes segments; otherwise that thread has little to do.
+        # A stream keeps the thread busy that makes segments; else that thread has little to do.
         threads = max(self._threads if self._reads.is_indexed else self._threads - 1, 1)
         devices = [
             CpuDevice(1) if isinstance(device, CpuDevice) else device for device in self._devices

@@ -45,13 +45,13 @@ class SegmentSource:
     reference
         The reference of its far window.
     window_reads
-        Returns the reads of a window of the segment, given whether that is the far window.
+        Returns the reads of a window of the segment; its argument `far` is as that of `read`.
     """
 
     segment: Segment
     room: Room
     reference: ReferenceSlice
-    window_reads: Callable[[bool], WindowReads]
+    window_reads: Callable[..., WindowReads]
 
     def read(self, *, far: bool = False) -> SegmentReads:
         """Return the reads.
@@ -70,7 +70,7 @@ class SegmentSource:
         start, end = self.room.window(segment, far=far)
         first = max(start - REFERENCE_ROOM, 0)
         bases = self.reference.bases[first - self.reference.start :]
-        found = self.window_reads(far)
+        found = self.window_reads(far=far)
         reference = ReferenceSlice(first, bases)
         return SegmentReads(segment, start, end, reference, found.reads, found.samples)
 
@@ -193,17 +193,17 @@ class SegmentReader:
             yield SegmentSource(segment, self._room, reference, window_reads)
             counted_end = end
 
-    def _window_reads(self, segment: Segment, counted_end: int) -> Callable[[bool], WindowReads]:
+    def _window_reads(self, segment: Segment, counted_end: int) -> Callable[..., WindowReads]:
         if self.is_indexed:
             return partial(self._read, segment, counted_end)
         found = self._read(segment, counted_end, far=True)
         return partial(self._kept, segment, found)
 
-    def _kept(self, segment: Segment, found: WindowReads, far: bool) -> WindowReads:
+    def _kept(self, segment: Segment, found: WindowReads, *, far: bool) -> WindowReads:
         """Return those of the reads of the far window that a window needs."""
         return found.take(found.ends > self._room.window(segment, far=far)[0])
 
-    def _read(self, segment: Segment, counted_end: int, far: bool) -> WindowReads:
+    def _read(self, segment: Segment, counted_end: int, *, far: bool) -> WindowReads:
         """Read a window; the far window of indexed files is a second try, which counts nothing."""
         start, end = self._room.window(segment, far=far)
         if far and self.is_indexed:

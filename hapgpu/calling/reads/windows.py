@@ -57,9 +57,7 @@ class Room:
     def window(self, segment: Segment, *, far: bool) -> tuple[int, int]:
         """Return start and end of the window of a segment, cut to the contig."""
         before = self.far_before if far else self.before
-        return max(segment.start - before, 0), min(
-            segment.end + self.after, segment.contig_length
-        )
+        return max(segment.start - before, 0), min(segment.end + self.after, segment.contig_length)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +163,7 @@ def reads_of_window(
     return WindowReads(with_regular_bases(chosen.reads), chosen.samples, chosen.ends)
 
 
-def reference_of(
-    reference: ReferenceFasta, contig: str, start: int, end: int
-) -> ReferenceSlice:
+def reference_of(reference: ReferenceFasta, contig: str, start: int, end: int) -> ReferenceSlice:
     """Return the bases of a window and `REFERENCE_ROOM` on both sides, cut to the contig.
 
     Letters other than A, C, G and T become N.
