@@ -193,9 +193,7 @@ def find_edge(graph: Graph, source: Integer, target: Integer) -> Integer:
 
 
 @njit_inlined
-def append_edge(
-    graph: Graph, source: Integer, target: Integer, multiplicity: Integer
-) -> Integer:
+def append_edge(graph: Graph, source: Integer, target: Integer, multiplicity: Integer) -> Integer:
     """Add an edge that is known to be new, and not on the reference; return its number.
 
     Its pruning multiplicity is `multiplicity` too.
