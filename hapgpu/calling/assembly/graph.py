@@ -81,7 +81,7 @@ class Graph(NamedTuple):
 
 
 @njit
-def new_graph(vertices: int, edges: int, text: int) -> Graph:
+def new_graph(vertices: Integer, edges: Integer, text: Integer) -> Graph:
     """Return an empty graph with room for so many vertices, edges and bases."""
     return Graph(
         np.zeros(3, np.int64),
@@ -109,7 +109,7 @@ def new_graph(vertices: int, edges: int, text: int) -> Graph:
 
 
 @njit
-def graph_with_room(graph: Graph, vertices: int, edges: int, text: int) -> Graph:
+def graph_with_room(graph: Graph, vertices: Integer, edges: Integer, text: Integer) -> Graph:
     """Return `graph`, or a copy if it lacks room for so many more vertices, edges and bases."""
     v = graph.counts[0] + vertices
     e = graph.counts[1] + edges
@@ -235,7 +235,7 @@ def add_edge(graph: Graph, source: Integer, target: Integer, multiplicity: Integ
     return append_edge(graph, source, target, multiplicity)
 
 
-@njit
+@njit_inlined
 def remove_edge(graph: Graph, edge: Integer) -> None:
     """Remove an edge; its `next_out` and `next_in` stay, so that loops over lists can go on."""
     source, target = graph.sources[edge], graph.targets[edge]
