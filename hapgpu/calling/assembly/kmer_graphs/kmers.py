@@ -38,7 +38,7 @@ def number_kmers(
     for at in range(start, start + k):
         code = code * _FACTOR + np.uint64(text[at])
         power *= _FACTOR
-    previous = np.int64(-1)
+    previous: Integer = np.int64(-1)
     for at in range(start, end - k + 1):
         if at > start:
             code = code * _FACTOR + np.uint64(text[at + k - 1]) - power * np.uint64(text[at - 1])
