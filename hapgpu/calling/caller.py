@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.calling.activity.regions import active_regions
+from hapgpu.calling.activity.active_regions import active_regions
 from hapgpu.calling.annotations.annotator import annotations_of
 from hapgpu.calling.annotations.fields import FIELDS
 from hapgpu.calling.assembly.assembler import assembled_haplotypes
@@ -25,10 +26,10 @@ from hapgpu.calling.batches import (
     TrimmedRegions,
     VariantCalls,
 )
-from hapgpu.calling.events.sites import call_sites
+from hapgpu.calling.events.alleles import call_sites
 from hapgpu.calling.events.trimming import trimmed_to_variants
-from hapgpu.calling.genotypes.variants import called_variants
-from hapgpu.calling.likelihoods.read_likelihoods import haplotype_likelihoods
+from hapgpu.calling.genotypes.calls import called_variants
+from hapgpu.calling.likelihoods.likelihoods import haplotype_likelihoods
 from hapgpu.calling.likelihoods.site_reads import site_reads
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.reads.finalized import finalized_reads
@@ -112,7 +113,11 @@ class Caller:
         """
         genotyping = self._options.genotyping
         regions: ActiveRegions | None = self._run(
-            "activity", active_regions, segment, self._samples, genotyping
+            "activity",
+            partial(active_regions, min_base_quality=self._options.assembly.min_base_quality),
+            segment,
+            self._samples,
+            genotyping,
         )
         if regions is None:
             return None

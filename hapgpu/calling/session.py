@@ -9,7 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from hapgpu.calling.activity.regions import FAR_ROOM_BEFORE, ROOM_AFTER, ROOM_BEFORE
+from hapgpu.calling.activity.active_regions import MAX_ROOM_BEFORE, ROOM_AFTER, ROOM_BEFORE
+from hapgpu.calling.batches import LEAD
 from hapgpu.calling.caller import Caller, SegmentCalls, Timed, untimed
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.reads.segment_reader import SegmentReader, SegmentSource
@@ -20,7 +21,7 @@ from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.genome.regions import EVERYTHING, RegionChoice
 from hapgpu.runtime.devices import CpuDevice, Device
 
-_ROOM: Final = Room(before=ROOM_BEFORE, far_before=FAR_ROOM_BEFORE, after=ROOM_AFTER)
+_ROOM: Final = Room(LEAD + ROOM_BEFORE, LEAD + MAX_ROOM_BEFORE, ROOM_AFTER)
 
 
 @dataclass(frozen=True, slots=True)

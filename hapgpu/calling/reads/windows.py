@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.read_columns import ReadColumns
 from hapgpu.arrays.read_gathering import gathered_reads
-from hapgpu.calling.batches import REFERENCE_ROOM, Segment
+from hapgpu.calling.batches import PADDING, REFERENCE_ROOM, Segment
 from hapgpu.calling.reads.downsampling import MAX_SPAN, downsampled
 from hapgpu.calling.reads.filters import with_regular_bases
 from hapgpu.genotyping.reads.locus_groups import LocusIntervals
@@ -55,9 +55,13 @@ class Room:
     after: int
 
     def window(self, segment: Segment, *, far: bool) -> tuple[int, int]:
-        """Return start and end of the window of a segment, cut to the contig."""
+        """Return start and end of the window of a segment, cut to the contig.
+
+        Nothing before the calling interval is needed but the padding of its first active region.
+        """
         before = self.far_before if far else self.before
-        return max(segment.start - before, 0), min(segment.end + self.after, segment.contig_length)
+        start = max(segment.start - before, segment.interval_start - PADDING, 0)
+        return start, min(segment.end + self.after, segment.contig_length)
 
 
 @dataclass(frozen=True, slots=True)
