@@ -144,7 +144,6 @@ class Caller:
             sites,
             at_sites,
             likelihoods,
-            trimmed,
             self._samples,
             genotyping,
         )
