@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from hapgpu.arrays.ragged_view import read_only
 from hapgpu.calling.activity.band_pass import (
     MAX_PROPAGATION,
     band_pass,
@@ -108,4 +109,5 @@ def _profile(
         segment.contig_length,
         max_clip=MAX_PROPAGATION + kernel.size // 2,
     )
-    return Profile(start, probabilities, counts, kernel, band_pass(probabilities, counts, kernel))
+    states = band_pass(probabilities, counts, kernel)
+    return Profile(start, *map(read_only, (probabilities, counts, kernel, states)))

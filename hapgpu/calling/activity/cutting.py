@@ -14,13 +14,11 @@ So the cutting of a contig can begin at any inactive position.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged_view import read_only
 from hapgpu.calling.activity.band_pass import MAX_PROPAGATION, state_without
 from hapgpu.runtime.jit import njit, njit_inlined
 
@@ -32,9 +30,8 @@ MAX_RUN: Final = 16_384
 the second one; GATK would look back without limit to know where to cut."""
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """Activity of p consecutive positions of a contig.
+class Profile(NamedTuple):
+    """Activity of p consecutive positions of a contig, in read-only arrays.
 
     Attributes
     ----------
@@ -65,15 +62,18 @@ def known_start(profile: Profile, first: int, position: int, *, is_start: bool) 
     profile
         Activity; finished from `first` on.
     first, position
-        Positions on the contig, within the profile.
+        Positions on the contig, ascending, within the profile.
     is_start
         Whether the calling interval starts at `first`.
+
+    Returns
+    -------
+    start
+        None if there is none from `first` on.
     """
-    found = _known_start(
-        read_only(profile.states), first - profile.start, position - profile.start, profile.start
-    )
+    found = int(_known_start(profile, first, position))
     if found >= 0:
-        return profile.start + int(found)
+        return found
     return first if is_start else None
 
 
@@ -91,105 +91,80 @@ def cut_regions(
     min_size, max_size
         Lengths of the parts of a run of active states.
     """
-    starts = np.empty(max(last - first, 0), dtype=np.int64)
-    ends = np.empty_like(starts)
-    count = _cut(
-        read_only(profile.probabilities),
-        read_only(profile.counts),
-        read_only(profile.kernel),
-        read_only(profile.states),
-        profile.start,
-        first - profile.start,
-        last - profile.start,
-        min_size,
-        max_size,
-        starts,
-        ends,
-    )
-    return profile.start + starts[:count], profile.start + ends[:count]
+    last = min(last, profile.start + profile.states.size)
+    regions = np.empty((max(last - first, 0), 2), dtype=np.int64)
+    count = _cut(profile, first, last, min_size, max_size, regions)
+    return regions[:count, 0].copy(), regions[:count, 1].copy()
 
 
 @njit
-def _known_start(states: NDArray[np.float64], first: int, position: int, start: int) -> int:
-    """Return an index of `states`, or -1; `start` is the position of the first state."""
-    multiple = np.int64(-1)
+def _known_start(profile: Profile, first: int, position: int) -> int:
+    multiple = -1  # the last position that a long run may end at
     for at in range(position, first - 1, -1):
-        if states[at] <= _THRESHOLD:
+        if profile.states[at - profile.start] <= _THRESHOLD:
             return at
-        if multiple < 0 and (start + at) % MAX_RUN == 0:
+        if multiple < 0 and at % MAX_RUN == 0:
             multiple = at
-        if multiple >= 0 and multiple - at == MAX_RUN:
+        elif multiple - at == MAX_RUN:
             return multiple
     return -1
 
 
 @njit
 def _cut(
-    probabilities: NDArray[np.float64],
-    counts: NDArray[np.int64],
-    kernel: NDArray[np.float64],
-    states: NDArray[np.float64],
-    start: int,
+    profile: Profile,
     first: int,
     last: int,
     min_size: int,
     max_size: int,
-    starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
+    regions: NDArray[np.int64],
 ) -> int:
-    """Fill the indices of starts and ends; return their number."""
-    count, at, run = np.int64(0), np.int64(first), np.int64(first)
-    while at < last:
-        if states[at] <= _THRESHOLD:
-            at += 1
-            run = at
+    """Fill starts and ends; return their number."""
+    states, origin = profile.states, profile.start
+    profile_end = origin + states.size
+    count, start, run = 0, first, first
+    while start < last:
+        if states[start - origin] <= _THRESHOLD:
+            start += 1
+            run = start
             continue
-        end, limit = at + 1, min(at + max_size, states.size)
+        end, limit = start + 1, min(start + max_size, profile_end)
         while (
             end < limit
-            and states[end] > _THRESHOLD
-            and not ((start + end) % MAX_RUN == 0 and end - run >= MAX_RUN)
+            and states[end - origin] > _THRESHOLD
+            and not (end % MAX_RUN == 0 and end - run >= MAX_RUN)
         ):
             end += 1
-        if end == at + max_size:
-            next_state = _next_state(probabilities, counts, kernel, states, at, max_size)
-            end = _best_cut(states, at, min_size, max_size, next_state)
-        starts[count], ends[count] = at, end
+        if end == start + max_size:
+            end = _best_cut(profile, start, min_size, max_size)
+        regions[count, 0], regions[count, 1] = start, end
         count += 1
-        at = end
+        start = end
     return count
 
 
 @njit_inlined
-def _next_state(
-    probabilities: NDArray[np.float64],
-    counts: NDArray[np.int64],
-    kernel: NDArray[np.float64],
-    states: NDArray[np.float64],
-    at: int,
-    max_size: int,
-) -> float:
+def _best_cut(profile: Profile, start: int, min_size: int, max_size: int) -> int:
+    """Return the end of a long region: after its lowest local minimum, the last of equals."""
+    states, at = profile.states, start - profile.start
+    best, lowest, after = max_size - 1, np.inf, _next_state(profile, at + max_size)
+    for k in range(max_size - 1, max(min_size - 1, 1) - 1, -1):
+        state = states[at + k]
+        if state < lowest and state <= after and state < states[at + k - 1]:
+            lowest, best = state, k
+        after = state
+    return start + best + 1
+
+
+@njit
+def _next_state(profile: Profile, at: int) -> float:
     """Return the state after a region of the largest size, as it is when the region is cut.
 
     -1 if the list ends there: its last state is no local minimum.
     """
-    last = at + max_size + MAX_PROPAGATION - 1
-    if at + max_size >= states.size:
+    if at >= profile.states.size:
         return -1.0
-    if last < states.size and probabilities[last] > 0.0:
-        return state_without(probabilities, counts, kernel, at + max_size, last + 1)
-    return states[at + max_size]
-
-
-@njit_inlined
-def _best_cut(
-    states: NDArray[np.float64], at: int, min_size: int, max_size: int, next_state: float
-) -> int:
-    """Return the end of a long region: after its lowest local minimum, the last of equals."""
-    best, lowest = at + max_size - 1, np.inf
-    for k in range(max_size - 1, max(min_size - 1, 1) - 1, -1):
-        state = states[at + k]
-        after = states[at + k + 1] if k < max_size - 1 else next_state
-        if state < lowest and state <= after and state < states[at + k - 1]:
-            lowest, best = state, at + k
-    return best + 1
+    last = at + MAX_PROPAGATION - 1  # the first locus at which the list may be long enough
+    if last < profile.states.size and profile.probabilities[last] > 0.0:
+        return state_without(profile.probabilities, profile.counts, profile.kernel, at, last + 1)
+    return float(profile.states[at])

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
+from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.arrays.read_columns import ReadColumns
 from hapgpu.calling.activity.elements import DELETION_QUALITY, element_table
@@ -16,17 +17,17 @@ from hapgpu.haplotypes.batches import ReferenceSlice
 from hapgpu.io.bam.constants import QUERY_OPERATIONS, REFERENCE_OPERATIONS
 from hapgpu.runtime.jit import njit, njit_inlined
 
-_ADAPTOR_LENGTH: Final = 100
-"""Bases after the end of a fragment are searched if the signed TLEN is at most this."""
+_MAX_TEMPLATE: Final = 100
+"""Bases inside adaptors are excluded if the signed TLEN is at most this."""
 
 _MIN_CLIP_QUALITY: Final = 28
 """Soft-clipped bases count above this quality."""
 
 _PAIRED, _MATE_UNMAPPED, _REVERSE, _MATE_REVERSE = 0x1, 0x8, 0x10, 0x20
 _ALIGNED: Final = QUERY_OPERATIONS & REFERENCE_OPERATIONS
-_INDELS: Final = 1 << INSERTION | 1 << DELETION
-_BOUNDARIES: Final = _INDELS | 1 << SOFT_CLIP
-"""Operations next to which a base is an alternate element."""
+_CLIPS: Final = 1 << SOFT_CLIP
+_BOUNDARIES: Final = 1 << INSERTION | 1 << DELETION | _CLIPS
+"""Mask of the operations next to which a base is an alternate element."""
 
 
 class Pileup(NamedTuple):
@@ -45,6 +46,18 @@ class Pileup(NamedTuple):
         int64[p]: the soft-clipped bases of high quality of their reads.
     """
 
+    ratios: NDArray[np.int64]
+    is_covered: NDArray[np.bool_]
+    clip_reads: NDArray[np.int32]
+    clip_bases: NDArray[np.int64]
+
+
+class _Loci(NamedTuple):
+    """The loci, the table of elements, and the columns of the `Pileup` that is filled."""
+
+    start: int
+    reference: NDArray[np.uint8]
+    table: NDArray[np.int64]
     ratios: NDArray[np.int64]
     is_covered: NDArray[np.bool_]
     clip_reads: NDArray[np.int32]
@@ -95,40 +108,33 @@ def pileup_of(
         np.zeros(size, dtype=np.int32),
         np.zeros(size, dtype=np.int64),
     )
-    columns = ReadColumns.from_batch(reads)
     bases = read_only(reference.bases[start - reference.start : end - reference.start])
-    table = read_only(element_table(min_quality))
-    damaged = _add_reads(columns, read_only(samples), bases, start, table, pileup)
+    loci = _Loci(start, bases, read_only(element_table(min_quality)), *pileup)
+    damaged = _add_reads(ReadColumns.from_batch(reads), read_only(samples), loci)
     if damaged >= 0:
         raise ValueError(f"read {damaged}: CIGAR and bases differ in length")
     return pileup
 
 
 @njit
-def _add_reads(
-    reads: ReadColumns,
-    samples: NDArray[np.int32],
-    reference: NDArray[np.uint8],
-    start: int,
-    table: NDArray[np.int64],
-    pileup: Pileup,
-) -> int:
+def _add_reads(reads: ReadColumns, samples: NDArray[np.int32], loci: _Loci) -> int:
     """Add all reads; return the first row whose CIGAR is not as long as its bases, or -1."""
     for row in range(reads.flags.size):
         reference_length, query_length = _lengths(reads, row)
         if query_length != reads.base_offsets[row + 1] - reads.base_offsets[row]:
             return row
-        first, last = _inside_adaptors(reads, row, reference_length)
-        # Loci relative to `start` where the read has elements.
-        first = max(first - start, np.int64(0))
-        last = min(last - start, np.int64(reference.size))
+        start, end = _outside_adaptors(reads, row, reference_length)
+        first = max(start - loci.start, np.int64(0))
+        last = min(end - loci.start, np.int64(loci.reference.size))
         if first < last:
-            _add_read(reads, row, samples[row], reference, start, first, last, table, pileup)
+            _add_elements(reads, row, samples[row], loci, first, last)
+            if reads.cigar_offsets[row + 1] - reads.cigar_offsets[row] > 1:
+                _make_ends_alternate(reads, row, samples[row], loci, first, last)
     return -1
 
 
 @njit_inlined
-def _lengths(reads: ReadColumns, row: int) -> tuple[int, int]:
+def _lengths(reads: ReadColumns, row: Integer) -> tuple[Integer, Integer]:
     """Return the number of reference bases and of read bases of a CIGAR."""
     reference_length, query_length = np.int64(0), np.int64(0)
     for k in range(reads.cigar_offsets[row], reads.cigar_offsets[row + 1]):
@@ -141,68 +147,82 @@ def _lengths(reads: ReadColumns, row: int) -> tuple[int, int]:
 
 
 @njit_inlined
-def _inside_adaptors(reads: ReadColumns, row: int, reference_length: int) -> tuple[int, int]:
-    """Return start and end of the loci of a read without those inside an adaptor.
+def _outside_adaptors(
+    reads: ReadColumns, row: Integer, reference_length: Integer
+) -> tuple[Integer, Integer]:
+    """Return start and end of a read without its bases inside an adaptor.
 
-    A read is longer than its fragment if it reaches over the start of its mate (reverse), or over
-    the end that TLEN tells (forward).
+    Those are before the start of the mate (reverse reads), or after the end of the fragment.
     """
-    first = np.int64(reads.positions[row])
-    last = first + reference_length
-    flags, template = reads.flags[row], np.int64(reads.template_lengths[row])
+    start = np.int64(reads.positions[row])
+    end = start + reference_length
+    flags, template = np.int64(reads.flags[row]), np.int64(reads.template_lengths[row])
     mate = np.int64(reads.mate_positions[row])
     is_reverse = flags & _REVERSE != 0
     if (
         template == 0
-        or template > _ADAPTOR_LENGTH
-        or not flags & _PAIRED
-        or flags & _MATE_UNMAPPED
+        or template > _MAX_TEMPLATE
+        or flags & _PAIRED == 0
+        or flags & _MATE_UNMAPPED != 0
         or is_reverse == (flags & _MATE_REVERSE != 0)
     ):
-        return first, last
+        return start, end
     if is_reverse:
-        if last > mate + 1:
-            return max(first, mate), last
-    elif first <= mate + template:
-        return first, min(last, first + abs(template))
-    return first, last
+        return (max(start, mate) if end > mate + 1 else start), end
+    return start, (min(end, start + abs(template)) if start <= mate + template else end)
 
 
 @njit
-def _add_read(
-    reads: ReadColumns,
-    row: int,
-    sample: int,
-    reference: NDArray[np.uint8],
-    start: int,
-    first: int,
-    last: int,
-    table: NDArray[np.int64],
-    pileup: Pileup,
+def _add_elements(
+    reads: ReadColumns, row: Integer, sample: Integer, loci: _Loci, first: Integer, last: Integer
 ) -> None:
-    """Add the elements of a read at the loci first to last, relative to `start`."""
-    locus = np.int64(reads.positions[row]) - start
-    base = reads.base_offsets[row]
-    ratios, is_covered = pileup.ratios, pileup.is_covered
+    """Add the elements of a read at the loci first to last."""
+    locus, base = np.int64(reads.positions[row]) - loci.start, reads.base_offsets[row]
     for k in range(reads.cigar_offsets[row], reads.cigar_offsets[row + 1]):
-        if locus >= last:
-            break
         operation, length = reads.cigars[k] & 15, np.int64(reads.cigars[k] >> 4)
-        left, right = max(locus, first), min(locus + length, last)
-        if _ALIGNED >> operation & 1:
+        is_deletion = operation == DELETION
+        if _ALIGNED >> operation & 1 or is_deletion:
             shift = base - locus
+            left, right = np.int64(max(locus, first)), np.int64(min(locus + length, last))
             for at in range(left, right):
-                here = np.int64(reads.qualities[at + shift])
-                here += 256 * np.int64(reads.bases[at + shift] != reference[at])
-                is_covered[sample, at] = True
-                ratios[sample, at, 0] += table[here, 0]
-                ratios[sample, at, 1] += table[here, 1]
-            _add_ends(reads, row, k, sample, reference, locus, base, first, last, table, pileup)
-        elif operation == DELETION:
-            for at in range(left, right):
-                is_covered[sample, at] = True
-                ratios[sample, at, 0] += table[256 + DELETION_QUALITY, 0]
-                ratios[sample, at, 1] += table[256 + DELETION_QUALITY, 1]
+                here = np.int64(256 + DELETION_QUALITY)
+                if not is_deletion:
+                    here = np.int64(reads.qualities[at + shift])
+                    here += 256 * np.int64(reads.bases[at + shift] != loci.reference[at])
+                loci.is_covered[sample, at] = True
+                loci.ratios[sample, at, 0] += loci.table[here, 0]
+                loci.ratios[sample, at, 1] += loci.table[here, 1]
+        if QUERY_OPERATIONS >> operation & 1:
+            base += length
+        if REFERENCE_OPERATIONS >> operation & 1:
+            locus += length
+
+
+@njit
+def _make_ends_alternate(
+    reads: ReadColumns, row: Integer, sample: Integer, loci: _Loci, first: Integer, last: Integer
+) -> None:
+    """Make the bases of a read next to an indel or a soft clip alternate elements."""
+    locus, base = np.int64(reads.positions[row]) - loci.start, reads.base_offsets[row]
+    elements_end = reads.cigar_offsets[row + 1]
+    before = np.int64(0)  # mask of the operation of the previous CIGAR element
+    for k in range(reads.cigar_offsets[row], elements_end):
+        operation, length = np.int64(reads.cigars[k] & 15), np.int64(reads.cigars[k] >> 4)
+        after = np.int64(0)
+        if k + 1 < elements_end:
+            after = np.int64(1) << np.int64(reads.cigars[k + 1] & 15)
+        if _ALIGNED >> operation & 1:
+            for side in range(min(length, 2)):
+                at = locus + side * (length - 1)
+                touching = before if side == 0 else after
+                if length == 1:
+                    touching |= after
+                if touching & _BOUNDARIES and first <= at < last:
+                    counts = _make_alternate(reads, base + at - locus, sample, loci, at)
+                    if counts and touching & _CLIPS:
+                        loci.clip_reads[at] += 1
+                        loci.clip_bases[at] += _clipped_bases(reads, row)
+        before = np.int64(1) << operation
         if QUERY_OPERATIONS >> operation & 1:
             base += length
         if REFERENCE_OPERATIONS >> operation & 1:
@@ -210,58 +230,27 @@ def _add_read(
 
 
 @njit_inlined
-def _add_ends(
-    reads: ReadColumns,
-    row: int,
-    element: int,
-    sample: int,
-    reference: NDArray[np.uint8],
-    locus: int,
-    base: int,
-    first: int,
-    last: int,
-    table: NDArray[np.int64],
-    pileup: Pileup,
-) -> None:
-    """Make the first and last base of a CIGAR element alternate, if next to an indel or clip."""
-    before = after = np.uint32(15)
-    if element > reads.cigar_offsets[row]:
-        before = reads.cigars[element - 1] & np.uint32(15)
-    if element + 1 < reads.cigar_offsets[row + 1]:
-        after = reads.cigars[element + 1] & np.uint32(15)
-    if not (_BOUNDARIES >> before | _BOUNDARIES >> after) & 1:
-        return
-    length = np.int64(reads.cigars[element] >> 4)
-    for end in range(2):
-        at = locus if end == 0 else locus + length - 1
-        is_boundary = (_BOUNDARIES >> (before if end == 0 else after)) & 1
-        is_clip = (before if end == 0 else after) == SOFT_CLIP
-        if length == 1:  # one base at both ends
-            if end == 1:
-                return
-            is_boundary = 1
-            is_clip = before == SOFT_CLIP or after == SOFT_CLIP
-        if not is_boundary or at < first or at >= last:
-            continue
-        quality = np.int64(reads.qualities[base + at - locus])
-        if reads.bases[base + at - locus] == reference[at]:
-            for k in range(2):
-                pileup.ratios[sample, at, k] += table[256 + quality, k] - table[quality, k]
-        if is_clip and table[256 + quality, 1] != 0:
-            pileup.clip_reads[at] += 1
-            pileup.clip_bases[at] += _clipped_bases(reads, row)
+def _make_alternate(
+    reads: ReadColumns, base: Integer, sample: Integer, loci: _Loci, at: Integer
+) -> bool:
+    """Replace a base that equals the reference; return whether its quality counts."""
+    quality = np.int64(reads.qualities[base])
+    if reads.bases[base] == loci.reference[at]:
+        for k in range(2):
+            loci.ratios[sample, at, k] += loci.table[256 + quality, k] - loci.table[quality, k]
+    return bool(loci.table[quality, 1] != 0)
 
 
 @njit
-def _clipped_bases(reads: ReadColumns, row: int) -> int:
+def _clipped_bases(reads: ReadColumns, row: Integer) -> Integer:
     """Return the number of soft-clipped bases of high quality of a read."""
-    bases = np.int64(0)
+    count = np.int64(0)
     base = reads.base_offsets[row]
     for k in range(reads.cigar_offsets[row], reads.cigar_offsets[row + 1]):
         operation, length = reads.cigars[k] & 15, np.int64(reads.cigars[k] >> 4)
         if operation == SOFT_CLIP:
             for at in range(base, base + length):
-                bases += reads.qualities[at] > _MIN_CLIP_QUALITY
+                count += reads.qualities[at] > _MIN_CLIP_QUALITY
         if QUERY_OPERATIONS >> operation & 1:
             base += length
-    return bases
+    return count

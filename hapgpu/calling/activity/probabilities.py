@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.calling.activity.elements import FRACTION_BITS
 from hapgpu.calling.activity.pileup import Pileup
@@ -27,10 +28,10 @@ _MAX_PL: Final = 2147483647.0
 def activity_probabilities(pileup: Pileup, options: GenotypingOptions) -> NDArray[np.float64]:
     """Return float64[p]: the probability that each locus is variant.
 
-    Source: `HaplotypeCallerEngine.isActive` of broadinstitute/gatk. With elements of one sample, the
-    posterior of diploid allele counts; with several, 1 - 10**(-QUAL/10), and 0 for a QUAL that does
-    not exceed 4 (or the minimum confidence of calls, if that is lower). The unknown alternate allele
-    has the prior of an indel then: GATK's symbolic allele has no length.
+    Source: `HaplotypeCallerEngine.isActive` of broadinstitute/gatk. With elements of one sample,
+    the posterior of diploid allele counts; with several, 1 - 10**(-QUAL/10), but 0 for a QUAL of at
+    most 4 (or the minimum confidence of calls, if that is lower). The alternate allele then has the
+    prior of an indel: GATK's allele for it is symbolic, without length.
     """
     probabilities = np.zeros(pileup.is_covered.shape[1], dtype=np.float64)
     _fill(
@@ -92,9 +93,10 @@ def _fill(
 
 
 @njit_inlined
-def _phred(ratio: int, best: int) -> float:
+def _phred(ratio: Integer, best: Integer) -> float:
     """Return the PL of a genotype, as a float."""
-    return min(np.floor(np.float64(best - ratio) * _UNIT + 0.5), _MAX_PL)
+    phred: float = min(np.floor(np.float64(best - ratio) * _UNIT + 0.5), _MAX_PL)
+    return phred
 
 
 @njit_inlined
@@ -107,13 +109,14 @@ def _of_one_sample(phreds: NDArray[np.float64], priors: NDArray[np.float64]) -> 
     if none == best:
         return 0.0
     absent = 10.0 ** (none - best)
-    return 1.0 - absent / (absent + 10.0 ** (one - best) + 10.0 ** (two - best))
+    present = 10.0 ** (one - best) + 10.0 ** (two - best)
+    return float(1.0 - absent / (absent + present))
 
 
 @njit
 def _quality(
     phreds: NDArray[np.float64],
-    samples: int,
+    samples: Integer,
     pseudocounts: NDArray[np.float64],
     weights: NDArray[np.float64],
 ) -> float:
