@@ -199,9 +199,10 @@ def _new_vertex(graph: Graph, space: KmerSpace, at: Integer, k: Integer) -> Inte
     kmer = space.kmers[at]
     vertex = add_vertex(graph, at, at + k)
     space.vertex_kmers[vertex] = kmer
-    if not space.is_non_unique[kmer] and space.vertices[kmer] < 0:
-        space.vertices[kmer] = vertex
-        space.counts[2] += 1
+    # Without branches: with them, Numba would count references to all arrays, at a higher cost.
+    is_mapped = np.int64(space.vertices[kmer] < 0) & np.int64(not space.is_non_unique[kmer])
+    space.vertices[kmer] += is_mapped * (vertex + 1)
+    space.counts[2] += is_mapped
     return vertex
 
 
