@@ -176,28 +176,20 @@ def test_only_sites_with_too_many_alleles_change() -> None:
 
 
 def test_limit_of_a_whole_site() -> None:
-    """50 insertions at one position: the 43 of the best haplotypes are kept."""
-    middle = "GA"
-    inserted = [f"{a}{b}{c}" for a in "CTG" for b in "CTG" for c in "ACGTA"[:4]] + ["C" * 4] * 14
-    rows = [(f"G{text}{'CT' * k}A", f"1M{len(text) + 2 * k}I1M") for k, text in enumerate(inserted)]
-    own = BEFORE + middle + AFTER
-    padding = len(BEFORE)
-    full = [
-        (BEFORE + bases + AFTER, f"{padding + 1}M{cigar[2:-2]}{padding + 1}M")
-        for bases, cigar in rows
-    ]
-    scores = [-float(k) for k in range(len(full))]
-    regions = regions_of((padding, padding + 2, 0, len(own)))
+    """50 insertions at one position: those of the 43 haplotypes with the best scores are kept."""
+    own, at = BEFORE + AFTER, len(BEFORE)
+    rows = [(f"{BEFORE}{'AC' * k}{AFTER}", f"{at}M{2 * k}I{len(AFTER)}M") for k in range(1, 51)]
+    scores = [-float(k) for k in range(len(rows))]
     trimmed = trimmed_to_variants(
-        haplotypes_of([[*full, (own, f"{len(own)}M")]], [own], [*scores, np.nan]),
-        regions,
+        haplotypes_of([[*rows, (own, f"{len(own)}M")]], [own], [*scores, np.nan]),
+        regions_of((at - 1, at + 1, 0, len(own))),
         reference_of(own),
     )
     sites = call_sites(trimmed, reference_of(own))
-    assert sites.starts.tolist() == [padding]
+    assert sites.starts.tolist() == [at - 1]
     assert sites.allele_offsets.tolist() == [0, MAX_ALLELES]
-    dropped = sites.haplotype_alleles[0] == -1
-    np.testing.assert_array_equal(dropped, trimmed.haplotypes.scores <= -(MAX_ALLELES - 1))
+    is_dropped = sites.haplotype_alleles[0] == -1
+    np.testing.assert_array_equal(is_dropped, trimmed.haplotypes.scores <= 1 - MAX_ALLELES)
 
 
 @pytest.mark.parametrize("seed", range(20))
