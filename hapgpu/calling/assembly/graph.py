@@ -81,7 +81,7 @@ class Graph(NamedTuple):
 
 
 @njit
-def new_graph(vertices: int, edges: int, text: int) -> Graph:
+def new_graph(vertices: Integer, edges: Integer, text: Integer) -> Graph:
     """Return an empty graph with room for so many vertices, edges and bases."""
     return Graph(
         np.zeros(3, np.int64),
@@ -109,7 +109,7 @@ def new_graph(vertices: int, edges: int, text: int) -> Graph:
 
 
 @njit
-def graph_with_room(graph: Graph, vertices: int, edges: int, text: int) -> Graph:
+def graph_with_room(graph: Graph, vertices: Integer, edges: Integer, text: Integer) -> Graph:
     """Return `graph`, or a copy if it lacks room for so many more vertices, edges and bases."""
     v = graph.counts[0] + vertices
     e = graph.counts[1] + edges
@@ -206,22 +206,21 @@ def append_edge(graph: Graph, source: Integer, target: Integer, multiplicity: In
     graph.pruning_multiplicities[edge] = multiplicity
     graph.is_reference[edge] = False
     graph.is_edge[edge] = True
-    before = graph.last_out[source]
+    # Without branches: with them, Numba would count references to all arrays, at a higher cost.
+    before = np.int64(graph.last_out[source])
+    is_first = np.int64(before < 0)
+    graph.first_out[source] += is_first * (edge - graph.first_out[source])
+    graph.next_out[before + is_first * (edge - before)] = edge
     graph.previous_out[edge] = before
     graph.next_out[edge] = -1
-    if before >= 0:
-        graph.next_out[before] = edge
-    else:
-        graph.first_out[source] = edge
     graph.last_out[source] = edge
     graph.out_degrees[source] += 1
-    before = graph.last_in[target]
+    before = np.int64(graph.last_in[target])
+    is_first = np.int64(before < 0)
+    graph.first_in[target] += is_first * (edge - graph.first_in[target])
+    graph.next_in[before + is_first * (edge - before)] = edge
     graph.previous_in[edge] = before
     graph.next_in[edge] = -1
-    if before >= 0:
-        graph.next_in[before] = edge
-    else:
-        graph.first_in[target] = edge
     graph.last_in[target] = edge
     graph.in_degrees[target] += 1
     return edge
@@ -235,28 +234,23 @@ def add_edge(graph: Graph, source: Integer, target: Integer, multiplicity: Integ
     return append_edge(graph, source, target, multiplicity)
 
 
-@njit
+@njit_inlined
 def remove_edge(graph: Graph, edge: Integer) -> None:
     """Remove an edge; its `next_out` and `next_in` stay, so that loops over lists can go on."""
+    # Without branches, as `append_edge`: at the end of a list, the edge writes to itself.
     source, target = graph.sources[edge], graph.targets[edge]
-    before, after = graph.previous_out[edge], graph.next_out[edge]
-    if before >= 0:
-        graph.next_out[before] = after
-    else:
-        graph.first_out[source] = after
-    if after >= 0:
-        graph.previous_out[after] = before
-    else:
-        graph.last_out[source] = before
-    before, after = graph.previous_in[edge], graph.next_in[edge]
-    if before >= 0:
-        graph.next_in[before] = after
-    else:
-        graph.first_in[target] = after
-    if after >= 0:
-        graph.previous_in[after] = before
-    else:
-        graph.last_in[target] = before
+    before, after = np.int64(graph.previous_out[edge]), np.int64(graph.next_out[edge])
+    is_first, is_last = np.int64(before < 0), np.int64(after < 0)
+    graph.first_out[source] += is_first * (after - graph.first_out[source])
+    graph.last_out[source] += is_last * (before - graph.last_out[source])
+    graph.next_out[before + is_first * (edge - before)] = after
+    graph.previous_out[after + is_last * (edge - after)] = before
+    before, after = np.int64(graph.previous_in[edge]), np.int64(graph.next_in[edge])
+    is_first, is_last = np.int64(before < 0), np.int64(after < 0)
+    graph.first_in[target] += is_first * (after - graph.first_in[target])
+    graph.last_in[target] += is_last * (before - graph.last_in[target])
+    graph.next_in[before + is_first * (edge - before)] = after
+    graph.previous_in[after + is_last * (edge - after)] = before
     graph.out_degrees[source] -= 1
     graph.in_degrees[target] -= 1
     graph.is_edge[edge] = False

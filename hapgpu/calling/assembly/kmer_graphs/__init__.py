@@ -1,0 +1,1 @@
+"""Graphs of k-mers of a reference and reads, made as GATK makes them."""

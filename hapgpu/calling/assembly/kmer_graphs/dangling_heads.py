@@ -1,0 +1,246 @@
+"""Recovery of dangling heads: branches that enter the graph from nowhere.
+
+The rules are those of GATK's AbstractReadThreadingGraph. Paths and bases run upwards: from the
+vertex of the reference to the source of the branch.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.calling.assembly.graph import (
+    Graph,
+    add_edge,
+    add_vertex,
+    append_edge,
+    remove_edge,
+)
+from hapgpu.calling.assembly.kmer_graphs.branch_alignment import branch_cigar
+from hapgpu.calling.assembly.kmer_graphs.dangling_tails import MAX_ELEMENTS, bases_of, reverse
+from hapgpu.calling.assembly.kmer_graphs.inputs import GraphRules
+from hapgpu.cigar.encoding import DELETION, INSERTION, MATCH
+from hapgpu.runtime.jit import njit
+
+
+@njit
+def dangling_heads(graph: Graph, source: Integer) -> NDArray[np.int32]:
+    """Return the vertices without an edge in, except the source of the reference."""
+    heads = np.empty(graph.counts[0], np.int32)
+    count = 0
+    for vertex in range(graph.counts[0]):
+        if graph.is_vertex[vertex] and graph.in_degrees[vertex] == 0 and vertex != source:
+            heads[count] = vertex
+            count += 1
+    return heads[:count]
+
+
+@njit
+def recover_heads(
+    graph: Graph, heads: NDArray[np.int32], sink: Integer, rules: GraphRules
+) -> Integer:
+    """Join dangling heads to the reference path; return how many.
+
+    The graph needs room for k vertices, k + 1 edges and 2 * k bases per head. `sink` is the end of
+    the reference.
+    """
+    k, recovered = rules.k, 0
+    path = np.empty(graph.counts[0] + heads.size * (k + 1) + 1, np.int32)
+    for head in heads:
+        length = _head_path(graph, head, rules.min_pruning, path)
+        if length > max(rules.min_head, 0) and path[0] != sink:
+            recovered += _join_head(graph, path, length, k, rules.min_matching)
+    return recovered
+
+
+@njit
+def head_cigar(graph: Graph, head: Integer, k: Integer, min_pruning: Integer) -> NDArray[np.uint32]:
+    """Return the alignment of a head to the reference path; empty if there is no path."""
+    path = np.empty(graph.counts[0] + 1, np.int32)
+    length = _head_path(graph, head, min_pruning, path)
+    if length == 0:
+        return np.empty(0, np.uint32)
+    reference_path = _path_up(graph, path[0])
+    reference = _bases_up(graph, reference_path, reference_path.size, k)
+    bases = _bases_up(graph, path, length, k)
+    return branch_cigar(reference, reference.size, bases, bases.size)
+
+
+@njit
+def _head_path(
+    graph: Graph, vertex: Integer, min_pruning: Integer, path: NDArray[np.int32]
+) -> Integer:
+    """Go down from a head to the reference; return the length of the path, 0 if there is none.
+
+    An edge of low multiplicity empties the path so far.
+    """
+    length, steps = 0, 0
+    is_reference = _touches_reference(graph, vertex)
+    while not is_reference and graph.out_degrees[vertex] == 1:
+        edge = graph.first_out[vertex]
+        if graph.pruning_multiplicities[edge] < min_pruning:
+            length = 0
+        else:
+            path[length] = vertex
+            length += 1
+        vertex = np.int64(graph.targets[edge])
+        is_reference = _touches_reference(graph, vertex)
+        steps += 1
+        if steps > graph.counts[0]:  # a loop: GATK gives up too
+            return 0
+    if not is_reference:
+        return 0
+    path[length] = vertex
+    length += 1
+    reverse(path, length)
+    return length
+
+
+@njit
+def _touches_reference(graph: Graph, vertex: Integer) -> bool:
+    """Tell whether an edge of a vertex is on the reference."""
+    edge = graph.first_in[vertex]
+    while edge >= 0:
+        if graph.is_reference[edge]:
+            return True
+        edge = graph.next_in[edge]
+    edge = graph.first_out[vertex]
+    while edge >= 0:
+        if graph.is_reference[edge]:
+            return True
+        edge = graph.next_out[edge]
+    return False
+
+
+@njit
+def _path_up(graph: Graph, start: Integer) -> NDArray[np.int32]:
+    """Follow the first edges in from vertices of the reference; empty for an endless path."""
+    path = np.empty(graph.counts[0], np.int32)
+    length = 0
+    vertex = np.int64(start)
+    while vertex >= 0:
+        if length == path.size:
+            return path[:0]
+        path[length] = vertex
+        length += 1
+        edge = np.int64(graph.first_in[vertex])
+        while edge >= 0 and not _touches_reference(graph, graph.sources[edge]):
+            edge = np.int64(graph.next_in[edge])
+        vertex = np.int64(graph.sources[edge]) if edge >= 0 else np.int64(-1)
+    return path[:length]
+
+
+@njit
+def _bases_up(
+    graph: Graph, path: NDArray[np.int32], length: Integer, k: Integer
+) -> NDArray[np.uint8]:
+    """Return the last base of each vertex; of one without an edge in, the whole k-mer reversed."""
+    bases = np.empty(length * k, np.uint8)
+    count = 0
+    for at in range(length):
+        vertex = path[at]
+        end = graph.text_ends[vertex]
+        for back in range(1, k + 1 if graph.in_degrees[vertex] == 0 else 2):
+            bases[count] = graph.text[end - back]
+            count += 1
+    return bases[:count]
+
+
+@njit
+def _join_head(
+    graph: Graph, head: NDArray[np.int32], length: Integer, k: Integer, min_matching: Integer
+) -> Integer:
+    """Add the edge from the reference path to a head, if it aligns well; return 1 then, else 0."""
+    path = _path_up(graph, head[0])
+    if path.size == 0:
+        return 0
+    reference = _bases_up(graph, path, path.size, k)
+    bases = _bases_up(graph, head, length, k)
+    cigar = branch_cigar(reference, reference.size, bases, bases.size)
+    if cigar.size < 1 or cigar.size > MAX_ELEMENTS or (cigar[0] & 15) != MATCH:
+        return 0
+    if min_matching >= 0:
+        at_reference, at = _first_mismatch(cigar, reference, bases, min_matching)
+    else:
+        at = _last_mismatch(reference, bases, np.int64(cigar[0] >> 4), k)
+        at_reference = at
+    if at <= 0 or at_reference <= 0 or at_reference >= path.size - 1:
+        return 0
+    if at >= length:
+        shift = bases_of(cigar, INSERTION) - bases_of(cigar, DELETION)
+        added = at - length + 2
+        from_reference = length - 1 + shift + added
+        if from_reference < 0 or from_reference >= path.size:
+            return 0
+        _extend(graph, head, length, path[from_reference], added, k)
+    add_edge(graph, np.int64(path[at_reference + 1]), np.int64(head[at]), 1)
+    return 1
+
+
+@njit
+def _last_mismatch(
+    reference: NDArray[np.uint8], bases: NDArray[np.uint8], length: Integer, k: Integer
+) -> Integer:
+    """Return the last mismatch in the first bases; -1 if there is none, or there are too many."""
+    mismatches, last = 0, np.int64(-1)
+    for at in range(length):
+        if reference[at] != bases[at]:
+            mismatches += 1
+            last = np.int64(at)
+    return last if mismatches <= max(1, length // k) else np.int64(-1)
+
+
+@njit
+def _first_mismatch(
+    cigar: NDArray[np.uint32],
+    reference: NDArray[np.uint8],
+    bases: NDArray[np.uint8],
+    min_matching: Integer,
+) -> tuple[Integer, Integer]:
+    """Return where the bases differ first, from the start of the branch on; -1 if too soon.
+
+    Only the last element of the CIGAR counts, if it is an M. The offsets are those in the
+    reference and in the branch.
+    """
+    at_reference = bases_of(cigar, INSERTION) - 1
+    at = np.int64(bases.size - 1)
+    last = cigar[cigar.size - 1]
+    left = np.int64(last >> 4) if (last & 15) == MATCH else np.int64(0)
+    while left > 0 and reference[at_reference] == bases[at]:
+        at_reference -= 1
+        at -= 1
+        left -= 1
+    if bases.size - 1 - at < min_matching:
+        return np.int64(-1), np.int64(-1)
+    return at_reference, at
+
+
+@njit
+def _extend(
+    graph: Graph,
+    head: NDArray[np.int32],
+    length: Integer,
+    reference_vertex: Integer,
+    added: Integer,
+    k: Integer,
+) -> None:
+    """Replace the source of a head by `added` vertices, with bases of a k-mer of the reference."""
+    old = head[length - 1]
+    at = np.int64(graph.counts[2])
+    graph.counts[2] = at + added + k
+    for base in range(added):
+        graph.text[at + base] = graph.text[graph.text_starts[reference_vertex] + base]
+    for base in range(k):
+        graph.text[at + added + base] = graph.text[graph.text_starts[old] + base]
+    edge = np.int64(graph.first_out[old])
+    below: Integer = np.int64(graph.targets[edge])
+    multiplicity = np.int64(graph.multiplicities[edge])
+    remove_edge(graph, edge)
+    for step in range(added):
+        start = at + added - step
+        vertex = add_vertex(graph, start, start + k)
+        new_edge = append_edge(graph, vertex, below, multiplicity)
+        graph.pruning_multiplicities[new_edge] = 1
+        head[length - 1 + step] = vertex
+        below = vertex

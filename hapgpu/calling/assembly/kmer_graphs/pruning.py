@@ -1,0 +1,88 @@
+"""Removal of chains with low support, by the rules of GATK's LowWeightChainPruner."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.calling.assembly.graph import Graph, remove_edge
+from hapgpu.calling.assembly.kmer_graphs.space import KmerSpace
+from hapgpu.runtime.jit import njit, njit_inlined
+
+
+@njit
+def prune_chains(graph: Graph, min_pruning: Integer) -> Integer:
+    """Remove chains whose edges all have a lower multiplicity; return the number of all chains.
+
+    A chain starts at a source, or at the end of a chain, and goes on while its vertices have one
+    edge out, and at most one in. Edges of the reference are kept, and so are parts of the graph
+    without a source.
+    """
+    vertices = graph.counts[0]
+    starts = np.empty(vertices, np.int32)
+    was_start = np.zeros(vertices, np.bool_)
+    pruned = np.empty(graph.counts[1], np.int32)
+    known, taken, chains, removed = 0, 0, 0, 0
+    for vertex in range(vertices):
+        if graph.is_vertex[vertex] and graph.in_degrees[vertex] == 0:
+            starts[known] = vertex
+            was_start[vertex] = True
+            known += 1
+    while taken < known:
+        start = starts[taken]
+        taken += 1
+        first = np.int64(graph.first_out[start])
+        while first >= 0:
+            chains += 1
+            length = _follow_chain(graph, first, pruned, removed)
+            end = graph.targets[pruned[removed + length - 1]]
+            if _is_low(graph, pruned, removed, length, min_pruning):
+                removed += length
+            if not was_start[end]:
+                starts[known] = end
+                was_start[end] = True
+                known += 1
+            first = np.int64(graph.next_out[first])
+    for k in range(removed):
+        remove_edge(graph, pruned[k])
+    return chains
+
+
+@njit_inlined
+def _follow_chain(graph: Graph, first: Integer, edges: NDArray[np.int32], at: Integer) -> Integer:
+    """Write the edges of the chain that starts with an edge to edges[at:]; return how many."""
+    start, edge, length = graph.sources[first], first, 0
+    while True:
+        edges[at + length] = edge
+        length += 1
+        end = graph.targets[edge]
+        if graph.out_degrees[end] != 1 or graph.in_degrees[end] > 1 or end == start:
+            return length
+        edge = np.int64(graph.first_out[end])
+
+
+@njit_inlined
+def _is_low(
+    graph: Graph, edges: NDArray[np.int32], at: Integer, length: Integer, min_pruning: Integer
+) -> bool:
+    """Tell whether edges[at : at + length] all have low multiplicities, and none is reference."""
+    for k in range(at, at + length):
+        edge = edges[k]
+        if graph.is_reference[edge] or graph.pruning_multiplicities[edge] >= min_pruning:
+            return False
+    return True
+
+
+@njit
+def remove_lone_vertices(graph: Graph, space: KmerSpace) -> None:
+    """Remove the vertices without edges; their k-mers have no vertex any more, as in GATK."""
+    for vertex in range(graph.counts[0]):
+        if not graph.is_vertex[vertex]:
+            continue
+        if graph.in_degrees[vertex] == 0 and graph.out_degrees[vertex] == 0:
+            graph.is_vertex[vertex] = False
+            kmer = space.vertex_kmers[vertex]
+            if space.vertices[kmer] >= 0:
+                space.vertices[kmer] = -1
+                space.counts[2] -= 1
