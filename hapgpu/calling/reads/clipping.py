@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.ragged import Ragged, offsets_of
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.cigar.encoding import DELETION, MATCH
 from hapgpu.io.bam.constants import QUERY_OPERATIONS, REFERENCE_OPERATIONS, SOFT_CLIP
@@ -88,31 +88,29 @@ def clipped_to_spans(
     span_starts, span_ends
         int64[p], 0-based, half-open.
     """
-    out = ClippedAlignments(
-        *np.zeros((4, rows.size), dtype=np.int64),
-        Ragged(
-            np.empty(int(cigars.lengths_of(rows).sum()), dtype=np.uint32),
-            offsets_of(np.zeros(rows.size)),
-        ),
-    )
+    columns = np.zeros((4, rows.size), dtype=np.int64)
+    elements = np.empty(int(cigars.lengths_of(rows).sum()), dtype=np.uint32)
+    offsets = np.zeros(rows.size + 1, dtype=np.int64)
     ranges = BaseRanges(*(read_only(column) for column in ranges))
     spans = read_only(span_starts), read_only(span_ends)
-    columns = out.base_starts, out.base_ends, out.starts, out.ends
-    elements = out.cigars.data, out.cigars.offsets
-    _clip(view_of(cigars), ranges, read_only(rows), spans, columns, elements)
-    return out
+    views = view_of(cigars), ranges, read_only(rows)
+    _clip(*views, spans, columns, elements, offsets)
+    base_starts, base_ends, starts, ends = columns
+    clipped_cigars = Ragged(elements[: offsets[-1]], offsets)
+    return ClippedAlignments(base_starts, base_ends, starts, ends, clipped_cigars)
 
 
 @njit
-def _clip(
+def _clip(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     cigars: RaggedView,
     ranges: BaseRanges,
     rows: NDArray[np.int64],
     spans: tuple[NDArray[np.int64], NDArray[np.int64]],
-    out: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
-    out_cigars: tuple[NDArray[np.uint32], NDArray[np.int64]],
+    columns: NDArray[np.int64],
+    out_elements: NDArray[np.uint32],
+    out_offsets: NDArray[np.int64],
 ) -> None:
-    """Fill in the clipped alignments."""
+    """Fill in the columns, in the order of `ClippedAlignments`, and the CIGARs."""
     at: Integer = np.int64(0)
     for k in range(rows.size):
         row = rows[k]
@@ -125,10 +123,10 @@ def _clip(
             first = bases_before(cigars, row, origin, spans[0][k] - 1, 1)
         start, end = aligned_interval(cigars, row, origin, first, last)
         if is_within and first < last and start < end:
-            out[0][k], out[1][k] = first, last
-            out[2][k], out[3][k] = start, end
-            at = _write_elements(cigars, row, first, last, out_cigars[0], at)
-        out_cigars[1][k + 1] = at
+            columns[0, k], columns[1, k] = first, last
+            columns[2, k], columns[3, k] = start, end
+            at = _write_elements(cigars, row, first, last, out_elements, at)
+        out_offsets[k + 1] = at
 
 
 @njit
