@@ -217,10 +217,9 @@ def _with_paths(
 
 
 @njit
-def _has(found: _Found, paths: Paths, path: Integer, value: Integer) -> bool:
+def _has(found: _Found, paths: Paths, path: int, value: Integer) -> bool:
     """Tell whether the active region has the string of a path, with this hash."""
-    start: Integer = paths.offsets[path]
-    end: Integer = paths.offsets[path + 1]
+    start, end = paths.offsets[path], paths.offsets[path + 1]
     for row in range(found.counts[1], found.counts[0]):
         if found.hashes[row] == value and _equal(
             paths.text, start, end, found.text, found.offsets[row], found.offsets[row + 1]
