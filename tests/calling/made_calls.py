@@ -175,3 +175,28 @@ def made_calls(seed: int, samples: int, sites: int = 4, count: int = 40) -> Made
         SegmentReads(segment, 900, 1100, reference, batch, np.zeros(len(batch), np.int32)),
         samples,
     )
+
+
+def likelihood_calls(
+    phred: list[list[list[int]]],
+    alleles: list[int],
+    genotypes: list[list[list[int]]] | None = None,
+    quality: float = 50.0,
+) -> VariantCalls:
+    """Return records with these PL of each sample, and these genotypes."""
+    count, samples = len(phred), len(phred[0])
+    shape = (count, samples, 2)
+    called = np.full(shape, -1) if genotypes is None else np.array(genotypes)
+    numbers = np.concatenate([np.arange(n) for n in alleles])
+    return VariantCalls(
+        np.arange(count),
+        POSITION + np.arange(count),
+        offsets_of(alleles),
+        Ragged.from_sequences("ACGT"[k] for k in numbers),
+        numbers.astype(np.int16),
+        np.full(count, quality),
+        called.astype(np.int16),
+        np.zeros(shape[:2], dtype=np.int16),
+        joined([np.array(row, dtype=np.int32) for record in phred for row in record], np.int32),
+        np.zeros(numbers.size, dtype=np.int32),
+    )

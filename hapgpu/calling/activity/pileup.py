@@ -183,8 +183,7 @@ def _add_elements(
         is_deletion = operation == DELETION
         if _ALIGNED >> operation & 1 or is_deletion:
             shift = base - locus
-            left, right = np.int64(max(locus, first)), np.int64(min(locus + length, last))
-            for at in range(left, right):
+            for at in range(max(locus, first), min(locus + length, last)):
                 here = np.int64(256 + DELETION_QUALITY)
                 if not is_deletion:
                     here = np.int64(reads.qualities[at + shift])
@@ -212,7 +211,7 @@ def _make_ends_alternate(
         if k + 1 < elements_end:
             after = np.int64(1) << np.int64(reads.cigars[k + 1] & 15)
         if _ALIGNED >> operation & 1:
-            for side in range(min(length, 2)):
+            for side in range(min(length, np.int64(2))):
                 at = locus + side * (length - 1)
                 touching = before if side == 0 else after
                 if length == 1:

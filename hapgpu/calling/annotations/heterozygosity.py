@@ -86,13 +86,13 @@ def _count_genotype(
             return
         for allele in range(2, alleles):
             if (
-                phred.data[first + _genotype(0, allele)]
-                < phred.data[first + _genotype(0, alternate)]
+                phred.data[first + genotype_row(0, allele)]
+                < phred.data[first + genotype_row(0, alternate)]
             ):
                 alternate = np.int64(allele)
     homozygous = phred.data[first]
-    heterozygous = phred.data[first + _genotype(0, alternate)]
-    other = phred.data[first + _genotype(alternate, alternate)]
+    heterozygous = phred.data[first + genotype_row(0, alternate)]
+    other = phred.data[first + genotype_row(alternate, alternate)]
     least = min(homozygous, heterozygous, other)
     p0, p1 = 10.0 ** (-0.1 * (homozygous - least)), 10.0 ** (-0.1 * (heterozygous - least))
     p2 = 10.0 ** (-0.1 * (other - least))
@@ -103,7 +103,7 @@ def _count_genotype(
 
 
 @njit
-def _genotype(one: Integer, other: Integer) -> Integer:
+def genotype_row(one: Integer, other: Integer) -> Integer:
     """Return the row of the genotype of two alleles, ascending, among all genotypes."""
     return other * (other + 1) // 2 + one
 
@@ -112,7 +112,7 @@ def _genotype(one: Integer, other: Integer) -> Integer:
 def _has_reference(genotype: Integer, alleles: Integer) -> bool:
     found = False
     for allele in range(alleles):
-        found = found or genotype == _genotype(0, allele)
+        found = found or genotype == genotype_row(0, allele)
     return found
 
 

@@ -25,6 +25,10 @@ _DECIMALS: Final = np.array([field.decimals or 0 for field in INFO_FIELDS], dtyp
 _AC, _AF, _AN, _DP, _MLEAC, _MLEAF = map(
     _INFO_NAMES.index, ("AC", "AF", "AN", "DP", "MLEAC", "MLEAF")
 )
+_OF_GENOTYPES: Final = 1 << _AC | 1 << _AF | 1 << _AN | 1 << _MLEAF
+_OF_COPIES: Final = 1 << _AC | 1 << _AF
+_FRACTIONS: Final = 1 << _AF | 1 << _MLEAF
+"""Sets of fields, bit k for field k: undefined without genotypes; of the genotypes; fractions."""
 _TAB, _NEWLINE, _COLON, _SEMICOLON, _COMMA, _SLASH, _POINT, _ZERO = b"\t\n:;,/.0"
 _INTEGER_WIDTH: Final = 20
 _QUALITY_DECIMALS: Final = 2
@@ -170,7 +174,7 @@ def _put_info(
         is_statistic = names.decimals[field] > 0
         value = calls.statistics[record, column] if is_statistic else 0.0
         column += is_statistic
-        is_of_genotypes = field in (_AC, _AF, _AN, _MLEAF)
+        is_of_genotypes = _OF_GENOTYPES >> field & 1
         if not math.isfinite(value) or (is_of_genotypes and called == 0):
             continue
         if at > start:
@@ -215,14 +219,14 @@ def _put_allele_field(
         if allele > first:
             out[at] = _COMMA
             at += 1
-        if field in (_AC, _AF):
+        if _OF_COPIES >> field & 1:
             count = _copies(calls, record, allele + 1 - first)
         else:
             count = np.int64(calls.likely_counts[allele])
-        if field in (_AC, _MLEAC):
-            at = put_integer(out, at, count)
-        else:
+        if _FRACTIONS >> field & 1:
             at = put_fraction(out, at, min(1.0, count / called))
+        else:
+            at = put_integer(out, at, count)
     return at
 
 

@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.bytes import copy_bytes
+from hapgpu.arrays.bytes import Integer, copy_bytes
 from hapgpu.arrays.ragged_view import with_room
 from hapgpu.calling.assembly.graph import VERTICES, Graph
+from hapgpu.calling.assembly.sequence_graph.edits import length_of
 from hapgpu.runtime.jit import njit, njit_inlined
 
 _PATHS = 64
@@ -53,7 +54,7 @@ def best_paths(graph: Graph, source: int, sink: int, max_paths: int) -> Paths:
     scores = np.zeros(_PATHS, dtype=np.float64)
     offsets = np.zeros(_PATHS, dtype=np.int64)
     visits = np.zeros(graph.counts[VERTICES], dtype=np.int64)
-    text = with_room(np.empty(_TEXT, dtype=np.uint8), _length_of(graph, source))
+    text = np.empty(_TEXT + length_of(graph, source), dtype=np.uint8)
     offsets[1] = _write_vertex(graph, source, text, 0)
     while queued > 0 and found < max_paths:
         path = queue[0]
@@ -76,9 +77,10 @@ def best_paths(graph: Graph, source: int, sink: int, max_paths: int) -> Paths:
             queue, ends = with_room(queue, paths + 1), with_room(ends, paths + 1)
             scores, offsets = with_room(scores, paths + 1), with_room(offsets, paths + 2)
             start = offsets[paths]
-            text = with_room(text, start + length + _length_of(graph, target))
+            end = start + length
+            text = with_room(text, int(end + length_of(graph, target)))
             copy_bytes(text, offsets[path], text, start, length)
-            offsets[paths + 1] = _write_vertex(graph, target, text, start + length)
+            offsets[paths + 1] = _write_vertex(graph, target, text, end)
             ends[paths] = target
             scores[paths] = scores[path] + (math.log10(graph.multiplicities[edge]) - of_all)
             queue[queued] = paths
@@ -90,13 +92,8 @@ def best_paths(graph: Graph, source: int, sink: int, max_paths: int) -> Paths:
 
 
 @njit_inlined
-def _length_of(graph: Graph, vertex: int) -> int:
-    return graph.text_ends[vertex] - graph.text_starts[vertex]
-
-
-@njit_inlined
-def _write_vertex(graph: Graph, vertex: int, text: NDArray[np.uint8], end: int) -> int:
-    length = _length_of(graph, vertex)
+def _write_vertex(graph: Graph, vertex: Integer, text: NDArray[np.uint8], end: Integer) -> Integer:
+    length = length_of(graph, vertex)
     copy_bytes(graph.text, graph.text_starts[vertex], text, end, length)
     return end + length
 

@@ -14,34 +14,6 @@ from hapgpu.runtime.jit import njit
 
 
 @njit
-def has_cycle(graph: Graph) -> bool:
-    """Return whether edges lead from any vertex back to it."""
-    count = graph.counts[VERTICES]
-    waits_for = np.empty(count, dtype=np.int64)
-    ready = np.empty(count, dtype=np.int64)
-    vertices, visited = 0, 0
-    end = 0
-    for vertex in range(count):
-        waits_for[vertex] = graph.in_degrees[vertex]
-        if graph.is_vertex[vertex]:
-            vertices += 1
-            if graph.in_degrees[vertex] == 0:
-                ready[end] = vertex
-                end += 1
-    while visited < end:
-        edge = graph.first_out[ready[visited]]
-        visited += 1
-        while edge >= 0:
-            target = graph.targets[edge]
-            waits_for[target] -= 1
-            if waits_for[target] == 0:
-                ready[end] = target
-                end += 1
-            edge = graph.next_out[edge]
-    return bool(visited < vertices)
-
-
-@njit
 def remove_cycles(graph: Graph, source: int, sink: int) -> bool:
     """Remove edges to vertices visited before, depth first, and vertices that reach no sink.
 

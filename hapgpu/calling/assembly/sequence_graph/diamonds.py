@@ -51,9 +51,9 @@ def merge_diamonds(graph: Graph) -> tuple[Graph, bool]:
 
 
 @njit
-def _bottom_of(graph: Graph, top: Integer) -> int:
+def _bottom_of(graph: Graph, top: Integer) -> Integer:
     """Return the vertex in which all branches from `top` end, and nothing else."""
-    bottom = _NO_DIAMOND
+    bottom: Integer = _NO_DIAMOND
     edge = graph.first_out[top]
     while edge >= 0:
         middle = graph.targets[edge]

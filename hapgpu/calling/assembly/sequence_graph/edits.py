@@ -53,13 +53,13 @@ def copy_out_edges(graph: Graph, old: Integer, new: Integer) -> None:
         edge = graph.next_out[edge]
 
 
-@njit
+@njit_inlined
 def is_on_reference(graph: Graph, vertex: Integer) -> bool:
     """Return whether an edge of the vertex is on the reference."""
     return has_reference_in(graph, vertex) or has_reference_out(graph, vertex)
 
 
-@njit
+@njit_inlined
 def has_reference_in(graph: Graph, vertex: Integer) -> bool:
     """Return whether an edge into the vertex is on the reference."""
     edge = graph.first_in[vertex]
@@ -68,7 +68,7 @@ def has_reference_in(graph: Graph, vertex: Integer) -> bool:
     return bool(edge >= 0)
 
 
-@njit
+@njit_inlined
 def has_reference_out(graph: Graph, vertex: Integer) -> bool:
     """Return whether an edge out of the vertex is on the reference."""
     edge = graph.first_out[vertex]
