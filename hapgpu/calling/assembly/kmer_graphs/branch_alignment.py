@@ -6,7 +6,7 @@ whose recurrences `hapgpu.realign.align.reference` explains.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,25 +22,60 @@ _GAP_EXTEND: Final = -6
 _UNREACHABLE: Final = -(2**30)
 
 
+class AlignedBranch(NamedTuple):
+    """A dangling branch, aligned to the path of the reference beside it.
+
+    Both paths begin at the vertex that they share.
+
+    Attributes
+    ----------
+    path, reference_path
+        int32: vertices; of `path` the first `length` count. All empty if there is no branch.
+    bases, reference
+        uint8: bases of both.
+    cigar
+        uint32 in BAM encoding.
+    """
+
+    path: NDArray[np.int32]
+    length: Integer
+    reference_path: NDArray[np.int32]
+    bases: NDArray[np.uint8]
+    reference: NDArray[np.uint8]
+    cigar: NDArray[np.uint32]
+
+
 @njit
-def branch_cigar(
-    reference: NDArray[np.uint8],
-    reference_length: Integer,
-    query: NDArray[np.uint8],
-    query_length: Integer,
-) -> NDArray[np.uint32]:
+def no_branch(path: NDArray[np.int32]) -> AlignedBranch:
+    """Return a branch without vertices."""
+    no_bases = np.empty(0, np.uint8)
+    return AlignedBranch(path, 0, path[:0], no_bases, no_bases, np.empty(0, np.uint32))
+
+
+@njit
+def bases_of(cigar: NDArray[np.uint32], excluded: Integer) -> Integer:
+    """Return the summed length of the elements except those of one operation."""
+    total = np.int64(0)
+    for element in cigar:
+        if (element & 15) != excluded:
+            total += np.int64(element >> 4)
+    return total
+
+
+@njit
+def branch_cigar(reference: NDArray[np.uint8], query: NDArray[np.uint8]) -> NDArray[np.uint32]:
     """Align the query from end to end to a prefix of the reference, neither of them empty.
 
     Returns
     -------
     uint32 in BAM encoding: operations M, I and D, without a D at the end.
     """
-    width = query_length + 1
-    steps = np.zeros((reference_length + 1) * width, np.int32)
-    row = _fill(reference, reference_length, query, query_length, steps)
-    runs = np.empty(reference_length + query_length, np.uint32)
+    width = query.size + 1
+    steps = np.zeros((reference.size + 1) * width, np.int32)
+    row = _fill(reference, query, steps)
+    runs = np.empty(reference.size + query.size, np.uint32)
     count: Integer = 0
-    column = np.int64(query_length)
+    column = np.int64(query.size)
     while row > 0 and column > 0:
         step = np.int64(steps[row * width + column])
         if step > 0:
@@ -66,21 +101,17 @@ def branch_cigar(
 
 @njit
 def _fill(
-    reference: NDArray[np.uint8],
-    reference_length: Integer,
-    query: NDArray[np.uint8],
-    query_length: Integer,
-    steps: NDArray[np.int32],
+    reference: NDArray[np.uint8], query: NDArray[np.uint8], steps: NDArray[np.int32]
 ) -> Integer:
     """Fill the steps: 0 diagonal, k a deletion, -k an insertion of k bases; return the end row."""
-    width = query_length + 1
+    width = query.size + 1
     scores = np.empty(width, np.int32)
     deletions = np.full(width, _UNREACHABLE, np.int32)
     deletion_lengths = np.zeros(width, np.int32)
     for j in range(width):
         scores[j] = _border(j)
     best, best_row = np.int64(_UNREACHABLE), np.int64(0)
-    for i in range(1, reference_length + 1):
+    for i in range(1, reference.size + 1):
         diagonal = np.int64(scores[0])
         scores[0] = _border(i)
         insertion, insertion_length = np.int64(_UNREACHABLE), 0
@@ -102,8 +133,8 @@ def _fill(
                     score, step = deletion, length
             scores[j] = score
             steps[i * width + j] = step
-        if scores[query_length] >= best:
-            best, best_row = np.int64(scores[query_length]), np.int64(i)
+        if scores[query.size] >= best:
+            best, best_row = np.int64(scores[query.size]), np.int64(i)
     return best_row
 
 

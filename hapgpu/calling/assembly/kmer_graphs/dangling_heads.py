@@ -17,8 +17,13 @@ from hapgpu.calling.assembly.graph import (
     append_edge,
     remove_edge,
 )
-from hapgpu.calling.assembly.kmer_graphs.branch_alignment import branch_cigar
-from hapgpu.calling.assembly.kmer_graphs.dangling_tails import MAX_ELEMENTS, bases_of, reverse
+from hapgpu.calling.assembly.kmer_graphs.branch_alignment import (
+    AlignedBranch,
+    bases_of,
+    branch_cigar,
+    no_branch,
+)
+from hapgpu.calling.assembly.kmer_graphs.dangling_tails import MAX_ELEMENTS, reverse
 from hapgpu.calling.assembly.kmer_graphs.inputs import GraphRules
 from hapgpu.cigar.encoding import DELETION, INSERTION, MATCH
 from hapgpu.runtime.jit import njit
@@ -45,26 +50,28 @@ def recover_heads(
     The graph needs room for k vertices, k + 1 edges and 2 * k bases per head. `sink` is the end of
     the reference.
     """
-    k, recovered = rules.k, 0
-    path = np.empty(graph.counts[0] + heads.size * (k + 1) + 1, np.int32)
-    for head in heads:
-        length = _head_path(graph, head, rules.min_pruning, path)
-        if length > max(rules.min_head, 0) and path[0] != sink:
-            recovered += _join_head(graph, path, length, k, rules.min_matching)
+    recovered = 0
+    for vertex in heads:
+        head = aligned_head(graph, vertex, sink, rules)
+        recovered += _join_head(graph, head, rules)
     return recovered
 
 
 @njit
-def head_cigar(graph: Graph, head: Integer, k: Integer, min_pruning: Integer) -> NDArray[np.uint32]:
-    """Return the alignment of a head to the reference path; empty if there is no path."""
-    path = np.empty(graph.counts[0] + 1, np.int32)
-    length = _head_path(graph, head, min_pruning, path)
-    if length == 0:
-        return np.empty(0, np.uint32)
+def aligned_head(graph: Graph, vertex: Integer, sink: Integer, rules: GraphRules) -> AlignedBranch:
+    """Align a head to the path of the reference up from the vertex where it joins it."""
+    path = np.empty(graph.counts[0] + rules.k + 1, np.int32)
+    length = _head_path(graph, vertex, rules.min_pruning, path)
+    if length <= max(rules.min_head, 0) or path[0] == sink:
+        return no_branch(path)
     reference_path = _path_up(graph, path[0])
-    reference = _bases_up(graph, reference_path, reference_path.size, k)
-    bases = _bases_up(graph, path, length, k)
-    return branch_cigar(reference, reference.size, bases, bases.size)
+    if reference_path.size == 0:
+        return no_branch(path)
+    bases = _bases_up(graph, path, length, rules.k)
+    reference = _bases_up(graph, reference_path, reference_path.size, rules.k)
+    return AlignedBranch(
+        path, length, reference_path, bases, reference, branch_cigar(reference, bases)
+    )
 
 
 @njit
@@ -148,85 +155,68 @@ def _bases_up(
 
 
 @njit
-def _join_head(
-    graph: Graph, head: NDArray[np.int32], length: Integer, k: Integer, min_matching: Integer
-) -> Integer:
+def _join_head(graph: Graph, head: AlignedBranch, rules: GraphRules) -> Integer:
     """Add the edge from the reference path to a head, if it aligns well; return 1 then, else 0."""
-    path = _path_up(graph, head[0])
-    if path.size == 0:
-        return 0
-    reference = _bases_up(graph, path, path.size, k)
-    bases = _bases_up(graph, head, length, k)
-    cigar = branch_cigar(reference, reference.size, bases, bases.size)
+    cigar = head.cigar
     if cigar.size < 1 or cigar.size > MAX_ELEMENTS or (cigar[0] & 15) != MATCH:
         return 0
-    if min_matching >= 0:
-        at_reference, at = _first_mismatch(cigar, reference, bases, min_matching)
+    if rules.min_matching >= 0:
+        at_reference, at = _first_mismatch(head, rules.min_matching)
     else:
-        at = _last_mismatch(reference, bases, np.int64(cigar[0] >> 4), k)
+        at = _last_mismatch(head, rules.k)
         at_reference = at
-    if at <= 0 or at_reference <= 0 or at_reference >= path.size - 1:
+    if at <= 0 or at_reference <= 0 or at_reference >= head.reference_path.size - 1:
         return 0
-    if at >= length:
+    if at >= head.length:
         shift = bases_of(cigar, INSERTION) - bases_of(cigar, DELETION)
-        added = at - length + 2
-        from_reference = length - 1 + shift + added
-        if from_reference < 0 or from_reference >= path.size:
+        added = at - head.length + 2
+        from_reference = head.length - 1 + shift + added
+        if from_reference < 0 or from_reference >= head.reference_path.size:
             return 0
-        _extend(graph, head, length, path[from_reference], added, k)
-    add_edge(graph, np.int64(path[at_reference + 1]), np.int64(head[at]), 1)
+        _extend(graph, head, np.int64(head.reference_path[from_reference]), added, rules.k)
+    add_edge(graph, np.int64(head.reference_path[at_reference + 1]), np.int64(head.path[at]), 1)
     return 1
 
 
 @njit
-def _last_mismatch(
-    reference: NDArray[np.uint8], bases: NDArray[np.uint8], length: Integer, k: Integer
-) -> Integer:
-    """Return the last mismatch in the first bases; -1 if there is none, or there are too many."""
+def _last_mismatch(head: AlignedBranch, k: Integer) -> Integer:
+    """Return the last mismatch in the first M; -1 if there is none, or there are too many."""
+    length = np.int64(head.cigar[0] >> 4)
     mismatches, last = 0, np.int64(-1)
     for at in range(length):
-        if reference[at] != bases[at]:
+        if head.reference[at] != head.bases[at]:
             mismatches += 1
             last = np.int64(at)
     return last if mismatches <= max(1, length // k) else np.int64(-1)
 
 
 @njit
-def _first_mismatch(
-    cigar: NDArray[np.uint32],
-    reference: NDArray[np.uint8],
-    bases: NDArray[np.uint8],
-    min_matching: Integer,
-) -> tuple[Integer, Integer]:
+def _first_mismatch(head: AlignedBranch, min_matching: Integer) -> tuple[Integer, Integer]:
     """Return where the bases differ first, from the start of the branch on; -1 if too soon.
 
     Only the last element of the CIGAR counts, if it is an M. The offsets are those in the
     reference and in the branch.
     """
-    at_reference = bases_of(cigar, INSERTION) - 1
-    at = np.int64(bases.size - 1)
-    last = cigar[cigar.size - 1]
+    at_reference = bases_of(head.cigar, INSERTION) - 1
+    at = np.int64(head.bases.size - 1)
+    last = head.cigar[head.cigar.size - 1]
     left = np.int64(last >> 4) if (last & 15) == MATCH else np.int64(0)
-    while left > 0 and reference[at_reference] == bases[at]:
+    while left > 0 and head.reference[at_reference] == head.bases[at]:
         at_reference -= 1
         at -= 1
         left -= 1
-    if bases.size - 1 - at < min_matching:
+    if head.bases.size - 1 - at < min_matching:
         return np.int64(-1), np.int64(-1)
     return at_reference, at
 
 
 @njit
 def _extend(
-    graph: Graph,
-    head: NDArray[np.int32],
-    length: Integer,
-    reference_vertex: Integer,
-    added: Integer,
-    k: Integer,
+    graph: Graph, head: AlignedBranch, reference_vertex: Integer, added: Integer, k: Integer
 ) -> None:
     """Replace the source of a head by `added` vertices, with bases of a k-mer of the reference."""
-    old = head[length - 1]
+    last = head.length - 1
+    old = head.path[last]
     at = np.int64(graph.counts[2])
     graph.counts[2] = at + added + k
     for base in range(added):
@@ -242,5 +232,5 @@ def _extend(
         vertex = add_vertex(graph, start, start + k)
         new_edge = append_edge(graph, vertex, below, multiplicity)
         graph.pruning_multiplicities[new_edge] = 1
-        head[length - 1 + step] = vertex
+        head.path[last + step] = vertex
         below = vertex

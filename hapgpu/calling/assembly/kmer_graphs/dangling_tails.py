@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.calling.assembly.graph import Graph, add_edge, last_base
-from hapgpu.calling.assembly.kmer_graphs.branch_alignment import branch_cigar
+from hapgpu.calling.assembly.kmer_graphs.branch_alignment import (
+    AlignedBranch,
+    bases_of,
+    branch_cigar,
+    no_branch,
+)
 from hapgpu.calling.assembly.kmer_graphs.inputs import GraphRules
 from hapgpu.cigar.encoding import DELETION, INSERTION, MATCH
 from hapgpu.runtime.jit import njit
@@ -38,27 +43,29 @@ def recover_tails(graph: Graph, source: Integer, sink: Integer, rules: GraphRule
     The graph needs room for an edge per tail. `source` and `sink` are the ends of the reference.
     """
     recovered = 0
-    path = np.empty(graph.counts[0] + 1, np.int32)
     for vertex in range(graph.counts[0]):
         if graph.is_vertex[vertex] and graph.out_degrees[vertex] == 0 and vertex != sink:
-            length = _tail_path(graph, vertex, rules.min_pruning, path)
-            if length > max(rules.min_tail, 1) and path[0] != source:
-                recovered += _join_tail(graph, path, length, rules.min_matching)
+            tail = aligned_tail(graph, vertex, source, rules)
+            recovered += _join_tail(graph, tail, rules.min_matching)
     return recovered
 
 
 @njit
-def tail_cigar(graph: Graph, vertex: Integer, min_pruning: Integer) -> NDArray[np.uint32]:
-    """Return the alignment of a tail to the reference path; empty if there is no path."""
+def aligned_tail(
+    graph: Graph, vertex: Integer, source: Integer, rules: GraphRules
+) -> AlignedBranch:
+    """Align a tail to the reference path from the vertex where it branches off."""
     path = np.empty(graph.counts[0] + 1, np.int32)
-    length = _tail_path(graph, vertex, min_pruning, path)
-    reference = np.empty(graph.counts[0] + 1, np.int32)
-    if length < 2:
-        return np.empty(0, np.uint32)
-    reference_length = _path_down(graph, path, reference)
+    length = _tail_path(graph, vertex, rules.min_pruning, path)
+    if length <= max(rules.min_tail, 1) or path[0] == source:
+        return no_branch(path)
+    reference_path = _path_down(graph, path)
+    if reference_path.size == 0:
+        return no_branch(path)
     bases = _last_bases(graph, path, length)
-    return branch_cigar(
-        _last_bases(graph, reference, reference_length), reference_length, bases, length
+    reference = _last_bases(graph, reference_path, reference_path.size)
+    return AlignedBranch(
+        path, length, reference_path, bases, reference, branch_cigar(reference, bases)
     )
 
 
@@ -98,17 +105,18 @@ def reverse(path: NDArray[np.int32], length: Integer) -> None:
 
 
 @njit
-def _path_down(graph: Graph, tail: NDArray[np.int32], path: NDArray[np.int32]) -> Integer:
-    """Follow the reference from the start of a tail; return the length, 0 for an endless path.
+def _path_down(graph: Graph, tail: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Follow the reference from the start of a tail; return the path, empty if it is endless.
 
     Without an edge of the reference, the only edge that is not the tail's is followed.
     """
+    path = np.empty(graph.counts[0], np.int32)
     tail_edge = graph.first_in[tail[1]]
     vertex = np.int64(tail[0])
     length = 0
     while vertex >= 0:
-        if length == graph.counts[0]:
-            return 0
+        if length == path.size:
+            return path[:0]
         path[length] = vertex
         length += 1
         edge = np.int64(graph.first_out[vertex])
@@ -123,7 +131,7 @@ def _path_down(graph: Graph, tail: NDArray[np.int32], path: NDArray[np.int32]) -
             edge = np.int64(graph.next_out[edge])
         if others != 1:
             break
-    return length
+    return path[:length]
 
 
 @njit
@@ -136,25 +144,17 @@ def _last_bases(graph: Graph, path: NDArray[np.int32], length: Integer) -> NDArr
 
 
 @njit
-def _join_tail(
-    graph: Graph, tail: NDArray[np.int32], length: Integer, min_matching: Integer
-) -> Integer:
+def _join_tail(graph: Graph, tail: AlignedBranch, min_matching: Integer) -> Integer:
     """Add the edge from a tail to the reference path, if it aligns well; return 1 then, else 0."""
-    path = np.empty(graph.counts[0] + 1, np.int32)
-    path_length = _path_down(graph, tail, path)
-    if path_length == 0:
-        return 0
-    reference = _last_bases(graph, path, path_length)
-    bases = _last_bases(graph, tail, length)
-    cigar = branch_cigar(reference, path_length, bases, length)
+    cigar = tail.cigar
     last = cigar.size - 1
     if cigar.size < 1 or cigar.size > MAX_ELEMENTS or (cigar[last] & 15) != MATCH:
         return 0
     reference_last = bases_of(cigar, INSERTION) - 1
     matching = 0
     while (
-        matching < min(np.int64(cigar[last] >> 4), length)
-        and reference[reference_last - matching] == bases[length - 1 - matching]
+        matching < min(int(cigar[last] >> 4), tail.length)
+        and tail.reference[reference_last - matching] == tail.bases[tail.length - 1 - matching]
     ):
         matching += 1
     if matching < (min_matching if min_matching >= 0 else 1):
@@ -163,17 +163,7 @@ def _join_tail(
     to = reference_last - matching + 1
     if (cigar[0] & 15) == DELETION and (cigar[0] >> 4) + matching == reference_last + 1:
         to += 1
-    if to == 0 or to >= path_length:
+    if to == 0 or to >= tail.reference_path.size:
         return 0
-    add_edge(graph, tail[at], path[to], 1)
+    add_edge(graph, np.int64(tail.path[at]), np.int64(tail.reference_path[to]), 1)
     return 1
-
-
-@njit
-def bases_of(cigar: NDArray[np.uint32], excluded: Integer) -> Integer:
-    """Return the summed length of the elements except those of one operation."""
-    total = np.int64(0)
-    for element in cigar:
-        if (element & 15) != excluded:
-            total += np.int64(element >> 4)
-    return total

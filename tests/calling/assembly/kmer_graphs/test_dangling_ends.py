@@ -1,0 +1,152 @@
+"""GATK's cases of dangling tails and heads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from hapgpu.calling.assembly.graph import Graph, graph_with_room
+from hapgpu.calling.assembly.kmer_graphs.branch_alignment import branch_cigar
+from hapgpu.calling.assembly.kmer_graphs.dangling_heads import (
+    aligned_head,
+    dangling_heads,
+    recover_heads,
+)
+from hapgpu.calling.assembly.kmer_graphs.dangling_tails import (
+    aligned_tail,
+    count_tails,
+    recover_tails,
+)
+from hapgpu.calling.assembly.kmer_graphs.inputs import RegionRows
+from hapgpu.calling.assembly.kmer_graphs.kmers import number_kmers
+from hapgpu.calling.assembly.kmer_graphs.reachability import keep_between
+from hapgpu.calling.assembly.kmer_graphs.threading import (
+    load_bases,
+    number_read_kmers,
+    thread_reads,
+    thread_reference,
+)
+from hapgpu.realign.align.reference import align_reference
+from hapgpu.realign.scoring import Overhang, Scoring
+from tests.calling.assembly.kmer_graphs.made_graphs import (
+    cigar_text,
+    compiled_rules,
+    data_of,
+    letters,
+    paths_of,
+    reads_of,
+    room_for,
+    shown,
+)
+from tests.calling.assembly.kmer_graphs.plain_graph import (
+    PlainGraph,
+    Rules,
+    recover_head,
+    recover_tail,
+)
+from tests.calling.assembly.kmer_graphs.plain_graph import threaded as plain_threaded
+
+PREFIX = "AAAAAAAAAACCCCCCCCCCGGGGGGGGGGTTTTTTTTTT"
+SCORING = Scoring(match=25, mismatch=-50, gap_open=-110, gap_extend=-6)
+TAILS = [
+    ("AAAAAAAAAA", "CAAAAAAAAAA", "1M1I10M", 10, -1),
+    ("CCAAAAAAAAAA", "AAAAAAAAAA", "1M2D10M", 10, -1),
+    *[("AAAAAAAA", "CAAGATAA", "9M", 2, option) for option in (-1, 0, 1, 2)],
+    *[("AAAAAAAA", "CAAGATAA", "9M", None, option) for option in (3, 4)],
+    ("AAAAA", "CA", "3M", None, -1),  # GATK's 1M3D2M is not compared there: the tail is too short
+    ("AAAAAA", "CGAAAACGAA", "1M2I4M2I2M", None, -1),
+]
+HEADS = [
+    *[
+        ("XXXXXXXAACCGGTTACGT", "AAYCGGTTACGT", "8M", option, option < 3)
+        for option in (-1, 0, 1, 2, 3)
+    ],
+    *[("XXXAACCGGTTACGT", "XAAACCGGTTACGT", "7M", option, False) for option in (-1, 0)],
+    ("XXXXXXXAACCGGTTACGT", "XAACGGTTACGT", "4M1D4M", -1, False),
+    ("XXXXXXXAACCGGTTACGT", "XAACGGTTACGT", "4M1D4M", 1, True),
+    ("XXXXXXXAACCGGTTACGT", "YCCGGTTACGT", "6M", -1, True),
+    ("XXXXXXXAACBBBBBBCGGTTACGT", "AACCGGTTACGT", "5M6D3M", 1, True),
+    ("XXXXXXXAACCGGTTACGT", "XTACYYYYYYYCGGTTACGT", "5M7I4M", 1, True),
+]
+
+
+def threaded(reference: str, read: str, rules: Rules) -> tuple[Graph, int]:
+    """Thread a read; return the graph and the end of the reference."""
+    reads = reads_of(read)
+    graph, space = room_for(reference, reads)
+    graph = graph_with_room(graph, 100, 100, 1000)
+    data, region = data_of(reference, reads), RegionRows(0, 1, 0, len(reference))
+    load_bases(graph, data, region)
+    number_kmers(space, graph.text, 0, len(reference), rules.k, 0)
+    number_read_kmers(space, graph, data, region, compiled_rules(rules))
+    sink = thread_reference(graph, space, len(reference), rules.k)
+    thread_reads(graph, space, data, region, compiled_rules(rules))
+    return graph, int(sink)
+
+
+def plain(reference: str, read: str, rules: Rules) -> PlainGraph:
+    return plain_threaded(reference, reads_of(read), rules)
+
+
+@pytest.mark.parametrize(("reference", "read", "cigar", "distance", "option"), TAILS)
+def test_tails_of_gatk(
+    reference: str, read: str, cigar: str, distance: int | None, option: int
+) -> None:
+    rules = Rules(15, min_pruning=0, min_matching=option)
+    graph, sink = threaded(PREFIX + reference, PREFIX + read, rules)
+    (tail,) = (v for v in range(graph.counts[0]) if graph.out_degrees[v] == 0 and v != sink)
+    assert count_tails(graph, sink) == 1
+    any_length = compiled_rules(Rules(15, min_pruning=0, min_tail=1))
+    assert cigar_text(aligned_tail(graph, tail, 0, any_length).cigar) == cigar
+    edges = int(graph.counts[1])
+    assert recover_tails(graph, 0, sink, compiled_rules(rules)) == int(distance is not None)
+    assert graph.counts[1] == edges + int(distance is not None)
+    if distance is not None:
+        vertex = tail
+        for _ in range(distance):
+            vertex = int(graph.sources[graph.first_in[vertex]])
+        assert graph.sources[edges] == vertex
+        assert graph.multiplicities[edges] == 1
+    plain_graph = plain(PREFIX + reference, PREFIX + read, rules)
+    joined = "" if distance is None else f"+{distance}"
+    expected = "" if cigar == "3M" else cigar + joined  # that one is too short
+    assert recover_tail(plain_graph, tail) == expected
+
+
+@pytest.mark.parametrize(("reference", "read", "cigar", "option", "is_merged"), HEADS)
+def test_heads_of_gatk(reference: str, read: str, cigar: str, option: int, is_merged: bool) -> None:
+    rules = Rules(5, min_pruning=0, min_matching=option, min_head=1)
+    graph, sink = threaded(reference, read, rules)
+    heads = dangling_heads(graph, 0)
+    assert len(heads) == 1
+    found = aligned_head(graph, int(heads[0]), sink, compiled_rules(rules)).cigar
+    assert cigar_text(found) == cigar
+    assert recover_heads(graph, heads, sink, compiled_rules(rules)) == int(is_merged)
+    keep_between(graph, 0, sink)
+    paths = paths_of(shown(graph))
+    assert reference in paths
+    assert len(paths) == 1 + is_merged
+    assert any(read in path for path in paths - {reference}) == is_merged
+    plain_graph = plain(reference, read, rules)
+    assert recover_head(plain_graph, int(heads[0])) == cigar + "+" * is_merged
+
+
+SHORT = st.text("AC", min_size=1, max_size=25) | st.text("ACGT", min_size=1, max_size=25)
+
+
+@given(SHORT, SHORT)
+@example("A", "A")
+@example("A", "CAA")
+def test_branches_are_aligned_as_the_reference_implementation_does(
+    reference: str, branch: str
+) -> None:
+    expected = align_reference(
+        reference.encode(), branch.encode(), SCORING, Overhang.LEADING_INDEL
+    ).cigar
+    while expected and expected[-1][1] == "D":
+        expected = expected[:-1]
+    found = branch_cigar(letters(reference), letters(branch))
+    assert found.dtype == np.uint32
+    assert cigar_text(found) == "".join(f"{length}{letter}" for length, letter in expected)
