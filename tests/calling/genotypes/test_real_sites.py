@@ -8,7 +8,7 @@ import numpy as np
 import pysam
 import pytest
 
-from hapgpu.arrays.ragged import Ragged, offsets_of
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.batches import (
     ActiveRegions,
     CallSites,
