@@ -133,7 +133,7 @@ def joint_probability(
     min_confidence: float = 4.0,
 ) -> float:
     """Return the probability of a variant, from the QUAL of several samples."""
-    priors = [het / deviation**2, indel_het / deviation**2]
+    priors = [het / deviation**2, indel_het * het / deviation**2]
     frequencies, counts = [0.5, 0.5], [0.0, 0.0]
     while True:
         new = [0.0, 0.0]
