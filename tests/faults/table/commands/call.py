@@ -43,7 +43,6 @@ ROWS: Final = [
     row("no_read_group", _ALL, "reads=no_group.sam", 1, "no_group.sam ... 'r1' ... RG"),
     row("unknown_group", _ALL, "reads=unknown_group.sam", 1, "'r1' ... 'run3'"),
     row("no_sample", _ALL, "reads=no_sample.sam", 1, "'r1' ... 'run2' ... SM"),
-    row("malformed_tag", _ALL, "reads=short_tag.sam", 1, "'r1' ... BI"),
     # Contigs.
     row("contig_of_targets", "call", "reads=elsewhere.sam", 1, "elsewhere.sam: no contig 'chr20'"),
     row("contig_of_reads", "call", "reads=prefix.sam", 1, "prefix.sam ... found '20' instead"),
