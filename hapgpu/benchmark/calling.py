@@ -144,6 +144,7 @@ class CallRun:
         recall, precision = self._accuracy()
         counts, seconds = whole.counts, dict(statistics["seconds"])
         del seconds[TOTAL]
+        plan(len(seconds))
         line = Measurement(
             device=self.device.name,
             task=WHOLE_RUN,

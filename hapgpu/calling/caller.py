@@ -135,7 +135,8 @@ class Caller:
         trimmed, reads, counts = self._assembled(segment, regions)
         if not trimmed.kept.size:
             return self._without_records(segment.segment, counts)
-        likelihoods = self._likelihoods(reads, segment, trimmed, counts)
+        is_own = regions.starts[trimmed.kept] >= segment.segment.start
+        likelihoods = self._likelihoods(reads, segment, trimmed, is_own, counts)
         sites: CallSites = self._run("events", call_sites, trimmed, segment.reference)
         at_sites = self._run("genotypes", site_reads, sites, likelihoods)
         calls: VariantCalls = self._run(
@@ -157,8 +158,7 @@ class Caller:
             segment,
             self._samples,
         )
-        starts = regions.starts[trimmed.kept[sites.regions[calls.sites]]]
-        rows = starts >= segment.segment.start
+        rows = is_own[sites.regions[calls.sites]]
         counts["records"] = int(rows.sum())
         return SegmentCalls(segment.segment, calls, annotations, rows, counts)
 
@@ -189,14 +189,18 @@ class Caller:
         reads: RegionReads,
         segment: SegmentReads,
         trimmed: TrimmedRegions,
+        is_own: NDArray[np.bool_],
         counts: dict[str, int],
     ) -> ReadLikelihoods:
-        """Return the likelihoods of the reads; count the cells of the pair-HMM."""
+        """Return the likelihoods of the reads.
+
+        Counts the cells of the pair-HMM, of active regions that start in the segment.
+        """
         prepared: PreparedReads = self._run(
             "likelihoods", prepared_reads, reads, segment, trimmed, self._options, self._source
         )
         batch, device = prepared.batch, self._device
-        counts["cells"] = batch.cells
+        counts["cells"] = int((batch.group_bases * batch.group_columns)[is_own].sum())
         values = self._run(PAIR_HMM, log10_likelihoods, batch, device)
         likelihoods: ReadLikelihoods = self._run(
             "realign", read_likelihoods, prepared, values, trimmed, device
