@@ -322,6 +322,11 @@ def scores_of(
     return {kind: Score(*count) for kind, count in counts.items()}
 
 
+def is_within(allele: Allele, bed: Path | None) -> bool:
+    """Return whether the position of an allele is in an interval of a BED file; None: yes."""
+    return bed is None or any(allele[0] in part for part in _intervals(bed))
+
+
 def _intervals(bed: Path | None) -> list[range]:
     if bed is None:
         return []

@@ -1,0 +1,113 @@
+"""Active regions of a segment: the same, wherever the segment and its window start."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.calling.activity.band_pass import (
+    MAX_PROPAGATION,
+    band_pass,
+    gaussian_kernel,
+    soft_clip_counts,
+)
+from hapgpu.calling.activity.cutting import MAX_RUN, Profile, cut_regions, known_start
+from hapgpu.calling.activity.pileup import pileup_of
+from hapgpu.calling.activity.probabilities import activity_probabilities
+from hapgpu.calling.batches import LEAD, PADDING, ActiveRegions, SegmentReads
+from hapgpu.calling.options import GenotypingOptions
+
+_MAX_SIZE: Final = 300
+
+ROOM_BEFORE: Final = 1000
+"""Bases of a window before a segment and its lead that are mostly enough."""
+
+MAX_ROOM_BEFORE: Final = 2 * MAX_RUN + MAX_PROPAGATION
+"""Bases of a window before a segment and its lead that are always enough."""
+
+ROOM_AFTER: Final = _MAX_SIZE + max(PADDING, MAX_PROPAGATION + 1)
+"""Bases of a window after a segment that are always enough."""
+
+
+def active_regions(
+    reads: SegmentReads,
+    samples: int,
+    options: GenotypingOptions,
+    *,
+    min_base_quality: int = 10,
+) -> ActiveRegions | None:
+    """Return the active regions that start in a segment or at most `LEAD` before it.
+
+    Source: `HaplotypeCallerEngine.isActive`, `BandPassActivityProfile` and `ActivityProfile` of
+    broadinstitute/gatk. One difference: see `MAX_RUN`.
+
+    Parameters
+    ----------
+    reads
+        Reads of the segment: with the bases, qualities and CIGARs of their records.
+    samples
+        Number of samples.
+    options
+        Heterozygosity, and the minimum confidence.
+    min_base_quality
+        Bases count above this quality.
+
+    Returns
+    -------
+    regions
+        None if the window starts too late to tell; `MAX_ROOM_BEFORE` is always enough.
+
+    Raises
+    ------
+    ValueError
+        The segment is not within its interval, or the window ends too early, or see `pileup_of`.
+    """
+    segment = reads.segment
+    if not segment.interval_start <= segment.start < segment.end <= segment.interval_end:
+        raise ValueError("the segment is not within its calling interval")
+    if reads.window_end < min(segment.end + ROOM_AFTER, segment.contig_length):
+        raise ValueError("the window ends too early")
+    profile = _profile(reads, samples, options, min_base_quality)
+    is_start = profile.start == segment.interval_start
+    first = profile.start + (0 if is_start else MAX_PROPAGATION)
+    lead = max(segment.start - LEAD, segment.interval_start)
+    start = known_start(profile, first, lead, is_start=is_start) if first <= lead else None
+    if start is None:
+        return None
+    starts, ends = cut_regions(profile, start, segment.end, max_size=_MAX_SIZE)
+    kept = starts >= lead
+    starts, ends = starts[kept], ends[kept]
+    padded_starts = np.maximum(starts - PADDING, 0)
+    padded_ends = np.minimum(ends + PADDING, segment.contig_length)
+    return ActiveRegions(starts, ends, padded_starts, padded_ends)
+
+
+def _profile(
+    reads: SegmentReads, samples: int, options: GenotypingOptions, min_base_quality: int
+) -> Profile:
+    """Return the activity of the window, within the calling interval."""
+    segment = reads.segment
+    start = max(reads.window_start, segment.interval_start)
+    end = max(start, min(reads.window_end, segment.interval_end))
+    pileup = pileup_of(
+        reads.reads,
+        reads.samples,
+        samples,
+        reads.reference,
+        start,
+        end,
+        min_quality=min_base_quality,
+    )
+    probabilities = activity_probabilities(pileup, options)
+    kernel = gaussian_kernel()
+    counts = soft_clip_counts(
+        pileup.clip_reads,
+        pileup.clip_bases,
+        start,
+        segment.contig_length,
+        max_clip=MAX_PROPAGATION + kernel.size // 2,
+    )
+    states = band_pass(probabilities, counts, kernel)
+    return Profile(start, *map(read_only, (probabilities, counts, kernel, states)))

@@ -1,0 +1,277 @@
+"""Sums over the pileup elements of each locus: genotype likelihoods and soft clips."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.batches import ReadBatch
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.arrays.read_columns import ReadColumns
+from hapgpu.calling.activity.elements import DELETION_QUALITY, element_table
+from hapgpu.cigar.encoding import DELETION, INSERTION, SOFT_CLIP
+from hapgpu.haplotypes.batches import ReferenceSlice
+from hapgpu.io.bam.constants import QUERY_OPERATIONS, REFERENCE_OPERATIONS
+from hapgpu.runtime.jit import njit, njit_inlined
+
+_MAX_TEMPLATE: Final = 100
+"""Bases inside adaptors are excluded if the signed TLEN is at most this."""
+
+_MIN_CLIP_QUALITY: Final = 28
+"""Soft-clipped bases count above this quality."""
+
+_PAIRED, _MATE_UNMAPPED, _REVERSE, _MATE_REVERSE = 0x1, 0x8, 0x10, 0x20
+_ALIGNED: Final = QUERY_OPERATIONS & REFERENCE_OPERATIONS
+_CLIPS: Final = 1 << SOFT_CLIP
+_BOUNDARIES: Final = 1 << INSERTION | 1 << DELETION | _CLIPS
+"""Mask of the operations next to which a base is an alternate element."""
+
+
+class Pileup(NamedTuple):
+    """Sums over the elements at p consecutive loci of n samples.
+
+    Attributes
+    ----------
+    ratios
+        int64[n, p, 2]: log10 likelihood ratios of 0/1 and 1/1 to 0/0, in units of
+        2**-`FRACTION_BITS`.
+    is_covered
+        bool[n, p]: the sample has an element, of any quality.
+    clip_reads
+        int32[p]: alternate elements next to soft clips, of all samples.
+    clip_bases
+        int64[p]: the soft-clipped bases of high quality of their reads.
+    """
+
+    ratios: NDArray[np.int64]
+    is_covered: NDArray[np.bool_]
+    clip_reads: NDArray[np.int32]
+    clip_bases: NDArray[np.int64]
+
+
+class _Loci(NamedTuple):
+    """The loci, the table of elements, and the columns of the `Pileup` that is filled."""
+
+    start: int
+    reference: NDArray[np.uint8]
+    table: NDArray[np.int64]
+    ratios: NDArray[np.int64]
+    is_covered: NDArray[np.bool_]
+    clip_reads: NDArray[np.int32]
+    clip_bases: NDArray[np.int64]
+
+
+def pileup_of(
+    reads: ReadBatch,
+    samples: NDArray[np.int32],
+    count: int,
+    reference: ReferenceSlice,
+    start: int,
+    end: int,
+    *,
+    min_quality: int,
+) -> Pileup:
+    """Sum up the elements at loci.
+
+    Parameters
+    ----------
+    reads
+        n mapped reads of one contig, in any order.
+    samples
+        int32[n], below `count`.
+    count
+        Number of samples.
+    reference
+        Reference that holds the loci.
+    start, end
+        The loci, 0-based, half-open.
+    min_quality
+        Bases count above this quality.
+
+    Raises
+    ------
+    ValueError
+        The reference does not hold the loci, a sample does not exist, or a CIGAR is not as long as
+        the bases.
+    """
+    if not reference.start <= start <= end <= reference.end:
+        raise ValueError("the reference does not hold the loci")
+    if samples.size != len(reads) or np.any((samples < 0) | (samples >= count)):
+        raise ValueError("reads and samples differ")
+    size = end - start
+    pileup = Pileup(
+        np.zeros((count, size, 2), dtype=np.int64),
+        np.zeros((count, size), dtype=np.bool_),
+        np.zeros(size, dtype=np.int32),
+        np.zeros(size, dtype=np.int64),
+    )
+    bases = read_only(reference.bases[start - reference.start : end - reference.start])
+    loci = _Loci(start, bases, read_only(element_table(min_quality)), *pileup)
+    damaged = _add_reads(ReadColumns.from_batch(reads), read_only(samples), loci)
+    if damaged >= 0:
+        raise ValueError(f"read {damaged}: CIGAR and bases differ in length")
+    return pileup
+
+
+@njit
+def _add_reads(reads: ReadColumns, samples: NDArray[np.int32], loci: _Loci) -> int:
+    """Add all reads; return the first row whose CIGAR is not as long as its bases, or -1."""
+    for row in range(reads.flags.size):
+        reference_length, query_length = _lengths(reads, row)
+        if query_length != reads.base_offsets[row + 1] - reads.base_offsets[row]:
+            return row
+        start, end = _outside_adaptors(reads, row, reference_length)
+        first = max(start - loci.start, np.int64(0))
+        last = min(end - loci.start, np.int64(loci.reference.size))
+        if first < last:
+            _add_elements(reads, row, samples[row], loci, first, last)
+            if reads.cigar_offsets[row + 1] - reads.cigar_offsets[row] > 1:
+                _make_ends_alternate(reads, row, samples[row], loci, first, last)
+    return -1
+
+
+@njit_inlined
+def _lengths(reads: ReadColumns, row: Integer) -> tuple[Integer, Integer]:
+    """Return the number of reference bases and of read bases of a CIGAR."""
+    reference_length, query_length = np.int64(0), np.int64(0)
+    for k in range(reads.cigar_offsets[row], reads.cigar_offsets[row + 1]):
+        operation, length = reads.cigars[k] & 15, np.int64(reads.cigars[k] >> 4)
+        if REFERENCE_OPERATIONS >> operation & 1:
+            reference_length += length
+        if QUERY_OPERATIONS >> operation & 1:
+            query_length += length
+    return reference_length, query_length
+
+
+@njit_inlined
+def _outside_adaptors(
+    reads: ReadColumns, row: Integer, reference_length: Integer
+) -> tuple[Integer, Integer]:
+    """Return start and end of a read without its bases inside an adaptor.
+
+    Those are before the start of the mate (reverse reads), or after the end of the fragment.
+    """
+    start = np.int64(reads.positions[row])
+    end = start + reference_length
+    flags, template = np.int64(reads.flags[row]), np.int64(reads.template_lengths[row])
+    mate = np.int64(reads.mate_positions[row])
+    is_reverse = flags & _REVERSE != 0
+    if (
+        template == 0
+        or template > _MAX_TEMPLATE
+        or flags & _PAIRED == 0
+        or flags & _MATE_UNMAPPED != 0
+        or is_reverse == (flags & _MATE_REVERSE != 0)
+    ):
+        return start, end
+    if is_reverse:
+        return (max(start, mate) if end > mate + 1 else start), end
+    return start, (min(end, start + abs(template)) if start <= mate + template else end)
+
+
+@njit
+def _add_elements(
+    reads: ReadColumns, row: Integer, sample: Integer, loci: _Loci, first: Integer, last: Integer
+) -> None:
+    """Add the elements of a read at the loci first to last."""
+    locus, base = np.int64(reads.positions[row]) - loci.start, reads.base_offsets[row]
+    for k in range(reads.cigar_offsets[row], reads.cigar_offsets[row + 1]):
+        operation, length = reads.cigars[k] & 15, np.int64(reads.cigars[k] >> 4)
+        left, right = max(locus, first), min(locus + length, last)
+        if left < right:
+            if _ALIGNED >> operation & 1:
+                _add_bases(reads, base + left - locus, sample, loci, left, right)
+            elif operation == DELETION:
+                _add_deletion(sample, loci, left, right)
+        if QUERY_OPERATIONS >> operation & 1:
+            base += length
+        if REFERENCE_OPERATIONS >> operation & 1:
+            locus += length
+
+
+@njit_inlined
+def _add_bases(
+    reads: ReadColumns, base: Integer, sample: Integer, loci: _Loci, left: Integer, right: Integer
+) -> None:
+    """Add the bases from `base` on at the loci left to right."""
+    # Numba does not test unsigned indices for negative ones: this takes a quarter of the time.
+    count, source, target = np.uint64(right - left), np.uint64(base), np.uint64(left)
+    of_sample, zero, one = np.uint64(sample), np.uint64(0), np.uint64(1)
+    for k in range(count):
+        at, offset = target + np.uint64(k), source + np.uint64(k)
+        here = np.uint64(reads.qualities[offset])
+        if reads.bases[offset] != loci.reference[at]:
+            here += np.uint64(256)
+        loci.is_covered[of_sample, at] = True
+        loci.ratios[of_sample, at, zero] += loci.table[here, zero]
+        loci.ratios[of_sample, at, one] += loci.table[here, one]
+
+
+@njit
+def _add_deletion(sample: Integer, loci: _Loci, left: Integer, right: Integer) -> None:
+    """Add a deletion at the loci left to right."""
+    for at in range(left, right):
+        loci.is_covered[sample, at] = True
+        loci.ratios[sample, at, 0] += loci.table[256 + DELETION_QUALITY, 0]
+        loci.ratios[sample, at, 1] += loci.table[256 + DELETION_QUALITY, 1]
+
+
+@njit
+def _make_ends_alternate(
+    reads: ReadColumns, row: Integer, sample: Integer, loci: _Loci, first: Integer, last: Integer
+) -> None:
+    """Make the bases of a read next to an indel or a soft clip alternate elements."""
+    locus, base = np.int64(reads.positions[row]) - loci.start, reads.base_offsets[row]
+    elements_end = reads.cigar_offsets[row + 1]
+    before = np.int64(0)  # mask of the operation of the previous CIGAR element
+    for k in range(reads.cigar_offsets[row], elements_end):
+        operation, length = np.int64(reads.cigars[k] & 15), np.int64(reads.cigars[k] >> 4)
+        after = np.int64(0)
+        if k + 1 < elements_end:
+            after = np.int64(1) << np.int64(reads.cigars[k + 1] & 15)
+        if _ALIGNED >> operation & 1:
+            for side in range(min(length, np.int64(2))):
+                at = locus + side * (length - 1)
+                touching = before if side == 0 else after
+                if length == 1:
+                    touching |= after
+                if touching & _BOUNDARIES and first <= at < last:
+                    counts = _make_alternate(reads, base + at - locus, sample, loci, at)
+                    if counts and touching & _CLIPS:
+                        loci.clip_reads[at] += 1
+                        loci.clip_bases[at] += _clipped_bases(reads, row)
+        before = np.int64(1) << operation
+        if QUERY_OPERATIONS >> operation & 1:
+            base += length
+        if REFERENCE_OPERATIONS >> operation & 1:
+            locus += length
+
+
+@njit_inlined
+def _make_alternate(
+    reads: ReadColumns, base: Integer, sample: Integer, loci: _Loci, at: Integer
+) -> bool:
+    """Replace a base that equals the reference; return whether its quality counts."""
+    quality = np.int64(reads.qualities[base])
+    if reads.bases[base] == loci.reference[at]:
+        for k in range(2):
+            loci.ratios[sample, at, k] += loci.table[256 + quality, k] - loci.table[quality, k]
+    return bool(loci.table[quality, 1] != 0)
+
+
+@njit
+def _clipped_bases(reads: ReadColumns, row: Integer) -> Integer:
+    """Return the number of soft-clipped bases of high quality of a read."""
+    count = np.int64(0)
+    base = reads.base_offsets[row]
+    for k in range(reads.cigar_offsets[row], reads.cigar_offsets[row + 1]):
+        operation, length = reads.cigars[k] & 15, np.int64(reads.cigars[k] >> 4)
+        if operation == SOFT_CLIP:
+            for at in range(base, base + length):
+                count += reads.qualities[at] > _MIN_CLIP_QUALITY
+        if QUERY_OPERATIONS >> operation & 1:
+            base += length
+    return count

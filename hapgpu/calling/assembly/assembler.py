@@ -1,0 +1,245 @@
+"""Local assembly of active regions, by the rules of GATK's ReadThreadingAssembler."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer, copy_bytes, hash_of
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.arrays.ragged_view import read_only, view_of, with_room
+from hapgpu.calling.assembly.graph import Graph, new_graph
+from hapgpu.calling.assembly.haplotypes import AssembledPaths, haplotypes_of
+from hapgpu.calling.assembly.kmer_graphs.build import FAILED, READY, build_kmer_graph
+from hapgpu.calling.assembly.kmer_graphs.inputs import AssemblyData, GraphRules, RegionRows
+from hapgpu.calling.assembly.kmer_graphs.reachability import has_cycle, keep_between
+from hapgpu.calling.assembly.kmer_graphs.space import KmerSpace, new_space
+from hapgpu.calling.assembly.sequence_graph.best_paths import Paths, best_paths
+from hapgpu.calling.assembly.sequence_graph.conversion import sequence_graph_of
+from hapgpu.calling.assembly.sequence_graph.cycles import remove_cycles
+from hapgpu.calling.assembly.sequence_graph.edits import reference_ends
+from hapgpu.calling.assembly.sequence_graph.simplification import simplify
+from hapgpu.calling.batches import ActiveRegions, RegionHaplotypes, RegionReads, SegmentReads
+from hapgpu.calling.options import AssemblyOptions
+from hapgpu.runtime.devices import Device
+from hapgpu.runtime.jit import njit
+
+_MAX_LARGER_KMERS: Final = 6
+_LEGACY_RULES: Final = -1  # of dangling ends, as HaplotypeCaller has them
+_MIN_BRANCH: Final = 4
+_KMER_STEP: Final = 10
+_ROWS: Final = 64
+_TEXT: Final = 1 << 15
+
+
+class _Limits(NamedTuple):
+    """The options of the assembly that are numbers."""
+
+    min_pruning: int
+    max_haplotypes: int
+    min_base_quality: int
+
+
+class _Workspace(NamedTuple):
+    """The graphs of an active region and a k, and memory to make them."""
+
+    kmers: Graph
+    sequences: Graph
+    space: KmerSpace
+
+
+class _Found(NamedTuple):
+    """Strings of paths so far.
+
+    Attributes
+    ----------
+    counts
+        int64[2]: strings, and the first of the active region.
+    regions, offsets, scores, hashes
+        int64, int64, float64 and uint64 per string.
+    text
+        uint8 text.
+    """
+
+    counts: NDArray[np.int64]
+    regions: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    hashes: NDArray[np.uint64]
+    text: NDArray[np.uint8]
+
+
+def assembled_haplotypes(
+    reads: RegionReads,
+    segment: SegmentReads,
+    regions: ActiveRegions,
+    options: AssemblyOptions,
+    samples: int,  # noqa: ARG001  (for the caller)
+    device: Device,
+) -> RegionHaplotypes:
+    """Assemble the reads of active regions to haplotypes of their padded spans.
+
+    Parameters
+    ----------
+    reads
+        Reads of r active regions.
+    segment
+        The reads of the segment, and its reference.
+    regions
+        r active regions.
+    device
+        The device that aligns the haplotypes; the result does not depend on it.
+    """
+    bases, first = segment.reference.bases, segment.reference.start
+    starts, ends = regions.padded_starts - first, regions.padded_ends - first
+    data = AssemblyData(
+        view_of(reads.bases(segment.reads)),
+        view_of(reads.qualities),
+        read_only(reads.samples),
+        read_only(bases),
+    )
+    limits = _Limits(options.min_pruning, options.max_haplotypes, options.min_base_quality)
+    kmer_sizes = np.array(options.kmer_sizes, dtype=np.int64)
+    found = _assemble(data, reads.offsets, starts, ends, kmer_sizes, limits)
+    count = int(found.counts[0])
+    offsets = found.offsets[: count + 1]
+    strings = Ragged(found.text[: offsets[-1]], offsets)
+    paths = AssembledPaths(found.regions[:count], strings, found.scores[:count])
+    return haplotypes_of(paths, Ragged.gather(bases, starts, ends - starts), device)
+
+
+@njit
+def _assemble(
+    data: AssemblyData,
+    read_offsets: NDArray[np.int64],
+    reference_starts: NDArray[np.int64],
+    reference_ends: NDArray[np.int64],
+    kmer_sizes: NDArray[np.int64],
+    limits: _Limits,
+) -> _Found:
+    """Find the strings other than the reference of all active regions.
+
+    All k are tried. If none gives a result, larger ones are tried until one does.
+    """
+    workspace = _Workspace(new_graph(512, 512, _TEXT), new_graph(512, 512, _TEXT), new_space())
+    found = _new_found()
+    for number in range(reference_starts.size):
+        found.counts[1] = found.counts[0]
+        region = RegionRows(
+            read_offsets[number],
+            read_offsets[number + 1],
+            reference_starts[number],
+            reference_ends[number],
+        )
+        has_result, tries = False, 0
+        while tries < kmer_sizes.size or (
+            not has_result and tries < kmer_sizes.size + _MAX_LARGER_KMERS
+        ):
+            larger = max(tries - kmer_sizes.size + 1, 0)
+            rules = GraphRules(
+                kmer_sizes[min(tries, kmer_sizes.size - 1)] + larger * _KMER_STEP,
+                int(larger == _MAX_LARGER_KMERS),
+                limits.min_pruning,
+                limits.min_base_quality,
+                _LEGACY_RULES,
+                _MIN_BRANCH,
+                _MIN_BRANCH,
+            )
+            made = build_kmer_graph(workspace.kmers, workspace.space, data, region, rules)
+            sequences = workspace.sequences
+            if made.status == READY:
+                sequences = sequence_graph_of(made.graph, sequences)
+                sequences, paths = _paths_of(sequences, limits.max_haplotypes)
+                found = _with_paths(found, paths, data.reference, region, number)
+            workspace = _Workspace(made.graph, sequences, made.space)
+            has_result |= made.status != FAILED
+            tries += 1
+    return found
+
+
+@njit
+def _paths_of(graph: Graph, max_paths: int) -> tuple[Graph, Paths]:
+    """Simplify a sequence graph and find its best paths; none if the reference path got lost."""
+    graph = simplify(graph)
+    source, sink = reference_ends(graph)
+    if source >= 0 and sink >= 0:
+        keep_between(graph, source, sink)
+        graph = simplify(graph)
+        source, sink = reference_ends(graph)
+    is_whole = source >= 0 and sink >= 0
+    if is_whole and has_cycle(graph):
+        is_whole = remove_cycles(graph, source, sink)
+    return graph, best_paths(graph, max(source, 0), sink, max_paths if is_whole else 0)
+
+
+@njit
+def _new_found() -> _Found:
+    return _Found(
+        np.zeros(2, dtype=np.int64),
+        np.empty(_ROWS, dtype=np.int64),
+        np.zeros(_ROWS, dtype=np.int64),
+        np.empty(_ROWS, dtype=np.float64),
+        np.empty(_ROWS, dtype=np.uint64),
+        np.empty(_TEXT, dtype=np.uint8),
+    )
+
+
+@njit
+def _with_paths(
+    found: _Found, paths: Paths, reference: NDArray[np.uint8], region: RegionRows, number: Integer
+) -> _Found:
+    """Add the strings of paths that are neither the reference nor there already."""
+    reference_start, reference_end = region.reference_start, region.reference_end
+    for path in paths.best:
+        start, end = paths.offsets[path], paths.offsets[path + 1]
+        if _equal(paths.text, start, end, reference, reference_start, reference_end):
+            continue
+        value = hash_of(paths.text, start, end)
+        if _has(found, paths, path, value):
+            continue
+        row = found.counts[0]
+        at = found.offsets[row]
+        found = _Found(
+            found.counts,
+            with_room(found.regions, row + 1),
+            with_room(found.offsets, row + 2),
+            with_room(found.scores, row + 1),
+            with_room(found.hashes, row + 1),
+            with_room(found.text, at + end - start),
+        )
+        copy_bytes(paths.text, start, found.text, at, end - start)
+        found.counts[0] = row + 1
+        found.regions[row], found.scores[row] = number, paths.scores[path]
+        found.hashes[row], found.offsets[row + 1] = value, at + end - start
+    return found
+
+
+@njit
+def _has(found: _Found, paths: Paths, path: int, value: Integer) -> bool:
+    """Tell whether the active region has the string of a path, with this hash."""
+    start, end = paths.offsets[path], paths.offsets[path + 1]
+    for row in range(found.counts[1], found.counts[0]):
+        if found.hashes[row] == value and _equal(
+            paths.text, start, end, found.text, found.offsets[row], found.offsets[row + 1]
+        ):
+            return True
+    return False
+
+
+@njit
+def _equal(
+    one: NDArray[np.uint8],
+    start: Integer,
+    end: Integer,
+    other: NDArray[np.uint8],
+    start_of_other: Integer,
+    end_of_other: Integer,
+) -> bool:
+    length, k = end - start, 0
+    if length != end_of_other - start_of_other:
+        return False
+    while k < length and one[start + k] == other[start_of_other + k]:
+        k += 1
+    return bool(k == length)

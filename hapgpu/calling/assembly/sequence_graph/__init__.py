@@ -1,0 +1,1 @@
+"""Sequence graphs of k-mer graphs: simplification, cycles, best paths."""

@@ -1,0 +1,166 @@
+"""The best paths of a graph, as in GATK's GraphBasedKBestHaplotypeFinder."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer, copy_bytes
+from hapgpu.arrays.ragged_view import with_room
+from hapgpu.calling.assembly.graph import VERTICES, Graph
+from hapgpu.calling.assembly.sequence_graph.edits import length_of
+from hapgpu.runtime.jit import njit, njit_inlined
+
+_PATHS = 64
+_TEXT = 1 << 14
+
+
+class Paths(NamedTuple):
+    """Paths of a graph from one vertex; the best to another one.
+
+    Attributes
+    ----------
+    best
+        int64[n]: the paths that end there, best first.
+    scores
+        float64: the log10 score of each path.
+    offsets
+        int64: the bases of path i are `text[offsets[i]:offsets[i + 1]]`.
+    text
+        uint8 text.
+    """
+
+    best: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    offsets: NDArray[np.int64]
+    text: NDArray[np.uint8]
+
+
+@njit
+def best_paths(graph: Graph, source: int, sink: int, max_paths: int) -> Paths:
+    """Return at most `max_paths` paths from source to sink, best first.
+
+    The score of a path is the sum of log10(multiplicity / sum over the out-edges of the vertex).
+    Of paths with equal scores, the one with the lexicographically larger bases is better, and a
+    longer one than its prefix. Each vertex is extended at most `max_paths` times.
+    """
+    best = np.empty(max_paths, dtype=np.int64)
+    found, queued, paths = 0, 1, 1
+    queue = np.zeros(_PATHS, dtype=np.int64)
+    ends = np.full(_PATHS, source, dtype=np.int64)
+    scores = np.zeros(_PATHS, dtype=np.float64)
+    offsets = np.zeros(_PATHS, dtype=np.int64)
+    visits = np.zeros(graph.counts[VERTICES], dtype=np.int64)
+    text = np.empty(_TEXT + length_of(graph, source), dtype=np.uint8)
+    offsets[1] = _write_vertex(graph, source, text, 0)
+    while queued > 0 and found < max_paths:
+        path = queue[0]
+        queued -= 1
+        queue[0] = queue[queued]
+        _sift_down(queue, queued, scores, offsets, text)
+        vertex = ends[path]
+        if vertex == sink:
+            best[found] = path
+            found += 1
+            continue
+        if visits[vertex] == max_paths:
+            continue
+        visits[vertex] += 1
+        of_all = math.log10(_out_multiplicity(graph, vertex))
+        length = offsets[path + 1] - offsets[path]
+        edge = graph.first_out[vertex]
+        while edge >= 0:
+            target = graph.targets[edge]
+            queue, ends = with_room(queue, paths + 1), with_room(ends, paths + 1)
+            scores, offsets = with_room(scores, paths + 1), with_room(offsets, paths + 2)
+            start = offsets[paths]
+            end = start + length
+            text = with_room(text, int(end + length_of(graph, target)))
+            copy_bytes(text, offsets[path], text, start, length)
+            offsets[paths + 1] = _write_vertex(graph, target, text, end)
+            ends[paths] = target
+            scores[paths] = scores[path] + (math.log10(graph.multiplicities[edge]) - of_all)
+            queue[queued] = paths
+            _sift_up(queue, queued, scores, offsets, text)
+            paths += 1
+            queued += 1
+            edge = graph.next_out[edge]
+    return Paths(best[:found], scores, offsets, text)
+
+
+@njit_inlined
+def _write_vertex(graph: Graph, vertex: Integer, text: NDArray[np.uint8], end: Integer) -> Integer:
+    length = length_of(graph, vertex)
+    copy_bytes(graph.text, graph.text_starts[vertex], text, end, length)
+    return end + length
+
+
+@njit_inlined
+def _out_multiplicity(graph: Graph, vertex: int) -> int:
+    total = 0
+    edge = graph.first_out[vertex]
+    while edge >= 0:
+        total += graph.multiplicities[edge]
+        edge = graph.next_out[edge]
+    return total
+
+
+@njit
+def _is_better(
+    one: int,
+    other: int,
+    scores: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    text: NDArray[np.uint8],
+) -> bool:
+    if scores[one] != scores[other]:
+        return bool(scores[one] > scores[other])
+    start, start_of_other = offsets[one], offsets[other]
+    length, length_of_other = offsets[one + 1] - start, offsets[other + 1] - start_of_other
+    for k in range(min(length, length_of_other)):
+        if text[start + k] != text[start_of_other + k]:
+            return bool(text[start + k] > text[start_of_other + k])
+    return bool(length > length_of_other)
+
+
+@njit
+def _sift_up(
+    queue: NDArray[np.int64],
+    row: int,
+    scores: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    text: NDArray[np.uint8],
+) -> None:
+    """Move the last entry of a binary heap up until none above it is worse."""
+    path = queue[row]
+    while row > 0:
+        above = (row - 1) >> 1
+        if not _is_better(path, queue[above], scores, offsets, text):
+            break
+        queue[row] = queue[above]
+        row = above
+    queue[row] = path
+
+
+@njit
+def _sift_down(
+    queue: NDArray[np.int64],
+    size: int,
+    scores: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    text: NDArray[np.uint8],
+) -> None:
+    """Move the first entry of a binary heap down until none below it is better."""
+    row, path = 0, queue[0]
+    while 2 * row + 1 < size:
+        below = 2 * row + 1
+        if below + 1 < size and _is_better(queue[below + 1], queue[below], scores, offsets, text):
+            below += 1
+        if not _is_better(queue[below], path, scores, offsets, text):
+            break
+        queue[row] = queue[below]
+        row = below
+    queue[row] = path

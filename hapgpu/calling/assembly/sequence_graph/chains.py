@@ -1,0 +1,97 @@
+"""Chains of a sequence graph, zipped to single vertices."""
+
+from __future__ import annotations
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.calling.assembly.graph import (
+    TEXT,
+    VERTICES,
+    Graph,
+    add_vertex,
+    append_text,
+    graph_with_room,
+    remove_vertex,
+)
+from hapgpu.calling.assembly.sequence_graph.edits import (
+    copy_in_edges,
+    copy_out_edges,
+    is_on_reference,
+    length_of,
+)
+from hapgpu.runtime.jit import njit, njit_inlined
+
+
+@njit
+def zip_chains(graph: Graph) -> tuple[Graph, bool]:
+    """Replace each chain by one vertex; return the graph, and whether there was a chain.
+
+    A chain has no other edges inside, and is either all on the reference or all off it.
+    """
+    is_changed = False
+    for vertex in range(graph.counts[VERTICES]):
+        if not (graph.is_vertex[vertex] and starts_chain(graph, vertex)):
+            continue
+        count = length_of_chain(graph, vertex)
+        if count > 1:
+            graph = _zip(graph, vertex, count)
+            is_changed = True
+    return graph, is_changed
+
+
+@njit_inlined
+def starts_chain(graph: Graph, vertex: Integer) -> bool:
+    """Return whether a chain may start at a vertex."""
+    if graph.out_degrees[vertex] != 1:
+        return False
+    if graph.in_degrees[vertex] != 1:
+        return True
+    before = graph.sources[graph.first_in[vertex]]
+    return bool(graph.out_degrees[before] > 1)
+
+
+@njit_inlined
+def next_of(graph: Graph, vertex: Integer) -> Integer:
+    """Return the vertex that the first edge out of a vertex leads to."""
+    target: Integer = graph.targets[graph.first_out[vertex]]
+    return target
+
+
+@njit_inlined
+def length_of_chain(graph: Graph, vertex: Integer) -> int:
+    """Return the number of vertices of the chain from a vertex."""
+    count = 1
+    of_first = is_on_reference(graph, vertex)
+    while graph.out_degrees[vertex] == 1:
+        target = next_of(graph, vertex)
+        if graph.in_degrees[target] != 1 or target == vertex:
+            break
+        if is_on_reference(graph, target) != of_first:
+            break
+        count += 1
+        vertex = target
+    return count
+
+
+@njit
+def _zip(graph: Graph, first: Integer, count: int) -> Graph:
+    text, last = length_of(graph, first), first
+    for _ in range(count - 1):
+        last = next_of(graph, last)
+        text += length_of(graph, last)
+    edges = graph.in_degrees[first] + graph.out_degrees[last]
+    graph = graph_with_room(graph, 1, edges + 1, text)  # 1 from the chain to itself
+    start, vertex = graph.counts[TEXT], first
+    append_text(graph, graph.text, graph.text_starts[first], graph.text_ends[first])
+    while vertex != last:
+        vertex = next_of(graph, vertex)
+        append_text(graph, graph.text, graph.text_starts[vertex], graph.text_ends[vertex])
+    new = add_vertex(graph, start, graph.counts[TEXT])
+    copy_out_edges(graph, last, new)
+    copy_in_edges(graph, first, new)
+    vertex = first
+    while vertex != last:
+        after = next_of(graph, vertex)
+        remove_vertex(graph, vertex)
+        vertex = after
+    remove_vertex(graph, last)
+    return graph

@@ -1,0 +1,97 @@
+"""Changes that the simplifications of a sequence graph share."""
+
+from __future__ import annotations
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.calling.assembly.graph import VERTICES, Graph, append_edge, find_edge
+from hapgpu.runtime.jit import njit, njit_inlined
+
+
+@njit_inlined
+def length_of(graph: Graph, vertex: Integer) -> Integer:
+    """Return the number of bases of a vertex."""
+    length: Integer = graph.text_ends[vertex] - graph.text_starts[vertex]
+    return length
+
+
+@njit
+def link(
+    graph: Graph, source: Integer, target: Integer, multiplicity: Integer, is_reference: Integer
+) -> None:
+    """Add an edge; if there is one, only its reference flag may change.
+
+    GATK loses the flag of the second edge, and with it, sometimes, the ends of the reference path.
+    """
+    edge = find_edge(graph, source, target)
+    if edge < 0:
+        edge = append_edge(graph, source, target, multiplicity)
+    graph.is_reference[edge] |= is_reference
+
+
+@njit
+def copy_edge(graph: Graph, edge: Integer, source: Integer, target: Integer) -> None:
+    """Add an edge with the properties of another one, which may have been removed."""
+    multiplicity, is_reference = graph.multiplicities[edge], graph.is_reference[edge]
+    link(graph, source, target, multiplicity, is_reference)
+
+
+@njit
+def copy_in_edges(graph: Graph, old: Integer, new: Integer) -> None:
+    """Copy the edges into one vertex to another one."""
+    edge = graph.first_in[old]
+    while edge >= 0:
+        copy_edge(graph, edge, graph.sources[edge], new)
+        edge = graph.next_in[edge]
+
+
+@njit
+def copy_out_edges(graph: Graph, old: Integer, new: Integer) -> None:
+    """Copy the edges out of one vertex to another one."""
+    edge = graph.first_out[old]
+    while edge >= 0:
+        copy_edge(graph, edge, new, graph.targets[edge])
+        edge = graph.next_out[edge]
+
+
+@njit_inlined
+def is_on_reference(graph: Graph, vertex: Integer) -> bool:
+    """Return whether an edge of the vertex is on the reference."""
+    return has_reference_in(graph, vertex) or has_reference_out(graph, vertex)
+
+
+@njit_inlined
+def has_reference_in(graph: Graph, vertex: Integer) -> bool:
+    """Return whether an edge into the vertex is on the reference."""
+    edge = graph.first_in[vertex]
+    while edge >= 0 and not graph.is_reference[edge]:
+        edge = graph.next_in[edge]
+    return bool(edge >= 0)
+
+
+@njit_inlined
+def has_reference_out(graph: Graph, vertex: Integer) -> bool:
+    """Return whether an edge out of the vertex is on the reference."""
+    edge = graph.first_out[vertex]
+    while edge >= 0 and not graph.is_reference[edge]:
+        edge = graph.next_out[edge]
+    return bool(edge >= 0)
+
+
+@njit
+def reference_ends(graph: Graph) -> tuple[int, int]:
+    """Return the vertices at which the reference path starts and ends; -1 if there is none.
+
+    A graph of one vertex, without edges, is that path.
+    """
+    source, sink, only, count = -1, -1, -1, 0
+    for vertex in range(graph.counts[VERTICES]):
+        if not graph.is_vertex[vertex]:
+            continue
+        only = vertex
+        count += 1
+        has_in, has_out = has_reference_in(graph, vertex), has_reference_out(graph, vertex)
+        if has_out and not has_in and source < 0:
+            source = vertex
+        if has_in and not has_out and sink < 0:
+            sink = vertex
+    return (only, only) if count == 1 else (source, sink)

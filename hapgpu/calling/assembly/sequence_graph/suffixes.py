@@ -1,0 +1,202 @@
+"""Common suffixes of the vertices before one vertex, split off and merged into it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.calling.assembly.graph import (
+    TEXT,
+    VERTICES,
+    Graph,
+    add_vertex,
+    append_text,
+    find_edge,
+    graph_with_room,
+    remove_vertex,
+)
+from hapgpu.calling.assembly.sequence_graph.edits import (
+    copy_edge,
+    copy_in_edges,
+    copy_out_edges,
+    has_reference_in,
+    has_reference_out,
+    length_of,
+    link,
+)
+from hapgpu.runtime.jit import njit
+
+
+@njit
+def split_common_suffixes(graph: Graph) -> tuple[Graph, bool]:
+    """Split the common suffix off all vertices before a vertex, for each vertex once.
+
+    Return the graph, and whether it changed (GATK's CommonSuffixSplitter).
+    """
+    is_changed = False
+    vertex = 0
+    while vertex < graph.counts[VERTICES]:  # also those that splits add
+        if graph.is_vertex[vertex] and graph.in_degrees[vertex] > 1:
+            length = _suffix_to_split(graph, vertex)
+            if length > 0:
+                before = graph.in_degrees[vertex]
+                edges = _edges_into_sources(graph, vertex)
+                graph = graph_with_room(graph, 2 * before, 2 * before + edges, 0)
+                _split(graph, vertex, length)
+                is_changed = True
+        vertex += 1
+    return graph, is_changed
+
+
+@njit
+def _edges_into_sources(graph: Graph, vertex: Integer) -> int:
+    total = 0
+    edge = graph.first_in[vertex]
+    while edge >= 0:
+        total += graph.in_degrees[graph.sources[edge]]
+        edge = graph.next_in[edge]
+    return total
+
+
+@njit
+def _suffix_to_split(graph: Graph, bottom: Integer) -> int:
+    """Return the length of the suffix to split off the vertices before `bottom`; 0 for none."""
+    if not _end_there_only(graph, bottom):
+        return 0
+    edge = graph.first_in[bottom]
+    first = graph.sources[edge]
+    suffix = length_of(graph, first)
+    while edge >= 0:
+        suffix = _common_suffix(graph, first, graph.sources[edge], suffix)
+        edge = graph.next_in[edge]
+    if suffix == 0 or not _leaves_source(graph, bottom, suffix):
+        return 0
+    edge = graph.first_in[bottom]
+    while edge >= 0:
+        if length_of(graph, graph.sources[edge]) > suffix:
+            return int(suffix)
+        edge = graph.next_in[edge]
+    return 0
+
+
+@njit
+def _end_there_only(graph: Graph, bottom: Integer) -> bool:
+    """Return whether `bottom` is the only successor of each vertex before it, without a cycle."""
+    edge = graph.first_in[bottom]
+    while edge >= 0:
+        middle = graph.sources[edge]
+        if middle == bottom or graph.out_degrees[middle] != 1:
+            return False
+        if find_edge(graph, bottom, middle) >= 0:
+            return False
+        edge = graph.next_in[edge]
+    return True
+
+
+@njit
+def _common_suffix(graph: Graph, one: Integer, other: Integer, at_most: Integer) -> Integer:
+    longest = min(at_most, length_of(graph, other))
+    end, end_of_other = graph.text_ends[one] - 1, graph.text_ends[other] - 1
+    k = 0
+    while k < longest and graph.text[end - k] == graph.text[end_of_other - k]:
+        k += 1
+    return k
+
+
+@njit
+def _leaves_source(graph: Graph, bottom: Integer, suffix: Integer) -> bool:
+    """Return whether the vertex at which the reference starts is longer than the suffix."""
+    edge = graph.first_in[bottom]
+    while edge >= 0:
+        middle = graph.sources[edge]
+        if has_reference_out(graph, middle) and not has_reference_in(graph, middle):
+            return bool(length_of(graph, middle) != suffix)
+        edge = graph.next_in[edge]
+    return True
+
+
+@njit
+def _split(graph: Graph, bottom: Integer, suffix: Integer) -> None:
+    """Replace each vertex before `bottom` by two: the last is the common suffix."""
+    count = np.int64(graph.in_degrees[bottom])
+    before = np.empty(count, dtype=np.int64)
+    edge = graph.first_in[bottom]
+    for k in range(count):
+        before[k] = graph.sources[edge]
+        edge = graph.next_in[edge]
+    for k in range(count):
+        middle = before[k]
+        out = graph.first_out[middle]
+        start, end = graph.text_starts[middle], graph.text_ends[middle]
+        last = add_vertex(graph, end - suffix, end)
+        first = last
+        if end - start > suffix:
+            first = add_vertex(graph, start, end - suffix)
+            link(graph, first, last, 1, graph.is_reference[out])
+        copy_edge(graph, out, last, bottom)
+        copy_in_edges(graph, middle, first)
+    for k in range(count):
+        remove_vertex(graph, before[k])
+
+
+@njit
+def merge_common_suffixes(graph: Graph) -> tuple[Graph, bool]:
+    """Merge equal vertices before a vertex into it; return the graph, and whether it changed.
+
+    After each change the search starts again (GATK's SharedSequenceMerger).
+    """
+    is_changed = False
+    vertex = 0
+    while vertex < graph.counts[VERTICES]:
+        if graph.is_vertex[vertex] and _can_merge(graph, vertex):
+            edges = _edges_into_sources(graph, vertex) + graph.out_degrees[vertex]
+            text = length_of(graph, vertex) + length_of(graph, _first_before(graph, vertex))
+            graph = graph_with_room(graph, 1, edges, text)
+            _merge(graph, vertex)
+            is_changed = True
+            vertex = -1
+        vertex += 1
+    return graph, is_changed
+
+
+@njit
+def _first_before(graph: Graph, vertex: Integer) -> Integer:
+    source: Integer = graph.sources[graph.first_in[vertex]]
+    return source
+
+
+@njit
+def _can_merge(graph: Graph, bottom: Integer) -> bool:
+    """Return whether all vertices before `bottom` have equal bases, and no other successor."""
+    if graph.in_degrees[bottom] == 0:
+        return False
+    edge = graph.first_in[bottom]
+    first = graph.sources[edge]
+    length = length_of(graph, first)
+    while edge >= 0:
+        before = graph.sources[edge]
+        if graph.out_degrees[before] != 1 or graph.in_degrees[before] == 0:
+            return False
+        if length_of(graph, before) != length:
+            return False
+        if _common_suffix(graph, first, before, length) != length:
+            return False
+        edge = graph.next_in[edge]
+    return True
+
+
+@njit
+def _merge(graph: Graph, bottom: Integer) -> None:
+    first = _first_before(graph, bottom)
+    start = graph.counts[TEXT]
+    append_text(graph, graph.text, graph.text_starts[first], graph.text_ends[first])
+    append_text(graph, graph.text, graph.text_starts[bottom], graph.text_ends[bottom])
+    new = add_vertex(graph, start, graph.counts[TEXT])
+    edge = graph.first_in[bottom]
+    while edge >= 0:
+        copy_in_edges(graph, graph.sources[edge], new)
+        edge = graph.next_in[edge]
+    copy_out_edges(graph, bottom, new)
+    while graph.first_in[bottom] >= 0:
+        remove_vertex(graph, _first_before(graph, bottom))
+    remove_vertex(graph, bottom)

@@ -1,0 +1,210 @@
+"""Alignments of reads cut to ranges of bases and to spans of the reference.
+
+Soft-clipped bases count as aligned without gaps: the origin of a read is the position of its first
+base, soft-clipped or not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
+from hapgpu.cigar.encoding import DELETION, MATCH
+from hapgpu.io.bam.constants import QUERY_OPERATIONS, REFERENCE_OPERATIONS, SOFT_CLIP
+from hapgpu.runtime.jit import njit
+
+_POSITIONED: Final = REFERENCE_OPERATIONS | 1 << SOFT_CLIP
+"""Operations that take positions of the reference, soft clips included."""
+
+
+class BaseRanges(NamedTuple):
+    """Aligned reads of which a range of bases is left, n rows.
+
+    Attributes
+    ----------
+    origins
+        int64[n]: the position of base 0.
+    starts, ends
+        int64[n]: the range of bases; a read with start >= end has none left.
+    """
+
+    origins: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class ClippedAlignments:
+    """p clipped alignments; one without bases has an empty CIGAR.
+
+    Attributes
+    ----------
+    base_starts, base_ends
+        int64[p]: range of bases of the read.
+    starts, ends
+        int64[p]: interval of the reference, 0-based, half-open.
+    cigars
+        uint32 in BAM encoding: M, I, D, =, X; soft clips that are left are M.
+    """
+
+    base_starts: NDArray[np.int64]
+    base_ends: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    cigars: Ragged
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """int64[p]: the number of bases."""
+        return self.base_ends - self.base_starts
+
+
+def clipped_to_spans(
+    cigars: Ragged,
+    ranges: BaseRanges,
+    rows: NDArray[np.int64],
+    span_starts: NDArray[np.int64],
+    span_ends: NDArray[np.int64],
+) -> ClippedAlignments:
+    """Clip reads to spans of the reference, as GATK's ReadClipper.hardClipToRegion.
+
+    Insertions at the edge of a span are kept, deletions there are dropped. A read that has no base
+    on the reference in the span has no bases left.
+
+    Parameters
+    ----------
+    cigars
+        n rows that consume the bases of their reads, as `CallFilter` ensures.
+    ranges
+        n rows.
+    rows
+        int64[p]: reads to clip, in any order, repeats allowed.
+    span_starts, span_ends
+        int64[p], 0-based, half-open.
+    """
+    columns = np.zeros((4, rows.size), dtype=np.int64)
+    elements = np.empty(int(cigars.lengths_of(rows).sum()), dtype=np.uint32)
+    offsets = np.zeros(rows.size + 1, dtype=np.int64)
+    ranges = BaseRanges(*(read_only(column) for column in ranges))
+    spans = read_only(span_starts), read_only(span_ends)
+    views = view_of(cigars), ranges, read_only(rows)
+    _clip(*views, spans, columns, elements, offsets)
+    base_starts, base_ends, starts, ends = columns
+    clipped_cigars = Ragged(elements[: offsets[-1]], offsets)
+    return ClippedAlignments(base_starts, base_ends, starts, ends, clipped_cigars)
+
+
+@njit
+def _clip(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+    cigars: RaggedView,
+    ranges: BaseRanges,
+    rows: NDArray[np.int64],
+    spans: tuple[NDArray[np.int64], NDArray[np.int64]],
+    columns: NDArray[np.int64],
+    out_elements: NDArray[np.uint32],
+    out_offsets: NDArray[np.int64],
+) -> None:
+    """Fill in the columns, in the order of `ClippedAlignments`, and the CIGARs."""
+    at: Integer = np.int64(0)
+    for k in range(rows.size):
+        row = rows[k]
+        origin, first, last = ranges.origins[row], ranges.starts[row], ranges.ends[row]
+        start, end = aligned_interval(cigars, row, origin, first, last)
+        is_within = start < spans[1][k] and end > spans[0][k] and start < end
+        if is_within and end > spans[1][k]:
+            last = bases_before(cigars, row, origin, spans[1][k], 0)
+        if is_within and start < spans[0][k]:
+            first = bases_before(cigars, row, origin, spans[0][k] - 1, 1)
+        start, end = aligned_interval(cigars, row, origin, first, last)
+        if is_within and first < last and start < end:
+            columns[0, k], columns[1, k] = first, last
+            columns[2, k], columns[3, k] = start, end
+            at = _write_elements(cigars, row, first, last, out_elements, at)
+        out_offsets[k + 1] = at
+
+
+@njit
+def aligned_interval(
+    cigars: RaggedView, row: Integer, origin: Integer, first: Integer, last: Integer
+) -> tuple[Integer, Integer]:
+    """Return the interval that the bases first to last of a read are aligned to, half-open.
+
+    Deletions at its ends do not belong to it. Without an aligned base, start >= end.
+    """
+    position, base = np.int64(origin), np.int64(0)
+    start, end = np.int64(-1), np.int64(-1)
+    for k in range(cigars.offsets[row], cigars.offsets[row + 1]):
+        length, operation = np.int64(cigars.data[k]) >> 4, np.int64(cigars.data[k]) & 15
+        takes_positions = _POSITIONED >> operation & 1
+        if QUERY_OPERATIONS >> operation & 1:
+            skipped, kept_end = max(base, first) - base, min(base + length, last) - base
+            if skipped < kept_end:
+                if start < 0:
+                    start = position + skipped * takes_positions
+                end = position + kept_end * takes_positions
+            base += length
+        position += length * takes_positions
+    return start, end
+
+
+@njit
+def bases_before(
+    cigars: RaggedView, row: Integer, origin: Integer, position: Integer, and_there: Integer
+) -> Integer:
+    """Count the bases of a read before its base at a position, or before the deletion there.
+
+    Parameters
+    ----------
+    cigars, row, origin
+        The alignment; the position is within it.
+    position
+        0-based.
+    and_there
+        1 to count the base at the position too, else 0.
+    """
+    at, base = np.int64(origin), np.int64(0)
+    for k in range(cigars.offsets[row], cigars.offsets[row + 1]):
+        length, operation = np.int64(cigars.data[k]) >> 4, np.int64(cigars.data[k]) & 15
+        takes_bases = QUERY_OPERATIONS >> operation & 1
+        if _POSITIONED >> operation & 1:
+            if position < at + length:
+                return base + (position - at + and_there) * takes_bases
+            at += length
+        base += length * takes_bases
+    return base
+
+
+@njit
+def _write_elements(
+    cigars: RaggedView,
+    row: Integer,
+    first: Integer,
+    last: Integer,
+    out: NDArray[np.uint32],
+    out_at: Integer,
+) -> Integer:
+    """Write the CIGAR of the bases first to last of a read; return its end."""
+    base, at, previous = np.int64(0), np.int64(out_at), np.int64(-1)
+    for k in range(cigars.offsets[row], cigars.offsets[row + 1]):
+        length, operation = np.int64(cigars.data[k]) >> 4, np.int64(cigars.data[k]) & 15
+        kept: Integer = np.int64(0)
+        if QUERY_OPERATIONS >> operation & 1:
+            kept = min(base + length, last) - max(base, first)
+            base += length
+        elif operation == DELETION and first < base < last:
+            kept = length
+        if operation == SOFT_CLIP:
+            operation = np.int64(MATCH)
+        if kept > 0 and operation == previous:
+            out[at - 1] += np.uint32(kept << 4)
+        elif kept > 0:
+            out[at] = np.uint32(kept << 4 | operation)
+            at += 1
+            previous = operation
+    return at

@@ -1,0 +1,177 @@
+"""Filters of the reads used for calling: those of GATK HaplotypeCaller."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from threading import Lock
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.batches import ReadBatch
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
+from hapgpu.calling.options import CallOptions
+from hapgpu.cigar.encoding import DELETION, HARD_CLIP, INSERTION, PADDING, SKIP
+from hapgpu.io.bam.constants import (
+    LAST_OPERATION,
+    QUERY_OPERATIONS,
+    REFERENCE_OPERATIONS,
+    SOFT_CLIP,
+)
+from hapgpu.runtime.jit import njit
+
+_NO_EVIDENCE: Final = 0x704
+"""Flags: unmapped, secondary, failed vendor checks, duplicate; supplementary alignments stay."""
+
+_UNAVAILABLE: Final = 255
+"""MAPQ of SAM for an unknown mapping quality."""
+
+_INDELS: Final = 1 << INSERTION | 1 << DELETION
+_CLIPS: Final = 1 << SOFT_CLIP | 1 << HARD_CLIP
+_NONE: Final = LAST_OPERATION + 1
+
+_REGULAR: Final = np.frombuffer(
+    bytes(code if code in b"ACGT" else ord("N") for code in range(256)), dtype=np.uint8
+)
+"""uint8[256]: each letter, or N for letters other than A, C, G and T."""
+
+
+class CallFilter:
+    """Filter of reads, with counts; safe to use from several threads.
+
+    Attributes
+    ----------
+    counts
+        Number of `reads`, and of reads excluded by the first filter that applies, in this order:
+        `excluded_by_flags`, `without_alignment` (no position, bases or CIGAR),
+        `without_mapping_quality` (255), `low_mapping_quality`, `unusable_cigar` (invalid, not as
+        long as the bases, with skipped bases, with adjacent indels, a deletion at an end, or no
+        base on the reference).
+    """
+
+    def __init__(self, options: CallOptions) -> None:
+        self._min_mapping_quality = options.min_mapping_quality
+        self._lock = Lock()
+        self.counts = {
+            "reads": 0,
+            "excluded_by_flags": 0,
+            "without_alignment": 0,
+            "without_mapping_quality": 0,
+            "low_mapping_quality": 0,
+            "unusable_cigar": 0,
+        }
+
+    def keeps(self, reads: ReadBatch, new: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return bool[n]: which reads are kept; count those that are `new`, bool[n]."""
+        kept = np.empty(len(reads), dtype=np.bool_)
+        counts = np.zeros(len(self.counts), dtype=np.int64)
+        _keep(
+            read_only(reads.flags),
+            read_only(reads.reference_ids),
+            read_only(reads.positions),
+            read_only(reads.mapping_qualities),
+            view_of(reads.cigars),
+            read_only(reads.bases.offsets),
+            read_only(new),
+            self._min_mapping_quality,
+            kept,
+            counts,
+        )
+        self.add(dict(zip(self.counts, counts.tolist(), strict=True)))
+        return kept
+
+    def add(self, counts: Mapping[str, int]) -> None:
+        """Add numbers of reads to the counts."""
+        with self._lock:
+            for name, number in counts.items():
+                self.counts[name] += number
+
+
+def with_regular_bases(reads: ReadBatch) -> ReadBatch:
+    """Return the reads with N for bases other than A, C, G and T."""
+    return replace(reads, bases=Ragged(_REGULAR[reads.bases.data], reads.bases.offsets))
+
+
+@njit
+def _keep(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keyword-only)
+    flags: NDArray[np.uint16],
+    contigs: NDArray[np.int32],
+    positions: NDArray[np.int32],
+    mapping_qualities: NDArray[np.uint8],
+    cigars: RaggedView,
+    base_offsets: NDArray[np.int64],
+    new: NDArray[np.bool_],
+    min_mapping_quality: int,
+    kept: NDArray[np.bool_],
+    counts: NDArray[np.int64],
+) -> None:
+    """Write which reads are kept; add to the counts, in the order of `CallFilter.counts`."""
+    for row in range(kept.size):
+        bases = base_offsets[row + 1] - base_offsets[row]
+        first, last = cigars.offsets[row], cigars.offsets[row + 1]
+        reason = 0
+        if np.int64(flags[row]) & _NO_EVIDENCE:
+            reason = 1
+        elif bases == 0 or last == first or contigs[row] < 0 or positions[row] < 0:
+            reason = 2
+        elif mapping_qualities[row] == _UNAVAILABLE:
+            reason = 3
+        elif mapping_qualities[row] < min_mapping_quality:
+            reason = 4
+        elif not _is_usable(cigars.data, first, last, bases):
+            reason = 5
+        kept[row] = reason == 0
+        if new[row]:
+            counts[0] += 1
+            if reason > 0:
+                counts[reason] += 1
+
+
+@njit
+def _is_usable(
+    elements: NDArray[np.uint32], start: Integer, end: Integer, read_bases: Integer
+) -> bool:
+    """Tell whether a CIGAR is valid and has no adjacent indels, deletions at an end, or skips.
+
+    Padding does not separate indels.
+    """
+    first, last = _without_clips(elements, start, end)
+    bases, span, previous = np.int64(0), np.int64(0), np.int64(_NONE)
+    for k in range(start, end):
+        length, operation = np.int64(elements[k]) >> 4, np.int64(elements[k]) & 15
+        if length == 0 or operation > LAST_OPERATION or operation == SKIP:
+            return False
+        if QUERY_OPERATIONS >> operation & 1:
+            bases += length
+        if REFERENCE_OPERATIONS >> operation & 1:
+            span += length
+        if not first <= k <= last or operation == PADDING:
+            continue
+        is_indel = _INDELS >> operation & 1
+        is_first_deletion = operation == DELETION and previous == _NONE
+        is_adjacent = is_indel and _INDELS >> previous & 1
+        if _CLIPS >> operation & 1 or is_first_deletion or is_adjacent:
+            return False
+        previous = operation
+    return bool(bases == read_bases and span > 0 and previous != DELETION)
+
+
+@njit
+def _without_clips(
+    elements: NDArray[np.uint32], start: Integer, end: Integer
+) -> tuple[Integer, Integer]:
+    """Return the first and last element inside of the clips; none is if first > last."""
+    first, last = start, end - 1
+    if elements[first] & 15 == HARD_CLIP:
+        first += 1
+    if last > first and elements[last] & 15 == HARD_CLIP:
+        last -= 1
+    if first <= last and elements[first] & 15 == SOFT_CLIP:
+        first += 1
+    if last >= first and elements[last] & 15 == SOFT_CLIP:
+        last -= 1
+    return first, last
