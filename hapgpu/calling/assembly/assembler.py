@@ -76,7 +76,7 @@ def assembled_haplotypes(
     segment: SegmentReads,
     regions: ActiveRegions,
     options: AssemblyOptions,
-    samples: int,  # noqa: ARG001  (for the caller)
+    samples: int,  # noqa: ARG001  (the caller gives it; samples are those of the reads)
     device: Device,
 ) -> RegionHaplotypes:
     """Assemble the reads of active regions to haplotypes of their padded spans.
@@ -89,33 +89,55 @@ def assembled_haplotypes(
         The reads of the segment, and its reference.
     regions
         r active regions.
+    options
+        k-mers, pruning, and the number of haplotypes.
     device
         The device that aligns the haplotypes; the result does not depend on it.
     """
-    bases, first = segment.reference.bases, segment.reference.start
-    starts, ends = regions.padded_starts - first, regions.padded_ends - first
+    starts = regions.padded_starts - segment.reference.start
+    lengths = regions.padded_ends - regions.padded_starts
+    references = Ragged.gather(segment.reference.bases, starts, lengths)
+    bases = reads.bases(segment.reads)
+    paths = assembled_paths(bases, reads, references, options)
+    return haplotypes_of(paths, references, device)
+
+
+def assembled_paths(
+    bases: Ragged, reads: RegionReads, references: Ragged, options: AssemblyOptions
+) -> AssembledPaths:
+    """Assemble the reads of active regions to strings that start and end as the reference.
+
+    Parameters
+    ----------
+    bases
+        uint8 text: the bases of the reads.
+    reads
+        Reads of r active regions.
+    references
+        uint8 text, r rows: the padded span of each active region.
+    options
+        k-mers, pruning, and the number of haplotypes.
+    """
     data = AssemblyData(
-        view_of(reads.bases(segment.reads)),
+        view_of(bases),
         view_of(reads.qualities),
         read_only(reads.samples),
-        read_only(bases),
+        read_only(references.data),
     )
     limits = _Limits(options.min_pruning, options.max_haplotypes, options.min_base_quality)
     kmer_sizes = np.array(options.kmer_sizes, dtype=np.int64)
-    found = _assemble(data, reads.offsets, starts, ends, kmer_sizes, limits)
+    found = _assemble(data, reads.offsets, references.offsets, kmer_sizes, limits)
     count = int(found.counts[0])
     offsets = found.offsets[: count + 1]
     strings = Ragged(found.text[: offsets[-1]], offsets)
-    paths = AssembledPaths(found.regions[:count], strings, found.scores[:count])
-    return haplotypes_of(paths, Ragged.gather(bases, starts, ends - starts), device)
+    return AssembledPaths(found.regions[:count], strings, found.scores[:count])
 
 
 @njit
 def _assemble(
     data: AssemblyData,
     read_offsets: NDArray[np.int64],
-    reference_starts: NDArray[np.int64],
-    reference_ends: NDArray[np.int64],
+    reference_offsets: NDArray[np.int64],
     kmer_sizes: NDArray[np.int64],
     limits: _Limits,
 ) -> _Found:
@@ -125,13 +147,13 @@ def _assemble(
     """
     workspace = _Workspace(new_graph(512, 512, _TEXT), new_graph(512, 512, _TEXT), new_space())
     found = _new_found()
-    for number in range(reference_starts.size):
+    for number in range(reference_offsets.size - 1):
         found.counts[1] = found.counts[0]
         region = RegionRows(
             read_offsets[number],
             read_offsets[number + 1],
-            reference_starts[number],
-            reference_ends[number],
+            reference_offsets[number],
+            reference_offsets[number + 1],
         )
         has_result, tries = False, 0
         while tries < kmer_sizes.size or (
