@@ -6,6 +6,7 @@ from hapgpu.version import __version__ as __version__
 
 TYPE_CHECKING = False  # as in `typing`, whose import would be the slowest at start-up
 if TYPE_CHECKING:
+    from hapgpu.calling.api import Calls, call
     from hapgpu.chaining.anchors.files import load_anchors
     from hapgpu.chaining.api import chain
     from hapgpu.chaining.batches import Anchors, Chains
@@ -21,6 +22,7 @@ __all__ = [
     "Alignments",
     "AnchorChains",
     "Anchors",
+    "Calls",
     "ChainOptions",
     "Chains",
     "FMIndex",
@@ -29,6 +31,7 @@ __all__ = [
     "Overhang",
     "Scoring",
     "align",
+    "call",
     "chain",
     "genotype",
     "haplotype_cigar",
@@ -43,12 +46,14 @@ _MODULES = {
     "Alignments": "hapgpu.realign.api",
     "AnchorChains": "hapgpu.chaining.run.anchor_chains",
     "Anchors": "hapgpu.chaining.batches",
+    "Calls": "hapgpu.calling.api",
     "ChainOptions": "hapgpu.chaining.options",
     "Chains": "hapgpu.chaining.batches",
     "FMIndex": "hapgpu.mapping.api",
     "Genotypes": "hapgpu.genotyping.api",
     "Hits": "hapgpu.mapping.api",
     "align": "hapgpu.realign.api",
+    "call": "hapgpu.calling.api",
     "chain": "hapgpu.chaining.api",
     "genotype": "hapgpu.genotyping.api",
     "haplotype_cigar": "hapgpu.realign.api",

@@ -21,6 +21,7 @@ COMMANDS: Final = {
     "realign": "Align reads to haplotypes, exactly as GATK does.",
     "pairhmm": "Compute the likelihoods of reads given haplotypes, by GATK's pair-HMM.",
     "haplotypes": "Write the candidate haplotypes of a VCF.",
+    "call": "Find and genotype variants, by GATK HaplotypeCaller's algorithm.",
     "genotype": "Genotype the sites of a VCF in aligned reads, by the pair-HMM.",
     "index": "Build the index of a reference, for map or chain.",
     "map": "Find all hits of short reads with at most one error.",

@@ -8,7 +8,7 @@ from threading import Thread
 from typing import Final
 
 _LIBRARY: Final = "libcuda.so.1"
-_COMMANDS: Final = {"realign", "pairhmm", "genotype", "index", "map", "chain", "bench"}
+_COMMANDS: Final = {"realign", "pairhmm", "call", "genotype", "index", "map", "chain", "bench"}
 _WITHOUT_GPU: Final = {"-h", "--help", "--minimizers"}
 
 

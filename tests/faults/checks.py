@@ -59,5 +59,5 @@ def plain(path: Path) -> bytes:
     else:
         data = path.read_bytes()
         data = gzip.decompress(data) if path.suffix == ".gz" else data
-    stamps = b"@PG", b"##hapgpu_genotypeCommand"
+    stamps = b"@PG", b"##hapgpu_genotypeCommand", b"##hapgpu_callCommand"
     return b"\n".join(line for line in data.split(b"\n") if not line.startswith(stamps))

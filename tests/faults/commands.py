@@ -236,6 +236,23 @@ COMMANDS: Final = (
         to_stdout=False,
     ),
     Command(
+        "call",
+        "call {reads} {reference} -L {targets}",
+        {"reads": _BAM, "reference": _REFERENCE, "targets": _TARGETS},
+        "out.vcf",
+        selects="sites",
+    ),
+    Command(
+        "call_bgzip",
+        "call {reads} {reference}",
+        {"reads": _BAM, "reference": _BGZIPPED},
+        "out.vcf.gz",
+        beside=(".tbi",),
+        dropped=(".csi",),
+        selects="sites",
+        to_stdout=False,
+    ),
+    Command(
         "index",
         "index {reference}",
         {"reference": _BARE},

@@ -11,6 +11,7 @@ from threading import Thread
 
 import pytest
 
+from hapgpu.calling.reads import segment_reader, segments
 from hapgpu.genotyping.reads import aligned_reads
 from hapgpu.haplotypes import locus_batches
 from hapgpu.haplotypes.locus_batches import LocusLimits
@@ -30,6 +31,11 @@ SMALL_BATCHES = {
     "genotype": [
         (aligned_reads, "_BATCH_BASES", (300, 600)),
         (locus_batches, "DEFAULT_LOCUS_LIMITS", LocusLimits(loci=1, bases=1)),
+    ],
+    "call": [
+        (segments, "_MIN_BASES", 700),
+        (segments, "_MAX_BASES", 1000),
+        (segment_reader, "_BATCH_BASES", 300),
     ],
     "haplotypes": [(locus_batches, "DEFAULT_LOCUS_LIMITS", LocusLimits(loci=1, bases=1))],
 }

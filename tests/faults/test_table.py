@@ -18,7 +18,17 @@ from tests.faults.processes.running import Done, run
 from tests.faults.table.row import Attempt, Fault
 
 TABLES = ("inputs", "options", "outputs", "replaced_inputs")  # of many commands
-TABLES_OF_ONE = ("realign", "pairhmm", "haplotypes", "genotype", "index", "map", "chain", "bench")
+TABLES_OF_ONE = (
+    "realign",
+    "pairhmm",
+    "haplotypes",
+    "genotype",
+    "call",
+    "index",
+    "map",
+    "chain",
+    "bench",
+)
 ROWS: list[Fault] = [
     row
     for name in (*TABLES, *(f"commands.{command}" for command in TABLES_OF_ONE))

@@ -14,7 +14,7 @@ from hapgpu.chaining.index.open import open_index
 from hapgpu.chaining.options import MapOptions
 from hapgpu.chaining.run.workers import block_transfer, chainers_for
 from hapgpu.cli.commands.chain_anchors import chain_anchor_file
-from hapgpu.cli.commands.fastx_run import ReadFiles, process_reads
+from hapgpu.cli.fastx_run import ReadFiles, process_reads
 from hapgpu.cli.options.chain import MapArguments
 from hapgpu.cli.options.checks import require_inputs
 from hapgpu.cli.options.common import ComputeOptions, Output, ReportOptions

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 
 import typer
 
-from hapgpu.cli.commands.fastx_run import ReadFiles, process_reads
+from hapgpu.cli.fastx_run import ReadFiles, process_reads
 from hapgpu.cli.options.checks import require_inputs
 from hapgpu.cli.options.common import ComputeOptions, NoPG, Output, OutputFmt, ReportOptions
 from hapgpu.cli.options.files import FASTA_INDEXES, OUTPUT, STATISTICS, CommandFiles, Read

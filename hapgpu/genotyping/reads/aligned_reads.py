@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.read_columns import ReadColumns
 from hapgpu.arrays.read_gathering import gathered_reads
-from hapgpu.errors import InputError, UsageError
 from hapgpu.genotyping.batches import LocusReads
 from hapgpu.genotyping.reads.filters import FilterOptions, ReadFilter
 from hapgpu.genotyping.reads.inputs import AlignedInput, ReadingOptions, open_aligned
 from hapgpu.genotyping.reads.locus_groups import LocusGroup, LocusIntervals, locus_groups_of
+from hapgpu.genotyping.reads.open_inputs import OpenInputs
 from hapgpu.genotyping.reads.read_buffer import SamplesOf
-from hapgpu.genotyping.reads.samples import SampleTable
 from hapgpu.haplotypes.batches import LocusBatch
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.runtime.pool import MAX_IO_THREADS
@@ -30,7 +29,6 @@ from hapgpu.runtime.pool import MAX_IO_THREADS
 _MAX_BASES: Final = 8_000_000
 """Bases of buffered reads of a group; above it, loci are yielded as soon as they are complete."""
 _BATCH_BASES: Final = (65_536, 2_000_000)  # of each input, times as many as there are workers
-_STANDARD: Final = "-"
 _NO_READS: Final = ReadColumns.empty(*[np.empty(0, dtype=np.int32)] * 4).to_batch()
 
 Found = TypeVar("Found")
@@ -94,26 +92,20 @@ class LocusReader(ABC, Generic[Found]):
         max_batches: int | None = None,
         max_record: int = MAX_RECORD,
     ) -> None:
-        _check_distinct(paths)
+        inputs = max(len(paths), 1)
         self._reference = reference
         self._margin = filters.margin
         self._max_bases = max_bases
         self._max_batches = max_batches
         self._filter = ReadFilter(filters)
         reading = ReadingOptions(
-            threads=1 + (min(threads, MAX_IO_THREADS) - 1) // len(paths),
-            batch_bases=int(np.clip(max_bases // (4 * len(paths)), *_BATCH_BASES)),
+            threads=1 + (min(threads, MAX_IO_THREADS) - 1) // inputs,
+            batch_bases=int(np.clip(max_bases // (4 * inputs), *_BATCH_BASES)),
             reference=reference,
             max_record=max_record,
         )
-        with ExitStack() as stack:
-            self._inputs = []
-            for path in paths:
-                self._inputs.append(self._open(path, reading))
-                stack.callback(self._inputs[-1].close)
-            headers = [input_.header for input_ in self._inputs]
-            self.table = SampleTable.of(headers, paths)
-            self._stack = stack.pop_all()
+        self._inputs = OpenInputs(paths, partial(self._open, reading=reading))
+        self.table = self._inputs.table
 
     @property
     def samples(self) -> tuple[str, ...]:
@@ -141,21 +133,12 @@ class LocusReader(ABC, Generic[Found]):
         InputError
             A contig of an input has another length in the reference.
         """
-        for input_ in self._inputs:
-            header = input_.header
-            for contig, length in zip(
-                header.reference_names, header.reference_lengths, strict=True
-            ):
-                if lengths.get(contig, length) != length:
-                    raise InputError(
-                        f"{input_.name}: {contig} has {length:,} bases, but {lengths[contig]:,} in "
-                        f"{self._reference}; give the reference that the reads were aligned to"
-                    )
+        self._inputs.check_contigs(lengths, self._reference)
 
     @property
     def is_indexed(self) -> bool:
         """Whether groups are read on iteration; else they are read when `at` yields them."""
-        return all(input_.is_indexed for input_ in self._inputs)
+        return self._inputs.are_indexed
 
     def at(self, batches: Iterator[LocusBatch]) -> Iterator[Iterable[Found]]:
         """Yield groups of loci in order, with all kept reads that overlap a locus or its margin.
@@ -246,7 +229,7 @@ class LocusReader(ABC, Generic[Found]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._stack.close()
+        self._inputs.close()
 
 
 class AlignedReads(LocusReader[LocusReads]):
@@ -278,20 +261,3 @@ class AlignedReads(LocusReader[LocusReads]):
                 [np.full(buffered.rows.size, file, dtype=np.int32) for file, buffered in found]
             ),
         )
-
-
-def _check_distinct(paths: Sequence[str]) -> None:
-    if not paths:
-        raise UsageError("reads: no file given; give at least one file of aligned reads")
-    for number, path in enumerate(paths):
-        if any(_is_same_input(path, other) for other in paths[:number]):
-            name = "standard input" if path == _STANDARD else path
-            raise UsageError(f"{name}: given twice; give each input once")
-
-
-def _is_same_input(one: str, other: str) -> bool:
-    """Return whether two names are the same input, following links."""
-    if one == other:
-        return True
-    is_file = _STANDARD not in {one, other} and Path(one).exists() and Path(other).exists()
-    return is_file and Path(one).samefile(other)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import Lock
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,14 @@ class FilterOptions:
     exclude_flags: int = _NO_EVIDENCE
     min_mapping_quality: int = 20
     margin: int = 60
+
+
+class AnyReadFilter(Protocol):
+    """Filter of reads, such as `ReadFilter`."""
+
+    def keeps(self, reads: ReadBatch, new: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return bool[n]: which reads are kept; count those that are `new`, bool[n]."""
+        ...
 
 
 class ReadFilter:

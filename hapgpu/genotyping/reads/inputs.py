@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from hapgpu.errors import InputError
-from hapgpu.genotyping.reads.filters import ReadFilter
-from hapgpu.genotyping.reads.locus_groups import NO_INTERVALS, LocusGroup
+from hapgpu.genotyping.reads.filters import AnyReadFilter
+from hapgpu.genotyping.reads.locus_groups import NO_INTERVALS, LocusIntervals
 from hapgpu.genotyping.reads.read_buffer import ReadBuffer, SamplesOf
 from hapgpu.io.alignments.formats import ReadFormat, open_input
 from hapgpu.io.alignments.reader import ReadSource, open_reads
@@ -44,6 +44,24 @@ class ReadingOptions:
     max_record: int = MAX_RECORD
 
 
+class ReadGroup(Protocol):
+    """Part of a contig whose reads are read together, such as a `LocusGroup`."""
+
+    @property
+    def contig(self) -> str:
+        """Name of the contig."""
+        ...
+
+    @property
+    def counted(self) -> LocusIntervals:
+        """Sorted intervals: reads that overlap one of them were counted in an earlier group."""
+        ...
+
+    def regions(self) -> list[Region]:
+        """Return the intervals whose reads are needed."""
+        ...
+
+
 class AlignedInput(Protocol):
     """Input of reads sorted by position.
 
@@ -61,9 +79,7 @@ class AlignedInput(Protocol):
     header: SamHeader
     is_indexed: bool
 
-    def at(
-        self, group: LocusGroup, read_filter: ReadFilter, samples_of: Any
-    ) -> AbstractContextManager[Any]:
+    def at(self, group: Any, read_filter: Any, samples_of: Any) -> AbstractContextManager[Any]:
         """Return a buffer of the reads from the first locus of a group on.
 
         It may hold other reads too.
@@ -113,7 +129,7 @@ class IndexedInput:
 
     @contextmanager
     def at(
-        self, group: LocusGroup, read_filter: ReadFilter, samples_of: SamplesOf
+        self, group: ReadGroup, read_filter: AnyReadFilter, samples_of: SamplesOf
     ) -> Iterator[ReadBuffer]:
         """Open the file; see `AlignedInput`."""
         contig = contig_of(self, group.contig)
@@ -154,7 +170,7 @@ class StreamedInput:
             raise without_alignments(self.name)
 
     def at(
-        self, group: LocusGroup, read_filter: ReadFilter, samples_of: SamplesOf
+        self, group: ReadGroup, read_filter: AnyReadFilter, samples_of: SamplesOf
     ) -> AbstractContextManager[ReadBuffer]:
         """Continue the stream; see `AlignedInput`."""
         contig = contig_of(self, group.contig)

@@ -13,7 +13,7 @@ from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged_view import RaggedView, last_at_most, read_only, view_of
 from hapgpu.arrays.read_gathering import gathered_reads
 from hapgpu.errors import InputError
-from hapgpu.genotyping.reads.filters import ReadFilter
+from hapgpu.genotyping.reads.filters import AnyReadFilter
 from hapgpu.genotyping.reads.locus_groups import LocusIntervals
 from hapgpu.io.alignments.reader import ReadSource
 from hapgpu.io.bam.constants import REFERENCE_OPERATIONS, UNMAPPED
@@ -121,7 +121,7 @@ class ReadBuffer:
         self,
         source: ReadSource,
         name: str,
-        read_filter: ReadFilter,
+        read_filter: AnyReadFilter,
         samples_of: SamplesOf,
         contig: int,
         counted: LocusIntervals,

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from hapgpu.errors import OutputError
-from hapgpu.io.text.contig_names import is_contig_name
+from hapgpu.io.vcf.header_lines import (
+    check_samples,
+    column_line,
+    contig_lines,
+    definition_line,
+    header_text,
+    run_lines,
+)
 
 _MIN_VERSION: Final = (4, 3)
-_COLUMNS: Final = ("#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO", "FORMAT")
 _DEFINITIONS: Final = {
     ("INFO", "DP"): ("1", "Integer", "Fragments of all samples that count at the site"),
     ("FORMAT", "GT"): ("1", "String", "Genotype"),
@@ -27,7 +31,6 @@ _VERSION_LINE: Final = re.compile(r"##fileformat=VCFv(\d+)\.(\d+)\s*")
 _IDENTITY: Final = re.compile(
     r'##([^=]+)=<(?:[^=,]+=(?:"(?:[^"\\]|\\.)*"|[^",]*),)*?\s*ID=([^,>]*)'
 )
-_SAMPLE_NAME: Final = re.compile(r"[^\t\n\r\0]+")
 
 
 def genotyped_header(
@@ -66,24 +69,13 @@ def genotyped_header(
     OutputError
         VCF does not allow the name of a sample, or two samples have the same name.
     """
-    _check_samples(samples)
-    command = " ".join(command_line.split())
+    check_samples(samples)
     extended = [
         *_with_definitions(_with_contigs(_with_version(lines), contigs)),
-        f"##hapgpu_genotypeVersion={version}",
-        f"##hapgpu_genotypeCommand={command}",
-        "\t".join([*_COLUMNS, *samples]),
+        *run_lines("genotype", command_line, version),
+        column_line(samples),
     ]
-    return "".join(f"{line}\n" for line in extended).encode("utf-8", "surrogateescape")
-
-
-def _check_samples(samples: Sequence[str]) -> None:
-    remedy = "change SM in the @RG lines of the reads, or the file's name if it has none"
-    for name, count in Counter(samples).items():
-        if not _SAMPLE_NAME.fullmatch(name):
-            raise OutputError(f"sample name {name!r}: VCF does not allow it; {remedy}")
-        if count > 1:
-            raise OutputError(f"sample name {name!r}: {count} samples have it; {remedy}")
+    return header_text(extended)
 
 
 def _with_version(lines: Iterable[str]) -> list[str]:
@@ -101,19 +93,15 @@ def _with_contigs(lines: list[str], contigs: Mapping[str, int]) -> list[str]:
     declared = {name for kind, name in identities if kind == "contig"}
     last = max((k for k, (kind, _) in enumerate(identities) if kind == "contig"), default=None)
     end = len(lines) if last is None else last + 1
-    added = [
-        f"##contig=<ID={name},length={length}>"
-        for name, length in contigs.items()
-        if name not in declared and is_contig_name(name)
-    ]
+    added = contig_lines({name: n for name, n in contigs.items() if name not in declared})
     return [*lines[:end], *added, *lines[end:]]
 
 
 def _with_definitions(lines: Iterable[str]) -> list[str]:
     """Replace the first line of each ID in `_DEFINITIONS`, or append the definition."""
     missing = {
-        (kind, name): f'##{kind}=<ID={name},Number={number},Type={value},Description="{text}">'
-        for (kind, name), (number, value, text) in _DEFINITIONS.items()
+        (kind, name): definition_line(kind, name, *fields)
+        for (kind, name), fields in _DEFINITIONS.items()
     }
     kept = []
     for line in lines:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -50,7 +50,11 @@ class QualityOptions:
 
 
 def prepared_parts(
-    reads: ReadBatch, parts: ReadParts, options: QualityOptions, source: str
+    reads: ReadBatch,
+    parts: ReadParts,
+    options: QualityOptions,
+    source: str,
+    base_qualities: Ragged | None = None,
 ) -> HmmReads:
     """Return parts of reads, in order, each prepared as if it were a whole read.
 
@@ -66,13 +70,18 @@ def prepared_parts(
         Parts of the reads, each with bases.
     options, source
         Options of the preparation, and the name of the input, for errors.
+    base_qualities
+        uint8 Phred, a row per part, a value per base: used instead of the qualities of the records.
 
     Raises
     ------
     InputError
         A tag `BI` or `BD` of a read does not hold one quality per base.
     """
-    return _prepared(_RecordQualities.of(reads, options.gap_open, source).take(parts), options)
+    qualities = _RecordQualities.of(reads, options.gap_open, source).take(parts)
+    if base_qualities is not None:
+        qualities = replace(qualities, qualities=base_qualities)
+    return _prepared(qualities, options)
 
 
 def check_base_qualities(reads: ReadBatch, source: str, remedy: str) -> None:

@@ -14,6 +14,7 @@ UNITS: Final = {
     "realign": "reads",
     "pairhmm": "reads",
     "haplotypes": "sites",
+    "call": "bases",
     "genotype": "sites",
     "index": "bases",
     "map": "reads",

@@ -23,7 +23,7 @@ from tests.calling.assembly.kmer_graphs.made_graphs import shown
 
 @pytest.mark.parametrize("seed", range(5))
 def test_random_changes(seed: int) -> None:
-    rng = random.Random(seed)
+    rng = random.Random(seed)  # noqa: S311  (data for a test)
     graph = new_graph(2, 2, 2)
     vertices: list[int] = []
     edges: dict[tuple[int, int], int] = {}

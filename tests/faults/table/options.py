@@ -20,8 +20,9 @@ from tests.faults.table.row import Attempt, Cell, Fault, line, row, values
 _WITH_THREADS = " ".join(command.name for command in COMMANDS if "-t" in command.resources)
 _WITH_DEVICE = " ".join(command.name for command in COMMANDS if "--device" in command.resources)
 _READ_FLAGS = "realign* pairhmm pairhmm_reference"
+_SITES = "haplotypes genotype* call*"
 _FORMATS = "realign* map*"
-_GPU_MEMORY = "realign* pairhmm* genotype* map* chain*"
+_GPU_MEMORY = "realign* pairhmm* genotype* call* map* chain*"
 
 
 def _cells(keeps: Callable[[Command], bool] = lambda _: True) -> list[Cell]:
@@ -99,11 +100,9 @@ ROWS: Final = [
         _added("-r", "chr20:9-1"),
         changes=False,
     ),
-    row("prefix_in_region", "haplotypes genotype*", "-r 20:5-9", 2, f"'20' ... {FOUND_INSTEAD}"),
-    row(
-        "prefix_in_targets", "haplotypes genotype*", "-L prefix.bed", 2, f"'20' ... {FOUND_INSTEAD}"
-    ),
-    row("bad_targets", "haplotypes genotype*", "-L bad.bed", 1, "bad.bed, line 1"),
+    row("prefix_in_region", _SITES, "-r 20:5-9", 2, f"'20' ... {FOUND_INSTEAD}"),
+    row("prefix_in_targets", _SITES, "-L prefix.bed", 2, f"'20' ... {FOUND_INSTEAD}"),
+    row("bad_targets", _SITES, "-L bad.bed", 1, "bad.bed, line 1"),
     values("-O", _FORMATS, ["vcf", "paf"]),
     values("-F", _READ_FLAGS, ["NONSENSE", "DUPLICATE", "65536"]),
     values("-f", _READ_FLAGS, ["-1", ""]),
@@ -131,6 +130,8 @@ ROWS: Final = [
             "genotype",
             "genotype reads.bam",
             "genotype reads.bam reference.fa",
+            "call",
+            "call reads.bam",
         )
     ),
     line("no_arguments", "pairhmm", 2, "READS ... HAPLOTYPES.fa ... --batches"),
@@ -143,6 +144,6 @@ ROWS: Final = [
     ),
     *(
         line("reference_from_stdin", words, 2, f"REFERENCE: {NO_STDIN}")
-        for words in ("chain - good.fq", "genotype reads.bam - sites.vcf.gz")
+        for words in ("chain - good.fq", "genotype reads.bam - sites.vcf.gz", "call reads.bam -")
     ),
 ]

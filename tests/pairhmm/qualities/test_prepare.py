@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -119,6 +120,20 @@ def test_whole_reads_are_parts(sam: Path, model: PcrModel) -> None:
     parts = ReadParts.whole(batch, np.arange(len(batch)))
     whole, prepared = prepared_parts(batch, parts, options, "reads"), prepared_reads(batch, options)
     for column, other in zip(whole.qualities, prepared.qualities, strict=True):
+        np.testing.assert_array_equal(column, other)
+
+
+def test_given_base_qualities_replace_those_of_the_records(sam: Path) -> None:
+    batch = read_batch(sam)
+    qualities = np.random.default_rng(2).integers(0, 60, batch.bases.data.size, dtype=np.uint8)
+    changed = replace(batch, qualities=Ragged(qualities, batch.bases.offsets))
+    rows = np.flatnonzero(batch.bases.lengths > 2)
+    parts = ReadParts(rows, np.ones(rows.size, np.int64), batch.bases.lengths_of(rows))
+    given = Ragged.gather(qualities, batch.bases.offsets[rows] + parts.starts, parts.lengths)
+    options = QualityOptions()
+    prepared = prepared_parts(batch, parts, options, "reads", given)
+    expected = prepared_parts(changed, parts, options, "reads")
+    for column, other in zip(prepared.qualities, expected.qualities, strict=True):
         np.testing.assert_array_equal(column, other)
 
 

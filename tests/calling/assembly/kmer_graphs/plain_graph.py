@@ -1,17 +1,12 @@
 """K-mer graphs in plain Python, by the rules of GATK: dicts and lists, and no speed.
 
-After ReadThreadingGraph, AbstractReadThreadingGraph and LowWeightChainPruner of broadinstitute/gatk.
+After ReadThreadingGraph and LowWeightChainPruner of broadinstitute/gatk.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-
-from hapgpu.realign.align.reference import align_reference
-from hapgpu.realign.scoring import Overhang, Scoring
-
-SCORING = Scoring(match=25, mismatch=-50, gap_open=-110, gap_extend=-6)
 
 
 @dataclass(frozen=True)
@@ -108,9 +103,6 @@ def repeated(text: str, k: int) -> set[str]:
     return {kmer for kmer in kmers if kmers.count(kmer) > 1}
 
 
-# Threading.
-
-
 def thread(graph: PlainGraph, text: str, start: int, end: int, is_reference: bool) -> None:
     k = graph.rules.k
     starts = range(start, end - k)
@@ -180,9 +172,6 @@ def threaded(reference: str, reads: list[PlainRead], rules: Rules) -> PlainGraph
     return graph
 
 
-# Pruning and cycles.
-
-
 def chains(graph: PlainGraph) -> Iterator[list[Edge]]:
     starts = [vertex for vertex in graph.vertices if not graph.in_edges(vertex)]
     for start in starts:  # it grows
@@ -221,190 +210,6 @@ def has_cycle(graph: PlainGraph) -> bool:
     return False
 
 
-# Dangling ends.
-
-
-def walk(
-    graph: PlainGraph,
-    vertex: int,
-    is_done: Callable[[int], bool],
-    edge_of: Callable[[int], Edge],
-    end_of: Callable[[Edge], int],
-) -> list[int]:
-    """Return the path from the end of a branch, the last vertex first; empty for a loop."""
-    path: list[int] = []
-    steps = 0
-    while not is_done(vertex):
-        edge = edge_of(vertex)
-        if edge.pruning_multiplicity < graph.rules.min_pruning:
-            path = []
-        else:
-            path.insert(0, vertex)
-        vertex = end_of(edge)
-        steps += 1
-        if vertex in path or steps > len(graph.vertices):
-            return []
-    return [vertex, *path]
-
-
-def branch_cigar(reference: str, branch: str) -> list[tuple[int, str]]:
-    cigar = align_reference(
-        reference.encode(), branch.encode(), SCORING, Overhang.LEADING_INDEL
-    ).cigar
-    return cigar[:-1] if cigar[-1][1] == "D" else cigar
-
-
-def path_down(graph: PlainGraph, start: int, avoided: Edge) -> list[int]:
-    path, vertex = [], start
-    while True:
-        path.append(vertex)
-        if len(path) > len(graph.vertices):
-            return []
-        edges = graph.out_edges(vertex)
-        on_reference = [edge for edge in edges if edge.is_reference]
-        others = [edge for edge in edges if edge is not avoided]
-        if on_reference:
-            vertex = on_reference[0].target
-        elif len(others) == 1:
-            vertex = others[0].target
-        else:
-            return path
-
-
-def recover_tail(graph: PlainGraph, tail: int) -> str:
-    """Recover a tail; return its CIGAR, and a `+` if it could be joined."""
-    rules = graph.rules
-    path = walk(
-        graph,
-        tail,
-        lambda v: len(graph.in_edges(v)) != 1 or len(graph.out_edges(v)) >= 2,
-        lambda v: graph.in_edges(v)[0],
-        lambda edge: edge.source,
-    )
-    if not path or len(graph.out_edges(path[0])) < 2 or path[0] == 0:
-        return ""
-    if len(path) < max(rules.min_tail, 1) + 1:
-        return ""
-    down = path_down(graph, path[0], graph.in_edges(path[1])[0])
-    if not down:
-        return ""
-    reference = "".join(graph.vertices[v][-1] for v in down)
-    branch = "".join(graph.vertices[v][-1] for v in path)
-    cigar = branch_cigar(reference, branch)
-    text = "".join(f"{length}{operation}" for length, operation in cigar)
-    if not 1 <= len(cigar) <= 3 or cigar[-1][1] != "M":
-        return text
-    last = sum(length for length, operation in cigar if operation != "I") - 1
-    matching = 0
-    while (
-        matching < min(cigar[-1][0], len(branch))
-        and reference[last - matching] == branch[len(branch) - 1 - matching]
-    ):
-        matching += 1
-    if matching < max(rules.min_matching, 0 if rules.min_matching >= 0 else 1):
-        return text
-    at = max(sum(length for length, operation in cigar if operation != "D") - matching - 1, 0)
-    to = last - matching + 1
-    if cigar[0][1] == "D" and cigar[0][0] + matching == last + 1:
-        to += 1
-    if to == 0 or to >= len(down):
-        return text
-    graph.new_edge(path[at], down[to], is_reference=False)
-    return f"{text}+{len(path) - 1 - at}"
-
-
-def bases_up(graph: PlainGraph, path: list[int]) -> str:
-    return "".join(
-        graph.vertices[v][-1] if graph.in_edges(v) else graph.vertices[v][::-1] for v in path
-    )
-
-
-def path_up(graph: PlainGraph, start: int) -> list[int]:
-    path = [start]
-    while len(path) <= len(graph.vertices):
-        sources = [edge.source for edge in graph.in_edges(path[-1])]
-        above = [vertex for vertex in sources if graph.touches_reference(vertex)]
-        if not above:
-            return path
-        path.append(above[0])
-    return []
-
-
-def recover_head(graph: PlainGraph, head: int) -> str:
-    """Recover a head; return its CIGAR, and a `+` if it could be joined."""
-    rules = graph.rules
-    path = walk(
-        graph,
-        head,
-        lambda v: graph.touches_reference(v) or len(graph.out_edges(v)) != 1,
-        lambda v: graph.out_edges(v)[0],
-        lambda edge: edge.target,
-    )
-    if not path or not graph.touches_reference(path[0]) or path[0] == graph.sink:
-        return ""
-    if len(path) < rules.min_head + 1:
-        return ""
-    up = path_up(graph, path[0])
-    if not up:
-        return ""
-    reference, branch = bases_up(graph, up), bases_up(graph, path)
-    cigar = branch_cigar(reference, branch)
-    text = "".join(f"{length}{operation}" for length, operation in cigar)
-    if not 1 <= len(cigar) <= 3 or cigar[0][1] != "M":
-        return text
-    if rules.min_matching < 0:
-        compared = range(cigar[0][0])
-        differing = [at for at in compared if reference[at] != branch[at]]
-        if not differing or len(differing) > max(1, cigar[0][0] // rules.k):
-            return text
-        on_reference = on_branch = differing[-1]
-    else:
-        on_reference = sum(length for length, operation in cigar if operation != "I") - 1
-        on_branch = len(branch) - 1
-        left = cigar[-1][0] if cigar[-1][1] == "M" else 0
-        while left and reference[on_reference] == branch[on_branch]:
-            left, on_reference, on_branch = left - 1, on_reference - 1, on_branch - 1
-        if len(branch) - 1 - on_branch < rules.min_matching:
-            return text
-    if on_reference <= 0 or on_branch <= 0 or on_reference >= len(up) - 1:
-        return text
-    if on_branch >= len(path) and not _extend(graph, path, up, cigar, on_branch):
-        return text
-    graph.new_edge(up[on_reference + 1], path[on_branch], is_reference=False)
-    return text + "+"
-
-
-def _extend(
-    graph: PlainGraph, path: list[int], up: list[int], cigar: list[tuple[int, str]], at: int
-) -> bool:
-    added = at - len(path) + 2
-    shift = sum({"D": length, "I": -length}.get(operation, 0) for length, operation in cigar)
-    index = len(path) - 1 + shift + added
-    if not 0 <= index < len(up):
-        return False
-    source = path.pop()
-    text = graph.vertices[up[index]][:added] + graph.vertices[source]
-    (edge,) = graph.out_edges(source)
-    graph.edges = [other for other in graph.edges if other is not edge]
-    below = edge.target
-    for start in range(added, 0, -1):
-        vertex = graph.new_vertex(text[start : start + graph.rules.k])
-        graph.new_edge(vertex, below, is_reference=False, multiplicity=edge.multiplicity)
-        path.append(vertex)
-        below = vertex
-    return True
-
-
-def recover_ends(graph: PlainGraph) -> list[str]:
-    """Recover tails, then heads; return what `recover_tail` and `recover_head` did."""
-    done = []
-    for vertex in list(graph.vertices):
-        if not graph.out_edges(vertex) and vertex != graph.sink:
-            done.append(recover_tail(graph, vertex))
-    heads = [v for v in graph.vertices if not graph.in_edges(v) and v != 0]
-    return done + [recover_head(graph, head) for head in heads]
-
-
 def keep_between(graph: PlainGraph) -> None:
     after, before = {0}, {graph.sink}
     for _ in graph.vertices:
@@ -413,22 +218,3 @@ def keep_between(graph: PlainGraph) -> None:
     for vertex in list(graph.vertices):
         if vertex not in after & before:
             graph.remove_vertex(vertex)
-
-
-def assembled(
-    reference: str, reads: list[PlainRead], rules: Rules
-) -> tuple[str, PlainGraph | None]:
-    """Return "short", "failed" or "ready", and the graph if it is ready."""
-    if len(reference) <= rules.k:
-        return "short", None
-    if not rules.is_last_try and repeated(reference, rules.k):
-        return "failed", None
-    graph = threaded(reference, reads, rules)
-    prune(graph)
-    if has_cycle(graph):
-        return "failed", None
-    if not rules.is_last_try and 4 * len(graph.non_unique) > len(graph.unique):
-        return "failed", None
-    recover_ends(graph)
-    keep_between(graph)
-    return "ready", graph

@@ -29,7 +29,7 @@ from hapgpu.calling.assembly.kmer_graphs.threading import (
     thread_reference,
 )
 from hapgpu.realign.align.reference import align_reference
-from hapgpu.realign.scoring import Overhang, Scoring
+from hapgpu.realign.scoring import Overhang
 from tests.calling.assembly.kmer_graphs.made_graphs import (
     cigar_text,
     compiled_rules,
@@ -40,16 +40,11 @@ from tests.calling.assembly.kmer_graphs.made_graphs import (
     room_for,
     shown,
 )
-from tests.calling.assembly.kmer_graphs.plain_graph import (
-    PlainGraph,
-    Rules,
-    recover_head,
-    recover_tail,
-)
+from tests.calling.assembly.kmer_graphs.plain_branches import SCORING, recover_head, recover_tail
+from tests.calling.assembly.kmer_graphs.plain_graph import PlainGraph, Rules
 from tests.calling.assembly.kmer_graphs.plain_graph import threaded as plain_threaded
 
 PREFIX = "AAAAAAAAAACCCCCCCCCCGGGGGGGGGGTTTTTTTTTT"
-SCORING = Scoring(match=25, mismatch=-50, gap_open=-110, gap_extend=-6)
 TAILS = [
     ("AAAAAAAAAA", "CAAAAAAAAAA", "1M1I10M", 10, -1),
     ("CCAAAAAAAAAA", "AAAAAAAAAA", "1M2D10M", 10, -1),

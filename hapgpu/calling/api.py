@@ -1,0 +1,203 @@
+"""Python API of variant discovery: variants and genotypes as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.calling.annotations.fields import FIELDS
+from hapgpu.calling.batches import VariantCalls
+from hapgpu.calling.caller import SegmentCalls
+from hapgpu.calling.options import AssemblyOptions, CallOptions, GenotypingOptions
+from hapgpu.calling.session import CallInputs, CallSession
+from hapgpu.errors import UsageError
+from hapgpu.io.genome.regions import EVERYTHING, RegionChoice, parse_region
+from hapgpu.pairhmm.qualities.pcr_model import PcrModel
+from hapgpu.runtime.devices import resolve_devices, usable_cpus
+from hapgpu.runtime.pipeline import run_pipeline
+
+_Path = str | PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """v variants, with the genotypes of m samples.
+
+    Attributes
+    ----------
+    samples
+        Names of the samples.
+    contigs
+        Contig of each variant.
+    positions
+        int64[v], 0-based position of the first base of REF.
+    alleles
+        REF and ALTs of each variant; `*` is a spanning deletion.
+    qualities
+        float64[v]: QUAL.
+    genotypes
+        int16[v, m, 2]: numbers of alleles, 0 for REF, ascending; -1 for no call.
+    genotype_qualities
+        int16[v, m]: GQ, Phred; -1 for no call.
+    depths
+        int32[v, m]: DP, the informative reads.
+    allele_depths
+        int32 rows, v * m of them, variant by variant: AD.
+    phred_likelihoods
+        int32 rows, v * m of them: PL, in the order of VCF.
+    total_depths
+        int32[v]: DP of INFO, all reads.
+    annotations
+        float64[v] by the name of the INFO field, such as `FS`; NaN where it is not defined.
+    """
+
+    samples: tuple[str, ...]
+    contigs: tuple[str, ...]
+    positions: NDArray[np.int64]
+    alleles: tuple[tuple[str, ...], ...]
+    qualities: NDArray[np.float64]
+    genotypes: NDArray[np.int16]
+    genotype_qualities: NDArray[np.int16]
+    depths: NDArray[np.int32]
+    allele_depths: Ragged
+    phred_likelihoods: Ragged
+    total_depths: NDArray[np.int32]
+    annotations: dict[str, NDArray[np.float64]]
+
+    def __len__(self) -> int:
+        return self.positions.size
+
+
+def call(
+    reads: _Path | Sequence[_Path],
+    reference: _Path,
+    *,
+    regions: Sequence[str] | None = None,
+    min_confidence: float = 30.0,
+    pcr_model: str = "conservative",
+    max_reads_per_start: int = 50,
+    device: str = "auto",
+) -> Calls:
+    """Find and genotype the variants of aligned reads, as `hapgpu call` does.
+
+    Parameters
+    ----------
+    reads
+        One or several sorted BAM or CRAM files with their indexes, or SAM files.
+    reference
+        FASTA with its `.fai`.
+    regions
+        Regions to call, such as `chr20:10,000,001-10,050,000`, 1-based, both ends included; None
+        for all contigs.
+    min_confidence
+        Phred: variants with a lower QUAL are left out.
+    pcr_model
+        `none`, `conservative`, `aggressive` or `hostile`.
+    max_reads_per_start
+        Reads of a sample that are used at each start position, at most; 0: all.
+    device
+        `auto`, `cpu`, `cuda` or `cuda:N`.
+
+    Raises
+    ------
+    InputError
+        An input is missing, damaged, or does not fit the others.
+    UsageError
+        An argument has another value than those above.
+    DeviceError
+        A named device cannot be used.
+    """
+    options = CallOptions(
+        AssemblyOptions(),
+        GenotypingOptions(min_confidence=_not_negative("min_confidence", min_confidence)),
+        _pcr_model(pcr_model),
+        max_reads_per_start=int(_not_negative("max_reads_per_start", max_reads_per_start)),
+    )
+    paths = [reads] if isinstance(reads, str | PathLike) else reads
+    chosen = EVERYTHING if regions is None else RegionChoice(tuple(map(parse_region, regions)))
+    inputs = CallInputs([str(path) for path in paths], Path(reference), chosen)
+    devices, _ = resolve_devices(device)
+    results: list[SegmentCalls] = []
+
+    def keep(found: SegmentCalls) -> int:
+        results.append(found)
+        return found.segment.end - found.segment.start
+
+    with CallSession(inputs, options, devices, usable_cpus()) as session:
+        run_pipeline(session.segments(), session.workers(), keep)
+        return _concatenated(session.samples, results)
+
+
+def _pcr_model(text: str) -> PcrModel:
+    try:
+        return PcrModel(text)
+    except ValueError:
+        raise UsageError(f"PCR model '{text}': must be one of {', '.join(PcrModel)}") from None
+
+
+def _not_negative(name: str, value: float) -> float:
+    if not 0 <= value < np.inf:
+        raise UsageError(f"{name} {value}: must be at least 0")
+    return value
+
+
+def _concatenated(samples: tuple[str, ...], results: Sequence[SegmentCalls]) -> Calls:
+    """Join the records of all segments that are theirs."""
+    found = [(result, np.flatnonzero(result.rows)) for result in results if result.rows.any()]
+    values = _joined([result.annotations.values[rows] for result, rows in found], len(FIELDS))
+    count = len(samples)
+    return Calls(
+        samples,
+        tuple(result.segment.contig for result, rows in found for _ in rows),
+        _joined([result.calls.starts[rows] for result, rows in found], dtype=np.int64),
+        tuple(alleles for result, rows in found for alleles in _alleles(result.calls, rows)),
+        _joined([result.calls.qualities[rows] for result, rows in found]),
+        _joined([result.calls.genotypes[rows] for result, rows in found], count, 2, dtype=np.int16),
+        _joined(
+            [result.calls.genotype_qualities[rows] for result, rows in found],
+            count,
+            dtype=np.int16,
+        ),
+        _joined(
+            [result.annotations.sample_depths[rows] for result, rows in found],
+            count,
+            dtype=np.int32,
+        ),
+        _joined_rows(
+            [_of_samples(result.annotations.allele_depths, rows, count) for result, rows in found]
+        ),
+        _joined_rows(
+            [_of_samples(result.calls.phred_likelihoods, rows, count) for result, rows in found]
+        ),
+        _joined([result.annotations.depths[rows] for result, rows in found], dtype=np.int32),
+        {field.name: values[:, column] for column, field in enumerate(FIELDS)},
+    )
+
+
+def _joined(parts: Sequence[NDArray[Any]], *shape: int, dtype: Any = np.float64) -> NDArray[Any]:
+    """Join arrays of records; none gives an array of no records of a shape and type."""
+    return np.concatenate([np.empty((0, *shape), dtype=dtype), *parts])
+
+
+def _joined_rows(parts: Sequence[Ragged]) -> Ragged:
+    empty = Ragged(np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64))
+    return Ragged.concatenate([empty, *parts])
+
+
+def _of_samples(values: Ragged, rows: NDArray[np.int64], samples: int) -> Ragged:
+    """Return the rows of all samples of some records."""
+    return values.take((rows[:, None] * samples + np.arange(samples)).ravel())
+
+
+def _alleles(calls: VariantCalls, rows: NDArray[np.int64]) -> Iterator[tuple[str, ...]]:
+    """Yield the alleles of some records."""
+    for row in rows:
+        first, end = calls.allele_offsets[[row, row + 1]]
+        yield tuple(calls.alleles[k].tobytes().decode() for k in range(first, end))

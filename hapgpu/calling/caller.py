@@ -1,0 +1,242 @@
+"""Calling of one segment: all stages in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.calling.activity.active_regions import active_regions
+from hapgpu.calling.annotations.annotator import annotations_of
+from hapgpu.calling.annotations.fields import FIELDS
+from hapgpu.calling.assembly.assembler import assembled_haplotypes
+from hapgpu.calling.batches import (
+    ActiveRegions,
+    Annotations,
+    CallSites,
+    RegionHaplotypes,
+    RegionReads,
+    Segment,
+    SegmentReads,
+    TrimmedRegions,
+    VariantCalls,
+)
+from hapgpu.calling.events.alleles import call_sites
+from hapgpu.calling.events.trimming import trimmed_to_variants
+from hapgpu.calling.genotypes.calls import called_variants
+from hapgpu.calling.likelihoods.likelihoods import haplotype_likelihoods
+from hapgpu.calling.likelihoods.site_reads import site_reads
+from hapgpu.calling.options import CallOptions
+from hapgpu.calling.reads.finalized import finalized_reads
+from hapgpu.calling.reads.reclipped import reclipped_reads
+from hapgpu.runtime.devices import Device
+
+Timed = Callable[[str, Callable[..., Any]], Callable[..., Any]]
+"""Function such as `hapgpu.runtime.statistics.RunStatistics.timed`."""
+
+
+def untimed(_stage: str, step: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the step."""
+    return step
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentCalls:
+    """Records of a segment, and of the active regions before it.
+
+    Attributes
+    ----------
+    segment
+        The segment.
+    calls
+        v records.
+    annotations
+        Of these records.
+    rows
+        bool[v]: whether the record is of an active region that starts in the segment.
+    counts
+        Named counts of the work in the segment.
+    """
+
+    segment: Segment
+    calls: VariantCalls
+    annotations: Annotations
+    rows: NDArray[np.bool_]
+    counts: Mapping[str, int]
+
+
+class Caller:
+    """Caller of segments on a device; threads may share it.
+
+    Parameters
+    ----------
+    options
+        Options of all stages.
+    samples
+        Number of samples.
+    device
+        The device of the pair-HMM and of alignments.
+    source
+        Name of the reads, for errors.
+    timed
+        Takes the name of a stage and its function; returns the function, perhaps timed.
+    """
+
+    def __init__(
+        self,
+        options: CallOptions,
+        samples: int,
+        device: Device,
+        source: str,
+        timed: Timed = untimed,
+    ) -> None:
+        self._options = options
+        self._samples = samples
+        self._device = device
+        self._source = source
+        self._timed = timed
+
+    def __call__(self, segment: SegmentReads) -> SegmentCalls | None:
+        """Call a segment; None if the active regions depend on bases before its window.
+
+        Raises
+        ------
+        InputError
+            A read has a tag `BI` or `BD` that does not fit its bases.
+        DeviceError
+            The device has too little memory, or failed.
+        """
+        genotyping = self._options.genotyping
+        regions: ActiveRegions | None = self._run(
+            "activity",
+            partial(active_regions, min_base_quality=self._options.assembly.min_base_quality),
+            segment,
+            self._samples,
+            genotyping,
+        )
+        if regions is None:
+            return None
+        if not len(regions):
+            return self._without_records(segment.segment)
+        trimmed, reads, counts = self._assembled(segment, regions)
+        if not trimmed.kept.size:
+            return self._without_records(segment.segment, counts)
+        likelihoods = self._run(
+            "likelihoods",
+            haplotype_likelihoods,
+            reads,
+            segment,
+            trimmed,
+            self._options,
+            self._source,
+            self._device,
+        )
+        sites: CallSites = self._run("events", call_sites, trimmed, segment.reference)
+        at_sites = self._run("genotypes", site_reads, sites, likelihoods)
+        calls: VariantCalls = self._run(
+            "genotypes",
+            called_variants,
+            sites,
+            at_sites,
+            likelihoods,
+            self._samples,
+            genotyping,
+        )
+        annotations = self._run(
+            "annotations",
+            annotations_of,
+            calls,
+            sites,
+            at_sites,
+            likelihoods,
+            segment,
+            self._samples,
+        )
+        starts = regions.starts[trimmed.kept[sites.regions[calls.sites]]]
+        rows = starts >= segment.segment.start
+        counts["records"] = int(rows.sum())
+        return SegmentCalls(segment.segment, calls, annotations, rows, counts)
+
+    def _assembled(
+        self, segment: SegmentReads, regions: ActiveRegions
+    ) -> tuple[TrimmedRegions, RegionReads, dict[str, int]]:
+        """Return the trimmed active regions with variants, their reads, and counts."""
+        options = self._options.assembly
+        reads: RegionReads = self._run("clip", finalized_reads, segment, regions, options)
+        haplotypes: RegionHaplotypes = self._run(
+            "assembly",
+            assembled_haplotypes,
+            reads,
+            segment,
+            regions,
+            options,
+            self._samples,
+            self._device,
+        )
+        trimmed: TrimmedRegions = self._run(
+            "events", trimmed_to_variants, haplotypes, regions, segment.reference
+        )
+        reads = self._run("clip", reclipped_reads, reads, segment, trimmed)
+        return trimmed, reads, _counts(segment.segment, regions, haplotypes, trimmed)
+
+    def _without_records(
+        self, segment: Segment, counts: Mapping[str, int] | None = None
+    ) -> SegmentCalls:
+        calls, annotations = _no_records(self._samples)
+        rows = np.empty(0, dtype=np.bool_)
+        return SegmentCalls(
+            segment, calls, annotations, rows, {**_no_counts(segment), **(counts or {})}
+        )
+
+    def _run(self, stage: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        return self._timed(stage, lambda _: function(*arguments))(None)
+
+
+def _counts(
+    segment: Segment,
+    regions: ActiveRegions,
+    haplotypes: RegionHaplotypes,
+    trimmed: TrimmedRegions,
+) -> dict[str, int]:
+    """Count the active regions that start in a segment."""
+    first = int(np.searchsorted(regions.starts, segment.start))
+    return {
+        **_no_counts(segment),
+        "active_regions": len(regions) - first,
+        "active_bases": int((regions.ends[first:] - regions.starts[first:]).sum()),
+        "haplotypes": int(haplotypes.offsets[-1] - haplotypes.offsets[first]),
+        "variant_regions": int((trimmed.kept >= first).sum()),
+    }
+
+
+def _no_counts(segment: Segment) -> dict[str, int]:
+    """Return the counts of a segment without active regions."""
+    names = ("active_regions", "active_bases", "haplotypes", "variant_regions", "records")
+    return {"bases": segment.end - segment.start, **dict.fromkeys(names, 0)}
+
+
+def _no_records(samples: int) -> tuple[VariantCalls, Annotations]:
+    """Return no records, of a number of samples."""
+    numbers = np.empty(0, dtype=np.int64)
+    table = np.empty((0, samples), dtype=np.int32)
+    texts = Ragged(np.empty(0, dtype=np.uint8), np.zeros(1, dtype=np.int64))
+    values = Ragged(np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64))
+    calls = VariantCalls(
+        numbers,
+        numbers,
+        np.zeros(1, dtype=np.int64),
+        texts,
+        numbers.astype(np.int16),
+        numbers.astype(np.float64),
+        np.empty((0, samples, 2), dtype=np.int16),
+        table.astype(np.int16),
+        values,
+        numbers.astype(np.int32),
+    )
+    statistics = np.empty((0, len(FIELDS)))
+    return calls, Annotations(numbers.astype(np.int32), table, values, statistics)

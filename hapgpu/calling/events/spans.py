@@ -1,0 +1,107 @@
+"""Variant spans of active regions, and the padding that genotyping needs around them."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.calling.batches import ActiveRegions, Events
+from hapgpu.calling.events.repeats import repeat_of
+from hapgpu.calling.events.views import EventsView, ReferenceView
+from hapgpu.haplotypes.batches import ReferenceSlice
+from hapgpu.runtime.jit import njit
+
+_SNP_PADDING: Final = 20
+_INDEL_PADDING: Final = 75
+
+
+def variant_spans(
+    events: Events, offsets: NDArray[np.int64], regions: ActiveRegions, reference: ReferenceSlice
+) -> ActiveRegions:
+    """Return the variant span of each active region, with its padded span, as GATK trims.
+
+    The variant span is the hull of the events that overlap the active span, cut to it. The padded
+    span is their hull with the padding of each, cut to the padded span of the active region: 20
+    bases, 75 for an insertion or deletion, and in a tandem repeat also the repeat's length.
+
+    Parameters
+    ----------
+    events
+        Events of the haplotypes of r active regions.
+    offsets
+        int64[r + 1]: the haplotypes of region k are rows `offsets[k]` to `offsets[k + 1]`.
+    regions
+        The r active regions.
+    reference
+        Holds the events and the padded spans.
+
+    Returns
+    -------
+    ActiveRegions
+        r rows; all four columns are 0 where no event overlaps the active span.
+    """
+    spans = np.zeros((4, len(regions)), dtype=np.int64)
+    _measure(
+        EventsView.of(events),
+        read_only(offsets),
+        _Limits(read_only(regions.starts), read_only(regions.ends), read_only(regions.padded_ends)),
+        ReferenceView.of(reference),
+        spans,
+    )
+    starts, ends, padded_starts, padded_ends = spans
+    has_variants = ends > 0
+    return ActiveRegions(
+        np.maximum(starts, regions.starts) * has_variants,
+        np.minimum(ends, regions.ends) * has_variants,
+        np.maximum(padded_starts, regions.padded_starts) * has_variants,
+        np.minimum(padded_ends, regions.padded_ends) * has_variants,
+    )
+
+
+class _Limits(NamedTuple):
+    """Active spans, and the ends of their padded spans."""
+
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    padded_ends: NDArray[np.int64]
+
+
+@njit
+def _measure(
+    events: EventsView,
+    offsets: NDArray[np.int64],
+    limits: _Limits,
+    reference: ReferenceView,
+    out: NDArray[np.int64],
+) -> None:
+    """Write the hull of the events of each active region, and the hull with their padding."""
+    for region in range(offsets.size - 1):
+        is_first = True
+        for row in range(events.offsets[offsets[region]], events.offsets[offsets[region + 1]]):
+            start, end = events.starts[row], events.ends[row]
+            if start >= limits.ends[region] or end <= limits.starts[region]:
+                continue
+            padding = _padding_of(events, row, reference, limits.padded_ends[region])
+            if is_first:
+                out[0, region], out[1, region] = start, end
+                out[2, region], out[3, region] = start - padding, end + padding
+                is_first = False
+            out[0, region] = min(out[0, region], start)
+            out[1, region] = max(out[1, region], end)
+            out[2, region] = min(out[2, region], start - padding)
+            out[3, region] = max(out[3, region], end + padding)
+
+
+@njit
+def _padding_of(
+    events: EventsView, row: Integer, reference: ReferenceView, context_end: Integer
+) -> Integer:
+    offsets = events.alternates.offsets
+    if events.ends[row] - events.starts[row] == offsets[row + 1] - offsets[row]:
+        return np.int64(_SNP_PADDING)
+    repeat = repeat_of(events, row, reference, context_end)
+    return _INDEL_PADDING + repeat.unit * max(repeat.in_reference, repeat.in_alternate)

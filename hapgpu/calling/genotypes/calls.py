@@ -1,0 +1,215 @@
+"""Records of the sites that are called, with their genotypes."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.ragged import Ragged, lengths_of, offsets_of
+from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
+from hapgpu.calling.batches import (
+    CallSites,
+    ReadLikelihoods,
+    SiteReads,
+    VariantCalls,
+)
+from hapgpu.calling.genotypes.kept_alleles import KeptAlleles, is_spanned, kept_alleles
+from hapgpu.calling.genotypes.phred_likelihoods import genotype_counts, phred_likelihoods
+from hapgpu.calling.options import GenotypingOptions
+from hapgpu.runtime.jit import njit, njit_inlined
+
+NO_CALL: Final = -1
+"""Instead of an allele, and of GQ."""
+
+_HIGHEST_QUALITY: Final = 99
+
+
+class _Records(NamedTuple):
+    """Sites of records, and the alleles that they keep."""
+
+    sites: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    alleles: NDArray[np.int16]
+
+
+class _Genotypes(NamedTuple):
+    """Genotypes of `VariantCalls`, a row per record and sample."""
+
+    alleles: NDArray[np.int16]
+    qualities: NDArray[np.int16]
+    phreds: RaggedView
+
+
+def called_variants(
+    sites: CallSites,
+    reads: SiteReads,
+    likelihoods: ReadLikelihoods,
+    samples: int,
+    options: GenotypingOptions,
+) -> VariantCalls:
+    """Call variants and genotypes, as GATK HaplotypeCaller does.
+
+    A genotype has the lowest PL, without a prior; ties: the first in the order of VCF. GQ is the
+    second lowest PL, at most 99. There is no call instead of homozygous REF with GQ 0. Alleles lose
+    the suffix that they have in common, which they have only if others are not kept.
+
+    Parameters
+    ----------
+    sites
+        Sites, ascending.
+    reads
+        Reads at the sites, with their likelihoods given the alleles.
+    likelihoods
+        The reads.
+    samples
+        Number of samples, n.
+    options
+        Options of the genotypes.
+    """
+    allele_counts = lengths_of(sites.allele_offsets)
+    phreds = phred_likelihoods(allele_counts, reads, likelihoods.reads.samples, samples)
+    return variants_of(sites, phreds, kept_alleles(sites, phreds, samples, options), samples)
+
+
+def variants_of(sites: CallSites, phreds: Ragged, kept: KeptAlleles, samples: int) -> VariantCalls:
+    """Return the records of the sites that are called.
+
+    Parameters
+    ----------
+    sites
+        s sites.
+    phreds
+        int32 rows, s * samples of them: PL of the genotypes.
+    kept
+        The alleles of the records.
+    samples
+        Number of samples.
+    """
+    called = np.flatnonzero(kept.is_called)
+    rows = np.flatnonzero(kept.is_kept)
+    before = np.concatenate(([0], np.cumsum(kept.is_kept))).astype(np.int64)
+    counts = before[sites.allele_offsets[called + 1]] - before[sites.allele_offsets[called]]
+    offsets = offsets_of(counts)
+    site_alleles = rows - np.repeat(sites.allele_offsets[called], counts)
+    records = _Records(
+        read_only(called), read_only(offsets), read_only(site_alleles.astype(np.int16))
+    )
+    genotypes = _genotypes_of(records, phreds, samples)
+    return VariantCalls(
+        called,
+        sites.starts[called],
+        offsets,
+        _without_common_suffix(sites.alleles.take(rows), offsets),
+        records.alleles,
+        kept.qualities[called],
+        genotypes.alleles.reshape(called.size, samples, 2),
+        genotypes.qualities.reshape(called.size, samples),
+        Ragged(genotypes.phreds.data, genotypes.phreds.offsets),
+        kept.counts[rows],
+    )
+
+
+def _genotypes_of(records: _Records, phreds: Ragged, samples: int) -> _Genotypes:
+    counts = np.repeat(genotype_counts(lengths_of(records.offsets)), samples)
+    offsets = offsets_of(counts)
+    out = _Genotypes(
+        np.empty((counts.size, 2), dtype=np.int16),
+        np.empty(counts.size, dtype=np.int16),
+        RaggedView(np.empty(int(offsets[-1]), dtype=np.int32), read_only(offsets)),
+    )
+    _put_genotypes(records, view_of(phreds), samples, out)
+    return out
+
+
+@njit
+def _put_genotypes(records: _Records, phreds: RaggedView, samples: int, out: _Genotypes) -> None:
+    for record in range(records.sites.size):
+        for sample in range(samples):
+            row = record * samples + sample
+            first = phreds.offsets[records.sites[record] * samples + sample]
+            _select(records, record, phreds.data, first, out.phreds, row)
+            count = records.offsets[record + 1] - records.offsets[record]
+            _call(count, row, out)
+
+
+@njit_inlined
+def _select(
+    records: _Records,
+    record: Integer,
+    phreds: NDArray[np.int32],
+    first: Integer,
+    out: RaggedView,
+    row: Integer,
+) -> None:
+    """Write PL of the genotypes of the alleles of a record, less the lowest."""
+    start = records.offsets[record]
+    at = out.offsets[row]
+    lowest = phreds[first]  # homozygous REF
+    for high in range(records.offsets[record + 1] - start):
+        for low in range(high + 1):
+            one = np.int64(records.alleles[start + low])
+            other = np.int64(records.alleles[start + high])
+            phred = phreds[first + other * (other + 1) // 2 + one]
+            lowest = min(lowest, phred)
+            out.data[at] = phred
+            at += 1
+    for k in range(out.offsets[row], at):
+        out.data[k] -= lowest
+
+
+@njit_inlined
+def _call(alleles: Integer, row: Integer, out: _Genotypes) -> None:
+    """Write the genotype with the lowest PL, and its quality."""
+    at = out.phreds.offsets[row]
+    best, best_low, best_high, second = at, 0, 0, _HIGHEST_QUALITY
+    for high in range(alleles):
+        for low in range(high + 1):
+            if out.phreds.data[at] < out.phreds.data[best]:
+                second = out.phreds.data[best]
+                best, best_low, best_high = at, low, high
+            elif at != best:
+                second = min(second, out.phreds.data[at])
+            at += 1
+    if best_high == 0 and second < 1:
+        best_low, best_high, second = NO_CALL, NO_CALL, NO_CALL
+    out.alleles[row, 0], out.alleles[row, 1] = best_low, best_high
+    out.qualities[row] = min(second, _HIGHEST_QUALITY)
+
+
+def _without_common_suffix(alleles: Ragged, offsets: NDArray[np.int64]) -> Ragged:
+    """Remove the suffix that all alleles of a record have, except `*`; each keeps a base."""
+    common = np.zeros(offsets.size - 1, dtype=np.int64)
+    _measure_suffixes(view_of(alleles), read_only(offsets), read_only(is_spanned(alleles)), common)
+    removed = np.repeat(common, lengths_of(offsets))
+    lengths = alleles.lengths - np.where(is_spanned(alleles), 0, removed)
+    return Ragged.gather(alleles.data, alleles.offsets[:-1], lengths)
+
+
+@njit
+def _measure_suffixes(
+    alleles: RaggedView,
+    offsets: NDArray[np.int64],
+    is_spanned: NDArray[np.bool_],
+    out: NDArray[np.int64],
+) -> None:
+    for record in range(out.size):
+        reference = offsets[record]
+        length = alleles.offsets[reference + 1] - alleles.offsets[reference] - 1
+        for row in range(reference + 1, offsets[record + 1]):
+            if not is_spanned[row]:
+                length = _common_suffix(alleles, reference, row, length)
+        out[record] = length
+
+
+@njit_inlined
+def _common_suffix(alleles: RaggedView, one: Integer, other: Integer, most: Integer) -> Integer:
+    """Return the length of the common suffix, at most `most`, which leaves a base of each."""
+    end, other_end = alleles.offsets[one + 1], alleles.offsets[other + 1]
+    most = min(most, other_end - alleles.offsets[other] - 1)
+    length = np.int64(0)
+    while length < most and alleles.data[end - 1 - length] == alleles.data[other_end - 1 - length]:
+        length += 1
+    return length

@@ -1,0 +1,264 @@
+"""Alleles that records keep, and QUAL, as in GATK's GenotypingEngine."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.ragged import Ragged, lengths_of
+from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
+from hapgpu.calling.batches import CallSites
+from hapgpu.calling.genotypes.frequencies import (
+    NO_ALLELE,
+    PseudoCounts,
+    Work,
+    estimate,
+    new_work,
+    pseudo_counts,
+)
+from hapgpu.calling.options import GenotypingOptions
+from hapgpu.runtime.jit import njit, njit_inlined
+
+SPANNED: Final = ord("*")
+"""The allele of a spanning deletion."""
+
+_TOLERANCE: Final = 1e-10  # GATK's, of log10 probabilities
+_NOWHERE: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAlleles:
+    """The alleles of s sites that are called.
+
+    Attributes
+    ----------
+    is_called
+        bool[s]: whether the site has a record.
+    qualities
+        float64[s]: QUAL.
+    is_kept
+        bool[a]: the alleles of the record, REF included; none without a record.
+    counts
+        int32[a]: MLEAC; 0 for alleles that are not considered.
+    """
+
+    is_called: NDArray[np.bool_]
+    qualities: NDArray[np.float64]
+    is_kept: NDArray[np.bool_]
+    counts: NDArray[np.int32]
+
+
+class _Sites(NamedTuple):
+    """Columns of `CallSites`, the number of the allele `*` of each site, PL, and the options."""
+
+    starts: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    spanned: NDArray[np.int64]
+    phreds: RaggedView
+    samples: int
+    priors: PseudoCounts
+    min_confidence: float
+    max_alternates: int
+
+
+class _Scratch(NamedTuple):
+    """Scratch memory: numbers of alleles, and a score of each."""
+
+    considered: NDArray[np.int64]
+    scores: NDArray[np.int64]
+    work: Work
+
+
+class _Kept(NamedTuple):
+    """Columns of `KeptAlleles`."""
+
+    is_called: NDArray[np.bool_]
+    qualities: NDArray[np.float64]
+    is_kept: NDArray[np.bool_]
+    counts: NDArray[np.int32]
+
+
+def kept_alleles(
+    sites: CallSites, phreds: Ragged, samples: int, options: GenotypingOptions
+) -> KeptAlleles:
+    """Choose the alleles of records, and compute QUAL.
+
+    An ALT is kept if the probability that it is absent is below the minimal confidence; `*` only
+    if a deletion of an earlier record covers the site. A site has a record if an ALT other than `*`
+    is kept and QUAL reaches the minimal confidence.
+
+    Parameters
+    ----------
+    sites
+        s sites, ascending, with a alleles: deletions called at a site decide about later ones.
+    phreds
+        int32 rows, s * samples of them: PL of the genotypes.
+    samples
+        Number of samples.
+    options
+        Options of the genotypes.
+    """
+    alleles, count = len(sites.alleles), len(sites)
+    kept = _Kept(
+        np.zeros(count, dtype=np.bool_),
+        np.zeros(count),
+        np.zeros(alleles, dtype=np.bool_),
+        np.zeros(alleles, dtype=np.int32),
+    )
+    most = int(lengths_of(sites.allele_offsets).max(initial=1))
+    scratch = _Scratch(
+        np.empty(most, dtype=np.int64),
+        np.empty(most, dtype=np.int64),
+        new_work(samples, min(most, options.max_alternate_alleles + 1)),
+    )
+    _choose(_columns(sites, phreds, samples, options), scratch, kept)
+    return KeptAlleles(*kept)
+
+
+def is_spanned(alleles: Ragged) -> NDArray[np.bool_]:
+    """Return bool[a]: whether each allele, which has at least one base, is `*`."""
+    starts: NDArray[np.bool_] = alleles.data[alleles.offsets[:-1]] == SPANNED
+    return starts
+
+
+def _columns(sites: CallSites, phreds: Ragged, samples: int, options: GenotypingOptions) -> _Sites:
+    spanned = np.full(len(sites), NO_ALLELE, dtype=np.int64)
+    rows = np.flatnonzero(is_spanned(sites.alleles))
+    of_rows = np.searchsorted(sites.allele_offsets, rows, side="right") - 1
+    spanned[of_rows] = rows - sites.allele_offsets[of_rows]
+    return _Sites(
+        read_only(sites.starts),
+        read_only(sites.allele_offsets),
+        read_only(sites.alleles.lengths),
+        read_only(spanned),
+        view_of(phreds),
+        samples,
+        pseudo_counts(options),
+        options.min_confidence,
+        options.max_alternate_alleles,
+    )
+
+
+@njit
+def _choose(sites: _Sites, scratch: _Scratch, out: _Kept) -> None:
+    """Choose the alleles of all sites."""
+    covered = np.int64(_NOWHERE)  # last position that deletions of earlier records cover
+    for site in range(sites.starts.size):
+        count = _consider(sites, site, scratch)
+        spanned = _prepare(sites, site, scratch, count)
+        work = scratch.work
+        out.qualities[site] = -10.0 * estimate(work, sites.samples, count, spanned) + 0.0
+        for k in range(count):
+            row = sites.offsets[site] + scratch.considered[k]
+            out.counts[row] = np.int64(math.floor(work.counts[k] + 0.5))
+        if _keep(sites, site, scratch, count, sites.starts[site] <= covered, out):
+            covered = max(covered, np.int64(_last_deleted(sites, site, out.is_kept)))
+
+
+@njit
+def _consider(sites: _Sites, site: Integer, scratch: _Scratch) -> Integer:
+    """Write the alleles that are considered, ascending; return their number.
+
+    If there are too many, those in the best genotypes that are the most better than REF.
+    """
+    considered, scores = scratch.considered, scratch.scores
+    alleles = sites.offsets[site + 1] - sites.offsets[site]
+    for allele in range(alleles):
+        considered[allele] = allele
+        scores[allele] = 0
+    if alleles - 1 <= sites.max_alternates:
+        return np.int64(alleles)
+    for row in range(site * sites.samples, (site + 1) * sites.samples):
+        _add_scores(sites.phreds, row, alleles, scores)
+    count = np.int64(1)
+    for allele in range(1, alleles):
+        better = 0
+        for other in range(1, alleles):
+            is_tie = scores[other] == scores[allele]
+            better += scores[other] > scores[allele] or (is_tie and other < allele)
+        if better < sites.max_alternates:
+            considered[count] = allele
+            count += 1
+    return count
+
+
+@njit_inlined
+def _add_scores(
+    phreds: RaggedView, row: Integer, alleles: Integer, scores: NDArray[np.int64]
+) -> None:
+    """Add the difference of a sample's best genotype and REF to the scores of its alleles."""
+    first = phreds.offsets[row]
+    genotype, best, best_low, best_high = first, first, 0, 0
+    for high in range(alleles):
+        for low in range(high + 1):
+            if phreds.data[genotype] < phreds.data[best]:
+                best, best_low, best_high = genotype, low, high
+            genotype += 1
+    difference = np.int64(phreds.data[first]) - np.int64(phreds.data[best])
+    scores[best_low] += difference
+    if best_low != best_high:
+        scores[best_high] += difference
+
+
+@njit_inlined
+def _prepare(sites: _Sites, site: Integer, scratch: _Scratch, count: Integer) -> Integer:
+    """Write PL and priors of the alleles considered; return which of them is `*`."""
+    considered, work, priors = scratch.considered, scratch.work, sites.priors
+    for sample in range(sites.samples):
+        first = sites.phreds.offsets[site * sites.samples + sample]
+        genotype = 0
+        for k in range(count):
+            for j in range(k + 1):
+                row = considered[k] * (considered[k] + 1) // 2 + considered[j]
+                work.phreds[sample, genotype] = sites.phreds.data[first + row]
+                genotype += 1
+    spanned, reference = np.int64(NO_ALLELE), sites.offsets[site]
+    for k in range(count):
+        is_snp = sites.lengths[reference + considered[k]] == sites.lengths[reference]
+        work.priors[k] = priors.snp if is_snp else priors.indel
+        if considered[k] == sites.spanned[site]:
+            spanned = np.int64(k)
+    work.priors[0] = priors.reference
+    return spanned
+
+
+@njit_inlined
+def _keep(
+    sites: _Sites,
+    site: Integer,
+    scratch: _Scratch,
+    count: Integer,
+    is_covered: bool,  # noqa: FBT001  (Numba: no keyword-only arguments)
+    out: _Kept,
+) -> bool:
+    """Mark the alleles kept; return whether the site has a record."""
+    first, is_variant = sites.offsets[site], False
+    for k in range(1, count):
+        allele = scratch.considered[k]
+        is_kept = scratch.work.absent[k] + _TOLERANCE < -0.1 * sites.min_confidence
+        is_spanned = allele == sites.spanned[site]
+        out.is_kept[first + allele] = is_kept and (is_covered or not is_spanned)
+        is_variant |= is_kept and not is_spanned
+    is_called = is_variant and out.qualities[site] >= sites.min_confidence
+    out.is_called[site] = is_called
+    out.is_kept[first] = True
+    for k in range(count):
+        out.is_kept[first + scratch.considered[k]] &= is_called
+    return bool(is_called)
+
+
+@njit_inlined
+def _last_deleted(sites: _Sites, site: Integer, is_kept: NDArray[np.bool_]) -> Integer:
+    """Return the last position that the alleles kept delete; `*` counts as one base, as in GATK."""
+    first, end = sites.offsets[site], sites.offsets[site + 1]
+    longest = np.int64(0)
+    for row in range(first, end):
+        if is_kept[row]:
+            longest = max(longest, sites.lengths[first] - sites.lengths[row])
+    return np.int64(sites.starts[site] + longest if longest > 0 else _NOWHERE)

@@ -1,0 +1,241 @@
+"""Reads of segments, from all inputs of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from types import TracebackType
+from typing import Final, Self
+
+from hapgpu.calling.batches import REFERENCE_ROOM, Segment, SegmentReads
+from hapgpu.calling.options import CallOptions
+from hapgpu.calling.reads.contigs import (
+    check_contigs_of_intervals,
+    check_order_of_streams,
+    contigs_of_reads,
+    ordered_contigs,
+)
+from hapgpu.calling.reads.filters import CallFilter
+from hapgpu.calling.reads.segments import calling_intervals
+from hapgpu.calling.reads.windows import Room, Window, WindowReads, reads_of_window, reference_of
+from hapgpu.genotyping.reads.inputs import ReadingOptions, open_aligned
+from hapgpu.genotyping.reads.open_inputs import OpenInputs
+from hapgpu.genotyping.reads.read_buffer import ReadBuffer, SamplesOf
+from hapgpu.haplotypes.batches import ReferenceSlice
+from hapgpu.io.files.record_limit import MAX_RECORD
+from hapgpu.io.genome.fasta import ReferenceFasta
+from hapgpu.io.genome.regions import END_OF_CONTIG, Region, RegionChoice
+from hapgpu.runtime.pool import MAX_IO_THREADS
+
+_BATCH_BASES: Final = 1_000_000  # of each input, times as many as there are workers
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentSource:
+    """Segment whose reads are read when they are asked for, in the thread that asks.
+
+    Attributes
+    ----------
+    segment
+        The segment.
+    room
+        Bases on both sides of it.
+    reference
+        The reference of its far window.
+    window_reads
+        Returns the reads of a window of the segment; its argument `far` is as that of `read`.
+    """
+
+    segment: Segment
+    room: Room
+    reference: ReferenceSlice
+    window_reads: Callable[..., WindowReads]
+
+    def read(self, *, far: bool = False) -> SegmentReads:
+        """Return the reads.
+
+        Parameters
+        ----------
+        far
+            Whether the window starts `Room.far_before` before the segment.
+
+        Raises
+        ------
+        InputError
+            An input is damaged or not sorted, or a read has no sample or no base qualities.
+        """
+        segment = self.segment
+        start, end = self.room.window(segment, far=far)
+        first = max(start - REFERENCE_ROOM, 0)
+        bases = self.reference.bases[first - self.reference.start :]
+        found = self.window_reads(far=far)
+        reference = ReferenceSlice(first, bases)
+        return SegmentReads(segment, start, end, reference, found.reads, found.samples)
+
+
+class SegmentReader:
+    """Reads of segments of one or several BAM, CRAM and SAM inputs; a context manager.
+
+    Parameters
+    ----------
+    paths
+        Files, at least one; `-` is standard input.
+    reference
+        The reference, also of CRAM.
+    options
+        Options of the filters.
+    room
+        Bases beside a segment whose reads it needs.
+    threads
+        CPU threads to read streams with, including the calling thread.
+    max_record
+        Bytes of a record or a header, at most.
+
+    Attributes
+    ----------
+    contigs
+        Lengths of all contigs of the reference, in the order of the records.
+
+    Raises
+    ------
+    InputError
+        An input cannot be read, has no index, holds no alignments, or has contigs of other lengths.
+    UsageError
+        An input is given twice, or none at all.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        reference: ReferenceFasta,
+        options: CallOptions,
+        room: Room,
+        *,
+        threads: int,
+        max_record: int = MAX_RECORD,
+    ) -> None:
+        reading = ReadingOptions(
+            threads=1 + (min(threads, MAX_IO_THREADS) - 1) // max(len(paths), 1),
+            batch_bases=_BATCH_BASES,
+            reference=reference.path,
+            max_record=max_record,
+        )
+        self._source = ", ".join(paths)
+        self._reference = reference
+        self._room = room
+        self._max_reads_per_start = options.max_reads_per_start
+        self._filter = CallFilter(options)
+        with ExitStack() as stack:
+            self._inputs = OpenInputs(paths, partial(open_aligned, reading=reading))
+            stack.callback(self._inputs.close)
+            self._inputs.check_contigs(reference.lengths, reference.path)
+            self.contigs = ordered_contigs(self._inputs, reference.lengths)
+            self._stack = stack.pop_all()
+
+    @property
+    def samples(self) -> tuple[str, ...]:
+        """All samples, in the order of the inputs and their headers."""
+        return self._inputs.table.names
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Numbers of reads and of excluded reads so far, see `CallFilter`.
+
+        For files with an index, these are the reads at the segments, for others all reads.
+        """
+        return self._filter.counts
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether a segment is read by the thread that asks for its reads."""
+        return self._inputs.are_indexed
+
+    def intervals(self, choice: RegionChoice) -> list[Region]:
+        """Return the calling intervals: the regions of the user, else all contigs with reads.
+
+        Raises
+        ------
+        UsageError
+            The reference lacks the contig of a region, or the region starts after it.
+        InputError
+            An input lacks the contig of a region, or all contigs of the reference; or it is a
+            stream whose contigs have another order.
+        """
+        if choice.is_everything:
+            contigs = contigs_of_reads(self._inputs, self.contigs, self._reference.path)
+            intervals = calling_intervals(choice, contigs)
+        else:
+            intervals = calling_intervals(choice, self.contigs)
+            check_contigs_of_intervals(self._inputs, intervals)
+        check_order_of_streams(self._inputs, dict.fromkeys(each.contig for each in intervals))
+        return intervals
+
+    def at(self, segments: Iterable[Segment]) -> Iterator[SegmentSource]:
+        """Yield segments with their reads.
+
+        If all inputs are indexed, the reads are read when they are asked for, in any order and
+        thread, and errors are raised there.
+
+        Parameters
+        ----------
+        segments
+            Segments in the order of the calling intervals.
+        """
+        counted_end, contig = 0, ""
+        for segment in segments:
+            counted_end = counted_end if segment.contig == contig else 0
+            contig = segment.contig
+            start, end = self._room.window(segment, far=True)
+            reference = reference_of(self._reference, contig, start, end)
+            window_reads = self._window_reads(segment, counted_end)
+            yield SegmentSource(segment, self._room, reference, window_reads)
+            counted_end = end
+
+    def _window_reads(self, segment: Segment, counted_end: int) -> Callable[..., WindowReads]:
+        if self.is_indexed:
+            return partial(self._read, segment, counted_end)
+        found = self._read(segment, counted_end, far=True)
+        return partial(self._kept, segment, found)
+
+    def _kept(self, segment: Segment, found: WindowReads, *, far: bool) -> WindowReads:
+        """Return those of the reads of the far window that a window needs."""
+        return found.take(found.ends > self._room.window(segment, far=far)[0])
+
+    def _read(self, segment: Segment, counted_end: int, *, far: bool) -> WindowReads:
+        """Read a window; the far window of indexed files is a second try, which counts nothing."""
+        start, end = self._room.window(segment, far=far)
+        if far and self.is_indexed:
+            counted_end = END_OF_CONTIG
+        window = Window(segment.contig, segment.contig_length, start, end, counted_end)
+        with ExitStack() as stack:
+            buffers = [
+                stack.enter_context(input_.at(window, self._filter, self._samples_of(file)))
+                for file, input_ in enumerate(self._inputs)
+                if input_.header.reference_id(segment.contig) is not None
+            ]
+            for buffer in buffers:
+                _read_up_to(buffer, window)
+            return reads_of_window(buffers, window, self._max_reads_per_start, self._source)
+
+    def _samples_of(self, file: int) -> SamplesOf:
+        return partial(self._inputs.table.samples_of, file)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+
+def _read_up_to(buffer: ReadBuffer, window: Window) -> None:
+    """Read on until all reads that start before the end of a window are buffered."""
+    buffer.drop_before(window.first)
+    while buffer.frontier < window.end:
+        buffer.read_on()

@@ -1,0 +1,186 @@
+"""Windows of segments: how far they reach, their reference, and the reads that overlap them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.batches import ReadBatch
+from hapgpu.arrays.read_columns import ReadColumns
+from hapgpu.arrays.read_gathering import gathered_reads
+from hapgpu.calling.batches import PADDING, REFERENCE_ROOM, Segment
+from hapgpu.calling.reads.downsampling import MAX_SPAN, downsampled
+from hapgpu.calling.reads.filters import with_regular_bases
+from hapgpu.genotyping.reads.locus_groups import LocusIntervals
+from hapgpu.genotyping.reads.read_buffer import ReadBuffer
+from hapgpu.haplotypes.batches import ReferenceSlice
+from hapgpu.io.genome.fasta import ReferenceFasta
+from hapgpu.io.genome.regions import Region
+from hapgpu.pairhmm.qualities.prepare import check_base_qualities
+
+_POSITION: Final = 2**32 - 1
+"""Bits of a key of `ReadBuffer` that are the position."""
+_NO_READS: Final = ReadColumns.empty(*[np.empty(0, dtype=np.int32)] * 4).to_batch()
+
+
+def _regular_letters() -> NDArray[np.uint8]:
+    table = np.full(256, ord("N"), dtype=np.uint8)
+    for letter in b"ACGT":
+        table[[letter, letter | 0x20]] = letter
+    return table
+
+
+_REGULAR: Final = _regular_letters()
+"""A, C, G and T in either case become upper case, all else N."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Bases on both sides of a segment whose reads are needed.
+
+    Attributes
+    ----------
+    before, after
+        Bases before the start and after the end.
+    far_before
+        Bases before the start that always suffice; `before` suffices nearly always.
+    """
+
+    before: int
+    far_before: int
+    after: int
+
+    def window(self, segment: Segment, *, far: bool) -> tuple[int, int]:
+        """Return start and end of the window of a segment, cut to the contig.
+
+        Nothing before the calling interval is needed but the padding of its first active region.
+        """
+        before = self.far_before if far else self.before
+        start = max(segment.start - before, segment.interval_start - PADDING, 0)
+        return start, min(segment.end + self.after, segment.contig_length)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Part of a contig whose reads are read; a `ReadGroup`.
+
+    Attributes
+    ----------
+    contig, contig_length
+        The contig.
+    start, end
+        0-based, half-open.
+    counted_end
+        Reads that start before it are counted with an earlier window.
+    """
+
+    contig: str
+    contig_length: int
+    start: int
+    end: int
+    counted_end: int
+
+    @property
+    def counted(self) -> LocusIntervals:
+        """The part of the contig before `counted_end`."""
+        return LocusIntervals(np.zeros(1, dtype=np.int64), np.array([self.counted_end]))
+
+    @property
+    def first(self) -> int:
+        """Position from which on reads decide which reads of the window are kept."""
+        return max(self.start - MAX_SPAN, 0)
+
+    def regions(self) -> list[Region]:
+        """Return the part of the contig whose reads are read."""
+        return [Region(self.contig, self.first, self.end)]
+
+
+@dataclass(frozen=True, slots=True)
+class WindowReads:
+    """n reads that overlap a window, sorted by position, downsampled.
+
+    Attributes
+    ----------
+    reads
+        Their bases are A, C, G, T, N.
+    samples
+        int32[n].
+    ends
+        int64[n], 0-based end of the alignment.
+    """
+
+    reads: ReadBatch
+    samples: NDArray[np.int32]
+    ends: NDArray[np.int64]
+
+    def take(self, kept: NDArray[np.bool_]) -> WindowReads:
+        """Select reads by mask."""
+        if kept.all():
+            return self
+        return WindowReads(self.reads.take(kept), self.samples[kept], self.ends[kept])
+
+
+def reads_of_window(
+    buffers: Sequence[ReadBuffer], window: Window, max_reads_per_start: int, source: str
+) -> WindowReads:
+    """Return the reads of all buffers that overlap a window, those of the first buffer first.
+
+    Parameters
+    ----------
+    buffers
+        Buffers at the contig of the window, which have read up to its end.
+    window
+        The window.
+    max_reads_per_start
+        As in `downsampled`.
+    source
+        Name of the inputs, for errors.
+
+    Raises
+    ------
+    InputError
+        A read has no base qualities.
+    """
+    bounds = np.array([window.first]), np.array([window.end])
+    found = [part for buffer in buffers for part in buffer.at(*bounds)]
+    if not found:
+        nothing = np.empty(0, dtype=np.int32)
+        return WindowReads(_NO_READS, nothing, nothing.astype(np.int64))
+    all_reads = WindowReads(
+        gathered_reads([(part.reads, part.rows) for part in found]),
+        np.concatenate([part.samples for part in found]),
+        np.concatenate([part.ends for part in found]) & _POSITION,
+    )
+    if len(buffers) > 1:
+        order = np.argsort(all_reads.reads.positions, kind="stable")
+        all_reads = WindowReads(
+            all_reads.reads.take(order), all_reads.samples[order], all_reads.ends[order]
+        )
+    check_base_qualities(all_reads.reads, source, "add them, or remove the read")
+    kept = downsampled(all_reads.reads, all_reads.samples, max_reads_per_start)
+    kept &= (all_reads.ends > window.start) & (all_reads.ends <= window.contig_length)
+    chosen = all_reads.take(kept)
+    return WindowReads(with_regular_bases(chosen.reads), chosen.samples, chosen.ends)
+
+
+def reference_of(reference: ReferenceFasta, contig: str, start: int, end: int) -> ReferenceSlice:
+    """Return the bases of a window and `REFERENCE_ROOM` on both sides, cut to the contig.
+
+    Letters other than A, C, G and T become N.
+
+    Raises
+    ------
+    InputError
+        The reference is damaged.
+    """
+    region = Region(
+        contig,
+        max(start - REFERENCE_ROOM, 0),
+        min(end + REFERENCE_ROOM, reference.lengths[contig]),
+    )
+    text = np.frombuffer(reference.fetch(region), dtype=np.uint8)
+    return ReferenceSlice(region.start, _REGULAR[text])

@@ -1,0 +1,310 @@
+"""`hapgpu call`: variants of aligned reads, by GATK HaplotypeCaller's algorithm."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from hapgpu.calling.options import AssemblyOptions, CallOptions, GenotypingOptions
+from hapgpu.calling.run import write_calls
+from hapgpu.calling.session import CallInputs, CallSession
+from hapgpu.cli.options.checks import given_regions, require_inputs
+from hapgpu.cli.options.common import ComputeOptions, Output, ReportOptions
+from hapgpu.cli.options.files import (
+    ALIGNMENT_INDEXES,
+    FASTA_INDEXES,
+    STANDARD,
+    STATISTICS,
+    VARIANT_INDEXES,
+    CommandFiles,
+    Read,
+    Written,
+    standard_output,
+)
+from hapgpu.cli.run import start_run
+from hapgpu.pairhmm.qualities.pcr_model import PcrModel
+
+EXAMPLES: Final = """Call the variants of a sample; the output is bgzipped and indexed:
+hapgpu call sample.bam reference.fa -o variants.vcf.gz
+
+Call two samples together, PCR-free, in the regions of a BED file:
+hapgpu call a.bam b.bam reference.fa -L exome.bed --pcr-model none -o variants.vcf.gz
+
+Call one region with two more k-mer sizes:
+hapgpu call sample.cram reference.fa -r chr20:10,000,000-11,000,000 \
+--kmer-size 10 --kmer-size 25 --kmer-size 35 --kmer-size 45 | bcftools view -i 'QUAL>50'"""
+
+FILES: Final = CommandFiles(
+    reads=(
+        Read("reads", ALIGNMENT_INDEXES, standard=True),
+        Read("reference", FASTA_INDEXES),
+        Read("targets_file"),
+    ),
+    writes=(Written("output", VARIANT_INDEXES, standard_output), STATISTICS),
+)
+
+_MAX_MAPPING_QUALITY: Final = 255
+_MAX_BASE_QUALITY: Final = 93
+_MIN_KMER, _MAX_KMER = 5, 200
+_MANY: Final = 10**6
+_MAX_ALTERNATE_ALLELES: Final = 43
+"""More alleles than 44 have more than 1024 genotypes, GATK's --max-genotype-count."""
+_READS: Final = "Which reads"
+_REGIONS: Final = "Which regions"
+_ASSEMBLY: Final = "Assembly"
+_GENOTYPING: Final = "Genotyping"
+_DEFAULT: Final = CallOptions()
+
+_WARNINGS: Final = {
+    "without_mapping_quality": "reads excluded: mapping quality unknown (255)",
+    "low_mapping_quality": "reads excluded: mapping quality below --min-mapping-quality",
+    "unusable_cigar": "reads excluded: CIGAR invalid, spliced, or with an indel beside another",
+}
+"""The words after the number, by the name of the count."""
+
+
+def _fraction(text: str | float) -> float:
+    """Parse a number above 0 and below 1."""
+    value = _number(text)
+    if not 0 < value < 1:
+        raise typer.BadParameter(f"'{text}': must be a number above 0 and below 1")
+    return value
+
+
+def _phred(text: str | float) -> float:
+    """Parse a number of at least 0."""
+    value = _number(text)
+    if not 0 <= value < math.inf:
+        raise typer.BadParameter(f"'{text}': must be a number of at least 0")
+    return value
+
+
+def _number(text: str | float) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def call(  # noqa: PLR0913  (its parameters are the options)
+    *,
+    reads: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="IN.bam...",
+            help="Aligned reads, sorted: BAM or CRAM with index, or SAM; - is standard input.",
+        ),
+    ],
+    reference: Annotated[
+        Path,
+        typer.Argument(
+            metavar="REF.fa", help="Reference: FASTA, plain or bgzipped, with its index (.fai)."
+        ),
+    ],
+    regions: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-r",
+            "--region",
+            metavar="CHR:START-END",
+            help="Call only this region; repeatable.",
+            rich_help_panel=_REGIONS,
+        ),
+    ] = None,
+    targets_file: Annotated[
+        Path | None,
+        typer.Option(
+            "-L",
+            "--targets-file",
+            metavar="BED",
+            help="Call only the regions of this BED file.",
+            rich_help_panel=_REGIONS,
+        ),
+    ] = None,
+    min_mapping_quality: Annotated[
+        int,
+        typer.Option(
+            "--min-mapping-quality",
+            metavar="PHRED",
+            min=0,
+            max=_MAX_MAPPING_QUALITY,
+            help="Exclude reads with MAPQ below this.",
+            rich_help_panel=_READS,
+        ),
+    ] = _DEFAULT.min_mapping_quality,
+    max_reads_per_start: Annotated[
+        int,
+        typer.Option(
+            "--max-reads-per-start",
+            "--max-reads-per-alignment-start",
+            metavar="INT",
+            min=0,
+            max=_MANY,
+            help="Reads of a sample used per start position, at most; 0: all.",
+            rich_help_panel=_READS,
+        ),
+    ] = _DEFAULT.max_reads_per_start,
+    kmer_sizes: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--kmer-size",
+            metavar="INT",
+            min=_MIN_KMER,
+            max=_MAX_KMER,
+            show_default=" ".join(map(str, _DEFAULT.assembly.kmer_sizes)),
+            help="k-mer size of an assembly graph; repeatable, all are joined.",
+            rich_help_panel=_ASSEMBLY,
+        ),
+    ] = None,
+    min_pruning: Annotated[
+        int,
+        typer.Option(
+            "--min-pruning",
+            metavar="INT",
+            min=0,
+            max=_MANY,
+            help="Remove paths of the graph with fewer reads of a sample.",
+            rich_help_panel=_ASSEMBLY,
+        ),
+    ] = _DEFAULT.assembly.min_pruning,
+    max_haplotypes: Annotated[
+        int,
+        typer.Option(
+            "--max-num-haplotypes-in-population",
+            metavar="INT",
+            min=1,
+            max=_MANY,
+            help="Haplotypes per graph, at most: the most likely.",
+            rich_help_panel=_ASSEMBLY,
+        ),
+    ] = _DEFAULT.assembly.max_haplotypes,
+    min_base_quality: Annotated[
+        int,
+        typer.Option(
+            "--min-base-quality-score",
+            metavar="PHRED",
+            min=0,
+            max=_MAX_BASE_QUALITY,
+            help="Do not assemble bases of lower quality.",
+            rich_help_panel=_ASSEMBLY,
+        ),
+    ] = _DEFAULT.assembly.min_base_quality,
+    dont_use_soft_clipped_bases: Annotated[
+        bool,
+        typer.Option(
+            "--dont-use-soft-clipped-bases",
+            help="Do not use soft-clipped bases.",
+            rich_help_panel=_ASSEMBLY,
+        ),
+    ] = False,
+    pcr_model: Annotated[
+        PcrModel,
+        typer.Option(
+            "--pcr-model",
+            case_sensitive=False,
+            help="Limit gap-open qualities in tandem repeats; none: PCR-free reads. GATK: "
+            "--pcr-indel-model.",
+            rich_help_panel=_GENOTYPING,
+        ),
+    ] = _DEFAULT.pcr_model,
+    min_confidence: Annotated[
+        float,
+        typer.Option(
+            "--standard-min-confidence-threshold-for-calling",
+            "--stand-call-conf",
+            metavar="PHRED",
+            parser=_phred,
+            help="Do not write variants with QUAL below this.",
+            rich_help_panel=_GENOTYPING,
+        ),
+    ] = _DEFAULT.genotyping.min_confidence,
+    heterozygosity: Annotated[
+        float,
+        typer.Option(
+            "--heterozygosity",
+            metavar="FLOAT",
+            parser=_fraction,
+            help="Expected heterozygosity of SNPs.",
+            rich_help_panel=_GENOTYPING,
+        ),
+    ] = _DEFAULT.genotyping.heterozygosity,
+    indel_heterozygosity: Annotated[
+        float,
+        typer.Option(
+            "--indel-heterozygosity",
+            metavar="FLOAT",
+            parser=_fraction,
+            help="Expected heterozygosity of indels.",
+            rich_help_panel=_GENOTYPING,
+        ),
+    ] = _DEFAULT.genotyping.indel_heterozygosity,
+    heterozygosity_deviation: Annotated[
+        float,
+        typer.Option(
+            "--heterozygosity-stdev",
+            metavar="FLOAT",
+            parser=_fraction,
+            help="Standard deviation of both heterozygosities.",
+            rich_help_panel=_GENOTYPING,
+        ),
+    ] = _DEFAULT.genotyping.heterozygosity_deviation,
+    max_alternate_alleles: Annotated[
+        int,
+        typer.Option(
+            "--max-alternate-alleles",
+            metavar="INT",
+            min=1,
+            max=_MAX_ALTERNATE_ALLELES,
+            help="ALT alleles per record, at most.",
+            rich_help_panel=_GENOTYPING,
+        ),
+    ] = _DEFAULT.genotyping.max_alternate_alleles,
+    output: Output = None,
+    compute: ComputeOptions,
+    reporting: ReportOptions,
+) -> None:
+    """Find and genotype the variants of aligned reads, by the algorithm of GATK HaplotypeCaller.
+
+    Where reads differ from the reference, they are assembled to haplotypes; the pair-HMM computes
+    each read's likelihood given each haplotype. Writes a VCF with GT, AD, DP, GQ and PL of each
+    sample (SM of the read groups), bgzipped and indexed if the name of the output ends in .gz.
+    Secondary, duplicate and QC-fail reads are excluded.
+    """
+    chosen = given_regions(regions, targets_file, compute.max_record)
+    require_inputs([*reads, reference])
+    run = start_run("call", compute, reporting, output)
+    options = CallOptions(
+        AssemblyOptions(
+            tuple(sorted(set(kmer_sizes or _DEFAULT.assembly.kmer_sizes))),
+            min_pruning,
+            max_haplotypes,
+            min_base_quality,
+            not dont_use_soft_clipped_bases,
+        ),
+        GenotypingOptions(
+            heterozygosity,
+            indel_heterozygosity,
+            heterozygosity_deviation,
+            min_confidence,
+            max_alternate_alleles,
+        ),
+        pcr_model,
+        min_mapping_quality,
+        max_reads_per_start,
+    )
+    inputs = CallInputs(reads, reference, chosen, compute.max_record)
+    with CallSession(inputs, options, run.devices, run.threads) as session:
+        write_calls(
+            session,
+            str(output or STANDARD),
+            run.statistics,
+            threads=run.threads,
+            command_line=shlex.join(["hapgpu", *sys.argv[1:]]),
+            progress=run.progress("bases"),
+        )
+    run.finish(("bases", "reads", "active_regions", "records"), _WARNINGS)

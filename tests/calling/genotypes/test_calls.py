@@ -1,0 +1,168 @@
+"""Alleles kept, QUAL and genotypes: rules of GATK, and the reference implementation."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from hapgpu.calling.batches import VariantCalls
+from hapgpu.calling.genotypes.calls import variants_of
+from hapgpu.calling.genotypes.frequencies import pseudo_counts
+from hapgpu.calling.genotypes.kept_alleles import kept_alleles
+from hapgpu.calling.genotypes.reference import SiteVariant, variant_reference
+from hapgpu.calling.options import GenotypingOptions
+from tests.calling.genotypes.made_sites import (
+    MadeSite,
+    call_sites_of,
+    phreds_of,
+    random_sites,
+)
+
+DEFAULTS = GenotypingOptions()
+
+
+def calls(
+    sites: list[MadeSite], samples: int = 1, options: GenotypingOptions = DEFAULTS
+) -> VariantCalls:
+    made, phreds = call_sites_of(sites), phreds_of(sites)
+    return variants_of(made, phreds, kept_alleles(made, phreds, samples, options), samples)
+
+
+def call(alleles: str, *phreds: str) -> VariantCalls:
+    """Call one site, given PL of each sample."""
+    rows = tuple(tuple(int(phred) for phred in row.split(",")) for row in phreds)
+    return calls([MadeSite(10, tuple(alleles.split(",")), rows)], len(rows))
+
+
+def alleles_of(variants: VariantCalls, record: int = 0) -> list[str]:
+    rows = range(*variants.allele_offsets[record : record + 2])
+    return [variants.alleles[row].tobytes().decode() for row in rows]
+
+
+def test_a_heterozygous_snp() -> None:
+    variants = call("C,T", "934,0,1248")
+    assert alleles_of(variants) == ["C", "T"]
+    assert variants.genotypes.tolist() == [[[0, 1]]]
+    assert variants.genotype_qualities.tolist() == [[99]]
+    assert variants.phred_likelihoods[0].tolist() == [934, 0, 1248]
+    assert variants.maximum_likelihood_counts.tolist() == [1, 1]
+    assert variants.qualities.tolist() == pytest.approx([926.64], abs=0.005)
+
+
+def test_a_site_below_the_confidence_has_no_record() -> None:
+    assert len(call("A,C", "39,3,0")) == 0
+    assert len(call("A,C", "45,6,0")) == 1
+
+
+def test_alleles_lose_their_common_suffix() -> None:
+    # 0/1 is best; genotypes with the second ALT are far worse.
+    variants = call("AGG,AG,A", "300,0,400,700,700,700")
+    assert alleles_of(variants) == ["AG", "A"]
+    assert variants.site_alleles.tolist() == [0, 1]
+    assert variants.phred_likelihoods[0].tolist() == [300, 0, 400]
+    variants = call("AGG,*,CGG,A", "300,300,300,0,300,300,900,900,900,900")
+    assert alleles_of(variants) == ["A", "C"]
+
+
+def test_likelihoods_are_relative_to_the_best_that_is_left() -> None:
+    """`*`, which no deletion explains, is in the best genotype."""
+    variants = call("A,C,*", "500,60,90,400,0,420")
+    assert alleles_of(variants) == ["A", "C"]
+    assert variants.phred_likelihoods[0].tolist() == [440, 0, 30]
+    assert variants.genotype_qualities.tolist() == [[30]]
+
+
+def test_a_spanning_deletion_needs_an_earlier_record() -> None:
+    deletion = "A" + "C" * 21
+    for distance, alleles in ((1, "A,*,G"), (21, "A,*,G"), (22, "A,G"), (39, "A,G")):
+        star = MadeSite(100 + distance, ("A", "*", "G"), ((900, 900, 900, 900, 0, 900),))
+        for phreds, expected in (((300, 0, 300), alleles), ((0, 0, 0), "A,G")):
+            variants = calls([MadeSite(100, (deletion, "A"), (phreds,)), star])
+            assert ",".join(alleles_of(variants, len(variants) - 1)) == expected
+
+
+def test_a_spanning_deletion_alone_has_no_record() -> None:
+    deletion = MadeSite(100, ("AC", "A"), ((300, 0, 300),))
+    assert len(calls([deletion, MadeSite(101, ("C", "*"), ((300, 0, 300),))])) == 1
+
+
+def test_a_spanning_deletion_counts_as_one_base() -> None:
+    """With a REF of several bases `*` is a deletion, for the prior and for later sites."""
+    deletion = MadeSite(100, ("ACC", "A"), ((300, 0, 300),))
+    star = MadeSite(102, ("CTTTT", "*", "G"), ((900, 900, 900, 900, 0, 900),))
+    last = MadeSite(106, ("A", "*", "G"), ((900, 900, 900, 900, 0, 900),))
+    variants = calls([deletion, star, last])
+    assert [",".join(alleles_of(variants, k)) for k in (1, 2)] == ["CTTTT,*,G", "A,*,G"]
+
+
+def test_no_call_instead_of_an_uncertain_reference() -> None:
+    variants = call("A,C", "0,0,0", "400,0,400", "0,0,7", "5,0,0")
+    assert variants.genotypes[0].tolist() == [[-1, -1], [0, 1], [-1, -1], [0, 1]]
+    assert variants.genotype_qualities[0].tolist() == [-1, 99, -1, 0]
+
+
+def test_at_most_six_alternates() -> None:
+    """Samples have 0/1 to 0/8, and 0/3 and 0/7 with less confidence."""
+    alleles = ("A", *("A" + "C" * k for k in range(1, 9)))
+    rows = []
+    for allele in range(1, 9):
+        row = [900] * 45
+        row[0] = 200 if allele in {3, 7} else 500
+        row[allele * (allele + 1) // 2] = 0  # 0 and the allele
+        rows.append(tuple(row))
+    variants = calls([MadeSite(5, alleles, tuple(rows))], 8)
+    assert variants.site_alleles.tolist() == [0, 1, 2, 4, 5, 6, 8]
+    assert variants.maximum_likelihood_counts.tolist()[1:] == [1] * 6
+    two = GenotypingOptions(max_alternate_alleles=2)
+    ties = calls([MadeSite(5, alleles, tuple(rows))], 8, two)
+    assert ties.site_alleles.tolist() == [0, 1, 2]  # ties: in order
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_equal_to_the_reference_implementation(seed: int) -> None:
+    random = Random(seed)  # noqa: S311  (the same data on every run)
+    samples = random.choice([1, 1, 2, 4])
+    sites = random_sites(random, 12, samples)
+    options = GenotypingOptions(
+        min_confidence=random.choice([30.0, 0.0, 100.0]),
+        max_alternate_alleles=random.choice([6, 1, 3]),
+    )
+    variants = calls(sites, samples, options)
+    record, covered = 0, -1
+    for row, site in enumerate(sites):
+        expected = variant_reference(
+            site.alleles,
+            site.samples,
+            pseudo_counts(options),
+            site.start <= covered,
+            options.min_confidence,
+            options.max_alternate_alleles,
+        )
+        if expected is None:
+            assert row not in variants.sites
+            continue
+        assert variants.sites[record] == row
+        assert variants.starts[record] == site.start
+        check_record(variants, record, expected)
+        shortest = min(len(site.alleles[k]) for k in expected.kept)
+        if shortest < len(site.alleles[0]):
+            covered = max(covered, site.start + len(site.alleles[0]) - shortest)
+        record += 1
+    assert record == len(variants)
+
+
+def check_record(variants: VariantCalls, record: int, expected: SiteVariant) -> None:
+    rows = slice(*variants.allele_offsets[record : record + 2])
+    assert alleles_of(variants, record) == expected.alleles
+    assert variants.site_alleles[rows].tolist() == expected.kept
+    assert variants.maximum_likelihood_counts[rows].tolist() == expected.counts
+    assert variants.qualities[record] == pytest.approx(expected.quality, rel=1e-9, abs=1e-9)
+    samples = len(expected.phreds)
+    first = record * samples
+    computed = [variants.phred_likelihoods[first + k].tolist() for k in range(samples)]
+    assert computed == expected.phreds
+    genotypes = [tuple(row) if row[0] >= 0 else None for row in variants.genotypes[record].tolist()]
+    assert genotypes == expected.genotypes
+    qualities = [value if value >= 0 else None for value in variants.genotype_qualities[record]]
+    assert qualities == expected.qualities
