@@ -76,7 +76,6 @@ def assembled_haplotypes(
     segment: SegmentReads,
     regions: ActiveRegions,
     options: AssemblyOptions,
-    samples: int,  # noqa: ARG001  (the caller gives it; samples are those of the reads)
     device: Device,
 ) -> RegionHaplotypes:
     """Assemble the reads of active regions to haplotypes of their padded spans.

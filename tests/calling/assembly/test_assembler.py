@@ -206,7 +206,7 @@ def real(data_dir: Path) -> RealRegions:
     active = active_regions(segment, 1, GenotypingOptions())
     assert active is not None
     reads = finalized_reads(segment, active, AssemblyOptions())
-    haplotypes = assembled_haplotypes(reads, segment, active, AssemblyOptions(), 1, CpuDevice())
+    haplotypes = assembled_haplotypes(reads, segment, active, AssemblyOptions(), CpuDevice())
     first = segment.reference.start
     references = [
         segment.reference.bases[start - first : end - first].tobytes().decode()
