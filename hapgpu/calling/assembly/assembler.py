@@ -14,13 +14,12 @@ from hapgpu.calling.assembly.graph import Graph, new_graph
 from hapgpu.calling.assembly.haplotypes import AssembledPaths, haplotypes_of
 from hapgpu.calling.assembly.kmer_graphs.build import FAILED, READY, build_kmer_graph
 from hapgpu.calling.assembly.kmer_graphs.inputs import AssemblyData, GraphRules, RegionRows
-from hapgpu.calling.assembly.kmer_graphs.reachability import has_cycle, keep_between
+from hapgpu.calling.assembly.kmer_graphs.reachability import has_cycle
 from hapgpu.calling.assembly.kmer_graphs.space import KmerSpace, new_space
 from hapgpu.calling.assembly.sequence_graph.best_paths import Paths, best_paths
-from hapgpu.calling.assembly.sequence_graph.conversion import sequence_graph_of
 from hapgpu.calling.assembly.sequence_graph.cycles import remove_cycles
 from hapgpu.calling.assembly.sequence_graph.edits import reference_ends
-from hapgpu.calling.assembly.sequence_graph.simplification import simplify
+from hapgpu.calling.assembly.sequence_graph.simplification import simplified
 from hapgpu.calling.batches import ActiveRegions, RegionHaplotypes, RegionReads, SegmentReads
 from hapgpu.calling.options import AssemblyOptions
 from hapgpu.runtime.devices import Device
@@ -171,8 +170,8 @@ def _assemble(
             made = build_kmer_graph(workspace.kmers, workspace.space, data, region, rules)
             sequences = workspace.sequences
             if made.status == READY:
-                sequences = sequence_graph_of(made.graph, sequences)
-                sequences, paths = _paths_of(sequences, limits.max_haplotypes)
+                sequences = simplified(made.graph, sequences)
+                paths = _paths_of(sequences, limits.max_haplotypes)
                 found = _with_paths(found, paths, data.reference, region, number)
             workspace = _Workspace(made.graph, sequences, made.space)
             has_result |= made.status != FAILED
@@ -181,18 +180,13 @@ def _assemble(
 
 
 @njit
-def _paths_of(graph: Graph, max_paths: int) -> tuple[Graph, Paths]:
-    """Simplify a sequence graph and find its best paths; none if the reference path got lost."""
-    graph = simplify(graph)
+def _paths_of(graph: Graph, max_paths: int) -> Paths:
+    """Find the best paths of a sequence graph; none if the reference path got lost."""
     source, sink = reference_ends(graph)
-    if source >= 0 and sink >= 0:
-        keep_between(graph, source, sink)
-        graph = simplify(graph)
-        source, sink = reference_ends(graph)
     is_whole = source >= 0 and sink >= 0
     if is_whole and has_cycle(graph):
         is_whole = remove_cycles(graph, source, sink)
-    return graph, best_paths(graph, max(source, 0), sink, max_paths if is_whole else 0)
+    return best_paths(graph, max(source, 0), sink, max_paths if is_whole else 0)
 
 
 @njit

@@ -20,7 +20,8 @@ from hapgpu.calling.reads.finalized import finalized_reads
 from hapgpu.cigar.encoding import query_lengths, reference_lengths
 from hapgpu.runtime.devices import CpuDevice
 from tests.calling.assembly.kmer_graphs.made_graphs import reads_of
-from tests.calling.assembly.kmer_graphs.plain_graph import PlainRead, Rules, assembled
+from tests.calling.assembly.kmer_graphs.plain_branches import assembled
+from tests.calling.assembly.kmer_graphs.plain_graph import PlainRead, Rules
 from tests.calling.assembly.sequence_graph.plain_sequences import (
     Edge,
     all_paths,

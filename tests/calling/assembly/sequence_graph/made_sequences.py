@@ -13,6 +13,7 @@ from hapgpu.calling.assembly.graph import (
     add_edge,
     add_vertex,
     append_text,
+    graph_with_room,
     new_graph,
 )
 from hapgpu.calling.assembly.sequence_graph.best_paths import Paths
@@ -32,6 +33,11 @@ def graph_of(sequences: Sequence[str], edges: Sequence[Edge]) -> Graph:
         number = add_edge(graph, edge.source, edge.target, edge.multiplicity)
         graph.is_reference[number] = edge.is_reference
     return graph
+
+
+def roomy_graph_of(sequences: Sequence[str], edges: Sequence[Edge]) -> Graph:
+    """Make a compiled graph with room for simplification."""
+    return graph_with_room(graph_of(sequences, edges), 500, 1000, 5000)
 
 
 def shown_sequences(graph: Graph) -> Shown:

@@ -19,7 +19,7 @@ from tests.calling.assembly.sequence_graph.plain_sequences import Edge, plain_of
 
 
 @given(drawn_graphs(with_cycles=True))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_as_plain(drawn: tuple[list[str], list[Edge]]) -> None:
     graph, expected, sink = graph_of(*drawn), plain_of(*drawn), len(drawn[0]) - 1
     assert has_cycle(graph) == plain.has_cycle(expected)
