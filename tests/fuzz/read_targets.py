@@ -82,6 +82,12 @@ def genotype(sandbox: Sandbox, reads: list[str], sites: Path) -> bytes:
     return sandbox.run("genotype", reads=reads, reference=reference, sites=str(sites))
 
 
+def call_bam(sandbox: Sandbox, data: bytes) -> None:
+    with sandbox.file(data, "bam", bai=covering_index(data)) as path:
+        out = sandbox.run("call", reads=[str(path)], reference=sandbox.known("reference.fa"))
+    check_variants(out, sandbox)
+
+
 def index_of(kind: str) -> Run:
     """Return the target of an index of this kind."""
 
