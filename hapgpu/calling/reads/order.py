@@ -66,6 +66,13 @@ def order_of(reads: ReadBatch, samples: NDArray[np.int32], rows: NDArray[np.int6
     return ReadOrder(ranks, _fragments(names, samples[rows], rows, len(reads)))
 
 
+def distinct(rows: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """Return rows below `count`, ascending, each once; without sorting."""
+    is_present = np.zeros(count, dtype=np.bool_)
+    is_present[rows] = True
+    return np.flatnonzero(is_present)
+
+
 def sorted_rows(
     clipped: ClippedAlignments,
     owners: NDArray[np.int64],

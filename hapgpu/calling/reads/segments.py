@@ -9,7 +9,7 @@ from hapgpu.calling.batches import Segment
 from hapgpu.errors import UsageError
 from hapgpu.io.genome.regions import Region, RegionChoice, contig_hint, merge_regions
 
-_MAX_BASES: Final = 100_000
+_MAX_BASES: Final = 200_000
 _MIN_BASES: Final = 20_000
 """Below it, the bases beside a segment that are read with it cost too much."""
 _SEGMENTS_PER_WORKER: Final = 4
