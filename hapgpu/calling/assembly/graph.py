@@ -75,15 +75,15 @@ class Graph(NamedTuple):
     text
         uint8: bases.
     vertices
-        Records of `VERTEX`.
+        Array of records of `VERTEX`.
     edges
-        Records of `EDGE`.
+        Array of records of `EDGE`.
     """
 
     counts: NDArray[np.int64]
     text: NDArray[np.uint8]
-    vertices: NDArray[Any]
-    edges: NDArray[Any]
+    vertices: Any
+    edges: Any
 
 
 @njit

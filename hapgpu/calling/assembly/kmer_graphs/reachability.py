@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.calling.assembly.graph import Graph, remove_vertex
 from hapgpu.runtime.jit import njit
+
+_AFTER: Final = 0
+_BEFORE: Final = 1
 
 
 @njit
@@ -43,16 +48,17 @@ def keep_between(graph: Graph, source: Integer, sink: Integer) -> None:
     """Remove the vertices that are not both after `source` and before `sink`."""
     after = np.zeros(graph.counts[0], np.bool_)
     before = np.zeros(graph.counts[0], np.bool_)
-    _mark(graph, source, True, after)
-    _mark(graph, sink, False, before)
+    _mark(graph, source, _AFTER, after)
+    _mark(graph, sink, _BEFORE, before)
     for vertex in range(graph.counts[0]):
         if graph.vertices[vertex].is_vertex and not (after[vertex] and before[vertex]):
             remove_vertex(graph, vertex)
 
 
 @njit
-def _mark(graph: Graph, start: Integer, is_forward: bool, is_marked: NDArray[np.bool_]) -> None:
+def _mark(graph: Graph, start: Integer, direction: int, is_marked: NDArray[np.bool_]) -> None:
     """Mark a vertex and what is after it, or before it."""
+    is_forward = direction == _AFTER
     stack = np.empty(is_marked.size, np.int32)
     stack[0] = start
     is_marked[start] = True
