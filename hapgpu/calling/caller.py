@@ -175,7 +175,6 @@ class Caller:
             segment,
             regions,
             options,
-            self._samples,
             self._device,
         )
         trimmed: TrimmedRegions = self._run(

@@ -82,6 +82,19 @@ def genotype(sandbox: Sandbox, reads: list[str], sites: Path) -> bytes:
     return sandbox.run("genotype", reads=reads, reference=reference, sites=str(sites))
 
 
+def call_bam(sandbox: Sandbox, data: bytes) -> None:
+    with sandbox.file(data, "bam", bai=covering_index(data)) as path:
+        # A single read suffices for a variant, so that all stages are reached.
+        out = sandbox.run(
+            "call",
+            reads=[str(path)],
+            reference=sandbox.known("reference.fa"),
+            min_pruning=0,
+            min_confidence=0.0,
+        )
+    check_variants(out, sandbox)
+
+
 def index_of(kind: str) -> Run:
     """Return the target of an index of this kind."""
 

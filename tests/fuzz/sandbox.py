@@ -14,7 +14,7 @@ from hapgpu.cli.options.groups import one_parameter_per_option
 from tests.fuzz.inputs.corpus import Corpus
 
 _ON_CPU: Final = {"device": "cpu", "threads": 1}
-_COMPUTING: Final = {"realign", "pairhmm", "genotype", "map", "chain"}
+_COMPUTING: Final = {"realign", "pairhmm", "genotype", "call", "map", "chain"}
 _LAST: Final = 0xFFFF
 
 

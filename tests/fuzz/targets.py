@@ -31,6 +31,7 @@ from tests.fuzz.oracles import can_be_vcf, check_records, check_variants
 from tests.fuzz.read_targets import (
     Run,
     bam_records,
+    call_bam,
     chain_reads,
     converted,
     cram_index,
@@ -233,6 +234,7 @@ TARGETS: Final[dict[str, Target]] = {
     "bam-pairhmm": Target("bam", bam, pairhmm_bam),
     "bam-indexed": Target("bam", bam, pairhmm_bam_by_index),
     "bam-genotype": Target("bam", bam, genotype_bam),
+    "bam-call": Target("bam", bam, call_bam),
     "bai": Target("bai", bam_index, index_of("bai")),
     "csi": Target("csi", bam_index, index_of("csi")),
     "cram": Target("cram", cram, converted("cram")),

@@ -14,13 +14,12 @@ from hapgpu.calling.assembly.graph import Graph, new_graph
 from hapgpu.calling.assembly.haplotypes import AssembledPaths, haplotypes_of
 from hapgpu.calling.assembly.kmer_graphs.build import FAILED, READY, build_kmer_graph
 from hapgpu.calling.assembly.kmer_graphs.inputs import AssemblyData, GraphRules, RegionRows
-from hapgpu.calling.assembly.kmer_graphs.reachability import has_cycle, keep_between
+from hapgpu.calling.assembly.kmer_graphs.reachability import has_cycle
 from hapgpu.calling.assembly.kmer_graphs.space import KmerSpace, new_space
 from hapgpu.calling.assembly.sequence_graph.best_paths import Paths, best_paths
-from hapgpu.calling.assembly.sequence_graph.conversion import sequence_graph_of
 from hapgpu.calling.assembly.sequence_graph.cycles import remove_cycles
 from hapgpu.calling.assembly.sequence_graph.edits import reference_ends
-from hapgpu.calling.assembly.sequence_graph.simplification import simplify
+from hapgpu.calling.assembly.sequence_graph.simplification import simplified
 from hapgpu.calling.batches import ActiveRegions, RegionHaplotypes, RegionReads, SegmentReads
 from hapgpu.calling.options import AssemblyOptions
 from hapgpu.runtime.devices import Device
@@ -76,7 +75,6 @@ def assembled_haplotypes(
     segment: SegmentReads,
     regions: ActiveRegions,
     options: AssemblyOptions,
-    samples: int,  # noqa: ARG001  (for the caller)
     device: Device,
 ) -> RegionHaplotypes:
     """Assemble the reads of active regions to haplotypes of their padded spans.
@@ -89,33 +87,55 @@ def assembled_haplotypes(
         The reads of the segment, and its reference.
     regions
         r active regions.
+    options
+        k-mers, pruning, and the number of haplotypes.
     device
         The device that aligns the haplotypes; the result does not depend on it.
     """
-    bases, first = segment.reference.bases, segment.reference.start
-    starts, ends = regions.padded_starts - first, regions.padded_ends - first
+    starts = regions.padded_starts - segment.reference.start
+    lengths = regions.padded_ends - regions.padded_starts
+    references = Ragged.gather(segment.reference.bases, starts, lengths)
+    bases = reads.bases(segment.reads)
+    paths = assembled_paths(bases, reads, references, options)
+    return haplotypes_of(paths, references, device)
+
+
+def assembled_paths(
+    bases: Ragged, reads: RegionReads, references: Ragged, options: AssemblyOptions
+) -> AssembledPaths:
+    """Assemble the reads of active regions to strings that start and end as the reference.
+
+    Parameters
+    ----------
+    bases
+        uint8 text: the bases of the reads.
+    reads
+        Reads of r active regions.
+    references
+        uint8 text, r rows: the padded span of each active region.
+    options
+        k-mers, pruning, and the number of haplotypes.
+    """
     data = AssemblyData(
-        view_of(reads.bases(segment.reads)),
+        view_of(bases),
         view_of(reads.qualities),
         read_only(reads.samples),
-        read_only(bases),
+        read_only(references.data),
     )
     limits = _Limits(options.min_pruning, options.max_haplotypes, options.min_base_quality)
     kmer_sizes = np.array(options.kmer_sizes, dtype=np.int64)
-    found = _assemble(data, reads.offsets, starts, ends, kmer_sizes, limits)
+    found = _assemble(data, reads.offsets, references.offsets, kmer_sizes, limits)
     count = int(found.counts[0])
     offsets = found.offsets[: count + 1]
     strings = Ragged(found.text[: offsets[-1]], offsets)
-    paths = AssembledPaths(found.regions[:count], strings, found.scores[:count])
-    return haplotypes_of(paths, Ragged.gather(bases, starts, ends - starts), device)
+    return AssembledPaths(found.regions[:count], strings, found.scores[:count])
 
 
 @njit
 def _assemble(
     data: AssemblyData,
     read_offsets: NDArray[np.int64],
-    reference_starts: NDArray[np.int64],
-    reference_ends: NDArray[np.int64],
+    reference_offsets: NDArray[np.int64],
     kmer_sizes: NDArray[np.int64],
     limits: _Limits,
 ) -> _Found:
@@ -125,13 +145,13 @@ def _assemble(
     """
     workspace = _Workspace(new_graph(512, 512, _TEXT), new_graph(512, 512, _TEXT), new_space())
     found = _new_found()
-    for number in range(reference_starts.size):
+    for number in range(reference_offsets.size - 1):
         found.counts[1] = found.counts[0]
         region = RegionRows(
             read_offsets[number],
             read_offsets[number + 1],
-            reference_starts[number],
-            reference_ends[number],
+            reference_offsets[number],
+            reference_offsets[number + 1],
         )
         has_result, tries = False, 0
         while tries < kmer_sizes.size or (
@@ -150,8 +170,8 @@ def _assemble(
             made = build_kmer_graph(workspace.kmers, workspace.space, data, region, rules)
             sequences = workspace.sequences
             if made.status == READY:
-                sequences = sequence_graph_of(made.graph, sequences)
-                sequences, paths = _paths_of(sequences, limits.max_haplotypes)
+                sequences = simplified(made.graph, sequences)
+                paths = _paths_of(sequences, limits.max_haplotypes)
                 found = _with_paths(found, paths, data.reference, region, number)
             workspace = _Workspace(made.graph, sequences, made.space)
             has_result |= made.status != FAILED
@@ -160,18 +180,13 @@ def _assemble(
 
 
 @njit
-def _paths_of(graph: Graph, max_paths: int) -> tuple[Graph, Paths]:
-    """Simplify a sequence graph and find its best paths; none if the reference path got lost."""
-    graph = simplify(graph)
+def _paths_of(graph: Graph, max_paths: int) -> Paths:
+    """Find the best paths of a sequence graph; none if the reference path got lost."""
     source, sink = reference_ends(graph)
-    if source >= 0 and sink >= 0:
-        keep_between(graph, source, sink)
-        graph = simplify(graph)
-        source, sink = reference_ends(graph)
     is_whole = source >= 0 and sink >= 0
     if is_whole and has_cycle(graph):
         is_whole = remove_cycles(graph, source, sink)
-    return graph, best_paths(graph, max(source, 0), sink, max_paths if is_whole else 0)
+    return best_paths(graph, max(source, 0), sink, max_paths if is_whole else 0)
 
 
 @njit

@@ -75,7 +75,7 @@ def test_likelihoods_are_relative_to_the_best_that_is_left() -> None:
 
 def test_a_spanning_deletion_needs_an_earlier_record() -> None:
     deletion = "A" + "C" * 21
-    for distance, alleles in ((1, "A,*,G"), (21, "A,*,G"), (22, "A,G")):
+    for distance, alleles in ((1, "A,*,G"), (21, "A,*,G"), (22, "A,G"), (39, "A,G")):
         star = MadeSite(100 + distance, ("A", "*", "G"), ((900, 900, 900, 900, 0, 900),))
         for phreds, expected in (((300, 0, 300), alleles), ((0, 0, 0), "A,G")):
             variants = calls([MadeSite(100, (deletion, "A"), (phreds,)), star])
@@ -85,6 +85,15 @@ def test_a_spanning_deletion_needs_an_earlier_record() -> None:
 def test_a_spanning_deletion_alone_has_no_record() -> None:
     deletion = MadeSite(100, ("AC", "A"), ((300, 0, 300),))
     assert len(calls([deletion, MadeSite(101, ("C", "*"), ((300, 0, 300),))])) == 1
+
+
+def test_a_spanning_deletion_counts_as_one_base() -> None:
+    """With a REF of several bases `*` is a deletion, for the prior and for later sites."""
+    deletion = MadeSite(100, ("ACC", "A"), ((300, 0, 300),))
+    star = MadeSite(102, ("CTTTT", "*", "G"), ((900, 900, 900, 900, 0, 900),))
+    last = MadeSite(106, ("A", "*", "G"), ((900, 900, 900, 900, 0, 900),))
+    variants = calls([deletion, star, last])
+    assert [",".join(alleles_of(variants, k)) for k in (1, 2)] == ["CTTTT,*,G", "A,*,G"]
 
 
 def test_no_call_instead_of_an_uncertain_reference() -> None:

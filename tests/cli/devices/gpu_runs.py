@@ -93,6 +93,7 @@ RUNS = {
             ".vcf",
             is_exact=False,
         ),
+        Run("call", "call", ("reads.bam", "reference.fa"), ".vcf", is_exact=False),
         Run("index", "index", ("reference.fa",), ".hgx"),
         Run("map", "map", ("reference.fa", "reads.fastq.gz"), ".sam", NO_PG),
         Run("chain", "chain", ("reference.fa", "long_reads.fastq.gz"), ".paf"),

@@ -9,12 +9,15 @@ from hapgpu.calling.assembly.graph import (
     Graph,
     add_vertex,
     append_text,
-    graph_with_room,
     remove_vertex,
 )
 from hapgpu.calling.assembly.sequence_graph.edits import (
+    CHANGED,
+    NO_ROOM,
+    UNCHANGED,
     copy_in_edges,
     copy_out_edges,
+    has_room,
     is_on_reference,
     length_of,
 )
@@ -22,20 +25,21 @@ from hapgpu.runtime.jit import njit, njit_inlined
 
 
 @njit
-def zip_chains(graph: Graph) -> tuple[Graph, bool]:
-    """Replace each chain by one vertex; return the graph, and whether there was a chain.
+def zip_chains(graph: Graph) -> int:
+    """Replace each chain by one vertex; return `UNCHANGED`, `CHANGED` or `NO_ROOM`.
 
     A chain has no other edges inside, and is either all on the reference or all off it.
     """
-    is_changed = False
+    result = UNCHANGED
     for vertex in range(graph.counts[VERTICES]):
         if not (graph.is_vertex[vertex] and starts_chain(graph, vertex)):
             continue
         count = length_of_chain(graph, vertex)
         if count > 1:
-            graph = _zip(graph, vertex, count)
-            is_changed = True
-    return graph, is_changed
+            if not _zip(graph, vertex, count):
+                return NO_ROOM
+            result = CHANGED
+    return result
 
 
 @njit_inlined
@@ -73,13 +77,15 @@ def length_of_chain(graph: Graph, vertex: Integer) -> int:
 
 
 @njit
-def _zip(graph: Graph, first: Integer, count: int) -> Graph:
+def _zip(graph: Graph, first: Integer, count: int) -> bool:
+    """Replace a chain by one vertex, unless there is no room."""
     text, last = length_of(graph, first), first
     for _ in range(count - 1):
         last = next_of(graph, last)
         text += length_of(graph, last)
     edges = graph.in_degrees[first] + graph.out_degrees[last]
-    graph = graph_with_room(graph, 1, edges + 1, text)  # 1 from the chain to itself
+    if not has_room(graph, 1, edges + 1, text):  # 1 from the chain to itself
+        return False
     start, vertex = graph.counts[TEXT], first
     append_text(graph, graph.text, graph.text_starts[first], graph.text_ends[first])
     while vertex != last:
@@ -94,4 +100,4 @@ def _zip(graph: Graph, first: Integer, count: int) -> Graph:
         remove_vertex(graph, vertex)
         vertex = after
     remove_vertex(graph, last)
-    return graph
+    return True

@@ -51,15 +51,18 @@ class _Chains(NamedTuple):
 
 
 @njit
-def sequence_graph_of(kmers: Graph, graph: Graph) -> Graph:
+def sequence_graph_of(kmers: Graph, graph: Graph, spare: int) -> Graph:
     """Write the sequence graph of a k-mer graph to `graph`; return it, or a larger copy.
 
-    A vertex without edges into it gives its k-mer, any other its last base.
+    A vertex without edges into it gives its k-mer, any other its last base. There is room for
+    `spare` more vertices.
     """
     vertices, edges = kmers.counts[VERTICES], kmers.counts[EDGES]
     chains = _chains_of(kmers)
     clear(graph)
-    graph = graph_with_room(graph, vertices, edges, kmers.counts[TEXT] + vertices)
+    graph = graph_with_room(
+        graph, vertices + spare, edges + 2 * spare, kmers.counts[TEXT] + 8 * (vertices + spare)
+    )
     numbers = np.full(vertices, _NO_NUMBER, dtype=np.int64)
     for vertex in range(vertices):
         if kmers.is_vertex[vertex] and not chains.is_inside[vertex]:

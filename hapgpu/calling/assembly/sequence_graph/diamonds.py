@@ -11,10 +11,17 @@ from hapgpu.calling.assembly.graph import (
     VERTICES,
     Graph,
     add_vertex,
-    graph_with_room,
     remove_vertex,
 )
-from hapgpu.calling.assembly.sequence_graph.edits import copy_edge, length_of, link
+from hapgpu.calling.assembly.sequence_graph.edits import (
+    CHANGED,
+    NO_ROOM,
+    UNCHANGED,
+    copy_edge,
+    has_room,
+    length_of,
+    link,
+)
 from hapgpu.runtime.jit import njit
 
 _NO_DIAMOND: Final = -1
@@ -28,12 +35,12 @@ class _Shared(NamedTuple):
 
 
 @njit
-def merge_diamonds(graph: Graph) -> tuple[Graph, bool]:
-    """Merge what the branches of diamonds share; return the graph, and whether it changed.
+def merge_diamonds(graph: Graph) -> int:
+    """Merge what the branches of diamonds share; return `UNCHANGED`, `CHANGED` or `NO_ROOM`.
 
     After each change the search starts again (GATK's MergeDiamonds).
     """
-    is_changed = False
+    result = UNCHANGED
     top = 0
     while top < graph.counts[VERTICES]:
         if graph.is_vertex[top] and graph.out_degrees[top] > 1:
@@ -42,12 +49,13 @@ def merge_diamonds(graph: Graph) -> tuple[Graph, bool]:
                 shared = _shared_of(graph, top)
                 if shared.prefix + shared.suffix > 0:
                     branches = graph.out_degrees[top]
-                    graph = graph_with_room(graph, branches + 2, 2 * branches + 3, 0)
+                    if not has_room(graph, branches + 2, 2 * branches + 3, 0):
+                        return NO_ROOM
                     _merge(graph, top, bottom, shared)
-                    is_changed = True
+                    result = CHANGED
                     top = -1
         top += 1
-    return graph, is_changed
+    return result
 
 
 @njit

@@ -2,9 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from hapgpu.arrays.bytes import Integer
-from hapgpu.calling.assembly.graph import VERTICES, Graph, append_edge, find_edge
+from hapgpu.calling.assembly.graph import (
+    EDGES,
+    TEXT,
+    VERTICES,
+    Graph,
+    append_edge,
+    find_edge,
+)
 from hapgpu.runtime.jit import njit, njit_inlined
+
+UNCHANGED: Final = 0
+"""Result of a step: nothing to do."""
+CHANGED: Final = 1
+"""Result of a step: the graph changed."""
+NO_ROOM: Final = 2
+"""Result of a step: given up, the graph has no room for a change."""
+
+
+@njit_inlined
+def has_room(graph: Graph, vertices: Integer, edges: Integer, text: Integer) -> bool:
+    """Return whether so many more vertices, edges and bases fit."""
+    has_vertices = graph.counts[VERTICES] + vertices <= graph.is_vertex.size
+    has_edges = graph.counts[EDGES] + edges <= graph.is_edge.size
+    has_text = graph.counts[TEXT] + text <= graph.text.size
+    return bool(has_vertices and has_edges and has_text)
 
 
 @njit_inlined

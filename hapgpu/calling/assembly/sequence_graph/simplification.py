@@ -9,8 +9,11 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import hash_of
 from hapgpu.calling.assembly.graph import EDGES, VERTICES, Graph
+from hapgpu.calling.assembly.kmer_graphs.reachability import keep_between
 from hapgpu.calling.assembly.sequence_graph.chains import zip_chains
+from hapgpu.calling.assembly.sequence_graph.conversion import sequence_graph_of
 from hapgpu.calling.assembly.sequence_graph.diamonds import merge_diamonds
+from hapgpu.calling.assembly.sequence_graph.edits import NO_ROOM, UNCHANGED, reference_ends
 from hapgpu.calling.assembly.sequence_graph.suffixes import (
     merge_common_suffixes,
     split_common_suffixes,
@@ -19,6 +22,7 @@ from hapgpu.runtime.jit import njit
 
 _ROUNDS_UNCOMPARED: Final = 6
 _MAX_ROUNDS: Final = 100  # GATK fails here
+_SPARE: Final = 256
 
 
 class _Content(NamedTuple):
@@ -30,26 +34,63 @@ class _Content(NamedTuple):
 
 
 @njit
-def simplify(graph: Graph) -> Graph:
-    """Merge equal parts of paths; return the graph.
+def simplified(kmers: Graph, graph: Graph) -> Graph:
+    """Write the simplified sequence graph of a k-mer graph to `graph`; return it, or a larger one.
+
+    It is simplified twice, and cut to what lies between the ends of the reference.
+    """
+    spare = _SPARE
+    while True:
+        graph = sequence_graph_of(kmers, graph, spare)
+        if simplify(graph):
+            source, sink = reference_ends(graph)
+            if source < 0 or sink < 0:
+                return graph
+            keep_between(graph, source, sink)
+            if simplify(graph):
+                return graph
+        spare *= 2
+
+
+@njit
+def simplify(graph: Graph) -> bool:
+    """Merge equal parts of paths; return False if given up halfway, for lack of room.
 
     The strings of the paths between the ends of the graph stay the same.
     """
-    graph, _ = zip_chains(graph)
+    if zip_chains(graph) == NO_ROOM:
+        return False
     before = _content_of(graph, 0)
     for rounds in range(_MAX_ROUNDS):
-        graph, has_diamonds = merge_diamonds(graph)
-        graph, is_split = split_common_suffixes(graph)
-        graph, is_merged = merge_common_suffixes(graph)
-        graph, has_chains = zip_chains(graph)
-        if not (has_diamonds or is_split or is_merged or has_chains):
+        result = _simplify_once(graph)
+        if result == NO_ROOM:
+            return False
+        if result == UNCHANGED:
             break
         if rounds >= _ROUNDS_UNCOMPARED:
             now = _content_of(graph, graph.counts[VERTICES])
             if rounds > _ROUNDS_UNCOMPARED and _are_equal(before, now):
                 break
             before = now
-    return graph
+    return True
+
+
+@njit
+def _simplify_once(graph: Graph) -> int:
+    result = UNCHANGED
+    for step in range(4):
+        if step == 0:
+            changed = merge_diamonds(graph)
+        elif step == 1:
+            changed = split_common_suffixes(graph)
+        elif step == 2:
+            changed = merge_common_suffixes(graph)
+        else:
+            changed = zip_chains(graph)
+        result = max(result, changed)
+        if result == NO_ROOM:
+            break
+    return result
 
 
 @njit

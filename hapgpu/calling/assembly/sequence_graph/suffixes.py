@@ -12,15 +12,18 @@ from hapgpu.calling.assembly.graph import (
     add_vertex,
     append_text,
     find_edge,
-    graph_with_room,
     remove_vertex,
 )
 from hapgpu.calling.assembly.sequence_graph.edits import (
+    CHANGED,
+    NO_ROOM,
+    UNCHANGED,
     copy_edge,
     copy_in_edges,
     copy_out_edges,
     has_reference_in,
     has_reference_out,
+    has_room,
     length_of,
     link,
 )
@@ -28,12 +31,12 @@ from hapgpu.runtime.jit import njit
 
 
 @njit
-def split_common_suffixes(graph: Graph) -> tuple[Graph, bool]:
+def split_common_suffixes(graph: Graph) -> int:
     """Split the common suffix off all vertices before a vertex, for each vertex once.
 
-    Return the graph, and whether it changed (GATK's CommonSuffixSplitter).
+    Return `UNCHANGED`, `CHANGED` or `NO_ROOM` (GATK's CommonSuffixSplitter).
     """
-    is_changed = False
+    result = UNCHANGED
     vertex = 0
     while vertex < graph.counts[VERTICES]:  # also those that splits add
         if graph.is_vertex[vertex] and graph.in_degrees[vertex] > 1:
@@ -41,11 +44,12 @@ def split_common_suffixes(graph: Graph) -> tuple[Graph, bool]:
             if length > 0:
                 before = graph.in_degrees[vertex]
                 edges = _edges_into_sources(graph, vertex)
-                graph = graph_with_room(graph, 2 * before, 2 * before + edges, 0)
+                if not has_room(graph, 2 * before, 2 * before + edges, 0):
+                    return NO_ROOM
                 _split(graph, vertex, length)
-                is_changed = True
+                result = CHANGED
         vertex += 1
-    return graph, is_changed
+    return result
 
 
 @njit
@@ -140,23 +144,24 @@ def _split(graph: Graph, bottom: Integer, suffix: Integer) -> None:
 
 
 @njit
-def merge_common_suffixes(graph: Graph) -> tuple[Graph, bool]:
-    """Merge equal vertices before a vertex into it; return the graph, and whether it changed.
+def merge_common_suffixes(graph: Graph) -> int:
+    """Merge equal vertices before a vertex into it; return `UNCHANGED`, `CHANGED` or `NO_ROOM`.
 
     After each change the search starts again (GATK's SharedSequenceMerger).
     """
-    is_changed = False
+    result = UNCHANGED
     vertex = 0
     while vertex < graph.counts[VERTICES]:
         if graph.is_vertex[vertex] and _can_merge(graph, vertex):
             edges = _edges_into_sources(graph, vertex) + graph.out_degrees[vertex]
             text = length_of(graph, vertex) + length_of(graph, _first_before(graph, vertex))
-            graph = graph_with_room(graph, 1, edges, text)
+            if not has_room(graph, 1, edges, text):
+                return NO_ROOM
             _merge(graph, vertex)
-            is_changed = True
+            result = CHANGED
             vertex = -1
         vertex += 1
-    return graph, is_changed
+    return result
 
 
 @njit

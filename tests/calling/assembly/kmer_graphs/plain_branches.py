@@ -189,7 +189,7 @@ def _extend(
     source = path.pop()
     text = graph.vertices[up[index]][:added] + graph.vertices[source]
     (edge,) = graph.out_edges(source)
-    graph.edges = [other for other in graph.edges if other is not edge]
+    graph.remove_edge(edge)
     below = edge.target
     for start in range(added, 0, -1):
         vertex = graph.new_vertex(text[start : start + graph.rules.k])

@@ -5,8 +5,10 @@ After ReadThreadingGraph and LowWeightChainPruner of broadinstitute/gatk.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 
 
 @dataclass(frozen=True)
@@ -67,31 +69,46 @@ class PlainGraph:
 
     rules: Rules
     vertices: dict[int, str] = field(default_factory=dict)
-    edges: list[Edge] = field(default_factory=list)
+    outgoing: dict[int, list[Edge]] = field(default_factory=dict)
+    incoming: dict[int, list[Edge]] = field(default_factory=dict)
     unique: dict[str, int] = field(default_factory=dict)
     non_unique: set[str] = field(default_factory=set)
     sink: int = -1
     added: int = 0
 
+    @property
+    def edges(self) -> list[Edge]:
+        return [edge for edges in self.outgoing.values() for edge in edges]
+
     def out_edges(self, vertex: int) -> list[Edge]:
-        return [edge for edge in self.edges if edge.source == vertex]
+        return list(self.outgoing[vertex])
 
     def in_edges(self, vertex: int) -> list[Edge]:
-        return [edge for edge in self.edges if edge.target == vertex]
+        return list(self.incoming[vertex])
 
     def new_vertex(self, kmer: str) -> int:
         vertex = self.added
         self.added += 1
         self.vertices[vertex] = kmer
+        self.outgoing[vertex] = []
+        self.incoming[vertex] = []
         return vertex
 
     def new_edge(self, source: int, target: int, is_reference: bool, multiplicity: int = 1) -> None:
         if all(edge.target != target for edge in self.out_edges(source)):
-            self.edges.append(Edge(source, target, multiplicity, is_reference, [1], 1))
+            edge = Edge(source, target, multiplicity, is_reference, [1], 1)
+            self.outgoing[source].append(edge)
+            self.incoming[target].append(edge)
+
+    def remove_edge(self, removed: Edge) -> None:
+        for edges in (self.outgoing[removed.source], self.incoming[removed.target]):
+            edges[:] = [edge for edge in edges if edge is not removed]
 
     def remove_vertex(self, vertex: int) -> None:
         self.unique.pop(self.vertices.pop(vertex), None)
-        self.edges = [edge for edge in self.edges if vertex not in (edge.source, edge.target)]
+        for edge in self.in_edges(vertex) + self.out_edges(vertex):
+            self.remove_edge(edge)
+        del self.outgoing[vertex], self.incoming[vertex]
 
     def touches_reference(self, vertex: int) -> bool:
         return any(edge.is_reference for edge in self.in_edges(vertex) + self.out_edges(vertex))
@@ -99,8 +116,8 @@ class PlainGraph:
 
 def repeated(text: str, k: int) -> set[str]:
     """Return the k-mers that a text has twice."""
-    kmers = [text[at : at + k] for at in range(len(text) - k + 1)]
-    return {kmer for kmer in kmers if kmers.count(kmer) > 1}
+    counts = Counter(text[at : at + k] for at in range(len(text) - k + 1))
+    return {kmer for kmer, count in counts.items() if count > 1}
 
 
 def thread(graph: PlainGraph, text: str, start: int, end: int, is_reference: bool) -> None:
@@ -193,7 +210,8 @@ def prune(graph: PlainGraph) -> int:
         if all(
             e.pruning_multiplicity < graph.rules.min_pruning and not e.is_reference for e in chain
         ):
-            graph.edges = [edge for edge in graph.edges if edge not in chain]
+            for edge in chain:
+                graph.remove_edge(edge)
     for vertex in list(graph.vertices):
         if not graph.in_edges(vertex) and not graph.out_edges(vertex):
             graph.remove_vertex(vertex)
@@ -201,20 +219,24 @@ def prune(graph: PlainGraph) -> int:
 
 
 def has_cycle(graph: PlainGraph) -> bool:
-    left = set(graph.vertices)
-    while left:
-        free = {v for v in left if not any(edge.source in left for edge in graph.in_edges(v))}
-        if not free:
-            return True
-        left -= free
+    sorter = TopologicalSorter(
+        {vertex: {edge.source for edge in graph.in_edges(vertex)} for vertex in graph.vertices}
+    )
+    try:
+        sorter.prepare()
+    except CycleError:
+        return True
     return False
 
 
 def keep_between(graph: PlainGraph) -> None:
     after, before = {0}, {graph.sink}
-    for _ in graph.vertices:
-        after |= {edge.target for edge in graph.edges if edge.source in after}
-        before |= {edge.source for edge in graph.edges if edge.target in before}
+    for reached, ends in ((after, graph.outgoing), (before, graph.incoming)):
+        waiting = list(reached)
+        for vertex in waiting:  # it grows
+            found = {v for edge in ends[vertex] for v in (edge.source, edge.target)} - reached
+            reached.update(found)
+            waiting += found
     for vertex in list(graph.vertices):
         if vertex not in after & before:
             graph.remove_vertex(vertex)

@@ -1,0 +1,38 @@
+"""Sequence graphs of k-mer graphs: equal to GATK's conversion and zipping, one after the other."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+
+from hapgpu.calling.assembly.graph import new_graph
+from hapgpu.calling.assembly.sequence_graph.conversion import sequence_graph_of
+from tests.calling.assembly.sequence_graph import plain_sequences as plain
+from tests.calling.assembly.sequence_graph.made_sequences import (
+    drawn_graphs,
+    graph_of,
+    shown_plain_sequences,
+    shown_sequences,
+)
+from tests.calling.assembly.sequence_graph.plain_sequences import Edge, plain_of
+
+
+def converted(kmers: plain.PlainSequences) -> plain.PlainSequences:
+    """Take the last bases of vertices that have edges into them; zip chains."""
+    texts = [text[-1] if kmers.into(v) else text for v, text in kmers.vertices.items()]
+    graph = plain_of(texts, kmers.edges)
+    plain.zip_chains(graph)
+    return graph
+
+
+@given(drawn_graphs())
+@settings(max_examples=300)
+def test_as_plain(drawn: tuple[list[str], list[Edge]]) -> None:
+    graph = sequence_graph_of(graph_of(*drawn), new_graph(0, 0, 0), 0)
+    assert shown_sequences(graph) == shown_plain_sequences(converted(plain_of(*drawn)))
+
+
+@given(drawn_graphs(with_cycles=True))
+@settings(max_examples=300)
+def test_cyclic_graphs_as_plain(drawn: tuple[list[str], list[Edge]]) -> None:
+    graph = sequence_graph_of(graph_of(*drawn), new_graph(0, 0, 0), 0)
+    assert shown_sequences(graph) == shown_plain_sequences(converted(plain_of(*drawn)))

@@ -1,0 +1,124 @@
+"""Simplification of sequence graphs: against plain Python, and GATK's cases."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+
+from hapgpu.calling.assembly.graph import Graph, new_graph
+from hapgpu.calling.assembly.sequence_graph.chains import zip_chains
+from hapgpu.calling.assembly.sequence_graph.edits import CHANGED, reference_ends
+from hapgpu.calling.assembly.sequence_graph.simplification import simplified, simplify
+from tests.calling.assembly.sequence_graph import plain_sequences as plain
+from tests.calling.assembly.sequence_graph.made_sequences import (
+    drawn_graphs,
+    graph_of,
+    roomy_graph_of,
+    shown_plain_sequences,
+    shown_sequences,
+)
+from tests.calling.assembly.sequence_graph.plain_sequences import Edge, plain_of
+
+
+def strings_of(sequences: list[str], edges: list[Edge]) -> tuple[list[str], list[tuple[str, str]]]:
+    """Return the vertices and edges of the simplified graph, as strings."""
+    graph = roomy_graph_of(sequences, edges)
+    assert simplify(graph)
+    vertices, out_edges, _ = shown_sequences(graph)
+    return vertices, [
+        (vertices[source], vertices[target])
+        for source, out in enumerate(out_edges)
+        for target, *_ in out
+    ]
+
+
+@given(drawn_graphs())
+@settings(max_examples=400)
+def test_as_plain(drawn: tuple[list[str], list[Edge]]) -> None:
+    graph, expected = roomy_graph_of(*drawn), plain_of(*drawn)
+    plain.simplify(expected)
+    assert simplify(graph)
+    assert shown_sequences(graph) == shown_plain_sequences(expected)
+
+
+@given(drawn_graphs())
+@settings(max_examples=400)
+def test_paths_keep_their_strings(drawn: tuple[list[str], list[Edge]]) -> None:
+    before = {path.bases for path in plain.all_paths(plain_of(*drawn), 0, len(drawn[0]) - 1)}
+    graph = roomy_graph_of(*drawn)
+    assert simplify(graph)
+    vertices, out_edges, _ = shown_sequences(graph)
+    edges = [
+        Edge(source, target, count, flag)
+        for source, out in enumerate(out_edges)
+        for target, count, flag in out
+    ]
+    after = plain_of(vertices, edges)
+    (source,) = [vertex for vertex in after.vertices if not after.into(vertex)]
+    (sink,) = [vertex for vertex in after.vertices if not after.out_of(vertex)]
+    assert {path.bases for path in plain.all_paths(after, source, sink)} == before
+    ends = [vertices[source], vertices[sink]]
+    assert [_bases_of(graph, vertex) for vertex in reference_ends(graph)] == ends
+
+
+def _bases_of(graph: Graph, vertex: int) -> str:
+    return graph.text[graph.text_starts[vertex] : graph.text_ends[vertex]].tobytes().decode()
+
+
+@given(drawn_graphs(with_cycles=True))
+@settings(max_examples=200)
+def test_cyclic_graphs_as_plain(drawn: tuple[list[str], list[Edge]]) -> None:
+    graph, expected = roomy_graph_of(*drawn), plain_of(*drawn)
+    plain.simplify(expected)
+    assert simplify(graph)
+    assert shown_sequences(graph) == shown_plain_sequences(expected)
+
+
+def test_a_middle_that_is_all_suffix_becomes_an_edge() -> None:
+    edges = [Edge(0, 1, 2), Edge(0, 2, 3), Edge(1, 3, 2), Edge(2, 3, 3)]
+    graph = roomy_graph_of(["A", "AC", "C", "G"], edges)
+    assert simplify(graph)
+    vertices, out_edges, _ = shown_sequences(graph)
+    assert vertices == ["A", "A", "CG"]
+    assert out_edges[0] == [(1, 2, False), (2, 6, False)]  # twice its weight
+
+
+def test_equal_middles_become_one() -> None:
+    edges = [Edge(0, 1), Edge(0, 2, 1, is_reference=True), Edge(1, 3)]
+    edges.append(Edge(2, 3, 1, is_reference=True))
+    assert strings_of(["A", "ACT", "ACT", "C"], edges) == (["AACTC"], [])
+
+
+def test_a_diamond_with_another_edge_into_its_bottom_stays() -> None:
+    sequences = ["A", "GT", "GC", "T", "C"]
+    edges = [Edge(0, 1), Edge(0, 2), Edge(1, 3), Edge(2, 3), Edge(4, 3), Edge(0, 4)]
+    assert strings_of(sequences, edges)[0] == [*sequences[:4], "C"]
+
+
+def test_a_chain_ends_where_the_reference_begins() -> None:
+    edges = [Edge(0, 1), Edge(1, 2), Edge(2, 3, 1, is_reference=True)]
+    edges.append(Edge(3, 4, 1, is_reference=True))
+    graph = roomy_graph_of(["A", "C", "G", "T", "A"], edges)
+    assert zip_chains(graph) == CHANGED
+    assert shown_sequences(graph)[0] == ["G", "T", "A", "AC"]
+
+
+@given(drawn_graphs())
+@settings(max_examples=200)
+def test_graphs_without_room(drawn: tuple[list[str], list[Edge]]) -> None:
+    """Simplification gives up; with more room, it does the same as ever."""
+    graph, expected = graph_of(*drawn), roomy_graph_of(*drawn)
+    assert simplify(expected)
+    if simplify(graph):
+        assert shown_sequences(graph) == shown_sequences(expected)
+
+
+def test_a_graph_gets_the_room_that_it_needs() -> None:
+    """Many branches that share no more than a base at both ends."""
+    middles = [f"G{'ACGT'[k % 4] * (k + 1)}T" for k in range(400)]
+    last = len(middles) + 1
+    edges = [Edge(0, k + 1, 1, k == 0) for k in range(len(middles))]
+    edges += [Edge(k + 1, last, 1, k == 0) for k in range(len(middles))]
+    drawn = ["A", *middles, "A"], edges
+    graph = simplified(graph_of(*drawn), new_graph(0, 0, 0))
+    # The graph of 402 k-mers takes the last base of each but the first.
+    assert set(shown_sequences(graph)[0]) == {"ATA"}

@@ -1,0 +1,75 @@
+"""Calling intervals and their segments."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hapgpu.calling.reads.segments import calling_intervals, segment_bases, segments_of
+from hapgpu.errors import UsageError
+from hapgpu.io.genome.regions import EVERYTHING, Region, RegionChoice
+
+LENGTHS = {"chr2": 1000, "chr1": 500, "chrM": 0}
+
+
+def chosen(*regions: Region) -> RegionChoice:
+    return RegionChoice(regions)
+
+
+def test_everything_is_all_contigs() -> None:
+    expected = [Region("chr2", 0, 1000), Region("chr1", 0, 500)]
+    assert calling_intervals(EVERYTHING, LENGTHS) == expected
+
+
+def test_regions_are_merged_in_the_order_of_contigs_and_cut() -> None:
+    regions = chosen(
+        Region("chr1", 400, 900),
+        Region("chr2", 300, 400),
+        Region("chr2", 10, 20),
+        Region("chr2", 350, 450),
+        Region("chr2", 450, 460),
+    )
+    assert calling_intervals(regions, LENGTHS) == [
+        Region("chr2", 10, 20),
+        Region("chr2", 300, 460),
+        Region("chr1", 400, 500),
+    ]
+    assert calling_intervals(chosen(), LENGTHS) == []
+
+
+@pytest.mark.parametrize(
+    ("region", "message"),
+    [
+        (Region("2", 5, 9), "no contig '2' in the reference; found 'chr2' instead"),
+        (Region("chr1", 500, 501), "chr1 has only 500 bases"),
+    ],
+)
+def test_regions_outside_the_reference(region: Region, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        calling_intervals(chosen(region), LENGTHS)
+
+
+@given(st.lists(st.integers(1, 700), min_size=1, max_size=5), st.integers(1, 300))
+def test_segments_tile_the_intervals(sizes: list[int], most: int) -> None:
+    starts = [1000 * number for number in range(len(sizes))]
+    intervals = [
+        Region("c", start, start + size) for start, size in zip(starts, sizes, strict=True)
+    ]
+    segments = list(segments_of(intervals, {"c": 9000}, most))
+    tiled = [[s for s in segments if s.interval_start == each.start] for each in intervals]
+    assert list(chain.from_iterable(tiled)) == segments
+    for interval, parts in zip(intervals, tiled, strict=True):
+        assert parts[0].start == interval.start
+        assert parts[-1].end == interval.end
+        assert [part.start for part in parts[1:]] == [part.end for part in parts[:-1]]
+        assert all(0 < part.end - part.start <= most for part in parts)
+        assert {(part.interval_end, part.contig_length) for part in parts} == {(interval.end, 9000)}
+
+
+def test_sizes_of_segments() -> None:
+    assert segment_bases([Region("c", 0, 50_000)], 4) == 20_000
+    assert segment_bases([Region("c", 0, 1_000_000), Region("d", 0, 600_000)], 10) == 40_000
+    assert segment_bases([Region("c", 0, 3_000_000_000)], 64) == 100_000

@@ -1,0 +1,109 @@
+"""`hapgpu.call`: arrays equal to the output of the command."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hapgpu import call
+from hapgpu.errors import DeviceError, HapgpuError, InputError, UsageError
+from tests.cli.call.command import Inputs, called, make_inputs, records_in
+
+REGIONS = ["chr20:5000-5300", "chr20:15000-15300"]
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
+    return make_inputs(tmp_path_factory.mktemp("example"))
+
+
+def numbers(text: str) -> list[int]:
+    return [int(part) for part in text.replace("/", ",").split(",")]
+
+
+@pytest.mark.parametrize("inputs", [1, 2])
+@pytest.mark.parametrize("regions", [None, REGIONS])
+def test_arrays_equal_the_output_of_the_command(
+    example: Inputs, tmp_path: Path, inputs: int, regions: list[str] | None
+) -> None:
+    reads = [example.reads]
+    if inputs == 2:
+        text = example.reads.with_suffix(".sam").read_text().replace("SM:", "SM:second_")
+        reads.append(tmp_path / "second.sam")
+        reads[-1].write_text(text)
+    words = [word for region in regions or () for word in ("-r", region)]
+    lines = called(tmp_path, *reads, example.reference, *words)
+    rows = records_in(lines)
+    found = call(reads, example.reference, regions=regions, device="cpu")
+    names = next(line for line in lines.splitlines() if line.startswith("#CHROM")).split("\t")
+    assert list(found.samples) == names[9:]
+    assert len(found) == len(rows) == (4 if regions else 15)
+    assert list(found.contigs) == [row[0] for row in rows]
+    assert (found.positions + 1).tolist() == [int(row[1]) for row in rows]
+    assert list(found.alleles) == [(row[3], *row[4].split(",")) for row in rows]
+    assert found.qualities == pytest.approx([float(row[5]) for row in rows], abs=0.00501)
+    samples = [sample.split(":") for row in rows for sample in row[9:]]
+    assert found.genotypes.shape == (len(rows), inputs, 2)
+    assert found.genotypes.reshape(-1, 2).tolist() == [numbers(each[0]) for each in samples]
+    assert [row.tolist() for row in found.allele_depths] == [numbers(each[1]) for each in samples]
+    assert found.depths.ravel().tolist() == [int(each[2]) for each in samples]
+    assert found.genotype_qualities.ravel().tolist() == [int(each[3]) for each in samples]
+    likelihoods = [row.tolist() for row in found.phred_likelihoods]
+    assert likelihoods == [numbers(each[4]) for each in samples]
+    check_annotations(found.annotations, found.total_depths, [row[7] for row in rows])
+
+
+def check_annotations(
+    annotations: dict[str, np.ndarray], depths: np.ndarray, infos: list[str]
+) -> None:
+    fields = [dict(field.split("=") for field in info.split(";")) for info in infos]
+    assert depths.tolist() == [int(each["DP"]) for each in fields]
+    assert {"FS", "MQ", "QD", "SOR", "ReadPosRankSum"} <= annotations.keys()
+    for name, values in annotations.items():
+        for value, each in zip(values.tolist(), fields, strict=True):
+            assert math.isnan(value) == (name not in each)
+            assert math.isnan(value) or float(each[name]) == pytest.approx(value, abs=0.00501)
+
+
+def test_no_variants(example: Inputs) -> None:
+    found = call(str(example.reads), str(example.reference), regions=["chr20:1-9"], device="cpu")
+    assert len(found) == 0
+    assert found.genotypes.shape == (0, 1, 2)
+    assert found.genotype_qualities.shape == found.depths.shape == (0, 1)
+    assert len(found.allele_depths) == len(found.phred_likelihoods) == 0
+    assert {values.shape for values in found.annotations.values()} == {(0,)}
+    assert found.contigs == found.alleles == ()
+
+
+def test_options_have_an_effect(example: Inputs) -> None:
+    usual = call(example.reads, example.reference, regions=REGIONS, device="cpu")
+    for options in ({"min_confidence": 2500.0}, {"max_reads_per_start": 1}, {"pcr_model": "none"}):
+        found = call(example.reads, example.reference, regions=REGIONS, device="cpu", **options)
+        assert found.qualities.tolist() != usual.qualities.tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"min_confidence": -1.0}, UsageError, "min_confidence -1.0: must be at least 0"),
+        ({"min_confidence": math.nan}, UsageError, "min_confidence nan: must be at least 0"),
+        ({"max_reads_per_start": -1}, UsageError, "max_reads_per_start -1: must be at least 0"),
+        ({"pcr_model": "friendly"}, UsageError, "PCR model 'friendly': must be one of none, "),
+        ({"regions": ["chr20:9-1"]}, UsageError, "its end is before its start"),
+        ({"regions": ["20"]}, UsageError, "no contig '20' in the reference; found 'chr20'"),
+        ({"device": "tpu"}, UsageError, "device 'tpu': unknown"),
+        ({"device": "cuda:4000"}, DeviceError, "cuda:4000"),
+        ({"reads": "absent.bam"}, InputError, "absent.bam"),
+        ({"reads": []}, UsageError, "reads: no file given"),
+        ({"reference": "absent.fa"}, InputError, "absent.fa"),
+    ],
+)
+def test_errors(
+    example: Inputs, options: dict[str, object], error: type[HapgpuError], message: str
+) -> None:
+    given: dict[str, object] = {**example._asdict(), "device": "cpu", **options}
+    with pytest.raises(error, match=message):
+        call(**given)  # type: ignore[arg-type]
