@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -33,10 +34,14 @@ class _Worker:
     worker: SegmentWorker
 
     def __call__(self, source: SegmentSource) -> _Lines:
-        found = self.worker(source)
-        segment = found.segment
-        text = call_lines(segment.contig, found.calls, found.annotations, found.rows)
-        return _Lines(text, segment.end - segment.start, found.counts)
+        counts: Counter[str] = Counter()
+        texts = []
+        for part in self.worker(source):
+            contig = part.segment.contig
+            texts.append(call_lines(contig, part.calls, part.annotations, part.rows))
+            counts.update(part.counts)
+        segment = source.segment
+        return _Lines(b"".join(texts), segment.end - segment.start, counts)
 
 
 @dataclass(frozen=True, slots=True)
