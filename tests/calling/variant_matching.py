@@ -66,8 +66,12 @@ _State: TypeAlias = tuple[tuple[_Side, _Side], ...]
 
 
 def placed_alleles(path: Path, contig: str, *, is_true: bool) -> list[Placed]:
-    """Return the alleles of the first sample of a VCF file; those of the truth are phased."""
+    """Return the alleles of the first sample of a VCF file.
+
+    Those of the truth keep their phase if they have one; calls are taken as unphased.
+    """
     found: dict[tuple[int, int, str], set[int]] = {}
+    phased = set()
     with pysam.VariantFile(str(path)) as file:
         for record in file:
             if record.contig != contig:
@@ -78,13 +82,16 @@ def placed_alleles(path: Path, contig: str, *, is_true: bool) -> list[Placed]:
                 if copies and alternative != "*":
                     key = trimmed(record.start, record.ref.upper(), alternative.upper())
                     found[key] = found.get(key, set()) | copies
-    return sorted(Placed(*key, _choices(copies, is_true), is_true) for key, copies in found.items())
-
-
-def _choices(copies: set[int], is_true: bool) -> tuple[tuple[int, ...], ...]:
-    if is_true:
-        return (tuple(sorted(copies)),)
-    return tuple(combinations(range(2), len(copies)))
+                    if is_true and record.samples[0].phased:
+                        phased.add(key)
+    return sorted(
+        Placed(
+            *key,
+            (tuple(sorted(copies)),) if key in phased else tuple(combinations((0, 1), len(copies))),
+            is_true,
+        )
+        for key, copies in found.items()
+    )
 
 
 def trimmed(start: int, reference: str, alternative: str) -> tuple[int, int, str]:
