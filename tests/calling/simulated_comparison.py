@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -134,6 +134,15 @@ def compared(caller: str, prepared: Prepared, options: Sequence[str], tile: Tile
     return matched(truth, found, tile.bases.tobytes().decode())
 
 
+def counts_of(result: Matched, tile: Tile) -> Counter[tuple[str, str]]:
+    """Count the alleles of each class that are right, found, missed and false."""
+    return Counter(
+        (tile.class_of(allele), what)
+        for what in ("right", "found", "missed", "false")
+        for allele in getattr(result, what)
+    )
+
+
 def lines_of(caller: str, result: Matched, tile: Tile) -> Iterator[str]:
     """Yield a line for each allele that is missed, false, or has another number of copies."""
     kinds = (("missed", result.missed), ("genotype", result.found), ("false", result.false))
@@ -143,18 +152,15 @@ def lines_of(caller: str, result: Matched, tile: Tile) -> Iterator[str]:
         yield f"{caller}\t{what}\t{tile.class_of(allele)}\t{allele.start + 1}\t{change}"
 
 
-def rows(results: Sequence[Counter[tuple[str, str, str]]], callers: Sequence[str]) -> Iterator[str]:
-    """Yield class, number of true alleles, and per caller: recall, genotypes right, false."""
-    counts = sum(results, Counter())
+def rows(counts: Mapping[str, Counter[tuple[str, str]]]) -> Iterator[str]:
+    """Yield class, true alleles, and per caller: alleles found, genotypes right, false."""
     for name in CLASSES:
         cells = []
         total = 0
-        for caller in callers:
-            right, found, missed, false = (
-                counts[caller, name, what] for what in ("right", "found", "missed", "false")
-            )
-            total = right + found + missed
-            cells += [str(right + found), str(right), str(false)]
+        for counted in counts.values():
+            right, found = counted[name, "right"], counted[name, "found"]
+            total = right + found + counted[name, "missed"]
+            cells += [str(right + found), str(right), str(counted[name, "false"])]
         yield "\t".join([name, str(total), *cells])
 
 
@@ -173,25 +179,19 @@ def main() -> None:
     callers = [x for x in given.caller or NAMES if x == "hapgpu" or shutil.which(x)]
     tile = Tile.of(given.reference, given.length)
     model = PairedReadModel(depth=given.depth, read_length=given.read_length)
-    counts: list[Counter[tuple[str, str, str]]] = []
+    counts: dict[str, Counter[tuple[str, str]]] = {caller: Counter() for caller in callers}
     with tempfile.TemporaryDirectory() as temporary:
         for seed in given.seed or range(1, 7):
             name = f"{given.depth:g}x{given.read_length}.{seed}"
             prepared = simulated(tile, (given.keep or Path(temporary)) / name, model, seed)
             for caller in callers:
                 result = compared(caller, prepared, options, tile)
-                counts.append(
-                    Counter(
-                        (caller, tile.class_of(allele), what)
-                        for what in ("right", "found", "missed", "false")
-                        for allele in getattr(result, what)
-                    )
-                )
+                counts[caller] += counts_of(result, tile)
                 if given.list:
                     for line in lines_of(caller, result, tile):
                         print(f"{seed}\t{line}")
     print("class", "true", *(f"{c} found right false" for c in callers), sep="\t")
-    print(*rows(counts, callers), sep="\n")
+    print(*rows(counts), sep="\n")
 
 
 if __name__ == "__main__":
