@@ -65,8 +65,8 @@ _State: TypeAlias = tuple[tuple[_Side, _Side], ...]
 """Truth and calls of each haplotype."""
 
 
-def placed_alleles(path: Path, contig: str, *, is_true: bool) -> list[Placed]:
-    """Return the alleles of the first sample of a VCF file.
+def placed_alleles(path: Path, contig: str, *, is_true: bool, sample: int = 0) -> list[Placed]:
+    """Return the alleles of a sample of a VCF file, by default of the first.
 
     Those of the truth keep their phase if they have one; calls are taken as unphased.
     """
@@ -76,13 +76,13 @@ def placed_alleles(path: Path, contig: str, *, is_true: bool) -> list[Placed]:
         for record in file:
             if record.contig != contig:
                 continue
-            genotype = record.samples[0]["GT"]
+            genotype = record.samples[sample]["GT"]
             for number, alternative in enumerate(record.alts or (), 1):
                 copies = {copy for copy, allele in enumerate(genotype) if allele == number}
                 if copies and alternative != "*":
                     key = trimmed(record.start, record.ref.upper(), alternative.upper())
                     found[key] = found.get(key, set()) | copies
-                    if is_true and record.samples[0].phased:
+                    if is_true and record.samples[sample].phased:
                         phased.add(key)
     return sorted(
         Placed(

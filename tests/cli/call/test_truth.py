@@ -24,15 +24,21 @@ def within(bed: Path) -> list[range]:
     return [range(int(start), int(end)) for _, start, end in rows]
 
 
-def compared(data: Path, sample: str, out: Path) -> Matched:
-    """Call the development region of a sample, and compare the haplotypes with the truth."""
-    reads, fasta = data / f"{sample}.chr20.dev.bam", data / "chr20.hg19.fa.gz"
+def call_of(data: Path, out: Path, *samples: str) -> Path:
+    """Call the development region."""
+    reads = [data / f"{sample}.chr20.dev.bam" for sample in samples]
     region = f"{CONTIG}:{START + 1}-{END}"
-    assert status_of(reads, fasta, "-r", region, "-q", "-o", out) == 0
-    with pysam.FastaFile(str(fasta)) as file:
+    assert status_of(*reads, data / "chr20.hg19.fa.gz", "-r", region, "-q", "-o", out) == 0
+    return out
+
+
+def compared(data: Path, sample: str, calls: Path, column: int = 0) -> Matched:
+    """Compare the haplotypes of calls with the truth of a sample."""
+    with pysam.FastaFile(str(data / "chr20.hg19.fa.gz")) as file:
         reference = file.fetch(CONTIG, 0, END + 1000).upper()
     truth = placed_alleles(data / f"{sample}.truth.dev.vcf.gz", CONTIG, is_true=True)
-    return matched(truth, placed_alleles(out, CONTIG, is_true=False), reference)
+    found = placed_alleles(calls, CONTIG, is_true=False, sample=column)
+    return matched(truth, found, reference)
 
 
 def snvs_and_indels(alleles: Iterable[Placed], positions: list[range]) -> tuple[int, int]:
@@ -59,9 +65,19 @@ def test_known_samples(
 ) -> None:
     """NA12878 has no BED of confident regions: some alleles that it lacks may be true."""
     data = data_dir / "illumina_na12878"
-    result = compared(data, sample, tmp_path / "calls.vcf")
+    result = compared(data, sample, call_of(data, tmp_path / "calls.vcf", sample))
     bed = data / f"{sample}.confident.dev.bed"
     positions = within(bed) if bed.exists() else [range(END)]
     assert snvs_and_indels(result.right, positions) == right
     assert snvs_and_indels(result.found | result.missed, positions) == wrong
     assert snvs_and_indels(result.false, positions) == false
+
+
+def test_samples_together_are_as_right_as_each_alone(data_dir: Path, tmp_path: Path) -> None:
+    data = data_dir / "illumina_na12878"
+    samples = ("NA12878", "HG002")
+    together = call_of(data, tmp_path / "both.vcf", *samples)
+    for column, sample in enumerate(samples):
+        alone = call_of(data, tmp_path / f"{sample}.vcf", sample)
+        expected = compared(data, sample, alone)
+        assert compared(data, sample, together, column) == expected
