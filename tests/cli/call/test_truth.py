@@ -8,7 +8,7 @@ from pathlib import Path
 import pysam
 import pytest
 
-from tests.calling.variant_matching import Matched, Placed, matched, placed_alleles
+from tests.calling.accuracy.variant_matching import Matched, Placed, matched, placed_alleles
 from tests.cli.call.command import status_of
 
 CONTIG, START, END = "chr20", 10_000_000, 10_050_000

@@ -1,6 +1,6 @@
 """Calls of simulated diploid samples by `hapgpu call`, bcftools and freebayes, by class.
 
-    python -m tests.calling.simulated_comparison REF.fa --depth 30 --keep /tmp/simulated --list
+    python -m tests.calling.accuracy.simulated_comparison REF.fa --depth 30 --keep /tmp/simulated --list
 
 The samples are simulated for the longest run of bases without N; minimap2 aligns their reads.
 Options unknown to this script are passed to `hapgpu call`.
@@ -30,8 +30,8 @@ from hapgpu.simulation.phased_variants import vcf_text
 from hapgpu.simulation.sample import sample_header, simulated_reads
 from hapgpu.simulation.sequences import tandem_repeats
 from hapgpu.simulation.variants import VariantKind, VariantModel, drawn_variants
-from tests.calling.truth_comparison import NAMES, calls_of_hapgpu
-from tests.calling.variant_matching import Matched, Placed, matched, placed_alleles
+from tests.calling.accuracy.truth_comparison import NAMES, calls_of_hapgpu
+from tests.calling.accuracy.variant_matching import Matched, Placed, matched, placed_alleles
 from tests.realign.caller_comparison import Inputs, Prepared, calls_of
 
 CONTIG = "tile"

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.calling.variant_matching import (
+from tests.calling.accuracy.variant_matching import (
     Matched,
     Placed,
     agreeing,

@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from hapgpu.simulation.fragments import PairedReadModel
-from tests.calling.simulated_comparison import CLASSES, Tile, compared, counts_of, simulated
+from tests.calling.accuracy.simulated_comparison import (
+    CLASSES,
+    Tile,
+    compared,
+    counts_of,
+    simulated,
+)
 
 LENGTH = 300_000
 

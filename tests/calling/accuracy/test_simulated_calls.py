@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hapgpu.simulation.phased_variants import vcf_text
-from tests.calling.variant_matching import matched, placed_alleles
+from tests.calling.accuracy.variant_matching import matched, placed_alleles
 from tests.cli.call.command import status_of
 from tests.haplotypes.made_references import random_text
 from tests.simulation.made_samples import made_sample
