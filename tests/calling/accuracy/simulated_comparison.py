@@ -1,6 +1,6 @@
 """Calls of simulated diploid samples by `hapgpu call`, bcftools and freebayes, by class.
 
-    python -m tests.calling.accuracy.simulated_comparison REF.fa --depth 30 --keep /tmp/simulated --list
+    python -m tests.calling.accuracy.simulated_comparison REF.fa --keep /tmp/simulated --list
 
 The samples are simulated for the longest run of bases without N; minimap2 aligns their reads.
 Options unknown to this script are passed to `hapgpu call`.
