@@ -126,9 +126,9 @@ def call(
     devices, _ = resolve_devices(device)
     results: list[SegmentCalls] = []
 
-    def keep(found: SegmentCalls) -> int:
-        results.append(found)
-        return found.segment.end - found.segment.start
+    def keep(found: Sequence[SegmentCalls]) -> int:
+        results.extend(found)
+        return sum(part.segment.end - part.segment.start for part in found)
 
     with CallSession(inputs, options, devices, usable_cpus()) as session:
         run_pipeline(session.segments(), session.workers(), keep)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from hapgpu.calling.batches import (
     ActiveRegions,
     Annotations,
     CallSites,
+    ReadLikelihoods,
     RegionHaplotypes,
     RegionReads,
     Segment,
@@ -29,14 +30,22 @@ from hapgpu.calling.batches import (
 from hapgpu.calling.events.alleles import call_sites
 from hapgpu.calling.events.trimming import trimmed_to_variants
 from hapgpu.calling.genotypes.calls import called_variants
-from hapgpu.calling.likelihoods.likelihoods import haplotype_likelihoods
+from hapgpu.calling.likelihoods.likelihoods import (
+    PreparedReads,
+    prepared_reads,
+    read_likelihoods,
+)
 from hapgpu.calling.likelihoods.site_reads import site_reads
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.output.realigned_records import RealignedRecords
 from hapgpu.calling.reads.finalized import finalized_reads
 from hapgpu.calling.reads.reclipped import reclipped_reads
 from hapgpu.io.alignments.record_order import RecordRun
+from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.runtime.devices import Device
+
+PAIR_HMM: Final = "pairhmm"
+"""Stage of the pair-HMM."""
 
 Timed = Callable[[str, Callable[..., Any]], Callable[..., Any]]
 """Function such as `hapgpu.runtime.statistics.RunStatistics.timed`."""
@@ -137,16 +146,8 @@ class Caller:
         trimmed, reads, counts = self._assembled(segment, regions)
         if not trimmed.kept.size:
             return self._without_records(segment.segment, counts)
-        likelihoods = self._run(
-            "likelihoods",
-            haplotype_likelihoods,
-            reads,
-            segment,
-            trimmed,
-            self._options,
-            self._source,
-            self._device,
-        )
+        is_own = regions.starts[trimmed.kept] >= segment.segment.start
+        likelihoods = self._likelihoods(reads, segment, trimmed, is_own, counts)
         sites: CallSites = self._run("events", call_sites, trimmed, segment.reference)
         at_sites = self._run("genotypes", site_reads, sites, likelihoods)
         calls: VariantCalls = self._run(
@@ -168,8 +169,7 @@ class Caller:
             segment,
             self._samples,
         )
-        starts = regions.starts[trimmed.kept[sites.regions[calls.sites]]]
-        rows = starts >= segment.segment.start
+        rows = is_own[sites.regions[calls.sites]]
         counts["records"] = int(rows.sum())
         realigned = None
         if self._realigned is not None:
@@ -206,6 +206,29 @@ class Caller:
         reads = self._run("clip", reclipped_reads, reads, segment, trimmed)
         return trimmed, reads, _counts(segment.segment, regions, haplotypes, trimmed)
 
+    def _likelihoods(
+        self,
+        reads: RegionReads,
+        segment: SegmentReads,
+        trimmed: TrimmedRegions,
+        is_own: NDArray[np.bool_],
+        counts: dict[str, int],
+    ) -> ReadLikelihoods:
+        """Return the likelihoods of the reads.
+
+        Counts the cells of the pair-HMM, of active regions that start in the segment.
+        """
+        prepared: PreparedReads = self._run(
+            "likelihoods", prepared_reads, reads, segment, trimmed, self._options, self._source
+        )
+        batch, device = prepared.batch, self._device
+        counts["cells"] = int((batch.group_bases * batch.group_columns)[is_own].sum())
+        values = self._run(PAIR_HMM, log10_likelihoods, batch, device)
+        likelihoods: ReadLikelihoods = self._run(
+            "realign", read_likelihoods, prepared, values, trimmed, device
+        )
+        return likelihoods
+
     def _without_records(
         self, segment: Segment, counts: Mapping[str, int] | None = None
     ) -> SegmentCalls:
@@ -238,7 +261,7 @@ def _counts(
 
 def _no_counts(segment: Segment) -> dict[str, int]:
     """Return the counts of a segment without active regions."""
-    names = ("active_regions", "active_bases", "haplotypes", "variant_regions", "records")
+    names = ("active_regions", "active_bases", "haplotypes", "variant_regions", "cells", "records")
     return {"bases": segment.end - segment.start, **dict.fromkeys(names, 0)}
 
 

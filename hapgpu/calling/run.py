@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -24,12 +25,12 @@ from hapgpu.version import __version__
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """VCF lines of a segment, named counts of the work, and records of realigned reads."""
+    """VCF lines of a segment, its bases, named counts of the work, and realigned reads."""
 
-    segment: Segment
     text: bytes
+    bases: int
     counts: Mapping[str, int]
-    realigned: RecordRun | None
+    realigned: Sequence[tuple[Segment, RecordRun]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +40,16 @@ class _Worker:
     worker: SegmentWorker
 
     def __call__(self, source: SegmentSource) -> _Lines:
-        found = self.worker(source)
-        segment = found.segment
-        text = call_lines(segment.contig, found.calls, found.annotations, found.rows)
-        return _Lines(segment, text, found.counts, found.realigned)
+        counts: Counter[str] = Counter()
+        texts, realigned = [], []
+        for part in self.worker(source):
+            contig = part.segment.contig
+            texts.append(call_lines(contig, part.calls, part.annotations, part.rows))
+            counts.update(part.counts)
+            if part.realigned is not None:
+                realigned.append((part.segment, part.realigned))
+        segment = source.segment
+        return _Lines(b"".join(texts), segment.end - segment.start, counts, realigned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +64,10 @@ class _Sink:
         self.output.write(lines.text)
         for name, number in lines.counts.items():
             self.statistics.count(name, number)
-        if self.realigned is not None and lines.realigned is not None:
-            self.realigned.write(lines.segment, lines.realigned)
-        return lines.segment.end - lines.segment.start
+        if self.realigned is not None:
+            for segment, run in lines.realigned:
+                self.realigned.write(segment, run)
+        return lines.bases
 
 
 def write_calls(

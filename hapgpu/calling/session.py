@@ -64,8 +64,8 @@ class SegmentWorker:
         self._read = timed("read", SegmentSource.read)
         self._read_far = timed("read", lambda source: source.read(far=True))
 
-    def __call__(self, source: SegmentSource) -> SegmentCalls:
-        """Read and call a segment.
+    def __call__(self, source: SegmentSource) -> list[SegmentCalls]:
+        """Read and call a segment, in parts where it has very many reads.
 
         Raises
         ------
@@ -74,11 +74,14 @@ class SegmentWorker:
         DeviceError
             The device has too little memory, or failed.
         """
-        calls = self._caller(self._read(source)) or self._caller(self._read_far(source))
+        reads = self._read(source)
+        if reads is None:
+            return [calls for half in source.halves() for calls in self(half)]
+        calls = self._caller(reads) or self._caller(self._read_far(source))
         if calls is None:
             message = f"{source.segment}: no start of an active region in the far window"
             raise ValueError(message)
-        return calls
+        return [calls]
 
 
 class CallSession:

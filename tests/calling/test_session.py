@@ -9,6 +9,7 @@ import pytest
 from hapgpu.calling import caller
 from hapgpu.calling.batches import SegmentReads
 from hapgpu.calling.options import CallOptions
+from hapgpu.calling.reads import segment_reader
 from hapgpu.calling.run import write_calls
 from hapgpu.calling.session import CallInputs, CallSession
 from hapgpu.io.genome.regions import RegionChoice, parse_region
@@ -60,6 +61,16 @@ def test_segments_and_threads(
     """Also segments that are shorter than active regions."""
     assert run(data_dir, tmp_path, segment_size, threads) == expected
     assert expected[1]["records"] > 40
+
+
+def test_segments_of_many_reads_are_halved(
+    data_dir: Path,
+    tmp_path: Path,
+    expected: tuple[bytes, dict[str, int]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(segment_reader, "_MAX_BASES", 200_000)
+    assert run(data_dir, tmp_path, LENGTH, 2) == expected
 
 
 def test_several_samples(data_dir: Path, tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ SMALL_BATCHES = {
         (segments, "_MIN_BASES", 700),
         (segments, "_MAX_BASES", 1000),
         (segment_reader, "_BATCH_BASES", 300),
+        (segment_reader, "_MAX_BASES", 3000),
     ],
     "haplotypes": [(locus_batches, "DEFAULT_LOCUS_LIMITS", LocusLimits(loci=1, bases=1))],
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,6 +21,25 @@ from hapgpu.pairhmm.qualities.prepare import QualityOptions, prepared_parts
 from hapgpu.runtime.devices import Device
 
 
+@dataclass(frozen=True, slots=True)
+class PreparedReads:
+    """Reads for the pair-HMM.
+
+    Attributes
+    ----------
+    reads
+        m reads that pass.
+    others
+        Reads that do not pass.
+    batch
+        The m reads with their prepared qualities, and the haplotypes; a group per active region.
+    """
+
+    reads: RegionReads
+    others: RegionReads
+    batch: HmmBatch
+
+
 def haplotype_likelihoods(
     reads: RegionReads,
     segment: SegmentReads,
@@ -29,7 +50,21 @@ def haplotype_likelihoods(
 ) -> ReadLikelihoods:
     """Compute the likelihoods of reads, and realign each read to its best haplotype, as in GATK.
 
-    Reads that do not pass get no likelihoods; reads that no haplotype explains are excluded.
+    The parameters, errors and the result are those of `prepared_reads` and `read_likelihoods`.
+    """
+    prepared = prepared_reads(reads, segment, trimmed, options, source)
+    values = log10_likelihoods(prepared.batch, device)
+    return read_likelihoods(prepared, values, trimmed, device)
+
+
+def prepared_reads(
+    reads: RegionReads,
+    segment: SegmentReads,
+    trimmed: TrimmedRegions,
+    options: CallOptions,
+    source: str,
+) -> PreparedReads:
+    """Prepare reads and their qualities for the pair-HMM. Reads that do not pass get none.
 
     Parameters
     ----------
@@ -43,8 +78,6 @@ def haplotype_likelihoods(
         Options of the run.
     source
         Name of the input, for errors.
-    device
-        The device of the pair-HMM and of the alignment.
 
     Raises
     ------
@@ -55,12 +88,34 @@ def haplotype_likelihoods(
     others = reads.take(~is_passing)
     reads = reads.take(is_passing)
     batch = _hmm_batch(reads, segment, trimmed, QualityOptions(pcr_model=options.pcr_model), source)
+    return PreparedReads(reads, others, batch)
+
+
+def read_likelihoods(
+    prepared: PreparedReads, values: NDArray[np.float64], trimmed: TrimmedRegions, device: Device
+) -> ReadLikelihoods:
+    """Normalize likelihoods, and realign each read to its best haplotype, as in GATK.
+
+    Reads that no haplotype explains are excluded.
+
+    Parameters
+    ----------
+    prepared
+        The reads.
+    values
+        float64 log10: the likelihoods of the pairs of their batch, by the pair-HMM.
+    trimmed
+        The haplotypes.
+    device
+        The device of the alignment; the result does not depend on it.
+    """
+    reads, batch = prepared.reads, prepared.batch
     counts = lengths_of(trimmed.haplotypes.offsets)[reads.regions]
-    values, best = normalized(log10_likelihoods(batch, device), counts)
+    values, best = normalized(values, counts)
     is_explained = is_well_modelled(best, batch.read_lengths())
     reads, bases = reads.take(is_explained), batch.reads.bases.take(is_explained)
     likelihoods = Ragged.from_lengths(values, counts).take(is_explained)
-    return _with_alignments(reads, bases, likelihoods, trimmed, others, device)
+    return _with_alignments(reads, bases, likelihoods, trimmed, prepared.others, device)
 
 
 def _hmm_batch(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from math import inf
 from types import TracebackType
 from typing import Final, Self
 
@@ -32,6 +33,10 @@ from hapgpu.io.genome.regions import END_OF_CONTIG, Region, RegionChoice
 from hapgpu.runtime.pool import MAX_IO_THREADS
 
 _BATCH_BASES: Final = 1_000_000  # of each input, times as many as there are workers
+_MAX_BASES: Final = 32_000_000
+"""Bases of the reads of a segment, of each input; above it, the segment is halved."""
+_SHORT: Final = 1000
+"""Segments of so many bases are not halved: most of their reads are beside them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +53,18 @@ class SegmentSource:
         The reference of its far window.
     window_reads
         Returns the reads of a window of the segment; its argument `far` is as that of `read`.
+    halves
+        Returns the halves of the segment.
     """
 
     segment: Segment
     room: Room
     reference: ReferenceSlice
-    window_reads: Callable[..., WindowReads]
+    window_reads: Callable[..., WindowReads | None]
+    halves: Callable[[], Sequence[SegmentSource]]
 
-    def read(self, *, far: bool = False) -> SegmentReads:
-        """Return the reads.
+    def read(self, *, far: bool = False) -> SegmentReads | None:
+        """Return the reads; None if they are too many, so that the halves are to be read instead.
 
         Parameters
         ----------
@@ -70,9 +78,11 @@ class SegmentSource:
         """
         segment = self.segment
         start, end = self.room.window(segment, far=far)
-        first = max(start - REFERENCE_ROOM, 0)
-        bases = self.reference.bases[first - self.reference.start :]
         found = self.window_reads(far=far)
+        if found is None:
+            return None
+        first, offset = max(start - REFERENCE_ROOM, 0), self.reference.start
+        bases = self.reference.bases[first - offset : end + REFERENCE_ROOM - offset]
         reference = ReferenceSlice(first, bases)
         return SegmentReads(segment, start, end, reference, found.reads, found.samples)
 
@@ -127,7 +137,7 @@ class SegmentReader:
         self._source = ", ".join(paths)
         self._reference = reference
         self._room = room
-        self._max_reads_per_start = options.max_reads_per_start
+        self._options = options
         self._filter = CallFilter(options)
         with ExitStack() as stack:
             self._inputs = OpenInputs(paths, partial(open_aligned, reading=reading))
@@ -201,35 +211,70 @@ class SegmentReader:
             contig = segment.contig
             start, end = self._room.window(segment, far=True)
             reference = reference_of(self._reference, contig, start, end)
-            window_reads = self._window_reads(segment, counted_end)
-            yield SegmentSource(segment, self._room, reference, window_reads)
+            yield self._source_of(segment, counted_end, reference)
             counted_end = end
 
-    def _window_reads(self, segment: Segment, counted_end: int) -> Callable[..., WindowReads]:
+    def _source_of(
+        self, segment: Segment, counted_end: int, reference: ReferenceSlice
+    ) -> SegmentSource:
+        halves = partial(self._halves, segment, counted_end, reference)
         if self.is_indexed:
-            return partial(self._read, segment, counted_end)
-        found = self._read(segment, counted_end, far=True)
-        return partial(self._kept, segment, found)
+            window_reads: Callable[..., WindowReads | None] = partial(
+                self._read_anew, segment, counted_end
+            )
+        else:
+            window = self._window(segment, counted_end, far=True)
+            found = self._read(window, self._filter, inf)
+            window_reads = partial(self._kept, segment, found)
+        return SegmentSource(segment, self._room, reference, window_reads, halves)
 
-    def _kept(self, segment: Segment, found: WindowReads, *, far: bool) -> WindowReads:
-        """Return those of the reads of the far window that a window needs."""
-        return found.take(found.ends > self._room.window(segment, far=far)[0])
+    def _halves(
+        self, segment: Segment, counted_end: int, reference: ReferenceSlice
+    ) -> list[SegmentSource]:
+        middle = (segment.start + segment.end) // 2
+        halves = replace(segment, end=middle), replace(segment, start=middle)
+        counted_ends = counted_end, self._room.window(halves[0], far=False)[1]
+        return [
+            self._source_of(half, half_counted_end, reference)
+            for half, half_counted_end in zip(halves, counted_ends, strict=True)
+        ]
 
-    def _read(self, segment: Segment, counted_end: int, *, far: bool) -> WindowReads:
-        """Read a window; the far window of indexed files is a second try, which counts nothing."""
+    def _window(self, segment: Segment, counted_end: int, *, far: bool) -> Window:
         start, end = self._room.window(segment, far=far)
-        if far and self.is_indexed:
-            counted_end = END_OF_CONTIG
-        window = Window(segment.contig, segment.contig_length, start, end, counted_end)
+        return Window(segment.contig, segment.contig_length, start, end, counted_end)
+
+    def _kept(
+        self, segment: Segment, found: WindowReads | None, *, far: bool
+    ) -> WindowReads | None:
+        """Return those of the reads of the far window that a window needs."""
+        return found and found.take(found.ends > self._room.window(segment, far=far)[0])
+
+    def _read_anew(self, segment: Segment, counted_end: int, *, far: bool) -> WindowReads | None:
+        """Read a window of indexed files; None if its reads are too many.
+
+        The far window is a second try, which counts no reads.
+        """
+        is_long = segment.end - segment.start > _SHORT
+        window = self._window(segment, END_OF_CONTIG if far else counted_end, far=far)
+        read_filter = CallFilter(self._options)
+        found = self._read(window, read_filter, _MAX_BASES if is_long and not far else inf)
+        if found is not None:
+            self._filter.add(read_filter.counts)
+        return found
+
+    def _read(
+        self, window: Window, read_filter: CallFilter, max_bases: float
+    ) -> WindowReads | None:
+        """Read a window; None if an input has reads of more bases."""
         with ExitStack() as stack:
             buffers = [
-                stack.enter_context(input_.at(window, self._filter, self._samples_of(file)))
+                stack.enter_context(input_.at(window, read_filter, self._samples_of(file)))
                 for file, input_ in enumerate(self._inputs)
-                if input_.header.reference_id(segment.contig) is not None
+                if input_.header.reference_id(window.contig) is not None
             ]
-            for buffer in buffers:
-                _read_up_to(buffer, window)
-            return reads_of_window(buffers, window, self._max_reads_per_start, self._source)
+            if not all(_is_read(buffer, window, max_bases) for buffer in buffers):
+                return None
+            return reads_of_window(buffers, window, self._options.max_reads_per_start, self._source)
 
     def _samples_of(self, file: int) -> SamplesOf:
         return partial(self._inputs.table.samples_of, file)
@@ -246,8 +291,9 @@ class SegmentReader:
         self._stack.close()
 
 
-def _read_up_to(buffer: ReadBuffer, window: Window) -> None:
-    """Read on until all reads that start before the end of a window are buffered."""
+def _is_read(buffer: ReadBuffer, window: Window, max_bases: float) -> bool:
+    """Read all reads that start before the end of a window; False if they have too many bases."""
     buffer.drop_before(window.first)
-    while buffer.frontier < window.end:
+    while buffer.frontier < window.end and buffer.bases <= max_bases:
         buffer.read_on()
+    return buffer.bases <= max_bases

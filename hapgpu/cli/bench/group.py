@@ -8,6 +8,7 @@ METHODS: Final = {
     "realign": "Measure the alignment of reads to haplotypes.",
     "pairhmm": "Measure the pair-HMM.",
     "genotype": "Measure genotyping, from BAM to VCF, on a simulated sample.",
+    "call": "Measure variant calling, from BAM to VCF, on a simulated sample.",
     "map": "Measure the mapping of short reads.",
     "chain": "Measure the mapping of long reads by chaining.",
     "io": "Measure reading and writing of BAM.",

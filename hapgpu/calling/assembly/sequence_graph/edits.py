@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from hapgpu.arrays.bytes import Integer
 from hapgpu.calling.assembly.graph import (
     EDGES,
@@ -56,8 +58,8 @@ def link(
 @njit
 def copy_edge(graph: Graph, edge: Integer, source: Integer, target: Integer) -> None:
     """Add an edge with the properties of another one, which may have been removed."""
-    multiplicity, is_reference = graph.multiplicities[edge], graph.is_reference[edge]
-    link(graph, source, target, multiplicity, is_reference)
+    multiplicity = np.int64(graph.multiplicities[edge])  # one version of `link` is enough
+    link(graph, np.int64(source), np.int64(target), multiplicity, graph.is_reference[edge])
 
 
 @njit
