@@ -44,6 +44,7 @@ class ThreadedOutput(ABC):
             The output cannot be written.
         """
         self._finish()
+        self._output.flush()
         self._is_finished = True
 
     @abstractmethod
