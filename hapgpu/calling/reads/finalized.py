@@ -13,7 +13,7 @@ from hapgpu.calling.options import AssemblyOptions
 from hapgpu.calling.reads.clipping import clipped_to_spans
 from hapgpu.calling.reads.fragments import usable_ranges
 from hapgpu.calling.reads.mates import lower_overlaps
-from hapgpu.calling.reads.order import distinct, order_of, sorted_rows
+from hapgpu.calling.reads.order import order_of, sorted_rows
 from hapgpu.cigar.encoding import reference_lengths
 from hapgpu.runtime.jit import njit
 
@@ -41,7 +41,7 @@ def finalized_reads(
     ranges = usable_ranges(reads, options)
     spans = regions.padded_starts[owners], regions.padded_ends[owners]
     clipped = clipped_to_spans(reads.cigars, ranges, rows, *spans)
-    order = order_of(reads, segment.samples, distinct(rows, len(reads)))
+    order = order_of(reads, segment.samples, rows)
     kept = sorted_rows(clipped, owners, order.ranks[rows], min_bases=1)
     rows, lengths = rows[kept], clipped.lengths[kept]
     starts = reads.qualities.offsets[rows] + clipped.base_starts[kept]

@@ -46,8 +46,11 @@ def order_of(reads: ReadBatch, samples: NDArray[np.int32], rows: NDArray[np.int6
     reads, samples
         n reads.
     rows
-        int64[r]: the reads to order, ascending, each once.
+        int64[r]: the reads to order, in any order, perhaps several times.
     """
+    is_asked = np.zeros(len(reads), dtype=np.bool_)
+    is_asked[rows] = True
+    rows = np.flatnonzero(is_asked)
     names = _words_of(reads.names.take(rows))
     flags = reads.flags[rows]
     has_mate = has_mapped_mate(reads)[rows]
@@ -64,13 +67,6 @@ def order_of(reads: ReadBatch, samples: NDArray[np.int32], rows: NDArray[np.int6
     ranks = np.zeros(len(reads), dtype=np.int64)
     ranks[rows[order]] = np.arange(rows.size)
     return ReadOrder(ranks, _fragments(names, samples[rows], rows, len(reads)))
-
-
-def distinct(rows: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """Return rows below `count`, ascending, each once; without sorting."""
-    is_present = np.zeros(count, dtype=np.bool_)
-    is_present[rows] = True
-    return np.flatnonzero(is_present)
 
 
 def sorted_rows(

@@ -11,7 +11,7 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.batches import RegionReads, SegmentReads, TrimmedRegions
 from hapgpu.calling.reads.clipping import BaseRanges, clipped_to_spans
 from hapgpu.calling.reads.fragments import has_mapped_mate
-from hapgpu.calling.reads.order import distinct, order_of, sorted_rows
+from hapgpu.calling.reads.order import order_of, sorted_rows
 
 MIN_BASES: Final = 10
 """Shorter reads are dropped after trimming."""
@@ -42,7 +42,7 @@ def reclipped_reads(
     spans = regions.padded_starts[owners], regions.padded_ends[owners]
     clipped = clipped_to_spans(reads.cigars, ranges, rows, *spans)
     records = reads.rows[rows]
-    order = order_of(segment.reads, segment.samples, distinct(records, len(segment.reads)))
+    order = order_of(segment.reads, segment.samples, records)
     kept = sorted_rows(clipped, owners, order.ranks[records], min_bases=MIN_BASES)
     rows = rows[kept]
     base_starts = reads.base_starts[rows] + clipped.base_starts[kept]
