@@ -1,0 +1,157 @@
+"""Alignments without a gap that are proved to be the best, without any matrix.
+
+Most reads differ from their haplotype at no or one base. Without a gap, an alignment is a diagonal
+of the matrix; the search of all diagonals leaves most of them after a few bases.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.batches import PairBatch
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
+from hapgpu.realign.scoring import LOWEST_SCORE, Overhang, Scoring
+from hapgpu.runtime.jit import njit, njit_inlined
+
+UNPROVED: Final = -1
+"""Offset of a pair whose best alignment may be another one."""
+
+_UNPROVED: Final = np.int64(UNPROVED)
+
+
+class _Diagonals(NamedTuple):
+    """The result, int32, a value per pair: `offsets` in the reference, `mismatches` there."""
+
+    offsets: NDArray[np.int32]
+    mismatches: NDArray[np.int32]
+
+
+class _Losses(NamedTuple):
+    """Score lost by a mismatch, and by a query base outside the reference; both positive."""
+
+    mismatch: np.int64
+    outside: np.int64
+
+
+def ungapped_alignments(
+    pairs: PairBatch, scoring: Scoring, overhang: Overhang
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Find the pairs whose best alignment is within the reference and without a gap.
+
+    Parameters
+    ----------
+    pairs
+        n pairs of non-empty sequences.
+    scoring, overhang
+        Weights, and the treatment of query bases outside the reference.
+
+    Returns
+    -------
+    int32[n], the offsets in the references, UNPROVED for other pairs; int32[n], their scores.
+    """
+    limit = _max_mismatches(scoring, overhang)
+    if limit < 0 or not len(pairs) or _bounds_apply(pairs, scoring):
+        none = np.full(len(pairs), UNPROVED, dtype=np.int32)
+        return none, none
+    offsets = np.empty(len(pairs), dtype=np.int32)
+    found = _Diagonals(offsets, np.empty_like(offsets))
+    losses = _Losses(np.int64(scoring.match - scoring.mismatch), np.int64(scoring.match))
+    _search(
+        view_of(pairs.references),
+        view_of(pairs.queries),
+        read_only(pairs.reference_index),
+        read_only(pairs.query_index),
+        np.int64(limit),
+        losses,
+        found,
+    )
+    scores = scoring.match * pairs.query_lengths - losses.mismatch * found.mismatches
+    return offsets, scores.astype(np.int32)
+
+
+def _max_mismatches(scoring: Scoring, overhang: Overhang) -> int:
+    """Return the most mismatches with which a query loses less than by any gap; -1 for none.
+
+    A query of m bases scores at most m * match. A mismatch loses match - mismatch, a base outside
+    the reference match. With the signs of `prefers_exact_match`, a deletion loses at least
+    -gap_open, and an insertion match per base more, since its bases match nothing. So every
+    alignment with a gap loses at least -gap_open.
+    """
+    if not (overhang.has_free_ends and scoring.prefers_exact_match):
+        return -1
+    return (-scoring.gap_open - 1) // (scoring.match - scoring.mismatch)
+
+
+def _bounds_apply(pairs: PairBatch, scoring: Scoring) -> bool:
+    """Return whether GATK's lowest score could raise the score of a cell of a matrix."""
+    steps = int(pairs.reference_lengths.max()) + int(pairs.query_lengths.max()) + 2
+    return scoring.largest * steps >= -LOWEST_SCORE
+
+
+@njit
+def _search(
+    references: RaggedView,
+    queries: RaggedView,
+    reference_index: NDArray[np.int32],
+    query_index: NDArray[np.int32],
+    limit: np.int64,
+    losses: _Losses,
+    found: _Diagonals,
+) -> None:
+    for pair in range(reference_index.size):
+        reference, query = reference_index[pair], query_index[pair]
+        start, query_start = references.offsets[reference], queries.offsets[query]
+        rows = references.offsets[reference + 1] - start
+        columns = queries.offsets[query + 1] - query_start
+        best, offset = limit + 1, _UNPROVED
+        # Of equal diagonals, the matrix gives the last: the end cell in the largest row.
+        for first in range(rows - columns, -1, -1):
+            count = _mismatches(
+                references.data, start + first, queries.data, query_start, columns, best
+            )
+            if count < best:
+                best, offset = count, first
+                if best == 0:
+                    break
+        # Bases outside the reference may lose less than the mismatches.
+        loss = best * losses.mismatch
+        if offset != _UNPROVED:
+            for outside in range(1, min(loss // losses.outside, columns - 1) + 1):
+                left, inside = loss - outside * losses.outside, columns - outside
+                # Before the reference: with an equal score, its end cell is in a smaller row.
+                least = -(-left // losses.mismatch)
+                count = _mismatches(
+                    references.data, start, queries.data, query_start + outside, inside, least
+                )
+                if count < least:
+                    offset = _UNPROVED
+                # After it: with an equal score, its end cell may be taken.
+                least = left // losses.mismatch + 1
+                end = start + rows - inside
+                count = _mismatches(references.data, end, queries.data, query_start, inside, least)
+                if count < least:
+                    offset = _UNPROVED
+        found.offsets[pair], found.mismatches[pair] = offset, best
+
+
+@njit_inlined
+def _mismatches(
+    reference: NDArray[np.uint8],
+    start: Integer,
+    query: NDArray[np.uint8],
+    query_start: Integer,
+    length: Integer,
+    enough: Integer,
+) -> Integer:
+    """Count mismatches of two stretches, up to `enough`."""
+    count = np.int64(0)
+    for k in range(length):
+        if reference[start + k] != query[query_start + k]:
+            count += 1
+            if count >= enough:
+                break
+    return count
