@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import PairBatch
 from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import load_64_at, load_u8_at
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.realign.scoring import LOWEST_SCORE, Overhang, Scoring
 from hapgpu.runtime.jit import njit, njit_inlined
@@ -21,6 +22,12 @@ UNPROVED: Final = -1
 """Offset of a pair whose best alignment may be another one."""
 
 _UNPROVED: Final = np.int64(UNPROVED)
+
+# Of the eight bytes of a word.
+_NO_BITS: Final = np.uint64(0)
+_ONES: Final = np.uint64(0x0101010101010101)
+_LOW_BITS: Final = np.uint64(0x7F7F7F7F7F7F7F7F)
+_HIGH_BITS: Final = np.uint64(0x8080808080808080)
 
 
 class _Diagonals(NamedTuple):
@@ -107,12 +114,12 @@ def _search(
         start, query_start = references.offsets[reference], queries.offsets[query]
         rows = references.offsets[reference + 1] - start
         columns = queries.offsets[query + 1] - query_start
+        start += references.data.ctypes.data
+        query_start += queries.data.ctypes.data
         best, offset = limit + 1, _UNPROVED
         # Of equal diagonals, the matrix gives the last: the end cell in the largest row.
         for first in range(rows - columns, -1, -1):
-            count = _mismatches(
-                references.data, start + first, queries.data, query_start, columns, best
-            )
+            count = _mismatches(start + first, query_start, columns, best)
             if count < best:
                 best, offset = count, first
                 if best == 0:
@@ -124,34 +131,26 @@ def _search(
                 left, inside = loss - outside * losses.outside, columns - outside
                 # Before the reference: with an equal score, its end cell is in a smaller row.
                 least = -(-left // losses.mismatch)
-                count = _mismatches(
-                    references.data, start, queries.data, query_start + outside, inside, least
-                )
-                if count < least:
+                if _mismatches(start, query_start + outside, inside, least) < least:
                     offset = _UNPROVED
                 # After it: with an equal score, its end cell may be taken.
                 least = left // losses.mismatch + 1
-                end = start + rows - inside
-                count = _mismatches(references.data, end, queries.data, query_start, inside, least)
-                if count < least:
+                if _mismatches(start + rows - inside, query_start, inside, least) < least:
                     offset = _UNPROVED
         found.offsets[pair], found.mismatches[pair] = offset, best
 
 
 @njit_inlined
-def _mismatches(
-    reference: NDArray[np.uint8],
-    start: Integer,
-    query: NDArray[np.uint8],
-    query_start: Integer,
-    length: Integer,
-    enough: Integer,
-) -> Integer:
-    """Count mismatches of two stretches, up to `enough`."""
-    count = np.int64(0)
-    for k in range(length):
-        if reference[start + k] != query[query_start + k]:
-            count += 1
-            if count >= enough:
-                break
+def _mismatches(one: Integer, other: Integer, length: Integer, enough: Integer) -> Integer:
+    """Count mismatches of the bytes at two addresses, at least up to `enough`."""
+    count, done = np.int64(0), np.int64(0)
+    while done + 8 <= length and count < enough:
+        bits = np.uint64(load_64_at(one + done) ^ load_64_at(other + done))
+        if bits != _NO_BITS:
+            is_different = ((bits & _LOW_BITS) + _LOW_BITS | bits) & _HIGH_BITS
+            count += np.int64((is_different >> np.uint64(7)) * _ONES >> np.uint64(56))
+        done += 8
+    while done < length and count < enough:
+        count += load_u8_at(one + done) != load_u8_at(other + done)
+        done += 1
     return count
