@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import AlignmentBatch, PairBatch
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.cigar.encoding import MATCH
+from hapgpu.cigar.encoding import match_cigars
 from hapgpu.realign.align.lane_group import LaneGroup, Workspace
 from hapgpu.realign.align.ungapped import UNPROVED, ungapped_alignments
 from hapgpu.realign.scoring import Overhang, Scoring
@@ -48,7 +48,7 @@ def align_pairs(
     rest = offsets == UNPROVED
     whole = np.flatnonzero(~rest)
     groups = [whole, *_groups(pairs, np.flatnonzero(rest))]
-    cigars = [_match_cigars(pairs.take(whole).query_lengths)] * len(groups)
+    cigars = [match_cigars(pairs.take(whole).query_lengths)] * len(groups)
 
     def align(number: int, workspace: Workspace) -> None:
         rows = groups[number]
@@ -86,16 +86,11 @@ def _ungapped(
     scores = np.empty_like(offsets)
 
     def search(start: int, _workspace: Workspace) -> None:
-        rows = slice(start, start + SEARCHED)
+        rows = np.arange(start, min(start + SEARCHED, len(pairs)))
         offsets[rows], scores[rows] = ungapped_alignments(pairs.take(rows), scoring, overhang)
 
     _run_groups(search, range(0, len(pairs), SEARCHED), device.threads)
     return offsets, scores
-
-
-def _match_cigars(lengths: NDArray[np.int64]) -> Ragged:
-    elements = (lengths << 4 | MATCH).astype(np.uint32)
-    return Ragged(elements, np.arange(lengths.size + 1))
 
 
 def _groups(pairs: PairBatch, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:

@@ -37,11 +37,12 @@ class _Diagonals(NamedTuple):
     mismatches: NDArray[np.int32]
 
 
-class _Losses(NamedTuple):
-    """Score lost by a mismatch, and by a query base outside the reference; both positive."""
+class _Rules(NamedTuple):
+    """Most mismatches; score lost by a mismatch, and by a query base outside the reference."""
 
-    mismatch: np.int64
-    outside: np.int64
+    max_mismatches: np.int64
+    mismatch_loss: np.int64
+    outside_loss: np.int64
 
 
 def ungapped_alignments(
@@ -66,17 +67,17 @@ def ungapped_alignments(
         return none, none
     offsets = np.empty(len(pairs), dtype=np.int32)
     found = _Diagonals(offsets, np.empty_like(offsets))
-    losses = _Losses(np.int64(scoring.match - scoring.mismatch), np.int64(scoring.match))
+    loss = scoring.match - scoring.mismatch
+    rules = _Rules(np.int64(limit), np.int64(loss), np.int64(scoring.match))
     _search(
         view_of(pairs.references),
         view_of(pairs.queries),
         read_only(pairs.reference_index),
         read_only(pairs.query_index),
-        np.int64(limit),
-        losses,
+        rules,
         found,
     )
-    scores = scoring.match * pairs.query_lengths - losses.mismatch * found.mismatches
+    scores = scoring.match * pairs.query_lengths - loss * found.mismatches
     return offsets, scores.astype(np.int32)
 
 
@@ -105,8 +106,7 @@ def _search(
     queries: RaggedView,
     reference_index: NDArray[np.int32],
     query_index: NDArray[np.int32],
-    limit: np.int64,
-    losses: _Losses,
+    rules: _Rules,
     found: _Diagonals,
 ) -> None:
     for pair in range(reference_index.size):
@@ -116,7 +116,8 @@ def _search(
         columns = queries.offsets[query + 1] - query_start
         start += references.data.ctypes.data
         query_start += queries.data.ctypes.data
-        best, offset = limit + 1, _UNPROVED
+        best: Integer = rules.max_mismatches + 1
+        offset: Integer = _UNPROVED
         # Of equal diagonals, the matrix gives the last: the end cell in the largest row.
         for first in range(rows - columns, -1, -1):
             count = _mismatches(start + first, query_start, columns, best)
@@ -125,16 +126,16 @@ def _search(
                 if best == 0:
                     break
         # Bases outside the reference may lose less than the mismatches.
-        loss = best * losses.mismatch
+        loss = best * rules.mismatch_loss
         if offset != _UNPROVED:
-            for outside in range(1, min(loss // losses.outside, columns - 1) + 1):
-                left, inside = loss - outside * losses.outside, columns - outside
+            for outside in range(1, min(loss // rules.outside_loss, columns - 1) + 1):
+                left, inside = loss - outside * rules.outside_loss, columns - outside
                 # Before the reference: with an equal score, its end cell is in a smaller row.
-                least = -(-left // losses.mismatch)
+                least = -(-left // rules.mismatch_loss)
                 if _mismatches(start, query_start + outside, inside, least) < least:
                     offset = _UNPROVED
                 # After it: with an equal score, its end cell may be taken.
-                least = left // losses.mismatch + 1
+                least = left // rules.mismatch_loss + 1
                 if _mismatches(start + rows - inside, query_start, inside, least) < least:
                     offset = _UNPROVED
         found.offsets[pair], found.mismatches[pair] = offset, best
