@@ -24,13 +24,15 @@ from hapgpu.calling.reads.windows import Room, Window, WindowReads, reads_of_win
 from hapgpu.genotyping.reads.inputs import ReadingOptions, open_aligned
 from hapgpu.genotyping.reads.open_inputs import OpenInputs
 from hapgpu.genotyping.reads.read_buffer import ReadBuffer, SamplesOf
+from hapgpu.genotyping.reads.samples import SampleTable
 from hapgpu.haplotypes.batches import ReferenceSlice
+from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.genome.regions import END_OF_CONTIG, Region, RegionChoice
 from hapgpu.runtime.pool import MAX_IO_THREADS
 
-_BATCH_BASES: Final = 1_000_000  # of each input, times as many as there are workers
+_BATCH_BASES: Final = 4_000_000  # of each input: most of a segment at 30x
 _MAX_BASES: Final = 32_000_000
 """Bases of the reads of a segment, of each input; above it, the segment is halved."""
 _SHORT: Final = 1000
@@ -148,6 +150,16 @@ class SegmentReader:
     def samples(self) -> tuple[str, ...]:
         """All samples, in the order of the inputs and their headers."""
         return self._inputs.table.names
+
+    @property
+    def headers(self) -> list[SamHeader]:
+        """The headers of the inputs."""
+        return [input_.header for input_ in self._inputs]
+
+    @property
+    def sample_table(self) -> SampleTable:
+        """The samples of the inputs, by read groups."""
+        return self._inputs.table
 
     @property
     def counts(self) -> Mapping[str, int]:
