@@ -46,8 +46,8 @@ from hapgpu.runtime.pool import MAX_IO_THREADS
 
 _BATCH_BASES: Final = 4_000_000  # of each input: most of a segment at 30x
 _MAX_BASES: Final = 32_000_000
-"""Bases of the reads of a segment; above it, they are downsampled at once, and a segment whose reads
-are still too many is halved."""
+"""Bases of the reads of a segment; above it, they are downsampled at once, and a segment with still
+too many is halved."""
 _MAX_ALL_BASES: Final = 150_000_000
 """Bases of the reads of all segments at work: about 1.6 GB, with what is computed of them."""
 _SHORT: Final = 1000
