@@ -10,6 +10,10 @@ from math import inf
 from types import TracebackType
 from typing import Final, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.batches import ReadBatch
 from hapgpu.calling.batches import REFERENCE_ROOM, Segment, SegmentReads
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.reads.contigs import (
@@ -18,9 +22,17 @@ from hapgpu.calling.reads.contigs import (
     contigs_of_reads,
     ordered_contigs,
 )
+from hapgpu.calling.reads.downsampling import downsampled
 from hapgpu.calling.reads.filters import CallFilter
 from hapgpu.calling.reads.segments import calling_intervals
-from hapgpu.calling.reads.windows import Room, Window, WindowReads, reads_of_window, reference_of
+from hapgpu.calling.reads.windows import (
+    Room,
+    Window,
+    WindowReads,
+    check_qualities,
+    reads_of_window,
+    reference_of,
+)
 from hapgpu.genotyping.reads.inputs import ReadingOptions, open_aligned
 from hapgpu.genotyping.reads.open_inputs import OpenInputs
 from hapgpu.genotyping.reads.read_buffer import ReadBuffer, SamplesOf
@@ -34,7 +46,8 @@ from hapgpu.runtime.pool import MAX_IO_THREADS
 
 _BATCH_BASES: Final = 4_000_000  # of each input: most of a segment at 30x
 _MAX_BASES: Final = 32_000_000
-"""Bases of the reads of a segment; above it, the segment is halved."""
+"""Bases of the reads of a segment; above it, they are downsampled at once, and a segment with still
+too many is halved."""
 _MAX_ALL_BASES: Final = 150_000_000
 """Bases of the reads of all segments at work: about 1.6 GB, with what is computed of them."""
 _SHORT: Final = 1000
@@ -283,12 +296,29 @@ class SegmentReader:
                 if input_.header.reference_id(window.contig) is not None
             ]
             for buffer in buffers:
-                if not _is_read(buffer, window, max_bases - bases):
+                if not self._is_read(buffer, window, max_bases - bases):
                     self._depth = 2 * max_bases / length  # at most, so that halves are read
                     return None
                 bases += buffer.bases
             self._depth = bases / length
             return reads_of_window(buffers, window, self._options.max_reads_per_start, self._source)
+
+    def _is_read(self, buffer: ReadBuffer, window: Window, max_bases: float) -> bool:
+        """Read all reads that start before the end of a window; False if they are too many."""
+        buffer.drop_before(window.first)
+        limit = max(self._max_bases, 2 * buffer.bases)
+        while buffer.frontier < window.end:
+            buffer.read_on()
+            if buffer.bases > limit:
+                buffer.keep(self._downsampled)
+                if buffer.bases > max_bases:
+                    return False
+                limit = max(self._max_bases, 2 * buffer.bases)
+        return True
+
+    def _downsampled(self, reads: ReadBatch, samples: NDArray[np.int32]) -> NDArray[np.bool_]:
+        check_qualities(reads, self._source)
+        return downsampled(reads, samples, self._options.max_reads_per_start)
 
     def _samples_of(self, file: int) -> SamplesOf:
         return partial(self._inputs.table.samples_of, file)
@@ -303,11 +333,3 @@ class SegmentReader:
         trace: TracebackType | None,
     ) -> None:
         self._stack.close()
-
-
-def _is_read(buffer: ReadBuffer, window: Window, max_bases: float) -> bool:
-    """Read all reads that start before the end of a window; False if they have too many bases."""
-    buffer.drop_before(window.first)
-    while buffer.frontier < window.end and buffer.bases <= max_bases:
-        buffer.read_on()
-    return buffer.bases <= max_bases
