@@ -32,7 +32,7 @@ RUNS = {
     " --reference {data}/reference.fa",
     "pairhmm": "pairhmm {data}/reads.bam {data}/haplotypes.fa -o {out}/c.tsv",
     "pairhmm --batches": "pairhmm --batches {data}/tiny.in -o {out}/d.tsv",
-    "call": "call {data}/reads.bam {data}/reference.fa -o {out}/m.vcf",
+    "call": "call {data}/reads.bam {data}/reference.fa -o {out}/m.vcf.gz",
     "genotype": "genotype {data}/reads.bam {data}/reference.fa {data}/sites.vcf -o {out}/e.vcf",
     "haplotypes": "haplotypes {data}/reference.fa {data}/sites.vcf -o {out}/f.fa",
     "index": "index {data}/reference.fa -o {out}/g.hgx",

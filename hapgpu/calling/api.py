@@ -45,7 +45,7 @@ class Calls:
     genotypes
         int16[v, m, 2]: numbers of alleles, 0 for REF, ascending; -1 for no call.
     genotype_qualities
-        int16[v, m]: GQ, Phred; -1 for no call.
+        int16[v, m]: GQ, Phred; 0 for no call.
     depths
         int32[v, m]: DP, the informative reads.
     allele_depths

@@ -347,7 +347,7 @@ class VariantCalls:
     genotypes
         int16[v, n, 2]: numbers of alleles, ascending; -1 for no call.
     genotype_qualities
-        int16[v, n]: GQ, at most 99; -1 for no call.
+        int16[v, n]: GQ, at most 99; 0 for no call.
     phred_likelihoods
         int32 rows, v * n of them: PL, 0 for the best.
     maximum_likelihood_counts

@@ -37,8 +37,10 @@ from hapgpu.calling.likelihoods.likelihoods import (
 )
 from hapgpu.calling.likelihoods.site_reads import site_reads
 from hapgpu.calling.options import CallOptions
+from hapgpu.calling.output.realigned_records import RealignedRecords
 from hapgpu.calling.reads.finalized import finalized_reads
 from hapgpu.calling.reads.reclipped import reclipped_reads
+from hapgpu.io.alignments.record_order import RecordRun
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.runtime.devices import Device
 
@@ -70,6 +72,8 @@ class SegmentCalls:
         bool[v]: whether the record is of an active region that starts in the segment.
     counts
         Named counts of the work in the segment.
+    realigned
+        BAM records of the realigned reads; None if they are not wanted.
     """
 
     segment: Segment
@@ -77,6 +81,7 @@ class SegmentCalls:
     annotations: Annotations
     rows: NDArray[np.bool_]
     counts: Mapping[str, int]
+    realigned: RecordRun | None = None
 
 
 class Caller:
@@ -94,6 +99,8 @@ class Caller:
         Name of the reads, for errors.
     timed
         Takes the name of a stage and its function; returns the function, perhaps timed.
+    realigned
+        Makes records of realigned reads, if they are wanted.
     """
 
     def __init__(
@@ -103,12 +110,14 @@ class Caller:
         device: Device,
         source: str,
         timed: Timed = untimed,
+        realigned: RealignedRecords | None = None,
     ) -> None:
         self._options = options
         self._samples = samples
         self._device = device
         self._source = source
         self._timed = timed
+        self._realigned = realigned
 
     def __call__(self, segment: SegmentReads) -> SegmentCalls | None:
         """Call a segment; None if the active regions depend on bases before its window.
@@ -116,7 +125,9 @@ class Caller:
         Raises
         ------
         InputError
-            A read has a tag `BI` or `BD` that does not fit its bases.
+            A read has a tag `BI` or `BD` that does not fit its bases, or malformed tags.
+        OutputError
+            The name of a read is too long for BAM.
         DeviceError
             The device has too little memory, or failed.
         """
@@ -160,7 +171,19 @@ class Caller:
         )
         rows = is_own[sites.regions[calls.sites]]
         counts["records"] = int(rows.sum())
-        return SegmentCalls(segment.segment, calls, annotations, rows, counts)
+        realigned = None
+        if self._realigned is not None:
+            realigned = self._run(
+                "bam_out",
+                self._realigned.of_segment,
+                calls,
+                rows,
+                sites,
+                likelihoods,
+                trimmed,
+                segment,
+            )
+        return SegmentCalls(segment.segment, calls, annotations, rows, counts, realigned)
 
     def _assembled(
         self, segment: SegmentReads, regions: ActiveRegions

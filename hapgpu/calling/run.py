@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
+from hapgpu.calling.batches import Segment
 from hapgpu.calling.output.header import calls_header
 from hapgpu.calling.output.lines import call_lines
+from hapgpu.calling.output.realigned_output import RealignedOutput
 from hapgpu.calling.reads.segment_reader import SegmentSource
 from hapgpu.calling.session import CallSession, SegmentWorker
+from hapgpu.io.alignments.record_order import RecordRun
 from hapgpu.io.vcf.writer import VcfWriter
+from hapgpu.runtime import leftovers
 from hapgpu.runtime.pipeline import run_pipeline
 from hapgpu.runtime.pool import MAX_IO_THREADS
 from hapgpu.runtime.progress import Progress
@@ -20,11 +25,12 @@ from hapgpu.version import __version__
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """VCF lines of a segment, its bases, and named counts of the work."""
+    """VCF lines of a segment, its bases, named counts of the work, and realigned reads."""
 
     text: bytes
     bases: int
     counts: Mapping[str, int]
+    realigned: Sequence[tuple[Segment, RecordRun]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,26 +41,32 @@ class _Worker:
 
     def __call__(self, source: SegmentSource) -> _Lines:
         counts: Counter[str] = Counter()
-        texts = []
+        texts, realigned = [], []
         for part in self.worker(source):
             contig = part.segment.contig
             texts.append(call_lines(contig, part.calls, part.annotations, part.rows))
             counts.update(part.counts)
+            if part.realigned is not None:
+                realigned.append((part.segment, part.realigned))
         segment = source.segment
-        return _Lines(b"".join(texts), segment.end - segment.start, counts)
+        return _Lines(b"".join(texts), segment.end - segment.start, counts, realigned)
 
 
 @dataclass(frozen=True, slots=True)
 class _Sink:
-    """Writer of lines and counts."""
+    """Writer of lines, of realigned reads if they are wanted, and of counts."""
 
     output: VcfWriter
+    realigned: RealignedOutput | None
     statistics: RunStatistics
 
     def __call__(self, lines: _Lines) -> int:
         self.output.write(lines.text)
         for name, number in lines.counts.items():
             self.statistics.count(name, number)
+        if self.realigned is not None:
+            for segment, run in lines.realigned:
+                self.realigned.write(segment, run)
         return lines.bases
 
 
@@ -65,9 +77,12 @@ def write_calls(
     *,
     threads: int,
     command_line: str,
+    bam_out: str | None = None,
     progress: Progress | None = None,
 ) -> None:
-    """Call all segments of a session, and write the variants as VCF.
+    """Call all segments of a session, and write the variants as VCF, and the realigned reads.
+
+    Both files get their names when both are complete.
 
     Parameters
     ----------
@@ -80,7 +95,9 @@ def write_calls(
     threads
         CPU threads; 1: the calling thread does everything.
     command_line
-        For the VCF header.
+        For the headers.
+    bam_out
+        Name of the file of realigned reads, if it is wanted.
     progress
         Receives the number of bases of the calling intervals that are done.
 
@@ -89,19 +106,33 @@ def write_calls(
     InputError
         A read is malformed.
     OutputError
-        The VCF cannot be written.
+        An output cannot be written.
+    UsageError
+        htslib cannot index a file of such a name.
     """
     header = calls_header(session.contigs, session.samples, command_line, __version__)
     timed = statistics.timed
     lengths = list(session.contigs.values())
-    with VcfWriter(output, header, lengths, min(threads, MAX_IO_THREADS)) as writer:
+    io_threads = min(threads, MAX_IO_THREADS)
+    with ExitStack() as stack:
+        writer = stack.enter_context(VcfWriter(output, header, lengths, io_threads))
+        records, realigned = None, None
+        if bam_out is not None:
+            records = session.realigned_records(command_line)
+            realigned = RealignedOutput(bam_out, records, session.reference, io_threads)
+            stack.enter_context(realigned)
         run_pipeline(
             statistics.timed_source("read", session.segments()),
-            [_Worker(worker) for worker in session.workers(timed)],
-            timed("write", _Sink(writer, statistics)),
+            [_Worker(worker) for worker in session.workers(timed, records)],
+            timed("write", _Sink(writer, realigned, statistics)),
             progress=progress,
             total=session.bases,
             threaded=threads > 1,
         )
+        if realigned is not None:
+            realigned.finish()
+        writer.finish()
+        with leftovers.steady():
+            stack.close()
     for name, number in session.read_counts.items():
         statistics.count(name, number)

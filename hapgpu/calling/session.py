@@ -13,6 +13,8 @@ from hapgpu.calling.activity.active_regions import MAX_ROOM_BEFORE, ROOM_AFTER, 
 from hapgpu.calling.batches import LEAD
 from hapgpu.calling.caller import Caller, SegmentCalls, Timed, untimed
 from hapgpu.calling.options import CallOptions
+from hapgpu.calling.output.realigned_header import realigned_header
+from hapgpu.calling.output.realigned_records import RealignedRecords
 from hapgpu.calling.reads.segment_reader import SegmentReader, SegmentSource
 from hapgpu.calling.reads.segments import segment_bases, segments_of
 from hapgpu.calling.reads.windows import Room
@@ -107,6 +109,8 @@ class CallSession:
         Lengths of the contigs of the reference, in the order of the records.
     bases
         Number of bases to call.
+    reference
+        Path of the reference.
 
     Raises
     ------
@@ -124,6 +128,7 @@ class CallSession:
         threads: int,
         segment_size: int | None = None,
     ) -> None:
+        self.reference = inputs.reference
         self._options = options
         self._devices = devices
         self._threads = threads
@@ -151,17 +156,28 @@ class CallSession:
         """Yield the segments with their reads, once, in the order of the records."""
         return self._reads.at(segments_of(self._intervals, self.contigs, self._segment_size))
 
-    def workers(self, timed: Timed = untimed) -> list[SegmentWorker]:
+    def realigned_records(self, command_line: str) -> RealignedRecords:
+        """Return the maker of records of realigned reads; the header has a line for the run."""
+        header = realigned_header(self._reads.headers, self._reads.sample_table, self.contigs)
+        return RealignedRecords(header.with_program(command_line), self._source)
+
+    def workers(
+        self, timed: Timed = untimed, realigned: RealignedRecords | None = None
+    ) -> list[SegmentWorker]:
         """Return the workers that together keep the devices and threads busy.
 
         Parameters
         ----------
         timed
             Takes the name of a stage and its function; returns the function, perhaps timed.
+        realigned
+            Makes records of realigned reads, if they are wanted.
         """
         samples = len(self.samples)
         return [
-            SegmentWorker(Caller(self._options, samples, device, self._source, timed), timed)
+            SegmentWorker(
+                Caller(self._options, samples, device, self._source, timed, realigned), timed
+            )
             for device in self._worker_devices()
         ]
 

@@ -132,6 +132,10 @@ class TandemRepeats:
         counts: NDArray[np.int64] = (self.ends - self.starts) // self.units
         return counts
 
+    def take(self, chosen: NDArray[np.bool_]) -> TandemRepeats:
+        """Select repeats by mask, bool[r]."""
+        return TandemRepeats(self.starts[chosen], self.ends[chosen], self.units[chosen])
+
 
 def tandem_repeats(bases: NDArray[np.uint8], min_units: int) -> TandemRepeats:
     """Find the tandem repeats of at least `min_units` whole units, homopolymers included.

@@ -12,7 +12,7 @@ import numpy as np
 
 from hapgpu.haplotypes.batches import ReferenceSlice
 from hapgpu.simulation.phased_variants import PhasedVariants
-from hapgpu.simulation.sequences import LETTERS, TandemRepeats, random_bases, tandem_repeats
+from hapgpu.simulation.sequences import LETTERS, random_bases, tandem_repeats
 
 _MIN_UNITS: Final = 5
 _MEAN_EXTRA_UNITS: Final = 4.0
@@ -58,7 +58,12 @@ class VariantModel:
         Fraction of variants within ten bases after the one before. (No variant lies in the shift
         range of an indel before it: its genotype would be ambiguous.)
     longest_indel
-        Bases of an indel, at most, except in repeats; short indels are more frequent.
+        Bases of an indel, at most, except in repeats.
+    mean_indel
+        Mean number of bases of an indel before that limit, except in repeats; at least 1, and
+        distributed geometrically.
+    min_repeat_unit
+        Bases of the unit of a repeat that varies, at least.
     alternative_weight
         If given, chromosome copies are drawn from a population whose allele frequencies follow a
         Dirichlet distribution, with weight 1 for REF and this weight for each ALT; else every
@@ -69,6 +74,8 @@ class VariantModel:
     spacing: float = 600.0
     neighbour_fraction: float = 0.1
     longest_indel: int = 40
+    mean_indel: float = 5.0
+    min_repeat_unit: int = 1
     alternative_weight: float | None = None
 
 
@@ -126,7 +133,8 @@ class _Drawing:
         self._text = reference.bases.tobytes().decode("ascii")
         self._model = model
         self._rng = np.random.default_rng(seed)
-        self._repeats: TandemRepeats = tandem_repeats(reference.bases, _MIN_UNITS)
+        repeats = tandem_repeats(reference.bases, _MIN_UNITS)
+        self._repeats = repeats.take(repeats.units >= self._model.min_repeat_unit)
         self._unit_counts = self._repeats.counts
         is_base = np.isin(reference.bases, LETTERS)
         self._others = np.flatnonzero(~is_base)
@@ -243,7 +251,7 @@ class _Drawing:
         )
 
     def _indel_length(self) -> int:
-        return min(int(self._rng.geometric(0.2)), self._model.longest_indel)
+        return min(int(self._rng.geometric(1 / self._model.mean_indel)), self._model.longest_indel)
 
     def _inserted_bases(self) -> str:
         return random_bases(self._indel_length(), self._rng).tobytes().decode("ascii")

@@ -76,6 +76,8 @@ class Command:
         Records that `-r` and `-L` select: reads, sites, or nothing without these options.
     to_stdout
         Whether the output goes to standard output without `-o`.
+    option
+        The option that names the output.
     """
 
     name: str
@@ -87,6 +89,7 @@ class Command:
     resources: tuple[str, ...] = ("-t", "--device")
     selects: str = ""
     to_stdout: bool = True
+    option: str = "-o"
 
     @property
     def subcommand(self) -> str:
@@ -105,8 +108,8 @@ class Command:
         return [*(word.format(**names) for word in self.line.split()), *chosen]
 
     def with_output(self, output: str | Path = "", **replaced: str | Path) -> list[str]:
-        """Return the command line with `-o`."""
-        return [*self.words(**replaced), "-o", str(output or self.output)]
+        """Return the command line with an output."""
+        return [*self.words(**replaced), self.option, str(output or self.output)]
 
 
 def _input(name: str, kinds: str, *beside: str, standard: bool = False) -> Input:
@@ -251,6 +254,16 @@ COMMANDS: Final = (
         dropped=(".csi",),
         selects="sites",
         to_stdout=False,
+    ),
+    Command(
+        "call_bam_out",
+        "call {reads} {reference} -L {targets} -o /dev/null",
+        {"reads": _BAM, "reference": _REFERENCE, "targets": _TARGETS},
+        "out.bam",
+        beside=(".csi",),
+        dropped=(".bai", ".crai"),
+        to_stdout=False,
+        option="--bam-out",
     ),
     Command(
         "index",

@@ -245,6 +245,11 @@ def clipped_of(matches: Sequence[Match], haplotypes: Mapping[Locus, list[int]]) 
 
 def call(caller: str, reads: Path, prepared: Prepared) -> dict[Allele, int]:
     """Call variants; return the number of copies of each alternative allele."""
+    return copies_of_alleles(calls_of(caller, reads, prepared), prepared)
+
+
+def calls_of(caller: str, reads: Path, prepared: Prepared) -> Path:
+    """Run bcftools or freebayes on the region; return its VCF."""
     reference, region = str(prepared.reference), prepared.inputs.region
     out = prepared.directory / f"{reads.name}.{caller}.vcf"
     if caller == "bcftools":
@@ -256,7 +261,7 @@ def call(caller: str, reads: Path, prepared: Prepared) -> dict[Allele, int]:
         with out.open("w") as file:
             command = ["freebayes", "-f", reference, "-r", interval, str(reads)]
             subprocess.run(command, check=True, stdout=file)
-    return copies_of_alleles(out, prepared)
+    return out
 
 
 def copies_of_alleles(calls: Path, prepared: Prepared) -> dict[Allele, int]:

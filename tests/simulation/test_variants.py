@@ -55,6 +55,22 @@ def test_a_repeat_has_at_least_five_units(drawn: tuple[PhasedVariants, list[Vari
         assert any(change % size == 0 for size in units for change in changes)
 
 
+def test_sizes_of_indels_and_units_of_repeats() -> None:
+    model = VariantModel(spacing=120, mean_indel=30.0, longest_indel=50, min_repeat_unit=2)
+    variants, kinds = drawn_variants(slice_of(TEXT), 2, model)
+    sizes = []
+    for variant, kind in enumerate(kinds):
+        reference, *others = variants.texts(variant)
+        changes = [abs(len(text) - len(reference)) for text in others]
+        if kind in {VariantKind.INSERTION, VariantKind.DELETION}:
+            sizes += changes
+        if kind.endswith("repeat"):
+            following = TEXT[variants.starts[variant] + 1 :]
+            assert following[:5] != following[0] * 5
+    assert 20 < np.mean(sizes) < 30
+    assert max(sizes) == 50
+
+
 def test_no_variant_lies_in_the_shift_range_of_another(
     drawn: tuple[PhasedVariants, list[VariantKind]],
 ) -> None:

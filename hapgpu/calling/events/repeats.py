@@ -28,7 +28,8 @@ class Repeat(NamedTuple):
     unit
         Length of the repeated unit.
     in_reference, in_alternate
-        Copies of the unit, with REF and with ALT.
+        Copies of the unit, with REF and with ALT; below 0 if REF itself has more than ALT and what
+        follows.
     """
 
     unit: Integer
@@ -43,8 +44,8 @@ def repeat_of(
     """Return the repeat at an insertion or deletion, as GATK counts it.
 
     The unit is the shortest period, of whole copies, of the longer allele without its first base.
-    Copies are counted from the second base of the haplotype with each allele on, without those
-    that REF itself consists of; if there are none for an allele, there is no repeat.
+    Copies are counted from the second base of the haplotype with each allele on, less those that
+    REF itself starts with; if they are 0 for an allele, there is no repeat.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ def repeat_of(
     before = _matching(longer, unit, np.int64(0), ref) // unit
     in_reference = _copies(longer, unit, ref, context) - before
     in_alternate = _copies(longer, unit, alt, context) - before
-    if in_reference <= 0 or in_alternate <= 0:
+    if in_reference == 0 or in_alternate == 0:
         return Repeat(np.int64(0), np.int64(0), np.int64(0))
     return Repeat(unit, in_reference, in_alternate)
 

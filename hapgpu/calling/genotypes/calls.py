@@ -22,7 +22,7 @@ from hapgpu.calling.options import GenotypingOptions
 from hapgpu.runtime.jit import njit, njit_inlined
 
 NO_CALL: Final = -1
-"""Instead of an allele, and of GQ."""
+"""Instead of an allele."""
 
 _HIGHEST_QUALITY: Final = 99
 
@@ -174,7 +174,7 @@ def _call(alleles: Integer, row: Integer, out: _Genotypes) -> None:
                 second = min(second, out.phreds.data[at])
             at += 1
     if best_high == 0 and second < 1:
-        best_low, best_high, second = NO_CALL, NO_CALL, NO_CALL
+        best_low, best_high = NO_CALL, NO_CALL
     out.alleles[row, 0], out.alleles[row, 1] = best_low, best_high
     out.qualities[row] = min(second, _HIGHEST_QUALITY)
 

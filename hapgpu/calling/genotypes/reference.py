@@ -128,7 +128,7 @@ class SiteVariant:
     counts
         MLEAC of each.
     phreds, genotypes, qualities
-        PL, GT and GQ of each sample; None for no call.
+        PL, GT and GQ of each sample; None as GT for no call.
     """
 
     quality: float
@@ -137,7 +137,7 @@ class SiteVariant:
     counts: list[int]
     phreds: list[list[int]]
     genotypes: list[Genotype | None]
-    qualities: list[int | None]
+    qualities: list[int]
 
 
 def variant_reference(
@@ -212,11 +212,11 @@ def _subset(phreds: Sequence[int], kept: Sequence[int]) -> list[int]:
     return [phreds[row] - min(phreds[k] for k in rows) for row in rows]
 
 
-def _call(phreds: Sequence[int], alleles: int) -> tuple[Genotype | None, int | None]:
+def _call(phreds: Sequence[int], alleles: int) -> tuple[Genotype | None, int]:
     best = phreds.index(0)
     quality = min(99, *(phred for row, phred in enumerate(phreds) if row != best))
     if best == 0 and quality < 1:
-        return None, None
+        return None, quality
     return genotypes_reference(alleles)[best], quality
 
 

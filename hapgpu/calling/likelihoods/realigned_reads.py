@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import PairBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.batches import RegionReads, TrimmedRegions
+from hapgpu.calling.likelihoods.exact_matches import aligned_to_haplotypes
 from hapgpu.cigar.encoding import reference_lengths
-from hapgpu.realign.align.dispatch import align_pairs
 from hapgpu.realign.projection.project import PlacedHaplotypes, Projections, project_alignments
-from hapgpu.realign.scoring import PRESETS, Overhang
 from hapgpu.runtime.devices import Device
 
 
@@ -47,7 +46,7 @@ def realigned_reads(
         haplotypes.astype(np.int32),
         np.arange(len(reads), dtype=np.int32),
     )
-    alignments = align_pairs(pairs, PRESETS["read-to-haplotype"], Overhang.SOFTCLIP, device)
+    alignments = aligned_to_haplotypes(pairs, device)
     unclipped = np.zeros(len(reads), dtype=np.int32)
     projections = project_alignments(
         bases, alignments, pairs.reference_index, _placed(trimmed), unclipped, unclipped

@@ -63,7 +63,8 @@ def call_lines(
 ) -> bytes:
     """Write a line for each of some records.
 
-    Fields of INFO that are not defined are left out. FILTER is missing.
+    Fields of INFO that are not defined are left out. FILTER is missing, and so are AD and DP of a
+    sample without a call.
 
     Parameters
     ----------
@@ -261,11 +262,15 @@ def _put_samples(out: NDArray[np.uint8], at: Integer, calls: _Calls, record: Int
         out[at] = _TAB
         at = _put_genotype(out, at + 1, calls.genotypes, record, sample)
         out[at] = _COLON
-        at = _put_values(out, at + 1, calls.allele_depths, row)
+        if calls.genotypes[record, sample, 0] < 0:  # GATK has no depths without a call
+            out[at + 1], out[at + 2], out[at + 3] = _POINT, _COLON, _POINT
+            at += 4
+        else:
+            at = _put_values(out, at + 1, calls.allele_depths, row)
+            out[at] = _COLON
+            at = put_integer(out, at + 1, calls.sample_depths[record, sample])
         out[at] = _COLON
-        at = put_integer(out, at + 1, calls.sample_depths[record, sample])
-        out[at] = _COLON
-        at = _put_known(out, at + 1, calls.genotype_qualities[record, sample])
+        at = put_integer(out, at + 1, np.int64(calls.genotype_qualities[record, sample]))
         out[at] = _COLON
         at = _put_values(out, at + 1, calls.phred_likelihoods, row)
     return at

@@ -93,7 +93,18 @@ class CallFilter:
 
 def with_regular_bases(reads: ReadBatch) -> ReadBatch:
     """Return the reads with N for bases other than A, C, G and T."""
-    return replace(reads, bases=Ragged(_REGULAR[reads.bases.data], reads.bases.offsets))
+    bases = np.empty(reads.bases.data.size, dtype=np.uint8)
+    _put_regular(read_only(reads.bases.data), _REGULAR, bases)
+    return replace(reads, bases=Ragged(bases, reads.bases.offsets))
+
+
+@njit
+def _put_regular(
+    bases: NDArray[np.uint8], regular: NDArray[np.uint8], out: NDArray[np.uint8]
+) -> None:
+    # NumPy looks up as fast, but keeps all other threads waiting.
+    for k in range(out.size):
+        out[k] = regular[bases[k]]
 
 
 @njit

@@ -41,7 +41,7 @@ def finalized_reads(
     ranges = usable_ranges(reads, options)
     spans = regions.padded_starts[owners], regions.padded_ends[owners]
     clipped = clipped_to_spans(reads.cigars, ranges, rows, *spans)
-    order = order_of(reads, segment.samples, np.unique(rows))
+    order = order_of(reads, segment.samples, rows)
     kept = sorted_rows(clipped, owners, order.ranks[rows], min_bases=1)
     rows, lengths = rows[kept], clipped.lengths[kept]
     starts = reads.qualities.offsets[rows] + clipped.base_starts[kept]

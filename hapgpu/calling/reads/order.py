@@ -46,8 +46,11 @@ def order_of(reads: ReadBatch, samples: NDArray[np.int32], rows: NDArray[np.int6
     reads, samples
         n reads.
     rows
-        int64[r]: the reads to order, ascending, each once.
+        int64[r]: the reads to order, in any order, perhaps several times.
     """
+    is_asked = np.zeros(len(reads), dtype=np.bool_)
+    is_asked[rows] = True
+    rows = np.flatnonzero(is_asked)
     names = _words_of(reads.names.take(rows))
     flags = reads.flags[rows]
     has_mate = has_mapped_mate(reads)[rows]

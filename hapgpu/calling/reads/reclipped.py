@@ -42,7 +42,7 @@ def reclipped_reads(
     spans = regions.padded_starts[owners], regions.padded_ends[owners]
     clipped = clipped_to_spans(reads.cigars, ranges, rows, *spans)
     records = reads.rows[rows]
-    order = order_of(segment.reads, segment.samples, np.unique(records))
+    order = order_of(segment.reads, segment.samples, records)
     kept = sorted_rows(clipped, owners, order.ranks[records], min_bases=MIN_BASES)
     rows = rows[kept]
     base_starts = reads.base_starts[rows] + clipped.base_starts[kept]

@@ -24,7 +24,9 @@ from hapgpu.calling.reads.windows import Room, Window, WindowReads, reads_of_win
 from hapgpu.genotyping.reads.inputs import ReadingOptions, open_aligned
 from hapgpu.genotyping.reads.open_inputs import OpenInputs
 from hapgpu.genotyping.reads.read_buffer import ReadBuffer, SamplesOf
+from hapgpu.genotyping.reads.samples import SampleTable
 from hapgpu.haplotypes.batches import ReferenceSlice
+from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.genome.regions import END_OF_CONTIG, Region, RegionChoice
@@ -148,6 +150,16 @@ class SegmentReader:
     def samples(self) -> tuple[str, ...]:
         """All samples, in the order of the inputs and their headers."""
         return self._inputs.table.names
+
+    @property
+    def headers(self) -> list[SamHeader]:
+        """The headers of the inputs."""
+        return [input_.header for input_ in self._inputs]
+
+    @property
+    def sample_table(self) -> SampleTable:
+        """The samples of the inputs, by read groups."""
+        return self._inputs.table
 
     @property
     def counts(self) -> Mapping[str, int]:

@@ -9,7 +9,8 @@ from hapgpu.calling.batches import Segment
 from hapgpu.errors import UsageError
 from hapgpu.io.genome.regions import Region, RegionChoice, contig_hint, merge_regions
 
-_MAX_BASES: Final = 100_000
+_MAX_BASES: Final = 200_000
+"""About 100 MB per worker at 30x; in smaller segments, workers wait for each other's Python."""
 _MIN_BASES: Final = 20_000
 """Below it, the bases beside a segment that are read with it cost too much."""
 _SEGMENTS_PER_WORKER: Final = 4

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
-from hapgpu.benchmark.calling import Measurement, benchmark_call
+from hapgpu.benchmark.calling.runs import Measurement, benchmark_call
 from hapgpu.cli.bench.options import PLOT, BenchOptions, Copies
 from hapgpu.cli.bench.plot import Bar
 from hapgpu.cli.bench.table import BOUND_HEADER, bound_fields, on_each

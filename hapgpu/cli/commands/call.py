@@ -45,7 +45,11 @@ FILES: Final = CommandFiles(
         Read("reference", FASTA_INDEXES),
         Read("targets_file"),
     ),
-    writes=(Written("output", VARIANT_INDEXES, standard_output), STATISTICS),
+    writes=(
+        Written("output", VARIANT_INDEXES, standard_output),
+        Written("bam_out", ALIGNMENT_INDEXES),
+        STATISTICS,
+    ),
 )
 
 _MAX_MAPPING_QUALITY: Final = 255
@@ -58,6 +62,7 @@ _READS: Final = "Which reads"
 _REGIONS: Final = "Which regions"
 _ASSEMBLY: Final = "Assembly"
 _GENOTYPING: Final = "Genotyping"
+_OUTPUT: Final = "Output"
 _DEFAULT: Final = CallOptions()
 
 _WARNINGS: Final = {
@@ -265,6 +270,16 @@ def call(  # noqa: PLR0913  (its parameters are the options)
         ),
     ] = _DEFAULT.genotyping.max_alternate_alleles,
     output: Output = None,
+    bam_out: Annotated[
+        Path | None,
+        typer.Option(
+            "--bam-out",
+            "--bam-output",
+            metavar="FILE",
+            help="Write realigned reads and called haplotypes; .bam and .cram are indexed.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
     compute: ComputeOptions,
     reporting: ReportOptions,
 ) -> None:
@@ -305,6 +320,7 @@ def call(  # noqa: PLR0913  (its parameters are the options)
             run.statistics,
             threads=run.threads,
             command_line=shlex.join(["hapgpu", *sys.argv[1:]]),
+            bam_out=None if bam_out is None else str(bam_out),
             progress=run.progress("bases"),
         )
     run.finish(("bases", "reads", "active_regions", "records"), _WARNINGS)

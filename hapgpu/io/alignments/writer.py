@@ -57,6 +57,15 @@ class RecordWriter(Protocol):
             The output cannot be written.
         """
 
+    def finish(self) -> None:
+        """Write everything: see `ThreadedOutput.finish`.
+
+        Raises
+        ------
+        OutputError
+            The output cannot be written.
+        """
+
     def __enter__(self) -> Self: ...
 
     def __exit__(

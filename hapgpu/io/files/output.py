@@ -74,6 +74,11 @@ class OutputFile:
         with self.reporting():
             self._stream.write(data)
 
+    def flush(self) -> None:
+        """Hand over what was written to the system."""
+        with self.reporting():
+            self._stream.flush()
+
     def fileno(self) -> int:
         """Return the descriptor, for use before anything is written."""
         return self._stream.fileno()
@@ -86,8 +91,7 @@ class OutputFile:
         OutputError
             The output is a pipe or a device.
         """
-        with self.reporting():
-            self._stream.flush()
+        self.flush()
         if not self._temporary:
             raise OutputError(f"{self.name}: not a regular file; give a file")
         return self._temporary

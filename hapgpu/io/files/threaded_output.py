@@ -31,6 +31,21 @@ class ThreadedOutput(ABC):
     def __init__(self, path: str, threads: int) -> None:
         self._pool = Pool(threads)
         self._output = OutputFile(path)
+        self._is_finished = False
+
+    def finish(self) -> None:
+        """Write everything, so that the end of the context only gives the file its name.
+
+        Of several outputs, all appear or none, if each is finished before any context ends.
+
+        Raises
+        ------
+        OutputError
+            The output cannot be written.
+        """
+        self._finish()
+        self._output.flush()
+        self._is_finished = True
 
     @abstractmethod
     def _start(self) -> None:
@@ -65,7 +80,8 @@ class ThreadedOutput(ABC):
     ) -> None:
         try:
             if kind is None:
-                self._finish()
+                if not self._is_finished:
+                    self._finish()
                 self._commit()
         finally:
             self._close()

@@ -102,10 +102,10 @@ def rewrite_tags(
     has_mismatches = written & new.has_mismatches
     fields = [
         kept,
-        _integer_fields("AS", new.scores, written & new.has_score),
-        _integer_fields("XS", new.second_scores, written & new.has_second_score),
-        _integer_fields("NM", new.edit_distances, has_mismatches),
-        _text_fields("MD", new.mismatches.take(has_mismatches), has_mismatches),
+        integer_fields("AS", new.scores, written & new.has_score),
+        integer_fields("XS", new.second_scores, written & new.has_second_score),
+        integer_fields("NM", new.edit_distances, has_mismatches),
+        text_fields("MD", new.mismatches.take(has_mismatches), has_mismatches),
         *_original_fields(reads, contig_names, written & has_original),
     ]
     return side_by_side(fields), malformed
@@ -151,7 +151,7 @@ def _kept_fields(
     return Ragged(data[: offsets[-1]], np.maximum(offsets, 0)), malformed
 
 
-def _integer_fields(
+def integer_fields(
     name: str, numbers: NDArray[np.signedinteger[Any]], rows: NDArray[np.bool_]
 ) -> Ragged:
     """Return integer fields of at most 32 bits in the rows of a mask."""
@@ -166,7 +166,7 @@ def _integer_fields(
     return spread(Ragged.from_lengths(data, lengths), rows)
 
 
-def _text_fields(name: str, texts: Ragged, rows: NDArray[np.bool_]) -> Ragged:
+def text_fields(name: str, texts: Ragged, rows: NDArray[np.bool_]) -> Ragged:
     """Return text fields in the rows of a mask, one text per row."""
     head, end = repeated(f"{name}Z", len(texts)), repeated("\0", len(texts))
     return spread(side_by_side([head, texts, end]), rows)
@@ -197,9 +197,9 @@ def _original_fields(
         ]
     )
     return [
-        _text_fields("OC", cigars, rows),
-        _integer_fields("OP", positions, rows),
-        _text_fields("OA", alignments, rows),
+        text_fields("OC", cigars, rows),
+        integer_fields("OP", positions, rows),
+        text_fields("OA", alignments, rows),
     ]
 
 

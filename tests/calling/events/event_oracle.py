@@ -89,7 +89,7 @@ def expected_repeat(event: Event, context: str) -> tuple[int, int, int]:
     unit = longer[: period_of(longer)]
     before = copies_of(unit, ref)
     counts = [copies_of(unit, rest + context) - before for rest in (ref, alt)]
-    return (len(unit), *counts) if min(counts) > 0 else (0, 0, 0)
+    return (len(unit), *counts) if all(counts) else (0, 0, 0)
 
 
 def expected_span(events: Sequence[Event], region: Region, reference: str) -> Region | None:

@@ -40,14 +40,36 @@ def alleles_of(variants: VariantCalls, record: int = 0) -> list[str]:
     return [variants.alleles[row].tobytes().decode() for row in rows]
 
 
-def test_a_heterozygous_snp() -> None:
-    variants = call("C,T", "934,0,1248")
-    assert alleles_of(variants) == ["C", "T"]
-    assert variants.genotypes.tolist() == [[[0, 1]]]
+@pytest.mark.parametrize(
+    ("alleles", "phreds", "quality", "genotype"),
+    [
+        ("C,T", "934,0,1248", 926.64, [0, 1]),
+        ("T,G", "2833,240,0", 2819.06, [1, 1]),
+        ("A,AAGGCT", "2339,156,0", 2325.03, [1, 1]),
+        ("CACACACACACA,C,CCACACACACA", "1717,539,803,595,0,533", 1700.02, [1, 2]),
+        ("A,G,AGGGAGG", "2406,645,532,697,0,574", 2389.06, [1, 2]),
+    ],
+)
+def test_records_of_gatk(alleles: str, phreds: str, quality: float, genotype: list[int]) -> None:
+    """Calls of GATK on 20:10,000,000-10,050,000."""
+    variants = call(alleles, phreds)
+    assert ",".join(alleles_of(variants)) == alleles
+    assert variants.qualities.tolist() == pytest.approx([quality], abs=0.005)
+    assert variants.genotypes.tolist() == [[genotype]]
     assert variants.genotype_qualities.tolist() == [[99]]
-    assert variants.phred_likelihoods[0].tolist() == [934, 0, 1248]
-    assert variants.maximum_likelihood_counts.tolist() == [1, 1]
-    assert variants.qualities.tolist() == pytest.approx([926.64], abs=0.005)
+    assert ",".join(map(str, variants.phred_likelihoods[0])) == phreds
+    assert variants.maximum_likelihood_counts.tolist() == [
+        genotype.count(allele) for allele in range(len(alleles_of(variants)))
+    ]
+
+
+def test_qual_is_computed_before_alleles_are_removed() -> None:
+    """C/C and C/G are as likely: G is not kept, but lowers QUAL."""
+    both = call("A,C,G", "300,60,0,300,0,200")
+    assert alleles_of(both) == ["A", "C"]
+    assert both.phred_likelihoods[0].tolist() == [300, 60, 0]
+    alone = call("A,C", "300,60,0")
+    assert 0.1 < alone.qualities[0] - both.qualities[0] < 0.2
 
 
 def test_a_site_below_the_confidence_has_no_record() -> None:
@@ -99,7 +121,7 @@ def test_a_spanning_deletion_counts_as_one_base() -> None:
 def test_no_call_instead_of_an_uncertain_reference() -> None:
     variants = call("A,C", "0,0,0", "400,0,400", "0,0,7", "5,0,0")
     assert variants.genotypes[0].tolist() == [[-1, -1], [0, 1], [-1, -1], [0, 1]]
-    assert variants.genotype_qualities[0].tolist() == [-1, 99, -1, 0]
+    assert variants.genotype_qualities[0].tolist() == [0, 99, 0, 0]
 
 
 def test_at_most_six_alternates() -> None:
@@ -164,5 +186,4 @@ def check_record(variants: VariantCalls, record: int, expected: SiteVariant) -> 
     assert computed == expected.phreds
     genotypes = [tuple(row) if row[0] >= 0 else None for row in variants.genotypes[record].tolist()]
     assert genotypes == expected.genotypes
-    qualities = [value if value >= 0 else None for value in variants.genotype_qualities[record]]
-    assert qualities == expected.qualities
+    assert variants.genotype_qualities[record].tolist() == expected.qualities

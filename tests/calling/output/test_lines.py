@@ -67,11 +67,12 @@ def expected_line(calls: VariantCalls, annotations: Annotations, record: int) ->
     samples = calls.genotypes.shape[1]
     for sample in range(samples):
         row = record * samples + sample
+        is_called = calls.genotypes[record, sample, 0] >= 0
         fields = [
             "/".join(map(known, calls.genotypes[record, sample])),
-            ",".join(map(str, annotations.allele_depths[row])),
-            str(annotations.sample_depths[record, sample]),
-            known(calls.genotype_qualities[record, sample]),
+            ",".join(map(str, annotations.allele_depths[row])) if is_called else ".",
+            str(annotations.sample_depths[record, sample]) if is_called else ".",
+            str(calls.genotype_qualities[record, sample]),
             ",".join(map(str, calls.phred_likelihoods[row])),
         ]
         columns.append(":".join(fields))
@@ -153,8 +154,10 @@ def test_pysam_reads_the_same_values(tmp_path: Path) -> None:
             row = record * 3 + sample
             genotype = [-1 if allele is None else allele for allele in values["GT"]]
             assert genotype == calls.genotypes[record, sample].tolist()
-            assert list(values["AD"]) == annotations.allele_depths[row].tolist()
-            assert values["DP"] == annotations.sample_depths[record, sample]
+            is_called = genotype[0] >= 0
+            depths = annotations.allele_depths[row].tolist() if is_called else [None]
+            assert list(values["AD"]) == depths
+            assert values["DP"] == (sum(depths) if is_called else None)
             assert list(values["PL"]) == calls.phred_likelihoods[row].tolist()
 
 

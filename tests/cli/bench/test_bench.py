@@ -41,6 +41,9 @@ TILE = 6000
 GENOTYPE_COLUMNS = ["device", "data", "sites", "reads", "cells", "seconds", "sites/s", "reads/s"]
 GENOTYPE_COLUMNS += ["GCUPS", "% wrong", "% kernels", *BOUND]
 
+CALL_COLUMNS = ["device", "task", "data", "bases", "reads", "active regions", "cells", "seconds"]
+CALL_COLUMNS += ["Mb/s", "reads/s", "GCUPS", "% of stages", "% recall", "% precision", *BOUND]
+
 
 def assert_bound(row: list[str], line: dict[str, Any], stages: set[str]) -> None:
     """Check the last fields of a row, which only a whole run has."""
@@ -297,8 +300,30 @@ def test_help_of_a_method_lists_its_options(
     assert status_of(method, "--help") == 0
     printed = capsys.readouterr().out
     assert ("--batches" in printed) == (method == "pairhmm")
-    assert ("--reference" in printed) == (method in {"map", "chain", "genotype"})
+    assert ("--reference" in printed) == (method in {"map", "chain", "genotype", "call"})
     assert "--device" in printed
+
+
+def test_calling_a_sample(
+    long_genome: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    statistics = tmp_path / "bench.json"
+    options = ("--copies", "2", "--device", "cpu", "-t", "1", "--json", statistics)
+    assert status_of("call", "--reference", long_genome, *options) == 0
+    header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert header == CALL_COLUMNS
+    lines = json.loads(statistics.read_text())
+    for row, line in zip(rows, lines, strict=True):
+        assert row[:3] == ["CPU, 1 thread", line["task"], "long.fa x2, 30x"]
+        assert row[3:6] == [str(line[key]) for key in ("bases", "reads", "active_regions")]
+        assert row[6] == str(line["cells"] or "-")
+        assert float(row[7]) == pytest.approx(line["seconds"], rel=1e-3)
+        rates = [line["bases"] / 1e6, line["reads"]] / np.float64(line["seconds"])
+        assert [float(field) for field in row[8:10]] == pytest.approx(rates, rel=1e-3)
+        assert_bound(row, line, {line["task"] for line in lines[1:]})
+    assert {row[6] for row in rows if row[1] in {"whole run", "pairhmm"}} == {rows[0][6]}
+    assert [row[11] == "-" for row in rows] == [row[12] != "-" for row in rows]
+    assert [row[1] for row in rows if row[13] != "-"] == ["whole run"]
 
 
 @pytest.mark.gpu
@@ -389,6 +414,16 @@ def test_genotyping_on_the_gpu(long_genome: Path, capsys: pytest.CaptureFixture[
     assert row[0].startswith("cuda:0")
     assert float(row[9]) < 5
     assert 0 < float(row[10]) < 100
+
+
+@pytest.mark.gpu
+def test_calling_on_the_gpu(long_genome: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert status_of("call", "--reference", long_genome, "--device", "cuda:0") == 0
+    _, whole, *stages = (line.split("\t") for line in capsys.readouterr().out.splitlines())
+    assert whole[0].startswith("cuda:0")
+    assert whole[1] == "whole run"
+    assert float(whole[12]) > 90
+    assert {row[1] for row in stages} > {"read", "pairhmm", "realign", "write"}
 
 
 def test_reading_and_writing(

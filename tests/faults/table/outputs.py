@@ -129,5 +129,5 @@ ROWS: Final = [
         "index_not_writable", _cells(lambda c: bool(c.beside)), 4, "{about}", _directory_for_index
     ),
     *(Fault(f"older_file {o}", _cells(), 1, "{file}", _damaged_last_input(o)) for o in _OPTIONS),
-    row("bcf_output", "genotype* call*", "output=out.bcf", 2, "out.bcf"),
+    row("bcf_output", "genotype* call call_bgzip", "output=out.bcf", 2, "out.bcf"),
 ]

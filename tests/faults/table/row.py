@@ -69,7 +69,7 @@ class Attempt:
         if self.line is not None:
             return self.line
         words = self.command.words(**self.roles)
-        for option, path in (("-o", self.output), ("--json", self.statistics)):
+        for option, path in ((self.command.option, self.output), ("--json", self.statistics)):
             words += [option, path] if path else []
         return [*words, *self.options]
 

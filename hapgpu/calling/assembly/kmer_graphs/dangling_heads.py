@@ -35,7 +35,11 @@ def dangling_heads(graph: Graph, source: Integer) -> NDArray[np.int32]:
     heads = np.empty(graph.counts[0], np.int32)
     count = 0
     for vertex in range(graph.counts[0]):
-        if graph.is_vertex[vertex] and graph.in_degrees[vertex] == 0 and vertex != source:
+        if (
+            graph.vertices[vertex].is_vertex
+            and graph.vertices[vertex].in_degree == 0
+            and vertex != source
+        ):
             heads[count] = vertex
             count += 1
     return heads[:count]
@@ -84,14 +88,14 @@ def _head_path(
     """
     length, steps = 0, 0
     is_reference = _touches_reference(graph, vertex)
-    while not is_reference and graph.out_degrees[vertex] == 1:
-        edge = graph.first_out[vertex]
-        if graph.pruning_multiplicities[edge] < min_pruning:
+    while not is_reference and graph.vertices[vertex].out_degree == 1:
+        edge = graph.vertices[vertex].first_out
+        if graph.edges[edge].pruning_multiplicity < min_pruning:
             length = 0
         else:
             path[length] = vertex
             length += 1
-        vertex = np.int64(graph.targets[edge])
+        vertex = np.int64(graph.edges[edge].target)
         is_reference = _touches_reference(graph, vertex)
         steps += 1
         if steps > graph.counts[0]:  # a loop: GATK gives up too
@@ -107,16 +111,16 @@ def _head_path(
 @njit
 def _touches_reference(graph: Graph, vertex: Integer) -> bool:
     """Tell whether an edge of a vertex is on the reference."""
-    edge = graph.first_in[vertex]
+    edge = graph.vertices[vertex].first_in
     while edge >= 0:
-        if graph.is_reference[edge]:
+        if graph.edges[edge].is_reference:
             return True
-        edge = graph.next_in[edge]
-    edge = graph.first_out[vertex]
+        edge = graph.edges[edge].next_in
+    edge = graph.vertices[vertex].first_out
     while edge >= 0:
-        if graph.is_reference[edge]:
+        if graph.edges[edge].is_reference:
             return True
-        edge = graph.next_out[edge]
+        edge = graph.edges[edge].next_out
     return False
 
 
@@ -131,10 +135,10 @@ def _path_up(graph: Graph, start: Integer) -> NDArray[np.int32]:
             return path[:0]
         path[length] = vertex
         length += 1
-        edge = np.int64(graph.first_in[vertex])
-        while edge >= 0 and not _touches_reference(graph, graph.sources[edge]):
-            edge = np.int64(graph.next_in[edge])
-        vertex = np.int64(graph.sources[edge]) if edge >= 0 else np.int64(-1)
+        edge = np.int64(graph.vertices[vertex].first_in)
+        while edge >= 0 and not _touches_reference(graph, graph.edges[edge].source):
+            edge = np.int64(graph.edges[edge].next_in)
+        vertex = np.int64(graph.edges[edge].source) if edge >= 0 else np.int64(-1)
     return path[:length]
 
 
@@ -147,8 +151,8 @@ def _bases_up(
     count = 0
     for at in range(length):
         vertex = path[at]
-        end = graph.text_ends[vertex]
-        for back in range(1, k + 1 if graph.in_degrees[vertex] == 0 else 2):
+        end = graph.vertices[vertex].text_end
+        for back in range(1, k + 1 if graph.vertices[vertex].in_degree == 0 else 2):
             bases[count] = graph.text[end - back]
             count += 1
     return bases[:count]
@@ -220,17 +224,17 @@ def _extend(
     at = np.int64(graph.counts[2])
     graph.counts[2] = at + added + k
     for base in range(added):
-        graph.text[at + base] = graph.text[graph.text_starts[reference_vertex] + base]
+        graph.text[at + base] = graph.text[graph.vertices[reference_vertex].text_start + base]
     for base in range(k):
-        graph.text[at + added + base] = graph.text[graph.text_starts[old] + base]
-    edge = np.int64(graph.first_out[old])
-    below: Integer = np.int64(graph.targets[edge])
-    multiplicity = np.int64(graph.multiplicities[edge])
+        graph.text[at + added + base] = graph.text[graph.vertices[old].text_start + base]
+    edge = np.int64(graph.vertices[old].first_out)
+    below: Integer = np.int64(graph.edges[edge].target)
+    multiplicity = np.int64(graph.edges[edge].multiplicity)
     remove_edge(graph, edge)
     for step in range(added):
         start = at + added - step
         vertex = add_vertex(graph, start, start + k)
         new_edge = append_edge(graph, vertex, below, multiplicity)
-        graph.pruning_multiplicities[new_edge] = 1
+        graph.edges[new_edge].pruning_multiplicity = 1
         head.path[last + step] = vertex
         below = vertex

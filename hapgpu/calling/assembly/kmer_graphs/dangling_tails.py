@@ -31,7 +31,11 @@ def count_tails(graph: Graph, sink: Integer) -> Integer:
     """Return the number of dangling tails."""
     count = 0
     for vertex in range(graph.counts[0]):
-        if graph.is_vertex[vertex] and graph.out_degrees[vertex] == 0 and vertex != sink:
+        if (
+            graph.vertices[vertex].is_vertex
+            and graph.vertices[vertex].out_degree == 0
+            and vertex != sink
+        ):
             count += 1
     return count
 
@@ -44,7 +48,11 @@ def recover_tails(graph: Graph, source: Integer, sink: Integer, rules: GraphRule
     """
     recovered = 0
     for vertex in range(graph.counts[0]):
-        if graph.is_vertex[vertex] and graph.out_degrees[vertex] == 0 and vertex != sink:
+        if (
+            graph.vertices[vertex].is_vertex
+            and graph.vertices[vertex].out_degree == 0
+            and vertex != sink
+        ):
             tail = aligned_tail(graph, vertex, source, rules)
             recovered += _join_tail(graph, tail, rules.min_matching)
     return recovered
@@ -78,18 +86,18 @@ def _tail_path(
     An edge of low multiplicity empties the path so far. 0 if no branch is found.
     """
     length, steps = 0, 0
-    while graph.in_degrees[vertex] == 1 and graph.out_degrees[vertex] < 2:
-        edge = graph.first_in[vertex]
-        if graph.pruning_multiplicities[edge] < min_pruning:
+    while graph.vertices[vertex].in_degree == 1 and graph.vertices[vertex].out_degree < 2:
+        edge = graph.vertices[vertex].first_in
+        if graph.edges[edge].pruning_multiplicity < min_pruning:
             length = 0
         else:
             path[length] = vertex
             length += 1
-        vertex = np.int64(graph.sources[edge])
+        vertex = np.int64(graph.edges[edge].source)
         steps += 1
         if steps > graph.counts[0]:  # a loop: GATK gives up too
             return 0
-    if graph.out_degrees[vertex] < 2:
+    if graph.vertices[vertex].out_degree < 2:
         return 0
     path[length] = vertex
     length += 1
@@ -111,7 +119,7 @@ def _path_down(graph: Graph, tail: NDArray[np.int32]) -> NDArray[np.int32]:
     Without an edge of the reference, the only edge that is not the tail's is followed.
     """
     path = np.empty(graph.counts[0], np.int32)
-    tail_edge = graph.first_in[tail[1]]
+    tail_edge = graph.vertices[tail[1]].first_in
     vertex = np.int64(tail[0])
     length = 0
     while vertex >= 0:
@@ -119,16 +127,16 @@ def _path_down(graph: Graph, tail: NDArray[np.int32]) -> NDArray[np.int32]:
             return path[:0]
         path[length] = vertex
         length += 1
-        edge = np.int64(graph.first_out[vertex])
+        edge = np.int64(graph.vertices[vertex].first_out)
         others = 0
         vertex = np.int64(-1)
         while edge >= 0:
-            if graph.is_reference[edge]:
-                others, vertex = 1, np.int64(graph.targets[edge])
+            if graph.edges[edge].is_reference:
+                others, vertex = 1, np.int64(graph.edges[edge].target)
                 break
             if edge != tail_edge:
-                others, vertex = others + 1, np.int64(graph.targets[edge])
-            edge = np.int64(graph.next_out[edge])
+                others, vertex = others + 1, np.int64(graph.edges[edge].target)
+            edge = np.int64(graph.edges[edge].next_out)
         if others != 1:
             break
     return path[:length]

@@ -25,25 +25,25 @@ def prune_chains(graph: Graph, min_pruning: Integer) -> Integer:
     pruned = np.empty(graph.counts[1], np.int32)
     known, taken, chains, removed = 0, 0, 0, 0
     for vertex in range(vertices):
-        if graph.is_vertex[vertex] and graph.in_degrees[vertex] == 0:
+        if graph.vertices[vertex].is_vertex and graph.vertices[vertex].in_degree == 0:
             starts[known] = vertex
             was_start[vertex] = True
             known += 1
     while taken < known:
         start = starts[taken]
         taken += 1
-        first = np.int64(graph.first_out[start])
+        first = np.int64(graph.vertices[start].first_out)
         while first >= 0:
             chains += 1
             length = _follow_chain(graph, first, pruned, removed)
-            end = graph.targets[pruned[removed + length - 1]]
+            end = graph.edges[pruned[removed + length - 1]].target
             if _is_low(graph, pruned, removed, length, min_pruning):
                 removed += length
             if not was_start[end]:
                 starts[known] = end
                 was_start[end] = True
                 known += 1
-            first = np.int64(graph.next_out[first])
+            first = np.int64(graph.edges[first].next_out)
     for k in range(removed):
         remove_edge(graph, pruned[k])
     return chains
@@ -52,14 +52,14 @@ def prune_chains(graph: Graph, min_pruning: Integer) -> Integer:
 @njit_inlined
 def _follow_chain(graph: Graph, first: Integer, edges: NDArray[np.int32], at: Integer) -> Integer:
     """Write the edges of the chain that starts with an edge to edges[at:]; return how many."""
-    start, edge, length = graph.sources[first], first, 0
+    start, edge, length = graph.edges[first].source, first, 0
     while True:
         edges[at + length] = edge
         length += 1
-        end = graph.targets[edge]
-        if graph.out_degrees[end] != 1 or graph.in_degrees[end] > 1 or end == start:
+        end = graph.edges[edge].target
+        if graph.vertices[end].out_degree != 1 or graph.vertices[end].in_degree > 1 or end == start:
             return length
-        edge = np.int64(graph.first_out[end])
+        edge = np.int64(graph.vertices[end].first_out)
 
 
 @njit_inlined
@@ -69,7 +69,7 @@ def _is_low(
     """Tell whether edges[at : at + length] all have low multiplicities, and none is reference."""
     for k in range(at, at + length):
         edge = edges[k]
-        if graph.is_reference[edge] or graph.pruning_multiplicities[edge] >= min_pruning:
+        if graph.edges[edge].is_reference or graph.edges[edge].pruning_multiplicity >= min_pruning:
             return False
     return True
 
@@ -78,10 +78,10 @@ def _is_low(
 def remove_lone_vertices(graph: Graph, space: KmerSpace) -> None:
     """Remove the vertices without edges; their k-mers have no vertex any more, as in GATK."""
     for vertex in range(graph.counts[0]):
-        if not graph.is_vertex[vertex]:
+        if not graph.vertices[vertex].is_vertex:
             continue
-        if graph.in_degrees[vertex] == 0 and graph.out_degrees[vertex] == 0:
-            graph.is_vertex[vertex] = False
+        if graph.vertices[vertex].in_degree == 0 and graph.vertices[vertex].out_degree == 0:
+            graph.vertices[vertex].is_vertex = False
             kmer = space.vertex_kmers[vertex]
             if space.vertices[kmer] >= 0:
                 space.vertices[kmer] = -1

@@ -119,13 +119,13 @@ def thread_reference(graph: Graph, space: KmerSpace, length: Integer, k: Integer
         edge = _edge_with_base(graph, vertex, graph.text[at + k - 1])
         if edge >= 0:
             _count(graph, space, edge)
-            vertex = np.int64(graph.targets[edge])
+            vertex = np.int64(graph.edges[edge].target)
             continue
         target: Integer = np.int64(space.vertices[space.kmers[at]])
         if target < 0:
             target = _new_vertex(graph, space, at, k)
         edge = append_edge(graph, vertex, target, 1)
-        graph.is_reference[edge] = True
+        graph.edges[edge].is_reference = True
         space.sample_counts[edge] = 1
         vertex = target
     flush_sample(graph, space)
@@ -152,7 +152,7 @@ def _thread_run(graph: Graph, space: KmerSpace, start: Integer, end: Integer, k:
         edge = _edge_with_base(graph, vertex, graph.text[at + k - 1])
         if edge >= 0:
             _count(graph, space, edge)
-            vertex = np.int64(graph.targets[edge])
+            vertex = np.int64(graph.edges[edge].target)
             continue
         kmer = space.kmers[at]
         target: Integer = np.int64(-1) if kmer == source_kmer else np.int64(space.vertices[kmer])
@@ -166,15 +166,15 @@ def _thread_run(graph: Graph, space: KmerSpace, start: Integer, end: Integer, k:
 @njit_inlined
 def _edge_with_base(graph: Graph, vertex: Integer, base: Integer) -> Integer:
     """Return the first edge from a vertex to one that ends in a base; -1 if there is none."""
-    edge = np.int64(graph.first_out[vertex])
-    while edge >= 0 and last_base(graph, graph.targets[edge]) != base:
-        edge = np.int64(graph.next_out[edge])
+    edge = np.int64(graph.vertices[vertex].first_out)
+    while edge >= 0 and last_base(graph, graph.edges[edge].target) != base:
+        edge = np.int64(graph.edges[edge].next_out)
     return edge
 
 
 @njit_inlined
 def _count(graph: Graph, space: KmerSpace, edge: Integer) -> None:
-    graph.multiplicities[edge] += 1
+    graph.edges[edge].multiplicity += 1
     space.sample_counts[edge] += 1
 
 
@@ -184,9 +184,9 @@ def _count_backwards(
 ) -> None:
     """Count the edges that lead to the k-mer at `start`, while they are the only ones."""
     offset = start + k - 2
-    while offset >= start and graph.in_degrees[vertex] == 1:
-        edge = graph.first_in[vertex]
-        vertex = np.int64(graph.sources[edge])
+    while offset >= start and graph.vertices[vertex].in_degree == 1:
+        edge = graph.vertices[vertex].first_in
+        vertex = np.int64(graph.edges[edge].source)
         if last_base(graph, vertex) != graph.text[offset]:
             return
         _count(graph, space, edge)
@@ -211,5 +211,5 @@ def flush_sample(graph: Graph, space: KmerSpace) -> None:
     """Take the counts of a sample into the pruning multiplicities, and begin the next one."""
     for edge in range(graph.counts[1]):
         count = space.sample_counts[edge]
-        graph.pruning_multiplicities[edge] = max(graph.pruning_multiplicities[edge], count)
+        graph.edges[edge].pruning_multiplicity = max(graph.edges[edge].pruning_multiplicity, count)
         space.sample_counts[edge] = 0

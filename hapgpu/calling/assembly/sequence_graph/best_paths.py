@@ -71,9 +71,9 @@ def best_paths(graph: Graph, source: int, sink: int, max_paths: int) -> Paths:
         visits[vertex] += 1
         of_all = math.log10(_out_multiplicity(graph, vertex))
         length = offsets[path + 1] - offsets[path]
-        edge = graph.first_out[vertex]
+        edge = graph.vertices[vertex].first_out
         while edge >= 0:
-            target = graph.targets[edge]
+            target = graph.edges[edge].target
             queue, ends = with_room(queue, paths + 1), with_room(ends, paths + 1)
             scores, offsets = with_room(scores, paths + 1), with_room(offsets, paths + 2)
             start = offsets[paths]
@@ -82,29 +82,29 @@ def best_paths(graph: Graph, source: int, sink: int, max_paths: int) -> Paths:
             copy_bytes(text, offsets[path], text, start, length)
             offsets[paths + 1] = _write_vertex(graph, target, text, end)
             ends[paths] = target
-            scores[paths] = scores[path] + (math.log10(graph.multiplicities[edge]) - of_all)
+            scores[paths] = scores[path] + (math.log10(graph.edges[edge].multiplicity) - of_all)
             queue[queued] = paths
             _sift_up(queue, queued, scores, offsets, text)
             paths += 1
             queued += 1
-            edge = graph.next_out[edge]
+            edge = graph.edges[edge].next_out
     return Paths(best[:found], scores, offsets, text)
 
 
 @njit_inlined
 def _write_vertex(graph: Graph, vertex: Integer, text: NDArray[np.uint8], end: Integer) -> Integer:
     length = length_of(graph, vertex)
-    copy_bytes(graph.text, graph.text_starts[vertex], text, end, length)
+    copy_bytes(graph.text, graph.vertices[vertex].text_start, text, end, length)
     return end + length
 
 
 @njit_inlined
 def _out_multiplicity(graph: Graph, vertex: int) -> int:
     total = 0
-    edge = graph.first_out[vertex]
+    edge = graph.vertices[vertex].first_out
     while edge >= 0:
-        total += graph.multiplicities[edge]
-        edge = graph.next_out[edge]
+        total += graph.edges[edge].multiplicity
+        edge = graph.edges[edge].next_out
     return total
 
 

@@ -32,7 +32,7 @@ def zip_chains(graph: Graph) -> int:
     """
     result = UNCHANGED
     for vertex in range(graph.counts[VERTICES]):
-        if not (graph.is_vertex[vertex] and starts_chain(graph, vertex)):
+        if not (graph.vertices[vertex].is_vertex and starts_chain(graph, vertex)):
             continue
         count = length_of_chain(graph, vertex)
         if count > 1:
@@ -45,18 +45,18 @@ def zip_chains(graph: Graph) -> int:
 @njit_inlined
 def starts_chain(graph: Graph, vertex: Integer) -> bool:
     """Return whether a chain may start at a vertex."""
-    if graph.out_degrees[vertex] != 1:
+    if graph.vertices[vertex].out_degree != 1:
         return False
-    if graph.in_degrees[vertex] != 1:
+    if graph.vertices[vertex].in_degree != 1:
         return True
-    before = graph.sources[graph.first_in[vertex]]
-    return bool(graph.out_degrees[before] > 1)
+    before = graph.edges[graph.vertices[vertex].first_in].source
+    return bool(graph.vertices[before].out_degree > 1)
 
 
 @njit_inlined
 def next_of(graph: Graph, vertex: Integer) -> Integer:
     """Return the vertex that the first edge out of a vertex leads to."""
-    target: Integer = graph.targets[graph.first_out[vertex]]
+    target: Integer = graph.edges[graph.vertices[vertex].first_out].target
     return target
 
 
@@ -65,9 +65,9 @@ def length_of_chain(graph: Graph, vertex: Integer) -> int:
     """Return the number of vertices of the chain from a vertex."""
     count = 1
     of_first = is_on_reference(graph, vertex)
-    while graph.out_degrees[vertex] == 1:
+    while graph.vertices[vertex].out_degree == 1:
         target = next_of(graph, vertex)
-        if graph.in_degrees[target] != 1 or target == vertex:
+        if graph.vertices[target].in_degree != 1 or target == vertex:
             break
         if is_on_reference(graph, target) != of_first:
             break
@@ -83,14 +83,16 @@ def _zip(graph: Graph, first: Integer, count: int) -> bool:
     for _ in range(count - 1):
         last = next_of(graph, last)
         text += length_of(graph, last)
-    edges = graph.in_degrees[first] + graph.out_degrees[last]
+    edges = graph.vertices[first].in_degree + graph.vertices[last].out_degree
     if not has_room(graph, 1, edges + 1, text):  # 1 from the chain to itself
         return False
     start, vertex = graph.counts[TEXT], first
-    append_text(graph, graph.text, graph.text_starts[first], graph.text_ends[first])
+    append_text(graph, graph.text, graph.vertices[first].text_start, graph.vertices[first].text_end)
     while vertex != last:
         vertex = next_of(graph, vertex)
-        append_text(graph, graph.text, graph.text_starts[vertex], graph.text_ends[vertex])
+        append_text(
+            graph, graph.text, graph.vertices[vertex].text_start, graph.vertices[vertex].text_end
+        )
     new = add_vertex(graph, start, graph.counts[TEXT])
     copy_out_edges(graph, last, new)
     copy_in_edges(graph, first, new)

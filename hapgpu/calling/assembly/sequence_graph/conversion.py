@@ -65,7 +65,7 @@ def sequence_graph_of(kmers: Graph, graph: Graph, spare: int) -> Graph:
     )
     numbers = np.full(vertices, _NO_NUMBER, dtype=np.int64)
     for vertex in range(vertices):
-        if kmers.is_vertex[vertex] and not chains.is_inside[vertex]:
+        if kmers.vertices[vertex].is_vertex and not chains.is_inside[vertex]:
             start = _append_bases(graph, kmers, vertex)
             numbers[vertex] = add_vertex(graph, start, graph.counts[TEXT])
     first_chain = graph.counts[VERTICES]
@@ -78,8 +78,8 @@ def sequence_graph_of(kmers: Graph, graph: Graph, spare: int) -> Graph:
             _append_bases(graph, kmers, inside)
         numbers[first] = numbers[last] = add_vertex(graph, start, graph.counts[TEXT])
     for edge in range(edges):
-        if kmers.is_edge[edge]:
-            source, target = numbers[kmers.sources[edge]], numbers[kmers.targets[edge]]
+        if kmers.edges[edge].is_edge:
+            source, target = numbers[kmers.edges[edge].source], numbers[kmers.edges[edge].target]
             if max(source, target) < first_chain and min(source, target) >= 0:
                 _copy(graph, kmers, edge, source, target)
     for chain in range(chains.firsts.size):
@@ -94,7 +94,7 @@ def _chains_of(kmers: Graph) -> _Chains:
     firsts, lasts = np.empty(vertices, dtype=np.int64), np.empty(vertices, dtype=np.int64)
     chains = 0
     for first in range(vertices):
-        if not (kmers.is_vertex[first] and starts_chain(kmers, first)):
+        if not (kmers.vertices[first].is_vertex and starts_chain(kmers, first)):
             continue
         count = length_of_chain(kmers, first)
         if count > 1:
@@ -111,16 +111,16 @@ def _chains_of(kmers: Graph) -> _Chains:
 @njit_inlined
 def _append_bases(graph: Graph, kmers: Graph, vertex: Integer) -> Integer:
     """Append the bases of a k-mer vertex to the text; return their start."""
-    start, end = kmers.text_ends[vertex] - 1, kmers.text_ends[vertex]
-    if kmers.in_degrees[vertex] == 0:
-        start = kmers.text_starts[vertex]
+    start, end = kmers.vertices[vertex].text_end - 1, kmers.vertices[vertex].text_end
+    if kmers.vertices[vertex].in_degree == 0:
+        start = kmers.vertices[vertex].text_start
     return append_text(graph, kmers.text, start, end)
 
 
 @njit
 def _copy(graph: Graph, kmers: Graph, edge: Integer, source: Integer, target: Integer) -> None:
-    new = append_edge(graph, source, target, kmers.multiplicities[edge])
-    graph.is_reference[new] = kmers.is_reference[edge]
+    new = append_edge(graph, source, target, kmers.edges[edge].multiplicity)
+    graph.edges[new].is_reference = kmers.edges[edge].is_reference
 
 
 @njit
@@ -138,49 +138,59 @@ def _link_chain(
     to itself is the last.
     """
     chain = numbers[first]
-    edge = kmers.first_out[last]
+    edge = kmers.vertices[last].first_out
     while edge >= 0:
-        target = numbers[kmers.targets[edge]]
+        target = numbers[kmers.edges[edge].target]
         if target < first_chain:
             _copy(graph, kmers, edge, chain, target)
-        edge = kmers.next_out[edge]
+        edge = kmers.edges[edge].next_out
     start = first_chain
     while True:
-        edge = _edge_of(kmers.first_out[last], kmers.next_out, kmers.targets, numbers, start, chain)
+        edge = _edge_out(kmers, last, numbers, start, chain)
         if edge < 0:
             break
-        start = numbers[kmers.targets[edge]] + 1
+        start = numbers[kmers.edges[edge].target] + 1
         _copy(graph, kmers, edge, chain, start - 1)
-    edge = kmers.first_in[first]
+    edge = kmers.vertices[first].first_in
     while edge >= 0:
-        source = numbers[kmers.sources[edge]]
+        source = numbers[kmers.edges[edge].source]
         if source < first_chain:
             _copy(graph, kmers, edge, source, chain)
-        edge = kmers.next_in[edge]
+        edge = kmers.edges[edge].next_in
     start = first_chain
     while True:
-        end = chain + 1
-        edge = _edge_of(kmers.first_in[first], kmers.next_in, kmers.sources, numbers, start, end)
+        edge = _edge_in(kmers, first, numbers, start, chain + 1)
         if edge < 0:
             break
-        start = numbers[kmers.sources[edge]] + 1
+        start = numbers[kmers.edges[edge].source] + 1
         _copy(graph, kmers, edge, start - 1, chain)
 
 
 @njit
-def _edge_of(
-    edge: Integer,
-    next_edges: NDArray[np.int32],
-    ends: NDArray[np.int32],
-    numbers: NDArray[np.int64],
-    start: Integer,
-    end: Integer,
+def _edge_out(
+    kmers: Graph, vertex: Integer, numbers: NDArray[np.int64], start: Integer, end: Integer
 ) -> Integer:
-    """Return the edge of a list whose end has the first number from `start` to `end`; or -1."""
+    """Return the edge to the vertex with the first number from `start` to `end`; or -1."""
     best, lowest = np.int64(-1), end
+    edge = kmers.vertices[vertex].first_out
     while edge >= 0:
-        number = numbers[ends[edge]]
+        number = numbers[kmers.edges[edge].target]
         if start <= number < lowest:
             best, lowest = np.int64(edge), number
-        edge = next_edges[edge]
+        edge = kmers.edges[edge].next_out
+    return best
+
+
+@njit
+def _edge_in(
+    kmers: Graph, vertex: Integer, numbers: NDArray[np.int64], start: Integer, end: Integer
+) -> Integer:
+    """Return the edge from the vertex with the first number from `start` to `end`; or -1."""
+    best, lowest = np.int64(-1), end
+    edge = kmers.vertices[vertex].first_in
+    while edge >= 0:
+        number = numbers[kmers.edges[edge].source]
+        if start <= number < lowest:
+            best, lowest = np.int64(edge), number
+        edge = kmers.edges[edge].next_in
     return best

@@ -26,7 +26,7 @@ def remove_cycles(graph: Graph, source: int, sink: int) -> bool:
     reaches[sink] = True
     path = np.empty(count, dtype=np.int64)
     edges = np.empty(count, dtype=np.int64)  # the next edge of each vertex of the path
-    path[0], edges[0] = source, graph.first_out[source]
+    path[0], edges[0] = source, graph.vertices[source].first_out
     depth = 0 if source != sink else -1
     is_visited[source] = source != sink
     while depth >= 0:
@@ -38,9 +38,9 @@ def remove_cycles(graph: Graph, source: int, sink: int) -> bool:
             elif depth >= 0:
                 reaches[path[depth]] = True
             continue
-        edges[depth] = graph.next_out[edge]
-        target = graph.targets[edge]
-        if not graph.is_edge[edge]:  # its target reached no sink
+        edges[depth] = graph.edges[edge].next_out
+        target = graph.edges[edge].target
+        if not graph.edges[edge].is_edge:  # its target reached no sink
             continue
         if target == sink:
             reaches[vertex] = True
@@ -48,6 +48,6 @@ def remove_cycles(graph: Graph, source: int, sink: int) -> bool:
             remove_edge(graph, edge)
         else:
             depth += 1
-            path[depth], edges[depth] = target, graph.first_out[target]
+            path[depth], edges[depth] = target, graph.vertices[target].first_out
             is_visited[target] = True
     return bool(reaches[source])

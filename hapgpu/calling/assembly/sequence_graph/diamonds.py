@@ -43,12 +43,12 @@ def merge_diamonds(graph: Graph) -> int:
     result = UNCHANGED
     top = 0
     while top < graph.counts[VERTICES]:
-        if graph.is_vertex[top] and graph.out_degrees[top] > 1:
+        if graph.vertices[top].is_vertex and graph.vertices[top].out_degree > 1:
             bottom = _bottom_of(graph, top)
             if bottom != _NO_DIAMOND:
                 shared = _shared_of(graph, top)
                 if shared.prefix + shared.suffix > 0:
-                    branches = graph.out_degrees[top]
+                    branches = graph.vertices[top].out_degree
                     if not has_room(graph, branches + 2, 2 * branches + 3, 0):
                         return NO_ROOM
                     _merge(graph, top, bottom, shared)
@@ -62,44 +62,48 @@ def merge_diamonds(graph: Graph) -> int:
 def _bottom_of(graph: Graph, top: Integer) -> Integer:
     """Return the vertex in which all branches from `top` end, and nothing else."""
     bottom: Integer = _NO_DIAMOND
-    edge = graph.first_out[top]
+    edge = graph.vertices[top].first_out
     while edge >= 0:
-        middle = graph.targets[edge]
-        if graph.out_degrees[middle] != 1 or graph.in_degrees[middle] != 1:
+        middle = graph.edges[edge].target
+        if graph.vertices[middle].out_degree != 1 or graph.vertices[middle].in_degree != 1:
             return _NO_DIAMOND
-        target = np.int64(graph.targets[graph.first_out[middle]])
-        if edge == graph.first_out[top]:
+        target = np.int64(graph.edges[graph.vertices[middle].first_out].target)
+        if edge == graph.vertices[top].first_out:
             bottom = target
         if target != bottom:
             return _NO_DIAMOND
-        edge = graph.next_out[edge]
-    return bottom if graph.in_degrees[bottom] == graph.out_degrees[top] else _NO_DIAMOND
+        edge = graph.edges[edge].next_out
+    return (
+        bottom
+        if graph.vertices[bottom].in_degree == graph.vertices[top].out_degree
+        else _NO_DIAMOND
+    )
 
 
 @njit
 def _shared_of(graph: Graph, top: Integer) -> _Shared:
     """Measure the common prefix of the branches, and the common suffix of what remains."""
-    edge = graph.first_out[top]
-    first = graph.targets[edge]
+    edge = graph.vertices[top].first_out
+    first = graph.edges[edge].target
     prefix = shortest = length_of(graph, first)
     suffix = shortest
-    edge = graph.next_out[edge]
+    edge = graph.edges[edge].next_out
     while edge >= 0:
-        middle = graph.targets[edge]
+        middle = graph.edges[edge].target
         shortest = min(shortest, length_of(graph, middle))
         prefix = min(prefix, shortest)
         k = 0
-        start, start_of_first = graph.text_starts[middle], graph.text_starts[first]
+        start, start_of_first = graph.vertices[middle].text_start, graph.vertices[first].text_start
         while k < prefix and graph.text[start + k] == graph.text[start_of_first + k]:
             k += 1
         prefix = k
         suffix = min(suffix, shortest)
         k = 0
-        end, end_of_first = graph.text_ends[middle] - 1, graph.text_ends[first] - 1
+        end, end_of_first = graph.vertices[middle].text_end - 1, graph.vertices[first].text_end - 1
         while k < suffix and graph.text[end - k] == graph.text[end_of_first - k]:
             k += 1
         suffix = k
-        edge = graph.next_out[edge]
+        edge = graph.edges[edge].next_out
     return _Shared(prefix, min(suffix, shortest - prefix))
 
 
@@ -110,28 +114,30 @@ def _merge(graph: Graph, top: Integer, bottom: Integer, shared: _Shared) -> None
     A branch of which nothing remains becomes an edge with the multiplicities of both its edges;
     several such branches become one.
     """
-    branches = np.int64(graph.out_degrees[top])
+    branches = np.int64(graph.vertices[top].out_degree)
     into, out = np.empty(branches, dtype=np.int64), np.empty(branches, dtype=np.int64)
-    edge = graph.first_out[top]
+    edge = graph.vertices[top].first_out
     for k in range(branches):
-        into[k], out[k] = edge, graph.first_out[graph.targets[edge]]
-        edge = graph.next_out[edge]
+        into[k], out[k] = edge, graph.vertices[graph.edges[edge].target].first_out
+        edge = graph.edges[edge].next_out
     direct, into_reference, out_of_reference, is_direct_reference = 0, False, False, False
     new = np.full(branches, -1, dtype=np.int64)
     for k in range(branches):
-        middle = graph.targets[into[k]]
+        middle = graph.edges[into[k]].target
         remove_vertex(graph, middle)  # its text and the properties of its edges stay
-        into_reference |= graph.is_reference[into[k]]
-        out_of_reference |= graph.is_reference[out[k]]
-        start = graph.text_starts[middle] + shared.prefix
-        end = graph.text_ends[middle] - shared.suffix
+        into_reference |= graph.edges[into[k]].is_reference
+        out_of_reference |= graph.edges[out[k]].is_reference
+        start = graph.vertices[middle].text_start + shared.prefix
+        end = graph.vertices[middle].text_end - shared.suffix
         if start < end:
             new[k] = add_vertex(graph, start, end)
         else:
-            direct += graph.multiplicities[into[k]] + graph.multiplicities[out[k]]
-            is_direct_reference |= graph.is_reference[into[k]] | graph.is_reference[out[k]]
-    first = graph.targets[into[0]]
-    start, end = graph.text_starts[first], graph.text_ends[first]
+            direct += graph.edges[into[k]].multiplicity + graph.edges[out[k]].multiplicity
+            is_direct_reference |= (
+                graph.edges[into[k]].is_reference | graph.edges[out[k]].is_reference
+            )
+    first = graph.edges[into[0]].target
+    start, end = graph.vertices[first].text_start, graph.vertices[first].text_end
     above, below = top, bottom
     if shared.prefix > 0:
         above = add_vertex(graph, start, start + shared.prefix)

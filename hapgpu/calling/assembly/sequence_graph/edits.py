@@ -28,8 +28,8 @@ NO_ROOM: Final = 2
 @njit_inlined
 def has_room(graph: Graph, vertices: Integer, edges: Integer, text: Integer) -> bool:
     """Return whether so many more vertices, edges and bases fit."""
-    has_vertices = graph.counts[VERTICES] + vertices <= graph.is_vertex.size
-    has_edges = graph.counts[EDGES] + edges <= graph.is_edge.size
+    has_vertices = graph.counts[VERTICES] + vertices <= graph.vertices.size
+    has_edges = graph.counts[EDGES] + edges <= graph.edges.size
     has_text = graph.counts[TEXT] + text <= graph.text.size
     return bool(has_vertices and has_edges and has_text)
 
@@ -37,7 +37,7 @@ def has_room(graph: Graph, vertices: Integer, edges: Integer, text: Integer) -> 
 @njit_inlined
 def length_of(graph: Graph, vertex: Integer) -> Integer:
     """Return the number of bases of a vertex."""
-    length: Integer = graph.text_ends[vertex] - graph.text_starts[vertex]
+    length: Integer = graph.vertices[vertex].text_end - graph.vertices[vertex].text_start
     return length
 
 
@@ -52,32 +52,32 @@ def link(
     edge = find_edge(graph, source, target)
     if edge < 0:
         edge = append_edge(graph, source, target, multiplicity)
-    graph.is_reference[edge] |= is_reference
+    graph.edges[edge].is_reference |= is_reference
 
 
 @njit
 def copy_edge(graph: Graph, edge: Integer, source: Integer, target: Integer) -> None:
     """Add an edge with the properties of another one, which may have been removed."""
-    multiplicity = np.int64(graph.multiplicities[edge])  # one version of `link` is enough
-    link(graph, np.int64(source), np.int64(target), multiplicity, graph.is_reference[edge])
+    multiplicity = np.int64(graph.edges[edge].multiplicity)  # one version of `link` is enough
+    link(graph, np.int64(source), np.int64(target), multiplicity, graph.edges[edge].is_reference)
 
 
 @njit
 def copy_in_edges(graph: Graph, old: Integer, new: Integer) -> None:
     """Copy the edges into one vertex to another one."""
-    edge = graph.first_in[old]
+    edge = graph.vertices[old].first_in
     while edge >= 0:
-        copy_edge(graph, edge, graph.sources[edge], new)
-        edge = graph.next_in[edge]
+        copy_edge(graph, edge, graph.edges[edge].source, new)
+        edge = graph.edges[edge].next_in
 
 
 @njit
 def copy_out_edges(graph: Graph, old: Integer, new: Integer) -> None:
     """Copy the edges out of one vertex to another one."""
-    edge = graph.first_out[old]
+    edge = graph.vertices[old].first_out
     while edge >= 0:
-        copy_edge(graph, edge, new, graph.targets[edge])
-        edge = graph.next_out[edge]
+        copy_edge(graph, edge, new, graph.edges[edge].target)
+        edge = graph.edges[edge].next_out
 
 
 @njit_inlined
@@ -89,18 +89,18 @@ def is_on_reference(graph: Graph, vertex: Integer) -> bool:
 @njit_inlined
 def has_reference_in(graph: Graph, vertex: Integer) -> bool:
     """Return whether an edge into the vertex is on the reference."""
-    edge = graph.first_in[vertex]
-    while edge >= 0 and not graph.is_reference[edge]:
-        edge = graph.next_in[edge]
+    edge = graph.vertices[vertex].first_in
+    while edge >= 0 and not graph.edges[edge].is_reference:
+        edge = graph.edges[edge].next_in
     return bool(edge >= 0)
 
 
 @njit_inlined
 def has_reference_out(graph: Graph, vertex: Integer) -> bool:
     """Return whether an edge out of the vertex is on the reference."""
-    edge = graph.first_out[vertex]
-    while edge >= 0 and not graph.is_reference[edge]:
-        edge = graph.next_out[edge]
+    edge = graph.vertices[vertex].first_out
+    while edge >= 0 and not graph.edges[edge].is_reference:
+        edge = graph.edges[edge].next_out
     return bool(edge >= 0)
 
 
@@ -112,7 +112,7 @@ def reference_ends(graph: Graph) -> tuple[int, int]:
     """
     source, sink, only, count = -1, -1, -1, 0
     for vertex in range(graph.counts[VERTICES]):
-        if not graph.is_vertex[vertex]:
+        if not graph.vertices[vertex].is_vertex:
             continue
         only = vertex
         count += 1

@@ -102,15 +102,17 @@ def _content_of(graph: Graph, vertices: int) -> _Content:
     sources, targets = np.empty(edges, dtype=np.uint64), np.empty(edges, dtype=np.uint64)
     count = 0
     for vertex in range(vertices):
-        if graph.is_vertex[vertex]:
-            hashes[vertex] = hash_of(graph.text, graph.text_starts[vertex], graph.text_ends[vertex])
+        if graph.vertices[vertex].is_vertex:
+            hashes[vertex] = hash_of(
+                graph.text, graph.vertices[vertex].text_start, graph.vertices[vertex].text_end
+            )
             of_vertices[count] = hashes[vertex]
             count += 1
     end = 0
     for edge in range(edges):
-        if graph.is_edge[edge]:
-            sources[end] = hashes[graph.sources[edge]]
-            targets[end] = hashes[graph.targets[edge]]
+        if graph.edges[edge].is_edge:
+            sources[end] = hashes[graph.edges[edge].source]
+            targets[end] = hashes[graph.edges[edge].target]
             end += 1
     return _Content(of_vertices[:count], sources[:end], targets[:end])
 

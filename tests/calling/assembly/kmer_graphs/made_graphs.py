@@ -84,34 +84,43 @@ def _list_of(first: int, following: NDArray[np.int32]) -> list[int]:
 
 
 def sequence_of(graph: Graph, vertex: int) -> str:
-    return graph.text[graph.text_starts[vertex] : graph.text_ends[vertex]].tobytes().decode()
+    return (
+        graph.text[graph.vertices["text_start"][vertex] : graph.vertices["text_end"][vertex]]
+        .tobytes()
+        .decode()
+    )
 
 
 def shown(graph: Graph) -> ShownGraph:
     """Show a compiled graph; vertices are renumbered."""
-    vertices = np.flatnonzero(graph.is_vertex[: graph.counts[0]]).tolist()
+    vertices = np.flatnonzero(graph.vertices["is_vertex"][: graph.counts[0]]).tolist()
     number = {vertex: k for k, vertex in enumerate(vertices)}
     out_edges, in_sources = [], []
     for vertex in vertices:
-        out = _list_of(graph.first_out[vertex], graph.next_out)
-        into = _list_of(graph.first_in[vertex], graph.next_in)
-        assert out == _list_of(graph.last_out[vertex], graph.previous_out)[::-1]
-        assert into == _list_of(graph.last_in[vertex], graph.previous_in)[::-1]
-        assert (len(out), len(into)) == (graph.out_degrees[vertex], graph.in_degrees[vertex])
-        assert all(graph.is_edge[edge] for edge in out + into)
+        out = _list_of(graph.vertices["first_out"][vertex], graph.edges["next_out"])
+        into = _list_of(graph.vertices["first_in"][vertex], graph.edges["next_in"])
+        assert (
+            out == _list_of(graph.vertices["last_out"][vertex], graph.edges["previous_out"])[::-1]
+        )
+        assert into == _list_of(graph.vertices["last_in"][vertex], graph.edges["previous_in"])[::-1]
+        assert (len(out), len(into)) == (
+            graph.vertices["out_degree"][vertex],
+            graph.vertices["in_degree"][vertex],
+        )
+        assert all(graph.edges["is_edge"][edge] for edge in out + into)
         out_edges.append(
             [
                 (
-                    number[int(graph.targets[edge])],
-                    int(graph.multiplicities[edge]),
-                    int(graph.pruning_multiplicities[edge]),
-                    bool(graph.is_reference[edge]),
+                    number[int(graph.edges["target"][edge])],
+                    int(graph.edges["multiplicity"][edge]),
+                    int(graph.edges["pruning_multiplicity"][edge]),
+                    bool(graph.edges["is_reference"][edge]),
                 )
                 for edge in out
             ]
         )
-        in_sources.append([number[int(graph.sources[edge])] for edge in into])
-    assert sum(graph.is_edge[: graph.counts[1]]) == sum(map(len, out_edges))
+        in_sources.append([number[int(graph.edges["source"][edge])] for edge in into])
+    assert sum(graph.edges["is_edge"][: graph.counts[1]]) == sum(map(len, out_edges))
     return ShownGraph([sequence_of(graph, v) for v in vertices], out_edges, in_sources)
 
 

@@ -91,7 +91,9 @@ def test_tails_of_gatk(
 ) -> None:
     rules = Rules(15, min_pruning=0, min_matching=option)
     graph, sink = threaded(PREFIX + reference, PREFIX + read, rules)
-    (tail,) = (v for v in range(graph.counts[0]) if graph.out_degrees[v] == 0 and v != sink)
+    (tail,) = (
+        v for v in range(graph.counts[0]) if graph.vertices["out_degree"][v] == 0 and v != sink
+    )
     assert count_tails(graph, sink) == 1
     any_length = compiled_rules(Rules(15, min_pruning=0, min_tail=1))
     assert cigar_text(aligned_tail(graph, tail, 0, any_length).cigar) == cigar
@@ -101,9 +103,9 @@ def test_tails_of_gatk(
     if distance is not None:
         vertex = tail
         for _ in range(distance):
-            vertex = int(graph.sources[graph.first_in[vertex]])
-        assert graph.sources[edges] == vertex
-        assert graph.multiplicities[edges] == 1
+            vertex = int(graph.edges["source"][graph.vertices["first_in"][vertex]])
+        assert graph.edges["source"][edges] == vertex
+        assert graph.edges["multiplicity"][edges] == 1
     plain_graph = plain(PREFIX + reference, PREFIX + read, rules)
     joined = "" if distance is None else f"+{distance}"
     expected = "" if cigar == "3M" else cigar + joined  # that one is too short

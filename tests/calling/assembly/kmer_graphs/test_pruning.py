@@ -30,7 +30,7 @@ def graph_of(edges: Edges, reference: Edges = []) -> tuple[Graph, list[str]]:  #
                 names.append(name)
                 add_vertex(graph, 0, 0)
         edge = append_edge(graph, names.index(source), names.index(target), multiplicity)
-        graph.is_reference[edge] = number < len(reference)
+        graph.edges["is_reference"][edge] = number < len(reference)
     return graph, names
 
 
@@ -43,8 +43,8 @@ def kept_by_pruning(graph: Graph, names: list[str]) -> tuple[int, set[str]]:
     space.counts[2] = 1
     count = prune_chains(graph, 2)
     remove_lone_vertices(graph, space)
-    assert space.counts[2] == graph.is_vertex[0]
-    return count, {name for k, name in enumerate(names) if graph.is_vertex[k]}
+    assert space.counts[2] == graph.vertices["is_vertex"][0]
+    return count, {name for k, name in enumerate(names) if graph.vertices["is_vertex"][k]}
 
 
 LOOP = [("v4", "v1"), ("v1", "v2"), ("v2", "v3"), ("v3", "v1")]
@@ -89,9 +89,13 @@ def test_what_lies_between() -> None:
         [("a", "b", 1), ("b", "c", 1), ("x", "b", 1), ("b", "y", 1), ("p", "q", 1), ("a", "c", 1)]
     )
     keep_between(graph, names.index("a"), names.index("c"))
-    assert {name for k, name in enumerate(names) if graph.is_vertex[k]} == {"a", "b", "c"}
-    edges = np.flatnonzero(graph.is_edge[: graph.counts[1]])
-    assert {(names[graph.sources[e]], names[graph.targets[e]]) for e in edges} == {
+    assert {name for k, name in enumerate(names) if graph.vertices["is_vertex"][k]} == {
+        "a",
+        "b",
+        "c",
+    }
+    edges = np.flatnonzero(graph.edges["is_edge"][: graph.counts[1]])
+    assert {(names[graph.edges["source"][e]], names[graph.edges["target"][e]]) for e in edges} == {
         ("a", "b"),
         ("b", "c"),
         ("a", "c"),
@@ -102,4 +106,4 @@ def test_no_parallel_edges() -> None:
     graph, _ = graph_of([("a", "b", 5)])
     assert add_edge(graph, 0, 1, 3) == -1
     assert add_edge(graph, 1, 0, 3) == 1
-    assert graph.multiplicities[0] == 5
+    assert graph.edges["multiplicity"][0] == 5

@@ -55,9 +55,10 @@ def test_repeats_are_looked_for_from_the_start_of_a_read() -> None:
 def test_reference_with_n_before_a_read() -> None:
     graph, _ = threaded("NNNGTCAAA", reads_of("GTCAAA"), 3)
     edges = {
-        (sequence_of(graph, int(graph.sources[e])), sequence_of(graph, int(graph.targets[e]))): int(
-            graph.multiplicities[e]
-        )
+        (
+            sequence_of(graph, int(graph.edges["source"][e])),
+            sequence_of(graph, int(graph.edges["target"][e])),
+        ): int(graph.edges["multiplicity"][e])
         for e in range(graph.counts[1])
     }
     assert edges.pop(("NNN", "NNG")) == 1

@@ -31,7 +31,7 @@ def graph_of(sequences: Sequence[str], edges: Sequence[Edge]) -> Graph:
         add_vertex(graph, start, graph.counts[TEXT])
     for edge in edges:
         number = add_edge(graph, edge.source, edge.target, edge.multiplicity)
-        graph.is_reference[number] = edge.is_reference
+        graph.edges["is_reference"][number] = edge.is_reference
     return graph
 
 

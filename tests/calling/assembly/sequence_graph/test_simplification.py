@@ -61,7 +61,11 @@ def test_paths_keep_their_strings(drawn: tuple[list[str], list[Edge]]) -> None:
 
 
 def _bases_of(graph: Graph, vertex: int) -> str:
-    return graph.text[graph.text_starts[vertex] : graph.text_ends[vertex]].tobytes().decode()
+    return (
+        graph.text[graph.vertices["text_start"][vertex] : graph.vertices["text_end"][vertex]]
+        .tobytes()
+        .decode()
+    )
 
 
 @given(drawn_graphs(with_cycles=True))

@@ -17,6 +17,7 @@ _OF_ANOTHER: Final = (
     "pairhmm --reference",
     "genotype --reads",
     "genotype --anchors",
+    "call --reads",
 )
 """Methods with an option that only other methods have."""
 
@@ -29,6 +30,7 @@ _REFUSED: Final = (
     ("map --method bwa", "--method"),
     ("map --method successor", "'successor' is not one of 'fm', 'backtracking'"),
     ("genotype", "Missing option '--reference'"),
+    ("call", "Missing option '--reference'"),
     ("chain", "--reference, --anchors: both or neither"),
     ("chain --reference x.fa --anchors x.npz", "--anchors: both or neither; give one of them"),
     ("chain --anchors x.npz --error 0.1", "--error: no effect without --reference"),
@@ -42,6 +44,7 @@ _AFTER_HEADER: Final = (
     ("no_gpu", "chain --anchors x.npz --method successor", 2, "needs a GPU"),
     ("missing", "pairhmm --batches none.in", 1, f"none.in: {NO_FILE}"),
     ("missing", "genotype --reference none.in", 1, f"none.in: {NO_FILE}"),
+    ("missing", "call --reference none.in", 1, f"none.in: {NO_FILE}"),
     ("missing", "chain --reference none.in", 1, "none.in: ... o such file"),
     ("missing", "chain --anchors none.in", 1, "none.in: ... o such file"),
     ("stale_index", "map --reference stale.fa --reads good.fq", 1, "does not match stale.fa"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from hapgpu.benchmark.called_alleles import called_alleles, carried_alleles
+from hapgpu.benchmark.calling.alleles import called_alleles, carried_alleles
 from hapgpu.benchmark.current import measuring, plan
 from hapgpu.benchmark.genotyping_files import (
     CONTIG,
@@ -155,9 +155,7 @@ class CallRun:
             cells=counts["cells"],
             seconds=whole.seconds,
         )
-        yield replace(
-            line, recall=recall, precision=precision, bound=whole.bound, busy=whole.busy
-        )
+        yield replace(line, recall=recall, precision=precision, bound=whole.bound, busy=whole.busy)
         for stage, spent in seconds.items():
             yield replace(
                 line,

@@ -1,6 +1,6 @@
 """Calls of `hapgpu call`, bcftools and freebayes on real reads, against truth sets.
 
-    python -m tests.calling.truth_comparison --sample HG002 --keep /tmp/hg002 --list
+    python -m tests.calling.accuracy.truth_comparison --sample HG002 --keep /tmp/hg002 --list
 
 Options unknown to this script are passed to `hapgpu call`.
 """

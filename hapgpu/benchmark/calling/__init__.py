@@ -1,0 +1,1 @@
+"""Benchmark of variant calling: runs with their stages, and alleles to compare."""

@@ -1,0 +1,260 @@
+"""BAM records of a segment: reads at their best haplotypes, and the called haplotypes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.batches import ReadBatch
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.calling.batches import (
+    CallSites,
+    ReadLikelihoods,
+    RegionReads,
+    SegmentReads,
+    TrimmedRegions,
+    VariantCalls,
+)
+from hapgpu.calling.output.called_haplotypes import are_called, haplotype_records, hash_codes
+from hapgpu.calling.output.mates import mates_in_regions, with_mates
+from hapgpu.calling.output.realigned_header import HAPLOTYPE_GROUP, RealignedHeader
+from hapgpu.calling.reads.order import order_of
+from hapgpu.cigar.clips import clips_of, with_hard_clips
+from hapgpu.cigar.encoding import MAX_LENGTH
+from hapgpu.cigar.mismatches import mismatch_tags
+from hapgpu.errors import InputError
+from hapgpu.haplotypes.batches import ReferenceSlice
+from hapgpu.io.alignments.record_order import RecordRun
+from hapgpu.io.bam.encode import EncodedRecords
+from hapgpu.io.text.columns import repeated, side_by_side
+from hapgpu.realign.records.tags import (
+    NewTags,
+    integer_fields,
+    rewrite_tags,
+    text_fields,
+    text_values,
+)
+
+_HAPLOTYPE: Final = "HC"
+_GROUP: Final = "RG"
+_POSITION_BITS: Final = 31
+
+_OF_ALIGNMENT: Final = ("AS", "XS", "SA", "MC", "MQ", "ms", "NM", "MD", _HAPLOTYPE)
+_OF_BASES: Final = ("BD", "BI", "BQ", "CQ", "CS", "E2", "ML", "MM", "MN", "OQ", "U2")
+"""They have a value per base, and some bases are clipped."""
+
+
+class RealignedRecords:
+    """Maker of the records of segments; threads may share it.
+
+    Parameters
+    ----------
+    header
+        The header of the output.
+    source
+        Name of the reads, for errors.
+    """
+
+    def __init__(self, header: RealignedHeader, source: str) -> None:
+        self.header = header.header
+        self._new_groups = header.new_groups
+        self._source = source
+        names = self.header.reference_names
+        self._contig_names = Ragged.from_sequences(
+            name.encode("utf-8", "surrogateescape") for name in names
+        )
+
+    def key_at(self, contig: str, position: int) -> int:
+        """Return the sort key (`RecordRun.keys`) of records that start at a position."""
+        return (self.header.reference_id(contig) or 0) << _POSITION_BITS | (position + 1)
+
+    def of_segment(
+        self,
+        calls: VariantCalls,
+        rows: NDArray[np.bool_],
+        sites: CallSites,
+        likelihoods: ReadLikelihoods,
+        trimmed: TrimmedRegions,
+        segment: SegmentReads,
+    ) -> RecordRun:
+        """Return the sorted records of the active regions with a record of the VCF.
+
+        These are the called haplotypes, then all reads with likelihoods, clipped as they were
+        compared with the haplotypes; a read of two active regions has a record for each. At one
+        position the records of an active region precede those of the next.
+
+        Parameters
+        ----------
+        calls, rows
+            Records of the VCF, and bool[v]: which of them are of the segment.
+        sites, likelihoods, trimmed, segment
+            What they were made of.
+
+        Raises
+        ------
+        InputError
+            The optional fields of a read are malformed.
+        OutputError
+            A name is longer than 254 characters.
+        """
+        contig = self.header.reference_id(segment.segment.contig) or 0
+        called = are_called(calls, rows, sites, trimmed)
+        haplotypes = np.flatnonzero(called)
+        owners = trimmed.haplotypes.regions[haplotypes]
+        is_written = np.zeros(len(trimmed.regions), dtype=np.bool_)
+        is_written[owners] = True
+        codes = hash_codes(trimmed.haplotypes.bases)
+        of_reads = likelihoods.reads.regions
+        chosen = is_written[of_reads]
+        batch = ReadBatch.concatenate(
+            [
+                self._haplotypes(trimmed, haplotypes, codes, contig, segment.reference),
+                self._reads(likelihoods, chosen, trimmed, codes, contig, segment),
+            ]
+        )
+        regions = np.concatenate((owners, of_reads[chosen]))
+        order = np.lexsort((regions, batch.positions))
+        return self._encoded(batch.take(order))
+
+    def nothing(self) -> RecordRun:
+        """Return no records."""
+        numbers = np.zeros(1, dtype=np.int64)
+        return RecordRun(np.empty(0, dtype=np.uint8), numbers, numbers[:0])
+
+    def _encoded(self, batch: ReadBatch) -> RecordRun:
+        records = EncodedRecords(batch, self.header)
+        keys = batch.reference_ids.astype(np.int64) << _POSITION_BITS | (batch.positions + 1)
+        return RecordRun(records.made(0, records.size), records.offsets, keys)
+
+    def _haplotypes(
+        self,
+        trimmed: TrimmedRegions,
+        rows: NDArray[np.int64],
+        codes: NDArray[np.int64],
+        contig: int,
+        reference: ReferenceSlice,
+    ) -> ReadBatch:
+        """Return the records of haplotypes."""
+        records = haplotype_records(trimmed, rows, contig)
+        distances, mismatches = _mismatches(records, reference)
+        everywhere = np.ones(rows.size, dtype=np.bool_)
+        fields = [
+            integer_fields("NM", distances, everywhere),
+            text_fields("MD", mismatches, everywhere),
+            integer_fields(_HAPLOTYPE, codes[rows], everywhere),
+            text_fields(_GROUP, repeated(HAPLOTYPE_GROUP, rows.size), everywhere),
+        ]
+        return replace(records, tags=side_by_side(fields))
+
+    def _reads(
+        self,
+        likelihoods: ReadLikelihoods,
+        chosen: NDArray[np.bool_],
+        trimmed: TrimmedRegions,
+        codes: NDArray[np.int64],
+        contig: int,
+        segment: SegmentReads,
+    ) -> ReadBatch:
+        """Return the records of the chosen reads, bool[m]."""
+        reads = likelihoods.reads.take(chosen)
+        best = trimmed.haplotypes.offsets[reads.regions] + likelihoods.best_haplotypes[chosen]
+        originals = segment.reads.take(reads.rows)
+        originals = replace(originals, reference_ids=np.full(len(reads), contig, dtype=np.int32))
+        fragments = order_of(segment.reads, segment.samples, np.unique(reads.rows)).fragments
+        mates = mates_in_regions(reads, originals.flags, fragments[reads.rows])
+        moved = replace(
+            originals,
+            positions=reads.starts.astype(np.int32),
+            cigars=self._cigars(reads, originals),
+            bases=reads.bases(segment.reads),
+            qualities=reads.qualities,
+        )
+        moved = with_mates(moved, reads, mates)
+        tags = self._tags(originals, moved, reads.samples, segment.reference)
+        informative = likelihoods.is_informative[chosen]
+        haplotype = integer_fields(_HAPLOTYPE, codes[best], informative)
+        return replace(moved, tags=side_by_side([tags, haplotype]))
+
+    def _cigars(self, reads: RegionReads, originals: ReadBatch) -> Ragged:
+        """Return CIGARs with hard clips: those of the record, and all bases that were clipped."""
+        clips = clips_of(originals, self._source)
+        leading = clips.leading_hard + reads.base_starts
+        trailing = clips.trailing_hard + originals.bases.lengths - reads.base_ends
+        both = (np.minimum(clip, MAX_LENGTH).astype(np.int32) for clip in (leading, trailing))
+        return with_hard_clips(reads.cigars, *both)
+
+    def _tags(
+        self,
+        originals: ReadBatch,
+        moved: ReadBatch,
+        samples: NDArray[np.int32],
+        reference: ReferenceSlice,
+    ) -> Ragged:
+        """Return the fields of the records with those of the new alignment."""
+        distances, mismatches = _mismatches(moved, reference)
+        everywhere = np.ones(len(moved), dtype=np.bool_)
+        numbers = np.zeros(len(moved), dtype=np.int32)
+        renamed = (_GROUP,) if self._new_groups else ()
+        tags, malformed = rewrite_tags(
+            originals,
+            (*_OF_ALIGNMENT, *_OF_BASES, *renamed),
+            (),
+            NewTags(
+                changed=everywhere,
+                has_score=~everywhere,
+                scores=numbers,
+                has_second_score=~everywhere,
+                second_scores=numbers,
+                has_mismatches=everywhere,
+                edit_distances=distances,
+                mismatches=mismatches,
+                has_original=_differ(originals, moved),
+            ),
+            self._contig_names,
+        )
+        if malformed.any():
+            name = originals.names[int(np.argmax(malformed))].tobytes().decode(errors="replace")
+            raise InputError(
+                f"{self._source}, read '{name}': malformed optional fields; copy the file again"
+            )
+        if not renamed:
+            return tags
+        return side_by_side([tags, self._groups(originals.tags, samples)])
+
+    def _groups(self, tags: Ragged, samples: NDArray[np.int32]) -> Ragged:
+        """Return the field RG of reads, with the new IDs of groups."""
+        groups = text_values(tags, _GROUP)
+        has_group = groups.lengths > 0
+        rows = np.arange(len(groups))
+        texts = [groups]
+        for number, ((name, sample), new) in enumerate(self._new_groups.items()):
+            found = np.flatnonzero((samples == sample) & (groups.lengths == len(name)))
+            letters = groups.take(found).data.reshape(found.size, len(name))
+            is_equal = (letters == np.frombuffer(name, dtype=np.uint8)).all(axis=1)
+            rows[found[is_equal]] = len(groups) + number
+            texts.append(Ragged.from_sequences([new]))
+        renamed = Ragged.concatenate(texts).take(rows)
+        return text_fields(_GROUP, renamed.take(has_group), has_group)
+
+
+def _mismatches(records: ReadBatch, reference: ReferenceSlice) -> tuple[NDArray[np.int32], Ragged]:
+    """Return NM and MD."""
+    text = Ragged.from_lengths(reference.bases, [reference.bases.size])
+    positions = records.positions - np.int32(reference.start)
+    rows = np.zeros(len(records), dtype=np.int32)
+    return mismatch_tags(records.bases, records.cigars, positions, text, rows)
+
+
+def _differ(originals: ReadBatch, moved: ReadBatch) -> NDArray[np.bool_]:
+    """Return bool[n]: which alignments differ from those of the input."""
+    one, other = originals.cigars, moved.cigars
+    differ: NDArray[np.bool_] = originals.positions != moved.positions
+    differ |= one.lengths != other.lengths
+    rows = np.flatnonzero(~differ)
+    is_other = one.take(rows).data != other.take(rows).data
+    owners = np.repeat(rows, one.lengths_of(rows))
+    differ[owners[is_other]] = True
+    return differ

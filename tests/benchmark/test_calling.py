@@ -1,0 +1,102 @@
+"""Alleles and stages of `hapgpu bench call`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hapgpu.benchmark.calling import runs
+from hapgpu.benchmark.calling.alleles import called_alleles, carried_alleles, simple_alleles
+from hapgpu.benchmark.calling.runs import Measurement, benchmark_call
+from hapgpu.runtime.devices import CpuDevice
+from tests.haplotypes.made_references import random_text
+
+BASES = "ACGTTTTGACACACTG"
+HEADER = "##fileformat=VCFv4.2\n#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\tmade\n"
+
+
+@pytest.mark.parametrize(
+    ("start", "ref", "alt", "expected"),
+    [
+        (3, "T", "C", [(3, "T", "C")]),
+        (2, "GTTT", "ATTC", [(2, "G", "A"), (5, "T", "C")]),
+        (4, "TTT", "TT", [(2, "GT", "G")]),
+        (6, "T", "TT", [(2, "G", "GT")]),
+        (6, "TGACACAC", "TGACAC", [(7, "GAC", "G")]),
+        (10, "AC", "ACAC", [(7, "G", "GAC")]),
+        (0, "AC", "C", [(0, "AC", "C")]),
+        (7, "GACA", "GT", [(8, "ACA", "T")]),
+    ],
+)
+def test_alleles_in_one_notation(
+    start: int, ref: str, alt: str, expected: list[tuple[int, str, str]]
+) -> None:
+    assert BASES[start:].startswith(ref)
+    assert list(simple_alleles(start, ref, alt, BASES)) == expected
+
+
+def test_alleles_of_genotypes(tmp_path: Path) -> None:
+    path = tmp_path / "calls.vcf"
+    rows = [
+        (1, "A", "C,G", "0/2:9"),
+        (3, "G", "T", "./.:9"),
+        (4, "TT", "T,*", "1|2:9"),
+        (8, "G", "C", "0/0"),
+    ]
+    lines = (
+        f"c\t{position}\t.\t{ref}\t{alt}\t.\t.\t.\tGT\t{genotype}\n"
+        for position, ref, alt, genotype in rows
+    )
+    path.write_text(HEADER + "".join(lines))
+    assert called_alleles(path, BASES) == {(0, "A", "G"), (2, "GT", "G")}
+    genotypes = np.array([[0, 1], [0, 0], [0, 1], [1, 1]], dtype=np.int8)
+    carried = carried_alleles(path, BASES, genotypes)
+    assert carried == {(0, "A", "C"), (2, "GT", "G"), (7, "G", "C")}
+
+
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory: pytest.TempPathFactory) -> list[Measurement]:
+    path = tmp_path_factory.mktemp("calling") / "made.fa"
+    path.write_text(f">c\n{random_text(20_000, 5)}\n")
+    return list(benchmark_call(CpuDevice(2), path, 3))
+
+
+def test_a_run_with_one_thread_and_with_all(lines: list[Measurement]) -> None:
+    first, second = (line for line in lines if line.is_whole_run)
+    assert (first.device, second.device) == ("CPU, 1 thread", "CPU, 2 threads")
+    assert first.bases == second.bases == 60_000
+    assert first.cells == second.cells
+    assert first.active_regions == second.active_regions > 10
+    assert first.reads == pytest.approx(30 * 60_000 / 148, rel=0.15)
+    assert (first.recall, first.precision) == (second.recall, second.precision)
+
+
+def test_called_alleles_are_those_of_the_sample(lines: list[Measurement]) -> None:
+    assert lines[0].recall is not None
+    assert lines[0].recall > 0.9
+    assert lines[0].precision == 1
+
+
+def test_stages_follow_their_run(lines: list[Measurement]) -> None:
+    starts = [row for row, line in enumerate(lines) if line.is_whole_run]
+    assert starts[0] == 0
+    assert len(starts) == 2
+    for stages in (lines[1 : starts[1]], lines[starts[1] + 1 :]):
+        assert {"read", "assembly", "pairhmm", "write"} < {line.task for line in stages}
+        fractions = [line.fraction for line in stages if line.fraction is not None]
+        assert len(fractions) == len(stages)
+        assert sum(fractions) == pytest.approx(1)
+        assert [line.task for line in stages if line.cells] == ["pairhmm"]
+    assert {line.bound for line in lines} <= {None, *(line.task for line in lines)}
+
+
+def test_alleles_that_are_not_called_lower_the_recall(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "made.fa"
+    path.write_text(f">c\n{random_text(6000, 6)}\n")
+    monkeypatch.setattr(runs, "called_alleles", lambda *_: {(0, "A", "C")})
+    line, *_ = benchmark_call(CpuDevice(1), path)
+    assert (line.recall, line.precision) == (0, 0)
