@@ -33,6 +33,8 @@ RUNS = {
     "pairhmm": "pairhmm {data}/reads.bam {data}/haplotypes.fa -o {out}/c.tsv",
     "pairhmm --batches": "pairhmm --batches {data}/tiny.in -o {out}/d.tsv",
     "call": "call {data}/reads.bam {data}/reference.fa -o {out}/m.vcf.gz",
+    "call --bam-out": "call {data}/reads.bam {data}/reference.fa -o {out}/n.vcf.gz"
+    " --bam-out {out}/n.bam",
     "genotype": "genotype {data}/reads.bam {data}/reference.fa {data}/sites.vcf -o {out}/e.vcf",
     "haplotypes": "haplotypes {data}/reference.fa {data}/sites.vcf -o {out}/f.fa",
     "index": "index {data}/reference.fa -o {out}/g.hgx",

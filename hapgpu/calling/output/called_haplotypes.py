@@ -37,9 +37,9 @@ def are_called(
         The haplotypes of their active regions.
     """
     counts = np.diff(calls.allele_offsets)
-    widest = int(np.diff(sites.allele_offsets).max(initial=1))
+    widest = max(sites.haplotype_alleles.data.max(initial=0), calls.site_alleles.max(initial=0))
     # One column more, for haplotypes whose allele (-1) is not among those of the site.
-    is_kept = np.zeros((len(calls), widest + 1), dtype=np.bool_)
+    is_kept = np.zeros((len(calls), int(widest) + 2), dtype=np.bool_)
     is_kept[np.repeat(np.arange(len(calls)), counts), calls.site_alleles] = True
     records = np.flatnonzero(rows)
     alleles = sites.haplotype_alleles.take(calls.sites[records])

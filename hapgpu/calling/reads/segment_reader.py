@@ -32,7 +32,7 @@ from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.genome.regions import END_OF_CONTIG, Region, RegionChoice
 from hapgpu.runtime.pool import MAX_IO_THREADS
 
-_BATCH_BASES: Final = 1_000_000  # of each input, times as many as there are workers
+_BATCH_BASES: Final = 4_000_000  # of each input: most of a segment at 30x
 _MAX_BASES: Final = 32_000_000
 """Bases of the reads of a segment, of each input; above it, the segment is halved."""
 _SHORT: Final = 1000

@@ -43,6 +43,7 @@ _DIAGONAL, _INSERTION_EXTENDED, _DELETION_EXTENDED = 8, 2, 1
 _LARGEST_INDEX = 2**31 - 1
 _RUNS_PER_CIGAR = 8
 _BYTES_PER_PAIR = 4 * (6 + _RUNS_PER_CIGAR)
+_SMALL_BYTES = 1 << 26  # of pairs that are tried without asking for the memory of the GPU
 
 
 def align_pairs(
@@ -222,6 +223,8 @@ def _fits(pairs: PairBatch, device: CudaDevice) -> bool:
     """Return whether the arrays need at most half of the memory, and offsets fit 32 bits."""
     largest = max(pairs.references.data.size, pairs.queries.data.size)
     size = pairs.references.data.size + pairs.queries.data.size + _BYTES_PER_PAIR * len(pairs)
+    if device.memory_limit is None and size <= _SMALL_BYTES:
+        return True
     return size <= device.memory_budget() // 2 and largest <= _LARGEST_INDEX
 
 

@@ -71,6 +71,7 @@ def calls_at(records: list[tuple[int, list[int]]]) -> VariantCalls:
         ([(0, [0, 1])], [True], [0, 1, 2]),
         ([(1, [0, 1])], [True], [0, 2]),
         ([(1, [0, 2])], [True], [0, 1]),
+        ([(1, [0, 2, 3])], [True], [0, 1]),  # an allele of no haplotype, as <NON_REF>
         ([(1, [0, 2]), (2, [0, 1])], [True, False], [0, 1]),
         ([(1, [0, 2]), (2, [0, 1])], [False, True], [3, 4]),
         ([(0, [0, 1])], [False], []),
