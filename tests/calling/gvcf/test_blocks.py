@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -57,7 +58,7 @@ def joined(
     joiner = BlockJoiner(bands)
     blocks: list[Block] = []
     bounds = [0, *sorted(cut for cut in cuts if cut < len(depths)), len(depths)]
-    for first, last in zip(bounds[:-1], bounds[1:], strict=True):
+    for first, last in itertools.pairwise(bounds):
         own = [record for record in records if first <= record[0] - start < last]
         part = positions_of(start + first, depths[first:last], phreds[first:last])
         starts, ends = np.array(own, dtype=np.int64).reshape(-1, 2).T
