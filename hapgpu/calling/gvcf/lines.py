@@ -282,11 +282,16 @@ def _put_sample(out: NDArray[np.uint8], at: Integer, records: _Records, record: 
     calls, group = records.calls, records.groups[record]
     at = _put_genotype(out, at, records, record)
     out[at] = _COLON
-    at = put_values(out, at + 1, calls.allele_depths, record)
+    is_called = calls.genotypes[record, 0, 0] >= 0  # GATK has no depths without a call
+    if is_called:
+        at = put_values(out, at + 1, calls.allele_depths, record)
+        out[at] = _COLON
+        at = put_integer(out, at + 1, calls.sample_depths[record, 0])
+    else:
+        out[at + 1], out[at + 2], out[at + 3] = _POINT, _COLON, _POINT
+        at += 4
     out[at] = _COLON
-    at = put_integer(out, at + 1, calls.sample_depths[record, 0])
-    out[at] = _COLON
-    at = put_known(out, at + 1, calls.genotype_qualities[record, 0])
+    at = put_integer(out, at + 1, np.int64(calls.genotype_qualities[record, 0]))
     if group != UNPHASED:
         first = _ONE if records.is_flipped[record] else _ZERO
         out[at], out[at + 1], out[at + 2] = _COLON, first, _BAR
@@ -301,6 +306,9 @@ def _put_sample(out: NDArray[np.uint8], at: Integer, records: _Records, record: 
     if group != UNPHASED:
         out[at] = _COLON
         at = put_integer(out, at + 1, calls.starts[group] + 1)
+    if not is_called:
+        out[at], out[at + 1] = _COLON, _POINT
+        return at + 2
     for k in range(records.strand_depths.shape[1]):
         out[at] = _COMMA if k else _COLON
         at = put_integer(out, at + 1, records.strand_depths[record, k])
