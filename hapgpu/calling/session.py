@@ -18,6 +18,7 @@ from hapgpu.calling.output.realigned_records import RealignedRecords
 from hapgpu.calling.reads.segment_reader import SegmentReader, SegmentSource
 from hapgpu.calling.reads.segments import segment_bases, segments_of
 from hapgpu.calling.reads.windows import Room
+from hapgpu.errors import UsageError
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.genome.regions import EVERYTHING, RegionChoice
@@ -117,7 +118,8 @@ class CallSession:
     InputError
         An input is missing, damaged, or does not fit the others.
     UsageError
-        A region is not in the reference, or an input is given twice.
+        A region is not in the reference, an input is given twice, or a genomic VCF of several
+        samples is wanted.
     """
 
     def __init__(
@@ -145,12 +147,20 @@ class CallSession:
                     max_record=inputs.max_record,
                 )
             )
+            count = len(self._reads.samples)
+            if self.is_gvcf and count != 1:
+                raise UsageError(f"--gvcf: {count} samples; call each sample alone")
             self._intervals = self._reads.intervals(inputs.regions)
             self._stack = stack.pop_all()
         self.samples = self._reads.samples
         self.contigs = self._reads.contigs
         self.bases = sum(interval.end - interval.start for interval in self._intervals)
         self._segment_size = segment_size or segment_bases(self._intervals, threads)
+
+    @property
+    def is_gvcf(self) -> bool:
+        """Whether the calls are for a genomic VCF."""
+        return self._options.genotyping.has_non_ref
 
     def segments(self) -> Iterator[SegmentSource]:
         """Yield the segments with their reads, once, in the order of the records."""
