@@ -61,6 +61,9 @@ load_u16_at: Callable[[Integer], Integer] = intrinsic(lambda _context, _address:
 load_u32_at: Callable[[Integer], Integer] = intrinsic(lambda _context, _address: _loading(32))
 """(address) -> int64 of a uint32."""
 
+load_64_at: Callable[[Integer], Integer] = intrinsic(lambda _context, _address: _loading(64))
+"""(address) -> int64 of eight bytes."""
+
 load_i32_at: Callable[[Integer], Integer] = intrinsic(
     lambda _context, _address: _loading(32, signed=True)
 )

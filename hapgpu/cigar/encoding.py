@@ -66,6 +66,11 @@ def parse_cigar(text: str | bytes) -> NDArray[np.uint32]:
     )
 
 
+def match_cigars(lengths: NDArray[np.int64]) -> Ragged:
+    """Return CIGARs of one M each, of these lengths, all above 0."""
+    return Ragged((lengths << 4 | MATCH).astype(np.uint32), np.arange(lengths.size + 1))
+
+
 def cigar_strings(cigars: Ragged) -> list[str]:
     """Return CIGARs as strings; `*` for a CIGAR without elements."""
     text = cigar_text(cigars)

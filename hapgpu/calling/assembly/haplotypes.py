@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import PairBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.batches import RegionHaplotypes
-from hapgpu.cigar.encoding import MATCH, reference_lengths
-from hapgpu.realign.align.dispatch import align_pairs
-from hapgpu.realign.projection.haplotype_cigars import end_to_end_cigars, pad_pairs
-from hapgpu.realign.scoring import PRESETS, Overhang
+from hapgpu.cigar.encoding import match_cigars, reference_lengths
+from hapgpu.realign.projection.haplotype_cigars import haplotype_cigars
 from hapgpu.runtime.devices import Device
 
 _MIN_REFERENCE_LENGTH: Final = 30
@@ -50,7 +48,9 @@ def haplotypes_of(paths: AssembledPaths, references: Ragged, device: Device) -> 
     references
         uint8 text, r rows: the padded span of each active region.
     """
-    cigars, is_aligned = _cigars_of(paths, references, device)
+    rows = np.arange(paths.regions.size, dtype=np.int32)
+    pairs = PairBatch(references, paths.bases, paths.regions.astype(np.int32), rows)
+    cigars, is_aligned = haplotype_cigars(pairs, device)
     lengths = reference_lengths(cigars)
     is_aligned &= lengths >= _MIN_REFERENCE_LENGTH
     is_aligned &= lengths == references.lengths[paths.regions]
@@ -58,7 +58,7 @@ def haplotypes_of(paths: AssembledPaths, references: Ragged, device: Device) -> 
     regions = np.concatenate((paths.regions[kept], np.arange(len(references))))
     order = np.argsort(regions, kind="stable")  # so the reference is the last of its region
     all_bases = Ragged.concatenate([paths.bases.take(kept), references])
-    all_cigars = Ragged.concatenate([cigars.take(kept), _match_cigars(references.lengths)])
+    all_cigars = Ragged.concatenate([cigars.take(kept), match_cigars(references.lengths)])
     scores = np.concatenate((paths.scores[kept], np.full(len(references), np.nan)))
     return RegionHaplotypes(
         np.searchsorted(regions[order], np.arange(len(references) + 1)),
@@ -67,18 +67,3 @@ def haplotypes_of(paths: AssembledPaths, references: Ragged, device: Device) -> 
         order >= kept.size,
         scores[order],
     )
-
-
-def _cigars_of(
-    paths: AssembledPaths, references: Ragged, device: Device
-) -> tuple[Ragged, NDArray[np.bool_]]:
-    rows = np.arange(paths.regions.size, dtype=np.int32)
-    pairs = PairBatch(references, paths.bases, paths.regions.astype(np.int32), rows)
-    scoring = PRESETS["haplotype-to-reference"]
-    alignments = align_pairs(pad_pairs(pairs), scoring, Overhang.SOFTCLIP, device)
-    return end_to_end_cigars(pairs, alignments)
-
-
-def _match_cigars(lengths: NDArray[np.int64]) -> Ragged:
-    elements = (lengths << 4 | MATCH).astype(np.uint32)
-    return Ragged.from_lengths(elements, np.ones(lengths.size, dtype=np.int64))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import PairBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.realign.align.cigar_ends import finish_runs, start_runs
+from hapgpu.cigar.encoding import DELETION, INSERTION, MATCH, SOFT_CLIP
 from hapgpu.realign.align.lanes import (
     Array,
     Pairs,
@@ -131,14 +131,14 @@ class LaneGroup:
         pairs, trace, directions = self._pairs, self._trace, self._directions
         if directions is None:
             raise ValueError("lane group without directions: cannot be traced")
-        start_runs(trace, pairs.query_lengths, self._overhang)
+        _start_runs(trace, pairs.query_lengths, self._overhang)
         blocks = self._matrix_layout.blocks
         for number in range(len(blocks) - 1, -1, -1):
             if number < len(blocks) - 1:
                 self._restore(number)
                 self._fill_block(blocks[number], find_ends=False)
             trace_block(trace, directions, blocks[number][0])
-        offsets = finish_runs(trace, self._overhang)
+        offsets = _finish_runs(trace, self._overhang)
         # Runs are stored with the last one first.
         runs = trace.runs[:, : trace.counts.max()]
         is_run = np.arange(runs.shape[1]) < trace.counts[:, None]
@@ -209,3 +209,40 @@ class LaneGroup:
             runs=self._workspace.array("runs", (lanes, capacity), np.uint32),
             counts=np.zeros(lanes, dtype=np.int32),
         )
+
+
+def _start_runs(trace: Trace, query_lengths: Array, overhang: Overhang) -> None:
+    """Start each CIGAR with the query bases to the right of the end cell."""
+    overhanging = query_lengths - trace.columns
+    if overhang is Overhang.SOFTCLIP:
+        _add_runs(trace, overhanging, SOFT_CLIP)
+    elif overhang is Overhang.IGNORE:
+        _add_runs(trace, overhanging, MATCH)
+
+
+def _finish_runs(trace: Trace, overhang: Overhang) -> NDArray[np.int32]:
+    """Add the rest of each query; return the start positions in the reference, int32[lanes]."""
+    rows, columns = trace.rows, trace.columns
+    if overhang is Overhang.SOFTCLIP:
+        _add_runs(trace, columns, SOFT_CLIP)
+        return rows
+    if overhang is Overhang.IGNORE:
+        # GATK adds the overhang to the first run of any operation.
+        lanes = np.arange(columns.size)
+        trace.runs[lanes, trace.counts - 1] += columns.astype(np.uint32) << 4
+        return rows - columns
+    _add_runs(trace, rows, DELETION)
+    _add_runs(trace, np.where(rows, 0, columns), INSERTION)
+    return np.zeros(rows.size, dtype=np.int32)
+
+
+def _add_runs(trace: Trace, lengths: Array, operation: int) -> None:
+    """Lengthen the current run, or start a new one, in the lanes whose length is not 0."""
+    lanes = np.flatnonzero(lengths)
+    added = lengths[lanes].astype(np.uint32) << 4
+    last = trace.counts[lanes] - 1
+    merges = (last >= 0) & (trace.runs[lanes, last] & 15 == operation)
+    trace.runs[lanes[merges], last[merges]] += added[merges]
+    is_new = ~merges
+    trace.runs[lanes[is_new], last[is_new] + 1] = added[is_new] | operation
+    trace.counts[lanes[is_new]] += 1

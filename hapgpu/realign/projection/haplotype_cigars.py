@@ -23,16 +23,52 @@ from hapgpu.cigar.encoding import (
     DELETION,
     MATCH,
     SOFT_CLIP,
+    match_cigars,
     operation_of,
     write_cigar,
 )
 from hapgpu.cigar.left_align import LeftAligner, left_align, new_left_aligner
 from hapgpu.io.text.columns import repeated, side_by_side
+from hapgpu.realign.align.dispatch import align_pairs
+from hapgpu.realign.scoring import PRESETS, Overhang
+from hapgpu.runtime.devices import Device
 from hapgpu.runtime.jit import njit
 
 _PAD = 10
 _PAD_BASE = "N"
 _FAILED = -1
+
+_N = ord(_PAD_BASE)
+_MAX_MISMATCHES = 2
+_MIN_DIAGONAL = 4  # bases, so that the pads are further apart than any diagonal
+
+
+def haplotype_cigars(pairs: PairBatch, device: Device) -> tuple[Ragged, NDArray[np.bool_]]:
+    """Align haplotypes with their reference haplotypes, by GATK's weights for haplotypes.
+
+    Parameters
+    ----------
+    pairs
+        n pairs of a reference haplotype and a haplotype.
+    device
+        The device that aligns; the result does not depend on it.
+
+    Returns
+    -------
+    As `end_to_end_cigars`.
+    """
+    is_diagonal = _are_diagonal(
+        view_of(pairs.references), view_of(pairs.queries), pairs.reference_index, pairs.query_index
+    )
+    diagonal, other = np.flatnonzero(is_diagonal), np.flatnonzero(~is_diagonal)
+    others = pairs.take(other).compact()
+    alignments = align_pairs(
+        pad_pairs(others), PRESETS["haplotype-to-reference"], Overhang.SOFTCLIP, device
+    )
+    cigars, ok = end_to_end_cigars(others, alignments)
+    order = np.argsort(np.concatenate((diagonal, other)))
+    both = Ragged.concatenate([match_cigars(pairs.take(diagonal).query_lengths), cigars])
+    return both.take(order), np.concatenate((is_diagonal[diagonal], ok))[order]
 
 
 def pad_pairs(pairs: PairBatch) -> PairBatch:
@@ -74,6 +110,42 @@ def end_to_end_cigars(
 def _padded(sequences: Ragged) -> Ragged:
     pads = repeated(_PAD_BASE * _PAD, len(sequences))
     return side_by_side([pads, sequences, pads])
+
+
+@njit
+def _are_diagonal(
+    references: RaggedView,
+    haplotypes: RaggedView,
+    reference_index: NDArray[np.int32],
+    haplotype_index: NDArray[np.int32],
+) -> NDArray[np.bool_]:
+    """Tell which pairs have one best alignment, without a gap; not all of them are found.
+
+    They are of equal length, without N, and differ at two bases at most, which loses at most
+    2 * 350. Every other alignment loses more. An insertion and a deletion lose at least
+    260 + 200 + 260. With only deletions, or without a gap, a base at an end is outside, which
+    loses 200; so a deletion and a mismatch lose at least 260 + 200 + 350, an insertion and a
+    mismatch 260 + 200 + 350. There is a mismatch: up to 700, all diagonals are at most 3 from the
+    main one, so that where a base of the haplotypes is not on the main diagonal, an N of a pad is
+    aligned with a base at one of the ends, or a base with an N.
+    """
+    are_diagonal = np.zeros(reference_index.size, dtype=np.bool_)
+    for row in range(reference_index.size):
+        reference, haplotype = reference_index[row], haplotype_index[row]
+        start, other = references.offsets[reference], haplotypes.offsets[haplotype]
+        length = references.offsets[reference + 1] - start
+        if length != haplotypes.offsets[haplotype + 1] - other or length < _MIN_DIAGONAL:
+            continue
+        mismatches = 0
+        for k in range(length):
+            one, two = references.data[start + k], haplotypes.data[other + k]
+            if _N in (one, two):
+                mismatches = _MAX_MISMATCHES + 1
+            mismatches += one != two
+            if mismatches > _MAX_MISMATCHES:
+                break
+        are_diagonal[row] = mismatches <= _MAX_MISMATCHES
+    return are_diagonal
 
 
 @njit

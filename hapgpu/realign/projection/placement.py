@@ -20,10 +20,8 @@ from hapgpu.haplotypes.pairing.extended_haplotypes import FLANK, ExtendedHaploty
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.genome.regions import contig_hint
-from hapgpu.realign.align.dispatch import align_pairs
-from hapgpu.realign.projection.haplotype_cigars import end_to_end_cigars, pad_pairs
+from hapgpu.realign.projection.haplotype_cigars import haplotype_cigars
 from hapgpu.realign.projection.project import PlacedHaplotypes
-from hapgpu.realign.scoring import PRESETS, Overhang
 from hapgpu.runtime.devices import Device
 from hapgpu.runtime.jit import njit
 
@@ -130,10 +128,7 @@ def _placed_batches(
         extended, _ = extender.extend(batch, np.full((2, batch.size), FLANK, dtype=np.int64))
         rows = np.arange(batch.size, dtype=np.int32)
         pairs = PairBatch(extended.references, extended.sequences, extended.windows, rows)
-        alignments = align_pairs(
-            pad_pairs(pairs), PRESETS["haplotype-to-reference"], Overhang.SOFTCLIP, device
-        )
-        cigars, ok = end_to_end_cigars(pairs, alignments)
+        cigars, ok = haplotype_cigars(pairs, device)
         yield cigars, extended.flanks, ok
 
 
