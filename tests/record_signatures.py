@@ -35,6 +35,7 @@ RUNS = {
     "call": "call {data}/reads.bam {data}/reference.fa -o {out}/m.vcf.gz",
     "call --bam-out": "call {data}/reads.bam {data}/reference.fa -o {out}/n.vcf.gz"
     " --bam-out {out}/n.bam",
+    "call --gvcf": "call {data}/reads.bam {data}/reference.fa -o {out}/o.vcf.gz --gvcf",
     "genotype": "genotype {data}/reads.bam {data}/reference.fa {data}/sites.vcf -o {out}/e.vcf",
     "haplotypes": "haplotypes {data}/reference.fa {data}/sites.vcf -o {out}/f.fa",
     "index": "index {data}/reference.fa -o {out}/g.hgx",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -163,6 +163,11 @@ class RegionReads:
             self.cigars.take(rows),
             self.qualities.take(rows),
         )
+
+    def of_regions(self, kept: NDArray[np.bool_]) -> RegionReads:
+        """Select active regions by mask, bool[r], with their reads."""
+        reads = self.take(kept[self.regions])
+        return replace(reads, offsets=reads.offsets[np.concatenate(([True], kept))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,9 +388,15 @@ class Annotations:
         int32 rows, v * n of them: AD.
     values
         float64[v, k]: the fields of `hapgpu.calling.annotations.fields.FIELDS`, in its order.
+    strand_depths
+        int64[v, n, 4]: reads of REF, forward and reverse, and of ALTs, forward and reverse.
+    mapping_qualities
+        int64[v, 2]: sum of squared mapping qualities, and reads with one.
     """
 
     depths: NDArray[np.int32]
     sample_depths: NDArray[np.int32]
     allele_depths: Ragged
     values: NDArray[np.float64]
+    strand_depths: NDArray[np.int64]
+    mapping_qualities: NDArray[np.int64]

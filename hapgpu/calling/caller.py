@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.calling.activity.active_regions import active_regions
+from hapgpu.calling.activity.active_regions import active_regions, all_regions
 from hapgpu.calling.annotations.annotator import annotations_of
 from hapgpu.calling.annotations.fields import FIELDS
 from hapgpu.calling.assembly.assembler import assembled_haplotypes
@@ -30,25 +30,35 @@ from hapgpu.calling.batches import (
 from hapgpu.calling.events.alleles import call_sites
 from hapgpu.calling.events.trimming import trimmed_to_variants
 from hapgpu.calling.genotypes.calls import called_variants
+from hapgpu.calling.gvcf.phasing import Phasing, phased
+from hapgpu.calling.gvcf.positions import CalledRegions, ReferencePositions, reference_positions
 from hapgpu.calling.likelihoods.likelihoods import (
     PreparedReads,
     prepared_reads,
     read_likelihoods,
 )
+from hapgpu.calling.likelihoods.non_ref import (
+    reads_with_kept_non_ref,
+    reads_with_non_ref,
+    sites_with_non_ref,
+)
+from hapgpu.calling.likelihoods.shared_batches import LikelihoodsOf
 from hapgpu.calling.likelihoods.site_reads import site_reads
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.output.realigned_records import RealignedRecords
 from hapgpu.calling.reads.finalized import finalized_reads
 from hapgpu.calling.reads.reclipped import reclipped_reads
 from hapgpu.io.alignments.record_order import RecordRun
-from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
-from hapgpu.runtime.devices import Device
+from hapgpu.runtime.devices import CpuDevice
 
 PAIR_HMM: Final = "pairhmm"
 """Stage of the pair-HMM."""
 
 Timed = Callable[[str, Callable[..., Any]], Callable[..., Any]]
 """Function such as `hapgpu.runtime.statistics.RunStatistics.timed`."""
+
+
+_ALIGNER: Final = CpuDevice(1)
 
 
 def untimed(_stage: str, step: Callable[..., Any]) -> Callable[..., Any]:
@@ -74,6 +84,9 @@ class SegmentCalls:
         Named counts of the work in the segment.
     realigned
         BAM records of the realigned reads; None if they are not wanted.
+    reference
+        For a genomic VCF: the positions of the regions that start in the segment, and the phases of
+        the records; else None.
     """
 
     segment: Segment
@@ -82,10 +95,11 @@ class SegmentCalls:
     rows: NDArray[np.bool_]
     counts: Mapping[str, int]
     realigned: RecordRun | None = None
+    reference: tuple[ReferencePositions, Phasing] | None = None
 
 
 class Caller:
-    """Caller of segments on a device; threads may share it.
+    """Caller of segments; threads may share it.
 
     Parameters
     ----------
@@ -93,8 +107,9 @@ class Caller:
         Options of all stages.
     samples
         Number of samples.
-    device
-        The device of the pair-HMM and of alignments.
+    pair_hmm
+        The pair-HMM on a device. Alignments are computed by the calling thread: most reads and
+        haplotypes need no matrix, and the others are too few for a GPU.
     source
         Name of the reads, for errors.
     timed
@@ -107,14 +122,14 @@ class Caller:
         self,
         options: CallOptions,
         samples: int,
-        device: Device,
+        pair_hmm: LikelihoodsOf,
         source: str,
         timed: Timed = untimed,
         realigned: RealignedRecords | None = None,
     ) -> None:
         self._options = options
         self._samples = samples
-        self._device = device
+        self._pair_hmm = pair_hmm
         self._source = source
         self._timed = timed
         self._realigned = realigned
@@ -131,45 +146,26 @@ class Caller:
         DeviceError
             The device has too little memory, or failed.
         """
-        genotyping = self._options.genotyping
-        regions: ActiveRegions | None = self._run(
-            "activity",
-            partial(active_regions, min_base_quality=self._options.assembly.min_base_quality),
-            segment,
-            self._samples,
-            genotyping,
-        )
-        if regions is None:
+        found = self._regions(segment)
+        if found is None:
             return None
+        regions, inactive = found
         if not len(regions):
-            return self._without_records(segment.segment)
-        trimmed, reads, counts = self._assembled(segment, regions)
+            return self._without_records(segment, regions, inactive)
+        reads = self._run("clip", finalized_reads, segment, regions, self._options.assembly)
+        trimmed, counts = self._assembled(segment, regions, reads)
         if not trimmed.kept.size:
-            return self._without_records(segment.segment, counts)
+            return self._without_records(segment, regions, inactive, reads, counts)
         is_own = regions.starts[trimmed.kept] >= segment.segment.start
         likelihoods = self._likelihoods(reads, segment, trimmed, is_own, counts)
-        sites: CallSites = self._run("events", call_sites, trimmed, segment.reference)
-        at_sites = self._run("genotypes", site_reads, sites, likelihoods)
-        calls: VariantCalls = self._run(
-            "genotypes",
-            called_variants,
-            sites,
-            at_sites,
-            likelihoods,
-            self._samples,
-            genotyping,
-        )
-        annotations = self._run(
-            "annotations",
-            annotations_of,
-            calls,
-            sites,
-            at_sites,
-            likelihoods,
-            segment,
-            self._samples,
-        )
+        sites, calls, annotations = self._called(segment, trimmed, likelihoods)
         rows = is_own[sites.regions[calls.sites]]
+        reference = None
+        if self._options.genotyping.has_non_ref:
+            called = _called_regions(calls, sites, trimmed, likelihoods)
+            rows &= np.isin(trimmed.kept[sites.regions[calls.sites]], called.kept)
+            phasing = self._run("reference", phased, calls, sites, trimmed)
+            reference = self._positions(segment, inactive, regions, reads, called), phasing
         counts["records"] = int(rows.sum())
         realigned = None
         if self._realigned is not None:
@@ -183,28 +179,94 @@ class Caller:
                 trimmed,
                 segment,
             )
-        return SegmentCalls(segment.segment, calls, annotations, rows, counts, realigned)
+        return SegmentCalls(segment.segment, calls, annotations, rows, counts, realigned, reference)
+
+    def _regions(self, segment: SegmentReads) -> tuple[ActiveRegions, ActiveRegions | None] | None:
+        """Return the active regions, and the inactive ones if they are wanted."""
+        genotyping = self._options.genotyping
+        function = all_regions if genotyping.has_non_ref else active_regions
+        found = self._run(
+            "activity",
+            partial(function, min_base_quality=self._options.assembly.min_base_quality),
+            segment,
+            self._samples,
+            genotyping,
+        )
+        if found is None or genotyping.has_non_ref:
+            both: tuple[ActiveRegions, ActiveRegions] | None = found
+            return both
+        return found, None
+
+    def _called(
+        self, segment: SegmentReads, trimmed: TrimmedRegions, likelihoods: ReadLikelihoods
+    ) -> tuple[CallSites, VariantCalls, Annotations]:
+        """Return the sites, and the records with their annotations."""
+        genotyping = self._options.genotyping
+        sites: CallSites = self._run("events", call_sites, trimmed, segment.reference)
+        at_sites = self._run("genotypes", site_reads, sites, likelihoods)
+        if genotyping.has_non_ref:
+            sites = sites_with_non_ref(sites)
+            at_sites = self._run("genotypes", reads_with_non_ref, sites, at_sites)
+        calls: VariantCalls = self._run(
+            "genotypes",
+            called_variants,
+            sites,
+            at_sites,
+            likelihoods,
+            self._samples,
+            genotyping,
+        )
+        if genotyping.has_non_ref:
+            at_sites = self._run("genotypes", reads_with_kept_non_ref, sites, at_sites, calls)
+        annotations: Annotations = self._run(
+            "annotations",
+            annotations_of,
+            calls,
+            sites,
+            at_sites,
+            likelihoods,
+            segment,
+            self._samples,
+        )
+        return sites, calls, annotations
+
+    def _positions(
+        self,
+        segment: SegmentReads,
+        inactive: ActiveRegions | None,
+        regions: ActiveRegions,
+        reads: RegionReads,
+        called: CalledRegions,
+    ) -> ReferencePositions:
+        found: ReferencePositions = self._run(
+            "reference",
+            reference_positions,
+            segment,
+            inactive,
+            regions,
+            reads,
+            called,
+            self._options.assembly,
+        )
+        return found
 
     def _assembled(
-        self, segment: SegmentReads, regions: ActiveRegions
-    ) -> tuple[TrimmedRegions, RegionReads, dict[str, int]]:
-        """Return the trimmed active regions with variants, their reads, and counts."""
-        options = self._options.assembly
-        reads: RegionReads = self._run("clip", finalized_reads, segment, regions, options)
+        self, segment: SegmentReads, regions: ActiveRegions, reads: RegionReads
+    ) -> tuple[TrimmedRegions, dict[str, int]]:
+        """Return the trimmed active regions with variants, and counts."""
         haplotypes: RegionHaplotypes = self._run(
             "assembly",
             assembled_haplotypes,
             reads,
             segment,
             regions,
-            options,
-            self._device,
+            self._options.assembly,
+            _ALIGNER,
         )
         trimmed: TrimmedRegions = self._run(
             "events", trimmed_to_variants, haplotypes, regions, segment.reference
         )
-        reads = self._run("clip", reclipped_reads, reads, segment, trimmed)
-        return trimmed, reads, _counts(segment.segment, regions, haplotypes, trimmed)
+        return trimmed, _counts(segment.segment, regions, haplotypes, trimmed)
 
     def _likelihoods(
         self,
@@ -218,28 +280,59 @@ class Caller:
 
         Counts the cells of the pair-HMM, of active regions that start in the segment.
         """
+        reads = self._run("clip", reclipped_reads, reads, segment, trimmed)
         prepared: PreparedReads = self._run(
             "likelihoods", prepared_reads, reads, segment, trimmed, self._options, self._source
         )
-        batch, device = prepared.batch, self._device
+        batch = prepared.batch
         counts["cells"] = int((batch.group_bases * batch.group_columns)[is_own].sum())
-        values = self._run(PAIR_HMM, log10_likelihoods, batch, device)
+        values = self._run(PAIR_HMM, self._pair_hmm, batch)
         likelihoods: ReadLikelihoods = self._run(
-            "realign", read_likelihoods, prepared, values, trimmed, device
+            "realign", read_likelihoods, prepared, values, trimmed, _ALIGNER
         )
         return likelihoods
 
     def _without_records(
-        self, segment: Segment, counts: Mapping[str, int] | None = None
+        self,
+        segment: SegmentReads,
+        regions: ActiveRegions,
+        inactive: ActiveRegions | None,
+        reads: RegionReads | None = None,
+        counts: Mapping[str, int] | None = None,
     ) -> SegmentCalls:
         calls, annotations = _no_records(self._samples)
         rows = np.empty(0, dtype=np.bool_)
+        reference = None
+        if inactive is not None:
+            if reads is None:
+                reads = finalized_reads(segment, regions, self._options.assembly)
+            none = np.empty(0, dtype=np.int64)
+            nowhere = np.zeros(len(regions), dtype=np.bool_)
+            called = CalledRegions(none, regions.take(none), reads.of_regions(nowhere))
+            positions = self._positions(segment, inactive, regions, reads, called)
+            reference = positions, Phasing(none, rows)
+        all_counts = {**_no_counts(segment.segment), **(counts or {})}
         return SegmentCalls(
-            segment, calls, annotations, rows, {**_no_counts(segment), **(counts or {})}
+            segment.segment, calls, annotations, rows, all_counts, reference=reference
         )
 
     def _run(self, stage: str, function: Callable[..., Any], *arguments: Any) -> Any:
         return self._timed(stage, lambda _: function(*arguments))(None)
+
+
+def _called_regions(
+    calls: VariantCalls,
+    sites: CallSites,
+    trimmed: TrimmedRegions,
+    likelihoods: ReadLikelihoods,
+) -> CalledRegions:
+    """Return the active regions in which a record has a genotype."""
+    is_called = (calls.genotypes >= 0).all(axis=(1, 2))
+    is_kept = np.zeros(trimmed.kept.size, dtype=np.bool_)
+    is_kept[sites.regions[calls.sites[is_called]]] = True
+    rows = np.flatnonzero(is_kept)
+    spans, reads = trimmed.regions.take(rows), likelihoods.reads.of_regions(is_kept)
+    return CalledRegions(trimmed.kept[rows], spans, reads)
 
 
 def _counts(
@@ -283,5 +376,12 @@ def _no_records(samples: int) -> tuple[VariantCalls, Annotations]:
         values,
         numbers.astype(np.int32),
     )
-    statistics = np.empty((0, len(FIELDS)))
-    return calls, Annotations(numbers.astype(np.int32), table, values, statistics)
+    annotations = Annotations(
+        numbers.astype(np.int32),
+        table,
+        values,
+        np.empty((0, len(FIELDS))),
+        np.empty((0, samples, 4), dtype=np.int64),
+        np.empty((0, 2), dtype=np.int64),
+    )
+    return calls, annotations

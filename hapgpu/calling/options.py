@@ -47,6 +47,8 @@ class GenotypingOptions:
         Phred: variants with a lower QUAL are not written.
     max_alternate_alleles
         ALT alleles per record, at most.
+    has_non_ref
+        Whether the last allele of each site is `<NON_REF>`; records then keep all alleles.
     """
 
     heterozygosity: float = 0.001
@@ -54,6 +56,7 @@ class GenotypingOptions:
     heterozygosity_deviation: float = 0.01
     min_confidence: float = 30.0
     max_alternate_alleles: int = 6
+    has_non_ref: bool = False
 
 
 @dataclass(frozen=True, slots=True)

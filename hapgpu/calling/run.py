@@ -8,6 +8,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from hapgpu.calling.batches import Segment
+from hapgpu.calling.gvcf.header import gvcf_header
+from hapgpu.calling.gvcf.joined_lines import GvcfPart, JoinedLines, gvcf_part
 from hapgpu.calling.output.header import calls_header
 from hapgpu.calling.output.lines import call_lines
 from hapgpu.calling.output.realigned_output import RealignedOutput
@@ -25,9 +27,13 @@ from hapgpu.version import __version__
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """VCF lines of a segment, its bases, named counts of the work, and realigned reads."""
+    """Lines of a segment, its bases, named counts of the work, and realigned reads.
+
+    `text` is of VCF, `parts` are of genomic VCF.
+    """
 
     text: bytes
+    parts: Sequence[GvcfPart]
     bases: int
     counts: Mapping[str, int]
     realigned: Sequence[tuple[Segment, RecordRun]]
@@ -41,15 +47,18 @@ class _Worker:
 
     def __call__(self, source: SegmentSource) -> _Lines:
         counts: Counter[str] = Counter()
-        texts, realigned = [], []
+        texts, parts, realigned = [], [], []
         for part in self.worker(source):
-            contig = part.segment.contig
-            texts.append(call_lines(contig, part.calls, part.annotations, part.rows))
+            records = part.segment.contig, part.calls, part.annotations, part.rows
+            if part.reference is None:
+                texts.append(call_lines(*records))
+            else:
+                parts.append(gvcf_part(*records, part.reference))
             counts.update(part.counts)
             if part.realigned is not None:
                 realigned.append((part.segment, part.realigned))
         segment = source.segment
-        return _Lines(b"".join(texts), segment.end - segment.start, counts, realigned)
+        return _Lines(b"".join(texts), parts, segment.end - segment.start, counts, realigned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +66,14 @@ class _Sink:
     """Writer of lines, of realigned reads if they are wanted, and of counts."""
 
     output: VcfWriter
+    joined: JoinedLines
     realigned: RealignedOutput | None
     statistics: RunStatistics
 
     def __call__(self, lines: _Lines) -> int:
         self.output.write(lines.text)
+        for part in lines.parts:
+            self.output.write(self.joined.add(part))
         for name, number in lines.counts.items():
             self.statistics.count(name, number)
         if self.realigned is not None:
@@ -110,12 +122,14 @@ def write_calls(
     UsageError
         htslib cannot index a file of such a name.
     """
-    header = calls_header(session.contigs, session.samples, command_line, __version__)
+    make_header = gvcf_header if session.is_gvcf else calls_header
+    header = make_header(session.contigs, session.samples, command_line, __version__)
     timed = statistics.timed
     lengths = list(session.contigs.values())
     io_threads = min(threads, MAX_IO_THREADS)
     with ExitStack() as stack:
         writer = stack.enter_context(VcfWriter(output, header, lengths, io_threads))
+        joined = JoinedLines()
         records, realigned = None, None
         if bam_out is not None:
             records = session.realigned_records(command_line)
@@ -124,13 +138,14 @@ def write_calls(
         run_pipeline(
             statistics.timed_source("read", session.segments()),
             [_Worker(worker) for worker in session.workers(timed, records)],
-            timed("write", _Sink(writer, realigned, statistics)),
+            timed("write", _Sink(writer, joined, realigned, statistics)),
             progress=progress,
             total=session.bases,
             threaded=threads > 1,
         )
         if realigned is not None:
             realigned.finish()
+        writer.write(joined.finish())
         writer.finish()
         with leftovers.steady():
             stack.close()

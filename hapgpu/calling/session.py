@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -12,15 +13,18 @@ from typing import Final, Self
 from hapgpu.calling.activity.active_regions import MAX_ROOM_BEFORE, ROOM_AFTER, ROOM_BEFORE
 from hapgpu.calling.batches import LEAD
 from hapgpu.calling.caller import Caller, SegmentCalls, Timed, untimed
+from hapgpu.calling.likelihoods.shared_batches import LikelihoodsOf, SharedBatches
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.output.realigned_header import realigned_header
 from hapgpu.calling.output.realigned_records import RealignedRecords
 from hapgpu.calling.reads.segment_reader import SegmentReader, SegmentSource
 from hapgpu.calling.reads.segments import segment_bases, segments_of
 from hapgpu.calling.reads.windows import Room
+from hapgpu.errors import UsageError
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.genome.regions import EVERYTHING, RegionChoice
+from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.runtime.devices import CpuDevice, Device
 
 _ROOM: Final = Room(LEAD + ROOM_BEFORE, LEAD + MAX_ROOM_BEFORE, ROOM_AFTER)
@@ -117,7 +121,8 @@ class CallSession:
     InputError
         An input is missing, damaged, or does not fit the others.
     UsageError
-        A region is not in the reference, or an input is given twice.
+        A region is not in the reference, an input is given twice, or a genomic VCF of several
+        samples is wanted.
     """
 
     def __init__(
@@ -145,12 +150,20 @@ class CallSession:
                     max_record=inputs.max_record,
                 )
             )
+            count = len(self._reads.samples)
+            if self.is_gvcf and count != 1:
+                raise UsageError(f"--gvcf: {count} samples; call each sample alone")
             self._intervals = self._reads.intervals(inputs.regions)
             self._stack = stack.pop_all()
         self.samples = self._reads.samples
         self.contigs = self._reads.contigs
         self.bases = sum(interval.end - interval.start for interval in self._intervals)
         self._segment_size = segment_size or segment_bases(self._intervals, threads)
+
+    @property
+    def is_gvcf(self) -> bool:
+        """Whether the calls are for a genomic VCF."""
+        return self._options.genotyping.has_non_ref
 
     def segments(self) -> Iterator[SegmentSource]:
         """Yield the segments with their reads, once, in the order of the records."""
@@ -176,18 +189,16 @@ class CallSession:
         samples = len(self.samples)
         return [
             SegmentWorker(
-                Caller(self._options, samples, device, self._source, timed, realigned), timed
+                Caller(self._options, samples, pair_hmm, self._source, timed, realigned), timed
             )
-            for device in self._worker_devices()
+            for pair_hmm in self._pair_hmms()
         ]
 
-    def _worker_devices(self) -> list[Device]:
-        """Return the device of each worker: a worker is a CPU thread, which may drive a GPU."""
+    def _pair_hmms(self) -> list[LikelihoodsOf]:
+        """Return the pair-HMM of each worker: a worker is a CPU thread, which may share a GPU."""
         # A stream keeps the thread busy that makes segments; else that thread has little to do.
         threads = max(self._threads if self._reads.is_indexed else self._threads - 1, 1)
-        devices = [
-            CpuDevice(1) if isinstance(device, CpuDevice) else device for device in self._devices
-        ]
+        devices = [_pair_hmm_on(device) for device in self._devices]
         count = max(threads, len(devices))
         return [devices[number % len(devices)] for number in range(count)]
 
@@ -206,3 +217,9 @@ class CallSession:
         trace: TracebackType | None,
     ) -> None:
         self._stack.close()
+
+
+def _pair_hmm_on(device: Device) -> LikelihoodsOf:
+    if isinstance(device, CpuDevice):
+        return partial(log10_likelihoods, device=CpuDevice(1))
+    return SharedBatches(partial(log10_likelihoods, device=device))

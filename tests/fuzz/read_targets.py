@@ -84,6 +84,7 @@ def genotype(sandbox: Sandbox, reads: list[str], sites: Path) -> bytes:
 
 def call_bam(sandbox: Sandbox, data: bytes) -> None:
     with sandbox.file(data, "bam", bai=covering_index(data)) as path:
+        realigned = path.with_name("realigned.sam")
         # A single read suffices for a variant, so that all stages are reached.
         out = sandbox.run(
             "call",
@@ -91,8 +92,12 @@ def call_bam(sandbox: Sandbox, data: bytes) -> None:
             reference=sandbox.known("reference.fa"),
             min_pruning=0,
             min_confidence=0.0,
+            bam_out=realigned,
         )
+        records, is_sound = realigned.read_bytes(), can_be_text(path, sandbox)
     check_variants(out, sandbox)
+    if is_sound:
+        check_records(records, sandbox)
 
 
 def index_of(kind: str) -> Run:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.calling.activity.band_pass import (
@@ -14,6 +15,7 @@ from hapgpu.calling.activity.band_pass import (
     soft_clip_counts,
 )
 from hapgpu.calling.activity.cutting import MAX_RUN, Profile, cut_regions, known_start
+from hapgpu.calling.activity.inactive import cut_inactive, inactive_start, run_end
 from hapgpu.calling.activity.pileup import pileup_of
 from hapgpu.calling.activity.probabilities import activity_probabilities
 from hapgpu.calling.batches import LEAD, PADDING, ActiveRegions, SegmentReads
@@ -64,6 +66,68 @@ def active_regions(
     ValueError
         The segment is not within its interval, or the window ends too early, or see `pileup_of`.
     """
+    found = _cut_window(reads, samples, options, min_base_quality)
+    return None if found is None else found.active
+
+
+def all_regions(
+    reads: SegmentReads,
+    samples: int,
+    options: GenotypingOptions,
+    *,
+    min_base_quality: int = 10,
+) -> tuple[ActiveRegions, ActiveRegions] | None:
+    """Return the active regions as `active_regions`, and the inactive ones.
+
+    The inactive regions start in the segment; with the active ones that start there, they cover
+    each position once. The parameters and errors are those of `active_regions`.
+    """
+    found = _cut_window(reads, samples, options, min_base_quality)
+    if found is None:
+        return None
+    segment, profile = reads.segment, found.profile
+    start: int | None = found.start
+    if not found.starts.size or found.starts[0] > segment.start:
+        start = inactive_start(profile, found.first, found.start, is_start=found.is_start)
+    if start is None:
+        return None
+    starts = np.append(start, found.ends)
+    ends = np.append(found.starts, 0)
+    ends[-1] = run_end(profile, int(starts[-1]), segment.end + _MAX_SIZE)
+    spans = cut_inactive(starts, ends, segment.start, segment.end, _MAX_SIZE)
+    return found.active, _padded(*spans, segment.contig_length)
+
+
+class _Cut(NamedTuple):
+    """Activity of a window, cut into active regions.
+
+    Attributes
+    ----------
+    profile
+        The activity; finished from `first` on.
+    first, is_start
+        Where the activity is finished from, and whether the calling interval starts there.
+    start
+        No active region continues here; the active regions from here on are known.
+    starts, ends
+        int64[s]: the active regions that start from `start` on.
+    active
+        Those that are computed.
+    """
+
+    profile: Profile
+    first: int
+    is_start: bool
+    start: int
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    active: ActiveRegions
+
+
+def _cut_window(
+    reads: SegmentReads, samples: int, options: GenotypingOptions, min_base_quality: int
+) -> _Cut | None:
+    """Find the active regions of a window; None if it starts too late to tell."""
     segment = reads.segment
     if not segment.interval_start <= segment.start < segment.end <= segment.interval_end:
         raise ValueError("the segment is not within its calling interval")
@@ -78,10 +142,15 @@ def active_regions(
         return None
     starts, ends = cut_regions(profile, start, segment.end, max_size=_MAX_SIZE)
     kept = starts >= lead
-    starts, ends = starts[kept], ends[kept]
+    active = _padded(starts[kept], ends[kept], segment.contig_length)
+    return _Cut(profile, first, is_start, start, starts, ends, active)
+
+
+def _padded(
+    starts: NDArray[np.int64], ends: NDArray[np.int64], contig_length: int
+) -> ActiveRegions:
     padded_starts = np.maximum(starts - PADDING, 0)
-    padded_ends = np.minimum(ends + PADDING, segment.contig_length)
-    return ActiveRegions(starts, ends, padded_starts, padded_ends)
+    return ActiveRegions(starts, ends, padded_starts, np.minimum(ends + PADDING, contig_length))
 
 
 def _profile(

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from hapgpu.calling.activity.band_pass import MAX_PROPAGATION, state_without
 from hapgpu.runtime.jit import njit, njit_inlined
 
-_THRESHOLD: Final = 0.002
+THRESHOLD: Final = 0.002
 """States above this are active."""
 
 MAX_RUN: Final = 16_384
@@ -101,7 +101,7 @@ def cut_regions(
 def _known_start(profile: Profile, first: int, position: int) -> int:
     multiple = -1  # the last position that a long run may end at
     for at in range(position, first - 1, -1):
-        if profile.states[at - profile.start] <= _THRESHOLD:
+        if profile.states[at - profile.start] <= THRESHOLD:
             return at
         if multiple < 0 and at % MAX_RUN == 0:
             multiple = at
@@ -124,14 +124,14 @@ def _cut(
     profile_end = origin + states.size
     count, start, run = 0, first, first
     while start < last:
-        if states[start - origin] <= _THRESHOLD:
+        if states[start - origin] <= THRESHOLD:
             start += 1
             run = start
             continue
         end, limit = start + 1, min(start + max_size, profile_end)
         while (
             end < limit
-            and states[end - origin] > _THRESHOLD
+            and states[end - origin] > THRESHOLD
             and not (end % MAX_RUN == 0 and end - run >= MAX_RUN)
         ):
             end += 1

@@ -164,6 +164,8 @@ def _outside_adaptors(
         or template > _MAX_TEMPLATE
         or flags & _PAIRED == 0
         or flags & _MATE_UNMAPPED != 0
+        or reads.mate_reference_ids[row] < 0
+        or mate < 0
         or is_reverse == (flags & _MATE_REVERSE != 0)
     ):
         return start, end

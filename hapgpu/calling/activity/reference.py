@@ -48,6 +48,8 @@ def adaptor_boundary(read: PlainRead) -> int | None:
     is_reverse = bool(read.flags & 16)
     if not read.template_length or not read.flags & 1 or read.flags & 8:
         return None
+    if read.mate_position < 1:
+        return None
     if is_reverse == bool(read.flags & 32):
         return None
     if is_reverse:

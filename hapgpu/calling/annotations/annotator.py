@@ -62,7 +62,9 @@ def annotations_of(
     )
     support = support_of(calls, reads, evidence.samples, samples)
     depths = evidence.depths(len(calls), samples) + others.depths(len(calls), samples)
-    fisher, odds = strand_statistics(evidence.strand_tables(support.sides, len(calls), samples))
+    strands = evidence.strand_tables(support.sides, len(calls), samples)
+    fisher, odds = strand_statistics(strands)
+    squares = _mapping_qualities(evidence, others, len(calls))
     lengths = lengths_of(reads.offsets)
     references = np.repeat(sites.starts, lengths), np.repeat(sites.ends, lengths)
     qualities, distances = values_at(likelihoods.reads, segment.reads, reads.reads, *references)
@@ -72,7 +74,7 @@ def annotations_of(
         "BaseQRankSum": rank_sums(rows, sides, qualities),
         "ExcessHet": excess_heterozygosity(calls, samples),
         "FS": fisher,
-        "MQ": _root_mean_squares(evidence, others, len(calls)),
+        "MQ": _root_means(squares),
         "MQRankSum": rank_sums(rows, sides, evidence.mapping_qualities.astype(np.int64)),
         "QD": quality_by_depth(calls, support.allele_depths, depths),
         "ReadPosRankSum": rank_sums(rows, sides, distances),
@@ -83,6 +85,8 @@ def annotations_of(
         _row_sums(support.allele_depths).reshape(len(calls), samples),
         support.allele_depths,
         np.column_stack([statistics[field.name] for field in FIELDS]),
+        strands,
+        squares,
     )
 
 
@@ -93,12 +97,16 @@ def _row_sums(rows: Ragged) -> NDArray[np.int32]:
     return sums
 
 
-def _root_mean_squares(evidence: Evidence, others: Evidence, records: int) -> NDArray[np.float64]:
-    """Return MQ, float64[v]; NaN without a read that has a mapping quality."""
+def _mapping_qualities(evidence: Evidence, others: Evidence, records: int) -> NDArray[np.int64]:
+    """Return the sum of squared mapping qualities of each record, and the reads that have one."""
     sums, counts = evidence.mapping_quality_sums(records)
     other_sums, other_counts = others.mapping_quality_sums(records)
-    counts = counts + other_counts
-    squares = np.full(records, np.nan)
-    np.divide(sums + other_sums, counts, out=squares, where=counts > 0)
-    means: NDArray[np.float64] = np.sqrt(squares)
-    return means
+    return np.column_stack([(sums + other_sums).astype(np.int64), counts + other_counts])
+
+
+def _root_means(squares: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return MQ, float64[v]; NaN without a read that has a mapping quality."""
+    means = np.full(len(squares), np.nan)
+    np.divide(squares[:, 0], squares[:, 1], out=means, where=squares[:, 1] > 0)
+    roots: NDArray[np.float64] = np.sqrt(means)
+    return roots

@@ -16,7 +16,7 @@ from hapgpu.calling.batches import (
     SiteReads,
     VariantCalls,
 )
-from hapgpu.calling.genotypes.kept_alleles import KeptAlleles, is_spanned, kept_alleles
+from hapgpu.calling.genotypes.kept_alleles import KeptAlleles, is_symbolic, kept_alleles
 from hapgpu.calling.genotypes.phred_likelihoods import genotype_counts, phred_likelihoods
 from hapgpu.calling.options import GenotypingOptions
 from hapgpu.runtime.jit import njit, njit_inlined
@@ -180,11 +180,12 @@ def _call(alleles: Integer, row: Integer, out: _Genotypes) -> None:
 
 
 def _without_common_suffix(alleles: Ragged, offsets: NDArray[np.int64]) -> Ragged:
-    """Remove the suffix that all alleles of a record have, except `*`; each keeps a base."""
+    """Remove the suffix that all alleles of a record but symbolic ones have; each keeps a base."""
     common = np.zeros(offsets.size - 1, dtype=np.int64)
-    _measure_suffixes(view_of(alleles), read_only(offsets), read_only(is_spanned(alleles)), common)
+    is_kept = is_symbolic(alleles)
+    _measure_suffixes(view_of(alleles), read_only(offsets), read_only(is_kept), common)
     removed = np.repeat(common, lengths_of(offsets))
-    lengths = alleles.lengths - np.where(is_spanned(alleles), 0, removed)
+    lengths = alleles.lengths - np.where(is_kept, 0, removed)
     return Ragged.gather(alleles.data, alleles.offsets[:-1], lengths)
 
 
@@ -192,14 +193,14 @@ def _without_common_suffix(alleles: Ragged, offsets: NDArray[np.int64]) -> Ragge
 def _measure_suffixes(
     alleles: RaggedView,
     offsets: NDArray[np.int64],
-    is_spanned: NDArray[np.bool_],
+    is_symbolic: NDArray[np.bool_],
     out: NDArray[np.int64],
 ) -> None:
     for record in range(out.size):
         reference = offsets[record]
         length = alleles.offsets[reference + 1] - alleles.offsets[reference] - 1
         for row in range(reference + 1, offsets[record + 1]):
-            if not is_spanned[row]:
+            if not is_symbolic[row]:
                 length = _common_suffix(alleles, reference, row, length)
         out[record] = length
 

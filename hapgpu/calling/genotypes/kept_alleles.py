@@ -27,6 +27,8 @@ from hapgpu.runtime.jit import njit, njit_inlined
 SPANNED: Final = ord("*")
 """The allele of a spanning deletion."""
 
+_BRACKET: Final = ord("<")
+
 _TOLERANCE: Final = 1e-10  # GATK's, of log10 probabilities
 _NOWHERE: Final = -1
 
@@ -54,7 +56,10 @@ class KeptAlleles:
 
 
 class _Sites(NamedTuple):
-    """Columns of `CallSites`, the number of the allele `*` of each site, PL, and the options."""
+    """Columns of `CallSites`, the number of the allele `*` of each site, PL, and the options.
+
+    `lengths` of `<NON_REF>`, the last allele if `keeps_all`, is 0.
+    """
 
     starts: NDArray[np.int64]
     offsets: NDArray[np.int64]
@@ -65,6 +70,7 @@ class _Sites(NamedTuple):
     priors: PseudoCounts
     min_confidence: float
     max_alternates: int
+    keeps_all: bool
 
 
 class _Scratch(NamedTuple):
@@ -91,7 +97,8 @@ def kept_alleles(
 
     An ALT is kept if the probability that it is absent is below the minimal confidence; `*` only
     if a deletion of an earlier record covers the site. A site has a record if an ALT other than `*`
-    is kept and QUAL reaches the minimal confidence.
+    is kept and QUAL reaches the minimal confidence. With `options.has_non_ref`, every ALT is kept,
+    but `*` as above.
 
     Parameters
     ----------
@@ -115,7 +122,7 @@ def kept_alleles(
     scratch = _Scratch(
         np.empty(most, dtype=np.int64),
         np.empty(most, dtype=np.int64),
-        new_work(samples, min(most, options.max_alternate_alleles + 1)),
+        new_work(samples, min(most, options.max_alternate_alleles + 1 + options.has_non_ref)),
     )
     _choose(_columns(sites, phreds, samples, options), scratch, kept)
     return KeptAlleles(*kept)
@@ -127,21 +134,32 @@ def is_spanned(alleles: Ragged) -> NDArray[np.bool_]:
     return starts
 
 
+def is_symbolic(alleles: Ragged) -> NDArray[np.bool_]:
+    """Return bool[a]: whether each allele, which has at least one base, is `*` or `<NON_REF>`."""
+    starts = alleles.data[alleles.offsets[:-1]]
+    found: NDArray[np.bool_] = (starts == SPANNED) | (starts == _BRACKET)
+    return found
+
+
 def _columns(sites: CallSites, phreds: Ragged, samples: int, options: GenotypingOptions) -> _Sites:
     spanned = np.full(len(sites), NO_ALLELE, dtype=np.int64)
     rows = np.flatnonzero(is_spanned(sites.alleles))
     of_rows = np.searchsorted(sites.allele_offsets, rows, side="right") - 1
     spanned[of_rows] = rows - sites.allele_offsets[of_rows]
+    lengths = sites.alleles.lengths
+    if options.has_non_ref:
+        lengths[sites.allele_offsets[1:] - 1] = 0
     return _Sites(
         read_only(sites.starts),
         read_only(sites.allele_offsets),
-        read_only(sites.alleles.lengths),
+        read_only(lengths),
         read_only(spanned),
         view_of(phreds),
         samples,
         pseudo_counts(options),
         options.min_confidence,
         options.max_alternate_alleles,
+        options.has_non_ref,
     )
 
 
@@ -166,25 +184,30 @@ def _consider(sites: _Sites, site: Integer, scratch: _Scratch) -> Integer:
     """Write the alleles that are considered, ascending; return their number.
 
     If there are too many, those in the best genotypes that are the most better than REF.
+    `<NON_REF>` is always considered, and does not count.
     """
     considered, scores = scratch.considered, scratch.scores
     alleles = sites.offsets[site + 1] - sites.offsets[site]
     for allele in range(alleles):
         considered[allele] = allele
         scores[allele] = 0
-    if alleles - 1 <= sites.max_alternates:
+    proper = alleles - np.int64(sites.keeps_all)
+    if proper - 1 <= sites.max_alternates:
         return np.int64(alleles)
     for row in range(site * sites.samples, (site + 1) * sites.samples):
         _add_scores(sites.phreds, row, alleles, scores)
     count = np.int64(1)
-    for allele in range(1, alleles):
+    for allele in range(1, proper):
         better = 0
-        for other in range(1, alleles):
+        for other in range(1, proper):
             is_tie = scores[other] == scores[allele]
             better += scores[other] > scores[allele] or (is_tie and other < allele)
         if better < sites.max_alternates:
             considered[count] = allele
             count += 1
+    for allele in range(proper, alleles):
+        considered[count] = allele
+        count += 1
     return count
 
 
@@ -243,8 +266,9 @@ def _keep(
         allele = scratch.considered[k]
         is_kept = scratch.work.absent[k] + _TOLERANCE < -0.1 * sites.min_confidence
         is_spanned = allele == sites.spanned[site]
-        out.is_kept[first + allele] = is_kept and (is_covered or not is_spanned)
-        is_variant |= is_kept and not is_spanned
+        is_possible = is_covered or not is_spanned
+        out.is_kept[first + allele] = (is_kept or sites.keeps_all) and is_possible
+        is_variant |= is_kept and (is_possible if sites.keeps_all else not is_spanned)
     is_called = is_variant and out.qualities[site] >= sites.min_confidence
     out.is_called[site] = is_called
     out.is_kept[first] = True

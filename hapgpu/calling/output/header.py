@@ -15,7 +15,7 @@ from hapgpu.io.vcf.header_lines import (
     run_lines,
 )
 
-_FORMAT: Final = (
+FORMAT: Final = (
     ("GT", "1", "String", "Genotype"),
     ("AD", "R", "Integer", "Reads that support each allele"),
     ("DP", "1", "Integer", "Reads that support an allele"),
@@ -56,7 +56,7 @@ def calls_header(
     return header_text(
         [
             "##fileformat=VCFv4.3",
-            *(definition_line("FORMAT", *definition) for definition in _FORMAT),
+            *(definition_line("FORMAT", *definition) for definition in FORMAT),
             *(definition_line("INFO", *definition) for definition in infos),
             *contig_lines(contigs),
             *run_lines("call", command_line, version),

@@ -41,7 +41,7 @@ class _Names(NamedTuple):
     decimals: NDArray[np.int64]
 
 
-class _Calls(NamedTuple):
+class CallColumns(NamedTuple):
     """`VariantCalls` and their `Annotations`, read-only."""
 
     starts: NDArray[np.int64]
@@ -56,6 +56,24 @@ class _Calls(NamedTuple):
     sample_depths: NDArray[np.int32]
     allele_depths: RaggedView
     statistics: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, calls: VariantCalls, annotations: Annotations) -> CallColumns:
+        """View records and annotations."""
+        return cls(
+            read_only(calls.starts),
+            read_only(calls.allele_offsets),
+            view_of(calls.alleles),
+            read_only(calls.qualities),
+            read_only(calls.genotypes),
+            read_only(calls.genotype_qualities),
+            view_of(calls.phred_likelihoods),
+            read_only(calls.maximum_likelihood_counts),
+            read_only(annotations.depths),
+            read_only(annotations.sample_depths),
+            view_of(annotations.allele_depths),
+            read_only(annotations.values),
+        )
 
 
 def call_lines(
@@ -84,20 +102,7 @@ def call_lines(
     """
     text = np.frombuffer(contig.encode("utf-8", "surrogateescape"), dtype=np.uint8)
     names = _Names(text, view_of(_NAMES), read_only(_DECIMALS))
-    columns = _Calls(
-        read_only(calls.starts),
-        read_only(calls.allele_offsets),
-        view_of(calls.alleles),
-        read_only(calls.qualities),
-        read_only(calls.genotypes),
-        read_only(calls.genotype_qualities),
-        view_of(calls.phred_likelihoods),
-        read_only(calls.maximum_likelihood_counts),
-        read_only(annotations.depths),
-        read_only(annotations.sample_depths),
-        view_of(annotations.allele_depths),
-        read_only(annotations.values),
-    )
+    columns = CallColumns.of(calls, annotations)
     out = np.empty(_max_bytes(text.size, calls, annotations), dtype=np.uint8)
     end = _put_lines(names, columns, np.flatnonzero(rows), out)
     return out[:end].tobytes()
@@ -118,7 +123,7 @@ def _max_bytes(name: int, calls: VariantCalls, annotations: Annotations) -> int:
 
 @njit
 def _put_lines(
-    names: _Names, calls: _Calls, rows: NDArray[np.int64], out: NDArray[np.uint8]
+    names: _Names, calls: CallColumns, rows: NDArray[np.int64], out: NDArray[np.uint8]
 ) -> Integer:
     """Write all lines, and return their end."""
     at: Integer = np.int64(0)
@@ -128,9 +133,9 @@ def _put_lines(
         out[at] = _TAB
         at = put_integer(out, at + 1, calls.starts[record] + 1)
         out[at], out[at + 1] = _TAB, _POINT
-        at = _put_alleles(out, at + 2, calls, record)
+        at = put_alleles(out, at + 2, calls, record)
         out[at] = _TAB
-        at = _put_quality(out, at + 1, calls.qualities[record])
+        at = put_quality(out, at + 1, calls.qualities[record])
         out[at], out[at + 1], out[at + 2] = _TAB, _POINT, _TAB
         at = _put_info(out, at + 3, names, calls, record)
         copy_bytes(_FORMAT, 0, out, at, _FORMAT.size)
@@ -141,7 +146,9 @@ def _put_lines(
 
 
 @njit
-def _put_alleles(out: NDArray[np.uint8], at: Integer, calls: _Calls, record: Integer) -> Integer:
+def put_alleles(
+    out: NDArray[np.uint8], at: Integer, calls: CallColumns, record: Integer
+) -> Integer:
     """Write REF and ALT, each after a tab."""
     first = calls.allele_offsets[record]
     for allele in range(first, calls.allele_offsets[record + 1]):
@@ -153,7 +160,7 @@ def _put_alleles(out: NDArray[np.uint8], at: Integer, calls: _Calls, record: Int
 
 
 @njit
-def _put_quality(out: NDArray[np.uint8], at: Integer, value: float) -> Integer:
+def put_quality(out: NDArray[np.uint8], at: Integer, value: float) -> Integer:
     """Write QUAL with two decimals, or as an integer if both are 0."""
     if not math.isfinite(value):
         out[at] = _POINT
@@ -165,10 +172,10 @@ def _put_quality(out: NDArray[np.uint8], at: Integer, value: float) -> Integer:
 
 @njit
 def _put_info(
-    out: NDArray[np.uint8], at: Integer, names: _Names, calls: _Calls, record: Integer
+    out: NDArray[np.uint8], at: Integer, names: _Names, calls: CallColumns, record: Integer
 ) -> Integer:
     """Write INFO; DP is always defined, so that INFO is not empty."""
-    called = _called_alleles(calls, record)
+    called = called_alleles(calls, record)
     column = np.int64(0)
     start = at
     for field in range(names.decimals.size):
@@ -191,12 +198,12 @@ def _put_info(
         elif field == _DP:
             at = put_integer(out, at, calls.depths[record])
         else:
-            at = _put_allele_field(out, at, calls, record, field, called)
+            at = put_allele_field(out, at, calls, record, field, called)
     return at
 
 
 @njit
-def _called_alleles(calls: _Calls, record: Integer) -> Integer:
+def called_alleles(calls: CallColumns, record: Integer) -> Integer:
     """Return AN."""
     called = np.int64(0)
     for sample in range(calls.genotypes.shape[1]):
@@ -206,10 +213,10 @@ def _called_alleles(calls: _Calls, record: Integer) -> Integer:
 
 
 @njit
-def _put_allele_field(
+def put_allele_field(
     out: NDArray[np.uint8],
     at: Integer,
-    calls: _Calls,
+    calls: CallColumns,
     record: Integer,
     field: Integer,
     called: Integer,
@@ -232,7 +239,7 @@ def _put_allele_field(
 
 
 @njit
-def _copies(calls: _Calls, record: Integer, allele: Integer) -> Integer:
+def _copies(calls: CallColumns, record: Integer, allele: Integer) -> Integer:
     """Return AC of an allele."""
     count = np.int64(0)
     for sample in range(calls.genotypes.shape[1]):
@@ -255,7 +262,9 @@ def put_fraction(out: NDArray[np.uint8], at: Integer, value: float) -> Integer:
 
 
 @njit
-def _put_samples(out: NDArray[np.uint8], at: Integer, calls: _Calls, record: Integer) -> Integer:
+def _put_samples(
+    out: NDArray[np.uint8], at: Integer, calls: CallColumns, record: Integer
+) -> Integer:
     samples = calls.genotypes.shape[1]
     for sample in range(samples):
         row = record * samples + sample
@@ -266,13 +275,13 @@ def _put_samples(out: NDArray[np.uint8], at: Integer, calls: _Calls, record: Int
             out[at + 1], out[at + 2], out[at + 3] = _POINT, _COLON, _POINT
             at += 4
         else:
-            at = _put_values(out, at + 1, calls.allele_depths, row)
+            at = put_values(out, at + 1, calls.allele_depths, row)
             out[at] = _COLON
             at = put_integer(out, at + 1, calls.sample_depths[record, sample])
         out[at] = _COLON
         at = put_integer(out, at + 1, np.int64(calls.genotype_qualities[record, sample]))
         out[at] = _COLON
-        at = _put_values(out, at + 1, calls.phred_likelihoods, row)
+        at = put_values(out, at + 1, calls.phred_likelihoods, row)
     return at
 
 
@@ -288,12 +297,12 @@ def _put_genotype(
         if copy:
             out[at] = _SLASH
             at += 1
-        at = _put_known(out, at, genotypes[record, sample, copy])
+        at = put_known(out, at, genotypes[record, sample, copy])
     return at
 
 
 @njit
-def _put_known(out: NDArray[np.uint8], at: Integer, value: Integer) -> Integer:
+def put_known(out: NDArray[np.uint8], at: Integer, value: Integer) -> Integer:
     """Write a number, or `.` if it is negative."""
     if value < 0:
         out[at] = _POINT
@@ -302,7 +311,7 @@ def _put_known(out: NDArray[np.uint8], at: Integer, value: Integer) -> Integer:
 
 
 @njit
-def _put_values(out: NDArray[np.uint8], at: Integer, rows: RaggedView, row: Integer) -> Integer:
+def put_values(out: NDArray[np.uint8], at: Integer, rows: RaggedView, row: Integer) -> Integer:
     """Write a row of numbers, or `.` for an empty one."""
     start, end = rows.offsets[row], rows.offsets[row + 1]
     if start == end:

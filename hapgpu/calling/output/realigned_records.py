@@ -63,13 +63,14 @@ class RealignedRecords:
         self._new_groups = header.new_groups
         self._source = source
         names = self.header.reference_names
+        self._rows = {name: row for row, name in enumerate(names)}
         self._contig_names = Ragged.from_sequences(
             name.encode("utf-8", "surrogateescape") for name in names
         )
 
     def key_at(self, contig: str, position: int) -> int:
         """Return the sort key (`RecordRun.keys`) of records that start at a position."""
-        return (self.header.reference_id(contig) or 0) << _POSITION_BITS | (position + 1)
+        return self._rows[contig] << _POSITION_BITS | (position + 1)
 
     def of_segment(
         self,
@@ -100,7 +101,7 @@ class RealignedRecords:
         OutputError
             A name is longer than 254 characters.
         """
-        contig = self.header.reference_id(segment.segment.contig) or 0
+        contig = self._rows[segment.segment.contig]
         called = are_called(calls, rows, sites, trimmed)
         haplotypes = np.flatnonzero(called)
         owners = trimmed.haplotypes.regions[haplotypes]
@@ -118,11 +119,6 @@ class RealignedRecords:
         regions = np.concatenate((owners, of_reads[chosen]))
         order = np.lexsort((regions, batch.positions))
         return self._encoded(batch.take(order))
-
-    def nothing(self) -> RecordRun:
-        """Return no records."""
-        numbers = np.zeros(1, dtype=np.int64)
-        return RecordRun(np.empty(0, dtype=np.uint8), numbers, numbers[:0])
 
     def _encoded(self, batch: ReadBatch) -> RecordRun:
         records = EncodedRecords(batch, self.header)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.calling.batches import RegionReads, SegmentReads, TrimmedRegions
+from hapgpu.calling.batches import ActiveRegions, RegionReads, SegmentReads, TrimmedRegions
 from hapgpu.calling.reads.clipping import BaseRanges, clipped_to_spans
 from hapgpu.calling.reads.fragments import has_mapped_mate
 from hapgpu.calling.reads.order import order_of, sorted_rows
@@ -36,27 +36,45 @@ def reclipped_reads(
     trimmed
         t of these active regions.
     """
-    rows, owners = _rows_of(reads.offsets, trimmed.kept)
+    return reads_in_spans(reads, segment, trimmed.kept, trimmed.regions)
+
+
+def reads_in_spans(
+    reads: RegionReads, segment: SegmentReads, kept: NDArray[np.int64], spans: ActiveRegions
+) -> RegionReads:
+    """Clip reads to the padded spans of t parts of active regions, as `reclipped_reads`.
+
+    Parameters
+    ----------
+    reads
+        Reads of r active regions, of the segment.
+    segment
+        The reads of the segment.
+    kept
+        int64[t]: the active region of each part.
+    spans
+        The t parts.
+    """
+    rows, owners = _rows_of(reads.offsets, kept)
     ranges = BaseRanges(reads.starts, np.zeros(len(reads), np.int64), reads.qualities.lengths)
-    regions = trimmed.regions
-    spans = regions.padded_starts[owners], regions.padded_ends[owners]
-    clipped = clipped_to_spans(reads.cigars, ranges, rows, *spans)
+    ends = spans.padded_starts[owners], spans.padded_ends[owners]
+    clipped = clipped_to_spans(reads.cigars, ranges, rows, *ends)
     records = reads.rows[rows]
     order = order_of(segment.reads, segment.samples, records)
-    kept = sorted_rows(clipped, owners, order.ranks[records], min_bases=MIN_BASES)
-    rows = rows[kept]
-    base_starts = reads.base_starts[rows] + clipped.base_starts[kept]
-    starts = reads.qualities.offsets[rows] + clipped.base_starts[kept]
+    chosen = sorted_rows(clipped, owners, order.ranks[records], min_bases=MIN_BASES)
+    rows = rows[chosen]
+    base_starts = reads.base_starts[rows] + clipped.base_starts[chosen]
+    starts = reads.qualities.offsets[rows] + clipped.base_starts[chosen]
     return RegionReads(
-        np.searchsorted(owners[kept], np.arange(trimmed.kept.size + 1)),
+        np.searchsorted(owners[chosen], np.arange(kept.size + 1)),
         reads.rows[rows],
         reads.samples[rows],
         base_starts,
-        base_starts + clipped.lengths[kept],
-        clipped.starts[kept],
-        clipped.ends[kept],
-        clipped.cigars.take(kept),
-        Ragged.gather(reads.qualities.data, starts, clipped.lengths[kept]),
+        base_starts + clipped.lengths[chosen],
+        clipped.starts[chosen],
+        clipped.ends[chosen],
+        clipped.cigars.take(chosen),
+        Ragged.gather(reads.qualities.data, starts, clipped.lengths[chosen]),
     )
 
 

@@ -10,6 +10,10 @@ from math import inf
 from types import TracebackType
 from typing import Final, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.batches import ReadBatch
 from hapgpu.calling.batches import REFERENCE_ROOM, Segment, SegmentReads
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.reads.contigs import (
@@ -18,9 +22,17 @@ from hapgpu.calling.reads.contigs import (
     contigs_of_reads,
     ordered_contigs,
 )
+from hapgpu.calling.reads.downsampling import downsampled
 from hapgpu.calling.reads.filters import CallFilter
 from hapgpu.calling.reads.segments import calling_intervals
-from hapgpu.calling.reads.windows import Room, Window, WindowReads, reads_of_window, reference_of
+from hapgpu.calling.reads.windows import (
+    Room,
+    Window,
+    WindowReads,
+    check_qualities,
+    reads_of_window,
+    reference_of,
+)
 from hapgpu.genotyping.reads.inputs import ReadingOptions, open_aligned
 from hapgpu.genotyping.reads.open_inputs import OpenInputs
 from hapgpu.genotyping.reads.read_buffer import ReadBuffer, SamplesOf
@@ -34,7 +46,10 @@ from hapgpu.runtime.pool import MAX_IO_THREADS
 
 _BATCH_BASES: Final = 4_000_000  # of each input: most of a segment at 30x
 _MAX_BASES: Final = 32_000_000
-"""Bases of the reads of a segment, of each input; above it, the segment is halved."""
+"""Bases of the reads of a segment; above it, they are downsampled at once, and a segment with still
+too many is halved."""
+_MAX_ALL_BASES: Final = 150_000_000
+"""Bases of the reads of all segments at work: about 1.6 GB, with what is computed of them."""
 _SHORT: Final = 1000
 """Segments of so many bases are not halved: most of their reads are beside them."""
 
@@ -145,6 +160,8 @@ class SegmentReader:
             self._inputs.check_contigs(reference.lengths, reference.path)
             self.contigs = ordered_contigs(self._inputs, reference.lengths)
             self._stack = stack.pop_all()
+        self._max_bases = min(_MAX_BASES, max(_MAX_ALL_BASES // threads, _BATCH_BASES))
+        self._depth = 0.0  # bases of reads per base of the window that was read last
 
     @property
     def samples(self) -> tuple[str, ...]:
@@ -254,10 +271,15 @@ class SegmentReader:
 
         The far window is a second try, which counts no reads.
         """
-        is_long = segment.end - segment.start > _SHORT
+        max_bases: float = self._max_bases
+        if far or segment.end - segment.start <= _SHORT:
+            max_bases = inf
         window = self._window(segment, END_OF_CONTIG if far else counted_end, far=far)
+        if self._depth * (window.end - window.start) > max_bases:
+            self._depth /= 2  # the next reads may be fewer
+            return None
         read_filter = CallFilter(self._options)
-        found = self._read(window, read_filter, _MAX_BASES if is_long and not far else inf)
+        found = self._read(window, read_filter, max_bases)
         if found is not None:
             self._filter.add(read_filter.counts)
         return found
@@ -265,16 +287,38 @@ class SegmentReader:
     def _read(
         self, window: Window, read_filter: CallFilter, max_bases: float
     ) -> WindowReads | None:
-        """Read a window; None if an input has reads of more bases."""
+        """Read a window; None if its reads have more bases. Note how many they have."""
+        length, bases = window.end - window.start, 0
         with ExitStack() as stack:
             buffers = [
                 stack.enter_context(input_.at(window, read_filter, self._samples_of(file)))
                 for file, input_ in enumerate(self._inputs)
                 if input_.header.reference_id(window.contig) is not None
             ]
-            if not all(_is_read(buffer, window, max_bases) for buffer in buffers):
-                return None
+            for buffer in buffers:
+                if not self._is_read(buffer, window, max_bases - bases):
+                    self._depth = 2 * max_bases / length  # at most, so that halves are read
+                    return None
+                bases += buffer.bases
+            self._depth = bases / length
             return reads_of_window(buffers, window, self._options.max_reads_per_start, self._source)
+
+    def _is_read(self, buffer: ReadBuffer, window: Window, max_bases: float) -> bool:
+        """Read all reads that start before the end of a window; False if they are too many."""
+        buffer.drop_before(window.first)
+        limit = max(self._max_bases, 2 * buffer.bases)
+        while buffer.frontier < window.end:
+            buffer.read_on()
+            if buffer.bases > limit:
+                buffer.keep(self._downsampled)
+                if buffer.bases > max_bases:
+                    return False
+                limit = max(self._max_bases, 2 * buffer.bases)
+        return True
+
+    def _downsampled(self, reads: ReadBatch, samples: NDArray[np.int32]) -> NDArray[np.bool_]:
+        check_qualities(reads, self._source)
+        return downsampled(reads, samples, self._options.max_reads_per_start)
 
     def _samples_of(self, file: int) -> SamplesOf:
         return partial(self._inputs.table.samples_of, file)
@@ -289,11 +333,3 @@ class SegmentReader:
         trace: TracebackType | None,
     ) -> None:
         self._stack.close()
-
-
-def _is_read(buffer: ReadBuffer, window: Window, max_bases: float) -> bool:
-    """Read all reads that start before the end of a window; False if they have too many bases."""
-    buffer.drop_before(window.first)
-    while buffer.frontier < window.end and buffer.bases <= max_bases:
-        buffer.read_on()
-    return buffer.bases <= max_bases

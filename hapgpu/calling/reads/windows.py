@@ -160,11 +160,22 @@ def reads_of_window(
         all_reads = WindowReads(
             all_reads.reads.take(order), all_reads.samples[order], all_reads.ends[order]
         )
-    check_base_qualities(all_reads.reads, source, "add them, or remove the read")
+    check_qualities(all_reads.reads, source)
     kept = downsampled(all_reads.reads, all_reads.samples, max_reads_per_start)
     kept &= (all_reads.ends > window.start) & (all_reads.ends <= window.contig_length)
     chosen = all_reads.take(kept)
     return WindowReads(with_regular_bases(chosen.reads), chosen.samples, chosen.ends)
+
+
+def check_qualities(reads: ReadBatch, source: str) -> None:
+    """Check that all reads have base qualities.
+
+    Raises
+    ------
+    InputError
+        One has none; `source` is the name of the inputs.
+    """
+    check_base_qualities(reads, source, "add them, or remove the read")
 
 
 def reference_of(reference: ReferenceFasta, contig: str, start: int, end: int) -> ReferenceSlice:

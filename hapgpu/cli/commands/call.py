@@ -280,6 +280,14 @@ def call(  # noqa: PLR0913  (its parameters are the options)
             rich_help_panel=_OUTPUT,
         ),
     ] = None,
+    gvcf: Annotated[
+        bool,
+        typer.Option(
+            "--gvcf",
+            help="Write a genomic VCF of one sample, with reference blocks. GATK: -ERC GVCF.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = False,
     compute: ComputeOptions,
     reporting: ReportOptions,
 ) -> None:
@@ -305,8 +313,9 @@ def call(  # noqa: PLR0913  (its parameters are the options)
             heterozygosity,
             indel_heterozygosity,
             heterozygosity_deviation,
-            min_confidence,
+            0.0 if gvcf else min_confidence,
             max_alternate_alleles,
+            gvcf,
         ),
         pcr_model,
         min_mapping_quality,

@@ -30,6 +30,9 @@ _LONGEST_SPAN: Final = 2**31 - 1
 SamplesOf = Callable[[ReadBatch, NDArray[np.int64]], NDArray[np.int32]]
 """Function that returns the samples of the reads of some rows."""
 
+ChoiceOfReads = Callable[[ReadBatch, NDArray[np.int32]], NDArray[np.bool_]]
+"""Function that returns which reads are kept, given the reads and their samples."""
+
 
 @dataclass(frozen=True, slots=True)
 class BufferedReads:
@@ -200,6 +203,28 @@ class ReadBuffer:
             samples, ends = self._samples_of(reads, rows), ends[rows]
             max_ends = np.maximum.accumulate(ends)
             self._buffered.append(BufferedReads(reads, rows, samples, starts[rows], ends, max_ends))
+
+    def keep(self, choose: ChoiceOfReads) -> None:
+        """Keep only some of the buffered reads of the contig, to save memory.
+
+        Parameters
+        ----------
+        choose
+            Returns bool[n]: which of n reads, sorted by position, and their samples are kept.
+        """
+        after = key_of(self._contig + 1, 0)
+        parts, self._buffered = self._buffered, []
+        counts = [int(np.searchsorted(part.starts, after)) for part in parts]
+        if not sum(counts):
+            self._buffered = parts
+            return
+        each = list(zip(parts, counts, strict=True))
+        reads = gathered_reads([(part.reads, part.rows[:count]) for part, count in each])
+        kept = choose(reads, np.concatenate([part.samples[:count] for part, count in each]))
+        for (part, count), mask in zip(each, np.split(kept, np.cumsum(counts)[:-1]), strict=True):
+            rows = np.concatenate((np.flatnonzero(mask), np.arange(count, part.rows.size)))
+            if rows.size:
+                self._buffered.append(part.take(rows).compact())
 
     def at(self, starts: NDArray[np.int64], max_ends: NDArray[np.int64]) -> list[BufferedReads]:
         """Return the reads that overlap any of k intervals of the contig, k at least 1.

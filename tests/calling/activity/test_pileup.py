@@ -92,6 +92,7 @@ def test_the_order_of_reads_and_the_loci_do_not_matter() -> None:
         (0x1 | 0x10 | 0x8, 11, 14, -7, range(10, 20)),
         (0x10, 11, 14, -7, range(10, 20)),
         (0x1 | 0x10, 11, 14, 0, range(10, 20)),
+        (0x1 | 0x20, 3, 0, 6, range(2, 12)),  # a mate without a position
     ],
 )
 def test_bases_inside_adaptors(
@@ -101,6 +102,42 @@ def test_bases_inside_adaptors(
     pileup = piled_up([read], "A" * 40)
     assert np.flatnonzero(pileup.is_covered[0]).tolist() == list(loci)
     assert [at - 1 for at, _ in elements_of(read, "A" * 40)] == list(loci)
+
+
+def test_a_mate_without_a_contig_is_unmapped() -> None:
+    read = PlainRead(11, [(10, "M")], "A" * 10, [30] * 10, 0x1 | 0x10, 14, -7)
+    batch, samples = batch_of([read])
+    batch = replace(batch, mate_reference_ids=np.array([-1], dtype=np.int32))
+    pileup = pileup_of(batch, samples, 1, slice_of("A" * 40), 0, 40, min_quality=10)
+    assert np.flatnonzero(pileup.is_covered[0]).tolist() == list(range(10, 20))
+
+
+@pytest.mark.parametrize(
+    ("cigar", "clipped"),
+    [
+        ([(5, "M"), (8, "S")], {4: 8}),
+        ([(4, "S"), (5, "M"), (4, "S")], {0: 8, 4: 8}),
+        ([(8, "S"), (1, "M")], {0: 8}),
+        ([(5, "M"), (2, "I"), (6, "S")], {}),  # only what is next to the base counts
+        ([(5, "M"), (8, "I")], {}),
+    ],
+)
+def test_bases_next_to_soft_clips(cigar: list[tuple[int, str]], clipped: dict[int, int]) -> None:
+    length = sum(count for count, _ in cigar)
+    pileup = piled_up([PlainRead(1, cigar, "A" * length, [30] * length)], "A" * 20)
+    assert {int(k): int(pileup.clip_bases[k]) for k in np.flatnonzero(pileup.clip_reads)} == clipped
+
+
+@pytest.mark.parametrize(("bases", "count"), [(12, 1), (13, 13), (14, 15), (500, 201)])
+def test_more_than_6_clipped_bases_per_read_make_a_soft_clip_locus(bases: int, count: int) -> None:
+    reads, sums = np.array([2], dtype=np.int32), np.array([bases], dtype=np.int64)
+    assert soft_clip_counts(reads, sums, 500, 1000, max_clip=100).tolist() == [count]
+
+
+def test_unknown_bases_equal_unknown_bases_only() -> None:
+    read = PlainRead(1, [(4, "M")], "ANAN", [30] * 4)
+    pileup = piled_up([read], "NAAN")
+    assert (pileup.ratios[0, :4, 1] > 0).tolist() == [True, True, False, False]
 
 
 def test_a_heterozygous_site_is_active_from_28() -> None:

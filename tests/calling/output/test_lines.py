@@ -121,6 +121,8 @@ def test_wide_values_have_room() -> None:
             np.full_like(annotations.allele_depths.data, wide), annotations.allele_depths.offsets
         ),
         np.full_like(annotations.values, -9e14),
+        annotations.strand_depths,
+        annotations.mapping_qualities,
     )
     rows = np.ones(len(calls), np.bool_)
     text = call_lines("c" * 200, calls, annotations, rows).decode()

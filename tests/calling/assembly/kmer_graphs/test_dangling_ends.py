@@ -31,6 +31,7 @@ from hapgpu.calling.assembly.kmer_graphs.threading import (
 from hapgpu.realign.align.reference import align_reference
 from hapgpu.realign.scoring import Overhang
 from tests.calling.assembly.kmer_graphs.made_graphs import (
+    built,
     cigar_text,
     compiled_rules,
     data_of,
@@ -128,6 +129,34 @@ def test_heads_of_gatk(reference: str, read: str, cigar: str, option: int, is_me
     assert any(read in path for path in paths - {reference}) == is_merged
     plain_graph = plain(reference, read, rules)
     assert recover_head(plain_graph, int(heads[0])) == cigar + "+" * is_merged
+
+
+@pytest.mark.parametrize(
+    ("reference", "read", "is_merged"),
+    [
+        ("AAAACGGTCA", "ACGGTCA", True),  # 3D7M from the branch: one vertex further down
+        ("ACACACGGTCAG", "ACGGTCAG", True),
+        ("AAAACGGTCA", "AACGGTCA", True),
+        ("AAACGGTCA", "AAAAACGGTCA", False),  # 2I7M: back to the branch, which makes a cycle
+    ],
+)
+def test_indels_beside_the_branch(reference: str, read: str, is_merged: bool) -> None:
+    result = built(PREFIX + reference, reads_of(PREFIX + read), Rules(15, min_pruning=0))
+    others = {PREFIX + read} if is_merged else set()
+    assert paths_of(shown(result.graph)) == {PREFIX + reference} | others
+
+
+@pytest.mark.parametrize(("at", "is_merged"), [(5, False), (7, False), (8, True), (11, True)])
+@pytest.mark.parametrize("before", [3, 5])
+def test_heads_are_extended_up_to_k_bases_from_the_start(
+    at: int, before: int, is_merged: bool
+) -> None:
+    """The read starts within k bases of its variant: its first k-mer is not of the reference."""
+    reference = "ACGTTGCATGCCGATATTGGCCATCAAGTC"
+    other = reference[:at] + ("C" if reference[at] != "C" else "G") + reference[at + 1 :]
+    result = built(reference, reads_of(other[at - before :]), Rules(8, min_pruning=0))
+    others = {other} if is_merged else set()
+    assert paths_of(shown(result.graph)) == {reference} | others
 
 
 SHORT = st.text("AC", min_size=1, max_size=25) | st.text("ACGT", min_size=1, max_size=25)

@@ -1,0 +1,1 @@
+"""Genomic VCF: confidence of reference positions, blocks of them, and physical phasing."""

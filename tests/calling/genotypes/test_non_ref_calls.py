@@ -1,0 +1,72 @@
+"""Records of sites with <NON_REF>: all alleles are kept."""
+
+from __future__ import annotations
+
+from hapgpu.calling.batches import VariantCalls
+from hapgpu.calling.genotypes.calls import variants_of
+from hapgpu.calling.genotypes.kept_alleles import kept_alleles
+from hapgpu.calling.options import GenotypingOptions
+from tests.calling.genotypes.made_sites import MadeSite, call_sites_of, phreds_of
+
+NON_REF = "<NON_REF>"
+
+
+def calls(*sites: MadeSite, max_alternates: int = 6) -> VariantCalls:
+    options = GenotypingOptions(
+        min_confidence=0.0, max_alternate_alleles=max_alternates, has_non_ref=True
+    )
+    found, phreds = call_sites_of(sites), phreds_of(sites)
+    return variants_of(found, phreds, kept_alleles(found, phreds, 1, options), 1)
+
+
+def phreds(alleles: int, best: int, other: int = 100) -> tuple[tuple[int, ...]]:
+    """Return PL, 0 for one genotype."""
+    row = [other] * (alleles * (alleles + 1) // 2)
+    row[best] = 0
+    return (tuple(row),)
+
+
+def test_unlikely_alleles_are_kept() -> None:
+    variants = calls(MadeSite(5, ("A", "C", "G", NON_REF), phreds(4, 1)))
+    assert variants.site_alleles.tolist() == [0, 1, 2, 3]
+    assert variants.genotypes.tolist() == [[[0, 1]]]
+    assert variants.maximum_likelihood_counts.tolist()[1:] == [1, 0, 0]
+
+
+def test_homozygous_reference_is_written_unless_it_is_certain() -> None:
+    alleles = ("A", "C", NON_REF)
+    likely = calls(MadeSite(5, alleles, phreds(3, 0, 30)))
+    assert likely.genotypes.tolist() == [[[0, 0]]]
+    assert 0 <= likely.qualities[0] < 1
+    assert len(calls(MadeSite(5, alleles, phreds(3, 0, 3000)))) == 0
+
+
+def test_spanning_deletions_need_a_covering_record() -> None:
+    """Every record covers as many bases after its start as REF has, for <NON_REF> has none."""
+    first = MadeSite(5, ("ACC", "A", NON_REF), phreds(3, 1))
+    sites = [MadeSite(start, ("A", "*", "C", NON_REF), phreds(4, 4)) for start in (6, 8, 9, 11)]
+    found = calls(first, *sites)
+    counts = [int(count) for count in found.allele_offsets[1:] - found.allele_offsets[:-1]]
+    assert counts == [3, 4, 4, 4, 3]
+
+
+def test_the_limit_of_alleles_leaves_out_non_ref() -> None:
+    alleles = ("A", "C", "G", "T", NON_REF)
+    variants = calls(MadeSite(5, alleles, phreds(5, 6)), max_alternates=1)
+    assert variants.site_alleles.tolist() == [0, 3, 4]
+
+
+def test_symbols_have_no_suffix() -> None:
+    alleles = ("ACC", "TCC", "*", NON_REF)
+    cover = MadeSite(4, ("AAA", "A", NON_REF), phreds(3, 1))
+    variants = calls(cover, MadeSite(5, alleles, phreds(4, 1)), max_alternates=2)
+    texts = [variants.alleles[k].tobytes().decode() for k in range(3, 7)]
+    assert texts == ["A", "T", "*", NON_REF]
+
+
+def test_non_ref_has_the_prior_of_an_indel() -> None:
+    """Its text is as long as this REF."""
+    reference = "A" * len(NON_REF)
+    long = calls(MadeSite(5, (reference, "A", NON_REF), phreds(3, 3)))
+    short = calls(MadeSite(5, ("AA", "A", NON_REF), phreds(3, 3)))
+    assert long.qualities.tolist() == short.qualities.tolist()

@@ -1,0 +1,165 @@
+"""Confidence of reference positions: GATK's cases, and random reads against the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from hapgpu.calling.batches import ActiveRegions
+from hapgpu.calling.gvcf.confidence import MAX_INDEL, Confidence, reference_confidence
+from hapgpu.calling.gvcf.indels import Row, Window, find_informative
+from hapgpu.calling.gvcf.reference import confidence, informative_bases
+from hapgpu.haplotypes.batches import ReferenceSlice
+from tests.calling.gvcf.made_reads import Alignment, region_reads
+
+ROOM = 5
+
+
+def text(letters: str) -> NDArray[np.uint8]:
+    return np.frombuffer(letters.encode(), dtype=np.uint8)
+
+
+def found_informative(
+    read: str, qualities: Sequence[int], reference: str, max_size: int
+) -> list[bool]:
+    out = np.empty(len(read), dtype=np.bool_)
+    row = Row(text(read), np.array(qualities, dtype=np.uint8), len(read), len(read))
+    window = Window(text(reference), 0, len(reference))
+    find_informative(row, window, 0, 0, max_size, np.empty(len(read), dtype=np.int64), out)
+    return [bool(value) for value in out[: len(reference)]]
+
+
+@pytest.mark.parametrize(
+    ("reference", "read", "max_size", "expected"),
+    [
+        ("TTAAAATT", "TTAAAAT", 1, "1111110"),
+        ("TTAAAATT", "TTAA", 1, "1100"),
+        ("ACGT", "ACGT", 1, "1110"),
+        ("ACGT", "ACGT", 2, "1100"),
+    ],
+)
+def test_cases_of_gatk(reference: str, read: str, max_size: int, expected: str) -> None:
+    qualities = [30] * len(read)
+    wanted = [letter == "1" for letter in expected]
+    assert found_informative(read, qualities, reference, max_size) == wanted
+    assert informative_bases(read, qualities, reference, max_size) == wanted
+
+
+@given(
+    st.text("ACN", min_size=1, max_size=12),
+    st.text("ACN", min_size=1, max_size=12),
+    st.lists(st.integers(1, 3), min_size=12, max_size=12),
+    st.integers(1, 3),
+)
+def test_informative_bases(read: str, reference: str, qualities: list[int], max_size: int) -> None:
+    expected = informative_bases(read, qualities, reference, max_size)
+    assert found_informative(read, qualities, reference, max_size) == expected
+
+
+@st.composite
+def alignments(draw: st.DrawFn, size: int) -> Alignment:
+    """Draw a read aligned within a reference."""
+    operations: list[tuple[str, int]] = [("M", draw(st.integers(1, 15)))]
+    for _ in range(draw(st.integers(0, 2))):
+        operations.append((draw(st.sampled_from("ID")), draw(st.integers(1, 3))))
+        operations.append(("M", draw(st.integers(1, 15))))
+    span = sum(length for operation, length in operations if operation != "I")
+    bases = sum(length for operation, length in operations if operation != "D")
+    return Alignment(
+        draw(st.integers(0, max(size - span, 0))),
+        operations,
+        draw(st.text("AC", min_size=bases, max_size=bases)),
+        draw(st.lists(st.sampled_from([2, 6, 7, 20, 30]), min_size=bases, max_size=bases)),
+    )
+
+
+def expected_confidence(
+    reads: list[Alignment], reference: str, start: int, end: int
+) -> list[tuple[int, int, int]]:
+    """Return DP and both PL of the positions start to end of a reference, by the plain rules."""
+    elements: list[list[tuple[bool, int]]] = [[] for _ in reference]
+    counts = [0] * len(reference)
+    for read in reads:
+        columns = read.columns()
+        row = "".join(base for base, _, _ in columns)
+        scores = [quality for _, quality, _ in columns]
+        usable = _informative_columns(row, scores, len(read.bases), reference[read.start :])
+        for k, (base, quality, is_before_indel) in enumerate(columns):
+            position = read.start + k
+            if base == "-":
+                elements[position].append((False, 30))
+            elif quality > 6:
+                elements[position].append((base == reference[position], quality))
+            if base != "-" and not is_before_indel:
+                counts[position] += usable[k]
+    found = []
+    for position in range(start, end):
+        _, one, other = confidence(elements[position], counts[position])
+        found.append((len(elements[position]), one, other))
+    return found
+
+
+def _informative_columns(
+    row: str, scores: list[int], read_bases: int, reference: str
+) -> list[bool]:
+    """Return which columns of a read are informative; a deleted base equals any base."""
+    found = []
+    for at in range(len(row)):
+        if min(read_bases, len(row), len(reference)) - at < MAX_INDEL:
+            found.append(False)
+            continue
+
+        def cost(inserted: int, deleted: int, at: int = at) -> int:
+            pairs = zip(
+                row[at + inserted :],
+                scores[at + inserted :],
+                reference[at + deleted :],
+                strict=False,
+            )
+            return sum(score for base, score, other in pairs if base not in ("-", other))
+
+        shifted = [
+            cost(*shift) for size in range(1, MAX_INDEL + 1) for shift in ((size, 0), (0, size))
+        ]
+        found.append(cost(0, 0) < min(shifted))
+    return found
+
+
+def computed(reads: list[Alignment], reference: str, start: int, end: int) -> Confidence:
+    columns, records = region_reads(reads)
+    spans = ActiveRegions(*(np.array([value]) for value in (start, end, 0, len(reference))))
+    return reference_confidence(columns, records, spans, ReferenceSlice(0, text(reference)))
+
+
+@given(st.data(), st.text("AC", min_size=40, max_size=60))
+def test_random_reads(data: st.DataObject, reference: str) -> None:
+    reads = data.draw(st.lists(alignments(40), max_size=6))
+    reads = [read for read in reads if read.start + len(read.columns()) <= len(reference)]
+    start = data.draw(st.integers(0, 20))
+    found = computed(reads, reference, start, 35)
+    table = np.column_stack([found.depths, found.phreds]).tolist()
+    assert [tuple(row) for row in table] == expected_confidence(reads, reference, start, 35)
+
+
+def test_many_reads_without_indels_count_as_forty() -> None:
+    reference = "ACGTTGCAAGCTTAGGCATCAGGATTACCA" * 2
+    read = Alignment(0, [("M", len(reference))], reference, [40] * len(reference))
+    found = computed([read] * 60, reference, 0, 2)
+    _, one, other = confidence([(True, 40)] * 60, 60)
+    assert found.depths.tolist() == [60, 60]
+    assert found.phreds.tolist() == [[120, 1800]] * 2 == [[one, other]] * 2
+
+
+def test_bases_in_adaptors_are_not_elements() -> None:
+    reads, records = region_reads([Alignment(5, [("M", 20)], "A" * 20, [30] * 20)])
+    records.flags[:] = 1 | 16
+    records.mate_positions[:], records.mate_reference_ids[:] = 10, 0
+    records.template_lengths[:] = -15
+    spans = ActiveRegions(*(np.array([value]) for value in (0, 30, 0, 30)))
+    found = reference_confidence(reads, records, spans, ReferenceSlice(0, text("A" * 30)))
+    assert found.depths.tolist() == [0] * 10 + [1] * 15 + [0] * 5

@@ -1,0 +1,69 @@
+"""Physical phasing: GATK's cases, and random ones against the plain reference."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.calling.gvcf.phasing import UNPHASED, phase_groups
+from hapgpu.calling.gvcf.reference import phase_sets
+
+HAPLOTYPES = "abcd"
+
+
+def groups_of(
+    regions: Sequence[Sequence[frozenset[str]]],
+) -> list[list[tuple[int, bool] | None]]:
+    """Return the groups of the records of each active region, counted within it."""
+    firsts = np.concatenate(([0], np.cumsum([len(sets) for sets in regions]))).astype(np.int64)
+    rows = [[name in own for name in HAPLOTYPES] for sets in regions for own in sets]
+    carriers = Ragged.from_lengths(
+        np.array(rows, dtype=np.bool_).ravel(), np.full(len(rows), len(HAPLOTYPES))
+    )
+    phasing = phase_groups(firsts, carriers)
+    return [
+        [
+            None
+            if phasing.groups[row] == UNPHASED
+            else (int(phasing.groups[row] - start), bool(phasing.is_flipped[row]))
+            for row in range(start, end)
+        ]
+        for start, end in itertools.pairwise(firsts)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sets", "phased", "groups", "second", "first"),
+    [
+        (["a"], 0, 0, 0, 0),
+        (["a", "b"], 2, 1, 1, 1),
+        (["a", "b", "c"], 0, 0, 0, 0),
+        (["a", "b", "a"], 3, 1, 2, 1),
+        (["ab", "b", "ab"], 3, 1, 3, 0),
+        (["a", "b", "abc"], 0, 0, 0, 0),
+    ],
+)
+def test_cases_of_gatk(sets: list[str], phased: int, groups: int, second: int, first: int) -> None:
+    """Records phased, groups, `0|1`, `1|0`."""
+    carriers = [frozenset(own) for own in sets]
+    for found in (groups_of([carriers])[0], phase_sets(carriers)):
+        known = [group for group in found if group is not None]
+        assert len(known) == phased
+        assert len({group for group, _ in known}) == groups
+        assert sum(not is_flipped for _, is_flipped in known) == second
+        assert sum(is_flipped for _, is_flipped in known) == first
+
+
+@given(
+    st.lists(
+        st.lists(st.frozensets(st.sampled_from(HAPLOTYPES)), min_size=1, max_size=5), max_size=6
+    )
+)
+def test_random_haplotypes(regions: list[list[frozenset[str]]]) -> None:
+    assert groups_of(regions) == [phase_sets(sets) for sets in regions]
