@@ -42,20 +42,23 @@ from hapgpu.calling.likelihoods.non_ref import (
     reads_with_non_ref,
     sites_with_non_ref,
 )
+from hapgpu.calling.likelihoods.shared_batches import LikelihoodsOf
 from hapgpu.calling.likelihoods.site_reads import site_reads
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.output.realigned_records import RealignedRecords
 from hapgpu.calling.reads.finalized import finalized_reads
 from hapgpu.calling.reads.reclipped import reclipped_reads
 from hapgpu.io.alignments.record_order import RecordRun
-from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
-from hapgpu.runtime.devices import Device
+from hapgpu.runtime.devices import CpuDevice
 
 PAIR_HMM: Final = "pairhmm"
 """Stage of the pair-HMM."""
 
 Timed = Callable[[str, Callable[..., Any]], Callable[..., Any]]
 """Function such as `hapgpu.runtime.statistics.RunStatistics.timed`."""
+
+
+_ALIGNER: Final = CpuDevice(1)
 
 
 def untimed(_stage: str, step: Callable[..., Any]) -> Callable[..., Any]:
@@ -96,7 +99,7 @@ class SegmentCalls:
 
 
 class Caller:
-    """Caller of segments on a device; threads may share it.
+    """Caller of segments; threads may share it.
 
     Parameters
     ----------
@@ -104,8 +107,9 @@ class Caller:
         Options of all stages.
     samples
         Number of samples.
-    device
-        The device of the pair-HMM and of alignments.
+    pair_hmm
+        The pair-HMM on a device. Alignments are computed by the calling thread: most reads and
+        haplotypes need no matrix, and the others are too few for a GPU.
     source
         Name of the reads, for errors.
     timed
@@ -118,14 +122,14 @@ class Caller:
         self,
         options: CallOptions,
         samples: int,
-        device: Device,
+        pair_hmm: LikelihoodsOf,
         source: str,
         timed: Timed = untimed,
         realigned: RealignedRecords | None = None,
     ) -> None:
         self._options = options
         self._samples = samples
-        self._device = device
+        self._pair_hmm = pair_hmm
         self._source = source
         self._timed = timed
         self._realigned = realigned
@@ -257,7 +261,7 @@ class Caller:
             segment,
             regions,
             self._options.assembly,
-            self._device,
+            _ALIGNER,
         )
         trimmed: TrimmedRegions = self._run(
             "events", trimmed_to_variants, haplotypes, regions, segment.reference
@@ -280,11 +284,11 @@ class Caller:
         prepared: PreparedReads = self._run(
             "likelihoods", prepared_reads, reads, segment, trimmed, self._options, self._source
         )
-        batch, device = prepared.batch, self._device
+        batch = prepared.batch
         counts["cells"] = int((batch.group_bases * batch.group_columns)[is_own].sum())
-        values = self._run(PAIR_HMM, log10_likelihoods, batch, device)
+        values = self._run(PAIR_HMM, self._pair_hmm, batch)
         likelihoods: ReadLikelihoods = self._run(
-            "realign", read_likelihoods, prepared, values, trimmed, device
+            "realign", read_likelihoods, prepared, values, trimmed, _ALIGNER
         )
         return likelihoods
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -12,6 +13,7 @@ from typing import Final, Self
 from hapgpu.calling.activity.active_regions import MAX_ROOM_BEFORE, ROOM_AFTER, ROOM_BEFORE
 from hapgpu.calling.batches import LEAD
 from hapgpu.calling.caller import Caller, SegmentCalls, Timed, untimed
+from hapgpu.calling.likelihoods.shared_batches import LikelihoodsOf, SharedBatches
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.output.realigned_header import realigned_header
 from hapgpu.calling.output.realigned_records import RealignedRecords
@@ -22,6 +24,7 @@ from hapgpu.errors import UsageError
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.genome.regions import EVERYTHING, RegionChoice
+from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.runtime.devices import CpuDevice, Device
 
 _ROOM: Final = Room(LEAD + ROOM_BEFORE, LEAD + MAX_ROOM_BEFORE, ROOM_AFTER)
@@ -186,18 +189,16 @@ class CallSession:
         samples = len(self.samples)
         return [
             SegmentWorker(
-                Caller(self._options, samples, device, self._source, timed, realigned), timed
+                Caller(self._options, samples, pair_hmm, self._source, timed, realigned), timed
             )
-            for device in self._worker_devices()
+            for pair_hmm in self._pair_hmms()
         ]
 
-    def _worker_devices(self) -> list[Device]:
-        """Return the device of each worker: a worker is a CPU thread, which may drive a GPU."""
+    def _pair_hmms(self) -> list[LikelihoodsOf]:
+        """Return the pair-HMM of each worker: a worker is a CPU thread, which may share a GPU."""
         # A stream keeps the thread busy that makes segments; else that thread has little to do.
         threads = max(self._threads if self._reads.is_indexed else self._threads - 1, 1)
-        devices = [
-            CpuDevice(1) if isinstance(device, CpuDevice) else device for device in self._devices
-        ]
+        devices = [_pair_hmm_on(device) for device in self._devices]
         count = max(threads, len(devices))
         return [devices[number % len(devices)] for number in range(count)]
 
@@ -216,3 +217,9 @@ class CallSession:
         trace: TracebackType | None,
     ) -> None:
         self._stack.close()
+
+
+def _pair_hmm_on(device: Device) -> LikelihoodsOf:
+    if isinstance(device, CpuDevice):
+        return partial(log10_likelihoods, device=CpuDevice(1))
+    return SharedBatches(partial(log10_likelihoods, device=device))

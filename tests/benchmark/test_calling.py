@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 from hapgpu.benchmark.calling import runs
-from hapgpu.benchmark.calling.alleles import called_alleles, carried_alleles, simple_alleles
+from hapgpu.benchmark.calling.alleles import (
+    called_alleles,
+    carried_alleles,
+    missed_and_false,
+    simple_alleles,
+)
 from hapgpu.benchmark.calling.runs import Measurement, benchmark_call
 from hapgpu.runtime.devices import CpuDevice
 from tests.haplotypes.made_references import random_text
@@ -56,6 +61,32 @@ def test_alleles_of_genotypes(tmp_path: Path) -> None:
     assert carried == {(0, "A", "C"), (2, "GT", "G"), (7, "G", "C")}
 
 
+@pytest.mark.parametrize(
+    ("truth", "called", "is_same"),
+    [
+        ({(8, "A", "C"), (9, "C", "A")}, {(6, "T", "TGC"), (7, "GAC", "G")}, False),
+        ({(8, "A", "T"), (9, "C", "G")}, {(7, "GAC", "G"), (9, "C", "CTG")}, True),
+        ({(8, "A", "T"), (9, "C", "G")}, {(7, "G", "GTG"), (9, "CAC", "C")}, True),
+        ({(8, "A", "T")}, set(), False),
+        (set(), {(7, "GAC", "G"), (8, "A", "T")}, False),
+        ({(8, "A", "C")}, {(8, "A", "C")}, True),
+    ],
+)
+def test_other_notations(
+    truth: set[tuple[int, str, str]], called: set[tuple[int, str, str]], *, is_same: bool
+) -> None:
+    far, common = (200, "A", "C"), (13, "C", "G")
+    found = missed_and_false(truth | {far, common}, called | {common}, BASES)
+    assert found == (({far}, set()) if is_same else (truth | {far}, called))
+
+
+def test_other_notations_beside_a_common_allele() -> None:
+    """The common allele is within the bases that the other notation moves."""
+    truth = {(8, "A", "T"), (9, "C", "A")}
+    called = {(7, "G", "GT"), (9, "C", "A"), (9, "CA", "C")}
+    assert missed_and_false(truth, called, BASES) == (set(), set())
+
+
 @pytest.fixture(scope="module")
 def lines(tmp_path_factory: pytest.TempPathFactory) -> list[Measurement]:
     path = tmp_path_factory.mktemp("calling") / "made.fa"
@@ -100,3 +131,17 @@ def test_alleles_that_are_not_called_lower_the_recall(
     monkeypatch.setattr(runs, "called_alleles", lambda *_: {(0, "A", "C")})
     line, *_ = benchmark_call(CpuDevice(1), path)
     assert (line.recall, line.precision) == (0, 0)
+
+
+def test_bases_side_by_side_that_are_called_as_indels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "made.fa"
+    path.write_text(f">c\n{random_text(6000, 6)}\n")
+    names = {"called_alleles": {(7, "GAC", "G"), (9, "C", "CTG")}}
+    names["carried_alleles"] = {(8, "A", "T"), (9, "C", "G"), (3000, "A", "C")}
+    for name, alleles in names.items():
+        monkeypatch.setattr(runs, name, lambda *_, alleles=alleles: alleles)
+    monkeypatch.setattr(runs, "missed_and_false", lambda *sets: missed_and_false(*sets[:2], BASES))
+    line, *_ = benchmark_call(CpuDevice(1), path)
+    assert (line.recall, line.precision) == (pytest.approx(2 / 3), 1)

@@ -18,6 +18,8 @@ Allele: TypeAlias = tuple[int, str, str]
 
 _BETWEEN_ALLELES: Final = re.compile(r"[/|]")
 _SPANNING: Final = "*"
+_NEAR: Final = 10
+"""Bases between neighbours, at most."""
 
 
 def called_alleles(path: Path, reference: str) -> set[Allele]:
@@ -83,3 +85,60 @@ def simple_alleles(start: int, ref: str, alt: str, reference: str) -> Iterator[A
     while common < min(len(ref), len(alt)) - 1 and ref[common] == alt[common]:
         common += 1
     yield start + common, ref[common:], alt[common:]
+
+
+def missed_and_false(
+    truth: set[Allele], called: set[Allele], reference: str
+) -> tuple[set[Allele], set[Allele]]:
+    """Return the true alleles that are not called, and the called alleles that are not true.
+
+    Neighbours are the same in any notation: an aligner may write several mismatches side by side
+    as an insertion and a deletion.
+
+    Parameters
+    ----------
+    truth, called
+        The alleles.
+    reference
+        Bases of the contig.
+    """
+    missed: set[Allele] = set()
+    false: set[Allele] = set()
+    for cluster in _clusters(truth | called):
+        true, found = truth.intersection(cluster), called.intersection(cluster)
+        if true != found:
+            text = _applied(true, cluster, reference)
+            if text is None or text != _applied(found, cluster, reference):
+                missed |= true - found
+                false |= found - true
+    return missed, false
+
+
+def _clusters(alleles: set[Allele]) -> Iterator[list[Allele]]:
+    """Yield alleles that are near each other, in order."""
+    cluster: list[Allele] = []
+    end = 0
+    for allele in sorted(alleles):
+        if cluster and allele[0] > end + _NEAR:
+            yield cluster
+            cluster = []
+        cluster.append(allele)
+        end = max(end, allele[0] + len(allele[1]))
+    if cluster:
+        yield cluster
+
+
+def _applied(alleles: set[Allele], cluster: list[Allele], reference: str) -> str | None:
+    """Return the bases from the start to the end of a cluster; None if alleles overlap."""
+    at, text = cluster[0][0], ""
+    for start, ref, alt in sorted(map(_without_base_before, alleles)):
+        if start < at:
+            return None
+        text += reference[at:start] + alt
+        at = start + len(ref)
+    return text + reference[at : max(start + len(ref) for start, ref, _ in cluster)]
+
+
+def _without_base_before(allele: Allele) -> Allele:
+    start, ref, alt = allele
+    return allele if len(ref) == len(alt) else (start + 1, ref[1:], alt[1:])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from hapgpu.benchmark.calling.alleles import called_alleles, carried_alleles
+from hapgpu.benchmark.calling.alleles import called_alleles, carried_alleles, missed_and_false
 from hapgpu.benchmark.current import measuring, plan
 from hapgpu.benchmark.genotyping_files import (
     CONTIG,
@@ -185,9 +185,10 @@ class CallRun:
         return statistics.as_dict()
 
     def _accuracy(self) -> tuple[float, float]:
-        """Return recall and precision of the alleles; 0 without alleles."""
+        """Return recall and precision of the alleles; 1 without alleles."""
         bases = read_fasta(self.files.reference).sequences.data.tobytes().decode()
         truth = carried_alleles(self.files.sites, bases, self.files.genotypes)
         called = called_alleles(self._output, bases)
-        right = len(truth & called)
-        return right / max(len(truth), 1), right / max(len(called), 1)
+        missed, false = missed_and_false(truth, called, bases)
+        recall = 1 - len(missed) / max(len(truth), 1)
+        return recall, 1 - len(false) / max(len(called), 1)

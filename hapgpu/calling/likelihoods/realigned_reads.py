@@ -7,12 +7,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.batches import PairBatch
+from hapgpu.arrays.batches import AlignmentBatch, PairBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.batches import RegionReads, TrimmedRegions
-from hapgpu.calling.likelihoods.exact_matches import aligned_to_haplotypes
 from hapgpu.cigar.encoding import reference_lengths
+from hapgpu.realign.align.dispatch import align_pairs
+from hapgpu.realign.align.ungapped import UNPROVED, completed, ungapped_alignments
 from hapgpu.realign.projection.project import PlacedHaplotypes, Projections, project_alignments
+from hapgpu.realign.scoring import PRESETS, Overhang
 from hapgpu.runtime.devices import Device
 
 
@@ -46,12 +48,21 @@ def realigned_reads(
         haplotypes.astype(np.int32),
         np.arange(len(reads), dtype=np.int32),
     )
-    alignments = aligned_to_haplotypes(pairs, device)
+    alignments = _aligned(pairs, device)
     unclipped = np.zeros(len(reads), dtype=np.int32)
     projections = project_alignments(
         bases, alignments, pairs.reference_index, _placed(trimmed), unclipped, unclipped
     )
     return _moved(reads, projections)
+
+
+def _aligned(pairs: PairBatch, device: Device) -> AlignmentBatch:
+    """Align reads by GATK's weights; a GPU gets only the few that need a matrix."""
+    scoring = PRESETS["read-to-haplotype"]
+    offsets, scores = ungapped_alignments(pairs, scoring, Overhang.SOFTCLIP)
+    rest = pairs.take(offsets == UNPROVED)
+    others = align_pairs(rest, scoring, Overhang.SOFTCLIP, device)
+    return completed(pairs, offsets, scores, others)
 
 
 def _placed(trimmed: TrimmedRegions) -> PlacedHaplotypes:

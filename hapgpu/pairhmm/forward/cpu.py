@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,9 @@ _SLICES = 8
 _MIN_READS = 64
 """Smallest number of reads in a slice of coefficients."""
 
+_MAX_PAIRS: Final = 1_000_000
+"""Pairs that are computed together, at most: some 150 bytes each."""
+
 
 def log10_likelihoods(batch: HmmBatch, device: CpuDevice) -> NDArray[np.float64]:
     """Compute log10 P(read | haplotype) by GATK's pair-HMM.
@@ -48,7 +52,33 @@ def log10_likelihoods(batch: HmmBatch, device: CpuDevice) -> NDArray[np.float64]
     -------
     float64[batch.pairs], in the order of `HmmBatch`; none is above 0, -inf is probability 0.
     """
-    forward = _Forward(batch, device.threads)
+    likelihoods = np.empty(batch.pairs)
+    at = 0
+    for part in _parts(batch):
+        end = at + part.pairs
+        likelihoods[at:end] = _likelihoods(part, device.threads)
+        at = end
+    return likelihoods
+
+
+def _parts(batch: HmmBatch) -> Iterator[HmmBatch]:
+    """Yield parts of at most `_MAX_PAIRS` pairs, or of one read."""
+    offsets, first = batch.pair_offsets, 0
+    while first < len(batch):
+        within = int(np.searchsorted(offsets, offsets[first] + _MAX_PAIRS, side="right")) - 1
+        part = batch.slice(first, max(within, first + 1))
+        reads = len(part.reads)
+        step = reads if within > first else max(_MAX_PAIRS // max(len(part.haplotypes), 1), 1)
+        if step >= reads:
+            yield part
+        else:
+            for start in range(0, reads, step):
+                yield part.some_reads(start, min(start + step, reads))
+        first = max(within, first + 1)
+
+
+def _likelihoods(batch: HmmBatch, threads: int) -> NDArray[np.float64]:
+    forward = _Forward(batch, threads)
     is_long = forward.read_lengths > FLOAT_LONGEST_READ
     forward.fill_lanes(np.flatnonzero(forward.is_normal & is_long), DOUBLE)
     forward.fill_lanes(np.flatnonzero(forward.is_normal & ~is_long), FLOAT)

@@ -12,7 +12,7 @@ from hapgpu.arrays.batches import AlignmentBatch, PairBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.cigar.encoding import match_cigars
 from hapgpu.realign.align.lane_group import LaneGroup, Workspace
-from hapgpu.realign.align.ungapped import UNPROVED, ungapped_alignments
+from hapgpu.realign.align.ungapped import UNPROVED, completed, ungapped_alignments
 from hapgpu.realign.scoring import Overhang, Scoring
 from hapgpu.runtime.devices import CpuDevice
 
@@ -45,21 +45,8 @@ def align_pairs(
     n alignments in the order of the pairs.
     """
     offsets, scores = _ungapped(pairs, scoring, overhang, device)
-    rest = offsets == UNPROVED
-    whole = np.flatnonzero(~rest)
-    groups = [whole, *_groups(pairs, np.flatnonzero(rest))]
-    cigars = [match_cigars(pairs.take(whole).query_lengths)] * len(groups)
-
-    def align(number: int, workspace: Workspace) -> None:
-        rows = groups[number]
-        lanes = LaneGroup(pairs.take(rows), scoring, overhang, workspace, with_directions=True)
-        scores[rows] = lanes.fill()
-        offsets[rows], cigars[number] = lanes.trace_back()
-
-    _run_groups(align, range(1, len(groups)), device.threads)
-    order = np.empty(len(pairs), dtype=np.int64)
-    order[np.concatenate(groups)] = np.arange(len(pairs))
-    return AlignmentBatch(scores, offsets, Ragged.concatenate(cigars).take(order))
+    others = _aligned(pairs.take(offsets == UNPROVED), scoring, overhang, device)
+    return completed(pairs, offsets, scores, others)
 
 
 def score_pairs(
@@ -67,7 +54,8 @@ def score_pairs(
 ) -> NDArray[np.int32]:
     """Return only the scores, int32[n], of `align_pairs`, in less time."""
     offsets, scores = _ungapped(pairs, scoring, overhang, device)
-    groups = _groups(pairs, np.flatnonzero(offsets == UNPROVED))
+    rest = np.flatnonzero(offsets == UNPROVED)
+    groups = [rest[rows] for rows in _groups(pairs.take(rest))]
 
     def score(number: int, workspace: Workspace) -> None:
         rows = groups[number]
@@ -93,17 +81,37 @@ def _ungapped(
     return offsets, scores
 
 
-def _groups(pairs: PairBatch, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Return rows in groups of pairs of similar size, the largest pairs first."""
-    pairs = pairs.take(rows)
+def _aligned(
+    pairs: PairBatch, scoring: Scoring, overhang: Overhang, device: CpuDevice
+) -> AlignmentBatch:
+    """Align pairs by the recurrences."""
+    scores = np.empty(len(pairs), dtype=np.int32)
+    offsets = np.empty(len(pairs), dtype=np.int32)
+    groups = [np.empty(0, dtype=np.int64), *_groups(pairs)]  # so that there is one
+    cigars = [match_cigars(groups[0])] * len(groups)
+
+    def align(number: int, workspace: Workspace) -> None:
+        rows = groups[number]
+        lanes = LaneGroup(pairs.take(rows), scoring, overhang, workspace, with_directions=True)
+        scores[rows] = lanes.fill()
+        offsets[rows], cigars[number] = lanes.trace_back()
+
+    _run_groups(align, range(1, len(groups)), device.threads)
+    order = np.empty(len(pairs), dtype=np.int64)
+    order[np.concatenate(groups)] = np.arange(len(pairs))
+    return AlignmentBatch(scores, offsets, Ragged.concatenate(cigars).take(order))
+
+
+def _groups(pairs: PairBatch) -> list[NDArray[np.int64]]:
+    """Return row numbers of groups of pairs of similar size, the largest pairs first."""
     reference_lengths, query_lengths = pairs.reference_lengths, pairs.query_lengths
     order = np.lexsort((reference_lengths, query_lengths))[::-1]
-    groups: list[NDArray[np.int64]] = []
+    groups = []
     start = 0
     while start < order.size:
         longest = order[start]
         lanes = _lane_count(int(reference_lengths[longest]), int(query_lengths[longest]))
-        groups.append(rows[order[start : start + lanes]])
+        groups.append(order[start : start + lanes])
         start += lanes
     return groups
 

@@ -11,10 +11,12 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.batches import PairBatch
+from hapgpu.arrays.batches import AlignmentBatch, PairBatch
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.memory import load_64_at, load_u8_at
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
+from hapgpu.cigar.encoding import match_cigars
 from hapgpu.realign.scoring import LOWEST_SCORE, Overhang, Scoring
 from hapgpu.runtime.jit import njit, njit_inlined
 
@@ -79,6 +81,33 @@ def ungapped_alignments(
     )
     scores = scoring.match * pairs.query_lengths - loss * found.mismatches
     return offsets, scores.astype(np.int32)
+
+
+def completed(
+    pairs: PairBatch,
+    offsets: NDArray[np.int32],
+    scores: NDArray[np.int32],
+    others: AlignmentBatch,
+) -> AlignmentBatch:
+    """Return the alignments of all pairs.
+
+    Parameters
+    ----------
+    pairs
+        n pairs.
+    offsets, scores
+        Of `ungapped_alignments`.
+    others
+        The alignments of the pairs whose offset is UNPROVED, in their order.
+    """
+    found, rest = np.flatnonzero(offsets != UNPROVED), np.flatnonzero(offsets == UNPROVED)
+    lengths = pairs.queries.lengths_of(pairs.query_index[found])
+    cigars = Ragged.concatenate([match_cigars(lengths), others.cigars])
+    order = np.empty(len(pairs), dtype=np.int64)
+    order[found], order[rest] = np.arange(found.size), np.arange(found.size, len(pairs))
+    offsets, scores = offsets.copy(), scores.copy()
+    offsets[rest], scores[rest] = others.offsets, others.scores
+    return AlignmentBatch(scores, offsets, cigars.take(order))
 
 
 def _max_mismatches(scoring: Scoring, overhang: Overhang) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -118,3 +119,41 @@ def test_no_file_without_the_other(
     assert status_of(*words) == 4
     assert "/dev/full" in error_of_command("call", capsys)
     assert not list(tmp_path.iterdir())
+
+
+def test_fields_and_hard_clips_of_the_input(example: Inputs, tmp_path: Path) -> None:
+    """Fields of the old alignment and of single bases are removed; hard clips are added up."""
+    reads, out = tmp_path / "reads.bam", tmp_path / "out.bam"
+    removed = {"AS": 7, "SA": "chr20,1,+,9M,60,0;", "MC": "9M", "MQ": 6, "OQ": "", "HC": "text"}
+    kept = {"XA": "chr20,+1,9M,0;", "ZZ": 1.5, "PG": "mapper"}
+    lengths = {}
+    with pysam.AlignmentFile(str(example.reads)) as file:
+        records, header = list(file), file.header
+    for record in records:
+        record.set_tags([*record.get_tags(), *removed.items(), *kept.items()])
+        record.set_tag("OQ", "I" * record.query_length)
+        first, *others = record.cigartuples or []
+        if first[0] == 4:
+            # Soft clips at the start become hard clips.
+            qualities = record.query_qualities
+            record.query_sequence = (record.query_sequence or "")[first[1] :]
+            record.query_qualities = qualities and qualities[first[1] :]
+            record.cigartuples = [(5, first[1]), *others]
+        lengths[record.query_name, record.flag & 0xC0] = record.infer_read_length()
+    with pysam.AlignmentFile(str(reads), "wb", header=header) as file:
+        for record in records:
+            file.write(record)
+    pysam.index(str(reads))
+    words = [reads, example.reference, "-q", "-o", tmp_path / "out.vcf", "--bam-out", out]
+    assert status_of(*words) == 0
+    with pysam.AlignmentFile(str(out)) as file:
+        found = [record for record in file if record.get_tag("RG") != "ArtificialHaplotypeRG"]
+    assert len(found) > 500
+    old = [dict(record.get_tags()).get("OC", "") for record in found]
+    assert any(re.match("[0-9]+H", text) for text in old)
+    for record in found:
+        tags = dict(record.get_tags())
+        assert tags.items() >= kept.items()
+        assert not tags.keys() & (removed.keys() - {"HC"})
+        assert isinstance(tags.get("HC", 0), int)
+        assert record.infer_read_length() == lengths[record.query_name, record.flag & 0xC0]

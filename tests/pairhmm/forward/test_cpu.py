@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from numpy.typing import NDArray
 
 from hapgpu.pairhmm.batches import HmmBatch
+from hapgpu.pairhmm.forward import cpu
 from hapgpu.pairhmm.forward.cpu import log10_likelihoods
 from hapgpu.pairhmm.forward.reference import log10_likelihoods_reference
 from hapgpu.runtime.devices import CpuDevice
@@ -191,3 +192,13 @@ def test_values_do_not_depend_on_threads(mixed_batch: HmmBatch) -> None:
     one = log10_likelihoods(mixed_batch, _ONE)
     assert np.array_equal(one, log10_likelihoods(mixed_batch, _ONE))
     assert np.array_equal(one, log10_likelihoods(mixed_batch, CpuDevice(3)))
+
+
+@pytest.mark.parametrize("max_pairs", [1, 7, 100])
+def test_values_do_not_depend_on_parts(
+    mixed_batch: HmmBatch, monkeypatch: pytest.MonkeyPatch, max_pairs: int
+) -> None:
+    """Groups are split where they have more pairs."""
+    expected = log10_likelihoods(mixed_batch, _ONE)
+    monkeypatch.setattr(cpu, "_MAX_PAIRS", max_pairs)
+    assert np.array_equal(log10_likelihoods(mixed_batch, _ONE), expected)
