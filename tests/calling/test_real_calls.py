@@ -18,7 +18,6 @@ from hapgpu.calling.events.trimming import trimmed_to_variants
 from hapgpu.calling.genotypes.calls import called_variants
 from hapgpu.calling.genotypes.frequencies import pseudo_counts
 from hapgpu.calling.genotypes.reference import phreds_reference, variant_reference
-from hapgpu.calling.likelihoods.likelihoods import haplotype_likelihoods
 from hapgpu.calling.likelihoods.reference import allele_likelihoods_reference, is_at_site_reference
 from hapgpu.calling.likelihoods.site_reads import site_reads
 from hapgpu.calling.options import CallOptions
@@ -27,6 +26,7 @@ from hapgpu.calling.reads.reclipped import reclipped_reads
 from hapgpu.cigar.encoding import cigar_strings
 from hapgpu.runtime.devices import CpuDevice
 from tests.calling.annotations.test_annotator import expected_depths, expected_values
+from tests.calling.cpu_likelihoods import haplotype_likelihoods
 from tests.calling.events.event_oracle import (
     expected_alleles,
     expected_cut,
@@ -172,7 +172,7 @@ def test_real_reads(data_dir: Path, names: list[str], end: int) -> None:
     trimmed = trimmed_to_variants(haplotypes, regions, segment.reference)
     events = check_trimmed(haplotypes, regions, trimmed, origin, reference)
     reads = reclipped_reads(reads, segment, trimmed)
-    likelihoods = haplotype_likelihoods(reads, segment, trimmed, OPTIONS, "reads", device)
+    likelihoods = haplotype_likelihoods(reads, segment, trimmed, OPTIONS)
     sites = call_sites(trimmed, segment.reference)
     at_sites = site_reads(sites, likelihoods)
     calls = called_variants(sites, at_sites, likelihoods, len(names), OPTIONS.genotyping)

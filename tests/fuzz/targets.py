@@ -225,6 +225,7 @@ def lines(count: int) -> SimpleNamespace:
 
 _VARIANTS: Final = {"calls": _text_of("sites.vcf")}
 _READS: Final = {"reads": _texts_of("reads.fq")}
+_CALLED: Final = {"reads": _texts_of("reads.bam")}
 _MOVED: Final = {"reads": _text_of("reads.bam"), "haplotypes": _known("loci.fa")}
 
 TARGETS: Final[dict[str, Target]] = {
@@ -248,6 +249,7 @@ TARGETS: Final[dict[str, Target]] = {
     "fasta-chain": Target("reads-fasta", lines(2), chain_reads),
     "reference-map": Target("fasta", lines(1), _reference("map", **_READS)),
     "reference-chain": Target("fasta", lines(1), _reference("chain", **_READS)),
+    "reference-call": Target("fasta", lines(1), _reference("call", **_CALLED)),
     "reference-haplotypes": Target("fasta", lines(1), _reference("haplotypes", **_VARIANTS)),
     "reference-realign": Target("fasta", lines(1), _reference("realign", **_MOVED)),
     "fai-haplotypes": Target("fai", lines(1), _fai("haplotypes", **_VARIANTS)),

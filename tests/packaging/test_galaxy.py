@@ -1,4 +1,4 @@
-"""The Galaxy tool: linted by planemo, and its tests run by Galaxy's libraries without Galaxy."""
+"""The Galaxy tools: linted by planemo, and their tests run by Galaxy's libraries without Galaxy."""
 
 from __future__ import annotations
 
@@ -14,22 +14,28 @@ from hapgpu.version import __version__
 from tests.test_example import make
 
 ROOT = Path(__file__).resolve().parents[2]
-TOOL = ROOT / "packaging" / "galaxy" / "hapgpu_genotype.xml"
+GALAXY = ROOT / "packaging" / "galaxy"
+TOOLS = ("hapgpu_call.xml", "hapgpu_genotype.xml")
 PLANEMO = shutil.which("planemo")
 
 needs_planemo = pytest.mark.skipif(PLANEMO is None, reason="planemo is not installed")
 
 
 def test_version_of_the_package() -> None:
-    macros = (TOOL.parent / "macros.xml").read_text()
+    macros = (GALAXY / "macros.xml").read_text()
     assert f'<token name="@TOOL_VERSION@">{__version__}</token>' in macros
+
+
+def test_every_tool_is_tested() -> None:
+    assert {path.name for path in GALAXY.glob("hapgpu_*.xml")} == set(TOOLS)
 
 
 @needs_planemo
 @pytest.mark.exhaustive
-def test_lint(tmp_path: Path) -> None:
+@pytest.mark.parametrize("tool", TOOLS)
+def test_lint(tool: str, tmp_path: Path) -> None:
     done = subprocess.run(
-        ["planemo", "lint", "--fail_level", "warn", str(TOOL)],
+        ["planemo", "lint", "--fail_level", "warn", str(GALAXY / tool)],
         env={**os.environ, "HOME": str(tmp_path)},
         capture_output=True,
         text=True,
@@ -40,14 +46,15 @@ def test_lint(tmp_path: Path) -> None:
 
 @needs_planemo
 @pytest.mark.exhaustive
-def test_tests_of_the_tool(tmp_path: Path) -> None:
+@pytest.mark.parametrize("tool", TOOLS)
+def test_tests_of_the_tool(tool: str, tmp_path: Path) -> None:
     assert PLANEMO is not None
     python = Path(PLANEMO).resolve().parent / "python"
     script = Path(__file__).with_name("galaxy_job.py")
     data = make(tmp_path / "test data")
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
-        [str(python), str(script), str(TOOL), str(data), str(tmp_path / "work")],
+        [str(python), str(script), str(GALAXY / tool), str(data), str(tmp_path / "work")],
         env={**os.environ, "PATH": path},
         capture_output=True,
         text=True,

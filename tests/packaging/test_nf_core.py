@@ -32,13 +32,14 @@ INPUTS: dict[str, dict[str, str]] = {
     "realign": {**READS, "haplotypes": "haplotypes.fa", **REFERENCE},
     "pairhmm": {**READS, "haplotypes": "haplotypes.fa", "fasta": "", "fai": ""},
     "haplotypes": {"sites": "sites.vcf", **REFERENCE},
+    "call": {**READS, **REFERENCE, "targets": ""},
     "genotype": {**READS, "sites": "sites.vcf", **REFERENCE},
     "index": {"fasta": "reference.fa"},
     "map": {"reads": "reads.fastq.gz", "fasta": "reference.fa", "index": ""},
     "chain": {"reads": "long_reads.fastq.gz", "target": "reference.fa"},
     "report": {"files": "sites.vcf", **READS, **REFERENCE},
 }
-ARGUMENTS = {"index": "--minimizers", "genotype": "--pcr-model none"}
+ARGUMENTS = {"index": "--minimizers", "call": "--pcr-model none", "genotype": "--pcr-model none"}
 
 
 def entry(module: str, section: str) -> dict[str, object]:

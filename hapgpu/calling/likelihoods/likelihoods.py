@@ -15,7 +15,6 @@ from hapgpu.calling.options import CallOptions
 from hapgpu.calling.reads.reclipped import passing
 from hapgpu.cigar.read_parts import ReadParts
 from hapgpu.pairhmm.batches import HmmBatch
-from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.pairhmm.normalize import is_well_modelled, normalized
 from hapgpu.pairhmm.qualities.prepare import QualityOptions, prepared_parts
 from hapgpu.runtime.devices import Device
@@ -38,23 +37,6 @@ class PreparedReads:
     reads: RegionReads
     others: RegionReads
     batch: HmmBatch
-
-
-def haplotype_likelihoods(
-    reads: RegionReads,
-    segment: SegmentReads,
-    trimmed: TrimmedRegions,
-    options: CallOptions,
-    source: str,
-    device: Device,
-) -> ReadLikelihoods:
-    """Compute the likelihoods of reads, and realign each read to its best haplotype, as in GATK.
-
-    The parameters, errors and the result are those of `prepared_reads` and `read_likelihoods`.
-    """
-    prepared = prepared_reads(reads, segment, trimmed, options, source)
-    values = log10_likelihoods(prepared.batch, device)
-    return read_likelihoods(prepared, values, trimmed, device)
 
 
 def prepared_reads(

@@ -203,6 +203,13 @@ def _project_rows(
         locus = loci.reference_index[haplotype]
         start = _FAILED
         if has_cigar:
+            start = _project_match(
+                reads.offsets[row + 1] - reads.offsets[row],
+                row_of(alignments.cigars, row),
+                alignments.starts[row],
+                work,
+            )
+        if has_cigar and start == _FAILED:
             start = _project(
                 row_of(reads, row),
                 row_of(alignments.cigars, row),
@@ -222,6 +229,30 @@ def _project_rows(
             positions[row] = loci.reference_starts[locus] + loci.starts[haplotype] + start
         offsets[row + 1] = end
     return positions, out[: offsets[-1]], offsets
+
+
+@njit
+def _project_match(length: int, cigar: NDArray[np.uint32], start: int, work: _Workspace) -> int:
+    """Do the work of `_project` for a read that is aligned inside one M of its haplotype.
+
+    Most reads are: no rule changes their CIGAR. At the start of an M, an indel before it may count.
+    Return _FAILED for other reads.
+    """
+    if cigar.size != 1 or cigar[0] != length << 4 | MATCH or start < 0:
+        return _FAILED
+    haplotype_start, reference_start = 0, 0
+    for k, element in enumerate(built(work.padded)):
+        operation, size = operation_of(element), length_of(element)
+        if k > 0 and start <= haplotype_start:
+            break
+        if operation == MATCH and start + length <= haplotype_start + size:
+            work.end_insertions[:] = 0
+            start_cigar(work.aligner.result)
+            add_element(work.aligner.result, length, MATCH)
+            return reference_start + start - haplotype_start
+        haplotype_start += size * consumes_query(operation)
+        reference_start += size * consumes_reference(operation)
+    return _FAILED
 
 
 @njit

@@ -18,13 +18,12 @@ from hapgpu.calling.batches import (
     TrimmedRegions,
 )
 from hapgpu.calling.genotypes.calls import called_variants
-from hapgpu.calling.likelihoods.likelihoods import haplotype_likelihoods
 from hapgpu.calling.likelihoods.site_reads import site_reads
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.reads.finalized import finalized_reads
 from hapgpu.calling.reads.reclipped import reclipped_reads
 from hapgpu.cigar.encoding import parse_cigar
-from hapgpu.runtime.devices import CpuDevice
+from tests.calling.cpu_likelihoods import haplotype_likelihoods
 from tests.calling.segments import segment_reads
 
 START, END = 10_000_000, 10_050_000
@@ -98,7 +97,7 @@ def test_sites_of_the_truth_set(data_dir: Path, sample: str) -> None:
     options = CallOptions()
     reads = finalized_reads(segment, regions, options.assembly)
     reads = reclipped_reads(reads, segment, trimmed)
-    likelihoods = haplotype_likelihoods(reads, segment, trimmed, options, "reads", CpuDevice())
+    likelihoods = haplotype_likelihoods(reads, segment, trimmed, options)
     sites = call_sites_of(records)
     at_sites = site_reads(sites, likelihoods)
     variants = called_variants(sites, at_sites, likelihoods, 1, options.genotyping)

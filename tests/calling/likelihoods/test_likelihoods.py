@@ -11,14 +11,13 @@ import pytest
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.batches import ReadLikelihoods
 from hapgpu.calling.likelihoods.best_haplotypes import best_haplotypes
-from hapgpu.calling.likelihoods.likelihoods import haplotype_likelihoods
 from hapgpu.calling.likelihoods.reference import best_haplotype_reference
 from hapgpu.calling.options import CallOptions
 from hapgpu.cigar.encoding import cigar_strings, parse_cigar, reference_length
 from hapgpu.errors import InputError
 from hapgpu.pairhmm.qualities.pcr_model import PcrModel
 from hapgpu.realign.api import realign_to_reference
-from hapgpu.runtime.devices import CpuDevice
+from tests.calling.cpu_likelihoods import haplotype_likelihoods
 from tests.calling.likelihoods.made_regions import (
     MadeRead,
     MadeRegion,
@@ -38,8 +37,6 @@ def likelihoods_of(
         segment_of(regions),
         trimmed_of(regions),
         CallOptions(pcr_model=model),
-        "reads",
-        CpuDevice(),
     )
 
 

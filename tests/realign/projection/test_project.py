@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -88,11 +90,7 @@ def as_gatk(case: tuple[str, gatk.Cigar, int, gatk.Cigar, str]) -> tuple[int, st
     return 1000 + start, gatk.spell([(3, "S"), *cigar])
 
 
-@settings(max_examples=150)
-@given(st.lists(any_projection(), min_size=1, max_size=8))
-def test_projection_of_anything_as_gatk(
-    cases: list[tuple[str, gatk.Cigar, int, gatk.Cigar, str]],
-) -> None:
+def assert_as_gatk(cases: list[tuple[str, gatk.Cigar, int, gatk.Cigar, str]]) -> None:
     rows = np.arange(len(cases), dtype=np.int32)
     placed = PlacedHaplotypes(
         cigars=ragged_cigars([case[3] for case in cases]),
@@ -112,6 +110,31 @@ def test_projection_of_anything_as_gatk(
     found = list(zip(projected.positions.tolist(), cigar_strings(projected.cigars), strict=True))
     assert found == [as_gatk(case) for case in cases]
     assert projected.ok.tolist() == [cigar != "*" for _, cigar in found]
+
+
+@settings(max_examples=150)
+@given(st.lists(any_projection(), min_size=1, max_size=8))
+def test_projection_of_anything_as_gatk(
+    cases: list[tuple[str, gatk.Cigar, int, gatk.Cigar, str]],
+) -> None:
+    assert_as_gatk(cases)
+
+
+def test_every_match_within_small_haplotypes() -> None:
+    """A read of one M at every offset, which keeps its CIGAR inside an M of the haplotype."""
+    haplotypes = [
+        [(2, op) for op in operations]
+        for count in (1, 2, 3, 4)
+        for operations in product("MIDS" if count < 4 else "MID", repeat=count)
+    ]
+    assert_as_gatk(
+        [
+            ("A" * length, [(length, "M")], offset, haplotype, "ACAAACAA")
+            for haplotype in haplotypes
+            for length in (1, 2, 3)
+            for offset in range(gatk.span(haplotype, gatk.ON_READ) + 2)
+        ]
+    )
 
 
 @st.composite

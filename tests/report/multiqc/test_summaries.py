@@ -40,6 +40,7 @@ def test_outcomes_of_each_command() -> None:
     assert mapped.outcomes == {"mapped": 7, "unmapped": 2, "too short": 1}
     assert summary_of("chain", reads=4, mapped=4).outcomes == {"mapped": 4}
     assert summary_of("index", bases=1000).outcomes == {}
+    assert summary_of("call", bases=1000, records=1).outcomes == {}
 
 
 def summary_with(command: str, counts: dict[str, int], seconds: dict[str, float]) -> RunSummary:

@@ -44,17 +44,17 @@ def number_kmers(
             code = code * _FACTOR + np.uint64(text[at + k - 1]) - power * np.uint64(text[at - 1])
         kmer: Integer = np.int64(-1)
         if previous >= 0:
-            kmer = np.int64(space.successors[previous])
-            if kmer >= 0 and text[space.text_starts[kmer] + k - 1] != text[at + k - 1]:
+            kmer = np.int64(space.entries[previous].successor)
+            if kmer >= 0 and text[space.entries[kmer].text_start + k - 1] != text[at + k - 1]:
                 kmer = np.int64(-1)
         if kmer < 0:
             kmer = _numbered(space, text, at, k, code)
-            if previous >= 0 and space.successors[previous] < 0:
-                space.successors[previous] = kmer
-        if space.last_sequences[kmer] == sequence and not space.is_non_unique[kmer]:
-            space.is_non_unique[kmer] = True
+            if previous >= 0 and space.entries[previous].successor < 0:
+                space.entries[previous].successor = kmer
+        if space.entries[kmer].last_sequence == sequence and not space.entries[kmer].is_non_unique:
+            space.entries[kmer].is_non_unique = True
             space.counts[1] += 1
-        space.last_sequences[kmer] = sequence
+        space.entries[kmer].last_sequence = sequence
         space.kmers[at] = kmer
         previous = kmer
 
@@ -68,16 +68,18 @@ def _numbered(
     slot = np.int64((code * _FACTOR) >> _HIGH) & last_slot
     while space.slots[slot] >= 0:
         kmer = np.int64(space.slots[slot])
-        if space.hashes[kmer] == code and are_equal(text, space.text_starts[kmer], at, k):
+        if space.entries[kmer].hash == code and are_equal(
+            text, space.entries[kmer].text_start, at, k
+        ):
             return kmer
         slot = (slot + 1) & last_slot
     kmer = np.int64(space.counts[0])
     space.counts[0] = kmer + 1
     space.slots[slot] = kmer
-    space.hashes[kmer] = code
-    space.text_starts[kmer] = at
-    space.successors[kmer] = -1
-    space.last_sequences[kmer] = -1
-    space.is_non_unique[kmer] = False
-    space.vertices[kmer] = -1
+    space.entries[kmer].hash = code
+    space.entries[kmer].text_start = at
+    space.entries[kmer].successor = -1
+    space.entries[kmer].last_sequence = -1
+    space.entries[kmer].is_non_unique = False
+    space.entries[kmer].vertex = -1
     return kmer

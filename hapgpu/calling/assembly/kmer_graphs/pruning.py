@@ -83,6 +83,6 @@ def remove_lone_vertices(graph: Graph, space: KmerSpace) -> None:
         if graph.vertices[vertex].in_degree == 0 and graph.vertices[vertex].out_degree == 0:
             graph.vertices[vertex].is_vertex = False
             kmer = space.vertex_kmers[vertex]
-            if space.vertices[kmer] >= 0:
-                space.vertices[kmer] = -1
+            if space.entries[kmer].vertex >= 0:
+                space.entries[kmer].vertex = -1
                 space.counts[2] -= 1

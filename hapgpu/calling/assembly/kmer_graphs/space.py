@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,21 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import with_room
 from hapgpu.runtime.jit import njit
+
+KMER: Final = np.dtype(
+    [
+        ("hash", np.uint64),
+        ("text_start", np.int32),
+        ("successor", np.int32),
+        ("last_sequence", np.int32),
+        ("vertex", np.int32),
+        ("is_non_unique", np.bool_),
+    ],
+    align=True,
+)
+"""A k-mer: its hash; its first occurrence in the text of the graph; the k-mer that followed it
+first, -1 if none did; the last sequence that has it; its vertex if it is unique, -1 if it has none;
+whether a sequence has it twice."""
 
 
 class KmerSpace(NamedTuple):
@@ -21,18 +36,8 @@ class KmerSpace(NamedTuple):
         int64[3]: k-mers; those that occur twice in a sequence ("non-unique"); those with a vertex.
     slots
         int32[2^x]: the hash table: k-mers, or -1.
-    hashes
-        uint64 per k-mer.
-    text_starts
-        int32 per k-mer: its first occurrence in the text of the graph.
-    successors
-        int32 per k-mer: the k-mer that followed it first; -1 if none did.
-    last_sequences
-        int32 per k-mer: the last sequence that has it.
-    is_non_unique
-        bool per k-mer: whether a sequence has it twice.
-    vertices
-        int32 per k-mer: its vertex, if it is unique; -1 if it has none.
+    entries
+        Array of records of `KMER`, per k-mer.
     kmers
         int32 per base of the text: the k-mer that starts there.
     vertex_kmers
@@ -43,12 +48,7 @@ class KmerSpace(NamedTuple):
 
     counts: NDArray[np.int64]
     slots: NDArray[np.int32]
-    hashes: NDArray[np.uint64]
-    text_starts: NDArray[np.int32]
-    successors: NDArray[np.int32]
-    last_sequences: NDArray[np.int32]
-    is_non_unique: NDArray[np.bool_]
-    vertices: NDArray[np.int32]
+    entries: Any
     kmers: NDArray[np.int32]
     vertex_kmers: NDArray[np.int32]
     sample_counts: NDArray[np.int32]
@@ -60,12 +60,7 @@ def new_space() -> KmerSpace:
     return KmerSpace(
         np.zeros(3, np.int64),
         np.empty(0, np.int32),
-        np.empty(0, np.uint64),
-        np.empty(0, np.int32),
-        np.empty(0, np.int32),
-        np.empty(0, np.int32),
-        np.empty(0, np.bool_),
-        np.empty(0, np.int32),
+        np.empty(0, KMER),
         np.empty(0, np.int32),
         np.empty(0, np.int32),
         np.empty(0, np.int32),
@@ -86,12 +81,7 @@ def cleared_space(space: KmerSpace, text: int) -> KmerSpace:
     return KmerSpace(
         space.counts,
         table,
-        with_room(space.hashes, text),
-        with_room(space.text_starts, text),
-        with_room(space.successors, text),
-        with_room(space.last_sequences, text),
-        with_room(space.is_non_unique, text),
-        with_room(space.vertices, text),
+        with_room(space.entries, text),
         with_room(space.kmers, text),
         with_room(space.vertex_kmers, text),
         with_room(space.sample_counts, text),

@@ -121,7 +121,7 @@ def thread_reference(graph: Graph, space: KmerSpace, length: Integer, k: Integer
             _count(graph, space, edge)
             vertex = np.int64(graph.edges[edge].target)
             continue
-        target: Integer = np.int64(space.vertices[space.kmers[at]])
+        target: Integer = np.int64(space.entries[space.kmers[at]].vertex)
         if target < 0:
             target = _new_vertex(graph, space, at, k)
         edge = append_edge(graph, vertex, target, 1)
@@ -139,11 +139,11 @@ def _thread_run(graph: Graph, space: KmerSpace, start: Integer, end: Integer, k:
     As in GATK, its last k-mer does not count as a start.
     """
     first = start
-    while first < end - k and space.is_non_unique[space.kmers[first]]:
+    while first < end - k and space.entries[space.kmers[first]].is_non_unique:
         first += 1
     if first >= end - k:
         return
-    vertex: Integer = np.int64(space.vertices[space.kmers[first]])
+    vertex: Integer = np.int64(space.entries[space.kmers[first]].vertex)
     if vertex < 0:
         vertex = _new_vertex(graph, space, first, k)
     _count_backwards(graph, space, vertex, first, k)
@@ -155,7 +155,9 @@ def _thread_run(graph: Graph, space: KmerSpace, start: Integer, end: Integer, k:
             vertex = np.int64(graph.edges[edge].target)
             continue
         kmer = space.kmers[at]
-        target: Integer = np.int64(-1) if kmer == source_kmer else np.int64(space.vertices[kmer])
+        target: Integer = (
+            np.int64(-1) if kmer == source_kmer else np.int64(space.entries[kmer].vertex)
+        )
         if target < 0:
             target = _new_vertex(graph, space, at, k)
         edge = append_edge(graph, vertex, target, 1)
@@ -200,8 +202,10 @@ def _new_vertex(graph: Graph, space: KmerSpace, at: Integer, k: Integer) -> Inte
     vertex = add_vertex(graph, at, at + k)
     space.vertex_kmers[vertex] = kmer
     # Without branches: with them, Numba would count references to all arrays, at a higher cost.
-    is_mapped = np.int64(space.vertices[kmer] < 0) & np.int64(not space.is_non_unique[kmer])
-    space.vertices[kmer] += is_mapped * (vertex + 1)
+    is_mapped = np.int64(space.entries[kmer].vertex < 0) & np.int64(
+        not space.entries[kmer].is_non_unique
+    )
+    space.entries[kmer].vertex += is_mapped * (vertex + 1)
     space.counts[2] += is_mapped
     return vertex
 

@@ -38,8 +38,8 @@ def kept_by_pruning(graph: Graph, names: list[str]) -> tuple[int, set[str]]:
     """Return the number of chains and the vertices that stay."""
     space = cleared_space(new_space(), len(names))
     space.vertex_kmers[: len(names)] = range(len(names))
-    space.vertices[: len(names)] = -1
-    space.vertices[0] = 0
+    space.entries["vertex"][: len(names)] = -1
+    space.entries["vertex"][0] = 0
     space.counts[2] = 1
     count = prune_chains(graph, 2)
     remove_lone_vertices(graph, space)

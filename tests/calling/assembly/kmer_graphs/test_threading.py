@@ -36,7 +36,8 @@ def threaded(reference: str, reads: list[PlainRead], k: int) -> tuple[Graph, Kme
 
 
 def non_unique(graph: Graph, space: KmerSpace, k: int) -> set[str]:
-    starts = space.text_starts[: space.counts[0]][space.is_non_unique[: space.counts[0]]]
+    kmers = space.entries[: space.counts[0]]
+    starts = kmers["text_start"][kmers["is_non_unique"]]
     assert space.counts[1] == len(starts)
     return {graph.text[start : start + k].tobytes().decode() for start in starts}
 
