@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
@@ -31,18 +32,21 @@ _launches = 0
 
 
 def _break(kind: str, number: int) -> None:
-    launch = LoadedKernel.launch
+    for name in ("launch", "launch_checked"):
+        setattr(LoadedKernel, name, _failing(getattr(LoadedKernel, name), kind, number))
 
-    def launch_and_fail(self: LoadedKernel, *arguments: Any, **scalars: Any) -> None:
+
+def _failing(launch: Callable[..., None], kind: str, number: int) -> Callable[..., None]:
+    def launch_and_fail(*arguments: Any) -> None:
         global _launches  # noqa: PLW0603  (of all threads)
-        launch(self, *arguments, **scalars)
+        launch(*arguments)
         with _lock:
             _launches += 1
             is_faulty = _launches == number and kind in FAULTS
         if is_faulty:
             cupy.RawKernel(FAULTS[kind], "fault")((1,), (1,), (NOWHERE,))
 
-    LoadedKernel.launch = launch_and_fail  # type: ignore[method-assign]
+    return launch_and_fail
 
 
 if __name__ == "__main__":
