@@ -50,7 +50,8 @@ def _is_file(hint: Any) -> bool:
         return False
     kind = str(hint.__origin__)
     info = hint.__metadata__[0]
-    return "Path" in kind or ("str" in kind and "standard input" in info.help) or "VCF" in info.help
+    is_name = "str" in kind and ("standard input" in info.help or "VCF" in info.help)
+    return "Path" in kind or is_name
 
 
 @pytest.fixture
