@@ -148,7 +148,7 @@ def test_no_reads(regions: int) -> None:
 
 
 def test_a_tag_with_too_few_qualities_is_an_error() -> None:
-    regions = [region for region in random_regions(Random(2), 9) if region.reads]  # noqa: S311
+    regions = [region for region in random_regions(Random(2), 9) if region.reads]  # noqa: S311  (no secrets)
     first, *others = regions[0].reads
     short = replace(first, tags=b"BIZ55\0")
     regions[0] = MadeRegion(regions[0].start, regions[0].haplotypes, (short, *others))
