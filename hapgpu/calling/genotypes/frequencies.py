@@ -6,14 +6,12 @@ Follows AlleleFrequencyCalculator of GATK 4: expectation maximisation with Diric
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.ragged_view import read_only
 from hapgpu.calling.options import GenotypingOptions
 from hapgpu.runtime.jit import njit, njit_inlined
 
@@ -58,25 +56,6 @@ class Work(NamedTuple):
     absent: NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Frequencies:
-    """Alleles of a site in n samples.
-
-    Attributes
-    ----------
-    quality
-        QUAL: -10 log10 of the probability that no sample has an ALT other than `*`.
-    log10_absent
-        float64[a]: log10 of the probability that no sample has the allele.
-    counts
-        int64[a]: the expected number of each allele, rounded (MLEAC).
-    """
-
-    quality: float
-    log10_absent: NDArray[np.float64]
-    counts: NDArray[np.int64]
-
-
 def pseudo_counts(options: GenotypingOptions) -> PseudoCounts:
     """Return the prior of REF, and of ALTs as long as REF (SNPs) and others (indels)."""
     reference = options.heterozygosity / options.heterozygosity_deviation**2
@@ -95,28 +74,6 @@ def new_work(samples: int, alleles: int) -> Work:
         np.empty(genotypes),
         *(np.empty(alleles) for _ in range(5)),
     )
-
-
-def frequencies_of(
-    phreds: NDArray[np.int32], priors: NDArray[np.float64], spanned: int = NO_ALLELE
-) -> Frequencies:
-    """Estimate the allele frequencies of a site from PL.
-
-    Parameters
-    ----------
-    phreds
-        int32[n, g]: PL of the g diploid genotypes of n samples, in the order of VCF.
-    priors
-        float64[a]: the pseudo-count of each allele, REF first.
-    spanned
-        The number of the allele `*`, if there is one.
-    """
-    work = new_work(len(phreds), priors.size)
-    work.phreds[:] = phreds
-    work.priors[:] = priors
-    log10_no_variant = estimate(work, len(phreds), priors.size, spanned)
-    counts = np.floor(work.counts + 0.5).astype(np.int64)
-    return Frequencies(-10.0 * log10_no_variant + 0.0, read_only(work.absent), counts)
 
 
 @njit

@@ -35,7 +35,7 @@ def _regular_letters() -> NDArray[np.uint8]:
 
 
 _REGULAR: Final = _regular_letters()
-"""A, C, G and T in either case become upper case, all else N."""
+"""uint8[256]: A, C, G and T in either case become upper case, all else N."""
 
 
 @dataclass(frozen=True, slots=True)

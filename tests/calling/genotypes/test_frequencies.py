@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from random import Random
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from hapgpu.calling.genotypes.frequencies import NO_ALLELE, Frequencies, frequencies_of
+from hapgpu.calling.genotypes.frequencies import NO_ALLELE, estimate, new_work
 from hapgpu.calling.genotypes.frequencies import pseudo_counts as pseudo_counts_of
 from hapgpu.calling.genotypes.reference import frequencies_reference, genotypes_reference
 from hapgpu.calling.options import GenotypingOptions
@@ -15,6 +17,47 @@ from tests.calling.genotypes.made_sites import random_phreds
 
 DEFAULTS = GenotypingOptions()
 CONFIDENT = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Frequencies:
+    """Alleles of a site in n samples.
+
+    Attributes
+    ----------
+    quality
+        QUAL: -10 log10 of the probability that no sample has an ALT other than `*`.
+    log10_absent
+        float64[a]: log10 of the probability that no sample has the allele.
+    counts
+        int64[a]: the expected number of each allele, rounded (MLEAC).
+    """
+
+    quality: float
+    log10_absent: NDArray[np.float64]
+    counts: NDArray[np.int64]
+
+
+def frequencies_of(
+    phreds: NDArray[np.int32], priors: NDArray[np.float64], spanned: int = NO_ALLELE
+) -> Frequencies:
+    """Estimate the allele frequencies of a site from PL.
+
+    Parameters
+    ----------
+    phreds
+        int32[n, g]: PL of the g diploid genotypes of n samples, in the order of VCF.
+    priors
+        float64[a]: the pseudo-count of each allele, REF first.
+    spanned
+        The number of the allele `*`, if there is one.
+    """
+    work = new_work(len(phreds), priors.size)
+    work.phreds[:] = phreds
+    work.priors[:] = priors
+    log10_no_variant = estimate(work, len(phreds), priors.size, spanned)
+    counts = np.floor(work.counts + 0.5).astype(np.int64)
+    return Frequencies(-10.0 * log10_no_variant + 0.0, work.absent, counts)
 
 
 def frequencies(alleles: str, phreds: str) -> Frequencies:
