@@ -117,6 +117,7 @@ def test_every_field_is_declared(variants: Path) -> None:
             assert sum(sample["AD"]) == sample["DP"] <= record.info["DP"]
 
 
+@pytest.mark.exhaustive
 def test_genotype_takes_the_variants(example: Inputs, variants: Path, tmp_path: Path) -> None:
     """The same genotypes, except where alleles `*` stand for deletions at other records."""
     out = tmp_path / "genotypes.vcf"
@@ -132,6 +133,7 @@ def test_genotype_takes_the_variants(example: Inputs, variants: Path, tmp_path: 
     assert different == []
 
 
+@pytest.mark.exhaustive
 def test_haplotypes_takes_the_variants(example: Inputs, variants: Path, tmp_path: Path) -> None:
     out = tmp_path / "haplotypes.fa"
     words = ["-q", "-o", out]
@@ -140,6 +142,7 @@ def test_haplotypes_takes_the_variants(example: Inputs, variants: Path, tmp_path
 
 
 @pytest.mark.skipif(find_spec("vl_convert") is None, reason="the extra 'report' is not installed")
+@pytest.mark.exhaustive
 def test_report_takes_the_variants(example: Inputs, variants: Path, tmp_path: Path) -> None:
     out = tmp_path / "report.html"
     words = ["--reads", example.reads, "--reference", example.reference, "-q", "-o", out]

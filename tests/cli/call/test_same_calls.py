@@ -38,6 +38,8 @@ PILE: Final = 900
 FORMATS: Final = ("bam", "sam", "cram")
 LIMITS: Final = (0, 3, 50)
 """Values of --max-reads-per-start."""
+pytestmark = pytest.mark.exhaustive
+
 ONE_LIMIT: Final = [pytest.param(n, marks=() if n == 3 else pytest.mark.exhaustive) for n in LIMITS]
 
 
