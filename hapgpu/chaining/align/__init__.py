@@ -1,0 +1,1 @@
+"""Chains to base-level alignments."""
