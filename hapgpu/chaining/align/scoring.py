@@ -87,7 +87,9 @@ def align_scoring(
 @njit_inlined
 def is_single_affine(scoring: AlignScoring) -> Any:
     """Return whether short and long gaps cost the same."""
-    return scoring.gap_open == scoring.gap_open2 and scoring.gap_extend == scoring.gap_extend2
+    return (
+        scoring.gap_open == scoring.gap_open2 and scoring.gap_extend == scoring.gap_extend2
+    )
 
 
 @njit_inlined
@@ -103,4 +105,4 @@ def gap_cost(length: Integer, scoring: AlignScoring) -> Any:
         return 0
     short = scoring.gap_open + scoring.gap_extend * length
     long = scoring.gap_open2 + scoring.gap_extend2 * length
-    return min(long, short)
+    return short if short < long else long
