@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer
 from hapgpu.chaining.align.fills.certificate import is_certified
 from hapgpu.chaining.align.fills.groups import next_group, sort_pairs
-from hapgpu.chaining.align.fills.paths import trace_lane
+from hapgpu.chaining.align.fills.paths import Sequences, trace_lane
 from hapgpu.chaining.align.fills.lanes import (
-    LANES,
     Band,
     Lanes,
     allocate_lanes,
@@ -26,6 +25,7 @@ from hapgpu.chaining.align.fills.lanes import (
     has_room,
     pack_codes,
 )
+from hapgpu.chaining.align.fills.vectors import LANES
 from hapgpu.chaining.align.scoring import AlignScoring
 from hapgpu.runtime.jit import njit
 
@@ -160,26 +160,26 @@ def _align_group(
     scores: NDArray[np.int32],
 ) -> None:
     """Fill the band of a group, and set its scores."""
+    has_ambiguous = False
     for lane in range(group.size):
         pair = group[lane]
-        pack_codes(
+        has_ambiguous |= pack_codes(
             pairs.target_codes,
             pairs.target_starts[pair],
             pairs.target_lengths[pair],
             lane,
             lanes.targets,
         )
-        pack_codes(
+        has_ambiguous |= pack_codes(
             pairs.query_codes,
             pairs.query_starts[pair],
             pairs.query_lengths[pair],
             lane,
             lanes.queries,
         )
+    target_lengths, query_lengths = pairs.target_lengths[group], pairs.query_lengths[group]
     group_scores = np.empty(group.size, np.int32)
-    fill_lanes(
-        lanes, band, pairs.target_lengths[group], pairs.query_lengths[group], scoring, group_scores
-    )
+    fill_lanes(lanes, band, target_lengths, query_lengths, scoring, has_ambiguous, group_scores)
     scores[group] = group_scores
 
 
@@ -221,9 +221,13 @@ def _trace_group(
         target_length = np.int64(pairs.target_lengths[pair])
         query_length = np.int64(pairs.query_lengths[pair])
         end = used + target_length + query_length
-        start = trace_lane(
-            lanes.directions, band, lane, target_length, query_length, operations[:end]
+        sequences = Sequences(
+            pairs.target_codes.ctypes.data + pairs.target_starts[pair],
+            pairs.query_codes.ctypes.data + pairs.query_starts[pair],
+            target_length,
+            query_length,
         )
+        start = trace_lane(lanes.directions, band, lane, sequences, operations[:end])
         spans[0, pair], spans[1, pair] = used, used + end - start
         for k in range(start, end):
             operations[used] = operations[k]

@@ -135,20 +135,14 @@ def pack_codes(
     length: Integer,
     lane: Integer,
     packed: NDArray[np.int8],
-) -> None:
-    """Write the codes of a sequence into its lane."""
+) -> Any:
+    """Write the codes of a sequence into its lane; return whether one of them is ambiguous."""
+    seen = np.uint8(0)
     for position in range(length):
-        packed[position, lane] = codes[start + position]
-
-
-@njit
-def _has_ambiguous(packed: NDArray[np.int8], positions: Integer) -> Any:
-    """Return whether a lane has an ambiguous code, be it in the padding."""
-    codes = np.int8(0)
-    for position in range(positions):
-        for lane in range(LANES):
-            codes |= packed[position, lane]
-    return codes > 3
+        code = codes[start + position]
+        packed[position, lane] = np.int8(code)
+        seen |= code
+    return seen >= AMBIGUOUS
 
 
 @njit
@@ -189,6 +183,7 @@ def fill_lanes(
     target_lengths: NDArray[np.int32],
     query_lengths: NDArray[np.int32],
     scoring: AlignScoring,
+    has_ambiguous: bool,
     scores: NDArray[np.int32],
 ) -> None:
     """Fill the band.
@@ -203,16 +198,15 @@ def fill_lanes(
         int32[pairs], at most LANES: lengths of the sequences, at least 1.
     scoring
         Scores that `fits_lanes`.
+    has_ambiguous
+        Whether a code of the pairs may be ambiguous.
     scores
         int32[pairs]: set to the score of each pair.
     """
     short = scoring.gap_open + scoring.gap_extend
     unreachable = _unreachable(scoring)
-    is_plain = not (
-        has_transitions(scoring)
-        or _has_ambiguous(lanes.targets, band.rows)
-        or _has_ambiguous(lanes.queries, band.query_length)
-    )
+    is_plain = not (has_ambiguous or has_transitions(scoring))
+    min_rows = target_lengths.min()
     _start_states(lanes.states, band, scoring)
     # Score of the first cell of a row, and at the end of a pair's rows that of its last cell.
     firsts = np.zeros(LANES, np.int32)
@@ -227,7 +221,7 @@ def fill_lanes(
         step = left + 2 * short
         for lane in range(LANES):
             firsts[lane] += np.int32(lanes.states[0, first, lane]) + np.int32(step)
-        for lane in range(target_lengths.size):
+        for lane in range(target_lengths.size if i + 1 >= min_rows else 0):
             if target_lengths[lane] == i + 1:
                 last = band.max_diagonal - target_lengths[lane] + query_lengths[lane]
                 score = firsts[lane]
