@@ -5,7 +5,7 @@ Order, coordinates and estimates are as in minimap2 (Li 2018, Bioinformatics 34:
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -203,25 +203,33 @@ def _fill_table(
 
 
 @njit
+def measure_chain(
+    x: NDArray[np.uint64], y: NDArray[np.uint64], start: Integer, end: Integer
+) -> tuple[Any, Any]:
+    """Estimate matching bases and alignment length of anchors `start` to `end` of one chain."""
+    matched = aligned = np.int64(y[start] >> _32 & _SPAN)
+    for k in range(np.uint64(start) + _1, np.uint64(end)):
+        target = np.int64(x[k] & _HALF) - np.int64(x[k - _1] & _HALF)
+        query = np.int64(y[k] & _HALF) - np.int64(y[k - _1] & _HALF)
+        aligned += max(target, query)
+        matched += min(target, query, np.int64(y[k] >> _32 & _SPAN))
+    return matched, aligned
+
+
+@njit
 def _measure(
     chains: _ChainArrays,
     chain_numbers: NDArray[np.int32],
     matches: NDArray[np.int32],
     block_lengths: NDArray[np.int32],
 ) -> None:
-    """Estimate matching bases and alignment length, from one anchor to the next."""
+    """Estimate matching bases and alignment length of the mappings' chains."""
     x, y, anchor_offsets = chains.x, chains.y, chains.anchor_offsets
     for mapping in range(chain_numbers.size):
         chain = chain_numbers[mapping]
-        first = np.uint64(anchor_offsets[chain])
-        matched = aligned = np.int64(y[first] >> _32 & _SPAN)
-        for k in range(first + _1, np.uint64(anchor_offsets[chain + 1])):
-            target = np.int64(x[k] & _HALF) - np.int64(x[k - _1] & _HALF)
-            query = np.int64(y[k] & _HALF) - np.int64(y[k - _1] & _HALF)
-            aligned += max(target, query)
-            matched += min(target, query, np.int64(y[k] >> _32 & _SPAN))
-        matches[mapping] = matched
-        block_lengths[mapping] = aligned
+        matches[mapping], block_lengths[mapping] = measure_chain(
+            x, y, anchor_offsets[chain], anchor_offsets[chain + 1]
+        )
 
 
 def make_mappings(  # noqa: PLR0917  (a stage takes its arguments by position)
