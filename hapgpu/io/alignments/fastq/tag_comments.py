@@ -15,11 +15,8 @@ from hapgpu.runtime.jit import njit
 MAX_TEXT_PER_BYTE: Final = 5
 """Maximum of the characters for a byte of tags, as `put_tags` needs them."""
 
-_OF_ALIGNMENTS: Final = (
-    *("NM", "MD", "AS", "SA", "CG", "cs", "cg", "ds", "tp", "cm"),
-    *("s1", "s2", "de", "rl", "ms", "nn", "zd"),
-)
-_DROPPED: Final = np.array(sorted(map(name_number, _OF_ALIGNMENTS)), dtype=np.int64)
+_OF_ALIGNMENTS: Final = "NM MD AS SA CG cs cg ds tp cm s1 s2 de rl ms nn zd"
+_DROPPED: Final = np.array([*map(name_number, _OF_ALIGNMENTS.split())], dtype=np.int64)
 _FIRST_PRINTABLE = np.uint8(ord(" "))
 
 
