@@ -15,12 +15,13 @@ from hapgpu.chaining.options import MapOptions
 from hapgpu.chaining.run.workers import block_transfer, chainers_for
 from hapgpu.cli.aligned_run import align_reads, on_cpu
 from hapgpu.cli.commands.chain_anchors import chain_anchor_file
-from hapgpu.cli.fastx_run import ReadFiles, process_reads
+from hapgpu.cli.fastx_run import WARNINGS, ReadFiles, process_reads
 from hapgpu.cli.options.align import AlignArguments, LineArguments
 from hapgpu.cli.options.chain import MapArguments
 from hapgpu.cli.options.checks import require_inputs
 from hapgpu.cli.options.common import ComputeOptions, NoPG, Output, ReportOptions
 from hapgpu.cli.options.files import (
+    ALIGNMENT_INDEXES,
     FASTA_INDEXES,
     OUTPUT,
     STATISTICS,
@@ -47,7 +48,7 @@ FILES: Final = CommandFiles(
     reads=(
         Read("anchors"),
         Read("reference", (*FASTA_INDEXES, f".*{SUFFIX}")),
-        Read("reads", standard=True),
+        Read("reads", ALIGNMENT_INDEXES, standard=True),
     ),
     writes=(OUTPUT, STATISTICS),
 )
@@ -70,7 +71,8 @@ def chain(  # noqa: PLR0913  (its parameters are the options)
         list[str] | None,
         typer.Argument(
             metavar="READS",
-            help="FASTQ or FASTA, plain, gzip or bgzip; - is standard input.",
+            help="FASTQ, FASTA, plain, gzip or bgzip, or unaligned BAM, CRAM or SAM; - is standard "
+            "input.",
         ),
     ] = None,
     anchors: Annotated[
@@ -110,7 +112,7 @@ def chain(  # noqa: PLR0913  (its parameters are the options)
                 chain_anchor_file(anchors, file, options, run, compute.max_record)
             elif reference is not None and reads:
                 _map(run, reference, reads, options, compute.max_record, file)
-    run.finish(_SHOWN if anchors is None else _SHOWN_OF_ANCHORS)
+    run.finish(_SHOWN if anchors is None else _SHOWN_OF_ANCHORS, WARNINGS)
 
 
 def _check_inputs(
