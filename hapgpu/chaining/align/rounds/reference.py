@@ -290,10 +290,10 @@ class ReadAligner:
         self, mapping: AlignedMapping, plan: Plan, end_anchor: int, target_end: int
     ) -> AlignedMapping | None:
         """Split a mapping at a dropped fill that ends before `target_end`."""
-        own = self.anchors[plan.first : plan.first + plan.count]
+        own = self.anchors[plan.first : plan.first + plan.size]
         before = [k for k in range(end_anchor) if own[k].target < target_end]
         last = max(before, default=0)
-        if plan.count - (last + 1) < self.parameters.min_anchors:
+        if plan.size - (last + 1) < self.parameters.min_anchors:
             return None
         kept = plan.first + last + 1 - mapping.first
         left = mapping.count - kept
