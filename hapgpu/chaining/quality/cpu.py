@@ -169,6 +169,34 @@ def _assess(
                 )
 
 
+def _arrays(mappings: Mappings) -> _MappingArrays:
+    return _MappingArrays(
+        *(read_only(getattr(mappings, column)) for column in _MappingArrays._fields)
+    )
+
+
+def reported_rows(
+    mappings: Mappings,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+    """Select the mappings to report: all but retained ones that diverge far more than the parent.
+
+    Returns
+    -------
+    rows, offsets
+        int64[m], ascending, and int64[n + 1], the offsets of the reads in `rows`.
+    divergences
+        float32[r]: estimated divergence of all mappings.
+    """
+    arrays = _arrays(mappings)
+    count = mappings.scores.size
+    divergences = np.empty(count, dtype=np.float32)
+    _estimate_divergences(arrays, divergences)
+    rows = np.empty(count, dtype=np.int64)
+    counts = np.empty(mappings.offsets.size - 1, dtype=np.int64)
+    rows = rows[: _keep(arrays, read_only(divergences), rows, counts)]
+    return rows, offsets_of(counts), divergences
+
+
 def assess(mappings: Mappings, min_score: int) -> ReportedMappings:
     """Estimate divergences and mapping qualities, and select the mappings to report.
 
@@ -179,17 +207,10 @@ def assess(mappings: Mappings, min_score: int) -> ReportedMappings:
     min_score
         Lowest score of a chain, from the options.
     """
-    arrays = _MappingArrays(
-        *(read_only(getattr(mappings, column)) for column in _MappingArrays._fields)
-    )
-    count = mappings.scores.size
-    divergences = np.empty(count, dtype=np.float32)
-    _estimate_divergences(arrays, divergences)
-    rows = np.empty(count, dtype=np.int64)
-    counts = np.empty(mappings.offsets.size - 1, dtype=np.int64)
-    rows = rows[: _keep(arrays, read_only(divergences), rows, counts)]
-    offsets = offsets_of(counts)
+    rows, offsets, divergences = reported_rows(mappings)
     is_primary = np.empty(rows.size, dtype=np.bool_)
     qualities = np.empty(rows.size, dtype=np.uint8)
-    _assess(arrays, read_only(rows), read_only(offsets), min_score, is_primary, qualities)
+    _assess(
+        _arrays(mappings), read_only(rows), read_only(offsets), min_score, is_primary, qualities
+    )
     return ReportedMappings(mappings, rows, offsets, is_primary, divergences[rows], qualities)
