@@ -105,7 +105,7 @@ def certified_width(
         for pair in pairs:
             target_length = np.int64(target_lengths[pair])
             query_length = np.int64(query_lengths[pair])
-            difference = target_length - query_length
+            difference: Any = target_length - query_length
             certified += is_certified(
                 np.int64(scores[pair]),
                 target_length,
