@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.chaining.align.fills.certificate import certified_width, is_certified
+from hapgpu.chaining.align.dp.certificate import is_certified
 from hapgpu.chaining.align.fills.groups import next_group, sort_pairs
 from hapgpu.chaining.align.fills.lanes import (
     Band,
@@ -27,6 +27,7 @@ from hapgpu.chaining.align.fills.lanes import (
 )
 from hapgpu.chaining.align.fills.paths import Sequences, trace_lane
 from hapgpu.chaining.align.fills.vectors import LANES
+from hapgpu.chaining.align.fills.widths import certified_width
 from hapgpu.chaining.align.scoring import AlignScoring
 from hapgpu.runtime.jit import njit
 

@@ -59,6 +59,8 @@ def trace_lane(
         uint32[at least target_length + query_length].
     """
     row_step, diagonal_step = (band.columns - 1) * LANES, band.columns * LANES
+    i: Any
+    j: Any
     i, j = sequences.target_length - 1, sequences.query_length - 1
     at = directions.ctypes.data + lane
     at += i * diagonal_step + (band.max_diagonal - i + j) * LANES
