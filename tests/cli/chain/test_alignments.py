@@ -86,7 +86,9 @@ def test_aligned_records_are_read_once_as_sequenced(
     excluded = 0
     with pysam.AlignmentFile(str(path), "wb", header=ALIGNED) as file:
         for number, (name, bases) in enumerate(sample.reads.items()):
-            for flag in (number % 2 * REVERSE, SECONDARY, SUPPLEMENTARY | REVERSE)[: 1 + number % 3]:
+            for flag in (number % 2 * REVERSE, SECONDARY, SUPPLEMENTARY | REVERSE)[
+                : 1 + number % 3
+            ]:
                 record = pysam.AlignedSegment(ALIGNED)
                 record.query_name, record.flag = name, flag
                 record.reference_id, record.reference_start = 0, number
@@ -94,9 +96,12 @@ def test_aligned_records_are_read_once_as_sequenced(
                 record.cigarstring = f"{len(bases)}M"
                 file.write(record)
                 excluded += flag & (SECONDARY | SUPPLEMENTARY) != 0
-    assert lines_of(tmp_path, sample.fasta, path, "--json", json_path) == lines
+    output = tmp_path / "out.paf"
+    options = ("--json", json_path, "--device", "cpu", "-t", "2", "-o", output)
+    assert status_of(sample.fasta, path, *options) == 0
+    assert output.read_text().splitlines() == lines
     warning = f"hapgpu chain: {excluded} secondary and supplementary records excluded\n"
-    assert capsys.readouterr().err == warning
+    assert capsys.readouterr().err.endswith(warning)
     counts = json.loads(json_path.read_text())["counts"]
     assert counts["reads"] == len(sample.reads)
     assert counts["excluded_by_flags"] == excluded > 0
