@@ -70,9 +70,7 @@ def _has_no_drop(
 
 
 @njit
-def _largest_drop(
-    operations: NDArray[np.uint32], fill: _Fill, scoring: AlignScoring
-) -> _Drop:
+def _largest_drop(operations: NDArray[np.uint32], fill: _Fill, scoring: AlignScoring) -> _Drop:
     """Return the largest drop, less the cost to extend a gap per base of diagonals between."""
     target, query = 0, 0
     score, best, best_target, best_query = 0, _LOWEST, -1, -1
@@ -120,9 +118,7 @@ def _is_inverted(
         fill.target[drop.target_start : drop.target_end],
         scoring,
     )
-    return (
-        score >= parameters.min_chain_score * scoring.match and score >= parameters.min_score
-    )
+    return score >= parameters.min_chain_score * scoring.match and score >= parameters.min_score
 
 
 @njit
@@ -177,7 +173,7 @@ def _find_drops(  # noqa: PLR0917  (as many as arrays)
         drops[piece] = _drop_of(own, fill, scoring, parameters)
 
 
-def find_drops(  # noqa: PLR0917  (a stage takes its arguments by position)
+def find_drops(
     pieces: Pieces,
     alignments: PieceAlignments,
     reads: ReadCodes,
