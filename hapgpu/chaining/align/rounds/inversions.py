@@ -162,7 +162,7 @@ def _may_enclose_inversion(left: Any, right: Any) -> Any:
 
 @njit
 def _is_primary(mapping: Any) -> Any:
-    return mapping.parent == mapping.number or mapping.parent == TEMPORARY_PRIMARY
+    return mapping.parent in (mapping.number, TEMPORARY_PRIMARY)
 
 
 @njit

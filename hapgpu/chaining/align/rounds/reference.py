@@ -53,6 +53,7 @@ _MODES: Final = {
     INVERSION: results.EXTENSION,
 }
 _BONUS_KINDS: Final = {LEFT, RIGHT}
+_NOWHERE: Final = Interval(0, 0)
 
 
 class Read(NamedTuple):
@@ -98,8 +99,8 @@ class AlignedMapping:
     split: int = 0
     is_split_inversion: bool = False
     is_inversion: bool = False
-    query: Interval = Interval(0, 0)
-    target: Interval = Interval(0, 0)
+    query: Interval = _NOWHERE
+    target: Interval = _NOWHERE
     cigar: list[Operation] = field(default_factory=list)
     dp_score: int = 0
     counts: Counts | None = None
@@ -390,7 +391,7 @@ class ReadAligner:
         return mapping
 
 
-def align_piece(
+def align_piece(  # noqa: PLR0917  (as of one row of `Pieces`)
     kind: int,
     query: Sequence[int],
     target: Sequence[int],

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from hapgpu.chaining.align.batches import (
     AlignedMappings,
@@ -52,7 +51,7 @@ SCORING = align_scoring(2, 4, (4, 2), (24, 1))
 SCORINGS = [SCORING, align_scoring(1, 4, (6, 2), (26, 1)), align_scoring(2, 4, (4, 2), (4, 2))]
 
 
-def aligned_pair(  # noqa: PLR0913  (as the function that it replaces)
+def aligned_pair(
     query: Sequence[int],
     target: Sequence[int],
     scoring: AlignScoring,
@@ -130,9 +129,7 @@ def plain(
     scoring: AlignScoring,
     parameters: AlignParameters,
 ) -> list[AlignedMapping]:
-    aligner = ReadAligner(
-        made.anchors_of(read), made.read_of(read), targets, scoring, parameters
-    )
+    aligner = ReadAligner(made.anchors_of(read), made.read_of(read), targets, scoring, parameters)
     return aligner.align(made.aligned_mappings(read, parents))
 
 
