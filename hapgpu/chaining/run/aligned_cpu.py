@@ -6,7 +6,8 @@ from hapgpu.chaining.align.batches import AlignedMappings, ReadCodes, TargetCode
 from hapgpu.chaining.align.codes import code_reads
 from hapgpu.chaining.align.parameters import align_parameters, scoring_of
 from hapgpu.chaining.align.ranking.cpu import rank
-from hapgpu.chaining.align.rounds.cpu import align_mappings
+from hapgpu.chaining.align.cpu import align_pieces
+from hapgpu.chaining.align.rounds.cpu import MappingAligner
 from hapgpu.chaining.align.start import start_mappings
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.mappings.cpu import chained_mappings
@@ -42,10 +43,12 @@ class CpuAligner:
         line_options: LineOptions,
     ) -> None:
         self._index = index
-        self._targets = targets
         self._options = options
         self._scoring = scoring_of(options.align)
         self._parameters = align_parameters(options, index.sketch)
+        self._align_mappings = MappingAligner(
+            targets, self._scoring, self._parameters, align_pieces
+        )
         self._finder = MappingFinder(index, options, cpu_stages(index))
         self._write_lines = AlignmentWriter(index, targets, options, line_options)
         self._has_comments = line_options.copies_comments
@@ -79,9 +82,7 @@ class CpuAligner:
         started, anchors = start_mappings(
             mappings, rows, offsets, found.chains, mapped_chains, found.name_hashes
         )
-        aligned = align_mappings(
-            started, anchors, reads, self._targets, self._scoring, self._parameters
-        )
+        aligned = self._align_mappings(started, anchors, reads)
         return rank(
             aligned,
             reads.lengths,

@@ -21,6 +21,7 @@ _MINUS: Final = np.int64(ord("-"))
 _ZERO: Final = np.int64(ord("0"))
 _POINT: Final = np.int64(ord("."))
 _PAIRS: Final = np.frombuffer(b"".join(b"%02d" % k for k in range(100)), dtype=np.uint16)
+_SHORT: Final = np.frombuffer(b"".join(b"%-2d" % k for k in range(100)), dtype=np.uint16)
 _8, _32 = np.int64(8), np.int64(32)
 _10, _100 = np.uint64(10), np.uint64(100)
 
@@ -66,13 +67,13 @@ def put_head(at: Integer, head: Integer) -> Integer:
     return at + HEAD_BYTES
 
 
-@njit
+@njit_inlined
 def put_count_at(at: Integer, value: Integer) -> Integer:
     """Write a number from 0 to 10**19 - 1."""
     rest = np.uint64(value)
-    if rest < _10:
-        store_8_at(at, _ZERO + np.int64(rest))
-        return at + 1
+    if rest < _100:
+        store_16_at(at, np.int64(_SHORT[rest]))
+        return at + 1 + np.int64(rest >= _10)
     end = at + 1
     power = _10
     while rest >= power:

@@ -180,8 +180,7 @@ def _unreachable(scoring: AlignScoring) -> Any:
 def fill_lanes(
     lanes: Lanes,
     band: Band,
-    target_lengths: NDArray[np.int32],
-    query_lengths: NDArray[np.int32],
+    lengths: NDArray[np.int32],
     scoring: AlignScoring,
     has_ambiguous: bool,
     scores: NDArray[np.int32],
@@ -194,8 +193,8 @@ def fill_lanes(
         `targets` and `queries` are set.
     band
         Contains the first and the last cell of every pair.
-    target_lengths, query_lengths
-        int32[pairs], at most LANES: lengths of the sequences, at least 1.
+    lengths
+        int32[2, pairs]: lengths of targets and queries, at least 1; at most LANES pairs.
     scoring
         Scores that `fits_lanes`.
     has_ambiguous
@@ -206,7 +205,10 @@ def fill_lanes(
     short = scoring.gap_open + scoring.gap_extend
     unreachable = _unreachable(scoring)
     is_plain = not (has_ambiguous or has_transitions(scoring))
-    min_rows = target_lengths.min()
+    target_lengths, query_lengths = lengths[0], lengths[1]
+    min_rows = band.rows
+    for length in target_lengths:
+        min_rows = min(min_rows, np.int64(length))
     _start_states(lanes.states, band, scoring)
     # Score of the first cell of a row, and at the end of a pair's rows that of its last cell.
     firsts = np.zeros(LANES, np.int32)
@@ -226,7 +228,7 @@ def fill_lanes(
                 last = band.max_diagonal - target_lengths[lane] + query_lengths[lane]
                 score = firsts[lane]
                 for c in range(first + 1, last + 1):
-                    score += np.int32(lanes.states[0, c, lane] + short)
+                    score += np.int32(lanes.states[0, c, lane]) + np.int32(short)
                 scores[lane] = score
 
 

@@ -88,8 +88,6 @@ def end_limits(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     query_size, target_size
         Lengths of the read and of the reference sequence.
     """
-    if query_cut >= query_size or target_cut >= target_size:
-        return query_cut, target_cut
     query_end, target_end = query_of(anchors, last) + 1, target_of(anchors, last) + 1
     reach = _reach_of_later(anchors, last, read_end, parameters)
     query_length = min(query_size - query_cut, parameters.max_gap)

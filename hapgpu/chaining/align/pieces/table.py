@@ -68,6 +68,8 @@ def number_pieces(
 ) -> Any:
     """Set the rows of the pieces of a mapping, from `pieces` on; return their end.
 
+    There is always a right extension, as the last cut point is before the end of its k-mer.
+
     Parameters
     ----------
     at, end
@@ -77,14 +79,10 @@ def number_pieces(
     plan["query_start"], plan["target_start"] = query, target
     fills = end - at - LIMITS - 1
     has_left = query > 0 and target > 0
-    has_right = (
-        bounds[QUERY, end - 2] < bounds[QUERY, end - 1]
-        and bounds[TARGET, end - 2] < bounds[TARGET, end - 1]
-    )
     plan["first_fill"], plan["fills"] = pieces + has_left, fills
     plan["left"] = pieces if has_left else -1
-    plan["right"] = pieces + has_left + fills if has_right else -1
-    return pieces + has_left + fills + has_right
+    plan["right"] = pieces + has_left + fills
+    return plan["right"] + 1
 
 
 @njit
@@ -116,9 +114,8 @@ def fill_table(  # noqa: PLR0917  (Numba: no keyword-only arguments)
                 band = _longer(table, fill)
             _put_limits(table, fill, FILL, band, parameters.drop, anchor)
         at += 1
-        if plan["right"] >= 0:
-            _put_place(table, plan["right"], bounds, at, query_at, target_at)
-            _put_limits(table, plan["right"], RIGHT, parameters.band, parameters.drop, -1)
+        _put_place(table, plan["right"], bounds, at, query_at, target_at)
+        _put_limits(table, plan["right"], RIGHT, parameters.band, parameters.drop, -1)
         at += LIMITS
 
 

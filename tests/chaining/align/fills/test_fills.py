@@ -34,9 +34,9 @@ def expected(query: Codes, target: Codes, scoring: AlignScoring) -> tuple[int, s
 
 
 def aligned(
-    pairs: list[tuple[Codes, Codes]], scoring: AlignScoring, width: int
+    pairs: list[tuple[Codes, Codes]], scoring: AlignScoring
 ) -> tuple[list[tuple[int, str]], list[int]]:
-    scores, operations, offsets, remaining = align_fills(*packed(pairs), scoring, width)
+    scores, operations, offsets, remaining = align_fills(*packed(pairs), scoring)
     cigars = [cigar_of(piece) for piece in np.split(operations, offsets[1:-1])]
     return list(zip(map(int, scores), cigars, strict=True)), list(remaining)
 
@@ -62,12 +62,11 @@ def scorings(draw: Any) -> AlignScoring:
 @given(
     seed=st.integers(0, 1 << 32),
     scoring=st.just(DEFAULT) | scorings(),
-    width=st.sampled_from((1, 4, 16, 64)),
     rate=st.sampled_from((1e-3, 0.1, 0.3, 2.0)),
     ambiguous=st.booleans(),
 )
 def test_equals_the_whole_matrix(
-    seed: int, scoring: AlignScoring, width: int, rate: float, ambiguous: bool
+    seed: int, scoring: AlignScoring, rate: float, ambiguous: bool
 ) -> None:
     generator = np.random.default_rng(seed)
     pairs = []
@@ -78,7 +77,7 @@ def test_equals_the_whole_matrix(
             target[generator.integers(length)] = 4
             query[generator.random(query.size) < 0.02] = 4
         pairs += [(query, target)] * MIN_LANES
-    results, remaining = aligned(pairs, scoring, width)
+    results, remaining = aligned(pairs, scoring)
     for k in range(0, len(pairs), MIN_LANES):
         query, target = pairs[k]
         want = expected(query, target, scoring) if query.size and target.size else (0, "")
@@ -123,7 +122,7 @@ def test_recorded_alignments(data_dir: Path) -> None:
             np.array(["ACGTN".index(base) for base in row[name]], np.uint8)
             for name in ("query", "target")
         ]
-        results, remaining = aligned([(codes[0], codes[1])] * MIN_LANES, scoring, 16)
+        results, remaining = aligned([(codes[0], codes[1])] * MIN_LANES, scoring)
         if not remaining:
             compared[row["func"]] += 1
             assert results == [(int(row["score"]), row["cigar"])] * MIN_LANES, row["id"]
