@@ -116,6 +116,7 @@ def _is_inverted(
     score, _, _ = align_locally(
         _reverse_complement(fill.query[drop.query_start : drop.query_end]),
         fill.target[drop.target_start : drop.target_end],
+        0,
         scoring,
     )
     return score >= parameters.min_chain_score * scoring.match and score >= parameters.min_score

@@ -32,6 +32,7 @@ from hapgpu.chaining.align.cigars.reference import (
 )
 from hapgpu.chaining.align.dp import results
 from hapgpu.chaining.align.dp.reference import PairAlignment, align_locally, align_pair
+from hapgpu.chaining.align.dp.results import PairOptions
 from hapgpu.chaining.align.parameters import AlignParameters
 from hapgpu.chaining.align.pieces.reference import (
     Anchor,
@@ -403,15 +404,8 @@ def align_piece(  # noqa: PLR0917  (as of one row of `Pieces`)
     """Align the sequences of one piece."""
     if len(query) * len(target) > parameters.max_cells:
         return PairAlignment(dropped=1)
-    return align_pair(
-        query,
-        target,
-        scoring,
-        modes=_MODES[kind],
-        bandwidth=band,
-        zdrop=drop,
-        end_bonus=parameters.end_bonus if kind in _BONUS_KINDS else -1,
-    )
+    end_bonus = parameters.end_bonus if kind in _BONUS_KINDS else -1
+    return align_pair(query, target, PairOptions(_MODES[kind], band, drop, end_bonus), scoring)
 
 
 def _cigar_of(found: PairAlignment) -> list[Operation]:
