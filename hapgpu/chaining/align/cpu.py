@@ -29,10 +29,6 @@ from hapgpu.chaining.align.parameters import AlignParameters
 from hapgpu.chaining.align.scoring import AlignScoring
 from hapgpu.runtime.jit import njit
 
-_ACCURATE_WIDTH: Final = 16
-_NOISY_WIDTH: Final = 32
-_ACCURATE_K: Final = 19
-
 
 class _PieceArrays(NamedTuple):
     """`Pieces` and the codes of their sequences, for compiled code."""
@@ -87,7 +83,6 @@ def align_pieces(
         read_only(pieces.target_starts[fills]),
         read_only(pieces.target_lengths[fills]),
         scoring,
-        _NOISY_WIDTH if parameters.k < _ACCURATE_K else _ACCURATE_WIDTH,
     )
     is_done = np.zeros(len(pieces), dtype=np.bool_)
     is_done[np.delete(fills, remaining)] = True

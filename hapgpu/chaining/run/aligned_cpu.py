@@ -50,8 +50,7 @@ class CpuAligner:
             targets, self._scoring, self._parameters, align_pieces
         )
         self._finder = MappingFinder(index, options, cpu_stages(index))
-        self._write_lines = AlignmentWriter(index, targets, options, line_options)
-        self._has_comments = line_options.copies_comments
+        self._write_lines = AlignmentWriter(index, targets, options.mappings, line_options)
 
     def __call__(self, block: ReadBlock) -> TextBlock:
         """Align one block.
@@ -65,7 +64,9 @@ class CpuAligner:
         found = self._finder.find_chains(block.text, spans)
         reads = code_reads(block.text, spans.base_starts, spans.lengths)
         aligned = self._aligned(found, reads)
-        return self._write_lines(block, spans, reads, aligned, found.seeds.repeat_lengths)
+        return self._write_lines(
+            block.text, spans, reads, aligned, found.seeds.repeat_lengths, found.anchors
+        )
 
     def _aligned(self, found: FoundChains, reads: ReadCodes) -> AlignedMappings:
         options, index = self._options, self._index
@@ -87,8 +88,7 @@ class CpuAligner:
             aligned,
             reads.lengths,
             found.seeds.repeat_lengths,
-            options,
-            index.sketch.k,
+            options.mappings,
             self._scoring,
             self._parameters,
         )
