@@ -14,7 +14,6 @@ from hapgpu.chaining.align.batches import (
     FILL,
     LEFT,
     REFILL,
-    RIGHT,
     PieceAlignments,
     Pieces,
     ReadCodes,

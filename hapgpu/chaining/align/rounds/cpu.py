@@ -36,7 +36,7 @@ from hapgpu.chaining.align.scoring import AlignScoring
 class AlignPieces(Protocol):
     """Dynamic programming of pieces, on the CPU or a GPU."""
 
-    def __call__(  # noqa: D102  (a stage takes its arguments by position)
+    def __call__(  # noqa: D102  (described by the class)
         self,
         pieces: Pieces,
         reads: ReadCodes,
