@@ -12,6 +12,7 @@ from hapgpu.arrays.ragged import offsets_of
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.chaining.align.batches import (
     FILL,
+    INVERSION,
     LEFT,
     REFILL,
     PieceAlignments,
@@ -70,7 +71,13 @@ def align_pieces(
     is_whole = (pieces.kinds == FILL) & (pieces.bands >= longest - 1) & ~is_capped
     fills = np.flatnonzero(is_whole)
     arrays = _PieceArrays(
-        *(read_only(getattr(pieces, name)) for name in Pieces.__dataclass_fields__),
+        read_only(pieces.kinds),
+        read_only(pieces.query_starts),
+        read_only(pieces.query_lengths),
+        read_only(pieces.target_starts),
+        read_only(pieces.target_lengths),
+        read_only(pieces.bands),
+        read_only(pieces.drops),
         read_only(reads.codes),
         read_only(targets.codes),
     )
