@@ -14,6 +14,10 @@ WIDEST_BAND: Final = 200_000
 """Largest bandwidth: all gap costs up to it fit 16 bits for every k-mer length."""
 UNLIMITED_SKIP: Final = 1_000_000_000
 """`ChainOptions.max_skip` to visit every predecessor, as the paper on mm2-ax does."""
+MAX_SCORE: Final = 127
+"""Largest score or cost of two bases; also of `match` and a gap of one base together."""
+MAX_GAP_COSTS: Final = 127
+"""Largest sum of the two costs of a gap of one base."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hapgpu.chaining.options import MapOptions, SketchOptions
+from hapgpu.chaining.align.scoring import AlignScoring, align_scoring
+from hapgpu.chaining.options import AlignOptions, MapOptions, SketchOptions
 
 
 class AlignParameters(NamedTuple):
@@ -73,6 +74,18 @@ def align_parameters(options: MapOptions, sketch: SketchOptions) -> AlignParamet
         min_piece=align.min_piece,
         max_cells=align.max_cells,
         filters_ends=int(align.filters_ends),
+    )
+
+
+def scoring_of(options: AlignOptions) -> AlignScoring:
+    """Return the scores of the options, with their matrices."""
+    return align_scoring(
+        options.match,
+        options.mismatch,
+        (options.gap_open, options.gap_extend),
+        (options.gap_open2, options.gap_extend2),
+        ambiguous=options.ambiguous,
+        transition=options.transition,
     )
 
 

@@ -10,10 +10,17 @@ from typing import Annotated, Final
 
 import typer
 
-from hapgpu.cli.fastx_run import ReadFiles, process_reads
+from hapgpu.cli.fastx_run import WARNINGS, ReadFiles, process_reads
 from hapgpu.cli.options.checks import require_inputs
 from hapgpu.cli.options.common import ComputeOptions, NoPG, Output, OutputFmt, ReportOptions
-from hapgpu.cli.options.files import FASTA_INDEXES, OUTPUT, STATISTICS, CommandFiles, Read
+from hapgpu.cli.options.files import (
+    ALIGNMENT_INDEXES,
+    FASTA_INDEXES,
+    OUTPUT,
+    STATISTICS,
+    CommandFiles,
+    Read,
+)
 from hapgpu.cli.run import start_run
 from hapgpu.io.alignments.text_writer import open_sam_text
 from hapgpu.io.alignments.unsorted_header import parse_read_group, unsorted_header
@@ -33,7 +40,7 @@ hapgpu map reference.fa reads.fq.gz --best --rg '@RG\tID:1\tSM:a' | samtools sor
 FILES: Final = CommandFiles(
     reads=(
         Read("reference", (*FASTA_INDEXES, SUFFIX)),
-        Read("reads", standard=True),
+        Read("reads", ALIGNMENT_INDEXES, standard=True),
         Read("index"),
     ),
     writes=(OUTPUT, STATISTICS),
@@ -54,7 +61,8 @@ def map(  # noqa: A001, PLR0913  (the name of the command; its parameters are th
         list[str],
         typer.Argument(
             metavar="READS",
-            help="FASTQ or FASTA, plain, gzip or bgzip; - is standard input.",
+            help="FASTQ, FASTA, plain, gzip or bgzip, or unaligned BAM, CRAM or SAM; - is standard "
+            "input.",
         ),
     ],
     index: Annotated[
@@ -168,7 +176,7 @@ def map(  # noqa: A001, PLR0913  (the name of the command; its parameters are th
     ) as write:
         process_reads(run, "map", files, mappers, write)
     _warn(run.statistics.counts)
-    run.finish(("reads", "mapped", "hits", "records"))
+    run.finish(("reads", "mapped", "hits", "records"), WARNINGS)
 
 
 def _warn(counts: Mapping[str, int]) -> None:
