@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.chaining.align.fills.certificate import certified_width, is_certified
+from hapgpu.chaining.align.dp.certificate import is_certified
 from hapgpu.chaining.align.fills.groups import next_group, sort_pairs
 from hapgpu.chaining.align.fills.lanes import (
     Band,
@@ -22,11 +22,12 @@ from hapgpu.chaining.align.fills.lanes import (
     allocate_lanes,
     fill_lanes,
     fits_lanes,
-    has_room,
+    lanes_for,
     pack_codes,
 )
 from hapgpu.chaining.align.fills.paths import Sequences, trace_lane
 from hapgpu.chaining.align.fills.vectors import LANES
+from hapgpu.chaining.align.fills.widths import certified_width
 from hapgpu.chaining.align.scoring import AlignScoring
 from hapgpu.runtime.jit import njit
 
@@ -82,7 +83,7 @@ class Alignments(NamedTuple):
 
 
 class Buffers(NamedTuple):
-    """Buffers that grow: `operations` (uint32) of pairs in any order, of which `used` are in use."""
+    """Buffers that grow: `used` of the `operations` (uint32) are those of pairs, in any order."""
 
     lanes: Lanes
     operations: NDArray[np.uint32]
@@ -135,12 +136,13 @@ def align_fills(
     for pair in range(count):
         if query_lengths[pair] > 0 and target_lengths[pair] > 0:
             alignments.states[pair] = state
-    buffers = Buffers(allocate_lanes(Band(0, 0, 0, 0)), np.empty(0, np.uint32), 0)
+    buffers = Buffers(allocate_lanes(0, 0, 0), np.empty(0, np.uint32), 0)
 
     order = _in_state(alignments.states, _PENDING)
     sort_pairs(order, target_lengths, query_lengths)
     # Pairs from the middle are the most usual ones.
-    first, width = max(0, (order.size - LANES) // 2), _FIRST_WIDTH
+    first = max(0, (order.size - LANES) // 2)
+    width: Integer = _FIRST_WIDTH
     end, _ = next_group(order, first, target_lengths, query_lengths, width)
     buffers = _align_run(pairs, order[first:end], width, scoring, alignments, buffers)
     width = certified_width(
@@ -192,8 +194,7 @@ def _align_run(
                 alignments.states[pair] = _REMAINING
                 alignments.scores[pair] = 0
             continue
-        if not has_room(lanes, band):
-            lanes = allocate_lanes(band)
+        lanes = lanes_for(band, lanes)
         _fill_group(lanes, band, pairs, group, scoring, alignments.scores)
         room = used + group.size * (band.rows + band.query_length)
         if room > operations.size:
@@ -209,7 +210,7 @@ def _align_run(
                 np.int64(pairs.target_lengths[pair]),
                 np.int64(pairs.query_lengths[pair]),
             )
-            if _is_certified(alignments.scores[pair], sequences, band, scoring):
+            if _is_certified(np.int64(alignments.scores[pair]), sequences, band, scoring):
                 alignments.states[pair] = _ALIGNED
                 alignments.spans[pair, 0] = used
                 used = _append_path(lanes, band, lane, sequences, operations, used)
@@ -228,19 +229,19 @@ def _fill_group(
 ) -> None:
     """Fill the band of a group, and set its scores."""
     lengths = np.empty((2, group.size), np.int32)
-    has_ambiguous = False
+    ambiguous = 0
     for lane in range(group.size):
         pair = group[lane]
         lengths[0, lane] = pairs.target_lengths[pair]
         lengths[1, lane] = pairs.query_lengths[pair]
-        has_ambiguous |= pack_codes(
+        ambiguous += pack_codes(
             pairs.target_codes, pairs.target_starts[pair], lengths[0, lane], lane, lanes.targets
         )
-        has_ambiguous |= pack_codes(
+        ambiguous += pack_codes(
             pairs.query_codes, pairs.query_starts[pair], lengths[1, lane], lane, lanes.queries
         )
     group_scores = np.empty(group.size, np.int32)
-    fill_lanes(lanes, band, lengths, scoring, has_ambiguous, group_scores)
+    fill_lanes(lanes, band, lengths, scoring, ambiguous > 0, group_scores)
     for lane in range(group.size):
         scores[group[lane]] = group_scores[lane]
 

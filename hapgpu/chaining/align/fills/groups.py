@@ -49,7 +49,11 @@ def next_group(
     The band reaches `width` diagonals beyond those of the first and last cells of its pairs, but
     not beyond the matrix.
     """
-    max_target, max_query, min_difference, max_difference, needed = map(np.int64, (0, 0, 0, 0, 0))
+    max_target: Any = 0
+    max_query: Any = 0
+    min_difference: Any = 0
+    max_difference: Any = 0
+    needed: Any = 0
     end = first
     while end < pairs.size and end - first < LANES:
         target_length = np.int64(target_lengths[pairs[end]])

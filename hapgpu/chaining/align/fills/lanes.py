@@ -1,3 +1,4 @@
+# ruff: noqa: FBT001  (Numba: no keyword-only arguments)
 """Recurrences of up to 64 global alignments side by side, one pair of sequences per lane.
 
 Differences of neighbouring scores fit in a byte (Suzuki and Kasahara 2018, BMC Bioinformatics
@@ -31,6 +32,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer
 from hapgpu.chaining.align.fills.vectors import (
     LANES,
+    Vector,
     if_equal,
     if_larger,
     larger,
@@ -40,7 +42,7 @@ from hapgpu.chaining.align.fills.vectors import (
     store,
 )
 from hapgpu.chaining.align.scoring import AMBIGUOUS, AlignScoring, gap_cost, has_transitions
-from hapgpu.runtime.jit import njit
+from hapgpu.runtime.jit import njit, njit_inlined
 
 DELETION, INSERTION, LONG_DELETION, LONG_INSERTION = 1, 2, 3, 4
 """Lowest three bits of a direction byte: the gap that a cell's best path ends with, 0 if none."""
@@ -82,24 +84,28 @@ class Lanes(NamedTuple):
 
 
 @njit
-def allocate_lanes(band: Band) -> Lanes:
-    """Return buffers of groups with bands up to this size."""
+def allocate_lanes(positions: Integer, columns: Integer, directions: Integer) -> Lanes:
+    """Return buffers for sequences, bands and direction bytes up to these sizes."""
     return Lanes(
-        np.zeros((band.rows, LANES), np.int8),
-        np.zeros((band.query_length, LANES), np.int8),
-        np.zeros((3, band.columns + 1, LANES), np.int8),
-        np.empty(band.rows * band.columns * LANES, np.uint8),
+        np.zeros((positions, LANES), np.int8),
+        np.zeros((positions, LANES), np.int8),
+        np.zeros((3, columns + 1, LANES), np.int8),
+        np.empty(directions, np.uint8),
     )
 
 
 @njit
-def has_room(lanes: Lanes, band: Band) -> Any:
-    """Return whether buffers suffice for a band."""
-    return (
-        lanes.targets.shape[0] >= band.rows
-        and lanes.queries.shape[0] >= band.query_length
-        and lanes.states.shape[1] > band.columns
-        and lanes.directions.size >= band.rows * band.columns * LANES
+def lanes_for(band: Band, lanes: Lanes) -> Lanes:
+    """Return buffers for a band: `lanes`, or larger ones with room for the next larger bands."""
+    positions, columns = lanes.targets.shape[0], lanes.states.shape[1] - 1
+    longest = max(band.rows, band.query_length)
+    directions = band.rows * band.columns * LANES
+    if positions >= longest and columns >= band.columns and lanes.directions.size >= directions:
+        return lanes
+    return allocate_lanes(
+        max(positions, longest + longest // 2),
+        max(columns, band.columns + band.columns // 2),
+        max(lanes.directions.size, directions + directions // 2),
     )
 
 
@@ -137,7 +143,7 @@ def pack_codes(
     packed: NDArray[np.int8],
 ) -> Any:
     """Write the codes of a sequence into its lane; return whether one of them is ambiguous."""
-    seen = np.uint8(0)
+    seen: Any = np.uint8(0)
     for position in range(length):
         code = codes[start + position]
         packed[position, lane] = np.int8(code)
@@ -274,25 +280,35 @@ def _fill_row(
         b, b_long = u - y, u - y_long
 
         # In this order, and only if larger: minimap2's choice of equal scores.
-        direction = if_larger(a, score, deletion, no_gap)
-        score = larger(a, score)
-        direction = if_larger(b, score, insertion, direction)
-        score = larger(b, score)
-        direction = if_larger(a_long, score, long_deletion, direction)
-        score = larger(a_long, score)
-        direction = if_larger(b_long, score, long_insertion, direction)
-        score = larger(b_long, score)
+        direction, score = _choose(a, deletion, score, no_gap)
+        direction, score = _choose(b, insertion, score, direction)
+        direction, score = _choose(a_long, long_deletion, score, direction)
+        direction, score = _choose(b_long, long_insertion, score, direction)
 
         shifted = score - twice_short
         store(v_at + at, shifted - u)
         u = shifted - v
         new, new_long = score - gap_open, score - gap_open_long
-        a, b, a_long, b_long = new - a, new - b, new_long - a_long, new_long - b_long
-        direction = if_larger(opened, a, direction + deletion_extended, direction)
-        direction = if_larger(opened, b, direction + insertion_extended, direction)
-        direction = if_larger(opened_long, a_long, direction + long_deletion_extended, direction)
-        direction = if_larger(opened_long, b_long, direction + long_insertion_extended, direction)
-        store(x_at + at, smaller(a, opened))
-        store(x_long_at + at, smaller(a_long, opened_long))
-        y, y_long = smaller(b, opened), smaller(b_long, opened_long)
+        direction, a = _extend(new - a, opened, direction, deletion_extended)
+        direction, y = _extend(new - b, opened, direction, insertion_extended)
+        direction, a_long = _extend(
+            new_long - a_long, opened_long, direction, long_deletion_extended
+        )
+        direction, y_long = _extend(
+            new_long - b_long, opened_long, direction, long_insertion_extended
+        )
+        store(x_at + at, a)
+        store(x_long_at + at, a_long)
         store(directions_at + at, direction)
+
+
+@njit_inlined
+def _choose(gap_score: Vector, gap: Vector, score: Vector, direction: Vector) -> Any:
+    """Return the choice between the best so far and a gap, and its score."""
+    return if_larger(gap_score, score, gap, direction), larger(gap_score, score)
+
+
+@njit_inlined
+def _extend(extended: Vector, opened: Vector, direction: Vector, bit: Vector) -> Any:
+    """Return the directions, and the state of a gap: costs of extending it or of a new one."""
+    return if_larger(opened, extended, direction + bit, direction), smaller(extended, opened)

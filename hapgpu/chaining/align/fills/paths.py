@@ -59,16 +59,19 @@ def trace_lane(
         uint32[at least target_length + query_length].
     """
     row_step, diagonal_step = (band.columns - 1) * LANES, band.columns * LANES
+    i: Any
+    j: Any
     i, j = sequences.target_length - 1, sequences.query_length - 1
     at = directions.ctypes.data + lane
     at += i * diagonal_step + (band.max_diagonal - i + j) * LANES
-    start = operations.size
-    operation, length, gap = _M, 0, 0
+    start: Integer = operations.size
+    operation, gap = _M, 0
+    length: Integer = 0
     while i >= 0 and j >= 0:
         direction = load_u8_at(at)
         if gap == 0 or not direction >> (gap + 2) & 1:
             gap = direction & CHOICE
-        step = 1
+        step: Any = 1
         if gap == 0:
             step += _equal_bases(sequences.target + i, sequences.query + j, min(i, j))
             next_operation = _M

@@ -28,7 +28,7 @@ _BYTE = ir.IntType(8)
 _VECTOR = ir.VectorType(_BYTE, LANES)
 
 
-class BytesType(types.Type):  # type: ignore[misc]  (Numba has no types)
+class BytesType(types.Type):  # type: ignore[misc]  # Numba has no types
     """Numba's type of a vector."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ BYTES: Final = BytesType()
 
 
 @register_model(BytesType)
-class _BytesModel(PrimitiveModel):  # type: ignore[misc]  (Numba has no types)
+class _BytesModel(PrimitiveModel):  # type: ignore[misc]  # as above
     """A vector is an LLVM value."""
 
     def __init__(self, manager: Any, numba_type: Any) -> None:

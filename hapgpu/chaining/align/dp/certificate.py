@@ -23,19 +23,11 @@ that leaves the band.
 
 from __future__ import annotations
 
-from typing import Any, Final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.chaining.align.scoring import AlignScoring, gap_cost
 from hapgpu.runtime.jit import njit
-
-_WIDTH_STEP: Final = 4
-
-_MAX_WIDTH: Final = 64
-"""Of the width chosen by scores: those of a band that is too narrow say little."""
 
 
 @njit
@@ -56,8 +48,8 @@ def is_certified(
     target_length, query_length
         Lengths of the sequences, at least 1.
     min_diagonal, max_diagonal
-        The band: all cells, borders included, with a diagonal in this range, which contains 0 and
-        target_length - query_length.
+        The band: all cells with a diagonal in this range, which contains 0 and
+        target_length - query_length. It may have more cells, such as borders.
     scoring
         The scores.
     """
@@ -77,41 +69,3 @@ def _beats_outside(
         return True
     costs = gap_cost(gap, scoring) + gap_cost(gap - difference, scoring)
     return score > scoring.match * columns - costs
-
-
-@njit
-def certified_width(
-    scores: NDArray[np.int32],
-    pairs: NDArray[np.int64],
-    target_lengths: NDArray[np.int32],
-    query_lengths: NDArray[np.int32],
-    scoring: AlignScoring,
-) -> Integer:
-    """Return the width of a band that would certify nine tenths of some pairs with their scores.
-
-    Parameters
-    ----------
-    scores, target_lengths, query_lengths
-        int32[all pairs]: scores, which may be too low, and lengths.
-    pairs
-        int64: the pairs.
-    scoring
-        The scores.
-    """
-    width, certified = 0, -1
-    while certified * 10 < pairs.size * 9 and width < _MAX_WIDTH:
-        width += _WIDTH_STEP
-        certified = 0
-        for pair in pairs:
-            target_length = np.int64(target_lengths[pair])
-            query_length = np.int64(query_lengths[pair])
-            difference = target_length - query_length
-            certified += is_certified(
-                np.int64(scores[pair]),
-                target_length,
-                query_length,
-                min(0, difference) - width,
-                max(0, difference) + width,
-                scoring,
-            )
-    return width
