@@ -116,7 +116,7 @@ class _Walk:
 
 def made_read(parts: Sequence[Sequence[Event]], targets: list[list[int]], seed: int) -> Made:
     """Make a read of one or more parts, each copied from a sequence and with a chain."""
-    draws = random.Random(seed)
+    draws = random.Random(seed)  # noqa: S311  (no secret)
     walks = []
     for events in parts:
         sequence = draws.randrange(len(targets))
@@ -139,7 +139,7 @@ def made_read(parts: Sequence[Sequence[Event]], targets: list[list[int]], seed: 
 
 
 def made_targets(seed: int) -> list[list[int]]:
-    draws = random.Random(seed)
+    draws = random.Random(seed)  # noqa: S311  (no secret)
     return [[draws.randrange(4) for _ in range(TARGET_LENGTH)] for _ in range(2)]
 
 
@@ -211,9 +211,7 @@ def mapped_anchors(batch: Sequence[Made]) -> MappedAnchors:
     )
 
 
-def mapping_rows(
-    batch: Sequence[Made], parents: Sequence[Sequence[int]]
-) -> NDArray[np.void]:
+def mapping_rows(batch: Sequence[Made], parents: Sequence[Sequence[int]]) -> NDArray[np.void]:
     """Return the mappings of the chains as rows."""
     rows = np.zeros(sum(len(made.chains) for made in batch), dtype=MAPPING)
     row = first = 0

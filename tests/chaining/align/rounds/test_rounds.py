@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.chaining.align.batches import (
     AlignedMappings,
     PieceAlignments,
@@ -18,10 +18,9 @@ from hapgpu.chaining.align.batches import (
     ReadCodes,
     TargetCodes,
 )
-from hapgpu.chaining.align.dp import results
-from hapgpu.chaining.align.dp.pairs import align_pair
+from hapgpu.chaining.align.dp.pairs import align_pairs
 from hapgpu.chaining.align.dp.reference import PairAlignment
-from hapgpu.chaining.align.dp.scratch import new_scratch
+from hapgpu.chaining.align.dp.results import PairOptions
 from hapgpu.chaining.align.parameters import AlignParameters
 from hapgpu.chaining.align.rounds import reference
 from hapgpu.chaining.align.rounds.cpu import MappingAligner
@@ -52,25 +51,14 @@ SCORING = align_scoring(2, 4, (4, 2), (24, 1))
 SCORINGS = [SCORING, align_scoring(1, 4, (6, 2), (26, 1)), align_scoring(2, 4, (4, 2), (4, 2))]
 
 
-def aligned_pair(  # noqa: PLR0913  (as the function that it replaces)
-    query: Sequence[int],
-    target: Sequence[int],
-    scoring: AlignScoring,
-    *,
-    modes: int = 0,
-    bandwidth: int = -1,
-    zdrop: int = -1,
-    end_bonus: int = -1,
+def aligned_pair(
+    query: Sequence[int], target: Sequence[int], options: PairOptions, scoring: AlignScoring
 ) -> PairAlignment:
     """Align a pair by compiled code, which other tests compare with plain Python."""
-    result = np.empty(results.RESULT_COLUMNS, dtype=np.int32)
-    codes = (np.array(each, dtype=np.uint8) for each in (query, target))
-    _, operations, count = align_pair(
-        *(*codes, modes, bandwidth, zdrop, end_bonus, scoring),
-        *(new_scratch(), result, np.empty(0, dtype=np.uint32), 0),
-    )
-    pairs = [(int(each) >> 4, int(each) & 15) for each in operations[:count]]
-    return PairAlignment(*result.tolist(), pairs)
+    rows = (Ragged.from_sequences([bytes(codes)]) for codes in (query, target))
+    found = align_pairs(*rows, options, scoring)
+    pairs = [(int(each) >> 4, int(each) & 15) for each in found.operations]
+    return PairAlignment(*found.results[0].tolist(), pairs)
 
 
 def align_pieces(
@@ -130,9 +118,7 @@ def plain(
     scoring: AlignScoring,
     parameters: AlignParameters,
 ) -> list[AlignedMapping]:
-    aligner = ReadAligner(
-        made.anchors_of(read), made.read_of(read), targets, scoring, parameters
-    )
+    aligner = ReadAligner(made.anchors_of(read), made.read_of(read), targets, scoring, parameters)
     return aligner.align(made.aligned_mappings(read, parents))
 
 
