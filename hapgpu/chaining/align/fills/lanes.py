@@ -35,8 +35,11 @@ from hapgpu.arrays.vectors import (
     load_bytes,
     smaller,
     spread_byte,
+    spread_int,
     store_bytes,
+    store_ints,
     where,
+    widened,
 )
 from hapgpu.chaining.align.dp.lane_steps import (
     DELETION_STATE,
@@ -133,26 +136,27 @@ def fill_lanes(
     for length in target_lengths:
         min_rows = min(min_rows, np.int64(length))
     _start_states(lanes.states, band, costs)
-    # Score of the first cell of a row, and at the end of a pair's rows that of its last cell.
-    firsts = np.zeros(LANES, np.int32)
+    firsts = spread_int(0)
+    first_scores = np.empty(LANES, np.int32)
     for i in range(band.rows):
         first, left = 0, unreachable
         if i <= band.max_diagonal:
             first = band.max_diagonal - i
             left = gap_cost(i, costs) - gap_cost(i + 1, costs) - short
-            firsts[:] = -gap_cost(i, costs)
+            firsts = spread_int(-gap_cost(i, costs))
         _fill_row(lanes, band, i, left, costs, is_plain)
         # The differences along the row and the column give the one along the diagonal.
-        step = left + 2 * short
-        for lane in range(LANES):
-            firsts[lane] += np.int32(lanes.states[0, first, lane]) + np.int32(step)
-        for lane in range(target_lengths.size if i + 1 >= min_rows else 0):
-            if target_lengths[lane] == i + 1:
-                last = band.max_diagonal - target_lengths[lane] + query_lengths[lane]
-                score = firsts[lane]
-                for c in range(first + 1, last + 1):
-                    score += np.int32(lanes.states[0, c, lane]) + np.int32(short)
-                scores[lane] = score
+        step = widened(load_bytes(lanes.states.ctypes.data + first * LANES))
+        firsts = firsts + step + spread_int(left + 2 * short)
+        if i + 1 >= min_rows:
+            store_ints(first_scores.ctypes.data, firsts)
+            for lane in range(target_lengths.size):
+                if target_lengths[lane] == i + 1:
+                    last = band.max_diagonal - target_lengths[lane] + query_lengths[lane]
+                    score = first_scores[lane]
+                    for c in range(first + 1, last + 1):
+                        score += np.int32(lanes.states[0, c, lane]) + np.int32(short)
+                    scores[lane] = score
 
 
 @njit
