@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.chaining.align.fills.lanes import Band
-from hapgpu.chaining.align.fills.vectors import LANES
+from hapgpu.arrays.vectors import LANES
+from hapgpu.chaining.align.fills.buffers import Band
 from hapgpu.chaining.sort.cpu import radix_sort
 from hapgpu.runtime.jit import njit
 
