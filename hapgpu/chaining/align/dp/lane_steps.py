@@ -89,10 +89,10 @@ def dual_step(scores: Vector, before: Cells, scoring: AlignScoring, is_right: bo
     long_deletion, long_insertion = long_deletion - opened2, long_insertion - opened2
     # A gap goes on if its score is above that of a new one; to the right also if equal.
     limit = spread(-is_right)
-    directions |= where(deletion > limit, spread(8 << 0), zero)
-    directions |= where(insertion > limit, spread(8 << 1), zero)
-    directions |= where(long_deletion > limit, spread(8 << 2), zero)
-    directions |= where(long_insertion > limit, spread(8 << 3), zero)
+    directions = directions | where(deletion > limit, spread(8 << 0), zero)
+    directions = directions | where(insertion > limit, spread(8 << 1), zero)
+    directions = directions | where(long_deletion > limit, spread(8 << 2), zero)
+    directions = directions | where(long_insertion > limit, spread(8 << 3), zero)
     cells = Cells(
         best - before.v,
         best - before.u,
@@ -121,8 +121,8 @@ def single_step(scores: Vector, before: Cells, scoring: AlignScoring, is_right: 
     opened = best - spread(scoring.gap_open)
     deletion, insertion = deletion - opened, insertion - opened
     limit = spread(-is_right)
-    directions |= where(deletion > limit, spread(8 << 0), zero)
-    directions |= where(insertion > limit, spread(8 << 1), zero)
+    directions = directions | where(deletion > limit, spread(8 << 0), zero)
+    directions = directions | where(insertion > limit, spread(8 << 1), zero)
     x, y = larger(deletion, zero), larger(insertion, zero)
     cells = Cells(best - before.v, best - before.u, x, y, before.x2, before.y2)
     return cells, directions
