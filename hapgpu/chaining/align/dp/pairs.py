@@ -11,8 +11,8 @@ from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import with_room
 from hapgpu.chaining.align.dp import results
 from hapgpu.chaining.align.dp.antidiagonals import fill_matrix, set_codes
-from hapgpu.chaining.align.dp.bands import Band, plan_antidiagonals
-from hapgpu.chaining.align.dp.scratch import Scratch, new_scratch, with_directions, with_lanes
+from hapgpu.chaining.align.dp.bands import Band, max_directions
+from hapgpu.chaining.align.dp.scratch import Scratch, new_scratch, with_room_for
 from hapgpu.chaining.align.dp.traceback import end_cell, trace
 from hapgpu.chaining.align.scoring import AlignScoring
 from hapgpu.runtime.jit import njit
@@ -54,11 +54,9 @@ def align_pair(
     if bandwidth < 0:
         bandwidth = longest
     band = Band(query.size, target.size, -bandwidth, bandwidth, bandwidth < longest - 1)
-    scratch = with_lanes(scratch, query.size, target.size)
-    antidiagonals, size = plan_antidiagonals(band, scratch.antidiagonals)
-    scratch = with_directions(scratch, size)
+    scratch = with_room_for(scratch, query.size, target.size, max_directions(band))
     set_codes(query, target, modes, scratch)
-    fill_matrix(band, antidiagonals, scoring, modes, zdrop, scratch, result)
+    fill_matrix(band, scoring, modes, zdrop, scratch, result)
     if modes & results.SCORE_ONLY:
         return scratch, operations, at
     i, j = end_cell(query.size, target.size, modes, end_bonus, result)
