@@ -50,6 +50,7 @@ from hapgpu.chaining.align.dp.best_cells import (
     with_ends,
 )
 from hapgpu.chaining.align.dp.lane_steps import Cells, Costs, costs_of, dual_step, pair_scores, single_step
+from hapgpu.chaining.align.dp.results import PairOptions
 from hapgpu.chaining.align.dp.scratch import (
     DIRECTIONS,
     FIRST,
@@ -128,8 +129,7 @@ def set_codes(
 def fill_matrix(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     band: Band,
     scoring: AlignScoring,
-    modes: Integer,
-    zdrop: Integer,
+    options: PairOptions,
     scratch: Scratch,
     result: NDArray[np.int32],
 ) -> None:
@@ -139,7 +139,7 @@ def fill_matrix(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     ----------
     band
         The cells to fill.
-    scoring, modes, zdrop
+    scoring, options
         As of `align_pair`.
     scratch
         Memory, with the codes of both sequences.
@@ -149,6 +149,7 @@ def fill_matrix(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     rows = _rows_of(scratch, row_size(band.query_length, band.target_length))
     costs = costs_of(scoring)
     borders = borders_of(costs)
+    modes, zdrop = options.modes, options.zdrop
     is_exact = modes & results.APPROXIMATE == 0
     drops_on_path = modes & results.APPROXIMATE_DROP != 0
     # The border's score of one base: the cell before the first one, plus a gap.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer
 from hapgpu.chaining.align.dp import results
 from hapgpu.chaining.align.dp.lane_steps import DELETION_STATE, INSERTION_STATE
-from hapgpu.chaining.align.dp.results import DELETION, INSERTION, MATCH
+from hapgpu.chaining.align.dp.results import DELETION, INSERTION, MATCH, PairOptions
 from hapgpu.chaining.align.dp.scratch import DIRECTIONS, FIRST, LAST, Scratch
 from hapgpu.runtime.jit import njit, njit_inlined
 
@@ -23,15 +23,14 @@ _CODE = 15
 def end_cell(
     query_length: Integer,
     target_length: Integer,
-    modes: Integer,
-    end_bonus: Integer,
+    options: PairOptions,
     result: NDArray[np.int32],
 ) -> Any:
     """Return the offsets on target and query at which the alignment ends; -1 without alignment."""
     if not result[results.DROPPED]:
-        if modes & results.EXTENSION == 0:
+        if options.modes & results.EXTENSION == 0:
             return target_length - 1, query_length - 1
-        if result[results.QUERY_END_SCORE] + end_bonus > result[results.MAX_SCORE]:
+        if result[results.QUERY_END_SCORE] + options.end_bonus > result[results.MAX_SCORE]:
             result[results.REACHES_END] = 1
             return np.int64(result[results.QUERY_END_TARGET]), query_length - 1
     return np.int64(result[results.MAX_TARGET]), np.int64(result[results.MAX_QUERY])
