@@ -7,7 +7,7 @@ blocks of 16, exactly as in minimap2 (`reference.py`).
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,13 +43,14 @@ from hapgpu.chaining.align.dp.bands import (
     top_edge,
 )
 from hapgpu.chaining.align.dp.best_cells import (
-    lane_of,
+    SCORE_BYTES,
     no_cells,
     set_cells,
     with_cell,
     with_ends,
+    with_highest,
 )
-from hapgpu.chaining.align.dp.lane_steps import Cells, Costs, costs_of, dual_step, pair_scores, single_step
+from hapgpu.chaining.align.dp.lane_steps import Cells, dual_step, pair_scores, single_step
 from hapgpu.chaining.align.dp.results import PairOptions
 from hapgpu.chaining.align.dp.scratch import (
     DIRECTIONS,
@@ -68,10 +69,14 @@ from hapgpu.chaining.align.dp.scratch import (
     Y,
     row_size,
 )
-from hapgpu.chaining.align.scoring import AlignScoring, has_transitions, is_single_affine
+from hapgpu.chaining.align.scoring import (
+    AlignScoring,
+    Costs,
+    costs_of,
+    has_transitions,
+    is_single_affine,
+)
 from hapgpu.runtime.jit import njit, njit_inlined
-
-_SCORE_BYTES: Final = 4
 
 
 class _Rows(NamedTuple):
@@ -87,6 +92,16 @@ class _Rows(NamedTuple):
     target: Integer
     query: Integer
     scores: Integer
+
+
+class _Antidiagonal(NamedTuple):
+    """First and last lane in the band of antidiagonal r, and of the blocks with these lanes."""
+
+    r: Integer
+    start: Integer
+    end: Integer
+    first: Integer
+    last: Integer
 
 
 @njit_inlined
@@ -126,7 +141,7 @@ def set_codes(
 
 
 @njit
-def fill_matrix(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def fill_matrix(
     band: Band,
     scoring: AlignScoring,
     options: PairOptions,
@@ -146,157 +161,197 @@ def fill_matrix(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     result
         The columns of `results`, set except for `REACHES_END`.
     """
-    rows = _rows_of(scratch, row_size(band.query_length, band.target_length))
     costs = costs_of(scoring)
     borders = borders_of(costs)
+    rows = _rows_of(scratch, row_size(band.query_length, band.target_length))
     modes, zdrop = options.modes, options.zdrop
     is_exact = modes & results.APPROXIMATE == 0
-    drops_on_path = modes & results.APPROXIMATE_DROP != 0
-    # The border's score of one base: the cell before the first one, plus a gap.
-    score = np.int64(-costs.gap_open - costs.gap_extend)
+    # The border's score of one base, before the first cell.
+    score: Integer = np.int64(-costs.gap_open - costs.gap_extend)
     store_32_at(rows.scores, score)
     best, dropped, lane = no_cells(), False, np.int64(0)
-    first_before, last_before, directions = np.int64(-1), np.int64(-1), np.int64(0)
+    before, directions = _Antidiagonal(-1, 0, 0, -1, -1), np.int64(0)
     if band.leaks:
-        _clear_scores(rows.pair_scores, band.target_length)
+        _clear_pair_scores(rows, band)
     for r in range(band.query_length + band.target_length - 1):
         start, end = lanes_of(band, r)
         if start > end:
             dropped = True
             break
-        first, last = start & -BLOCK, end | (BLOCK - 1)
-        scratch.antidiagonals[r, FIRST] = first
-        scratch.antidiagonals[r, LAST] = last
-        scratch.antidiagonals[r, DIRECTIONS] = directions - first
-        difference = border_difference(r, costs, borders)
-        left = left_edge(band, borders, r, start, first, first_before, difference)
-        top = top_edge(band, borders, r, end, last, difference)
+        diagonal = _Antidiagonal(r, start, end, start & -BLOCK, end | (BLOCK - 1))
+        scratch.antidiagonals[r, FIRST] = diagonal.first
+        scratch.antidiagonals[r, LAST] = diagonal.last
+        scratch.antidiagonals[r, DIRECTIONS] = directions - diagonal.first
         if band.leaks:
-            if last > last_before:
-                _set_new_lanes(rows, last_before + 1, borders)
-            _refresh_scores(rows, band, costs, r, start, end)
-        highest = _fill_antidiagonal(
-            rows,
-            band,
-            borders,
-            costs,
-            r,
-            start,
-            end,
-            first,
-            last,
-            left,
-            top,
-            modes,
-            scratch.directions.ctypes.data + directions - first,
-        )
-        directions += last + 1 - first
-        first_before, last_before = first, last
+            if diagonal.last > before.last:
+                _set_new_lanes(rows, before.last + 1, borders)
+            _refresh_pair_scores(rows, band, costs, diagonal)
+        at = scratch.directions.ctypes.data + directions - diagonal.first
+        highest = _fill_antidiagonal(rows, band, borders, costs, diagonal, before, modes, at)
+        directions += diagonal.last + 1 - diagonal.first
+        before = diagonal
         if is_exact:
             best = with_ends(best, band, rows.scores, r, start, end)
-            if highest > best.max_score or (zdrop >= 0 and best.max_score - highest > zdrop):
-                highest_lane = lane_of(rows.scores, highest, start, end)
-                best, dropped = with_cell(best, highest, highest_lane, r, costs, zdrop)
+            best, dropped = with_highest(best, highest, rows.scores, r, start, end, costs, zdrop)
         else:
-            lane, difference = _next_on_path(rows, r, start, end, lane)
+            lane, difference = _next_on_path(rows, diagonal, lane)
             score += difference - borders.bias
-            if drops_on_path:
+            if modes & results.APPROXIMATE_DROP:
                 best, dropped = with_cell(best, score, lane, r, costs, zdrop)
         if dropped:
             break
     set_cells(best, result)
-    result[results.DROPPED] = dropped
     if is_exact:
-        score = load_i32_at(rows.scores + _SCORE_BYTES * (band.target_length - 1))
+        score = load_i32_at(rows.scores + SCORE_BYTES * (band.target_length - 1))
     result[results.SCORE] = results.NO_SCORE if dropped else score
+    result[results.DROPPED] = dropped
 
 
 @njit_inlined
-def _fill_antidiagonal(  # noqa: PLR0913, PLR0917  (Numba: no keyword-only arguments)
+def _fill_antidiagonal(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     rows: _Rows,
     band: Band,
     borders: Borders,
     costs: Costs,
-    r: Integer,
-    start: Integer,
-    end: Integer,
-    first: Integer,
-    last: Integer,
-    left: Edge,
-    top: Edge,
+    diagonal: _Antidiagonal,
+    before: _Antidiagonal,
     modes: Integer,
     directions: Integer,
 ) -> Any:
-    """Compute the lanes of an antidiagonal; return the highest score, if scores are wanted."""
+    """Compute the lanes of an antidiagonal; return the highest score, if scores are wanted.
+
+    Parameters
+    ----------
+    rows, band, borders, costs
+        Addresses, the band, differences at borders and scores.
+    diagonal, before
+        The antidiagonal, and the one before.
+    modes
+        Modes of `results`.
+    directions
+        Address of the direction byte of lane 0.
+    """
+    r, first, last = diagonal.r, diagonal.first, diagonal.last
     is_right = np.int64(modes & results.RIGHT != 0)
     is_single = is_single_affine(costs)
     is_exact = modes & results.APPROXIMATE == 0
-    numbers = lane_numbers()
+    difference = border_difference(r, costs, borders)
+    left = left_edge(band, borders, r, diagonal.start, first, before.first, difference)
+    top = top_edge(band, borders, r, diagonal.end, last, difference)
     highest = spread_int(results.NO_SCORE)
-    # A score is that of the lane before plus u for the last lane, but not for lane 0.
-    corner = end if end > 0 else np.int64(-1)
-    before_corner = load_i32_at(rows.scores + _SCORE_BYTES * (corner - 1)) if end > 0 else 0
     query = rows.query + band.query_length - 1 - r
-    carried_v = load_bytes(rows.v + first - LANES)
-    carried_x = load_bytes(rows.x + first - LANES)
-    carried_x2 = load_bytes(rows.x2 + first - LANES)
+    before_v = load_bytes(rows.v + first - LANES)
+    before_x = load_bytes(rows.x + first - LANES)
+    before_x2 = load_bytes(rows.x2 + first - LANES)
+    # The last lane's score before the block that has it: the block changes it.
+    corner = _corner_score(rows, diagonal) - borders.bias
     for t in range(first, last + 1, LANES):
         if band.leaks:
-            scores = load_bytes(rows.pair_scores + t)
+            pairs = load_bytes(rows.pair_scores + t)
         else:
-            scores = pair_scores(load_bytes(rows.target + t), load_bytes(query + t), costs)
-        old_v, old_x, old_x2 = load_bytes(rows.v + t), load_bytes(rows.x + t), load_bytes(rows.x2 + t)
-        v, x, x2 = shifted(carried_v, old_v), shifted(carried_x, old_x), shifted(carried_x2, old_x2)
-        carried_v, carried_x, carried_x2 = old_v, old_x, old_x2
-        u, y, y2 = load_bytes(rows.u + t), load_bytes(rows.y + t), load_bytes(rows.y2 + t)
+            pairs = pair_scores(load_bytes(rows.target + t), load_bytes(query + t), costs)
+        v, x, x2 = load_bytes(rows.v + t), load_bytes(rows.x + t), load_bytes(rows.x2 + t)
+        cells = Cells(
+            load_bytes(rows.u + t),
+            shifted(before_v, v),
+            shifted(before_x, x),
+            load_bytes(rows.y + t),
+            shifted(before_x2, x2),
+            load_bytes(rows.y2 + t),
+        )
+        before_v, before_x, before_x2 = v, x, x2
         if t <= left.lane < t + LANES:
-            is_left = numbers == spread_byte(left.lane - t)
-            v = where(is_left, spread_byte(left.difference), v)
-            x = where(is_left, spread_byte(left.gap), x)
-            x2 = where(is_left, spread_byte(left.gap2), x2)
+            cells = _with_left_edge(cells, left, t)
         if t <= top.lane < t + LANES:
-            is_top = numbers == spread_byte(top.lane - t)
-            u = where(is_top, spread_byte(top.difference), u)
-            y = where(is_top, spread_byte(top.gap), y)
-            y2 = where(is_top, spread_byte(top.gap2), y2)
-        cells = Cells(u, v, x, y, x2, y2)
+            cells = _with_top_edge(cells, top, t)
         if is_single:
-            cells, direction = single_step(scores, cells, costs, is_right)
+            cells, direction = single_step(pairs, cells, costs, is_right)
         else:
-            cells, direction = dual_step(scores, cells, costs, is_right)
-            store_bytes(rows.x2 + t, cells.x2)
-            store_bytes(rows.y2 + t, cells.y2)
-        store_bytes(rows.u + t, cells.u)
-        store_bytes(rows.v + t, cells.v)
-        store_bytes(rows.x + t, cells.x)
-        store_bytes(rows.y + t, cells.y)
+            cells, direction = dual_step(pairs, cells, costs, is_right)
+        _store_cells(rows, cells, t)
         store_bytes(directions + t, direction)
         if is_exact:
-            before = load_ints(rows.scores + _SCORE_BYTES * t)
-            is_corner = numbers == spread_byte(min(max(corner - t, -1), LANES))
-            after = where_ints(
-                is_corner,
-                spread_int(before_corner - borders.bias) + widened(cells.u),
-                before + widened(cells.v) - spread_int(borders.bias),
-            )
-            inside = (numbers >= spread_byte(max(start - t, 0))) & (
-                spread_byte(min(end - t, LANES)) >= numbers
-            )
-            store_ints(rows.scores + _SCORE_BYTES * t, where_ints(inside, after, before))
-            highest = larger_ints(
-                highest, where_ints(inside, after, spread_int(results.NO_SCORE))
-            )
+            scores = _add_differences(rows, cells, diagonal, corner, borders.bias, t)
+            highest = larger_ints(highest, scores)
     return highest_of(highest) if is_exact else np.int64(0)
 
 
 @njit_inlined
-def _next_on_path(
-    rows: _Rows, r: Integer, start: Integer, end: Integer, lane: Integer
+def _with_left_edge(cells: Cells, edge: Edge, t: Integer) -> Cells:
+    is_edge = lane_numbers() == spread_byte(edge.lane - t)
+    return Cells(
+        cells.u,
+        where(is_edge, spread_byte(edge.difference), cells.v),
+        where(is_edge, spread_byte(edge.gap), cells.x),
+        cells.y,
+        where(is_edge, spread_byte(edge.gap2), cells.x2),
+        cells.y2,
+    )
+
+
+@njit_inlined
+def _with_top_edge(cells: Cells, edge: Edge, t: Integer) -> Cells:
+    is_edge = lane_numbers() == spread_byte(edge.lane - t)
+    return Cells(
+        where(is_edge, spread_byte(edge.difference), cells.u),
+        cells.v,
+        cells.x,
+        where(is_edge, spread_byte(edge.gap), cells.y),
+        cells.x2,
+        where(is_edge, spread_byte(edge.gap2), cells.y2),
+    )
+
+
+@njit_inlined
+def _store_cells(rows: _Rows, cells: Cells, t: Integer) -> None:
+    store_bytes(rows.u + t, cells.u)
+    store_bytes(rows.v + t, cells.v)
+    store_bytes(rows.x + t, cells.x)
+    store_bytes(rows.y + t, cells.y)
+    store_bytes(rows.x2 + t, cells.x2)
+    store_bytes(rows.y2 + t, cells.y2)
+
+
+@njit_inlined
+def _corner_score(rows: _Rows, diagonal: _Antidiagonal) -> Any:
+    """Return the score of the lane before the last one; 0 without such a lane."""
+    if diagonal.end == 0:
+        return np.int64(0)
+    return load_i32_at(rows.scores + SCORE_BYTES * (diagonal.end - 1))
+
+
+@njit_inlined
+def _add_differences(
+    rows: _Rows,
+    cells: Cells,
+    diagonal: _Antidiagonal,
+    corner: Integer,
+    bias: Integer,
+    t: Integer,
 ) -> Any:
-    """Return the lane of a path on antidiagonal r, and the difference of its score."""
-    stays = r == 0 or (
-        lane >= start
-        and (lane == end or _int8_at(rows.v + lane) > _int8_at(rows.u + lane + 1))
+    """Update the scores of a vector of lanes; return them, low outside of the band.
+
+    A score is that of the same lane plus v; for the last lane, unless that is lane 0, it is that of
+    the lane before plus u.
+    """
+    numbers = lane_numbers()
+    end = diagonal.end if diagonal.end > 0 else np.int64(-1)
+    is_end = numbers == spread_byte(min(max(end - t, -1), LANES))
+    is_inside = numbers >= spread_byte(max(diagonal.start - t, 0))
+    is_inside &= spread_byte(min(diagonal.end - t, LANES)) >= numbers
+    before = load_ints(rows.scores + SCORE_BYTES * t)
+    after = before + widened(cells.v) - spread_int(bias)
+    after = where_ints(is_end, spread_int(corner) + widened(cells.u), after)
+    store_ints(rows.scores + SCORE_BYTES * t, where_ints(is_inside, after, before))
+    return where_ints(is_inside, after, spread_int(results.NO_SCORE))
+
+
+@njit_inlined
+def _next_on_path(rows: _Rows, diagonal: _Antidiagonal, lane: Integer) -> Any:
+    """Return the lane of a path on an antidiagonal, and the difference of its score."""
+    stays = diagonal.r == 0 or (
+        lane >= diagonal.start
+        and (lane == diagonal.end or _int8_at(rows.v + lane) > _int8_at(rows.u + lane + 1))
     )
     if stays:
         return lane, _int8_at(rows.v + lane)
@@ -309,41 +364,29 @@ def _int8_at(address: Integer) -> Any:
 
 
 @njit
-def _clear_scores(row: Integer, target_length: Integer) -> None:
-    for t in range(0, target_length + BLOCK, LANES):
-        store_bytes(row + t, spread_byte(0))
+def _clear_pair_scores(rows: _Rows, band: Band) -> None:
+    for t in range(0, band.target_length + BLOCK, LANES):
+        store_bytes(rows.pair_scores + t, spread_byte(0))
 
 
 @njit
 def _set_new_lanes(rows: _Rows, first: Integer, borders: Borders) -> None:
     """Set a vector of lanes, of which one block comes next, to lanes never computed."""
     opened, opened2 = spread_byte(borders.opened), spread_byte(borders.opened2)
-    store_bytes(rows.u + first, opened)
-    store_bytes(rows.v + first, opened)
-    store_bytes(rows.x + first, opened)
-    store_bytes(rows.y + first, opened)
-    store_bytes(rows.x2 + first, opened2)
-    store_bytes(rows.y2 + first, opened2)
+    _store_cells(rows, Cells(opened, opened, opened, opened, opened2, opened2), first)
 
 
 @njit
-def _refresh_scores(  # noqa: PLR0917  (Numba: no keyword-only arguments)
-    rows: _Rows,
-    band: Band,
-    costs: Costs,
-    r: Integer,
-    start: Integer,
-    end: Integer,
-) -> None:
+def _refresh_pair_scores(rows: _Rows, band: Band, costs: Costs, diagonal: _Antidiagonal) -> None:
     """Set the scores of pairs of bases, in blocks of 16 lanes from the first in the band on."""
-    stop = end + 1
+    start, stop = diagonal.start, diagonal.end + 1
     if not has_transitions(costs):
         array_end = (band.target_length + BLOCK - 1) & -BLOCK
         stop = min(start + ((stop - start + BLOCK - 1) & -BLOCK), array_end)
-    query = rows.query + band.query_length - 1 - r
+    query = rows.query + band.query_length - 1 - diagonal.r
     for t in range(start, stop, LANES):
-        scores = pair_scores(load_bytes(rows.target + t), load_bytes(query + t), costs)
+        pairs = pair_scores(load_bytes(rows.target + t), load_bytes(query + t), costs)
         if stop - t < LANES:
             old = load_bytes(rows.pair_scores + t)
-            scores = where(spread_byte(stop - t) > lane_numbers(), scores, old)
-        store_bytes(rows.pair_scores + t, scores)
+            pairs = where(spread_byte(stop - t) > lane_numbers(), pairs, old)
+        store_bytes(rows.pair_scores + t, pairs)

@@ -6,8 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.vectors import LANES
-from hapgpu.chaining.align.dp.lane_steps import Costs
-from hapgpu.chaining.align.scoring import gap_cost, is_single_affine
+from hapgpu.chaining.align.scoring import Costs, gap_cost, is_single_affine
 from hapgpu.runtime.jit import njit, njit_inlined
 
 BLOCK: Final = 16
@@ -147,7 +146,7 @@ def left_edge(  # noqa: PLR0917  (Numba: no keyword-only arguments)
 
 
 @njit_inlined
-def top_edge(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def top_edge(
     band: Band, borders: Borders, r: Integer, end: Integer, last: Integer, difference: Integer
 ) -> Edge:
     """Return the lane whose neighbour before it on the query lies outside; as `left_edge`."""

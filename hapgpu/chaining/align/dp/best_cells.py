@@ -11,24 +11,24 @@ from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.memory import load_i32_at
 from hapgpu.chaining.align.dp import results
 from hapgpu.chaining.align.dp.bands import Band
-from hapgpu.chaining.align.dp.lane_steps import Costs
+from hapgpu.chaining.align.scoring import Costs
 from hapgpu.runtime.jit import njit, njit_inlined
 
 _COMPARED: Final = 4
 """Lanes that minimap2 compares together."""
-_SCORE_BYTES: Final = 4
+SCORE_BYTES: Final = 4
 
 
 class BestCells(NamedTuple):
     """The best cell and the best ones at the ends, as the columns of `results`."""
 
-    max_score: int
-    max_target: int
-    max_query: int
-    query_end_score: int
-    query_end_target: int
-    target_end_score: int
-    target_end_query: int
+    max_score: Integer
+    max_target: Integer
+    max_query: Integer
+    query_end_score: Integer
+    query_end_target: Integer
+    target_end_score: Integer
+    target_end_query: Integer
 
 
 @njit_inlined
@@ -67,11 +67,11 @@ def with_ends(
     query_score, query_target = best.query_end_score, best.query_end_target
     target_score, target_query = best.target_end_score, best.target_end_query
     if end == band.target_length - 1:
-        score = load_i32_at(scores + _SCORE_BYTES * end)
+        score = load_i32_at(scores + SCORE_BYTES * end)
         if score > target_score:
             target_score, target_query = score, r - end
     if r - start == band.query_length - 1:
-        score = load_i32_at(scores + _SCORE_BYTES * start)
+        score = load_i32_at(scores + SCORE_BYTES * start)
         if score > query_score:
             query_score, query_target = score, start
     return BestCells(
@@ -113,8 +113,29 @@ def with_cell(
     return best, best.max_score - score > limit
 
 
+@njit_inlined
+def with_highest(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+    best: BestCells,
+    highest: Integer,
+    scores: Integer,
+    r: Integer,
+    start: Integer,
+    end: Integer,
+    costs: Costs,
+    zdrop: Integer,
+) -> Any:
+    """Return the best cells after antidiagonal r, and whether its highest score is too low.
+
+    The lane of the highest score is searched only if it matters.
+    """
+    if highest <= best.max_score and (zdrop < 0 or best.max_score - highest <= zdrop):
+        return best, False
+    lane = _lane_of(scores, highest, start, end)
+    return with_cell(best, highest, lane, r, costs, zdrop)
+
+
 @njit
-def lane_of(scores: Integer, highest: Integer, start: Integer, end: Integer) -> Any:
+def _lane_of(scores: Integer, highest: Integer, start: Integer, end: Integer) -> Any:
     """Return the lane with the highest score; ties as in minimap2, which compares four at a time.
 
     Parameters
@@ -126,14 +147,14 @@ def lane_of(scores: Integer, highest: Integer, start: Integer, end: Integer) -> 
     start, end
         The first and the last lane.
     """
-    if load_i32_at(scores + _SCORE_BYTES * end) == highest:
+    if load_i32_at(scores + SCORE_BYTES * end) == highest:
         return end
     by_fours = start + (end - start) // _COMPARED * _COMPARED
     for column in range(_COMPARED):
         for t in range(start + column, by_fours, _COMPARED):
-            if load_i32_at(scores + _SCORE_BYTES * t) == highest:
+            if load_i32_at(scores + SCORE_BYTES * t) == highest:
                 return t
     lane = by_fours
-    while load_i32_at(scores + _SCORE_BYTES * lane) != highest:
+    while load_i32_at(scores + SCORE_BYTES * lane) != highest:
         lane += 1
     return lane

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.vectors import (
     larger,
     larger_unsigned,
@@ -19,42 +18,14 @@ from hapgpu.arrays.vectors import (
     spread_byte,
     where,
 )
-from hapgpu.chaining.align.scoring import AMBIGUOUS, AlignScoring
-from hapgpu.runtime.jit import njit, njit_inlined
+from hapgpu.chaining.align.scoring import AMBIGUOUS, Costs, has_transitions
+from hapgpu.runtime.jit import njit_inlined
 
 Vector = Any
 
 DELETION_STATE, INSERTION_STATE, LONG_DELETION_STATE, LONG_INSERTION_STATE = range(1, 5)
 """States of a cell, in the low three bits of its direction; 0 is the diagonal."""
 _TRANSITION_BIT = 2
-
-
-class Costs(NamedTuple):
-    """Numbers of `AlignScoring`: without its arrays, whose references Numba would count."""
-
-    match: Any
-    mismatch: Any
-    transition: Any
-    ambiguous: Any
-    gap_open: Any
-    gap_extend: Any
-    gap_open2: Any
-    gap_extend2: Any
-
-
-@njit
-def costs_of(scoring: AlignScoring) -> Costs:
-    """Return the numbers, with the cost of ambiguous bases in the dynamic programming."""
-    return Costs(
-        scoring.match,
-        scoring.mismatch,
-        scoring.transition,
-        -np.int64(scoring.dp_matrix[AMBIGUOUS, AMBIGUOUS]),
-        scoring.gap_open,
-        scoring.gap_extend,
-        scoring.gap_open2,
-        scoring.gap_extend2,
-    )
 
 
 class Cells(NamedTuple):
@@ -72,7 +43,7 @@ class Cells(NamedTuple):
 def pair_scores(target: Vector, query: Vector, costs: Costs) -> Vector:
     """Return the scores of pairs of bases."""
     scores = where(target == query, spread_byte(costs.match), spread_byte(-costs.mismatch))
-    if costs.transition != costs.mismatch:
+    if has_transitions(costs):
         is_transition = (target ^ query) == spread_byte(_TRANSITION_BIT)
         scores = where(is_transition, spread_byte(-costs.transition), scores)
     is_ambiguous = larger(target, query) == spread_byte(AMBIGUOUS)
@@ -86,7 +57,7 @@ def _take(gap: Vector, best: Vector, right: Vector) -> Vector:
 
 
 @njit_inlined
-def dual_step(scores: Vector, before: Cells, costs: Costs, is_right: bool) -> Any:
+def dual_step(scores: Vector, before: Cells, costs: Costs, is_right: Integer) -> Any:
     """Return the cells after a step, and their directions.
 
     Parameters
@@ -98,7 +69,7 @@ def dual_step(scores: Vector, before: Cells, costs: Costs, is_right: bool) -> An
     costs
         Scores, with two affine gap costs.
     is_right
-        Ties go to gaps.
+        1 if ties go to gaps, otherwise 0.
     """
     zero, right = spread_byte(0), spread_byte(is_right) > spread_byte(0)
     deletion, insertion = before.x + before.v, before.y + before.u
@@ -107,9 +78,13 @@ def dual_step(scores: Vector, before: Cells, costs: Costs, is_right: bool) -> An
     best = larger(scores, deletion)
     directions = where(_take(insertion, best, right), spread_byte(INSERTION_STATE), directions)
     best = larger(best, insertion)
-    directions = where(_take(long_deletion, best, right), spread_byte(LONG_DELETION_STATE), directions)
+    directions = where(
+        _take(long_deletion, best, right), spread_byte(LONG_DELETION_STATE), directions
+    )
     best = larger(best, long_deletion)
-    directions = where(_take(long_insertion, best, right), spread_byte(LONG_INSERTION_STATE), directions)
+    directions = where(
+        _take(long_insertion, best, right), spread_byte(LONG_INSERTION_STATE), directions
+    )
     best = smaller(larger(best, long_insertion), spread_byte(costs.match))
     opened, opened2 = best - spread_byte(costs.gap_open), best - spread_byte(costs.gap_open2)
     cost = spread_byte(costs.gap_open + costs.gap_extend)
@@ -134,7 +109,7 @@ def dual_step(scores: Vector, before: Cells, costs: Costs, is_right: bool) -> An
 
 
 @njit_inlined
-def single_step(scores: Vector, before: Cells, costs: Costs, is_right: bool) -> Any:
+def single_step(scores: Vector, before: Cells, costs: Costs, is_right: Integer) -> Any:
     """Return the cells after a step and their directions, with one affine gap cost.
 
     The differences are stored plus the cost of a gap's first base, so that they are not negative.

@@ -1,3 +1,4 @@
+# ruff: noqa: FURB136  (max() and min() cost the vectorisation)
 """Score and end of the best local alignment of a pair, with one affine gap cost.
 
 minimap2 2.30 searches inversions so (`ksw_ll_i16`). It computes the columns of the query in
@@ -55,7 +56,7 @@ def align_locally(
     columns = np.zeros((_ROWS, vectors * VECTOR + 1), dtype=np.int32)
     opening = np.int32(scoring.gap_open + scoring.gap_extend)
     extension = np.int32(scoring.gap_extend)
-    best, target_end, query_end = np.int64(0), np.int64(-1), np.int64(-1)
+    best, target_end, query_end = 0, -1, -1
     for i in range(target.size):
         code = target[target.size - 1 - i if modes & results.BACKWARDS else i]
         highest = _fill_row(profile, code, opening, extension, columns)

@@ -14,11 +14,10 @@ from hapgpu.chaining.align.dp import results
 from hapgpu.chaining.align.dp.antidiagonals import fill_matrix, set_codes
 from hapgpu.chaining.align.dp.bands import Band, has_narrow_bands, max_directions
 from hapgpu.chaining.align.dp.certificate import is_certified
-from hapgpu.chaining.align.dp.lane_steps import costs_of
 from hapgpu.chaining.align.dp.results import RESULT_COLUMNS, PairOptions, clear_result
 from hapgpu.chaining.align.dp.scratch import Scratch, new_scratch, with_room_for
 from hapgpu.chaining.align.dp.traceback import end_cell, trace
-from hapgpu.chaining.align.scoring import AlignScoring
+from hapgpu.chaining.align.scoring import AlignScoring, costs_of
 from hapgpu.runtime.jit import njit
 
 _MIN_WIDTH: Final = 32
@@ -85,7 +84,7 @@ def _align_rows(
 
 
 @njit
-def align_pair(  # noqa: PLR0913, PLR0917  (Numba: no keyword-only arguments)
+def align_pair(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     query: NDArray[np.uint8],
     target: NDArray[np.uint8],
     options: PairOptions,
@@ -168,7 +167,7 @@ def _fill(  # noqa: PLR0917  (Numba: no keyword-only arguments)
 
 
 @njit
-def _fill_certified(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _fill_certified(
     query: NDArray[np.uint8],
     target: NDArray[np.uint8],
     options: PairOptions,
@@ -189,9 +188,9 @@ def _fill_certified(  # noqa: PLR0917  (Numba: no keyword-only arguments)
         lowest, highest = min(0, difference) - width, max(0, difference) + width
         cells = (query.size + target.size) * (highest - lowest) // 2
         if _MIN_SAVING * cells >= query.size * target.size:
-            band = Band(query.size, target.size, -longest, longest, False)
+            band = Band(query.size, target.size, -longest, longest, leaks=False)
             return _fill(query, target, band, options, scoring, scratch, result)
-        band = Band(query.size, target.size, lowest, highest, False)
+        band = Band(query.size, target.size, lowest, highest, leaks=False)
         scratch = _fill(query, target, band, options, scoring, scratch, result)
         score, widest = np.int64(result[results.SCORE]), _MAX_WIDENING * width
         if is_certified(score, target.size, query.size, lowest, highest, scoring):

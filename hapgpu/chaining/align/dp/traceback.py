@@ -65,14 +65,14 @@ def trace(
     int
         The offset after the last operation.
     """
-    end, state = at, 0
+    end, state = at, np.int64(0)
     directions = scratch.directions
     while i >= 0 and j >= 0:
         row = i + j
         if i < scratch.antidiagonals[row, FIRST]:
-            state = INSERTION_STATE
+            state = np.int64(INSERTION_STATE)
         elif i > scratch.antidiagonals[row, LAST]:
-            state = DELETION_STATE
+            state = np.int64(DELETION_STATE)
         else:
             direction = np.int64(directions[scratch.antidiagonals[row, DIRECTIONS] + i])
             if state == 0 or not direction >> (state + 2) & 1:
