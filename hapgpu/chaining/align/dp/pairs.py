@@ -135,7 +135,7 @@ def align_pair(  # noqa: PLR0917  (Numba: no keyword-only arguments)
         scratch = _fill_certified(query, target, options, scoring, scratch, result)
     else:
         band = Band(query.size, target.size, -bandwidth, bandwidth, not has_all_cells)
-        scratch = _fill(query, target, band, options, scoring, scratch, result)
+        scratch = fill_band(query, target, band, options, scoring, scratch, result)
     if options.modes & results.SCORE_ONLY:
         return scratch, operations, at
     i, j = end_cell(query.size, target.size, options, result)
@@ -150,7 +150,7 @@ _OF_PATHS: Final = results.SCORE_ONLY | results.REVERSED_OPERATIONS | results.BA
 
 
 @njit
-def _fill(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def fill_band(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     query: NDArray[np.uint8],
     target: NDArray[np.uint8],
     band: Band,
@@ -189,9 +189,9 @@ def _fill_certified(
         cells = (query.size + target.size) * (highest - lowest) // 2
         if _MIN_SAVING * cells >= query.size * target.size:
             band = Band(query.size, target.size, -longest, longest, leaks=False)
-            return _fill(query, target, band, options, scoring, scratch, result)
+            return fill_band(query, target, band, options, scoring, scratch, result)
         band = Band(query.size, target.size, lowest, highest, leaks=False)
-        scratch = _fill(query, target, band, options, scoring, scratch, result)
+        scratch = fill_band(query, target, band, options, scoring, scratch, result)
         score, widest = np.int64(result[results.SCORE]), _MAX_WIDENING * width
         if is_certified(score, target.size, query.size, lowest, highest, scoring):
             return scratch
