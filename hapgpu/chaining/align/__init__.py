@@ -1,1 +1,1 @@
-"""Chains to base-level alignments."""
+"""Chains to base alignments (minimap2's -c and -a)."""
