@@ -24,17 +24,17 @@ from hapgpu.chaining.align.fills.buffers import (
     lanes_for,
     pack_codes,
 )
-from hapgpu.chaining.align.fills.groups import next_group, sort_pairs
+from hapgpu.chaining.align.fills.groups import Width, next_group, sort_pairs
 from hapgpu.chaining.align.fills.lanes import fill_lanes, fits_lanes
 from hapgpu.chaining.align.fills.paths import Sequences, trace_lane
 from hapgpu.chaining.align.fills.widths import certified_width
 from hapgpu.chaining.align.scoring import AlignScoring, Costs, costs_of
 from hapgpu.runtime.jit import njit
 
-MAX_DIRECTIONS: Final = 64 << 20
-"""Largest number of direction bytes of a group."""
+MAX_DIRECTIONS: Final = 16 << 20
+"""Largest number of direction bytes of a group: more would take long to store and to load."""
 
-MIN_LANES: Final = 4
+MIN_LANES: Final = 8
 """Smaller groups take longer side by side than pair by pair."""
 
 _FIRST_WIDTH: Final = 16
@@ -143,19 +143,20 @@ def align_fills(
     sort_pairs(order, target_lengths, query_lengths)
     # Pairs from the middle are the most usual ones.
     first = max(0, (order.size - LANES) // 2)
-    width: Integer = _FIRST_WIDTH
-    end, _ = next_group(order, first, target_lengths, query_lengths, width)
+    width = Width(_FIRST_WIDTH, np.iinfo(np.int32).max)
+    end, band = next_group(order, first, target_lengths, query_lengths, width)
     buffers = _align_run(pairs, order[first:end], width, costs, alignments, buffers)
-    width = certified_width(
+    diagonals = certified_width(
         alignments.scores, order[first:end], target_lengths, query_lengths, costs
     )
+    width = Width(diagonals, max(band.rows, 1))
     buffers = _align_run(pairs, order[:first], width, costs, alignments, buffers)
     buffers = _align_run(pairs, order[end:], width, costs, alignments, buffers)
     while True:
         order = _in_state(alignments.states, _PENDING)
         if order.size == 0:
             break
-        width *= 2
+        width = Width(2 * width.diagonals, width.target_length)
         sort_pairs(order, target_lengths, query_lengths)
         buffers = _align_run(pairs, order, width, costs, alignments, buffers)
     operations, offsets = _in_order(alignments.spans, buffers.operations)
@@ -178,7 +179,7 @@ def _in_state(states: NDArray[np.uint8], state: int) -> NDArray[np.int64]:
 def _align_run(
     pairs: Pairs,
     order: NDArray[np.int64],
-    width: Integer,
+    width: Width,
     costs: Costs,
     alignments: Alignments,
     buffers: Buffers,

@@ -41,13 +41,12 @@ from hapgpu.arrays.vectors import (
     where,
     widened,
 )
-from hapgpu.chaining.align.dp.lane_steps import (
+from hapgpu.chaining.align.dp.lane_steps import Vector, pair_scores
+from hapgpu.chaining.align.dp.results import (
     DELETION_STATE,
     INSERTION_STATE,
     LONG_DELETION_STATE,
     LONG_INSERTION_STATE,
-    Vector,
-    pair_scores,
 )
 from hapgpu.chaining.align.fills.buffers import Band, Lanes
 from hapgpu.chaining.align.scoring import Costs, gap_cost, has_transitions

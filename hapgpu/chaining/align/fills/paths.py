@@ -16,8 +16,13 @@ from hapgpu.arrays.bits import leading_zeros
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.memory import load_64_at, load_u8_at
 from hapgpu.arrays.vectors import LANES
-from hapgpu.chaining.align.dp.lane_steps import INSERTION_STATE, LONG_INSERTION_STATE
-from hapgpu.chaining.align.dp.results import DELETION, INSERTION, MATCH
+from hapgpu.chaining.align.dp.results import (
+    DELETION,
+    INSERTION,
+    INSERTION_STATE,
+    LONG_INSERTION_STATE,
+    MATCH,
+)
 from hapgpu.chaining.align.fills.buffers import Band
 from hapgpu.chaining.align.scoring import AMBIGUOUS
 from hapgpu.runtime.jit import njit

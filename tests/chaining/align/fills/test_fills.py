@@ -153,8 +153,9 @@ def test_pairs_do_not_depend_on_others() -> None:
     alone, alone_remaining = aligned(some, DEFAULT)
     together, together_remaining = aligned([*others, *some], DEFAULT)
     remaining = {*alone_remaining, *(row - len(others) for row in together_remaining)}
-    assert len(remaining) < 50
-    for row in set(range(len(some))) - remaining:
+    compared = set(range(len(some))) - remaining
+    assert len(compared) > 150
+    for row in compared:
         assert together[len(others) + row] == alone[row]
 
 
