@@ -1,14 +1,15 @@
-"""Vectors of signed bytes in compiled functions, one byte per lane.
+"""Vectors of bytes and of 32-bit integers in compiled functions, one number per lane.
 
 LLVM vectorises a loop over several arrays only if it can tell that they do not overlap, which it
-gives up for more than a few. So a recurrence over six arrays is written with vectors, which have
-the operators of numbers: `+`, `-`, `&`, `|`, `^`, `>`, `>=` and `==`. Sums wrap around.
+gives up for more than a few. So a recurrence over many arrays is written with vectors. They have
+operators of numbers: `+`, `-`, and for bytes `|`, `^`, `>`, `>=` and `==`. Sums wrap around.
 Comparisons give masks, with the operators `&` and `|`.
 """
 
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any, Final
 
 from llvmlite import ir
@@ -16,160 +17,181 @@ from numba.extending import lower_builtin, models, register_model, type_callable
 
 from hapgpu.runtime.jit import intrinsic, types
 
-LANES: Final = 64
-_BYTES: Final = ir.VectorType(ir.IntType(8), LANES)
-_MASK: Final = ir.VectorType(ir.IntType(1), LANES)
-_POINTER: Final = _BYTES.as_pointer()
+LANES: Final = 32
+"""Number of lanes of each vector."""
+
+_INT32: Final = ir.IntType(32)
 
 
-class _ByteVector(types.Type):  # type: ignore[misc]  # (Numba has no types)
-    """Type of `LANES` signed bytes."""
+class _VectorType(types.Type):  # type: ignore[misc]  # (Numba has no types)
+    """Numba's type of a vector of integers with some bits."""
 
-    def __init__(self) -> None:
-        super().__init__(f"ByteVector({LANES})")
+    def __init__(self, bits: int) -> None:
+        super().__init__(f"Vector({bits} bits, {LANES} lanes)")
+        self.bits = bits
 
-
-class _LaneMask(types.Type):  # type: ignore[misc]  # (Numba has no types)
-    """Type of `LANES` truth values."""
-
-    def __init__(self) -> None:
-        super().__init__(f"LaneMask({LANES})")
+    def of_llvm(self) -> Any:
+        return ir.VectorType(ir.IntType(self.bits), LANES)
 
 
-_VECTOR: Final = _ByteVector()
-_TRUTHS: Final = _LaneMask()
+@register_model(_VectorType)
+class _VectorModel(models.PrimitiveModel):  # type: ignore[misc]  # (Numba has no types)
+    """A vector is one value."""
 
-
-@register_model(_ByteVector)
-class _ByteVectorModel(models.PrimitiveModel):  # type: ignore[misc]  # (Numba has no types)
     def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, _BYTES)
+        super().__init__(manager, kind, kind.of_llvm())
 
 
-@register_model(_LaneMask)
-class _LaneMaskModel(models.PrimitiveModel):  # type: ignore[misc]  # (Numba has no types)
-    def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, _MASK)
+_MASK, _BYTES, _INTS = (_VectorType(bits) for bits in (1, 8, 32))
 
 
-def _define(function: Any, operand: Any, result: Any, emit: Any) -> None:
-    """Define an operator of two vectors or masks."""
+def _function(result: Any, arguments: list[Any], emit: Callable[..., Any]) -> Any:
+    """Return a function for compiled code, made by `emit(builder, *arguments)`."""
 
-    def typer_of(_context: Any) -> Any:
-        def typer(one: Any, other: Any) -> Any:
-            return result if one == other == operand else None
+    def generate(context: Any, builder: Any, _signature: Any, values: Any) -> Any:
+        value = emit(builder, *values)
+        return context.get_dummy_value() if result is types.none else value
 
-        return typer
+    signature = result(*arguments)
+    typings: dict[int, Callable[..., Any]] = {
+        0: lambda _context: (signature, generate),
+        1: lambda _context, _one: (signature, generate),
+        2: lambda _context, _one, _two: (signature, generate),
+        3: lambda _context, _one, _two, _three: (signature, generate),
+    }
+    return intrinsic(typings[len(arguments)])
 
-    def lower(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return emit(builder, *arguments)
+
+def _define(function: Any, operand: Any, result: Any, emit: Callable[..., Any]) -> None:
+    """Define an operator of two vectors."""
+
+    def typer_of(_context: Any) -> Callable[[Any, Any], Any]:
+        return lambda one, other: result if one == other == operand else None
+
+    def lower(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
+        return emit(builder, *values)
 
     type_callable(function)(typer_of)
     lower_builtin(function, operand, operand)(lower)
 
 
-for _operator, _instruction in (
-    (operator.add, "add"),
-    (operator.sub, "sub"),
-    (operator.and_, "and_"),
-    (operator.or_, "or_"),
-    (operator.xor, "xor"),
-):
-    _define(_operator, _VECTOR, _VECTOR, getattr(ir.IRBuilder, _instruction))
-for _operator, _symbol in ((operator.gt, ">"), (operator.ge, ">="), (operator.eq, "==")):
-    _define(
-        _operator,
-        _VECTOR,
-        _TRUTHS,
-        lambda builder, one, other, symbol=_symbol: builder.icmp_signed(symbol, one, other),
+def _comparing(relation: str) -> Callable[..., Any]:
+    return lambda builder, one, other: builder.icmp_signed(relation, one, other)
+
+
+def _choosing(relation: str, *, signed: bool = True) -> Callable[..., Any]:
+    def emit(builder: Any, one: Any, other: Any) -> Any:
+        compare = builder.icmp_signed if signed else builder.icmp_unsigned
+        return builder.select(compare(relation, one, other), one, other)
+
+    return emit
+
+
+def _loading(kind: Any) -> Callable[..., Any]:
+    def emit(builder: Any, address: Any) -> Any:
+        return builder.load(builder.inttoptr(address, kind.of_llvm().as_pointer()), align=1)
+
+    return emit
+
+
+def _storing(kind: Any) -> Callable[..., Any]:
+    def emit(builder: Any, address: Any, vector: Any) -> None:
+        builder.store(vector, builder.inttoptr(address, kind.of_llvm().as_pointer()), align=1)
+
+    return emit
+
+
+def _shuffle(builder: Any, one: Any, other: Any, order: list[int]) -> Any:
+    return builder.shuffle_vector(one, other, ir.Constant(ir.VectorType(_INT32, LANES), order))
+
+
+def _spreading(kind: Any) -> Callable[..., Any]:
+    def emit(builder: Any, number: Any) -> Any:
+        undefined = ir.Constant(kind.of_llvm(), ir.Undefined)
+        narrow = builder.trunc(number, ir.IntType(kind.bits))
+        lane = builder.insert_element(undefined, narrow, _INT32(0))
+        return _shuffle(builder, lane, undefined, [0] * LANES)
+
+    return emit
+
+
+def _highest(builder: Any, vector: Any) -> Any:
+    function = builder.module.declare_intrinsic(
+        f"llvm.vector.reduce.smax.v{LANES}i32", (), ir.FunctionType(_INT32, [_INTS.of_llvm()])
     )
-for _operator, _instruction in ((operator.and_, "and_"), (operator.or_, "or_")):
-    _define(_operator, _TRUTHS, _TRUTHS, getattr(ir.IRBuilder, _instruction))
+    return builder.sext(builder.call(function, [vector]), ir.IntType(64))
 
 
-def _pointer(builder: Any, address: Any) -> Any:
-    return builder.inttoptr(address, _POINTER)
+_define(operator.add, _BYTES, _BYTES, ir.IRBuilder.add)
+_define(operator.sub, _BYTES, _BYTES, ir.IRBuilder.sub)
+_define(operator.or_, _BYTES, _BYTES, ir.IRBuilder.or_)
+_define(operator.xor, _BYTES, _BYTES, ir.IRBuilder.xor)
+_define(operator.gt, _BYTES, _MASK, _comparing(">"))
+_define(operator.ge, _BYTES, _MASK, _comparing(">="))
+_define(operator.eq, _BYTES, _MASK, _comparing("=="))
+_define(operator.and_, _MASK, _MASK, ir.IRBuilder.and_)
+_define(operator.iand, _MASK, _MASK, ir.IRBuilder.and_)
+_define(operator.or_, _MASK, _MASK, ir.IRBuilder.or_)
+_define(operator.add, _INTS, _INTS, ir.IRBuilder.add)
+_define(operator.sub, _INTS, _INTS, ir.IRBuilder.sub)
 
+load_bytes: Any = _function(_BYTES, [types.int64], _loading(_BYTES))
+"""(address) -> bytes; the address need not be aligned."""
 
-def _emit_load(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-    return builder.load(_pointer(builder, arguments[0]), align=1)
+store_bytes: Any = _function(types.none, [types.int64, _BYTES], _storing(_BYTES))
+"""(address, bytes): store the lanes."""
 
+load_ints: Any = _function(_INTS, [types.int64], _loading(_INTS))
+"""(address) -> integers; the address need not be aligned."""
 
-def _emit_store(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-    builder.store(arguments[1], _pointer(builder, arguments[0]), align=1)
-    return context.get_dummy_value()
+store_ints: Any = _function(types.none, [types.int64, _INTS], _storing(_INTS))
+"""(address, integers): store the lanes."""
 
+spread_byte: Any = _function(_BYTES, [types.int64], _spreading(_BYTES))
+"""(int64) -> bytes: its low byte in every lane."""
 
-def _emit_spread(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-    number = builder.trunc(arguments[0], ir.IntType(8))
-    lane = builder.insert_element(ir.Constant(_BYTES, ir.Undefined), number, ir.IntType(32)(0))
-    order = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-    return builder.shuffle_vector(lane, ir.Constant(_BYTES, ir.Undefined), order)
+spread_int: Any = _function(_INTS, [types.int64], _spreading(_INTS))
+"""(int64) -> integers: its low 32 bits in every lane."""
 
-
-def _emit_shift(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-    order = ir.Constant(ir.VectorType(ir.IntType(32), LANES), list(range(LANES - 1, 2 * LANES - 1)))
-    return builder.shuffle_vector(*arguments, order)
-
-
-def _emit_numbers(_context: Any, _builder: Any, _signature: Any, _arguments: Any) -> Any:
-    return ir.Constant(_BYTES, list(range(LANES)))
-
-
-def _emit_select(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-    return builder.select(*arguments)
-
-
-def _emit_max(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-    return builder.select(builder.icmp_signed(">", *arguments), *arguments)
-
-
-def _emit_unsigned_max(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-    return builder.select(builder.icmp_unsigned(">", *arguments), *arguments)
-
-
-def _emit_min(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-    return builder.select(builder.icmp_signed("<", *arguments), *arguments)
-
-
-def _emit_unsigned_min(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-    return builder.select(builder.icmp_unsigned("<", *arguments), *arguments)
-
-
-load_lanes: Any = intrinsic(lambda _context, _address: (_VECTOR(types.int64), _emit_load))
-"""(address) -> the bytes from an address on."""
-
-store_lanes: Any = intrinsic(
-    lambda _context, _address, _vector: (types.none(types.int64, _VECTOR), _emit_store)
+lane_numbers: Any = _function(
+    _BYTES, [], lambda _builder: ir.Constant(_BYTES.of_llvm(), list(range(LANES)))
 )
-"""(address, vector): store the lanes."""
+"""() -> bytes: 0, 1, 2 and so on."""
 
-spread: Any = intrinsic(lambda _context, _number: (_VECTOR(types.int64), _emit_spread))
-"""(number) -> its low byte in every lane."""
-
-lane_numbers: Any = intrinsic(lambda _context: (_VECTOR(), _emit_numbers))
-"""() -> 0, 1, ... in the lanes."""
-
-shifted: Any = intrinsic(lambda _context, _before, _vector: (_VECTOR(_VECTOR, _VECTOR), _emit_shift))
-"""(before, vector) -> the last lane of `before`, then all lanes of `vector` but its last."""
-
-where: Any = intrinsic(
-    lambda _context, _mask, _one, _other: (_VECTOR(_TRUTHS, _VECTOR, _VECTOR), _emit_select)
+widened: Any = _function(
+    _INTS, [_BYTES], lambda builder, vector: builder.sext(vector, _INTS.of_llvm())
 )
-"""(mask, one, other) -> the lanes of `one` where the mask is true, of `other` elsewhere."""
+"""(bytes) -> integers: the same numbers."""
 
-larger: Any = intrinsic(lambda _context, _one, _other: (_VECTOR(_VECTOR, _VECTOR), _emit_max))
-"""(one, other) -> the larger byte of each lane."""
-
-smaller: Any = intrinsic(lambda _context, _one, _other: (_VECTOR(_VECTOR, _VECTOR), _emit_min))
-"""(one, other) -> the smaller byte of each lane."""
-
-larger_unsigned: Any = intrinsic(
-    lambda _context, _one, _other: (_VECTOR(_VECTOR, _VECTOR), _emit_unsigned_max)
+shifted: Any = _function(
+    _BYTES,
+    [_BYTES, _BYTES],
+    lambda builder, before, vector: _shuffle(
+        builder, before, vector, list(range(LANES - 1, 2 * LANES - 1))
+    ),
 )
-"""(one, other) -> the larger byte of each lane, as unsigned bytes."""
+"""(before, vector) -> bytes: the last lane of `before`, then all lanes of `vector` but its last."""
 
-smaller_unsigned: Any = intrinsic(
-    lambda _context, _one, _other: (_VECTOR(_VECTOR, _VECTOR), _emit_unsigned_min)
-)
-"""(one, other) -> the smaller byte of each lane, as unsigned bytes."""
+where: Any = _function(_BYTES, [_MASK, _BYTES, _BYTES], ir.IRBuilder.select)
+"""(mask, one, other) -> bytes: `one` where the mask is true, `other` elsewhere."""
+
+where_ints: Any = _function(_INTS, [_MASK, _INTS, _INTS], ir.IRBuilder.select)
+"""(mask, one, other) -> integers: `one` where the mask is true, `other` elsewhere."""
+
+larger: Any = _function(_BYTES, [_BYTES, _BYTES], _choosing(">"))
+"""(one, other) -> bytes: the larger number of each lane."""
+
+smaller: Any = _function(_BYTES, [_BYTES, _BYTES], _choosing("<"))
+"""(one, other) -> bytes: the smaller number of each lane."""
+
+larger_unsigned: Any = _function(_BYTES, [_BYTES, _BYTES], _choosing(">", signed=False))
+"""(one, other) -> bytes: the larger one of each lane, as unsigned numbers."""
+
+smaller_unsigned: Any = _function(_BYTES, [_BYTES, _BYTES], _choosing("<", signed=False))
+"""(one, other) -> bytes: the smaller one of each lane, as unsigned numbers."""
+
+larger_ints: Any = _function(_INTS, [_INTS, _INTS], _choosing(">"))
+"""(one, other) -> integers: the larger number of each lane."""
+
+highest_of: Any = _function(types.int64, [_INTS], _highest)
+"""(integers) -> int64: the largest number of all lanes."""

@@ -51,6 +51,23 @@ class AlignScoring(NamedTuple):
     dp_matrix: NDArray[np.int8]
 
 
+class Costs(NamedTuple):
+    """The numbers of `AlignScoring` for inner loops, without its arrays.
+
+    Numba counts references to arrays, even around inlined calls. `ambiguous` is the cost within the
+    dynamic programming.
+    """
+
+    match: int
+    mismatch: int
+    gap_open: int
+    gap_extend: int
+    gap_open2: int
+    gap_extend2: int
+    ambiguous: int
+    transition: int
+
+
 def align_scoring(
     match: int,
     mismatch: int,
@@ -84,25 +101,38 @@ def align_scoring(
     )
 
 
-@njit_inlined
-def is_single_affine(scoring: AlignScoring) -> Any:
-    """Return whether short and long gaps cost the same."""
-    return (
-        scoring.gap_open == scoring.gap_open2 and scoring.gap_extend == scoring.gap_extend2
+@njit
+def costs_of(scoring: AlignScoring) -> Costs:
+    """Return the numbers for inner loops."""
+    return Costs(
+        scoring.match,
+        scoring.mismatch,
+        scoring.gap_open,
+        scoring.gap_extend,
+        scoring.gap_open2,
+        scoring.gap_extend2,
+        -int(scoring.dp_matrix[AMBIGUOUS, AMBIGUOUS]),
+        scoring.transition,
     )
 
 
 @njit_inlined
-def has_transitions(scoring: AlignScoring) -> Any:
+def is_single_affine(scoring: AlignScoring | Costs) -> Any:
+    """Return whether short and long gaps cost the same."""
+    return scoring.gap_open == scoring.gap_open2 and scoring.gap_extend == scoring.gap_extend2
+
+
+@njit_inlined
+def has_transitions(scoring: AlignScoring | Costs) -> Any:
     """Return whether transitions cost something else than other mismatches."""
     return scoring.transition != scoring.mismatch
 
 
 @njit
-def gap_cost(length: Integer, scoring: AlignScoring) -> Any:
+def gap_cost(length: Integer, scoring: AlignScoring | Costs) -> Any:
     """Return the cost of a gap of `length` bases, 0 for none."""
     if length == 0:
         return 0
     short = scoring.gap_open + scoring.gap_extend * length
     long = scoring.gap_open2 + scoring.gap_extend2 * length
-    return short if short < long else long
+    return min(short, long)

@@ -29,7 +29,7 @@ from hapgpu.chaining.mappings.columns import (
 from hapgpu.chaining.mappings.seed_counts import count_seeds, mean_spans
 from hapgpu.chaining.mappings.selection import Selected, all_mappings, select_mappings
 from hapgpu.chaining.options import ChainOptions, MappingOptions
-from hapgpu.chaining.sort.cpu import radix_sort
+from hapgpu.chaining.sort.cpu import sort_descending
 from hapgpu.runtime.jit import njit, njit_inlined
 
 _SEED: Final = 11
@@ -163,12 +163,7 @@ def _sort_chains(
             key = np.uint64(scores[chain]) << _32 | count
             keys[chain] = key ^ tie_breaker(x[first], y[first], hashes[read])
             order[chain] = np.uint64(chain)
-        radix_sort(keys, order, start, end)
-        front, back = start, end - 1
-        while front < back:
-            order[front], order[back] = order[back], order[front]
-            front += 1
-            back -= 1
+        sort_descending(keys, order, start, end)
 
 
 @njit

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from hapgpu.chaining.align.batches import AlignedMappings, ReadCodes, TargetCodes
 from hapgpu.chaining.align.codes import code_reads
+from hapgpu.chaining.align.cpu import align_pieces
 from hapgpu.chaining.align.parameters import align_parameters, scoring_of
 from hapgpu.chaining.align.ranking.cpu import rank
-from hapgpu.chaining.align.rounds.cpu import align_mappings
+from hapgpu.chaining.align.rounds.cpu import MappingAligner
 from hapgpu.chaining.align.start import start_mappings
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.mappings.cpu import chained_mappings
@@ -42,13 +43,14 @@ class CpuAligner:
         line_options: LineOptions,
     ) -> None:
         self._index = index
-        self._targets = targets
         self._options = options
         self._scoring = scoring_of(options.align)
         self._parameters = align_parameters(options, index.sketch)
+        self._align_mappings = MappingAligner(
+            targets, self._scoring, self._parameters, align_pieces
+        )
         self._finder = MappingFinder(index, options, cpu_stages(index))
-        self._write_lines = AlignmentWriter(index, targets, options, line_options)
-        self._has_comments = line_options.copies_comments
+        self._write_lines = AlignmentWriter(index, targets, options.mappings, line_options)
 
     def __call__(self, block: ReadBlock) -> TextBlock:
         """Align one block.
@@ -62,7 +64,9 @@ class CpuAligner:
         found = self._finder.find_chains(block.text, spans)
         reads = code_reads(block.text, spans.base_starts, spans.lengths)
         aligned = self._aligned(found, reads)
-        return self._write_lines(block, spans, reads, aligned, found.seeds.repeat_lengths)
+        return self._write_lines(
+            block.text, spans, reads, aligned, found.seeds.repeat_lengths, found.anchors
+        )
 
     def _aligned(self, found: FoundChains, reads: ReadCodes) -> AlignedMappings:
         options, index = self._options, self._index
@@ -79,15 +83,12 @@ class CpuAligner:
         started, anchors = start_mappings(
             mappings, rows, offsets, found.chains, mapped_chains, found.name_hashes
         )
-        aligned = align_mappings(
-            started, anchors, reads, self._targets, self._scoring, self._parameters
-        )
+        aligned = self._align_mappings(started, anchors, reads)
         return rank(
             aligned,
             reads.lengths,
             found.seeds.repeat_lengths,
-            options,
-            index.sketch.k,
+            options.mappings,
             self._scoring,
             self._parameters,
         )

@@ -21,6 +21,7 @@ _MINUS: Final = np.int64(ord("-"))
 _ZERO: Final = np.int64(ord("0"))
 _POINT: Final = np.int64(ord("."))
 _PAIRS: Final = np.frombuffer(b"".join(b"%02d" % k for k in range(100)), dtype=np.uint16)
+_SHORT: Final = np.frombuffer(b"".join(b"%-2d" % k for k in range(100)), dtype=np.uint16)
 _8, _32 = np.int64(8), np.int64(32)
 _10, _100 = np.uint64(10), np.uint64(100)
 
@@ -66,13 +67,13 @@ def put_head(at: Integer, head: Integer) -> Integer:
     return at + HEAD_BYTES
 
 
-@njit
+@njit_inlined
 def put_count_at(at: Integer, value: Integer) -> Integer:
-    """Write a number from 0 to 10**19 - 1."""
+    """Write a number from 0 to 10**19 - 1; there must be room for two digits."""
     rest = np.uint64(value)
-    if rest < _10:
-        store_8_at(at, _ZERO + np.int64(rest))
-        return at + 1
+    if rest < _100:
+        store_16_at(at, np.int64(_SHORT[rest]))
+        return at + 1 + np.int64(rest >= _10)
     end = at + 1
     power = _10
     while rest >= power:
@@ -102,8 +103,8 @@ def put_number_tag(at: Integer, head: Integer, value: Integer) -> Integer:
 def put_fraction(at: Integer, value: float) -> Integer:
     """Write a number from 0 to 1 as C's `%.4f` does, or `0` if it is 0.
 
-    The number is taken in units of 2**-53: exactly, if it is a difference between 1 and a float64
-    or at least 2**-29 and a float32.
+    The number must be a float32, or the difference between 1 and a float64. It is then a multiple
+    of 2**-53, or too small to be written otherwise than `0.0000`.
     """
     if value == 0.0:
         return put_byte(at, _ZERO)

@@ -13,23 +13,50 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import load_i32_at, load_u8_at, store_32_at
 from hapgpu.arrays.vectors import (
     LANES,
+    highest_of,
     lane_numbers,
-    load_lanes,
+    larger_ints,
+    load_bytes,
+    load_ints,
     shifted,
-    spread,
-    store_lanes,
+    spread_byte,
+    spread_int,
+    store_bytes,
+    store_ints,
     where,
+    where_ints,
+    widened,
 )
 from hapgpu.chaining.align.dp import results
-from hapgpu.chaining.align.dp.bands import BLOCK, Band, lanes_of
-from hapgpu.chaining.align.dp.best_cells import drops, follow_path, track_best
+from hapgpu.chaining.align.dp.bands import (
+    BLOCK,
+    Band,
+    Borders,
+    Edge,
+    border_difference,
+    borders_of,
+    lanes_of,
+    left_edge,
+    top_edge,
+)
+from hapgpu.chaining.align.dp.best_cells import (
+    SCORE_BYTES,
+    no_cells,
+    set_cells,
+    with_cell,
+    with_ends,
+    with_highest,
+)
 from hapgpu.chaining.align.dp.lane_steps import Cells, dual_step, pair_scores, single_step
+from hapgpu.chaining.align.dp.results import PairOptions
 from hapgpu.chaining.align.dp.scratch import (
     DIRECTIONS,
     FIRST,
     LAST,
+    MARGIN,
     PAIR_SCORES,
     QUERY,
     TARGET,
@@ -42,55 +69,82 @@ from hapgpu.chaining.align.dp.scratch import (
     Y,
     row_size,
 )
-from hapgpu.chaining.align.scoring import AlignScoring, gap_cost, has_transitions, is_single_affine
+from hapgpu.chaining.align.scoring import (
+    AlignScoring,
+    Costs,
+    costs_of,
+    has_transitions,
+    is_single_affine,
+)
 from hapgpu.runtime.jit import njit, njit_inlined
 
-_NOWHERE = -1
+
+class _Rows(NamedTuple):
+    """Addresses of lane 0 of each row of `Scratch.lanes`, and of `Scratch.scores`."""
+
+    u: Integer
+    v: Integer
+    x: Integer
+    y: Integer
+    x2: Integer
+    y2: Integer
+    pair_scores: Integer
+    target: Integer
+    query: Integer
+    scores: Integer
 
 
-class Borders(NamedTuple):
-    """Differences at the borders of matrix and band, and in cells that were never computed.
+class _Antidiagonal(NamedTuple):
+    """First and last lane in the band of antidiagonal r, and of the blocks with these lanes."""
 
-    The gaps from a border are opened there. Gaps from outside of the band are too low to be taken.
-    """
-
-    bias: int
-    opened: int
-    opened2: int
-    unreachable: int
-
-
-@njit
-def borders_of(scoring: AlignScoring) -> Borders:
-    """Return the differences at borders."""
-    cost = scoring.gap_open + scoring.gap_extend
-    if is_single_affine(scoring):
-        return Borders(cost, 0, 0, 0)
-    return Borders(0, -cost, -scoring.gap_open2 - scoring.gap_extend2, scoring.match - 128)
-
-
-@njit
-def has_bands(scoring: AlignScoring) -> bool:
-    """Return whether gaps from outside of a band without leaks never win, in 8 bits."""
-    worst = -min(-scoring.mismatch, -scoring.transition, scoring.dp_matrix[4, 4])
-    if is_single_affine(scoring):
-        return worst <= scoring.gap_open + 2 * scoring.gap_extend
-    return worst + scoring.gap_open2 + scoring.match < 128
+    r: Integer
+    start: Integer
+    end: Integer
+    first: Integer
+    last: Integer
 
 
 @njit_inlined
-def _border_difference(r: Integer, scoring: AlignScoring, bias: Integer) -> Any:
-    """Return the difference between the border's scores of r and r + 1 bases."""
-    return gap_cost(r, scoring) - gap_cost(r + 1, scoring) + bias
+def _rows_of(scratch: Scratch, size: Integer) -> _Rows:
+    base = scratch.lanes.ctypes.data + MARGIN
+    return _Rows(
+        base + U * size,
+        base + V * size,
+        base + X * size,
+        base + Y * size,
+        base + X2 * size,
+        base + Y2 * size,
+        base + PAIR_SCORES * size,
+        base + TARGET * size,
+        base + QUERY * size,
+        scratch.scores.ctypes.data,
+    )
+
+
+@njit
+def set_codes(
+    query: NDArray[np.uint8], target: NDArray[np.uint8], modes: Integer, scratch: Scratch
+) -> None:
+    """Write the target's codes and the query's, from its last one on, with A around both."""
+    size = row_size(query.size, target.size)
+    backwards = modes & results.BACKWARDS != 0
+    at = TARGET * size + MARGIN
+    for t in range(target.size):
+        scratch.lanes[at + t] = target[target.size - 1 - t if backwards else t]
+    for t in range(target.size, target.size + MARGIN):
+        scratch.lanes[at + t] = 0
+    at = QUERY * size + MARGIN
+    for j in range(query.size):
+        scratch.lanes[at + j] = query[j if backwards else query.size - 1 - j]
+    for j in range(query.size, query.size + MARGIN):
+        scratch.lanes[at + j] = 0
 
 
 @njit
 def fill_matrix(
     band: Band,
-    antidiagonals: Integer,
     scoring: AlignScoring,
-    modes: Integer,
-    zdrop: Integer,
+    options: PairOptions,
     scratch: Scratch,
     result: NDArray[np.int32],
 ) -> None:
@@ -100,160 +154,242 @@ def fill_matrix(
     ----------
     band
         The cells to fill.
-    antidiagonals
-        The number of antidiagonals, planned in `scratch`.
-    scoring, modes, zdrop
+    scoring, options
         As of `align_pair`.
     scratch
-        Memory, with the codes of the sequences.
+        Memory, with the codes of both sequences.
     result
-        Updated, except for the columns that the traceback sets.
+        The columns of `results`, set except for `REACHES_END`.
     """
-    size = row_size(band.query_length, band.target_length)
-    base = scratch.lanes.ctypes.data + LANES
-    directions = scratch.directions.ctypes.data
-    numbers = lane_numbers()
-    borders = borders_of(scoring)
-    is_right = np.int64((modes & results.RIGHT) != 0)
-    is_single = is_single_affine(scoring)
+    costs = costs_of(scoring)
+    borders = borders_of(costs)
+    rows = _rows_of(scratch, row_size(band.query_length, band.target_length))
+    modes, zdrop = options.modes, options.zdrop
     is_exact = modes & results.APPROXIMATE == 0
-    lane, score, last_before, first_before = np.int64(0), np.int64(0), np.int64(-1), np.int64(0)
-    if is_exact:
-        for t in range(band.target_length):
-            scratch.scores[t] = results.NO_SCORE
+    # The border's score of one base, before the first cell.
+    score: Integer = np.int64(-costs.gap_open - costs.gap_extend)
+    store_32_at(rows.scores, score)
+    best, dropped, lane = no_cells(), False, np.int64(0)
+    before, directions = _Antidiagonal(-1, 0, 0, -1, -1), np.int64(0)
     if band.leaks:
-        _clear_scores(base + PAIR_SCORES * size, band.target_length)
-    for r in range(antidiagonals):
+        _clear_pair_scores(rows, band)
+    for r in range(band.query_length + band.target_length - 1):
         start, end = lanes_of(band, r)
-        first, last = scratch.antidiagonals[r, FIRST], scratch.antidiagonals[r, LAST]
-        step = _border_difference(r, scoring, borders.bias)
-        # The lanes whose neighbours lie outside: none, on the matrix's border or on the band's.
-        left, left_v, left_x, left_x2 = np.int64(_NOWHERE), step, borders.opened, borders.opened2
-        top, top_u, top_y, top_y2 = np.int64(_NOWHERE), step, borders.opened, borders.opened2
-        if start == 0 or (band.leaks and first == 0):
-            left = first if band.leaks else start
-        elif band.leaks and first == first_before:
-            left, left_v = first, borders.opened
-        elif not band.leaks and 2 * start - r == band.lowest:
-            left, left_v, left_x, left_x2 = start, 0, borders.unreachable, borders.unreachable
-        if (last if band.leaks else end) >= r:
-            top = r
-        elif not band.leaks and 2 * end - r == band.highest:
-            top, top_u, top_y, top_y2 = end, 0, borders.unreachable, borders.unreachable
+        if start > end:
+            dropped = True
+            break
+        diagonal = _Antidiagonal(r, start, end, start & -BLOCK, end | (BLOCK - 1))
+        scratch.antidiagonals[r, FIRST] = diagonal.first
+        scratch.antidiagonals[r, LAST] = diagonal.last
+        scratch.antidiagonals[r, DIRECTIONS] = directions - diagonal.first
         if band.leaks:
-            if last > last_before:
-                _set_new_lanes(base, size, last_before + 1, borders)
-            _refresh_scores(base, size, band, scoring, r, start, end)
-        before = base + first - LANES
-        carried_v = load_lanes(before + V * size)
-        carried_x = load_lanes(before + X * size)
-        carried_x2 = load_lanes(before + X2 * size)
-        query_shift = QUERY * size + BLOCK - 1 + band.query_length - 1 - r
-        for t in range(first, last + 1, LANES):
-            at = base + t
-            if band.leaks:
-                scores = load_lanes(at + PAIR_SCORES * size)
-            else:
-                codes = load_lanes(at + TARGET * size), load_lanes(at + query_shift)
-                scores = pair_scores(codes[0], codes[1], scoring)
-            old_v, old_x, old_x2 = (
-                load_lanes(at + V * size), load_lanes(at + X * size), load_lanes(at + X2 * size)
-            )
-            v, x, x2 = shifted(carried_v, old_v), shifted(carried_x, old_x), shifted(carried_x2, old_x2)
-            carried_v, carried_x, carried_x2 = old_v, old_x, old_x2
-            u, y, y2 = load_lanes(at + U * size), load_lanes(at + Y * size), load_lanes(at + Y2 * size)
-            if left >= t and left < t + LANES:
-                is_left = numbers == spread(left - t)
-                v, x, x2 = where(is_left, spread(left_v), v), where(is_left, spread(left_x), x), where(is_left, spread(left_x2), x2)
-            if top >= t and top < t + LANES:
-                is_top = numbers == spread(top - t)
-                u, y, y2 = where(is_top, spread(top_u), u), where(is_top, spread(top_y), y), where(is_top, spread(top_y2), y2)
-            cells = Cells(u, v, x, y, x2, y2)
-            if is_single:
-                cells, direction = single_step(scores, cells, scoring, is_right)
-            else:
-                cells, direction = dual_step(scores, cells, scoring, is_right)
-            store_lanes(at + U * size, cells.u)
-            store_lanes(at + V * size, cells.v)
-            store_lanes(at + X * size, cells.x)
-            store_lanes(at + Y * size, cells.y)
-            store_lanes(at + X2 * size, cells.x2)
-            store_lanes(at + Y2 * size, cells.y2)
-            store_lanes(directions + scratch.antidiagonals[r, DIRECTIONS] + t, direction)
-        first_before, last_before = first, last
+            if diagonal.last > before.last:
+                _set_new_lanes(rows, before.last + 1, borders)
+            _refresh_pair_scores(rows, band, costs, diagonal)
+        at = scratch.directions.ctypes.data + directions - diagonal.first
+        highest = _fill_antidiagonal(rows, band, borders, costs, diagonal, before, modes, at)
+        directions += diagonal.last + 1 - diagonal.first
+        before = diagonal
         if is_exact:
-            dropped = track_best(scratch, band, scoring, r, zdrop, borders.bias, result)
+            best = with_ends(best, band, rows.scores, r, start, end)
+            best, dropped = with_highest(best, highest, rows.scores, r, start, end, costs, zdrop)
         else:
-            if r == 0:
-                score = scratch.lanes[V * size + LANES] - scoring.gap_open - scoring.gap_extend
-            else:
-                lane, difference = follow_path(scratch, band, r, lane)
-                score += difference
-            score -= borders.bias
-            dropped = modes & results.APPROXIMATE_DROP and drops(
-                score, lane, r - lane, scoring, zdrop, result
-            )
+            lane, difference = _next_on_path(rows, diagonal, lane)
+            score += difference - borders.bias
+            if modes & results.APPROXIMATE_DROP:
+                best, dropped = with_cell(best, score, lane, r, costs, zdrop)
         if dropped:
-            result[results.DROPPED] = 1
-            return
-    if antidiagonals < band.query_length + band.target_length - 1:
-        result[results.DROPPED] = 1
-        return
-    result[results.SCORE] = scratch.scores[band.target_length - 1] if is_exact else score
+            break
+    set_cells(best, result)
+    if is_exact:
+        score = load_i32_at(rows.scores + SCORE_BYTES * (band.target_length - 1))
+    result[results.SCORE] = results.NO_SCORE if dropped else score
+    result[results.DROPPED] = dropped
 
 
-@njit
-def _clear_scores(row: Integer, target_length: Integer) -> None:
-    for t in range(0, target_length + BLOCK, LANES):
-        store_lanes(row + t, spread(0))
-
-
-@njit
-def _set_new_lanes(base: Integer, size: Integer, t: Integer, borders: Borders) -> None:
-    """Set the lanes from t on to those never computed."""
-    for row in (U, V, X, Y):
-        store_lanes(base + row * size + t, spread(borders.opened))
-    for row in (X2, Y2):
-        store_lanes(base + row * size + t, spread(borders.opened2))
-
-
-@njit
-def _refresh_scores(
-    base: Integer,
-    size: Integer,
+@njit_inlined
+def _fill_antidiagonal(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+    rows: _Rows,
     band: Band,
-    scoring: AlignScoring,
-    r: Integer,
-    start: Integer,
-    end: Integer,
-) -> None:
-    """Set the scores of pairs of bases, in blocks of 16 lanes from the first in the band on."""
-    stop = end + 1
-    if not has_transitions(scoring):
-        stop = min(start + ((stop - start + BLOCK - 1) & -BLOCK), (band.target_length + BLOCK - 1) & -BLOCK)
-    query_shift = QUERY * size + BLOCK - 1 + band.query_length - 1 - r
+    borders: Borders,
+    costs: Costs,
+    diagonal: _Antidiagonal,
+    before: _Antidiagonal,
+    modes: Integer,
+    directions: Integer,
+) -> Any:
+    """Compute the lanes of an antidiagonal; return the highest score, if scores are wanted.
+
+    Parameters
+    ----------
+    rows, band, borders, costs
+        Addresses, the band, differences at borders and scores.
+    diagonal, before
+        The antidiagonal, and the one before.
+    modes
+        Modes of `results`.
+    directions
+        Address of the direction byte of lane 0.
+    """
+    r, first, last = diagonal.r, diagonal.first, diagonal.last
+    is_right = np.int64(modes & results.RIGHT != 0)
+    is_single = is_single_affine(costs)
+    is_exact = modes & results.APPROXIMATE == 0
+    difference = border_difference(r, costs, borders)
+    left = left_edge(band, borders, r, diagonal.start, first, before.first, difference)
+    top = top_edge(band, borders, r, diagonal.end, last, difference)
+    highest = spread_int(results.NO_SCORE)
+    query = rows.query + band.query_length - 1 - r
+    before_v = load_bytes(rows.v + first - LANES)
+    before_x = load_bytes(rows.x + first - LANES)
+    before_x2 = load_bytes(rows.x2 + first - LANES)
+    # The last lane's score before the block that has it: the block changes it.
+    corner = _corner_score(rows, diagonal) - borders.bias
+    for t in range(first, last + 1, LANES):
+        if band.leaks:
+            pairs = load_bytes(rows.pair_scores + t)
+        else:
+            pairs = pair_scores(load_bytes(rows.target + t), load_bytes(query + t), costs)
+        v, x, x2 = load_bytes(rows.v + t), load_bytes(rows.x + t), load_bytes(rows.x2 + t)
+        cells = Cells(
+            load_bytes(rows.u + t),
+            shifted(before_v, v),
+            shifted(before_x, x),
+            load_bytes(rows.y + t),
+            shifted(before_x2, x2),
+            load_bytes(rows.y2 + t),
+        )
+        before_v, before_x, before_x2 = v, x, x2
+        if t <= left.lane < t + LANES:
+            cells = _with_left_edge(cells, left, t)
+        if t <= top.lane < t + LANES:
+            cells = _with_top_edge(cells, top, t)
+        if is_single:
+            cells, direction = single_step(pairs, cells, costs, is_right)
+        else:
+            cells, direction = dual_step(pairs, cells, costs, is_right)
+        _store_cells(rows, cells, t)
+        store_bytes(directions + t, direction)
+        if is_exact:
+            scores = _add_differences(rows, cells, diagonal, corner, borders.bias, t)
+            highest = larger_ints(highest, scores)
+    return highest_of(highest) if is_exact else np.int64(0)
+
+
+@njit_inlined
+def _with_left_edge(cells: Cells, edge: Edge, t: Integer) -> Cells:
+    is_edge = lane_numbers() == spread_byte(edge.lane - t)
+    return Cells(
+        cells.u,
+        where(is_edge, spread_byte(edge.difference), cells.v),
+        where(is_edge, spread_byte(edge.gap), cells.x),
+        cells.y,
+        where(is_edge, spread_byte(edge.gap2), cells.x2),
+        cells.y2,
+    )
+
+
+@njit_inlined
+def _with_top_edge(cells: Cells, edge: Edge, t: Integer) -> Cells:
+    is_edge = lane_numbers() == spread_byte(edge.lane - t)
+    return Cells(
+        where(is_edge, spread_byte(edge.difference), cells.u),
+        cells.v,
+        cells.x,
+        where(is_edge, spread_byte(edge.gap), cells.y),
+        cells.x2,
+        where(is_edge, spread_byte(edge.gap2), cells.y2),
+    )
+
+
+@njit_inlined
+def _store_cells(rows: _Rows, cells: Cells, t: Integer) -> None:
+    store_bytes(rows.u + t, cells.u)
+    store_bytes(rows.v + t, cells.v)
+    store_bytes(rows.x + t, cells.x)
+    store_bytes(rows.y + t, cells.y)
+    store_bytes(rows.x2 + t, cells.x2)
+    store_bytes(rows.y2 + t, cells.y2)
+
+
+@njit_inlined
+def _corner_score(rows: _Rows, diagonal: _Antidiagonal) -> Any:
+    """Return the score of the lane before the last one; 0 without such a lane."""
+    if diagonal.end == 0:
+        return np.int64(0)
+    return load_i32_at(rows.scores + SCORE_BYTES * (diagonal.end - 1))
+
+
+@njit_inlined
+def _add_differences(
+    rows: _Rows,
+    cells: Cells,
+    diagonal: _Antidiagonal,
+    corner: Integer,
+    bias: Integer,
+    t: Integer,
+) -> Any:
+    """Update the scores of a vector of lanes; return them, low outside of the band.
+
+    A score is that of the same lane plus v; for the last lane, unless that is lane 0, it is that of
+    the lane before plus u.
+    """
+    before = load_ints(rows.scores + SCORE_BYTES * t)
+    after = before + widened(cells.v) - spread_int(bias)
+    if diagonal.start <= t and t + LANES <= diagonal.end:
+        store_ints(rows.scores + SCORE_BYTES * t, after)
+        return after
     numbers = lane_numbers()
-    for t in range(start, stop, LANES):
-        at = base + t
-        scores = pair_scores(load_lanes(at + TARGET * size), load_lanes(at + query_shift), scoring)
-        row = at + PAIR_SCORES * size
-        if stop - t < LANES:
-            scores = where(spread(stop - t) > numbers, scores, load_lanes(row))
-        store_lanes(row, scores)
+    end = diagonal.end if diagonal.end > 0 else np.int64(-1)
+    is_end = numbers == spread_byte(min(max(end - t, -1), LANES))
+    is_inside = numbers >= spread_byte(max(diagonal.start - t, 0))
+    is_inside &= spread_byte(min(diagonal.end - t, LANES)) >= numbers
+    after = where_ints(is_end, spread_int(corner) + widened(cells.u), after)
+    store_ints(rows.scores + SCORE_BYTES * t, where_ints(is_inside, after, before))
+    return where_ints(is_inside, after, spread_int(results.NO_SCORE))
+
+
+@njit_inlined
+def _next_on_path(rows: _Rows, diagonal: _Antidiagonal, lane: Integer) -> Any:
+    """Return the lane of a path on an antidiagonal, and the difference of its score."""
+    stays = diagonal.r == 0 or (
+        lane >= diagonal.start
+        and (lane == diagonal.end or _int8_at(rows.v + lane) > _int8_at(rows.u + lane + 1))
+    )
+    if stays:
+        return lane, _int8_at(rows.v + lane)
+    return lane + 1, _int8_at(rows.u + lane + 1)
+
+
+@njit_inlined
+def _int8_at(address: Integer) -> Any:
+    return (load_u8_at(address) ^ 128) - 128
 
 
 @njit
-def set_codes(query: NDArray[np.uint8], target: NDArray[np.uint8], modes: Integer, scratch: Scratch) -> None:
-    """Write the target's codes, and the query's in reverse order, with A around both."""
-    size = row_size(query.size, target.size)
-    backwards = modes & results.BACKWARDS != 0
-    at = TARGET * size + LANES
-    for t in range(target.size):
-        scratch.lanes[at + t] = target[target.size - 1 - t if backwards else t]
-    for t in range(target.size, target.size + 2 * LANES):
-        scratch.lanes[at + t] = 0
-    at = QUERY * size + LANES + BLOCK - 1
-    for j in range(query.size):
-        scratch.lanes[at + j] = query[j if backwards else query.size - 1 - j]
-    for j in range(query.size, query.size + 2 * LANES):
-        scratch.lanes[at + j] = 0
+def _clear_pair_scores(rows: _Rows, band: Band) -> None:
+    for t in range(0, band.target_length + BLOCK, LANES):
+        store_bytes(rows.pair_scores + t, spread_byte(0))
+
+
+@njit
+def _set_new_lanes(rows: _Rows, first: Integer, borders: Borders) -> None:
+    """Set a vector of lanes, of which one block comes next, to lanes never computed."""
+    opened, opened2 = spread_byte(borders.opened), spread_byte(borders.opened2)
+    _store_cells(rows, Cells(opened, opened, opened, opened, opened2, opened2), first)
+
+
+@njit
+def _refresh_pair_scores(rows: _Rows, band: Band, costs: Costs, diagonal: _Antidiagonal) -> None:
+    """Set the scores of pairs of bases, in blocks of 16 lanes from the first in the band on."""
+    start, stop = diagonal.start, diagonal.end + 1
+    if not has_transitions(costs):
+        array_end = (band.target_length + BLOCK - 1) & -BLOCK
+        stop = min(start + ((stop - start + BLOCK - 1) & -BLOCK), array_end)
+    query = rows.query + band.query_length - 1 - diagonal.r
+    for t in range(start, stop, LANES):
+        pairs = pair_scores(load_bytes(rows.target + t), load_bytes(query + t), costs)
+        if stop - t < LANES:
+            old = load_bytes(rows.pair_scores + t)
+            pairs = where(spread_byte(stop - t) > lane_numbers(), pairs, old)
+        store_bytes(rows.pair_scores + t, pairs)

@@ -9,22 +9,26 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.vectors import (
     larger,
     larger_unsigned,
-    load_lanes,
     smaller,
     smaller_unsigned,
-    spread,
+    spread_byte,
     where,
 )
-from hapgpu.chaining.align.scoring import AMBIGUOUS, AlignScoring
+from hapgpu.chaining.align.dp.results import (
+    DELETION_STATE,
+    INSERTION_STATE,
+    LONG_DELETION_STATE,
+    LONG_INSERTION_STATE,
+)
+from hapgpu.chaining.align.scoring import AMBIGUOUS, Costs, has_transitions
 from hapgpu.runtime.jit import njit_inlined
 
 Vector = Any
 
-DELETION_STATE, INSERTION_STATE, LONG_DELETION_STATE, LONG_INSERTION_STATE = range(1, 5)
-"""States of a cell, in the low three bits of its direction; 0 is the diagonal."""
 _TRANSITION_BIT = 2
 
 
@@ -40,14 +44,14 @@ class Cells(NamedTuple):
 
 
 @njit_inlined
-def pair_scores(target: Vector, query: Vector, scoring: AlignScoring) -> Vector:
+def pair_scores(target: Vector, query: Vector, costs: Costs) -> Vector:
     """Return the scores of pairs of bases."""
-    scores = where(target == query, spread(scoring.match), spread(-scoring.mismatch))
-    if scoring.transition != scoring.mismatch:
-        is_transition = (target ^ query) == spread(_TRANSITION_BIT)
-        scores = where(is_transition, spread(-scoring.transition), scores)
-    is_ambiguous = larger(target, query) == spread(AMBIGUOUS)
-    return where(is_ambiguous, spread(scoring.dp_matrix[AMBIGUOUS, AMBIGUOUS]), scores)
+    scores = where(target == query, spread_byte(costs.match), spread_byte(-costs.mismatch))
+    if has_transitions(costs):
+        is_transition = (target ^ query) == spread_byte(_TRANSITION_BIT)
+        scores = where(is_transition, spread_byte(-costs.transition), scores)
+    is_ambiguous = larger(target, query) == spread_byte(AMBIGUOUS)
+    return where(is_ambiguous, spread_byte(-costs.ambiguous), scores)
 
 
 @njit_inlined
@@ -57,7 +61,7 @@ def _take(gap: Vector, best: Vector, right: Vector) -> Vector:
 
 
 @njit_inlined
-def dual_step(scores: Vector, before: Cells, scoring: AlignScoring, is_right: bool) -> Any:
+def dual_step(scores: Vector, before: Cells, costs: Costs, is_right: Integer) -> Any:
     """Return the cells after a step, and their directions.
 
     Parameters
@@ -66,33 +70,37 @@ def dual_step(scores: Vector, before: Cells, scoring: AlignScoring, is_right: bo
         Scores of the pairs of bases.
     before
         The antidiagonal before: v, x and x2 of the lane before, u, y and y2 of the same lane.
-    scoring
-        Scores with two affine gap costs.
+    costs
+        Scores, with two affine gap costs.
     is_right
-        Ties go to gaps.
+        1 if ties go to gaps, otherwise 0.
     """
-    zero, right = spread(0), spread(is_right) > spread(0)
+    zero, right = spread_byte(0), spread_byte(is_right) > spread_byte(0)
     deletion, insertion = before.x + before.v, before.y + before.u
     long_deletion, long_insertion = before.x2 + before.v, before.y2 + before.u
-    directions = where(_take(deletion, scores, right), spread(DELETION_STATE), zero)
+    directions = where(_take(deletion, scores, right), spread_byte(DELETION_STATE), zero)
     best = larger(scores, deletion)
-    directions = where(_take(insertion, best, right), spread(INSERTION_STATE), directions)
+    directions = where(_take(insertion, best, right), spread_byte(INSERTION_STATE), directions)
     best = larger(best, insertion)
-    directions = where(_take(long_deletion, best, right), spread(LONG_DELETION_STATE), directions)
+    directions = where(
+        _take(long_deletion, best, right), spread_byte(LONG_DELETION_STATE), directions
+    )
     best = larger(best, long_deletion)
-    directions = where(_take(long_insertion, best, right), spread(LONG_INSERTION_STATE), directions)
-    best = smaller(larger(best, long_insertion), spread(scoring.match))
-    opened, opened2 = best - spread(scoring.gap_open), best - spread(scoring.gap_open2)
-    cost = spread(scoring.gap_open + scoring.gap_extend)
-    cost2 = spread(scoring.gap_open2 + scoring.gap_extend2)
+    directions = where(
+        _take(long_insertion, best, right), spread_byte(LONG_INSERTION_STATE), directions
+    )
+    best = smaller(larger(best, long_insertion), spread_byte(costs.match))
+    opened, opened2 = best - spread_byte(costs.gap_open), best - spread_byte(costs.gap_open2)
+    cost = spread_byte(costs.gap_open + costs.gap_extend)
+    cost2 = spread_byte(costs.gap_open2 + costs.gap_extend2)
     deletion, insertion = deletion - opened, insertion - opened
     long_deletion, long_insertion = long_deletion - opened2, long_insertion - opened2
     # A gap goes on if its score is above that of a new one; to the right also if equal.
-    limit = spread(-is_right)
-    directions = directions | where(deletion > limit, spread(8 << 0), zero)
-    directions = directions | where(insertion > limit, spread(8 << 1), zero)
-    directions = directions | where(long_deletion > limit, spread(8 << 2), zero)
-    directions = directions | where(long_insertion > limit, spread(8 << 3), zero)
+    limit = spread_byte(-is_right)
+    directions = where(deletion > limit, directions + spread_byte(8 << 0), directions)
+    directions = where(insertion > limit, directions + spread_byte(8 << 1), directions)
+    directions = where(long_deletion > limit, directions + spread_byte(8 << 2), directions)
+    directions = where(long_insertion > limit, directions + spread_byte(8 << 3), directions)
     cells = Cells(
         best - before.v,
         best - before.u,
@@ -105,24 +113,24 @@ def dual_step(scores: Vector, before: Cells, scoring: AlignScoring, is_right: bo
 
 
 @njit_inlined
-def single_step(scores: Vector, before: Cells, scoring: AlignScoring, is_right: bool) -> Any:
+def single_step(scores: Vector, before: Cells, costs: Costs, is_right: Integer) -> Any:
     """Return the cells after a step and their directions, with one affine gap cost.
 
     The differences are stored plus the cost of a gap's first base, so that they are not negative.
     Comparisons are signed or unsigned as in minimap2, which matters outside of the band.
     """
-    zero, right = spread(0), spread(is_right) > spread(0)
-    cost = spread(2 * (scoring.gap_open + scoring.gap_extend))
+    zero, right = spread_byte(0), spread_byte(is_right) > spread_byte(0)
+    cost = spread_byte(2 * (costs.gap_open + costs.gap_extend))
     best, deletion, insertion = scores + cost, before.x + before.v, before.y + before.u
-    directions = where(_take(deletion, best, right), spread(DELETION_STATE), zero)
+    directions = where(_take(deletion, best, right), spread_byte(DELETION_STATE), zero)
     best = larger(best, deletion)
-    directions = where(_take(insertion, best, right), spread(INSERTION_STATE), directions)
-    best = smaller_unsigned(larger_unsigned(best, insertion), spread(scoring.match) + cost)
-    opened = best - spread(scoring.gap_open)
+    directions = where(_take(insertion, best, right), spread_byte(INSERTION_STATE), directions)
+    best = smaller_unsigned(larger_unsigned(best, insertion), spread_byte(costs.match) + cost)
+    opened = best - spread_byte(costs.gap_open)
     deletion, insertion = deletion - opened, insertion - opened
-    limit = spread(-is_right)
-    directions = directions | where(deletion > limit, spread(8 << 0), zero)
-    directions = directions | where(insertion > limit, spread(8 << 1), zero)
+    limit = spread_byte(-is_right)
+    directions = where(deletion > limit, directions + spread_byte(8 << 0), directions)
+    directions = where(insertion > limit, directions + spread_byte(8 << 1), directions)
     x, y = larger(deletion, zero), larger(insertion, zero)
     cells = Cells(best - before.v, best - before.u, x, y, before.x2, before.y2)
     return cells, directions

@@ -11,7 +11,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hapgpu.chaining.align.dp import results
-from hapgpu.chaining.align.dp.results import DELETION, INSERTION, MATCH, NO_SCORE
+from hapgpu.chaining.align.dp.results import (
+    DELETION,
+    DELETION_STATE,
+    INSERTION,
+    INSERTION_STATE,
+    LOCAL_COLUMNS,
+    MATCH,
+    MAX_LOCAL_SCORE,
+    NO_SCORE,
+    PairOptions,
+)
 from hapgpu.chaining.align.scoring import AlignScoring, is_single_affine
 
 _LANES = 16
@@ -141,23 +151,16 @@ class _SingleDifferences(_Differences):
         z = _unsigned_max(z, insertion)
         z = min(z % 256, (self.scoring.match + 2 * self.open) % 256)
         self.u[t], self.v[t] = _int8(z - v), _int8(z - u)
-        for state, (gaps, gap) in enumerate(((self.x, deletion), (self.y, insertion))):
-            gap = _int8(gap - (z - self.scoring.gap_open))
+        for state, (gaps, best) in enumerate(((self.x, deletion), (self.y, insertion))):
+            gap = _int8(best - (z - self.scoring.gap_open))
             if gap > 0 or (gap == 0 and self.is_right):
                 direction |= 8 << state
             gaps[t] = max(gap, 0)
         return direction
 
 
-def align_pair(  # noqa: PLR0913  (a case has as many parameters)
-    query: Sequence[int],
-    target: Sequence[int],
-    scoring: AlignScoring,
-    *,
-    modes: int = 0,
-    bandwidth: int = -1,
-    zdrop: int = -1,
-    end_bonus: int = -1,
+def align_pair(
+    query: Sequence[int], target: Sequence[int], options: PairOptions, scoring: AlignScoring
 ) -> PairAlignment:
     """Align a pair as minimap2 2.30's `ksw_extd2_sse41`, with equal gap costs `ksw_extz2_sse41`.
 
@@ -165,45 +168,36 @@ def align_pair(  # noqa: PLR0913  (a case has as many parameters)
     ----------
     query, target
         Codes of bases, 0 to 4.
-    scoring
-        Scores.
-    modes
-        Sum of the modes of `results`.
-    bandwidth
-        Largest difference between the offsets on query and target; below 0, no limit.
-    zdrop
-        Largest drop of the score below the best one; below 0, no limit.
-    end_bonus
-        Added to the score of an extension that reaches the query's end.
+    options, scoring
+        Options and scores.
     """
     result = PairAlignment()
     rejected = -int(scoring.matrix.min()) > 2 * (scoring.gap_open + scoring.gap_extend)
     if not query or not target or rejected:
         return result
-    if modes & results.BACKWARDS:
+    if options.modes & results.BACKWARDS:
         query, target = query[::-1], target[::-1]
-    rows = _fill(query, target, scoring, modes, bandwidth, zdrop, result)
-    if not modes & results.SCORE_ONLY:
-        _trace(rows, len(query), len(target), modes, end_bonus, result)
+    rows = _fill(query, target, options, scoring, result)
+    if not options.modes & results.SCORE_ONLY:
+        _trace(rows, len(query), len(target), options, result)
     return result
 
 
-def _fill(  # noqa: PLR0914, PLR0917  (one pass over the matrix; its own parameters)
+def _fill(
     query: Sequence[int],
     target: Sequence[int],
+    options: PairOptions,
     scoring: AlignScoring,
-    modes: int,
-    bandwidth: int,
-    zdrop: int,
     result: PairAlignment,
 ) -> list[_Row]:
     """Fill the matrix by antidiagonals; return their directions."""
     size = -(-len(target) // _LANES) * _LANES
     kind = _SingleDifferences if is_single_affine(scoring) else _Differences
-    cells = kind(scoring, size, is_right=bool(modes & results.RIGHT))
-    tracker = (_Path if modes & results.APPROXIMATE else _Best)(cells, query, target, modes, zdrop)
+    cells = kind(scoring, size, is_right=bool(options.modes & results.RIGHT))
+    kind_of_scores = _Path if options.modes & results.APPROXIMATE else _Best
+    tracker = kind_of_scores(cells, query, target, options)
     scores = [0] * size
-    bandwidth = max(len(query), len(target)) if bandwidth < 0 else bandwidth
+    bandwidth = options.bandwidth if options.bandwidth >= 0 else max(len(query), len(target))
     rows: list[_Row] = []
     for r in range(len(query) + len(target) - 1):
         start = max(0, r - len(query) + 1, (r - bandwidth + 1) // 2)
@@ -259,10 +253,9 @@ class _Best:
         cells: _Differences,
         query: Sequence[int],
         target: Sequence[int],
-        modes: int,  # noqa: ARG002  (as of `_Path`)
-        zdrop: int,
+        options: PairOptions,
     ) -> None:
-        self.cells, self.zdrop = cells, zdrop
+        self.cells, self.zdrop = cells, options.zdrop
         self.query_length, self.target_length = len(query), len(target)
         self.scores = [NO_SCORE] * len(target)
 
@@ -293,7 +286,9 @@ class _Best:
         """Return the lane with the best score; minimap2 compares four lanes at a time."""
         by_fours = start + (end - start) // 4 * 4
         order = sorted(range(start, by_fours), key=lambda t: ((t - start) % 4, t))
-        return max([end, *order, *range(by_fours, end)], key=self.scores.__getitem__)
+        lanes = [end, *order, *range(by_fours, end)]
+        best: int = max(lanes, key=self.scores.__getitem__)
+        return best
 
 
 class _Path:
@@ -304,11 +299,10 @@ class _Path:
         cells: _Differences,
         query: Sequence[int],
         target: Sequence[int],
-        modes: int,
-        zdrop: int,
+        options: PairOptions,
     ) -> None:
-        self.cells, self.zdrop = cells, zdrop
-        self.drops = modes & results.APPROXIMATE_DROP
+        self.cells, self.zdrop = cells, options.zdrop
+        self.drops = options.modes & results.APPROXIMATE_DROP
         self.last = len(query) + len(target) - 2
         self.lane = 0
         self.score = 0
@@ -331,7 +325,7 @@ class _Path:
         return False
 
 
-def _drops(  # noqa: PLR0917  (a cell and its score)
+def _drops(
     cells: _Differences, zdrop: int, score: int, t: int, j: int, result: PairAlignment
 ) -> bool:
     """Update the best cell, or return whether the score drops below the best by the z-drop."""
@@ -348,16 +342,15 @@ def _trace(
     rows: list[_Row],
     query_length: int,
     target_length: int,
-    modes: int,
-    end_bonus: int,
+    options: PairOptions,
     result: PairAlignment,
 ) -> None:
     """Follow the directions from the end cell to the first bases."""
     i, j = result.max_target, result.max_query
     if not result.dropped:
-        if not modes & results.EXTENSION:
+        if not options.modes & results.EXTENSION:
             i, j = target_length - 1, query_length - 1
-        elif result.query_end_score + end_bonus > result.max_score:
+        elif result.query_end_score + options.end_bonus > result.max_score:
             result.reaches_end = 1
             i, j = result.query_end_target, query_length - 1
     if i < 0 or j < 0:
@@ -365,24 +358,50 @@ def _trace(
     codes: list[int] = []
     state = 0
     while i >= 0 and j >= 0:
-        row = rows[i + j]
-        if i < row.first:
-            state = 2
-        elif i >= row.first + len(row.directions):
-            state = 1
-        else:
-            direction = row.directions[i - row.first]
-            if not state or not direction >> (state + 2) & 1:
-                state = direction & 7
+        state = _state_before(rows[i + j], i, state)
         code = MATCH if state == 0 else DELETION if state % 2 else INSERTION
         i -= code != INSERTION
         j -= code != DELETION
         codes.append(code)
     codes += [DELETION] * (i + 1) + [INSERTION] * (j + 1)
-    if not modes & results.REVERSED_OPERATIONS:
+    if not options.modes & results.REVERSED_OPERATIONS:
         codes.reverse()
     for code in codes:
         if result.operations and result.operations[-1][1] == code:
             result.operations[-1] = result.operations[-1][0] + 1, code
         else:
             result.operations.append((1, code))
+
+
+def _state_before(row: _Row, i: int, state: int) -> int:
+    """Return the state in which the path arrives at lane i, given the state after it."""
+    if i < row.first:
+        return INSERTION_STATE
+    if i >= row.first + len(row.directions):
+        return DELETION_STATE
+    direction = row.directions[i - row.first]
+    return state if state and direction >> (state + 2) & 1 else direction & 7
+
+
+def align_locally(
+    query: Sequence[int], target: Sequence[int], scoring: AlignScoring
+) -> tuple[int, int, int]:
+    """Return score, target end and query end as minimap2 2.30's `ksw_ll_i16` does."""
+    vectors = -(-len(query) // LOCAL_COLUMNS)
+    columns = range(vectors * LOCAL_COLUMNS)
+    opening = scoring.gap_open + scoring.gap_extend
+    scores, deletions = ([0] * len(columns) for _ in range(2))
+    best, target_end, query_end = 0, -1, -1
+    for i, code in enumerate(target):
+        before, insertion = [0, *scores], 0
+        for p in columns:
+            pair_score = int(scoring.matrix[code, query[p]]) if p < len(query) else 0
+            score = max(min(before[p] + pair_score, MAX_LOCAL_SCORE), deletions[p], insertion)
+            scores[p] = score = max(score, 0)
+            deletions[p] = max(deletions[p] - scoring.gap_extend, score - opening)
+            insertion = max(insertion - scoring.gap_extend, score - opening)
+        if max(scores, default=0) >= best:
+            best, target_end = max(scores, default=0), i
+            ends = [p for p in columns if scores[p] == best]
+            query_end = max(ends, key=lambda p: (p % vectors, p), default=-1)
+    return best, target_end, query_end

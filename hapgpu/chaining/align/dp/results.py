@@ -1,8 +1,14 @@
-"""Modes and results of the alignment of one pair."""
+"""Options and results of the alignment of one pair."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.runtime.jit import njit
 
 # Modes, added up to an integer.
 SCORE_ONLY: Final = 1
@@ -18,7 +24,7 @@ EXTENSION: Final = 64
 REVERSED_OPERATIONS: Final = 128
 """The operations come in the order of the traceback, from the last one on."""
 BACKWARDS: Final = 256
-"""Both sequences are read from their last base on."""
+"""Both sequences are read from their last base on; offsets count from there."""
 
 # Columns of a result.
 SCORE: Final = 0
@@ -41,7 +47,49 @@ REACHES_END: Final = 9
 RESULT_COLUMNS: Final = 10
 
 NO_SCORE: Final = -(2**30)
+
+# States of a cell, in the low three bits of its direction byte; 0 is the diagonal. Bit 2 + state
+# is set if the gap of that state goes on.
+DELETION_STATE, INSERTION_STATE, LONG_DELETION_STATE, LONG_INSERTION_STATE = range(1, 5)
+
 MATCH: Final = 0
 INSERTION: Final = 1
 DELETION: Final = 2
 """Codes of BAM operations: uint32 of length << 4 | code."""
+
+LOCAL_COLUMNS: Final = 8
+"""Columns of the query in a vector of minimap2's local alignment."""
+MAX_LOCAL_SCORE: Final = 2**15 - 1
+
+
+class PairOptions(NamedTuple):
+    """Options for the alignment of a pair.
+
+    Attributes
+    ----------
+    modes
+        Sum of modes, such as `EXTENSION`.
+    bandwidth
+        Largest difference between the offsets on query and target; below 0, no limit.
+    zdrop
+        Largest drop of the score below the best one; below 0, no limit.
+    end_bonus
+        Added to the score of an extension that reaches the query's end.
+    """
+
+    modes: Integer = 0
+    bandwidth: Integer = -1
+    zdrop: Integer = -1
+    end_bonus: Integer = -1
+
+
+@njit
+def clear_result(result: NDArray[np.int32]) -> None:
+    """Set the result of a pair that is not aligned."""
+    result[:] = -1
+    result[SCORE] = NO_SCORE
+    result[MAX_SCORE] = 0
+    result[QUERY_END_SCORE] = NO_SCORE
+    result[TARGET_END_SCORE] = NO_SCORE
+    result[DROPPED] = 0
+    result[REACHES_END] = 0

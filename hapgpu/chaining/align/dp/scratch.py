@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.vectors import LANES
-from hapgpu.runtime.jit import njit
+from hapgpu.runtime.jit import njit, njit_inlined
 
 # Rows of `Scratch.lanes`: differences of scores, scores of the pairs of bases, codes.
 U, V, X, Y, X2, Y2, PAIR_SCORES, TARGET, QUERY = range(9)
 _LANE_ROWS: Final = 9
+MARGIN: Final = 4 * LANES
+"""Bytes before the first lane and after the last one, for vectors that overlap the ends."""
 
 # Columns of `Scratch.antidiagonals`.
 FIRST, LAST, DIRECTIONS = range(3)
@@ -26,8 +28,8 @@ class Scratch(NamedTuple):
     Attributes
     ----------
     lanes
-        int8: nine rows of `row_size` bytes. Lane t is byte `LANES` + t of a row, so that the vector
-        before lane 0 can be loaded. The last row is the query from its last base on.
+        int8: nine rows of `row_size` bytes. Lane t is byte `MARGIN` + t of a row. The last row is
+        the query from its last base on.
     antidiagonals
         int64[n, 3]: first and last lane of each antidiagonal, and the offset of its lane 0 in
         `directions`.
@@ -54,30 +56,25 @@ def new_scratch() -> Scratch:
     )
 
 
-@njit
+@njit_inlined
 def row_size(query_length: Integer, target_length: Integer) -> Any:
-    """Return the bytes of a row of lanes, with room for vectors that overlap its ends."""
-    return max(query_length, target_length) + 4 * LANES
+    """Return the bytes of a row of lanes."""
+    return max(query_length, target_length) + 2 * MARGIN
 
 
 @njit
-def with_lanes(scratch: Scratch, query_length: Integer, target_length: Integer) -> Scratch:
-    """Return memory for a pair, but not for its directions."""
+def with_room_for(
+    scratch: Scratch, query_length: Integer, target_length: Integer, directions_size: Integer
+) -> Scratch:
+    """Return memory for a pair: the same, or larger arrays."""
     lanes, antidiagonals, scores, directions = scratch
-    needed = _LANE_ROWS * row_size(query_length, target_length)
-    if lanes.size < needed:
-        lanes = np.empty(needed, dtype=np.int8)
+    lanes_size = _LANE_ROWS * row_size(query_length, target_length)
+    if lanes.size < lanes_size:
+        lanes = np.empty(lanes_size, dtype=np.int8)
     if antidiagonals.shape[0] < query_length + target_length:
         antidiagonals = np.empty((query_length + target_length, _COLUMNS), dtype=np.int64)
-    if scores.size < target_length:
-        scores = np.empty(target_length, dtype=np.int32)
+    if scores.size < target_length + MARGIN:
+        scores = np.empty(target_length + MARGIN, dtype=np.int32)
+    if directions.size < directions_size:
+        directions = np.empty(directions_size, dtype=np.uint8)
     return Scratch(lanes, antidiagonals, scores, directions)
-
-
-@njit
-def with_directions(scratch: Scratch, size: Integer) -> Scratch:
-    """Return memory for directions too."""
-    if scratch.directions.size >= size:
-        return scratch
-    directions = np.empty(size, dtype=np.uint8)
-    return Scratch(scratch.lanes, scratch.antidiagonals, scratch.scores, directions)

@@ -9,8 +9,14 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.chaining.align.dp import results
-from hapgpu.chaining.align.dp.lane_steps import DELETION_STATE, INSERTION_STATE
-from hapgpu.chaining.align.dp.results import DELETION, INSERTION, MATCH
+from hapgpu.chaining.align.dp.results import (
+    DELETION,
+    DELETION_STATE,
+    INSERTION,
+    INSERTION_STATE,
+    MATCH,
+    PairOptions,
+)
 from hapgpu.chaining.align.dp.scratch import DIRECTIONS, FIRST, LAST, Scratch
 from hapgpu.runtime.jit import njit, njit_inlined
 
@@ -23,15 +29,14 @@ _CODE = 15
 def end_cell(
     query_length: Integer,
     target_length: Integer,
-    modes: Integer,
-    end_bonus: Integer,
+    options: PairOptions,
     result: NDArray[np.int32],
 ) -> Any:
     """Return the offsets on target and query at which the alignment ends; -1 without alignment."""
     if not result[results.DROPPED]:
-        if modes & results.EXTENSION == 0:
+        if options.modes & results.EXTENSION == 0:
             return target_length - 1, query_length - 1
-        if result[results.QUERY_END_SCORE] + end_bonus > result[results.MAX_SCORE]:
+        if result[results.QUERY_END_SCORE] + options.end_bonus > result[results.MAX_SCORE]:
             result[results.REACHES_END] = 1
             return np.int64(result[results.QUERY_END_TARGET]), query_length - 1
     return np.int64(result[results.MAX_TARGET]), np.int64(result[results.MAX_QUERY])
@@ -66,14 +71,14 @@ def trace(
     int
         The offset after the last operation.
     """
-    end, state = at, 0
+    end, state = at, np.int64(0)
     directions = scratch.directions
     while i >= 0 and j >= 0:
         row = i + j
         if i < scratch.antidiagonals[row, FIRST]:
-            state = INSERTION_STATE
+            state = np.int64(INSERTION_STATE)
         elif i > scratch.antidiagonals[row, LAST]:
-            state = DELETION_STATE
+            state = np.int64(DELETION_STATE)
         else:
             direction = np.int64(directions[scratch.antidiagonals[row, DIRECTIONS] + i])
             if state == 0 or not direction >> (state + 2) & 1:

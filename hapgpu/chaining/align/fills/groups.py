@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.chaining.align.fills.lanes import LANES, Band
+from hapgpu.arrays.vectors import LANES
+from hapgpu.chaining.align.fills.buffers import Band
 from hapgpu.chaining.sort.cpu import radix_sort
 from hapgpu.runtime.jit import njit
 
@@ -23,7 +24,7 @@ _NO_DIFFERENCE: Final = np.int64(1 << 31)
 
 @njit
 def sort_pairs(
-    pairs: NDArray[np.uint64], target_lengths: NDArray[np.int32], query_lengths: NDArray[np.int32]
+    pairs: NDArray[np.int64], target_lengths: NDArray[np.int32], query_lengths: NDArray[np.int32]
 ) -> None:
     """Sort pairs by the diagonal of their last cell, then by length."""
     keys = np.empty(pairs.size, np.uint64)
@@ -32,12 +33,12 @@ def sort_pairs(
         difference = np.int64(target_lengths[pair]) - np.int64(query_lengths[pair])
         diagonal = (difference + _NO_DIFFERENCE) // _DIAGONALS_TOGETHER
         keys[k] = np.uint64(diagonal << 31 | np.int64(target_lengths[pair]))
-    radix_sort(keys, pairs, 0, pairs.size)
+    radix_sort(keys, pairs.view(np.uint64), 0, pairs.size)
 
 
 @njit
 def next_group(
-    pairs: NDArray[np.uint64],
+    pairs: NDArray[np.int64],
     first: Integer,
     target_lengths: NDArray[np.int32],
     query_lengths: NDArray[np.int32],
@@ -48,7 +49,11 @@ def next_group(
     The band reaches `width` diagonals beyond those of the first and last cells of its pairs, but
     not beyond the matrix.
     """
-    max_target = max_query = min_difference = max_difference = needed = 0
+    max_target: Any = 0
+    max_query: Any = 0
+    min_difference: Any = 0
+    max_difference: Any = 0
+    needed: Any = 0
     end = first
     while end < pairs.size and end - first < LANES:
         target_length = np.int64(target_lengths[pairs[end]])

@@ -142,7 +142,7 @@ def _piece_table(
 
 
 @njit
-def _assemble(  # noqa: PLR0917  (as many as arrays)
+def _assemble(  # noqa: PLR0913, PLR0917  (as many as arrays)
     mappings: NDArray[np.void],
     plans: NDArray[np.void],
     pieces: _Pieces,
@@ -158,18 +158,17 @@ def _assemble(  # noqa: PLR0917  (as many as arrays)
     used, count = 0, 0
     for row in range(plans.size):
         plan = plans[row]
-        number = plan.mapping
+        mapping = mappings[plan.mapping]
         start, end, dropped = _join_pieces(plan, pieces, operations, used)
         if dropped >= 0:
             last = _last_anchor(plan, pieces, dropped, end.target, x)
             if plan.anchors - (last + 1) >= min_anchors:
-                kept = plan.first_anchor + last + 1 - mappings[number].first_anchor
-                parts[count] = mappings[number]
-                _split(mappings, number, parts, count, kept, x, y)
+                kept = plan.first_anchor + last + 1 - mapping.first_anchor
+                parts[count] = mapping
+                _split(mapping, parts[count], kept, x, y)
                 parts[count].is_split_inversion = pieces.table[_FROM_INVERSION, dropped]
-                mappings[number].next = mappings.size + count
+                mapping.next = mappings.size + count
                 count += 1
-        mapping = mappings[number]
         mapping.first_operation = first_operation + used
         mapping.operations = end.operations - used
         mapping.dp_score = end.score
@@ -245,16 +244,9 @@ def _last_anchor(
 
 @njit
 def _split(
-    mappings: NDArray[np.void],
-    number: Integer,
-    parts: NDArray[np.void],
-    count: Integer,
-    kept: Integer,
-    x: NDArray[np.uint64],
-    y: NDArray[np.uint64],
+    mapping: Any, part: Any, kept: Integer, x: NDArray[np.uint64], y: NDArray[np.uint64]
 ) -> None:
     """Split a mapping behind its first `kept` anchors; the part is a copy of it."""
-    mapping, part = mappings[number], parts[count]
     anchors = np.int64(mapping.anchors)
     ratio = np.float32(anchors - kept) / np.float32(anchors)
     score = np.int64(np.float64(np.float32(mapping.score) * ratio) + 0.499)

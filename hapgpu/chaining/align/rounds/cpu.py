@@ -36,7 +36,7 @@ from hapgpu.chaining.align.scoring import AlignScoring
 class AlignPieces(Protocol):
     """Dynamic programming of pieces, on the CPU or a GPU."""
 
-    def __call__(  # noqa: PLR0917, D102  (a stage takes its arguments by position)
+    def __call__(  # noqa: D102  (described by the class)
         self,
         pieces: Pieces,
         reads: ReadCodes,
@@ -115,7 +115,9 @@ class MappingAligner(NamedTuple):
         first_operation: int,
     ) -> Assembly:
         """Align the mappings of some rows; append their second parts."""
-        planned = plan_pieces(mappings, rows, anchors, reads, self.targets, self.scoring, self.parameters)
+        planned = plan_pieces(
+            mappings, rows, anchors, reads, self.targets, self.scoring, self.parameters
+        )
         alignments = self._align(planned.pieces, reads)
         drops = find_drops(
             planned.pieces, alignments, reads, self.targets, self.scoring, self.parameters
@@ -135,9 +137,7 @@ class MappingAligner(NamedTuple):
             first_operation,
         )
 
-    def _refills(
-        self, pieces: Pieces, rows: NDArray[np.int64], drops: NDArray[np.uint8]
-    ) -> Pieces:
+    def _refills(self, pieces: Pieces, rows: NDArray[np.int64], drops: NDArray[np.uint8]) -> Pieces:
         """Return the fills of some rows, with a limit on drops."""
         return Pieces(
             kinds=np.full(rows.size, REFILL, dtype=np.uint8),
@@ -155,9 +155,7 @@ class MappingAligner(NamedTuple):
         self, mappings: NDArray[np.void], operations: NDArray[np.uint32], reads: ReadCodes
     ) -> tuple[NDArray[np.void], NDArray[np.uint32]]:
         """Align the inversions between parts, and insert them."""
-        stretches = find_stretches(
-            mappings, reads, self.targets, self.scoring, self.parameters
-        )
+        stretches = find_stretches(mappings, reads, self.targets, self.scoring, self.parameters)
         if not stretches.left.size:
             return mappings, operations
         alignments = self._align(stretches.pieces, reads)

@@ -70,12 +70,10 @@ def _has_no_drop(
 
 
 @njit
-def _largest_drop(
-    operations: NDArray[np.uint32], fill: _Fill, scoring: AlignScoring
-) -> _Drop:
+def _largest_drop(operations: NDArray[np.uint32], fill: _Fill, scoring: AlignScoring) -> _Drop:
     """Return the largest drop, less the cost to extend a gap per base of diagonals between."""
-    target, query = 0, 0
-    score, best, best_target, best_query = 0, _LOWEST, -1, -1
+    target, query, score = np.int64(0), np.int64(0), np.int64(0)
+    best, best_target, best_query = np.int64(_LOWEST), np.int64(-1), np.int64(-1)
     largest = _Drop(0, -1, -1, -1, -1)
     for k in range(operations.size):
         length = length_of(operations[k])
@@ -118,11 +116,10 @@ def _is_inverted(
     score, _, _ = align_locally(
         _reverse_complement(fill.query[drop.query_start : drop.query_end]),
         fill.target[drop.target_start : drop.target_end],
+        0,
         scoring,
     )
-    return (
-        score >= parameters.min_chain_score * scoring.match and score >= parameters.min_score
-    )
+    return score >= parameters.min_chain_score * scoring.match and score >= parameters.min_score
 
 
 @njit
@@ -145,7 +142,7 @@ def _drop_of(
 
 
 @njit
-def _find_drops(  # noqa: PLR0917  (as many as arrays)
+def _find_drops(  # noqa: PLR0913, PLR0917  (as many as arrays)
     kinds: NDArray[np.uint8],
     starts: NDArray[np.int64],
     lengths: NDArray[np.int32],
@@ -177,7 +174,7 @@ def _find_drops(  # noqa: PLR0917  (as many as arrays)
         drops[piece] = _drop_of(own, fill, scoring, parameters)
 
 
-def find_drops(  # noqa: PLR0917  (a stage takes its arguments by position)
+def find_drops(
     pieces: Pieces,
     alignments: PieceAlignments,
     reads: ReadCodes,

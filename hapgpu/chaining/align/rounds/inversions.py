@@ -22,6 +22,7 @@ from hapgpu.chaining.align.batches import (
     ReadCodes,
     TargetCodes,
 )
+from hapgpu.chaining.align.dp import results
 from hapgpu.chaining.align.dp.local import align_locally
 from hapgpu.chaining.align.parameters import AlignParameters
 from hapgpu.chaining.align.scoring import AlignScoring
@@ -130,8 +131,9 @@ def _find_stretches(
             continue
         query_start, target_start = _gap_starts(left, right, sequences)
         score, target_end, query_end = align_locally(
-            sequences.reads[query_start : query_start + query_length][::-1].copy(),
-            sequences.targets[target_start : target_start + target_length][::-1].copy(),
+            sequences.reads[query_start : query_start + query_length],
+            sequences.targets[target_start : target_start + target_length],
+            results.BACKWARDS,
             scoring,
         )
         if score < parameters.min_score:
@@ -162,7 +164,8 @@ def _may_enclose_inversion(left: Any, right: Any) -> Any:
 
 @njit
 def _is_primary(mapping: Any) -> Any:
-    return mapping.parent == mapping.number or mapping.parent == TEMPORARY_PRIMARY
+    is_own = mapping.parent == mapping.number
+    return is_own or mapping.parent == TEMPORARY_PRIMARY
 
 
 @njit

@@ -32,6 +32,7 @@ from hapgpu.chaining.align.cigars.reference import (
 )
 from hapgpu.chaining.align.dp import results
 from hapgpu.chaining.align.dp.reference import PairAlignment, align_locally, align_pair
+from hapgpu.chaining.align.dp.results import PairOptions
 from hapgpu.chaining.align.parameters import AlignParameters
 from hapgpu.chaining.align.pieces.reference import (
     Anchor,
@@ -53,6 +54,7 @@ _MODES: Final = {
     INVERSION: results.EXTENSION,
 }
 _BONUS_KINDS: Final = {LEFT, RIGHT}
+_NOWHERE: Final = Interval(0, 0)
 
 
 class Read(NamedTuple):
@@ -98,8 +100,8 @@ class AlignedMapping:
     split: int = 0
     is_split_inversion: bool = False
     is_inversion: bool = False
-    query: Interval = Interval(0, 0)
-    target: Interval = Interval(0, 0)
+    query: Interval = _NOWHERE
+    target: Interval = _NOWHERE
     cigar: list[Operation] = field(default_factory=list)
     dp_score: int = 0
     counts: Counts | None = None
@@ -290,10 +292,10 @@ class ReadAligner:
         self, mapping: AlignedMapping, plan: Plan, end_anchor: int, target_end: int
     ) -> AlignedMapping | None:
         """Split a mapping at a dropped fill that ends before `target_end`."""
-        own = self.anchors[plan.first : plan.first + plan.count]
+        own = self.anchors[plan.first : plan.first + plan.size]
         before = [k for k in range(end_anchor) if own[k].target < target_end]
         last = max(before, default=0)
-        if plan.count - (last + 1) < self.parameters.min_anchors:
+        if plan.size - (last + 1) < self.parameters.min_anchors:
             return None
         kept = plan.first + last + 1 - mapping.first
         left = mapping.count - kept
@@ -390,7 +392,7 @@ class ReadAligner:
         return mapping
 
 
-def align_piece(
+def align_piece(  # noqa: PLR0917  (as of one row of `Pieces`)
     kind: int,
     query: Sequence[int],
     target: Sequence[int],
@@ -402,15 +404,8 @@ def align_piece(
     """Align the sequences of one piece."""
     if len(query) * len(target) > parameters.max_cells:
         return PairAlignment(dropped=1)
-    return align_pair(
-        query,
-        target,
-        scoring,
-        modes=_MODES[kind],
-        bandwidth=band,
-        zdrop=drop,
-        end_bonus=parameters.end_bonus if kind in _BONUS_KINDS else -1,
-    )
+    end_bonus = parameters.end_bonus if kind in _BONUS_KINDS else -1
+    return align_pair(query, target, PairOptions(_MODES[kind], band, drop, end_bonus), scoring)
 
 
 def _cigar_of(found: PairAlignment) -> list[Operation]:

@@ -11,32 +11,23 @@ from typing import Final
 import numpy as np
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.memory import load_u8_at, load_u32_at, store_8_at
+from hapgpu.arrays.memory import load_u8_at, load_u32_at
 from hapgpu.chaining.output.alignments.cigars import OPERATION_BYTES, Alignment
-from hapgpu.chaining.output.alignments.matches import backward_match_length, match_length
+from hapgpu.chaining.output.alignments.matches import (
+    LOWER_CASE,
+    UPPER_CASE,
+    backward_match_length,
+    match_length,
+    put_letters,
+)
 from hapgpu.cigar.encoding import DELETION, INSERTION
 from hapgpu.io.text.at_addresses import put_byte, put_count_at, put_two
 from hapgpu.runtime.jit import njit, njit_inlined
 
-UPPER: Final = np.frombuffer(b"ACGTN", dtype=np.uint8)
-LOWER: Final = np.frombuffer(b"acgtn", dtype=np.uint8)
+_UPPER: Final = np.frombuffer(b"ACGTN", dtype=np.uint8)
+_LOWER: Final = np.frombuffer(b"acgtn", dtype=np.uint8)
+_SHORT: Final = np.int64(0)
 _CARET, _COLON, _EQUAL, _STAR, _PLUS, _MINUS, _OPEN, _CLOSE = b"^:=*+-[]"
-
-
-@njit_inlined
-def _put_bases(at: Integer, codes: Integer, length: Integer) -> Integer:
-    """Write bases in lower case."""
-    for k in range(length):
-        store_8_at(at + k, np.int64(LOWER[load_u8_at(codes + k)]))
-    return at + length
-
-
-@njit_inlined
-def _put_upper(at: Integer, codes: Integer, length: Integer) -> Integer:
-    """Write bases in upper case."""
-    for k in range(length):
-        store_8_at(at + k, np.int64(UPPER[load_u8_at(codes + k)]))
-    return at + length
 
 
 @njit
@@ -44,7 +35,7 @@ def put_md(at: Integer, alignment: Alignment) -> Integer:
     """Write the value of MD; a count of 0 at its end is left out."""
     query, target = alignment.query, alignment.target
     equal: Integer = np.int64(0)
-    for k in range(alignment.count):
+    for k in range(alignment.operation_count):
         word = load_u32_at(alignment.operations + OPERATION_BYTES * k)
         length, operation = word >> 4, word & 15
         if operation == INSERTION:
@@ -52,7 +43,7 @@ def put_md(at: Integer, alignment: Alignment) -> Integer:
             continue
         if operation == DELETION:
             at = put_byte(put_count_at(at, equal), _CARET)
-            at = _put_upper(at, target, length)
+            at = put_letters(at, target, length, UPPER_CASE)
             target += length
             equal = np.int64(0)
             continue
@@ -63,7 +54,7 @@ def put_md(at: Integer, alignment: Alignment) -> Integer:
             query += run
             target += run
             if query < end:
-                at = put_byte(put_count_at(at, equal), np.int64(UPPER[load_u8_at(target)]))
+                at = put_byte(put_count_at(at, equal), np.int64(_UPPER[load_u8_at(target)]))
                 equal = np.int64(0)
                 query += 1
                 target += 1
@@ -72,7 +63,7 @@ def put_md(at: Integer, alignment: Alignment) -> Integer:
 
 @njit_inlined
 def _put_aligned(
-    at: Integer, query: Integer, target: Integer, length: Integer, is_long: bool
+    at: Integer, query: Integer, target: Integer, length: Integer, is_long: Integer
 ) -> Integer:
     """Write aligned bases as cs has them."""
     end = query + length
@@ -80,7 +71,7 @@ def _put_aligned(
         run = match_length(query, target, end - query)
         if run:
             if is_long:
-                at = _put_upper(put_byte(at, _EQUAL), query, run)
+                at = put_letters(put_byte(at, _EQUAL), query, run, UPPER_CASE)
             else:
                 at = put_count_at(put_byte(at, _COLON), run)
             query += run
@@ -89,24 +80,24 @@ def _put_aligned(
             one, other = load_u8_at(target), load_u8_at(query)
             if one == other:
                 break
-            at = put_two(put_byte(at, _STAR), LOWER[one], LOWER[other])
+            at = put_two(put_byte(at, _STAR), _LOWER[one], _LOWER[other])
             query += 1
             target += 1
     return at
 
 
 @njit
-def put_cs(at: Integer, alignment: Alignment, is_long: bool) -> Integer:
+def put_cs(at: Integer, alignment: Alignment, is_long: Integer) -> Integer:
     """Write the value of cs, with equal bases as their number or, in long form, themselves."""
     query, target = alignment.query, alignment.target
-    for k in range(alignment.count):
+    for k in range(alignment.operation_count):
         word = load_u32_at(alignment.operations + OPERATION_BYTES * k)
         length, operation = word >> 4, word & 15
         if operation == INSERTION:
-            at = _put_bases(put_byte(at, _PLUS), query, length)
+            at = put_letters(put_byte(at, _PLUS), query, length, LOWER_CASE)
             query += length
         elif operation == DELETION:
-            at = _put_bases(put_byte(at, _MINUS), target, length)
+            at = put_letters(put_byte(at, _MINUS), target, length, LOWER_CASE)
             target += length
         else:
             at = _put_aligned(at, query, target, length, is_long)
@@ -133,12 +124,14 @@ def _put_gap(
     left = backward_match_length(codes - 1, codes + length - 1, before)
     right = match_length(codes, codes + length, after)
     if left + right >= length:
-        return put_byte(_put_bases(put_byte(at, _OPEN), codes, length), _CLOSE)
+        return put_byte(put_letters(put_byte(at, _OPEN), codes, length, LOWER_CASE), _CLOSE)
     if right:
-        at = put_byte(_put_bases(put_byte(at, _OPEN), codes, right), _CLOSE)
-    at = _put_bases(at, codes + right, length - left - right)
+        at = put_byte(put_letters(put_byte(at, _OPEN), codes, right, LOWER_CASE), _CLOSE)
+    at = put_letters(at, codes + right, length - left - right, LOWER_CASE)
     if left:
-        at = put_byte(_put_bases(put_byte(at, _OPEN), codes + length - left, left), _CLOSE)
+        at = put_byte(
+            put_letters(put_byte(at, _OPEN), codes + length - left, left, LOWER_CASE), _CLOSE
+        )
     return at
 
 
@@ -149,7 +142,7 @@ def put_ds(
     """Write the value of ds: cs with the ambiguity of gaps; lengths are those of aligned bases."""
     query, target = alignment.query, alignment.target
     query_end, target_end = query + query_length, target + target_length
-    for k in range(alignment.count):
+    for k in range(alignment.operation_count):
         word = load_u32_at(alignment.operations + OPERATION_BYTES * k)
         length, operation = word >> 4, word & 15
         if operation == INSERTION:
@@ -161,7 +154,7 @@ def put_ds(
             at = _put_gap(put_byte(at, _MINUS), target, length, before, after)
             target += length
         else:
-            at = _put_aligned(at, query, target, length, False)
+            at = _put_aligned(at, query, target, length, _SHORT)
             query += length
             target += length
     return at

@@ -34,9 +34,9 @@ def expected(query: Codes, target: Codes, scoring: AlignScoring) -> tuple[int, s
 
 
 def aligned(
-    pairs: list[tuple[Codes, Codes]], scoring: AlignScoring, width: int
+    pairs: list[tuple[Codes, Codes]], scoring: AlignScoring
 ) -> tuple[list[tuple[int, str]], list[int]]:
-    scores, operations, offsets, remaining = align_fills(*packed(pairs), scoring, width)
+    scores, operations, offsets, remaining = align_fills(*packed(pairs), scoring)
     cigars = [cigar_of(piece) for piece in np.split(operations, offsets[1:-1])]
     return list(zip(map(int, scores), cigars, strict=True)), list(remaining)
 
@@ -62,12 +62,11 @@ def scorings(draw: Any) -> AlignScoring:
 @given(
     seed=st.integers(0, 1 << 32),
     scoring=st.just(DEFAULT) | scorings(),
-    width=st.sampled_from((1, 4, 16, 64)),
     rate=st.sampled_from((1e-3, 0.1, 0.3, 2.0)),
     ambiguous=st.booleans(),
 )
 def test_equals_the_whole_matrix(
-    seed: int, scoring: AlignScoring, width: int, rate: float, ambiguous: bool
+    seed: int, scoring: AlignScoring, rate: float, ambiguous: bool
 ) -> None:
     generator = np.random.default_rng(seed)
     pairs = []
@@ -78,7 +77,7 @@ def test_equals_the_whole_matrix(
             target[generator.integers(length)] = 4
             query[generator.random(query.size) < 0.02] = 4
         pairs += [(query, target)] * MIN_LANES
-    results, remaining = aligned(pairs, scoring, width)
+    results, remaining = aligned(pairs, scoring)
     for k in range(0, len(pairs), MIN_LANES):
         query, target = pairs[k]
         want = expected(query, target, scoring) if query.size and target.size else (0, "")
@@ -123,9 +122,56 @@ def test_recorded_alignments(data_dir: Path) -> None:
             np.array(["ACGTN".index(base) for base in row[name]], np.uint8)
             for name in ("query", "target")
         ]
-        results, remaining = aligned([(codes[0], codes[1])] * MIN_LANES, scoring, 16)
+        results, remaining = aligned([(codes[0], codes[1])] * MIN_LANES, scoring)
         if not remaining:
             compared[row["func"]] += 1
             assert results == [(int(row["score"]), row["cigar"])] * MIN_LANES, row["id"]
     assert compared["extd2"] > 300, len(rows)
     assert compared["extz2"] > 20, len(rows)
+
+
+def noisy_pairs(count: int, length: int, rate: float) -> list[tuple[Codes, Codes]]:
+    generator = np.random.default_rng(count)
+    targets = [
+        generator.integers(0, 4, length + generator.integers(60)).astype(np.uint8)
+        for _ in range(count)
+    ]
+    return [(mutated(generator, target, rate), target) for target in targets]
+
+
+@pytest.mark.parametrize("rate", [0.005, 0.08, 0.3])
+def test_a_batch_of_usual_pairs(rate: float) -> None:
+    pairs = noisy_pairs(500, 200, rate)
+    results, remaining = aligned(pairs, DEFAULT)
+    assert len(remaining) < 20
+    for row in range(0, 500, 5):
+        assert row in remaining or results[row] == expected(*pairs[row], DEFAULT)
+
+
+def test_pairs_do_not_depend_on_others() -> None:
+    some, others = noisy_pairs(200, 200, 0.1), noisy_pairs(300, 100, 0.4)
+    alone, alone_remaining = aligned(some, DEFAULT)
+    together, together_remaining = aligned([*others, *some], DEFAULT)
+    remaining = {*alone_remaining, *(row - len(others) for row in together_remaining)}
+    assert len(remaining) < 50
+    for row in set(range(len(some))) - remaining:
+        assert together[len(others) + row] == alone[row]
+
+
+def test_unusual_pairs_remain() -> None:
+    usual, long = noisy_pairs(40, 200, 0.05), noisy_pairs(MIN_LANES - 1, 3000, 0.05)
+    results, remaining = aligned([*usual[:20], *long, *usual[20:]], DEFAULT)
+    assert set(remaining) >= set(range(20, 20 + len(long)))
+    assert all(results[row] == (0, "") for row in remaining)
+
+
+def test_scores_that_do_not_fit_in_bytes() -> None:
+    pairs = [*noisy_pairs(10, 100, 0.05), (np.zeros(0, np.uint8), np.zeros(3, np.uint8))]
+    results, remaining = aligned(pairs, align_scoring(120, 4, (4, 2), (24, 1)))
+    assert remaining == list(range(10))
+    assert results == [(0, "")] * 11
+
+
+def test_no_pairs() -> None:
+    empty = np.zeros(0, np.uint8)
+    assert aligned([(empty, empty)], DEFAULT) == ([(0, "")], [])

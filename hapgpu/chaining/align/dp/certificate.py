@@ -16,8 +16,8 @@ which falls as D grows. Below min_diagonal <= min(0, d) it is the same with the 
 
 If the best score within the band is larger than both bounds, then every path of that score in the
 whole matrix is within the band. So the whole matrix has the same best paths. It has the same
-choices on the path traced, too: at a cell or gap of that path, a prefix that left the band and is as
-good as the one within could be continued along the rest of the path, to a path of the best score
+choices on the path traced, too: at a cell or gap of that path, a prefix that left the band and is
+as good as the one within could be continued along the rest of the path, to a path of the best score
 that leaves the band.
 """
 
@@ -26,7 +26,7 @@ from __future__ import annotations
 from typing import Any
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.chaining.align.scoring import AlignScoring, gap_cost
+from hapgpu.chaining.align.scoring import AlignScoring, Costs, gap_cost
 from hapgpu.runtime.jit import njit
 
 
@@ -37,7 +37,7 @@ def is_certified(
     query_length: Integer,
     min_diagonal: Integer,
     max_diagonal: Integer,
-    scoring: AlignScoring,
+    scoring: AlignScoring | Costs,
 ) -> Any:
     """Return whether a global alignment within a band is that of the whole matrix.
 
@@ -48,8 +48,8 @@ def is_certified(
     target_length, query_length
         Lengths of the sequences, at least 1.
     min_diagonal, max_diagonal
-        The band: all cells, borders included, with a diagonal in this range, which contains 0 and
-        target_length - query_length.
+        The band: all cells with a diagonal in this range, which contains 0 and
+        target_length - query_length. It may have more cells, such as borders.
     scoring
         The scores.
     """
@@ -61,7 +61,11 @@ def is_certified(
 
 @njit
 def _beats_outside(
-    score: Integer, length: Integer, gap: Integer, difference: Integer, scoring: AlignScoring
+    score: Integer,
+    length: Integer,
+    gap: Integer,
+    difference: Integer,
+    scoring: AlignScoring | Costs,
 ) -> Any:
     """Return whether no path with a gap of `gap` of `length` bases has the score."""
     columns = length - gap
