@@ -14,27 +14,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.vectors import LANES
 from hapgpu.chaining.align.dp.certificate import is_certified
-from hapgpu.chaining.align.fills.groups import next_group, sort_pairs
-from hapgpu.chaining.align.fills.lanes import (
+from hapgpu.chaining.align.fills.buffers import (
     Band,
     Lanes,
     allocate_lanes,
-    fill_lanes,
-    fits_lanes,
+    count_directions,
     lanes_for,
     pack_codes,
 )
+from hapgpu.chaining.align.fills.groups import Width, next_group, sort_pairs
+from hapgpu.chaining.align.fills.lanes import fill_lanes, fits_lanes
 from hapgpu.chaining.align.fills.paths import Sequences, trace_lane
-from hapgpu.chaining.align.fills.vectors import LANES
 from hapgpu.chaining.align.fills.widths import certified_width
-from hapgpu.chaining.align.scoring import AlignScoring
+from hapgpu.chaining.align.scoring import AlignScoring, Costs, costs_of
 from hapgpu.runtime.jit import njit
 
-MAX_DIRECTIONS: Final = 64 << 20
-"""Largest number of direction bytes of a group."""
+MAX_DIRECTIONS: Final = 16 << 20
+"""Largest number of direction bytes of a group: more would take long to store and to load."""
 
-MIN_LANES: Final = 4
+MIN_LANES: Final = 8
 """Smaller groups take longer side by side than pair by pair."""
 
 _FIRST_WIDTH: Final = 16
@@ -128,11 +128,12 @@ def align_fills(
     pairs = Pairs(
         query_codes, query_starts, query_lengths, target_codes, target_starts, target_lengths
     )
+    costs = costs_of(scoring)
     count = query_lengths.size
     alignments = Alignments(
         np.zeros(count, np.uint8), np.zeros(count, np.int32), np.zeros((count, 2), np.int64)
     )
-    state = _PENDING if fits_lanes(scoring) else _REMAINING
+    state = _PENDING if fits_lanes(costs) else _REMAINING
     for pair in range(count):
         if query_lengths[pair] > 0 and target_lengths[pair] > 0:
             alignments.states[pair] = state
@@ -142,21 +143,22 @@ def align_fills(
     sort_pairs(order, target_lengths, query_lengths)
     # Pairs from the middle are the most usual ones.
     first = max(0, (order.size - LANES) // 2)
-    width: Integer = _FIRST_WIDTH
-    end, _ = next_group(order, first, target_lengths, query_lengths, width)
-    buffers = _align_run(pairs, order[first:end], width, scoring, alignments, buffers)
-    width = certified_width(
-        alignments.scores, order[first:end], target_lengths, query_lengths, scoring
+    width = Width(_FIRST_WIDTH, np.iinfo(np.int32).max)
+    end, band = next_group(order, first, target_lengths, query_lengths, width)
+    buffers = _align_run(pairs, order[first:end], width, costs, alignments, buffers)
+    diagonals = certified_width(
+        alignments.scores, order[first:end], target_lengths, query_lengths, costs
     )
-    buffers = _align_run(pairs, order[:first], width, scoring, alignments, buffers)
-    buffers = _align_run(pairs, order[end:], width, scoring, alignments, buffers)
+    width = Width(diagonals, max(band.rows, 1))
+    buffers = _align_run(pairs, order[:first], width, costs, alignments, buffers)
+    buffers = _align_run(pairs, order[end:], width, costs, alignments, buffers)
     while True:
         order = _in_state(alignments.states, _PENDING)
         if order.size == 0:
             break
-        width *= 2
+        width = Width(2 * width.diagonals, width.target_length)
         sort_pairs(order, target_lengths, query_lengths)
-        buffers = _align_run(pairs, order, width, scoring, alignments, buffers)
+        buffers = _align_run(pairs, order, width, costs, alignments, buffers)
     operations, offsets = _in_order(alignments.spans, buffers.operations)
     remaining = _in_state(alignments.states, _REMAINING)
     return alignments.scores, operations, offsets, remaining
@@ -177,8 +179,8 @@ def _in_state(states: NDArray[np.uint8], state: int) -> NDArray[np.int64]:
 def _align_run(
     pairs: Pairs,
     order: NDArray[np.int64],
-    width: Integer,
-    scoring: AlignScoring,
+    width: Width,
+    costs: Costs,
     alignments: Alignments,
     buffers: Buffers,
 ) -> Buffers:
@@ -189,13 +191,13 @@ def _align_run(
         end, band = next_group(order, first, pairs.target_lengths, pairs.query_lengths, width)
         group = order[first:end]
         first = end
-        if group.size < MIN_LANES or band.rows * band.columns * LANES > MAX_DIRECTIONS:
+        if group.size < MIN_LANES or count_directions(band) > MAX_DIRECTIONS:
             for pair in group:
                 alignments.states[pair] = _REMAINING
                 alignments.scores[pair] = 0
             continue
         lanes = lanes_for(band, lanes)
-        _fill_group(lanes, band, pairs, group, scoring, alignments.scores)
+        _fill_group(lanes, band, pairs, group, costs, alignments.scores)
         room = used + group.size * (band.rows + band.query_length)
         if room > operations.size:
             grown = np.empty(2 * room, np.uint32)
@@ -210,7 +212,7 @@ def _align_run(
                 np.int64(pairs.target_lengths[pair]),
                 np.int64(pairs.query_lengths[pair]),
             )
-            if _is_certified(np.int64(alignments.scores[pair]), sequences, band, scoring):
+            if _is_certified(np.int64(alignments.scores[pair]), sequences, band, costs):
                 alignments.states[pair] = _ALIGNED
                 alignments.spans[pair, 0] = used
                 used = _append_path(lanes, band, lane, sequences, operations, used)
@@ -224,7 +226,7 @@ def _fill_group(
     band: Band,
     pairs: Pairs,
     group: NDArray[np.int64],
-    scoring: AlignScoring,
+    costs: Costs,
     scores: NDArray[np.int32],
 ) -> None:
     """Fill the band of a group, and set its scores."""
@@ -241,20 +243,20 @@ def _fill_group(
             pairs.query_codes, pairs.query_starts[pair], lengths[1, lane], lane, lanes.queries
         )
     group_scores = np.empty(group.size, np.int32)
-    fill_lanes(lanes, band, lengths, scoring, ambiguous > 0, group_scores)
+    fill_lanes(lanes, band, lengths, costs, ambiguous > 0, group_scores)
     for lane in range(group.size):
         scores[group[lane]] = group_scores[lane]
 
 
 @njit
-def _is_certified(score: Integer, sequences: Sequences, band: Band, scoring: AlignScoring) -> Any:
+def _is_certified(score: Integer, sequences: Sequences, band: Band, costs: Costs) -> Any:
     return is_certified(
         score,
         sequences.target_length,
         sequences.query_length,
         band.max_diagonal - band.columns + 1,
         band.max_diagonal,
-        scoring,
+        costs,
     )
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.chaining.align.dp.certificate import is_certified
-from hapgpu.chaining.align.scoring import AlignScoring
+from hapgpu.chaining.align.scoring import Costs
 from hapgpu.runtime.jit import njit
 
 _WIDTH_STEP: Final = 4
@@ -24,7 +24,7 @@ def certified_width(
     pairs: NDArray[np.int64],
     target_lengths: NDArray[np.int32],
     query_lengths: NDArray[np.int32],
-    scoring: AlignScoring,
+    costs: Costs,
 ) -> Integer:
     """Return the width of a band that would certify nine tenths of some pairs with their scores.
 
@@ -34,8 +34,8 @@ def certified_width(
         int32[all pairs]: scores, which may be too low, and lengths.
     pairs
         int64: the pairs.
-    scoring
-        The scores.
+    costs
+        The costs.
     """
     width, certified = 0, -1
     while certified * 10 < pairs.size * 9 and width < _MAX_WIDTH:
@@ -51,6 +51,6 @@ def certified_width(
                 query_length,
                 min(0, difference) - width,
                 max(0, difference) + width,
-                scoring,
+                costs,
             )
     return width
