@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.commands import COMMANDS, Command
+from tests.faults.good_outputs import GoodOutputs
 from tests.faults.made.copies import Copies
 from tests.faults.made.inputs import make_inputs
 from tests.faults.made.odd_files import make_odd_files
@@ -49,6 +50,11 @@ def directory(copies: Copies) -> Iterator[Path]:
     """Directory of copies of all inputs, restored after the test."""
     yield copies.directory
     copies.restore()
+
+
+@pytest.fixture(scope="session")
+def good_outputs(copies: Copies) -> GoodOutputs:
+    return GoodOutputs(copies.directory)
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,7 @@ from hapgpu.pairhmm import run as pairhmm_run
 from hapgpu.realign import run as realign_run
 from tests.faults.checks import plain
 from tests.faults.commands import COMMANDS, Command, cells, each, streamed
+from tests.faults.good_outputs import GoodOutputs
 from tests.faults.processes.running import run
 
 SMALL_BATCHES = {
@@ -69,13 +70,18 @@ def result(directory: Path, command: Command, *options: str, **replaced: str) ->
 
 @pytest.mark.parametrize("threads", ["1", "5"])
 @pytest.mark.parametrize("command", each(c for c in COMMANDS if "-t" in c.resources))
-def test_threads(directory: Path, command: Command, threads: str) -> None:
-    assert result(directory, command, "-t", threads) == result(directory, command)
+def test_threads(
+    directory: Path, good_outputs: GoodOutputs, command: Command, threads: str
+) -> None:
+    expected = good_outputs.main(command)
+    assert result(directory, command, "-t", threads) == expected
 
 
 @pytest.mark.parametrize("command", each(c for c in COMMANDS if c.subcommand in SMALL_BATCHES))
-def test_batches(directory: Path, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = result(directory, command)
+def test_batches(
+    directory: Path, good_outputs: GoodOutputs, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = good_outputs.main(command)
     for module, name, value in SMALL_BATCHES[command.subcommand]:
         monkeypatch.setattr(module, name, value)
     assert result(directory, command) == expected
@@ -83,8 +89,10 @@ def test_batches(directory: Path, command: Command, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("through", ["file", "pipe"])
 @pytest.mark.parametrize(("command", "role"), cells(streamed()))
-def test_standard_input(directory: Path, command: Command, role: str, through: str) -> None:
-    expected = result(directory, command)
+def test_standard_input(
+    directory: Path, good_outputs: GoodOutputs, command: Command, role: str, through: str
+) -> None:
+    expected = good_outputs.main(command)
     path = directory / command.inputs[role].name
     words = command.with_output(**{role: "-"})
     if through == "pipe":
@@ -107,8 +115,8 @@ def test_standard_output(directory: Path, command: Command) -> None:
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("command", each(c for c in COMMANDS if "--device" in c.resources))
-def test_devices(directory: Path, command: Command) -> None:
-    on_gpu, on_cpu = result(directory, command, "--device", "cuda"), result(directory, command)
+def test_devices(directory: Path, good_outputs: GoodOutputs, command: Command) -> None:
+    on_cpu, on_gpu = good_outputs.main(command), result(directory, command, "--device", "cuda")
     if command.subcommand == "pairhmm":
         on_gpu, on_cpu = rounded(on_gpu), rounded(on_cpu)
     assert on_gpu == on_cpu

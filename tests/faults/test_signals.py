@@ -17,16 +17,17 @@ import pytest
 
 from tests.faults.checks import contents
 from tests.faults.commands import COMMANDS, Command
-from tests.faults.signals import SIGNALS, faults, interrupt, whole_outputs
+from tests.faults.good_outputs import GoodOutputs
+from tests.faults.signals import SIGNALS, faults, interrupt
 
 _SECONDS = 1.2  # the duration of most runs
 
 
 @pytest.mark.parametrize("number", range(len(COMMANDS)), ids=lambda n: COMMANDS[n].name)
-def test_nothing_is_left(directory: Path, number: int) -> None:
+def test_nothing_is_left(directory: Path, good_outputs: GoodOutputs, number: int) -> None:
     command: Command = COMMANDS[number]
     sent = SIGNALS[number % len(SIGNALS)]
-    expected = whole_outputs(command, directory)
+    expected = good_outputs.files(command)
     moment = Random(number).uniform(0, _SECONDS)  # noqa: S311  (a moment, not a secret)
     outcome = interrupt(command, directory, sent, moment)
     assert not faults(outcome, sent, expected, directory), outcome

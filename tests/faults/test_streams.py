@@ -8,8 +8,8 @@ import pytest
 
 from tests.faults.checks import plain, refused
 from tests.faults.commands import COMMANDS, Command, cells, each, streamed
+from tests.faults.good_outputs import GoodOutputs
 from tests.faults.processes.child import CLOSED, CLOSED_PIPE, Children
-from tests.faults.processes.running import run
 
 TO_STDOUT = [command for command in COMMANDS if command.to_stdout]
 ALL_CLOSED = {"stdin": CLOSED, "stdout": CLOSED, "stderr": CLOSED}
@@ -36,11 +36,9 @@ PRINTING = {
 @pytest.mark.parametrize("fault", UNUSED)
 @pytest.mark.parametrize("command", each())
 def test_a_stream_that_is_not_needed(
-    directory: Path, children: Children, command: Command, fault: str
+    directory: Path, children: Children, good_outputs: GoodOutputs, command: Command, fault: str
 ) -> None:
-    assert run(command.with_output(), directory).status == 0
-    expected = plain(directory / command.output)
-    (directory / command.output).unlink()
+    expected = good_outputs.main(command)
     done = children.run([*command.with_output(), "--json", "run.json"], directory, **UNUSED[fault])
     assert done.status == 0, done
     assert plain(directory / command.output) == expected

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,22 +12,22 @@ from hapgpu.arrays.ragged import offsets_of
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.chaining.align.batches import (
     FILL,
+    INVERSION,
     LEFT,
     REFILL,
-    RIGHT,
-    UNREACHED,
     PieceAlignments,
     Pieces,
     ReadCodes,
     TargetCodes,
 )
 from hapgpu.chaining.align.dp import results
-from hapgpu.chaining.align.dp.pairs import align_pair, clear_result
+from hapgpu.chaining.align.dp.pairs import align_pair
+from hapgpu.chaining.align.dp.results import PairOptions, clear_result
 from hapgpu.chaining.align.dp.scratch import new_scratch
 from hapgpu.chaining.align.fills.cpu import align_fills
 from hapgpu.chaining.align.parameters import AlignParameters
 from hapgpu.chaining.align.scoring import AlignScoring
-from hapgpu.runtime.jit import njit
+from hapgpu.runtime.jit import njit, njit_inlined
 
 
 class _PieceArrays(NamedTuple):
@@ -71,7 +71,13 @@ def align_pieces(
     is_whole = (pieces.kinds == FILL) & (pieces.bands >= longest - 1) & ~is_capped
     fills = np.flatnonzero(is_whole)
     arrays = _PieceArrays(
-        *(read_only(getattr(pieces, name)) for name in Pieces.__dataclass_fields__),
+        read_only(pieces.kinds),
+        read_only(pieces.query_starts),
+        read_only(pieces.query_lengths),
+        read_only(pieces.target_starts),
+        read_only(pieces.target_lengths),
+        read_only(pieces.bands),
+        read_only(pieces.drops),
         read_only(reads.codes),
         read_only(targets.codes),
     )
@@ -85,17 +91,14 @@ def align_pieces(
         scoring,
     )
     is_done = np.zeros(len(pieces), dtype=np.bool_)
-    is_done[np.delete(fills, remaining)] = True
-    is_long = np.zeros(len(pieces), dtype=np.bool_)
-    is_long[fills[remaining]] = True
+    is_done[fills] = True
+    is_done[fills[remaining]] = False
     others = np.flatnonzero(~is_done & ~is_capped)
     table = np.empty((len(pieces), results.RESULT_COLUMNS), dtype=np.int32)
     _clear(table, read_only(is_capped))
+    table[fills, results.SCORE] = fill_scores
     operations, counts = _align_one_by_one(
-        arrays, read_only(others), read_only(is_long[others]), scoring, parameters.end_bonus, table
-    )
-    table[fills[np.delete(np.arange(fills.size), remaining)], results.SCORE] = np.delete(
-        fill_scores, remaining
+        arrays, read_only(others), scoring, parameters.end_bonus, table
     )
     piece_counts = np.zeros(len(pieces), dtype=np.int64)
     piece_counts[others] = counts
@@ -118,7 +121,6 @@ def _clear(table: NDArray[np.int32], is_capped: NDArray[np.bool_]) -> None:
 def _align_one_by_one(
     pieces: _PieceArrays,
     rows: NDArray[np.int64],
-    is_long: NDArray[np.bool_],
     scoring: AlignScoring,
     end_bonus: Integer,
     table: NDArray[np.int32],
@@ -130,41 +132,37 @@ def _align_one_by_one(
     at = np.int64(0)
     for k in range(rows.size):
         row = rows[k]
+        kind = pieces.kinds[row]
         query_start, target_start = pieces.query_starts[row], pieces.target_starts[row]
-        query = pieces.query_codes[query_start : query_start + pieces.query_lengths[row]]
-        target = pieces.target_codes[target_start : target_start + pieces.target_lengths[row]]
+        options = _pair_options(kind, pieces.bands[row], pieces.drops[row], end_bonus)
         start = at
-        if True:
-            kind = pieces.kinds[row]
-            scratch, operations, at = align_pair(
-                query,
-                target,
-                _modes(kind),
-                np.int64(pieces.bands[row]),
-                np.int64(pieces.drops[row]),
-                np.int64(end_bonus if kind == LEFT or kind == RIGHT else -1),
-                scoring,
-                scratch,
-                table[row],
-                operations,
-                at,
-            )
+        scratch, operations, at = align_pair(
+            pieces.query_codes[query_start : query_start + pieces.query_lengths[row]],
+            pieces.target_codes[target_start : target_start + pieces.target_lengths[row]],
+            options,
+            scoring,
+            scratch,
+            table[row],
+            operations,
+            at,
+        )
         counts[k] = at - start
     return operations[:at], counts
 
 
-@njit
-def _modes(kind: Integer) -> Integer:
-    """Return the modes of the alignment of a kind of piece."""
+@njit_inlined
+def _pair_options(kind: Integer, band: Integer, drop: Integer, end_bonus: Integer) -> Any:
+    """Return the options for a kind of piece."""
+    modes, bonus = np.int64(results.EXTENSION), np.int64(-1)
     if kind == FILL:
-        return np.int64(results.APPROXIMATE)
-    if kind == REFILL:
-        return np.int64(0)
+        modes = np.int64(results.APPROXIMATE)
+    elif kind == REFILL:
+        modes = np.int64(0)
+    elif kind != INVERSION:
+        bonus = np.int64(end_bonus)
     if kind == LEFT:
-        return np.int64(
-            results.EXTENSION | results.RIGHT | results.REVERSED_OPERATIONS | results.BACKWARDS
-        )
-    return np.int64(results.EXTENSION)
+        modes |= results.RIGHT | results.REVERSED_OPERATIONS | results.BACKWARDS
+    return PairOptions(modes, np.int64(band), np.int64(drop), bonus)
 
 
 @njit

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hapgpu.chaining.align.batches import AlignedMappings, ReadCodes, TargetCodes
 from hapgpu.chaining.align.codes import code_reads
+from hapgpu.chaining.align.cpu import align_pieces
 from hapgpu.chaining.align.parameters import align_parameters, scoring_of
 from hapgpu.chaining.align.ranking.cpu import rank
-from hapgpu.chaining.align.cpu import align_pieces
 from hapgpu.chaining.align.rounds.cpu import MappingAligner
 from hapgpu.chaining.align.start import start_mappings
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex

@@ -23,15 +23,13 @@ from hapgpu.cli.options.files import (
 )
 from hapgpu.cli.run import start_run
 from hapgpu.io.alignments.text_writer import open_sam_text
-from hapgpu.io.bam.header import SamHeader
+from hapgpu.io.alignments.unsorted_header import parse_read_group, unsorted_header
 from hapgpu.mapping.index.files import SUFFIX
 from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.index.open import open_index
 from hapgpu.mapping.run.workers import block_transfer, mappers_for
 from hapgpu.mapping.sam.options import SamOptions
-from hapgpu.mapping.sam.read_group import ReadGroup, parse_read_group
 from hapgpu.mapping.search.hits import MIN_READ_BASES, SearchOptions
-from hapgpu.version import __version__
 
 EXAMPLES: Final = r"""Find all hits of the reads of two files:
 hapgpu index reference.fa && hapgpu map reference.fa reads_1.fq.gz reads_2.fq.gz -o hits.bam
@@ -162,9 +160,15 @@ def map(  # noqa: A001, PLR0913  (the name of the command; its parameters are th
         SamOptions(best, max_hits, not no_unmapped, group.identifier if group else None),
     )
     files = ReadFiles(reads, block_transfer(run.devices, run.threads), compute.max_record)
+    contigs = fm_index.contigs
     with open_sam_text(
         str(output) if output else "-",
-        _header(fm_index, group, with_pg=not no_pg),
+        unsorted_header(
+            contigs.names,
+            contigs.lengths.tolist(),
+            group,
+            None if no_pg else " ".join(sys.argv),
+        ),
         format=output_fmt,
         threads=run.threads,
         reference=reference,
@@ -173,17 +177,6 @@ def map(  # noqa: A001, PLR0913  (the name of the command; its parameters are th
         process_reads(run, "map", files, mappers, write)
     _warn(run.statistics.counts)
     run.finish(("reads", "mapped", "hits", "records"), WARNINGS)
-
-
-def _header(index: FMIndexArrays, group: ReadGroup | None, *, with_pg: bool) -> SamHeader:
-    header = SamHeader.from_references(
-        index.contigs.names, index.contigs.lengths.tolist(), "SO:unsorted\tGO:query"
-    )
-    if group is not None:
-        header = header.with_line(group.line)
-    if not with_pg:
-        return header
-    return header.with_program("hapgpu", __version__, " ".join(sys.argv))
 
 
 def _warn(counts: Mapping[str, int]) -> None:

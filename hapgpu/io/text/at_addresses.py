@@ -69,7 +69,7 @@ def put_head(at: Integer, head: Integer) -> Integer:
 
 @njit_inlined
 def put_count_at(at: Integer, value: Integer) -> Integer:
-    """Write a number from 0 to 10**19 - 1."""
+    """Write a number from 0 to 10**19 - 1; there must be room for two digits."""
     rest = np.uint64(value)
     if rest < _100:
         store_16_at(at, np.int64(_SHORT[rest]))
@@ -103,8 +103,8 @@ def put_number_tag(at: Integer, head: Integer, value: Integer) -> Integer:
 def put_fraction(at: Integer, value: float) -> Integer:
     """Write a number from 0 to 1 as C's `%.4f` does, or `0` if it is 0.
 
-    The number is taken in units of 2**-53: exactly, if it is a difference between 1 and a float64
-    or at least 2**-29 and a float32.
+    The number must be a float32, or the difference between 1 and a float64. It is then a multiple
+    of 2**-53, or too small to be written otherwise than `0.0000`.
     """
     if value == 0.0:
         return put_byte(at, _ZERO)

@@ -6,7 +6,7 @@ costs the logarithm of its length.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from hapgpu.arrays.bytes import Integer
 from hapgpu.chaining.align.cigars.logarithm import logarithm
 from hapgpu.chaining.align.scoring import AMBIGUOUS, AlignScoring
 from hapgpu.cigar.encoding import INSERTION, MATCH, length_of, operation_of
-from hapgpu.runtime.jit import njit
+from hapgpu.runtime.jit import njit, njit_inlined
 
 _ROUNDING: Final = 0.499
 _ZERO: Final = np.float64(0)
@@ -100,3 +100,10 @@ def count_bases(
         gap_bases,
         np.int64(max_score + _ROUNDING),
     )
+
+
+@njit_inlined
+def identity_of(mapping: Any) -> Any:
+    """Return the share of matching bases in a MAPPING, a gap counted once, as float64."""
+    columns = mapping.length + mapping.ambiguous - mapping.gap_bases + mapping.gaps
+    return np.float64(mapping.matches) / np.float64(columns)

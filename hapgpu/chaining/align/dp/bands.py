@@ -94,14 +94,18 @@ def borders_of(costs: Costs) -> Borders:
 
 @njit
 def has_narrow_bands(costs: Costs) -> bool:
-    """Return whether gaps from outside of a band without leaks are never taken nor continued.
+    """Return whether a band without leaks has no other paths than those within it.
 
-    A cell's score is at least the worst score of a pair of bases above its diagonal neighbour.
+    Gaps from outside must never be taken nor continued. That holds because the score of a cell is
+    at least that of its diagonal neighbour plus the worst score of a pair of bases. And no
+    difference may exceed 8 bits, since results beyond them are those of the whole matrix.
     """
     worst = max(costs.mismatch, costs.transition, costs.ambiguous)
     if is_single_affine(costs):
-        return bool(worst <= costs.gap_open + 2 * costs.gap_extend)
-    return bool(worst + costs.gap_open2 + costs.match + _LOWEST_BYTE < 0)
+        is_low = worst <= costs.gap_open + 2 * costs.gap_extend
+        return is_low and costs.match + 2 * (costs.gap_open + costs.gap_extend) < -_LOWEST_BYTE
+    is_low = worst + costs.gap_open2 + costs.match < -_LOWEST_BYTE
+    return is_low and costs.match + costs.gap_open + 2 * costs.gap_extend < -_LOWEST_BYTE
 
 
 @njit_inlined

@@ -18,13 +18,17 @@ from hapgpu.arrays.vectors import (
     spread_byte,
     where,
 )
+from hapgpu.chaining.align.dp.results import (
+    DELETION_STATE,
+    INSERTION_STATE,
+    LONG_DELETION_STATE,
+    LONG_INSERTION_STATE,
+)
 from hapgpu.chaining.align.scoring import AMBIGUOUS, Costs, has_transitions
 from hapgpu.runtime.jit import njit_inlined
 
 Vector = Any
 
-DELETION_STATE, INSERTION_STATE, LONG_DELETION_STATE, LONG_INSERTION_STATE = range(1, 5)
-"""States of a cell, in the low three bits of its direction; 0 is the diagonal."""
 _TRANSITION_BIT = 2
 
 

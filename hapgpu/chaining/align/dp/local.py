@@ -14,12 +14,9 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.chaining.align.dp import results
+from hapgpu.chaining.align.dp.results import LOCAL_COLUMNS, MAX_LOCAL_SCORE
 from hapgpu.chaining.align.scoring import CODES, AlignScoring
 from hapgpu.runtime.jit import njit, njit_inlined
-
-VECTOR: Final = 8
-"""Columns of a vector of minimap2."""
-MAX_SCORE: Final = 2**15 - 1
 
 # Rows of numbers by column; the scores are one column further.
 _SCORES, _DELETIONS, _WITHOUT_INSERTION, _INSERTIONS = range(4)
@@ -44,16 +41,16 @@ def align_locally(
     Returns
     -------
     score : int
-        Best score, at most `MAX_SCORE`; 0 without any equal bases.
+        Best score, at most `MAX_LOCAL_SCORE`; 0 without any equal bases.
     target_end : int
         Offset of the alignment's last base on the target; of several, the last.
     query_end : int
         The same on the query. It may lie behind the query, in its padding, by up to 7 columns. Of
         several, the last in the order of minimap2's vectors.
     """
-    vectors = (query.size + VECTOR - 1) // VECTOR
-    profile = _profile_of(query, modes, scoring, vectors * VECTOR)
-    columns = np.zeros((_ROWS, vectors * VECTOR + 1), dtype=np.int32)
+    vectors = (query.size + LOCAL_COLUMNS - 1) // LOCAL_COLUMNS
+    profile = _profile_of(query, modes, scoring, vectors * LOCAL_COLUMNS)
+    columns = np.zeros((_ROWS, vectors * LOCAL_COLUMNS + 1), dtype=np.int32)
     opening = np.int32(scoring.gap_open + scoring.gap_extend)
     extension = np.int32(scoring.gap_extend)
     best, target_end, query_end = 0, -1, -1
@@ -87,7 +84,7 @@ def _fill_row(
 
     Three passes, of which the compiler vectorises the first and the last.
     """
-    zero, top = np.int32(0), np.int32(MAX_SCORE)
+    zero, top = np.int32(0), np.int32(MAX_LOCAL_SCORE)
     size = np.uint64(profile.shape[1])
     for p in range(size):
         score = np.int32(columns[_SCORES, p] + profile[code, p])
@@ -117,7 +114,7 @@ def _fill_row(
 def _last_column(columns: NDArray[np.int32], score: Integer, vectors: Integer) -> Any:
     """Return the last column with a score: by its vector, p modulo `vectors`, then by p."""
     for vector in range(vectors - 1, -1, -1):
-        for p in range((VECTOR - 1) * vectors + vector, -1, -vectors):
+        for p in range((LOCAL_COLUMNS - 1) * vectors + vector, -1, -vectors):
             if columns[_SCORES, p + 1] == score:
                 return p
     return -1

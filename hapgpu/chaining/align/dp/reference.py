@@ -11,9 +11,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hapgpu.chaining.align.dp import results
-from hapgpu.chaining.align.dp.lane_steps import DELETION_STATE, INSERTION_STATE
-from hapgpu.chaining.align.dp.local import MAX_SCORE, VECTOR
-from hapgpu.chaining.align.dp.results import DELETION, INSERTION, MATCH, NO_SCORE, PairOptions
+from hapgpu.chaining.align.dp.results import (
+    DELETION,
+    DELETION_STATE,
+    INSERTION,
+    INSERTION_STATE,
+    LOCAL_COLUMNS,
+    MATCH,
+    MAX_LOCAL_SCORE,
+    NO_SCORE,
+    PairOptions,
+)
 from hapgpu.chaining.align.scoring import AlignScoring, is_single_affine
 
 _LANES = 16
@@ -378,9 +386,9 @@ def _state_before(row: _Row, i: int, state: int) -> int:
 def align_locally(
     query: Sequence[int], target: Sequence[int], scoring: AlignScoring
 ) -> tuple[int, int, int]:
-    """Return score, target end and query end as `local.align_locally` does."""
-    vectors = -(-len(query) // VECTOR)
-    columns = range(vectors * VECTOR)
+    """Return score, target end and query end as minimap2 2.30's `ksw_ll_i16` does."""
+    vectors = -(-len(query) // LOCAL_COLUMNS)
+    columns = range(vectors * LOCAL_COLUMNS)
     opening = scoring.gap_open + scoring.gap_extend
     scores, deletions = ([0] * len(columns) for _ in range(2))
     best, target_end, query_end = 0, -1, -1
@@ -388,7 +396,7 @@ def align_locally(
         before, insertion = [0, *scores], 0
         for p in columns:
             pair_score = int(scoring.matrix[code, query[p]]) if p < len(query) else 0
-            score = max(min(before[p] + pair_score, MAX_SCORE), deletions[p], insertion)
+            score = max(min(before[p] + pair_score, MAX_LOCAL_SCORE), deletions[p], insertion)
             scores[p] = score = max(score, 0)
             deletions[p] = max(deletions[p] - scoring.gap_extend, score - opening)
             insertion = max(insertion - scoring.gap_extend, score - opening)

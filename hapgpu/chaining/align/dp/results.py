@@ -46,10 +46,19 @@ REACHES_END: Final = 9
 RESULT_COLUMNS: Final = 10
 
 NO_SCORE: Final = -(2**30)
+
+# States of a cell, in the low three bits of its direction byte; 0 is the diagonal. Bit 2 + state
+# is set if the gap of that state goes on.
+DELETION_STATE, INSERTION_STATE, LONG_DELETION_STATE, LONG_INSERTION_STATE = range(1, 5)
+
 MATCH: Final = 0
 INSERTION: Final = 1
 DELETION: Final = 2
 """Codes of BAM operations: uint32 of length << 4 | code."""
+
+LOCAL_COLUMNS: Final = 8
+"""Columns of the query in a vector of minimap2's local alignment."""
+MAX_LOCAL_SCORE: Final = 2**15 - 1
 
 
 class PairOptions(NamedTuple):

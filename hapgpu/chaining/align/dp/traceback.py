@@ -9,8 +9,14 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.chaining.align.dp import results
-from hapgpu.chaining.align.dp.lane_steps import DELETION_STATE, INSERTION_STATE
-from hapgpu.chaining.align.dp.results import DELETION, INSERTION, MATCH, PairOptions
+from hapgpu.chaining.align.dp.results import (
+    DELETION,
+    DELETION_STATE,
+    INSERTION,
+    INSERTION_STATE,
+    MATCH,
+    PairOptions,
+)
 from hapgpu.chaining.align.dp.scratch import DIRECTIONS, FIRST, LAST, Scratch
 from hapgpu.runtime.jit import njit, njit_inlined
 

@@ -14,26 +14,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.chaining.align.fills.certificate import certified_width, is_certified
-from hapgpu.chaining.align.fills.groups import next_group, sort_pairs
-from hapgpu.chaining.align.fills.lanes import (
+from hapgpu.arrays.vectors import LANES
+from hapgpu.chaining.align.dp.certificate import is_certified
+from hapgpu.chaining.align.fills.buffers import (
     Band,
     Lanes,
     allocate_lanes,
-    fill_lanes,
-    fits_lanes,
-    has_room,
+    count_directions,
+    lanes_for,
     pack_codes,
 )
+from hapgpu.chaining.align.fills.groups import Width, next_group, sort_pairs
+from hapgpu.chaining.align.fills.lanes import fill_lanes, fits_lanes
 from hapgpu.chaining.align.fills.paths import Sequences, trace_lane
-from hapgpu.chaining.align.fills.vectors import LANES
-from hapgpu.chaining.align.scoring import AlignScoring
+from hapgpu.chaining.align.fills.widths import certified_width
+from hapgpu.chaining.align.scoring import AlignScoring, Costs, costs_of
 from hapgpu.runtime.jit import njit
 
-MAX_DIRECTIONS: Final = 64 << 20
-"""Largest number of direction bytes of a group."""
+MAX_DIRECTIONS: Final = 16 << 20
+"""Largest number of direction bytes of a group: more would take long to store and to load."""
 
-MIN_LANES: Final = 4
+MIN_LANES: Final = 8
 """Smaller groups take longer side by side than pair by pair."""
 
 _FIRST_WIDTH: Final = 16
@@ -82,7 +83,7 @@ class Alignments(NamedTuple):
 
 
 class Buffers(NamedTuple):
-    """Buffers that grow: `operations` (uint32) of pairs in any order, of which `used` are in use."""
+    """Buffers that grow: `used` of the `operations` (uint32) are those of pairs, in any order."""
 
     lanes: Lanes
     operations: NDArray[np.uint32]
@@ -127,34 +128,37 @@ def align_fills(
     pairs = Pairs(
         query_codes, query_starts, query_lengths, target_codes, target_starts, target_lengths
     )
+    costs = costs_of(scoring)
     count = query_lengths.size
     alignments = Alignments(
         np.zeros(count, np.uint8), np.zeros(count, np.int32), np.zeros((count, 2), np.int64)
     )
-    state = _PENDING if fits_lanes(scoring) else _REMAINING
+    state = _PENDING if fits_lanes(costs) else _REMAINING
     for pair in range(count):
         if query_lengths[pair] > 0 and target_lengths[pair] > 0:
             alignments.states[pair] = state
-    buffers = Buffers(allocate_lanes(Band(0, 0, 0, 0)), np.empty(0, np.uint32), 0)
+    buffers = Buffers(allocate_lanes(0, 0, 0), np.empty(0, np.uint32), 0)
 
     order = _in_state(alignments.states, _PENDING)
     sort_pairs(order, target_lengths, query_lengths)
     # Pairs from the middle are the most usual ones.
-    first, width = max(0, (order.size - LANES) // 2), _FIRST_WIDTH
-    end, _ = next_group(order, first, target_lengths, query_lengths, width)
-    buffers = _align_run(pairs, order[first:end], width, scoring, alignments, buffers)
-    width = certified_width(
-        alignments.scores, order[first:end], target_lengths, query_lengths, scoring
+    first = max(0, (order.size - LANES) // 2)
+    width = Width(_FIRST_WIDTH, np.iinfo(np.int32).max)
+    end, band = next_group(order, first, target_lengths, query_lengths, width)
+    buffers = _align_run(pairs, order[first:end], width, costs, alignments, buffers)
+    diagonals = certified_width(
+        alignments.scores, order[first:end], target_lengths, query_lengths, costs
     )
-    buffers = _align_run(pairs, order[:first], width, scoring, alignments, buffers)
-    buffers = _align_run(pairs, order[end:], width, scoring, alignments, buffers)
+    width = Width(diagonals, max(band.rows, 1))
+    buffers = _align_run(pairs, order[:first], width, costs, alignments, buffers)
+    buffers = _align_run(pairs, order[end:], width, costs, alignments, buffers)
     while True:
         order = _in_state(alignments.states, _PENDING)
         if order.size == 0:
             break
-        width *= 2
+        width = Width(2 * width.diagonals, width.target_length)
         sort_pairs(order, target_lengths, query_lengths)
-        buffers = _align_run(pairs, order, width, scoring, alignments, buffers)
+        buffers = _align_run(pairs, order, width, costs, alignments, buffers)
     operations, offsets = _in_order(alignments.spans, buffers.operations)
     remaining = _in_state(alignments.states, _REMAINING)
     return alignments.scores, operations, offsets, remaining
@@ -175,8 +179,8 @@ def _in_state(states: NDArray[np.uint8], state: int) -> NDArray[np.int64]:
 def _align_run(
     pairs: Pairs,
     order: NDArray[np.int64],
-    width: Integer,
-    scoring: AlignScoring,
+    width: Width,
+    costs: Costs,
     alignments: Alignments,
     buffers: Buffers,
 ) -> Buffers:
@@ -187,14 +191,13 @@ def _align_run(
         end, band = next_group(order, first, pairs.target_lengths, pairs.query_lengths, width)
         group = order[first:end]
         first = end
-        if group.size < MIN_LANES or band.rows * band.columns * LANES > MAX_DIRECTIONS:
+        if group.size < MIN_LANES or count_directions(band) > MAX_DIRECTIONS:
             for pair in group:
                 alignments.states[pair] = _REMAINING
                 alignments.scores[pair] = 0
             continue
-        if not has_room(lanes, band):
-            lanes = allocate_lanes(band)
-        _fill_group(lanes, band, pairs, group, scoring, alignments.scores)
+        lanes = lanes_for(band, lanes)
+        _fill_group(lanes, band, pairs, group, costs, alignments.scores)
         room = used + group.size * (band.rows + band.query_length)
         if room > operations.size:
             grown = np.empty(2 * room, np.uint32)
@@ -209,7 +212,7 @@ def _align_run(
                 np.int64(pairs.target_lengths[pair]),
                 np.int64(pairs.query_lengths[pair]),
             )
-            if _is_certified(alignments.scores[pair], sequences, band, scoring):
+            if _is_certified(np.int64(alignments.scores[pair]), sequences, band, costs):
                 alignments.states[pair] = _ALIGNED
                 alignments.spans[pair, 0] = used
                 used = _append_path(lanes, band, lane, sequences, operations, used)
@@ -223,37 +226,37 @@ def _fill_group(
     band: Band,
     pairs: Pairs,
     group: NDArray[np.int64],
-    scoring: AlignScoring,
+    costs: Costs,
     scores: NDArray[np.int32],
 ) -> None:
     """Fill the band of a group, and set its scores."""
     lengths = np.empty((2, group.size), np.int32)
-    has_ambiguous = False
+    ambiguous = 0
     for lane in range(group.size):
         pair = group[lane]
         lengths[0, lane] = pairs.target_lengths[pair]
         lengths[1, lane] = pairs.query_lengths[pair]
-        has_ambiguous |= pack_codes(
+        ambiguous += pack_codes(
             pairs.target_codes, pairs.target_starts[pair], lengths[0, lane], lane, lanes.targets
         )
-        has_ambiguous |= pack_codes(
+        ambiguous += pack_codes(
             pairs.query_codes, pairs.query_starts[pair], lengths[1, lane], lane, lanes.queries
         )
     group_scores = np.empty(group.size, np.int32)
-    fill_lanes(lanes, band, lengths, scoring, has_ambiguous, group_scores)
+    fill_lanes(lanes, band, lengths, costs, ambiguous > 0, group_scores)
     for lane in range(group.size):
         scores[group[lane]] = group_scores[lane]
 
 
 @njit
-def _is_certified(score: Integer, sequences: Sequences, band: Band, scoring: AlignScoring) -> Any:
+def _is_certified(score: Integer, sequences: Sequences, band: Band, costs: Costs) -> Any:
     return is_certified(
         score,
         sequences.target_length,
         sequences.query_length,
         band.max_diagonal - band.columns + 1,
         band.max_diagonal,
-        scoring,
+        costs,
     )
 
 

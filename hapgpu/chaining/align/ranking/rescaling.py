@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
+from hapgpu.chaining.align.cigars.counts import identity_of
 from hapgpu.chaining.align.cigars.logarithm import logarithm
 from hapgpu.chaining.align.scoring import AlignScoring
 from hapgpu.cigar.encoding import MATCH, length_of, operation_of
@@ -44,7 +45,7 @@ def rescale(
             continue
         if second_score < np.float64(mappings[best].dp_max) * MIN_FRACTION:
             continue
-        divergence = max(1.0 - identity(mappings[best]), MIN_DIVERGENCE)
+        divergence = max(1.0 - identity_of(mappings[best]), MIN_DIVERGENCE)
         cost = 0.5 / divergence
         if cost * scoring.match < scoring.mismatch:
             cost = scoring.match / scoring.mismatch
@@ -64,13 +65,6 @@ def _best_and_second_score(mappings: NDArray[np.void], start: Integer, end: Inte
         elif score > second_score:
             second_score = score
     return best, second_score
-
-
-@njit_inlined
-def identity(mapping: Any) -> Any:
-    """Return the share of matching bases, a gap counted once, as float64."""
-    columns = mapping.length + mapping.ambiguous - mapping.gap_bases + mapping.gaps
-    return np.float64(mapping.matches) / np.float64(columns)
 
 
 @njit_inlined

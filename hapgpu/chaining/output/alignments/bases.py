@@ -30,7 +30,7 @@ def put_bases(
     text: NDArray[np.uint8],
     start: Integer,
     length: Integer,
-    is_reverse: bool,
+    is_reverse: Integer,
     out: NDArray[np.uint8],
     at: Integer,
 ) -> Integer:
@@ -53,7 +53,7 @@ def put_qualities(
     text: NDArray[np.uint8],
     start: Integer,
     length: Integer,
-    is_reverse: bool,
+    is_reverse: Integer,
     out: NDArray[np.uint8],
     at: Integer,
 ) -> Integer:

@@ -29,14 +29,14 @@ class Alignment(NamedTuple):
 
     Attributes
     ----------
-    operations, count
+    operations, operation_count
         Address of the operations, and their number.
     query, target
         Codes of the first aligned bases; the read's are on the strand of the mapping.
     """
 
     operations: Integer
-    count: Integer
+    operation_count: Integer
     query: Integer
     target: Integer
 
@@ -123,7 +123,7 @@ def _split(
             mapping, operations, reads[mapping.read], targets[mapping.sequence]
         )
         query, target, start = alignment.query, alignment.target, at
-        for k in range(alignment.count):
+        for k in range(alignment.operation_count):
             word = load_u32_at(alignment.operations + OPERATION_BYTES * k)
             length, operation = word >> 4, word & 15
             if operation != MATCH:

@@ -26,6 +26,7 @@ from hapgpu.runtime.jit import njit, njit_inlined
 
 _UPPER: Final = np.frombuffer(b"ACGTN", dtype=np.uint8)
 _LOWER: Final = np.frombuffer(b"acgtn", dtype=np.uint8)
+_SHORT: Final = np.int64(0)
 _CARET, _COLON, _EQUAL, _STAR, _PLUS, _MINUS, _OPEN, _CLOSE = b"^:=*+-[]"
 
 
@@ -34,7 +35,7 @@ def put_md(at: Integer, alignment: Alignment) -> Integer:
     """Write the value of MD; a count of 0 at its end is left out."""
     query, target = alignment.query, alignment.target
     equal: Integer = np.int64(0)
-    for k in range(alignment.count):
+    for k in range(alignment.operation_count):
         word = load_u32_at(alignment.operations + OPERATION_BYTES * k)
         length, operation = word >> 4, word & 15
         if operation == INSERTION:
@@ -62,7 +63,7 @@ def put_md(at: Integer, alignment: Alignment) -> Integer:
 
 @njit_inlined
 def _put_aligned(
-    at: Integer, query: Integer, target: Integer, length: Integer, is_long: bool
+    at: Integer, query: Integer, target: Integer, length: Integer, is_long: Integer
 ) -> Integer:
     """Write aligned bases as cs has them."""
     end = query + length
@@ -86,10 +87,10 @@ def _put_aligned(
 
 
 @njit
-def put_cs(at: Integer, alignment: Alignment, is_long: bool) -> Integer:
+def put_cs(at: Integer, alignment: Alignment, is_long: Integer) -> Integer:
     """Write the value of cs, with equal bases as their number or, in long form, themselves."""
     query, target = alignment.query, alignment.target
-    for k in range(alignment.count):
+    for k in range(alignment.operation_count):
         word = load_u32_at(alignment.operations + OPERATION_BYTES * k)
         length, operation = word >> 4, word & 15
         if operation == INSERTION:
@@ -141,7 +142,7 @@ def put_ds(
     """Write the value of ds: cs with the ambiguity of gaps; lengths are those of aligned bases."""
     query, target = alignment.query, alignment.target
     query_end, target_end = query + query_length, target + target_length
-    for k in range(alignment.count):
+    for k in range(alignment.operation_count):
         word = load_u32_at(alignment.operations + OPERATION_BYTES * k)
         length, operation = word >> 4, word & 15
         if operation == INSERTION:
@@ -153,7 +154,7 @@ def put_ds(
             at = _put_gap(put_byte(at, _MINUS), target, length, before, after)
             target += length
         else:
-            at = _put_aligned(at, query, target, length, False)
+            at = _put_aligned(at, query, target, length, _SHORT)
             query += length
             target += length
     return at

@@ -56,7 +56,7 @@ def match_length(one: Integer, other: Integer, length: Integer) -> Integer:
         if first | second:
             bits = trailing_zeros(first) + (trailing_zeros(second) if first == 0 else _0)
             same += np.int64(bits >> _3)
-            return same if same < length else length
+            return min(same, length)
         same += _STEP
     return length
 

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.chaining.align.batches import AlignedMappings, ReadCodes
-from hapgpu.chaining.batches import NamedReads
 from hapgpu.chaining.options import LineOptions, MappingOptions
 from hapgpu.chaining.output.alignments.cigars import alignment_of, put_operations, split_matches
 from hapgpu.chaining.output.alignments.rows import (
@@ -29,7 +28,7 @@ from hapgpu.chaining.output.alignments.rows import (
 )
 from hapgpu.chaining.output.alignments.sizes import max_text_size
 from hapgpu.chaining.output.alignments.tags import RL, put_comment, put_difference, put_tags
-from hapgpu.io.fastx.spans import CommentSpans
+from hapgpu.io.fastx.spans import CommentSpans, ReadSpans
 from hapgpu.io.text.at_addresses import (
     put_byte,
     put_copy,
@@ -110,8 +109,9 @@ def _put_lines(
             alignment = alignment_of(mapping, operations, read, target)
             at = put_tags(_put_columns(at, mapping, read, target), mapping)
             at = put_number_tag(at, RL, read.repeats)
-            if options.has_cigar and alignment.count:
-                at = put_operations(put_head(at, _CG), alignment.operations, alignment.count)
+            if options.has_cigar and alignment.operation_count:
+                at = put_head(at, _CG)
+                at = put_operations(at, alignment.operations, alignment.operation_count)
             at = put_difference(at, mapping, alignment, options.difference)
             at = put_byte(put_comment(at, read), NEWLINE)
             counts[RECORDS] += 1
@@ -121,8 +121,9 @@ def _put_lines(
     return at - first
 
 
-def put_aligned_paf(  # noqa: PLR0917  (the parts of a line)
-    reads: NamedReads,
+def put_aligned_paf(  # noqa: PLR0913, PLR0917  (the parts of a line)
+    text: NDArray[np.uint8],
+    spans: ReadSpans,
     aligned: AlignedMappings,
     targets: LineTargets,
     codes: ReadCodes,
@@ -135,8 +136,8 @@ def put_aligned_paf(  # noqa: PLR0917  (the parts of a line)
 
     Parameters
     ----------
-    reads
-        Names and lengths of n reads.
+    text, spans
+        uint8 text of a block of n reads, and its spans.
     aligned
         Mappings of these reads, in the order of the lines.
     targets
@@ -148,7 +149,7 @@ def put_aligned_paf(  # noqa: PLR0917  (the parts of a line)
     options, line_options
         Options for mappings and for lines.
     comments
-        Comments to append, in the text of `reads`; None for none.
+        Comments to append, in the same text; None for none.
 
     Returns
     -------
@@ -156,16 +157,16 @@ def put_aligned_paf(  # noqa: PLR0917  (the parts of a line)
         Lines in the order of the reads and their mappings, and `*` for unmapped reads if asked
         for.
     """
-    read_lines = read_rows(reads, codes, repeat_lengths, comments)
+    reads = read_rows(text, spans, codes, repeat_lengths, comments)
     rows = MappingRows.of(aligned)
     if line_options.splits_matches:
-        rows = split_matches(rows, read_lines, targets.rows)
-    size = max_text_size(rows, read_lines, targets.longest_name, 0)
+        rows = split_matches(rows, reads, targets.rows)
+    size = max_text_size(rows, reads, targets.longest_name, 0)
     out = np.empty(int(size), dtype=np.uint8)
     counts = np.zeros(len(COUNT_NAMES), dtype=np.int64)
     used = _put_lines(
         rows,
-        read_lines,
+        reads,
         targets.rows,
         _PafOptions(
             options.prints_secondary,

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.chaining.align.batches import AlignedMappings, ReadCodes, TargetCodes
-from hapgpu.chaining.batches import NamedReads
 from hapgpu.io.fastx.spans import CommentSpans, ReadSpans
 
 READ: Final = np.dtype(
@@ -69,40 +68,37 @@ class LineTargets:
 
 
 def read_rows(
-    reads: NamedReads,
+    text: NDArray[np.uint8],
+    spans: ReadSpans,
     codes: ReadCodes,
     repeat_lengths: NDArray[np.int32],
     comments: CommentSpans | None = None,
-    spans: ReadSpans | None = None,
 ) -> NDArray[np.void]:
     """Return READ[n]: rows of reads; the caller holds the arrays, which the addresses point to.
 
     Parameters
     ----------
-    reads
-        Names and lengths.
+    text, spans
+        uint8 text of n reads, and its spans.
     codes
         Bases as codes.
     repeat_lengths
         int32[n]: the tag rl.
     comments
-        Comments in the text of the reads, if they are written.
-    spans
-        Spans in the same text, if bases are written.
+        Comments in the text, if they are written.
     """
-    text = reads.text.ctypes.data
-    rows = np.zeros(len(reads), dtype=READ)
-    rows["name"] = text + reads.name_starts.astype(np.int64)
-    rows["name_length"] = reads.name_lengths
-    rows["length"] = reads.lengths
+    address = text.ctypes.data
+    rows = np.zeros(len(spans), dtype=READ)
+    rows["name"] = address + spans.name_starts.astype(np.int64)
+    rows["name_length"] = spans.name_lengths
+    rows["bases"] = spans.base_starts
+    rows["qualities"] = spans.quality_starts if spans.has_qualities else -1
+    rows["length"] = spans.lengths
     rows["repeats"] = repeat_lengths
     rows["codes"] = codes.codes.ctypes.data + codes.starts
     if comments is not None:
-        rows["comment"] = text + comments.starts.astype(np.int64)
+        rows["comment"] = address + comments.starts.astype(np.int64)
         rows["comment_length"] = comments.lengths
-    if spans is not None:
-        rows["bases"] = spans.base_starts
-        rows["qualities"] = spans.quality_starts if spans.has_qualities else -1
     return read_only(rows)
 
 

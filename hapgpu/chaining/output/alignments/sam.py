@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.chaining.align.batches import AlignedMappings, ReadCodes
-from hapgpu.chaining.batches import NamedReads
 from hapgpu.chaining.options import LineOptions, MappingOptions
 from hapgpu.chaining.output.alignments.bases import put_bases, put_qualities
 from hapgpu.chaining.output.alignments.cigars import (
@@ -129,7 +128,7 @@ def _put_sequence(
     text: NDArray[np.uint8], read: Any, parts: _Parts, out: NDArray[np.uint8], at: Integer
 ) -> Integer:
     """Write SEQ, a tab and QUAL at `out[at]`; return the end."""
-    is_reverse = (parts.flag & _REVERSE) != 0
+    is_reverse = parts.flag & _REVERSE
     if parts.length == 0:
         out[at], out[at + 1], out[at + 2] = STAR, TAB, STAR
         return at + 3
@@ -146,22 +145,22 @@ def _put_sequence(
 def _operations_of(alignment: Alignment, parts: _Parts) -> Integer:
     """Return the number of operations with clips."""
     clips = np.int64(parts.before > 0) + np.int64(parts.after > 0)
-    return clips + alignment.count
+    return clips + alignment.operation_count
 
 
 @njit
 def _put_cigar(
-    at: Integer, mapping: Any, alignment: Alignment, parts: _Parts, is_moved: bool
+    at: Integer, mapping: Any, alignment: Alignment, parts: _Parts, is_moved: Integer
 ) -> Integer:
     """Write CIGAR; one that is moved to the tag CG is replaced by its lengths."""
-    if alignment.count == 0:
+    if alignment.operation_count == 0:
         return put_byte(at, STAR)
     if is_moved:
         at = put_operation(at, parts.length, SOFT_CLIP)
         return put_operation(at, np.int64(mapping.target_end) - mapping.target_start, SKIP)
     if parts.before:
         at = put_operation(at, parts.before, parts.clip)
-    at = put_operations(at, alignment.operations, alignment.count)
+    at = put_operations(at, alignment.operations, alignment.operation_count)
     if parts.after:
         at = put_operation(at, parts.after, parts.clip)
     return at
@@ -173,7 +172,7 @@ def _put_moved_cigar(at: Integer, alignment: Alignment, parts: _Parts) -> Intege
     at = put_byte(put_head(at, _CG), _INT32)
     if parts.before:
         at = put_element(at, parts.before << 4 | parts.clip)
-    at = put_elements(at, alignment.operations, alignment.count)
+    at = put_elements(at, alignment.operations, alignment.operation_count)
     if parts.after:
         at = put_element(at, parts.after << 4 | parts.clip)
     return at
@@ -205,7 +204,7 @@ def _put_place(at: Integer, mapping: Any, read_length: Integer, target: Any) -> 
 
 
 @njit
-def _put_other_places(
+def _put_other_places(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     at: Integer,
     row: Integer,
     start: Integer,
@@ -236,7 +235,7 @@ def _put_place_columns(at: Integer, mapping: Any, target: Any, flag: Integer) ->
 
 
 @njit
-def _put_records(
+def _put_records(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     text: NDArray[np.uint8],
     rows: MappingRows,
     reads: NDArray[np.void],
@@ -273,7 +272,7 @@ def _put_records(
             target = targets[mapping.sequence]
             alignment = alignment_of(mapping, operations, read, target)
             parts = _parts_of(mapping, read.length, options)
-            is_moved = (
+            is_moved = np.int64(
                 options.moves_long_cigars and _operations_of(alignment, parts) > _MAX_BAM_OPERATIONS
             )
             at = put_copy(at, read.name, read.name_length)
@@ -282,7 +281,7 @@ def _put_records(
             at = put_copy(at, no_mate, _NO_MATE.size)
             at = first + _put_sequence(text, read, parts, out, at - first)
             at = put_tags(put_copy(at, group, group_size), mapping)
-            if is_primary and alignment.count:
+            if is_primary and alignment.operation_count:
                 at = _put_other_places(at, k, start, end, mappings, read.length, targets)
             at = put_difference(at, mapping, alignment, options.difference)
             if is_moved:
@@ -333,19 +332,18 @@ def put_sam(  # noqa: PLR0913, PLR0917  (the parts of a record)
         Records in the order of the reads and their mappings. Bases have the case of the file, with
         T for U. A read without bases has `*`.
     """
-    reads = NamedReads(text, spans.name_starts, spans.name_lengths, spans.lengths)
-    read_lines = read_rows(reads, codes, repeat_lengths, comments, spans)
+    reads = read_rows(text, spans, codes, repeat_lengths, comments)
     rows = MappingRows.of(aligned)
     if line_options.splits_matches:
-        rows = split_matches(rows, read_lines, targets.rows)
+        rows = split_matches(rows, reads, targets.rows)
     read_group = _read_group_text(line_options.read_group)
-    size = max_text_size(rows, read_lines, targets.longest_name, read_group.size)
+    size = max_text_size(rows, reads, targets.longest_name, read_group.size)
     out = np.empty(int(size), dtype=np.uint8)
     counts = np.zeros(len(COUNT_NAMES), dtype=np.int64)
     used = _put_records(
         read_only(text),
         rows,
-        read_lines,
+        reads,
         targets.rows,
         read_group,
         _SamOptions(

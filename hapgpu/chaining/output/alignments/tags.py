@@ -38,6 +38,7 @@ RL: Final = tag_head("rl", "i")
 _MD: Final = tag_head("MD", "Z")
 _CS: Final = tag_head("cs", "Z")
 _DS: Final = tag_head("ds", "Z")
+_SHORT, _LONG = np.int64(0), np.int64(1)
 _TYPES: Final = np.frombuffer(b"SPiI", dtype=np.uint8)
 _TAG_MD, _TAG_CS, _TAG_LONG_CS, _TAG_DS = (
     Difference.MD.value,
@@ -50,14 +51,15 @@ _TAG_MD, _TAG_CS, _TAG_LONG_CS, _TAG_DS = (
 @njit_inlined
 def edit_distance(mapping: Any) -> Integer:
     """Return the mismatches, ambiguous bases, and bases in gaps of an alignment (tag NM)."""
-    return np.int64(mapping.length) - mapping.matches + mapping.ambiguous
+    errors = np.int64(mapping.length) - np.int64(mapping.matches)
+    return errors + np.int64(mapping.ambiguous)
 
 
 @njit_inlined
 def _divergence(mapping: Any) -> float:
     """Return the fraction of differences, a gap of any length as one (tag de)."""
     columns = np.int64(mapping.length) + mapping.ambiguous - mapping.gap_bases + mapping.gaps
-    return 1.0 - np.float64(mapping.matches) / np.float64(columns)
+    return float(1.0 - np.float64(mapping.matches) / np.float64(columns))
 
 
 @njit
@@ -85,12 +87,14 @@ def put_tags(at: Integer, mapping: Any) -> Integer:
 @njit
 def put_difference(at: Integer, mapping: Any, alignment: Alignment, tag: Integer) -> Integer:
     """Write the tag of a `Difference`, if there is an alignment."""
-    if alignment.count == 0:
+    if alignment.operation_count == 0:
         return at
     if tag == _TAG_MD:
         return put_md(put_head(at, _MD), alignment)
-    if tag == _TAG_CS or tag == _TAG_LONG_CS:
-        return put_cs(put_head(at, _CS), alignment, tag == _TAG_LONG_CS)
+    if tag == _TAG_CS:
+        return put_cs(put_head(at, _CS), alignment, _SHORT)
+    if tag == _TAG_LONG_CS:
+        return put_cs(put_head(at, _CS), alignment, _LONG)
     if tag == _TAG_DS:
         query_length = np.int64(mapping.query_end) - mapping.query_start
         target_length = np.int64(mapping.target_end) - mapping.target_start

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.chaining.align.batches import AlignedMappings, ReadCodes, TargetCodes
-from hapgpu.chaining.batches import NamedReads
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import LineOptions, MappingOptions
 from hapgpu.chaining.output.alignments.paf import put_aligned_paf
@@ -84,11 +83,15 @@ class AlignmentWriter:
         comments = None
         if self._line_options.copies_comments:
             comments = comment_spans(text, spans.name_starts, spans.name_lengths)
-        arguments = (
-            *(aligned, self._targets, codes, repeat_lengths),
-            *(self._options, self._line_options, comments),
+        put_lines = put_sam if self._line_options.is_sam else put_aligned_paf
+        return put_lines(
+            text,
+            spans,
+            aligned,
+            self._targets,
+            codes,
+            repeat_lengths,
+            self._options,
+            self._line_options,
+            comments,
         )
-        if self._line_options.is_sam:
-            return put_sam(text, spans, *arguments)
-        reads = NamedReads(text, spans.name_starts, spans.name_lengths, spans.lengths)
-        return put_aligned_paf(reads, *arguments)

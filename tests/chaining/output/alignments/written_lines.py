@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.chaining.align.batches import MAPPING, AlignedMappings, ReadCodes, TargetCodes
-from hapgpu.chaining.batches import NamedReads
 from hapgpu.chaining.output.alignments.rows import LineTargets
 from hapgpu.cigar.encoding import parse_cigar
 from hapgpu.io.fastx.cpu import parse_block
@@ -70,7 +69,9 @@ def block_of(records: Sequence[Record]) -> ReadBlock:
 
 def targets_of(records: Sequence[Record]) -> LineTargets:
     """Return reference sequences as lines need them."""
-    codes = Ragged.from_sequences(CODES[np.frombuffer(record.bases, np.uint8)] for record in records)
+    codes = Ragged.from_sequences(
+        CODES[np.frombuffer(record.bases, np.uint8)] for record in records
+    )
     lengths = codes.lengths.astype(np.int64)
     return LineTargets.of(
         [record.name for record in records], TargetCodes(codes.data, codes.offsets[:-1], lengths)
@@ -99,14 +100,6 @@ class Block:
     aligned: AlignedMappings
     repeat_lengths: NDArray[np.int32]
 
-    @property
-    def reads(self) -> NamedReads:
-        """Names and lengths."""
-        spans = self.spans
-        return NamedReads(
-            self.block.text, spans.name_starts, spans.name_lengths, spans.lengths
-        )
-
 
 def parsed(
     lines: Iterable[str], records: Sequence[Record], targets: Sequence[Record], *, is_sam: bool
@@ -124,7 +117,7 @@ def parsed(
         has_primary = False
         for number, line in enumerate(rows_of[record.name]):
             fields = line.split("\t")
-            tags = dict((field[:2], field[5:]) for field in fields[11 if is_sam else 12 :])
+            tags = {field[:2]: field[5:] for field in fields[11 if is_sam else 12 :]}
             repeat = int(tags["rl"])
             if "tp" not in tags:
                 continue
