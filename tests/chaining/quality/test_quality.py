@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from hapgpu.chaining.batches import Mappings
 from hapgpu.chaining.quality.cpu import MAX_QUALITY, assess
+from tests.example_counts import many
 
 F = np.float32
 
@@ -90,7 +91,7 @@ MAPPING = st.fixed_dictionaries(
 
 
 @given(st.lists(st.lists(MAPPING, min_size=1, max_size=4), max_size=4), st.integers(0, 10_000))
-@settings(max_examples=200)
+@settings(max_examples=many(200))
 def test_qualities_of_primaries(reads: list[list[dict[str, int]]], repeats: int) -> None:
     for read in reads:
         for number, mapping in enumerate(read):
