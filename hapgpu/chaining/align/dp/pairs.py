@@ -183,7 +183,7 @@ def _band_of(
     longest = max(query_length, target_length)
     bandwidth = options.bandwidth if options.bandwidth >= 0 else longest
     leaks = bandwidth < longest - 1
-    return Band(query_length, target_length, -bandwidth, bandwidth, leaks)
+    return Band(query_length, target_length, -bandwidth, bandwidth, bool(leaks))
 
 
 @njit
