@@ -192,6 +192,12 @@ def _check(options: AlignOptions) -> None:
     ):
         if score > MAX_SCORE:
             raise UsageError(f"{option} {score}: must be at most {MAX_SCORE}")
+    for option, cost in (("-B", options.mismatch), ("-b", options.transition)):
+        if cost > 2 * first:  # minimap2 has no alignments then, and crashes
+            raise UsageError(
+                f"{option} {cost}: must be at most {2 * first}, twice the cost of a gap of one"
+                " base; reduce it"
+            )
     if options.ambiguous >= options.mismatch:
         raise UsageError(
             f"--score-N {options.ambiguous}: must be less than -B {options.mismatch}; reduce it"
