@@ -18,10 +18,9 @@ from hapgpu.cli.options.files import STANDARD
 from hapgpu.cli.run import Run
 from hapgpu.errors import UsageError
 from hapgpu.io.alignments.text_writer import open_sam_text
-from hapgpu.io.bam.header import SamHeader
+from hapgpu.io.alignments.unsorted_header import unsorted_header
 from hapgpu.io.files.output import OutputFile
 from hapgpu.io.genome.fasta import FastaRecords
-from hapgpu.version import __version__
 
 
 def on_cpu(compute: ComputeOptions) -> ComputeOptions:
@@ -87,18 +86,14 @@ def align_reads(
         return
     with open_sam_text(
         str(output) if output else STANDARD,
-        _header(index, form),
+        unsorted_header(
+            index.names,
+            index.lengths.tolist(),
+            form.group,
+            " ".join(sys.argv) if form.has_program else None,
+        ),
         format=form.format,
         threads=run.threads,
         reference=reference,
     ) as write:
         process_reads(run, "align", files, workers, write)
-
-
-def _header(index: MinimizerIndex, form: AlignmentForm) -> SamHeader:
-    header = SamHeader.from_references(index.names, index.lengths.tolist(), "SO:unsorted\tGO:query")
-    if form.group is not None:
-        header = header.with_line(form.group.line)
-    if not form.has_program:
-        return header
-    return header.with_program("hapgpu", __version__, " ".join(sys.argv))

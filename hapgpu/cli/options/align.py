@@ -22,7 +22,7 @@ from hapgpu.cli.options.common import OutputFormat
 from hapgpu.cli.options.numbers import OneOrTwo, parse_count, parse_large_count, parse_one_or_two
 from hapgpu.errors import UsageError
 from hapgpu.io.alignments.formats import OUTPUT_FORMATS
-from hapgpu.mapping.sam.read_group import ReadGroup, parse_read_group
+from hapgpu.io.alignments.unsorted_header import ReadGroup, parse_read_group
 
 _align_option = partial(typer.Option, rich_help_panel="Base alignment")
 _output_option = partial(typer.Option, rich_help_panel="Output")

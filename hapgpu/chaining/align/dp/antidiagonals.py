@@ -334,13 +334,16 @@ def _add_differences(
     A score is that of the same lane plus v; for the last lane, unless that is lane 0, it is that of
     the lane before plus u.
     """
+    before = load_ints(rows.scores + SCORE_BYTES * t)
+    after = before + widened(cells.v) - spread_int(bias)
+    if diagonal.start <= t and t + LANES <= diagonal.end:
+        store_ints(rows.scores + SCORE_BYTES * t, after)
+        return after
     numbers = lane_numbers()
     end = diagonal.end if diagonal.end > 0 else np.int64(-1)
     is_end = numbers == spread_byte(min(max(end - t, -1), LANES))
     is_inside = numbers >= spread_byte(max(diagonal.start - t, 0))
     is_inside &= spread_byte(min(diagonal.end - t, LANES)) >= numbers
-    before = load_ints(rows.scores + SCORE_BYTES * t)
-    after = before + widened(cells.v) - spread_int(bias)
     after = where_ints(is_end, spread_int(corner) + widened(cells.u), after)
     store_ints(rows.scores + SCORE_BYTES * t, where_ints(is_inside, after, before))
     return where_ints(is_inside, after, spread_int(results.NO_SCORE))

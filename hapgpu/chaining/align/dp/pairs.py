@@ -22,9 +22,12 @@ from hapgpu.runtime.jit import njit
 
 _MIN_WIDTH: Final = 32
 _WIDTH_FRACTION: Final = 16
+"""The first band has at least this fraction of the longer sequence."""
 _WIDTH_STEP: Final = 16
 _MAX_WIDENING: Final = 4
 _MIN_SAVING: Final = 2
+"""A narrow band has fewer than this fraction of the cells of the matrix."""
+_OTHER_MODES_OF_PATHS: Final = results.SCORE_ONLY | results.REVERSED_OPERATIONS | results.BACKWARDS
 
 
 class AlignedPairs(NamedTuple):
@@ -127,15 +130,16 @@ def align_pair(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     worst = max(scoring.mismatch, scoring.transition, scoring.ambiguous)
     if query.size == 0 or target.size == 0 or worst > 2 * (scoring.gap_open + scoring.gap_extend):
         return scratch, operations, at
-    longest = max(query.size, target.size)
-    bandwidth = options.bandwidth if options.bandwidth >= 0 else longest
-    has_all_cells = bandwidth >= longest - 1
-    wants_path_only = options.modes & ~_OF_PATHS == results.APPROXIMATE
-    if has_all_cells and wants_path_only and has_narrow_bands(costs_of(scoring)):
-        scratch = _fill_certified(query, target, options, scoring, scratch, result)
-    else:
-        band = Band(query.size, target.size, -bandwidth, bandwidth, not has_all_cells)
-        scratch = fill_band(query, target, band, options, scoring, scratch, result)
+    width = _first_width(query.size, target.size, options, scoring)
+    is_filled = False
+    while not is_filled:
+        band = _band_of(query.size, target.size, options, width)
+        scratch = with_room_for(scratch, query.size, target.size, max_directions(band))
+        set_codes(query, target, options.modes, scratch)
+        fill_matrix(band, scoring, options, scratch, result)
+        is_filled = width == 0 or _is_certified(np.int64(result[results.SCORE]), band, scoring)
+        if not is_filled:
+            width = _next_width(np.int64(result[results.SCORE]), band, scoring, width)
     if options.modes & results.SCORE_ONLY:
         return scratch, operations, at
     i, j = end_cell(query.size, target.size, options, result)
@@ -145,62 +149,59 @@ def align_pair(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     return scratch, operations, trace(scratch, i, j, options.modes, operations, at)
 
 
-_OF_PATHS: Final = results.SCORE_ONLY | results.REVERSED_OPERATIONS | results.BACKWARDS
-"""Modes that do not change the path."""
+@njit
+def _first_width(
+    query_length: Integer, target_length: Integer, options: PairOptions, scoring: AlignScoring
+) -> Integer:
+    """Return the width of a first, narrow band; 0 for the band of the options."""
+    longest = max(query_length, target_length)
+    has_all_cells = options.bandwidth < 0 or options.bandwidth >= longest - 1
+    is_path = options.modes & ~_OTHER_MODES_OF_PATHS == results.APPROXIMATE
+    if has_all_cells and is_path and has_narrow_bands(costs_of(scoring)):
+        width = max(_MIN_WIDTH, longest // _WIDTH_FRACTION)
+        return _saving_width(query_length, target_length, width)
+    return 0
 
 
 @njit
-def fill_band(  # noqa: PLR0917  (Numba: no keyword-only arguments)
-    query: NDArray[np.uint8],
-    target: NDArray[np.uint8],
-    band: Band,
-    options: PairOptions,
-    scoring: AlignScoring,
-    scratch: Scratch,
-    result: NDArray[np.int32],
-) -> Scratch:
-    """Fill the cells of a band; return the memory."""
-    scratch = with_room_for(scratch, query.size, target.size, max_directions(band))
-    set_codes(query, target, options.modes, scratch)
-    fill_matrix(band, scoring, options, scratch, result)
-    return scratch
+def _saving_width(query_length: Integer, target_length: Integer, width: Integer) -> Integer:
+    """Return the width of a narrow band; 0 if it saves little."""
+    diagonals = abs(target_length - query_length) + 2 * width
+    cells = (query_length + target_length) * diagonals // 2
+    return width if _MIN_SAVING * cells < query_length * target_length else 0
 
 
 @njit
-def _fill_certified(
-    query: NDArray[np.uint8],
-    target: NDArray[np.uint8],
-    options: PairOptions,
-    scoring: AlignScoring,
-    scratch: Scratch,
-    result: NDArray[np.int32],
-) -> Scratch:
-    """Fill a band that has the path of the whole matrix, certainly; return the memory.
-
-    The width of the first band is a guess. A score certifies some wider band beforehand, because
-    the score of a wider band is as high or higher. Then that band is the next, but at most
-    `_MAX_WIDENING` times as wide. A band that saves little is the whole matrix instead.
-    """
-    difference = target.size - query.size
-    longest = max(query.size, target.size)
-    width = max(_MIN_WIDTH, longest // _WIDTH_FRACTION)
-    while True:
+def _band_of(
+    query_length: Integer, target_length: Integer, options: PairOptions, width: Integer
+) -> Band:
+    """Return a narrow band; with a width of 0 the band of the options."""
+    if width > 0:
+        difference = target_length - query_length
         lowest, highest = min(0, difference) - width, max(0, difference) + width
-        cells = (query.size + target.size) * (highest - lowest) // 2
-        if _MIN_SAVING * cells >= query.size * target.size:
-            band = Band(query.size, target.size, -longest, longest, leaks=False)
-            return fill_band(query, target, band, options, scoring, scratch, result)
-        band = Band(query.size, target.size, lowest, highest, leaks=False)
-        scratch = fill_band(query, target, band, options, scoring, scratch, result)
-        score, widest = np.int64(result[results.SCORE]), _MAX_WIDENING * width
-        if is_certified(score, target.size, query.size, lowest, highest, scoring):
-            return scratch
-        while width < widest and not is_certified(
-            score,
-            target.size,
-            query.size,
-            min(0, difference) - width,
-            max(0, difference) + width,
-            scoring,
-        ):
-            width += _WIDTH_STEP
+        return Band(query_length, target_length, lowest, highest, leaks=False)
+    longest = max(query_length, target_length)
+    bandwidth = options.bandwidth if options.bandwidth >= 0 else longest
+    leaks = bandwidth < longest - 1
+    return Band(query_length, target_length, -bandwidth, bandwidth, bool(leaks))
+
+
+@njit
+def _is_certified(score: Integer, band: Band, scoring: AlignScoring) -> bool:
+    lengths = band.target_length, band.query_length
+    return bool(is_certified(score, *lengths, band.lowest, band.highest, scoring))
+
+
+@njit
+def _next_width(score: Integer, band: Band, scoring: AlignScoring, width: Integer) -> Integer:
+    """Return the width of the next band, 0 for the whole matrix.
+
+    A score certifies some wider band beforehand, because its score is as high or higher. Then that
+    band is the next, but at most `_MAX_WIDENING` times as wide.
+    """
+    wider, widest = width, _MAX_WIDENING * width
+    while wider < widest and not _is_certified(score, band, scoring):
+        wider += _WIDTH_STEP
+        lowest, highest = band.lowest - _WIDTH_STEP, band.highest + _WIDTH_STEP
+        band = Band(band.query_length, band.target_length, lowest, highest, leaks=False)
+    return _saving_width(band.query_length, band.target_length, wider)

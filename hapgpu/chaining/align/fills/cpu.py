@@ -15,30 +15,29 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.chaining.align.dp.certificate import is_certified
-from hapgpu.chaining.align.fills.groups import next_group, sort_pairs
-from hapgpu.chaining.align.fills.lanes import (
+from hapgpu.chaining.align.fills.buffers import (
     Band,
     Lanes,
     allocate_lanes,
-    fill_lanes,
-    fits_lanes,
+    count_directions,
     lanes_for,
     pack_codes,
 )
+from hapgpu.chaining.align.fills.groups import Width, next_group, sort_pairs
+from hapgpu.chaining.align.fills.lanes import fill_lanes, fits_lanes
 from hapgpu.chaining.align.fills.paths import Sequences, trace_lane
-from hapgpu.chaining.align.fills.vectors import LANES
-from hapgpu.chaining.align.fills.widths import certified_width
-from hapgpu.chaining.align.scoring import AlignScoring
+from hapgpu.chaining.align.fills.widths import next_width
+from hapgpu.chaining.align.scoring import AlignScoring, Costs, costs_of
 from hapgpu.runtime.jit import njit
 
-MAX_DIRECTIONS: Final = 64 << 20
-"""Largest number of direction bytes of a group."""
+MAX_DIRECTIONS: Final = 16 << 20
+"""Largest number of direction bytes of a group: more would take long to store and to load."""
 
-MIN_LANES: Final = 4
+MIN_LANES: Final = 8
 """Smaller groups take longer side by side than pair by pair."""
 
-_FIRST_WIDTH: Final = 16
-"""Width of the band of the first group, from whose scores that of the others follows."""
+_FIRST_WIDTH: Final = Width(16, 220)
+"""Of the first group's band; the scores of a group decide on the next one."""
 
 _ALIGNED, _PENDING, _REMAINING = 0, 1, 2
 
@@ -128,35 +127,26 @@ def align_fills(
     pairs = Pairs(
         query_codes, query_starts, query_lengths, target_codes, target_starts, target_lengths
     )
+    costs = costs_of(scoring)
     count = query_lengths.size
     alignments = Alignments(
         np.zeros(count, np.uint8), np.zeros(count, np.int32), np.zeros((count, 2), np.int64)
     )
-    state = _PENDING if fits_lanes(scoring) else _REMAINING
+    state = _PENDING if fits_lanes(costs) else _REMAINING
     for pair in range(count):
         if query_lengths[pair] > 0 and target_lengths[pair] > 0:
             alignments.states[pair] = state
     buffers = Buffers(allocate_lanes(0, 0, 0), np.empty(0, np.uint32), 0)
 
-    order = _in_state(alignments.states, _PENDING)
-    sort_pairs(order, target_lengths, query_lengths)
-    # Pairs from the middle are the most usual ones.
-    first = max(0, (order.size - LANES) // 2)
-    width: Integer = _FIRST_WIDTH
-    end, _ = next_group(order, first, target_lengths, query_lengths, width)
-    buffers = _align_run(pairs, order[first:end], width, scoring, alignments, buffers)
-    width = certified_width(
-        alignments.scores, order[first:end], target_lengths, query_lengths, scoring
-    )
-    buffers = _align_run(pairs, order[:first], width, scoring, alignments, buffers)
-    buffers = _align_run(pairs, order[end:], width, scoring, alignments, buffers)
+    width, min_diagonals = _FIRST_WIDTH, 1
     while True:
         order = _in_state(alignments.states, _PENDING)
         if order.size == 0:
             break
-        width *= 2
-        sort_pairs(order, target_lengths, query_lengths)
-        buffers = _align_run(pairs, order, width, scoring, alignments, buffers)
+        sort_pairs(order, target_lengths, query_lengths, width)
+        buffers, mean = _align_run(pairs, order, width, min_diagonals, costs, alignments, buffers)
+        min_diagonals = 2 * max(min_diagonals, mean)
+        width = Width(min_diagonals, width.target_length)
     operations, offsets = _in_order(alignments.spans, buffers.operations)
     remaining = _in_state(alignments.states, _REMAINING)
     return alignments.scores, operations, offsets, remaining
@@ -177,25 +167,47 @@ def _in_state(states: NDArray[np.uint8], state: int) -> NDArray[np.int64]:
 def _align_run(
     pairs: Pairs,
     order: NDArray[np.int64],
-    width: Integer,
-    scoring: AlignScoring,
+    width: Width,
+    min_diagonals: Integer,
+    costs: Costs,
     alignments: Alignments,
     buffers: Buffers,
-) -> Buffers:
-    """Align sorted pairs in bands of a width, as far as they are certified; return the buffers."""
+) -> Any:
+    """Align sorted pairs in bands, as far as they are certified.
+
+    Parameters
+    ----------
+    pairs, costs
+        The pairs, and their scores.
+    order
+        Sorted pairs.
+    width, min_diagonals
+        Width of the first band, and diagonals of the narrowest.
+    alignments
+        Alignments.
+    buffers
+        Buffers.
+
+    Returns
+    -------
+    buffers : Buffers
+        The buffers.
+    mean : int
+        Mean number of diagonals of the widths.
+    """
     lanes, operations, used = buffers
-    first = 0
+    first, groups, diagonals = 0, 0, 0
     while first < order.size:
         end, band = next_group(order, first, pairs.target_lengths, pairs.query_lengths, width)
         group = order[first:end]
         first = end
-        if group.size < MIN_LANES or band.rows * band.columns * LANES > MAX_DIRECTIONS:
+        if group.size < MIN_LANES or count_directions(band) > MAX_DIRECTIONS:
             for pair in group:
                 alignments.states[pair] = _REMAINING
                 alignments.scores[pair] = 0
             continue
         lanes = lanes_for(band, lanes)
-        _fill_group(lanes, band, pairs, group, scoring, alignments.scores)
+        _fill_group(lanes, band, pairs, group, costs, alignments.scores)
         room = used + group.size * (band.rows + band.query_length)
         if room > operations.size:
             grown = np.empty(2 * room, np.uint32)
@@ -210,12 +222,18 @@ def _align_run(
                 np.int64(pairs.target_lengths[pair]),
                 np.int64(pairs.query_lengths[pair]),
             )
-            if _is_certified(np.int64(alignments.scores[pair]), sequences, band, scoring):
+            if _is_certified(np.int64(alignments.scores[pair]), sequences, band, costs):
                 alignments.states[pair] = _ALIGNED
                 alignments.spans[pair, 0] = used
                 used = _append_path(lanes, band, lane, sequences, operations, used)
                 alignments.spans[pair, 1] = used
-    return Buffers(lanes, operations, used)
+        width = next_width(
+            width, alignments.scores, group, pairs.target_lengths, pairs.query_lengths, costs
+        )
+        width = Width(max(width.diagonals, min_diagonals), width.target_length)
+        groups += 1
+        diagonals += width.diagonals
+    return Buffers(lanes, operations, used), diagonals // max(groups, 1)
 
 
 @njit
@@ -224,7 +242,7 @@ def _fill_group(
     band: Band,
     pairs: Pairs,
     group: NDArray[np.int64],
-    scoring: AlignScoring,
+    costs: Costs,
     scores: NDArray[np.int32],
 ) -> None:
     """Fill the band of a group, and set its scores."""
@@ -241,20 +259,20 @@ def _fill_group(
             pairs.query_codes, pairs.query_starts[pair], lengths[1, lane], lane, lanes.queries
         )
     group_scores = np.empty(group.size, np.int32)
-    fill_lanes(lanes, band, lengths, scoring, ambiguous > 0, group_scores)
+    fill_lanes(lanes, band, lengths, costs, ambiguous > 0, group_scores)
     for lane in range(group.size):
         scores[group[lane]] = group_scores[lane]
 
 
 @njit
-def _is_certified(score: Integer, sequences: Sequences, band: Band, scoring: AlignScoring) -> Any:
+def _is_certified(score: Integer, sequences: Sequences, band: Band, costs: Costs) -> Any:
     return is_certified(
         score,
         sequences.target_length,
         sequences.query_length,
         band.max_diagonal - band.columns + 1,
         band.max_diagonal,
-        scoring,
+        costs,
     )
 
 

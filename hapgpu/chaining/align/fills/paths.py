@@ -15,13 +15,19 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bits import leading_zeros
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.memory import load_64_at, load_u8_at
-from hapgpu.chaining.align.fills.lanes import CHOICE, INSERTION, LONG_INSERTION, Band
-from hapgpu.chaining.align.fills.vectors import LANES
+from hapgpu.arrays.vectors import LANES
+from hapgpu.chaining.align.dp.results import (
+    DELETION,
+    INSERTION,
+    INSERTION_STATE,
+    LONG_INSERTION_STATE,
+    MATCH,
+)
+from hapgpu.chaining.align.fills.buffers import Band
 from hapgpu.chaining.align.scoring import AMBIGUOUS
 from hapgpu.runtime.jit import njit
 
-_M, _I, _D = 0, 1, 2  # BAM operations
-
+_STATE: Final = 7
 _WORD: Final = 8
 """Codes compared at a time."""
 
@@ -62,28 +68,29 @@ def trace_lane(
     i: Any
     j: Any
     i, j = sequences.target_length - 1, sequences.query_length - 1
-    at = directions.ctypes.data + lane
+    at: Any = directions.ctypes.data + lane
     at += i * diagonal_step + (band.max_diagonal - i + j) * LANES
     start: Integer = operations.size
-    operation, gap = _M, 0
+    operation = MATCH
+    gap: Integer = 0
     length: Integer = 0
     while i >= 0 and j >= 0:
         direction = load_u8_at(at)
         if gap == 0 or not direction >> (gap + 2) & 1:
-            gap = direction & CHOICE
+            gap = direction & _STATE
         step: Any = 1
         if gap == 0:
-            step += _equal_bases(sequences.target + i, sequences.query + j, min(i, j))
-            next_operation = _M
+            step = 1 + _equal_bases(sequences.target + i, sequences.query + j, min(i, j))
+            next_operation = MATCH
             i -= step
             j -= step
             at -= step * diagonal_step
-        elif gap in (INSERTION, LONG_INSERTION):
-            next_operation = _I
+        elif gap in (INSERTION_STATE, LONG_INSERTION_STATE):
+            next_operation = INSERTION
             j -= 1
             at -= LANES
         else:
-            next_operation = _D
+            next_operation = DELETION
             i -= 1
             at -= row_step
         if next_operation != operation and length > 0:
@@ -93,7 +100,7 @@ def trace_lane(
         operation = next_operation
         length += step
     rest = max(i, j) + 1
-    rest_operation = _D if i >= 0 else _I
+    rest_operation = DELETION if i >= 0 else INSERTION
     if rest > 0 and rest_operation == operation:
         length += rest
     start -= 1

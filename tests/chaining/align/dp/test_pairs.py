@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.chaining.align.dp import reference, results
-from hapgpu.chaining.align.dp.bands import Band, has_narrow_bands
+from hapgpu.chaining.align.dp.antidiagonals import fill_matrix, set_codes
+from hapgpu.chaining.align.dp.bands import Band, has_narrow_bands, max_directions
 from hapgpu.chaining.align.dp.certificate import is_certified
-from hapgpu.chaining.align.dp.pairs import align_pairs, fill_band
+from hapgpu.chaining.align.dp.pairs import align_pairs
 from hapgpu.chaining.align.dp.reference import PairAlignment
 from hapgpu.chaining.align.dp.results import PairOptions
-from hapgpu.chaining.align.dp.scratch import new_scratch
+from hapgpu.chaining.align.dp.scratch import new_scratch, with_room_for
 from hapgpu.chaining.align.dp.traceback import trace
 from hapgpu.chaining.align.scoring import AlignScoring, align_scoring, costs_of
 from tests.chaining.align.dp.made_pairs import (
@@ -80,7 +81,9 @@ def in_band(
     query, target = (np.frombuffer(sequence, dtype=np.uint8) for sequence in pair)
     result = np.zeros(results.RESULT_COLUMNS, dtype=np.int32)
     band = Band(query.size, target.size, lowest, highest, leaks=False)
-    scratch = fill_band(query, target, band, GLOBAL, scoring, new_scratch(), result)
+    scratch = with_room_for(new_scratch(), query.size, target.size, max_directions(band))
+    set_codes(query, target, GLOBAL.modes, scratch)
+    fill_matrix(band, scoring, GLOBAL, scratch, result)
     words = np.zeros(query.size + target.size, dtype=np.uint32)
     end = trace(scratch, target.size - 1, query.size - 1, GLOBAL.modes, words, 0)
     operations = [(int(word) >> 4, int(word) & 15) for word in words[:end]]

@@ -128,3 +128,51 @@ def test_recorded_alignments(data_dir: Path) -> None:
             assert results == [(int(row["score"]), row["cigar"])] * MIN_LANES, row["id"]
     assert compared["extd2"] > 300, len(rows)
     assert compared["extz2"] > 20, len(rows)
+
+
+def noisy_pairs(count: int, length: int, rate: float) -> list[tuple[Codes, Codes]]:
+    generator = np.random.default_rng(count)
+    targets = [
+        generator.integers(0, 4, length + generator.integers(60)).astype(np.uint8)
+        for _ in range(count)
+    ]
+    return [(mutated(generator, target, rate), target) for target in targets]
+
+
+@pytest.mark.parametrize("rate", [0.005, 0.08, 0.3])
+def test_a_batch_of_usual_pairs(rate: float) -> None:
+    pairs = noisy_pairs(500, 200, rate)
+    results, remaining = aligned(pairs, DEFAULT)
+    assert len(remaining) < 20
+    for row in range(0, 500, 5):
+        assert row in remaining or results[row] == expected(*pairs[row], DEFAULT)
+
+
+def test_pairs_do_not_depend_on_others() -> None:
+    some, others = noisy_pairs(200, 200, 0.1), noisy_pairs(300, 100, 0.4)
+    alone, alone_remaining = aligned(some, DEFAULT)
+    together, together_remaining = aligned([*others, *some], DEFAULT)
+    remaining = {*alone_remaining, *(row - len(others) for row in together_remaining)}
+    compared = set(range(len(some))) - remaining
+    assert len(compared) > 150
+    for row in compared:
+        assert together[len(others) + row] == alone[row]
+
+
+def test_unusual_pairs_remain() -> None:
+    usual, long = noisy_pairs(40, 200, 0.05), noisy_pairs(MIN_LANES - 1, 3000, 0.05)
+    results, remaining = aligned([*usual[:20], *long, *usual[20:]], DEFAULT)
+    assert set(remaining) >= set(range(20, 20 + len(long)))
+    assert all(results[row] == (0, "") for row in remaining)
+
+
+def test_scores_that_do_not_fit_in_bytes() -> None:
+    pairs = [*noisy_pairs(10, 100, 0.05), (np.zeros(0, np.uint8), np.zeros(3, np.uint8))]
+    results, remaining = aligned(pairs, align_scoring(120, 4, (4, 2), (24, 1)))
+    assert remaining == list(range(10))
+    assert results == [(0, "")] * 11
+
+
+def test_no_pairs() -> None:
+    empty = np.zeros(0, np.uint8)
+    assert aligned([(empty, empty)], DEFAULT) == ([(0, "")], [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 from hypothesis import strategies as st
@@ -141,7 +141,14 @@ def to_batch(case: Case) -> Batch:
     )
 
 
-def compiled_plans(case: Case, batch: Batch) -> PlannedPieces:
+class Scored(Protocol):
+    """What has scores and parameters."""
+
+    scoring: AlignScoring
+    parameters: AlignParameters
+
+
+def compiled_plans(scored: Scored, batch: Batch) -> PlannedPieces:
     """Plan all mappings by compiled code, and mark the anchors."""
     rows = np.arange(batch.mappings.size)
     return plan_pieces(
@@ -150,8 +157,8 @@ def compiled_plans(case: Case, batch: Batch) -> PlannedPieces:
         batch.anchors,
         batch.reads,
         batch.targets,
-        case.scoring,
-        case.parameters,
+        scored.scoring,
+        scored.parameters,
     )
 
 

@@ -29,6 +29,8 @@ TARGET_LENGTH: Final = 900
 PADDING: Final = 16
 """Codes before the first read and behind the last one."""
 
+ERRORS: Final = {"exact": 0.0, "copy": 0.02, "noise": 0.4}
+"""Fraction of bases with errors in the kinds of copies."""
 KINDS: Final = ("copy", "noise", "delete", "insert", "invert", "repeat")
 
 
@@ -63,8 +65,8 @@ def reverse_complement(codes: Sequence[int]) -> list[int]:
 class _Walk:
     """A walk along a sequence, whose bases and anchors become a part of a read."""
 
-    def __init__(self, target: list[int], at: int, random: random.Random) -> None:
-        self.target, self.at, self.random = target, at, random
+    def __init__(self, target: list[int], at: int, draws: random.Random) -> None:
+        self.target, self.at, self.random = target, at, draws
         self.codes: list[int] = []
         self.sources: list[int] = []
         """Position of each base on the target; -1 without one."""
@@ -82,7 +84,7 @@ class _Walk:
             self._add(reverse_complement(stretch), [-1] * len(stretch))
             self.at += length
         else:
-            self._copy(length, 0.4 if event.kind == "noise" else 0.02)
+            self._copy(length, ERRORS[event.kind])
 
     def _add(self, codes: list[int], sources: list[int]) -> None:
         self.codes += codes
@@ -96,21 +98,23 @@ class _Walk:
                 self._add([self.target[at]], [at])
         self.at += length
 
+    def kmers(self) -> list[tuple[int, int]]:
+        """Return last base and position on the target of the k-mers without errors."""
+        ends = []
+        for end in range(K - 1, len(self.codes)):
+            sources = self.sources[end - K + 1 : end + 1]
+            if sources[0] >= 0 and all(b == a + 1 for a, b in pairwise(sources)):
+                ends.append((end, sources[-1]))
+        return ends
+
     def anchors(self, sequence: int, shift: int, *, is_reverse: bool) -> list[Anchor]:
         """Return anchors that ascend, at some of the k-mers without errors."""
         found: list[Anchor] = []
-        for end in range(K - 1, len(self.codes)):
-            sources = self.sources[end - K + 1 : end + 1]
-            ascends = not found or sources[-1] > found[-1].target
-            if (
-                sources[0] >= 0
-                and ascends
-                and all(b == a + 1 for a, b in pairwise(sources))
-                and self.random.random() < 0.3
-            ):
+        for end, target in self.kmers():
+            ascends = not found or target > found[-1].target
+            if ascends and self.random.random() < 0.3:
                 is_tandem = self.random.random() < 0.1
-                place = (is_reverse, sequence)
-                found.append(Anchor(place, shift + end, sources[-1], K, is_tandem))
+                found.append(Anchor((is_reverse, sequence), shift + end, target, K, is_tandem))
         return found
 
 
@@ -136,6 +140,22 @@ def made_read(parts: Sequence[Sequence[Event]], targets: list[list[int]], seed: 
             made.chains.append(Chain(sequence, is_reverse, score, anchors))
     made.chains.sort(key=lambda chain: (chain.anchors[0].place, chain.anchors[0].target))
     return made
+
+
+def exact_read(
+    events: Sequence[Event], targets: list[list[int]], step: int, *, is_reverse: bool = False
+) -> Made:
+    """Make a read from the start of the first sequence, with an anchor at every `step` k-mers."""
+    walk = _Walk(targets[0], 0, random.Random(1))  # noqa: S311  (no secret)
+    for event in events:
+        walk.go(event)
+    anchors = [
+        Anchor((is_reverse, 0), end, target, K)
+        for end, target in walk.kmers()
+        if target % step == 0
+    ]
+    codes = reverse_complement(walk.codes) if is_reverse else walk.codes
+    return Made(codes, [Chain(0, is_reverse, 1000, anchors)])
 
 
 def made_targets(seed: int) -> list[list[int]]:

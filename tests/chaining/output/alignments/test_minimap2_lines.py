@@ -17,6 +17,7 @@ from hapgpu.chaining.align.batches import NO_PARENT
 from hapgpu.chaining.options import Difference, LineOptions, MappingOptions
 from hapgpu.chaining.output.alignments.paf import put_aligned_paf
 from hapgpu.chaining.output.alignments.sam import put_sam
+from hapgpu.chaining.output.alignments.writer import AlignmentWriter
 from hapgpu.io.alignments.unsorted_header import unsorted_header
 from tests.chaining.output.alignments.written_lines import (
     Block,
@@ -207,3 +208,31 @@ def test_parts_without_numbers(data_dir: Path) -> None:
     changed = made._replace(block=replace(made.block, aligned=aligned))
     for line in written(changed, ALL, replace(SAM, mapped_only=True)):
         assert int(line.split("\t")[1]) & ~16 == 2048
+
+
+class StandInIndex(NamedTuple):
+    """The part of an index that `AlignmentWriter` uses."""
+
+    names: tuple[str, ...]
+
+
+def test_writer(data_dir: Path) -> None:
+    made = block_from(data_dir / "longread", SETS[0], "sam")
+    block, targets = made.block, targets_of(made.targets)
+    index = StandInIndex(tuple(each.name for each in made.targets))
+    for form, prefix in ((SAM, "sam"), (PAF, "paf")):
+        write = AlignmentWriter(index, targets.codes, ALL, replace(form, copies_comments=True))
+        lines = write(
+            block.block.text, block.spans, block.codes, block.aligned, block.repeat_lengths, 17
+        )
+        plain = block_from(data_dir / "longread", SETS[0], prefix).lines
+        comments = {read.name: read.header.decode().partition(" ")[2] for read in made.reads}
+        assert any(comments.values())
+        expected = [
+            "\t".join([line, *filter(None, [comments[line.partition("\t")[0]]])]) for line in plain
+        ]
+        assert lines.text.tobytes().decode().splitlines() == expected
+        assert lines.counts["reads"] == len(made.reads)
+        assert lines.counts["bases"] == sum(len(read.bases) for read in made.reads)
+        assert lines.counts["anchors"] == 17
+        assert lines.counts["records"] == len(plain)
