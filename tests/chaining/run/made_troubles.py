@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -80,27 +81,26 @@ def _troubled(rng: np.random.Generator, read: Letters, others: list[Letters]) ->
     for _ in range(rng.integers(4)):
         start, end = _stretch(rng, read.size, rng.choice([30, 300, 3000]))
         before, within, after = np.split(read, [start, end])
-        match rng.integers(11):
-            case 0 | 1:
-                within = complement(within)
-            case 2 | 3:
-                within = mutated(rng, within, rng.choice([0.2, 0.4]))
-            case 4:
-                within = within[:0]
-            case 5:
-                within = random_letters(rng, within.size)
-            case 6:
-                within = np.full(within.size, ord("N"), dtype=np.uint8)
-            case 7:
-                within = np.tile(within, 2)
-            case 8:
-                other = others[rng.integers(len(others))]
-                within = other[slice(*_stretch(rng, other.size, 3000))]
-            case 9:
-                within = np.concatenate([within, complement(within)])
-            case _:
-                return _with_letters(rng, read)
-        read = np.concatenate([before, within, after])
+        changed = _changed(rng, within, others[rng.integers(len(others))])
+        read = np.concatenate([before, changed, after])
         if not read.size:
             break
     return read
+
+
+def _changed(rng: np.random.Generator, within: Letters, other: Letters) -> Letters:
+    """Change a stretch of a read; `other` is another read."""
+    changes: tuple[Callable[[], Letters], ...] = (
+        lambda: complement(within),
+        lambda: complement(within),
+        lambda: mutated(rng, within, rng.choice([0.2, 0.4])),
+        lambda: mutated(rng, within, rng.choice([0.2, 0.4])),
+        lambda: within[:0],
+        lambda: random_letters(rng, within.size),
+        lambda: np.full(within.size, ord("N"), dtype=np.uint8),
+        lambda: np.tile(within, 2),
+        lambda: other[slice(*_stretch(rng, other.size, 3000))],
+        lambda: np.concatenate([within, complement(within)]),
+        lambda: _with_letters(rng, within),
+    )
+    return changes[rng.integers(len(changes))]()
