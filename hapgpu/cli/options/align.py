@@ -251,6 +251,11 @@ class AlignmentForm:
     group: ReadGroup | None
     has_program: bool
 
+    @property
+    def variant(self) -> list[str]:
+        """Options for a run of this kind, see `Run`: the format may follow from a file's name."""
+        return ["-a" if self.format else "-c"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineArguments:
