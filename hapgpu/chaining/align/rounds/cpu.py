@@ -7,8 +7,9 @@ second part on its first.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +47,18 @@ class AlignPieces(Protocol):
     ) -> PieceAlignments: ...
 
 
+class RoundStages(NamedTuple):
+    """Functions of the stages around the dynamic programming of pieces."""
+
+    plan_pieces: Callable[..., Any]
+    find_drops: Callable[..., Any]
+    assemble: Callable[..., Any]
+    finish_alignments: Callable[..., Any]
+
+
+CPU_ROUNDS: Final = RoundStages(plan_pieces, find_drops, assemble, finish_alignments)
+
+
 class MappingAligner(NamedTuple):
     """Aligner of the mappings of reads with base-level dynamic programming.
 
@@ -57,12 +70,15 @@ class MappingAligner(NamedTuple):
         Scores and other parameters.
     align_pieces
         Dynamic programming of pieces.
+    stages
+        The stages around it.
     """
 
     targets: TargetCodes
     scoring: AlignScoring
     parameters: AlignParameters
     align_pieces: AlignPieces
+    stages: RoundStages = CPU_ROUNDS
 
     def __call__(
         self, mappings: NDArray[np.void], anchors: MappedAnchors, reads: ReadCodes
@@ -115,18 +131,18 @@ class MappingAligner(NamedTuple):
         first_operation: int,
     ) -> Assembly:
         """Align the mappings of some rows; append their second parts."""
-        planned = plan_pieces(
+        planned = self.stages.plan_pieces(
             mappings, rows, anchors, reads, self.targets, self.scoring, self.parameters
         )
         alignments = self._align(planned.pieces, reads)
-        drops = find_drops(
+        drops = self.stages.find_drops(
             planned.pieces, alignments, reads, self.targets, self.scoring, self.parameters
         )
         dropped = np.flatnonzero(drops != NO_DROP)
         if dropped.size:
             again = self._align(self._refills(planned.pieces, dropped, drops[dropped]), reads)
             alignments = _replaced(alignments, dropped, again)
-        return assemble(
+        assembly: Assembly = self.stages.assemble(
             mappings,
             planned,
             alignments,
@@ -136,6 +152,7 @@ class MappingAligner(NamedTuple):
             self.parameters,
             first_operation,
         )
+        return assembly
 
     def _refills(self, pieces: Pieces, rows: NDArray[np.int64], drops: NDArray[np.uint8]) -> Pieces:
         """Return the fills of some rows, with a limit on drops."""
@@ -178,7 +195,7 @@ class MappingAligner(NamedTuple):
         reads: ReadCodes,
     ) -> None:
         """Clean up the operations of some mappings, and count."""
-        finish_alignments(mappings, rows, operations, reads, self.targets, self.scoring)
+        self.stages.finish_alignments(mappings, rows, operations, reads, self.targets, self.scoring)
 
 
 def _replaced(
