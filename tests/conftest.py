@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from hapgpu.runtime.devices import discover
+from tests.example_counts import COUNTS
 
 # One profile for all property tests. The time of an example depends on compilation and on the load
 # of the machine: so no deadlines, and no check of how quickly examples are made, nor of how large
@@ -34,6 +35,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--exhaustive", action="store_true", help="run the tests marked 'exhaustive' too"
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose the number of examples of property tests, which their modules read."""
+    COUNTS.are_all = config.getoption("exhaustive")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.cigar.read_parts import ReadParts, clipped_parts
 from hapgpu.io.alignments.reader import open_reads
+from tests.example_counts import many
 from tests.genotyping.short_reads import ShortRead, batch_of
 from tests.pairhmm.clipping_oracle import clip
 
@@ -88,7 +89,7 @@ def test_by_hand(cigar: str, interval: Interval, bases: str) -> None:
     assert end - first == len(bases)
 
 
-@settings(max_examples=500)
+@settings(max_examples=many(500))
 @given(READS, INTERVALS)
 @example([ShortRead("r", 0, "1M1S0M")], [(0, 1)])
 @example([ShortRead("r", 10, "5M3S5M")], [(12, 15), (12, 16)])

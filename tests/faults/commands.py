@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -99,6 +99,10 @@ class Command:
     def files(self) -> list[str]:
         """The names of all files that are read."""
         return [file for given in self.inputs.values() for file in given.files]
+
+    def file_of(self, item: str) -> str:
+        """Return the name of the file of a role, or any other item itself."""
+        return self.inputs[item].name if item in self.inputs else item
 
     def words(self, **replaced: str | Path) -> list[str]:
         """Return the command line, with other paths for some roles, to compute on the CPU."""
@@ -318,13 +322,49 @@ COMMANDS: Final = (
 
 
 def cells(rows: Iterable[tuple[Command, str]]) -> list[ParameterSet]:
-    """Return the parameters of a test that runs over rows of `roles`, `files` or `streamed`."""
-    return [pytest.param(command, item, id=f"{command.name}-{item}") for command, item in rows]
+    """Return the parameters of a test that runs over rows of `roles`, `files` or `streamed`.
+
+    Rows of one subcommand and one file are alike: all but the first are exhaustive.
+    """
+    marks = alike_are_exhaustive()
+    return [
+        pytest.param(
+            command,
+            item,
+            id=f"{command.name}-{item}",
+            marks=marks(command.subcommand, command.file_of(item)),
+        )
+        for command, item in rows
+    ]
 
 
 def each(commands: Iterable[Command] = COMMANDS) -> list[ParameterSet]:
     """Return the parameters of a test that runs over commands."""
     return [pytest.param(command, id=command.name) for command in commands]
+
+
+def each_format() -> list[ParameterSet]:
+    """Return the parameters of a test that runs over all commands.
+
+    Commands of one subcommand and one output are alike: all but the first are exhaustive.
+    """
+    marks = alike_are_exhaustive()
+    return [
+        pytest.param(command, id=command.name, marks=marks(command.subcommand, command.output))
+        for command in COMMANDS
+    ]
+
+
+def alike_are_exhaustive() -> Callable[..., list[pytest.MarkDecorator]]:
+    """Return a function that returns the marks of what is described by its arguments."""
+    known: set[tuple[object, ...]] = set()
+
+    def marks(*description: object) -> list[pytest.MarkDecorator]:
+        is_new = description not in known
+        known.add(description)
+        return [] if is_new else [pytest.mark.exhaustive]
+
+    return marks
 
 
 def roles() -> Iterator[tuple[Command, str]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.checks import plain, refused
-from tests.faults.commands import COMMANDS, Command, cells, each, streamed
+from tests.faults.commands import COMMANDS, Command, cells, each, each_format, streamed
 from tests.faults.good_outputs import GoodOutputs
 from tests.faults.processes.child import CLOSED, CLOSED_PIPE, Children
 
@@ -34,7 +34,7 @@ PRINTING = {
 
 
 @pytest.mark.parametrize("fault", UNUSED)
-@pytest.mark.parametrize("command", each())
+@pytest.mark.parametrize("command", each_format())
 def test_a_stream_that_is_not_needed(
     directory: Path, children: Children, good_outputs: GoodOutputs, command: Command, fault: str
 ) -> None:

@@ -12,7 +12,7 @@ from _pytest.mark import ParameterSet
 
 from tests.docs.messages import PAGE, is_explained
 from tests.faults.checks import refused, state
-from tests.faults.commands import Command
+from tests.faults.commands import Command, alike_are_exhaustive
 from tests.faults.processes.child import Children
 from tests.faults.processes.running import Done, run
 from tests.faults.table.row import Attempt, Fault
@@ -37,12 +37,21 @@ ROWS: list[Fault] = [
 
 
 def cells() -> list[ParameterSet]:
-    """Return the parameters of a test that runs over all rows and their command lines."""
+    """Return the parameters of a test that runs over all rows and their command lines.
+
+    Of a row, command lines of one subcommand with a fault in one file, or with one output, are
+    alike: all but the first are exhaustive.
+    """
+    marks = alike_are_exhaustive()
     return [
         pytest.param(
-            row, command, about, id="-".join(filter(None, (row.name, command.name, about)))
+            row,
+            command,
+            about,
+            id="-".join(filter(None, (row.name, command.name, about))),
+            marks=marks(number, command.subcommand, command.file_of(about) or command.output),
         )
-        for row in ROWS
+        for number, row in enumerate(ROWS)
         for command, about in row.cells
     ]
 

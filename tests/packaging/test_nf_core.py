@@ -41,10 +41,18 @@ INPUTS: dict[str, dict[str, str]] = {
 }
 ARGUMENTS = {"index": "--minimizers", "call": "--pcr-model none", "genotype": "--pcr-model none"}
 
+# Each module with its arguments, and the optional output that these make.
+RUNS = [(module, ARGUMENTS.get(module, "--quiet"), "") for module in INPUTS if module != "chain"]
+RUNS += [
+    ("chain", "--quiet -c", "sample.paf"),
+    ("chain", "--quiet -a", "sample.sam"),
+    ("chain", "--quiet --output-fmt bam", "sample.bam"),
+]
 
-def entry(module: str, section: str) -> dict[str, object]:
+
+def entry(module: str, arguments: str, section: str) -> dict[str, object]:
     """Return what `render_modules.groovy` reads for a section of a module."""
-    ext = {"args": ARGUMENTS.get(module, "--quiet")}
+    ext = {"args": arguments}
     task = {"cpus": 2, "ext": ext, "process": "HAPGPU"}
     variables = {**INPUTS[module], "meta": {"id": "sample"}, "task": task}
     main = str(MODULES / module / "main.nf")
@@ -106,12 +114,16 @@ def test_lint(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def rendered() -> dict[tuple[str, str], dict[str, str]]:
-    """Return the commands and containers of each module and section."""
+def rendered() -> dict[tuple[str, str, str], dict[str, str]]:
+    """Return the commands and containers of each module with its arguments, and of each section."""
     groovy, java = shutil.which("groovy"), shutil.which("java")
     if groovy is None or java is None:
         pytest.skip("groovy or java is not installed")
-    keys = [(module, section) for module in INPUTS for section in ("script", "stub")]
+    keys = [
+        (module, arguments, section)
+        for module, arguments, _ in RUNS
+        for section in ("script", "stub")
+    ]
     done = subprocess.run(
         [groovy, str(Path(__file__).with_name("render_modules.groovy"))],
         env={**os.environ, "JAVA_HOME": str(Path(java).resolve().parents[1])},
@@ -130,19 +142,21 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("module", INPUTS)
+@pytest.mark.parametrize(("module", "arguments", "optional"), RUNS)
 @pytest.mark.parametrize("section", ["script", "stub"])
-def test_run(
+def test_run(  # noqa: PLR0917  (fixtures and parameters)
     module: str,
+    arguments: str,
+    optional: str,
     section: str,
-    rendered: dict[tuple[str, str], dict[str, str]],
+    rendered: dict[tuple[str, str, str], dict[str, str]],
     example: Path,
     tmp_path: Path,
 ) -> None:
     if (module, section) == ("report", "script") and find_spec("vl_convert") is None:
         pytest.skip("the extra 'report' is not installed")
     directory = shutil.copytree(example, tmp_path / "work")
-    command = rendered[module, section]
+    command = rendered[module, arguments, section]
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", command["command"]],
@@ -153,7 +167,7 @@ def test_run(
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    for pattern in outputs_of(module):
+    for pattern in filter(None, [*outputs_of(module), optional]):
         assert is_written(pattern, directory, list(INPUTS[module].values())), pattern
     assert command["docker"].startswith("quay.io/biocontainers/hapgpu:")
     assert command["singularity"].startswith("https://depot.galaxyproject.org/singularity/hapgpu:")

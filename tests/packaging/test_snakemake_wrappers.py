@@ -27,7 +27,7 @@ TARGETS = {
     "genotype": ["genotypes/reads.vcf.gz"],
     "index": ["reference.fa.hgx", "reference.map-hifi.hgm"],
     "map": ["hits/reads.bam"],
-    "chain": ["mappings/long_reads.paf"],
+    "chain": ["mappings/long_reads.paf", "alignments/long_reads.bam"],
     "report": ["reads.html"],
 }
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, Final
-
-import numpy as np
-from numpy.typing import NDArray
 
 from hapgpu.benchmark.chaining.data import LongReadData
 from hapgpu.benchmark.current import measuring
@@ -17,6 +14,7 @@ from hapgpu.benchmark.whole_runs import RunCommand, files_of_run, measured_run
 from hapgpu.chaining.align.batches import FILL, PieceAlignments, Pieces, ReadCodes, TargetCodes
 from hapgpu.chaining.align.codes import code_targets
 from hapgpu.chaining.align.parameters import AlignParameters
+from hapgpu.chaining.align.rounds.aligned_pieces import take_pieces
 from hapgpu.chaining.align.rounds.cpu import RoundStages
 from hapgpu.chaining.align.scoring import AlignScoring
 from hapgpu.chaining.index.files import MINIMIZER_FILE, default_index_path
@@ -137,7 +135,7 @@ class StagedAligner:
         is_fill = pieces.kinds == FILL
         for stage, chosen in (("fills", is_fill), ("other pieces", ~is_fill)):
             timed_align = self._timed(stage, align)
-            timed_align(_chosen(pieces, chosen), reads, targets, scoring, parameters)
+            timed_align(take_pieces(pieces, chosen), reads, targets, scoring, parameters)
         return align(pieces, reads, targets, scoring, parameters)
 
     def _timed(self, stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -156,10 +154,6 @@ def align_stage_seconds(aligner: StagedAligner, blocks: Sequence[ReadBlock]) -> 
     for block in blocks:
         aligner(block)
     return aligner.seconds
-
-
-def _chosen(pieces: Pieces, is_chosen: NDArray[np.bool_]) -> Pieces:
-    return Pieces(*(getattr(pieces, field.name)[is_chosen] for field in fields(Pieces)))
 
 
 def _whole_run(data: LongReadData, device: CpuDevice, run: RunCommand) -> Measurement:

@@ -104,7 +104,12 @@ def chain(  # noqa: PLR0913  (its parameters are the options)
     require_inputs(path for path in (anchors, reference, *(reads or ())) if path is not None)
     run = start_run("chain", compute if form is None else on_cpu(compute), reporting, output)
     if form is not None and reference is not None and reads:
-        files = ReadFiles(reads, block_transfer(run.devices, run.threads), compute.max_record)
+        files = ReadFiles(
+            reads,
+            block_transfer(run.devices, run.threads),
+            compute.max_record,
+            form.lines.copies_comments,
+        )
         align_reads(run, reference, files, options, form, output)
     else:
         with OutputFile(output) as file:

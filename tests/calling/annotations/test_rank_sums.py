@@ -14,6 +14,7 @@ from hapgpu.calling.annotations import reference
 from hapgpu.calling.annotations.normal import normal_quantile
 from hapgpu.calling.annotations.rank_sums import MISSING, rank_sums
 from hapgpu.calling.annotations.strand import ALTERNATE, NEITHER, REFERENCE
+from tests.example_counts import many
 
 
 def z_scores(records: list[tuple[list[int], list[int]]]) -> list[float]:
@@ -61,7 +62,7 @@ VALUES = st.one_of(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=many(200))
 @given(st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=3))
 def test_random_values(records: list[tuple[list[int], list[int]]]) -> None:
     expected = [reference.rank_sum(*record) for record in records]

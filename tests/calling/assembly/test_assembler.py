@@ -29,6 +29,7 @@ from tests.calling.assembly.sequence_graph.plain_sequences import (
     plain_of,
 )
 from tests.calling.segments import segment_reads
+from tests.example_counts import many
 
 MOST_PATHS = 128
 
@@ -132,7 +133,7 @@ def made_regions(draw: st.DrawFn) -> Region:
 @given(
     st.lists(made_regions(), min_size=1, max_size=4), st.sampled_from([(3, 5), (4,), (6,), (2, 3)])
 )
-@settings(max_examples=150)
+@settings(max_examples=many(150))
 def test_as_all_paths_of_plain_graphs(regions: list[Region], kmer_sizes: tuple[int, ...]) -> None:
     options = AssemblyOptions(kmer_sizes=kmer_sizes)
     found = strings_of(regions, options)

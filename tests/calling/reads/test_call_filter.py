@@ -18,6 +18,7 @@ from hapgpu.cigar.encoding import OPERATIONS
 from hapgpu.io.alignments.reader import open_reads
 from tests.calling.reads.made_segments import made_row
 from tests.calling.segments import filtered
+from tests.example_counts import many
 from tests.io.sam_oracle import QUERY_OPERATIONS, Row, batch_of
 
 REASONS = (
@@ -59,7 +60,7 @@ CIGARS = st.lists(
 ).map(tuple)
 
 
-@settings(max_examples=1000)
+@settings(max_examples=many(1000))
 @given(CIGARS, st.sampled_from([0, 0, 0, 1, -1]))
 def test_cigars(cigar: tuple[tuple[int, int], ...], extra: int) -> None:
     bases = max(sum(n for op, n in cigar if op in QUERY_OPERATIONS) + extra, 1)

@@ -28,6 +28,7 @@ from tests.calling.reads.made_segments import (
     trimmed_to,
 )
 from tests.calling.segments import segment_reads
+from tests.example_counts import many
 from tests.io.sam_oracle import Row, rows_of_file
 
 Span = tuple[int, int]
@@ -84,7 +85,7 @@ def found(reads: list[Row], samples: list[int], spans: list[Span], **options: An
     return finalized_reads(segment, regions_of(spans), AssemblyOptions(**options))
 
 
-@settings(max_examples=150)
+@settings(max_examples=many(150))
 @given(SEGMENTS, st.randoms(), SPANS, st.sampled_from([10, 10, 0, 31]), st.booleans())
 def test_made_up_reads(
     reads: list[Row], random: Any, spans: list[Span], min_quality: int, uses_clips: bool

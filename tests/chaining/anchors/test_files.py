@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hapgpu.chaining.anchors.files import load_anchors
 from hapgpu.errors import InputError
 from tests.chaining.chain_oracle import Anchor, to_batch
+from tests.example_counts import many
 
 BATCH = to_batch([[Anchor(0, 100, 30, 15), Anchor(0, 120, 50, 15)], [], [Anchor(1, 7, 20, 15)]])
 COLUMNS = {"x": BATCH.x, "y": BATCH.y, "offsets": BATCH.offsets}
@@ -142,7 +143,7 @@ def test_an_array_that_is_no_array(tmp_path: Path) -> None:
 
 
 @given(st.data())
-@settings(max_examples=300)
+@settings(max_examples=many(300))
 def test_random_damage(tmp_path: Path, data: st.DataObject) -> None:
     path = save(tmp_path / "anchors.npz")
     content = bytearray(path.read_bytes())

@@ -24,6 +24,7 @@ from tests.chaining.chain_oracle import (
     made_reads,
     to_batch,
 )
+from tests.example_counts import many
 
 
 def check(reads: list[list[Anchor]], scores: list[Scores], options: ChainOptions) -> None:
@@ -94,13 +95,13 @@ LIMITS = st.builds(
 
 
 @given(reads_with_any_scores(), LIMITS)
-@settings(max_examples=300)
+@settings(max_examples=many(300))
 def test_any_scores(made: tuple[list[list[Anchor]], list[Scores]], options: ChainOptions) -> None:
     check(*made, options)
 
 
 @given(made_reads(), LIMITS)
-@settings(max_examples=200)
+@settings(max_examples=many(200))
 def test_scores_of_chains(reads: list[list[Anchor]], options: ChainOptions) -> None:
     scores = [chain_oracle.chain_scores(read, options, 15) for read in reads]
     check(reads, scores, options)

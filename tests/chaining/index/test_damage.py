@@ -17,6 +17,7 @@ from hapgpu.chaining.options import MapOptions, SketchOptions
 from hapgpu.chaining.run.cpu import CpuChainer
 from hapgpu.errors import InputError
 from hapgpu.io.fastx.read_block import ReadBlock
+from tests.example_counts import many
 
 GENOME = random.Random(3).choices("ACGT", k=3000)  # noqa: S311  (the same on every run)
 READS = ["".join(GENOME[start : start + 400]) for start in range(0, 2600, 500)]
@@ -36,7 +37,7 @@ def lines_of(index: MinimizerIndex) -> list[list[str]]:
     return [line.split("\t") for line in lines.tobytes().decode("ascii").splitlines()]
 
 
-@settings(max_examples=150)
+@settings(max_examples=many(150))
 @given(data=st.data())
 def test_any_values(
     tmp_path_factory: pytest.TempPathFactory, valid_index: MinimizerIndex, data: st.DataObject

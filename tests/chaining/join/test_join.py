@@ -25,6 +25,7 @@ from tests.chaining.chain_oracle import (
     colinear_reads,
     made_reads,
 )
+from tests.example_counts import many
 
 EVERY_JOIN = st.builds(
     Join,
@@ -57,7 +58,7 @@ def split(read: list[Anchor], parts: int) -> list[Chain]:
 
 
 @given(made_reads(), EVERY_JOIN, st.integers(2, 4), st.sampled_from([500, 2000, 20_000]))
-@settings(max_examples=150)
+@settings(max_examples=many(150))
 def test_any_anchors(reads: list[list[Anchor]], numbers: Join, parts: int, length: int) -> None:
     check([split(read, parts) for read in reads], [length] * len(reads), numbers)
 

@@ -28,6 +28,7 @@ from hapgpu.chaining.seeds.reference import Seed
 from hapgpu.chaining.sketch.reference import Minimizer
 from tests.chaining.made_chains import SEQUENCES, made_chains
 from tests.chaining.run.test_stages import chain_rows, rows_of
+from tests.example_counts import many
 
 Read = tuple[list[Chain], list[Seed]]
 
@@ -112,7 +113,7 @@ def batch_of(reads: Sequence[Read]) -> tuple[Chains, Seeds]:
     st.sampled_from([0, 1, 5]),
     st.sampled_from([20, 5000]),
 )
-@settings(max_examples=150)
+@settings(max_examples=many(150))
 def test_mappings_equal_the_reference_implementation(
     batch: list[Read],
     mask_level: float,

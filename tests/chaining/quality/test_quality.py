@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hapgpu.chaining.batches import Mappings
 from hapgpu.chaining.quality.cpu import assess
 from hapgpu.chaining.quality.terms import MAX_QUALITY
+from tests.example_counts import many
 
 F = np.float32
 
@@ -91,7 +92,7 @@ MAPPING = st.fixed_dictionaries(
 
 
 @given(st.lists(st.lists(MAPPING, min_size=1, max_size=4), max_size=4), st.integers(0, 10_000))
-@settings(max_examples=200)
+@settings(max_examples=many(200))
 def test_qualities_of_primaries(reads: list[list[dict[str, int]]], repeats: int) -> None:
     for read in reads:
         for number, mapping in enumerate(read):

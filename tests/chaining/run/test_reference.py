@@ -30,6 +30,7 @@ from hapgpu.chaining.scores.reference import (
 from hapgpu.chaining.sketch.reference import minimizers_of, mix
 from hapgpu.chaining.sort.reference import LARGEST_STABLE, sort_ascending
 from tests.chaining.minimap2_options import options_of
+from tests.example_counts import many
 
 SAMPLES: Final = {
     "real_lambda_ont.v230_map-ont": 6,
@@ -182,7 +183,7 @@ def few_anchors(draw: st.DrawFn) -> list[Anchor]:
 
 
 @given(few_anchors(), st.sampled_from([0, 10, 500]), st.sampled_from([5, 40]))
-@settings(max_examples=200)
+@settings(max_examples=many(200))
 def test_scores_equal_the_best_of_all_chains(
     anchors: list[Anchor], bandwidth: int, gap: int
 ) -> None:

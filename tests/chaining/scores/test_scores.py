@@ -15,6 +15,7 @@ from hapgpu.chaining.parameters import chain_parameters
 from hapgpu.chaining.scores.cpu import chain_scores
 from tests.chaining import chain_oracle
 from tests.chaining.chain_oracle import Anchor, colinear_reads, made_reads, to_batch
+from tests.example_counts import many
 
 EVERY_OPTION = st.builds(
     ChainOptions,
@@ -43,7 +44,7 @@ def test_minimap2(data_dir: Path, name: str, max_skip: int, column: str) -> None
 
 
 @given(made_reads(), EVERY_OPTION, st.sampled_from([5, 15, 28]))
-@settings(max_examples=300)
+@settings(max_examples=many(300))
 def test_tiny_reads(reads: list[list[Anchor]], options: ChainOptions, k: int) -> None:
     check(reads, options, k)
 

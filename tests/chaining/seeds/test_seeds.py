@@ -20,6 +20,7 @@ from tests.chaining.made_index import (
     plain_index_of,
     plain_minimizers_of,
 )
+from tests.example_counts import many
 
 Read = list[tuple[int, int, int]]
 HASHES = st.integers(0, 2**56 - 1)
@@ -86,7 +87,7 @@ def made_reads(draw: st.DrawFn) -> tuple[list[Read], dict[int, list[int]]]:
     return reads, occurrences
 
 
-@settings(max_examples=150)
+@settings(max_examples=many(150))
 @given(
     made_reads(),
     st.integers(1, 8),

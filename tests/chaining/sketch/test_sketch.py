@@ -14,6 +14,7 @@ from hapgpu.chaining.sketch.cpu import sketch
 from hapgpu.chaining.sketch.kmers import SLOTS
 from hapgpu.chaining.sketch.reference import mix
 from tests.chaining.minimizer_oracle import minimizers_of, sketch_all
+from tests.example_counts import many
 
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
 LETTERS = [
@@ -41,7 +42,7 @@ def sequences(draw: st.DrawFn, longest: int = 300) -> str:
     return ("".join(letter * run for letter in text) * repeats)[: 5 * longest]
 
 
-@settings(max_examples=300)
+@settings(max_examples=many(300))
 @given(rows=st.lists(sequences(), max_size=4), options=OPTIONS)
 def test_small_sequences(rows: list[str], options: SketchOptions) -> None:
     assert sketch_all(rows, options) == [minimizers_of(row, options) for row in rows]
@@ -93,7 +94,7 @@ def key_of(kmer: str) -> int:
     return mix(number, 2 * len(kmer)) << 8 | len(kmer)
 
 
-@settings(max_examples=150)
+@settings(max_examples=many(150))
 @given(
     text=st.text(st.sampled_from("ACGT"), min_size=30, max_size=120)
     | st.text(st.sampled_from("AC"), min_size=30, max_size=120),

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from shutil import which
 from typing import Final
@@ -37,6 +38,7 @@ print -r -- "${${text##*<}%%>*}"
 """
 
 
+@cache
 def script_for(shell: str) -> str:
     code = "from hapgpu.cli.app import main; main()"
     command = [sys.executable, "-c", code, "completion", shell]

@@ -22,6 +22,7 @@ from hapgpu.genotyping.calls.vcf_lines import call_lines
 from hapgpu.haplotypes.batches import Haplotypes, Loci, LocusBatch, ShiftRanges
 from hapgpu.io.vcf.header import genotyped_header
 from hapgpu.io.vcf.records import VcfRecord
+from tests.example_counts import many
 from tests.haplotypes.made_records import made_sites
 
 HEADER = (
@@ -163,7 +164,7 @@ def expected_line(record: VcfRecord, calls: Calls, site: int) -> str:
     )
 
 
-@settings(max_examples=150)
+@settings(max_examples=many(150))
 @given(cases())
 def test_lines_equal_plain_python(case: tuple[list[VcfRecord], Calls]) -> None:
     records, calls = case
@@ -283,7 +284,7 @@ def test_bcftools_accepts_the_lines(ploidy: int, tmp_path: Path) -> None:
         assert complaints == []
 
 
-@settings(max_examples=300)
+@settings(max_examples=many(300))
 @given(
     st.lists(
         st.one_of(

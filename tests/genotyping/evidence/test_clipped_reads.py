@@ -19,6 +19,7 @@ from hapgpu.genotyping.batches import ClippedReads
 from hapgpu.genotyping.evidence.clipped_reads import clipped_reads_of
 from hapgpu.haplotypes.batches import Loci
 from hapgpu.io.alignments.reader import open_reads
+from tests.example_counts import many
 from tests.genotyping.short_reads import ShortRead, batch_of
 
 Interval = tuple[int, int]
@@ -191,7 +192,7 @@ LOCI = st.lists(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=many(300))
 @given(
     rows=st.lists(st.tuples(READS, st.integers(0, 1)), max_size=10),
     loci=st.one_of(LOCI, LOCI.map(sorted)),

@@ -14,6 +14,7 @@ from hapgpu.haplotypes.candidates.unphased import phase_groups_of_sites
 from hapgpu.haplotypes.sites.loci import loci_of
 from hapgpu.haplotypes.sites.shift_ranges import shift_ranges_of
 from hapgpu.io.vcf.records import VcfRecord
+from tests.example_counts import many
 from tests.haplotypes.haplotype_oracle import trimmed_alleles_of
 from tests.haplotypes.made_records import made_sites, record, references_and_records
 from tests.haplotypes.made_references import slice_of
@@ -83,7 +84,7 @@ def test_by_hand(text: str, records: list[VcfRecord], expected: list[list[int]])
 
 
 @given(references_and_records(), st.integers(0, 2))
-@settings(max_examples=200)
+@settings(max_examples=many(200))
 def test_carried_and_deleted_sites(case: tuple[str, list[VcfRecord]], distance: int) -> None:
     text, records = case
     edits = trimmed_alleles_of(records)

@@ -17,6 +17,7 @@ from hapgpu.haplotypes.candidates.unphased import phase_groups_of_sites
 from hapgpu.haplotypes.sites.loci import loci_of
 from hapgpu.haplotypes.sites.shift_ranges import shift_ranges_of
 from hapgpu.io.vcf.records import VcfRecord
+from tests.example_counts import many
 from tests.haplotypes import haplotype_oracle as oracle
 from tests.haplotypes.haplotype_lists import NO_MASK, listed, one_locus, phase_groups_of
 from tests.haplotypes.made_records import made_sites, record, references_and_records, sequence_rows
@@ -56,7 +57,7 @@ def _option(
 
 
 @given(cases(), st.integers(0, 9), st.integers(1, 12), st.sets(st.integers(0, 30)), st.data())
-@settings(max_examples=300)
+@settings(max_examples=many(300))
 def test_of_any_phase_groups(
     case: tuple[str, list[VcfRecord], list[list[list[list[int]]]]],
     flank: int,

@@ -13,6 +13,7 @@ from hapgpu.haplotypes.candidates.unphased import phase_groups_of_sites
 from hapgpu.haplotypes.sites.loci import loci_of
 from hapgpu.haplotypes.sites.shift_ranges import shift_ranges_of
 from hapgpu.io.vcf.records import VcfRecord
+from tests.example_counts import many
 from tests.haplotypes.haplotype_lists import (
     NO_MASK,
     haplotypes_of_records,
@@ -162,7 +163,7 @@ def test_by_hand(
 
 
 @given(references_and_records(max_records=8), st.integers(1, 40))
-@settings(max_examples=200)
+@settings(max_examples=many(200))
 def test_every_single_change_is_kept(
     case: tuple[str, list[VcfRecord]], max_combinations: int
 ) -> None:

@@ -13,6 +13,7 @@ from hapgpu.errors import InputError
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet, read_haplotypes
 from hapgpu.haplotypes.pairing.locus_header import parse_loci, parse_locus
 from hapgpu.io.genome.regions import Region
+from tests.example_counts import many
 
 
 def read(directory: Path, *headers: str) -> HaplotypeSet:
@@ -111,7 +112,7 @@ HEADERS = st.one_of(
 
 
 @given(HEADERS)
-@settings(max_examples=400)
+@settings(max_examples=many(400))
 def test_loci_in_bulk_as_one_by_one(headers: list[tuple[str, str]]) -> None:
     def one_by_one() -> list[tuple[str, Region | None]]:
         return [parse_locus(name, description) for name, description in headers]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from hapgpu.haplotypes.batches import ShiftRanges
 from hapgpu.haplotypes.sites.loci import OVERLAPPING_FACTOR, loci_of
+from tests.example_counts import many
 
 Interval = tuple[int, int]
 
@@ -71,7 +72,7 @@ def split(
     st.integers(0, 4),
     st.integers(1, 70),
 )
-@settings(max_examples=200)
+@settings(max_examples=many(200))
 def test_by_recursion(
     sites: list[tuple[int, int, int, int]], distance: int, max_combinations: int
 ) -> None:

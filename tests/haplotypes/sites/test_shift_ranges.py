@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from hapgpu.haplotypes.sites.shift_ranges import LONGEST_SHIFT, shift_ranges_of
 from hapgpu.io.vcf.records import VcfRecord
+from tests.example_counts import many
 from tests.haplotypes.made_records import made_sites, record, references_and_records
 from tests.haplotypes.made_references import slice_of
 
@@ -29,7 +30,7 @@ def equivalent_forms(text: str, changed: str) -> list[tuple[int, int]]:
 
 
 @given(references_and_records(), st.integers(0, 5))
-@settings(max_examples=200)
+@settings(max_examples=many(200))
 def test_shift_ranges_cover_all_equivalent_forms(
     case: tuple[str, list[VcfRecord]], start: int
 ) -> None:

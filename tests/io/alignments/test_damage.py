@@ -20,6 +20,7 @@ from hapgpu.errors import InputError
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.alignments.writer import open_writer
 from hapgpu.io.bgzf.block_table import EOF_BLOCK
+from tests.example_counts import many
 from tests.io.alignments.reading import HEADER, THREADS, Feed, numbered_rows, read
 from tests.io.bgzf_blocks import block
 from tests.io.sam_oracle import Row, batch_of
@@ -157,7 +158,7 @@ def test_truncation_anywhere_is_noticed(small_bam: Path, feed: Feed, threads: in
             read("-", threads=threads)
 
 
-@settings(max_examples=200)
+@settings(max_examples=many(200))
 @given(data=st.data(), threads=st.sampled_from([1, 2]))
 def test_flipped_bytes_are_noticed_or_harmless(
     small_bam: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, threads: int
@@ -174,7 +175,7 @@ def test_flipped_bytes_are_noticed_or_harmless(
     assert found == numbered_rows(4000)
 
 
-@settings(max_examples=300)
+@settings(max_examples=many(300))
 @given(data=st.data())
 def test_records_with_hostile_fields_never_crash(
     small_bam: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

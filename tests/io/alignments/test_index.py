@@ -19,6 +19,7 @@ from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.alignments.writer import open_writer
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.genome.regions import Region
+from tests.example_counts import many
 from tests.io.sam_oracle import Row, batch_of, batch_rows, pysam_rows
 
 LENGTHS = {"chr1": 2_000_000, "2": 300_000, "empty": 1000}
@@ -91,7 +92,7 @@ def regions(draw: st.DrawFn) -> Region:
     return Region(contig, start, min(start + size, LENGTHS[contig]))
 
 
-@settings(max_examples=60)
+@settings(max_examples=many(60))
 @given(
     chosen=st.lists(regions(), max_size=5),
     threads=st.sampled_from([1, 2]),

@@ -21,6 +21,7 @@ from hapgpu.io.bam.decode import decode_block
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.runtime.pool import Pool
+from tests.example_counts import many
 from tests.io.bam.encoded_blocks import encode_block
 from tests.io.sam_oracle import Row, batch_of, batch_rows
 
@@ -121,7 +122,7 @@ def joined(parts: Sequence[np.ndarray]) -> bytes:
     return b"".join(part.tobytes() for part in parts)
 
 
-@settings(max_examples=250)
+@settings(max_examples=many(250))
 @given(moves(), st.lists(st.integers(0, 40), max_size=6))
 def test_moved_records_are_sorted_again(
     positions: list[tuple[Position, Position]], cuts: list[int]

@@ -20,6 +20,7 @@ from hapgpu.io.alignments.writer import open_writer
 from hapgpu.io.bam.encode import encode_records
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.runtime.pool import Pool
+from tests.example_counts import many
 from tests.io.sam_oracle import Row, batch_of, batch_rows, rows, rows_of_file
 
 HEADER = SamHeader.from_references(["chr1", "chr2"], [2**29, 2**30])
@@ -81,7 +82,7 @@ def test_real_bam_as_sam_equals_samtools_view(data_dir: Path, tmp_path: Path, th
         assert text.read_text() == pysam.samtools.view("-h", "--no-PG", str(source))
 
 
-@settings(max_examples=150)
+@settings(max_examples=many(150))
 @given(reads=st.lists(rows(), max_size=8), threads=st.sampled_from([1, 2]))
 def test_any_reads_survive_bam(
     tmp_path_factory: pytest.TempPathFactory, reads: list[Row], threads: int

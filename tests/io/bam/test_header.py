@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
 from hapgpu.io.bam.header import SamHeader
+from tests.example_counts import many
 from tests.io.bam import header_oracle as oracle
 
 TEXT = (
@@ -148,7 +149,7 @@ def found(make: Callable[[], SamHeader]) -> oracle.Header | str:
     return oracle.outcome(columns)
 
 
-@settings(max_examples=400)
+@settings(max_examples=many(400))
 @given(TEXTS, LINES)
 def test_headers_as_parsed_line_by_line(text: str, line: str) -> None:
     expected = oracle.outcome(lambda: oracle.parsed(text))
@@ -167,7 +168,7 @@ def test_headers_as_parsed_line_by_line(text: str, line: str) -> None:
     assert header.is_coordinate_sorted <= is_sorted
 
 
-@settings(max_examples=200)
+@settings(max_examples=many(200))
 @given(
     TEXTS,
     st.lists(

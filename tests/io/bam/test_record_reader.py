@@ -22,6 +22,7 @@ from hapgpu.io.bam.record_reader import RecordReader, to_batch
 from hapgpu.io.bgzf.block_table import EOF_BLOCK
 from hapgpu.io.bgzf.pieces import PieceReader
 from hapgpu.runtime.pool import Pool
+from tests.example_counts import many
 from tests.io.bgzf_blocks import block
 from tests.io.sam_oracle import Row, batch_of, batch_rows
 
@@ -77,7 +78,7 @@ PIECES = st.sampled_from([1, 1000, 70_000, 1 << 20])
 THREADS = st.sampled_from([1, 3])
 
 
-@settings(max_examples=60)
+@settings(max_examples=many(60))
 @given(SIZES, CUTS, PIECES, THREADS)
 def test_blocks_may_be_cut_anywhere(
     sizes: list[int], cuts: list[int], inflated_bytes: int, threads: int
@@ -95,7 +96,7 @@ def test_blocks_may_be_cut_anywhere(
         assert int(batch.bases.offsets[-2]) < 1000  # of all reads but the last
 
 
-@settings(max_examples=60)
+@settings(max_examples=many(60))
 @given(SIZES, CUTS, PIECES, THREADS, st.randoms(use_true_random=False))
 def test_wrong_guesses_change_nothing(
     sizes: list[int], cuts: list[int], inflated_bytes: int, threads: int, random: object
@@ -112,7 +113,7 @@ def test_wrong_guesses_change_nothing(
         assert b"".join(stored(raw, threads, inflated_bytes)) == content
 
 
-@settings(max_examples=80)
+@settings(max_examples=many(80))
 @given(SIZES.filter(bool), CUTS, PIECES, THREADS, st.data())
 def test_a_cut_within_a_record_is_named(
     sizes: list[int], cuts: list[int], inflated_bytes: int, threads: int, data: st.DataObject
@@ -128,7 +129,7 @@ def test_a_cut_within_a_record_is_named(
     assert b"".join(found) == b"".join(parts[:number])
 
 
-@settings(max_examples=80)
+@settings(max_examples=many(80))
 @given(SIZES.filter(bool), CUTS, PIECES, THREADS, st.data())
 def test_a_faulty_record_is_numbered(
     sizes: list[int], cuts: list[int], inflated_bytes: int, threads: int, data: st.DataObject

@@ -13,6 +13,7 @@ from hapgpu.errors import InputError
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.limits import LONG_READS, SHORT_READS, ReadLimits
 from hapgpu.io.fastx.read_block import ReadBlock
+from tests.example_counts import many
 
 Row = tuple[bytes, bytes, bytes]
 
@@ -109,7 +110,7 @@ def is_well_formed(text: bytes) -> bool:
     )
 
 
-@settings(max_examples=1000)
+@settings(max_examples=many(1000))
 @given(
     st.integers(0, 70),
     st.sampled_from(b"\n\r\t @+>/A*!~\x00\x0b\x1b\x1f\x7f\x80\xffEe"),

@@ -23,6 +23,7 @@ from hapgpu.io.fastx.limits import SHORT_READS
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.read_blocks import read_blocks
 from hapgpu.io.files import byte_source
+from tests.example_counts import many
 
 SIZES = [1, 7, 50, 1000, 1 << 20]
 
@@ -64,7 +65,7 @@ READS = st.lists(
     min_size=1,
     max_size=10,
 )
-IN_A_DIRECTORY = settings(max_examples=150)
+IN_A_DIRECTORY = settings(max_examples=many(150))
 
 
 @IN_A_DIRECTORY

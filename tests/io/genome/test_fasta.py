@@ -19,6 +19,7 @@ from hapgpu.haplotypes.pairing.locus_header import parse_locus
 from hapgpu.io.genome.fasta import ReferenceFasta, read_fasta
 from hapgpu.io.genome.fasta_records import plain_records
 from hapgpu.io.genome.regions import Region
+from tests.example_counts import many
 
 TEXT = ">one  a description \nACGT\nacgtN\n\n>two\r\nRYKM\r\n>three|x\nA"
 
@@ -91,7 +92,7 @@ def test_round_trip(tmp_path: Path, rows: list[tuple[str, str]], width: int, new
     st.sampled_from(["", ">", ">a\n"]),
     st.integers(1, 9),
 )
-@settings(max_examples=300)
+@settings(max_examples=many(300))
 def test_pieces_do_not_matter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, start: str, size: int
 ) -> None:
@@ -120,7 +121,7 @@ def test_pieces_do_not_matter(
     st.sampled_from([4, 1 << 20]),
     st.booleans(),
 )
-@settings(max_examples=400)
+@settings(max_examples=many(400))
 def test_records_in_bulk_as_one_by_one(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

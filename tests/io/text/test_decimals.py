@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hapgpu.io.text.decimals import DECIMAL_WIDTH, put_decimal
+from tests.example_counts import many
 
 EXACT = Context(prec=1200)
 UNITS_OFF = Decimal("0.50001")
@@ -43,7 +44,7 @@ def check(value: float) -> None:
     assert re.fullmatch(r"-?(0|[1-9]\d*)(\.\d*[1-9])?(e[+-]\d\d+)?", text)
 
 
-@settings(max_examples=3000)
+@settings(max_examples=many(3000))
 @given(st.floats(allow_nan=False, allow_infinity=False).filter(bool))
 @example(LARGEST)
 @example(MIN_NORMAL)
@@ -58,7 +59,7 @@ def test_any_magnitude(value: float) -> None:
     check(value)
 
 
-@settings(max_examples=3000)
+@settings(max_examples=many(3000))
 @given(st.floats(-10000, 0, exclude_max=True))
 def test_likelihoods(value: float) -> None:
     check(value)
@@ -84,7 +85,7 @@ def test_powers_of_ten_and_their_neighbours() -> None:
             assert Decimal(decimal_text(power)) == Decimal(f"1e{exponent}")
 
 
-@settings(max_examples=2000)
+@settings(max_examples=many(2000))
 @given(st.integers(-(10**10) + 1, 10**10 - 1), st.integers(0, 9))
 def test_ten_digits_come_back(mantissa: int, exponent: int) -> None:
     written = Decimal(mantissa).scaleb(-exponent)

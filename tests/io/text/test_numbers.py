@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hapgpu.io.text.numbers import put_float, put_integer
+from tests.example_counts import many
 
 LONGEST_INTEGER = 20
 LONGEST_FLOAT = 15
@@ -31,7 +32,7 @@ def test_integers(value: int) -> None:
     assert integer_text(value) == str(value)
 
 
-@settings(max_examples=3000)
+@settings(max_examples=many(3000))
 @given(st.floats(width=32, allow_nan=False))
 @example(float(np.float32(1e-45)))
 @example(float(np.float32(1.1754942e-38)))

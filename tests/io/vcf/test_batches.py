@@ -11,6 +11,7 @@ from hapgpu.io.vcf.alleles import MalformedError
 from hapgpu.io.vcf.batches import END, GENOTYPES, VcfBatch
 from hapgpu.io.vcf.parsing import ParsedLines, line_ends_of, parse_lines
 from hapgpu.io.vcf.records import FIXED_COLUMNS, VcfRecord, record_of
+from tests.example_counts import many
 
 TEXTS = ["", ".", "A", "acgtN", "R", "*", "<", ">", "<>", "<D>", "A[1:2[", "]1:2]A", "A.", "\u00e9"]
 POSITIONS = [
@@ -88,7 +89,7 @@ def check_row(text: bytes, out: ParsedLines, row: int, record: VcfRecord) -> Non
     assert [*record.columns, record.genotypes] == fields_of(text, out.columns[row].tolist())
 
 
-@settings(max_examples=400)
+@settings(max_examples=many(400))
 @given(columns(), st.integers(0, 3), st.sampled_from(["\n", "", "\r\n", "\r\r\n"]))
 def test_any_line_is_accepted_as_by_record_of(line: list[str], samples: int, end: str) -> None:
     text = ("\t".join(line) + end).encode()

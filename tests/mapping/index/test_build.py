@@ -19,6 +19,7 @@ from hapgpu.mapping.index.build import build_index
 from hapgpu.mapping.index.files import FM_INDEX_FILE
 from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
+from tests.example_counts import many
 from tests.mapping.index_oracle import (
     REFERENCES,
     REPEATS,
@@ -76,7 +77,7 @@ def test_arrays_of_any_reference_in_chunks_of_any_size(
         Oracle(contigs).check(index_of(contigs, low_memory=low_memory))
 
 
-@settings(max_examples=200)
+@settings(max_examples=many(200))
 @given(
     st.one_of(
         st.sampled_from(["A", "T", "AC", "ACGT"]).flatmap(

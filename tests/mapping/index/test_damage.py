@@ -17,6 +17,7 @@ from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.search import cpu
 from hapgpu.mapping.search.hits import SearchOptions
 from hapgpu.runtime.devices import CudaDevice
+from tests.example_counts import many
 from tests.mapping.index.made_damage import Change, arrays_of, put, with_array, with_random_rows
 from tests.mapping.index_oracle import assert_same, index_of
 from tests.mapping.made_reads import make_contigs, reverse_complement
@@ -100,7 +101,7 @@ def test_every_count_and_every_rank(tmp_path: Path) -> None:
                 reloaded(with_array(SAMPLED, name, flipped(offset, 1)), tmp_path)
 
 
-@settings(max_examples=150)
+@settings(max_examples=many(150))
 @given(data=st.data(), index=st.sampled_from([FULL, SAMPLED]))
 def test_any_values(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, index: FMIndexArrays

@@ -14,6 +14,7 @@ from hapgpu.pairhmm.forward import cpu
 from hapgpu.pairhmm.forward.cpu import log10_likelihoods
 from hapgpu.pairhmm.forward.reference import log10_likelihoods_reference
 from hapgpu.runtime.devices import CpuDevice
+from tests.example_counts import many
 from tests.pairhmm.hmm_oracle import (
     Read,
     batches,
@@ -59,7 +60,7 @@ def test_agrees_with_the_reference(batch: HmmBatch) -> None:
     _assert_close(log10_likelihoods(batch, _ONE), log10_likelihoods_reference(batch), _TOLERANCE)
 
 
-@settings(max_examples=150)
+@settings(max_examples=many(150))
 @given(batches(150))
 def test_agrees_with_logarithms(batch: HmmBatch) -> None:
     _assert_close(log10_likelihoods(batch, _ONE), log_space_likelihoods(batch), _TOLERANCE)

@@ -16,6 +16,7 @@ from hapgpu.pairhmm.forward.reference import (
     likelihood_reference,
     log10_likelihoods_reference,
 )
+from tests.example_counts import many
 from tests.pairhmm.hmm_oracle import (
     Read,
     batches,
@@ -110,7 +111,7 @@ def _haplotypes(longest: int) -> st.SearchStrategy[bytes]:
     return st.lists(st.sampled_from(b"ACGNac"), min_size=1, max_size=longest).map(bytes)
 
 
-@settings(max_examples=150)
+@settings(max_examples=many(150))
 @given(_reads(4), _haplotypes(4))
 def test_likelihood_is_the_sum_over_all_alignments(read: Read, haplotype: bytes) -> None:
     expected = _log10(_Alignments(read, haplotype).sum_of_paths())

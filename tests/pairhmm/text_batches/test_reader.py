@@ -19,6 +19,7 @@ from hapgpu.errors import InputError
 from hapgpu.pairhmm.batches import HmmBatch
 from hapgpu.pairhmm.text_batches import reader as text_batches_reader
 from hapgpu.pairhmm.text_batches.reader import read_hmm_batches
+from tests.example_counts import many
 from tests.pairhmm.text_batches.made_texts import (
     EDITS,
     GROUPS,
@@ -121,7 +122,7 @@ def test_dtypes() -> None:
     assert [column.tolist() for column in batch.reads.qualities] == [[40], [40], [40], [10]]
 
 
-@settings(max_examples=300)
+@settings(max_examples=many(300))
 @given(
     groups=GROUPS,
     text_bytes=st.integers(1, 300),
@@ -140,7 +141,7 @@ def test_round_trip(
     assert all(batch.cells <= batch_cells or len(batch) == 1 for batch in batches)
 
 
-@settings(max_examples=300)
+@settings(max_examples=many(300))
 @given(
     groups=GROUPS,
     newline=st.sampled_from([b"\n", b"\r\n", b" \n", b"\t \r\n"]),
@@ -157,7 +158,7 @@ def test_layout_does_not_matter(
     assert [group for batch in batches for group in as_written(batch)] == groups
 
 
-@settings(max_examples=250)
+@settings(max_examples=many(250))
 @given(groups=GROUPS, edits=EDITS, text_bytes=st.integers(1, 300))
 def test_any_text_is_read_right_or_refused(
     groups: list[Group], edits: list[tuple[int, int, bytes]], text_bytes: int

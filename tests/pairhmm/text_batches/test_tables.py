@@ -16,6 +16,7 @@ from hapgpu.pairhmm.text_batches.tables import (
     likelihood_matrix,
     likelihood_table,
 )
+from tests.example_counts import many
 
 VALUES = st.one_of(st.floats(-10000, 0), st.floats(-1e300, 0), st.just(-math.inf))
 SHAPES = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=5)
@@ -39,7 +40,7 @@ def near(text: str, value: float) -> bool:
     return math.isclose(float(text), value, rel_tol=5.0001e-10)
 
 
-@settings(max_examples=200)
+@settings(max_examples=many(200))
 @given(SHAPES, st.sampled_from([0, 7, 999_999, 10**12]), st.lists(VALUES, min_size=1, max_size=20))
 def test_table(shapes: list[tuple[int, int]], first: int, drawn: list[float]) -> None:
     batch = batch_of(shapes)
@@ -55,7 +56,7 @@ def test_table(shapes: list[tuple[int, int]], first: int, drawn: list[float]) ->
     assert all(near(line.split("\t")[3], v) for line, v in zip(lines, likelihoods, strict=True))
 
 
-@settings(max_examples=200)
+@settings(max_examples=many(200))
 @given(SHAPES, st.lists(VALUES, min_size=1, max_size=20))
 def test_matrix(shapes: list[tuple[int, int]], drawn: list[float]) -> None:
     batch = batch_of(shapes)

@@ -22,6 +22,7 @@ from hapgpu.realign.align.dispatch import align_pairs, score_pairs
 from hapgpu.realign.align.reference import align_reference
 from hapgpu.realign.scoring import LARGEST_WEIGHT, PRESETS, Overhang, Scoring
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
+from tests.example_counts import many
 from tests.realign.align.gatk_aligner_cases import CASES
 
 Sequences = Sequence[tuple[bytes, bytes]]
@@ -210,7 +211,7 @@ LARGE_WEIGHT = st.integers(-LARGEST_WEIGHT, LARGEST_WEIGHT) | st.sampled_from(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=many(200))
 @given(
     st.tuples(BASES, BASES),
     st.builds(Scoring, LARGE_WEIGHT, LARGE_WEIGHT, LARGE_WEIGHT, LARGE_WEIGHT),

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hapgpu.errors import InputError
 from hapgpu.realign.align.reference import Alignment, align_reference
 from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
+from tests.example_counts import many
 from tests.realign import compiled_aligner
 from tests.realign.align.gatk_aligner_cases import (
     CASES,
@@ -162,7 +163,7 @@ def total(cigar: Cigar, operations: str) -> int:
     return sum(length for length, operation in cigar if operation in operations)
 
 
-@settings(max_examples=1000)
+@settings(max_examples=many(1000))
 @given(TINY, TINY, ANY_SCORING, OVERHANGS)
 @example("AC", "CA", Scoring(0, 0, 0, 0), IGNORE)
 @example("AAC", "CAAA", Scoring(-1, 2, 1, 1), SOFTCLIP)
@@ -206,7 +207,7 @@ def score_of(reference: str, query: str, alignment: Alignment, scoring: Scoring)
     return score
 
 
-@settings(max_examples=300)
+@settings(max_examples=many(300))
 @given(SHORT, SHORT, SENSIBLE, st.sampled_from([SOFTCLIP, INDEL, LEADING_INDEL]))
 def test_cigar_accounts_for_score_and_bases(
     reference: str, query: str, scoring: Scoring, overhang: Overhang
@@ -255,7 +256,7 @@ def test_a_common_divisor_changes_nothing(
     assert list(align(reference, query, scoring, overhang)) == expected
 
 
-@settings(max_examples=300)
+@settings(max_examples=many(300))
 @given(SHORT, SHORT, ANY_SCORING, OVERHANGS)
 def test_the_compiled_recurrence_of_the_oracles(
     reference: str, query: str, scoring: Scoring, overhang: Overhang

@@ -20,6 +20,7 @@ from hapgpu.realign.align.reference import align_reference
 from hapgpu.realign.align.ungapped import UNPROVED, ungapped_alignments
 from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
 from hapgpu.runtime.devices import CpuDevice
+from tests.example_counts import many
 
 READ = PRESETS["read-to-haplotype"]
 FREE_ENDS = [Overhang.SOFTCLIP, Overhang.IGNORE]
@@ -100,7 +101,7 @@ BASES = st.sampled_from([b"AC", b"ACGTN"]).flatmap(
 POSITIVE = st.integers(1, 6) | st.integers(1, 300)
 
 
-@settings(max_examples=150)
+@settings(max_examples=many(150))
 @given(
     st.lists(st.tuples(BASES, BASES), min_size=1, max_size=12),
     st.builds(

@@ -17,6 +17,7 @@ from hapgpu.realign.moves.alignment_costs import INCOMPARABLE, alignment_costs
 from hapgpu.realign.projection.clip_ends import are_same_alignments, clip_end_insertions
 from hapgpu.realign.queries.clip_variants import ClipVariants
 from hapgpu.realign.scoring import PRESETS
+from tests.example_counts import many
 from tests.realign.move_oracle import _plain, _without_end_insertions, alignment_cost
 from tests.realign.realign_oracle import gatk
 
@@ -153,7 +154,7 @@ def test_any_alignments_are_compared(one: gatk.Cigar, other: gatk.Cigar) -> None
     assert found[0] == (_plain(one) == _plain(other))
 
 
-@settings(max_examples=200)
+@settings(max_examples=many(200))
 @given(
     st.text("ACN", min_size=1, max_size=12),
     ANY_CIGAR,

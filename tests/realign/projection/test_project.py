@@ -17,6 +17,7 @@ from hapgpu.realign.api import haplotype_cigar, realign_to_reference
 from hapgpu.realign.projection.haplotype_cigars import end_to_end_cigars, pad_pairs
 from hapgpu.realign.projection.project import PlacedHaplotypes, project_alignments
 from hapgpu.realign.scoring import PRESETS, Overhang
+from tests.example_counts import many
 from tests.realign import gatk_projection as gatk
 from tests.realign.compiled_aligner import align
 from tests.realign.projection.gatk_cases import CALCULATE_CIGAR, LEFT_ALIGN, READ_ALIGNED_TO_REF
@@ -112,7 +113,7 @@ def assert_as_gatk(cases: list[tuple[str, gatk.Cigar, int, gatk.Cigar, str]]) ->
     assert projected.ok.tolist() == [cigar != "*" for _, cigar in found]
 
 
-@settings(max_examples=150)
+@settings(max_examples=many(150))
 @given(st.lists(any_projection(), min_size=1, max_size=8))
 def test_projection_of_anything_as_gatk(
     cases: list[tuple[str, gatk.Cigar, int, gatk.Cigar, str]],
@@ -158,7 +159,7 @@ def repetitive(draw: st.DrawFn) -> str:
     )
 
 
-@settings(max_examples=150)
+@settings(max_examples=many(150))
 @given(st.data())
 def test_haplotype_cigars_as_gatk(data: st.DataObject) -> None:
     references = [data.draw(repetitive()) for _ in range(3)]

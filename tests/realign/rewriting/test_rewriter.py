@@ -22,6 +22,7 @@ from hapgpu.realign.moves.moves import Moves, name_hashes
 from hapgpu.realign.rewriting.rewriter import Rewriter, Rewritten, WrittenReads
 from hapgpu.realign.selection.by_score import NO_SCORE
 from hapgpu.runtime.pool import Pool
+from tests.example_counts import many
 from tests.io.bam.encoded_blocks import encode_block
 from tests.io.sam_oracle import Row, batch_of
 from tests.realign.rewriting import columns_oracle
@@ -134,7 +135,7 @@ def records_of(found: Rewritten) -> list[bytes]:
     return [run.data[start:end].tobytes() for start, end in pairwise(run.offsets.tolist())]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=many(400), deadline=None)
 @given(
     st.lists(ROWS, min_size=1, max_size=8),
     st.lists(ROWS, max_size=3),

@@ -26,7 +26,7 @@ from __future__ import annotations
 from typing import Any
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.chaining.align.scoring import AlignScoring, gap_cost
+from hapgpu.chaining.align.scoring import AlignScoring, Costs, gap_cost
 from hapgpu.runtime.jit import njit
 
 
@@ -37,7 +37,7 @@ def is_certified(
     query_length: Integer,
     min_diagonal: Integer,
     max_diagonal: Integer,
-    scoring: AlignScoring,
+    scoring: AlignScoring | Costs,
 ) -> Any:
     """Return whether a global alignment within a band is that of the whole matrix.
 
@@ -61,7 +61,11 @@ def is_certified(
 
 @njit
 def _beats_outside(
-    score: Integer, length: Integer, gap: Integer, difference: Integer, scoring: AlignScoring
+    score: Integer,
+    length: Integer,
+    gap: Integer,
+    difference: Integer,
+    scoring: AlignScoring | Costs,
 ) -> Any:
     """Return whether no path with a gap of `gap` of `length` bases has the score."""
     columns = length - gap

@@ -255,7 +255,7 @@ class _Best:
         target: Sequence[int],
         options: PairOptions,
     ) -> None:
-        self.cells, self.zdrop = cells, options.zdrop
+        self.cells, self.zdrop = cells, int(options.zdrop)
         self.query_length, self.target_length = len(query), len(target)
         self.scores = [NO_SCORE] * len(target)
 
@@ -301,7 +301,7 @@ class _Path:
         target: Sequence[int],
         options: PairOptions,
     ) -> None:
-        self.cells, self.zdrop = cells, options.zdrop
+        self.cells, self.zdrop = cells, int(options.zdrop)
         self.drops = options.modes & results.APPROXIMATE_DROP
         self.last = len(query) + len(target) - 2
         self.lane = 0

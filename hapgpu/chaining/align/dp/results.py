@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.bytes import Integer
 from hapgpu.runtime.jit import njit
 
 # Modes, added up to an integer.
@@ -76,10 +77,10 @@ class PairOptions(NamedTuple):
         Added to the score of an extension that reaches the query's end.
     """
 
-    modes: int = 0
-    bandwidth: int = -1
-    zdrop: int = -1
-    end_bonus: int = -1
+    modes: Integer = 0
+    bandwidth: Integer = -1
+    zdrop: Integer = -1
+    end_bonus: Integer = -1
 
 
 @njit

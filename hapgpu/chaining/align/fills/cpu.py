@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.vectors import LANES
 from hapgpu.chaining.align.dp.certificate import is_certified
 from hapgpu.chaining.align.fills.buffers import (
     Band,
@@ -27,7 +26,7 @@ from hapgpu.chaining.align.fills.buffers import (
 from hapgpu.chaining.align.fills.groups import Width, next_group, sort_pairs
 from hapgpu.chaining.align.fills.lanes import fill_lanes, fits_lanes
 from hapgpu.chaining.align.fills.paths import Sequences, trace_lane
-from hapgpu.chaining.align.fills.widths import certified_width
+from hapgpu.chaining.align.fills.widths import next_width
 from hapgpu.chaining.align.scoring import AlignScoring, Costs, costs_of
 from hapgpu.runtime.jit import njit
 
@@ -37,8 +36,8 @@ MAX_DIRECTIONS: Final = 16 << 20
 MIN_LANES: Final = 8
 """Smaller groups take longer side by side than pair by pair."""
 
-_FIRST_WIDTH: Final = 16
-"""Width of the band of the first group, from whose scores that of the others follows."""
+_FIRST_WIDTH: Final = Width(16, 220)
+"""Of the first group's band; the scores of a group decide on the next one."""
 
 _ALIGNED, _PENDING, _REMAINING = 0, 1, 2
 
@@ -139,26 +138,15 @@ def align_fills(
             alignments.states[pair] = state
     buffers = Buffers(allocate_lanes(0, 0, 0), np.empty(0, np.uint32), 0)
 
-    order = _in_state(alignments.states, _PENDING)
-    sort_pairs(order, target_lengths, query_lengths)
-    # Pairs from the middle are the most usual ones.
-    first = max(0, (order.size - LANES) // 2)
-    width = Width(_FIRST_WIDTH, np.iinfo(np.int32).max)
-    end, band = next_group(order, first, target_lengths, query_lengths, width)
-    buffers = _align_run(pairs, order[first:end], width, costs, alignments, buffers)
-    diagonals = certified_width(
-        alignments.scores, order[first:end], target_lengths, query_lengths, costs
-    )
-    width = Width(diagonals, max(band.rows, 1))
-    buffers = _align_run(pairs, order[:first], width, costs, alignments, buffers)
-    buffers = _align_run(pairs, order[end:], width, costs, alignments, buffers)
+    width, min_diagonals = _FIRST_WIDTH, 1
     while True:
         order = _in_state(alignments.states, _PENDING)
         if order.size == 0:
             break
-        width = Width(2 * width.diagonals, width.target_length)
-        sort_pairs(order, target_lengths, query_lengths)
-        buffers = _align_run(pairs, order, width, costs, alignments, buffers)
+        sort_pairs(order, target_lengths, query_lengths, width)
+        buffers, mean = _align_run(pairs, order, width, min_diagonals, costs, alignments, buffers)
+        min_diagonals = 2 * max(min_diagonals, mean)
+        width = Width(min_diagonals, width.target_length)
     operations, offsets = _in_order(alignments.spans, buffers.operations)
     remaining = _in_state(alignments.states, _REMAINING)
     return alignments.scores, operations, offsets, remaining
@@ -180,13 +168,35 @@ def _align_run(
     pairs: Pairs,
     order: NDArray[np.int64],
     width: Width,
+    min_diagonals: Integer,
     costs: Costs,
     alignments: Alignments,
     buffers: Buffers,
-) -> Buffers:
-    """Align sorted pairs in bands of a width, as far as they are certified; return the buffers."""
+) -> Any:
+    """Align sorted pairs in bands, as far as they are certified.
+
+    Parameters
+    ----------
+    pairs, costs
+        The pairs, and their scores.
+    order
+        Sorted pairs.
+    width, min_diagonals
+        Width of the first band, and diagonals of the narrowest.
+    alignments
+        Alignments.
+    buffers
+        Buffers.
+
+    Returns
+    -------
+    buffers : Buffers
+        The buffers.
+    mean : int
+        Mean number of diagonals of the widths.
+    """
     lanes, operations, used = buffers
-    first = 0
+    first, groups, diagonals = 0, 0, 0
     while first < order.size:
         end, band = next_group(order, first, pairs.target_lengths, pairs.query_lengths, width)
         group = order[first:end]
@@ -217,7 +227,13 @@ def _align_run(
                 alignments.spans[pair, 0] = used
                 used = _append_path(lanes, band, lane, sequences, operations, used)
                 alignments.spans[pair, 1] = used
-    return Buffers(lanes, operations, used)
+        width = next_width(
+            width, alignments.scores, group, pairs.target_lengths, pairs.query_lengths, costs
+        )
+        width = Width(max(width.diagonals, min_diagonals), width.target_length)
+        groups += 1
+        diagonals += width.diagonals
+    return Buffers(lanes, operations, used), diagonals // max(groups, 1)
 
 
 @njit

@@ -16,8 +16,9 @@ from hapgpu.runtime.jit import njit
 _MAX_WASTE: Final = 1.5
 """A group fills at most so many times the cells that its pairs need."""
 
-_DIAGONALS_TOGETHER: Final = 2
-"""Pairs whose last diagonals differ by less are ordered by length."""
+_MIN_TOGETHER: Final = 2
+_WIDTH_FRACTION: Final = 6
+"""Pairs whose last diagonals differ by less than a fraction of the width are sorted by length."""
 
 _NO_DIFFERENCE: Final = np.int64(1 << 31)
 
@@ -35,14 +36,18 @@ class Width(NamedTuple):
 
 @njit
 def sort_pairs(
-    pairs: NDArray[np.int64], target_lengths: NDArray[np.int32], query_lengths: NDArray[np.int32]
+    pairs: NDArray[np.int64],
+    target_lengths: NDArray[np.int32],
+    query_lengths: NDArray[np.int32],
+    width: Width,
 ) -> None:
-    """Sort pairs by the diagonal of their last cell, then by length."""
+    """Sort pairs by the diagonal of their last cell, as far as it matters, then by length."""
+    together = max(_MIN_TOGETHER, width.diagonals // _WIDTH_FRACTION)
     keys = np.empty(pairs.size, np.uint64)
     for k in range(pairs.size):
         pair = pairs[k]
         difference = np.int64(target_lengths[pair]) - np.int64(query_lengths[pair])
-        diagonal = (difference + _NO_DIFFERENCE) // _DIAGONALS_TOGETHER
+        diagonal = (difference + _NO_DIFFERENCE) // together
         keys[k] = np.uint64(diagonal << 31 | np.int64(target_lengths[pair]))
     radix_sort(keys, pairs.view(np.uint64), 0, pairs.size)
 
@@ -66,22 +71,23 @@ def next_group(
         target_length = np.int64(target_lengths[pairs[end]])
         query_length = np.int64(query_lengths[pairs[end]])
         difference = target_length - query_length
-        needed += target_length * (abs(difference) + 2 * _width_of(target_length, width) + 1)
+        needed += target_length * (abs(difference) + 2 * width_of(target_length, width) + 1)
         grown_target = max(max_target, target_length)
         grown_min = min(min_difference, difference)
         grown_max = max(max_difference, difference)
-        columns = grown_max - grown_min + 2 * _width_of(grown_target, width) + 1
+        columns = grown_max - grown_min + 2 * width_of(grown_target, width) + 1
         if grown_target * columns * (end + 1 - first) > _MAX_WASTE * needed:
             break
         max_target, min_difference, max_difference = grown_target, grown_min, grown_max
         max_query = max(max_query, query_length)
         end += 1
-    reach = _width_of(max_target, width)
+    reach = width_of(max_target, width)
     max_diagonal = min(max_difference + reach, max_target)
     min_diagonal = max(min_difference - reach, -max_query)
     return end, Band(max_target, max_diagonal - min_diagonal + 1, max_diagonal, max_query)
 
 
 @njit
-def _width_of(target_length: Integer, width: Width) -> Any:
+def width_of(target_length: Integer, width: Width) -> Any:
+    """Return the diagonals that a band for a target has on each side."""
     return width.diagonals * max(target_length, width.target_length) // width.target_length

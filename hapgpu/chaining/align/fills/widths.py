@@ -1,4 +1,4 @@
-"""Width of the bands of a block of pairs."""
+"""Widths of bands, by the scores of the groups before."""
 
 from __future__ import annotations
 
@@ -7,50 +7,57 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.bytes import Integer
 from hapgpu.chaining.align.dp.certificate import is_certified
+from hapgpu.chaining.align.fills.groups import Width, width_of
 from hapgpu.chaining.align.scoring import Costs
 from hapgpu.runtime.jit import njit
 
-_WIDTH_STEP: Final = 4
+_STEP: Final = 4
 
-_MAX_WIDTH: Final = 64
-"""Of the width chosen by scores: those of a band that is too narrow say little."""
+_MAX_GROWTH: Final = 3
+"""Of a width from one group to the next: scores in a band that is too narrow say little."""
 
 
 @njit
-def certified_width(
+def next_width(
+    width: Width,
     scores: NDArray[np.int32],
     pairs: NDArray[np.int64],
     target_lengths: NDArray[np.int32],
     query_lengths: NDArray[np.int32],
     costs: Costs,
-) -> Integer:
-    """Return the width of a band that would certify nine tenths of some pairs with their scores.
+) -> Width:
+    """Return the width for the next group of pairs, halfway to that which suits the last one.
+
+    A band of the latter would certify nine tenths of the group.
 
     Parameters
     ----------
+    width
+        Width of the group's band.
     scores, target_lengths, query_lengths
         int32[all pairs]: scores, which may be too low, and lengths.
     pairs
-        int64: the pairs.
+        int64: the pairs of the group.
     costs
         The costs.
     """
-    width, certified = 0, -1
-    while certified * 10 < pairs.size * 9 and width < _MAX_WIDTH:
-        width += _WIDTH_STEP
+    diagonals: Any = 0
+    certified: Any = -1
+    while certified * 10 < pairs.size * 9 and diagonals < _MAX_GROWTH * width.diagonals:
+        diagonals += _STEP
         certified = 0
         for pair in pairs:
             target_length = np.int64(target_lengths[pair])
             query_length = np.int64(query_lengths[pair])
             difference: Any = target_length - query_length
+            reach = width_of(target_length, Width(diagonals, width.target_length))
             certified += is_certified(
                 np.int64(scores[pair]),
                 target_length,
                 query_length,
-                min(0, difference) - width,
-                max(0, difference) + width,
+                min(0, difference) - reach,
+                max(0, difference) + reach,
                 costs,
             )
-    return width
+    return Width((width.diagonals + diagonals) // 2, width.target_length)

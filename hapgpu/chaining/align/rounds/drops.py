@@ -161,7 +161,7 @@ def _find_drops(  # noqa: PLR0913, PLR0917  (as many as arrays)
     for piece in range(kinds.size):
         drops[piece] = NO_DROP
         own = operations[offsets[piece] : offsets[piece + 1]]
-        if kinds[piece] != FILL or own.size == 0:
+        if kinds[piece] != FILL:
             continue
         # A band that cuts the matrix may make scores that the path does not have.
         is_whole = max(lengths[0, piece], lengths[1, piece]) <= bands[piece]

@@ -18,6 +18,7 @@ from tests.calling.assembly.kmer_graphs.made_graphs import (
 )
 from tests.calling.assembly.kmer_graphs.plain_branches import assembled
 from tests.calling.assembly.kmer_graphs.plain_graph import PlainRead, Rules
+from tests.example_counts import many
 
 STATUS = {"ready": READY, "failed": FAILED, "short": SHORT}
 
@@ -62,7 +63,7 @@ def regions(draw: st.DrawFn) -> tuple[str, list[PlainRead], Rules]:
 
 
 @given(regions())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=many(300), deadline=None)
 def test_as_plain(region: tuple[str, list[PlainRead], Rules]) -> None:
     assert_as_plain(*region)
 

@@ -16,10 +16,11 @@ from tests.calling.assembly.sequence_graph.made_sequences import (
     shown_paths,
 )
 from tests.calling.assembly.sequence_graph.plain_sequences import Edge, plain_of
+from tests.example_counts import many
 
 
 @given(drawn_graphs(), st.sampled_from([1, 2, 3, 5, 128]))
-@settings(max_examples=400)
+@settings(max_examples=many(400))
 def test_as_plain(drawn: tuple[list[str], list[Edge]], at_most: int) -> None:
     sink = len(drawn[0]) - 1
     found = shown_paths(best_paths(graph_of(*drawn), 0, sink, at_most))
@@ -29,7 +30,7 @@ def test_as_plain(drawn: tuple[list[str], list[Edge]], at_most: int) -> None:
 
 
 @given(drawn_graphs())
-@settings(max_examples=200)
+@settings(max_examples=many(200))
 def test_all_paths_are_found(drawn: tuple[list[str], list[Edge]]) -> None:
     sink = len(drawn[0]) - 1
     found = shown_paths(best_paths(graph_of(*drawn), 0, sink, 1000))

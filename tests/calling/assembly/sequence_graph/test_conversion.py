@@ -14,6 +14,7 @@ from tests.calling.assembly.sequence_graph.made_sequences import (
     shown_sequences,
 )
 from tests.calling.assembly.sequence_graph.plain_sequences import Edge, plain_of
+from tests.example_counts import many
 
 
 def converted(kmers: plain.PlainSequences) -> plain.PlainSequences:
@@ -25,14 +26,14 @@ def converted(kmers: plain.PlainSequences) -> plain.PlainSequences:
 
 
 @given(drawn_graphs())
-@settings(max_examples=300)
+@settings(max_examples=many(300))
 def test_as_plain(drawn: tuple[list[str], list[Edge]]) -> None:
     graph = sequence_graph_of(graph_of(*drawn), new_graph(0, 0, 0), 0)
     assert shown_sequences(graph) == shown_plain_sequences(converted(plain_of(*drawn)))
 
 
 @given(drawn_graphs(with_cycles=True))
-@settings(max_examples=300)
+@settings(max_examples=many(300))
 def test_cyclic_graphs_as_plain(drawn: tuple[list[str], list[Edge]]) -> None:
     graph = sequence_graph_of(graph_of(*drawn), new_graph(0, 0, 0), 0)
     assert shown_sequences(graph) == shown_plain_sequences(converted(plain_of(*drawn)))

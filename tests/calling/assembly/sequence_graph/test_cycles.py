@@ -16,10 +16,11 @@ from tests.calling.assembly.sequence_graph.made_sequences import (
     shown_sequences,
 )
 from tests.calling.assembly.sequence_graph.plain_sequences import Edge, plain_of
+from tests.example_counts import many
 
 
 @given(drawn_graphs(with_cycles=True))
-@settings(max_examples=400)
+@settings(max_examples=many(400))
 def test_as_plain(drawn: tuple[list[str], list[Edge]]) -> None:
     graph, expected, sink = graph_of(*drawn), plain_of(*drawn), len(drawn[0]) - 1
     assert has_cycle(graph) == plain.has_cycle(expected)

@@ -17,6 +17,7 @@ from tests.calling.assembly.sequence_graph.made_sequences import (
     shown_sequences,
 )
 from tests.calling.assembly.sequence_graph.plain_sequences import Edge, plain_of
+from tests.example_counts import many
 
 
 def strings_of(sequences: list[str], edges: list[Edge]) -> tuple[list[str], list[tuple[str, str]]]:
@@ -32,7 +33,7 @@ def strings_of(sequences: list[str], edges: list[Edge]) -> tuple[list[str], list
 
 
 @given(drawn_graphs())
-@settings(max_examples=400)
+@settings(max_examples=many(400))
 def test_as_plain(drawn: tuple[list[str], list[Edge]]) -> None:
     graph, expected = roomy_graph_of(*drawn), plain_of(*drawn)
     plain.simplify(expected)
@@ -41,7 +42,7 @@ def test_as_plain(drawn: tuple[list[str], list[Edge]]) -> None:
 
 
 @given(drawn_graphs())
-@settings(max_examples=400)
+@settings(max_examples=many(400))
 def test_paths_keep_their_strings(drawn: tuple[list[str], list[Edge]]) -> None:
     before = {path.bases for path in plain.all_paths(plain_of(*drawn), 0, len(drawn[0]) - 1)}
     graph = roomy_graph_of(*drawn)
@@ -69,7 +70,7 @@ def _bases_of(graph: Graph, vertex: int) -> str:
 
 
 @given(drawn_graphs(with_cycles=True))
-@settings(max_examples=200)
+@settings(max_examples=many(200))
 def test_cyclic_graphs_as_plain(drawn: tuple[list[str], list[Edge]]) -> None:
     graph, expected = roomy_graph_of(*drawn), plain_of(*drawn)
     plain.simplify(expected)
@@ -107,7 +108,7 @@ def test_a_chain_ends_where_the_reference_begins() -> None:
 
 
 @given(drawn_graphs())
-@settings(max_examples=200)
+@settings(max_examples=many(200))
 def test_graphs_without_room(drawn: tuple[list[str], list[Edge]]) -> None:
     """Simplification gives up; with more room, it does the same as ever."""
     graph, expected = graph_of(*drawn), roomy_graph_of(*drawn)

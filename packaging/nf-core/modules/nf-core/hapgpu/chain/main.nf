@@ -12,8 +12,9 @@ process HAPGPU_CHAIN {
     tuple val(meta2), path(target)
 
     output:
-    tuple val(meta), path("*.paf") , emit: paf
-    tuple val(meta), path("*.json"), emit: json
+    tuple val(meta), path("*.paf")           , emit: paf       , optional: true
+    tuple val(meta), path("*.{sam,bam,cram}"), emit: alignments, optional: true
+    tuple val(meta), path("*.json")          , emit: json
     tuple val("${task.process}"), val('hapgpu'), eval("hapgpu --version | sed 's/hapgpu //'"), topic: versions, emit: versions_hapgpu
 
     when:
@@ -22,12 +23,16 @@ process HAPGPU_CHAIN {
     script:
     def args = task.ext.args ?: ''
     def prefix = task.ext.prefix ?: "${meta.id}"
+    def extension = args.contains("--output-fmt bam") ? "bam" :
+        args.contains("--output-fmt cram") ? "cram" :
+        args.contains("--output-fmt sam") || args.tokenize().contains("-a") ? "sam" : "paf"
+    if ("${reads}" == "${prefix}.${extension}") error "Input and output names are the same, use \"task.ext.prefix\" to disambiguate!"
     """
     hapgpu chain \\
         --threads ${task.cpus} \\
         ${args} \\
         --json ${prefix}.chain.json \\
-        -o ${prefix}.paf \\
+        -o ${prefix}.${extension} \\
         ${target} \\
         ${reads}
     """
@@ -35,9 +40,13 @@ process HAPGPU_CHAIN {
     stub:
     def args = task.ext.args ?: ''
     def prefix = task.ext.prefix ?: "${meta.id}"
+    def extension = args.contains("--output-fmt bam") ? "bam" :
+        args.contains("--output-fmt cram") ? "cram" :
+        args.contains("--output-fmt sam") || args.tokenize().contains("-a") ? "sam" : "paf"
+    if ("${reads}" == "${prefix}.${extension}") error "Input and output names are the same, use \"task.ext.prefix\" to disambiguate!"
     """
     echo ${args}
-    touch ${prefix}.paf
+    touch ${prefix}.${extension}
     touch ${prefix}.chain.json
     """
 }

@@ -1,0 +1,21 @@
+"""Numbers of examples of property tests."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_FRACTION: Final = 3
+
+
+class _Counts:
+    """Whether all examples are tried; `tests/conftest.py` sets it before tests are imported."""
+
+    are_all = False
+
+
+COUNTS: Final = _Counts()
+
+
+def many(count: int) -> int:
+    """Return how many of many examples to try: all with `--exhaustive`, or else a third."""
+    return count if COUNTS.are_all else count // _FRACTION
