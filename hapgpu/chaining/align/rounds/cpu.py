@@ -8,8 +8,9 @@ aligned once.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,18 @@ class AlignPieces(Protocol):
     ) -> PieceAlignments: ...
 
 
+class RoundStages(NamedTuple):
+    """Functions of the stages around the dynamic programming of pieces."""
+
+    plan_pieces: Callable[..., Any]
+    find_drops: Callable[..., Any]
+    assemble: Callable[..., Any]
+    finish_alignments: Callable[..., Any]
+
+
+CPU_ROUNDS: Final = RoundStages(plan_pieces, find_drops, assemble, finish_alignments)
+
+
 class MappingAligner(NamedTuple):
     """Aligner of the mappings of reads with base-level dynamic programming.
 
@@ -65,12 +78,15 @@ class MappingAligner(NamedTuple):
         Scores and other parameters.
     align_pieces
         Dynamic programming of pieces.
+    stages
+        The stages around it.
     """
 
     targets: TargetCodes
     scoring: AlignScoring
     parameters: AlignParameters
     align_pieces: AlignPieces
+    stages: RoundStages = CPU_ROUNDS
 
     def __call__(
         self, mappings: NDArray[np.void], anchors: MappedAnchors, reads: ReadCodes
@@ -108,11 +124,11 @@ class MappingAligner(NamedTuple):
         while start < mappings.size:
             rows = np.arange(start, mappings.size)
             start = mappings.size
-            planned = plan_pieces(
+            planned = self.stages.plan_pieces(
                 mappings, rows, anchors, reads, self.targets, self.scoring, self.parameters
             )
             pieces = self._known_or_aligned(planned.pieces, known, reads)
-            mappings, operations = assemble(
+            mappings, operations = self.stages.assemble(
                 mappings, planned, pieces, anchors, reads.lengths, self.parameters, count
             )
             is_split = mappings["next"][planned.plans["mapping"]] >= start
@@ -142,7 +158,9 @@ class MappingAligner(NamedTuple):
     def _aligned(self, pieces: Pieces, reads: ReadCodes) -> AlignedPieces:
         """Align and test pieces; align fills with a drop again."""
         alignments = self._align(pieces, reads)
-        drops = find_drops(pieces, alignments, reads, self.targets, self.scoring, self.parameters)
+        drops = self.stages.find_drops(
+            pieces, alignments, reads, self.targets, self.scoring, self.parameters
+        )
         dropped = np.flatnonzero(drops != NO_DROP)
         if dropped.size:
             limits = np.where(
@@ -188,4 +206,4 @@ class MappingAligner(NamedTuple):
         reads: ReadCodes,
     ) -> None:
         """Clean up the operations of some mappings, and count."""
-        finish_alignments(mappings, rows, operations, reads, self.targets, self.scoring)
+        self.stages.finish_alignments(mappings, rows, operations, reads, self.targets, self.scoring)
