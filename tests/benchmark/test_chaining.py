@@ -10,6 +10,11 @@ import pytest
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.benchmark.chaining import reads as chaining_reads
+from hapgpu.benchmark.chaining.alignments import (
+    ALIGN_STAGES,
+    StagedAligner,
+    align_stage_seconds,
+)
 from hapgpu.benchmark.chaining.anchors import Method, benchmark_anchors
 from hapgpu.benchmark.chaining.stages import (
     STAGES,
@@ -17,9 +22,11 @@ from hapgpu.benchmark.chaining.stages import (
     stage_seconds,
     staged_cpu,
 )
+from hapgpu.chaining.align.codes import code_targets
 from hapgpu.chaining.index.build import build_index
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
-from hapgpu.chaining.options import MapOptions
+from hapgpu.chaining.options import LineOptions, MapOptions
+from hapgpu.chaining.run.aligned_cpu import CpuAligner
 from hapgpu.chaining.run.cpu import CpuChainer
 from hapgpu.errors import InputError, UsageError
 from hapgpu.io.fastx.read_block import ReadBlock
@@ -86,6 +93,21 @@ def test_seconds_of_stages(index: MinimizerIndex, blocks: list[ReadBlock]) -> No
     assert [stage for stage, seconds in unjoined.items() if not seconds] == ["join"]
 
 
+def test_stages_of_base_alignment(
+    reference: Ragged, index: MinimizerIndex, blocks: list[ReadBlock]
+) -> None:
+    targets = code_targets(reference)
+    aligner = CpuAligner(index, targets, JOINED, LineOptions(is_sam=True))
+    staged = StagedAligner(index, targets, JOINED)
+    for block in blocks:
+        lines = staged(block).text.tobytes()
+        assert lines == aligner(block).text.tobytes()
+        assert lines.count(b"\n") > 5
+    seconds = align_stage_seconds(staged, blocks)
+    assert tuple(seconds) == ALIGN_STAGES
+    assert all(seconds.values())
+
+
 def test_reads(reference: Ragged, fasta: Path) -> None:
     found = list(
         chaining_reads.benchmark_reads(CpuDevice(2), fasta, JOINED, 200_000, LongReadModel(5000))
@@ -95,6 +117,9 @@ def test_reads(reference: Ragged, fasta: Path) -> None:
         ("CPU, 1 thread", "text to lines"),
         ("CPU, 2 threads", "text to lines"),
         *(("CPU, 1 thread", stage) for stage in STAGES),
+        ("CPU, 1 thread", "text to SAM"),
+        ("CPU, 2 threads", "text to SAM"),
+        *(("CPU, 1 thread", stage) for stage in ALIGN_STAGES),
     ]
     assert found[0].count == reference.data.size
     assert len({line.count for line in found[1:]}) == 1

@@ -4,42 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from hapgpu.benchmark.chaining.alignments import alignment_measurements, benchmark_alignments
+from hapgpu.benchmark.chaining.data import LongReadData, simulated_data
 from hapgpu.benchmark.chaining.stages import STAGES, StagedChainer, stage_seconds, staged_cpu
 from hapgpu.benchmark.current import measuring, plan
 from hapgpu.benchmark.measurement import Measurement, median_seconds, thread_variants
 from hapgpu.benchmark.whole_runs import WHOLE_RUN, RunCommand, files_of_run, measured_run
-from hapgpu.chaining.index.build import build_index
+from hapgpu.chaining.index.build import build_index_of_records
 from hapgpu.chaining.index.files import MINIMIZER_FILE, SUFFIX
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import MapOptions
-from hapgpu.chaining.run.workers import block_transfer, chainers_for
-from hapgpu.io.fastx.cpu import parse_block
-from hapgpu.io.fastx.limits import LONG_READS
-from hapgpu.io.fastx.read_block import ReadBlock
-from hapgpu.io.genome.fasta import read_fasta
+from hapgpu.chaining.run.workers import chainers_for
+from hapgpu.io.genome.fasta import FastaRecords
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device, usable_cpus
-from hapgpu.simulation.long_reads import LongReadModel, simulated_reads
+from hapgpu.simulation.long_reads import LongReadModel
 
-_CPU_BASES: Final = 20_000_000
-_GPU_BASES: Final = 1_000_000_000
 _WHOLE_PATH: Final = "text to lines"
-
-
-@dataclass(frozen=True, slots=True)
-class _Data:
-    """Index and simulated reads."""
-
-    name: str
-    index: MinimizerIndex
-    blocks: list[ReadBlock]
-    bases: int
-
-    def measured(self, device: Device, task: str, seconds: float) -> Measurement:
-        return Measurement(device.name, task, self.name, "bases", self.bases, seconds)
 
 
 def benchmark_reads(
@@ -54,7 +38,8 @@ def benchmark_reads(
 
     The measurements are: building the index from the FASTA file; the whole run from FASTQ text to
     lines of PAF, on the CPU with one thread and with all; each stage in one thread, one block after
-    another. At last, if `run` is given, `hapgpu chain` of the same index and reads in files.
+    another. Then, if `run` is given, `hapgpu chain` of the same index and reads in files. At last,
+    on the CPU, the same of base alignment, from the text to SAM.
 
     Parameters
     ----------
@@ -81,13 +66,15 @@ def benchmark_reads(
     model = LongReadModel() if model is None else model
     variants = thread_variants(device)
     plan(1 + len(variants) + len(STAGES) + (run is not None))
+    if isinstance(device, CpuDevice):
+        plan(alignment_measurements(device, runs=run is not None))
     measuring("index")
-    index, index_measurement = _timed_index(device, reference, options)
+    index, records, index_measurement = _timed_index(device, reference, options)
     yield index_measurement
-    data = _data(device, reference, index, bases, model)
+    data = simulated_data(device, reference, records, index, bases, model)
     for variant in variants:
         measuring(f"{_WHOLE_PATH}, {variant.name}")
-        chainers = chainers_for([variant], index, options)
+        chainers = chainers_for([variant], data.index, options)
         seconds = median_seconds(chainers[0], data.blocks, len(chainers))
         in_memory = data.measured(variant, _WHOLE_PATH, seconds)
         yield in_memory
@@ -98,14 +85,15 @@ def benchmark_reads(
         measuring(WHOLE_RUN)
         whole = _whole_run(data, device, run)
         yield replace(whole, share=whole.per_second / in_memory.per_second)
+    if isinstance(device, CpuDevice):
+        yield from benchmark_alignments(device, data, options, run)
 
 
-def _whole_run(data: _Data, device: Device, run: RunCommand) -> Measurement:
+def _whole_run(data: LongReadData, device: Device, run: RunCommand) -> Measurement:
     with files_of_run() as directory:
         index, reads = directory / f"reference{SUFFIX}", directory / "reads.fq"
         MINIMIZER_FILE.save(data.index, index)
-        with reads.open("wb") as file:
-            file.writelines(block.text.data for block in data.blocks)
+        data.write_reads(reads)
         output = directory / "mappings.paf"
         whole = measured_run(run, [index, reads, "-o", output], device)
     measured = data.measured(device, WHOLE_RUN, whole.seconds)
@@ -114,31 +102,19 @@ def _whole_run(data: _Data, device: Device, run: RunCommand) -> Measurement:
 
 def _timed_index(
     device: Device, reference: Path, options: MapOptions
-) -> tuple[MinimizerIndex, Measurement]:
-    """Return the index and the time of its second build; the first build may compile."""
+) -> tuple[MinimizerIndex, FastaRecords, Measurement]:
+    """Return the index, the sequences and the time of the second build; the first may compile."""
     cpu = device if isinstance(device, CpuDevice) else CpuDevice(usable_cpus())
-    build_index(reference, options.sketch, cpu.threads)
+    build_index_of_records(reference, options.sketch, cpu.threads)
     start = time.perf_counter()
-    index = build_index(reference, options.sketch, cpu.threads)
+    index, records = build_index_of_records(reference, options.sketch, cpu.threads)
     seconds = time.perf_counter() - start
     bases = int(index.lengths.sum())
-    return index, Measurement(cpu.name, "index", reference.name, "bases", bases, seconds)
+    measured = Measurement(cpu.name, "index", reference.name, "bases", bases, seconds)
+    return index, records, measured
 
 
-def _data(
-    device: Device, reference: Path, index: MinimizerIndex, bases: int | None, model: LongReadModel
-) -> _Data:
-    if bases is None:
-        bases = _CPU_BASES if isinstance(device, CpuDevice) else _GPU_BASES
-    sequences = read_fasta(reference).sequences
-    transfer = block_transfer([device], threads=1)
-    blocks = list(simulated_reads(sequences, bases, transfer.size, transfer.allocate, model))
-    simulated_bases = sum(int(parse_block(block, LONG_READS).lengths.sum()) for block in blocks)
-    reads = f"{model.mean_length:,}-base reads, {model.error_rate:.4g} errors"
-    return _Data(f"{reference.name}, {reads}", index, blocks, simulated_bases)
-
-
-def _stage_seconds(device: Device, data: _Data, options: MapOptions) -> dict[str, float]:
+def _stage_seconds(device: Device, data: LongReadData, options: MapOptions) -> dict[str, float]:
     if isinstance(device, CudaDevice):
         from hapgpu.benchmark.chaining.cuda import staged_on  # noqa: PLC0415  (imports CuPy)
 

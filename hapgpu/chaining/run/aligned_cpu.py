@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
 from hapgpu.chaining.align.batches import AlignedMappings, ReadCodes, TargetCodes
 from hapgpu.chaining.align.codes import code_reads
 from hapgpu.chaining.align.cpu import align_pieces
 from hapgpu.chaining.align.parameters import align_parameters, scoring_of
 from hapgpu.chaining.align.ranking.cpu import rank
-from hapgpu.chaining.align.rounds.cpu import MappingAligner
+from hapgpu.chaining.align.rounds.cpu import CPU_ROUNDS, AlignPieces, MappingAligner, RoundStages
 from hapgpu.chaining.align.start import start_mappings
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.mappings.cpu import chained_mappings
@@ -22,6 +25,31 @@ from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.text_block import TextBlock
 
 
+class AlignStages(NamedTuple):
+    """The stages of base alignment, after chaining.
+
+    Attributes
+    ----------
+    code_reads, rank
+        Functions of these names.
+    align_pieces
+        Dynamic programming of pieces.
+    rounds
+        The stages around it.
+    writer
+        Makes the writer of lines, with the parameters of `AlignmentWriter`.
+    """
+
+    code_reads: Callable[..., Any]
+    align_pieces: AlignPieces
+    rounds: RoundStages
+    rank: Callable[..., Any]
+    writer: Callable[..., Any]
+
+
+CPU_ALIGNMENT: Final = AlignStages(code_reads, align_pieces, CPU_ROUNDS, rank, AlignmentWriter)
+
+
 class CpuAligner:
     """Aligner of blocks of reads, each in the calling thread.
 
@@ -33,6 +61,8 @@ class CpuAligner:
         Bases of the reference.
     options, line_options
         Options of the user.
+    stages
+        Stages of base alignment.
     """
 
     def __init__(
@@ -41,16 +71,18 @@ class CpuAligner:
         targets: TargetCodes,
         options: MapOptions,
         line_options: LineOptions,
+        stages: AlignStages = CPU_ALIGNMENT,
     ) -> None:
+        self._stages = stages
         self._index = index
         self._options = options
         self._scoring = scoring_of(options.align)
         self._parameters = align_parameters(options, index.sketch)
         self._align_mappings = MappingAligner(
-            targets, self._scoring, self._parameters, align_pieces
+            targets, self._scoring, self._parameters, stages.align_pieces, stages.rounds
         )
         self._finder = MappingFinder(index, options, cpu_stages(index))
-        self._write_lines = AlignmentWriter(index, targets, options.mappings, line_options)
+        self._write_lines = stages.writer(index, targets, options.mappings, line_options)
 
     def __call__(self, block: ReadBlock) -> TextBlock:
         """Align one block.
@@ -62,11 +94,12 @@ class CpuAligner:
         """
         spans = parse_block(block, LONG_READS)
         found = self._finder.find_chains(block.text, spans)
-        reads = code_reads(block.text, spans.base_starts, spans.lengths)
+        reads: ReadCodes = self._stages.code_reads(block.text, spans.base_starts, spans.lengths)
         aligned = self._aligned(found, reads)
-        return self._write_lines(
+        lines: TextBlock = self._write_lines(
             block.text, spans, reads, aligned, found.seeds.repeat_lengths, found.anchors
         )
+        return lines
 
     def _aligned(self, found: FoundChains, reads: ReadCodes) -> AlignedMappings:
         options, index = self._options, self._index
@@ -84,7 +117,7 @@ class CpuAligner:
             mappings, rows, offsets, found.chains, mapped_chains, found.name_hashes
         )
         aligned = self._align_mappings(started, anchors, reads)
-        return rank(
+        ranked: AlignedMappings = self._stages.rank(
             aligned,
             reads.lengths,
             found.seeds.repeat_lengths,
@@ -92,3 +125,4 @@ class CpuAligner:
             self._scoring,
             self._parameters,
         )
+        return ranked

@@ -22,6 +22,7 @@ from hapgpu.chaining.align.batches import (
     PlannedPieces,
 )
 from hapgpu.chaining.align.parameters import AlignParameters
+from hapgpu.chaining.align.rounds.aligned_pieces import AlignedPieces
 from hapgpu.chaining.align.rounds.drops import INVERSION_DROP
 from hapgpu.chaining.mappings.cpu import measure_chain
 from hapgpu.cigar.encoding import length_of, operation_of
@@ -69,8 +70,7 @@ class Assembly(NamedTuple):
 def assemble(  # noqa: PLR0917  (a stage takes its arguments by position)
     mappings: NDArray[np.void],
     planned: PlannedPieces,
-    alignments: PieceAlignments,
-    drops: NDArray[np.uint8],
+    aligned: AlignedPieces,
     anchors: MappedAnchors,
     lengths: NDArray[np.int32],
     parameters: AlignParameters,
@@ -86,10 +86,8 @@ def assemble(  # noqa: PLR0917  (a stage takes its arguments by position)
         MAPPING[r]: all mappings so far.
     planned
         Pieces of some of them.
-    alignments
-        Alignments of the pieces; if the test of a fill found a drop, its second alignment.
-    drops
-        uint8[p]: results of the tests of the fills.
+    aligned
+        The pieces with their alignments.
     anchors
         Anchors of the mappings.
     lengths
@@ -100,11 +98,11 @@ def assemble(  # noqa: PLR0917  (a stage takes its arguments by position)
         Number of operations of earlier rounds, which precede those of this one.
     """
     pieces = _Pieces(
-        read_only(_piece_table(planned, alignments, drops)),
-        read_only(alignments.operations),
-        read_only(alignments.offsets),
+        read_only(_piece_table(planned, aligned.alignments, aligned.drops)),
+        read_only(aligned.alignments.operations),
+        read_only(aligned.alignments.offsets),
     )
-    operations = np.empty(alignments.operations.size, dtype=np.uint32)
+    operations = np.empty(pieces.operations.size, dtype=np.uint32)
     parts = np.empty(planned.plans.size, dtype=MAPPING)
     used, count = _assemble(
         mappings,

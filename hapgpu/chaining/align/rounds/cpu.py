@@ -2,18 +2,19 @@
 
 In minimap2, mappings are aligned one after the other, and each second part directly behind the
 first. Here all pieces of a round are aligned together: a mapping depends on no other, except a
-second part on its first.
+second part on its first. Fills behind a split are mostly fills of the second part too: they are
+aligned once.
 """
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import Ragged
 from hapgpu.chaining.align.batches import (
     REFILL,
     AlignedMappings,
@@ -26,7 +27,15 @@ from hapgpu.chaining.align.batches import (
 from hapgpu.chaining.align.cigars.cpu import finish_alignments
 from hapgpu.chaining.align.parameters import AlignParameters
 from hapgpu.chaining.align.pieces.cpu import plan_pieces
-from hapgpu.chaining.align.rounds.assembly import Assembly, assemble
+from hapgpu.chaining.align.rounds.aligned_pieces import (
+    AlignedPieces,
+    join_alignments,
+    known_rows,
+    pieces_behind_splits,
+    take_alignments,
+    take_pieces,
+)
+from hapgpu.chaining.align.rounds.assembly import assemble
 from hapgpu.chaining.align.rounds.drops import INVERSION_DROP, NO_DROP, find_drops
 from hapgpu.chaining.align.rounds.inversions import find_stretches, insert_inversions
 from hapgpu.chaining.align.rounds.order import in_order
@@ -46,6 +55,18 @@ class AlignPieces(Protocol):
     ) -> PieceAlignments: ...
 
 
+class RoundStages(NamedTuple):
+    """Functions of the stages around the dynamic programming of pieces."""
+
+    plan_pieces: Callable[..., Any]
+    find_drops: Callable[..., Any]
+    assemble: Callable[..., Any]
+    finish_alignments: Callable[..., Any]
+
+
+CPU_ROUNDS: Final = RoundStages(plan_pieces, find_drops, assemble, finish_alignments)
+
+
 class MappingAligner(NamedTuple):
     """Aligner of the mappings of reads with base-level dynamic programming.
 
@@ -57,12 +78,15 @@ class MappingAligner(NamedTuple):
         Scores and other parameters.
     align_pieces
         Dynamic programming of pieces.
+    stages
+        The stages around it.
     """
 
     targets: TargetCodes
     scoring: AlignScoring
     parameters: AlignParameters
     align_pieces: AlignPieces
+    stages: RoundStages = CPU_ROUNDS
 
     def __call__(
         self, mappings: NDArray[np.void], anchors: MappedAnchors, reads: ReadCodes
@@ -96,60 +120,64 @@ class MappingAligner(NamedTuple):
         """Align mappings and, round by round, the second parts of those that are split."""
         parts = [np.empty(0, dtype=np.uint32)]
         count = start = 0
+        known = None
         while start < mappings.size:
             rows = np.arange(start, mappings.size)
             start = mappings.size
-            mappings, operations = self._round(mappings, rows, anchors, reads, count)
+            planned = self.stages.plan_pieces(
+                mappings, rows, anchors, reads, self.targets, self.scoring, self.parameters
+            )
+            pieces = self._known_or_aligned(planned.pieces, known, reads)
+            mappings, operations = self.stages.assemble(
+                mappings, planned, pieces, anchors, reads.lengths, self.parameters, count
+            )
+            is_split = mappings["next"][planned.plans["mapping"]] >= start
+            known = pieces_behind_splits(planned, pieces, is_split)
             parts.append(operations)
             count += operations.size
         operations = np.concatenate(parts)
         self._finish(mappings, np.arange(mappings.size), operations, reads)
         return mappings, operations
 
-    def _round(
-        self,
-        mappings: NDArray[np.void],
-        rows: NDArray[np.int64],
-        anchors: MappedAnchors,
-        reads: ReadCodes,
-        first_operation: int,
-    ) -> Assembly:
-        """Align the mappings of some rows; append their second parts."""
-        planned = plan_pieces(
-            mappings, rows, anchors, reads, self.targets, self.scoring, self.parameters
+    def _known_or_aligned(
+        self, pieces: Pieces, known: AlignedPieces | None, reads: ReadCodes
+    ) -> AlignedPieces:
+        """Align and test pieces, except those known from the round before."""
+        if known is None:
+            return self._aligned(pieces, reads)
+        rows = known_rows(pieces, known.pieces)
+        is_new = rows < 0
+        new = self._aligned(take_pieces(pieces, is_new), reads)
+        rows[is_new] = known.drops.size + np.arange(new.drops.size)
+        return AlignedPieces(
+            pieces,
+            take_alignments(join_alignments([known.alignments, new.alignments]), rows),
+            np.concatenate([known.drops, new.drops])[rows],
         )
-        alignments = self._align(planned.pieces, reads)
-        drops = find_drops(
-            planned.pieces, alignments, reads, self.targets, self.scoring, self.parameters
+
+    def _aligned(self, pieces: Pieces, reads: ReadCodes) -> AlignedPieces:
+        """Align and test pieces; align fills with a drop again."""
+        alignments = self._align(pieces, reads)
+        drops = self.stages.find_drops(
+            pieces, alignments, reads, self.targets, self.scoring, self.parameters
         )
         dropped = np.flatnonzero(drops != NO_DROP)
         if dropped.size:
-            again = self._align(self._refills(planned.pieces, dropped, drops[dropped]), reads)
-            alignments = _replaced(alignments, dropped, again)
-        return assemble(
-            mappings,
-            planned,
-            alignments,
-            drops,
-            anchors,
-            reads.lengths,
-            self.parameters,
-            first_operation,
-        )
-
-    def _refills(self, pieces: Pieces, rows: NDArray[np.int64], drops: NDArray[np.uint8]) -> Pieces:
-        """Return the fills of some rows, with a limit on drops."""
-        return Pieces(
-            kinds=np.full(rows.size, REFILL, dtype=np.uint8),
-            query_starts=pieces.query_starts[rows],
-            query_lengths=pieces.query_lengths[rows],
-            target_starts=pieces.target_starts[rows],
-            target_lengths=pieces.target_lengths[rows],
-            bands=pieces.bands[rows],
-            drops=np.where(
-                drops == INVERSION_DROP, self.parameters.inversion_drop, self.parameters.drop
-            ).astype(np.int32),
-        )
+            limits = np.where(
+                drops[dropped] == INVERSION_DROP,
+                self.parameters.inversion_drop,
+                self.parameters.drop,
+            )
+            again = replace(
+                take_pieces(pieces, dropped),
+                kinds=np.full(dropped.size, REFILL, dtype=np.uint8),
+                drops=limits.astype(np.int32),
+            )
+            rows = np.arange(drops.size)
+            rows[dropped] = drops.size + np.arange(dropped.size)
+            both = join_alignments([alignments, self._align(again, reads)])
+            alignments = take_alignments(both, rows)
+        return AlignedPieces(pieces, alignments, drops)
 
     def _with_inversions(
         self, mappings: NDArray[np.void], operations: NDArray[np.uint32], reads: ReadCodes
@@ -178,26 +206,4 @@ class MappingAligner(NamedTuple):
         reads: ReadCodes,
     ) -> None:
         """Clean up the operations of some mappings, and count."""
-        finish_alignments(mappings, rows, operations, reads, self.targets, self.scoring)
-
-
-def _replaced(
-    alignments: PieceAlignments, rows: NDArray[np.int64], others: PieceAlignments
-) -> PieceAlignments:
-    """Return the alignments with those of some rows replaced."""
-    order = np.arange(alignments.scores.size)
-    order[rows] = order.size + np.arange(rows.size)
-
-    def chosen(name: str) -> Any:
-        return np.concatenate([getattr(alignments, name), getattr(others, name)])[order]
-
-    operations = Ragged.concatenate(
-        [Ragged(each.operations, each.offsets) for each in (alignments, others)]
-    ).take(order)
-    columns = (field.name for field in fields(PieceAlignments))
-    return replace(
-        alignments,
-        **{name: chosen(name) for name in columns if name not in {"operations", "offsets"}},
-        operations=operations.data,
-        offsets=operations.offsets,
-    )
+        self.stages.finish_alignments(mappings, rows, operations, reads, self.targets, self.scoring)

@@ -1,0 +1,168 @@
+"""Benchmark of base alignment on the CPU: whole reads, each stage, `hapgpu chain -a`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from hapgpu.benchmark.chaining.data import LongReadData
+from hapgpu.benchmark.current import measuring
+from hapgpu.benchmark.measurement import Measurement, median_seconds
+from hapgpu.benchmark.whole_runs import RunCommand, files_of_run, measured_run
+from hapgpu.chaining.align.batches import FILL, PieceAlignments, Pieces, ReadCodes, TargetCodes
+from hapgpu.chaining.align.codes import code_targets
+from hapgpu.chaining.align.parameters import AlignParameters
+from hapgpu.chaining.align.rounds.aligned_pieces import take_pieces
+from hapgpu.chaining.align.rounds.cpu import RoundStages
+from hapgpu.chaining.align.scoring import AlignScoring
+from hapgpu.chaining.index.files import MINIMIZER_FILE, default_index_path
+from hapgpu.chaining.index.minimizer_index import MinimizerIndex
+from hapgpu.chaining.options import LineOptions, MapOptions
+from hapgpu.chaining.run.aligned_cpu import CPU_ALIGNMENT, AlignStages, CpuAligner
+from hapgpu.io.fastx.read_block import ReadBlock
+from hapgpu.io.fastx.text_block import TextBlock
+from hapgpu.runtime.devices import CpuDevice
+
+ALIGN_STAGES: Final = (
+    *("codes", "pieces", "fills", "other pieces"),
+    *("drops", "assembly", "cigars", "ranking", "SAM lines"),
+)
+"""The stages after chaining, in order."""
+
+WHOLE_ALIGNMENT: Final = "whole run, SAM"
+"""Task of a measurement of `hapgpu chain -a`, from its files to its output."""
+
+_WHOLE_PATH: Final = "text to SAM"
+_SAM: Final = LineOptions(is_sam=True)
+
+
+def alignment_measurements(device: CpuDevice, *, runs: bool) -> int:
+    """Return the number of measurements of `benchmark_alignments`."""
+    return len(_thread_counts(device)) + len(ALIGN_STAGES) + runs
+
+
+def benchmark_alignments(
+    device: CpuDevice, data: LongReadData, options: MapOptions, run: RunCommand | None
+) -> Iterator[Measurement]:
+    """Measure base alignment, from memory to memory, its stages, and `hapgpu chain -a`.
+
+    Parameters
+    ----------
+    device
+        CPU: measured with one thread and with all.
+    data
+        Reference and reads.
+    options
+        Options of long-read mapping.
+    run
+        Runs `hapgpu chain` with these options; None: no whole run.
+    """
+    targets = code_targets(data.records.sequences)
+    aligner = CpuAligner(data.index, targets, options, _SAM)
+    for threads in _thread_counts(device):
+        variant = CpuDevice(threads)
+        measuring(f"{_WHOLE_PATH}, {variant.name}")
+        seconds = median_seconds(aligner, data.blocks, threads)
+        in_memory = data.measured(variant, _WHOLE_PATH, seconds)
+        yield in_memory
+    measuring("stages of base alignment")
+    staged = StagedAligner(data.index, targets, options)
+    for stage, seconds in align_stage_seconds(staged, data.blocks).items():
+        yield data.measured(CpuDevice(1), stage, seconds)
+    if run is not None:
+        measuring(WHOLE_ALIGNMENT)
+        whole = _whole_run(data, device, run)
+        yield replace(whole, share=whole.per_second / in_memory.per_second)
+
+
+def _thread_counts(device: CpuDevice) -> list[int]:
+    return sorted({1, device.threads})
+
+
+class StagedAligner:
+    """Aligner of blocks that adds up the time of each stage.
+
+    Parameters
+    ----------
+    index, targets
+        Index of the reference, built with `options.sketch`, and its bases.
+    options
+        Options of long-read mapping.
+
+    Attributes
+    ----------
+    seconds
+        Time of each of `ALIGN_STAGES`, for all blocks so far.
+    """
+
+    def __init__(self, index: MinimizerIndex, targets: TargetCodes, options: MapOptions) -> None:
+        self.seconds = dict.fromkeys(ALIGN_STAGES, 0.0)
+        self._align = CpuAligner(index, targets, options, _SAM, self._timed_stages(CPU_ALIGNMENT))
+
+    def __call__(self, block: ReadBlock) -> TextBlock:
+        """Return the lines of a block."""
+        return self._align(block)
+
+    def _timed_stages(self, stages: AlignStages) -> AlignStages:
+        def writer(*arguments: Any) -> Callable[..., TextBlock]:
+            return self._timed("SAM lines", stages.writer(*arguments))
+
+        return AlignStages(
+            code_reads=self._timed("codes", stages.code_reads),
+            align_pieces=self._align_kinds,
+            rounds=RoundStages(
+                plan_pieces=self._timed("pieces", stages.rounds.plan_pieces),
+                find_drops=self._timed("drops", stages.rounds.find_drops),
+                assemble=self._timed("assembly", stages.rounds.assemble),
+                finish_alignments=self._timed("cigars", stages.rounds.finish_alignments),
+            ),
+            rank=self._timed("ranking", stages.rank),
+            writer=writer,
+        )
+
+    def _align_kinds(
+        self,
+        pieces: Pieces,
+        reads: ReadCodes,
+        targets: TargetCodes,
+        scoring: AlignScoring,
+        parameters: AlignParameters,
+    ) -> PieceAlignments:
+        """Align pieces; before that, time the fills alone and all others alone."""
+        align = CPU_ALIGNMENT.align_pieces
+        is_fill = pieces.kinds == FILL
+        for stage, chosen in (("fills", is_fill), ("other pieces", ~is_fill)):
+            timed_align = self._timed(stage, align)
+            timed_align(take_pieces(pieces, chosen), reads, targets, scoring, parameters)
+        return align(pieces, reads, targets, scoring, parameters)
+
+    def _timed(self, stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def timed_function(*arguments: Any) -> Any:
+            start = time.perf_counter()
+            result = function(*arguments)
+            self.seconds[stage] += time.perf_counter() - start
+            return result
+
+        return timed_function
+
+
+def align_stage_seconds(aligner: StagedAligner, blocks: Sequence[ReadBlock]) -> Mapping[str, float]:
+    """Return the seconds of each stage for at least one block; the code is compiled."""
+    aligner.seconds = dict.fromkeys(ALIGN_STAGES, 0.0)
+    for block in blocks:
+        aligner(block)
+    return aligner.seconds
+
+
+def _whole_run(data: LongReadData, device: CpuDevice, run: RunCommand) -> Measurement:
+    with files_of_run() as directory:
+        reference, reads = directory / data.reference.name, directory / "reads.fq"
+        reference.symlink_to(data.reference.resolve())
+        MINIMIZER_FILE.save(data.index, default_index_path(reference, data.index.sketch))
+        data.write_reads(reads)
+        output = directory / "alignments.sam"
+        whole = measured_run(run, ["-a", reference, reads, "-o", output], device)
+    measured = data.measured(device, WHOLE_ALIGNMENT, whole.seconds)
+    return replace(measured, bound=whole.bound, busy=whole.busy)
