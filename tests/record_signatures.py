@@ -1,10 +1,11 @@
 """Record which compiled functions and CUDA kernels each command calls, with which types.
 
-    python tests/record_signatures.py [cpu | cuda:0]
+    python tests/record_signatures.py [cpu | cuda:0] [COMMAND]
 
 writes `hapgpu/runtime/compiled/signatures.json`, from which the first run of a command compiles
 its functions side by side, and `hapgpu doctor --compile` all of them. With a GPU, only the groups
-of the GPU are replaced. Run it for both devices after a change of compiled functions.
+of the GPU are replaced, and with a command only its groups. Run it for both devices after a change
+of compiled functions.
 """
 
 from __future__ import annotations
@@ -42,32 +43,43 @@ RUNS = {
     "index --minimizers": "index --minimizers {data}/reference.fa -o {out}/h.hgm",
     "map": "map {data}/reference.fa {data}/reads.fastq.gz -o {out}/i.sam",
     "chain": "chain {data}/reference.fa {data}/long_reads.fastq.gz -o {out}/j.paf",
+    "chain -a": "chain -a {data}/reference.fa {data}/long_reads.fastq.gz -o {out}/p.sam",
+    "chain -c": "chain -c --cs {data}/reference.fa {data}/long_reads.fastq.gz -o {out}/q.paf",
     "report": "report {out}/b.bam {out}/c.tsv {out}/j.paf -o {out}/k.html",
     "report --reads": "report {out}/e.vcf --reads {data}/reads.bam"
     " --reference {data}/reference.fa -o {out}/l.html",
 }
 """The run that is recorded, by the name of its group."""
 
-ON_CPU = {"haplotypes", "index --minimizers", "report", "report --reads"}
+ON_CPU = {
+    "chain -a",
+    "chain -c",
+    "haplotypes",
+    "index --minimizers",
+    "report",
+    "report --reads",
+}
 
 READ = "ACGTTGCAAC" * 4
 
 
 def main() -> None:
     """Record every run in a process of its own."""
-    device = sys.argv[1] if len(sys.argv) > 1 else "cpu"
+    device, *commands = sys.argv[1:] or ["cpu"]
     kind = device.partition(":")[0]
     recorded: dict[str, dict[str, Any]] = json.loads(PATH.read_text(encoding="utf-8"))
     for table in recorded.values():
-        for group in [group for group in table if group.split()[1] == kind]:
-            del table[group]
+        for group in list(table):
+            command, its_kind, *_ = group.split()
+            if its_kind == kind and command in (commands or [command]):
+                del table[group]
     with tempfile.TemporaryDirectory() as directory:
         make_data(Path(directory))
         for name, run in RUNS.items():
-            if kind == "cuda" and name in ON_CPU:
+            command, *options = name.split()
+            if (kind == "cuda" and name in ON_CPU) or command not in (commands or [command]):
                 continue
             called = recorded_process(run.format(data=directory, out=directory), device)
-            command, *options = name.split()
             for table_name, calls in called.items():
                 if calls:
                     recorded[table_name][" ".join([command, kind, *options])] = calls

@@ -15,9 +15,12 @@ WIDEST_BAND: Final = 200_000
 UNLIMITED_SKIP: Final = 1_000_000_000
 """`ChainOptions.max_skip` to visit every predecessor, as the paper on mm2-ax does."""
 MAX_SCORE: Final = 127
-"""Largest score or cost of two bases; also of `match` and a gap of one base together."""
+"""Largest sum of the score of a match and the cost of a gap of one base (twice this cost if short
+and long gaps cost the same): differences of scores are kept in 8 bits, as in minimap2."""
 MAX_GAP_COSTS: Final = 127
 """Largest sum of the two costs of a gap of one base."""
+MAX_DROP: Final = 1_000_000_000
+"""Largest drop of the score, and largest bonus: sums with a score fit 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)

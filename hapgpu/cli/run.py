@@ -37,6 +37,9 @@ class Run:
         The devices in words, for `announce`.
     output
         The file that is written; None is standard output.
+    variant
+        Options that decide on the functions to compile before a first run; None: those of the
+        command line.
 
     Attributes
     ----------
@@ -52,6 +55,7 @@ class Run:
         options: ReportOptions,
         description: str = "",
         output: Path | None = None,
+        variant: Sequence[str] | None = None,
     ) -> None:
         self._since = time.monotonic()
         self._compiling = 0.0
@@ -62,10 +66,11 @@ class Run:
         self._options = options
         self._description = description
         self._output = str(output or STANDARD)
+        self._variant = sys.argv if variant is None else variant
 
     def announce(self) -> None:
         """Name the devices on standard error; before a first run, compile its functions."""
-        first = FirstRun(COMPILED, self._command, self.devices, sys.argv)
+        first = FirstRun(COMPILED, self._command, self.devices, self._variant)
         if not self._options.quiet:
             announce(self._command, self._description, compiles=bool(first))
         start = time.monotonic()
@@ -130,18 +135,28 @@ class Run:
 
 
 def start_run(
-    command: str, compute: ComputeOptions, options: ReportOptions, output: Path | None
+    command: str,
+    compute: ComputeOptions,
+    options: ReportOptions,
+    output: Path | None,
+    variant: Sequence[str] | None = None,
 ) -> Run:
     """Find the devices of a run and name them on standard error: `prepare_run`, then `announce`."""
-    run = prepare_run(command, compute, options, output)
+    run = prepare_run(command, compute, options, output, variant)
     run.announce()
     return run
 
 
 def prepare_run(
-    command: str, compute: ComputeOptions, options: ReportOptions, output: Path | None
+    command: str,
+    compute: ComputeOptions,
+    options: ReportOptions,
+    output: Path | None,
+    variant: Sequence[str] | None = None,
 ) -> Run:
     """Find the devices of a run, which writes to a file; None is standard output.
+
+    `variant`: see `Run`.
 
     Raises
     ------
@@ -153,4 +168,4 @@ def prepare_run(
     devices, description = resolve_devices(
         compute.device, threads=compute.threads, gpu_memory=compute.gpu_mem
     )
-    return Run(command, devices, compute.threads, options, description, output)
+    return Run(command, devices, compute.threads, options, description, output, variant)

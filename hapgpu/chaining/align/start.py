@@ -128,8 +128,9 @@ def _copy_anchors(
         first = anchor_offsets[chains[mapping]]
         count = anchor_offsets[chains[mapping] + 1] - first
         to = first_anchors[mapping]
-        kept[0, to : to + count] = x[first : first + count]
-        kept[1, to : to + count] = y[first : first + count]
+        for anchor in range(count):
+            kept[0, to + anchor] = x[first + anchor]
+            kept[1, to + anchor] = y[first + anchor]
 
 
 @njit

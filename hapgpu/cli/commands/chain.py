@@ -102,7 +102,13 @@ def chain(  # noqa: PLR0913  (its parameters are the options)
     form = lines.alignment_form(output, alignment.gap_open_or_format or (), with_pg=not no_pg)
     _check_inputs(reference, reads, anchors, writes_reads=lines.paf or form is not None)
     require_inputs(path for path in (anchors, reference, *(reads or ())) if path is not None)
-    run = start_run("chain", compute if form is None else on_cpu(compute), reporting, output)
+    run = start_run(
+        "chain",
+        compute if form is None else on_cpu(compute),
+        reporting,
+        output,
+        form.variant if form else (),
+    )
     if form is not None and reference is not None and reads:
         files = ReadFiles(
             reads,

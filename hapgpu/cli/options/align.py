@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from hapgpu.chaining.options import (
+    MAX_DROP,
     MAX_GAP_COSTS,
     MAX_SCORE,
     AlignOptions,
@@ -171,35 +172,62 @@ def gap_open_and_format(values: Sequence[str]) -> tuple[OneOrTwo | None, str | N
 
 def _check(options: AlignOptions) -> None:
     """Refuse scores that minimap2 refuses, or that leave the range of its scores."""
+    _check_gaps(options)
+    _check_bases(options)
+    if options.drop < options.inversion_drop:
+        raise UsageError(
+            f"-z {options.drop},{options.inversion_drop}: the second number is larger; reduce it"
+        )
+    for option, score in (("-z", options.drop), ("--end-bonus", options.end_bonus)):
+        if score > MAX_DROP:
+            raise UsageError(f"{option} {score}: must be at most {MAX_DROP:,}")
+
+
+def _check_gaps(options: AlignOptions) -> None:
+    """Refuse costs of gaps."""
     opens = (options.gap_open, options.gap_open2)
     extends = (options.gap_extend, options.gap_extend2)
-    given = "-O {},{} -E {},{}".format(*opens, *extends)
     if min(*opens, *extends) <= 0:
-        raise UsageError(f"{given}: gap costs must be at least 1; increase them")
+        raise UsageError(f"{_gap_costs(options)}: gap costs must be at least 1; increase them")
     first, second = opens[0] + extends[0], opens[1] + extends[1]
     if (opens[0] != opens[1] or extends[0] != extends[1]) and not (
         extends[0] > extends[1] and first < second
     ):
         raise UsageError(
-            f"{given}: the second costs must be less to extend and more for one base; swap them"
+            f"{_gap_costs(options)}: the second costs must be less to extend and more for one"
+            " base; swap them"
         )
     if first + second > MAX_GAP_COSTS:
-        raise UsageError(f"{given}: their sum must be at most {MAX_GAP_COSTS}; reduce them")
-    for option, score in (
-        ("-A", options.match),
-        ("-B", options.mismatch),
-        ("-b", options.transition),
-    ):
-        if score > MAX_SCORE:
-            raise UsageError(f"{option} {score}: must be at most {MAX_SCORE}")
+        raise UsageError(
+            f"{_gap_costs(options)}: their sum must be at most {MAX_GAP_COSTS}; reduce them"
+        )
+
+
+def _check_bases(options: AlignOptions) -> None:
+    """Refuse scores of two bases; the costs of gaps are legal."""
+    one_base = options.gap_open + options.gap_extend
+    for option, cost in (("-B", options.mismatch), ("-b", options.transition)):
+        if cost > 2 * one_base:
+            raise UsageError(
+                f"{option} {cost}: must be at most {2 * one_base}, twice the cost of a gap of one"
+                " base; reduce it"
+            )
+    is_single = options.gap_open == options.gap_open2
+    most = MAX_SCORE - (2 * one_base if is_single else one_base)
+    if not 1 <= options.match <= most:
+        raise UsageError(
+            f"-A {options.match}: must be from 1 to {most} with {_gap_costs(options)}; change it"
+        )
     if options.ambiguous >= options.mismatch:
         raise UsageError(
             f"--score-N {options.ambiguous}: must be less than -B {options.mismatch}; reduce it"
         )
-    if options.drop < options.inversion_drop:
-        raise UsageError(
-            f"-z {options.drop},{options.inversion_drop}: the second number is larger; reduce it"
-        )
+
+
+def _gap_costs(options: AlignOptions) -> str:
+    return (
+        f"-O {options.gap_open},{options.gap_open2} -E {options.gap_extend},{options.gap_extend2}"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +250,11 @@ class AlignmentForm:
     lines: LineOptions
     group: ReadGroup | None
     has_program: bool
+
+    @property
+    def variant(self) -> list[str]:
+        """Options for a run of this kind, see `Run`: the format may follow from a file's name."""
+        return ["-a" if self.format else "-c"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -86,7 +86,8 @@ class PairOptions(NamedTuple):
 @njit
 def clear_result(result: NDArray[np.int32]) -> None:
     """Set the result of a pair that is not aligned."""
-    result[:] = -1
+    for column in range(result.size):
+        result[column] = -1
     result[SCORE] = NO_SCORE
     result[MAX_SCORE] = 0
     result[QUERY_END_SCORE] = NO_SCORE
