@@ -84,6 +84,11 @@ store_32_at: Callable[[Integer, Integer], None] = intrinsic(
 )
 """(address, int64): store the low four bytes."""
 
+store_64_at: Callable[[Integer, Integer], None] = intrinsic(
+    lambda _context, _address, _value: _storing(64)
+)
+"""(address, int64): store eight bytes."""
+
 copy_at: Callable[[Integer, Integer, Integer], None] = intrinsic(
     lambda _context, _target, _source, _size: _copying()
 )

@@ -1,8 +1,9 @@
-"""Options for minimizers, seeds, chains and mappings, and their presets."""
+"""Options for minimizers, seeds, chains, mappings and alignments, and their presets."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Final
 
 from hapgpu.errors import UsageError
@@ -13,6 +14,10 @@ WIDEST_BAND: Final = 200_000
 """Largest bandwidth: all gap costs up to it fit 16 bits for every k-mer length."""
 UNLIMITED_SKIP: Final = 1_000_000_000
 """`ChainOptions.max_skip` to visit every predecessor, as the paper on mm2-ax does."""
+MAX_SCORE: Final = 127
+"""Largest score or cost of two bases; also of `match` and a gap of one base together."""
+MAX_GAP_COSTS: Final = 127
+"""Largest sum of the two costs of a gap of one base."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +124,115 @@ class MappingOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class AlignOptions:
+    """Options for base alignment.
+
+    Attributes
+    ----------
+    match, mismatch
+        `-A`, `-B`: score of equal bases; cost of different ones.
+    transition
+        `-b`: cost of A-G and C-T; 0: as `mismatch`.
+    ambiguous
+        `--score-N`: cost of a base other than A, C, G and T.
+    gap_open, gap_extend, gap_open2, gap_extend2
+        `-O`, `-E`: a gap of n bases costs the smaller of open + n * extend.
+    drop, inversion_drop
+        `-z`: largest drop of the score, in general and to look for an inversion.
+    end_bonus
+        `--end-bonus`: score of an alignment that reaches the end of the read.
+    min_score
+        `-s`: lowest score of the best part of an alignment.
+    min_piece
+        `--min-dp-len`: fewest bases between two anchors that are aligned on their own.
+    max_cells
+        `--cap-sw-mem`: cells of the largest matrix; larger ones are not aligned.
+    filters_ends
+        Drop unreliable anchors at the ends of a chain (`--no-end-flt`: do not).
+    """
+
+    match: int = 2
+    mismatch: int = 4
+    transition: int = 0
+    ambiguous: int = 1
+    gap_open: int = 4
+    gap_extend: int = 2
+    gap_open2: int = 24
+    gap_extend2: int = 1
+    drop: int = 400
+    inversion_drop: int = 200
+    end_bonus: int = -1
+    min_score: int = 80
+    min_piece: int = 200
+    max_cells: int = 100_000_000
+    filters_ends: bool = True
+
+
+class Difference(Enum):
+    """Optional tag with the differences between read and reference."""
+
+    NONE = 0
+    MD = 1
+    CS = 2
+    LONG_CS = 3
+    DS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class LineOptions:
+    """Options for lines with base alignments.
+
+    Attributes
+    ----------
+    is_sam
+        `-a`: write SAM, not PAF.
+    has_cigar
+        `-c`: write the tag cg in PAF.
+    difference
+        `--MD`, `--ds`, `--cs`: tag to write; minimap2 writes MD before ds before cs.
+    splits_matches
+        `--eqx`: write = and X, not M.
+    moves_long_cigars
+        `-L`: write CIGARs of more than 65,535 operations as the tag CG.
+    soft_clips_all
+        `-Y`: soft-clip supplementary records.
+    mapped_only
+        `--sam-hit-only`: do not write unmapped reads.
+    secondary_bases
+        `--secondary-seq`: write the bases of secondary records.
+    read_group
+        `-R`: identifier of the read group.
+    copies_comments
+        `-y`: append the comments of FASTQ and FASTA.
+    """
+
+    is_sam: bool = False
+    has_cigar: bool = False
+    difference: Difference = Difference.NONE
+    splits_matches: bool = False
+    moves_long_cigars: bool = False
+    soft_clips_all: bool = False
+    mapped_only: bool = False
+    secondary_bases: bool = False
+    read_group: str | None = None
+    copies_comments: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class MapOptions:
-    """All options of long-read mapping."""
+    """All options of long-read mapping.
+
+    Attributes
+    ----------
+    align
+        Used only if bases are aligned (`-c`, `-a`, `--cs`).
+    """
 
     sketch: SketchOptions = field(default_factory=SketchOptions)
     seeds: SeedOptions = field(default_factory=SeedOptions)
     chains: ChainOptions = field(default_factory=ChainOptions)
     mappings: MappingOptions = field(default_factory=MappingOptions)
+    align: AlignOptions = field(default_factory=AlignOptions)
 
 
 def _presets() -> dict[str, MapOptions]:
@@ -136,11 +243,17 @@ def _presets() -> dict[str, MapOptions]:
         seeds=replace(default.seeds, min_cutoff=50, max_cutoff=500),
         chains=replace(default.chains, max_gap=10_000),
     )
+    precise = replace(
+        accurate,
+        align=AlignOptions(
+            match=1, gap_open=6, gap_extend=2, gap_open2=26, gap_extend2=1, min_score=200
+        ),
+    )
     compressed = replace(default, sketch=SketchOptions(19, 10, is_hpc=True))
     return {
         "map-ont": default,
         "map-pb": compressed,
-        "map-hifi": accurate,
+        "map-hifi": precise,
         "lr:hq": accurate,
     }
 

@@ -111,17 +111,18 @@ def gap_slope(k: int) -> np.float32:
 
 
 def gap_penalties(bandwidth: int, k: int) -> NDArray[np.uint16]:
-    """Return uint16[bandwidth + 1]: (int)(slope * d + 0.5 * log2(d + 1)) in float32, unfused.
-
-    The logarithm is minimap2's `mg_log2`, a parabola in the mantissa.
-    """
+    """Return uint16[bandwidth + 1]: (int)(slope * d + 0.5 * log2(d + 1)) in float32, unfused."""
     difference = np.arange(bandwidth + 1, dtype=np.float32)
-    value = difference + np.float32(1)
-    bits = value.view(np.int32)
-    exponent = ((bits >> 23) & 255) - 128
-    mantissa = ((bits & ~np.int32(255 << 23)) | np.int32(127 << 23)).view(np.float32)
-    parabola = np.float32(-0.34484843) * mantissa + np.float32(2.02466578)
-    logarithm = exponent.astype(np.float32) + (parabola * mantissa - np.float32(0.67487759))
+    logarithm = approximate_log2(difference + np.float32(1))
     logarithm[0] = 0
     cost = gap_slope(k) * difference + np.float32(0.5) * logarithm
     return cost.astype(np.int32).astype(np.uint16)
+
+
+def approximate_log2(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return minimap2's logarithm `mg_log2` of values above 0: a parabola in the mantissa."""
+    bits = values.view(np.int32)
+    exponent = ((bits >> 23) & 255) - 128
+    mantissa = ((bits & ~np.int32(255 << 23)) | np.int32(127 << 23)).view(np.float32)
+    parabola = np.float32(-0.34484843) * mantissa + np.float32(2.02466578)
+    return exponent.astype(np.float32) + (parabola * mantissa - np.float32(0.67487759))

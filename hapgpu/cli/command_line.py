@@ -38,6 +38,9 @@ reads and writes; the text `EXAMPLES`, in paragraphs, is the end of its help. Th
 `bench` are `METHODS`.
 """
 
+_OPTIONAL_VALUES: Final = {"chain": {"--cs": "--cs=short"}}
+"""By command: options whose value may be left out, and what they stand for then."""
+
 _DESCRIBE_ALL: Final = ["completion"]
 """The start of a command line for which the options of all subcommands are needed."""
 
@@ -62,9 +65,16 @@ def run(arguments: Sequence[str]) -> NoReturn:
         if not gc.isenabled():  # by `hapgpu.cli.app`, while modules are imported
             gc.freeze()
             gc.enable()
-        with command.make_context("hapgpu", list(arguments) or ["--help"]) as context:
+        complete = _with_values(arguments)
+        with command.make_context("hapgpu", complete or ["--help"]) as context:
             command.invoke(context)
     raise SystemExit(0)
+
+
+def _with_values(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with the values that were left out: Typer's options always have one."""
+    values = _OPTIONAL_VALUES.get(arguments[0], {}) if arguments else {}
+    return [values.get(argument, argument) for argument in arguments]
 
 
 def build_app(arguments: Sequence[str] | None) -> typer.Typer:

@@ -1,17 +1,25 @@
-"""The run that `hapgpu map` and `hapgpu chain` share: FASTQ in, lines of text out."""
+"""The run that `hapgpu map` and `hapgpu chain` share: reads in, lines of text out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 from hapgpu.cli.run import Run
+from hapgpu.io.alignments.fastq.read_files import read_file
+from hapgpu.io.alignments.fastq.settings import ReadSettings
 from hapgpu.io.fastx.block_workers import BlockTransfer, BlockWorker
 from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.runtime.inputs import expect_file
 from hapgpu.runtime.pipeline import run_pipeline
+from hapgpu.runtime.pool import MAX_IO_THREADS
+
+EXCLUDED: Final = "excluded_by_flags"
+"""Count of the secondary and supplementary records, which are not read."""
+WARNINGS: Final = {EXCLUDED: "secondary and supplementary records excluded"}
+"""Words for `Run.finish`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,16 +29,19 @@ class ReadFiles:
     Attributes
     ----------
     paths
-        FASTQ or FASTA, read one file after the other; `-` is standard input.
+        FASTQ, FASTA, BAM, CRAM or SAM, read one file after the other; `-` is standard input.
     transfer
         The size of the blocks, and how they get to the devices.
     max_record
         The maximum size of a record, in bytes.
+    with_comments
+        Whether the tags of BAM, CRAM and SAM follow the names, as lines of SAM have them.
     """
 
     paths: Sequence[str]
     transfer: BlockTransfer
     max_record: int
+    with_comments: bool = False
 
 
 def process_reads(
@@ -62,7 +73,13 @@ def process_reads(
     OutputError
         The output cannot be written.
     """
-    statistics, transfer = run.statistics, files.transfer
+    statistics = run.statistics
+    threads = min(run.threads, MAX_IO_THREADS)
+    settings = ReadSettings(files.transfer, files.max_record, threads, files.with_comments)
+
+    def count_excluded(number: int) -> None:
+        if number:
+            statistics.count(EXCLUDED, number)
 
     def write_and_count(block: TextBlock) -> int:
         write(block.text.data)
@@ -72,7 +89,7 @@ def process_reads(
 
     for path in files.paths:
         expect_file(path)
-    blocks = chain.from_iterable(transfer.blocks(path, files.max_record) for path in files.paths)
+    blocks = chain.from_iterable(read_file(path, settings, count_excluded) for path in files.paths)
     run_pipeline(
         statistics.timed_source("read", blocks),
         [statistics.timed(stage, worker) for worker in workers],

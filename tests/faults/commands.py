@@ -124,8 +124,10 @@ _BAM = _input("reads.bam", "bam cram", ".bai", standard=True)
 _ALIGNED = _input("reads.bam", "bam cram fastq", ".bai", standard=True)
 _CRAM = _input("reads.cram", "bam cram fastq", ".crai", standard=True)
 _AMPLICONS = _input("amplicons.fq.gz", "bam cram fastq", standard=True)
-_SHORT = _input("reads.fq.gz", "fastq fasta", standard=True)
-_LONG = _input("long.fq.gz", "fastq fasta", standard=True)
+_READS = "fastq fasta bam cram"
+_SHORT = _input("reads.fq.gz", _READS, standard=True)
+_LONG = _input("long.fq.gz", _READS, standard=True)
+_UNALIGNED = _input("long.bam", _READS, standard=True)
 _HAPLOTYPES = _input("haplotypes.fa", "fasta")
 _ALLELES = _input("alleles.fa", "fasta")
 _BARE = _input("reference.fa", "fasta")
@@ -306,7 +308,7 @@ COMMANDS: Final = (
     Command(
         "chain_index",
         "chain {reference} {reads}",
-        {"reference": _MINIMIZERS, "reads": _LONG},
+        {"reference": _MINIMIZERS, "reads": _UNALIGNED},
         "out.paf",
     ),
     Command(

@@ -58,9 +58,17 @@ def build_index(
     InputError
         The file cannot be read or is not FASTA, or a sequence is too long.
     """
+    index, _ = build_index_of_records(path, options, threads, progress)
+    return index
+
+
+def build_index_of_records(
+    path: str | Path, options: SketchOptions, threads: int, progress: Progress = _NO_PROGRESS
+) -> tuple[MinimizerIndex, FastaRecords]:
+    """Build the minimizer index of a reference as `build_index` does; return the records, too."""
     with rereadable(str(path)) as file, Pool(threads) as pool:
         progress.phase("reading", _READ)
-        records = read_fasta(file.path, name=file.name, allow_empty=True, max_bases=MAX_BASES)
+        records = read_reference(file.path, file.name)
         digest = pool.submit(digest_fasta, file.path)
         progress.phase("minimizers", _SKETCHED, records.sequences.data.size)
         batches = _sketch_records(records, options, pool)
@@ -71,7 +79,7 @@ def build_index(
         progress.phase("hash table", _TABLE)
         entries, directory, bits = table_of(mixed)
         fasta_bytes, fasta_sha256 = digest.result()
-    return MinimizerIndex(
+    index = MinimizerIndex(
         names=records.names,
         lengths=read_only(records.sequences.lengths),
         sketch=options,
@@ -82,6 +90,25 @@ def build_index(
         fasta_bytes=fasta_bytes,
         fasta_sha256=fasta_sha256,
     )
+    return index, records
+
+
+def read_reference(path: str | Path, name: str | None = None) -> FastaRecords:
+    """Read the sequences of a reference.
+
+    Parameters
+    ----------
+    path
+        FASTA, plain, gzip- or BGZF-compressed; readable twice.
+    name
+        Name for messages; by default the path.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read or is not FASTA, or a sequence is too long.
+    """
+    return read_fasta(path, name=name, allow_empty=True, max_bases=MAX_BASES)
 
 
 def _check_count(name: str, batches: Sequence[MinimizerBatch]) -> None:

@@ -5,7 +5,7 @@ Order, coordinates and estimates are as in minimap2 (Li 2018, Bioinformatics 34:
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from hapgpu.chaining.mappings.columns import (
 from hapgpu.chaining.mappings.seed_counts import count_seeds, mean_spans
 from hapgpu.chaining.mappings.selection import Selected, all_mappings, select_mappings
 from hapgpu.chaining.options import ChainOptions, MappingOptions
-from hapgpu.chaining.sort.cpu import radix_sort
+from hapgpu.chaining.sort.cpu import sort_descending
 from hapgpu.runtime.jit import njit, njit_inlined
 
 _SEED: Final = 11
@@ -82,6 +82,12 @@ def _mix64(value: Integer) -> Integer:
     key *= _21
     key ^= key >> _28
     return key + (key << _31)
+
+
+@njit_inlined
+def tie_breaker(first_x: Integer, first_y: Integer, name_hash: Integer) -> Integer:
+    """Return 32 bits from the first anchor of a chain and the hash of its read."""
+    return _mix64(_mix64(first_x) + _mix64(first_y) ^ np.uint64(name_hash)) & _HALF
 
 
 @njit
@@ -150,20 +156,14 @@ def _sort_chains(
     x, y, scores = chains.x, chains.y, chains.scores
     anchor_offsets, offsets = chains.anchor_offsets, chains.offsets
     for read in range(hashes.size):
-        hashed = np.uint64(hashes[read])
         start, end = offsets[read], offsets[read + 1]
         for chain in range(start, end):
             first = anchor_offsets[chain]
             count = np.uint64(anchor_offsets[chain + 1] - first)
-            tie_breaker = _mix64(_mix64(x[first]) + _mix64(y[first]) ^ hashed) & _HALF
-            keys[chain] = (np.uint64(scores[chain]) << _32 | count) ^ tie_breaker
+            key = np.uint64(scores[chain]) << _32 | count
+            keys[chain] = key ^ tie_breaker(x[first], y[first], hashes[read])
             order[chain] = np.uint64(chain)
-        radix_sort(keys, order, start, end)
-        front, back = start, end - 1
-        while front < back:
-            order[front], order[back] = order[back], order[front]
-            front += 1
-            back -= 1
+        sort_descending(keys, order, start, end)
 
 
 @njit
@@ -198,25 +198,33 @@ def _fill_table(
 
 
 @njit
+def measure_chain(
+    x: NDArray[np.uint64], y: NDArray[np.uint64], start: Integer, end: Integer
+) -> tuple[Any, Any]:
+    """Estimate matching bases and alignment length of anchors `start` to `end` of one chain."""
+    matched = aligned = np.int64(y[start] >> _32 & _SPAN)
+    for k in range(np.uint64(start) + _1, np.uint64(end)):
+        target = np.int64(x[k] & _HALF) - np.int64(x[k - _1] & _HALF)
+        query = np.int64(y[k] & _HALF) - np.int64(y[k - _1] & _HALF)
+        aligned += max(target, query)
+        matched += min(target, query, np.int64(y[k] >> _32 & _SPAN))
+    return matched, aligned
+
+
+@njit
 def _measure(
     chains: _ChainArrays,
     chain_numbers: NDArray[np.int32],
     matches: NDArray[np.int32],
     block_lengths: NDArray[np.int32],
 ) -> None:
-    """Estimate matching bases and alignment length, from one anchor to the next."""
+    """Estimate matching bases and alignment length of the mappings' chains."""
     x, y, anchor_offsets = chains.x, chains.y, chains.anchor_offsets
     for mapping in range(chain_numbers.size):
         chain = chain_numbers[mapping]
-        first = np.uint64(anchor_offsets[chain])
-        matched = aligned = np.int64(y[first] >> _32 & _SPAN)
-        for k in range(first + _1, np.uint64(anchor_offsets[chain + 1])):
-            target = np.int64(x[k] & _HALF) - np.int64(x[k - _1] & _HALF)
-            query = np.int64(y[k] & _HALF) - np.int64(y[k - _1] & _HALF)
-            aligned += max(target, query)
-            matched += min(target, query, np.int64(y[k] >> _32 & _SPAN))
-        matches[mapping] = matched
-        block_lengths[mapping] = aligned
+        matches[mapping], block_lengths[mapping] = measure_chain(
+            x, y, anchor_offsets[chain], anchor_offsets[chain + 1]
+        )
 
 
 def make_mappings(  # noqa: PLR0917  (a stage takes its arguments by position)
@@ -250,6 +258,22 @@ def make_mappings(  # noqa: PLR0917  (a stage takes its arguments by position)
     Mappings
         With `all_chains`, no mapping has a parent: `parents` is -1.
     """
+    mappings, _ = chained_mappings(
+        chains, seeds, lengths, name_hashes, index, chain_options, options
+    )
+    return mappings
+
+
+def chained_mappings(  # noqa: PLR0917  (as `make_mappings`)
+    chains: Chains,
+    seeds: Seeds,
+    lengths: NDArray[np.int32],
+    name_hashes: NDArray[np.uint32],
+    index: MinimizerIndex,
+    chain_options: ChainOptions,
+    options: MappingOptions,
+) -> tuple[Mappings, NDArray[np.int32]]:
+    """Return the result of `make_mappings`, and int32[r], the chain of each mapping."""
     arrays = _arrays(chains)
     count = chains.scores.size
     order, keys = np.empty((2, count), dtype=np.uint64)
@@ -260,7 +284,8 @@ def make_mappings(  # noqa: PLR0917  (a stage takes its arguments by position)
         selected = all_mappings(table, chains.offsets)
     else:
         selected = select_mappings(table, chains.offsets, index.sketch.k, chain_options, options)
-    return _mappings_of(selected, chains, seeds, lengths, index.lengths)
+    mappings = _mappings_of(selected, chains, seeds, lengths, index.lengths)
+    return mappings, selected.table[CHAIN]
 
 
 def _mappings_of(

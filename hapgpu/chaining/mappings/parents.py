@@ -80,10 +80,8 @@ def find_parents(
     offsets: NDArray[np.int64],
     mask_level: np.float32,
     parents: NDArray[np.int64],
-    second_scores: NDArray[np.int32],
-    rivals: NDArray[np.int32],
 ) -> None:
-    """Set the parent row of each mapping, and best score and rivals of the primaries."""
+    """Set the parent row of each mapping."""
     max_rows = np.int64(0)
     for read in range(offsets.size - 1):
         max_rows = max(max_rows, offsets[read + 1] - offsets[read])
@@ -92,7 +90,6 @@ def find_parents(
     for read in range(offsets.size - 1):
         primaries = np.int64(0)
         for row in range(offsets[read], offsets[read + 1]):
-            second_scores[row] = rivals[row] = 0
             parent = np.int64(row)
             uncovered = _uncovered(table, row, by_start, primaries)
             if uncovered >= 0:
@@ -105,6 +102,19 @@ def find_parents(
                 _insert_by_start(table, row, by_start, primaries)
                 primary_rows[primaries] = row
                 primaries += 1
-            else:
-                second_scores[parent] = max(second_scores[parent], table[SCORE, row])
-                rivals[parent] += table[COUNT, row] >= table[COUNT, parent]
+
+
+@njit
+def count_rivals(
+    table: NDArray[np.int32],
+    parents: NDArray[np.int64],
+    second_scores: NDArray[np.int32],
+    rivals: NDArray[np.int32],
+) -> None:
+    """Set the best score of the secondaries of each primary, and its rivals."""
+    for row in range(parents.size):
+        second_scores[row] = rivals[row] = 0
+        parent = parents[row]
+        if parent != row:
+            second_scores[parent] = max(second_scores[parent], table[SCORE, row])
+            rivals[parent] += table[COUNT, row] >= table[COUNT, parent]

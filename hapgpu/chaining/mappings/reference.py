@@ -157,30 +157,37 @@ def set_parents(mappings: Sequence[Mapping], mask_level: float) -> None:
     """
     primaries: list[Mapping] = []
     for mapping in mappings:
-        uncovered = _uncovered(mapping.query, [primary.query for primary in primaries])
-        for primary in primaries:
-            if _is_masked(mapping.query, primary.query, uncovered, mask_level):
-                mapping.parent = primary.number
-                primary.second_score = max(primary.second_score, mapping.score)
-                primary.rivals += mapping.count >= primary.count
-                break
-        else:
+        found = masking_primary(mapping.query, [each.query for each in primaries], mask_level)
+        if found is None:
             mapping.parent = mapping.number
             primaries.append(mapping)
+        else:
+            primary = primaries[found]
+            mapping.parent = primary.number
+            primary.second_score = max(primary.second_score, mapping.score)
+            primary.rivals += mapping.count >= primary.count
+
+
+def masking_primary(own: Interval, primaries: Sequence[Interval], mask_level: float) -> int | None:
+    """Return the index of the first primary mapping that covers most of a mapping, if any."""
+    uncovered = _uncovered(own, primaries)
+    for index, primary in enumerate(primaries):
+        if _is_masked(own, primary, uncovered, mask_level):
+            return index
+    return None
 
 
 def _is_masked(own: Interval, other: Interval, uncovered: int, mask_level: float) -> bool:
-    overlap = _overlap(own, other)
-    if overlap <= 0:
+    shared = overlap(own, other)
+    if shared <= 0:
         return False
     shorter, longer = sorted((own.end - own.start, other.end - other.start))
-    fraction = np.float32(overlap) / np.float32(shorter) - np.float32(uncovered) / np.float32(
-        longer
-    )
+    fraction = np.float32(shared) / np.float32(shorter) - np.float32(uncovered) / np.float32(longer)
     return bool(fraction > np.float32(mask_level))
 
 
-def _overlap(a: Interval, b: Interval) -> int:
+def overlap(a: Interval, b: Interval) -> int:
+    """Return the number of shared bases; below 0 for intervals apart."""
     return min(a.end, b.end) - max(a.start, b.start)
 
 
@@ -189,7 +196,7 @@ def _uncovered(own: Interval, others: Sequence[Interval]) -> int:
     uncovered = 0
     covered_end = own.start
     for other in sorted(others):
-        if _overlap(own, other) > 0:
+        if overlap(own, other) > 0:
             uncovered += max(other.start - covered_end, 0)
             covered_end = max(covered_end, other.end)
     return uncovered + max(own.end - covered_end, 0)
@@ -212,7 +219,7 @@ def select(
             parent = array[mapping.parent]
             if secondary >= options.max_secondary:
                 continue
-            if _scores_near(mapping, parent, k, options.score_ratio):
+            if scores_near(mapping.score, parent.score, k, options.score_ratio):
                 if _coordinates(mapping) == _coordinates(parent):
                     continue
             elif (
@@ -228,9 +235,10 @@ def select(
     return _renumbered(array[:kept])
 
 
-def _scores_near(mapping: Mapping, parent: Mapping, k: int, ratio: float) -> bool:
-    min_score = np.float32(parent.score) * np.float32(ratio)
-    return bool(np.float32(mapping.score) >= min_score) or mapping.score + 2 * k >= parent.score
+def scores_near(score: int, best: int, k: int, ratio: float) -> bool:
+    """Return True if a score is nearly as high as the parent's."""
+    min_score = np.float32(best) * np.float32(ratio)
+    return bool(np.float32(score) >= min_score) or score + 2 * k >= best
 
 
 def _coordinates(mapping: Mapping) -> tuple[Interval, int, Interval]:

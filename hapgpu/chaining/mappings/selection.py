@@ -22,12 +22,15 @@ from hapgpu.chaining.mappings.columns import (
     TARGET_END,
     TARGET_START,
 )
-from hapgpu.chaining.mappings.parents import find_parents
+from hapgpu.chaining.mappings.parents import count_rivals, find_parents
 from hapgpu.chaining.options import ChainOptions, MappingOptions
 from hapgpu.runtime.jit import njit, njit_inlined
 
 STRAND_FRACTION: Final = 0.8
 """A mapping on another strand than its parent must score more than this times `max_gap`."""
+
+NO_SCORE: Final = 2**31 - 1
+"""No score of a mapping is above it."""
 
 
 class Selected(NamedTuple):
@@ -51,7 +54,7 @@ class Selected(NamedTuple):
     is_retained: NDArray[np.uint8]
 
 
-class _Limits(NamedTuple):
+class Limits(NamedTuple):
     """Limits for the selection, for compiled code.
 
     Attributes
@@ -61,7 +64,7 @@ class _Limits(NamedTuple):
     near_score
         Largest difference to the parent's score at which a mapping is kept in any case.
     strand_score
-        Score above which a mapping on another strand than its parent is kept.
+        Score above which a mapping on another strand than its parent is kept; `NO_SCORE` for none.
     """
 
     score_ratio: np.float32
@@ -71,7 +74,7 @@ class _Limits(NamedTuple):
 
 
 @njit_inlined
-def _is_near(table: NDArray[np.int32], row: Integer, parent: Integer, limits: _Limits) -> bool:
+def _is_near(table: NDArray[np.int32], row: Integer, parent: Integer, limits: Limits) -> bool:
     """Return True if a mapping scores nearly as much as its parent."""
     score, best = np.int64(table[SCORE, row]), np.int64(table[SCORE, parent])
     min_score = np.float32(best) * limits.score_ratio
@@ -94,7 +97,7 @@ def _select(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     table: NDArray[np.int32],
     offsets: NDArray[np.int64],
     parents: NDArray[np.int64],
-    limits: _Limits,
+    limits: Limits,
     kept: NDArray[np.int64],
     is_retained: NDArray[np.uint8],
     counts: NDArray[np.int64],
@@ -147,6 +150,68 @@ def _renumber(
             numbers[mapping] = numbers_by_row[parents[kept[mapping]]]
 
 
+def select_rows(
+    table: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    parents: NDArray[np.int64],
+    limits: Limits,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:
+    """Select the primaries and the best of the others.
+
+    minimap2 2.30 moves kept mappings up within one array and looks a parent up at its old row. If
+    it has dropped a mapping before the parent, that row may contain another mapping, which is
+    compared instead.
+
+    Parameters
+    ----------
+    table
+        int32[COLUMNS, c]: the mappings of n reads, the best of each read first.
+    offsets
+        int64[n + 1].
+    parents
+        int64[c]: row of the parent of each mapping; its own row to select it in any case.
+    limits
+        Limits for the others. A `score_ratio` of 0 keeps all mappings.
+
+    Returns
+    -------
+    int64[r], the selected rows; int64[n + 1], their offsets; uint8[c], `Mappings.is_retained` of
+    all rows.
+    """
+    kept = np.arange(parents.size, dtype=np.int64)
+    is_retained = np.zeros(parents.size, dtype=np.uint8)
+    if limits.score_ratio <= 0:
+        return kept, offsets, is_retained
+    counts = np.empty(offsets.size - 1, dtype=np.int64)
+    total = _select(
+        read_only(table), read_only(offsets), read_only(parents), limits, kept, is_retained, counts
+    )
+    return kept[:total], offsets_of(counts), is_retained
+
+
+def numbers_of_parents(
+    rows: NDArray[np.int64], offsets: NDArray[np.int64], parents: NDArray[np.int64]
+) -> NDArray[np.int32]:
+    """Return the parents of selected mappings, numbered within their reads.
+
+    Parameters
+    ----------
+    rows, offsets
+        Results of `select_rows`.
+    parents
+        int64[c]: row of the parent of each mapping, a selected one.
+
+    Returns
+    -------
+    int32[r].
+    """
+    numbers = np.empty(rows.size, dtype=np.int32)
+    _renumber(
+        read_only(rows), read_only(offsets), read_only(parents), np.empty_like(parents), numbers
+    )
+    return numbers
+
+
 def all_mappings(table: NDArray[np.int32], offsets: NDArray[np.int64]) -> Selected:
     """Keep all mappings, without parents."""
     count = table.shape[1]
@@ -170,10 +235,6 @@ def select_mappings(
 ) -> Selected:
     """Find the parents of mappings, and keep the primaries and the best of the others.
 
-    minimap2 2.30 moves kept mappings up within one array and looks a parent up at its old row. If
-    it has dropped a mapping before the parent, that row may contain another mapping, which is
-    compared instead.
-
     Parameters
     ----------
     table
@@ -186,29 +247,22 @@ def select_mappings(
         Options for chaining and for mappings. A `score_ratio` of 0 keeps all mappings.
     """
     count = table.shape[1]
-    table, offsets = read_only(table), read_only(offsets)
+    table = read_only(table)
     parents = np.empty(count, dtype=np.int64)
     second_scores, rivals = np.empty((2, count), dtype=np.int32)
-    find_parents(table, offsets, np.float32(options.mask_level), parents, second_scores, rivals)
-    parents = read_only(parents)
-    kept = np.arange(count, dtype=np.int64)
-    is_retained = np.zeros(count, dtype=np.uint8)
-    if options.score_ratio > 0:
-        limits = _Limits(
-            score_ratio=np.float32(options.score_ratio),
-            max_secondary=options.max_secondary,
-            near_score=2 * k,
-            strand_score=int(STRAND_FRACTION * chain_options.max_gap),
-        )
-        counts = np.empty(offsets.size - 1, dtype=np.int64)
-        total = _select(table, offsets, parents, limits, kept, is_retained, counts)
-        kept, offsets = kept[:total], offsets_of(counts)
-    numbers = np.empty(kept.size, dtype=np.int32)
-    _renumber(read_only(kept), read_only(offsets), parents, np.empty_like(parents), numbers)
+    find_parents(table, read_only(offsets), np.float32(options.mask_level), parents)
+    count_rivals(table, read_only(parents), second_scores, rivals)
+    limits = Limits(
+        score_ratio=np.float32(options.score_ratio),
+        max_secondary=options.max_secondary,
+        near_score=2 * k,
+        strand_score=int(STRAND_FRACTION * chain_options.max_gap),
+    )
+    kept, offsets, is_retained = select_rows(table, offsets, parents, limits)
     return Selected(
         table=table[:, kept],
         offsets=offsets,
-        parents=numbers,
+        parents=numbers_of_parents(kept, offsets, parents),
         second_scores=second_scores[kept],
         rivals=rivals[kept],
         is_retained=is_retained[kept],

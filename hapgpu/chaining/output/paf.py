@@ -18,6 +18,7 @@ from hapgpu.chaining.batches import NamedReads
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import MappingOptions
 from hapgpu.chaining.quality.cpu import ReportedMappings
+from hapgpu.io.text.at_addresses import put_fraction
 from hapgpu.io.text.fields import NEWLINE, TAB, put_count, put_tag, put_text, text_of
 from hapgpu.runtime.jit import njit, njit_inlined
 
@@ -32,8 +33,6 @@ _S1: Final = text_of("\ts1:i:")
 _S2: Final = text_of("\ts2:i:")
 _DV: Final = text_of("\tdv:f:")
 _RL: Final = text_of("\trl:i:")
-_ZERO, _POINT = np.uint8(ord("0")), np.uint8(ord("."))
-_DECIMALS: Final = 4
 
 
 class Targets(NamedTuple):
@@ -142,19 +141,8 @@ def _put_column(out: NDArray[np.uint8], at: Integer, value: Integer) -> Integer:
 def _put_divergence(out: NDArray[np.uint8], at: Integer, divergence: np.float32) -> Integer:
     """Write a fraction from 0 to 1 with four decimals, as C does, or `0`."""
     at = put_text(out, at, _DV)
-    if divergence == 0:
-        out[at] = _ZERO
-        return at + 1
-    # The product is exact, so ties are exact too: they are rounded to even.
-    digits = np.int64(np.rint(np.float64(divergence) * 10**_DECIMALS))
-    for k in range(at + _DECIMALS + 1, at, -1):
-        if k == at + 1:
-            out[k] = _POINT
-        else:
-            out[k] = _ZERO + np.uint8(digits % 10)
-            digits //= 10
-    out[at] = _ZERO + np.uint8(digits)
-    return at + _DECIMALS + 2
+    start = out.ctypes.data
+    return put_fraction(start + at, np.float64(divergence)) - start
 
 
 @njit

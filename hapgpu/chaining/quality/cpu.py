@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,17 +17,16 @@ from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import offsets_of
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.chaining.batches import Mappings
+from hapgpu.chaining.quality.terms import (
+    ONE,
+    SCALE,
+    cost_of_rivals,
+    limited,
+    unique_fraction_of,
+    weight_of,
+)
 from hapgpu.runtime.jit import njit, njit_inlined
 
-MAX_QUALITY: Final = 60
-_ONE: Final = np.float32(1)
-_SCALE: Final = np.float32(40)
-_PHRED: Final = np.float32(4.343)
-_ROUNDING: Final = np.float32(0.499)
-_PER_SCORE: Final = np.float32(0.01)
-_PER_ANCHOR: Final = np.float32(0.1)
-_FULL_SCORE: Final = 100
-_FULL_COUNT: Final = 10
 _RETAINED_RATIO: Final = np.float32(5)
 _MIN_RETAINED: Final = np.float32(0.01)
 
@@ -125,17 +124,13 @@ def _quality(
     second_score: Integer,
     rivals: Integer,
     unique_fraction: np.float32,
-) -> Integer:
+) -> Any:
     """Return the mapping quality of a primary mapping, in float32 as in minimap2."""
-    by_score = _ONE if score > _FULL_SCORE else _PER_SCORE * np.float32(score)
-    by_score = np.float32(by_score * unique_fraction)
-    by_count = _ONE if count > _FULL_COUNT else _PER_ANCHOR * np.float32(count)
-    weight = min(by_score, by_count)
-    distinctness = np.float32(_ONE - np.float32(second_score) / np.float32(score))
-    scaled = np.float32(np.float32(weight * _SCALE) * distinctness)
+    weight = weight_of(score, count, unique_fraction)
+    distinctness = np.float32(ONE - np.float32(second_score) / np.float32(score))
+    scaled = np.float32(np.float32(weight * SCALE) * distinctness)
     quality = np.int64(np.float32(scaled * math.log(np.float32(score))))
-    quality -= np.int64(np.float32(_PHRED * math.log(np.float32(rivals + 1))) + _ROUNDING)
-    return min(max(quality, np.int64(0)), np.int64(MAX_QUALITY))
+    return limited(quality - cost_of_rivals(rivals))
 
 
 @njit
@@ -157,8 +152,7 @@ def _assess(
             mapping = rows[row]
             is_primary[row] = parents[mapping] == mapping - first_mappings[read]
             total += np.int64(scores[mapping]) * is_primary[row]
-        total_with_repeats = np.float32(max(total + repeat_lengths[read], 1))
-        unique_fraction = np.float32(np.float32(total) / total_with_repeats)
+        unique_fraction = unique_fraction_of(total, repeat_lengths[read])
         for row in range(offsets[read], offsets[read + 1]):
             mapping = rows[row]
             qualities[row] = 0
@@ -167,6 +161,34 @@ def _assess(
                 qualities[row] = _quality(
                     scores[mapping], counts[mapping], second_score, rivals[mapping], unique_fraction
                 )
+
+
+def _arrays(mappings: Mappings) -> _MappingArrays:
+    return _MappingArrays(
+        *(read_only(getattr(mappings, column)) for column in _MappingArrays._fields)
+    )
+
+
+def reported_rows(
+    mappings: Mappings,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+    """Select the mappings to report: all but retained ones that diverge far more than the parent.
+
+    Returns
+    -------
+    rows, offsets
+        int64[m], ascending, and int64[n + 1], the offsets of the reads in `rows`.
+    divergences
+        float32[r]: estimated divergence of all mappings.
+    """
+    arrays = _arrays(mappings)
+    count = mappings.scores.size
+    divergences = np.empty(count, dtype=np.float32)
+    _estimate_divergences(arrays, divergences)
+    rows = np.empty(count, dtype=np.int64)
+    counts = np.empty(mappings.offsets.size - 1, dtype=np.int64)
+    rows = rows[: _keep(arrays, read_only(divergences), rows, counts)]
+    return rows, offsets_of(counts), divergences
 
 
 def assess(mappings: Mappings, min_score: int) -> ReportedMappings:
@@ -179,17 +201,10 @@ def assess(mappings: Mappings, min_score: int) -> ReportedMappings:
     min_score
         Lowest score of a chain, from the options.
     """
-    arrays = _MappingArrays(
-        *(read_only(getattr(mappings, column)) for column in _MappingArrays._fields)
-    )
-    count = mappings.scores.size
-    divergences = np.empty(count, dtype=np.float32)
-    _estimate_divergences(arrays, divergences)
-    rows = np.empty(count, dtype=np.int64)
-    counts = np.empty(mappings.offsets.size - 1, dtype=np.int64)
-    rows = rows[: _keep(arrays, read_only(divergences), rows, counts)]
-    offsets = offsets_of(counts)
+    rows, offsets, divergences = reported_rows(mappings)
     is_primary = np.empty(rows.size, dtype=np.bool_)
     qualities = np.empty(rows.size, dtype=np.uint8)
-    _assess(arrays, read_only(rows), read_only(offsets), min_score, is_primary, qualities)
+    _assess(
+        _arrays(mappings), read_only(rows), read_only(offsets), min_score, is_primary, qualities
+    )
     return ReportedMappings(mappings, rows, offsets, is_primary, divergences[rows], qualities)

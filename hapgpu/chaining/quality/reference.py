@@ -115,28 +115,45 @@ def set_qualities(mappings: Sequence[Mapping], repeat_length: int, min_score: in
         Lowest score of a chain.
     """
     total = sum(mapping.score for mapping in mappings if mapping.is_primary)
-    if total == 0:
-        return
-    unique_fraction = np.float32(total) / np.float32(total + repeat_length)
     for mapping in mappings:
         if mapping.is_primary:
-            mapping.quality = _quality(mapping, unique_fraction, min_score)
+            weight = weight_of(mapping.score, mapping.count, total, repeat_length)
+            mapping.quality = _quality(mapping, weight, min_score)
 
 
-def _quality(mapping: Mapping, unique_fraction: np.float32, min_score: int) -> int:
+def weight_of(score: int, count: int, total: int, repeat_length: int) -> np.float32:
+    """Return the weight of a chain: less for a low score, few anchors and repeats.
+
+    Parameters
+    ----------
+    total
+        Sum of the scores of the primary mappings, above 0.
+    """
+    single = np.float32
+    unique_fraction = single(total) / single(total + repeat_length)
+    by_score = single(1) if score > 100 else single(0.01) * single(score)
+    by_count = single(1) if count > 10 else single(0.1) * single(count)
+    return min(by_score * unique_fraction, by_count)
+
+
+def _quality(mapping: Mapping, weight: np.float32, min_score: int) -> int:
     """Return the mapping quality, in single precision, each operation rounded."""
     single = np.float32
-    by_score = (
-        single(1) if mapping.score > 100 else single(0.01) * single(mapping.score)
-    ) * unique_fraction
-    by_count = single(1) if mapping.count > 10 else single(0.1) * single(mapping.count)
     second = single(max(mapping.second_score, min_score)) / single(mapping.score)
-    quality = int(
-        min(by_score, by_count) * single(40) * (single(1) - second) * _logarithm(mapping.score)
-    )
-    quality -= int(single(4.343) * _logarithm(mapping.rivals + 1) + single(0.499))
+    quality = int(weight * single(40) * (single(1) - second) * logarithm(mapping.score))
+    return limited(quality - cost_of_rivals(mapping.rivals))
+
+
+def cost_of_rivals(rivals: int) -> int:
+    """Return the quality that a mapping loses if other mappings are as good."""
+    return int(np.float32(4.343) * logarithm(rivals + 1) + np.float32(0.499))
+
+
+def limited(quality: int) -> int:
+    """Return a quality within 0 and `MAX_QUALITY`."""
     return min(max(quality, 0), MAX_QUALITY)
 
 
-def _logarithm(value: int) -> np.float32:
+def logarithm(value: float) -> np.float32:
+    """Return the natural logarithm in single precision."""
     return np.float32(math.log(value))

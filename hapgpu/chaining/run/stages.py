@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from hapgpu.chaining.index.build import repeat_cutoff
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
@@ -37,6 +37,25 @@ make_mappings
     join_chains: Stage
     name_hashes: Stage
     make_mappings: Stage
+
+
+class FoundChains(NamedTuple):
+    """Chains of n reads, with what their mappings need, on the device of the stages.
+
+    Attributes
+    ----------
+    chains, seeds
+        `Chains` and `Seeds`.
+    name_hashes
+        uint32[n].
+    anchors
+        Number of the reads' anchors.
+    """
+
+    chains: Any
+    seeds: Any
+    name_hashes: Any
+    anchors: int
 
 
 class MappingFinder:
@@ -75,15 +94,31 @@ class MappingFinder:
         Mappings
             On the device.
         """
-        stages, options, lengths = self._stages, self._options, spans.lengths
-        seeds = self._seeds(text, spans)
-        chains, anchors = self._chains(seeds, lengths)
-        names = (spans.name_starts, spans.name_lengths)
-        hashes = stages.name_hashes(text, *names, lengths, options.mappings.uses_names)
+        stages, options = self._stages, self._options
+        found = self.find_chains(text, spans)
         mappings = stages.make_mappings(
-            chains, seeds, lengths, hashes, stages.index, options.chains, options.mappings
+            found.chains,
+            found.seeds,
+            spans.lengths,
+            found.name_hashes,
+            stages.index,
+            options.chains,
+            options.mappings,
         )
-        return mappings, anchors
+        return mappings, found.anchors
+
+    def find_chains(self, text: Any, spans: Any) -> FoundChains:
+        """Return the chains of reads; the parameters are those of a call."""
+        seeds = self._seeds(text, spans)
+        chains, anchors = self._chains(seeds, spans.lengths)
+        hashes = self._stages.name_hashes(
+            text,
+            spans.name_starts,
+            spans.name_lengths,
+            spans.lengths,
+            self._options.mappings.uses_names,
+        )
+        return FoundChains(chains, seeds, hashes, anchors)
 
     def _seeds(self, text: Any, spans: Any) -> Any:
         stages = self._stages

@@ -48,6 +48,19 @@ def radix_sort(
 
 
 @njit
+def sort_descending(
+    keys: NDArray[np.uint64], values: NDArray[np.uint64], start: Integer, end: Integer
+) -> None:
+    """Sort `keys` as `radix_sort` does, and put `values` in the opposite order."""
+    radix_sort(keys, values, start, end)
+    front, back = np.int64(start), np.int64(end) - 1
+    while front < back:
+        values[front], values[back] = values[back], values[front]
+        front += 1
+        back -= 1
+
+
+@njit
 def _sort_by_bytes(
     keys: NDArray[np.uint64], values: NDArray[np.uint64], start: Integer, end: Integer
 ) -> None:

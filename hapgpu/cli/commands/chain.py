@@ -1,4 +1,4 @@
-"""`hapgpu chain`: mapping of long reads by minimizers and chains, as minimap2 without -c."""
+"""`hapgpu chain`: mapping and alignment of long reads, as minimap2."""
 
 from __future__ import annotations
 
@@ -13,18 +13,30 @@ from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.index.open import open_index
 from hapgpu.chaining.options import MapOptions
 from hapgpu.chaining.run.workers import block_transfer, chainers_for
+from hapgpu.cli.aligned_run import align_reads, on_cpu
 from hapgpu.cli.commands.chain_anchors import chain_anchor_file
-from hapgpu.cli.fastx_run import ReadFiles, process_reads
+from hapgpu.cli.fastx_run import WARNINGS, ReadFiles, process_reads
+from hapgpu.cli.options.align import AlignArguments, LineArguments
 from hapgpu.cli.options.chain import MapArguments
 from hapgpu.cli.options.checks import require_inputs
-from hapgpu.cli.options.common import ComputeOptions, Output, ReportOptions
-from hapgpu.cli.options.files import FASTA_INDEXES, OUTPUT, STATISTICS, CommandFiles, Read
+from hapgpu.cli.options.common import ComputeOptions, NoPG, Output, ReportOptions
+from hapgpu.cli.options.files import (
+    ALIGNMENT_INDEXES,
+    FASTA_INDEXES,
+    OUTPUT,
+    STATISTICS,
+    CommandFiles,
+    Read,
+)
 from hapgpu.cli.run import Run, start_run
 from hapgpu.errors import UsageError
 from hapgpu.io.files.output import OutputFile
 
 EXAMPLES: Final = """Map Nanopore reads, and keep the index for the next run:
 hapgpu index --minimizers reference.fa && hapgpu chain reference.fa reads.fq.gz --paf -o reads.paf
+
+Align reads to a sorted BAM:
+hapgpu chain -a reference.fa reads.fq.gz | samtools sort -o reads.bam
 
 Map accurate reads, without secondary mappings:
 hapgpu chain -x map-hifi --secondary=no reference.fa reads.fq.gz > reads.paf
@@ -36,7 +48,7 @@ FILES: Final = CommandFiles(
     reads=(
         Read("anchors"),
         Read("reference", (*FASTA_INDEXES, f".*{SUFFIX}")),
-        Read("reads", standard=True),
+        Read("reads", ALIGNMENT_INDEXES, standard=True),
     ),
     writes=(OUTPUT, STATISTICS),
 )
@@ -46,7 +58,7 @@ _SHOWN_OF_ANCHORS: Final = ("reads", "anchors", "chains")
 """Counts of the closing summary."""
 
 
-def chain(
+def chain(  # noqa: PLR0913  (its parameters are the options)
     *,
     reference: Annotated[
         Path | None,
@@ -59,7 +71,8 @@ def chain(
         list[str] | None,
         typer.Argument(
             metavar="READS",
-            help="FASTQ or FASTA, plain, gzip or bgzip; - is standard input.",
+            help="FASTQ, FASTA, plain, gzip or bgzip, or unaligned BAM, CRAM or SAM; - is standard "
+            "input.",
         ),
     ] = None,
     anchors: Annotated[
@@ -72,37 +85,49 @@ def chain(
         ),
     ] = None,
     arguments: MapArguments,
-    paf: Annotated[
-        bool,
-        typer.Option("--paf", help="Write PAF, the only format.", rich_help_panel="Output"),
-    ] = False,
+    alignment: AlignArguments,
+    lines: LineArguments,
     output: Output = None,
+    no_pg: NoPG = False,
     compute: ComputeOptions,
     reporting: ReportOptions,
 ) -> None:
-    """Map long reads to a reference; writes the same PAF as minimap2 2.30 without -c.
+    """Map long reads to a reference; writes the same PAF and SAM as minimap2 2.30.
 
-    The options are minimap2's; defaults are in brackets. For a FASTA file, the index of hapgpu
-    index --minimizers is used, or an index is built for this run.
+    Bases are aligned with -c, -a or --cs, on the CPU. The options are minimap2's; defaults are in
+    brackets. For a FASTA file, the index of hapgpu index --minimizers is used, or an index is
+    built for this run.
     """
-    options = arguments.map_options()
-    _check_inputs(reference, reads, anchors, paf=paf)
+    options = arguments.map_options(alignment)
+    form = lines.alignment_form(output, alignment.gap_open_or_format or (), with_pg=not no_pg)
+    _check_inputs(reference, reads, anchors, writes_reads=lines.paf or form is not None)
     require_inputs(path for path in (anchors, reference, *(reads or ())) if path is not None)
-    run = start_run("chain", compute, reporting, output)
-    with OutputFile(output) as file:
-        if anchors is not None:
-            chain_anchor_file(anchors, file, options, run, compute.max_record)
-        elif reference is not None and reads:
-            _map(run, reference, reads, options, compute.max_record, file)
-    run.finish(_SHOWN if anchors is None else _SHOWN_OF_ANCHORS)
+    run = start_run("chain", compute if form is None else on_cpu(compute), reporting, output)
+    if form is not None and reference is not None and reads:
+        files = ReadFiles(reads, block_transfer(run.devices, run.threads), compute.max_record)
+        align_reads(run, reference, files, options, form, output)
+    else:
+        with OutputFile(output) as file:
+            if anchors is not None:
+                chain_anchor_file(anchors, file, options, run, compute.max_record)
+            elif reference is not None and reads:
+                _map(run, reference, reads, options, compute.max_record, file)
+    run.finish(_SHOWN if anchors is None else _SHOWN_OF_ANCHORS, WARNINGS)
 
 
 def _check_inputs(
-    reference: Path | None, reads: Sequence[str] | None, anchors: Path | None, *, paf: bool
+    reference: Path | None,
+    reads: Sequence[str] | None,
+    anchors: Path | None,
+    *,
+    writes_reads: bool,
 ) -> None:
     """Refuse a command line without inputs, or with both kinds of them."""
-    if anchors is not None and (reference is not None or paf):
-        raise UsageError("--anchors: chains anchors to .npz; drop the reference, reads and --paf")
+    if anchors is not None and (reference is not None or writes_reads):
+        raise UsageError(
+            "--anchors: chains anchors to .npz; drop the reference, reads and the options on PAF"
+            " and SAM"
+        )
     if anchors is None and not reads:
         raise UsageError(
             "REF.fa, READS: missing; give a reference and reads, or --anchors FILE.npz"

@@ -10,21 +10,26 @@ from typing import Annotated, Final
 
 import typer
 
-from hapgpu.cli.fastx_run import ReadFiles, process_reads
+from hapgpu.cli.fastx_run import WARNINGS, ReadFiles, process_reads
 from hapgpu.cli.options.checks import require_inputs
 from hapgpu.cli.options.common import ComputeOptions, NoPG, Output, OutputFmt, ReportOptions
-from hapgpu.cli.options.files import FASTA_INDEXES, OUTPUT, STATISTICS, CommandFiles, Read
+from hapgpu.cli.options.files import (
+    ALIGNMENT_INDEXES,
+    FASTA_INDEXES,
+    OUTPUT,
+    STATISTICS,
+    CommandFiles,
+    Read,
+)
 from hapgpu.cli.run import start_run
 from hapgpu.io.alignments.text_writer import open_sam_text
-from hapgpu.io.bam.header import SamHeader
+from hapgpu.io.alignments.unsorted_header import parse_read_group, unsorted_header
 from hapgpu.mapping.index.files import SUFFIX
 from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.index.open import open_index
 from hapgpu.mapping.run.workers import block_transfer, mappers_for
 from hapgpu.mapping.sam.options import SamOptions
-from hapgpu.mapping.sam.read_group import ReadGroup, parse_read_group
 from hapgpu.mapping.search.hits import MIN_READ_BASES, SearchOptions
-from hapgpu.version import __version__
 
 EXAMPLES: Final = r"""Find all hits of the reads of two files:
 hapgpu index reference.fa && hapgpu map reference.fa reads_1.fq.gz reads_2.fq.gz -o hits.bam
@@ -35,7 +40,7 @@ hapgpu map reference.fa reads.fq.gz --best --rg '@RG\tID:1\tSM:a' | samtools sor
 FILES: Final = CommandFiles(
     reads=(
         Read("reference", (*FASTA_INDEXES, SUFFIX)),
-        Read("reads", standard=True),
+        Read("reads", ALIGNMENT_INDEXES, standard=True),
         Read("index"),
     ),
     writes=(OUTPUT, STATISTICS),
@@ -56,7 +61,8 @@ def map(  # noqa: A001, PLR0913  (the name of the command; its parameters are th
         list[str],
         typer.Argument(
             metavar="READS",
-            help="FASTQ or FASTA, plain, gzip or bgzip; - is standard input.",
+            help="FASTQ, FASTA, plain, gzip or bgzip, or unaligned BAM, CRAM or SAM; - is standard "
+            "input.",
         ),
     ],
     index: Annotated[
@@ -154,9 +160,15 @@ def map(  # noqa: A001, PLR0913  (the name of the command; its parameters are th
         SamOptions(best, max_hits, not no_unmapped, group.identifier if group else None),
     )
     files = ReadFiles(reads, block_transfer(run.devices, run.threads), compute.max_record)
+    contigs = fm_index.contigs
     with open_sam_text(
         str(output) if output else "-",
-        _header(fm_index, group, with_pg=not no_pg),
+        unsorted_header(
+            contigs.names,
+            contigs.lengths.tolist(),
+            group,
+            None if no_pg else " ".join(sys.argv),
+        ),
         format=output_fmt,
         threads=run.threads,
         reference=reference,
@@ -164,18 +176,7 @@ def map(  # noqa: A001, PLR0913  (the name of the command; its parameters are th
     ) as write:
         process_reads(run, "map", files, mappers, write)
     _warn(run.statistics.counts)
-    run.finish(("reads", "mapped", "hits", "records"))
-
-
-def _header(index: FMIndexArrays, group: ReadGroup | None, *, with_pg: bool) -> SamHeader:
-    header = SamHeader.from_references(
-        index.contigs.names, index.contigs.lengths.tolist(), "SO:unsorted\tGO:query"
-    )
-    if group is not None:
-        header = header.with_line(group.line)
-    if not with_pg:
-        return header
-    return header.with_program("hapgpu", __version__, " ".join(sys.argv))
+    run.finish(("reads", "mapped", "hits", "records"), WARNINGS)
 
 
 def _warn(counts: Mapping[str, int]) -> None:

@@ -19,6 +19,7 @@ from hapgpu.chaining.options import (
     SketchOptions,
     preset,
 )
+from hapgpu.cli.options.align import AlignArguments
 from hapgpu.cli.options.numbers import (
     OneOrTwo,
     parse_count,
@@ -51,7 +52,8 @@ Preset = Annotated[
         "-x",
         "--preset",
         metavar="|".join(PRESETS),
-        help=f"Preset for the read type; {DEFAULT_PRESET} if not given. lr:hq equals map-hifi.",
+        help=f"Preset for the read type; {DEFAULT_PRESET} if not given. lr:hq is map-hifi with the "
+        "alignment scores of map-ont.",
     ),
 ]
 
@@ -221,8 +223,13 @@ class MapArguments(SketchArguments):
         bool, _mapping_option("--paf-no-hit", help="Write a line for unmapped reads, too.")
     ] = False
 
-    def map_options(self) -> MapOptions:
+    def map_options(self, alignment: AlignArguments) -> MapOptions:
         """Return the options of the preset, changed by those given.
+
+        Parameters
+        ----------
+        alignment
+            The options on base alignment.
 
         Raises
         ------
@@ -262,6 +269,7 @@ class MapArguments(SketchArguments):
             seeds=_changed(base.seeds, seeds),
             chains=_changed(base.chains, chains),
             mappings=_changed(base.mappings, mappings),
+            align=alignment.align_options(base.align),
         )
         _check(options)
         return replace(options, mappings=_without_secondary(options.mappings))

@@ -11,6 +11,7 @@ import typer
 _UNITS: Final = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 _NUMBER = re.compile(r"(?P<value>[0-9.]+(e[+-]?[0-9]+)?)(?P<unit>[kmg]?)", re.ASCII)
 _MAX: Final = 2**31 - 1
+_MAX_LARGE: Final = 2**53 - 1  # a float is exact up to it
 _ROUNDING: Final = 0.499  # as in minimap2: a half is rounded down
 
 
@@ -31,6 +32,11 @@ def parse_count(text: str | int) -> int:
         The text is not a number, or above 2**31 - 1.
     """
     return int(_number(str(text)) + _ROUNDING)
+
+
+def parse_large_count(text: str | int) -> int:
+    """Parse a whole number as `parse_count` does, up to 2**53 - 1."""
+    return int(_number(str(text), _MAX_LARGE) + _ROUNDING)
 
 
 def parse_one_or_two(text: str) -> OneOrTwo:
@@ -68,7 +74,7 @@ def parse_fraction(text: str | float) -> float:
     return value
 
 
-def _number(text: str) -> float:
+def _number(text: str, maximum: int = _MAX) -> float:
     found = _NUMBER.fullmatch(text.strip().lower())
     try:
         value = float(found["value"]) * _UNITS[found["unit"]] if found else None
@@ -76,6 +82,6 @@ def _number(text: str) -> float:
         value = None
     if value is None:
         raise typer.BadParameter(f"'{text}': must be a number of at least 0")
-    if value > _MAX:
-        raise typer.BadParameter(f"'{text}': must be at most {_MAX:,}")
+    if value > maximum:
+        raise typer.BadParameter(f"'{text}': must be at most {maximum:,}")
     return value

@@ -71,7 +71,7 @@ class _Rejoined(RawIOBase):
 
     def __init__(self, head: bytes, rest: BinaryIO, name: str) -> None:
         self._head = memoryview(head)
-        self._rest = rest
+        self._rest = cast("BufferedReader", rest)
         self.name = name
 
     def readable(self) -> bool:
@@ -79,7 +79,9 @@ class _Rejoined(RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         view = memoryview(buffer)
-        data = self._head[: len(view)] if self._head else self._rest.read(len(view))
+        if not self._head:
+            return self._rest.readinto(view)
+        data = self._head[: len(view)]
         view[: len(data)] = data
         self._head = self._head[len(data) :]
         return len(data)
@@ -88,6 +90,103 @@ class _Rejoined(RawIOBase):
         if self._rest is not sys.stdin.buffer:
             self._rest.close()
         super().close()
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedInput:
+    """Input of which the first bytes have been read.
+
+    Attributes
+    ----------
+    name
+        Name for messages.
+    path
+        None for standard input and pipes.
+    stream
+        After the head.
+    head
+        The first bytes.
+    """
+
+    name: str
+    path: Path | None
+    stream: BinaryIO
+    head: bytes
+
+    @property
+    def has_records(self) -> bool:
+        """Whether it looks like BAM, CRAM or SAM."""
+        try:
+            return guess_kind(_text(self.head)) in {"BAM", "CRAM", "SAM"}
+        except zlib.error:
+            return False
+
+    def rejoined(self) -> BufferedReader:
+        """Return a stream of the whole input."""
+        return BufferedReader(_Rejoined(self.head, self.stream, self.name), _HEAD_BYTES)
+
+    def close(self) -> None:
+        """Close the stream, but not standard input."""
+        if self.stream is not sys.stdin.buffer:
+            self.stream.close()
+
+
+def open_head(path: str, name: str | None = None) -> OpenedInput:
+    """Open a file, or standard input if `path` is `-`, and read its first bytes.
+
+    Raises
+    ------
+    InputError
+        It cannot be opened or read.
+    """
+    if path == "-":
+        return _with_head("standard input", None, sys.stdin.buffer)
+    name = name or path
+    try:
+        stream = Path(path).open("rb")  # noqa: SIM115 (closed by the caller)
+    except OSError as error:
+        raise InputError(f"{name}: cannot be read ({error.strerror or error})") from error
+    try:
+        return _with_head(name, Path(path) if stream.seekable() else None, stream)
+    except BaseException:
+        stream.close()
+        raise
+
+
+def _with_head(name: str, path: Path | None, stream: BinaryIO) -> OpenedInput:
+    try:
+        return OpenedInput(name, path, stream, stream.read(_HEAD_BYTES))
+    except OSError as error:
+        raise InputError(f"{name}: cannot be read ({error.strerror or error})") from error
+
+
+def recognised(opened: OpenedInput, max_record: int = MAX_RECORD) -> ReadInput:
+    """Recognise the format of an input; `max_record` is for the reader.
+
+    Raises
+    ------
+    InputError
+        The input is empty, has no reads, or is a truncated file; it has been closed.
+    """
+    try:
+        return _recognised(opened, max_record)
+    except BaseException:
+        opened.close()
+        raise
+
+
+def _recognised(opened: OpenedInput, max_record: int) -> ReadInput:
+    name, stream = opened.name, opened.stream
+    found = _recognise(opened.head, name)
+    closing = _closing(opened.head)
+    if opened.path is None:
+        whole = cast("BinaryIO", opened.rejoined())
+        return ReadInput(name, None, whole, found, closing, max_record)
+    source = ReadInput(name, opened.path, stream, found, closing, max_record)
+    if not has_closing_bytes(stream, closing):
+        raise source.truncated()
+    stream.seek(0)
+    return source
 
 
 def open_input(path: str, name: str | None = None, max_record: int = MAX_RECORD) -> ReadInput:
@@ -100,35 +199,7 @@ def open_input(path: str, name: str | None = None, max_record: int = MAX_RECORD)
     InputError
         It cannot be opened, is empty, has no reads, or is a truncated file.
     """
-    if path == "-":
-        return _recognised(sys.stdin.buffer, "standard input", None, max_record)
-    name = name or path
-    try:
-        stream = Path(path).open("rb")  # noqa: SIM115 (closed by the caller)
-    except OSError as error:
-        raise InputError(f"{name}: cannot be read ({error.strerror or error})") from error
-    try:
-        return _recognised(stream, name, Path(path) if stream.seekable() else None, max_record)
-    except BaseException:
-        stream.close()
-        raise
-
-
-def _recognised(stream: BinaryIO, name: str, path: Path | None, max_record: int) -> ReadInput:
-    try:
-        head = stream.read(_HEAD_BYTES)
-    except OSError as error:
-        raise InputError(f"{name}: cannot be read ({error.strerror or error})") from error
-    found = _recognise(head, name)
-    closing = _closing(head)
-    if path is None:
-        rejoined = BufferedReader(_Rejoined(head, stream, name), _HEAD_BYTES)
-        return ReadInput(name, None, cast("BinaryIO", rejoined), found, closing, max_record)
-    source = ReadInput(name, path, stream, found, closing, max_record)
-    if not has_closing_bytes(stream, closing):
-        raise source.truncated()
-    stream.seek(0)
-    return source
+    return recognised(open_head(path, name), max_record)
 
 
 def _closing(head: bytes) -> bytes:
@@ -140,8 +211,12 @@ def _closing(head: bytes) -> bytes:
 def _recognise(head: bytes, name: str) -> ReadFormat:
     if not head:
         raise InputError(f"{name}: empty; give BAM, CRAM, SAM or FASTQ")
-    is_gzip = head.startswith(_GZIP)
-    text = _first_inflated(head, name) if is_gzip else head
+    try:
+        text = _text(head)
+    except zlib.error:
+        raise InputError(
+            f"{name}: damaged (starts as gzip, but cannot be inflated); copy it again"
+        ) from None
     kind = guess_kind(text)
     if kind == "BAM":
         if not is_bgzf(head):
@@ -149,7 +224,7 @@ def _recognise(head: bytes, name: str) -> ReadFormat:
                 f"{name}: BAM not compressed by bgzip; run: samtools view -b -o OUT.bam {name}"
             )
         return ReadFormat.BAM
-    if kind == "CRAM" and not is_gzip:
+    if kind == "CRAM" and not head.startswith(_GZIP):
         return ReadFormat.CRAM
     if kind == "SAM":
         return ReadFormat.SAM
@@ -158,13 +233,11 @@ def _recognise(head: bytes, name: str) -> ReadFormat:
     raise InputError(f"{name}: {_guess(text, kind)}; give BAM, CRAM, SAM or FASTQ")
 
 
-def _first_inflated(head: bytes, name: str) -> bytes:
-    try:
-        return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, _HEAD_BYTES)
-    except zlib.error:
-        raise InputError(
-            f"{name}: damaged (starts as gzip, but cannot be inflated); copy it again"
-        ) from None
+def _text(head: bytes) -> bytes:
+    """Return the first bytes of an input, inflated if they are compressed."""
+    if not head.startswith(_GZIP):
+        return head
+    return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, _HEAD_BYTES)
 
 
 def _guess(text: bytes, kind: str | None) -> str:

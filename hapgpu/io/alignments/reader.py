@@ -13,7 +13,7 @@ from typing import Final, Protocol, Self, TypeVar, cast
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.converted_reads import ConvertedSource
-from hapgpu.io.alignments.formats import ReadFormat, ReadInput, open_input
+from hapgpu.io.alignments.formats import OpenedInput, ReadFormat, ReadInput, open_head, recognised
 from hapgpu.io.alignments.index.crai import has_entries
 from hapgpu.io.alignments.index.open import (
     find_index,
@@ -102,7 +102,7 @@ class ReadSource(Protocol):
 
 
 def open_reads(
-    path: str,
+    path: str | OpenedInput,
     *,
     threads: int = 1,
     batch_bases: int = 4_000_000,
@@ -117,7 +117,7 @@ def open_reads(
     Parameters
     ----------
     path
-        A file, or `-` for standard input.
+        A file, `-` for standard input, or an input whose head has been read.
     threads
         CPU threads that decode; above 1, the calling thread only reads the file.
     batch_bases
@@ -142,7 +142,8 @@ def open_reads(
         The file cannot be read, has no reads or no index, or its header is damaged, too long, or
         lacks the contig of a region.
     """
-    source = open_input(path, name, max_record)
+    opened = path if isinstance(path, OpenedInput) else open_head(path, name)
+    source = recognised(opened, max_record)
     if source.format is ReadFormat.FASTQ:
         return FastqSource(source, batch_bases)
     try:

@@ -33,12 +33,23 @@ from hapgpu.runtime.pool import Pool
 
 _NO_LIMIT: Final = 1 << 62
 _LETTERS = np.frombuffer(NUCLEOTIDES, dtype=np.uint8).astype(np.uint16)
-_BASE_PAIRS = read_only((_LETTERS[:, None] | _LETTERS[None, :] << np.uint16(8)).ravel())
+BASE_PAIRS: Final = read_only((_LETTERS[:, None] | _LETTERS[None, :] << np.uint16(8)).ravel())
 """uint16[256]: the two letters of each byte of packed bases."""
 
 
 @njit_inlined
-def _unpack_bases(source: Integer, target: Integer, length: Integer, pairs: Integer) -> None:
+def unpack_bases(source: Integer, target: Integer, length: Integer, pairs: Integer) -> None:
+    """Write the letters of packed bases.
+
+    Parameters
+    ----------
+    source, target
+        Addresses of the packed bases and of the text.
+    length
+        Number of bases.
+    pairs
+        Address of `BASE_PAIRS`.
+    """
     for k in range(length // 2):
         store_16_at(target + 2 * k, load_u16_at(pairs + 2 * load_u8_at(source + k)))
     if length % 2:
@@ -85,7 +96,7 @@ def _fill_rows(
         first_tag = base + layout.tag_starts[row]
         base_to = columns.base_offsets[row]
         packed = first_tag - length - (length + 1) // 2
-        _unpack_bases(packed, bases + base_to, length, pairs.ctypes.data)
+        unpack_bases(packed, bases + base_to, length, pairs.ctypes.data)
         _copy_qualities(first_tag - length, qualities + base_to, length)
         tag_length = np.int64(layout.tag_lengths[row])
         tag_to = tags.ctypes.data + columns.tag_offsets[row]
@@ -123,7 +134,7 @@ def decode_block(block: RecordBlock, pool: Pool) -> ReadBatch:
     )
 
     def fill(start: int, end: int) -> None:
-        _fill_rows(block.data, layout, start, end, columns, _BASE_PAIRS)
+        _fill_rows(block.data, layout, start, end, columns, BASE_PAIRS)
 
     pool.over_rows(fill, len(block))
     return columns.to_batch()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from io import BufferedReader
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -33,11 +34,13 @@ def _allocate(size: int) -> NDArray[np.uint8]:
 
 
 def read_blocks(
-    source: str | Path,
+    source: str | Path | BufferedReader,
     block_bytes: int,
     allocate: Allocate = _allocate,
     threads: int = 1,
     max_record: int = MAX_RECORD,
+    *,
+    name: str | None = None,
 ) -> Iterator[ReadBlock]:
     """Read FASTQ of four lines per record, or FASTA, plain, gzip- or BGZF-compressed.
 
@@ -47,7 +50,7 @@ def read_blocks(
     Parameters
     ----------
     source
-        A path, or `-` for standard input.
+        A path, `-` for standard input, or a binary stream, which is left open.
     block_bytes
         Maximum size of a block, except for a block of one longer record.
     allocate
@@ -57,6 +60,8 @@ def read_blocks(
         Threads that read a plain file on disk, or help to read another, at least 1.
     max_record
         Bytes of the longest record that is read, less than 2**31.
+    name
+        Name of the source for messages; by default its path.
 
     Raises
     ------
@@ -64,7 +69,7 @@ def read_blocks(
         The file cannot be read, is truncated, empty, neither FASTQ nor FASTA, or has a record
         that is too long.
     """
-    name = "standard input" if str(source) == "-" else str(source)
+    name = name or ("standard input" if str(source) == "-" else str(source))
     with open_inflated(source, name) as stream:
         head = stream.peek(_HEAD_BYTES)
         is_fasta = _is_fasta(head, name)

@@ -12,7 +12,6 @@ import numpy as np
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.memory import (
-    copy_at,
     load_i32_at,
     load_u8_at,
     load_u16_at,
@@ -23,6 +22,7 @@ from hapgpu.arrays.memory import (
 )
 from hapgpu.cigar.encoding import OPERATIONS
 from hapgpu.io.bam.tags import HEAD_BYTES, field_bytes_at
+from hapgpu.io.text.at_addresses import put_byte, put_copy
 from hapgpu.runtime.jit import njit_inlined
 
 MAX_INTEGER_FIELD: Final = HEAD_BYTES + 4
@@ -37,20 +37,6 @@ MAX_ELEMENT_TEXT: Final = 10
 _ZERO, _MINUS, _TEXT, _STAR = b"0-Z*"
 _INT8, _UINT8, _INT16, _UINT16, _INT32, _UINT32 = b"cCsSiI"
 _LETTERS: Final = np.frombuffer(OPERATIONS.ljust(16, "?").encode(), dtype=np.uint8)
-
-
-@njit_inlined
-def put_copy(at: Integer, source: Integer, size: Integer) -> Integer:
-    """Write a copy of bytes at an address."""
-    copy_at(at, source, size)
-    return at + size
-
-
-@njit_inlined
-def put_byte(at: Integer, byte: Integer) -> Integer:
-    """Write a byte."""
-    store_8_at(at, np.int64(byte))
-    return at + 1
 
 
 @njit_inlined

@@ -28,6 +28,7 @@ from hapgpu.io.bam.constants import (
 from hapgpu.io.bam.encode import bin_of, reference_span
 from hapgpu.io.bam.record_layout import RecordLayout
 from hapgpu.io.bam.tags import HEAD_BYTES, field_bytes_at, name_number
+from hapgpu.io.text.at_addresses import put_byte, put_copy
 from hapgpu.realign.moves.move_table import NOT_MOVED
 from hapgpu.realign.moves.move_view import MoveView
 from hapgpu.realign.records.fields import (
@@ -38,9 +39,7 @@ from hapgpu.realign.records.fields import (
     find_field_at,
     integer_value,
     open_text,
-    put_byte,
     put_cigar_text,
-    put_copy,
     put_integer_field,
     put_number,
     put_text_field,

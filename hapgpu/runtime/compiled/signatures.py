@@ -12,7 +12,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 from numba import types as numba_types
+from numba.np.numpy_support import as_dtype, from_dtype
 
 types: Any = numba_types
 PATH: Final = Path(__file__).with_name("signatures.json")
@@ -69,13 +71,13 @@ def text_of(kind: Any) -> Any:
     TypeError
         No function of hapgpu takes this type.
     """
-    if isinstance(kind, types.Array) and kind.aligned:
+    if isinstance(kind, types.Array) and kind.aligned != isinstance(kind.dtype, types.Record):
         return ["array", text_of(kind.dtype), kind.ndim, kind.layout, not kind.mutable]
-    if isinstance(kind, types.BaseNamedTuple):
-        owner = kind.instance_class
-        return ["named", owner.__module__, owner.__qualname__, *map(text_of, kind.types)]
+    if isinstance(kind, types.Record):
+        dtype = as_dtype(kind)
+        return ["record", *([name, dtype[name].str] for name in dtype.names or ())]
     if isinstance(kind, types.BaseTuple):
-        return ["tuple", *map(text_of, kind.types)]
+        return _text_of_tuple(kind)
     if isinstance(kind, types.NumberClass):
         return ["class", text_of(kind.instance_type)]
     if kind == types.boolean:
@@ -86,6 +88,14 @@ def text_of(kind: Any) -> Any:
     raise TypeError(message)
 
 
+def _text_of_tuple(kind: Any) -> list[Any]:
+    fields = map(text_of, kind.types)
+    if isinstance(kind, types.BaseNamedTuple):
+        owner = kind.instance_class
+        return ["named", owner.__module__, owner.__qualname__, *fields]
+    return ["tuple", *fields]
+
+
 def type_of(text: Any) -> Any:
     """Return the type of Numba that `text_of` was given."""
     if isinstance(text, str):
@@ -93,11 +103,15 @@ def type_of(text: Any) -> Any:
     kind, *parts = text
     if kind == "array":
         dtype, ndim, layout, readonly = parts
-        return types.Array(type_of(dtype), ndim, layout, readonly=readonly)
+        item = type_of(dtype)
+        is_aligned = not isinstance(item, types.Record)  # of packed fields
+        return types.Array(item, ndim, layout, readonly=readonly, aligned=is_aligned)
     if kind == "named":
         module, name, *fields = parts
         owner = reduce(getattr, name.split("."), import_module(module))
         return types.BaseTuple.from_types([type_of(field) for field in fields], owner)
+    if kind == "record":
+        return from_dtype(np.dtype([(name, form) for name, form in parts]))
     if kind == "tuple":
         return types.BaseTuple.from_types([type_of(field) for field in parts])
     return types.NumberClass(type_of(parts[0]))

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.chaining.batches import Mappings
-from hapgpu.chaining.quality.cpu import MAX_QUALITY, assess
+from hapgpu.chaining.quality.cpu import assess
+from hapgpu.chaining.quality.terms import MAX_QUALITY
 from tests.example_counts import many
 
 F = np.float32

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
+from array import array
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+
+import pysam
 
 from tests.cli.in_process import status_of_command
 
@@ -117,6 +120,20 @@ def with_errors(random: Random, bases: str) -> str:
             case _:
                 out.append(base)
     return "".join(out)
+
+
+def write_unaligned(sample: Sample, path: Path, mode: str) -> Path:
+    """Write the reads as a sequencer does; every third has no qualities."""
+    header = pysam.AlignmentHeader.from_dict({"HD": {"VN": "1.6"}})
+    with pysam.AlignmentFile(str(path), mode, header=header) as file:
+        for number, (name, bases) in enumerate(sample.reads.items()):
+            record = pysam.AlignedSegment(header)
+            record.query_name, record.flag, record.query_sequence = name, 4, bases
+            if number % 3:
+                record.query_qualities = array("B", [20] * len(bases))
+            record.set_tags([("qs", 12.5), ("ML", array("B", range(200)))])
+            file.write(record)
+    return path
 
 
 def status_of(*arguments: str | Path) -> int:

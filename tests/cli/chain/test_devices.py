@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hapgpu.chaining.run import workers
-from tests.cli.chain.command import Sample, fastq_text, make_sample, status_of
+from tests.cli.chain.command import Sample, fastq_text, make_sample, status_of, write_unaligned
 from tests.cli.in_process import status_of_command
 
 pytestmark = pytest.mark.gpu
@@ -53,6 +53,11 @@ def test_small_blocks(
 ) -> None:
     monkeypatch.setattr(workers, "_GPU_BLOCK", block)
     assert_same_bytes(tmp_path, sample.fasta, sample.fastq, sample.fastq)
+
+
+def test_unaligned_bam(sample: Sample, tmp_path: Path) -> None:
+    path = write_unaligned(sample, tmp_path / "reads.bam", "wb")
+    assert_same_bytes(tmp_path, sample.fasta, path, sample.fastq)
 
 
 def test_a_malformed_read_gives_the_same_error(

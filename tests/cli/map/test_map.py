@@ -301,6 +301,23 @@ def test_standard_input(
     assert sam_of(tmp_path, sample.fasta, "-") == lines
 
 
+def test_alignments(sample: Sample, lines: list[str], tmp_path: Path) -> None:
+    """A record on the reverse strand is turned back."""
+    path = tmp_path / "reads.bam"
+    header = pysam.AlignmentHeader.from_dict({"SQ": [{"SN": "other", "LN": 1000}]})
+    with pysam.AlignmentFile(str(path), "wb", header=header) as file:
+        for number, (name, bases) in enumerate(sample.reads.items()):
+            is_reverse = number % 2
+            record = pysam.AlignedSegment(header)
+            record.query_name, record.flag = name, REVERSE * is_reverse
+            record.reference_id, record.reference_start = 0, number
+            record.query_sequence = complement(bases.upper()) if is_reverse else bases
+            qualities = pysam.qualitystring_to_array(sample.qualities[name])
+            record.query_qualities = qualities[::-1] if is_reverse else qualities
+            file.write(record)
+    assert sam_of(tmp_path, sample.fasta, path) == lines
+
+
 def test_fasta_reads(sample: Sample, lines: list[str], tmp_path: Path) -> None:
     """FASTA gives the same hits, without qualities; a sequence may span several lines."""
     path = tmp_path / "reads.fa"

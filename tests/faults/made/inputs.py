@@ -38,6 +38,7 @@ def make_inputs(directory: Path, example: Path) -> Path:
         ("long_reads", "long", LONG_READS),
     ):
         _write_fastq(example / f"{source}.fastq.gz", directory / f"{name}.fq.gz", records)
+    _write_unaligned(directory / "long.fq.gz", directory / "long.bam")
     (directory / "targets.bed").write_text(TARGETS)
     (directory / "batches.in").write_bytes(gzip.compress(BATCHES.encode()))
     _write_anchors(directory / "anchors.npz")
@@ -81,6 +82,19 @@ def _write_sites(directory: Path, source: Path) -> None:
 def _write_fastq(source: Path, path: Path, records: int) -> None:
     with gzip.open(source) as lines:
         path.write_bytes(gzip.compress(b"".join(islice(lines, 4 * records)), mtime=0))
+
+
+def _write_unaligned(fastq: Path, path: Path) -> None:
+    header = pysam.AlignmentHeader.from_dict({"HD": {"VN": "1.6"}})
+    with (
+        pysam.FastxFile(str(fastq)) as reads,
+        pysam.AlignmentFile(str(path), "wb", header=header) as out,
+    ):
+        for read in reads:
+            record = pysam.AlignedSegment(header)
+            record.query_name, record.flag, record.query_sequence = read.name, 4, read.sequence
+            record.query_qualities = pysam.qualitystring_to_array(read.quality)
+            out.write(record)
 
 
 def _write_anchors(path: Path) -> None:

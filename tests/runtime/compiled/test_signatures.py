@@ -37,6 +37,7 @@ def readonly(array: np.ndarray) -> np.ndarray:
         np.zeros((3, 2), np.int16)[:, ::2],
         np.zeros((3, 2), order="F"),
         readonly(np.zeros(3, np.bool_)),
+        np.zeros(2, [("start", np.int64), ("length", np.int32)]),
         (1, 2),
         (1, np.zeros(2)),
         Pair(np.zeros(2, np.uint32), 5),

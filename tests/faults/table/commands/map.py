@@ -19,7 +19,6 @@ ROWS: Final = [
     row("digit", "chain", "reads=good.fq digit.fq", 1, f"digit.fq ... {RECORD_51}"),
     row("late", _ALL, "reads=good.fq late.fq", 1, "late.fq ... record 60001"),
     row("cut_bgzip", _ALL, "reads=cut.fq.bgz", 1, "cut.fq.bgz ... truncated"),
-    row("bam", "chain", "reads=no_reads.bam", 1, "no_reads.bam: looks like BAM ... samtools fastq"),
     # Indexes.
     row("stale_index", "map", "reference=stale.fa", 1, f"stale.fa.hgx ... {MAKE_INDEX} stale.fa"),
     row(

@@ -1,13 +1,15 @@
-"""The read group of all reads of a run."""
+"""Header of SAM for reads mapped in their order, and the read group of all of them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from hapgpu.errors import UsageError
-from hapgpu.io.bam.header import fields_of
+from hapgpu.io.bam.header import SamHeader, fields_of
+from hapgpu.version import __version__
 
 _FIELD: Final = re.compile(r"[A-Za-z][A-Za-z0-9]:[ -~]+")
 
@@ -41,3 +43,33 @@ def parse_read_group(text: str) -> ReadGroup:
     if len(named) < len(fields):
         raise UsageError(f"read group '{text}': a field occurs twice; remove one")
     return ReadGroup("\t".join([kind, *fields]), named["ID"])
+
+
+def unsorted_header(
+    names: Sequence[str],
+    lengths: Sequence[int],
+    group: ReadGroup | None,
+    command_line: str | None,
+) -> SamHeader:
+    """Make the header of records in the order of the reads.
+
+    Parameters
+    ----------
+    names, lengths
+        Contigs.
+    group
+        Read group of all reads, if there is one.
+    command_line
+        Command line for an @PG line of hapgpu; None for no such line.
+
+    Raises
+    ------
+    InputError
+        SAM does not allow a name or length.
+    """
+    header = SamHeader.from_references(names, lengths, "SO:unsorted\tGO:query")
+    if group is not None:
+        header = header.with_line(group.line)
+    if command_line is None:
+        return header
+    return header.with_program("hapgpu", __version__, command_line)

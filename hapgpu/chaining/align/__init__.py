@@ -1,0 +1,1 @@
+"""Chains to base alignments (minimap2's -c and -a)."""

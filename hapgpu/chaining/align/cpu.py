@@ -1,0 +1,196 @@
+"""Alignment of pieces on the CPU: fills side by side, all other pieces one by one."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.ragged import offsets_of
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.chaining.align.batches import (
+    FILL,
+    INVERSION,
+    LEFT,
+    REFILL,
+    PieceAlignments,
+    Pieces,
+    ReadCodes,
+    TargetCodes,
+)
+from hapgpu.chaining.align.dp import results
+from hapgpu.chaining.align.dp.pairs import align_pair
+from hapgpu.chaining.align.dp.results import PairOptions, clear_result
+from hapgpu.chaining.align.dp.scratch import new_scratch
+from hapgpu.chaining.align.fills.cpu import align_fills
+from hapgpu.chaining.align.parameters import AlignParameters
+from hapgpu.chaining.align.scoring import AlignScoring
+from hapgpu.runtime.jit import njit, njit_inlined
+
+
+class _PieceArrays(NamedTuple):
+    """`Pieces` and the codes of their sequences, for compiled code."""
+
+    kinds: NDArray[np.uint8]
+    query_starts: NDArray[np.int64]
+    query_lengths: NDArray[np.int32]
+    target_starts: NDArray[np.int64]
+    target_lengths: NDArray[np.int32]
+    bands: NDArray[np.int32]
+    drops: NDArray[np.int32]
+    query_codes: NDArray[np.uint8]
+    target_codes: NDArray[np.uint8]
+
+
+def align_pieces(
+    pieces: Pieces,
+    reads: ReadCodes,
+    targets: TargetCodes,
+    scoring: AlignScoring,
+    parameters: AlignParameters,
+) -> PieceAlignments:
+    """Align pieces, as minimap2 2.30 does one by one.
+
+    A fill whose band covers the matrix is aligned in a narrower band, if that certainly gives the
+    alignment of the whole matrix.
+
+    Parameters
+    ----------
+    pieces
+        Pieces of p mappings' alignments.
+    reads, targets
+        Codes of the reads and of the reference.
+    scoring, parameters
+        Scores and other parameters.
+    """
+    longest = np.maximum(pieces.query_lengths, pieces.target_lengths)
+    cells = pieces.query_lengths.astype(np.int64) * pieces.target_lengths
+    is_capped = (cells > parameters.max_cells) & (parameters.max_cells > 0)
+    is_whole = (pieces.kinds == FILL) & (pieces.bands >= longest - 1) & ~is_capped
+    fills = np.flatnonzero(is_whole)
+    arrays = _PieceArrays(
+        read_only(pieces.kinds),
+        read_only(pieces.query_starts),
+        read_only(pieces.query_lengths),
+        read_only(pieces.target_starts),
+        read_only(pieces.target_lengths),
+        read_only(pieces.bands),
+        read_only(pieces.drops),
+        read_only(reads.codes),
+        read_only(targets.codes),
+    )
+    fill_scores, fill_operations, fill_offsets, remaining = align_fills(
+        arrays.query_codes,
+        read_only(pieces.query_starts[fills]),
+        read_only(pieces.query_lengths[fills]),
+        arrays.target_codes,
+        read_only(pieces.target_starts[fills]),
+        read_only(pieces.target_lengths[fills]),
+        scoring,
+    )
+    is_done = np.zeros(len(pieces), dtype=np.bool_)
+    is_done[fills] = True
+    is_done[fills[remaining]] = False
+    others = np.flatnonzero(~is_done & ~is_capped)
+    table = np.empty((len(pieces), results.RESULT_COLUMNS), dtype=np.int32)
+    _clear(table, read_only(is_capped))
+    table[fills, results.SCORE] = fill_scores
+    operations, counts = _align_one_by_one(
+        arrays, read_only(others), scoring, parameters.end_bonus, table
+    )
+    piece_counts = np.zeros(len(pieces), dtype=np.int64)
+    piece_counts[others] = counts
+    piece_counts[fills] += np.diff(fill_offsets)
+    offsets = offsets_of(piece_counts)
+    merged = np.empty(int(offsets[-1]), dtype=np.uint32)
+    _place(read_only(offsets), read_only(others), operations, offsets_of(counts), merged)
+    _place(read_only(offsets), read_only(fills), fill_operations, fill_offsets, merged)
+    return _alignments(table, merged, offsets)
+
+
+@njit
+def _clear(table: NDArray[np.int32], is_capped: NDArray[np.bool_]) -> None:
+    for piece in range(is_capped.size):
+        clear_result(table[piece])
+        table[piece, results.DROPPED] = is_capped[piece]
+
+
+@njit
+def _align_one_by_one(
+    pieces: _PieceArrays,
+    rows: NDArray[np.int64],
+    scoring: AlignScoring,
+    end_bonus: Integer,
+    table: NDArray[np.int32],
+) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Align some pieces; return their operations, end to end, and the number of each."""
+    scratch = new_scratch()
+    operations = np.empty(1 << 10, dtype=np.uint32)
+    counts = np.empty(rows.size, dtype=np.int64)
+    at = np.int64(0)
+    for k in range(rows.size):
+        row = rows[k]
+        kind = pieces.kinds[row]
+        query_start, target_start = pieces.query_starts[row], pieces.target_starts[row]
+        options = _pair_options(kind, pieces.bands[row], pieces.drops[row], end_bonus)
+        start = at
+        scratch, operations, at = align_pair(
+            pieces.query_codes[query_start : query_start + pieces.query_lengths[row]],
+            pieces.target_codes[target_start : target_start + pieces.target_lengths[row]],
+            options,
+            scoring,
+            scratch,
+            table[row],
+            operations,
+            at,
+        )
+        counts[k] = at - start
+    return operations[:at], counts
+
+
+@njit_inlined
+def _pair_options(kind: Integer, band: Integer, drop: Integer, end_bonus: Integer) -> Any:
+    """Return the options for a kind of piece."""
+    modes, bonus = np.int64(results.EXTENSION), np.int64(-1)
+    if kind == FILL:
+        modes = np.int64(results.APPROXIMATE)
+    elif kind == REFILL:
+        modes = np.int64(0)
+    elif kind != INVERSION:
+        bonus = np.int64(end_bonus)
+    if kind == LEFT:
+        modes |= results.RIGHT | results.REVERSED_OPERATIONS | results.BACKWARDS
+    return PairOptions(modes, np.int64(band), np.int64(drop), bonus)
+
+
+@njit
+def _place(
+    offsets: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    operations: NDArray[np.uint32],
+    operation_offsets: NDArray[np.int64],
+    merged: NDArray[np.uint32],
+) -> None:
+    """Copy the operations of some pieces to their places among those of all."""
+    for k in range(rows.size):
+        to, start = offsets[rows[k]], operation_offsets[k]
+        for operation in range(operation_offsets[k + 1] - start):
+            merged[to + operation] = operations[start + operation]
+
+
+def _alignments(
+    table: NDArray[np.int32], operations: NDArray[np.uint32], offsets: NDArray[np.int64]
+) -> PieceAlignments:
+    return PieceAlignments(
+        scores=table[:, results.SCORE].copy(),
+        max_scores=table[:, results.MAX_SCORE].copy(),
+        max_targets=table[:, results.MAX_TARGET].copy(),
+        max_queries=table[:, results.MAX_QUERY].copy(),
+        query_end_targets=table[:, results.QUERY_END_TARGET].copy(),
+        reaches_end=table[:, results.REACHES_END].astype(np.uint8),
+        is_dropped=table[:, results.DROPPED].astype(np.uint8),
+        operations=operations,
+        offsets=offsets,
+    )

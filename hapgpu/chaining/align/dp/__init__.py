@@ -1,0 +1,1 @@
+"""Alignment of one pair of sequences, by dynamic programming."""

@@ -1,0 +1,207 @@
+"""Alignment of pairs of sequences, one by one."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.arrays.ragged_view import RaggedView, row_of, view_of, with_room
+from hapgpu.chaining.align.dp import results
+from hapgpu.chaining.align.dp.antidiagonals import fill_matrix, set_codes
+from hapgpu.chaining.align.dp.bands import Band, has_narrow_bands, max_directions
+from hapgpu.chaining.align.dp.certificate import is_certified
+from hapgpu.chaining.align.dp.results import RESULT_COLUMNS, PairOptions, clear_result
+from hapgpu.chaining.align.dp.scratch import Scratch, new_scratch, with_room_for
+from hapgpu.chaining.align.dp.traceback import end_cell, trace
+from hapgpu.chaining.align.scoring import AlignScoring, costs_of
+from hapgpu.runtime.jit import njit
+
+_MIN_WIDTH: Final = 32
+_WIDTH_FRACTION: Final = 16
+"""The first band has at least this fraction of the longer sequence."""
+_WIDTH_STEP: Final = 16
+_MAX_WIDENING: Final = 4
+_MIN_SAVING: Final = 2
+"""A narrow band has fewer than this fraction of the cells of the matrix."""
+_OTHER_MODES_OF_PATHS: Final = results.SCORE_ONLY | results.REVERSED_OPERATIONS | results.BACKWARDS
+
+
+class AlignedPairs(NamedTuple):
+    """Alignments of n pairs.
+
+    Attributes
+    ----------
+    results
+        int32[n, 10]: the columns of `results`.
+    operations
+        uint32: BAM operations of all pairs, length << 4 | code.
+    offsets
+        int64[n + 1]: offsets of the pairs in `operations`.
+    """
+
+    results: NDArray[np.int32]
+    operations: NDArray[np.uint32]
+    offsets: NDArray[np.int64]
+
+
+def align_pairs(
+    queries: Ragged, targets: Ragged, options: PairOptions, scoring: AlignScoring
+) -> AlignedPairs:
+    """Align pairs as `align_pair` does, in one thread.
+
+    Parameters
+    ----------
+    queries, targets
+        Rows of n pairs: uint8 codes of bases, 0 to 4.
+    options, scoring
+        Options and scores of all pairs.
+    """
+    return AlignedPairs(*_align_rows(view_of(queries), view_of(targets), options, scoring))
+
+
+@njit
+def _align_rows(
+    queries: RaggedView, targets: RaggedView, options: PairOptions, scoring: AlignScoring
+) -> Any:
+    pairs = queries.offsets.size - 1
+    rows = np.empty((pairs, RESULT_COLUMNS), dtype=np.int32)
+    operations = np.empty(pairs, dtype=np.uint32)
+    offsets = np.zeros(pairs + 1, dtype=np.int64)
+    scratch = new_scratch()
+    for k in range(pairs):
+        scratch, operations, offsets[k + 1] = align_pair(
+            row_of(queries, k),
+            row_of(targets, k),
+            options,
+            scoring,
+            scratch,
+            rows[k],
+            operations,
+            offsets[k],
+        )
+    return rows, operations[: offsets[pairs]], offsets
+
+
+@njit
+def align_pair(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+    query: NDArray[np.uint8],
+    target: NDArray[np.uint8],
+    options: PairOptions,
+    scoring: AlignScoring,
+    scratch: Scratch,
+    result: NDArray[np.int32],
+    operations: NDArray[np.uint32],
+    at: Integer,
+) -> Any:
+    """Align a pair as minimap2 2.30's `ksw_extd2_sse41`, with equal gap costs `ksw_extz2_sse41`.
+
+    Parameters
+    ----------
+    query, target
+        Codes of bases, 0 to 4. If one is empty, the pair is not aligned, and neither if a mismatch
+        costs more than twice the cost of a gap of one base.
+    options
+        Options.
+    scoring
+        Scores.
+    scratch
+        Memory.
+    result
+        int32[10]: set to the columns of `results`.
+    operations
+        uint32: BAM operations are written from `at` on, in the order of the bases.
+    at
+        Offset of the first operation.
+
+    Returns
+    -------
+    scratch : Scratch
+        Memory for the next pair.
+    operations : uint32 array
+        The same array, or a larger copy.
+    end : int
+        The offset after the last operation; `at` if the pair is not aligned.
+    """
+    clear_result(result)
+    worst = max(scoring.mismatch, scoring.transition, scoring.ambiguous)
+    if query.size == 0 or target.size == 0 or worst > 2 * (scoring.gap_open + scoring.gap_extend):
+        return scratch, operations, at
+    width = _first_width(query.size, target.size, options, scoring)
+    is_filled = False
+    while not is_filled:
+        band = _band_of(query.size, target.size, options, width)
+        scratch = with_room_for(scratch, query.size, target.size, max_directions(band))
+        set_codes(query, target, options.modes, scratch)
+        fill_matrix(band, scoring, options, scratch, result)
+        is_filled = width == 0 or _is_certified(np.int64(result[results.SCORE]), band, scoring)
+        if not is_filled:
+            width = _next_width(np.int64(result[results.SCORE]), band, scoring, width)
+    if options.modes & results.SCORE_ONLY:
+        return scratch, operations, at
+    i, j = end_cell(query.size, target.size, options, result)
+    if i < 0 or j < 0:
+        return scratch, operations, at
+    operations = with_room(operations, at + i + j + 2)
+    return scratch, operations, trace(scratch, i, j, options.modes, operations, at)
+
+
+@njit
+def _first_width(
+    query_length: Integer, target_length: Integer, options: PairOptions, scoring: AlignScoring
+) -> Integer:
+    """Return the width of a first, narrow band; 0 for the band of the options."""
+    longest = max(query_length, target_length)
+    has_all_cells = options.bandwidth < 0 or options.bandwidth >= longest - 1
+    is_path = options.modes & ~_OTHER_MODES_OF_PATHS == results.APPROXIMATE
+    if has_all_cells and is_path and has_narrow_bands(costs_of(scoring)):
+        width = max(_MIN_WIDTH, longest // _WIDTH_FRACTION)
+        return _saving_width(query_length, target_length, width)
+    return 0
+
+
+@njit
+def _saving_width(query_length: Integer, target_length: Integer, width: Integer) -> Integer:
+    """Return the width of a narrow band; 0 if it saves little."""
+    diagonals = abs(target_length - query_length) + 2 * width
+    cells = (query_length + target_length) * diagonals // 2
+    return width if _MIN_SAVING * cells < query_length * target_length else 0
+
+
+@njit
+def _band_of(
+    query_length: Integer, target_length: Integer, options: PairOptions, width: Integer
+) -> Band:
+    """Return a narrow band; with a width of 0 the band of the options."""
+    if width > 0:
+        difference = target_length - query_length
+        lowest, highest = min(0, difference) - width, max(0, difference) + width
+        return Band(query_length, target_length, lowest, highest, leaks=False)
+    longest = max(query_length, target_length)
+    bandwidth = options.bandwidth if options.bandwidth >= 0 else longest
+    leaks = bandwidth < longest - 1
+    return Band(query_length, target_length, -bandwidth, bandwidth, bool(leaks))
+
+
+@njit
+def _is_certified(score: Integer, band: Band, scoring: AlignScoring) -> bool:
+    lengths = band.target_length, band.query_length
+    return bool(is_certified(score, *lengths, band.lowest, band.highest, scoring))
+
+
+@njit
+def _next_width(score: Integer, band: Band, scoring: AlignScoring, width: Integer) -> Integer:
+    """Return the width of the next band, 0 for the whole matrix.
+
+    A score certifies some wider band beforehand, because its score is as high or higher. Then that
+    band is the next, but at most `_MAX_WIDENING` times as wide.
+    """
+    wider, widest = width, _MAX_WIDENING * width
+    while wider < widest and not _is_certified(score, band, scoring):
+        wider += _WIDTH_STEP
+        lowest, highest = band.lowest - _WIDTH_STEP, band.highest + _WIDTH_STEP
+        band = Band(band.query_length, band.target_length, lowest, highest, leaks=False)
+    return _saving_width(band.query_length, band.target_length, wider)

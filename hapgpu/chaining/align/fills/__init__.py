@@ -1,0 +1,1 @@
+"""Global alignment of many pairs of sequences side by side."""

@@ -1,0 +1,292 @@
+# ruff: noqa: PLR0917  (Numba: no keyword-only arguments)
+"""Global alignments of many pairs of sequences: the pieces between anchors.
+
+Most pairs are similar and some 200 bases long. They are aligned side by side in a narrow band of
+diagonals, and again in one of twice the width if the alignment is not certainly that of the whole
+matrix.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.vectors import LANES
+from hapgpu.chaining.align.dp.certificate import is_certified
+from hapgpu.chaining.align.fills.buffers import (
+    Band,
+    Lanes,
+    allocate_lanes,
+    count_directions,
+    lanes_for,
+    pack_codes,
+)
+from hapgpu.chaining.align.fills.groups import Width, next_group, sort_pairs
+from hapgpu.chaining.align.fills.lanes import fill_lanes, fits_lanes
+from hapgpu.chaining.align.fills.paths import Sequences, trace_lane
+from hapgpu.chaining.align.fills.widths import certified_width
+from hapgpu.chaining.align.scoring import AlignScoring, Costs, costs_of
+from hapgpu.runtime.jit import njit
+
+MAX_DIRECTIONS: Final = 16 << 20
+"""Largest number of direction bytes of a group: more would take long to store and to load."""
+
+MIN_LANES: Final = 8
+"""Smaller groups take longer side by side than pair by pair."""
+
+_FIRST_WIDTH: Final = 16
+"""Width of the band of the first group, from whose scores that of the others follows."""
+
+_ALIGNED, _PENDING, _REMAINING = 0, 1, 2
+
+
+class Pairs(NamedTuple):
+    """Pairs of sequences: pieces of arrays of codes (0 to 3, `AMBIGUOUS`).
+
+    Attributes
+    ----------
+    query_codes, target_codes
+        uint8: codes.
+    query_starts, target_starts
+        int64[pairs]: first code of each sequence.
+    query_lengths, target_lengths
+        int32[pairs]: number of codes of each sequence.
+    """
+
+    query_codes: NDArray[np.uint8]
+    query_starts: NDArray[np.int64]
+    query_lengths: NDArray[np.int32]
+    target_codes: NDArray[np.uint8]
+    target_starts: NDArray[np.int64]
+    target_lengths: NDArray[np.int32]
+
+
+class Alignments(NamedTuple):
+    """Alignments of pairs.
+
+    Attributes
+    ----------
+    states
+        uint8[pairs]: whether a pair is aligned.
+    scores
+        int32[pairs].
+    spans
+        int64[pairs, 2]: start and end of the BAM operations of each pair.
+    """
+
+    states: NDArray[np.uint8]
+    scores: NDArray[np.int32]
+    spans: NDArray[np.int64]
+
+
+class Buffers(NamedTuple):
+    """Buffers that grow: `used` of the `operations` (uint32) are those of pairs, in any order."""
+
+    lanes: Lanes
+    operations: NDArray[np.uint32]
+    used: Any
+
+
+@njit
+def align_fills(
+    query_codes: NDArray[np.uint8],
+    query_starts: NDArray[np.int64],
+    query_lengths: NDArray[np.int32],
+    target_codes: NDArray[np.uint8],
+    target_starts: NDArray[np.int64],
+    target_lengths: NDArray[np.int32],
+    scoring: AlignScoring,
+) -> Any:
+    """Align pairs of sequences globally.
+
+    Parameters
+    ----------
+    query_codes, target_codes
+        uint8: codes of bases, 0 to 3 or `AMBIGUOUS`.
+    query_starts, target_starts
+        int64[pairs]: first code of each sequence.
+    query_lengths, target_lengths
+        int32[pairs]: number of codes of each sequence.
+    scoring
+        The scores.
+
+    Returns
+    -------
+    scores
+        int32[pairs]; 0 for a pair that is not aligned.
+    operations, offsets
+        uint32, int64[pairs + 1]: the BAM operations of each pair, none if a sequence is empty. Of
+        equal scores minimap2's choice, from the end back: two bases rather than a deletion, that
+        rather than an insertion, either rather than a long one, and a gap rather ends than goes on.
+    remaining
+        int64: pairs not aligned here, ascending: too long, too few of their kind, or with scores
+        that do not fit in bytes.
+    """
+    pairs = Pairs(
+        query_codes, query_starts, query_lengths, target_codes, target_starts, target_lengths
+    )
+    costs = costs_of(scoring)
+    count = query_lengths.size
+    alignments = Alignments(
+        np.zeros(count, np.uint8), np.zeros(count, np.int32), np.zeros((count, 2), np.int64)
+    )
+    state = _PENDING if fits_lanes(costs) else _REMAINING
+    for pair in range(count):
+        if query_lengths[pair] > 0 and target_lengths[pair] > 0:
+            alignments.states[pair] = state
+    buffers = Buffers(allocate_lanes(0, 0, 0), np.empty(0, np.uint32), 0)
+
+    order = _in_state(alignments.states, _PENDING)
+    sort_pairs(order, target_lengths, query_lengths)
+    # Pairs from the middle are the most usual ones.
+    first = max(0, (order.size - LANES) // 2)
+    width = Width(_FIRST_WIDTH, np.iinfo(np.int32).max)
+    end, band = next_group(order, first, target_lengths, query_lengths, width)
+    buffers = _align_run(pairs, order[first:end], width, costs, alignments, buffers)
+    diagonals = certified_width(
+        alignments.scores, order[first:end], target_lengths, query_lengths, costs
+    )
+    width = Width(diagonals, max(band.rows, 1))
+    buffers = _align_run(pairs, order[:first], width, costs, alignments, buffers)
+    buffers = _align_run(pairs, order[end:], width, costs, alignments, buffers)
+    while True:
+        order = _in_state(alignments.states, _PENDING)
+        if order.size == 0:
+            break
+        width = Width(2 * width.diagonals, width.target_length)
+        sort_pairs(order, target_lengths, query_lengths)
+        buffers = _align_run(pairs, order, width, costs, alignments, buffers)
+    operations, offsets = _in_order(alignments.spans, buffers.operations)
+    remaining = _in_state(alignments.states, _REMAINING)
+    return alignments.scores, operations, offsets, remaining
+
+
+@njit
+def _in_state(states: NDArray[np.uint8], state: int) -> NDArray[np.int64]:
+    """Return the pairs in a state, ascending."""
+    chosen = np.empty(states.size, np.int64)
+    count = 0
+    for pair in range(states.size):
+        chosen[count] = pair
+        count += states[pair] == state
+    return chosen[:count]
+
+
+@njit
+def _align_run(
+    pairs: Pairs,
+    order: NDArray[np.int64],
+    width: Width,
+    costs: Costs,
+    alignments: Alignments,
+    buffers: Buffers,
+) -> Buffers:
+    """Align sorted pairs in bands of a width, as far as they are certified; return the buffers."""
+    lanes, operations, used = buffers
+    first = 0
+    while first < order.size:
+        end, band = next_group(order, first, pairs.target_lengths, pairs.query_lengths, width)
+        group = order[first:end]
+        first = end
+        if group.size < MIN_LANES or count_directions(band) > MAX_DIRECTIONS:
+            for pair in group:
+                alignments.states[pair] = _REMAINING
+                alignments.scores[pair] = 0
+            continue
+        lanes = lanes_for(band, lanes)
+        _fill_group(lanes, band, pairs, group, costs, alignments.scores)
+        room = used + group.size * (band.rows + band.query_length)
+        if room > operations.size:
+            grown = np.empty(2 * room, np.uint32)
+            for k in range(used):
+                grown[k] = operations[k]
+            operations = grown
+        for lane in range(group.size):
+            pair = group[lane]
+            sequences = Sequences(
+                pairs.target_codes.ctypes.data + pairs.target_starts[pair],
+                pairs.query_codes.ctypes.data + pairs.query_starts[pair],
+                np.int64(pairs.target_lengths[pair]),
+                np.int64(pairs.query_lengths[pair]),
+            )
+            if _is_certified(np.int64(alignments.scores[pair]), sequences, band, costs):
+                alignments.states[pair] = _ALIGNED
+                alignments.spans[pair, 0] = used
+                used = _append_path(lanes, band, lane, sequences, operations, used)
+                alignments.spans[pair, 1] = used
+    return Buffers(lanes, operations, used)
+
+
+@njit
+def _fill_group(
+    lanes: Lanes,
+    band: Band,
+    pairs: Pairs,
+    group: NDArray[np.int64],
+    costs: Costs,
+    scores: NDArray[np.int32],
+) -> None:
+    """Fill the band of a group, and set its scores."""
+    lengths = np.empty((2, group.size), np.int32)
+    ambiguous = 0
+    for lane in range(group.size):
+        pair = group[lane]
+        lengths[0, lane] = pairs.target_lengths[pair]
+        lengths[1, lane] = pairs.query_lengths[pair]
+        ambiguous += pack_codes(
+            pairs.target_codes, pairs.target_starts[pair], lengths[0, lane], lane, lanes.targets
+        )
+        ambiguous += pack_codes(
+            pairs.query_codes, pairs.query_starts[pair], lengths[1, lane], lane, lanes.queries
+        )
+    group_scores = np.empty(group.size, np.int32)
+    fill_lanes(lanes, band, lengths, costs, ambiguous > 0, group_scores)
+    for lane in range(group.size):
+        scores[group[lane]] = group_scores[lane]
+
+
+@njit
+def _is_certified(score: Integer, sequences: Sequences, band: Band, costs: Costs) -> Any:
+    return is_certified(
+        score,
+        sequences.target_length,
+        sequences.query_length,
+        band.max_diagonal - band.columns + 1,
+        band.max_diagonal,
+        costs,
+    )
+
+
+@njit
+def _append_path(
+    lanes: Lanes,
+    band: Band,
+    lane: Integer,
+    sequences: Sequences,
+    operations: NDArray[np.uint32],
+    used: Integer,
+) -> Any:
+    """Append the operations of a pair; return the number of operations in use."""
+    end = used + sequences.target_length + sequences.query_length
+    start = trace_lane(lanes.directions, band, lane, sequences, operations[:end])
+    for k in range(start, end):
+        operations[used] = operations[k]
+        used += 1
+    return used
+
+
+@njit
+def _in_order(spans: NDArray[np.int64], operations: NDArray[np.uint32]) -> Any:
+    """Return the operations in the order of the pairs, and their offsets."""
+    offsets = np.zeros(spans.shape[0] + 1, np.int64)
+    for pair in range(spans.shape[0]):
+        offsets[pair + 1] = offsets[pair] + spans[pair, 1] - spans[pair, 0]
+    ordered = np.empty(offsets[-1], np.uint32)
+    for pair in range(spans.shape[0]):
+        shift = spans[pair, 0] - offsets[pair]
+        for k in range(offsets[pair], offsets[pair + 1]):
+            ordered[k] = operations[k + shift]
+    return ordered, offsets

@@ -1,0 +1,1 @@
+"""Chains to pieces of dynamic programming."""

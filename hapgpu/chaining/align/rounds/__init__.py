@@ -1,0 +1,1 @@
+"""Alignments of pieces to alignments of mappings: dropped fills, splits, inversions."""

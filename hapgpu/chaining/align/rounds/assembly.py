@@ -1,0 +1,272 @@
+"""Assembly of the alignments of pieces to alignments of mappings, and splits at dropped fills.
+
+Coordinates and scores of the two parts of a split mapping are as in minimap2 2.30 (Li 2018,
+Bioinformatics 34:3094).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.chaining.align.batches import (
+    MAPPING,
+    REFILL,
+    TEMPORARY_PRIMARY,
+    MappedAnchors,
+    PieceAlignments,
+    PlannedPieces,
+)
+from hapgpu.chaining.align.parameters import AlignParameters
+from hapgpu.chaining.align.rounds.drops import INVERSION_DROP
+from hapgpu.chaining.mappings.cpu import measure_chain
+from hapgpu.cigar.encoding import length_of, operation_of
+from hapgpu.runtime.jit import njit, njit_inlined
+
+_POSITION = np.uint64(0xFFFFFFFF)
+
+# Rows of the table of pieces.
+_GAIN, _QUERY, _TARGET, _IS_DROPPED, _FROM_INVERSION, _END_ANCHOR, _COLUMNS = range(7)
+
+
+class _Pieces(NamedTuple):
+    """What the pieces add to their mappings."""
+
+    table: NDArray[np.int32]
+    """int32[_COLUMNS, p]: score; bases of query and target; results of the tests; last anchor."""
+    operations: NDArray[np.uint32]
+    offsets: NDArray[np.int64]
+
+
+class _End(NamedTuple):
+    """End of an alignment: its operations, and the position on the strand of the mapping."""
+
+    operations: Any
+    query: Any
+    target: Any
+    score: Any
+
+
+class Assembly(NamedTuple):
+    """Mappings after a round.
+
+    Attributes
+    ----------
+    mappings
+        MAPPING[r + s]: the mappings, and behind them s second parts without an alignment.
+    operations
+        uint32[c]: operations of the mappings of the round, from row `first_operation` on.
+    """
+
+    mappings: NDArray[np.void]
+    operations: NDArray[np.uint32]
+
+
+def assemble(  # noqa: PLR0917  (a stage takes its arguments by position)
+    mappings: NDArray[np.void],
+    planned: PlannedPieces,
+    alignments: PieceAlignments,
+    drops: NDArray[np.uint8],
+    anchors: MappedAnchors,
+    lengths: NDArray[np.int32],
+    parameters: AlignParameters,
+    first_operation: int,
+) -> Assembly:
+    """Assemble the alignments of mappings; split each mapping at its first dropped fill.
+
+    The mappings of the plans are changed in place.
+
+    Parameters
+    ----------
+    mappings
+        MAPPING[r]: all mappings so far.
+    planned
+        Pieces of some of them.
+    alignments
+        Alignments of the pieces; if the test of a fill found a drop, its second alignment.
+    drops
+        uint8[p]: results of the tests of the fills.
+    anchors
+        Anchors of the mappings.
+    lengths
+        int32[n]: bases of each read.
+    parameters
+        Parameters of base alignment.
+    first_operation
+        Number of operations of earlier rounds, which precede those of this one.
+    """
+    pieces = _Pieces(
+        read_only(_piece_table(planned, alignments, drops)),
+        read_only(alignments.operations),
+        read_only(alignments.offsets),
+    )
+    operations = np.empty(alignments.operations.size, dtype=np.uint32)
+    parts = np.empty(planned.plans.size, dtype=MAPPING)
+    used, count = _assemble(
+        mappings,
+        read_only(planned.plans),
+        pieces,
+        read_only(anchors.x),
+        read_only(anchors.y),
+        read_only(lengths),
+        parameters.min_anchors,
+        first_operation,
+        operations,
+        parts,
+    )
+    return Assembly(np.concatenate([mappings, parts[:count]]), operations[:used])
+
+
+def _piece_table(
+    planned: PlannedPieces, alignments: PieceAlignments, drops: NDArray[np.uint8]
+) -> NDArray[np.int32]:
+    """Return int32[_COLUMNS, p]: what each piece adds to its mapping."""
+    pieces = planned.pieces
+    is_fill = pieces.kinds <= REFILL
+    is_whole = is_fill & (alignments.is_dropped == 0)
+    reaches_end = alignments.reaches_end == 1
+    query = np.where(is_whole | reaches_end, pieces.query_lengths, alignments.max_queries + 1)
+    extended = np.where(reaches_end, alignments.query_end_targets, alignments.max_targets) + 1
+    table = np.empty((_COLUMNS, len(pieces)), dtype=np.int32)
+    table[_GAIN] = np.where(is_whole, alignments.scores, alignments.max_scores)
+    table[_QUERY] = query
+    table[_TARGET] = np.where(is_whole, pieces.target_lengths, extended)
+    table[_IS_DROPPED] = alignments.is_dropped
+    table[_FROM_INVERSION] = drops == INVERSION_DROP
+    table[_END_ANCHOR] = planned.end_anchors
+    return table
+
+
+@njit
+def _assemble(  # noqa: PLR0913, PLR0917  (as many as arrays)
+    mappings: NDArray[np.void],
+    plans: NDArray[np.void],
+    pieces: _Pieces,
+    x: NDArray[np.uint64],
+    y: NDArray[np.uint64],
+    lengths: NDArray[np.int32],
+    min_anchors: Integer,
+    first_operation: Integer,
+    operations: NDArray[np.uint32],
+    parts: NDArray[np.void],
+) -> tuple[Any, Any]:
+    """Assemble the mappings of all plans; return the numbers of operations and of new parts."""
+    used, count = 0, 0
+    for row in range(plans.size):
+        plan = plans[row]
+        mapping = mappings[plan.mapping]
+        start, end, dropped = _join_pieces(plan, pieces, operations, used)
+        if dropped >= 0:
+            last = _last_anchor(plan, pieces, dropped, end.target, x)
+            if plan.anchors - (last + 1) >= min_anchors:
+                kept = plan.first_anchor + last + 1 - mapping.first_anchor
+                parts[count] = mapping
+                _split(mapping, parts[count], kept, x, y)
+                parts[count].is_split_inversion = pieces.table[_FROM_INVERSION, dropped]
+                mapping.next = mappings.size + count
+                count += 1
+        mapping.first_operation = first_operation + used
+        mapping.operations = end.operations - used
+        mapping.dp_score = end.score
+        mapping.target_start, mapping.target_end = start.target, end.target
+        _set_query(mapping, start.query, end.query, lengths[mapping.read])
+        used = end.operations
+    return used, count
+
+
+@njit_inlined
+def _set_query(mapping: Any, start: Integer, end: Integer, length: Integer) -> None:
+    """Set the positions in the read, given on the strand of the mapping."""
+    is_reverse = mapping.is_reverse != 0
+    mapping.query_start = length - end if is_reverse else start
+    mapping.query_end = length - start if is_reverse else end
+
+
+@njit
+def _join_pieces(
+    plan: Any, pieces: _Pieces, operations: NDArray[np.uint32], first: Integer
+) -> tuple[_End, _End, Any]:
+    """Append the pieces up to the first dropped fill; return start, end and this fill, or -1."""
+    query, target = np.int64(plan.query_start), np.int64(plan.target_start)
+    start = end = _End(np.int64(first), query, target, np.int64(0))
+    if plan.left >= 0:
+        left = _extended(end, pieces, plan.left, operations, first)
+        start = _End(first, 2 * query - left.query, 2 * target - left.target, 0)
+        end = _End(left.operations, query, target, left.score)
+    for fill in range(plan.first_fill, plan.first_fill + plan.fills):
+        end = _extended(end, pieces, fill, operations, first)
+        if pieces.table[_IS_DROPPED, fill]:
+            return start, end, np.int64(fill)
+    if plan.right >= 0:
+        end = _extended(end, pieces, plan.right, operations, first)
+    return start, end, np.int64(-1)
+
+
+@njit
+def _extended(
+    end: _End,
+    pieces: _Pieces,
+    piece: Integer,
+    operations: NDArray[np.uint32],
+    first: Integer,
+) -> _End:
+    """Append the operations of a piece; return the new end."""
+    at = end.operations
+    for k in range(pieces.offsets[piece], pieces.offsets[piece + 1]):
+        operation = pieces.operations[k]
+        if at > first and operation_of(operation) == operation_of(operations[at - 1]):
+            operations[at - 1] += length_of(operation) << 4
+        else:
+            operations[at] = operation
+            at += 1
+    return _End(
+        at,
+        end.query + pieces.table[_QUERY, piece],
+        end.target + pieces.table[_TARGET, piece],
+        end.score + pieces.table[_GAIN, piece],
+    )
+
+
+@njit
+def _last_anchor(
+    plan: Any, pieces: _Pieces, fill: Integer, end: Integer, x: NDArray[np.uint64]
+) -> Any:
+    """Return the last anchor before the end of a dropped fill, counted from the plan's first."""
+    anchor = np.int64(pieces.table[_END_ANCHOR, fill]) - 1
+    while anchor > 0 and np.int64(x[plan.first_anchor + anchor] & _POSITION) >= end:
+        anchor -= 1
+    return anchor
+
+
+@njit
+def _split(
+    mapping: Any, part: Any, kept: Integer, x: NDArray[np.uint64], y: NDArray[np.uint64]
+) -> None:
+    """Split a mapping behind its first `kept` anchors; the part is a copy of it."""
+    anchors = np.int64(mapping.anchors)
+    ratio = np.float32(anchors - kept) / np.float32(anchors)
+    score = np.int64(np.float64(np.float32(mapping.score) * ratio) + 0.499)
+    if mapping.parent == mapping.number:
+        part.parent = TEMPORARY_PRIMARY
+    part.number = -1
+    part.first_anchor += kept
+    part.anchors = anchors - kept
+    part.score = score
+    part.split |= 2
+    mapping.split |= 1
+    mapping.anchors = kept
+    mapping.score -= score
+    _measure(mapping, x, y)
+    _measure(part, x, y)
+
+
+@njit
+def _measure(mapping: Any, x: NDArray[np.uint64], y: NDArray[np.uint64]) -> None:
+    """Estimate matching bases and alignment length from the anchors."""
+    first = mapping.first_anchor
+    matches, length = measure_chain(x, y, first, first + mapping.anchors)
+    mapping.matches, mapping.length = matches, length

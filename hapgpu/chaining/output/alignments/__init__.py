@@ -1,0 +1,1 @@
+"""Mappings with base alignments to lines of PAF and SAM."""

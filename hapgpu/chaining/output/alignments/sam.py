@@ -1,0 +1,365 @@
+"""Records of SAM for mappings with base alignments, as minimap2 2.30 writes them with -a."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.chaining.align.batches import AlignedMappings, ReadCodes
+from hapgpu.chaining.options import LineOptions, MappingOptions
+from hapgpu.chaining.output.alignments.bases import put_bases, put_qualities
+from hapgpu.chaining.output.alignments.cigars import (
+    Alignment,
+    alignment_of,
+    put_element,
+    put_elements,
+    put_operation,
+    put_operations,
+    split_matches,
+)
+from hapgpu.chaining.output.alignments.rows import (
+    ALIGNED_BASES,
+    COUNT_NAMES,
+    MAPPED,
+    RECORDS,
+    SECONDARY,
+    SUPPLEMENTARY,
+    Lines,
+    LineTargets,
+    MappingRows,
+    counts_of,
+    read_rows,
+)
+from hapgpu.chaining.output.alignments.sizes import max_text_size
+from hapgpu.chaining.output.alignments.tags import (
+    RL,
+    edit_distance,
+    put_comment,
+    put_difference,
+    put_tags,
+)
+from hapgpu.cigar.encoding import DELETION, HARD_CLIP, INSERTION, MATCH, SKIP, SOFT_CLIP
+from hapgpu.io.fastx.spans import CommentSpans, ReadSpans
+from hapgpu.io.text.at_addresses import (
+    put_byte,
+    put_copy,
+    put_count_at,
+    put_head,
+    put_number_tag,
+    put_two,
+    tag_head,
+)
+from hapgpu.io.text.fields import NEWLINE, STAR, TAB, text_of
+from hapgpu.runtime.jit import njit, njit_inlined
+
+_REVERSE: Final = 0x10
+_SECONDARY: Final = 0x100
+_SUPPLEMENTARY: Final = 0x800
+_MAX_BAM_OPERATIONS: Final = 65_535
+_SA: Final = tag_head("SA", "Z")
+_CG: Final = tag_head("CG", "B")
+_COMMA, _SEMICOLON, _INT32 = b",;I"
+_STRANDS: Final = text_of("+-")
+_NO_MATE: Final = text_of("\t*\t0\t0\t")
+_NO_POSITION: Final = text_of("\t4\t*\t0\t0\t*\t*\t0\t0\t")
+
+
+class _SamOptions(NamedTuple):
+    """Options for compiled code."""
+
+    secondary: bool
+    unmapped: bool
+    difference: int
+    moves_long_cigars: bool
+    soft_clips_all: bool
+    secondary_bases: bool
+
+
+class _Parts(NamedTuple):
+    """Parts of a read in a record.
+
+    Attributes
+    ----------
+    flag
+        FLAG.
+    before, after, clip
+        Bases clipped before and after the aligned ones, on the strand of the reference, and the
+        operation for them.
+    start, length
+        Bases to write, on the forward strand of the read; length 0: none.
+    """
+
+    flag: Integer
+    before: Integer
+    after: Integer
+    clip: Integer
+    start: Integer
+    length: Integer
+
+
+@njit
+def _parts_of(mapping: Any, read_length: Integer, options: _SamOptions) -> _Parts:
+    """Return flag, clips and bases of the record of a mapping."""
+    is_secondary = mapping.number != mapping.parent
+    is_supplementary = not is_secondary and not mapping.is_first_primary
+    flag = np.int64(_REVERSE if mapping.is_reverse else 0)
+    flag |= np.int64(_SECONDARY if is_secondary else 0)
+    flag |= np.int64(_SUPPLEMENTARY if is_supplementary else 0)
+    before, after = np.int64(mapping.query_start), read_length - np.int64(mapping.query_end)
+    clip = np.int64(SOFT_CLIP)
+    start, length = np.int64(0), np.int64(read_length)
+    if not options.soft_clips_all:
+        if is_supplementary or (is_secondary and options.secondary_bases):
+            clip = np.int64(HARD_CLIP)
+            start, length = before, read_length - before - after
+        elif is_secondary:
+            length = np.int64(0)
+    if mapping.is_reverse:
+        before, after = after, before
+    return _Parts(flag, before, after, clip, start, length)
+
+
+@njit
+def _put_sequence(
+    text: NDArray[np.uint8], read: Any, parts: _Parts, out: NDArray[np.uint8], at: Integer
+) -> Integer:
+    """Write SEQ, a tab and QUAL at `out[at]`; return the end."""
+    is_reverse = parts.flag & _REVERSE
+    if parts.length == 0:
+        out[at], out[at + 1], out[at + 2] = STAR, TAB, STAR
+        return at + 3
+    at = put_bases(text, read.bases + parts.start, parts.length, is_reverse, out, at)
+    out[at] = TAB
+    at += 1
+    if read.qualities < 0:
+        out[at] = STAR
+        return at + 1
+    return put_qualities(text, read.qualities + parts.start, parts.length, is_reverse, out, at)
+
+
+@njit_inlined
+def _operations_of(alignment: Alignment, parts: _Parts) -> Integer:
+    """Return the number of operations with clips."""
+    clips = np.int64(parts.before > 0) + np.int64(parts.after > 0)
+    return clips + alignment.operation_count
+
+
+@njit
+def _put_cigar(
+    at: Integer, mapping: Any, alignment: Alignment, parts: _Parts, is_moved: Integer
+) -> Integer:
+    """Write CIGAR; one that is moved to the tag CG is replaced by its lengths."""
+    if alignment.operation_count == 0:
+        return put_byte(at, STAR)
+    if is_moved:
+        at = put_operation(at, parts.length, SOFT_CLIP)
+        return put_operation(at, np.int64(mapping.target_end) - mapping.target_start, SKIP)
+    if parts.before:
+        at = put_operation(at, parts.before, parts.clip)
+    at = put_operations(at, alignment.operations, alignment.operation_count)
+    if parts.after:
+        at = put_operation(at, parts.after, parts.clip)
+    return at
+
+
+@njit
+def _put_moved_cigar(at: Integer, alignment: Alignment, parts: _Parts) -> Integer:
+    """Write the tag CG."""
+    at = put_byte(put_head(at, _CG), _INT32)
+    if parts.before:
+        at = put_element(at, parts.before << 4 | parts.clip)
+    at = put_elements(at, alignment.operations, alignment.operation_count)
+    if parts.after:
+        at = put_element(at, parts.after << 4 | parts.clip)
+    return at
+
+
+@njit
+def _put_place(at: Integer, mapping: Any, read_length: Integer, target: Any) -> Integer:
+    """Write a mapping as an item of SA."""
+    query_length = np.int64(mapping.query_end) - mapping.query_start
+    target_length = np.int64(mapping.target_end) - mapping.target_start
+    before, after = np.int64(mapping.query_start), read_length - mapping.query_end
+    if mapping.is_reverse:
+        before, after = after, before
+    at = put_byte(put_copy(at, target.name, target.name_length), _COMMA)
+    at = put_count_at(at, np.int64(mapping.target_start) + 1)
+    at = put_byte(put_two(at, _COMMA, _STRANDS[mapping.is_reverse]), _COMMA)
+    if before:
+        at = put_operation(at, before, SOFT_CLIP)
+    at = put_operation(at, min(query_length, target_length), MATCH)
+    if query_length > target_length:
+        at = put_operation(at, query_length - target_length, INSERTION)
+    elif query_length < target_length:
+        at = put_operation(at, target_length - query_length, DELETION)
+    if after:
+        at = put_operation(at, after, SOFT_CLIP)
+    at = put_count_at(put_byte(at, _COMMA), np.int64(mapping.quality))
+    at = put_count_at(put_byte(at, _COMMA), edit_distance(mapping))
+    return put_byte(at, _SEMICOLON)
+
+
+@njit
+def _put_other_places(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+    at: Integer,
+    row: Integer,
+    start: Integer,
+    end: Integer,
+    mappings: NDArray[np.void],
+    read_length: Integer,
+    targets: NDArray[np.void],
+) -> Integer:
+    """Write the tag SA: the mappings from `start` to `end`, except `row` and secondary ones."""
+    head = at
+    for k in range(start, end):
+        mapping = mappings[k]
+        if k == row or mapping.number != mapping.parent or mapping.operations == 0:
+            continue
+        if at == head:
+            at = put_head(at, _SA)
+        at = _put_place(at, mapping, read_length, targets[mapping.sequence])
+    return at
+
+
+@njit
+def _put_place_columns(at: Integer, mapping: Any, target: Any, flag: Integer) -> Integer:
+    """Write FLAG, RNAME, POS and MAPQ, each with a tab."""
+    at = put_byte(put_count_at(put_byte(at, TAB), flag), TAB)
+    at = put_byte(put_copy(at, target.name, target.name_length), TAB)
+    at = put_byte(put_count_at(at, np.int64(mapping.target_start) + 1), TAB)
+    return put_byte(put_count_at(at, np.int64(mapping.quality)), TAB)
+
+
+@njit
+def _put_records(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+    text: NDArray[np.uint8],
+    rows: MappingRows,
+    reads: NDArray[np.void],
+    targets: NDArray[np.void],
+    read_group: NDArray[np.uint8],
+    options: _SamOptions,
+    out: NDArray[np.uint8],
+    counts: NDArray[np.int64],
+) -> Integer:
+    """Write the records of all reads; return their size."""
+    mappings, offsets, operations = rows.mappings, rows.offsets, rows.operations.ctypes.data
+    group, group_size = read_group.ctypes.data, read_group.size
+    no_mate, no_position = _NO_MATE.ctypes.data, _NO_POSITION.ctypes.data
+    first = np.int64(out.ctypes.data)
+    at: Integer = first
+    for row in range(reads.size):
+        read = reads[row]
+        start, end = offsets[row], offsets[row + 1]
+        if start == end and options.unmapped:
+            at = put_copy(at, read.name, read.name_length)
+            at = put_copy(at, no_position, _NO_POSITION.size)
+            zero = np.int64(0)
+            parts = _Parts(zero, zero, zero, zero, zero, read.length)
+            at = first + _put_sequence(text, read, parts, out, at - first)
+            at = put_number_tag(put_copy(at, group, group_size), RL, read.repeats)
+            at = put_byte(put_comment(at, read), NEWLINE)
+            counts[RECORDS] += 1
+        counts[MAPPED] += end > start
+        for k in range(start, end):
+            mapping = mappings[k]
+            is_primary = mapping.number == mapping.parent
+            if not (is_primary or options.secondary):
+                continue
+            target = targets[mapping.sequence]
+            alignment = alignment_of(mapping, operations, read, target)
+            parts = _parts_of(mapping, read.length, options)
+            is_moved = np.int64(
+                options.moves_long_cigars and _operations_of(alignment, parts) > _MAX_BAM_OPERATIONS
+            )
+            at = put_copy(at, read.name, read.name_length)
+            at = _put_place_columns(at, mapping, target, parts.flag)
+            at = _put_cigar(at, mapping, alignment, parts, is_moved)
+            at = put_copy(at, no_mate, _NO_MATE.size)
+            at = first + _put_sequence(text, read, parts, out, at - first)
+            at = put_tags(put_copy(at, group, group_size), mapping)
+            if is_primary and alignment.operation_count:
+                at = _put_other_places(at, k, start, end, mappings, read.length, targets)
+            at = put_difference(at, mapping, alignment, options.difference)
+            if is_moved:
+                at = _put_moved_cigar(at, alignment, parts)
+            at = put_number_tag(at, RL, read.repeats)
+            at = put_byte(put_comment(at, read), NEWLINE)
+            counts[RECORDS] += 1
+            counts[SECONDARY] += not is_primary
+            counts[SUPPLEMENTARY] += (parts.flag & _SUPPLEMENTARY) != 0
+            if is_primary:
+                counts[ALIGNED_BASES] += np.int64(mapping.query_end) - mapping.query_start
+    return at - first
+
+
+def put_sam(  # noqa: PLR0913, PLR0917  (the parts of a record)
+    text: NDArray[np.uint8],
+    spans: ReadSpans,
+    aligned: AlignedMappings,
+    targets: LineTargets,
+    codes: ReadCodes,
+    repeat_lengths: NDArray[np.int32],
+    options: MappingOptions,
+    line_options: LineOptions,
+    comments: CommentSpans | None = None,
+) -> Lines:
+    """Write the aligned mappings of reads as records of SAM.
+
+    Parameters
+    ----------
+    text, spans
+        uint8 text of a block of n reads, and its spans.
+    aligned
+        Mappings of these reads, in the order of the lines.
+    targets
+        Reference sequences.
+    codes
+        Bases of the reads.
+    repeat_lengths
+        int32[n]: bases of each read in repetitive seeds, for the tag rl.
+    options, line_options
+        Options for mappings and for lines.
+    comments
+        Comments to append, in the same text; None for none.
+
+    Returns
+    -------
+    Lines
+        Records in the order of the reads and their mappings. Bases have the case of the file, with
+        T for U. A read without bases has `*`.
+    """
+    reads = read_rows(text, spans, codes, repeat_lengths, comments)
+    rows = MappingRows.of(aligned)
+    if line_options.splits_matches:
+        rows = split_matches(rows, reads, targets.rows)
+    read_group = _read_group_text(line_options.read_group)
+    size = max_text_size(rows, reads, targets.longest_name, read_group.size)
+    out = np.empty(int(size), dtype=np.uint8)
+    counts = np.zeros(len(COUNT_NAMES), dtype=np.int64)
+    used = _put_records(
+        read_only(text),
+        rows,
+        reads,
+        targets.rows,
+        read_group,
+        _SamOptions(
+            options.prints_secondary,
+            not line_options.mapped_only,
+            line_options.difference.value,
+            line_options.moves_long_cigars,
+            line_options.soft_clips_all,
+            line_options.secondary_bases,
+        ),
+        out,
+        counts,
+    )
+    return Lines(out[:used], counts_of(counts))
+
+
+def _read_group_text(identifier: str | None) -> NDArray[np.uint8]:
+    tag = "" if identifier is None else f"\tRG:Z:{identifier}"
+    return np.frombuffer(tag.encode("utf-8", "surrogateescape"), dtype=np.uint8)

@@ -1,0 +1,371 @@
+"""The options of `hapgpu chain` on base alignment, with minimap2's letters, as groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from hapgpu.chaining.options import (
+    MAX_GAP_COSTS,
+    MAX_SCORE,
+    AlignOptions,
+    Difference,
+    LineOptions,
+)
+from hapgpu.cli.options.common import OutputFormat
+from hapgpu.cli.options.numbers import OneOrTwo, parse_count, parse_large_count, parse_one_or_two
+from hapgpu.errors import UsageError
+from hapgpu.io.alignments.formats import OUTPUT_FORMATS
+from hapgpu.io.alignments.unsorted_header import ReadGroup, parse_read_group
+
+_align_option = partial(typer.Option, rich_help_panel="Base alignment")
+_output_option = partial(typer.Option, rich_help_panel="Output")
+_COUNT: Final = {"metavar": "INT", "parser": parse_count}
+_ONE_OR_TWO: Final = {"metavar": "INT[,INT]", "parser": parse_one_or_two}
+
+
+class CsForm(StrEnum):
+    """Value of `--cs`."""
+
+    SHORT = "short"
+    LONG = "long"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlignArguments:
+    """The options on the scores of base alignment; None if not given."""
+
+    match: Annotated[
+        int | None, _align_option("-A", **_COUNT, help="Matching score [2; map-hifi 1].")
+    ] = None
+    mismatch: Annotated[int | None, _align_option("-B", **_COUNT, help="Mismatch cost [4].")] = None
+    transition: Annotated[
+        int | None, _align_option("-b", **_COUNT, help="Transition cost; 0: as -B [0].")
+    ] = None
+    gap_open_or_format: Annotated[
+        list[str] | None,
+        _align_option(
+            "-O",
+            metavar="INT[,INT]|sam|bam|cram",
+            help="Gap open costs [4,24; map-hifi 6,26]; or the output format, as --output-fmt.",
+        ),
+    ] = None
+    gap_extend: Annotated[
+        OneOrTwo | None,
+        _align_option(
+            "-E",
+            **_ONE_OR_TWO,
+            help="Gap extension costs; a gap of k bases costs the smaller of O1+k*E1 and O2+k*E2 "
+            "[2,1].",
+        ),
+    ] = None
+    drops: Annotated[
+        OneOrTwo | None,
+        _align_option(
+            "-z",
+            **_ONE_OR_TWO,
+            help="Largest drop of the score within an alignment, and to look for inversions "
+            "[400,200].",
+        ),
+    ] = None
+    min_dp_score: Annotated[
+        int | None,
+        _align_option(
+            "-s",
+            **_COUNT,
+            help="Minimum score of the best part of an alignment [80; map-hifi 200].",
+        ),
+    ] = None
+    ambiguous: Annotated[
+        int | None, _align_option("--score-N", **_COUNT, help="Cost of an ambiguous base [1].")
+    ] = None
+    end_bonus: Annotated[
+        int | None,
+        _align_option("--end-bonus", **_COUNT, help="Score for reaching the end of the read [0]."),
+    ] = None
+    cap_sw_mem: Annotated[
+        int | None,
+        _align_option(
+            "--cap-sw-mem",
+            metavar="INT",
+            parser=parse_large_count,
+            help="Do not align pieces with more cells than this; 0: no limit [100m].",
+        ),
+    ] = None
+    min_dp_len: Annotated[
+        int | None,
+        _align_option(
+            "--min-dp-len",
+            **_COUNT,
+            help="Fewest bases between two anchors that are aligned on their own [200].",
+        ),
+    ] = None
+    no_end_flt: Annotated[
+        bool, _align_option("--no-end-flt", help="Keep unreliable anchors at the ends of chains.")
+    ] = False
+
+    def align_options(self, base: AlignOptions) -> AlignOptions:
+        """Return the options of a preset, changed by those given.
+
+        Raises
+        ------
+        UsageError
+            The scores contradict each other, or are out of range.
+        """
+        opens, _ = gap_open_and_format(self.gap_open_or_format or ())
+        given: dict[str, Any] = {
+            "match": self.match,
+            "mismatch": self.mismatch,
+            "transition": self.transition,
+            "ambiguous": self.ambiguous,
+            **_both("gap_open", "gap_open2", opens),
+            **_both("gap_extend", "gap_extend2", self.gap_extend),
+            **_both("drop", "inversion_drop", self.drops),
+            "min_score": self.min_dp_score,
+            "end_bonus": self.end_bonus,
+            "max_cells": self.cap_sw_mem,
+            "min_piece": self.min_dp_len,
+            "filters_ends": not self.no_end_flt,
+        }
+        options = replace(
+            base, **{name: value for name, value in given.items() if value is not None}
+        )
+        _check(options)
+        return options
+
+
+def _both(first: str, second: str, given: OneOrTwo | None) -> dict[str, int | None]:
+    """Return the values of two options; a single number is the value of both."""
+    given = given or OneOrTwo()
+    return {first: given.first, second: given.first if given.second is None else given.second}
+
+
+def gap_open_and_format(values: Sequence[str]) -> tuple[OneOrTwo | None, str | None]:
+    """Return the gap open costs, and the output format, of all values of `-O`; None if not given.
+
+    Raises
+    ------
+    UsageError
+        A value is neither.
+    """
+    opens = chosen_format = None
+    for value in values:
+        if value in OUTPUT_FORMATS:
+            chosen_format = value
+            continue
+        try:
+            opens = parse_one_or_two(value)
+        except typer.BadParameter:
+            formats = ", ".join(OUTPUT_FORMATS)
+            raise UsageError(
+                f"-O {value}: unknown; give gap open costs, or one of {formats}"
+            ) from None
+    return opens, chosen_format
+
+
+def _check(options: AlignOptions) -> None:
+    """Refuse scores that minimap2 refuses, or that leave the range of its scores."""
+    opens = (options.gap_open, options.gap_open2)
+    extends = (options.gap_extend, options.gap_extend2)
+    given = "-O {},{} -E {},{}".format(*opens, *extends)
+    if min(*opens, *extends) <= 0:
+        raise UsageError(f"{given}: gap costs must be at least 1; increase them")
+    first, second = opens[0] + extends[0], opens[1] + extends[1]
+    if (opens[0] != opens[1] or extends[0] != extends[1]) and not (
+        extends[0] > extends[1] and first < second
+    ):
+        raise UsageError(
+            f"{given}: the second costs must be less to extend and more for one base; swap them"
+        )
+    if first + second > MAX_GAP_COSTS:
+        raise UsageError(f"{given}: their sum must be at most {MAX_GAP_COSTS}; reduce them")
+    for option, score in (
+        ("-A", options.match),
+        ("-B", options.mismatch),
+        ("-b", options.transition),
+    ):
+        if score > MAX_SCORE:
+            raise UsageError(f"{option} {score}: must be at most {MAX_SCORE}")
+    if options.ambiguous >= options.mismatch:
+        raise UsageError(
+            f"--score-N {options.ambiguous}: must be less than -B {options.mismatch}; reduce it"
+        )
+    if options.drop < options.inversion_drop:
+        raise UsageError(
+            f"-z {options.drop},{options.inversion_drop}: the second number is larger; reduce it"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AlignmentForm:
+    """Form of the output with base alignments.
+
+    Attributes
+    ----------
+    format
+        sam, bam or cram; None for PAF.
+    lines
+        Options for the lines.
+    group
+        Read group of all reads, if given.
+    has_program
+        Whether the header has an @PG line.
+    """
+
+    format: str | None
+    lines: LineOptions
+    group: ReadGroup | None
+    has_program: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineArguments:
+    """The options on the format of the output, and what it has of each alignment."""
+
+    cigar: Annotated[
+        bool, _output_option("-c", help="Align bases; write the tag cg (CIGAR) in PAF.")
+    ] = False
+    sam: Annotated[
+        bool,
+        _output_option(
+            "-a", help="Align bases, and write SAM; implied by the formats sam, bam and cram."
+        ),
+    ] = False
+    paf: Annotated[bool, _output_option("--paf", help="Write PAF, as without -a.")] = False
+    output_fmt: Annotated[
+        OutputFormat | None,
+        _output_option(
+            "--output-fmt", help="Format of the alignments; if not given, by the extension of FILE."
+        ),
+    ] = None
+    cs: Annotated[
+        CsForm | None,
+        _output_option(
+            "--cs",
+            help="Align bases; write the tag cs (differences); --cs alone is --cs=short.",
+        ),
+    ] = None
+    md: Annotated[bool, _output_option("--MD", help="Write the tag MD with each alignment.")] = (
+        False
+    )
+    ds: Annotated[
+        bool,
+        _output_option("--ds", help="Write the tag ds: cs with the ambiguous bases of indels."),
+    ] = False
+    eqx: Annotated[bool, _output_option("--eqx", help="Write = and X in CIGARs, not M.")] = False
+    long_cigar: Annotated[
+        bool,
+        _output_option(
+            "-L", help="Write CIGARs of more than 65,535 operations as the tag CG of SAM."
+        ),
+    ] = False
+    soft_clip: Annotated[
+        bool, _output_option("-Y", help="Soft-clip supplementary alignments in SAM.")
+    ] = False
+    hit_only: Annotated[
+        bool, _output_option("--sam-hit-only", help="Do not write unmapped reads in SAM.")
+    ] = False
+    secondary_seq: Annotated[
+        bool,
+        _output_option("--secondary-seq", help="Write the bases of secondary alignments in SAM."),
+    ] = False
+    read_group: Annotated[
+        str | None,
+        _output_option(
+            "-R",
+            metavar="LINE",
+            help=r"Read group of all reads in SAM, such as '@RG\tID:run1\tSM:sample'.",
+        ),
+    ] = None
+    comments: Annotated[
+        bool, _output_option("-y", help="Append the comments, or the tags, of the reads.")
+    ] = False
+
+    def alignment_form(
+        self, output: Path | None, opens: Sequence[str], *, with_pg: bool
+    ) -> AlignmentForm | None:
+        """Return the form of the output; None if bases are not aligned.
+
+        Parameters
+        ----------
+        output
+            The file; None is standard output.
+        opens
+            Values of `-O`.
+        with_pg
+            Write an @PG line to the header of SAM.
+
+        Raises
+        ------
+        UsageError
+            Options contradict each other, or an option has no effect.
+        """
+        chosen = self._chosen_format(output, opens)
+        if chosen is None:
+            self._check_paf()
+        if chosen is None and not (self.cigar or self.cs):
+            self._check_unaligned()
+            return None
+        group = parse_read_group(self.read_group) if self.read_group is not None else None
+        lines = LineOptions(
+            is_sam=chosen is not None,
+            has_cigar=self.cigar,
+            difference=self._difference(),
+            splits_matches=self.eqx,
+            moves_long_cigars=self.long_cigar,
+            soft_clips_all=self.soft_clip,
+            mapped_only=self.hit_only,
+            secondary_bases=self.secondary_seq,
+            read_group=group.identifier if group else None,
+            copies_comments=self.comments,
+        )
+        return AlignmentForm(chosen, lines, group, with_pg)
+
+    def _chosen_format(self, output: Path | None, opens: Sequence[str]) -> str | None:
+        """Return the format of alignments: sam, bam or cram; None for PAF."""
+        _, by_letter = gap_open_and_format(opens)
+        named = self.output_fmt or by_letter
+        if self.paf:
+            if self.sam or named:
+                raise UsageError("--paf: contradicts -a and the formats of SAM; drop one of them")
+            return None
+        extension = output.suffix.lstrip(".").lower() if output else ""
+        if named is None and extension in OUTPUT_FORMATS:
+            return extension
+        return named or ("sam" if self.sam else None)
+
+    def _difference(self) -> Difference:
+        """Return the tag to write: minimap2 writes only the first of MD, ds and cs."""
+        if self.md:
+            return Difference.MD
+        if self.ds:
+            return Difference.DS
+        if self.cs is None:
+            return Difference.NONE
+        return Difference.LONG_CS if self.cs is CsForm.LONG else Difference.CS
+
+    def _check_paf(self) -> None:
+        """Refuse options on SAM."""
+        given = {
+            "-L": self.long_cigar,
+            "-Y": self.soft_clip,
+            "--sam-hit-only": self.hit_only,
+            "--secondary-seq": self.secondary_seq,
+            "-R": self.read_group is not None,
+        }
+        for option, is_given in given.items():
+            if is_given:
+                raise UsageError(f"{option}: only for SAM; add -a")
+
+    def _check_unaligned(self) -> None:
+        """Refuse options on alignments."""
+        given = {"--MD": self.md, "--ds": self.ds, "--eqx": self.eqx, "-y": self.comments}
+        for option, is_given in given.items():
+            if is_given:
+                raise UsageError(f"{option}: bases are not aligned; add -c, -a or --cs")

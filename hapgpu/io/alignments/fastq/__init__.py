@@ -1,0 +1,1 @@
+"""Reads of BAM, CRAM and SAM as blocks of FASTQ or FASTA."""

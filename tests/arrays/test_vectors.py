@@ -1,0 +1,85 @@
+"""Vectors of compiled functions against NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from hapgpu.arrays import vectors
+from hapgpu.runtime.jit import njit
+
+LANES = vectors.LANES
+
+
+@njit
+def _all_operations(one: Any, other: Any, out: Any, sums: Any) -> Any:
+    a, b = vectors.load_bytes(one.ctypes.data), vectors.load_bytes(other.ctypes.data)
+    zero = vectors.spread_byte(0)
+    yes = vectors.spread_byte(1)
+    at = out.ctypes.data
+    is_less = b > a
+    both = is_less & (b > zero)
+    both &= a > zero
+    for k, vector in enumerate(
+        (
+            a + b,
+            a - b,
+            a | b,
+            a ^ b,
+            vectors.where(a > b, yes, zero),
+            vectors.where(a >= b, yes, zero),
+            vectors.where(a == b, yes, zero),
+            vectors.where(both, a, b),
+            vectors.where((a > b) | (a == b), a, b),
+            vectors.larger(a, b),
+            vectors.smaller(a, b),
+            vectors.larger_unsigned(a, b),
+            vectors.smaller_unsigned(a, b),
+            vectors.shifted(a, b),
+            vectors.lane_numbers(),
+        )
+    ):
+        vectors.store_bytes(at + k * vectors.LANES, vector)
+    wide = vectors.widened(a) + vectors.spread_int(1000) - vectors.widened(b)
+    wide = vectors.larger_ints(wide, vectors.spread_int(990))
+    wide = vectors.where_ints(is_less, vectors.load_ints(sums.ctypes.data), wide)
+    vectors.store_ints(sums.ctypes.data, wide)
+    return vectors.highest_of(wide)
+
+
+LANES_OF_BYTES = st.lists(st.integers(-128, 127), min_size=LANES, max_size=LANES)
+
+
+@given(LANES_OF_BYTES, LANES_OF_BYTES)
+def test_operations_are_those_of_numpy(one: list[int], other: list[int]) -> None:
+    a, b = np.array(one, dtype=np.int8), np.array(other, dtype=np.int8)
+    out = np.zeros((15, LANES), dtype=np.int8)
+    sums: NDArray[np.int32] = np.arange(LANES, dtype=np.int32) * 70
+    old = sums.copy()
+    highest = _all_operations(a, b, out, sums)
+    unsigned = a.view(np.uint8), b.view(np.uint8)
+    expected = [
+        a + b,
+        a - b,
+        a | b,
+        a ^ b,
+        a > b,
+        a >= b,
+        a == b,
+        np.where((b > a) & (b > 0) & (a > 0), a, b),
+        np.where(a >= b, a, b),
+        np.maximum(a, b),
+        np.minimum(a, b),
+        np.maximum(*unsigned).view(np.int8),
+        np.minimum(*unsigned).view(np.int8),
+        np.concatenate([a[-1:], b[:-1]]),
+        np.arange(LANES),
+    ]
+    np.testing.assert_array_equal(out, np.array(expected, dtype=np.int8))
+    wide = np.maximum(a.astype(np.int32) + 1000 - b, 990)
+    np.testing.assert_array_equal(sums, np.where(b > a, old, wide))
+    assert highest == sums.max()

@@ -1,0 +1,166 @@
+"""Alignment of single pairs, against minimap2, the reference and the whole matrix."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.chaining.align.dp import reference, results
+from hapgpu.chaining.align.dp.antidiagonals import fill_matrix, set_codes
+from hapgpu.chaining.align.dp.bands import Band, has_narrow_bands, max_directions
+from hapgpu.chaining.align.dp.certificate import is_certified
+from hapgpu.chaining.align.dp.pairs import align_pairs
+from hapgpu.chaining.align.dp.reference import PairAlignment
+from hapgpu.chaining.align.dp.results import PairOptions
+from hapgpu.chaining.align.dp.scratch import new_scratch, with_room_for
+from hapgpu.chaining.align.dp.traceback import trace
+from hapgpu.chaining.align.scoring import AlignScoring, align_scoring, costs_of
+from tests.chaining.align.dp.made_pairs import (
+    DEFAULT,
+    alignment_of,
+    noisy_copy,
+    pairs,
+    scorings,
+    texts_of,
+)
+from tests.chaining.align.dp.recorded_cases import recorded_cases
+
+GLOBAL = PairOptions(results.APPROXIMATE)
+
+
+def test_recorded_cases(data_dir: Path) -> None:
+    tried = 0
+    for case in recorded_cases(data_dir):
+        if case.function != "ll":
+            found = alignment_of(case.query, case.target, case.options, case.scoring)
+            assert texts_of(found) == case.expected, case.name
+            tried += 1
+    assert tried > 2000
+
+
+@settings(max_examples=80)
+@given(
+    pairs(max_length=70),
+    scorings(),
+    st.builds(
+        PairOptions,
+        modes=st.sampled_from([0, 1, 8, 64, 64 | 2 | 128, 2, 8 | 16, 8 | 64]),
+        bandwidth=st.sampled_from([-1, 0, 1, 2, 5, 15, 16, 17, 30, 80]),
+        zdrop=st.sampled_from([-1, 5, 20, 60, 400]),
+        end_bonus=st.sampled_from([-1, 0, 10, 100]),
+    ),
+)
+def test_result_is_that_of_the_reference(
+    pair: tuple[bytes, bytes], scoring: AlignScoring, options: PairOptions
+) -> None:
+    found = alignment_of(*pair, options, scoring)
+    assert found == reference.align_pair(*pair, options, scoring)
+
+
+@given(pairs(max_length=60), st.sampled_from([64, 64 | 2 | 128, 8]))
+def test_backwards_is_the_alignment_of_reversed_sequences(
+    pair: tuple[bytes, bytes], modes: int
+) -> None:
+    query, target = pair
+    expected = alignment_of(query[::-1], target[::-1], PairOptions(modes, 30, 40), DEFAULT)
+    options = PairOptions(modes | results.BACKWARDS, 30, 40)
+    assert alignment_of(query, target, options, DEFAULT) == expected
+    assert reference.align_pair(query, target, options, DEFAULT) == expected
+
+
+def in_band(
+    pair: tuple[bytes, bytes], lowest: int, highest: int, scoring: AlignScoring
+) -> PairAlignment:
+    """Align a pair within a band that does not leak."""
+    query, target = (np.frombuffer(sequence, dtype=np.uint8) for sequence in pair)
+    result = np.zeros(results.RESULT_COLUMNS, dtype=np.int32)
+    band = Band(query.size, target.size, lowest, highest, leaks=False)
+    scratch = with_room_for(new_scratch(), query.size, target.size, max_directions(band))
+    set_codes(query, target, GLOBAL.modes, scratch)
+    fill_matrix(band, scoring, GLOBAL, scratch, result)
+    words = np.zeros(query.size + target.size, dtype=np.uint32)
+    end = trace(scratch, target.size - 1, query.size - 1, GLOBAL.modes, words, 0)
+    operations = [(int(word) >> 4, int(word) & 15) for word in words[:end]]
+    return PairAlignment(*result.tolist(), operations=operations)
+
+
+def whole_matrix(pair: tuple[bytes, bytes], scoring: AlignScoring) -> PairAlignment:
+    """Align a pair in the mode that never uses bands."""
+    found = alignment_of(*pair, PairOptions(), scoring)
+    return replace(PairAlignment(), score=found.score, operations=found.operations)
+
+
+@settings(max_examples=80)
+@given(pairs(max_length=200), st.integers(1, 80), scorings() | st.just(DEFAULT))
+def test_certified_band_has_the_path_of_the_whole_matrix(
+    pair: tuple[bytes, bytes], width: int, scoring: AlignScoring
+) -> None:
+    query_length, target_length = map(len, pair)
+    difference = target_length - query_length
+    lowest, highest = min(0, difference) - width, max(0, difference) + width
+    expected = whole_matrix(pair, scoring)
+    assert alignment_of(*pair, GLOBAL, scoring) == expected
+    if not has_narrow_bands(costs_of(scoring)) or expected.score == results.NO_SCORE:
+        return
+    found = in_band(pair, lowest, highest, scoring)
+    assert found.score <= expected.score
+    if is_certified(found.score, target_length, query_length, lowest, highest, scoring):
+        assert found == expected
+
+
+@pytest.mark.parametrize("errors", [0.0, 0.02, 0.1, 0.3, 1.0])
+@pytest.mark.parametrize("gap", [0, 400])
+@pytest.mark.parametrize("long_gaps", [(24, 1), (4, 2)])
+def test_long_pairs_are_aligned_as_in_the_whole_matrix(
+    errors: float, gap: int, long_gaps: tuple[int, int]
+) -> None:
+    rng = np.random.default_rng(round(100 * errors) + gap)
+    target = rng.integers(0, 4, 3000)
+    query = np.delete(noisy_copy(rng, target, errors), slice(1000, 1000 + gap))
+    pair = bytes(query.tolist()), bytes(target.tolist())
+    scoring = align_scoring(2, 4, (4, 2), long_gaps)
+    assert alignment_of(*pair, GLOBAL, scoring) == whole_matrix(pair, scoring)
+
+
+def test_a_narrow_band_is_certified_for_an_accurate_pair() -> None:
+    rng = np.random.default_rng(7)
+    target = rng.integers(0, 4, 400)
+    query = noisy_copy(rng, target, 0.01)
+    found = in_band((bytes(query.tolist()), bytes(target.tolist())), -16, 16, DEFAULT)
+    assert is_certified(found.score, target.size, query.size, -16, 16, DEFAULT)
+    assert not is_certified(found.score - 400, target.size, query.size, -16, 16, DEFAULT)
+
+
+def test_empty_and_rejected_pairs_are_not_aligned() -> None:
+    for pair in ((b"", b"\0\1"), (b"\0", b""), (b"", b"")):
+        for modes in (0, results.EXTENSION, results.APPROXIMATE):
+            assert alignment_of(*pair, PairOptions(modes, 751, 400), DEFAULT) == PairAlignment()
+    costly = align_scoring(2, 13, (4, 2), (24, 1))
+    assert alignment_of(b"\0\1", b"\0\1", PairOptions(), costly) == PairAlignment()
+    allowed = align_scoring(2, 12, (4, 2), (24, 1))
+    assert alignment_of(b"\0\1", b"\0\1", PairOptions(), allowed).score == 4
+
+
+def test_memory_of_a_long_pair_serves_shorter_ones() -> None:
+    rng = np.random.default_rng(3)
+    targets = [rng.integers(0, 4, length) for length in (30, 700, 1, 200, 0, 64)]
+    queries = [noisy_copy(rng, target, 0.2) for target in targets]
+    rows = [Ragged.from_sequences([bytes(s.tolist()) for s in seqs]) for seqs in (queries, targets)]
+    options = PairOptions(results.EXTENSION, 40, 50)
+    aligned = align_pairs(*rows, options, DEFAULT)
+    for k, (query, target) in enumerate(zip(queries, targets, strict=True)):
+        alone = align_pairs(
+            Ragged.from_sequences([bytes(query.tolist())]),
+            Ragged.from_sequences([bytes(target.tolist())]),
+            options,
+            DEFAULT,
+        )
+        np.testing.assert_array_equal(aligned.results[k], alone.results[0])
+        operations = aligned.operations[aligned.offsets[k] : aligned.offsets[k + 1]]
+        np.testing.assert_array_equal(operations, alone.operations)
