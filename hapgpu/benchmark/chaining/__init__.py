@@ -1,1 +1,1 @@
-"""Benchmarks of long-read mapping: whole reads, single stages, ready-made anchors."""
+"""Benchmarks of long-read mapping and alignment: whole reads, single stages, anchors."""

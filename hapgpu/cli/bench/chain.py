@@ -1,4 +1,4 @@
-"""`hapgpu bench chain`: speed of the mapping of long reads, or of the scoring of anchors."""
+"""`hapgpu bench chain`: speed of the mapping and alignment of long reads, or of chain scores."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from hapgpu.errors import UsageError
 from hapgpu.runtime.devices import Device
 from hapgpu.simulation.long_reads import LongReadModel
 
-EXAMPLES: Final = """Measure simulated reads, the whole way to PAF and stage by stage:
+EXAMPLES: Final = """Measure simulated reads, the whole way to PAF and SAM, and stage by stage:
 hapgpu bench chain --reference ref.fa --bases 200m --read-length 50k
 
 Measure the scoring of ready-made anchors, repeated 100 times:
@@ -109,7 +109,7 @@ def chain(  # noqa: PLR0913  (its parameters are the options)
     preset_name: Preset = None,
     options: BenchOptions,
 ) -> None:
-    """Measure the mapping of simulated long reads, or the scoring of ready-made anchors.
+    """Measure the mapping and alignment of simulated long reads, or the scoring of anchors.
 
     Prints one line per measurement, tab-separated.
     """
