@@ -10,8 +10,9 @@ The stages, in the order of the data:
 - `chains`: scores to chains,
 - `join`: chains joined over long gaps,
 - `mappings`: chains to reported mappings,
+- `align`: base alignments of mappings, if they are wanted,
 - `quality`: divergence and mapping quality of mappings,
-- `output`: lines of PAF.
+- `output`: lines of PAF and SAM.
 
 `sort` is minimap2's sort, which several stages use. `options` holds the user's options,
 `parameters` the numbers derived from them, `batches` the arrays between stages. `run` runs the

@@ -25,7 +25,7 @@ COMMANDS: Final = {
     "genotype": "Genotype the sites of a VCF in aligned reads, by the pair-HMM.",
     "index": "Build the index of a reference, for map or chain.",
     "map": "Find all hits of short reads with at most one error.",
-    "chain": "Map long reads by minimizers and chains, exactly as minimap2 does.",
+    "chain": "Map long reads, and align their bases, exactly as minimap2 does.",
     "report": "Show results as one HTML page: sites with their reads, charts of mappings.",
     "bench": "Measure the speed of this machine.",
     "doctor": "Show what hapgpu finds on this machine, and what is missing.",

@@ -312,6 +312,20 @@ COMMANDS: Final = (
         "out.paf",
     ),
     Command(
+        "chain_sam",
+        "chain -a {reference} {reads}",
+        {"reference": _input("reference.fa", "fasta", ".k15w10.hgm"), "reads": _UNALIGNED},
+        "out.bam",
+        resources=("-t",),  # a GPU is refused
+    ),
+    Command(
+        "chain_cigar",
+        "chain -c --cs {reference} {reads}",
+        {"reference": _BARE, "reads": _LONG},
+        "out.paf",
+        resources=("-t",),
+    ),
+    Command(
         "chain_anchors",
         "chain --anchors {anchors}",
         {"anchors": _input("anchors.npz", "npz")},

@@ -43,6 +43,8 @@ def test_nothing_is_left(directory: Path, good_outputs: GoodOutputs, number: int
         (signal.SIGINT, "out.paf", "2"),
         (signal.SIGTERM, "out.bam", "2"),
         (signal.SIGHUP, "out.bam", "2"),
+        (signal.SIGINT, "aligned.bam", "2"),
+        (signal.SIGTERM, "aligned.paf", "1"),
     ],
 )
 def test_a_partial_output(
@@ -52,12 +54,16 @@ def test_a_partial_output(
     output: str,
     threads: str,
 ) -> None:
-    """While it waits for reads, with a partial output and, for BAM, a child at work."""
+    """While it waits for reads, with a partial output and, for BAM, a child at work.
+
+    PAF and aligned reads are outputs of chain.
+    """
     before = contents(directory)
     temporary = tmp_path_factory.mktemp("temporary")
     command = [sys.executable, "-c", "from hapgpu.cli.app import main; main()"]
-    subcommand = "chain" if output == "out.paf" else "map"
+    subcommand = "map" if output in {"out.sam", "out.bam"} else "chain"
     words = [subcommand, "reference.fa", "-", "-o", output, "-q", "--device", "cpu", "-t", threads]
+    words += ["-c"] * output.startswith("aligned")
     with subprocess.Popen(
         [*command, *words],
         cwd=directory,
@@ -67,7 +73,7 @@ def test_a_partial_output(
         text=True,
     ) as process:
         partial = [(directory, f".{output}.*.tmp")]
-        partial += [(temporary, "*")] if output == "out.bam" else []  # of the child
+        partial += [(temporary, "*")] if output.endswith(".bam") else []  # of the child
         while process.poll() is None and not all(any(f.glob(name)) for f, name in partial):
             time.sleep(0.01)
         assert process.poll() is None

@@ -1,4 +1,4 @@
-"""Runs of all stages in order: blocks of reads to lines of PAF, one module per device.
+"""Runs of all stages in order: blocks of reads to lines, one module per device.
 
 `reference` is the reference implementation of all stages, one read and one step at a time. It
 follows minimap2 2.30 without base alignment (Li 2018, Bioinformatics 34:3094; Li 2021,

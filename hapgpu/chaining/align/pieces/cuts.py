@@ -51,40 +51,32 @@ def list_cuts(  # noqa: PLR0917  (Numba: no keyword-only arguments)
         int32[CUT_COLUMNS, n]: space, at least one column per anchor from `at` on.
     """
     min_piece = parameters.min_piece
-    at = _put_cut(anchors, first, first, query, target, parameters, cuts, at)
+    query_cut = _query_cut(query_of(anchors, first), query, parameters)
+    target_cut = _target_cut(target_of(anchors, first), target, parameters)
+    cuts[QUERY, at], cuts[TARGET, at], cuts[ANCHOR, at] = query_cut, target_cut, 0
+    at += 1
     for anchor in range(first + 1, end):
-        is_last = anchor == end - 1
-        if not is_last and has_flag(anchors, anchor, IGNORED | TANDEM):
-            continue
-        end_of_list = _put_cut(anchors, first, anchor, query, target, parameters, cuts, at)
-        if (
-            is_last
-            or has_flag(anchors, anchor, LONG_JOIN)
-            or (
-                cuts[QUERY, at] - cuts[QUERY, at - 1] >= min_piece
-                and cuts[TARGET, at] - cuts[TARGET, at - 1] >= min_piece
-            )
+        query_position, target_position = query_of(anchors, anchor), target_of(anchors, anchor)
+        is_needed = anchor == end - 1 or (
+            has_flag(anchors, anchor, LONG_JOIN) and not has_flag(anchors, anchor, IGNORED | TANDEM)
+        )
+        # A cut point is never behind its anchor: most anchors are too near to look further.
+        if not is_needed and (
+            query_position - query_cut < min_piece
+            or target_position - target_cut < min_piece
+            or has_flag(anchors, anchor, IGNORED | TANDEM)
         ):
-            at = end_of_list
+            continue
+        next_query = _query_cut(query_position, query, parameters)
+        next_target = _target_cut(target_position, target, parameters)
+        if is_needed or (
+            next_query - query_cut >= min_piece and next_target - target_cut >= min_piece
+        ):
+            query_cut, target_cut = next_query, next_target
+            cuts[QUERY, at], cuts[TARGET, at] = query_cut, target_cut
+            cuts[ANCHOR, at] = anchor - first
+            at += 1
     return at
-
-
-@njit
-def _put_cut(  # noqa: PLR0917  (Numba: no keyword-only arguments)
-    anchors: AnchorArrays,
-    first: Integer,
-    anchor: Integer,
-    query: NDArray[np.uint8],
-    target: NDArray[np.uint8],
-    parameters: AlignParameters,
-    cuts: NDArray[np.int32],
-    at: Integer,
-) -> Integer:
-    """Write the cut point of an anchor; return the end of the list with it."""
-    cuts[QUERY, at] = _query_cut(query_of(anchors, anchor), query, parameters)
-    cuts[TARGET, at] = _target_cut(target_of(anchors, anchor), target, parameters)
-    cuts[ANCHOR, at] = anchor - first
-    return at + 1
 
 
 @njit

@@ -7,7 +7,9 @@ from typing import Final
 from tests.faults.table.messages import NO_FILE
 from tests.faults.table.row import line, row, values
 
-_WITH_ANCHORS = "--anchors: ... drop the reference, reads and --paf"
+_WITH_ANCHORS = "--anchors: ... drop the reference, reads and the options on PAF and SAM"
+_ALIGNED = "chain_sam chain_cigar"
+_NO_BASES = "an index has no bases to align to; give the FASTA file"
 _VALUES: Final = (
     ("-k", ["0", "29", "x"]),
     ("-w", ["0", "256"]),
@@ -25,6 +27,16 @@ _VALUES: Final = (
     ("-M", ["-1", "2"]),
     ("-p", ["-1", "1.5", "nan"]),
     ("--secondary", ["maybe"]),
+    ("-A", ["-1", "x", "128"]),
+    ("-B", ["-1", "0", "13"]),
+    ("-b", ["-1", "13"]),
+    ("-E", ["0", "x", "2,0", "1,2,3"]),
+    ("-z", ["-1", "100,200"]),
+    ("-s", ["-1"]),
+    ("--score-N", ["-1", "4"]),
+    ("--end-bonus", ["-1"]),
+    ("--min-dp-len", ["-1"]),
+    ("--cap-sw-mem", ["-1", "x", "1e300"]),
 )
 
 ROWS: Final = [
@@ -37,9 +49,45 @@ ROWS: Final = [
     row("all but any", "chain", "-P -N 0", 2, "-N 0"),
     row("bandwidths", "chain", "-r 30k", 2, "-r 30000,20000"),
     row("wide", "chain", "-r 1k,1m", 2, "-r 1000,1000000: must be at most 200,000"),
+    # Base alignment: scores.
+    row("ambiguous", _ALIGNED, "--score-N 4", 2, "--score-N 4: must be less than -B 4; reduce it"),
+    row("match", _ALIGNED, "-A 128", 2, "-A 128: must be at most 127"),
+    row("mismatch", _ALIGNED, "-B 13", 2, "-B 13: must be at most 12, twice the cost of a gap"),
+    row("mismatch", _ALIGNED, "-B 200 -O 90 -E 10", 2, "their sum must be at most 127"),
+    row("transition", _ALIGNED, "-b 13", 2, "-b 13: must be at most 12, twice the cost of a gap"),
+    row("no cost", _ALIGNED, "-O 0,24", 2, "-O 0,24 -E 2,1: gap costs must be at least 1"),
+    row("order", _ALIGNED, "-O 24,4 -E 1,2", 2, "-O 24,4 -E 1,2: the second costs ... swap them"),
+    row("one of two", _ALIGNED, "-O 4", 2, "-O 4,4 -E 2,1: the second costs ... swap them"),
+    row("sum", _ALIGNED, "-O 60,70", 2, "-O 60,70 -E 2,1: their sum must be at most 127"),
+    row("drops", _ALIGNED, "-z 100,200", 2, "-z 100,200: the second number is larger; reduce it"),
+    # Base alignment: formats.
+    *(
+        row(f"-O {value}", "chain chain_sam", f"-O {value}", 2, f"-O {value}: unknown; give gap")
+        for value in ("vcf", "paf", "x", "1,2,3")
+    ),
+    values("--output-fmt", "chain_sam", ["vcf", "paf"]),
+    row("two formats", "chain_sam", "--paf", 2, "--paf: contradicts -a and the formats of SAM"),
+    row("two formats", "chain_cigar", "--paf -O bam", 2, "--paf: contradicts -a"),
+    *(
+        row(f"{option} of PAF", "chain chain_cigar", option, 2, f"{option}: only for SAM; add -a")
+        for option in ("-L", "-Y", "--sam-hit-only", "--secondary-seq")
+    ),
+    row("-R of PAF", "chain chain_cigar", r"-R '@RG\tID:a'", 2, "-R: only for SAM; add -a"),
+    *(
+        row(f"{option} alone", "chain", option, 2, f"{option}: bases are not aligned; add -c, -a")
+        for option in ("--MD", "--ds", "--eqx", "-y")
+    ),
+    # Base alignment: devices and references.
+    *(
+        row(f"device {name}", _ALIGNED, f"--device {name}", 2, f"--device {name}: bases are")
+        for name in ("cuda", "cuda:0")
+    ),
+    row("an index", _ALIGNED, "reference=kept.hgm", 1, f"kept.hgm: {_NO_BASES}"),
     # Anchors.
     line("reads", "chain reference.fa good.fq --anchors anchors.npz", 2, _WITH_ANCHORS),
     row("paf", "chain_anchors", "--paf", 2, _WITH_ANCHORS),
+    row("sam", "chain_anchors", "-a", 2, _WITH_ANCHORS),
+    row("cigar", "chain_anchors", "-c", 2, _WITH_ANCHORS),
     row("absent", "chain_anchors", "anchors=absent.npz", 1, NO_FILE),
     row("empty", "chain_anchors", "anchors=empty.npz", 1, "empty.npz: "),
     row("text", "chain_anchors", "anchors=text.npz", 1, "text.npz: "),

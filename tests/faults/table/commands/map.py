@@ -8,7 +8,7 @@ from tests.faults.made.odd_files import READS
 from tests.faults.table.messages import MAKE_INDEX, MAKE_MINIMIZERS, RECORD_51
 from tests.faults.table.row import row, values
 
-_ALL = "map map_index chain"
+_ALL = "map map_index chain chain_sam chain_cigar"
 
 ROWS: Final = [
     # Reads.
@@ -16,21 +16,21 @@ ROWS: Final = [
         row(name, _ALL, f"reads=good.fq {name}.fq", 1, f"{name}.fq ... {RECORD_51}")
         for name in READS
     ),
-    row("digit", "chain", "reads=good.fq digit.fq", 1, f"digit.fq ... {RECORD_51}"),
+    row("digit", "chain chain_sam", "reads=good.fq digit.fq", 1, f"digit.fq ... {RECORD_51}"),
     row("late", _ALL, "reads=good.fq late.fq", 1, "late.fq ... record 60001"),
     row("cut_bgzip", _ALL, "reads=cut.fq.bgz", 1, "cut.fq.bgz ... truncated"),
     # Indexes.
     row("stale_index", "map", "reference=stale.fa", 1, f"stale.fa.hgx ... {MAKE_INDEX} stale.fa"),
     row(
         "stale_index",
-        "chain",
+        "chain chain_sam",
         "reference=stale.fa",
         1,
         f"stale.fa.k15w10.hgm ... {MAKE_MINIMIZERS} stale.fa",
     ),
     row(
         "foreign_index",
-        "chain",
+        "chain chain_sam",
         "reference=foreign.fa",
         1,
         f"foreign.fa ... {MAKE_MINIMIZERS} foreign.fa",
@@ -55,6 +55,8 @@ ROWS: Final = [
         "no_index", "map_index", "index=absent.hgx", 1, f"; run: {MAKE_INDEX} REF.fa -o absent.hgx$"
     ),
     # Read groups.
+    row("rg_without_id", "chain_sam", r"-R '@RG\tSM:a'", 2, "ID:"),
+    row("no_rg", "chain_sam", "-R run1", 2, "'run1' ... @RG"),
     row("rg_without_id", "map*", r"--rg '@RG\tSM:a'", 2, "ID:"),
     row("no_rg", "map*", "--rg run1", 2, "'run1' ... @RG"),
     row("field_of_rg", "map*", r"--rg '@RG\tID:a\tb'", 2, "'b'"),
