@@ -51,7 +51,9 @@ ROWS: Final = [
     row("wide", "chain", "-r 1k,1m", 2, "-r 1000,1000000: must be at most 200,000"),
     # Base alignment: scores.
     row("ambiguous", _ALIGNED, "--score-N 4", 2, "--score-N 4: must be less than -B 4; reduce it"),
-    row("match", _ALIGNED, "-A 128", 2, "-A 128: must be at most 127"),
+    row("match", _ALIGNED, "-A 122", 2, "-A 122: must be from 1 to 121 with -O 4,24 -E 2,1"),
+    row("match", _ALIGNED, "-A 116 -O 4 -E 2", 2, "-A 116: must be from 1 to 115 with -O 4,4"),
+    row("no match", _ALIGNED, "-A 0", 2, "-A 0: must be from 1 to 121"),
     row("mismatch", _ALIGNED, "-B 13", 2, "-B 13: must be at most 12, twice the cost of a gap"),
     row("mismatch", _ALIGNED, "-B 200 -O 90 -E 10", 2, "their sum must be at most 127"),
     row("transition", _ALIGNED, "-b 13", 2, "-b 13: must be at most 12, twice the cost of a gap"),
@@ -59,6 +61,8 @@ ROWS: Final = [
     row("order", _ALIGNED, "-O 24,4 -E 1,2", 2, "-O 24,4 -E 1,2: the second costs ... swap them"),
     row("one of two", _ALIGNED, "-O 4", 2, "-O 4,4 -E 2,1: the second costs ... swap them"),
     row("sum", _ALIGNED, "-O 60,70", 2, "-O 60,70 -E 2,1: their sum must be at most 127"),
+    row("large drop", _ALIGNED, "-z 2000m,0", 2, "-z 2000000000: must be at most"),
+    row("bonus", _ALIGNED, "--end-bonus 2000m", 2, "--end-bonus 2000000000: must be at most"),
     row("drops", _ALIGNED, "-z 100,200", 2, "-z 100,200: the second number is larger; reduce it"),
     # Base alignment: formats.
     *(
