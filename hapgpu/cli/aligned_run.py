@@ -20,6 +20,7 @@ from hapgpu.errors import UsageError
 from hapgpu.io.alignments.text_writer import open_sam_text
 from hapgpu.io.alignments.unsorted_header import unsorted_header
 from hapgpu.io.files.output import OutputFile
+from hapgpu.io.files.reread import is_pipe
 from hapgpu.io.genome.fasta import FastaRecords
 
 
@@ -66,11 +67,15 @@ def align_reads(
 
     Raises
     ------
+    UsageError
+        The output is CRAM, whose reference is read twice, and the reference is a pipe.
     InputError
         A file cannot be read, or a record is malformed.
     OutputError
         The output cannot be written.
     """
+    if form.format == "cram" and is_pipe(str(reference)):
+        raise UsageError(f"{reference}: is a pipe, but CRAM needs the reference as a file")
     with run.showing("bases", "index") as progress:
 
         def opened(path: Path) -> tuple[MinimizerIndex, FastaRecords]:

@@ -55,6 +55,7 @@ class Run:
         options: ReportOptions,
         description: str = "",
         output: Path | None = None,
+        *,
         variant: Sequence[str] | None = None,
     ) -> None:
         self._since = time.monotonic()
@@ -139,10 +140,11 @@ def start_run(
     compute: ComputeOptions,
     options: ReportOptions,
     output: Path | None,
+    *,
     variant: Sequence[str] | None = None,
 ) -> Run:
     """Find the devices of a run and name them on standard error: `prepare_run`, then `announce`."""
-    run = prepare_run(command, compute, options, output, variant)
+    run = prepare_run(command, compute, options, output, variant=variant)
     run.announce()
     return run
 
@@ -152,6 +154,7 @@ def prepare_run(
     compute: ComputeOptions,
     options: ReportOptions,
     output: Path | None,
+    *,
     variant: Sequence[str] | None = None,
 ) -> Run:
     """Find the devices of a run, which writes to a file; None is standard output.
@@ -168,4 +171,4 @@ def prepare_run(
     devices, description = resolve_devices(
         compute.device, threads=compute.threads, gpu_memory=compute.gpu_mem
     )
-    return Run(command, devices, compute.threads, options, description, output, variant)
+    return Run(command, devices, compute.threads, options, description, output, variant=variant)

@@ -107,7 +107,7 @@ def chain(  # noqa: PLR0913  (its parameters are the options)
         compute if form is None else on_cpu(compute),
         reporting,
         output,
-        form.variant if form else (),
+        variant=form.variant if form else (),
     )
     if form is not None and reference is not None and reads:
         files = ReadFiles(

@@ -393,6 +393,16 @@ def test_the_reference_may_be_a_pipe(
     assert lines_of(tmp_path, pipe, sample.fastq, "-c") == lines
 
 
+def test_cram_needs_a_reference_to_read_again(
+    sample: Sample, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "reference"
+    os.mkfifo(path)
+    assert status_of(path, sample.fastq, *ON_CPU, "-o", tmp_path / "out.cram") == 2
+    assert f"{path}: is a pipe, but CRAM needs" in error_of_command("chain", capsys)
+    assert [*tmp_path.iterdir()] == [path]
+
+
 @pytest.mark.parametrize("device", ["cuda", "cuda:0", "cuda:0,1"])
 def test_a_named_gpu_is_refused(
     sample: Sample, tmp_path: Path, capsys: pytest.CaptureFixture[str], device: str

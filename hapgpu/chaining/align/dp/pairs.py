@@ -189,7 +189,7 @@ def _band_of(
 @njit
 def _is_certified(score: Integer, band: Band, scoring: AlignScoring) -> bool:
     lengths = band.target_length, band.query_length
-    return bool(is_certified(score, *lengths, band.lowest, band.highest, scoring))
+    return bool(is_certified(score, *lengths, band.lowest, band.highest, costs_of(scoring)))
 
 
 @njit

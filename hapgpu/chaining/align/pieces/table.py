@@ -104,18 +104,18 @@ def fill_table(  # noqa: PLR0917  (Numba: no keyword-only arguments)
         if plan["left"] >= 0:
             has_lower_drop = mapping["is_split_inversion"]
             drop = parameters.inversion_drop if has_lower_drop else parameters.drop
-            _put_place(table, plan["left"], bounds, at, query_at, target_at)
-            _put_limits(table, plan["left"], LEFT, parameters.band, drop, -1)
+            _put_place(table, np.int64(plan["left"]), bounds, at, query_at, target_at)
+            _put_limits(table, np.int64(plan["left"]), LEFT, parameters.band, drop, -1)
         for fill in range(plan["first_fill"], plan["first_fill"] + plan["fills"]):
             at += 1
             _put_place(table, fill, bounds, at, query_at, target_at)
-            anchor, band = bounds[ANCHOR, at + 1], parameters.long_band
+            anchor, band = np.int64(bounds[ANCHOR, at + 1]), parameters.long_band
             if has_flag(anchors, plan["first_anchor"] + anchor, LONG_JOIN):
                 band = _longer(table, fill)
             _put_limits(table, fill, FILL, band, parameters.drop, anchor)
         at += 1
-        _put_place(table, plan["right"], bounds, at, query_at, target_at)
-        _put_limits(table, plan["right"], RIGHT, parameters.band, parameters.drop, -1)
+        _put_place(table, np.int64(plan["right"]), bounds, at, query_at, target_at)
+        _put_limits(table, np.int64(plan["right"]), RIGHT, parameters.band, parameters.drop, -1)
         at += LIMITS
 
 

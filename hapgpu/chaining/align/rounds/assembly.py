@@ -192,7 +192,7 @@ def _join_pieces(
     query, target = np.int64(plan.query_start), np.int64(plan.target_start)
     start = end = _End(np.int64(first), query, target, np.int64(0))
     if plan.left >= 0:
-        left = _extended(end, pieces, plan.left, operations, first)
+        left = _extended(end, pieces, np.int64(plan.left), operations, first)
         start = _End(first, 2 * query - left.query, 2 * target - left.target, 0)
         end = _End(left.operations, query, target, left.score)
     for fill in range(plan.first_fill, plan.first_fill + plan.fills):
@@ -200,7 +200,7 @@ def _join_pieces(
         if pieces.table[_IS_DROPPED, fill]:
             return start, end, np.int64(fill)
     if plan.right >= 0:
-        end = _extended(end, pieces, plan.right, operations, first)
+        end = _extended(end, pieces, np.int64(plan.right), operations, first)
     return start, end, np.int64(-1)
 
 
