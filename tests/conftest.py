@@ -62,8 +62,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Compile all functions side by side before a run of most tests, as a first run does."""
-    if len(session.items) > _MOST and not session.config.option.collectonly:
+    """Compile all functions side by side before a run of most tests, as a first run does.
+
+    The workers of pytest-xdist compile beside each other anyway.
+    """
+    is_whole = len(session.items) > _MOST and not session.config.option.collectonly
+    if is_whole and not hasattr(session.config, "workerinput"):
         compile_all(())
 
 
