@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from hapgpu.cli.compilation import compile_all
 from hapgpu.runtime.devices import discover
 from tests.example_counts import COUNTS
 
@@ -29,6 +30,9 @@ settings.register_profile(
     ],
 )
 settings.load_profile("hapgpu")
+
+_MOST = 5000
+"""Tests of a run for which all functions are compiled beforehand; fewer need only some."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -55,6 +59,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not report.gpus:
         for item in on_gpu:
             item.add_marker(pytest.mark.skip(reason=f"no GPU: {report.problem}"))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Compile all functions side by side before a run of most tests, as a first run does.
+
+    The workers of pytest-xdist compile beside each other anyway.
+    """
+    is_whole = len(session.items) > _MOST and not session.config.option.collectonly
+    if is_whole and not hasattr(session.config, "workerinput"):
+        compile_all(())
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,7 @@ from tests.simulation.made_genomes import (
     random_letters,
 )
 
+_PLAIN: Final = np.frombuffer(b"ACGT", dtype=np.uint8)
 _AMBIGUOUS: Final = np.frombuffer(b"NRYKMSWBDHVU", dtype=np.uint8)
 _NAMES: Final = (b"r%d", b"read%d/1", b"read%d/2", b"%d", b"a|b:%d#x", b"m/%d/0_1.5;k=v", b"~%d*!")
 _COMMENTS: Final = (b"", b"RG:Z:x\tqs:f:1.5", b"free text", b"1:N:0 BC:Z:A  two", b"st:Z:2026")
@@ -90,9 +91,10 @@ def _troubled(rng: np.random.Generator, read: Letters, others: list[Letters]) ->
 
 def _changed(rng: np.random.Generator, within: Letters, other: Letters) -> Letters:
     """Change a stretch of a read; `other` is another read."""
+    plain = np.where(np.isin(within, _PLAIN), within, ord("N")).astype(np.uint8)
     changes: tuple[Callable[[], Letters], ...] = (
-        lambda: complement(within),
-        lambda: complement(within),
+        lambda: complement(plain),
+        lambda: complement(plain),
         lambda: mutated(rng, within, rng.choice([0.2, 0.4])),
         lambda: mutated(rng, within, rng.choice([0.2, 0.4])),
         lambda: within[:0],
@@ -100,7 +102,7 @@ def _changed(rng: np.random.Generator, within: Letters, other: Letters) -> Lette
         lambda: np.full(within.size, ord("N"), dtype=np.uint8),
         lambda: np.tile(within, 2),
         lambda: other[slice(*_stretch(rng, other.size, 3000))],
-        lambda: np.concatenate([within, complement(within)]),
+        lambda: np.concatenate([within, complement(plain)]),
         lambda: _with_letters(rng, within),
     )
     return changes[rng.integers(len(changes))]()
