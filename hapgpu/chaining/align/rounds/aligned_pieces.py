@@ -1,15 +1,18 @@
-"""Pieces with their alignments and tests, and their reuse in the next round."""
+"""Pieces with their alignments and tests, and the steps in which they are aligned."""
 
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.chaining.align.batches import PieceAlignments, Pieces, PlannedPieces
+from hapgpu.chaining.align.batches import UNREACHED, PieceAlignments, Pieces
+
+_FIRST_FILLS: Final = 32
+"""Fills of a mapping in its first step."""
 
 
 class AlignedPieces(NamedTuple):
@@ -49,49 +52,71 @@ def join_alignments(parts: list[PieceAlignments]) -> PieceAlignments:
     return PieceAlignments(**columns, operations=operations.data, offsets=operations.offsets)
 
 
+def no_alignment() -> PieceAlignments:
+    """Return the alignments of one piece that is not aligned."""
+    zero, missing = np.zeros(1, dtype=np.int32), np.full(1, -1, dtype=np.int32)
+    return PieceAlignments(
+        scores=np.full(1, UNREACHED, dtype=np.int32),
+        max_scores=zero,
+        max_targets=missing,
+        max_queries=missing,
+        query_end_targets=missing,
+        reaches_end=zero.astype(np.uint8),
+        is_dropped=zero.astype(np.uint8),
+        operations=np.empty(0, dtype=np.uint32),
+        offsets=np.zeros(2, dtype=np.int64),
+    )
+
+
 _NUMBERS = [
     field.name for field in fields(PieceAlignments) if field.name not in {"operations", "offsets"}
 ]
 """The columns with one number per piece."""
 
 
-def pieces_behind_splits(
-    planned: PlannedPieces, aligned: AlignedPieces, is_split: NDArray[np.bool_]
-) -> AlignedPieces:
-    """Return fills and right extensions of split mappings, which their second parts have too.
+class PieceSteps(NamedTuple):
+    """Steps in which the pieces of mappings are aligned.
+
+    Attributes
+    ----------
+    steps
+        int64[p]: step of each piece, from 0 on.
+    plans
+        int64[p]: row of the plan that each piece belongs to.
+    """
+
+    steps: NDArray[np.int64]
+    plans: NDArray[np.int64]
+
+
+def piece_steps(plans: NDArray[np.void], pieces: int) -> PieceSteps:
+    """Return the steps of pieces: the first fills of each mapping, then twice as many, and so on.
+
+    After a drop, the fills behind it are not needed. The left extension is aligned with the first
+    fills, the right one with the last.
 
     Parameters
     ----------
-    planned, aligned
-        Pieces of a round.
-    is_split
-        bool[m]: the mappings of the plans that were split.
+    plans
+        PLAN[m]: plans of the mappings.
+    pieces
+        Number of their pieces.
     """
-    plans = planned.plans[is_split]
-    ends = np.zeros(len(planned.pieces) + 1, dtype=np.int64)
-    np.add.at(ends, plans["first_fill"], 1)
-    np.add.at(ends, plans["first_fill"] + plans["fills"], -1)
-    is_kept = np.cumsum(ends[:-1]) > 0
-    is_kept[plans["right"][plans["right"] >= 0]] = True
-    rows = np.flatnonzero(is_kept)
-    return AlignedPieces(
-        take_pieces(aligned.pieces, rows),
-        take_alignments(aligned.alignments, rows),
-        aligned.drops[rows],
-    )
+    steps, owners = np.zeros((2, pieces), dtype=np.int64)
+    numbers = np.arange(plans.size)
+    fills = plans["fills"].astype(np.int64)
+    positions = np.arange(fills.sum()) - np.repeat(np.cumsum(fills) - fills, fills)
+    rows = np.repeat(plans["first_fill"], fills) + positions
+    owners[rows] = np.repeat(numbers, fills)
+    steps[rows] = _step_of(positions)
+    for side in ("left", "right"):
+        has_side = plans[side] >= 0
+        owners[plans[side][has_side]] = numbers[has_side]
+    has_right = plans["right"] >= 0
+    steps[plans["right"][has_right]] = _step_of((fills - 1).clip(0))[has_right]
+    return PieceSteps(steps, owners)
 
 
-def known_rows(pieces: Pieces, known: Pieces) -> NDArray[np.int64]:
-    """Return int64[p]: an equal piece among the known ones, or -1.
-
-    Of known pieces with the same first bases, only one is compared: an equal one can be missed.
-    """
-    if not len(known):
-        return np.full(len(pieces), -1)
-    keys, known_keys = (each.query_starts ^ each.target_starts << 32 for each in (pieces, known))
-    order = np.argsort(known_keys)
-    rows = order[np.searchsorted(known_keys[order], keys).clip(max=order.size - 1)]
-    is_equal = np.ones(len(pieces), dtype=np.bool_)
-    for field in fields(Pieces):
-        is_equal &= getattr(pieces, field.name) == getattr(known, field.name)[rows]
-    return np.where(is_equal, rows, -1)
+def _step_of(fills: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the steps of the fills with these numbers in their mappings."""
+    return np.frexp(fills // _FIRST_FILLS + 1)[1].astype(np.int64) - 1

@@ -2,8 +2,8 @@
 
 In minimap2, mappings are aligned one after the other, and each second part directly behind the
 first. Here all pieces of a round are aligned together: a mapping depends on no other, except a
-second part on its first. Fills behind a split are mostly fills of the second part too: they are
-aligned once.
+second part on its first. Within a round, the fills of a mapping are aligned in steps, each of twice
+as many fills, until one is dropped: those behind it are other fills in the second part.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.chaining.align.batches import (
+    FILL,
     REFILL,
     AlignedMappings,
     MappedAnchors,
     PieceAlignments,
     Pieces,
+    PlannedPieces,
     ReadCodes,
     TargetCodes,
 )
@@ -30,8 +32,8 @@ from hapgpu.chaining.align.pieces.cpu import plan_pieces
 from hapgpu.chaining.align.rounds.aligned_pieces import (
     AlignedPieces,
     join_alignments,
-    known_rows,
-    pieces_behind_splits,
+    no_alignment,
+    piece_steps,
     take_alignments,
     take_pieces,
 )
@@ -120,40 +122,46 @@ class MappingAligner(NamedTuple):
         """Align mappings and, round by round, the second parts of those that are split."""
         parts = [np.empty(0, dtype=np.uint32)]
         count = start = 0
-        known = None
         while start < mappings.size:
             rows = np.arange(start, mappings.size)
             start = mappings.size
             planned = self.stages.plan_pieces(
                 mappings, rows, anchors, reads, self.targets, self.scoring, self.parameters
             )
-            pieces = self._known_or_aligned(planned.pieces, known, reads)
             mappings, operations = self.stages.assemble(
-                mappings, planned, pieces, anchors, reads.lengths, self.parameters, count
+                mappings,
+                planned,
+                self._aligned_in_steps(planned, reads),
+                anchors,
+                reads.lengths,
+                self.parameters,
+                count,
             )
-            is_split = mappings["next"][planned.plans["mapping"]] >= start
-            known = pieces_behind_splits(planned, pieces, is_split)
             parts.append(operations)
             count += operations.size
         operations = np.concatenate(parts)
         self._finish(mappings, np.arange(mappings.size), operations, reads)
         return mappings, operations
 
-    def _known_or_aligned(
-        self, pieces: Pieces, known: AlignedPieces | None, reads: ReadCodes
-    ) -> AlignedPieces:
-        """Align and test pieces, except those known from the round before."""
-        if known is None:
-            return self._aligned(pieces, reads)
-        rows = known_rows(pieces, known.pieces)
-        is_new = rows < 0
-        new = self._aligned(take_pieces(pieces, is_new), reads)
-        rows[is_new] = known.drops.size + np.arange(new.drops.size)
-        return AlignedPieces(
-            pieces,
-            take_alignments(join_alignments([known.alignments, new.alignments]), rows),
-            np.concatenate([known.drops, new.drops])[rows],
-        )
+    def _aligned_in_steps(self, planned: PlannedPieces, reads: ReadCodes) -> AlignedPieces:
+        """Align and test pieces, except most of those behind a mapping's first dropped fill."""
+        pieces = planned.pieces
+        steps, plans = piece_steps(planned.plans, len(pieces))
+        is_open = np.ones(planned.plans.size, dtype=np.bool_)
+        places = np.zeros(len(pieces), dtype=np.int64)  # 0: not aligned
+        parts, drops = [no_alignment()], [np.zeros(1, dtype=np.uint8)]
+        count = 1
+        for step in range(int(steps.max(initial=-1)) + 1):
+            rows = np.flatnonzero((steps == step) & is_open[plans])
+            aligned = self._aligned(take_pieces(pieces, rows), reads)
+            is_dropped = (aligned.pieces.kinds == FILL) & (aligned.alignments.is_dropped == 1)
+            is_open[plans[rows[is_dropped]]] = False
+            places[rows] = count + np.arange(rows.size)
+            count += rows.size
+            parts.append(aligned.alignments)
+            drops.append(aligned.drops)
+        alignments = take_alignments(join_alignments(parts), places)
+        return AlignedPieces(pieces, alignments, np.concatenate(drops)[places])
 
     def _aligned(self, pieces: Pieces, reads: ReadCodes) -> AlignedPieces:
         """Align and test pieces; align fills with a drop again."""
