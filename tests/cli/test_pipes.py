@@ -60,7 +60,7 @@ def piped(path: Path) -> Iterator[str]:
     [
         ("map ref.fa r.fq -o OUT --no-PG", "ref.fa"),
         ("map ref.fa r.fq -o OUT --no-PG", "r.fq"),
-        ("chain ref.fa r.fq -o OUT", "ref.fa"),
+        ("chain ref.fa r.fq -o OUT --no-PG", "ref.fa"),
         ("index ref.fa -o OUT", "ref.fa"),
         ("index --minimizers ref.fa -o OUT", "ref.fa"),
         ("realign r.sam h.fa -o OUT --no-PG", "h.fa"),

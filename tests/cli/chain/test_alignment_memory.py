@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -22,6 +22,12 @@ LONG_READ_MEMORY: Final = 250 * MEGABYTE
 """A long read may take this much above the memory of a run with a short read."""
 CELLS: Final = FOREIGN_BASES**2
 """A stretch is aligned in a matrix of this size: a byte each, held once, and other memory."""
+MEASURE: Final = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
+"""Runs a command from a small process: a new process counts the memory of the one it comes from."""
 
 pytestmark = pytest.mark.exhaustive
 
@@ -64,12 +70,13 @@ def peak_memory(files: Files, reads: Path, *options: str) -> int:
     """Return the largest resident memory of a run, in bytes."""
     command = [*COMMAND, "-q", "-a", "-x", "map-hifi", "-t", "1", *options]
     output = files.reference.with_suffix(".sam")
-    process = subprocess.Popen([*command, "-o", output, files.reference, reads])
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0
+    measured = subprocess.run(
+        [sys.executable, "-c", MEASURE, *command, "-o", output, files.reference, reads],
+        check=True,
+        capture_output=True,
+    )
     assert output.read_text().count("\tNM:i:") > 0
-    return usage.ru_maxrss << 10
+    return int(measured.stdout) << 10
 
 
 def test_long_reads(files: Files) -> None:
