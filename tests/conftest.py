@@ -32,7 +32,7 @@ settings.register_profile(
 settings.load_profile("hapgpu")
 
 _MOST = 5000
-"""Tests of a run for which all functions are compiled beforehand; fewer need only some."""
+"""Tests of a run before which all functions are compiled side by side; fewer need only some."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,8 +46,11 @@ def pytest_configure(config: pytest.Config) -> None:
     COUNTS.are_all = config.getoption("exhaustive")
 
 
+@pytest.hookimpl(trylast=True)  # after -k and -m have chosen
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip exhaustive tests unless requested, and GPU tests without a GPU."""
+    """Skip exhaustive tests unless requested, and GPU tests without a GPU; compile functions."""
+    if len(items) > _MOST and not config.option.collectonly and _is_first_process(config):
+        compile_all(())
     if not config.getoption("exhaustive"):
         for item in items:
             if item.get_closest_marker("exhaustive"):
@@ -61,14 +64,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason=f"no GPU: {report.problem}"))
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Compile all functions side by side before a run of most tests, as a first run does.
-
-    The workers of pytest-xdist compile beside each other anyway.
-    """
-    is_whole = len(session.items) > _MOST and not session.config.option.collectonly
-    if is_whole and not hasattr(session.config, "workerinput"):
-        compile_all(())
+def _is_first_process(config: pytest.Config) -> bool:
+    """Tell whether this process compiles for all: workers wait for each other's collections."""
+    worker = getattr(config, "workerinput", {"workerid": "gw0"})
+    return worker["workerid"] == "gw0"
 
 
 @pytest.fixture(scope="session")
