@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+import numpy as np
+
 from hapgpu.benchmark.chaining.data import LongReadData
 from hapgpu.benchmark.current import measuring
 from hapgpu.benchmark.measurement import Measurement, median_seconds
@@ -14,7 +16,11 @@ from hapgpu.benchmark.whole_runs import RunCommand, files_of_run, measured_run
 from hapgpu.chaining.align.batches import FILL, PieceAlignments, Pieces, ReadCodes, TargetCodes
 from hapgpu.chaining.align.codes import code_targets
 from hapgpu.chaining.align.parameters import AlignParameters
-from hapgpu.chaining.align.rounds.aligned_pieces import take_pieces
+from hapgpu.chaining.align.rounds.aligned_pieces import (
+    join_alignments,
+    take_alignments,
+    take_pieces,
+)
 from hapgpu.chaining.align.rounds.cpu import RoundStages
 from hapgpu.chaining.align.scoring import AlignScoring
 from hapgpu.chaining.index.files import MINIMIZER_FILE, default_index_path
@@ -130,13 +136,14 @@ class StagedAligner:
         scoring: AlignScoring,
         parameters: AlignParameters,
     ) -> PieceAlignments:
-        """Align pieces; before that, time the fills alone and all others alone."""
-        align = CPU_ALIGNMENT.align_pieces
+        """Align the fills, then all other pieces."""
         is_fill = pieces.kinds == FILL
+        rows, parts = [], []
         for stage, chosen in (("fills", is_fill), ("other pieces", ~is_fill)):
-            timed_align = self._timed(stage, align)
-            timed_align(take_pieces(pieces, chosen), reads, targets, scoring, parameters)
-        return align(pieces, reads, targets, scoring, parameters)
+            align = self._timed(stage, CPU_ALIGNMENT.align_pieces)
+            rows.append(np.flatnonzero(chosen))
+            parts.append(align(take_pieces(pieces, rows[-1]), reads, targets, scoring, parameters))
+        return take_alignments(join_alignments(parts), np.argsort(np.concatenate(rows)))
 
     def _timed(self, stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def timed_function(*arguments: Any) -> Any:
@@ -149,7 +156,7 @@ class StagedAligner:
 
 
 def align_stage_seconds(aligner: StagedAligner, blocks: Sequence[ReadBlock]) -> Mapping[str, float]:
-    """Return the seconds of each stage for at least one block; the code is compiled."""
+    """Return the seconds of each stage for all blocks; the functions are compiled before."""
     aligner.seconds = dict.fromkeys(ALIGN_STAGES, 0.0)
     for block in blocks:
         aligner(block)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
-import shutil
 import subprocess
 from collections import defaultdict
 from pathlib import Path
@@ -19,6 +17,7 @@ from hapgpu.chaining.index.build import build_index, repeat_cutoff
 from hapgpu.chaining.options import PRESETS, SeedOptions, SketchOptions
 from hapgpu.chaining.seeds.cpu import find_seeds
 from hapgpu.chaining.sketch.cpu import sketch
+from tests.chaining.minimap2_program import NEEDS_MINIMAP2
 
 ONT, PB, HIFI = PRESETS["map-ont"], PRESETS["map-pb"], PRESETS["map-hifi"]
 WITHOUT_FLAGS = np.uint64(2**40 - 1)
@@ -90,10 +89,7 @@ def printed_seeds(
     return printed
 
 
-@pytest.mark.skipif(
-    os.environ.get("HAPGPU_TEST_MINIMAP2") != "1" or shutil.which("minimap2") is None,
-    reason="set HAPGPU_TEST_MINIMAP2=1 and install minimap2 2.30 to run this",
-)
+@NEEDS_MINIMAP2
 @pytest.mark.parametrize(
     ("arguments", "sketched", "options"),
     [

@@ -5,9 +5,6 @@ Run with HAPGPU_TEST_MINIMAP2=1; versions from 2.24 on give the same lines for t
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -20,15 +17,16 @@ from hapgpu.chaining.run.cpu import CpuChainer
 from hapgpu.io.fastx.read_blocks import read_blocks
 from hapgpu.simulation.long_reads import LongReadModel
 from tests.chaining.minimap2_options import options_of
+from tests.chaining.minimap2_program import (
+    MAX_TIES,
+    NEEDS_MINIMAP2,
+    lines_of_minimap2,
+    reads_that_differ,
+)
 from tests.simulation.made_genomes import made_reads, made_reference
 
 SETS: Final = 12
 OPTIONS_PER_SET: Final = 6
-MAX_SECONDS: Final = 5
-"""Options with which minimap2 takes longer, because of very repetitive k-mers, are skipped."""
-MAX_TIES: Final = 0.02
-"""Fraction of reads in tandem repeats, in which anchors may have equal priority in the long join;
-which of them minimap2 visits depends on the shape of its search tree."""
 PRESETS: Final = ("map-ont", "map-pb", "map-hifi", "lr:hq")
 OPTION_VALUES: Final = (
     ("-k", "10", "12", "14", "18", "21", "28"),
@@ -53,10 +51,7 @@ OPTION_VALUES: Final = (
     ("-P", "--secondary=no"),
 )
 
-pytestmark = pytest.mark.skipif(
-    os.environ.get("HAPGPU_TEST_MINIMAP2") != "1" or shutil.which("minimap2") is None,
-    reason="HAPGPU_TEST_MINIMAP2=1 compares with the minimap2 on PATH",
-)
+pytestmark = NEEDS_MINIMAP2
 
 
 def drawn_options(rng: np.random.Generator) -> list[str]:
@@ -76,15 +71,6 @@ def lines_of(reference: Path, reads: Path, arguments: Sequence[str]) -> list[byt
     chainer = CpuChainer(build_index(reference, options.sketch, threads=1), options)
     blocks = read_blocks(reads, 1 << 20)
     return b"".join(chainer(block).text.tobytes() for block in blocks).splitlines()
-
-
-def lines_of_minimap2(reference: Path, reads: Path, arguments: Sequence[str]) -> list[bytes] | None:
-    command = ["minimap2", "-t1", *arguments, str(reference), str(reads)]
-    try:
-        done = subprocess.run(command, check=True, capture_output=True, timeout=MAX_SECONDS)
-    except subprocess.TimeoutExpired:
-        return None
-    return done.stdout.splitlines()
 
 
 @pytest.mark.parametrize("seed", range(SETS))
@@ -115,15 +101,3 @@ def test_lines_equal_minimap2(tmp_path: Path, seed: int) -> None:
                 assert lines_of(reference_path, reads_path, arguments) == expected, arguments
             compared += 1
     assert compared
-
-
-def reads_that_differ(found: list[bytes], expected: list[bytes]) -> set[bytes]:
-    """Return the names of reads whose lines or order of lines differ."""
-    by_read = []
-    for lines in (found, expected):
-        of_read: dict[bytes, list[bytes]] = {}
-        for line in lines:
-            of_read.setdefault(line.partition(b"\t")[0], []).append(line)
-        by_read.append(of_read)
-    ours, theirs = by_read
-    return {name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)}

@@ -5,8 +5,6 @@ Run with HAPGPU_TEST_MINIMAP2=1 and minimap2 2.30.
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,16 +19,17 @@ from hapgpu.chaining.run.aligned_cpu import CpuAligner
 from hapgpu.io.fastx.read_blocks import read_blocks
 from hapgpu.simulation.long_reads import LongReadModel
 from tests.chaining.minimap2_options import line_options_of, options_of
+from tests.chaining.minimap2_program import (
+    MAX_TIES,
+    NEEDS_MINIMAP2,
+    lines_of_minimap2,
+    reads_that_differ,
+)
 from tests.chaining.run.made_troubles import fastx_text, troubled_reads, troubled_reference
 
 VERSION: Final = "2.30"
 SETS: Final = 8
 OPTIONS_PER_SET: Final = 8
-MAX_SECONDS: Final = 5
-"""Options with which minimap2 takes longer, because of very repetitive k-mers, are skipped."""
-MAX_TIES: Final = 0.02
-"""Fraction of reads in tandem repeats, in which anchors may have equal priority in the long join;
-which of them minimap2 visits depends on the shape of its search tree."""
 PRESETS: Final = ("map-ont", "map-pb", "map-hifi", "lr:hq")
 FORMS: Final = (
     ("-c",),
@@ -94,10 +93,7 @@ COSTS: Final = (
     ("-A", "3", "-O", "51", "-E", "11"),
 )
 
-pytestmark = pytest.mark.skipif(
-    os.environ.get("HAPGPU_TEST_MINIMAP2") != "1" or shutil.which("minimap2") is None,
-    reason="HAPGPU_TEST_MINIMAP2=1 compares with the minimap2 on PATH",
-)
+pytestmark = NEEDS_MINIMAP2
 
 
 def drawn_options(rng: np.random.Generator) -> list[str]:
@@ -124,15 +120,6 @@ def lines_of(reference: Path, reads: Path, arguments: Sequence[str]) -> list[byt
     return b"".join(aligner(block).text.tobytes() for block in blocks).splitlines()
 
 
-def lines_of_minimap2(reference: Path, reads: Path, arguments: Sequence[str]) -> list[bytes] | None:
-    command = ["minimap2", "-t1", *arguments, str(reference), str(reads)]
-    try:
-        done = subprocess.run(command, check=True, capture_output=True, timeout=MAX_SECONDS)
-    except subprocess.TimeoutExpired:
-        return None
-    return [line for line in done.stdout.splitlines() if not line.startswith(b"@")]
-
-
 def made_files(rng: np.random.Generator, directory: Path) -> tuple[Path, Path, int]:
     """Write a reference and reads; return the paths, and the number of reads."""
     contigs = troubled_reference(rng, int(rng.choice([30_000, 300_000])))
@@ -143,18 +130,6 @@ def made_files(rng: np.random.Generator, directory: Path) -> tuple[Path, Path, i
     reference_path.write_bytes(b"".join(b">chr%d\n%s\n" % pair for pair in enumerate(contigs)))
     reads_path.write_bytes(fastx_text(rng, reads, is_fasta=rng.random() < 0.3))
     return reference_path, reads_path, len(reads)
-
-
-def reads_that_differ(found: list[bytes], expected: list[bytes]) -> set[bytes]:
-    """Return the names of reads whose lines or order of lines differ."""
-    by_read = []
-    for lines in (found, expected):
-        of_read: dict[bytes, list[bytes]] = {}
-        for line in lines:
-            of_read.setdefault(line.partition(b"\t")[0], []).append(line)
-        by_read.append(of_read)
-    ours, theirs = by_read
-    return {name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)}
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -13,6 +13,7 @@ import pysam
 from tests.cli.in_process import status_of_command
 
 COMMAND = [sys.executable, "-c", "from hapgpu.cli.app import main; main()", "chain"]
+ON_CPU = ("-q", "--device", "cpu", "-t", "1")
 UNIT, COPIES = 300, 20
 SHARED = slice(20_000, 22_000)
 """An interval of chr1 whose bases chr2 repeats from `SHARED_ON_CHR2` on."""
@@ -147,6 +148,14 @@ def lines_of(directory: Path, *arguments: str | Path, threads: int = 1) -> list[
     path.unlink(missing_ok=True)
     resources = ("-q", "--device", "cpu", "-t", str(threads))
     assert status_of(*arguments, *resources, "-o", path) == 0
+    return path.read_text().splitlines()
+
+
+def sam_of(directory: Path, *arguments: str | Path) -> list[str]:
+    """Align on the CPU, to SAM without @PG; return its lines."""
+    path = directory / "out.sam"
+    path.unlink(missing_ok=True)
+    assert status_of(*arguments, *ON_CPU, "--no-PG", "-o", path) == 0
     return path.read_text().splitlines()
 
 

@@ -12,18 +12,10 @@ import pytest
 from hapgpu.chaining.options import PRESETS, AlignOptions, Difference, LineOptions, MapOptions
 from hapgpu.cli.commands import chain as command
 from hapgpu.cli.options.align import AlignmentForm
-from tests.cli.chain.command import Sample, make_sample, status_of
-from tests.cli.in_process import status_of_command
+from tests.cli.chain.command import Sample, status_of
 
 Chosen = tuple[MapOptions, AlignmentForm | None]
 SHORT, LONG, MD, DS = Difference.CS, Difference.LONG_CS, Difference.MD, Difference.DS
-
-
-@pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
-    sample = make_sample(tmp_path_factory.mktemp("sample"))
-    assert status_of_command("index", "--minimizers", sample.fasta, "-q") == 0
-    return sample
 
 
 @pytest.fixture

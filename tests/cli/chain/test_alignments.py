@@ -14,23 +14,14 @@ from tests.cli.chain.command import (
     Sample,
     complement,
     lines_of,
-    make_sample,
     status_of,
     write_unaligned,
 )
-from tests.cli.in_process import error_of_command, status_of_command
+from tests.cli.in_process import error_of_command
 
 REVERSE, SECONDARY, SUPPLEMENTARY = 16, 256, 2048
 HEADER = pysam.AlignmentHeader.from_dict({"HD": {"VN": "1.6"}})
 ALIGNED = pysam.AlignmentHeader.from_dict({"SQ": [{"SN": "chr1", "LN": 32_000}]})
-
-
-@pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
-    """Make a reference, its index, and reads."""
-    sample = make_sample(tmp_path_factory.mktemp("sample"))
-    assert status_of_command("index", "--minimizers", sample.fasta, "-q") == 0
-    return sample
 
 
 @pytest.fixture(scope="module")

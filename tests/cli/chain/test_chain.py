@@ -23,21 +23,11 @@ from tests.cli.chain.command import (
     fastq_text,
     letters,
     lines_of,
-    make_sample,
     of_read,
     status_of,
     tag,
     with_errors,
 )
-from tests.cli.in_process import status_of_command
-
-
-@pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
-    """Make a reference, its index, and reads."""
-    sample = make_sample(tmp_path_factory.mktemp("sample"))
-    assert status_of_command("index", "--minimizers", sample.fasta, "-q") == 0
-    return sample
 
 
 @pytest.fixture(scope="module")

@@ -8,17 +8,9 @@ import numpy as np
 import pytest
 
 from hapgpu.chaining.run import workers
-from tests.cli.chain.command import Sample, fastq_text, make_sample, status_of, write_unaligned
-from tests.cli.in_process import status_of_command
+from tests.cli.chain.command import Sample, fastq_text, status_of, write_unaligned
 
 pytestmark = pytest.mark.gpu
-
-
-@pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
-    sample = make_sample(tmp_path_factory.mktemp("sample"))
-    assert status_of_command("index", "--minimizers", sample.fasta, "-q") == 0
-    return sample
 
 
 def assert_same_bytes(directory: Path, *arguments: str | Path) -> None:

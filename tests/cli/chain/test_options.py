@@ -20,7 +20,6 @@ from tests.cli.chain.command import (
     Sample,
     fasta_text,
     lines_of,
-    make_sample,
     of_read,
     status_of,
     tag,
@@ -37,13 +36,6 @@ SETS: Final = (
     "v230_map-pb",
 )
 Group = dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
-    sample = make_sample(tmp_path_factory.mktemp("sample"))
-    assert status_of_command("index", "--minimizers", sample.fasta, "-q") == 0
-    return sample
 
 
 @pytest.fixture

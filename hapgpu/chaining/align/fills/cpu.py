@@ -180,18 +180,18 @@ def _align_run(
     pairs, costs
         The pairs, and their scores.
     order
-        Sorted pairs.
+        int64: the pairs to align, as `sort_pairs` sorts them.
     width, min_diagonals
-        Width of the first band, and diagonals of the narrowest.
+        Width of the first band, and the least number of diagonals of the others' widths.
     alignments
-        Alignments.
+        Receives states, scores and spans of these pairs.
     buffers
-        Buffers.
+        Their operations are appended; the lanes are used again.
 
     Returns
     -------
     buffers : Buffers
-        The buffers.
+        The buffers, which may have been replaced by larger ones.
     mean : int
         Mean number of diagonals of the widths.
     """

@@ -5,9 +5,7 @@ Run with HAPGPU_TEST_MINIMAP2=1 and version 2.30.
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -23,6 +21,7 @@ from hapgpu.simulation.long_reads import LongReadModel
 from tests.chaining.align.pieces.made_plans import compiled_plans
 from tests.chaining.align.pieces.real_reads import map_reads
 from tests.chaining.minimap2_options import options_of
+from tests.chaining.minimap2_program import NEEDS_MINIMAP2
 from tests.simulation.made_genomes import made_reads, made_reference
 
 OPTIONS: Final = (
@@ -42,10 +41,7 @@ BASES: Final = np.frombuffer(b"ACGTN", dtype=np.uint8)
 FLAGS: Final = {LEFT: 0xC2, FILL: 0x08, RIGHT: 0x40}
 REFILL: Final = 0
 
-pytestmark = pytest.mark.skipif(
-    os.environ.get("HAPGPU_TEST_MINIMAP2") != "1" or shutil.which("minimap2") is None,
-    reason="HAPGPU_TEST_MINIMAP2=1 compares with the minimap2 on PATH",
-)
+pytestmark = NEEDS_MINIMAP2
 
 
 class Call(NamedTuple):
