@@ -12,7 +12,7 @@ from typing import Any, Final
 import pysam
 import pytest
 
-from tests.cli.chain.alignment_oracle import differences
+from tests.cli.chain.alignment.oracle import differences
 from tests.cli.chain.command import complement, fasta_text, letters
 from tests.cli.in_process import status_of_command
 
