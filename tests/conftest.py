@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from hapgpu.cli.compilation import compile_all
 from hapgpu.runtime.devices import discover
 from tests.example_counts import COUNTS
+from tests.gpu_memory import turn_on_gpus
 
 # One profile for all property tests. The time of an example depends on compilation and on the load
 # of the machine: so no deadlines, and no check of how quickly examples are made, nor of how large
@@ -62,6 +64,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not report.gpus:
         for item in on_gpu:
             item.add_marker(pytest.mark.skip(reason=f"no GPU: {report.problem}"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Any:
+    """Run tests that take the memory of a GPU beside no other GPU test, of any process."""
+    marker = item.get_closest_marker("gpu")
+    if marker is None:
+        return (yield)
+    with turn_on_gpus(alone=marker.kwargs.get("alone", False)):
+        return (yield)
 
 
 def _is_first_process(config: pytest.Config) -> bool:

@@ -80,14 +80,15 @@ struct Reads {
 };
 
 // The hits of reads, from offsets[i] on for read i, and the results of count_records: the records
-// of read i start at record_offsets[i].
+// of read i start at record_offsets[i]. Of some records, both offsets may be negative: hits and
+// records before the first are not held.
 struct Hits {
     const long long* offsets;
     const unsigned long long* hits;
     const long long* record_offsets;
     const int *best, *second;
     const int* reads_of_records;
-    bool only_best;
+    bool only_best, secondary_seq;
 };
 
 struct Reference {
@@ -170,9 +171,8 @@ __device__ Line put_line(Out& out, long long record, const Reads& reads, const H
     line.read = hits.reads_of_records[record];
     const int length = reads.lengths[line.read];
     const long long start = hits.offsets[line.read];
-    const unsigned hit_count = (unsigned)(hits.offsets[line.read + 1] - start);
     if (reads.name_lengths[line.read] == 0) out.put('*');
-    if (hit_count == 0) {
+    if (hits.offsets[line.read + 1] == start) {
         line.has_bases = length > 0;
         put_text(out, "\t4\t*\t0\t0\t*\t*\t0\t0\t");
         line.before = out.size;
@@ -184,10 +184,10 @@ __device__ Line put_line(Out& out, long long record, const Reads& reads, const H
     const unsigned number = (unsigned)(record - first_record);
     const unsigned written = (unsigned)(hits.record_offsets[line.read + 1] - first_record);
     const unsigned best = hits.best[line.read], second = hits.second[line.read];
-    const unsigned reported = hits.only_best ? best : hit_count;
+    const unsigned reported = hits.only_best ? best : best + second;
     const Hit hit(hits.hits[start + number]);
     line.strand = hit.strand;
-    line.has_bases = number == 0 && length > 0;
+    line.has_bases = (number == 0 || hits.secondary_seq) && length > 0;
 
     out.put('\t');
     out.number(kReverse * hit.strand + (number ? kSecondary : 0));
@@ -344,13 +344,13 @@ measure_lines(const int* name_lengths, const int* lengths, const long long* offs
               const unsigned char* mapping_qualities, long long* sizes,
               long long /* hits */, int /* reads */, long long records, int contigs,
               int /* blocks */, int letter_count, int /* 256 */, int has_qualities, int only_best,
-              int read_group_size) {
+              int secondary_seq, int read_group_size) {
     const long long record = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (record == 0) sizes[0] = 0;
     if (record >= records) return;
     const Reads reads = {nullptr, name_lengths, nullptr, nullptr, lengths, has_qualities != 0};
-    const Hits hits = {offsets, packed_hits, record_offsets, best,
-                       second,  reads_of_records, only_best != 0};
+    const Hits hits = {offsets, packed_hits,      record_offsets, best,
+                       second,  reads_of_records, only_best != 0, secondary_seq != 0};
     const Reference reference = {contig_offsets, name_offsets,     contigs, planes,
                                  others,         letter_positions, letters, letter_count};
     Counter counter;
@@ -379,12 +379,13 @@ write_lines(const unsigned char* text, const int* name_starts, const int* name_l
             long long /* characters of text */, long long /* hits */, int /* reads */,
             long long records, int contigs, int /* characters of contig names */, int /* blocks */,
             int letter_count, int /* 256 */, int read_group_size,
-            long long /* characters of lines */, int has_qualities, int only_best) {
+            long long /* characters of lines */, int has_qualities, int only_best,
+            int secondary_seq) {
     __shared__ unsigned char parts[kWarps][kWarpLanes][kPartsText];
     const Reads reads = {name_starts,    name_lengths, base_starts,
                          quality_starts, lengths,      has_qualities != 0};
-    const Hits hits = {offsets, packed_hits, record_offsets, best,
-                       second,  reads_of_records, only_best != 0};
+    const Hits hits = {offsets, packed_hits,      record_offsets, best,
+                       second,  reads_of_records, only_best != 0, secondary_seq != 0};
     const Reference reference = {contig_offsets, name_offsets,     contigs, planes,
                                  others,         letter_positions, letters, letter_count};
     const int warp = threadIdx.x / kWarpLanes;

@@ -13,13 +13,16 @@ from hapgpu.io.alignments.fastq.settings import ReadSettings
 from hapgpu.io.fastx.block_workers import BlockTransfer, BlockWorker
 from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.runtime.inputs import expect_file
-from hapgpu.runtime.pipeline import run_pipeline
+from hapgpu.runtime.pipeline import Budget, run_pipeline
 from hapgpu.runtime.pool import MAX_IO_THREADS
 
 EXCLUDED: Final = "excluded_by_flags"
 """Count of the secondary and supplementary records, which are not read."""
 WARNINGS: Final = {EXCLUDED: "secondary and supplementary records excluded"}
 """Words for `Run.finish`."""
+_WAITING_TEXT: Final = 128 << 20
+_TEXT_PER_WORKER: Final = 16 << 20
+"""Bytes of text that wait to be written, in all and for each worker besides: then workers wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,9 @@ def process_reads(
         statistics.timed_source("read", blocks),
         [statistics.timed(stage, worker) for worker in workers],
         statistics.timed("write", write_and_count),
+        budget=Budget(
+            _WAITING_TEXT + _TEXT_PER_WORKER * len(workers), lambda block: block.text.nbytes
+        ),
         progress=run.progress(),
         inputs=files.paths,
         threaded=len(workers) > 1,

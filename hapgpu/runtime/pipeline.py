@@ -3,7 +3,8 @@
     source ──► reader thread ──► jobs ──► a thread per worker ──► results ──► sink
                                                             (put back in order) (calling thread)
 
-The callables process the batches; this module only runs them.
+The callables process the batches; this module only runs them. A worker may divide a batch whose
+result would be too large (`Divided`): its parts are computed side by side and written one by one.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from heapq import heappop, heappush
 from itertools import count
-from queue import SimpleQueue
-from threading import Event, Semaphore, Thread
+from threading import Condition, Event, Lock, Semaphore, Thread
 from types import TracebackType
-from typing import Final, Generic, Self, TypeVar
+from typing import Final, Generic, Self, TypeAlias, TypeVar
 
 from hapgpu.errors import DeviceError
 from hapgpu.runtime.inputs import fraction_read
@@ -40,11 +42,45 @@ def batches_ahead(workers: int) -> int:
     return _MIN_AHEAD + workers // _WORKERS_PER_BATCH_AHEAD
 
 
+@dataclass(frozen=True, slots=True)
+class Divided(Generic[In, Out]):
+    """Result of a worker that divides its batch into parts: the first result, and the other parts.
+
+    Attributes
+    ----------
+    result
+        The result of the first part.
+    rest
+        The other parts, in order: batches for any worker, which may divide them again.
+    """
+
+    result: Out
+    rest: Sequence[In]
+
+
+@dataclass(frozen=True, slots=True)
+class Budget(Generic[Out]):
+    """Limit of the results that are computed and not written yet.
+
+    Attributes
+    ----------
+    limit
+        Maximum of the sum of their sizes. Not counted are the result to be written next, and one
+        result of each worker, which waits with it.
+    size
+        Function that returns the size of a result.
+    """
+
+    limit: int
+    size: Callable[[Out], int]
+
+
 def run_pipeline(
     source: Iterable[In],
-    workers: Sequence[Callable[[In], Out]],
+    workers: Sequence[Callable[[In], Out | Divided[In, Out]]],
     sink: Callable[[Out], int],
     *,
+    budget: Budget[Out] | None = None,
     progress: Progress | None = None,
     total: int | None = None,
     inputs: Sequence[str] = (),
@@ -53,9 +89,10 @@ def run_pipeline(
     """Send every batch of the source through a worker and into the sink, in order.
 
     One thread reads the source, one thread per worker calls it (a free worker takes the next
-    batch), and the calling thread calls the sink. At most `batches_in_flight(len(workers))`
-    batches exist at any time. Of these, at most `batches_ahead(len(workers))` are before a worker:
-    they may be in pinned memory, which takes longer to get than to fill.
+    part or batch), and the calling thread calls the sink. At most
+    `batches_in_flight(len(workers))` batches exist at any time. Of these, at most
+    `batches_ahead(len(workers))` are before a worker: they may be in pinned memory, which takes
+    longer to get than to fill.
 
     Parameters
     ----------
@@ -65,6 +102,8 @@ def run_pipeline(
         Functions from batch to result, at least one; all must give the same result.
     sink
         Function that writes a result and returns the number of reads in it.
+    budget
+        Limit of the results that wait for the sink; None for none but the number of batches.
     progress
         Receives the number of reads of each written batch.
     total
@@ -78,7 +117,7 @@ def run_pipeline(
     ------
     BaseException
         The first error, in the order of the batches, of the source, a worker or the sink, raised
-        once, after all batches before it have been written. All threads have ended then, except
+        once, after all results before it have been written. All threads have ended then, except
         a reader that waits for a pipe; it ends with the next bytes.
     """
     reporter = progress or NoProgress()
@@ -86,18 +125,21 @@ def run_pipeline(
     positions: deque[float | None] = deque()
     noted = _noted(source, inputs, positions) if inputs else source
 
-    def write(result: Out) -> None:
-        count = sink(result)
-        reporter.advance(count, positions.popleft() if inputs else None)
+    def write(results: Iterator[tuple[Out, bool]]) -> None:
+        reads = 0
+        for result, ends_batch in results:
+            reads += sink(result)
+            del result  # it must not stay alive while the next is computed
+            if ends_batch:
+                reporter.advance(reads, positions.popleft() if inputs else None)
+                reads = 0
 
     try:
         if threaded:
-            with _Stages(noted, workers) as stages:
-                for result in stages.ordered():
-                    write(result)
+            with _Stages(noted, workers, budget) as stages:
+                write(stages.ordered())
         else:
-            for number, batch in enumerate(noted):
-                write(_computed(workers[0], number, batch))
+            write(_one_by_one(noted, workers[0]))
     finally:
         reporter.finish()
 
@@ -110,6 +152,10 @@ def _noted(
         positions.append(fraction_read(inputs))
         yield batch
         del batch  # it must not stay alive while the next is read
+
+
+_Key: TypeAlias = tuple[int, ...]
+"""Number of a batch from 0; for a part, then its number from 1 in each division."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,28 +174,159 @@ def _attempt(step: Callable[[], Out]) -> Out | _Failure:
         return _Failure(error)
 
 
-def _computed(worker: Callable[[In], Out], number: int, batch: In) -> Out:
+def _computed(
+    worker: Callable[[In], Out | Divided[In, Out]], number: int, batch: In
+) -> Divided[In, Out]:
     """Call a worker with a batch; add the number of the batch to an error of the device."""
     try:
-        return worker(batch)
+        outcome = worker(batch)
     except DeviceError as error:
         raise DeviceError(f"{error} (in batch {number + 1} of the input)") from error
+    return outcome if isinstance(outcome, Divided) else Divided(outcome, ())
+
+
+def _one_by_one(
+    source: Iterable[In], worker: Callable[[In], Out | Divided[In, Out]]
+) -> Iterator[tuple[Out, bool]]:
+    """Yield each result, and whether it is the last of its batch."""
+    for number, batch in enumerate(source):
+        parts = [batch]
+        del batch
+        yield from _results_of_parts(parts, worker, number)
+
+
+def results_of(worker: Callable[[In], Out | Divided[In, Out]], batch: In) -> Iterator[Out]:
+    """Compute a batch, part by part if the worker divides it; yield the results in order."""
+    for result, _ in _results_of_parts([batch], worker, 0):
+        yield result
+
+
+def _results_of_parts(
+    parts: list[In], worker: Callable[[In], Out | Divided[In, Out]], number: int
+) -> Iterator[tuple[Out, bool]]:
+    """Yield the results of the parts of a batch; they are removed from the list."""
+    parts.reverse()
+    while parts:
+        outcome = _computed(worker, number, parts.pop())
+        parts.extend(reversed(outcome.rest))
+        result = outcome.result
+        del outcome
+        yield result, not parts
+        del result
+
+
+class _Exchange(Generic[In, Out]):
+    """The batches and their parts before and after the workers.
+
+    A worker takes the least key. With its result it waits until the budget has room, or until its
+    result is the next to write. So there is no deadlock. All workers never wait at once, because
+    one of them has the least key of all: the worker that divided its batch put an earlier result
+    and then took the least key.
+
+    Each kind of waiting has a condition of its own: every thread that wakes up takes Python's lock.
+    """
+
+    def __init__(self, budget: Budget[Out] | None) -> None:
+        self._budget = budget
+        self._lock = Lock()
+        self._job_added = Condition(self._lock)
+        self._next_result_put = Condition(self._lock)
+        self._room_made = Condition(self._lock)
+        self._jobs: list[tuple[_Key, In]] = []  # a heap
+        self._unwritten: list[_Key] = []  # a heap: of all batches and parts that exist
+        self._results: dict[_Key, tuple[Out | _End | _Failure, int]] = {}
+        self._held = 0  # the sum of the sizes of the results
+        self._is_stopped = False
+
+    def stop(self) -> None:
+        """Let all workers go: none gets another batch or has to wait."""
+        with self._lock:
+            self._is_stopped = True
+            self._job_added.notify_all()
+            self._room_made.notify_all()
+
+    def add(self, key: _Key, batch: In) -> None:
+        """Add a batch for the workers."""
+        with self._lock:
+            heappush(self._unwritten, key)
+            heappush(self._jobs, (key, batch))
+            self._job_added.notify()
+
+    def take(self) -> tuple[_Key, In] | None:
+        """Return the job with the least key, as soon as there is one; None at the end."""
+        with self._lock:
+            self._job_added.wait_for(lambda: self._jobs or self._is_stopped)
+            return None if self._is_stopped else heappop(self._jobs)
+
+    def divide(self, key: _Key, rest: Sequence[In]) -> None:
+        """Add the other parts of a batch for the workers, before its first result is put."""
+        with self._lock:
+            for number, part in enumerate(rest, 1):
+                heappush(self._unwritten, (*key, number))
+                heappush(self._jobs, ((*key, number), part))
+            self._job_added.notify(len(rest))
+
+    def put(self, key: _Key, result: Out | _Failure) -> None:
+        """Put the result of a batch or a part when it has room."""
+        size = 0
+        if self._budget and not isinstance(result, _Failure):
+            size = self._budget.size(result)
+        with self._lock:
+            self._room_made.wait_for(lambda: self._has_room(key, size))
+            self._held += size
+            self._add_result(key, result, size)
+
+    def _has_room(self, key: _Key, size: int) -> bool:
+        is_within = self._budget is None or self._held + size <= self._budget.limit
+        return is_within or self._unwritten[0] == key or self._is_stopped
+
+    def end(self, key: _Key, outcome: _End | _Failure) -> None:
+        """Put the end of the source, or its error."""
+        with self._lock:
+            heappush(self._unwritten, key)
+            self._add_result(key, outcome, 0)
+
+    def _add_result(self, key: _Key, result: Out | _End | _Failure, size: int) -> None:
+        self._results[key] = result, size
+        if self._unwritten[0] == key:
+            self._next_result_put.notify()
+
+    def next(self) -> tuple[Out | _End | _Failure, int, bool]:
+        """Return the next result to write, its size, and whether it is the last of its batch."""
+        with self._lock:
+            self._next_result_put.wait_for(
+                lambda: self._unwritten and self._unwritten[0] in self._results
+            )
+            key = heappop(self._unwritten)
+            self._room_made.notify_all()
+            ends_batch = not self._unwritten or self._unwritten[0][0] != key[0]
+            return *self._results.pop(key), ends_batch
+
+    def release(self, size: int) -> None:
+        """Give back the size of a written result."""
+        with self._lock:
+            self._held -= size
+            self._room_made.notify_all()
 
 
 class _Stages(Generic[In, Out]):
     """The reader and the workers, running while the `with` block lasts.
 
     Reading a batch takes a ticket, which is returned when the batch is written. This bounds the
-    memory, even if one worker is slow and the others run ahead; the queues need no bound. It also
-    takes a place, which is returned when a worker takes the batch.
+    memory, even if one worker is slow and the others run ahead. It also takes a place, which is
+    returned when a worker takes the batch.
     """
 
-    def __init__(self, source: Iterable[In], workers: Sequence[Callable[[In], Out]]) -> None:
+    def __init__(
+        self,
+        source: Iterable[In],
+        workers: Sequence[Callable[[In], Out | Divided[In, Out]]],
+        budget: Budget[Out] | None,
+    ) -> None:
         self._source = iter(source)
         self._tickets = Semaphore(batches_in_flight(len(workers)))
         self._places = Semaphore(batches_ahead(len(workers)))
-        self._jobs: SimpleQueue[tuple[int, In] | None] = SimpleQueue()
-        self._results: SimpleQueue[tuple[int, Out | _End | _Failure]] = SimpleQueue()
+        self._exchange: _Exchange[In, Out] = _Exchange(budget)
         self._stopping = Event()
         self._reader = Thread(target=self._read, name="hapgpu-reader", daemon=True)
         self._workers = [
@@ -171,8 +348,7 @@ class _Stages(Generic[In, Out]):
         self._stopping.set()
         self._tickets.release()
         self._places.release()
-        for _ in self._workers:
-            self._jobs.put(None)
+        self._exchange.stop()
         for thread in self._workers:
             thread.join()
         self._reader.join(_READER_GRACE_SECONDS)
@@ -185,36 +361,47 @@ class _Stages(Generic[In, Out]):
                 return
             batch = _attempt(lambda: next(self._source, _End()))
             if isinstance(batch, _End | _Failure):
-                self._results.put((number, batch))
+                self._exchange.end((number,), batch)
                 return
-            self._jobs.put((number, batch))
+            self._exchange.add((number,), batch)
 
-    def _work(self, worker: Callable[[In], Out]) -> None:
+    def _work(self, worker: Callable[[In], Out | Divided[In, Out]]) -> None:
         while self._work_once(worker):
             pass
 
-    def _work_once(self, worker: Callable[[In], Out]) -> bool:
+    def _work_once(self, worker: Callable[[In], Out | Divided[In, Out]]) -> bool:
         # A separate function, so that no batch stays alive while waiting for the next.
-        job = self._jobs.get()
-        if job is None or self._stopping.is_set():
+        job = self._exchange.take()
+        if job is None:
             return False
-        number, batch = job
-        self._places.release()
-        self._results.put((number, _attempt(lambda: _computed(worker, number, batch))))
+        key, batch = job
+        del job
+        if len(key) == 1:
+            self._places.release()
+        outcome = _attempt(partial(_computed, worker, key[0], batch))
+        del batch
+        if isinstance(outcome, _Failure):
+            self._exchange.put(key, outcome)
+            return True
+        result = outcome.result
+        self._exchange.divide(key, outcome.rest)
+        del outcome
+        self._exchange.put(key, result)
         return True
 
-    def ordered(self) -> Iterator[Out]:
-        """Yield the results in the order of the source; raise the first error among them."""
-        waiting: dict[int, Out | _End | _Failure] = {}
-        for number in count():
-            while number not in waiting:
-                arrived, result = self._results.get()
-                waiting[arrived] = result
-            result = waiting.pop(number)
+    def ordered(self) -> Iterator[tuple[Out, bool]]:
+        """Yield each result in the order of the source, and whether it is the last of its batch.
+
+        Raises the first error among them.
+        """
+        while True:
+            result, size, ends_batch = self._exchange.next()
             if isinstance(result, _Failure):
                 raise result.error
             if isinstance(result, _End):
                 return
-            yield result
+            yield result, ends_batch
             del result
-            self._tickets.release()
+            self._exchange.release(size)
+            if ends_batch:
+                self._tickets.release()

@@ -8,18 +8,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hapgpu.mapping.search.hits import (
-    DISTANCE_SHIFT,
-    KIND_SHIFT,
-    MIN_READ_BASES,
-    START_SHIFT,
-    STRAND_SHIFT,
-    HitBatch,
-    SearchOptions,
-)
+from hapgpu.mapping.search.hits import HitBatch, SearchOptions
 from hapgpu.mapping.search.packed_reads import PackedReads, pack_reads
 from hapgpu.mapping.search.reference import Hit, find_hits
 from tests.mapping.made_reads import reverse_complement
+
+DISTANCE_SHIFT = 62  # bits of a hit
+START_SHIFT = 30  # as above
+STRAND_SHIFT = 29  # as above
+KIND_SHIFT = 27  # as above
+MIN_READ_BASES = 10  # docs/methods/map.md
 
 ALL = SearchOptions()
 EVERY_OPTION = [

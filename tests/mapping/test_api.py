@@ -183,6 +183,10 @@ def test_arguments_that_are_refused(
         index.map(reads, **{"device": "cpu", **options})
 
 
+def test_the_longest_read(index: hapgpu.FMIndex) -> None:
+    assert len(index.map(["N" * 1_000_000], device="cpu")) == 0
+
+
 def test_files_that_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"absent\.fa: no such file"):
         hapgpu.FMIndex.build(tmp_path / "absent.fa", device="cpu")

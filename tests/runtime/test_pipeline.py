@@ -6,6 +6,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import given, settings
@@ -13,8 +14,18 @@ from hypothesis import strategies as st
 
 from hapgpu.errors import DeviceError
 from hapgpu.runtime.inputs import expect, note_position
-from hapgpu.runtime.pipeline import batches_ahead, batches_in_flight, run_pipeline
+from hapgpu.runtime.pipeline import (
+    Budget,
+    Divided,
+    batches_ahead,
+    batches_in_flight,
+    results_of,
+    run_pipeline,
+)
 from hapgpu.runtime.progress import NoProgress
+from tests.example_counts import many
+
+TIMEOUT = 60.0
 
 
 class Watcher(NoProgress):
@@ -183,7 +194,7 @@ def test_bounded_number_of_batches_in_flight(workers: int, slow: str) -> None:
 def test_the_reader_runs_few_batches_ahead_of_the_workers(workers: int) -> None:
     lock = threading.Lock()
     read = taken = most_ahead = 0
-    may_work = threading.Event()
+    is_ahead, may_work = threading.Event(), threading.Event()
 
     def source() -> Iterator[int]:
         nonlocal read, most_ahead
@@ -191,6 +202,8 @@ def test_the_reader_runs_few_batches_ahead_of_the_workers(workers: int) -> None:
             with lock:
                 read += 1
                 most_ahead = max(most_ahead, read - taken)
+            if most_ahead >= 2:
+                is_ahead.set()
             if value == 20:
                 may_work.set()
             yield value
@@ -199,6 +212,7 @@ def test_the_reader_runs_few_batches_ahead_of_the_workers(workers: int) -> None:
         nonlocal taken
         with lock:
             taken += 1
+        is_ahead.wait(TIMEOUT)
         may_work.wait(0.1)
         return value
 
@@ -208,7 +222,7 @@ def test_the_reader_runs_few_batches_ahead_of_the_workers(workers: int) -> None:
 
 
 def test_every_worker_has_its_own_thread() -> None:
-    together = threading.Barrier(2, timeout=10)
+    together = threading.Barrier(2, timeout=TIMEOUT)
     seen: list[list[int]] = [[], []]
 
     def worker(index: int) -> Callable[[int], int]:
@@ -239,7 +253,7 @@ def test_error_while_the_reader_waits_for_input() -> None:
 
     def source() -> Iterator[int]:
         yield 0
-        more.wait(timeout=10)
+        more.wait(TIMEOUT)
         yield 1
 
     with pytest.raises(ValueError, match="disk full"):
@@ -247,7 +261,7 @@ def test_error_while_the_reader_waits_for_input() -> None:
     more.set()
     for thread in threading.enumerate():
         if thread.name == "hapgpu-reader":
-            thread.join(timeout=10)
+            thread.join(TIMEOUT)
 
 
 @pytest.mark.parametrize("threaded", [False, True])
@@ -257,3 +271,135 @@ def test_the_fault_of_a_device_names_the_batch(*, threaded: bool) -> None:
     with pytest.raises(DeviceError, match=r"^cuda:0: failed \(.*\) \(in batch 3 of the input\)$"):
         run_pipeline(range(9), [worker] * 2, sink_into(written), threaded=threaded)
     assert written == [0, 1]
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A batch that a worker divides: the size of its first result, and its other parts."""
+
+    name: int
+    size: int
+    parts: tuple[Tree, ...] = ()
+
+    def results(self) -> list[Tree]:
+        """All results, in order, each without its parts."""
+        return [Tree(self.name, self.size), *(r for part in self.parts for r in part.results())]
+
+
+LEAVES = st.builds(Tree, st.integers(0, 99), st.integers(0, 9))
+TREES = st.recursive(
+    LEAVES,
+    lambda parts: st.builds(
+        Tree, st.integers(0, 99), st.integers(0, 9), st.lists(parts, max_size=4).map(tuple)
+    ),
+    max_leaves=20,
+)
+
+
+def divide(tree: Tree) -> Tree | Divided[Tree, Tree]:
+    first = Tree(tree.name, tree.size)
+    return Divided(first, tree.parts) if tree.parts else first
+
+
+@given(st.lists(TREES, max_size=8), st.integers(1, 4), st.integers(0, 30), st.booleans())
+@settings(max_examples=many(200), deadline=None)
+def test_parts_are_written_in_order_within_the_budget(
+    batches: list[Tree], workers: int, limit: int, threaded: bool
+) -> None:
+    lock = threading.Lock()
+    alive = most = 0
+    written: list[Tree] = []
+    watcher = Watcher()
+
+    def work(tree: Tree) -> Tree | Divided[Tree, Tree]:
+        nonlocal alive, most
+        with lock:
+            alive += tree.size
+            most = max(most, alive)
+        return divide(tree)
+
+    def write(result: Tree) -> int:
+        nonlocal alive
+        written.append(result)
+        with lock:
+            alive -= result.size
+        return 1
+
+    run_pipeline(
+        batches,
+        [work] * workers,
+        write,
+        budget=Budget(limit, lambda result: result.size),
+        progress=watcher,
+        threaded=threaded,
+    )
+    expected = [batch.results() for batch in batches]
+    assert written == [result for results in expected for result in results]
+    counts = [("advance", len(results)) for results in expected]
+    assert watcher.events == [("start", None), *counts, ("finish", None)]
+    largest = max((result.size for result in written), default=0)
+    assert alive == 0
+    assert most <= limit + (workers + 1) * largest
+
+
+@pytest.mark.parametrize("limit", [0, 1, 10])
+def test_workers_wait_while_the_sink_holds_the_budget(limit: int) -> None:
+    lock = threading.Lock()
+    computed = 0
+    most_ahead = 0
+    written = 0
+
+    def work(value: int) -> int | Divided[int, int]:
+        nonlocal computed, most_ahead
+        with lock:
+            computed += 1
+            most_ahead = max(most_ahead, computed - written)
+        return Divided(value, range(1, 200)) if value == 0 else value
+
+    def write(_: int) -> int:
+        nonlocal written
+        with lock:
+            written += 1
+        return 1
+
+    run_pipeline([0], [work] * 3, write, budget=Budget(limit, lambda _: 1))
+    assert written == computed == 200
+    assert most_ahead <= limit + 4
+
+
+@pytest.mark.parametrize("threaded", [True, False])
+def test_an_error_in_a_part_comes_after_the_results_before_it(*, threaded: bool) -> None:
+    written: list[int] = []
+
+    def work(value: int) -> int | Divided[int, int]:
+        if value == 13:
+            raise DeviceError("cuda:0: failed")
+        return Divided(value, [11, 12, 13, 14]) if value == 1 else value
+
+    with pytest.raises(DeviceError, match=r"^cuda:0: failed \(in batch 2 of the input\)$"):
+        run_pipeline(
+            range(9),
+            [work] * 2,
+            sink_into(written),
+            budget=Budget(1, lambda _: 1),
+            threaded=threaded,
+        )
+    assert written == [0, 1, 11, 12]
+
+
+def test_an_error_of_the_sink_lets_waiting_workers_go() -> None:
+    def work(value: int) -> int | Divided[int, int]:
+        return Divided(value, range(100, 200)) if value < 100 else value
+
+    with pytest.raises(ValueError, match="full"):
+        run_pipeline(
+            range(50),
+            [work] * 3,
+            fail_at(120, ValueError("full")),
+            budget=Budget(0, lambda _: 1),
+        )
+
+
+@given(TREES)
+def test_the_results_of_one_batch_come_in_order(batch: Tree) -> None:
+    assert list(results_of(divide, batch)) == batch.results()

@@ -10,7 +10,7 @@ import pytest
 
 import hapgpu
 from hapgpu.errors import OutputError
-from hapgpu.io.files.output import write_json
+from hapgpu.io.files.text_output import write_json
 from hapgpu.runtime.pipeline import run_pipeline
 from hapgpu.runtime.statistics import RunStatistics
 

@@ -15,9 +15,10 @@ from hapgpu.io.fastx.read_blocks import Allocate, read_blocks
 from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.io.fastx.uncut.blocks import UncutBlock, uncut_file
 from hapgpu.runtime.devices import CudaDevice, Device, side_by_side
+from hapgpu.runtime.pipeline import Divided
 
-BlockWorker: TypeAlias = Callable[[Any], TextBlock]
-"""Takes a `ReadBlock`; on a GPU also a `UncutBlock`.
+BlockWorker: TypeAlias = Callable[[Any], TextBlock | Divided[Any, TextBlock]]
+"""Takes a `ReadBlock`, on a GPU also a `UncutBlock`, or a part into which it divided a block.
 
 Raises InputError if a record is malformed; the message names the file and the record.
 """

@@ -1,4 +1,4 @@
-"""Blocks of reads computed on a GPU, in pieces if its memory is too small."""
+"""Blocks of reads computed on a GPU, divided if its memory is too small."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from hapgpu.io.fastx.uncut.cuda import DeviceBlock, decoded
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, device_errors, thread_streams
 from hapgpu.runtime.gpu.memory_turns import memory_turns
+from hapgpu.runtime.pipeline import Divided
 
 
 class GpuWorker(ABC):
@@ -41,8 +42,8 @@ class GpuWorker(ABC):
         self._largest: float = inf  # bytes of a block that may fit; shared by the threads
         _limit_memory(device)
 
-    def __call__(self, block: ReadBlock | UncutBlock) -> TextBlock:
-        """Compute one block, in pieces if it does not fit into the memory of the GPU.
+    def __call__(self, block: ReadBlock | UncutBlock) -> TextBlock | Divided[ReadBlock, TextBlock]:
+        """Compute one block; it is divided if it does not fit into the memory of the GPU.
 
         Raises
         ------
@@ -54,10 +55,12 @@ class GpuWorker(ABC):
         number = self._device.index
         with device_errors(self._device), cupy.cuda.Device(number), thread_streams(number, 1)[0]:
             text = decoded(block) if isinstance(block, UncutBlock) else block
-            return TextBlock.joined(self._pieces(text)) if text is not None else _no_reads()
+            return self._divided(text) if text is not None else _no_reads()
 
     @abstractmethod
-    def _text_of(self, block: ReadBlock, text: Any, spans: DeviceSpans) -> TextBlock:
+    def _text_of(
+        self, block: ReadBlock, text: Any, spans: DeviceSpans
+    ) -> TextBlock | Divided[ReadBlock, TextBlock]:
         """Compute one block on the current stream.
 
         Parameters
@@ -70,11 +73,11 @@ class GpuWorker(ABC):
             Spans of the reads in the text.
         """
 
-    def _pieces(self, block: ReadBlock) -> list[TextBlock]:
+    def _divided(self, block: ReadBlock) -> TextBlock | Divided[ReadBlock, TextBlock]:
         halves = block.halves() if block.size > self._largest else [block]
         if len(halves) == 1:
             try:
-                return [self._turns.compute(partial(self._computed, block))]
+                return self._turns.compute(partial(self._computed, block))
             except OUT_OF_MEMORY as error:
                 halves = block.halves()
                 if len(halves) == 1:
@@ -83,9 +86,11 @@ class GpuWorker(ABC):
                         f"{self._device.name}; raise --gpu-mem or use --device cpu"
                     ) from error
                 self._largest = min(max(half.size for half in halves), self._largest)
-        return [piece for half in halves for piece in self._pieces(half)]
+        outcome = self._divided(halves[0])
+        first = outcome if isinstance(outcome, Divided) else Divided(outcome, ())
+        return Divided(first.result, [*first.rest, halves[1]])
 
-    def _computed(self, block: ReadBlock) -> TextBlock:
+    def _computed(self, block: ReadBlock) -> TextBlock | Divided[ReadBlock, TextBlock]:
         return self._text_of(block, *_parsed(block, self._limits, self._device))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from io import BufferedIOBase, BufferedReader
 from pathlib import Path
@@ -18,6 +19,7 @@ from hapgpu.io.fastx.faults import (
     NAME_BYTES,
     NO_AT,
     NO_PLUS,
+    NO_READS,
     OTHER_NAME,
     PHRED,
     REASONS,
@@ -35,6 +37,8 @@ from hapgpu.io.files.compressed import open_inflated
 from hapgpu.io.files.record_limit import MAX_RECORD, too_long
 from hapgpu.runtime.jit import njit
 
+logger = logging.getLogger(__name__)
+
 UNMAPPED: Final = 4
 
 
@@ -42,11 +46,12 @@ def read_fastq(
     source: str | Path | BufferedReader,
     batch_bases: int = 8_000_000,
     max_record: int = MAX_RECORD,
+    name: str | None = None,
 ) -> Iterator[ReadBatch]:
     """Read FASTQ of four lines per record, plain, gzip- or BGZF-compressed, in file order.
 
     Names end at the first blank and lose a trailing `/1` or `/2`; bases become upper case. The
-    reads are unpaired and unmapped (flag 4), without tags.
+    reads are unpaired and unmapped (flag 4), without tags. An empty file has none, with a warning.
 
     Parameters
     ----------
@@ -56,6 +61,8 @@ def read_fastq(
         Approximate number of bases of a batch, unless it is one longer read.
     max_record
         Bytes of the longest record that is read.
+    name
+        Name of the source for messages; by default its path.
 
     Raises
     ------
@@ -65,7 +72,7 @@ def read_fastq(
         that differs from the first, different lengths, a byte that is not an IUPAC base or not a
         quality. The message names the file and the record.
     """
-    label = _label(source)
+    label = name or _label(source)
     with open_inflated(source, label) as stream:
         for first, text in _whole_records(stream, 2 * batch_bases, label, max_record):
             yield _parse(text, first, label)
@@ -86,7 +93,9 @@ def _whole_records(
     """
     size = min(size, max_record)
     pending = stream.read(size)
-    if pending and not pending.startswith(b"@"):
+    if not pending:
+        logger.warning(NO_READS, label)
+    elif not pending.startswith(b"@"):
         raise InputError(f"{label}: not FASTQ (it does not start with '@'); give FASTQ")
     first = 1
     while pending:

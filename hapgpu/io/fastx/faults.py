@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Final
 
 import numpy as np
@@ -10,12 +11,26 @@ from numpy.typing import NDArray
 from hapgpu.errors import InputError
 from hapgpu.runtime.jit import njit
 
+logger = logging.getLogger(__name__)
+
 MAX_NAME: Final = 254
+NO_READS: Final = "%s: empty, no reads"
+"""The warning on an empty file of reads."""
 
 WELL_FORMED, NO_AT, NO_PLUS, UNEQUAL, NO_NAME, LONG_NAME, AT_NAME = range(7)
 NO_GREATER, OTHER_NAME, LONG_READ, TRUNCATED, BAD_NAME, BAD_BASE, BAD_QUALITY = range(7, 14)
 
 _AT: Final = ord("@")
+_FIRST_PRINTABLE: Final = 33
+# Qualities of Solexa and of Illumina 1.3 to 1.7 are letters from ';' (-5) to 'i' (41), with 64 for
+# quality 0. As Phred+33 they would be qualities of 26 to 72: no sequencer gives more than 50 ('S'),
+# but for PacBio's consensus, which goes to 93, and none gives only good ones. Made-up qualities
+# have few values.
+_LOWEST_OLD: Final = ord(";")
+_HIGHEST_OLD: Final = ord("i")
+_HIGHEST_OF_SEQUENCERS: Final = ord("S")
+_FEWEST_VALUES: Final = 5
+_FEWEST_QUALITIES: Final = 1000
 
 REASONS: Final = {
     NO_AT: "its first line does not start with '@'; correct it",
@@ -61,6 +76,43 @@ def record_label(file: str, number: int, text: NDArray[np.uint8], marker: bytes 
 def bad_character(byte: int, part: str) -> str:
     """Return the fault of a record with an invalid byte in one of its parts."""
     return f"invalid character {chr(byte)!r} in its {part}; correct or remove it"
+
+
+def warn_of_old_qualities(name: str, text: bytes) -> None:
+    """Warn if the qualities at the start of a file look like Phred+64.
+
+    Parameters
+    ----------
+    name
+        The file, for the message.
+    text
+        Its first bytes; nothing else than FASTQ is looked at.
+    """
+    found = _old_qualities(np.frombuffer(text, dtype=np.uint8)) if text.startswith(b"@") else None
+    if found:
+        logger.warning(
+            "%s: qualities from '%s' to '%s' look like Phred+64, but are read as Phred+33; convert"
+            " them: seqtk seq -Q64 -V",
+            name,
+            *map(chr, found),
+        )
+
+
+def _old_qualities(text: NDArray[np.uint8]) -> tuple[int, int] | None:
+    """Return the lowest and the highest quality of FASTQ if they look like Phred+64."""
+    newlines = np.flatnonzero(text == ord("\n"))
+    starts_and_ends = np.zeros(text.size, dtype=np.int8)
+    starts_and_ends[newlines[2::4]] = 1
+    starts_and_ends[newlines[3::4]] = -1
+    is_quality = np.cumsum(starts_and_ends, dtype=np.int8).view(np.bool_)
+    counts = np.bincount(text[is_quality], minlength=256)
+    counts[:_FIRST_PRINTABLE] = 0  # ends of lines
+    values = np.flatnonzero(counts)
+    if counts.sum() < _FEWEST_QUALITIES or values.size < _FEWEST_VALUES:
+        return None
+    lowest, highest = int(values[0]), int(values[-1])
+    is_old = lowest >= _LOWEST_OLD and _HIGHEST_OF_SEQUENCERS < highest <= _HIGHEST_OLD
+    return (lowest, highest) if is_old else None
 
 
 @njit

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,8 +45,12 @@ class ReadBlock:
         records = newlines.size // lines
         if records < 2:
             return [self]
-        cut = int(newlines[records // 2 * lines - 1]) + 1
+        return self.split([(records // 2, int(newlines[records // 2 * lines - 1]) + 1)])
+
+    def split(self, cuts: Iterable[tuple[int, int]]) -> list[ReadBlock]:
+        """Split the block before some records, given by number, from 0, and offset in the text."""
+        ends = [(0, 0), *cuts, (0, self.text.size)]
         return [
-            ReadBlock(self.text[:cut], self.is_fasta, self.first, self.name),
-            ReadBlock(self.text[cut:], self.is_fasta, self.first + records // 2, self.name),
+            ReadBlock(self.text[start:end], self.is_fasta, self.first + number, self.name)
+            for (number, start), (_, end) in pairwise(ends)
         ]

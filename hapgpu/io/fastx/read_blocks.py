@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from io import BufferedReader
 from pathlib import Path
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.errors import InputError
 from hapgpu.io.fastx.fasta_lines import LineJoiner
-from hapgpu.io.fastx.faults import record_label
+from hapgpu.io.fastx.faults import NO_READS, record_label
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.files.byte_source import ByteSource, byte_source
 from hapgpu.io.files.compressed import open_inflated
@@ -23,6 +24,8 @@ from hapgpu.io.files.record_limit import MAX_RECORD, too_long
 
 Allocate: TypeAlias = Callable[[int], NDArray[np.uint8]]
 """Returns an array of at least the given number of bytes."""
+
+logger = logging.getLogger(__name__)
 
 _HEAD_BYTES: Final = 1 << 12
 _MAX_RAW_BYTES: Final = 1 << 20
@@ -44,8 +47,9 @@ def read_blocks(
 ) -> Iterator[ReadBlock]:
     """Read FASTQ of four lines per record, or FASTA, plain, gzip- or BGZF-compressed.
 
-    Blocks come in file order. Records are cut by the number of lines; `parse_block` checks whether
-    they are well-formed. The text of all blocks together does not depend on their size.
+    Blocks come in file order; an empty file has none, and a warning. Records are cut by the number
+    of lines; `parse_block` checks whether they are well-formed. The text of all blocks together
+    does not depend on their size.
 
     Parameters
     ----------
@@ -66,12 +70,15 @@ def read_blocks(
     Raises
     ------
     InputError
-        The file cannot be read, is truncated, empty, neither FASTQ nor FASTA, or has a record
-        that is too long.
+        The file cannot be read, is truncated, neither FASTQ nor FASTA, or has a record that is too
+        long.
     """
     name = name or ("standard input" if str(source) == "-" else str(source))
     with open_inflated(source, name) as stream:
         head = stream.peek(_HEAD_BYTES)
+        if not head:
+            logger.warning(NO_READS, name)
+            return
         is_fasta = _is_fasta(head, name)
         with byte_source(stream, name, threads) as data:
             blocks = _Blocks(data, name, min(block_bytes, max_record), allocate, max_record)
@@ -80,8 +87,6 @@ def read_blocks(
 
 def _is_fasta(head: bytes, name: str) -> bool:
     """Tell whether a file is FASTA, not FASTQ; raise an error if it is neither."""
-    if not head:
-        raise InputError(f"{name}: empty; give FASTQ or FASTA")
     kind = guess_kind(head)
     if kind in {"BAM", "CRAM", "SAM"}:
         raise InputError(f"{name}: looks like {kind}, expected FASTQ or FASTA; run: samtools fastq")

@@ -41,6 +41,17 @@ class ReadSpans:
     def __len__(self) -> int:
         return self.lengths.size
 
+    def slice(self, start: int, end: int) -> ReadSpans:
+        """Return the spans of reads start to end; they share memory with these."""
+        return ReadSpans(
+            self.name_starts[start:end],
+            self.name_lengths[start:end],
+            self.base_starts[start:end],
+            self.quality_starts[start:end],
+            self.lengths[start:end],
+            self.has_qualities,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class CommentSpans:

@@ -15,21 +15,18 @@ _NO_PROGRESS: Final = NoProgress()
 
 
 def open_index(
-    fasta: Path,
+    reference: Path,
     device: Device,
-    path: Path | None = None,
     progress: Progress = _NO_PROGRESS,
 ) -> FMIndexArrays:
     """Load the index of a reference, or build it if there is none beside the FASTA file.
 
     Parameters
     ----------
-    fasta
-        The reference, plain or gzip-compressed.
+    reference
+        FASTA, plain or gzip-compressed, or an index.
     device
         Device that builds the index, if there is none.
-    path
-        Path of an existing index; by default, the path beside the FASTA file.
     progress
         Receives the phases of building; started and finished by the caller.
 
@@ -40,12 +37,12 @@ def open_index(
     DeviceError
         The GPU has too little memory to build the index.
     """
-    if path is not None:
-        return FM_INDEX_FILE.load_for(fasta, path, index_command(fasta, path))
-    default = default_index_path(fasta)
+    if FM_INDEX_FILE.is_index(reference):
+        return FM_INDEX_FILE.load(reference)
+    path = default_index_path(reference)
     return FM_INDEX_FILE.load_or_build(
-        fasta,
-        default,
-        index_command(fasta, default),
-        lambda: build_index(fasta, device, progress=progress),
+        reference,
+        path,
+        index_command(reference, path),
+        lambda: build_index(reference, device, progress=progress),
     )

@@ -14,7 +14,6 @@ from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.io.text.fields import NEWLINE, TAB, put_count, put_tag, put_text, text_of
 from hapgpu.mapping.sam.hit_fields import (
     HitPlacement,
-    distance_of,
     placement_of,
     put_cigar,
     put_differences,
@@ -25,7 +24,7 @@ from hapgpu.mapping.sam.mapping_quality import MAX_COUNTED, TWO_BEST
 from hapgpu.mapping.sam.read_fields import ReadText, put_name, put_no_sequence, put_sequence
 from hapgpu.mapping.sam.record_counts import RecordCounts, sam_block
 from hapgpu.mapping.sam.tables import RecordFilter, SamTables
-from hapgpu.mapping.search.hits import INSERTION, MIN_READ_BASES, HitBatch
+from hapgpu.mapping.search.hits import INSERTION, MIN_READ_BASES, KeptHits
 from hapgpu.runtime.jit import njit, njit_inlined
 
 _REVERSE: Final = 16
@@ -70,44 +69,32 @@ class _HitCounts(NamedTuple):
     records: Integer
 
 
-class _Counts(NamedTuple):
-    """As in `RecordCounts`, with the number of characters first."""
+class Place(NamedTuple):
+    """A record of some reads: the row of the read, and the number of its record, from 0."""
 
-    size: Integer
-    mapped: Integer
-    hits: Integer
-    records: Integer
-    reads_over_max_hits: Integer
-    too_short: Integer
+    read: int
+    record: int
 
 
-@njit_inlined
-def _end_of_stratum(
-    hits: NDArray[np.uint64], start: Integer, end: Integer, distance: Integer
-) -> Integer:
-    """Return the index of the first hit of a read with a greater distance."""
-    low, high = np.int64(start), np.int64(end)
-    while low < high:
-        middle = (low + high) >> 1
-        if distance_of(hits[middle]) <= distance:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+_START: Final = Place(0, 0)
+
+
+class _Kept(NamedTuple):
+    """`KeptHits` for compiled code, and the number of the first kept hit of the first read."""
+
+    offsets: NDArray[np.int64]
+    hits: NDArray[np.uint64]
+    exact: NDArray[np.int64]
+    inexact: NDArray[np.int64]
+    first: Integer
 
 
 @njit_inlined
-def _count_hits(
-    hits: NDArray[np.uint64], start: Integer, end: Integer, record_filter: RecordFilter
-) -> _HitCounts:
-    if start == end:
-        return _HitCounts(np.int64(0), np.int64(0), np.int64(0), np.int64(0))
-    min_distance = distance_of(hits[start])
-    end_of_best = _end_of_stratum(hits, start, end, min_distance)
-    end_of_second = _end_of_stratum(hits, end_of_best, end, min_distance + 1)
-    count = np.int64((end_of_best if record_filter.best else end) - start)
-    records = min(count, np.int64(record_filter.max_hits))
-    return _HitCounts(end_of_best - start, end_of_second - end_of_best, count, records)
+def _count_hits(exact: Integer, inexact: Integer, record_filter: RecordFilter) -> _HitCounts:
+    best: Integer = exact if exact > 0 else inexact
+    second: Integer = inexact if exact > 0 else np.int64(0)
+    count: Integer = best if record_filter.best else best + second
+    return _HitCounts(best, second, count, min(count, np.int64(record_filter.max_hits)))
 
 
 @njit_inlined
@@ -117,24 +104,29 @@ def _mapping_quality(qualities: NDArray[np.uint8], counts: _HitCounts) -> Intege
     return np.int64(TWO_BEST if counts.best == 2 else 0)
 
 
+@njit_inlined
+def _max_line_size(line: Integer, read: ReadText, has_sequence: Integer) -> Integer:
+    """Return an upper bound of the characters of a line, given that of its other fields."""
+    return line + read.name_length + (2 * read.length if has_sequence else np.int64(0))
+
+
 @njit
-def _max_text_size(
-    tables: SamTables,
-    spans: _Spans,
-    offsets: NDArray[np.int64],
-    hits: NDArray[np.uint64],
-    longest_name: int,
-) -> Integer:
-    """Return an upper bound of the characters of all lines."""
+def _max_text_sizes(
+    tables: SamTables, spans: _Spans, kept: _Kept, start: Place, line: Integer
+) -> tuple[Integer, Integer]:
+    """Return upper bounds of the characters of all lines from `start` on, and of one line."""
     name_lengths, lengths = spans.name_lengths, spans.lengths
-    line = _FIXED_TEXT + longest_name + tables.read_group.size
-    size = np.int64(0)
-    for read in range(lengths.size):
-        start, end = offsets[read], offsets[read + 1]
-        counts = _count_hits(hits, start, end, tables.record_filter)
+    exact, inexact = kept.exact, kept.inexact
+    total, most = np.int64(0), np.int64(0)
+    for read in range(start.read, exact.size):
+        counts = _count_hits(exact[read], inexact[read], tables.record_filter)
+        without_bases = line + np.int64(name_lengths[read])
+        bases = 2 * np.int64(lengths[read])
         lines = max(counts.records, np.int64(1))
-        size += lines * (line + np.int64(name_lengths[read])) + 2 * np.int64(lengths[read])
-    return size
+        total += lines * without_bases
+        total += (lines if tables.record_filter.secondary_seq else np.int64(1)) * bases
+        most = max(most, without_bases + bases)
+    return total, most
 
 
 @njit_inlined
@@ -181,15 +173,20 @@ def _put_counts(
 
 
 @njit
-def _put_reads(
+def _put_reads(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     tables: SamTables,
     text: NDArray[np.uint8],
     spans: _Spans,
-    offsets: NDArray[np.int64],
-    hits: NDArray[np.uint64],
+    kept: _Kept,
+    start: Place,
+    line: Integer,
     out: NDArray[np.uint8],
-) -> _Counts:
-    """Write the records of all reads."""
+) -> tuple[Integer, Place]:
+    """Write the records from `start` on, until `out` is full or a kept hit is missing.
+
+    Returns the number of characters and the next record. `line` bounds the characters of a line,
+    without the name, the bases and the qualities of the read.
+    """
     # Taken out of their tuples once: within the loops, Numba would count references to them.
     contig_offsets, names, name_offsets = tables.contig_offsets, tables.names, tables.name_offsets
     planes, others = tables.planes, tables.others
@@ -197,10 +194,13 @@ def _put_reads(
     mapping_qualities, read_group = tables.mapping_qualities, tables.read_group
     name_starts, name_lengths = spans.name_starts, spans.name_lengths
     base_starts, quality_starts, lengths = spans.base_starts, spans.quality_starts, spans.lengths
+    offsets, hits, exact, inexact = kept.offsets, kept.hits, kept.exact, kept.inexact
+    first_kept = np.int64(kept.first)
+    secondary_seq = np.int64(tables.record_filter.secondary_seq)
 
     at: Integer = np.int64(0)
-    mapped = hit_count = records = over_max = too_short = np.int64(0)
-    for row in range(lengths.size):
+    number: Integer = np.int64(start.record)
+    for row in range(start.read, exact.size):
         read = ReadText(
             np.int64(name_starts[row]),
             np.int64(name_lengths[row]),
@@ -209,27 +209,31 @@ def _put_reads(
             np.int64(lengths[row]),
             spans.has_qualities,
         )
-        too_short += np.int64(read.length < MIN_READ_BASES)
-        start, end = offsets[row], offsets[row + 1]
-        if start == end:
+        counts = _count_hits(exact[row], inexact[row], tables.record_filter)
+        if counts.hits == 0:
             if tables.record_filter.unmapped:
+                if at + _max_line_size(line, read, 1) > out.size:
+                    return at, Place(row, 0)
                 at = _put_unmapped(text, read, read_group, out, at)
-                records += 1
             continue
-        counts = _count_hits(hits, start, end, tables.record_filter)
         quality = _mapping_quality(mapping_qualities, counts)
-        mapped += 1
-        hit_count += counts.hits
-        records += counts.records
-        over_max += np.int64(counts.records < counts.hits)
-        for k in range(counts.records):
-            hit = placement_of(hits[start + k])
+        # Of the first read, the kept hits start with hit `first`.
+        first_hit = offsets[row] - (first_kept if row == 0 else 0)
+        end = min(counts.records, offsets[row + 1] - first_hit)
+        for k in range(number, end):
+            has_sequence = np.int64(k == 0) | secondary_seq
+            if at + _max_line_size(line, read, has_sequence) > out.size:
+                return at, Place(row, k)
+            hit = placement_of(hits[first_hit + k])
             at = put_name(text, read, out, at)
             at = put_count(out, at, _REVERSE * hit.strand + _SECONDARY * np.int64(k > 0))
             out[at] = TAB
             at = put_position(contig_offsets, names, name_offsets, hit.start, out, at + 1)
             at = _put_alignment(hit, read.length, quality, out, at)
-            at = put_no_sequence(out, at) if k else put_sequence(text, read, hit.strand, out, at)
+            if has_sequence:
+                at = put_sequence(text, read, hit.strand, out, at)
+            else:
+                at = put_no_sequence(out, at)
             letter: Integer = np.int64(0)
             if hit.distance > 0 and hit.kind != INSERTION:
                 error = hit.start + hit.error
@@ -239,13 +243,49 @@ def _put_reads(
             at = put_text(out, at, read_group)
             out[at] = NEWLINE
             at += 1
-    return _Counts(at, mapped, hit_count, records, over_max, too_short)
+        if end < counts.records:
+            return at, Place(row, end)
+        number = np.int64(0)
+    return at, Place(exact.size, 0)
+
+
+@njit
+def _count_records(
+    record_filter: RecordFilter, lengths: NDArray[np.int32], kept: _Kept, start: Place, end: Place
+) -> tuple[Integer, Integer, Integer, Integer, Integer, Integer]:
+    """Count the reads whose first record is between two places, and the records there.
+
+    Returns the number of reads, and `RecordCounts`.
+    """
+    exact, inexact = kept.exact, kept.inexact
+    reads = mapped = hits = records = over_max = too_short = np.int64(0)
+    for row in range(start.read, end.read + np.int64(end.record > 0)):
+        counts = _count_hits(exact[row], inexact[row], record_filter)
+        written: Integer = counts.records
+        if counts.hits == 0:
+            written = np.int64(record_filter.unmapped)
+        first = start.record if row == start.read else 0
+        records += (end.record if row == end.read else written) - first
+        if first == 0:
+            reads += 1
+            mapped += np.int64(counts.hits > 0)
+            hits += counts.hits
+            over_max += np.int64(counts.records < counts.hits)
+            too_short += np.int64(lengths[row] < MIN_READ_BASES)
+    return reads, mapped, hits, records, over_max, too_short
 
 
 def format_records(
-    tables: SamTables, text: NDArray[np.uint8], spans: ReadSpans, hits: HitBatch
-) -> TextBlock:
-    """Write the hits of a block of reads as SAM records.
+    tables: SamTables,
+    text: NDArray[np.uint8],
+    spans: ReadSpans,
+    kept: KeptHits,
+    *,
+    start: Place = _START,
+    first: int = 0,
+    max_size: int | None = None,
+) -> tuple[TextBlock, Place]:
+    """Write the hits of some reads as SAM records, until a size is reached.
 
     Parameters
     ----------
@@ -255,13 +295,22 @@ def format_records(
         uint8, the text of the spans.
     spans
         The spans of n reads.
-    hits
-        The hits of these reads.
+    kept
+        The hits of the first k of these reads.
+    start
+        The first record to write.
+    first
+        The number, from 0, of the first kept hit of the first read.
+    max_size
+        Maximum characters; at least one line is written.
 
     Returns
     -------
     TextBlock
-        The records of each read in the order of its hits, reads in input order.
+        The records of each read in the order of its hits, reads in input order. A read is counted
+        with its first record.
+    Place
+        The next record to write; its read is k at the end. Its hit may be one that is not kept.
     """
     columns = _Spans(
         read_only(spans.name_starts),
@@ -271,9 +320,19 @@ def format_records(
         read_only(spans.lengths),
         spans.has_qualities,
     )
-    text, offsets, words = read_only(text), read_only(hits.offsets), read_only(hits.hits)
-    size = _max_text_size(tables, columns, offsets, words, tables.longest_name)
+    hits = _Kept(
+        read_only(kept.offsets),
+        read_only(kept.hits),
+        read_only(kept.exact),
+        read_only(kept.inexact),
+        first,
+    )
+    text = read_only(text)
+    line = _FIXED_TEXT + tables.longest_name + tables.read_group.size
+    total, longest = _max_text_sizes(tables, columns, hits, start, line)
+    size = total if max_size is None else min(total, max(max_size, longest))
     out = np.empty(int(size), dtype=np.uint8)
-    counts = _put_reads(tables, text, columns, offsets, words, out)
-    numbers = RecordCounts(*(int(number) for number in counts[1:]))
-    return sam_block(out[: counts.size], len(spans), numbers)
+    size, end = _put_reads(tables, text, columns, hits, start, line, out)
+    numbers = _count_records(tables.record_filter, columns.lengths, hits, start, end)
+    reads, *counts = map(int, numbers)
+    return sam_block(out[:size], reads, RecordCounts(*counts)), Place(*map(int, end))

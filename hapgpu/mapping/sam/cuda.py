@@ -6,13 +6,14 @@ from typing import Any, Final, NamedTuple
 
 import cupy
 import numpy as np
+from numpy.typing import NDArray
 
 from hapgpu.io.fastx.cuda import DeviceSpans
 from hapgpu.mapping.index.cuda import DeviceIndex
 from hapgpu.mapping.sam.read_fields import COMPLEMENTS
 from hapgpu.mapping.sam.record_counts import RecordCounts
 from hapgpu.mapping.sam.tables import SamTables
-from hapgpu.mapping.search.cuda import DeviceHits
+from hapgpu.mapping.search.cuda import DeviceHits, DeviceKeptHits
 from hapgpu.runtime.gpu.context import multiprocessors
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.launch import load_kernel
@@ -87,7 +88,7 @@ MEASURE_LINES = Kernel(
         *_small("reads"),
         *_large("records"),
         *_small("contigs", "blocks", "letter_count", "byte_values"),
-        *_small("has_qualities", "only_best", "read_group_size"),
+        *_small("has_qualities", "only_best", "secondary_seq", "read_group_size"),
     ),
 )
 
@@ -114,18 +115,48 @@ WRITE_LINES = Kernel(
         *_small("contigs", "contig_names_size", "blocks", "letter_count", "byte_values"),
         *_small("read_group_size"),
         *_large("lines_size"),
-        *_small("has_qualities", "only_best"),
+        *_small("has_qualities", "only_best", "secondary_seq"),
     ),
 )
 
 
-class _Records(NamedTuple):
-    """The records of a block: offsets and counts of hits by read, and the read of each record."""
+class DeviceRecords(NamedTuple):
+    """Successive records of some reads on a GPU, and where their lines are.
+
+    Attributes
+    ----------
+    offsets
+        int64[n + 1]: the row here of the first record of each read. It is negative if records
+        before these are not among them.
+    best, second
+        int32[n]: hits with the fewest errors, and with one error more.
+    reads
+        int32[r]: the read of each record.
+    line_offsets
+        int64[r + 1].
+    """
 
     offsets: Any
     best: Any
     second: Any
     reads: Any
+    line_offsets: Any
+
+    @property
+    def text_size(self) -> int:
+        """Characters of all lines."""
+        return int(self.line_offsets[-1])
+
+    def text_ends(self) -> NDArray[np.int64]:
+        """Return int64[n + 1]: the offsets of the text of each read."""
+        ends: NDArray[np.int64] = self.line_offsets[self.offsets].get()
+        return ends
+
+    def head(self, max_size: int) -> DeviceRecords:
+        """Return the first records, as many as have at most `max_size` characters, at least one."""
+        count = max(int((self.line_offsets <= max_size).sum()) - 1, 1)
+        reads, line_offsets = self.reads[:count], self.line_offsets[: count + 1]
+        return self._replace(reads=reads, line_offsets=line_offsets)
 
 
 class DeviceFormatter:
@@ -155,40 +186,16 @@ class DeviceFormatter:
             self._read_group = cupy.asarray(tables.read_group)
             cupy.cuda.get_current_stream().synchronize()
 
-    def format(
-        self,
-        text: Any,
-        spans: DeviceSpans,
-        hits: DeviceHits,
-    ) -> tuple[Any, RecordCounts]:
-        """Write the hits of a block of reads, on the current stream.
+    def lay_out(self, spans: DeviceSpans, hits: DeviceHits) -> tuple[DeviceRecords, RecordCounts]:
+        """Count and measure the records of n reads, on the current stream.
 
         Parameters
         ----------
-        text
-            uint8 on the GPU, the text of the spans.
         spans
-            The spans of n reads.
+            The spans of the reads, at least of one.
         hits
-            The hits of these reads, fewer than 2**31 per read.
-
-        Returns
-        -------
-        lines
-            uint8 on the GPU.
-        counts
-            The counts of these reads.
+            All hits of these reads, fewer than 2**31 per read.
         """
-        if not len(spans):
-            return cupy.empty(0, dtype=np.uint8), RecordCounts(0, 0, 0, 0, 0)
-        records, counts = self._count(spans, hits)
-        if counts.records == 0:
-            return cupy.empty(0, dtype=np.uint8), counts
-        line_offsets = self._line_offsets(spans, hits, records)
-        return self._lines(text, spans, hits, records, line_offsets), counts
-
-    def _count(self, spans: DeviceSpans, hits: DeviceHits) -> tuple[_Records, RecordCounts]:
-        """Count the records to write, and list their reads."""
         reads = len(spans)
         best, second = cupy.empty((2, reads), dtype=np.int32)
         record_counts = cupy.empty(reads + 1, dtype=np.int64)
@@ -208,12 +215,57 @@ class DeviceFormatter:
         load_kernel(LIST_READS, self._device).launch(
             blocks, _THREADS, (offsets, reads_of_records, reads, counts.records)
         )
-        return _Records(offsets, best, second, reads_of_records), counts
+        columns = (offsets, best, second, reads_of_records)
+        return DeviceRecords(*columns, self._line_offsets(spans, hits, columns)), counts
 
-    def _line_offsets(self, spans: DeviceSpans, hits: DeviceHits, records: _Records) -> Any:
+    def lay_out_later(
+        self, spans: DeviceSpans, kept: DeviceKeptHits, first: int, start: int
+    ) -> tuple[DeviceHits, DeviceRecords, RecordCounts]:
+        """Count and measure records of one read, from a record on, on the current stream.
+
+        Parameters
+        ----------
+        spans
+            The spans of one read.
+        kept
+            Successive hits of this read, and the counts of all.
+        first
+            The number of the first of these hits, from 0.
+        start
+            The number of the first record, `first` or more; there may be no further record.
+
+        Returns
+        -------
+        hits
+            The kept hits, for `write`.
+        records
+            The records of the kept hits from `start` on.
+        counts
+            The counts of the read, and all records that it has.
+        """
+        record_filter = self._record_filter
+        best, second = (kept.exact, kept.inexact) if kept.exact else (kept.inexact, 0)
+        reported = best if record_filter.best else best + second
+        total = min(reported, record_filter.max_hits)
+        size = int(kept.hits.size)
+        hits = DeviceHits(cupy.asarray(np.array([-first, size])), kept.hits)
+        columns = (
+            cupy.asarray(np.array([-start, total - start])),
+            cupy.full(1, best, dtype=np.int32),
+            cupy.full(1, second, dtype=np.int32),
+            cupy.zeros(max(min(total, first + size) - start, 0), dtype=np.int32),
+        )
+        counts = RecordCounts(1, reported, total, int(total < reported), 0)
+        return hits, DeviceRecords(*columns, self._line_offsets(spans, hits, columns)), counts
+
+    def _line_offsets(
+        self, spans: DeviceSpans, hits: DeviceHits, records: tuple[Any, Any, Any, Any]
+    ) -> Any:
         """Return int64[records + 1]: the offsets of the lines."""
-        count = records.reads.size
-        sizes = cupy.empty(count + 1, dtype=np.int64)
+        count = records[-1].size
+        sizes = cupy.zeros(count + 1, dtype=np.int64)
+        if not count:
+            return sizes
         arrays = (spans.name_lengths, spans.lengths, hits.offsets, hits.hits, *records)
         reference = (self._contig_offsets, self._name_offsets, *self._bases)
         load_kernel(MEASURE_LINES, self._device).launch(
@@ -226,16 +278,32 @@ class DeviceFormatter:
                 sizes,
                 *(hits.hits.size, len(spans), count),
                 *(self._contigs, *self._base_sizes, _BYTES),
-                *(spans.has_qualities, self._record_filter.best, self._read_group.size),
+                *(spans.has_qualities, self._record_filter.best),
+                *(self._record_filter.secondary_seq, self._read_group.size),
             ),
         )
         return cupy.cumsum(sizes)
 
-    def _lines(
-        self, text: Any, spans: DeviceSpans, hits: DeviceHits, records: _Records, line_offsets: Any
-    ) -> Any:
+    def write(self, text: Any, spans: DeviceSpans, hits: DeviceHits, records: DeviceRecords) -> Any:
+        """Write the lines of records, on the current stream.
+
+        Parameters
+        ----------
+        text
+            uint8 on the GPU, the text of the spans.
+        spans, hits
+            The reads and hits of the records.
+        records
+            The records, laid out.
+
+        Returns
+        -------
+        uint8 on the GPU.
+        """
         count = records.reads.size
-        lines = cupy.empty(int(line_offsets[-1]), dtype=np.uint8)
+        lines = cupy.empty(records.text_size, dtype=np.uint8)
+        if not count:
+            return lines
         columns = (spans.name_starts, spans.name_lengths, spans.base_starts, spans.quality_starts)
         reference = (self._contig_offsets, self._names, self._name_offsets, *self._bases)
         kernel = load_kernel(WRITE_LINES, self._device)
@@ -250,14 +318,15 @@ class DeviceFormatter:
                 *columns,
                 spans.lengths,
                 *(hits.offsets, hits.hits),
-                *records,
+                *(records.offsets, records.best, records.second, records.reads),
                 *reference,
                 *(self._mapping_qualities, self._complements, self._read_group),
-                *(line_offsets, lines),
+                *(records.line_offsets, lines),
                 *(text.size, hits.hits.size, len(spans), count),
                 *(self._contigs, self._names.size),
                 *(*self._base_sizes, _BYTES, self._read_group.size),
-                *(lines.size, spans.has_qualities, self._record_filter.best),
+                *(lines.size, spans.has_qualities),
+                *(self._record_filter.best, self._record_filter.secondary_seq),
             ),
         )
         return lines

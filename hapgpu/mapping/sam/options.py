@@ -19,9 +19,12 @@ class SamOptions:
         Whether to write reads without hits.
     read_group
         Value of the tag RG; None for no tag.
+    secondary_seq
+        Whether secondary records have SEQ and QUAL.
     """
 
     best: bool = False
     max_hits: int | None = None
     unmapped: bool = True
     read_group: str | None = None
+    secondary_seq: bool = False

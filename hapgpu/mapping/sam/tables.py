@@ -22,6 +22,7 @@ class RecordFilter(NamedTuple):
     best: bool
     max_hits: int
     unmapped: bool
+    secondary_seq: bool
 
 
 class SamTables(NamedTuple):
@@ -80,6 +81,7 @@ def sam_tables(index: FMIndexArrays, options: SamOptions) -> SamTables:
             best=options.best,
             max_hits=_NO_LIMIT if options.max_hits is None else options.max_hits,
             unmapped=options.unmapped,
+            secondary_seq=options.secondary_seq,
         ),
     )
 

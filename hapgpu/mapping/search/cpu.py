@@ -16,13 +16,28 @@ from hapgpu.arrays.ragged_view import read_only, with_room
 from hapgpu.mapping.index.cpu import CompiledIndex, compiled_index, locate
 from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.search.candidates import check_candidates
-from hapgpu.mapping.search.hits import HitBatch, SearchOptions
+from hapgpu.mapping.search.hits import (
+    DISTANCE_SHIFT,
+    HitBatch,
+    KeptHits,
+    SearchLimits,
+    SearchOptions,
+)
 from hapgpu.mapping.search.packed_reads import PackedReads
-from hapgpu.mapping.search.seeds import COLUMNS, FIRST_ROW, ROWS, extend_seeds, find_seeds
+from hapgpu.mapping.search.seeds import (
+    COLUMNS,
+    FIRST_ROW,
+    ROWS,
+    SEED_ID,
+    extend_seeds,
+    find_seeds,
+)
 from hapgpu.runtime.jit import njit
 
 _READS_PER_STEP = 256
 _CANDIDATES_PER_STEP = 2048
+_MIN_HELD = 4096  # hits of a read before some are excluded: fewer would be sorted out too often
+_INEXACT = np.uint64(1 << DISTANCE_SHIFT)  # the least number of a hit with an error
 
 
 def search(index: FMIndexArrays, reads: PackedReads, options: SearchOptions) -> HitBatch:
@@ -37,8 +52,34 @@ def search(index: FMIndexArrays, reads: PackedReads, options: SearchOptions) -> 
     options
         The hits to find.
     """
+    found = search_step(index, reads, options, SearchLimits())
+    return HitBatch(found.offsets, found.hits)
+
+
+def search_step(
+    index: FMIndexArrays, reads: PackedReads, options: SearchOptions, limits: SearchLimits
+) -> KeptHits:
+    """Find the hits of the first reads, in one thread, until a limit is reached.
+
+    Parameters
+    ----------
+    index
+        The index of the reference.
+    reads
+        The reads; reads shorter than `MIN_READ_BASES` get no hits.
+    options
+        The hits to find.
+    limits
+        The candidate positions to compare, and the hits to keep.
+
+    Returns
+    -------
+    KeptHits
+        The hits of the first n of these reads, at least of one.
+    """
     offsets = np.zeros(len(reads) + 1, dtype=np.int64)
-    hits = _search_all(
+    exact, inexact = np.zeros((2, len(reads)), dtype=np.int64)
+    hits, done = _search_reads(
         compiled_index(index),
         read_only(reads.words),
         read_only(reads.word_offsets),
@@ -46,13 +87,16 @@ def search(index: FMIndexArrays, reads: PackedReads, options: SearchOptions) -> 
         options.errors,
         options.indels,
         options.forward_only,
+        (limits.rows, limits.hits, np.uint64(limits.after)),
         offsets,
+        exact,
+        inexact,
     )
-    return HitBatch(offsets, hits)
+    return KeptHits(offsets[: done + 1], hits, exact[:done], inexact[:done])
 
 
 @njit
-def _search_all(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _search_reads(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keyword-only)
     index: CompiledIndex,
     words: NDArray[np.uint64],
     word_offsets: NDArray[np.int64],
@@ -60,9 +104,12 @@ def _search_all(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     errors: Integer,
     indels: bool,  # noqa: FBT001  (Numba: no keyword-only arguments)
     forward_only: bool,  # noqa: FBT001  (Numba: no keyword-only arguments)
+    limits: tuple[Integer, Integer, np.uint64],
     offsets: NDArray[np.int64],
-) -> NDArray[np.uint64]:
-    """Fill the offsets and return the hits.
+    exact: NDArray[np.int64],
+    inexact: NDArray[np.int64],
+) -> tuple[NDArray[np.uint64], Integer]:
+    """Fill the offsets and counts; return the hits and the number of reads searched.
 
     Each step is a separate loop over some hundred reads: many loads from memory are then pending
     at once, and Numba counts references to the arrays once per loop, not once per seed.
@@ -76,9 +123,13 @@ def _search_all(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     owners = np.empty(_CANDIDATES_PER_STEP, dtype=np.int64)
     hits = np.empty(2 * lengths.size + 16, dtype=np.uint64)
     counts = offsets[1:]
+    row_limit, most, after = limits
+    max_held = max(2 * most, np.int64(_MIN_HELD)) if after == 0 else np.int64(0)
     hit_count: Integer = np.int64(0)
-    for start in range(0, lengths.size, _READS_PER_STEP):
-        end = min(start + _READS_PER_STEP, lengths.size)
+    end_read: Integer = np.int64(lengths.size)
+    start: Integer = np.int64(0)
+    while start < end_read:
+        end = min(start + _READS_PER_STEP, end_read)
         count = find_seeds(index, words, word_offsets, lengths, start, end, pieces, strands, seeds)
         extend_seeds(index, words, seeds, count, active)
         seed: Integer = np.int64(0)
@@ -101,10 +152,120 @@ def _search_all(  # noqa: PLR0917  (Numba: no keyword-only arguments)
                 hit_count,
                 counts,
             )
-    for read in range(lengths.size):
-        offsets[read + 1] += offsets[read]
-        _sort(hits, offsets[read], offsets[read + 1])
-    return hits[:hit_count]
+            if filled == 0:
+                continue
+            read = seeds[owners[filled - 1], SEED_ID] >> 2
+            if counts[read] > max_held:
+                kept = _keep_least(hits, hit_count, most, after, read, counts, exact, inexact)
+                hit_count = kept
+            row_limit -= filled
+            if row_limit <= 0:
+                end_read = read + 1
+                count = _end_of_read(seeds, seed, count, read)
+        start = end
+    return hits[: _sorted(hits, end_read, most, offsets, exact, inexact)], end_read
+
+
+@njit
+def _end_of_read(seeds: NDArray[np.int64], seed: Integer, count: Integer, read: Integer) -> Integer:
+    """Return the first seed, from `seed` on, of a later read than `read`."""
+    while seed < count and seeds[seed, SEED_ID] >> 2 <= read:
+        seed += 1
+    return seed
+
+
+@njit
+def _keep_least(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+    hits: NDArray[np.uint64],
+    hit_count: Integer,
+    most: Integer,
+    after: np.uint64,
+    read: Integer,
+    counts: NDArray[np.int64],
+    exact: NDArray[np.int64],
+    inexact: NDArray[np.int64],
+) -> Integer:
+    """Keep the `most` least of the last read's hits greater than `after`; count the others.
+
+    Returns the number of all hits that are kept.
+    """
+    start = hit_count - counts[read]
+    end: Integer = start
+    for k in range(start, hit_count):
+        hit = hits[k]
+        if hit > after:
+            hits[k] = hits[end]
+            hits[end] = hit
+            end += 1
+    if end - start > most:
+        _select(hits, start, end, most)
+        end = start + most
+    for k in range(end, hit_count):
+        is_exact = np.int64(hits[k] < _INEXACT)
+        exact[read] += is_exact
+        inexact[read] += 1 - is_exact
+    counts[read] = end - start
+    return end
+
+
+@njit
+def _select(values: NDArray[np.uint64], start: Integer, end: Integer, count: Integer) -> None:
+    """Reorder a slice so that its `count` least values come first (Hoare's Find)."""
+    last_kept = start + count - 1
+    low: Integer = start
+    high: Integer = end - 1
+    while low < high:
+        pivot = values[(low + high) >> 1]
+        left: Integer = low
+        right: Integer = high
+        while left <= right:
+            while values[left] < pivot:
+                left += 1
+            while values[right] > pivot:
+                right -= 1
+            if left <= right:
+                values[left], values[right] = values[right], values[left]
+                left += 1
+                right -= 1
+        if last_kept <= right:
+            high = right
+        elif last_kept >= left:
+            low = left
+        else:
+            return
+
+
+@njit
+def _sorted(
+    hits: NDArray[np.uint64],
+    reads: Integer,
+    most: Integer,
+    offsets: NDArray[np.int64],
+    exact: NDArray[np.int64],
+    inexact: NDArray[np.int64],
+) -> Integer:
+    """Sort the hits of each read, and count them; return the number of hits that are kept.
+
+    The counts of the reads become offsets. A read of which hits were excluded keeps `most` hits.
+    """
+    start: Integer = np.int64(0)
+    end: Integer = np.int64(0)
+    for read in range(reads):
+        held = offsets[read + 1]
+        if end < start:
+            for k in range(held):
+                hits[end + k] = hits[start + k]
+        _sort(hits, end, end + held)
+        exact_held: Integer = np.int64(0)
+        while exact_held < held and hits[end + exact_held] < _INEXACT:
+            exact_held += 1
+        is_cut = exact[read] + inexact[read] > 0
+        exact[read] += exact_held
+        inexact[read] += held - exact_held
+        start += held
+        end += min(held, most) if is_cut else held
+        offsets[read + 1] = end
+    return end
 
 
 @njit

@@ -7,10 +7,16 @@ from typing import Any, Final
 
 import cupy
 import numpy as np
+from numpy.typing import NDArray
 
 from hapgpu.mapping.index.cuda import DeviceIndex, resident_index
 from hapgpu.mapping.index.fm_index import FMIndexArrays
-from hapgpu.mapping.search.hits import MIN_READ_BASES, HitBatch, SearchOptions
+from hapgpu.mapping.search.hits import (
+    DISTANCE_SHIFT,
+    MIN_READ_BASES,
+    HitBatch,
+    SearchOptions,
+)
 from hapgpu.mapping.search.kernels import (
     COLLECT,
     COUNT_WORDS,
@@ -30,6 +36,7 @@ from hapgpu.runtime.gpu.launch import load_kernel
 _THREADS: Final = 256
 _WARP: Final = 32
 _CANDIDATES_PER_STEP: Final = 1 << 23
+_INEXACT: Final = np.uint64(1 << DISTANCE_SHIFT)  # the least number of a hit with an error
 _RANKED_HITS: Final = 1 << 14
 """Largest number of hits of a read that are sorted by rank, the number of lesser hits."""
 
@@ -53,6 +60,15 @@ class DeviceHits:
 
     offsets: Any
     hits: Any
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceKeptHits:
+    """Successive hits of one read on a GPU, uint64, and the numbers of all its hits."""
+
+    hits: Any
+    exact: int
+    inexact: int
 
 
 def search(
@@ -142,11 +158,23 @@ def search_on_device(
     """Find all hits of reads on the GPU, on the current stream."""
     if not len(reads):
         return DeviceHits(cupy.zeros(1, dtype=np.int64), cupy.empty(0, dtype=np.uint64))
-    return _Search(index, reads, options, device).run()
+    return DeviceSearch(index, reads, options, device).hits()
 
 
-class _Search:
-    """The steps of one search: kernels, with running sums between them."""
+class DeviceSearch:
+    """The steps of one search: kernels, with running sums between them, on the current stream.
+
+    Parameters
+    ----------
+    index
+        The index of the reference.
+    reads
+        The reads, at least one.
+    options
+        The hits to find.
+    device
+        The number of the GPU.
+    """
 
     def __init__(
         self, index: DeviceIndex, reads: DeviceReads, options: SearchOptions, device: int
@@ -166,19 +194,50 @@ class _Search:
         self._pieces = options.errors + 1
         self._seeds_per_read = self._strands * self._pieces
         self._seeds = self._count * self._seeds_per_read
+        self._found = self._seed()
+        self.rows = int(self._found[-1][-1])
+        """Number of candidate positions of all reads."""
 
-    def run(self) -> DeviceHits:
-        seeds = self._seed()
-        total = int(seeds[-1][-1])
+    def row_ends(self) -> NDArray[np.int64]:
+        """Return int64[n + 1]: the number of candidate positions before each of the reads."""
+        ends: NDArray[np.int64] = self._found[-1][:: self._seeds_per_read].get()
+        return ends
+
+    def hits(self) -> DeviceHits:
+        """Return all hits."""
         offsets = cupy.empty(self._count + 1, dtype=np.int64)
         parts: list[tuple[Any, Any]] = []
         hit_count = 0
-        for start in range(0, max(total, 1), _CANDIDATES_PER_STEP):
-            count = min(total - start, _CANDIDATES_PER_STEP)
-            hits, hit_reads = self._verify(seeds, start, count, (offsets, hit_count))
+        for start in range(0, max(self.rows, 1), _CANDIDATES_PER_STEP):
+            count = min(self.rows - start, _CANDIDATES_PER_STEP)
+            hits, hit_reads = self._verify(self._found, start, count, (offsets, hit_count))
             hit_count += int(hits.size)
             parts.append((hits, hit_reads))
         return DeviceHits(offsets, self._ordered(parts, offsets))
+
+    def least_hits(self, most: int, after: int) -> DeviceKeptHits:
+        """Return the least hits of the only read.
+
+        Parameters
+        ----------
+        most
+            Maximum of hits to keep.
+        after
+            Only greater hits are kept.
+        """
+        offsets = cupy.empty(2, dtype=np.int64)
+        kept = cupy.empty(0, dtype=np.uint64)
+        total = exact = 0
+        for start in range(0, self.rows, _CANDIDATES_PER_STEP):
+            count = min(self.rows - start, _CANDIDATES_PER_STEP)
+            hits, _ = self._verify(self._found, start, count, (offsets, total))
+            total += int(hits.size)
+            exact += int((hits < _INEXACT).sum())
+            kept = cupy.concatenate([kept, hits[hits > np.uint64(after)]])
+            if kept.size:
+                kept.sort()
+            kept = kept[:most].copy()
+        return DeviceKeptHits(kept, exact, total - exact)
 
     def _seed(self) -> tuple[Any, Any, Any]:
         """Return, per seed, the first row and the offset in the read, and [s + 1] ends of rows."""

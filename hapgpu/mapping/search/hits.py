@@ -54,6 +54,51 @@ class SearchOptions:
     forward_only: bool = False
 
 
+_NO_LIMIT: Final = 2**60
+
+
+@dataclass(frozen=True, slots=True)
+class SearchLimits:
+    """Limits that bound the memory and the time of one step of a search.
+
+    Attributes
+    ----------
+    rows
+        Candidate positions: the step ends with the read that reaches this number.
+    hits
+        Hits to keep of each read, at least 1: the least ones.
+    after
+        Exclude hits up to this one from those kept, but count them; 0 excludes none.
+    """
+
+    rows: int = _NO_LIMIT
+    hits: int = _NO_LIMIT
+    after: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class KeptHits:
+    """The least hits of n reads, and the counts of all their hits.
+
+    Attributes
+    ----------
+    offsets
+        int64[n + 1]: the kept hits of read i are `hits[offsets[i]:offsets[i + 1]]`, ascending.
+    hits
+        uint64, packed hits.
+    exact, inexact
+        int64[n]: number of all hits without an error, and with one.
+    """
+
+    offsets: NDArray[np.int64]
+    hits: NDArray[np.uint64]
+    exact: NDArray[np.int64]
+    inexact: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return self.exact.size
+
+
 @dataclass(frozen=True, slots=True)
 class HitBatch:
     """The hits of n reads.

@@ -68,7 +68,7 @@ def test_index(sample: Sample, tmp_path: Path, options: list[str]) -> None:
         assert status_of_command("index", *command) == 0
         written.append(path.read_bytes())
     assert written[0] == written[1]
-    assert_same_bytes(tmp_path, sample.fasta, sample.fastq, "--index", tmp_path / "cuda.hgx")
+    assert_same_bytes(tmp_path, tmp_path / "cuda.hgx", sample.fastq)
 
 
 def test_a_malformed_read_gives_the_same_error(

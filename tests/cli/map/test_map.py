@@ -428,4 +428,24 @@ def test_an_index_in_another_directory(
     path = tmp_path / "elsewhere.hgx"
     made = status_of_command("index", without_index, "-o", path, *options, "--device", "cpu", "-q")
     assert made == 0
-    assert sam_of(tmp_path, without_index, sample.fastq, "--index", path) == lines
+    assert sam_of(tmp_path, path, sample.fastq) == lines
+
+
+def test_secondary_records_with_sequences(sample: Sample, lines: list[str], tmp_path: Path) -> None:
+    complement = str.maketrans("ACGTN", "TGCAN")
+    plain = [line.split("\t") for line in body(lines)]
+    found = by_read(sam_of(tmp_path, sample.fasta, sample.fastq, "--secondary-seq"))
+    secondary = 0
+    for records in found.values():
+        name, bases = records[0][0], sample.reads[records[0][0]].upper()
+        for fields in records:
+            is_reverse = int(fields[1]) & REVERSE
+            step = -1 if is_reverse else 1
+            own = bases.translate(complement) if is_reverse else bases
+            assert fields[9] == (own[::step] or "*")
+            assert fields[10] == (sample.qualities[name][::step] or "*")
+            if int(fields[1]) & SECONDARY:
+                secondary += 1
+                fields[9:11] = ["*", "*"]
+    assert secondary > 50
+    assert [fields for records in found.values() for fields in records] == plain

@@ -14,6 +14,7 @@ from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.memory_turns import MemoryTurns
+from hapgpu.runtime.pipeline import results_of
 
 GPU = CudaDevice(0, "stand-in")
 RECORDS = [b">r%d\n%b\n" % (number, b"ACGT" * number) for number in range(11)]
@@ -44,7 +45,7 @@ def in_parts_of(max_bytes: int, monkeypatch: pytest.MonkeyPatch, block: ReadBloc
 
     monkeypatch.setattr(blocks_cuda, "memory_turns", lambda _: MemoryTurns(lambda: None))
     worker = StandIn(GPU, LONG_READS)
-    whole = TextBlock.joined(worker._pieces(block))
+    whole = TextBlock.joined(list(results_of(worker._divided, block)))
     assert whole.text.tobytes() == block.text.tobytes()
     assert whole.counts == {"reads": len(RECORDS)}
     return parts

@@ -223,8 +223,6 @@ def damaged_gzip(path: Path) -> None:
 UNREADABLE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "absent": (lambda _: None, "r.fq: no such file"),
     "directory": (Path.mkdir, "r.fq: cannot be read (Is a directory"),
-    "empty": (lambda path: path.write_bytes(b""), "r.fq: empty; give FASTQ or FASTA"),
-    "empty gzip": (lambda path: write(path, b"", "gzip"), "r.fq: empty"),
     "SAM": (lambda path: path.write_bytes(b"@HD\tVN:1.6\n"), "r.fq: looks like SAM"),
     "SAM record": (
         lambda path: path.write_bytes(b"a\t4\t*\t0\t0\t*\t*\t0\t0\tA\tI\n"),
@@ -250,6 +248,15 @@ def test_unreadable_file(tmp_path: Path, kind: str) -> None:
     prepare(tmp_path / "r.fq")
     with pytest.raises(InputError, match=re.escape(message)):
         list(read_blocks(tmp_path / "r.fq", 1000))
+
+
+@pytest.mark.parametrize("packing", ["plain", "gzip", "bgzip"])
+def test_an_empty_file_has_no_blocks(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, packing: str
+) -> None:
+    path = write(tmp_path / "r.fq", b"", packing)
+    assert not list(read_blocks(path, 1000))
+    assert [record.getMessage() for record in caplog.records] == [f"{path}: empty, no reads"]
 
 
 def test_file_that_becomes_shorter(tmp_path: Path) -> None:

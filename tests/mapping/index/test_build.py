@@ -243,6 +243,24 @@ def test_gpu_and_cpu_make_the_same_file_of_ecoli(
     assert (tmp_path / "gpu.hgx").read_bytes() == (tmp_path / "cpu.hgx").read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("bases", "memory", "is_enough"),
+    [
+        (1000, 60_000, True),  # 60 bytes per base
+        (1000, 59_999, False),
+        (2**31 - 64, 2**40, True),  # the limit of ranks of 31 bits
+        (2**31 - 63, 2**40, False),
+    ],
+)
+def test_bases_that_fit_on_a_gpu(bases: int, memory: int, is_enough: bool) -> None:
+    device = CudaDevice(0, memory_limit=memory)
+    if is_enough:
+        build._check_memory(bases, device)
+        return
+    with pytest.raises(DeviceError, match=f"too little free memory to index {bases:,} bases"):
+        build._check_memory(bases, device)
+
+
 @pytest.mark.gpu
 def test_gpu_with_too_little_memory(ecoli: Path) -> None:
     device = CudaDevice(0, memory_limit=100_000_000)

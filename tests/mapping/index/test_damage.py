@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
+from hapgpu.mapping.index import checks
 from hapgpu.mapping.index.files import FM_INDEX_FILE
-from hapgpu.mapping.index.fm_index import FMIndexArrays
+from hapgpu.mapping.index.fm_index import Contigs, FMIndexArrays, ReferenceBases
 from hapgpu.mapping.search import cpu
 from hapgpu.mapping.search.hits import SearchOptions
 from hapgpu.runtime.devices import CudaDevice
@@ -60,6 +62,7 @@ WRONG: list[tuple[str, Change]] = [
     ("offsets", put(2, -(2**63))),
     ("letter_positions", put(0, -1)),
     ("letter_positions", put(1, 4)),
+    ("letter_positions", put(-1, sum(map(len, CONTIGS)))),
     ("letter_positions", put(-1, 2**62)),
     ("letters", put(0, ord("\n"))),
     ("occurrences", lambda array: np.full_like(array, 2**32 - 1)),
@@ -91,6 +94,59 @@ def test_one_wrong_value(index: FMIndexArrays, tmp_path: Path) -> None:
         if name in present:
             with pytest.raises(InputError, match=r"damaged \(its arrays do not fit each other\)"):
                 reloaded(with_array(index, name, change), tmp_path)
+
+
+@pytest.mark.parametrize("primary", [0, int(FULL.jump[-1])])
+def test_a_row_of_the_whole_text_that_is_none(primary: int, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="damaged"):
+        reloaded(replace(FULL, primary=primary), tmp_path)
+
+
+def test_no_contigs(tmp_path: Path) -> None:
+    padding = np.full(3, 2**64 - 1, dtype=np.uint64)
+    nothing = np.empty(0, dtype=np.int64)
+    made = replace(
+        FULL,
+        contigs=Contigs((), np.zeros(1, dtype=np.int64)),
+        bases=ReferenceBases(np.repeat(padding, 2), padding, nothing, nothing.astype(np.uint8)),
+    )
+    with pytest.raises(InputError, match="damaged"):
+        reloaded(made, tmp_path)
+
+
+def test_no_rows(tmp_path: Path) -> None:
+    made = replace(FULL, jump=np.zeros_like(FULL.jump), occurrences=FULL.occurrences[:0])
+    with pytest.raises(InputError, match="damaged"):
+        reloaded(made, tmp_path)
+
+
+def test_a_letter_at_the_first_position(tmp_path: Path) -> None:
+    made = index_of(["R" + CONTIGS[0]])
+    assert made.bases.letter_positions[0] == 0
+    assert_same(reloaded(made, tmp_path), made)
+
+
+def test_a_jump_table_of_single_bases(tmp_path: Path) -> None:
+    jump = FULL.jump[:: 4 ** (FULL.jump_length - 1)].copy()
+    made = replace(FULL, jump=jump, jump_length=1)
+    assert hits_of(reloaded(made, tmp_path)) == hits_of(FULL)
+
+
+@pytest.mark.parametrize(
+    ("limit", "most"),
+    [
+        ("MAX_BASES", sum(map(len, CONTIGS))),
+        ("LAST_POSITION", max(map(len, CONTIGS))),
+        ("MAX_JUMP", FULL.jump_length),
+    ],
+)
+def test_an_index_as_large_as_allowed(
+    limit: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks, limit, most)
+    assert checks.is_sound(FULL)
+    monkeypatch.setattr(checks, limit, most - 1)
+    assert not checks.is_sound(FULL)
 
 
 def test_every_count_and_every_rank(tmp_path: Path) -> None:

@@ -29,9 +29,3 @@ def test_the_gpu_takes_a_device_besides(
     expected = {**parameters, "device": "CudaDevice"}
     assert parameters_and_result(on_gpu) == (expected, result)
     assert list(inspect.signature(on_gpu).parameters) == list(expected)
-
-
-def test_the_gpu_takes_packed_blocks_besides() -> None:
-    parameters, result = parameters_and_result(CpuMapper.__call__)
-    expected = {**parameters, "block": f"{parameters['block']} | UncutBlock"}
-    assert parameters_and_result(CudaMapper.__call__) == (expected, result)

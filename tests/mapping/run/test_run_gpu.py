@@ -11,6 +11,7 @@ import pytest
 
 from hapgpu.errors import DeviceError, InputError
 from hapgpu.io.fastx.read_block import ReadBlock
+from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.mapping.index.build import build_index
 from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.run.cpu import CpuMapper
@@ -18,6 +19,8 @@ from hapgpu.mapping.sam.options import SamOptions
 from hapgpu.mapping.search import cpu
 from hapgpu.mapping.search.hits import SearchOptions
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
+from hapgpu.runtime.pipeline import results_of
+from tests.gpu_memory import own_pool
 from tests.mapping.made_reads import make_contigs, make_reads, write_fasta
 from tests.mapping.search_oracle import assert_same_hits, pack
 
@@ -35,14 +38,13 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> FMIndexArrays:
 
 
 @pytest.fixture
-def limited() -> Iterator[Callable[[int], CudaDevice]]:
-    """Return a device limited to `size` bytes more than are in use; remove the limit later."""
-    import cupy  # noqa: PLC0415  (only where there is a GPU)
+def limited(index: FMIndexArrays) -> Iterator[Callable[[int], CudaDevice]]:
+    """Return a device limited to `size` bytes beside the index."""
+    from hapgpu.mapping.index.cuda import resident_index  # noqa: PLC0415  (needs CuPy)
 
-    pool = cupy.get_default_memory_pool()
-    pool.free_all_blocks()
-    yield lambda size: CudaDevice(0, memory_limit=pool.used_bytes() + size)
-    pool.set_limit(size=0)
+    resident_index(index, CudaDevice(0))
+    with own_pool():
+        yield lambda size: CudaDevice(0, memory_limit=size)
 
 
 def block_of(reads: list[str]) -> ReadBlock:
@@ -86,9 +88,10 @@ def test_little_memory_splits_blocks(
     monkeypatch.setattr(
         ReadBlock, "halves", lambda block: splits.append(block.first) or halves(block)
     )
-    whole = CpuMapper(index, SearchOptions(), SamOptions())(block)
+    on_cpu = CpuMapper(index, SearchOptions(), SamOptions())
+    whole = TextBlock.joined(list(results_of(on_cpu, block)))
     mapper = run_cuda.CudaMapper(index, SearchOptions(), SamOptions(), limited(24 * MIB))
-    found = mapper(block)
+    found = TextBlock.joined(list(results_of(mapper, block)))
     assert splits
     assert found.text.tobytes() == whole.text.tobytes()
     assert found.counts == whole.counts
@@ -106,8 +109,7 @@ def test_workers_wait_for_memory_before_they_split_blocks(
     block = block_of(READS[:100])
     whole = CudaMapper(index, SearchOptions(), SamOptions(), CudaDevice(0))(block)
     pool = cupy.get_default_memory_pool()
-    needed = pool.total_bytes() - pool.used_bytes()
-    mapper = CudaMapper(index, SearchOptions(), SamOptions(), limited(needed))
+    mapper = CudaMapper(index, SearchOptions(), SamOptions(), limited(pool.total_bytes()))
     monkeypatch.setattr(ReadBlock, "halves", lambda _: pytest.fail("split"))
     with ThreadPoolExecutor(4) as threads:
         for found in threads.map(mapper, [block] * 8):

@@ -12,13 +12,9 @@ import numpy as np
 from hapgpu.io.fastx.spans import ReadSpans
 from hapgpu.mapping.index.fm_index import Contigs, FMIndexArrays, ReferenceBases
 from hapgpu.mapping.sam.options import SamOptions
-from hapgpu.mapping.search.hits import (
-    DELETION,
-    INSERTION,
-    MIN_READ_BASES,
-    UNGAPPED,
-    HitBatch,
-)
+from hapgpu.mapping.search.hits import DELETION, INSERTION, UNGAPPED, KeptHits
+
+MIN_READ_BASES = 10  # docs/methods/map.md
 
 COMPLEMENT = dict(zip("ACGTURYSWKMBDHVN", "TGCAAYRSWMKVHDBN", strict=True))
 IUPAC = "RYSWKMBDHVN"
@@ -103,10 +99,14 @@ def text_of(reads: list[Read]) -> tuple[np.ndarray, ReadSpans]:
     return np.frombuffer(bytes(text), dtype=np.uint8), ReadSpans(*spans, has_qualities)
 
 
-def hit_batch(hits: list[list[Hit]]) -> HitBatch:
-    offsets = np.cumsum([0, *map(len, hits)], dtype=np.int64)
-    numbers = [hit.number for row in hits for hit in row]
-    return HitBatch(offsets, np.array(numbers, dtype=np.uint64))
+def kept_hits(hits: list[list[Hit]], most: int | None = None) -> KeptHits:
+    """Return the first `most` hits of each read, and the counts of all."""
+    kept = [row[:most] for row in hits]
+    offsets = np.cumsum([0, *map(len, kept)], dtype=np.int64)
+    numbers = [hit.number for row in kept for hit in row]
+    exact = np.array([sum(hit.distance == 0 for hit in row) for row in hits], dtype=np.int64)
+    totals = np.array([len(row) for row in hits], dtype=np.int64)
+    return KeptHits(offsets, np.array(numbers, dtype=np.uint64), exact, totals - exact)
 
 
 def mapping_quality(best: int, second: int) -> int:
@@ -166,7 +166,7 @@ def _hit_lines(
         fields = [read.name or "*", str(16 * hit.strand + 256 * (number > 1)), contig]
         fields += [str(hit.start - contig_start + 1), str(mapping_quality(best, second))]
         fields += [_cigar(hit, len(read.bases)), "*", "0", "0"]
-        fields += _sequence(read, hit) if number == 1 else ["*", "*"]
+        fields += _sequence(read, hit) if number == 1 or options.secondary_seq else ["*", "*"]
         fields += [f"NM:i:{hit.distance}", f"MD:Z:{_differences(contigs, hit, len(read.bases))}"]
         penalty = 0 if hit.distance == 0 else -6 if hit.kind == UNGAPPED else -8
         fields += [f"AS:i:{penalty}", f"NH:i:{len(reported)}", f"HI:i:{number}"]

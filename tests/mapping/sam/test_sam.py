@@ -21,8 +21,8 @@ from tests.mapping.sam.sam_oracle import (
     Hit,
     Read,
     counts,
-    hit_batch,
     index_of,
+    kept_hits,
     mapping_quality,
     random_case,
     sam_lines,
@@ -35,6 +35,7 @@ OPTIONS = st.builds(
     max_hits=st.none() | st.integers(1, 5),
     unmapped=st.booleans(),
     read_group=st.none() | st.sampled_from(["x", "lane 1"]),
+    secondary_seq=st.booleans(),
 )
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -42,7 +43,9 @@ SEEDS = st.integers(0, 2**32 - 1)
 def formatted(case: Case, options: SamOptions) -> TextBlock:
     text, spans = text_of(case.reads)
     tables = sam_tables(index_of(case.contigs), options)
-    return format_records(tables, text, spans, hit_batch(case.hits))
+    block, end = format_records(tables, text, spans, kept_hits(case.hits))
+    assert end == (len(case.reads), 0)
+    return block
 
 
 def counts_of(block: TextBlock, *names: str) -> tuple[int, ...]:

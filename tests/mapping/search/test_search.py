@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -12,15 +13,18 @@ from hypothesis import strategies as st
 from hapgpu.mapping.index.build import build_index
 from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.search import cpu
-from hapgpu.mapping.search.hits import MIN_READ_BASES, SearchOptions
+from hapgpu.mapping.search.hits import INSERTION, SearchOptions
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
+from tests.mapping.index_oracle import index_of
 from tests.mapping.made_reads import (
     make_contigs,
     make_reads,
     reverse_complement,
     write_fasta,
 )
-from tests.mapping.search_oracle import EVERY_OPTION, Oracle, assert_same_hits, pack
+from tests.mapping.search_oracle import EVERY_OPTION, Oracle, assert_same_hits, describe, pack
+
+MIN_READ_BASES = 10  # docs/methods/map.md
 
 CONTIGS = make_contigs()
 GROUPS = make_reads(CONTIGS, each=40)
@@ -69,6 +73,24 @@ def test_reads_too_short_and_no_reads(index: FMIndexArrays) -> None:
     short = ["", "A", "A" * (MIN_READ_BASES - 1)]
     assert cpu.search(index, pack(short), SearchOptions()).offsets.tolist() == [0, 0, 0, 0]
     assert cpu.search(index, pack([]), SearchOptions()).offsets.tolist() == [0]
+
+
+def test_a_base_inserted_near_the_end_of_the_last_contig() -> None:
+    contigs = ["ACGTTGCATTCAGGACCATG", "GATCCAGTTTGACCATACGGTTAGCAAGCTCGTA"]
+    reads = [contigs[1][:24] + "C" + contigs[1][24:]]
+    found = cpu.search(index_of(contigs), pack(reads), SearchOptions())
+    assert describe(found.hits) == [(1, 20, 0, INSERTION, 24)]
+    assert_same_hits(found, Oracle(contigs, reads).expected())
+
+
+@pytest.mark.parametrize("size", range(2, 7))
+def test_the_least_values_are_put_first(size: int) -> None:
+    for values in permutations(range(1, size + 1)):
+        for count in range(1, size):
+            found = np.array([0, *values, size + 1], dtype=np.uint64)
+            cpu._select(found, 1, size + 1, count)
+            assert sorted(found[1 : count + 1].tolist()) == list(range(1, count + 1))
+            assert sorted(found.tolist()) == list(range(size + 2))
 
 
 def sequences(letters: str, min_size: int, max_size: int) -> st.SearchStrategy[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final, TypeAlias
 
@@ -83,9 +83,16 @@ class DeviceBlock(ReadBlock):
 
     def halves(self) -> list[ReadBlock]:
         """Split the block as `ReadBlock` does, in host memory; GPU memory is released."""
+        return self._on_host().halves()
+
+    def split(self, cuts: Iterable[tuple[int, int]]) -> list[ReadBlock]:
+        """Split the block as `ReadBlock` does, in host memory; GPU memory is released."""
+        return self._on_host().split(cuts)
+
+    def _on_host(self) -> ReadBlock:
         text = self.text
         object.__setattr__(self, "_on_device", None)
-        return ReadBlock(text, self.is_fasta, self.first, self.name).halves()
+        return ReadBlock(text, self.is_fasta, self.first, self.name)
 
 
 def decoded(block: UncutBlock) -> ReadBlock | None:
