@@ -16,9 +16,10 @@ from hapgpu.calling.annotations.fields import FIELDS
 from hapgpu.calling.batches import VariantCalls
 from hapgpu.calling.caller import SegmentCalls
 from hapgpu.calling.options import AssemblyOptions, CallOptions, GenotypingOptions
+from hapgpu.calling.reads.segments import EmptyIntervals
 from hapgpu.calling.session import CallInputs, CallSession
 from hapgpu.errors import UsageError
-from hapgpu.io.genome.regions import EVERYTHING, RegionChoice, parse_region
+from hapgpu.io.genome.regions import EVERYTHING, RegionChoice
 from hapgpu.pairhmm.qualities.pcr_model import PcrModel
 from hapgpu.runtime.devices import resolve_devices, usable_cpus
 from hapgpu.runtime.pipeline import run_pipeline
@@ -121,14 +122,15 @@ def call(
         max_reads_per_start=int(_not_negative("max_reads_per_start", max_reads_per_start)),
     )
     paths = [reads] if isinstance(reads, str | PathLike) else reads
-    chosen = EVERYTHING if regions is None else RegionChoice(tuple(map(parse_region, regions)))
+    chosen = EVERYTHING if regions is None else RegionChoice(tuple(regions))
     inputs = CallInputs([str(path) for path in paths], Path(reference), chosen)
     devices, _ = resolve_devices(device)
     results: list[SegmentCalls] = []
 
-    def keep(found: Sequence[SegmentCalls]) -> int:
-        results.extend(found)
-        return sum(part.segment.end - part.segment.start for part in found)
+    def keep(found: Sequence[SegmentCalls | EmptyIntervals]) -> int:
+        called = [part for part in found if isinstance(part, SegmentCalls)]
+        results.extend(called)
+        return sum(part.segment.end - part.segment.start for part in called)
 
     with CallSession(inputs, options, devices, usable_cpus()) as session:
         run_pipeline(session.segments(), session.workers(), keep)

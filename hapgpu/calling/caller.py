@@ -311,7 +311,8 @@ class Caller:
             called = CalledRegions(none, regions.take(none), reads.of_regions(nowhere))
             positions = self._positions(segment, inactive, regions, reads, called)
             reference = positions, Phasing(none, rows)
-        all_counts = {**_no_counts(segment.segment), **(counts or {})}
+        size = segment.segment.end - segment.segment.start
+        all_counts = {**no_counts(size), **(counts or {})}
         return SegmentCalls(
             segment.segment, calls, annotations, rows, all_counts, reference=reference
         )
@@ -344,7 +345,7 @@ def _counts(
     """Count the active regions that start in a segment."""
     first = int(np.searchsorted(regions.starts, segment.start))
     return {
-        **_no_counts(segment),
+        **no_counts(segment.end - segment.start),
         "active_regions": len(regions) - first,
         "active_bases": int((regions.ends[first:] - regions.starts[first:]).sum()),
         "haplotypes": int(haplotypes.offsets[-1] - haplotypes.offsets[first]),
@@ -352,10 +353,10 @@ def _counts(
     }
 
 
-def _no_counts(segment: Segment) -> dict[str, int]:
-    """Return the counts of a segment without active regions."""
+def no_counts(bases: int) -> dict[str, int]:
+    """Return the counts of a segment, or of several, of so many bases without active regions."""
     names = ("active_regions", "active_bases", "haplotypes", "variant_regions", "cells", "records")
-    return {"bases": segment.end - segment.start, **dict.fromkeys(names, 0)}
+    return {"bases": bases, **dict.fromkeys(names, 0)}
 
 
 def _no_records(samples: int) -> tuple[VariantCalls, Annotations]:

@@ -8,12 +8,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from hapgpu.calling.batches import Segment
+from hapgpu.calling.caller import no_counts
 from hapgpu.calling.gvcf.header import gvcf_header
 from hapgpu.calling.gvcf.joined_lines import GvcfPart, JoinedLines, gvcf_part
 from hapgpu.calling.output.header import calls_header
 from hapgpu.calling.output.lines import call_lines
 from hapgpu.calling.output.realigned_output import RealignedOutput
-from hapgpu.calling.reads.segment_reader import SegmentSource
+from hapgpu.calling.reads.segments import EmptyIntervals, SegmentSource
 from hapgpu.calling.session import CallSession, SegmentWorker
 from hapgpu.io.alignments.record_order import RecordRun
 from hapgpu.io.vcf.writer import VcfWriter
@@ -27,13 +28,13 @@ from hapgpu.version import __version__
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """Lines of a segment, its bases, named counts of the work, and realigned reads.
+    """Lines of segments, their bases, named counts of the work, and realigned reads.
 
     `text` is of VCF, `parts` are of genomic VCF.
     """
 
     text: bytes
-    parts: Sequence[GvcfPart]
+    parts: Sequence[GvcfPart | EmptyIntervals]
     bases: int
     counts: Mapping[str, int]
     realigned: Sequence[tuple[Segment, RecordRun]]
@@ -45,10 +46,17 @@ class _Worker:
 
     worker: SegmentWorker
 
-    def __call__(self, source: SegmentSource) -> _Lines:
+    def __call__(self, group: Sequence[SegmentSource | EmptyIntervals]) -> _Lines:
         counts: Counter[str] = Counter()
-        texts, parts, realigned = [], [], []
-        for part in self.worker(source):
+        texts: list[bytes] = []
+        parts: list[GvcfPart | EmptyIntervals] = []
+        realigned: list[tuple[Segment, RecordRun]] = []
+        for part in self.worker(group):
+            if isinstance(part, EmptyIntervals):
+                counts.update(no_counts(part.size))
+                if part.bases.size:
+                    parts.append(part)
+                continue
             records = part.segment.contig, part.calls, part.annotations, part.rows
             if part.reference is None:
                 texts.append(call_lines(*records))
@@ -57,8 +65,7 @@ class _Worker:
             counts.update(part.counts)
             if part.realigned is not None:
                 realigned.append((part.segment, part.realigned))
-        segment = source.segment
-        return _Lines(b"".join(texts), parts, segment.end - segment.start, counts, realigned)
+        return _Lines(b"".join(texts), parts, counts["bases"], counts, realigned)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from hapgpu.calling.likelihoods.shared_batches import LikelihoodsOf, SharedBatch
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.output.realigned_header import realigned_header
 from hapgpu.calling.output.realigned_records import RealignedRecords
-from hapgpu.calling.reads.segment_reader import SegmentReader, SegmentSource
-from hapgpu.calling.reads.segments import segment_bases, segments_of
+from hapgpu.calling.reads.segment_reader import SegmentReader
+from hapgpu.calling.reads.segments import EmptyIntervals, SegmentSource, segment_bases
 from hapgpu.calling.reads.windows import Room
 from hapgpu.errors import UsageError
 from hapgpu.io.files.record_limit import MAX_RECORD
@@ -68,8 +68,12 @@ class SegmentWorker:
         self._read = timed("read", SegmentSource.read)
         self._read_far = timed("read", lambda source: source.read(far=True))
 
-    def __call__(self, source: SegmentSource) -> list[SegmentCalls]:
-        """Read and call a segment, in parts where it has very many reads.
+    def __call__(
+        self, group: Sequence[SegmentSource | EmptyIntervals]
+    ) -> list[SegmentCalls | EmptyIntervals]:
+        """Read and call segments, in parts where they have very many reads.
+
+        Intervals without reads are returned as they are.
 
         Raises
         ------
@@ -78,9 +82,15 @@ class SegmentWorker:
         DeviceError
             The device has too little memory, or failed.
         """
+        called: list[SegmentCalls | EmptyIntervals] = []
+        for part in group:
+            called += [part] if isinstance(part, EmptyIntervals) else self._called(part)
+        return called
+
+    def _called(self, source: SegmentSource) -> list[SegmentCalls]:
         reads = self._read(source)
         if reads is None:
-            return [calls for half in source.halves() for calls in self(half)]
+            return [calls for half in source.halves() for calls in self._called(half)]
         calls = self._caller(reads) or self._caller(self._read_far(source))
         if calls is None:
             message = f"{source.segment}: no start of an active region in the far window"
@@ -165,9 +175,12 @@ class CallSession:
         """Whether the calls are for a genomic VCF."""
         return self._options.genotyping.has_non_ref
 
-    def segments(self) -> Iterator[SegmentSource]:
-        """Yield the segments with their reads, once, in the order of the records."""
-        return self._reads.at(segments_of(self._intervals, self.contigs, self._segment_size))
+    def segments(self) -> Iterator[Sequence[SegmentSource | EmptyIntervals]]:
+        """Yield the segments with their reads, once, in the order of the records.
+
+        A worker gets several segments of small contigs; contigs without reads have no segments.
+        """
+        return self._reads.parts(self._intervals, self._segment_size, with_bases=self.is_gvcf)
 
     def realigned_records(self, command_line: str) -> RealignedRecords:
         """Return the maker of records of realigned reads; the header has a line for the run."""

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.errors import UsageError
-from hapgpu.genotyping.batches import Calls
+from hapgpu.genotyping.batches import Calls, Genotyped
 from hapgpu.genotyping.calls.priors import Prior
-from hapgpu.genotyping.genotyper import MAX_PLOIDY, Genotyped, GenotypeOptions
+from hapgpu.genotyping.genotyper import MAX_PLOIDY, GenotypeOptions
 from hapgpu.genotyping.session import AnyGenotyper, GenotypeInputs, GenotypeSession
 from hapgpu.io.vcf.records import VcfRecord
 from hapgpu.pairhmm.qualities.pcr_model import PcrModel

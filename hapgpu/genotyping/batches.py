@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -142,3 +143,19 @@ class Calls:
     allele_depths: Ragged
     phred_likelihoods: Ragged
     variant_qualities: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Genotyped:
+    """Loci, the calls of their sites, and named counts of the work."""
+
+    batch: LocusBatch
+    calls: Calls
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class GenotypedLoci:
+    """Loci that were genotyped while their reads were read, as they have too many to be held."""
+
+    parts: Sequence[Genotyped]

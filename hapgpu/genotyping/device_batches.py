@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import cupy
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.cigar.cuda.read_parts import DeviceReadParts
-from hapgpu.genotyping.batches import ClippedReads
+from hapgpu.genotyping.batches import ClippedReads, LocusReads
 from hapgpu.haplotypes.batches import Loci, LocusBatch
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
+from hapgpu.io.bam.cuda.packed import download_reads
 from hapgpu.io.bam.record_block import RecordBlock
+
+_HOST_BYTES: Final = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,19 @@ class DeviceLocusReads:
         """Return the loci start to end, and all reads."""
         batch = self.batch.slice(start, end)
         return DeviceLocusReads(batch, self.records, self.samples, self.files)
+
+    def host_pieces(self) -> Iterator[LocusReads]:
+        """Copy the reads to host memory as columns, about `_HOST_BYTES` of records at a time."""
+        count = len(self.records)
+        step = max(count * _HOST_BYTES // max(int(self.records.data.size), 1), 1)
+        for start in range(0, count, step):
+            rows = slice(start, start + step)
+            yield LocusReads(
+                self.batch,
+                download_reads(self.records.take(rows)),
+                self.samples[rows].get(),
+                self.files[rows].get(),
+            )
 
     def download(self) -> HostLocusReads:
         """Copy packed records to host memory, for another thread or GPU; waits for the GPU."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Final
@@ -12,8 +12,10 @@ import numpy as np
 
 from hapgpu.arrays.cuda import DeviceRagged
 from hapgpu.cigar.cuda.read_parts import DeviceReadParts
+from hapgpu.genotyping.batches import Genotyped, GenotypedLoci
 from hapgpu.genotyping.calls.genotypes import calls_of
 from hapgpu.genotyping.calls.likelihoods_cuda import device_site_likelihoods
+from hapgpu.genotyping.deep_loci import READS_OVER_LIMIT, genotyped_in_pieces, has_too_many
 from hapgpu.genotyping.device_batches import (
     DeviceClippedReads,
     DeviceLoci,
@@ -27,13 +29,14 @@ from hapgpu.genotyping.genotyper import (
     MARGIN,
     MIN_BASES,
     REMEDY,
-    Genotyped,
     GenotypeOptions,
+    Genotyper,
 )
 from hapgpu.haplotypes.batches import Haplotypes, Loci
 from hapgpu.haplotypes.candidates.allele_table import allele_table
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.pairhmm.device_batches import DeviceHmmBatch, DeviceHmmReads
+from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.pairhmm.qualities.cuda import check_device_qualities, prepared_device_parts
 from hapgpu.pairhmm.qualities.prepare import QualityOptions
 from hapgpu.runtime.devices import CudaDevice
@@ -86,12 +89,15 @@ class DeviceGenotyper:
         self._turns = memory_turns(device)
         self._likelihoods = likelihoods
         self._source = source
+        self._host = Genotyper(options, samples, partial(log10_likelihoods, device=device), source)
 
     def active(self) -> AbstractContextManager[None]:
         """Return a context in which the calling thread reads and genotypes on the GPU."""
         return active_on(self._device)
 
-    def __call__(self, locus_reads: DeviceLocusReads | HostLocusReads) -> Iterator[Genotyped]:
+    def __call__(
+        self, locus_reads: DeviceLocusReads | HostLocusReads | GenotypedLoci
+    ) -> Iterator[Genotyped]:
         """Genotype the sites of some loci, in order, in slices where memory is too small.
 
         Raises
@@ -101,6 +107,9 @@ class DeviceGenotyper:
         MemoryError
             The GPU has too little memory for one locus.
         """
+        if isinstance(locus_reads, GenotypedLoci):
+            yield from locus_reads.parts
+            return
         if isinstance(locus_reads, HostLocusReads):
             locus_reads = retried(locus_reads.upload)
         parts = [locus_reads]
@@ -109,22 +118,31 @@ class DeviceGenotyper:
             part = parts.pop(0)
             loci = len(part.batch.loci)
             try:
-                yield self._turns.compute(partial(self._genotyped, part))
-                continue
+                found = self._turns.compute(partial(self._genotyped, part))
             except OUT_OF_MEMORY:
                 if loci == 1:
                     raise
+            else:
+                yield from [found] if found else self._in_pieces(part)
+                continue
             release_memory()  # not in `except`, where the traceback still holds arrays
             parts[:0] = [part.slice(0, loci // 2), part.slice(loci // 2, loci)]
 
-    def _genotyped(self, reads: DeviceLocusReads) -> Genotyped:
+    def _in_pieces(self, reads: DeviceLocusReads) -> Iterator[Genotyped]:
+        return genotyped_in_pieces(self._host, reads.batch, reads.host_pieces())
+
+    def _genotyped(self, reads: DeviceLocusReads) -> Genotyped | None:
+        """Return the calls; None if a locus has too many reads for the GPU."""
         batch = reads.batch
         loci, haplotypes, members = _uploaded(batch.loci, batch.haplotypes)
         origins = reads.samples.astype(np.int64) * self._inputs + reads.files
         records, clipped = clipped_device_reads(
             reads.records, reads.samples, origins, loci, MARGIN, MIN_BASES
         )
-        hmm = self._hmm_batch(records, clipped, len(batch.loci), haplotypes, members)
+        offsets = cupy.searchsorted(clipped.loci, cupy.arange(len(batch.loci) + 1), side="left")
+        if has_too_many(np.diff(offsets.get()), np.diff(batch.haplotypes.offsets)):
+            return None
+        hmm = self._hmm_batch(records, clipped, offsets, haplotypes, members)
         evidence = device_evidence_of(clipped, self._likelihoods(hmm), members[1:] - members[:-1])
         poor = (~evidence.is_explained).sum()
         alleles = allele_table(batch.sites, batch.loci, batch.haplotypes)
@@ -135,6 +153,7 @@ class DeviceGenotyper:
             "haplotypes": len(batch.haplotypes.sequences),
             "fragments": clipped.fragments,
             "poorly_modelled_fragments": int(poor),
+            READS_OVER_LIMIT: 0,
             "likelihoods": hmm.pairs,
             "cells": hmm.cells,
             "calls": int((calls.qualities >= 0).sum()),
@@ -146,7 +165,7 @@ class DeviceGenotyper:
         self,
         records: DeviceRecords,
         clipped: DeviceClippedReads,
-        loci: int,
+        offsets: Any,
         haplotypes: DeviceRagged,
         members: Any,
     ) -> DeviceHmmBatch:
@@ -156,9 +175,14 @@ class DeviceGenotyper:
         whole = prepared_device_parts(
             records, DeviceReadParts.whole(records, rows), self._qualities, self._source
         )
-        offsets = cupy.searchsorted(clipped.loci, cupy.arange(loci + 1), side="left")
         reads = _gathered(whole, clipped.parts)
         return DeviceHmmBatch.of(reads, haplotypes, offsets, members)
+
+
+def current_gpu(devices: Sequence[CudaDevice]) -> CudaDevice:
+    """Return the one of some GPUs that is current in the calling thread."""
+    index = int(cupy.cuda.Device().id)
+    return next(device for device in devices if device.index == index)
 
 
 def _gathered(reads: DeviceHmmReads, parts: DeviceReadParts) -> DeviceHmmReads:

@@ -110,7 +110,7 @@ def write_genotypes(
     lengths = list(session.contigs.values())
     with VcfWriter(output, header, lengths, min(threads, MAX_IO_THREADS)) as writer:
         workers = session.genotypers(timed)
-        groups = session.groups(statistics.count)
+        groups = session.groups(statistics.count, timed)
         run_pipeline(
             statistics.timed_source("read", groups),
             [_Worker(genotyper, statistics) for genotyper in workers],

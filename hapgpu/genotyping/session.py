@@ -10,10 +10,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
 
-from hapgpu.genotyping.genotyper import MARGIN, Genotyped, GenotypeOptions, Genotyper
+from hapgpu.genotyping.batches import Genotyped
+from hapgpu.genotyping.deep_loci import DeepLoci
+from hapgpu.genotyping.genotyper import MARGIN, GenotypeOptions, Genotyper
 from hapgpu.genotyping.reads.aligned_reads import AlignedReads, LocusReader
 from hapgpu.genotyping.reads.filters import FilterOptions
 from hapgpu.genotyping.shards import Shard
+from hapgpu.haplotypes.batches import LocusBatch
 from hapgpu.haplotypes.locus_batches import (
     EVERY_ROW,
     Count,
@@ -132,11 +135,26 @@ class GenotypeSession:
         self.samples = self._reads.samples
         self.header = self._vcf.header
 
-    def groups(self, count: Count = uncounted) -> Iterator[Iterable[Any]]:
+    def groups(
+        self,
+        count: Count = uncounted,
+        timed: Timed = _untimed,
+        *,
+        in_pieces: bool = True,
+    ) -> Iterator[Iterable[Any]]:
         """Yield groups of loci and their reads, once, in the order of the sites.
 
         Each group is for one worker, which usually reads it on iteration, see `AlignedReads.at`.
-        `count` is called with the numbers of sites and loci, see `locus_batches`.
+
+        Parameters
+        ----------
+        count
+            Is called with the numbers of sites and loci, see `locus_batches`.
+        timed
+            As in `genotypers`.
+        in_pieces
+            Whether loci with more reads than are held are genotyped piece by piece, and yielded as
+            `GenotypedLoci`; otherwise all of their reads are held.
         """
         rows = self._rows()
         if rows is not EVERY_ROW:
@@ -150,7 +168,20 @@ class GenotypeSession:
             locus_limits=_LOCI_OF_GPU if self._gpus else None,
             rows=rows,
         )
-        return self._reads.at(batches)
+        return self._reads.at(batches, partial(self._deep_loci, timed) if in_pieces else None)
+
+    def _deep_loci(self, timed: Timed, batch: LocusBatch) -> DeepLoci:
+        likelihoods = timed("pairhmm", partial(log10_likelihoods, device=self._current_device()))
+        genotyper = Genotyper(self._options, len(self.samples), likelihoods, self._source)
+        return DeepLoci(genotyper, batch)
+
+    def _current_device(self) -> Device:
+        """Return the device of the calling thread, which is in `AnyGenotyper.active`."""
+        if not self._gpus:
+            return CpuDevice(1)
+        from hapgpu.genotyping.genotyper_cuda import current_gpu  # noqa: PLC0415  (imports CuPy)
+
+        return current_gpu(self._gpus)
 
     def _records(self, vcf: VcfSource) -> Iterator[VcfBatch]:
         return within(vcf.batches(for_vcf=True), self._inputs.regions, self.contigs)

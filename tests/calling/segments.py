@@ -15,7 +15,7 @@ from hapgpu.calling.batches import LEAD, REFERENCE_ROOM, Segment, SegmentReads
 from hapgpu.haplotypes.batches import ReferenceSlice
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.genome.fasta import ReferenceFasta
-from hapgpu.io.genome.regions import Region
+from hapgpu.io.genome.regions import Region, RegionChoice
 
 ROOM = 1000
 """Default of the bases of a window beside a segment and its lead."""
@@ -50,7 +50,7 @@ def filtered(reads: ReadBatch) -> ReadBatch:
 
 def reads_of(path: Path, region: Region) -> ReadBatch:
     """Return the filtered reads of a region of an indexed file."""
-    with open_reads(str(path), regions=[region]) as source:
+    with open_reads(str(path), regions=RegionChoice((region,))) as source:
         batches = list(source.batches())
         if not batches:
             message = f"{path}: no reads at {region}"

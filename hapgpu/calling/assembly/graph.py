@@ -22,9 +22,6 @@ EDGES: Final = 1
 """Index of `Graph.counts`: edges so far, also removed ones."""
 TEXT: Final = 2
 """Index of `Graph.counts`: bases of `Graph.text` in use."""
-NONE: Final = -1
-"""No vertex or no edge."""
-
 
 VERTEX: Final = np.dtype(
     [

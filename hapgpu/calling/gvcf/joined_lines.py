@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.batches import Annotations, VariantCalls
 from hapgpu.calling.gvcf.blocks import BlockJoiner
-from hapgpu.calling.gvcf.lines import item_lines, record_lines
+from hapgpu.calling.gvcf.lines import NO_LINES, empty_lines, item_lines, record_lines
 from hapgpu.calling.gvcf.phasing import Phasing
 from hapgpu.calling.gvcf.positions import ReferencePositions
-
-_NONE = Ragged(np.empty(0, dtype=np.uint8), np.zeros(1, dtype=np.int64))
+from hapgpu.calling.reads.segments import EmptyIntervals
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +76,10 @@ class JoinedLines:
         self._joiner = BlockJoiner()
         self._contig = ""
 
-    def add(self, part: GvcfPart) -> bytes:
-        """Return the lines that are complete with a part."""
+    def add(self, part: GvcfPart | EmptyIntervals) -> bytes:
+        """Return the lines that are complete with a part, or with intervals of other contigs."""
+        if isinstance(part, EmptyIntervals):
+            return self.finish() + _blocks_of(part)
         before = self.finish() if part.contig != self._contig else b""
         self._contig = part.contig
         items = self._joiner.add(part.positions, part.starts, part.ends)
@@ -86,4 +87,12 @@ class JoinedLines:
 
     def finish(self) -> bytes:
         """Return the last line of a contig, if there is one."""
-        return item_lines(self._contig, self._joiner.finish(), _NONE)
+        return item_lines(self._contig, self._joiner.finish(), NO_LINES)
+
+
+def _blocks_of(empty: EmptyIntervals) -> bytes:
+    """Return a block for each interval."""
+    starts = np.array([each.start for each in empty.intervals], dtype=np.int64)
+    ends = np.array([each.end for each in empty.intervals], dtype=np.int64)
+    names = [each.contig.encode("utf-8", "surrogateescape") for each in empty.intervals]
+    return empty_lines(Ragged.from_sequences(names), starts, ends, empty.bases)

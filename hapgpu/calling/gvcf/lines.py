@@ -66,6 +66,7 @@ _STATISTICS: Final = np.array(
     [_NAMES.index(name) for name in ("BaseQRankSum", "ExcessHet", "MQRankSum", "ReadPosRankSum")]
 )
 """Columns of the statistics that are written."""
+NO_LINES: Final = Ragged(np.empty(0, dtype=np.uint8), np.zeros(1, dtype=np.int64))
 _DECIMALS: Final = np.array([FIELDS[column].decimals or 0 for column in _STATISTICS])
 
 
@@ -134,12 +135,46 @@ def record_lines(
 
 def item_lines(contig: str, items: Items, records: Ragged) -> bytes:
     """Write blocks and the lines of records, in their order."""
-    name = np.frombuffer(contig.encode("utf-8", "surrogateescape"), dtype=np.uint8)
+    name = Ragged.from_sequences([contig.encode("utf-8", "surrogateescape")])
+    contigs = np.zeros(len(items.blocks), dtype=np.int64)
+    return _item_lines(name, contigs, items, records)
+
+
+def empty_lines(
+    names: Ragged, starts: NDArray[np.int64], ends: NDArray[np.int64], bases: NDArray[np.uint8]
+) -> bytes:
+    """Write a block for each of n intervals without reads.
+
+    Parameters
+    ----------
+    names
+        uint8 text, n rows: their contigs.
+    starts, ends
+        int64[n], 0-based, half-open.
+    bases
+        uint8 text[n]: the first base of each.
+    """
+    blocks = np.zeros((starts.size, COLUMNS), dtype=np.int64)
+    blocks[:, START], blocks[:, END], blocks[:, BASE] = starts, ends, bases
+    rows = np.arange(starts.size)
+    return _item_lines(names, rows, Items(blocks, rows), NO_LINES)
+
+
+def _item_lines(names: Ragged, contigs: NDArray[np.int64], items: Items, records: Ragged) -> bytes:
+    """Write items; block k is of the contig of row `contigs[k]` of the names."""
     texts = _TEXTS.lengths[[_BLOCK_INFO, _BLOCK_FORMAT]].sum()
-    line = name.size + int(texts) + COLUMNS * (_INTEGER_WIDTH + 1) + 8
-    out = np.empty(len(items.blocks) * line + records.data.size, dtype=np.uint8)
-    blocks, order = read_only(items.blocks), read_only(items.order)
-    end = _put_items(name, blocks, order, view_of(_TEXTS), view_of(records), out)
+    line = int(texts) + COLUMNS * (_INTEGER_WIDTH + 1) + 8
+    room = len(items.blocks) * line + int(names.lengths[contigs].sum()) + records.data.size
+    out = np.empty(room, dtype=np.uint8)
+    end = _put_items(
+        view_of(names),
+        read_only(contigs),
+        read_only(items.blocks),
+        read_only(items.order),
+        view_of(_TEXTS),
+        view_of(records),
+        out,
+    )
     return out[:end].tobytes()
 
 
@@ -152,8 +187,9 @@ def _put_row(out: NDArray[np.uint8], at: Integer, texts: RaggedView, row: Intege
 
 
 @njit
-def _put_items(
-    name: NDArray[np.uint8],
+def _put_items(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+    names: RaggedView,
+    contigs: NDArray[np.int64],
     blocks: NDArray[np.int64],
     order: NDArray[np.int64],
     texts: RaggedView,
@@ -165,8 +201,7 @@ def _put_items(
         if item < 0:
             at = _put_row(out, at, records, -1 - item)
             continue
-        copy_bytes(name, 0, out, at, name.size)
-        at += name.size
+        at = _put_row(out, at, names, contigs[item])
         out[at] = _TAB
         at = put_integer(out, at + 1, blocks[item, START] + 1)
         out[at], out[at + 1], out[at + 2] = _TAB, _POINT, _TAB

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.batches import ReadBatch
+from hapgpu.calling.reads.filters import CallFilter
 from hapgpu.errors import InputError
-from hapgpu.genotyping.reads.inputs import AlignedInput
+from hapgpu.genotyping.reads.inputs import AlignedInput, IndexedInput, StreamedInput
+from hapgpu.genotyping.reads.read_buffer import SamplesOf
 from hapgpu.io.genome.regions import Region, contig_hint
+from hapgpu.io.text.contig_names import are_contig_names, is_contig_name
+from hapgpu.io.vcf.alleles import quoted
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +56,65 @@ def contigs_of_reads(
             logger.warning("%s: %d contigs not called: not in %s", input_.name, unknown, reference)
         found |= own
     return {name: length for name, length in lengths.items() if name in found}
+
+
+def finder_of_reads(
+    inputs: Iterable[IndexedInput | StreamedInput],
+    end_of: Callable[[Region], int],
+    read_filter: CallFilter,
+    samples_of: Callable[[int, ReadBatch, NDArray[np.int64]], NDArray[np.int32]],
+) -> Callable[[Sequence[Region]], bool]:
+    """Return a function that tells whether there may be reads of the contig of some intervals.
+
+    It looks contigs with indexed reads up, and reads streams on; contigs are asked for in order.
+
+    Parameters
+    ----------
+    inputs
+        All inputs.
+    end_of
+        Returns the position before which the reads of an interval start.
+    read_filter
+        Filter of the reads of streams.
+    samples_of
+        Returns the samples of reads, given the number of the input.
+
+    Raises
+    ------
+    InputError
+        An index is damaged, or is the index of another file.
+    """
+    indexed: set[str] = set()
+    streams: list[tuple[StreamedInput, SamplesOf]] = []
+    for file, input_ in enumerate(inputs):
+        if isinstance(input_, StreamedInput):
+            streams.append((input_, partial(samples_of, file)))
+        else:
+            indexed |= input_.contigs_with_reads()
+
+    def has_reads(intervals: Sequence[Region]) -> bool:
+        contig, end = intervals[0].contig, end_of(intervals[-1])
+        return contig in indexed or any(
+            stream.has_reads(contig, end, read_filter, own) for stream, own in streams
+        )
+
+    return has_reads
+
+
+def check_names_for_vcf(contigs: Sequence[str], reference: Path) -> None:
+    """Check that VCF allows the names of contigs: `bcftools` cannot read others.
+
+    Raises
+    ------
+    InputError
+        It does not allow one.
+    """
+    if not are_contig_names(contigs):
+        name = next(name for name in contigs if not is_contig_name(name))
+        raise InputError(
+            f"{reference}: contig {quoted(name)} is a name that VCF does not allow; rename the"
+            " contig, also in the reads"
+        )
 
 
 def check_contigs_of_intervals(inputs: Iterable[AlignedInput], intervals: Iterable[Region]) -> None:

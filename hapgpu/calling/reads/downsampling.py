@@ -17,6 +17,13 @@ MAX_SPAN: Final = 1000
 """Reads that span more bases of the reference are always kept: the choice among the others is the
 same for all windows that hold so many bases before a position."""
 
+CROWD_POSITIONS: Final = 100
+"""Positions, from a multiple of it on, whose starting reads are limited together."""
+
+MAX_CROWD: Final = 10_000
+"""Reads of a sample that start at such positions, at most: a depth of 10,000 with 100 bases. GATK 3
+has this limit for an active region."""
+
 _FACTORS: Final = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 _30, _27, _31 = np.uint64(30), np.uint64(27), np.uint64(31)
 
@@ -43,23 +50,69 @@ def downsampled(
     kept = np.ones(len(reads), dtype=np.bool_)
     if max_reads_per_start == 0 or len(reads) <= max_reads_per_start:
         return kept
-    rows = _in_crowds(reads.positions, max_reads_per_start)
-    rows = rows[reference_lengths(reads.cigars.take(rows)) <= MAX_SPAN]
-    hashes = np.empty(rows.size, dtype=np.uint64)
-    _hash_names(view_of(reads.names), rows, hashes)
-    ties = reads.mapping_qualities[rows], reads.flags[rows]
-    rows = rows[np.lexsort((*ties, hashes, samples[rows], reads.positions[rows]))]
-    is_first = _changes(reads.positions[rows]) | _changes(samples[rows])
-    firsts = np.flatnonzero(is_first)
-    ranks = np.arange(rows.size) - firsts[np.cumsum(is_first) - 1]
-    kept[rows[ranks >= max_reads_per_start]] = False
+    rows = np.arange(len(reads))
+    kept[_excess(reads, samples, rows, reads.positions, max_reads_per_start)] = False
     return kept
 
 
-def _in_crowds(positions: NDArray[np.int32], limit: int) -> NDArray[np.int64]:
-    """Return the rows of the reads that share their position with at least `limit` others."""
-    firsts = np.flatnonzero(_changes(positions))
-    counts = np.diff(firsts, append=positions.size)
+def may_crowd(max_reads_per_start: int) -> bool:
+    """Return whether `in_crowds` may find reads, given the limit of each position."""
+    return max_reads_per_start == 0 or max_reads_per_start * CROWD_POSITIONS > MAX_CROWD
+
+
+def in_crowds(
+    reads: ReadBatch,
+    samples: NDArray[np.int32],
+    kept: NDArray[np.bool_],
+    max_reads_per_start: int,
+) -> NDArray[np.int64]:
+    """Return the rows of the reads that `MAX_CROWD` excludes, of those that `downsampled` keeps.
+
+    Of the kept reads of a sample that start at `CROWD_POSITIONS` and span at most `MAX_SPAN` bases,
+    all but those with the smallest hashes of the name are excluded. So memory is bounded for any
+    `max_reads_per_start`.
+
+    Parameters
+    ----------
+    reads, samples, max_reads_per_start
+        As in `downsampled`.
+    kept
+        Its result.
+    """
+    if not may_crowd(max_reads_per_start) or len(reads) <= MAX_CROWD:
+        return np.empty(0, dtype=np.int64)
+    rows = np.flatnonzero(kept)
+    return _excess(reads, samples, rows, reads.positions[rows] // CROWD_POSITIONS, MAX_CROWD)
+
+
+def _excess(
+    reads: ReadBatch,
+    samples: NDArray[np.int32],
+    rows: NDArray[np.int64],
+    places: NDArray[np.int32],
+    limit: int,
+) -> NDArray[np.int64]:
+    """Return which of some rows, with ascending places, exceed a limit per place and sample."""
+    crowds = _in_crowds(places, limit)
+    rows, places = rows[crowds], places[crowds]
+    is_short = reference_lengths(reads.cigars.take(rows)) <= MAX_SPAN
+    rows, places = rows[is_short], places[is_short]
+    hashes = np.empty(rows.size, dtype=np.uint64)
+    _hash_names(view_of(reads.names), rows, hashes)
+    ties = reads.mapping_qualities[rows], reads.flags[rows], reads.positions[rows]
+    order = np.lexsort((*ties, hashes, samples[rows], places))
+    rows, places = rows[order], places[order]
+    is_first = _changes(places) | _changes(samples[rows])
+    firsts = np.flatnonzero(is_first)
+    ranks = np.arange(rows.size) - firsts[np.cumsum(is_first) - 1]
+    excess: NDArray[np.int64] = rows[ranks >= limit]
+    return excess
+
+
+def _in_crowds(places: NDArray[np.int32], limit: int) -> NDArray[np.int64]:
+    """Return the rows of the reads that share their place with at least `limit` others."""
+    firsts = np.flatnonzero(_changes(places))
+    counts = np.diff(firsts, append=places.size)
     return np.flatnonzero(np.repeat(counts > limit, counts))
 
 

@@ -50,7 +50,7 @@ class CallFilter:
         `excluded_by_flags`, `without_alignment` (no position, bases or CIGAR),
         `without_mapping_quality` (255), `low_mapping_quality`, `unusable_cigar` (invalid, not as
         long as the bases, with skipped bases, with adjacent indels, a deletion at an end, or no
-        base on the reference).
+        base on the reference). Others add `reads_over_limit` (`downsampling.in_crowds`).
     """
 
     def __init__(self, options: CallOptions) -> None:
@@ -63,6 +63,7 @@ class CallFilter:
             "without_mapping_quality": 0,
             "low_mapping_quality": 0,
             "unusable_cigar": 0,
+            "reads_over_limit": 0,
         }
 
     def keeps(self, reads: ReadBatch, new: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from math import inf
 from types import TracebackType
@@ -14,26 +14,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
-from hapgpu.calling.batches import REFERENCE_ROOM, Segment, SegmentReads
+from hapgpu.calling.batches import Segment
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.reads.contigs import (
     check_contigs_of_intervals,
+    check_names_for_vcf,
     check_order_of_streams,
     contigs_of_reads,
+    finder_of_reads,
     ordered_contigs,
 )
-from hapgpu.calling.reads.downsampling import downsampled
+from hapgpu.calling.reads.downsampling import downsampled, in_crowds
 from hapgpu.calling.reads.filters import CallFilter
-from hapgpu.calling.reads.segments import calling_intervals
+from hapgpu.calling.reads.segments import (
+    EmptyIntervals,
+    SegmentSource,
+    SharedReads,
+    calling_intervals,
+    groups_of,
+    runs_of,
+)
 from hapgpu.calling.reads.windows import (
     Room,
     Window,
     WindowReads,
+    as_regular,
     check_qualities,
     reads_of_window,
     reference_of,
 )
-from hapgpu.genotyping.reads.inputs import ReadingOptions, open_aligned
+from hapgpu.genotyping.reads.inputs import (
+    AlignedInput,
+    ReadingOptions,
+    StreamedInput,
+    open_aligned,
+)
 from hapgpu.genotyping.reads.open_inputs import OpenInputs
 from hapgpu.genotyping.reads.read_buffer import ReadBuffer, SamplesOf
 from hapgpu.genotyping.reads.samples import SampleTable
@@ -52,54 +67,6 @@ _MAX_ALL_BASES: Final = 150_000_000
 """Bases of the reads of all segments at work: about 1.6 GB, with what is computed of them."""
 _SHORT: Final = 1000
 """Segments of so many bases are not halved: most of their reads are beside them."""
-
-
-@dataclass(frozen=True, slots=True)
-class SegmentSource:
-    """Segment whose reads are read when they are asked for, in the thread that asks.
-
-    Attributes
-    ----------
-    segment
-        The segment.
-    room
-        Bases on both sides of it.
-    reference
-        The reference of its far window.
-    window_reads
-        Returns the reads of a window of the segment; its argument `far` is as that of `read`.
-    halves
-        Returns the halves of the segment.
-    """
-
-    segment: Segment
-    room: Room
-    reference: ReferenceSlice
-    window_reads: Callable[..., WindowReads | None]
-    halves: Callable[[], Sequence[SegmentSource]]
-
-    def read(self, *, far: bool = False) -> SegmentReads | None:
-        """Return the reads; None if they are too many, so that the halves are to be read instead.
-
-        Parameters
-        ----------
-        far
-            Whether the window starts `Room.far_before` before the segment.
-
-        Raises
-        ------
-        InputError
-            An input is damaged or not sorted, or a read has no sample or no base qualities.
-        """
-        segment = self.segment
-        start, end = self.room.window(segment, far=far)
-        found = self.window_reads(far=far)
-        if found is None:
-            return None
-        first, offset = max(start - REFERENCE_ROOM, 0), self.reference.start
-        bases = self.reference.bases[first - offset : end + REFERENCE_ROOM - offset]
-        reference = ReferenceSlice(first, bases)
-        return SegmentReads(segment, start, end, reference, found.reads, found.samples)
 
 
 class SegmentReader:
@@ -200,7 +167,7 @@ class SegmentReader:
             The reference lacks the contig of a region, or the region starts after it.
         InputError
             An input lacks the contig of a region, or all contigs of the reference; or it is a
-            stream whose contigs have another order.
+            stream whose contigs have another order; or VCF does not allow the name of a contig.
         """
         if choice.is_everything:
             contigs = contigs_of_reads(self._inputs, self.contigs, self._reference.path)
@@ -208,8 +175,94 @@ class SegmentReader:
         else:
             intervals = calling_intervals(choice, self.contigs)
             check_contigs_of_intervals(self._inputs, intervals)
-        check_order_of_streams(self._inputs, dict.fromkeys(each.contig for each in intervals))
+        names = list(dict.fromkeys(each.contig for each in intervals))
+        check_names_for_vcf(names, self._reference.path)
+        check_order_of_streams(self._inputs, names)
         return intervals
+
+    def parts(
+        self, intervals: Sequence[Region], max_bases: int, *, with_bases: bool
+    ) -> Iterator[Sequence[SegmentSource | EmptyIntervals]]:
+        """Yield calling intervals in order, in groups for one worker each.
+
+        A group is a segment, or segments of several small contigs, whose reads are read together,
+        and intervals of contigs without reads.
+
+        Parameters
+        ----------
+        intervals
+            The calling intervals.
+        max_bases
+            Bases of a segment, at most.
+        with_bases
+            Whether the first base of an interval without reads is wanted.
+        """
+        shared_bases = max_bases if self.is_indexed else 0
+        has_reads = finder_of_reads(
+            self._inputs, self._last_end, self._filter, self._inputs.table.samples_of
+        )
+        runs = runs_of(intervals, has_reads)
+        for group in groups_of(runs, self.contigs, max_bases, shared_bases):
+            if isinstance(group, list):
+                yield self._together(group, with_bases=with_bases)
+            else:
+                yield from ([source] for source in self.at(group))
+
+    def _together(
+        self, group: Sequence[Segment | Sequence[Region]], *, with_bases: bool
+    ) -> list[SegmentSource | EmptyIntervals]:
+        """Return segments of different contigs, and intervals without reads."""
+        segments = [part for part in group if isinstance(part, Segment)]
+        shared = SharedReads(partial(self._read_together, segments))
+        return [
+            self._shared_source(part, shared)
+            if isinstance(part, Segment)
+            else self._empty(part, with_bases=with_bases)
+            for part in group
+        ]
+
+    def _empty(self, intervals: Sequence[Region], *, with_bases: bool) -> EmptyIntervals:
+        starts = (Region(each.contig, each.start, each.start + 1) for each in intervals)
+        texts = (self._reference.fetch(start) for start in starts if with_bases)
+        return EmptyIntervals(intervals, as_regular(b"".join(texts)))
+
+    def _shared_source(self, segment: Segment, shared: SharedReads) -> SegmentSource:
+        start, end = self._room.window(segment, far=True)
+        reference = reference_of(self._reference, segment.contig, start, end)
+
+        def window_reads(*, far: bool) -> WindowReads | None:
+            found = None if far else shared.take(segment.contig)
+            return found or self._read_anew(segment, 0, far=far)
+
+        halves = partial(self._halves, segment, 0, reference)
+        return SegmentSource(segment, self._room, reference, window_reads, halves)
+
+    def _read_together(self, segments: Sequence[Segment]) -> dict[str, WindowReads] | None:
+        """Return the reads of segments by contig; None if they are to be read one by one."""
+        windows = [self._window(segment, 0, far=False) for segment in segments]
+        read_filter, bases = CallFilter(self._options), 0
+        found: dict[str, WindowReads] = {}
+        with ExitStack() as stack:
+            inputs: list[AlignedInput] = []
+            for input_ in self._inputs:
+                known = [(input_.header.reference_id(each.contig), each) for each in windows]
+                numbers = [number for number, _ in known if number is not None]
+                if isinstance(input_, StreamedInput) or numbers != sorted(numbers):
+                    return None
+                own = [window for number, window in known if number is not None]
+                inputs.append(stack.enter_context(input_.over(own)))
+            for window in windows:
+                reads = self._read(window, read_filter, self._max_bases - bases, inputs)
+                if reads is None:
+                    return None
+                found[window.contig] = reads
+                bases += reads.reads.bases.data.size
+        self._filter.add(read_filter.counts)
+        return found
+
+    def _last_end(self, interval: Region) -> int:
+        """Return the end of the last window of an interval."""
+        return min(interval.end + self._room.after, self.contigs[interval.contig])
 
     def at(self, segments: Iterable[Segment]) -> Iterator[SegmentSource]:
         """Yield segments with their reads.
@@ -258,7 +311,16 @@ class SegmentReader:
 
     def _window(self, segment: Segment, counted_end: int, *, far: bool) -> Window:
         start, end = self._room.window(segment, far=far)
-        return Window(segment.contig, segment.contig_length, start, end, counted_end)
+        return Window(
+            segment.contig,
+            segment.contig_length,
+            start,
+            end,
+            counted_end,
+            self._options.max_reads_per_start,
+            segment.start,
+            segment.start if far and self.is_indexed else segment.end,
+        )
 
     def _kept(
         self, segment: Segment, found: WindowReads | None, *, far: bool
@@ -285,40 +347,65 @@ class SegmentReader:
         return found
 
     def _read(
-        self, window: Window, read_filter: CallFilter, max_bases: float
+        self,
+        window: Window,
+        read_filter: CallFilter,
+        max_bases: float,
+        inputs: Iterable[AlignedInput] | None = None,
     ) -> WindowReads | None:
         """Read a window; None if its reads have more bases. Note how many they have."""
         length, bases = window.end - window.start, 0
         with ExitStack() as stack:
             buffers = [
                 stack.enter_context(input_.at(window, read_filter, self._samples_of(file)))
-                for file, input_ in enumerate(self._inputs)
+                for file, input_ in enumerate(inputs or self._inputs)
                 if input_.header.reference_id(window.contig) is not None
             ]
             for buffer in buffers:
-                if not self._is_read(buffer, window, max_bases - bases):
+                if not self._is_read(buffer, window, read_filter, max_bases - bases):
                     self._depth = 2 * max_bases / length  # at most, so that halves are read
                     return None
                 bases += buffer.bases
             self._depth = bases / length
-            return reads_of_window(buffers, window, self._options.max_reads_per_start, self._source)
+            choose = partial(self._downsampled, window.own_start, window.own_end, read_filter)
+            return reads_of_window(buffers, window, choose)
 
-    def _is_read(self, buffer: ReadBuffer, window: Window, max_bases: float) -> bool:
-        """Read all reads that start before the end of a window; False if they are too many."""
+    def _is_read(
+        self, buffer: ReadBuffer, window: Window, read_filter: CallFilter, max_bases: float
+    ) -> bool:
+        """Read all reads that decide about those of a window; False if they are too many."""
+        # What a stream drops is not read again: it is counted at once.
+        own_end = window.own_end if self.is_indexed else END_OF_CONTIG
+        choose = partial(self._downsampled, window.own_start, own_end, read_filter)
         buffer.drop_before(window.first)
         limit = max(self._max_bases, 2 * buffer.bases)
-        while buffer.frontier < window.end:
+        while buffer.frontier < window.last:
             buffer.read_on()
             if buffer.bases > limit:
-                buffer.keep(self._downsampled)
+                buffer.keep(choose)
                 if buffer.bases > max_bases:
                     return False
                 limit = max(self._max_bases, 2 * buffer.bases)
         return True
 
-    def _downsampled(self, reads: ReadBatch, samples: NDArray[np.int32]) -> NDArray[np.bool_]:
+    def _downsampled(
+        self,
+        own_start: int,
+        own_end: int,
+        read_filter: CallFilter,
+        reads: ReadBatch,
+        samples: NDArray[np.int32],
+    ) -> NDArray[np.bool_]:
+        """Return which reads are kept; count the reads in crowds from `own_start` to `own_end`."""
         check_qualities(reads, self._source)
-        return downsampled(reads, samples, self._options.max_reads_per_start)
+        limit = self._options.max_reads_per_start
+        kept = downsampled(reads, samples, limit)
+        excess = in_crowds(reads, samples, kept, limit)
+        kept[excess] = False
+        starts = reads.positions[excess]
+        count = int(np.count_nonzero((starts >= own_start) & (starts < own_end)))
+        read_filter.add({"reads_over_limit": count})
+        return kept
 
     def _samples_of(self, file: int) -> SamplesOf:
         return partial(self._inputs.table.samples_of, file)

@@ -2,22 +2,110 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import groupby
+from operator import attrgetter
 from typing import Final
 
-from hapgpu.calling.batches import Segment
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.calling.batches import REFERENCE_ROOM, Segment, SegmentReads
+from hapgpu.calling.reads.windows import Room, WindowReads
 from hapgpu.errors import UsageError
-from hapgpu.io.genome.regions import Region, RegionChoice, contig_hint, merge_regions
+from hapgpu.haplotypes.batches import ReferenceSlice
+from hapgpu.io.genome.regions import (
+    Region,
+    RegionChoice,
+    common_regions,
+    contig_hint,
+    merge_regions,
+)
 
 _MAX_BASES: Final = 200_000
 """About 100 MB per worker at 30x; in smaller segments, workers wait for each other's Python."""
 _MIN_BASES: Final = 20_000
 """Below it, the bases beside a segment that are read with it cost too much."""
 _SEGMENTS_PER_WORKER: Final = 4
+_MAX_EMPTY: Final = 10_000
+"""Calling intervals without reads that are one part of the work."""
+_MAX_TOGETHER: Final = 500_000
+"""Calling intervals for one worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentSource:
+    """Segment whose reads are read when they are asked for, in the thread that asks.
+
+    Attributes
+    ----------
+    segment
+        The segment.
+    room
+        Bases on both sides of it.
+    reference
+        The reference of its far window.
+    window_reads
+        Returns the reads of a window of the segment; its argument `far` is as that of `read`.
+    halves
+        Returns the halves of the segment.
+    """
+
+    segment: Segment
+    room: Room
+    reference: ReferenceSlice
+    window_reads: Callable[..., WindowReads | None]
+    halves: Callable[[], Sequence[SegmentSource]]
+
+    def read(self, *, far: bool = False) -> SegmentReads | None:
+        """Return the reads; None if they are too many, so that the halves are to be read instead.
+
+        Parameters
+        ----------
+        far
+            Whether the window starts `Room.far_before` before the segment.
+
+        Raises
+        ------
+        InputError
+            An input is damaged or not sorted, or a read has no sample or no base qualities.
+        """
+        segment = self.segment
+        start, end = self.room.window(segment, far=far)
+        found = self.window_reads(far=far)
+        if found is None:
+            return None
+        first, offset = max(start - REFERENCE_ROOM, 0), self.reference.start
+        bases = self.reference.bases[first - offset : end + REFERENCE_ROOM - offset]
+        reference = ReferenceSlice(first, bases)
+        return SegmentReads(segment, start, end, reference, found.reads, found.samples)
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyIntervals:
+    """Consecutive calling intervals of contigs without reads.
+
+    Attributes
+    ----------
+    intervals
+        i intervals.
+    bases
+        uint8 text[i]: the first base of each, for reference blocks; none if they are not wanted.
+    """
+
+    intervals: Sequence[Region]
+    bases: NDArray[np.uint8]
+
+    @property
+    def size(self) -> int:
+        """Number of bases of the intervals."""
+        return sum(interval.end - interval.start for interval in self.intervals)
 
 
 def calling_intervals(choice: RegionChoice, lengths: Mapping[str, int]) -> list[Region]:
-    """Return the calling intervals: the regions of the user, merged, else whole contigs.
+    """Return the calling intervals: the bases of all sets of regions, else whole contigs.
 
     Parameters
     ----------
@@ -29,13 +117,16 @@ def calling_intervals(choice: RegionChoice, lengths: Mapping[str, int]) -> list[
     Raises
     ------
     UsageError
-        A region has another contig, or starts after its contig.
+        A text is not a region, or a region has another contig, or starts after its contig.
     """
-    if choice.regions is None:
-        return [Region(contig, 0, length) for contig, length in lengths.items() if length]
+    whole = [Region(contig, 0, length) for contig, length in lengths.items() if length]
     order = {contig: number for number, contig in enumerate(lengths)}
-    merged = merge_regions(_within_contig(region, lengths) for region in choice.regions)
-    return sorted(merged, key=lambda region: (order[region.contig], region.start))
+    sets = [
+        merge_regions(_within_contig(region, lengths) for region in regions)
+        for regions in choice.sets(lengths)
+    ]
+    common = reduce(common_regions, sets) if sets else whole
+    return sorted(common, key=lambda region: (order[region.contig], region.start))
 
 
 def _within_contig(region: Region, lengths: Mapping[str, int]) -> Region:
@@ -49,10 +140,111 @@ def _within_contig(region: Region, lengths: Mapping[str, int]) -> Region:
     return Region(contig, region.start, min(region.end, length))
 
 
+class SharedReads:
+    """Reads of segments of several contigs that are read together, when the first are asked for.
+
+    Parameters
+    ----------
+    read
+        Reads them: by contig; None if the reads of each segment are to be read alone.
+    """
+
+    def __init__(self, read: Callable[[], dict[str, WindowReads] | None]) -> None:
+        self._read = read
+        self._found: dict[str, WindowReads] | None = None
+
+    def take(self, contig: str) -> WindowReads | None:
+        """Return the reads of a contig, once; None if they are to be read alone."""
+        if self._found is None:
+            self._found = self._read() or {}
+        return self._found.pop(contig, None)
+
+
 def segment_bases(intervals: Sequence[Region], workers: int) -> int:
     """Return the bases of a segment, at most, that keep all workers busy."""
     total = sum(interval.end - interval.start for interval in intervals)
     return max(min(total // (_SEGMENTS_PER_WORKER * workers), _MAX_BASES), _MIN_BASES)
+
+
+def runs_of(
+    intervals: Iterable[Region], has_reads: Callable[[Sequence[Region]], bool]
+) -> Iterator[tuple[Sequence[Region], bool]]:
+    """Group calling intervals: those of a contig with reads, or of several contigs without.
+
+    Parameters
+    ----------
+    intervals
+        Those of one contig are consecutive.
+    has_reads
+        Tells whether there are reads of a contig, given its intervals; called in order.
+
+    Yields
+    ------
+    sequence of Region, bool
+        The intervals in order, and whether their contig has reads.
+    """
+    empty: list[Region] = []
+    for _, group in groupby(intervals, key=attrgetter("contig")):
+        of_contig = list(group)
+        is_called = has_reads(of_contig)
+        if not is_called:
+            empty += of_contig
+        if empty and (is_called or len(empty) >= _MAX_EMPTY):
+            yield empty, False
+            empty = []
+        if is_called:
+            yield of_contig, True
+    if empty:
+        yield empty, False
+
+
+def groups_of(
+    runs: Iterable[tuple[Sequence[Region], bool]],
+    lengths: Mapping[str, int],
+    max_bases: int,
+    shared_bases: int,
+) -> Iterator[list[Segment | Sequence[Region]] | Iterator[Segment]]:
+    """Join contigs of one small segment, and intervals without reads.
+
+    To open files for each of a million contigs would take longer than to call them.
+
+    Parameters
+    ----------
+    runs
+        As of `runs_of`.
+    lengths
+        Length of each contig.
+    max_bases
+        Bases of a segment, at most.
+    shared_bases
+        Bases of segments that are read together, at most; 0: none are.
+
+    Yields
+    ------
+    list, or iterator of Segment
+        Segments of different contigs, and intervals of contigs without reads; or all segments of
+        a contig, to be read one by one.
+    """
+    group: list[Segment | Sequence[Region]] = []
+    bases = size = 0
+    for intervals, has_reads in runs:
+        length = sum(interval.end - interval.start for interval in intervals)
+        is_shared = len(intervals) == 1 and bases + length <= shared_bases
+        is_full = size + len(intervals) > _MAX_TOGETHER or (has_reads and not is_shared)
+        if group and is_full:
+            yield group
+            group, bases, size = [], 0, 0
+            is_shared = len(intervals) == 1 and length <= shared_bases
+        if not has_reads:
+            group.append(intervals)
+        elif is_shared:
+            group += segments_of(intervals, lengths, max_bases)
+            bases += length
+        else:
+            yield segments_of(intervals, lengths, max_bases)
+        size += len(intervals)
+    if group:
+        yield group
 
 
 def segments_of(

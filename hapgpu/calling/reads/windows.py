@@ -13,10 +13,10 @@ from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.read_columns import ReadColumns
 from hapgpu.arrays.read_gathering import gathered_reads
 from hapgpu.calling.batches import PADDING, REFERENCE_ROOM, Segment
-from hapgpu.calling.reads.downsampling import MAX_SPAN, downsampled
+from hapgpu.calling.reads.downsampling import CROWD_POSITIONS, MAX_SPAN, may_crowd
 from hapgpu.calling.reads.filters import with_regular_bases
 from hapgpu.genotyping.reads.locus_groups import LocusIntervals
-from hapgpu.genotyping.reads.read_buffer import ReadBuffer
+from hapgpu.genotyping.reads.read_buffer import ChoiceOfReads, ReadBuffer
 from hapgpu.haplotypes.batches import ReferenceSlice
 from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.genome.regions import Region
@@ -76,6 +76,10 @@ class Window:
         0-based, half-open.
     counted_end
         Reads that start before it are counted with an earlier window.
+    max_reads_per_start
+        As in `downsampled`.
+    own_start, own_end
+        Reads that start there are counted with this window if they are in crowds.
     """
 
     contig: str
@@ -83,6 +87,9 @@ class Window:
     start: int
     end: int
     counted_end: int
+    max_reads_per_start: int
+    own_start: int
+    own_end: int
 
     @property
     def counted(self) -> LocusIntervals:
@@ -92,11 +99,19 @@ class Window:
     @property
     def first(self) -> int:
         """Position from which on reads decide which reads of the window are kept."""
-        return max(self.start - MAX_SPAN, 0)
+        first = max(self.start - MAX_SPAN, 0)
+        return first - first % CROWD_POSITIONS if may_crowd(self.max_reads_per_start) else first
+
+    @property
+    def last(self) -> int:
+        """Position up to which reads decide which reads of the window are kept."""
+        if not may_crowd(self.max_reads_per_start):
+            return self.end
+        return min(self.end + -self.end % CROWD_POSITIONS, self.contig_length)
 
     def regions(self) -> list[Region]:
         """Return the part of the contig whose reads are read."""
-        return [Region(self.contig, self.first, self.end)]
+        return [Region(self.contig, self.first, self.last)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +140,7 @@ class WindowReads:
 
 
 def reads_of_window(
-    buffers: Sequence[ReadBuffer], window: Window, max_reads_per_start: int, source: str
+    buffers: Sequence[ReadBuffer], window: Window, choose: ChoiceOfReads
 ) -> WindowReads:
     """Return the reads of all buffers that overlap a window, those of the first buffer first.
 
@@ -135,17 +150,15 @@ def reads_of_window(
         Buffers at the contig of the window, which have read up to its end.
     window
         The window.
-    max_reads_per_start
-        As in `downsampled`.
-    source
-        Name of the inputs, for errors.
+    choose
+        Returns which reads are kept.
 
     Raises
     ------
     InputError
         A read has no base qualities.
     """
-    bounds = np.array([window.first]), np.array([window.end])
+    bounds = np.array([window.first]), np.array([window.last])
     found = [part for buffer in buffers for part in buffer.at(*bounds)]
     if not found:
         nothing = np.empty(0, dtype=np.int32)
@@ -160,9 +173,9 @@ def reads_of_window(
         all_reads = WindowReads(
             all_reads.reads.take(order), all_reads.samples[order], all_reads.ends[order]
         )
-    check_qualities(all_reads.reads, source)
-    kept = downsampled(all_reads.reads, all_reads.samples, max_reads_per_start)
+    kept = choose(all_reads.reads, all_reads.samples)
     kept &= (all_reads.ends > window.start) & (all_reads.ends <= window.contig_length)
+    kept &= all_reads.reads.positions < window.end
     chosen = all_reads.take(kept)
     return WindowReads(with_regular_bases(chosen.reads), chosen.samples, chosen.ends)
 
@@ -193,5 +206,9 @@ def reference_of(reference: ReferenceFasta, contig: str, start: int, end: int) -
         max(start - REFERENCE_ROOM, 0),
         min(end + REFERENCE_ROOM, reference.lengths[contig]),
     )
-    text = np.frombuffer(reference.fetch(region), dtype=np.uint8)
-    return ReferenceSlice(region.start, _REGULAR[text])
+    return ReferenceSlice(region.start, as_regular(reference.fetch(region)))
+
+
+def as_regular(text: bytes) -> NDArray[np.uint8]:
+    """Return text of the reference; letters other than A, C, G and T become N."""
+    return _REGULAR[np.frombuffer(text, dtype=np.uint8)]

@@ -62,7 +62,7 @@ def _first_mates(
         read = reads[part]
         if part > 0 and reads[part - 1] == read:
             mates[part] = mates[part - 1]
-        elif _is_unnamed(text, offsets, read):
+        elif is_unnamed(text, offsets, read):
             mates[part] = read
         else:
             slot = _folded(hash_of(text, offsets[read], offsets[read + 1])) & (size - 1)
@@ -97,7 +97,8 @@ def _folded(value: Integer) -> Integer:
 
 
 @njit_inlined
-def _is_unnamed(text: NDArray[np.uint8], offsets: NDArray[np.int64], read: Integer) -> bool:
+def is_unnamed(text: NDArray[np.uint8], offsets: NDArray[np.int64], read: Integer) -> bool:
+    """Return whether a name is empty or `*`."""
     start, length = offsets[read], offsets[read + 1] - offsets[read]
     return bool(length == 0 or (length == 1 and text[start] == _UNKNOWN_NAME))
 

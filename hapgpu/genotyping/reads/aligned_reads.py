@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from types import TracebackType
-from typing import Any, Final, Generic, Self, TypeVar
+from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from hapgpu.genotyping.reads.open_inputs import OpenInputs
 from hapgpu.genotyping.reads.read_buffer import SamplesOf
 from hapgpu.haplotypes.batches import LocusBatch
 from hapgpu.io.files.record_limit import MAX_RECORD
+from hapgpu.io.genome.regions import END_OF_CONTIG
 from hapgpu.runtime.pool import MAX_IO_THREADS
 
 _MAX_BASES: Final = 8_000_000
@@ -35,6 +37,22 @@ Found = TypeVar("Found")
 """Batch of loci with their reads."""
 
 
+class DeepLoci(Protocol):
+    """Loci whose reads are too many to be held, such as `hapgpu.genotyping.deep_loci.DeepLoci`."""
+
+    def add(self, reads: LocusReads, first: int) -> None:
+        """Take what is needed of some reads at the loci from `first` on."""
+        ...
+
+    def finish(self, start: int, end: int) -> Any:
+        """Return the result of the loci start to end, after all of their reads."""
+        ...
+
+
+DeepLociOf = Callable[[LocusBatch], DeepLoci]
+"""Function that returns `DeepLoci` without reads."""
+
+
 @dataclass(frozen=True, slots=True)
 class GroupReads(Generic[Found]):
     """Reads at a group of loci, read on iteration, in the iterating thread."""
@@ -44,6 +62,21 @@ class GroupReads(Generic[Found]):
 
     def __iter__(self) -> Iterator[Found]:
         return self.read(self.group)
+
+
+@dataclass(frozen=True, slots=True)
+class _Batches:
+    """Batches of a group while it is read; `deep` are those that have had too many reads."""
+
+    group: LocusGroup
+    buffers: list[Any]
+    new: DeepLociOf | None
+    deep: dict[int, DeepLoci] = field(default_factory=dict)
+
+    def deep_loci(self, number: int) -> DeepLoci:
+        if number not in self.deep and self.new is not None:
+            self.deep[number] = self.new(self.group.batches[number][0])
+        return self.deep[number]
 
 
 class LocusReader(ABC, Generic[Found]):
@@ -62,7 +95,8 @@ class LocusReader(ABC, Generic[Found]):
     filters
         Filters of reads, and the margin around a locus.
     max_bases
-        Bases of buffered reads of a group; above it, loci are yielded as soon as they are complete.
+        Bases of buffered reads of a group; above it, loci are yielded as soon as they are complete,
+        and reads of a locus that is not are taken piece by piece.
     max_batches
         Batches of loci per group; None: the usual number.
     max_record
@@ -98,6 +132,7 @@ class LocusReader(ABC, Generic[Found]):
         self._max_bases = max_bases
         self._max_batches = max_batches
         self._filter = ReadFilter(filters)
+        self._turn = Lock()
         reading = ReadingOptions(
             threads=1 + (min(threads, MAX_IO_THREADS) - 1) // inputs,
             batch_bases=int(np.clip(max_bases // (4 * inputs), *_BATCH_BASES)),
@@ -140,7 +175,9 @@ class LocusReader(ABC, Generic[Found]):
         """Whether groups are read on iteration; else they are read when `at` yields them."""
         return self._inputs.are_indexed
 
-    def at(self, batches: Iterator[LocusBatch]) -> Iterator[Iterable[Found]]:
+    def at(
+        self, batches: Iterator[LocusBatch], deep_loci: DeepLociOf | None = None
+    ) -> Iterator[Iterable[Any]]:
         """Yield groups of loci in order, with all kept reads that overlap a locus or its margin.
 
         Each group must be iterated once. If all inputs are indexed, it is read on iteration, in any
@@ -152,6 +189,10 @@ class LocusReader(ABC, Generic[Found]):
         batches
             Batches of at least one locus, contig by contig; for streamed inputs the contigs are in
             the order of the header.
+        deep_loci
+            Takes the reads of loci that have more than `max_bases`, piece by piece, one group at a
+            time: their result is yielded instead of their reads. None: all reads of a locus are
+            held.
 
         Raises
         ------
@@ -161,52 +202,84 @@ class LocusReader(ABC, Generic[Found]):
         """
         for group in locus_groups_of(batches, self._margin, self._max_batches):
             if self.is_indexed:
-                yield GroupReads(group, self._read)
+                yield GroupReads(group, partial(self._read, deep_loci=deep_loci))
             else:
-                yield from ([reads] for reads in self._read(group))
+                yield from ([reads] for reads in self._read(group, deep_loci))
 
-    def _read(self, group: LocusGroup) -> Iterator[Found]:
+    def _read(self, group: LocusGroup, deep_loci: DeepLociOf | None) -> Iterator[Any]:
         with ExitStack() as stack:
             buffers = [
                 stack.enter_context(input_.at(group, self._filter, self._samples_of(file)))
                 for file, input_ in enumerate(self._inputs)
             ]
-            for (batch, intervals), next_start in zip(
-                group.batches, group.next_starts(), strict=True
-            ):
-                yield from self._slices(buffers, batch, intervals, next_start)
+            batches = _Batches(group, buffers, deep_loci)
+            for number, next_start in enumerate(group.next_starts()):
+                yield from self._slices(batches, number, next_start)
 
-    def _slices(
-        self,
-        buffers: list[Any],
-        batch: LocusBatch,
-        intervals: LocusIntervals,
-        next_start: int,
-    ) -> Iterator[Found]:
+    def _slices(self, batches: _Batches, number: int, next_start: int) -> Iterator[Any]:
         """Yield a batch, perhaps in slices; drop reads that no later locus needs."""
+        batch, intervals = batches.group.batches[number]
         min_starts, max_ends = intervals.min_starts(next_start), intervals.max_ends
         done, count = 0, len(batch.loci)
         while done < count:
-            for buffer in buffers:
+            for buffer in batches.buffers:
                 buffer.drop_before(int(min_starts[done]))
-            end = self._read_on(buffers, max_ends, done)
-            part = batch if end - done == count else batch.slice(done, end)
-            yield self._gathered(buffers, part, intervals.slice(done, end))
+            end = self._read_on(batches, max_ends, done)
+            if end == done or number in batches.deep:
+                end, found = self._deep(batches, number, done, end)
+            else:
+                part = batch if end - done == count else batch.slice(done, end)
+                found = self._gathered(batches.buffers, part, intervals.slice(done, end))
+            yield found
             done = end
 
-    def _read_on(self, buffers: list[Any], max_ends: NDArray[np.int64], done: int) -> int:
-        """Read until all loci from `done` on are complete, or some are and `max_bases` is exceeded.
+    def _read_on(self, batches: _Batches, max_ends: NDArray[np.int64], done: int) -> int:
+        """Read until all loci from `done` on are complete, or `max_bases` is exceeded.
 
-        Return the first locus that is not complete.
+        Return the first locus that is not complete; it is after `done` unless the reads of one
+        locus are taken in pieces.
         """
+        buffers = batches.buffers
         while True:
             slowest = min(buffers, key=lambda buffer: buffer.frontier)
             complete = int(np.searchsorted(max_ends, slowest.frontier, side="right"))
             if complete == max_ends.size:
                 return complete
-            if complete > done and sum(buffer.bases for buffer in buffers) > self._max_bases:
+            may_return = complete > done or batches.new is not None
+            if may_return and sum(buffer.bases for buffer in buffers) > self._max_bases:
                 return complete
             slowest.read_on()
+
+    def _deep(self, batches: _Batches, number: int, done: int, end: int) -> tuple[int, Any]:
+        """Take the reads of locus `done` in pieces; return the end of the loci, and their result.
+
+        Only one thread does this at a time: it is not a generator, which would hold the turn while
+        its result is used.
+        """
+        max_ends = batches.group.batches[number][1].max_ends
+        with self._turn:
+            while end == done:
+                self._take_all(batches, number, done)
+                end = self._read_on(batches, max_ends, done)
+            self._take(batches, number, done, end)
+            return end, batches.deep_loci(number).finish(done, end)
+
+    def _take_all(self, batches: _Batches, number: int, done: int) -> None:
+        """Take all buffered reads, for all loci of the group from one on, and drop them."""
+        group = batches.group
+        self._take(batches, number, done, len(group.batches[number][0].loci))
+        for later in range(number + 1, len(group.batches)):
+            self._take(batches, later, 0, len(group.batches[later][0].loci))
+        for buffer in batches.buffers:
+            buffer.release(END_OF_CONTIG if self.is_indexed else group.next_start)
+
+    def _take(self, batches: _Batches, number: int, start: int, end: int) -> None:
+        """Take the buffered reads of the loci start to end of a batch."""
+        batch, intervals = batches.group.batches[number]
+        part, bounds = batch.slice(start, end), intervals.slice(start, end)
+        for reads in self._host_pieces(self._gathered(batches.buffers, part, bounds)):
+            if len(reads.reads):
+                batches.deep_loci(number).add(reads, start)
 
     @abstractmethod
     def _open(self, path: str, reading: ReadingOptions) -> AlignedInput:
@@ -219,6 +292,10 @@ class LocusReader(ABC, Generic[Found]):
     @abstractmethod
     def _gathered(self, buffers: list[Any], batch: LocusBatch, intervals: LocusIntervals) -> Found:
         """Return the reads of all buffers, in their order, that overlap an interval."""
+
+    @abstractmethod
+    def _host_pieces(self, found: Found) -> Iterator[LocusReads]:
+        """Yield the reads in host memory, in order, in pieces of a limited size."""
 
     def __enter__(self) -> Self:
         return self
@@ -240,6 +317,9 @@ class AlignedReads(LocusReader[LocusReads]):
 
     def _samples_of(self, file: int) -> SamplesOf:
         return partial(self.table.samples_of, file)
+
+    def _host_pieces(self, found: LocusReads) -> Iterator[LocusReads]:
+        yield found
 
     def _gathered(
         self, buffers: list[Any], batch: LocusBatch, intervals: LocusIntervals

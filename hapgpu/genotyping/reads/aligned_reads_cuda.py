@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import cupy
 import numpy as np
 
+from hapgpu.genotyping.batches import LocusReads
 from hapgpu.genotyping.device_batches import DeviceLocusReads, HostLocusReads
-from hapgpu.genotyping.reads.aligned_reads import LocusReader
+from hapgpu.genotyping.reads.aligned_reads import DeepLociOf, LocusReader
 from hapgpu.genotyping.reads.filters import FilterOptions
 from hapgpu.genotyping.reads.inputs import AlignedInput, ReadingOptions, is_indexed
 from hapgpu.genotyping.reads.inputs_cuda import DeviceIndexedInput, DeviceStreamedInput
@@ -76,11 +77,11 @@ class DeviceAlignedReads(LocusReader[DeviceLocusReads | HostLocusReads]):
         groups = self._groups.setdefault(file, DeviceReadGroups(self.table.files[file]))
         return groups.samples_of
 
-    def _read(self, group: LocusGroup) -> Iterator[DeviceLocusReads | HostLocusReads]:
+    def _read(self, group: LocusGroup, deep_loci: DeepLociOf | None) -> Iterator[Any]:
         if self.is_indexed:
-            yield from super()._read(group)
+            yield from super()._read(group, deep_loci)
             return
-        found = super()._read(group)
+        found = super()._read(group, deep_loci)
         while True:
             with active_on(self._devices[0]):
                 reads = next(found, None)
@@ -89,6 +90,10 @@ class DeviceAlignedReads(LocusReader[DeviceLocusReads | HostLocusReads]):
             if reads is None:
                 return
             yield reads
+
+    def _host_pieces(self, found: DeviceLocusReads | HostLocusReads) -> Iterator[LocusReads]:
+        if isinstance(found, DeviceLocusReads):
+            yield from found.host_pieces()
 
     def _gathered(
         self, buffers: list[DeviceReadBuffer], batch: LocusBatch, intervals: LocusIntervals

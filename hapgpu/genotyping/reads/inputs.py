@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
+
+import numpy as np
 
 from hapgpu.errors import InputError
 from hapgpu.genotyping.reads.filters import AnyReadFilter
 from hapgpu.genotyping.reads.locus_groups import NO_INTERVALS, LocusIntervals
 from hapgpu.genotyping.reads.read_buffer import ReadBuffer, SamplesOf
 from hapgpu.io.alignments.formats import ReadFormat, open_input
-from hapgpu.io.alignments.reader import ReadSource, open_reads
+from hapgpu.io.alignments.reader import ReadSource, contigs_with_records, open_reads
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.files.record_limit import MAX_RECORD
-from hapgpu.io.genome.regions import Region, contig_hint
+from hapgpu.io.genome.regions import EVERYTHING, Region, RegionChoice, contig_hint
 
 _INDEXED: Final = (ReadFormat.BAM, ReadFormat.CRAM)
 
@@ -95,7 +97,7 @@ class AlignedInput(Protocol):
         """Close the input."""
 
 
-def open_aligned(path: str, reading: ReadingOptions) -> AlignedInput:
+def open_aligned(path: str, reading: ReadingOptions) -> IndexedInput | StreamedInput:
     """Open a BAM, CRAM or SAM file, or standard input if `path` is `-`.
 
     Raises
@@ -127,6 +129,39 @@ class IndexedInput:
         with self._source([]) as source:
             self.header = source.header
 
+    def contigs_with_reads(self) -> frozenset[str]:
+        """Return the names of the contigs at which the file has reads, by its index.
+
+        Raises
+        ------
+        InputError
+            The index is damaged, or is the index of another file.
+        """
+        names = self.header.reference_names
+        found = contigs_with_records(self.name, len(names))
+        numbers = self._numbers_of_reads() if found is None else found
+        return frozenset(names[number] for number in numbers if number >= 0)
+
+    @contextmanager
+    def over(self, groups: Iterable[ReadGroup]) -> Iterator[ContinuedInput]:
+        """Open the file once for several groups, in the order of the contigs of its header.
+
+        None of the reads of the groups was counted before.
+
+        Raises
+        ------
+        InputError
+            The input lacks a contig, or cannot be read.
+        """
+        with self._source([region for group in groups for region in group.regions()]) as source:
+            yield ContinuedInput(self.name, source)
+
+    def _numbers_of_reads(self) -> set[int]:
+        """Read the whole file, which has hardly any reads if its index lists none."""
+        with self._source(None) as source:
+            batches = (batch.reference_ids for batch in source.batches())
+            return {number for batch in batches for number in np.unique(batch).tolist()}
+
     @contextmanager
     def at(
         self, group: ReadGroup, read_filter: AnyReadFilter, samples_of: SamplesOf
@@ -136,12 +171,13 @@ class IndexedInput:
         with self._source(group.regions()) as source:
             yield ReadBuffer(source, self.name, read_filter, samples_of, contig, group.counted)
 
-    def _source(self, regions: Sequence[Region]) -> ReadSource:
+    def _source(self, regions: Sequence[Region] | None) -> ReadSource:
+        choice = EVERYTHING if regions is None else RegionChoice(tuple(regions))
         return open_reads(
             self.name,
             batch_bases=self.reading.batch_bases,
             reference=self.reading.reference,
-            regions=regions,
+            regions=choice,
             max_record=self.reading.max_record,
         )
 
@@ -149,41 +185,76 @@ class IndexedInput:
         """Do nothing: the file is closed after each group."""
 
 
-class StreamedInput:
-    """SAM file, pipe or standard input, which is read once."""
+class ContinuedInput:
+    """Input whose reads are read once, in their order.
+
+    Parameters
+    ----------
+    name
+        Name of the input, for messages.
+    source
+        Open source, at its first read; closed with this input.
+    """
 
     is_indexed = False
 
+    def __init__(self, name: str, source: ReadSource) -> None:
+        self.name = name
+        self.header = source.header
+        self._source = source
+        self._reads: ReadBuffer | None = None
+
+    def at(
+        self, group: ReadGroup, read_filter: AnyReadFilter, samples_of: SamplesOf
+    ) -> AbstractContextManager[ReadBuffer]:
+        """Continue the input; see `AlignedInput`."""
+        contig = contig_of(self, group.contig)
+        reads = self._opened(read_filter, samples_of)
+        reads.move_to(contig)
+        return nullcontext(reads)
+
+    def has_reads(
+        self, contig: str, end: int, read_filter: AnyReadFilter, samples_of: SamplesOf
+    ) -> bool:
+        """Tell whether there are reads that start before a position of a contig.
+
+        The input is read on until this is known. Contigs are asked for in their order.
+
+        Raises
+        ------
+        InputError
+            The input is already past the contig, or cannot be read.
+        """
+        number = self.header.reference_id(contig)
+        return number is not None and self._opened(read_filter, samples_of).has_reads(number, end)
+
+    def _opened(self, read_filter: AnyReadFilter, samples_of: SamplesOf) -> ReadBuffer:
+        if self._reads is None:
+            self._reads = ReadBuffer(
+                self._source, self.name, read_filter, samples_of, 0, NO_INTERVALS
+            )
+        return self._reads
+
+    def close(self) -> None:
+        """Close the source."""
+        self._source.__exit__(None, None, None)
+
+
+class StreamedInput(ContinuedInput):
+    """SAM file, pipe or standard input, which is read once."""
+
     def __init__(self, path: str, reading: ReadingOptions) -> None:
-        self.name = stream_name(path)
-        self._source = open_reads(
+        source = open_reads(
             path,
             threads=reading.threads,
             batch_bases=reading.batch_bases,
             reference=reading.reference,
             max_record=reading.max_record,
         )
-        self._reads: ReadBuffer | None = None
-        self.header = self._source.header
-        if self._source.is_fastq:
+        super().__init__(stream_name(path), source)
+        if source.is_fastq:
             self.close()
             raise without_alignments(self.name)
-
-    def at(
-        self, group: ReadGroup, read_filter: AnyReadFilter, samples_of: SamplesOf
-    ) -> AbstractContextManager[ReadBuffer]:
-        """Continue the stream; see `AlignedInput`."""
-        contig = contig_of(self, group.contig)
-        if self._reads is None:
-            self._reads = ReadBuffer(
-                self._source, self.name, read_filter, samples_of, 0, NO_INTERVALS
-            )
-        self._reads.move_to(contig)
-        return nullcontext(self._reads)
-
-    def close(self) -> None:
-        """Close the stream."""
-        self._source.__exit__(None, None, None)
 
 
 def stream_name(path: str) -> str:

@@ -20,7 +20,7 @@ from hapgpu.genotyping.reads.locus_groups import NO_INTERVALS, LocusGroup, Locus
 from hapgpu.genotyping.reads.read_buffer_cuda import DeviceReadBuffer, DeviceSamplesOf
 from hapgpu.io.alignments.cuda import open_device_reads
 from hapgpu.io.bam.cuda.reader import DeviceReads
-from hapgpu.io.genome.regions import Region
+from hapgpu.io.genome.regions import Region, RegionChoice
 from hapgpu.runtime.devices import CudaDevice
 
 _PIECE_BYTES: Final = 32 << 20
@@ -52,7 +52,7 @@ class DeviceIndexedInput:
             threads=self._reading.threads,
             piece_bytes=_PIECE_BYTES,
             reference=self._reading.reference,
-            regions=_joined_regions(group.contig, wanted.sorted()),
+            regions=RegionChoice(_joined_regions(group.contig, wanted.sorted())),
             max_record=self._reading.max_record,
         )
         with cast("DeviceReads", opened) as source:
@@ -104,11 +104,11 @@ class DeviceStreamedInput:
         self._source.close()
 
 
-def _joined_regions(contig: str, intervals: LocusIntervals) -> list[Region]:
+def _joined_regions(contig: str, intervals: LocusIntervals) -> tuple[Region, ...]:
     """Return sorted intervals as regions, joined where the gap is short."""
     max_ends = intervals.max_ends
     is_first = np.ones(max_ends.size, dtype=np.bool_)
     is_first[1:] = intervals.starts[1:] - max_ends[:-1] > _MAX_GAP
     is_last = np.append(is_first[1:], True)[: is_first.size]
     bounds = zip(intervals.starts[is_first].tolist(), max_ends[is_last].tolist(), strict=True)
-    return [Region(contig, start, end) for start, end in bounds]
+    return tuple(Region(contig, start, end) for start, end in bounds)

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from hapgpu.errors import InputError, UsageError
 from hapgpu.genotyping.reads.inputs import AlignedInput
 from hapgpu.genotyping.reads.samples import SampleTable
 
+_Input = TypeVar("_Input", bound=AlignedInput)
+
 _STANDARD: Final = "-"
 
 
-class OpenInputs:
+class OpenInputs(Generic[_Input]):
     """Open inputs of one run, at least one.
 
     Parameters
@@ -37,10 +39,10 @@ class OpenInputs:
         An input is given twice, or none at all.
     """
 
-    def __init__(self, paths: Sequence[str], open_input: Callable[[str], AlignedInput]) -> None:
+    def __init__(self, paths: Sequence[str], open_input: Callable[[str], _Input]) -> None:
         _check_distinct(paths)
         with ExitStack() as stack:
-            self._inputs: list[AlignedInput] = []
+            self._inputs: list[_Input] = []
             for path in paths:
                 self._inputs.append(open_input(path))
                 stack.callback(self._inputs[-1].close)
@@ -50,7 +52,7 @@ class OpenInputs:
     def __len__(self) -> int:
         return len(self._inputs)
 
-    def __iter__(self) -> Iterator[AlignedInput]:
+    def __iter__(self) -> Iterator[_Input]:
         return iter(self._inputs)
 
     @property

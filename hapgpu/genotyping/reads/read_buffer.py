@@ -92,6 +92,11 @@ class BufferedReads:
         _mark_overlaps(starts, max_ends, self.starts[first:last], self.ends[first:last], overlap)
         return self.take(first + np.flatnonzero(overlap))
 
+    def has_start(self, first: int, end: int) -> bool:
+        """Tell whether a read starts in an interval of keys."""
+        row = int(np.searchsorted(self.starts, first))
+        return row < self.starts.size and int(self.starts[row]) < end
+
     def ending_after(self, key: int) -> BufferedReads | None:
         """Return the reads that end after a key, or all if these are most; None if none does."""
         if self.max_ends[-1] <= key:
@@ -140,6 +145,7 @@ class ReadBuffer:
         self._needed_from = key_of(contig, 0)
         self._last = 0
         self._buffered: list[BufferedReads] = []
+        self._released: list[BufferedReads] = []
 
     @property
     def frontier(self) -> int:
@@ -154,6 +160,8 @@ class ReadBuffer:
     def move_to(self, contig: int) -> None:
         """Move to a contig, by its number in the header, and drop the reads before it.
 
+        Released reads come back.
+
         Raises
         ------
         InputError
@@ -161,7 +169,37 @@ class ReadBuffer:
         """
         check_contig_order(self._header, self._name, self._contig, contig)
         self._contig = contig
+        self._buffered[:0] = self._released
+        self._released = []
         self.drop_before(0)
+
+    def has_reads(self, contig: int, end: int) -> bool:
+        """Move to a contig; tell whether a read of it starts before a position.
+
+        Reads on until this is known, so a stream has the reads of many contigs in one batch.
+
+        Raises
+        ------
+        InputError
+            The contig is before the current one, or as `read_on`.
+        """
+        check_contig_order(self._header, self._name, self._contig, contig)
+        self._contig = contig
+        first, last = key_of(contig, 0), key_of(contig, end)
+        self._needed_from = max(self._needed_from, first)
+        self._buffered = [part for part in self._buffered if part.max_ends[-1] > first]
+        while not any(part.has_start(first, last) for part in self._buffered):
+            if self._last >= last:
+                return False
+            self.read_on()
+        return True
+
+    def release(self, position: int) -> None:
+        """Drop reads that end before a position of the contig, and hide the others for now."""
+        key = key_of(self._contig, position)
+        parts = (part.ending_after(key) for part in self._buffered)
+        self._released += [part for part in parts if part is not None]
+        self._buffered = []
 
     def drop_before(self, position: int) -> None:
         """Drop reads that end before a position of the contig."""

@@ -106,6 +106,7 @@ class DeviceReadBuffer:
         self._needed_from = key_of(contig, 0)
         self._last = 0
         self._buffered: list[DeviceBufferedReads] = []
+        self._released: list[DeviceBufferedReads] = []
 
     @property
     def frontier(self) -> int:
@@ -120,6 +121,8 @@ class DeviceReadBuffer:
     def move_to(self, contig: int) -> None:
         """Move to a contig, by its number in the header, and drop the reads before it.
 
+        Released reads come back.
+
         Raises
         ------
         InputError
@@ -127,7 +130,15 @@ class DeviceReadBuffer:
         """
         check_contig_order(self._source.header, self._name, self._contig, contig)
         self._contig = contig
+        self._buffered[:0] = self._released
+        self._released = []
         self.drop_before(0)
+
+    def release(self, position: int) -> None:
+        """Drop reads as `ReadBuffer.release`, batch by batch."""
+        key = key_of(self._contig, position)
+        self._released += [part for part in self._buffered if part.max_end > key]
+        self._buffered = []
 
     def drop_before(self, position: int) -> None:
         """Drop reads that end before a position of the contig, batch by batch."""

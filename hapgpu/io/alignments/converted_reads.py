@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -15,7 +15,7 @@ from hapgpu.io.alignments.source import Closeable, is_sorted
 from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.io.bam.record_reader import RecordReader, piece_reader, to_batch
-from hapgpu.io.genome.regions import Region
+from hapgpu.io.genome.regions import RegionChoice
 from hapgpu.runtime.pool import Pool
 
 _Converted = TypeVar("_Converted")
@@ -35,7 +35,7 @@ class ConvertedSource(Closeable):
     reference
         FASTA with which CRAM was compressed, if needed.
     regions
-        Yield only records that overlap one of these regions.
+        Yield only records that overlap these regions.
     index
         Index to find the records of regions in a CRAM file; None to read the whole file.
 
@@ -53,7 +53,7 @@ class ConvertedSource(Closeable):
         threads: int,
         batch_bases: int,
         reference: Path | None,
-        regions: Sequence[Region] | None,
+        regions: RegionChoice,
         index: Path | None,
     ) -> None:
         self._source = source
@@ -61,17 +61,13 @@ class ConvertedSource(Closeable):
         self._records = 0
         with ExitStack() as stack:
             self._pool = stack.enter_context(Pool(threads, caller_works=False))
-            self._input = ConvertedInput(
-                source, threads, reference, regions if index else None, index
-            )
+            self._input = ConvertedInput(source, threads, reference, regions, index)
             stack.callback(self._input.close)
             pieces = piece_reader(self._input.stream, source.name, batch_bases).pieces()
             self._reader = RecordReader(pieces, source.name, source.max_record, self._pool)
             with self._explained_by_samtools():
                 self.header = self._reader.take_header()
-            self._intervals = None
-            if regions is not None:
-                self._intervals = Intervals.from_regions(regions, self.header, source.name)
+            self._intervals = Intervals.from_choice(regions, self.header, source.name)
             self._stack = stack.pop_all()
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +12,8 @@ from hapgpu.io.files.htslib import silent_htslib
 
 _MAGIC: Final = b"CRAM"
 _SCHEME: Final = "file://"
+_UR: Final = re.compile(r"^@SQ\t(?:.*\t)?UR:([^\t\n]+)", re.MULTILINE)
+"""Read from the text: dictionaries of half a million contigs take many times its memory."""
 
 
 def named_references(path: Path) -> set[str]:
@@ -23,8 +26,7 @@ def named_references(path: Path) -> set[str]:
             if file.read(len(_MAGIC)) != _MAGIC:
                 return set()
         with silent_htslib(), path.open("rb") as file:
-            header = pysam.AlignmentFile(file, "rc", check_sq=False).header.to_dict()
+            header = str(pysam.AlignmentFile(file, "rc", check_sq=False).header)
     except (OSError, ValueError):
         return set()
-    names = {line.get("UR", "") for line in header.get("SQ", ())}
-    return {name.removeprefix(_SCHEME) for name in names if name}
+    return {name.removeprefix(_SCHEME) for name in _UR.findall(header)}

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.formats import ReadFormat, ReadInput, open_input
+from hapgpu.io.alignments.index.file_state import FileState
 from hapgpu.io.alignments.index.open import index_mismatch, ranges_of
 from hapgpu.io.alignments.reader import FastqSource, ReadSource, header_of, index_of
 from hapgpu.io.alignments.samtools.convert import ConvertedInput
@@ -22,10 +23,9 @@ from hapgpu.io.bam.cuda.reader import PIECE_BYTES, DeviceReads, PackedSource
 from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.bgzf.block_table import DamagedBlockError
 from hapgpu.io.bgzf.pieces import PieceReader
-from hapgpu.io.files.file_state import FileState
 from hapgpu.io.files.parallel_stream import ParallelStream
 from hapgpu.io.files.record_limit import MAX_RECORD
-from hapgpu.io.genome.regions import Region
+from hapgpu.io.genome.regions import EVERYTHING, RegionChoice
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import pinned_array
 from hapgpu.runtime.inputs import expect_file
@@ -47,10 +47,11 @@ def open_device_reads(  # noqa: PLR0913 (the arguments of `open_reads`, and two)
     threads: int = 1,
     piece_bytes: int = PIECE_BYTES,
     reference: Path | None = None,
-    regions: Sequence[Region] | None = None,
+    regions: RegionChoice = EVERYTHING,
     needs_index: bool = True,
     name: str | None = None,
     max_record: int = MAX_RECORD,
+    takes_empty: bool = False,
 ) -> DeviceReads | ReadSource:
     """Open reads as `open_reads` does, with their records in GPU memory.
 
@@ -64,7 +65,7 @@ def open_device_reads(  # noqa: PLR0913 (the arguments of `open_reads`, and two)
         CPU threads that read the file, and threads of samtools for CRAM.
     piece_bytes
         Bytes of the file per piece; pieces are smaller if the memory of a GPU is.
-    reference, regions, needs_index, name, max_record
+    reference, regions, needs_index, name, max_record, takes_empty
         As in `open_reads`; records outside the regions are left out.
 
     Returns
@@ -78,11 +79,12 @@ def open_device_reads(  # noqa: PLR0913 (the arguments of `open_reads`, and two)
         As `open_reads`.
     """
     sizes = _piece_sizes(piece_bytes, devices)
-    source = open_input(path, name, max_record)
+    source = open_input(path, name, max_record, takes_empty=takes_empty)
     if source.format is ReadFormat.FASTQ:
         return FastqSource(source, _FASTQ_BASES)
     try:
-        index = index_of(source, needs_index=needs_index) if regions is not None else None
+        is_partial = not regions.is_everything
+        index = index_of(source, needs_index=needs_index) if is_partial else None
     except BaseException:
         source.stream.close()
         raise
@@ -96,7 +98,7 @@ def open_device_reads(  # noqa: PLR0913 (the arguments of `open_reads`, and two)
             opened = _bam(source, cast("BinaryIO", stream), make_reader, regions, index)
         else:
             # It closes the stream itself, also if it fails: its feeder may wait for the stream.
-            samtools = ConvertedInput(source, threads, reference, regions if index else None, index)
+            samtools = ConvertedInput(source, threads, reference, regions, index)
             stack.callback(samtools.close)
             opened = _converted(source, samtools, make_reader, regions)
         return DeviceReads(opened, stack.pop_all().close)
@@ -127,21 +129,20 @@ def _bam(
     source: ReadInput,
     stream: BinaryIO,
     make_reader: Callable[[BinaryIO], PieceReader],
-    regions: Sequence[Region] | None,
+    regions: RegionChoice,
     index: Path | None,
 ) -> PackedSource:
     reader = make_reader(stream)
-    intervals = None
-    if source.path and regions is not None and index:
+    if source.path and index:
         header = header_of(source.path, FileState.of(source.path), source.max_record)
-        intervals = Intervals.from_regions(regions, header, source.name)
-        pieces = reader.pieces_of(ranges_of(source.path, intervals))
+        intervals = Intervals.from_choice(regions, header, source.name)
+        chosen = cast("Intervals", intervals)  # an index is only used with regions
+        pieces = reader.pieces_of(ranges_of(source.path, chosen))
     else:
         if source.path:
             expect_file(source.name, source.path)
         header, pieces = take_first_header(reader.pieces(), source.name, source.max_record)
-        if regions is not None:
-            intervals = Intervals.from_regions(regions, header, source.name)
+        intervals = Intervals.from_choice(regions, header, source.name)
 
     def explain(error: InputError, _records: int) -> None:
         if index and source.path and not isinstance(error, DamagedBlockError):
@@ -164,7 +165,7 @@ def _converted(
     source: ReadInput,
     samtools: ConvertedInput,
     make_reader: Callable[[BinaryIO], PieceReader],
-    regions: Sequence[Region] | None,
+    regions: RegionChoice,
 ) -> PackedSource:
     """Open the output of samtools; its failure explains faults of the output."""
 
@@ -178,14 +179,11 @@ def _converted(
     except InputError as error:
         explain(error, 0)
         raise
-    intervals = None
-    if regions is not None:
-        intervals = Intervals.from_regions(regions, header, source.name)
     return PackedSource(
         source.name,
         header,
         pieces,
-        intervals,
+        Intervals.from_choice(regions, header, source.name),
         source.max_record,
         is_sorted=is_sorted(source, header),
         explain=explain,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import zlib
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 from io import BufferedReader, RawIOBase
@@ -14,6 +15,7 @@ from hapgpu.errors import InputError, UsageError
 from hapgpu.io.bgzf.block_table import EOF_BLOCK
 from hapgpu.io.bgzf.pieces import missing_eof_block
 from hapgpu.io.bgzf.reader import has_closing_bytes, is_bgzf
+from hapgpu.io.fastx.faults import warn_of_old_qualities
 from hapgpu.io.files.file_kind import guess_kind
 from hapgpu.io.files.record_limit import MAX_RECORD
 
@@ -121,6 +123,11 @@ class OpenedInput:
         except zlib.error:
             return False
 
+    def warn_of_old_qualities(self) -> None:
+        """Warn if it is FASTQ whose qualities look like Phred+64."""
+        with suppress(zlib.error):
+            warn_of_old_qualities(self.name, _text(self.head))
+
     def rejoined(self) -> BufferedReader:
         """Return a stream of the whole input."""
         return BufferedReader(_Rejoined(self.head, self.stream, self.name), _HEAD_BYTES)
@@ -160,8 +167,12 @@ def _with_head(name: str, path: Path | None, stream: BinaryIO) -> OpenedInput:
         raise InputError(f"{name}: cannot be read ({error.strerror or error})") from error
 
 
-def recognised(opened: OpenedInput, max_record: int = MAX_RECORD) -> ReadInput:
+def recognised(
+    opened: OpenedInput, max_record: int = MAX_RECORD, *, takes_empty: bool = False
+) -> ReadInput:
     """Recognise the format of an input; `max_record` is for the reader.
+
+    With `takes_empty`, an empty input is FASTQ without reads.
 
     Raises
     ------
@@ -169,15 +180,17 @@ def recognised(opened: OpenedInput, max_record: int = MAX_RECORD) -> ReadInput:
         The input is empty, has no reads, or is a truncated file; it has been closed.
     """
     try:
-        return _recognised(opened, max_record)
+        return _recognised(opened, max_record, takes_empty=takes_empty)
     except BaseException:
         opened.close()
         raise
 
 
-def _recognised(opened: OpenedInput, max_record: int) -> ReadInput:
+def _recognised(opened: OpenedInput, max_record: int, *, takes_empty: bool) -> ReadInput:
     name, stream = opened.name, opened.stream
-    found = _recognise(opened.head, name)
+    found = _recognise(opened.head, name, takes_empty=takes_empty)
+    if found is ReadFormat.FASTQ:
+        opened.warn_of_old_qualities()
     closing = _closing(opened.head)
     if opened.path is None:
         whole = cast("BinaryIO", opened.rejoined())
@@ -189,17 +202,24 @@ def _recognised(opened: OpenedInput, max_record: int) -> ReadInput:
     return source
 
 
-def open_input(path: str, name: str | None = None, max_record: int = MAX_RECORD) -> ReadInput:
+def open_input(
+    path: str,
+    name: str | None = None,
+    max_record: int = MAX_RECORD,
+    *,
+    takes_empty: bool = False,
+) -> ReadInput:
     """Open a file of reads, or standard input if `path` is `-`, and recognise its format.
 
-    `name`, by default the path, is for messages; `max_record` is for the reader.
+    `name`, by default the path, is for messages; `max_record` is for the reader; `takes_empty` as
+    in `recognised`.
 
     Raises
     ------
     InputError
         It cannot be opened, is empty, has no reads, or is a truncated file.
     """
-    return recognised(open_head(path, name), max_record)
+    return recognised(open_head(path, name), max_record, takes_empty=takes_empty)
 
 
 def _closing(head: bytes) -> bytes:
@@ -208,8 +228,8 @@ def _closing(head: bytes) -> bytes:
     return _CRAM_3_EOF if head.startswith(_CRAM_3) else b""
 
 
-def _recognise(head: bytes, name: str) -> ReadFormat:
-    if not head:
+def _recognise(head: bytes, name: str, *, takes_empty: bool) -> ReadFormat:
+    if not head and not takes_empty:
         raise InputError(f"{name}: empty; give BAM, CRAM, SAM or FASTQ")
     try:
         text = _text(head)
@@ -228,7 +248,7 @@ def _recognise(head: bytes, name: str) -> ReadFormat:
         return ReadFormat.CRAM
     if kind == "SAM":
         return ReadFormat.SAM
-    if text.startswith(b"@"):
+    if text.startswith(b"@") or (takes_empty and not text):
         return ReadFormat.FASTQ
     raise InputError(f"{name}: {_guess(text, kind)}; give BAM, CRAM, SAM or FASTQ")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import lru_cache
 from io import BufferedReader
@@ -13,9 +13,18 @@ from typing import Final, Protocol, Self, TypeVar, cast
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.converted_reads import ConvertedSource
-from hapgpu.io.alignments.formats import OpenedInput, ReadFormat, ReadInput, open_head, recognised
-from hapgpu.io.alignments.index.crai import has_entries
+from hapgpu.io.alignments.formats import (
+    OpenedInput,
+    ReadFormat,
+    ReadInput,
+    open_head,
+    open_input,
+    recognised,
+)
+from hapgpu.io.alignments.index.crai import contigs_in_slices, has_entries
+from hapgpu.io.alignments.index.file_state import FileState
 from hapgpu.io.alignments.index.open import (
+    contigs_in_bins,
     find_index,
     has_index,
     index_mismatch,
@@ -29,9 +38,8 @@ from hapgpu.io.bam.record_reader import RecordReader, piece_reader, to_batch
 from hapgpu.io.bgzf.block_table import DamagedBlockError
 from hapgpu.io.bgzf.pieces import PackedPiece
 from hapgpu.io.fastx.fastq import read_fastq
-from hapgpu.io.files.file_state import FileState
 from hapgpu.io.files.record_limit import MAX_RECORD
-from hapgpu.io.genome.regions import Region
+from hapgpu.io.genome.regions import EVERYTHING, RegionChoice
 from hapgpu.runtime.inputs import expect_file, note_position
 from hapgpu.runtime.pool import Pool
 
@@ -101,16 +109,17 @@ class ReadSource(Protocol):
     ) -> None: ...
 
 
-def open_reads(
+def open_reads(  # noqa: PLR0913  (options of all formats)
     path: str | OpenedInput,
     *,
     threads: int = 1,
     batch_bases: int = 4_000_000,
     reference: Path | None = None,
-    regions: Sequence[Region] | None = None,
+    regions: RegionChoice = EVERYTHING,
     needs_index: bool = True,
     name: str | None = None,
     max_record: int = MAX_RECORD,
+    takes_empty: bool = False,
 ) -> ReadSource:
     """Open reads in BAM, CRAM, SAM or FASTQ, recognised by their first bytes.
 
@@ -125,9 +134,9 @@ def open_reads(
     reference
         FASTA with which CRAM was compressed, if needed.
     regions
-        Yield the records that overlap one of these regions, each once, in file order. A BAM or
-        CRAM file is read through its index, SAM and standard input from start to end. Reads of
-        FASTQ have no position: all are yielded.
+        Yield the records that overlap these regions, each once, in file order. A BAM or CRAM file
+        is read through its index, SAM and standard input from start to end. Reads of FASTQ have no
+        position: all are yielded.
     needs_index
         With regions, raise an error for a BAM or CRAM file without index; otherwise read it from
         start to end.
@@ -135,25 +144,60 @@ def open_reads(
         Name of the input for messages; by default its path.
     max_record
         Bytes of the longest record, and of the longest header, that is read.
+    takes_empty
+        Read an empty input as FASTQ without reads, with a warning.
 
     Raises
     ------
     InputError
         The file cannot be read, has no reads or no index, or its header is damaged, too long, or
         lacks the contig of a region.
+    UsageError
+        A region is malformed, or has two meanings with the contigs of the file.
     """
     opened = path if isinstance(path, OpenedInput) else open_head(path, name)
-    source = recognised(opened, max_record)
+    source = recognised(opened, max_record, takes_empty=takes_empty)
     if source.format is ReadFormat.FASTQ:
         return FastqSource(source, batch_bases)
     try:
-        index = index_of(source, needs_index=needs_index) if regions is not None else None
+        is_partial = not regions.is_everything
+        index = index_of(source, needs_index=needs_index) if is_partial else None
     except BaseException:
         source.stream.close()
         raise
     if source.format is ReadFormat.BAM:
         return _BamSource(source, threads, batch_bases, regions, index)
     return ConvertedSource(source, threads, batch_bases, reference, regions, index)
+
+
+def contigs_with_records(path: str, contigs: int) -> frozenset[int] | None:
+    """Return the numbers of the contigs at which a BAM or CRAM file has records, by its index.
+
+    Parameters
+    ----------
+    path
+        The file.
+    contigs
+        Number of contigs in its header.
+
+    Returns
+    -------
+    frozenset of int or None
+        None if the index does not tell, as for a CRAM file without records.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or its index is missing, damaged, or of another file.
+    """
+    source = open_input(path)
+    source.stream.close()
+    index = index_of(source, needs_index=True)
+    if index is None:
+        return None
+    if source.format is ReadFormat.BAM:
+        return frozenset(contigs_in_bins(Path(path), contigs).tolist())
+    return contigs_in_slices(index, Path(path), contigs)
 
 
 def index_of(source: ReadInput, *, needs_index: bool) -> Path | None:
@@ -191,7 +235,7 @@ class FastqSource(Closeable):
         stream = cast("BufferedReader", source.stream)
         if source.path:
             expect_file(source.name, source.path)
-        for batch in read_fastq(stream, self._batch_bases, source.max_record):
+        for batch in read_fastq(stream, self._batch_bases, source.max_record, source.name):
             if source.path:
                 note_position(source.name, stream.tell())
             yield batch
@@ -217,7 +261,7 @@ class _BamSource(Closeable):
         source: ReadInput,
         threads: int,
         batch_bases: int,
-        regions: Sequence[Region] | None,
+        regions: RegionChoice,
         index: Path | None,
     ) -> None:
         self._source = source
@@ -228,18 +272,18 @@ class _BamSource(Closeable):
             stack.callback(source.stream.close)
             self._pool = stack.enter_context(Pool(threads, caller_works=False))
             reader = piece_reader(source.stream, source.name, batch_bases)
-            if source.path and regions is not None and index:
+            if source.path and index:
                 self.header = header_of(source.path, FileState.of(source.path), source.max_record)
-                self._intervals = Intervals.from_regions(regions, self.header, source.name)
-                pieces = reader.pieces_of(ranges_of(source.path, self._intervals))
+                self._intervals = Intervals.from_choice(regions, self.header, source.name)
+                chosen = cast("Intervals", self._intervals)  # an index is only used with regions
+                pieces = reader.pieces_of(ranges_of(source.path, chosen))
                 self._reader = self._reader_of(pieces)
             else:
                 if source.path:
                     expect_file(source.name, source.path)
                 self._reader = self._reader_of(reader.pieces())
                 self.header = self._reader.take_header()
-                if regions is not None:
-                    self._intervals = Intervals.from_regions(regions, self.header, source.name)
+                self._intervals = Intervals.from_choice(regions, self.header, source.name)
             self._stack = stack.pop_all()
 
     @property

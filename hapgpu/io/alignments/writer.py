@@ -21,6 +21,7 @@ from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.io.bgzf.writer import BgzfWriter
 from hapgpu.io.files.htslib import INDEX_DELIMITER, has_index_delimiter
 from hapgpu.io.files.output import OutputFile, remove_indexes
+from hapgpu.io.files.text_output import TextSink
 from hapgpu.io.files.threaded_output import ThreadedOutput
 from hapgpu.runtime import leftovers
 
@@ -138,12 +139,16 @@ class _Writer(ThreadedOutput):
 
 
 class _SamWriter(_Writer):
+    def __init__(self, path: str, header: SamHeader, threads: int) -> None:
+        super().__init__(path, header, threads)
+        self._sink = TextSink(self._output, self._pool)
+
     def _start(self) -> None:
-        self._output.write(self._header.text.encode("utf-8", "surrogateescape"))
+        self._sink.write(memoryview(self._header.text.encode("utf-8", "surrogateescape")))
 
     def write(self, batch: ReadBatch) -> None:
         for lines in format_records(batch, self._header, self._pool):
-            self._output.write(lines.data)
+            self._sink.write(lines.data)
 
     def write_block(self, block: RecordBlock) -> None:
         self.write(decode_block(block, self._pool))
@@ -153,7 +158,7 @@ class _SamWriter(_Writer):
         self.write_block(block_of(records, references, self._pool))
 
     def _finish(self) -> None:
-        """Do nothing: no line is pending."""
+        self._sink.finish()
 
 
 class _BamWriter(_Writer):

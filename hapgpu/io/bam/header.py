@@ -210,9 +210,9 @@ def encode_header(header: SamHeader) -> bytes:
 
 def encode_references(header: SamHeader) -> bytes:
     """Return the list of contigs in BAM encoding, with its length."""
-    parts = [_COUNT.pack(len(header.reference_names))]
+    encoded = bytearray(_COUNT.pack(len(header.reference_names)))
     references = zip(header.reference_names, header.reference_lengths, strict=True)
     for name, length in references:
         closed = name.encode("utf-8", "surrogateescape") + b"\0"
-        parts += [_COUNT.pack(len(closed)), closed, _LENGTH.pack(length)]
-    return b"".join(parts)
+        encoded += _COUNT.pack(len(closed)) + closed + _LENGTH.pack(length)
+    return bytes(encoded)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from hapgpu.errors import InputError
 from hapgpu.io.bam.constants import REFERENCE_OPERATIONS, UNMAPPED
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.record_layout import RecordLayout
-from hapgpu.io.genome.regions import Region, contig_hint
+from hapgpu.io.genome.regions import Region, RegionChoice, contig_hint
 from hapgpu.runtime.jit import njit
 
 
@@ -34,21 +34,25 @@ def _first_ending_after(
 
 
 @njit
-def _mark_overlaps(
+def _mark_overlaps(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     data: NDArray[np.uint8],
     layout: RecordLayout,
+    references: NDArray[np.int64],
     offsets: NDArray[np.int64],
     starts: NDArray[np.int64],
     ends: NDArray[np.int64],
     out: NDArray[np.bool_],
 ) -> None:
     base = data.ctypes.data
+    contig: Integer = np.int64(0)
     for row in range(out.size):
         record = base + layout.starts[row]
         reference = load_i32_at(record + 4)
         position = load_i32_at(record + 8)
         out[row] = False
-        if reference < 0 or offsets[reference] == offsets[reference + 1]:
+        if contig == references.size or references[contig] != reference:
+            contig = np.searchsorted(references, reference)
+        if contig == references.size or references[contig] != reference:
             continue
         span: Integer = 0
         if not load_u16_at(record + 18) & UNMAPPED:
@@ -58,7 +62,7 @@ def _mark_overlaps(
                 if REFERENCE_OPERATIONS >> (element & 15) & 1:
                     span += element >> 4
         end = position + max(span, 1)
-        low, high = np.int64(offsets[reference]), np.int64(offsets[reference + 1])
+        low, high = np.int64(offsets[contig]), np.int64(offsets[contig + 1])
         first = _first_ending_after(ends, low, high, position)
         out[row] = first < high and starts[first] < end
 
@@ -69,15 +73,40 @@ class Intervals:
 
     Attributes
     ----------
+    contigs
+        Number of contigs in the header.
+    references
+        int64[m], ascending: the contigs with intervals.
     offsets
-        int64[contigs + 1]: contig r has the intervals offsets[r] to offsets[r + 1].
+        int64[m + 1]: contig `references[k]` has the intervals `offsets[k]` to `offsets[k + 1]`.
     starts, ends
         int64[n], 0-based, half-open.
+    further
+        Intervals of which a record has to overlap one, too; None: no others.
     """
 
+    contigs: int
+    references: NDArray[np.int64]
     offsets: NDArray[np.int64]
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
+    further: Intervals | None = None
+
+    @classmethod
+    def from_choice(cls, choice: RegionChoice, header: SamHeader, name: str) -> Intervals | None:
+        """Return the intervals that the user chose; None for everything.
+
+        Raises
+        ------
+        UsageError
+            A text is not a region, or has two meanings.
+        InputError
+            The header lacks a contig.
+        """
+        chosen = None
+        for regions in reversed(choice.sets(frozenset(header.reference_names))):
+            chosen = replace(cls.from_regions(regions, header, name), further=chosen)
+        return chosen
 
     @classmethod
     def from_regions(cls, regions: Sequence[Region], header: SamHeader, name: str) -> Intervals:
@@ -99,8 +128,10 @@ class Intervals:
         is_first = np.ones(order.size, dtype=np.bool_)
         is_first[1:] = _keys(references, starts)[1:] > last[:-1]
         is_last = np.append(is_first[1:], True)[: order.size]
-        counts = np.bincount(references[is_first], minlength=len(header.reference_names))
+        present, counts = np.unique(references[is_first], return_counts=True)
         return cls(
+            len(header.reference_names),
+            present,
             offsets_of(counts),
             starts[is_first],
             last[is_last] - _keys(references[is_last], np.zeros(1, dtype=np.int64)),
@@ -109,8 +140,14 @@ class Intervals:
     def overlapped(self, data: NDArray[np.uint8], layout: RecordLayout) -> NDArray[np.bool_]:
         """Return bool[n]: which records overlap an interval; an unmapped record spans one base."""
         out = np.empty(layout.starts.size, dtype=np.bool_)
-        _mark_overlaps(data, layout, self.offsets, self.starts, self.ends, out)
-        return out
+        _mark_overlaps(data, layout, self.references, self.offsets, self.starts, self.ends, out)
+        return out if self.further is None else out & self.further.overlapped(data, layout)
+
+    def offsets_by_contig(self) -> NDArray[np.int64]:
+        """Return int64[contigs + 1]: contig r has the intervals of two consecutive offsets."""
+        counts = np.zeros(self.contigs, dtype=np.int64)
+        counts[self.references] = np.diff(self.offsets)
+        return offsets_of(counts)
 
 
 def _keys(references: NDArray[np.int64], positions: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -16,6 +17,7 @@ from hapgpu.io.files.file_kind import BAM_MAGIC
 from hapgpu.io.files.record_limit import MAX_RECORD, too_long
 
 _FIRST_CAPACITY: Final = 1 << 22
+_MAX_HEADERS_KEPT: Final = 4
 _MAX_NAME_BYTES: Final = 1 << 16
 _BYTES_BESIDE_NAME: Final = 8
 _BYTES_BESIDE_LINE: Final = 64
@@ -138,9 +140,15 @@ def _check_size(buffer: RecordBuffer, size: int) -> None:
 
 def _header(text: str, name: str) -> SamHeader:
     try:
-        return SamHeader.from_text(text)
+        return _parsed(text)
     except InputError as error:
         raise InputError(f"{name}, {error}") from None
+
+
+@lru_cache(_MAX_HEADERS_KEPT)
+def _parsed(text: str) -> SamHeader:
+    """Parse a header once: a CRAM file is opened again for each of its parts."""
+    return SamHeader.from_text(text)
 
 
 def _with_contigs(header: SamHeader, names: tuple[str, ...], lengths: tuple[int, ...]) -> SamHeader:

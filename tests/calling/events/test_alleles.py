@@ -7,7 +7,7 @@ import pytest
 
 from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.calling.batches import CallSites
-from hapgpu.calling.events.allele_limit import MAX_ALLELES, limited
+from hapgpu.calling.events.allele_limit import limited
 from hapgpu.calling.events.alleles import call_sites
 from hapgpu.calling.events.trimming import trimmed_to_variants
 from tests.calling.events.event_oracle import expected_alleles
@@ -20,6 +20,8 @@ from tests.calling.events.made_haplotypes import (
     rows_of,
 )
 from tests.calling.events.test_trimming import random_regions
+
+MAX_ALLELES = 44  # GATK's --max-genotype-count 1024, diploid
 
 BEFORE, AFTER = "GTCAGTCCTAGACTTGACCA" * 5, "TGCATTGCAGGTACCATTGC" * 5
 

@@ -10,14 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hapgpu.calling.batches import ActiveRegions
-from hapgpu.calling.gvcf.confidence import MAX_INDEL, Confidence, reference_confidence
+from hapgpu.arrays.batches import ReadBatch
+from hapgpu.calling.batches import ActiveRegions, RegionReads
+from hapgpu.calling.gvcf.confidence import Confidence, reference_confidence
 from hapgpu.calling.gvcf.indels import Row, Window, find_informative
 from hapgpu.calling.gvcf.reference import confidence, informative_bases
 from hapgpu.haplotypes.batches import ReferenceSlice
 from tests.calling.gvcf.made_reads import Alignment, region_reads
 
-ROOM = 5
+MAX_INDEL = 10  # GATK's --indel-size-to-eliminate-in-ref-model
 
 
 def text(letters: str) -> NDArray[np.uint8]:
@@ -131,9 +132,14 @@ def _informative_columns(
 
 
 def computed(reads: list[Alignment], reference: str, start: int, end: int) -> Confidence:
-    columns, records = region_reads(reads)
+    return computed_of(*region_reads(reads), reference, start, end)
+
+
+def computed_of(
+    reads: RegionReads, records: ReadBatch, reference: str, start: int, end: int
+) -> Confidence:
     spans = ActiveRegions(*(np.array([value]) for value in (start, end, 0, len(reference))))
-    return reference_confidence(columns, records, spans, ReferenceSlice(0, text(reference)))
+    return reference_confidence(reads, records, spans, ReferenceSlice(0, text(reference)))
 
 
 @given(st.data(), st.text("AC", min_size=40, max_size=60))
@@ -155,11 +161,38 @@ def test_many_reads_without_indels_count_as_forty() -> None:
     assert found.phreds.tolist() == [[120, 1800]] * 2 == [[one, other]] * 2
 
 
+@pytest.mark.parametrize(("unit", "is_informative"), [(9, False), (10, False), (11, True)])
+def test_indels_of_ten_bases_are_considered(unit: int, *, is_informative: bool) -> None:
+    """A shift by one unit of a repeat explains a read as well as no shift."""
+    reference = "ACGTTGCAAGC"[:unit] * 5
+    read = Alignment(0, [("M", len(reference))], reference, [40] * len(reference))
+    found = computed([read] * 20, reference, 0, 1)
+    assert (found.phreds[0, 0] > 0) == is_informative
+
+
+@pytest.mark.parametrize(("left", "is_informative"), [(9, False), (10, False), (11, True)])
+def test_the_last_ten_bases_are_not_informative(left: int, *, is_informative: bool) -> None:
+    reference = "ACGTTGCAAGCTTAGGCATG" + "C" + "T" * (left - 2) + "A"
+    read = Alignment(0, [("M", len(reference))], reference, [40] * len(reference))
+    found = computed([read] * 20, reference, 20, 21)
+    assert (found.phreds[0, 0] > 0) == is_informative
+
+
+@pytest.mark.parametrize(("length", "depth"), [(99, 99), (100, 100), (101, 120)])
+def test_bases_after_fragments_of_at_most_100_bases(length: int, depth: int) -> None:
+    """GATK's ReadUtils.isBaseInsideAdaptor."""
+    reads, records = region_reads([Alignment(0, [("M", 120)], "A" * 120, [30] * 120)])
+    records.flags[:] = 1 | 32
+    records.mate_positions[:], records.mate_reference_ids[:] = 0, 0
+    records.template_lengths[:] = length
+    found = computed_of(reads, records, "A" * 150, 0, 150)
+    assert found.depths.tolist() == [1] * depth + [0] * (150 - depth)
+
+
 def test_bases_in_adaptors_are_not_elements() -> None:
     reads, records = region_reads([Alignment(5, [("M", 20)], "A" * 20, [30] * 20)])
     records.flags[:] = 1 | 16
     records.mate_positions[:], records.mate_reference_ids[:] = 10, 0
     records.template_lengths[:] = -15
-    spans = ActiveRegions(*(np.array([value]) for value in (0, 30, 0, 30)))
-    found = reference_confidence(reads, records, spans, ReferenceSlice(0, text("A" * 30)))
+    found = computed_of(reads, records, "A" * 30, 0, 30)
     assert found.depths.tolist() == [0] * 10 + [1] * 15 + [0] * 5

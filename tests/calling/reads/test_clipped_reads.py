@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hapgpu.calling.batches import RegionReads
 from hapgpu.calling.options import AssemblyOptions
 from hapgpu.calling.reads.finalized import finalized_reads
-from hapgpu.calling.reads.reclipped import MIN_BASES, passing, reclipped_reads
+from hapgpu.calling.reads.reclipped import passing, reclipped_reads
 from hapgpu.cigar.encoding import query_lengths, reference_lengths
 from tests.calling.reads.clipping_oracle import finalized, reclipped
 from tests.calling.reads.made_segments import (
@@ -30,6 +30,8 @@ from tests.calling.reads.made_segments import (
 from tests.calling.segments import segment_reads
 from tests.example_counts import many
 from tests.io.sam_oracle import Row, rows_of_file
+
+MIN_BASES = 10  # GATK's READ_LENGTH_FILTER_THRESHOLD
 
 Span = tuple[int, int]
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hapgpu.calling.reads.downsampling import MAX_SPAN, downsampled
+from hapgpu.calling.reads import downsampling
+from hapgpu.calling.reads.downsampling import downsampled, in_crowds, may_crowd
 from tests.calling.reads.made_segments import made_row
 from tests.io.sam_oracle import Row, batch_of
+
+MAX_SPAN = 1000  # docs/methods/call.md
 
 READS = st.lists(
     st.tuples(st.integers(0, 4), st.integers(0, 1), st.sampled_from(["8M", "8M", "4M999D4M"])),
@@ -82,3 +86,45 @@ def test_mates_at_one_position_are_chosen_in_the_order_of_their_flags() -> None:
     rows = [made_row("r", 5, "8M", flag=flag) for flag in (147, 99)]
     assert chosen(rows, [0, 0], 1) == [False, True]
     assert chosen(rows[::-1], [0, 0], 1) == [True, False]
+
+
+def kept_in_crowds(rows: list[Row], samples: list[int], limit: int) -> list[bool]:
+    """Return which reads two limits keep, with crowds of at most 5 reads at 3 positions."""
+    numbers, reads = np.array(samples, dtype=np.int32), batch_of(rows)
+    with patch.multiple(downsampling, MAX_CROWD=5, CROWD_POSITIONS=3):
+        kept = downsampled(reads, numbers, limit)
+        kept[in_crowds(reads, numbers, kept, limit)] = False
+    return kept.tolist()
+
+
+@given(READS, st.sampled_from([0, 2, 4]), st.randoms(), st.integers(0, 60))
+def test_crowds(reads: list[tuple[int, int, str]], limit: int, random: Any, early: int) -> None:
+    rows, samples = rows_of(reads)
+    kept, before = kept_in_crowds(rows, samples, limit), chosen(rows, samples, limit)
+    assert all(k <= b for k, b in zip(kept, before, strict=True))
+    groups = [(at // 3, sample, cigar) for at, sample, cigar in reads]
+    candidates = Counter(group for group, b in zip(groups, before, strict=True) if b)
+    for group in set(groups):
+        count = sum(k for k, other in zip(kept, groups, strict=True) if other == group)
+        is_limited = group[2] == "8M"
+        assert count == (min(candidates[group], 5) if is_limited else candidates[group])
+    shuffled = list(range(len(reads)))
+    random.shuffle(shuffled)
+    shuffled.sort(key=lambda k: reads[k][0])
+    again = kept_in_crowds([rows[k] for k in shuffled], [samples[k] for k in shuffled], limit)
+    assert again == [kept[k] for k in shuffled]
+    # Limits may be applied to the first reads, too: the final choice does not change.
+    first = [k for k, _ in enumerate(reads[:early])]
+    part = kept_in_crowds([rows[k] for k in first], [samples[k] for k in first], limit)
+    rest = [k for k in range(len(reads)) if k >= len(part) or part[k]]
+    again = kept_in_crowds([rows[k] for k in rest], [samples[k] for k in rest], limit)
+    assert [k for k, is_kept in zip(rest, again, strict=True) if is_kept] == [
+        k for k, is_kept in enumerate(kept) if is_kept
+    ]
+
+
+def test_the_default_has_no_crowds() -> None:
+    assert not may_crowd(50)
+    assert not may_crowd(100)
+    assert may_crowd(101)
+    assert may_crowd(0)

@@ -40,6 +40,28 @@ def test_regions_are_merged_in_the_order_of_contigs_and_cut() -> None:
     assert calling_intervals(chosen(), LENGTHS) == []
 
 
+def test_regions_and_targets_have_bases_in_common() -> None:
+    choice = RegionChoice(
+        ("chr1:11-20", "chr2:1-400", Region("chr2", 300, 500)),
+        (Region("chr2", 100, 200), Region("chr1", 20, 30), Region("chr2", 390, 2000)),
+    )
+    assert calling_intervals(choice, LENGTHS) == [
+        Region("chr2", 100, 200),
+        Region("chr2", 390, 500),
+    ]
+    whole = RegionChoice(None, (Region("chr1", 5, 9),))
+    assert calling_intervals(whole, LENGTHS) == [Region("chr1", 5, 9)]
+
+
+def test_a_contig_with_the_name_of_a_region() -> None:
+    lengths = {"HLA*01:01": 90, "chr20": 9000, "chr20:50-90": 41}
+    assert calling_intervals(RegionChoice(("HLA*01:01",)), lengths) == [Region("HLA*01:01", 0, 90)]
+    with pytest.raises(UsageError, match=r"ambiguous.*write \{chr20\}:50-90 or \{chr20:50-90\}"):
+        calling_intervals(RegionChoice(("chr20:50-90",)), lengths)
+    meant = calling_intervals(RegionChoice(("{chr20}:50-90", "{chr20:50-90}")), lengths)
+    assert meant == [Region("chr20", 49, 90), Region("chr20:50-90", 0, 41)]
+
+
 @pytest.mark.parametrize(
     ("region", "message"),
     [

@@ -13,7 +13,7 @@ import pysam
 import pytest
 
 from hapgpu.calling.options import CallOptions
-from hapgpu.calling.reads import segment_reader
+from hapgpu.calling.reads import downsampling, segment_reader
 from hapgpu.calling.run import write_calls
 from hapgpu.calling.session import CallInputs, CallSession
 from hapgpu.io.genome.regions import EVERYTHING, RegionChoice, parse_region
@@ -198,6 +198,21 @@ def test_piles_that_are_downsampled_while_they_are_read(
     monkeypatch.setattr(segment_reader, "_MAX_BASES", 100_000)
     reads = [made.bam.with_suffix(f".{format_}")]
     assert calls_of(reads, made.reference, max_reads_per_start=limit) == expected[limit]
+
+
+@pytest.mark.parametrize("format_", ["bam", "sam"])
+@pytest.mark.parametrize("size", [(500, 3000), (1700, 3000), (None, 4_000_000)])
+def test_crowds(
+    made: Made, monkeypatch: pytest.MonkeyPatch, size: tuple[int | None, int], format_: str
+) -> None:
+    monkeypatch.setattr(downsampling, "MAX_CROWD", 25)
+    expected = calls_of([made.bam], made.reference, max_reads_per_start=0)
+    assert len(records_in(expected.decode())) > 10
+    monkeypatch.setattr(segment_reader, "_BATCH_BASES", size[1])
+    monkeypatch.setattr(segment_reader, "_MAX_BASES", 100_000 if size[1] == 3000 else 10**9)
+    reads = [made.bam.with_suffix(f".{format_}")]
+    found = calls_of(reads, made.reference, segment_size=size[0], max_reads_per_start=0)
+    assert found == expected
 
 
 def test_several_samples(made: Made, tmp_path: Path) -> None:

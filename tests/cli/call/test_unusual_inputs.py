@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.cli.call.command import called, records_in, summary_of
+from tests.cli.call.command import called, records_in, status_of, summary_of
 from tests.cli.call.made_reads import (
     Alignment,
     as_bam,
@@ -20,6 +20,7 @@ from tests.cli.call.made_reads import (
     write_reference,
     write_sam,
 )
+from tests.cli.in_process import error_of_command
 
 LENGTH = 3000
 READ = 100
@@ -206,3 +207,18 @@ def test_activity_everywhere(tmp_path: Path) -> None:
     one = called(tmp_path, sam, fasta, "--json", statistics, threads=1)
     assert json.loads(statistics.read_text())["counts"]["active_bases"] > 0.95 * length
     assert called(tmp_path, as_bam(sam), fasta, threads=4) == one
+
+
+@pytest.mark.parametrize("gvcf", [(), ("--gvcf",)])
+def test_contig_names_that_vcf_does_not_allow(
+    tmp_path: Path, gvcf: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are refused before the run if they are called, with or without reads."""
+    fasta = write_reference(tmp_path / "reference.fa", **{"a,b": REFERENCE, "c": REFERENCE})
+    sam = write_sam(tmp_path / "reads.sam", GOOD, {"a,b": LENGTH, "c": LENGTH})
+    out = tmp_path / "out.vcf"
+    assert status_of(sam, fasta, *gvcf, "-q", "-o", out) == 1
+    assert not out.exists()
+    message = "contig 'a,b' is a name that VCF does not allow; rename the contig, also in the reads"
+    assert f"error: {fasta}: {message}" in error_of_command("call", capsys)
+    assert summary_of(called(tmp_path, sam, fasta, "-r", "c")) == EXPECTED

@@ -328,7 +328,9 @@ def test_pcr_models(example: tuple[Path, Path, Path], tmp_path: Path) -> None:
         (["-r", "chr20:10000"], [10190, 15180]),
         (["-r", "chr20"], list(TRUTH)),
         (["-L", "targets.bed"], [5121, 5251]),
-        (["-L", "targets.bed", "-r", "chr20:15180-15180"], [5121, 5251, 15180]),
+        (["-L", "targets.bed", "-r", "chr20:5200-15180"], [5251]),
+        (["-L", "targets.bed", "-r", "chr20:5200-5251", "-r", "chr20:1-5121"], [5121, 5251]),
+        (["-L", "targets.bed", "-r", "chr20:15180-15180"], []),
     ],
 )
 def test_regions(
@@ -408,6 +410,22 @@ def test_its_own_output_as_sites(example: tuple[Path, Path, Path], tmp_path: Pat
     earlier, later = (text for text in header_of(text_of(second)) if "_genotypeCommand=" in text)
     assert str(sites) in earlier
     assert str(second) in later
+
+
+def test_a_call_of_quality_0_is_counted(tmp_path: Path) -> None:
+    """One read with REF: of 15 genotypes, the best has a fifth of the probability."""
+    out, report = tmp_path / "out.vcf", tmp_path / "run.json"
+    arguments = (
+        write_sam(tmp_path / "reads.sam", pileup("0")),
+        write_reference(tmp_path, BASES, CONTIG),
+        write_sites(tmp_path / "sites.vcf", [f"{SITE} {REF} {ALT},{OTHER}"]),
+    )
+    options = ("-q", "--ploidy", "4", "--prior", "flat", "-o", out, "--json", report)
+    assert status_of(*arguments, *options) == 0
+    (call,) = calls_in(out.read_text())
+    assert (call.genotype(), call.samples[0]["GQ"]) == ("0/0/0/0", "0")
+    counts = json.loads(report.read_text())["counts"]
+    assert (counts["calls"], counts["no_calls"]) == (1, 0)
 
 
 def test_statistics(example: tuple[Path, Path, Path], tmp_path: Path) -> None:

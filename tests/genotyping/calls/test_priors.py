@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -150,6 +150,7 @@ def test_many_chromosomes_make_it_hardy_weinberg(weights: list[int], ploidy: int
         ("AN=8;AF=0.25", 6, 2),
         ("AN=x;AF=0.25", 75, 25),
         ("AN=-4;AF=0.25", 75, 25),
+        ("AN=2147483648;AF=0.25", 75, 25),
         ("DP=3;AF=2.5e-1;AC=9;AN=10", 1, 9),
         ("AC=1;AN=6", 5, 1),
         ("AN=6;AC=1;AF=.", 5, 1),
@@ -159,6 +160,9 @@ def test_many_chromosomes_make_it_hardy_weinberg(weights: list[int], ploidy: int
         ("AC=0;AN=0;AF=0.25", 75, 25),
         ("AC=2;AN=2", 0, 2),
         ("AC=0;AN=2000000000", 2_000_000_000, 0),
+        ("AC=1;AN=6;DB", 5, 1),
+        ("AC=1;AN=6;ANN=C|x", 5, 1),
+        ("AF=0e0", 100, 0),
     ],
 )
 def test_chromosomes_in_info(info: str, references: int, variants: int) -> None:
@@ -171,7 +175,7 @@ def test_chromosomes_in_info(info: str, references: int, variants: int) -> None:
     [
         *("AF", "AF=", "AF=x", "AF=.", "AF=nan", "AF=inf", "AF=-0.1", "AF=1.5", "AF=0.1,0.2"),
         *("MAF=0.2", "AN=4", "AC=1", "AC=.;AN=4", "AC=1,2;AN=9", "AC=3;AN=2", "AC=1;AN=inf"),
-        *("AC=1;AN=0", "AC=0;AN=0"),
+        *("AC=1;AN=0", "AC=0;AN=0", "AF=0.25,", "AC=1;AN=6;AC", "AC=1;AN=6;AC="),
     ],
 )
 def test_info_without_valid_frequencies_is_ignored(info: str) -> None:
@@ -199,6 +203,9 @@ NUMBERS = st.one_of(
 )
 
 
+@example(alternatives=1, items=[("AF", "=", "0.9007199254740993")])  # 2**53 + 1
+@example(alternatives=1, items=[("AF", "=", f"{1e-23:.23f}")])
+@example(alternatives=2, items=[("AF", "=", "0.25")])
 @given(
     alternatives=st.integers(0, 3),
     items=st.lists(

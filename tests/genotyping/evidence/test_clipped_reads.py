@@ -213,6 +213,7 @@ def test_equal_to_a_walk_over_all_bases(
         ("4S16M", (97, 98), [(0, 5, 96, 101)]),  # only the clip overlaps the locus
         ("4S16M", (96, 97), []),  # the alignment does not overlap the margin
         ("16M4S", (117, 118), [(14, 20, 114, 120)]),
+        ("16M4S", (119, 120), []),
         ("4H16M4H", (116, 118), []),  # hard-clipped bases do not
         ("8M3I9M", (108, 109), [(5, 15, 105, 112)]),  # inserted bases are within
         ("8M3I9M", (104, 105), [(1, 8, 101, 108)]),  # the position after them is outside
@@ -223,6 +224,7 @@ def test_equal_to_a_walk_over_all_bases(
         ("8M20N8M", (108, 110), [(5, 8, 105, 108)]),  # it ends in the gap
         ("8M6D8M", (110, 113), [(7, 10, 107, 116)]),
         ("8M5P8M", (107, 109), [(4, 12, 104, 112)]),
+        ("1M20N1M", (103, 105), [(0, 1, 100, 101)]),
     ],
 )
 def test_by_hand(cigar: str, locus: Interval, expected_rows: list[tuple[int, ...]]) -> None:

@@ -202,6 +202,21 @@ def test_all_are_used_if_less_than_a_tenth_span(overlapping: int, chosen: list[i
     assert used_alone(fragments, [range(10, 15)]) == chosen
 
 
+def test_the_fragments_may_be_the_first_of_longer_arrays() -> None:
+    """A fragment after them, which spans the site, does not count."""
+    locus = Locus([range(10, 15)], [[[range(11)], [range(20)]]])
+    both = evidence_at([locus])
+    first = Evidence(
+        both.loci[:1],
+        both.samples[:1],
+        Ragged(both.likelihoods.data[:2], both.likelihoods.offsets[:2]),
+        Ragged(both.cover.data[:2], both.cover.offsets[:2]),
+        both.is_explained[:1],
+    )
+    requirements = span_requirements_of(first, loci_batch([locus]), 1)
+    assert used_fragments([[range(11)]], requirements, 0) == [0]
+
+
 def test_without_spanning_fragments_overlapping_ones_are_used() -> None:
     shift_ranges = [range(10, 15), range(14, 30)]
     fragments = [[range(12)], [range(16, 29)], [range(9, 16)]]

@@ -27,6 +27,7 @@ from hapgpu.genotyping.batches import LocusReads
 from hapgpu.genotyping.reads import aligned_reads, locus_groups
 from hapgpu.genotyping.reads.aligned_reads import AlignedReads
 from hapgpu.genotyping.reads.filters import FilterOptions
+from hapgpu.genotyping.reads.inputs import IndexedInput, ReadingOptions
 from hapgpu.genotyping.reads.read_buffer import ReadBuffer
 from hapgpu.haplotypes.batches import Haplotypes, Loci, LocusBatch, ShiftRanges
 from hapgpu.io.vcf.records import VcfRecord
@@ -292,6 +293,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     sam = path.with_suffix(".sam")
     pysam.view("-h", "-o", str(sam), str(path), catch_stdout=False)
     return path, sam
+
+
+def test_contigs_with_reads(made: tuple[Path, Path]) -> None:
+    reading = ReadingOptions(threads=1, batch_bases=65_536, reference=NO_FASTA)
+    assert IndexedInput(str(made[0]), reading).contigs_with_reads() == {"one", "two", "three"}
 
 
 @dataclass(frozen=True)

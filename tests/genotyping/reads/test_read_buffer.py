@@ -183,6 +183,21 @@ def test_one_long_read_does_not_keep_its_neighbours() -> None:
     assert reads.bases == 20
 
 
+def test_reads_that_end_at_a_position_are_dropped() -> None:
+    """They are half-open: their last base is before it."""
+    reads, _ = opened([[plain("r0", 0, 0), plain("r1", 0, 0), plain("r2", 0, 1)]])
+    reads.read_on()
+    reads.drop_before(10)
+    assert reads.bases == 10
+
+
+def test_reads_that_end_at_a_position_are_not_buffered() -> None:
+    reads, _ = opened([[plain("r0", 0, 0)]])
+    reads.drop_before(10)
+    reads.read_on()
+    assert reads.bases == 0
+
+
 def test_reads_of_earlier_contigs_are_not_kept() -> None:
     reads, _ = opened([[plain("r0", 0, 5)], [plain("r1", 1, 5), plain("r2", 2, 5)]])
     reads.move_to(1)
@@ -263,3 +278,34 @@ def test_an_earlier_contig_is_an_error() -> None:
     reads.move_to(2)
     with pytest.raises(InputError, match=r"sites of chr2 come after sites of chr3; sort the sites"):
         reads.move_to(1)
+
+
+@given(rows=sorted_rows(), cuts=st.lists(st.integers(1, 8), min_size=30, max_size=30))
+def test_contigs_with_reads(rows: list[Row], cuts: list[int]) -> None:
+    """A read starts before the end on the contig; the reads of later contigs are kept for later."""
+    parts, at = [], 0
+    for cut in cuts:
+        parts.append(rows[at : at + cut])
+        at += cut
+    reads, _ = opened([part for part in parts if part])
+    for contig in range(3):
+        own = [row for row in rows if row.reference == contig]
+        for end in (100, 301):
+            assert reads.has_reads(contig, end) == any(row.position < end for row in own)
+        reads.move_to(contig)
+        while reads.frontier < 301:
+            reads.read_on()
+        assert names_at(reads, (0, 10_000)) == [row.name for row in own]
+
+
+@pytest.mark.parametrize(("end", "has_reads"), [(100, False), (101, True)])
+def test_a_read_that_starts_at_the_end_is_not_before_it(end: int, *, has_reads: bool) -> None:
+    reads, _ = opened([[plain("r", 0, 100)]])
+    assert reads.has_reads(0, end) == has_reads
+
+
+def test_a_contig_before_the_current_one() -> None:
+    reads, _ = opened([[plain("r", 2, 5)]])
+    assert reads.has_reads(2, 10)
+    with pytest.raises(InputError, match="sites of chr2 come after sites of chr3"):
+        reads.has_reads(1, 10)

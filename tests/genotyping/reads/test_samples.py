@@ -125,6 +125,8 @@ def test_reads_without_a_known_sample(
     reads = batch_of([read_of("1" if groups[0] != "11:a" else "11"), read])
     with pytest.raises(InputError, match=f"^directory/x.bam, .*{message}"):
         table.samples_of(0, reads, np.arange(2))
+    with pytest.raises(InputError, match=message):
+        table.samples_of(0, reads, np.ones(1, dtype=np.int64))
     assert table.samples_of(0, reads, np.zeros(1, dtype=np.int64)).size == 1
 
 

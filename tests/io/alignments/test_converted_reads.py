@@ -12,7 +12,7 @@ import pytest
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.alignments.samtools.convert import Samtools
-from hapgpu.io.genome.regions import Region
+from hapgpu.io.genome.regions import Region, RegionChoice
 
 BAD_HEADER = "@SQ\tSN:chr1\tLN:x\n"
 READ_STDIN = """
@@ -63,6 +63,6 @@ def test_a_samtools_that_cannot_be_started(tmp_path: Path, monkeypatch: pytest.M
     path.write_text("@SQ\tSN:chr1\tLN:9\n")
     before = open_files()
     with pytest.raises(OSError, match="no more processes") as caught:
-        open_reads(str(path), regions=[Region("chr1", 0, 5)])
+        open_reads(str(path), regions=RegionChoice((Region("chr1", 0, 5),)))
     assert open_files() == before
     del caught

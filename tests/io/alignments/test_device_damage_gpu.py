@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hapgpu.io.alignments.writer import open_writer
 from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.io.bgzf.block_table import EOF_BLOCK
-from hapgpu.io.genome.regions import Region
+from hapgpu.io.genome.regions import Region, RegionChoice
 from tests.io.alignments.device_reading import device_records, host_records, outcome
 from tests.io.alignments.reading import HEADER, Feed, numbered_rows
 from tests.io.bgzf_blocks import block, inflated
@@ -210,4 +210,4 @@ def test_an_index_of_another_file(small_bam: Path, tmp_path: Path, shift: int) -
             at += 16
     index.write_bytes(data)
     for region in Region("chr1", 100, 140), Region("chr1", 20_000, 30_000):
-        check(path, regions=[region])
+        check(path, regions=RegionChoice((region,)))

@@ -19,7 +19,7 @@ from hapgpu.io.alignments.writer import open_writer
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.io.bam.cuda.reader import DevicePiece, DeviceReads
 from hapgpu.io.bgzf.block_table import EOF_BLOCK
-from hapgpu.io.genome.regions import Region
+from hapgpu.io.genome.regions import Region, RegionChoice
 from hapgpu.runtime.gpu.context import thread_streams
 from hapgpu.runtime.pipeline import run_pipeline
 from tests.io.alignments.device_reading import (
@@ -196,7 +196,7 @@ def test_regions_by_index(small_bam: Path, data_dir: Path, piece_bytes: int) -> 
         [Region("chr1", 0, 1 << 29)],
         [Region("chr2", 0, 1 << 29)],
     ]
-    for chosen in regions:
+    for chosen in map(RegionChoice, map(tuple, regions)):
         check(small_bam, regions=chosen, piece_bytes=piece_bytes)
         check(small_bam, regions=chosen, piece_bytes=piece_bytes, needs_index=False)
     for path in data_dir.glob("illumina_*/*.bam"):
@@ -209,7 +209,7 @@ def test_regions_by_index(small_bam: Path, data_dir: Path, piece_bytes: int) -> 
         ]
         pysam_index = path.with_suffix(".bam.bai")
         if pysam_index.exists():
-            check(path, regions=chosen, piece_bytes=piece_bytes)
+            check(path, regions=RegionChoice(tuple(chosen)), piece_bytes=piece_bytes)
 
 
 def test_regions_of_many_ranges(tmp_path: Path) -> None:
@@ -223,13 +223,13 @@ def test_regions_of_many_ranges(tmp_path: Path) -> None:
     with open_writer(str(path), HEADER) as writer:
         writer.write(batch_of(far))
     pysam.samtools.index(str(path))
-    regions = [
+    regions = tuple(
         Region(name, 20_000 * k, 20_000 * k + 1)
         for name in ("chr1", "chr2")
         for k in range(0, 5000, 611)
-    ]
+    )
     for piece_bytes in SMALL, 140_000, 1 << 24:
-        found = check(path, regions=regions, piece_bytes=piece_bytes)
+        found = check(path, regions=RegionChoice(regions), piece_bytes=piece_bytes)
         assert len(found.columns["flags"]) == len(regions)
 
 
@@ -240,7 +240,7 @@ def test_standard_input(small_bam: Path, feed: Feed, size: int) -> None:
     found, read_again = device_records("-", piece_bytes=SMALL)
     assert (contents(found.block()), read_again) == (contents(host_records(small_bam)), 0)
     feed(data, size)
-    regions = [Region("chr1", 100, 101)]
+    regions = RegionChoice((Region("chr1", 100, 101),))
     found, _ = device_records("-", regions=regions)
     assert contents(found.block()) == contents(host_records(small_bam, regions=regions))
 
@@ -260,10 +260,10 @@ def test_sam_and_cram(small_bam: Path, cram: tuple[Path, Path], tmp_path: Path, 
     plain = tmp_path / "a.sam"
     plain.write_text(pysam.samtools.view("-h", "--no-PG", str(small_bam)))
     check(plain, threads=2)
-    check(plain, regions=[Region("chr1", 100, 140)])
+    check(plain, regions=RegionChoice((Region("chr1", 100, 140),)))
     path, reference = cram
     check(path, reference=reference)
-    check(path, reference=reference, regions=[Region("chr1", 100, 140)])
+    check(path, reference=reference, regions=RegionChoice((Region("chr1", 100, 140),)))
     feed(plain.read_bytes())
     found, _ = device_records("-")
     assert len(found.columns["flags"]) == 4000

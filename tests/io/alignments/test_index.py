@@ -18,7 +18,7 @@ from hapgpu.io.alignments.index.bins import BinIndex
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.alignments.writer import open_writer
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.io.genome.regions import Region
+from hapgpu.io.genome.regions import Region, RegionChoice
 from tests.example_counts import many
 from tests.io.sam_oracle import Row, batch_of, batch_rows, pysam_rows
 
@@ -26,7 +26,7 @@ LENGTHS = {"chr1": 2_000_000, "2": 300_000, "empty": 1000}
 
 
 def read(path: Path, regions: list[Region], **options: object) -> list[Row]:
-    with open_reads(str(path), regions=regions, **options) as source:
+    with open_reads(str(path), regions=RegionChoice(tuple(regions)), **options) as source:
         return batch_rows(source.batches())
 
 
@@ -103,6 +103,49 @@ def test_regions_return_the_reads_of_pysam(
 ) -> None:
     found = read(indexed, chosen, threads=threads, batch_bases=batch_bases)
     assert found == fetched(indexed, chosen)
+
+
+@pytest.fixture(scope="module")
+def sets_of_reads(indexed: Path) -> dict[str, Path]:
+    """Return the same reads as BAM with an index, as SAM and as CRAM with an index."""
+    sam, cram = indexed.with_suffix(".sam"), indexed.with_suffix(".cram")
+    pysam.samtools.view("-h", "-o", str(sam), str(indexed), catch_stdout=False)
+    options = ["-C", "--output-fmt-option", "no_ref=1", "-o", str(cram)]
+    pysam.samtools.view(*options, str(indexed), catch_stdout=False)
+    pysam.samtools.index(str(cram))
+    return {"bam": indexed, "sam": sam, "cram": cram}
+
+
+@settings(max_examples=many(40))
+@given(
+    chosen=st.lists(regions(), min_size=1, max_size=3),
+    targets=st.lists(regions(), min_size=1, max_size=40),
+    kind=st.sampled_from(["bam", "bam", "sam", "cram"]),
+)
+def test_reads_overlap_regions_and_targets_as_for_samtools(
+    sets_of_reads: dict[str, Path], chosen: list[Region], targets: list[Region], kind: str
+) -> None:
+    """`samtools view -L BED FILE REGION...`, with texts that have two meanings without a header."""
+    bam, path = sets_of_reads["bam"], sets_of_reads[kind]
+    bed = path.with_suffix(".bed")
+    bed.write_text("".join(f"{r.contig}\t{r.start}\t{r.end}\n" for r in targets))
+    texts = tuple(map(str, chosen))
+    expected = pysam.samtools.view("-L", str(bed), str(bam), *texts).splitlines()
+    with open_reads(str(path), regions=RegionChoice(texts, tuple(targets))) as source:
+        found = [row.name for row in batch_rows(source.batches())]
+    assert len(found) == len(set(found))
+    assert set(found) == {line.split("\t")[0] for line in expected}
+
+
+def test_a_read_across_the_gap_between_a_region_and_a_target(indexed: Path) -> None:
+    """It overlaps both, which have no base in common."""
+    row = next(row for row in scattered_rows() if row.cigar == ((4, 10), (0, 40)))
+    contig, start = list(LENGTHS)[row.reference], row.position
+    choice = RegionChoice(
+        (f"{contig}:{start + 1}-{start + 10}",), (Region(contig, start + 20, start + 21),)
+    )
+    with open_reads(str(indexed), regions=choice) as source:
+        assert row.name in {found.name for found in batch_rows(source.batches())}
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -196,7 +239,7 @@ def test_a_file_that_changes_has_another_header(tmp_path: Path) -> None:
         with open_writer(str(path), SamHeader.from_references([contig], [1000])) as writer:
             writer.write(batch_of([]))
         pysam.samtools.index(str(path))
-        with open_reads(str(path), regions=[Region(contig, 0, 10)]) as source:
+        with open_reads(str(path), regions=RegionChoice((Region(contig, 0, 10),))) as source:
             assert source.header.reference_names == (contig,)
 
 
@@ -234,7 +277,7 @@ def test_no_bit_of_an_index_loses_reads(indexed: Path, tmp_path: Path, kind: str
 
 
 def count(path: Path, regions: list[Region]) -> int:
-    with open_reads(str(path), regions=regions) as source:
+    with open_reads(str(path), regions=RegionChoice(tuple(regions))) as source:
         return sum(len(block) for block in source.blocks())
 
 

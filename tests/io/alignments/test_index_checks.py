@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,17 +13,17 @@ import pytest
 
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.index.crai import has_entries
-from hapgpu.io.alignments.reader import open_reads
+from hapgpu.io.alignments.reader import contigs_with_records, open_reads
 from hapgpu.io.alignments.writer import open_writer
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.io.genome.regions import Region
+from hapgpu.io.genome.regions import Region, RegionChoice
 from tests.io.sam_oracle import Row, batch_of, batch_rows
 
 LEAF = 1 << 14
 
 
 def read(path: Path, regions: list[Region]) -> list[Row]:
-    with open_reads(str(path), regions=regions) as source:
+    with open_reads(str(path), regions=RegionChoice(tuple(regions))) as source:
         return batch_rows(source.batches())
 
 
@@ -144,3 +145,37 @@ def test_a_crai_with_a_field_that_is_no_number(tmp_path: Path, field: int, text:
     index.write_bytes(gzip.compress("\t".join(fields).encode()))
     with pytest.raises(InputError, match=rf"^{index}: damaged, or not .crai; run: samtools index"):
         has_entries(index, path)
+
+
+@pytest.mark.parametrize("kind", ["bai", "csi", "crai"])
+def test_contigs_with_records(tmp_path: Path, kind: str) -> None:
+    """An unmapped read with a position is a record of its contig; one without is of none."""
+    reference = tmp_path / "reference.fa"
+    reference.write_text("".join(f">c{number}\n{'ACGT' * 200}\n" for number in range(9)))
+    pysam.faidx(str(reference))
+    path = tmp_path / f"reads.{'cram' if kind == 'crai' else 'bam'}"
+    contigs = [(1, 0), (1, 0), (4, 4), (7, 0), (-1, 4)]
+    rows = [
+        replace(read_at(f"r{k}", at, is_mapped=not flag), reference=number, flag=flag)
+        for k, (number, flag) in enumerate(contigs)
+        for at in [5 * k if number >= 0 else -1]
+    ]
+    header = SamHeader.from_references([f"c{number}" for number in range(9)], [800] * 9)
+    with open_writer(str(path), header, reference=reference) as writer:
+        writer.write(batch_of(rows))
+    pysam.index(*(["-c"] if kind == "csi" else []), str(path))
+    found = contigs_with_records(str(path), 9)
+    assert found is not None
+    assert found - {-1} == {1, 4, 7}
+    with pytest.raises(InputError, match=r"reads\.(bam|cram)\..*damaged"):
+        contigs_with_records(str(path), 5)
+
+
+def test_a_pseudo_bin_holds_no_records(tmp_path: Path) -> None:
+    """Some programs write it for contigs without records."""
+    path = tmp_path / "none.bam"
+    with open_writer(str(path), SamHeader.from_references(["a", "b"], [100, 100])) as writer:
+        writer.write(batch_of([]))
+    pseudo = struct.pack("<iIi4Qi", 1, 37450, 2, 0, 0, 0, 0, 0)
+    Path(f"{path}.bai").write_bytes(struct.pack("<4si", b"BAI\1", 2) + 2 * pseudo)
+    assert contigs_with_records(str(path), 2) == frozenset()

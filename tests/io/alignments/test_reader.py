@@ -17,7 +17,7 @@ from hapgpu.errors import InputError
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.alignments.writer import open_writer
 from hapgpu.io.bgzf.block_table import EOF_BLOCK
-from hapgpu.io.genome.regions import Region
+from hapgpu.io.genome.regions import EVERYTHING, Region, RegionChoice
 from tests.io.alignments.reading import HEADER, THREADS, Feed, numbered_rows, read
 from tests.io.bgzf_blocks import block
 from tests.io.sam_oracle import Row, batch_of, batch_rows, rows, rows_of_file
@@ -89,7 +89,7 @@ def test_standard_input(small_bam: Path, feed: Feed, threads: int, piece: int) -
 @THREADS
 def test_regions_of_standard_input(small_bam: Path, feed: Feed, threads: int) -> None:
     feed(small_bam.read_bytes())
-    found = read("-", threads=threads, regions=[Region("chr1", 100, 101)])
+    found = read("-", threads=threads, regions=RegionChoice((Region("chr1", 100, 101),)))
     assert [row.name for row in found] == ["read8", "read9", "read10"]
 
 
@@ -113,7 +113,7 @@ def test_sam_and_gzipped_sam(small_bam: Path, tmp_path: Path, feed: Feed, thread
     assert read(zipped, threads=threads) == expected
     feed(text)
     assert read("-", threads=threads) == expected
-    regions = [Region("chr1", 100, 101)]
+    regions = RegionChoice((Region("chr1", 100, 101),))
     assert [row.name for row in read(plain, regions=regions)] == ["read8", "read9", "read10"]
     with open_reads(str(plain)) as source:
         assert source.header.text == HEADER.text
@@ -137,8 +137,7 @@ def test_names_that_htslib_would_treat_as_others(
         source, index = (small_bam, "bai") if extension == "bam" else (cram[0], "crai")
         path.write_bytes(source.read_bytes())
         Path(f"{path}.{index}").write_bytes(Path(f"{source}.{index}").read_bytes())
-    regions = [Region("chr1", 100, 140)]
-    for chosen in None, regions:
+    for chosen in EVERYTHING, RegionChoice((Region("chr1", 100, 140),)):
         expected = read(
             small_bam if extension != "cram" else cram[0], reference=cram[1], regions=chosen
         )
@@ -161,7 +160,8 @@ def test_cram(cram: tuple[Path, Path], tmp_path: Path, feed: Feed) -> None:
         return [(row.name, row.position, row.bases, row.qualities) for row in found]
 
     assert compared(read(path, reference=reference)) == expected
-    regions = [Region("chr1", 100, 101), Region("chr1", 30_000, 30_001), Region("chr1", 0, 5)]
+    sites = Region("chr1", 100, 101), Region("chr1", 30_000, 30_001), Region("chr1", 0, 5)
+    regions = RegionChoice(sites)
     near = compared(read(path, reference=reference, regions=regions))
     assert [row[0] for row in near] == [
         *("read0", "read8", "read9", "read10", "read2998", "read2999", "read3000")
@@ -172,7 +172,7 @@ def test_cram(cram: tuple[Path, Path], tmp_path: Path, feed: Feed) -> None:
     with pytest.raises(InputError, match="standard input"):
         read("-", reference=reference)
     with pytest.raises(InputError, match=r"no contig '1'; found 'chr1' instead"):
-        read(path, reference=reference, regions=[Region("1", 0, 5)])
+        read(path, reference=reference, regions=RegionChoice((Region("1", 0, 5),)))
     lonely = tmp_path / "lonely.cram"
     lonely.write_bytes(path.read_bytes())
     with pytest.raises(InputError, match=r"run: samtools index .*lonely\.cram"):
@@ -188,7 +188,7 @@ def test_files_without_an_index(
 ) -> None:
     """If no index is needed, the file is read whole; an index proves that it is sorted."""
     path, reference = (small_bam if extension == "bam" else cram[0]), cram[1]
-    regions = [Region("chr1", 100, 140), Region("chr1", 30_000, 30_001)]
+    regions = RegionChoice((Region("chr1", 100, 140), Region("chr1", 30_000, 30_001)))
     options = {"reference": reference, "regions": regions}
     lonely = tmp_path / path.name
     lonely.write_bytes(path.read_bytes())
@@ -232,7 +232,7 @@ def test_fastq(tmp_path: Path, feed: Feed) -> None:
         ]
         feed(path.read_bytes(), 2)
         assert [row.name for row in read("-")] == ["a", "b"]
-    with open_reads(str(plain), regions=[Region("chr1", 0, 5)]) as source:
+    with open_reads(str(plain), regions=RegionChoice((Region("chr1", 0, 5),))) as source:
         assert len(batch_rows(source.batches())) == 2
 
 

@@ -36,7 +36,7 @@ def test_regions_are_merged(regions: list[Region]) -> None:
         else:
             expected.append(region)
     intervals = Intervals.from_regions(regions, HEADER, "x.bam")
-    assert intervals.offsets.tolist() == [
+    assert intervals.offsets_by_contig().tolist() == [
         sum(region.contig < name for region in expected) for name in ("a", "b", "c", "d")
     ]
     assert intervals.starts.tolist() == [region.start for region in expected]

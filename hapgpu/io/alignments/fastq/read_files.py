@@ -34,6 +34,7 @@ def read_file(
     """
     transfer, max_record = settings.transfer, settings.max_record
     opened = open_head(path)
+    opened.warn_of_old_qualities()
     if opened.has_records:
         # Imports pysam, which is not needed for FASTQ.
         from hapgpu.io.alignments.fastq.read_texts import read_texts  # noqa: PLC0415  (as above)

@@ -213,19 +213,40 @@ class BinIndex:
         has_end = self._has_only_placed and self._columns.chunks.size > 0
         return rest >= 0 and (rest <= _MAX_TRAILING_BYTES or not has_end)
 
+    def check_contigs(self, contigs: int) -> None:
+        """Make sure that a file of so many contigs can have this index.
+
+        Raises
+        ------
+        ValueError
+            The index has more contigs.
+        """
+        if self._references > contigs:
+            raise ValueError("more contigs than the file has")
+
+    def contigs(self) -> NDArray[np.int64]:
+        """Return the numbers of the contigs with records, ascending.
+
+        The pseudo-bin holds no records: some programs write it for each contig.
+        """
+        columns = self._columns
+        pseudo_bin = self._binning.first(self._binning.depth + 1) + 1
+        before = np.concatenate(([0], np.cumsum(columns.numbers != pseudo_bin)))
+        return np.flatnonzero(np.diff(before[columns.bin_offsets]))
+
     def chunks(self, intervals: Intervals) -> NDArray[np.int64]:
         """Return int64[n, 2]: virtual offsets of chunks with all records that overlap intervals."""
-        if self._references >= intervals.offsets.size:
-            raise ValueError("more contigs than the file has")
+        self.check_contigs(intervals.contigs)
         found = [np.empty((0, 2), dtype=np.int64)]
-        references = min(self._references, intervals.offsets.size - 1)
-        for reference in np.flatnonzero(np.diff(intervals.offsets[: references + 1])).tolist():
+        for row, reference in enumerate(intervals.references.tolist()):
+            if reference >= self._references:
+                break
             bins = self._bins(reference)
             if reference not in self._checked:
                 check_bins(bins.of_records(self._binning))
                 self._checked.add(reference)
             if bins.numbers.size:
-                rows = slice(*intervals.offsets[reference : reference + 2])
+                rows = slice(*intervals.offsets[row : row + 2])
                 starts, ends = intervals.starts[rows], intervals.ends[rows]
                 found.append(bins.overlapping(self._binning, starts, ends))
         return np.concatenate(found)

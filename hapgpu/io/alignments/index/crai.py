@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from hapgpu.errors import InputError
+from hapgpu.io.alignments.index.file_state import FileState
 from hapgpu.io.files.compressed import open_inflated
-from hapgpu.io.files.file_state import FileState
 from hapgpu.io.files.record_limit import MAX_RECORD
 
 _MAX_KEPT: Final = 16
@@ -34,9 +34,10 @@ def has_entries(index: Path, path: Path) -> bool:
     InputError
         It is damaged, or its last slice does not end where the file does.
     """
-    end = _last_end(index, FileState.of(index), path)
-    if end is None:
+    slices = _slices_of(index, FileState.of(index), path)
+    if not slices.contigs:
         return False
+    end = slices.end
     if not 0 < FileState.of(path).size - end < _MAX_TRAILING_BYTES:
         raise InputError(
             f"{index}: does not match {path} (its slices end elsewhere); run: samtools index {path}"
@@ -44,20 +45,46 @@ def has_entries(index: Path, path: Path) -> bool:
     return True
 
 
+def contigs_in_slices(index: Path, path: Path, contigs: int) -> frozenset[int]:
+    """Return the numbers of the contigs of a CRAM file with records; negative: without a contig.
+
+    Parameters
+    ----------
+    index
+        Index with slices.
+    path
+        The file.
+    contigs
+        Number of contigs in its header.
+
+    Raises
+    ------
+    InputError
+        The index is damaged.
+    """
+    found = _slices_of(index, FileState.of(index), path).contigs
+    if max(found) >= contigs:
+        raise _damaged(index, path)
+    return found
+
+
+def _damaged(index: Path, path: Path) -> InputError:
+    return InputError(f"{index}: damaged, or not .crai; run: samtools index {path}")
+
+
+class _Slices(NamedTuple):
+    """Contigs of the slices, and the end of the last one, less its container's header."""
+
+    contigs: frozenset[int]
+    end: int
+
+
 @lru_cache(_MAX_KEPT)
-def _last_end(index: Path, _state: FileState, path: Path) -> int | None:
-    """Return the end of the last slice, less its container's header; None without slices."""
+def _slices_of(index: Path, _state: FileState, path: Path) -> _Slices:
     with open_inflated(index, str(index)) as stream:
         text = stream.read(MAX_RECORD)
-    ends = [_end(line) for line in text.splitlines()]
-    if None in ends:
-        raise InputError(f"{index}: damaged, or not .crai; run: samtools index {path}")
-    return max((end for end in ends if end is not None), default=None)
-
-
-def _end(line: bytes) -> int | None:
-    fields = line.split(b"\t")
-    if len(fields) != _FIELDS or not all(map(_NUMBER.fullmatch, fields)):
-        return None
-    container, slice_offset, size = (int(field) for field in fields[3:])
-    return container + slice_offset + size
+    lines = [line.split(b"\t") for line in text.splitlines()]
+    if not all(len(line) == _FIELDS and all(map(_NUMBER.fullmatch, line)) for line in lines):
+        raise _damaged(index, path)
+    ends = (sum(map(int, line[3:])) for line in lines)
+    return _Slices(frozenset(int(line[0]) for line in lines), max(ends, default=0))

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import logging
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.index.bins import BinIndex
+from hapgpu.io.alignments.index.file_state import FileState
 from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.bgzf.pieces import PieceReader, VirtualRange
 from hapgpu.io.bgzf.reader import inflated_blocks
-from hapgpu.io.files.file_state import FileState
 from hapgpu.io.files.record_limit import MAX_RECORD
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _MAX_KEPT: Final = 16
 _SECOND: Final = 10**9  # in nanoseconds
 _READ_BYTES: Final = 1 << 20
+
+_Found = TypeVar("_Found")
 
 logger = logging.getLogger(__name__)
 
@@ -43,15 +45,64 @@ def ranges_of(path: Path, intervals: Intervals) -> list[VirtualRange]:
     InputError
         There is no index, or it is damaged.
     """
+    return _from_bins(path, lambda bins: _ranges(bins, intervals))
+
+
+def contigs_in_bins(path: Path, contigs: int) -> NDArray[np.int64]:
+    """Return the numbers of the contigs of a BAM file with records, ascending.
+
+    Parameters
+    ----------
+    path
+        The file.
+    contigs
+        Number of contigs in its header.
+
+    Raises
+    ------
+    InputError
+        There is no index, or it is damaged.
+    """
+
+    def found(bins: BinIndex) -> NDArray[np.int64]:
+        bins.check_contigs(contigs)
+        return bins.contigs()
+
+    return _from_bins(path, found)
+
+
+def _from_bins(path: Path, query: Callable[[BinIndex], _Found]) -> _Found:
+    """Return the result of a query of the index of a BAM file."""
     index = find_index(path, ("bai", "csi"))
     try:
         bins = _load(index, FileState.of(index))
-        found = _merge(bins.chunks(intervals))
+        found = query(bins)
     except (struct.error, ValueError) as error:
         raise InputError(f"{index}: damaged ({error}); run: samtools index {path}") from None
     if not bins.may_be_of(FileState.of(path).size):
         raise index_mismatch(index, path, "its records end elsewhere")
     return found
+
+
+def _ranges(bins: BinIndex, intervals: Intervals) -> list[VirtualRange]:
+    """Return the ranges with all records that overlap an interval, and one of any further ones."""
+    found = _merge(bins.chunks(intervals))
+    if intervals.further is None or not found:
+        return found
+    return _common(found, _ranges(bins, intervals.further))
+
+
+def _common(first: Sequence[VirtualRange], second: Sequence[VirtualRange]) -> list[VirtualRange]:
+    """Return what two lists of ranges share; each is in file order, with disjoint ranges."""
+    common, number = [], 0
+    for one in first:
+        while number < len(second) and second[number].end <= one.start:
+            number += 1
+        for other in map(second.__getitem__, range(number, len(second))):
+            if other.start >= one.end:
+                break
+            common.append(VirtualRange(max(one.start, other.start), min(one.end, other.end)))
+    return common
 
 
 def index_mismatch(index: Path, path: Path, reason: str) -> InputError:

@@ -25,7 +25,7 @@ from hapgpu.io.alignments.samtools.sam_faults import (
 from hapgpu.io.files.htslib import INDEX_DELIMITER, has_index_delimiter
 from hapgpu.io.files.output import OutputFile
 from hapgpu.io.files.record_limit import too_long
-from hapgpu.io.genome.regions import Region
+from hapgpu.io.genome.regions import Region, RegionChoice
 
 _STANDARD_INPUT: Final = "/proc/self/fd/0"
 _COPY_BYTES: Final = 1 << 16
@@ -47,9 +47,9 @@ class ConvertedInput:
     reference
         FASTA with which CRAM was compressed.
     regions
-        Exclude records outside these regions, through the index; only for a CRAM file.
+        With an index: some records outside these regions are left out.
     index
-        Index of the CRAM file.
+        Index of a CRAM file; None to read the whole file.
 
     Raises
     ------
@@ -62,7 +62,7 @@ class ConvertedInput:
         source: ReadInput,
         threads: int,
         reference: Path | None,
-        regions: Sequence[Region] | None,
+        regions: RegionChoice,
         index: Path | None = None,
     ) -> None:
         self._source = source
@@ -73,7 +73,7 @@ class ConvertedInput:
         self._feeder = Thread(target=self._feed, daemon=True)
         with ExitStack() as stack:
             stack.callback(self._close_source)
-            bed = stack.enter_context(_bed_file(regions)) if regions is not None else None
+            bed = stack.enter_context(_bed_file(regions)) if index else None
             arguments: list[str | Path] = ["view", "-u", "--no-PG", "-@", str(threads - 1)]
             if reference:
                 arguments += ["-T", _absolute_name(reference)]
@@ -194,11 +194,17 @@ def _absolute_name(reference: Path) -> Path:
     return reference.absolute()
 
 
-def _bed_file(regions: Sequence[Region]) -> IO[str]:
+def _bed_file(choice: RegionChoice) -> IO[str]:
+    """Return an open file with the shorter set of the regions of a choice."""
+    regions = min(choice.possible_sets(), key=_bases)
     file = tempfile.TemporaryFile("w")  # noqa: SIM115 (closed by the caller)
     file.writelines(f"{region.contig}\t{region.start}\t{region.end}\n" for region in regions)
     file.flush()
     return file
+
+
+def _bases(regions: Sequence[Region]) -> int:
+    return sum(region.end - region.start for region in regions)
 
 
 class ConvertedOutput:
@@ -225,8 +231,12 @@ class ConvertedOutput:
     ) -> None:
         self._label = f"{output.name}: cannot be written as {format.upper()}"
         arguments: list[str | Path] = ["view", _WRITE[format], "--no-PG", "-@", str(threads - 1)]
-        if reference and format == "cram":
-            arguments += ["-T", _absolute_name(reference)]
+        if format == "cram":
+            # Otherwise readers make these tags anew, after the other tags.
+            for option in ("store_md=1", "store_nm=1"):
+                arguments += ["--output-fmt-option", option]
+            if reference:
+                arguments += ["-T", _absolute_name(reference)]
         self._descriptor = output.fileno()
         self._samtools = Samtools([*arguments, "-"], subprocess.PIPE, self._descriptor)
 

@@ -48,6 +48,8 @@ class DeviceIntervals:
 
     def __init__(self, intervals: Intervals) -> None:
         self._intervals = intervals
+        further = intervals.further
+        self._further = None if further is None else DeviceIntervals(further)
         self._lock = Lock()
         self._copies: dict[int, tuple[Any, Any, Any]] = {}
 
@@ -65,13 +67,14 @@ class DeviceIntervals:
                 _THREADS,
                 (*arrays, offsets, starts, ends, marks, *sizes),
             )
-        return marks.view(np.bool_)
+        found = marks.view(np.bool_)
+        return found if self._further is None else found & self._further.overlapped(records)
 
     def _on(self, device: int) -> tuple[Any, Any, Any]:
         with self._lock:
             if device not in self._copies:
                 intervals = self._intervals
-                columns = (intervals.offsets, intervals.starts, intervals.ends)
+                columns = (intervals.offsets_by_contig(), intervals.starts, intervals.ends)
                 offsets, starts, ends = map(cupy.asarray, columns)
                 cupy.cuda.get_current_stream().synchronize()  # others use other streams
                 self._copies[device] = (offsets, starts, ends)

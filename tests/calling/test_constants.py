@@ -1,0 +1,116 @@
+"""Constants of GATK 4.6 HaplotypeCaller, by the names of its classes and options."""
+
+from __future__ import annotations
+
+import pytest
+
+from hapgpu.calling.annotations.fields import FIELDS
+from tests.constants import Rows, constant, names
+
+ROWS: Rows = [
+    ("calling.activity.active_regions._MAX_SIZE", 300, "--max-assembly-region-size"),
+    ("calling.activity.band_pass.MAX_PROPAGATION", 50, "--max-prob-propagation-distance"),
+    ("calling.activity.band_pass._DEVIATION", 17.0, "BandPassActivityProfile.DEFAULT_SIGMA"),
+    ("calling.activity.band_pass._MIN_WEIGHT", 1e-5, "MIN_PROB_TO_KEEP_IN_FILTER"),
+    ("calling.activity.cutting.THRESHOLD", 0.002, "--active-probability-threshold"),
+    ("calling.activity.elements.DELETION_QUALITY", 30, "REF_MODEL_DELETION_QUAL"),
+    ("calling.activity.elements._TABLE_STEP", 1e-4, "MathUtils.JacobianLogTable.TABLE_STEP"),
+    ("calling.activity.elements._TABLE_END", 8.0, "JacobianLogTable.MAX_TOLERANCE"),
+    ("calling.activity.pileup._MAX_TEMPLATE", 100, "ReadUtils.isBaseInsideAdaptor"),
+    ("calling.activity.pileup._MIN_CLIP_QUALITY", 28, "HQ_BASE_QUALITY_SOFTCLIP_THRESHOLD"),
+    ("calling.activity.probabilities._MAX_CONFIDENCE", 4.0, "HaplotypeCallerEngine: min(4.0, ..)"),
+    ("calling.activity.probabilities._MAX_COUNT_CHANGE", 0.1, "AlleleFrequencyCalculator"),
+    ("calling.annotations.evidence._NO_MAPPING_QUALITY", 255, "QualityUtils; SAM"),
+    ("calling.annotations.heterozygosity._NEGLIGIBLE", 1e-16, "ExcessHet.MIN_NEEDED_VALUE"),
+    ("calling.annotations.heterozygosity._MIN_P", 1e-59, "ExcessHet: pval < 10e-60"),
+    ("calling.annotations.heterozygosity._MAX_PHRED", 160.0, "PHRED_SCALED_MIN_P_VALUE"),
+    ("calling.annotations.normal._C0", 2.515517, "Abramowitz and Stegun 26.2.23"),
+    ("calling.annotations.normal._C1", 0.802853, "Abramowitz and Stegun 26.2.23"),
+    ("calling.annotations.normal._C2", 0.010328, "Abramowitz and Stegun 26.2.23"),
+    ("calling.annotations.normal._D1", 1.432788, "Abramowitz and Stegun 26.2.23"),
+    ("calling.annotations.normal._D2", 0.189269, "Abramowitz and Stegun 26.2.23"),
+    ("calling.annotations.normal._D3", 0.001308, "Abramowitz and Stegun 26.2.23"),
+    ("calling.annotations.quality_by_depth._MAX_RATIO", 35.0, "QualByDepth.MAX_QD_BEFORE_FIXING"),
+    ("calling.annotations.quality_by_depth._IDEAL_RATIO", 30.0, "QualByDepth.IDEAL_HIGH_QD"),
+    ("calling.annotations.rank_sums._MIN_NORMAL", 10, "MannWhitneyU.minimumNormalN"),
+    ("calling.annotations.strand._MIN_READS", 3, "FisherStrand: at most 2 reads do not count"),
+    ("calling.annotations.strand._MAX_TABLE", 400, "FisherStrand: 2 * TARGET_TABLE_SIZE"),
+    ("calling.annotations.strand._SCALED_TABLE", 200.0, "FisherStrand.TARGET_TABLE_SIZE"),
+    ("calling.annotations.strand._TOLERANCE", 1.0 - 1e-6, "FisherExactTest"),
+    ("calling.annotations.strand._MIN_P", 1e-320, "FisherStrand.MIN_PVALUE"),
+    ("calling.annotations.support._INFORMATIVE", 0.2, "LOG_10_INFORMATIVE_THRESHOLD"),
+    ("calling.assembly.assembler._MAX_LARGER_KMERS", 6, "MAX_KMER_ITERATIONS_TO_ATTEMPT"),
+    ("calling.assembly.assembler._LEGACY_RULES", -1, "--num-matching-bases-in-dangling-end"),
+    ("calling.assembly.assembler._MIN_BRANCH", 4, "--min-dangling-branch-length"),
+    ("calling.assembly.assembler._KMER_STEP", 10, "KMER_SIZE_ITERATION_INCREASE"),
+    ("calling.assembly.haplotypes._MIN_REFERENCE_LENGTH", 30, "MIN_HAPLOTYPE_REFERENCE_LENGTH"),
+    ("calling.assembly.kmer_graphs.branch_alignment._EQUAL", 25, "STANDARD_NGS"),
+    ("calling.assembly.kmer_graphs.branch_alignment._DIFFERENT", -50, "STANDARD_NGS"),
+    ("calling.assembly.kmer_graphs.branch_alignment._GAP_OPEN", -110, "STANDARD_NGS"),
+    ("calling.assembly.kmer_graphs.branch_alignment._GAP_EXTEND", -6, "STANDARD_NGS"),
+    ("calling.assembly.kmer_graphs.dangling_tails.MAX_ELEMENTS", 3, "MAX_CIGAR_COMPLEXITY"),
+    ("calling.assembly.kmer_graphs.inputs.GraphRules.min_matching", -1, "legacy rules"),
+    ("calling.assembly.kmer_graphs.inputs.GraphRules.min_tail", 4, "--min-dangling-branch-length"),
+    ("calling.assembly.kmer_graphs.inputs.GraphRules.min_head", 4, "--min-dangling-branch-length"),
+    ("calling.assembly.sequence_graph.simplification._ROUNDS_UNCOMPARED", 6, "SeqGraph: i > 5"),
+    (
+        "calling.assembly.sequence_graph.simplification._MAX_ROUNDS",
+        100,
+        "SeqGraph.MAX_REASONABLE_SIMPLIFICATION_CYCLES",
+    ),
+    ("calling.batches.PADDING", 100, "--assembly-region-padding"),
+    ("calling.events.allele_limit.MAX_ALLELES", 44, "--max-genotype-count 1024: 44 * 45 / 2 = 990"),
+    ("calling.events.spans._SNP_PADDING", 20, "--padding-around-snps"),
+    ("calling.events.spans._INDEL_PADDING", 75, "--padding-around-indels"),
+    ("calling.genotypes.calls._HIGHEST_QUALITY", 99, "VCFConstants.MAX_GENOTYPE_QUAL"),
+    ("calling.genotypes.frequencies._CONVERGED", 0.1, "AlleleFrequencyCalculator"),
+    ("calling.genotypes.kept_alleles._TOLERANCE", 1e-10, "AFCalculationResult.EPSILON"),
+    ("calling.genotypes.phred_likelihoods._STEPS", 10_000, "1 / JacobianLogTable.TABLE_STEP"),
+    ("calling.genotypes.phred_likelihoods._LARGEST", 8.0, "JacobianLogTable.MAX_TOLERANCE"),
+    ("calling.genotypes.phred_likelihoods._HIGHEST_PHRED", 2**31 - 1, "Integer.MAX_VALUE"),
+    ("calling.gvcf.blocks.BANDS", (*range(1, 61), 70, 80, 90, 99), "--gvcf-gq-bands"),
+    ("calling.gvcf.blocks.MAX_QUALITY", 99, "VCFConstants.MAX_GENOTYPE_QUAL"),
+    ("calling.gvcf.confidence.MAX_INDEL", 10, "--indel-size-to-eliminate-in-ref-model"),
+    ("calling.gvcf.confidence.MIN_QUALITY", 6, "ReferenceConfidenceModel.BASE_QUAL_THRESHOLD"),
+    ("calling.gvcf.confidence._MAX_INFORMATIVE", 40, "MAX_N_INDEL_INFORMATIVE_READS"),
+    ("calling.gvcf.confidence._INDEL_ERROR", -4.5, "INDEL_QUAL 45"),
+    ("calling.gvcf.confidence._MAX_TEMPLATE", 100, "ReadUtils.isBaseInsideAdaptor"),
+    ("calling.likelihoods.best_haplotypes.CLEARLY_BETTER", 0.2, "LOG_10_INFORMATIVE_THRESHOLD"),
+    ("calling.likelihoods.site_reads.MARGIN", 2, "--informative-read-overlap-margin"),
+    ("calling.options.AssemblyOptions.kmer_sizes", (10, 25), "--kmer-size"),
+    ("calling.options.AssemblyOptions.min_pruning", 2, "--min-pruning"),
+    ("calling.options.AssemblyOptions.max_haplotypes", 128, "--max-num-haplotypes-in-population"),
+    ("calling.options.AssemblyOptions.min_base_quality", 10, "--min-base-quality-score"),
+    ("calling.options.GenotypingOptions.heterozygosity", 0.001, "--heterozygosity"),
+    ("calling.options.GenotypingOptions.indel_heterozygosity", 1.25e-4, "--indel-heterozygosity"),
+    ("calling.options.GenotypingOptions.heterozygosity_deviation", 0.01, "--heterozygosity-stdev"),
+    ("calling.options.GenotypingOptions.min_confidence", 30.0, "--standard-min-confidence.."),
+    ("calling.options.GenotypingOptions.max_alternate_alleles", 6, "--max-alternate-alleles"),
+    ("calling.options.CallOptions.min_mapping_quality", 20, "--minimum-mapping-quality"),
+    ("calling.options.CallOptions.max_reads_per_start", 50, "--max-reads-per-alignment-start"),
+    ("calling.output.called_haplotypes._MAPPING_QUALITY", 60, "HaplotypeBAMWriter"),
+    ("calling.output.called_haplotypes._BASE_QUALITY", 33, "HaplotypeBAMWriter: '!'"),
+    ("calling.output.lines._QUALITY_DECIMALS", 2, "VCFEncoder: %.2f"),
+    ("calling.output.lines._SMALL_FRACTION", 0.01, "VCFEncoder.formatVCFDouble"),
+    ("calling.reads.filters._NO_EVIDENCE", 0x4 | 0x100 | 0x200 | 0x400, "read filters; SAM"),
+    ("calling.reads.filters._UNAVAILABLE", 255, "MappingQualityAvailableReadFilter; SAM"),
+    ("calling.reads.fragments.PAIRED", 0x1, "SAM"),
+    ("calling.reads.fragments.MATE_UNMAPPED", 0x8, "SAM"),
+    ("calling.reads.fragments.REVERSE", 0x10, "SAM"),
+    ("calling.reads.fragments.MATE_REVERSE", 0x20, "SAM"),
+    ("calling.reads.mates._MAX_QUALITY", 20, "FragmentUtils.HALF_OF_DEFAULT_PCR_SNV_ERROR_QUAL"),
+    ("calling.reads.reclipped.MIN_BASES", 10, "READ_LENGTH_FILTER_THRESHOLD"),
+    ("calling.reads.reclipped._MIN_MAPPING_QUALITY", 20, "--mapping-quality-threshold-.."),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "source"), ROWS, ids=names(ROWS))
+def test_constants_of_gatk(name: str, value: object, source: str) -> None:
+    assert constant(name) == value, source
+
+
+def test_decimals_of_statistics() -> None:
+    """The formats of GATK's annotations; SOR and the rank sums have %.3f, QD and MQ %.2f."""
+    decimals = {field.name: field.decimals for field in FIELDS}
+    three = ("BaseQRankSum", "FS", "MQRankSum", "ReadPosRankSum", "SOR")
+    assert decimals == {"ExcessHet": 4, "MQ": 2, "QD": 2} | dict.fromkeys(three, 3)
