@@ -72,6 +72,20 @@ class Seeds:
     offsets: NDArray[np.int64]
     repeat_lengths: NDArray[np.int32]
 
+    def part(self, first: int, end: int) -> Seeds:
+        """Return the seeds of the reads from `first` to `end`, sharing memory."""
+        offsets = self.offsets[first : end + 1]
+        rows = slice(int(offsets[0]), int(offsets[-1]))
+        return Seeds(
+            self.positions[rows],
+            self.spans[rows],
+            self.is_tandem[rows],
+            self.first_occurrences[rows],
+            self.occurrence_counts[rows],
+            offsets - offsets[0],
+            self.repeat_lengths[first:end],
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Anchors:

@@ -14,6 +14,10 @@ WIDEST_BAND: Final = 200_000
 """Largest bandwidth: all gap costs up to it fit 16 bits for every k-mer length."""
 UNLIMITED_SKIP: Final = 1_000_000_000
 """`ChainOptions.max_skip` to visit every predecessor, as the paper on mm2-ax does."""
+LARGEST_READ: Final = 20 << 20
+"""Most anchors of a read, besides one per base: some 940 MB on the CPU."""
+ANCHOR_BYTES: Final = 16
+"""Bytes of an anchor, as `--max-record` counts them."""
 MAX_SCORE: Final = 127
 """Largest sum of the score of a match and the cost of a gap of one base (twice this cost if short
 and long gaps cost the same): differences of scores are kept in 8 bits, as in minimap2."""
@@ -229,6 +233,8 @@ class MapOptions:
     ----------
     align
         Used only if bases are aligned (`-c`, `-a`, `--cs`).
+    max_anchors
+        Most anchors of a read, besides one per base (`--max-record`).
     """
 
     sketch: SketchOptions = field(default_factory=SketchOptions)
@@ -236,6 +242,7 @@ class MapOptions:
     chains: ChainOptions = field(default_factory=ChainOptions)
     mappings: MappingOptions = field(default_factory=MappingOptions)
     align: AlignOptions = field(default_factory=AlignOptions)
+    max_anchors: int = LARGEST_READ
 
 
 def _presets() -> dict[str, MapOptions]:

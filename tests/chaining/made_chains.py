@@ -8,7 +8,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.chaining.batches import REVERSE, SPAN_SHIFT, TANDEM, Chains, Seeds
+from hapgpu.chaining.batches import Chains, Seeds
+
+REVERSE = 1 << 63  # minimap2's mm128_t.x
+SPAN_SHIFT = 32  # minimap2's mm128_t.y
+TANDEM = 1 << 42  # minimap2's MM_SEED_TANDEM
 
 Anchor: TypeAlias = tuple[int, int]
 ScoredChain: TypeAlias = tuple[int, list[Anchor]]

@@ -36,6 +36,10 @@ from hapgpu.chaining.seeds import reference as plain_seeds
 from hapgpu.chaining.seeds.cpu import find_seeds
 from hapgpu.chaining.sketch.cpu import sketch
 from hapgpu.chaining.sketch.reference import Minimizer, minimizers_of
+from hapgpu.io.fastx.block_workers import BlockWorker
+from hapgpu.io.fastx.read_block import ReadBlock
+from hapgpu.io.fastx.text_block import TextBlock
+from hapgpu.runtime.pipeline import results_of
 from tests.chaining.made_cases import Case, fasta_of
 
 
@@ -178,3 +182,13 @@ class Plain:
                 self.case.reads, self.lengths, self.joined, self.seeds, strict=True
             )
         ]
+
+
+def parts_of(worker: BlockWorker, batch: object) -> list[TextBlock]:
+    """Compute a block, or a part of one, with all the parts into which the worker divides it."""
+    return list(results_of(worker, batch))
+
+
+def computed(worker: BlockWorker, block: ReadBlock) -> TextBlock:
+    """Compute a block, and join its parts."""
+    return TextBlock.joined(parts_of(worker, block))

@@ -72,6 +72,30 @@ SORT_ANCHORS: Final = chaining_kernel(
 )
 
 
+def anchor_offsets(seeds: Seeds) -> Any:
+    """Return int64[n + 1] on the device: offsets of the anchors that n reads will have.
+
+    Parameters
+    ----------
+    seeds
+        Seeds of the reads, on the device.
+    """
+    if not seeds.occurrence_counts.size:
+        return cupy.zeros_like(seeds.offsets)
+    return _bounds(seeds)[1]
+
+
+def _bounds(seeds: Seeds) -> tuple[Any, Any]:
+    """Return the end of the anchors of each seed, and the offsets of each read's."""
+    reads, seed_count = seeds.offsets.size - 1, seeds.occurrence_counts.size
+    ends = cupy.cumsum(seeds.occurrence_counts, dtype=np.int64)
+    offsets = cupy.empty(reads + 1, dtype=np.int64)
+    launch_threads(
+        BOUND_ANCHORS, _THREADS, reads + 1, (ends, seeds.offsets, offsets, seed_count, reads)
+    )
+    return ends, offsets
+
+
 def expand_anchors(index: Any, seeds: Seeds, lengths: Any) -> Anchors:
     """Return the anchors of n reads, as `hapgpu.chaining.anchors.cpu.expand_anchors` does.
 
@@ -95,11 +119,7 @@ def expand_anchors(index: Any, seeds: Seeds, lengths: Any) -> Anchors:
     if not seed_count:
         none = cupy.empty(0, dtype=np.uint64)
         return Anchors(none, none, cupy.zeros(reads + 1, dtype=np.int64))
-    ends = cupy.cumsum(seeds.occurrence_counts, dtype=np.int64)
-    offsets = cupy.empty(reads + 1, dtype=np.int64)
-    launch_threads(
-        BOUND_ANCHORS, _THREADS, reads + 1, (ends, seeds.offsets, offsets, seed_count, reads)
-    )
+    ends, offsets = _bounds(seeds)
     (count,) = last_values(offsets)
     if count > MAX_ANCHORS:
         raise cupy.cuda.memory.OutOfMemoryError(count * _BYTES_PER_ANCHOR, 0)

@@ -30,7 +30,10 @@ class ChainLimits(NamedTuple):
 
 
 class TracingSpace(NamedTuple):
-    """Working arrays, each with a row per anchor of one read."""
+    """Working arrays, each with a row per anchor of one read.
+
+    `keys` and `order` may be the arrays x and y of the resulting chains.
+    """
 
     keys: NDArray[np.uint64]
     order: NDArray[np.uint64]
@@ -38,6 +41,7 @@ class TracingSpace(NamedTuple):
     path: NDArray[np.int32]
     path_ends: NDArray[np.int32]
     scores: NDArray[np.int32]
+    ranked: NDArray[np.int32]
 
 
 class ChainColumns(NamedTuple):
@@ -107,12 +111,19 @@ def filled_chains(columns: ChainColumns, offsets: NDArray[np.int64]) -> Chains:
 
 
 @njit
-def tracing_space(anchors: Integer) -> TracingSpace:
-    """Return working arrays for reads of at most `anchors` anchors."""
+def tracing_space(anchors: Integer, columns: ChainColumns) -> TracingSpace:
+    """Return working arrays for reads of at most `anchors` anchors.
+
+    If there are no others, memory of the resulting chains is used.
+    """
+    keys, order = columns.x, columns.y
+    if anchors < keys.size:
+        keys, order = np.empty(anchors, dtype=np.uint64), np.empty(anchors, dtype=np.uint64)
     return TracingSpace(
-        np.empty(anchors, dtype=np.uint64),
-        np.empty(anchors, dtype=np.uint64),
+        keys,
+        order,
         np.empty(anchors, dtype=np.uint8),
+        np.empty(anchors, dtype=np.int32),
         np.empty(anchors, dtype=np.int32),
         np.empty(anchors, dtype=np.int32),
         np.empty(anchors, dtype=np.int32),
@@ -134,7 +145,7 @@ def _trace_reads(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     longest: Integer = np.int64(0)
     for read in range(anchor_offsets.size - 1):
         longest = max(longest, anchor_offsets[read + 1] - anchor_offsets[read])
-    space = tracing_space(longest)
+    space = tracing_space(longest, columns)
     for read in range(anchor_offsets.size - 1):
         read_start = np.uint64(anchor_offsets[read])
         count = np.uint64(anchor_offsets[read + 1]) - read_start
@@ -168,6 +179,8 @@ def trace_read(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keywor
         keys[np.uint64(chain)] = x[read_start + np.uint64(path[np.uint64(path_ends[chain] - 1)])]
         order[np.uint64(chain)] = np.uint64(chain)
     radix_sort(keys, order, 0, found)
+    for rank in range(found):
+        space.ranked[np.uint64(rank)] = np.int32(order[np.uint64(rank)])
     _append_chains(x, y, read_start, found, space, columns, chains)
     return chains + found
 
@@ -279,12 +292,12 @@ def _append_chains(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     chains: Integer,
 ) -> None:
     """Append the chains of the path in sorted order, each from its first anchor on."""
-    order, path, path_ends, chain_scores = space.order, space.path, space.path_ends, space.scores
+    ranked, path, path_ends, chain_scores = space.ranked, space.path, space.path_ends, space.scores
     out_x, out_y = columns.x, columns.y
     anchor_offsets, out_scores = columns.anchor_offsets, columns.scores
     row = np.uint64(anchor_offsets[np.uint64(chains)])
     for rank in range(found):
-        chain = order[np.uint64(rank)]
+        chain = np.uint64(ranked[np.uint64(rank)])
         start = path_ends[chain - _1] if chain else np.int32(0)
         for k in range(path_ends[chain] - 1, start - 1, -1):
             anchor = read_start + np.uint64(path[np.uint64(k)])

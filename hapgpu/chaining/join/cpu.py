@@ -23,7 +23,7 @@ from hapgpu.chaining.chains.cpu import (
 )
 from hapgpu.chaining.join.scores_cpu import JoinLimits, join_space, score_joins
 from hapgpu.chaining.parameters import JoinParameters
-from hapgpu.chaining.scores.pair_score import PREDECESSOR, SCORE
+from hapgpu.chaining.scores.pair_score import TILE
 from hapgpu.chaining.sort.cpu import radix_sort
 from hapgpu.runtime.jit import njit, njit_inlined
 
@@ -31,7 +31,14 @@ _MIN_UNCHAINED: Final = 1000
 _MIN_FRACTION: Final = np.float32(0.1)
 
 
-def join_chains(chains: Chains, lengths: NDArray[np.int32], parameters: JoinParameters) -> Chains:
+def join_chains(
+    chains: Chains,
+    lengths: NDArray[np.int32],
+    parameters: JoinParameters,
+    tile: int = TILE,
+    *,
+    overwrites: bool = False,
+) -> Chains:
     """Join the chains of each read with several chains, in one thread.
 
     Parameters
@@ -42,6 +49,10 @@ def join_chains(chains: Chains, lengths: NDArray[np.int32], parameters: JoinPara
         int32[n]: lengths of the reads in bases.
     parameters
         Parameters of the long join.
+    tile
+        Anchors of a read that the working memory is for, besides those within reach.
+    overwrites
+        Whether the arrays of the given chains may be overwritten: their memory is used.
 
     Returns
     -------
@@ -66,6 +77,10 @@ def join_chains(chains: Chains, lengths: NDArray[np.int32], parameters: JoinPara
         read_only(chains.scores),
     )
     penalties = parameters.penalties.astype(np.int32)
+    longest = int(np.diff(chains.anchor_offsets[chains.offsets]).max(initial=0))
+    x, y = chains.x, chains.y
+    if not overwrites or longest < x.size:
+        x, y = np.empty(longest, dtype=np.uint64), np.empty(longest, dtype=np.uint64)
     _join_reads(
         given,
         read_only(chains.offsets),
@@ -73,6 +88,9 @@ def join_chains(chains: Chains, lengths: NDArray[np.int32], parameters: JoinPara
         penalties,
         join_limits,
         limits,
+        x,
+        y,
+        tile,
         columns,
         offsets,
     )
@@ -80,28 +98,25 @@ def join_chains(chains: Chains, lengths: NDArray[np.int32], parameters: JoinPara
 
 
 @njit
-def _join_reads(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _join_reads(  # noqa: PLR0913, PLR0917  (Numba: no keyword-only arguments)
     given: ChainColumns,
     chain_offsets: NDArray[np.int64],
     lengths: NDArray[np.int32],
     penalties: NDArray[np.int32],
     join_limits: JoinLimits,
     limits: ChainLimits,
+    x: NDArray[np.uint64],
+    y: NDArray[np.uint64],
+    tile: Integer,
     columns: ChainColumns,
     offsets: NDArray[np.int64],
 ) -> None:
-    """Append the chains of each read, joined or unchanged."""
+    """Append the chains of each read, joined or unchanged; x and y get the anchors of a read."""
     given_x, given_y, anchor_offsets = given.x, given.y, given.anchor_offsets
-    longest: Integer = np.int64(0)
-    for read in range(lengths.size):
-        start = anchor_offsets[chain_offsets[read]]
-        longest = max(longest, anchor_offsets[chain_offsets[read + 1]] - start)
-    x = np.empty(longest, dtype=np.uint64)
-    y = np.empty(longest, dtype=np.uint64)
+    longest = x.size
     scores = np.empty(longest, dtype=np.int32)
     predecessors = np.empty(longest, dtype=np.int32)
-    space, tracing = join_space(longest), tracing_space(longest)
-    table = space.table
+    space, tracing = join_space(min(longest, tile)), tracing_space(longest, columns)
     for read in range(lengths.size):
         first, end = chain_offsets[read], chain_offsets[read + 1]
         if not _needs_join(given_y, anchor_offsets, first, end, lengths[read]):
@@ -112,9 +127,7 @@ def _join_reads(  # noqa: PLR0917  (Numba: no keyword-only arguments)
         for k in range(np.uint64(count)):
             x[k], y[k] = given_x[start + k], given_y[start + k]
         radix_sort(x, y, 0, count)
-        score_joins(x, y, count, penalties, join_limits, space)
-        for k in range(np.uint64(count)):
-            scores[k], predecessors[k] = table[SCORE, k], table[PREDECESSOR, k]
+        space = score_joins(x, y, count, penalties, join_limits, space, scores, predecessors)
         offsets[read + 1] = trace_read(
             x,
             y,

@@ -8,8 +8,11 @@ are visited as well: all within a short distance, the nearest in the read first.
 minimap2 keeps both kinds in search trees. Here the highest priority is searched block by block, in
 the order of the reference, from the nearest block on: nearly always the first block has a higher
 priority than any block before it. If not, as in a read that repeats one part of the reference many
-times, the anchors are searched in the order of the read. Near predecessors are bits in the order of
-the read.
+times, the anchors are searched in the order of the read: one by one, and if that happens often, in
+a tree. Near predecessors are bits in the order of the read.
+
+A read of many anchors is scored tile by tile. A tile begins with the scored anchors that the others
+may visit.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ from hapgpu.chaining.scores.pair_score import (
     SPAN,
     TARGET,
     fill_table,
+    move_columns,
     pair_score,
 )
 from hapgpu.chaining.sort.cpu import radix_sort
@@ -40,6 +44,8 @@ _BLOCK_BITS: Final = 4
 _BLOCK: Final = 1 << _BLOCK_BITS
 _MAX_BLOCKS: Final = 64
 _UNKNOWN: Final = -2
+_MAX_SEARCHES: Final = 16
+"""Most searches in the order of the read, before a tree is made for them."""
 _0, _1, _6, _32, _63 = map(np.uint64, (0, 1, 6, 32, 63))
 
 
@@ -74,6 +80,8 @@ class JoinSpace(NamedTuple):
         Lowest rank of an anchor at the same position in the read.
     active
         One bit per rank: 1 for anchors within the short distance.
+    tree
+        Tree over the ranks: the anchor of highest priority below each node; see `_Tree`.
     """
 
     table: NDArray[np.int32]
@@ -87,11 +95,31 @@ class JoinSpace(NamedTuple):
     ranks: NDArray[np.uint64]
     floors: NDArray[np.uint64]
     active: NDArray[np.uint64]
+    tree: NDArray[np.int32]
+
+
+class _Tree(NamedTuple):
+    """State of the tree: rank r is node `size + r`, and node k has the children 2k and 2k + 1.
+
+    Attributes
+    ----------
+    size
+        Number of ranks.
+    first, end
+        Anchors in the tree.
+    searches
+        Searches so far: the first ones go through the ranks one by one, without the tree.
+    """
+
+    size: Integer
+    first: Integer
+    end: Integer
+    searches: Integer
 
 
 @njit
 def join_space(anchors: Integer) -> JoinSpace:
-    """Return working arrays for reads of at most `anchors` anchors."""
+    """Return working arrays for at most `anchors` anchors of a read."""
     blocks = (anchors >> _BLOCK_BITS) + 1
     return JoinSpace(
         np.empty((ROWS, anchors), dtype=np.int32),
@@ -105,24 +133,77 @@ def join_space(anchors: Integer) -> JoinSpace:
         np.empty(anchors, dtype=np.uint64),
         np.empty(anchors, dtype=np.uint64),
         np.empty((anchors >> 6) + 1, dtype=np.uint64),
+        np.empty(2 * anchors, dtype=np.int32),
     )
 
 
 @njit
-def score_joins(
+def score_joins(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     x: NDArray[np.uint64],
     y: NDArray[np.uint64],
     count: Integer,
     penalties: NDArray[np.int32],
     limits: JoinLimits,
     space: JoinSpace,
-) -> None:
-    """Set scores and predecessors of the first `count` anchors, sorted by x, in the table."""
+    scores: NDArray[np.int32],
+    predecessors: NDArray[np.int32],
+) -> JoinSpace:
+    """Set scores and predecessors of the first `count` anchors, sorted by x, tile by tile.
+
+    Return the working arrays, which may be larger ones.
+    """
+    start: Integer = np.int64(0)
+    scored: Integer = np.int64(0)
+    while True:
+        table = space.table
+        columns = min(count - start, table.shape[1])
+        end = start + columns
+        kept = _score_tile(x[start:end], y[start:end], scored, start == 0, penalties, limits, space)
+        for k in range(scored, columns):
+            predecessor = table[PREDECESSOR, k]
+            scores[start + k] = table[SCORE, k]
+            predecessors[start + k] = predecessor + (start if predecessor >= 0 else 0)
+        if end == count:
+            return space
+        scored = columns - kept
+        move_columns(table, kept, columns)
+        if 2 * scored > table.shape[1]:
+            space = _grown(space, 4 * scored)
+        start += kept
+
+
+@njit
+def _grown(space: JoinSpace, anchors: Integer) -> JoinSpace:
+    """Return larger working arrays with the same table."""
+    grown = join_space(anchors)
+    for row in range(ROWS):
+        for k in range(space.table.shape[1]):
+            grown.table[row, k] = space.table[row, k]
+    return grown
+
+
+@njit
+def _score_tile(  # noqa: C901, PLR0917  (one loop; Numba: no keyword-only arguments)
+    x: NDArray[np.uint64],
+    y: NDArray[np.uint64],
+    scored: Integer,
+    is_first: Any,
+    penalties: NDArray[np.int32],
+    limits: JoinLimits,
+    space: JoinSpace,
+) -> Integer:
+    """Score the anchors of a tile in the table, of which the first `scored` have scores.
+
+    Return the first anchor that later ones may visit. `is_first`: the tile starts the read.
+    """
+    count = x.size
     table, priorities, ranks, active = space.table, space.priorities, space.ranks, space.active
     far_limit, near_limit = np.uint64(limits.max_distance), np.uint64(limits.inner_distance)
     max_distance, max_candidates = limits.max_distance, limits.max_candidates
-    fill_table(x, y, _0, np.uint64(count), table)
+    zero = np.int64(0 if is_first else NONE)
+    fill_table(x, y, _0, _0, np.uint64(count), table)
     _order_by_query(space, count)
+    tree = _Tree(np.int64(count), np.int64(0), np.int64(0), np.int64(0))
     # Anchors from `first` on are within the long distance, from `first_near` on within the short
     # distance; anchors from `group` on have the same position on the reference.
     first: Integer = np.int64(0)
@@ -140,10 +221,17 @@ def score_joins(
             rank = ranks[np.uint64(first_near)]
             active[rank >> _6] &= ~(_1 << (rank & _63))
             first_near += 1
-        best, predecessor = table[SPAN, own], NONE
-        far_anchor = _highest_priority(space, first, group, i, max_distance)
+        best, predecessor = table[SCORE, own], table[PREDECESSOR, own]
+        far_anchor: Integer = np.int64(NONE)
+        if i >= scored:
+            best, predecessor = table[SPAN, own], NONE
+            far_anchor = _highest_priority(space, first, group, i, max_distance, zero)
         if far_anchor == _UNKNOWN:
-            far_anchor = _highest_priority_by_query(space, first, group, i, max_distance)
+            tree = _moved_tree(space, tree, first, group)
+            if tree.searches > _MAX_SEARCHES:
+                far_anchor = _highest_priority_in_tree(space, tree, i, max_distance, zero)
+            else:
+                far_anchor = _highest_priority_by_query(space, first, group, i, max_distance, zero)
         if far_anchor >= 0:
             candidate = np.uint64(far_anchor)
             score, _, query_step, gap = pair_score(table, penalties, own, candidate)
@@ -153,9 +241,11 @@ def score_joins(
                 best, predecessor = _best_near(space, penalties, limits, i, best, predecessor)
         table[SCORE, own] = best
         table[PREDECESSOR, own] = predecessor
+        # No function of its own: with one, the loop takes a quarter longer.
         positions = np.int64(table[TARGET, own]) + np.int64(table[QUERY, own])
         priorities[own] = best + limits.half_slope * positions
         _add_to_block(space, first, own)
+    return min(first, first_near)
 
 
 @njit_inlined
@@ -201,12 +291,13 @@ def _highest_priority(
     group: Integer,
     i: Integer,
     max_distance: Integer,
+    zero: Integer,
 ) -> Any:
     """Return the anchor of highest priority, the first of ties; -1 if none can precede i.
 
     Candidates are the anchors from `first` to `group`, in the read before i by less than
-    `max_distance`; anchor 0 may have the same position in the read as i. Return `_UNKNOWN` if the
-    search would take more than `_MAX_BLOCKS` blocks.
+    `max_distance`; the anchor `zero` may have the same position in the read as i. Return `_UNKNOWN`
+    if the search would take more than `_MAX_BLOCKS` blocks.
     """
     table, priorities, tops = space.table, space.priorities, space.tops
     lowest, highest, ceilings = space.lowest, space.highest, space.ceilings
@@ -233,7 +324,7 @@ def _highest_priority(
             for j in range(end - 1, start - 1, -1):
                 position = np.int64(table[QUERY, np.uint64(j)])
                 if priorities[np.uint64(j)] >= top and query - max_distance < position < query + (
-                    j == 0
+                    j == zero
                 ):
                     chosen, top = j, priorities[np.uint64(j)]
         end = start
@@ -247,13 +338,14 @@ def _highest_priority_by_query(
     group: Integer,
     i: Integer,
     max_distance: Integer,
+    zero: Integer,
 ) -> Any:
     """Return the same as `_highest_priority`, searching in the order of the read."""
     table, priorities, by_query = space.table, space.priorities, space.by_query
     query = np.int64(table[QUERY, np.uint64(i)])
     chosen: Integer = np.int64(NONE)
     top = -1.0
-    if first == 0 and np.int64(table[QUERY, _0]) == query:
+    if first == zero and np.int64(table[QUERY, _0]) == query:
         chosen, top = np.int64(0), priorities[_0]
     rank = space.floors[np.uint64(i)]
     while rank > _0:
@@ -267,6 +359,75 @@ def _highest_priority_by_query(
         ):
             chosen, top = j, priorities[candidate]
     return chosen
+
+
+@njit
+def _moved_tree(space: JoinSpace, tree: _Tree, first: Integer, end: Integer) -> _Tree:
+    """Count a search; remove the anchors before `first` from the tree, add those up to `end`."""
+    if tree.searches < _MAX_SEARCHES:
+        return _Tree(tree.size, tree.first, tree.end, tree.searches + 1)
+    if tree.searches == _MAX_SEARCHES:
+        for node in range(2 * tree.size):
+            space.tree[node] = NONE
+    for anchor in range(tree.first, min(first, tree.end)):
+        _put_in_tree(space, tree.size, np.uint64(anchor), NONE)
+    for anchor in range(max(first, tree.end), end):
+        _put_in_tree(space, tree.size, np.uint64(anchor), np.int32(anchor))
+    return _Tree(tree.size, first, end, tree.searches + 1)
+
+
+@njit_inlined
+def _put_in_tree(space: JoinSpace, size: Integer, anchor: Integer, value: Integer) -> None:
+    """Set the leaf of an anchor to the anchor or `NONE`."""
+    nodes, priorities = space.tree, space.priorities
+    node = np.uint64(size) + space.ranks[anchor]
+    nodes[node] = value
+    while node > _1:
+        better = _better(priorities, nodes[node], nodes[node ^ _1])
+        node >>= _1
+        nodes[node] = better
+
+
+@njit_inlined
+def _better(priorities: NDArray[np.float64], one: Integer, other: Integer) -> Any:
+    """Return the anchor of higher priority, the first of ties; `NONE` is no anchor."""
+    if one < 0:
+        return other
+    if other < 0:
+        return one
+    difference = priorities[np.uint64(one)] - priorities[np.uint64(other)]
+    return one if difference > 0 or (difference == 0 and one < other) else other
+
+
+@njit
+def _highest_priority_in_tree(
+    space: JoinSpace, tree: _Tree, i: Integer, max_distance: Integer, zero: Integer
+) -> Any:
+    """Return the same as `_highest_priority`, of the anchors in the tree."""
+    table, by_query, nodes = space.table, space.by_query, space.tree
+    query = np.int64(table[QUERY, np.uint64(i)])
+    chosen = NONE
+    if tree.first == zero and np.int64(table[QUERY, _0]) == query:
+        chosen = np.int32(0)
+    low, high = _0, space.floors[np.uint64(i)]
+    end = high
+    while low < high:
+        middle = (low + high) >> _1
+        if np.int64(table[QUERY, by_query[middle]]) <= query - max_distance:
+            low = middle + _1
+        else:
+            high = middle
+    node, node_end = low + np.uint64(tree.size), end + np.uint64(tree.size)
+    while node < node_end:
+        if node & _1:
+            chosen = _better(space.priorities, chosen, nodes[node])
+            node += _1
+        if node_end & _1:
+            node_end -= _1
+            chosen = _better(space.priorities, chosen, nodes[node_end])
+        node >>= _1
+        node_end >>= _1
+    return np.int64(chosen)
 
 
 @njit_inlined

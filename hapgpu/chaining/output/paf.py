@@ -6,6 +6,8 @@ s2 (of a primary mapping), dv and rl.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -17,6 +19,7 @@ from hapgpu.arrays.ragged_view import read_only
 from hapgpu.chaining.batches import NamedReads
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import MappingOptions
+from hapgpu.chaining.output.parts import PART_BYTES, LineRange, line_parts
 from hapgpu.chaining.quality.cpu import ReportedMappings
 from hapgpu.io.text.at_addresses import put_fraction
 from hapgpu.io.text.fields import NEWLINE, TAB, put_count, put_tag, put_text, text_of
@@ -153,9 +156,10 @@ def _put_lines(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     reported: _ReportedArrays,
     targets: Targets,
     line_options: _LineOptions,
+    part: LineRange,
     out: NDArray[np.uint8],
-) -> tuple[Integer, Integer, Integer]:
-    """Write the lines of all reads; return size, lines of mappings, and lines of secondaries."""
+) -> tuple[Integer, Integer, Integer, Integer]:
+    """Write the lines of a part; return their size and the other numbers of `Lines`."""
     name_starts, name_lengths = reads.name_starts, reads.name_lengths
     lengths, repeat_lengths = reads.lengths, reads.repeat_lengths
     rows, offsets, is_primary = reported.rows, reported.offsets, reported.is_primary
@@ -167,9 +171,10 @@ def _put_lines(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     matches, block_lengths = mappings.matches, mappings.lengths
     target_text, target_offsets = targets.text, targets.offsets
     at: Integer = np.int64(0)
-    lines = secondary = np.int64(0)
-    for read in range(lengths.size):
+    mapped = lines = secondary = np.int64(0)
+    for read in range(part.first_read, part.end_read):
         start, end = offsets[read], offsets[read + 1]
+        mapped += end > start >= part.first_row
         if start == end and line_options.unmapped:
             at = _put_name(text, name_starts[read], name_lengths[read], out, at)
             at = _put_column(out, at, lengths[read])
@@ -177,7 +182,7 @@ def _put_lines(  # noqa: PLR0917  (Numba: no keyword-only arguments)
             at = put_tag(out, at, _RL, repeat_lengths[read])
             out[at] = NEWLINE
             at += 1
-        for row in range(start, end):
+        for row in range(max(start, part.first_row), min(end, part.end_row)):
             if not (is_primary[row] or line_options.secondary):
                 continue
             mapping = rows[row]
@@ -185,8 +190,7 @@ def _put_lines(  # noqa: PLR0917  (Numba: no keyword-only arguments)
             at = _put_column(out, at, lengths[read])
             at = _put_column(out, at, query_starts[mapping])
             at = _put_column(out, at, query_ends[mapping])
-            out[at] = TAB
-            out[at + 1] = _STRANDS[is_reverse[mapping]]
+            out[at], out[at + 1] = TAB, _STRANDS[is_reverse[mapping]]
             target = target_offsets[sequences[mapping]]
             size = target_offsets[sequences[mapping] + 1] - target
             at = _put_name(target_text, target, size, out, at + 2)
@@ -207,16 +211,20 @@ def _put_lines(  # noqa: PLR0917  (Numba: no keyword-only arguments)
             at += 1
             lines += 1
             secondary += not is_primary[row]
-    return at, lines, secondary
+    return at, mapped, lines, secondary
 
 
-def put_paf(
+def paf_parts(
     named_reads: NamedReads,
     reported: ReportedMappings,
     targets: Targets,
     options: MappingOptions,
-) -> Lines:
-    """Write the mappings of reads as lines of PAF.
+    most: int = PART_BYTES,
+) -> list[Callable[[], Lines]]:
+    """Return functions that write the mappings of reads as lines of PAF.
+
+    Each writes a part of the lines, in the order of the reads and their mappings. The line of an
+    unmapped read, if asked for, is `mm_write_paf`'s: zeros, `*` and the tag rl.
 
     Parameters
     ----------
@@ -228,12 +236,8 @@ def put_paf(
         Result of `targets_of`.
     options
         Options for mappings.
-
-    Returns
-    -------
-    Lines
-        Lines in the order of the reads and their mappings. The line of an unmapped read, if asked
-        for, is `mm_write_paf`'s: zeros, `*` and the tag rl.
+    most
+        Most bytes of a part of several lines.
     """
     mappings = reported.mappings
     reads = _ReadArrays(
@@ -242,18 +246,22 @@ def put_paf(
         read_only(named_reads.lengths),
         read_only(mappings.repeat_lengths),
     )
-    counts = np.diff(reported.offsets)
-    longest_target = int(np.diff(targets.offsets).max(initial=0))
-    lines = np.maximum(counts, 1)
-    max_size = int((lines * (_FIXED_TEXT + longest_target + named_reads.name_lengths)).sum())
-    out = np.empty(max_size, dtype=np.uint8)
-    size, written, secondary = _put_lines(
-        read_only(named_reads.text),
-        reads,
-        _MappingArrays(*(read_only(getattr(mappings, name)) for name in _MappingArrays._fields)),
-        _ReportedArrays(*(read_only(getattr(reported, name)) for name in _ReportedArrays._fields)),
-        targets,
-        _LineOptions(options.prints_secondary, options.prints_unmapped),
-        out,
+    columns = _MappingArrays(
+        *(read_only(getattr(mappings, name)) for name in _MappingArrays._fields)
     )
-    return Lines(out[:size], int(np.count_nonzero(counts)), int(written), int(secondary))
+    rows = _ReportedArrays(
+        *(read_only(getattr(reported, name)) for name in _ReportedArrays._fields)
+    )
+    line_options = _LineOptions(options.prints_secondary, options.prints_unmapped)
+
+    def put(part: LineRange) -> Lines:
+        out = np.empty(part.size, dtype=np.uint8)
+        text = read_only(named_reads.text)
+        size, *counts = _put_lines(text, reads, columns, rows, targets, line_options, part, out)
+        return Lines(out[:size], *map(int, counts))
+
+    longest_target = int(np.diff(targets.offsets).max(initial=0))
+    sizes = _FIXED_TEXT + longest_target + named_reads.name_lengths.astype(np.int64)
+    row_sizes = np.repeat(sizes, np.diff(reported.offsets))
+    parts = line_parts(reported.offsets, sizes, row_sizes, most)
+    return [partial(put, part) for part in parts]

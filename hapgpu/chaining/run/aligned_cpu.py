@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from hapgpu.chaining.align.batches import AlignedMappings, ReadCodes, TargetCodes
@@ -18,11 +18,8 @@ from hapgpu.chaining.options import LineOptions, MapOptions
 from hapgpu.chaining.output.alignments.writer import AlignmentWriter
 from hapgpu.chaining.quality.cpu import reported_rows
 from hapgpu.chaining.run.cpu import cpu_stages
+from hapgpu.chaining.run.groups import GroupWorker, LinePart, ReadGroup
 from hapgpu.chaining.run.stages import FoundChains, MappingFinder
-from hapgpu.io.fastx.cpu import parse_block
-from hapgpu.io.fastx.limits import LONG_READS
-from hapgpu.io.fastx.read_block import ReadBlock
-from hapgpu.io.fastx.text_block import TextBlock
 
 
 class AlignStages(NamedTuple):
@@ -50,7 +47,7 @@ class AlignStages(NamedTuple):
 CPU_ALIGNMENT: Final = AlignStages(code_reads, align_pieces, CPU_ROUNDS, rank, AlignmentWriter)
 
 
-class CpuAligner:
+class CpuAligner(GroupWorker):
     """Aligner of blocks of reads, each in the calling thread.
 
     Parameters
@@ -81,25 +78,19 @@ class CpuAligner:
         self._align_mappings = MappingAligner(
             targets, self._scoring, self._parameters, stages.align_pieces, stages.rounds
         )
-        self._finder = MappingFinder(index, options, cpu_stages(index))
-        self._write_lines = stages.writer(index, targets, options.mappings, line_options)
+        self._lines_of_mappings = stages.writer(index, targets, options.mappings, line_options)
+        finder = MappingFinder(index, options, cpu_stages(index))
+        super().__init__(finder, self._lines, options.max_anchors)
 
-    def __call__(self, block: ReadBlock) -> TextBlock:
-        """Align one block.
-
-        Raises
-        ------
-        InputError
-            A record is malformed; the message names the file and the record.
-        """
-        spans = parse_block(block, LONG_READS)
-        found = self._finder.find_chains(block.text, spans)
-        reads: ReadCodes = self._stages.code_reads(block.text, spans.base_starts, spans.lengths)
+    def _lines(self, group: ReadGroup) -> Sequence[LinePart]:
+        text, spans = group.block.text, group.spans
+        found = self._finder.find_chains(text, spans, group.seeds)
+        reads: ReadCodes = self._stages.code_reads(text, spans.base_starts, spans.lengths)
         aligned = self._aligned(found, reads)
-        lines: TextBlock = self._write_lines(
-            block.text, spans, reads, aligned, found.seeds.repeat_lengths, found.anchors
+        parts: Sequence[LinePart] = self._lines_of_mappings(
+            text, spans, reads, aligned, found.seeds.repeat_lengths, found.anchors
         )
-        return lines
+        return parts
 
     def _aligned(self, found: FoundChains, reads: ReadCodes) -> AlignedMappings:
         options, index = self._options, self._index

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 from hapgpu.chaining.anchors.cpu import expand_anchors
 from hapgpu.chaining.batches import NamedReads
 from hapgpu.chaining.chains.cpu import trace_chains
@@ -10,18 +13,16 @@ from hapgpu.chaining.join.cpu import join_chains
 from hapgpu.chaining.mappings.cpu import make_mappings, name_hashes
 from hapgpu.chaining.options import MapOptions
 from hapgpu.chaining.output.writer import PafWriter
+from hapgpu.chaining.run.groups import GroupWorker, LinePart, ReadGroup
 from hapgpu.chaining.run.stages import MappingFinder, Stages
 from hapgpu.chaining.scores.cpu import chain_scores
 from hapgpu.chaining.seeds.cpu import find_seeds
 from hapgpu.chaining.sketch.cpu import sketch
-from hapgpu.io.fastx.cpu import parse_block
-from hapgpu.io.fastx.limits import LONG_READS
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.spans import ReadSpans
-from hapgpu.io.fastx.text_block import TextBlock
 
 
-class CpuChainer:
+class CpuChainer(GroupWorker):
     """Chainer of blocks of reads, each in the calling thread.
 
     Parameters
@@ -33,20 +34,14 @@ class CpuChainer:
     """
 
     def __init__(self, index: MinimizerIndex, options: MapOptions) -> None:
-        self._find_mappings = MappingFinder(index, options, cpu_stages(index))
-        self._write_lines = PafWriter(index, options)
+        finder = MappingFinder(index, options, cpu_stages(index))
+        self._find_mappings = finder.find_mappings
+        self._line_parts = PafWriter(index, options).parts
+        super().__init__(finder, self._chained, options.max_anchors)
 
-    def __call__(self, block: ReadBlock) -> TextBlock:
-        """Chain one block.
-
-        Raises
-        ------
-        InputError
-            A record is malformed; the message names the file and the record.
-        """
-        spans = parse_block(block, LONG_READS)
-        mappings, anchors = self._find_mappings(block.text, spans)
-        return self._write_lines(named_reads(block, spans), mappings, anchors)
+    def _chained(self, group: ReadGroup) -> Sequence[LinePart]:
+        mappings, anchors = self._find_mappings(group.block.text, group.spans, group.seeds)
+        return self._line_parts(named_reads(group.block, group.spans), mappings, anchors)
 
 
 def named_reads(block: ReadBlock, spans: ReadSpans) -> NamedReads:
@@ -63,7 +58,7 @@ def cpu_stages(index: MinimizerIndex) -> Stages:
         expand_anchors=expand_anchors,
         chain_scores=chain_scores,
         trace_chains=trace_chains,
-        join_chains=join_chains,
+        join_chains=partial(join_chains, overwrites=True),
         name_hashes=name_hashes,
         make_mappings=make_mappings,
     )

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from hapgpu.chaining.anchors.cuda import expand_anchors
+import cupy
+import numpy as np
+
+from hapgpu.chaining.anchors.cuda import anchor_offsets, expand_anchors
+from hapgpu.chaining.batches import Seeds
 from hapgpu.chaining.chains.cuda import trace_chains
 from hapgpu.chaining.index.cuda import resident_index
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
@@ -13,17 +17,20 @@ from hapgpu.chaining.mappings.cuda import make_mappings, name_hashes
 from hapgpu.chaining.options import MapOptions
 from hapgpu.chaining.output.cuda import copy_to_host
 from hapgpu.chaining.output.writer import PafWriter
+from hapgpu.chaining.run.groups import check_anchors
 from hapgpu.chaining.run.stages import MappingFinder, Stages
 from hapgpu.chaining.scores.cuda import chain_scores
 from hapgpu.chaining.seeds.cuda import find_seeds
 from hapgpu.chaining.sketch.cuda import sketch
 from hapgpu.io.fastx.blocks_cuda import GpuWorker
+from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.cuda import DeviceSpans
 from hapgpu.io.fastx.limits import LONG_READS
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import device_errors
+from hapgpu.runtime.gpu.scalars import last_values
 
 
 class CudaChainer(GpuWorker):
@@ -47,12 +54,23 @@ class CudaChainer(GpuWorker):
     def __init__(self, index: MinimizerIndex, options: MapOptions, device: CudaDevice) -> None:
         self._write_lines = PafWriter(index, options)
         with device_errors(device):
-            self._find_mappings = MappingFinder(index, options, cuda_stages(index, device))
+            self._finder = MappingFinder(index, options, cuda_stages(index, device))
+        self._max_anchors = options.max_anchors
         super().__init__(device, LONG_READS)
 
-    def _text_of(self, _block: ReadBlock, text: Any, spans: DeviceSpans) -> TextBlock:
-        mappings, anchors = self._find_mappings(text, spans)
+    def _text_of(self, block: ReadBlock, text: Any, spans: DeviceSpans) -> TextBlock:
+        seeds = self._finder.find_seeds(text, spans)
+        self._check(block, seeds)
+        mappings, anchors = self._finder.find_mappings(text, spans, seeds)
         return self._write_lines(*copy_to_host(text, spans, mappings), anchors)
+
+    def _check(self, block: ReadBlock, seeds: Seeds) -> None:
+        """Refuse a block if a read has too many anchors, before they are made."""
+        offsets = anchor_offsets(seeds)
+        (count,) = last_values(offsets)
+        if count > self._max_anchors:
+            anchors = np.diff(cupy.asnumpy(offsets))
+            check_anchors(block, parse_block(block, LONG_READS), anchors, self._max_anchors)
 
 
 def cuda_stages(index: MinimizerIndex, device: CudaDevice) -> Stages:

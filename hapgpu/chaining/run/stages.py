@@ -94,8 +94,12 @@ class MappingFinder:
         Mappings
             On the device.
         """
+        return self.find_mappings(text, spans, self.find_seeds(text, spans))
+
+    def find_mappings(self, text: Any, spans: Any, seeds: Any) -> tuple[Any, int]:
+        """Return the same as a call, for reads with these seeds."""
         stages, options = self._stages, self._options
-        found = self.find_chains(text, spans)
+        found = self.find_chains(text, spans, seeds)
         mappings = stages.make_mappings(
             found.chains,
             found.seeds,
@@ -107,9 +111,8 @@ class MappingFinder:
         )
         return mappings, found.anchors
 
-    def find_chains(self, text: Any, spans: Any) -> FoundChains:
-        """Return the chains of reads; the parameters are those of a call."""
-        seeds = self._seeds(text, spans)
+    def find_chains(self, text: Any, spans: Any, seeds: Any) -> FoundChains:
+        """Return the chains of reads with these seeds; the parameters are those of a call."""
         chains, anchors = self._chains(seeds, spans.lengths)
         hashes = self._stages.name_hashes(
             text,
@@ -120,7 +123,8 @@ class MappingFinder:
         )
         return FoundChains(chains, seeds, hashes, anchors)
 
-    def _seeds(self, text: Any, spans: Any) -> Any:
+    def find_seeds(self, text: Any, spans: Any) -> Any:
+        """Return the seeds of reads; the parameters are those of a call."""
         stages = self._stages
         minimizers = stages.sketch(text, spans.base_starts, spans.lengths, stages.index.sketch)
         return stages.find_seeds(
@@ -132,6 +136,8 @@ class MappingFinder:
         anchors = stages.expand_anchors(stages.index, seeds, lengths)
         scores = stages.chain_scores(anchors, self._chain_parameters)
         chains = stages.trace_chains(anchors, scores, self._chain_parameters)
+        count = int(anchors.x.size)
+        del anchors, scores  # the long join takes as much memory
         if self._join_parameters is not None:
             chains = stages.join_chains(chains, lengths, self._join_parameters)
-        return chains, int(anchors.x.size)
+        return chains, count

@@ -8,7 +8,7 @@ are scored independently of each other, several at a time.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,10 @@ from hapgpu.chaining.scores.pair_score import (
     ROWS,
     SCORE,
     SPAN,
+    TILE,
     fill_table,
+    grown_table,
+    move_columns,
     pair_score,
 )
 from hapgpu.runtime.jit import njit, njit_inlined
@@ -33,7 +36,25 @@ _NO_SCORE: Final = np.int32(-(2**31))
 _BLOCK: Final = 256
 
 
-def chain_scores(anchors: Anchors, parameters: ChainParameters) -> ChainScores:
+class _Reach(NamedTuple):
+    """Columns of the table that later anchors may visit.
+
+    Attributes
+    ----------
+    first
+        Anchors from here on are within reach.
+    group
+        Anchors from here on have the same position on the reference.
+    peak
+        The highest score within reach at the last search; `NONE` for none.
+    """
+
+    first: Integer
+    group: Integer
+    peak: Integer
+
+
+def chain_scores(anchors: Anchors, parameters: ChainParameters, tile: int = TILE) -> ChainScores:
     """Find the best chain that ends at each anchor, in one thread.
 
     Parameters
@@ -42,6 +63,8 @@ def chain_scores(anchors: Anchors, parameters: ChainParameters) -> ChainScores:
         Anchors of n reads, each with fewer than 2**31 anchors at positions below 2**31.
     parameters
         If `max_skip` is at least `max_iterations`, every predecessor is visited.
+    tile
+        Anchors of a read that the working memory is for, besides those within reach.
     """
     scores = np.empty(anchors.x.size, dtype=np.int32)
     predecessors = np.empty(anchors.x.size, dtype=np.int32)
@@ -54,6 +77,7 @@ def chain_scores(anchors: Anchors, parameters: ChainParameters) -> ChainScores:
         parameters.penalties.astype(np.int32),
         parameters.max_skip,
         parameters.max_iterations,
+        tile,
         scores,
         predecessors,
     )
@@ -70,38 +94,61 @@ def _score_reads(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keyw
     penalties: NDArray[np.int32],
     max_skip: Integer,
     max_iterations: Integer,
+    tile: Integer,
     scores: NDArray[np.int32],
     predecessors: NDArray[np.int32],
 ) -> None:
-    """Set scores and predecessors of all anchors, read by read."""
+    """Set scores and predecessors of all anchors, read by read, tile by tile."""
     longest: Integer = np.int64(0)
     for read in range(offsets.size - 1):
         longest = max(longest, offsets[read + 1] - offsets[read])
-    table = np.empty((ROWS, longest), dtype=np.int32)
+    table = np.empty((ROWS, min(longest, tile)), dtype=np.int32)
     for read in range(offsets.size - 1):
-        start = np.uint64(offsets[read])
-        count = np.uint64(offsets[read + 1]) - start
-        fill_table(x, y, start, count, table)
-        _score_read(
-            x,
-            start,
-            count,
-            table,
-            max_distance_x,
-            max_distance_y,
-            penalties,
-            max_skip,
-            max_iterations,
-        )
-        for k in range(count):
-            scores[start + k] = table[SCORE, k]
-            predecessors[start + k] = table[PREDECESSOR, k]
+        start, anchors = np.uint64(offsets[read]), offsets[read + 1] - offsets[read]
+        tile_start: Integer = np.int64(0)
+        scored: Integer = np.int64(0)
+        reach = _Reach(np.int64(0), np.int64(0), np.int64(NONE))
+        while True:
+            first = start + np.uint64(tile_start)
+            count = np.uint64(min(anchors - tile_start, table.shape[1]))
+            fill_table(x, y, first, np.uint64(scored), count, table)
+            reach = _score_tile(
+                x,
+                first,
+                scored,
+                count,
+                table,
+                max_distance_x,
+                max_distance_y,
+                penalties,
+                max_skip,
+                max_iterations,
+                reach,
+            )
+            for k in range(np.uint64(scored), count):
+                scores[first + k] = table[SCORE, k]
+                predecessor = table[PREDECESSOR, k]
+                predecessors[first + k] = predecessor + (tile_start if predecessor >= 0 else 0)
+            if tile_start + np.int64(count) == anchors:
+                break
+            kept = min(reach.first, reach.group)
+            if reach.peak >= 0:
+                kept = min(kept, reach.peak)
+            scored = np.int64(count) - kept
+            move_columns(table, kept, np.int64(count))
+            if 2 * scored > table.shape[1]:
+                table = grown_table(table, 4 * scored)
+            tile_start += kept
+            reach = _Reach(
+                reach.first - kept, reach.group - kept, max(reach.peak - kept, np.int64(NONE))
+            )
 
 
 @njit_inlined
-def _score_read(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keyword-only)
+def _score_tile(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keyword-only)
     x: NDArray[np.uint64],
     start: Integer,
+    scored: Integer,
     count: Integer,
     table: NDArray[np.int32],
     max_distance_x: Integer,
@@ -109,15 +156,12 @@ def _score_read(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keywo
     penalties: NDArray[np.int32],
     max_skip: Integer,
     max_iterations: Integer,
-) -> None:
-    """Set scores and predecessors of the anchors of one read in its table."""
+    reach: _Reach,
+) -> _Reach:
+    """Set scores and predecessors of columns `scored` to `count` of the table."""
     visits_all = max_skip >= max_iterations
-    # Anchors from `first` on are within reach; anchors from `group` on have the same position on
-    # the reference; `peak` had the highest score within reach at the last search.
-    first: Integer = np.int64(0)
-    group: Integer = np.int64(0)
-    peak: Integer = np.int64(NONE)
-    for i in range(np.int64(count)):
+    first, group, peak = reach
+    for i in range(scored, np.int64(count)):
         own_x = x[start + np.uint64(i)]
         while own_x - x[start + np.uint64(first)] > max_distance_x:
             first += 1
@@ -141,6 +185,7 @@ def _score_read(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keywo
         table[PREDECESSOR, np.uint64(i)] = predecessor
         if peak < 0 or best > table[SCORE, np.uint64(peak)]:
             peak = i
+    return _Reach(first, group, peak)
 
 
 @njit_inlined

@@ -9,11 +9,14 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.chaining.batches import SPAN_SHIFT
-from hapgpu.runtime.jit import njit_inlined
+from hapgpu.runtime.jit import njit, njit_inlined
 
 # Rows of the table: coordinates of an anchor, the best chain that ends there, and the anchor that
 # marked it last.
 TARGET, QUERY, SPAN, SCORE, PREDECESSOR, MARK, ROWS = range(7)
+
+TILE: Final = 1 << 19
+"""Most anchors of a read in a table, which then moves on along the read."""
 
 NONE: Final = np.int32(-1)
 """Value for no predecessor and for no mark."""
@@ -26,15 +29,43 @@ def fill_table(
     x: NDArray[np.uint64],
     y: NDArray[np.uint64],
     start: Integer,
+    scored: Integer,
     count: Integer,
     table: NDArray[np.int32],
 ) -> None:
-    """Set positions and spans of `count` anchors from `start` on, and their marks to `NONE`."""
-    for k in range(count):
+    """Set columns `scored` to `count` of the table, whose column 0 is anchor `start`.
+
+    Positions and spans are those of the anchors; marks are `NONE`.
+    """
+    for k in range(scored, count):
         table[TARGET, k] = np.int32(x[start + k])
         table[QUERY, k] = np.int32(y[start + k])
         table[SPAN, k] = np.int32(y[start + k] >> _SPAN_BIT & _SPAN_MASK)
         table[MARK, k] = NONE
+
+
+@njit
+def move_columns(table: NDArray[np.int32], first: Integer, end: Integer) -> None:
+    """Move the columns from `first` to `end` to the front of the table; clear their marks.
+
+    A predecessor before `first` is lost. It is not visited any more.
+    """
+    for row in range(MARK):
+        for k in range(first, end):
+            table[row, k - first] = table[row, k]
+    for k in range(end - first):
+        table[PREDECESSOR, k] = max(np.int64(table[PREDECESSOR, k]) - first, np.int64(NONE))
+        table[MARK, k] = NONE
+
+
+@njit
+def grown_table(table: NDArray[np.int32], columns: Integer) -> NDArray[np.int32]:
+    """Return a table of more columns, with a copy of the given ones."""
+    grown = np.empty((ROWS, columns), dtype=np.int32)
+    for row in range(ROWS):
+        for k in range(table.shape[1]):
+            grown[row, k] = table[row, k]
+    return grown
 
 
 @njit_inlined

@@ -17,6 +17,7 @@ from hapgpu.chaining.options import MapOptions, SketchOptions
 from hapgpu.chaining.run.cpu import CpuChainer
 from hapgpu.errors import InputError
 from hapgpu.io.fastx.read_block import ReadBlock
+from tests.chaining.stage_runs import computed
 from tests.example_counts import many
 
 GENOME = random.Random(3).choices("ACGT", k=3000)  # noqa: S311  (the same on every run)
@@ -33,7 +34,7 @@ def valid_index(tmp_path_factory: pytest.TempPathFactory) -> MinimizerIndex:
 def lines_of(index: MinimizerIndex) -> list[list[str]]:
     text = "".join(f">r{number}\n{read}\n" for number, read in enumerate(READS)).encode()
     block = ReadBlock(np.frombuffer(text, dtype=np.uint8), is_fasta=True, first=1, name="reads")
-    lines = CpuChainer(index, replace(MapOptions(), sketch=index.sketch))(block).text
+    lines = computed(CpuChainer(index, replace(MapOptions(), sketch=index.sketch)), block).text
     return [line.split("\t") for line in lines.tobytes().decode("ascii").splitlines()]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from hapgpu.chaining.join.cpu import join_chains
 from hapgpu.chaining.options import ChainOptions
 from hapgpu.chaining.parameters import chain_parameters
 from hapgpu.chaining.scores.cpu import chain_scores
+from hapgpu.chaining.scores.pair_score import TILE
 from tests.chaining import chain_oracle
 from tests.chaining.chain_oracle import (
     Anchor,
@@ -23,6 +25,7 @@ from tests.chaining.chain_oracle import (
     chains_from_batch,
     chains_to_batch,
     colinear_reads,
+    in_order,
     made_reads,
 )
 from tests.example_counts import many
@@ -39,14 +42,22 @@ EVERY_JOIN = st.builds(
 )
 
 
-def check(reads: list[list[Chain]], lengths: list[int], numbers: Join, k: int = 15) -> None:
-    found = join_chains(
-        chains_to_batch(reads), np.array(lengths, dtype=np.int32), numbers.parameters(k)
-    )
-    assert chains_from_batch(found) == [
+def check(
+    reads: list[list[Chain]], lengths: list[int], numbers: Join, k: int = 15, tile: int = TILE
+) -> None:
+    expected = [
         chain_oracle.join(chains, length, numbers, k)
         for chains, length in zip(reads, lengths, strict=True)
     ]
+    for overwrites in (False, True):
+        found = join_chains(
+            chains_to_batch(reads),
+            np.array(lengths, dtype=np.int32),
+            numbers.parameters(k),
+            tile,
+            overwrites=overwrites,
+        )
+        assert chains_from_batch(found) == expected
 
 
 def split(read: list[Anchor], parts: int) -> list[Chain]:
@@ -57,10 +68,30 @@ def split(read: list[Anchor], parts: int) -> list[Chain]:
     return [chain for chain in chains if chain.anchors]
 
 
-@given(made_reads(), EVERY_JOIN, st.integers(2, 4), st.sampled_from([500, 2000, 20_000]))
+@given(
+    made_reads(),
+    EVERY_JOIN,
+    st.integers(2, 4),
+    st.sampled_from([500, 2000, 20_000]),
+    st.sampled_from([1, 4, TILE]),
+)
 @settings(max_examples=many(150))
-def test_any_anchors(reads: list[list[Anchor]], numbers: Join, parts: int, length: int) -> None:
-    check([split(read, parts) for read in reads], [length] * len(reads), numbers)
+def test_any_anchors(
+    reads: list[list[Anchor]], numbers: Join, parts: int, length: int, tile: int
+) -> None:
+    check([split(read, parts) for read in reads], [length] * len(reads), numbers, tile=tile)
+
+
+@pytest.mark.parametrize("tile", [500, TILE])
+def test_read_of_a_repeat(tile: int) -> None:
+    """All positions of the read have anchors at all copies: the best ones are found by a tree."""
+    random = Random(5)  # noqa: S311  (no secrets)
+    read = [
+        Anchor(0, 171 * copy + position + random.randrange(3), position, 15)
+        for copy in range(40)
+        for position in random.sample(range(20, 3000), 60)
+    ]
+    check([split(in_order(read), 3)], [3000], Join(max_distance=5000), tile=tile)
 
 
 @given(colinear_reads(), EVERY_JOIN, st.sampled_from([5, 15, 28]))

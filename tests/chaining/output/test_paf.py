@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from hapgpu.chaining.batches import Mappings, NamedReads
 from hapgpu.chaining.options import MappingOptions
-from hapgpu.chaining.output.paf import put_paf, targets_of
+from hapgpu.chaining.output.paf import Lines, paf_parts, targets_of
+from hapgpu.chaining.output.parts import PART_BYTES
 from hapgpu.chaining.quality.cpu import ReportedMappings
 
 READS = NamedReads(
@@ -109,15 +110,18 @@ def plain_line(name: str, length: int, row: Row, repeats: int) -> str:
     return "\t".join(map(str, [*columns, f"rl:i:{repeats}"]))
 
 
-@given(st.tuples(ROWS, ROWS), st.booleans(), st.booleans())
-def test_lines(reads: tuple[list[Row], list[Row]], secondary: bool, unmapped: bool) -> None:
+def joined(parts: list[Lines]) -> Lines:
+    text, *counts = zip(*parts, strict=True)
+    return Lines(np.concatenate(text), *map(sum, counts))
+
+
+@given(st.tuples(ROWS, ROWS), st.booleans(), st.booleans(), st.sampled_from([1, 700, PART_BYTES]))
+def test_lines(
+    reads: tuple[list[Row], list[Row]], secondary: bool, unmapped: bool, most: int
+) -> None:
     options = replace(MappingOptions(), prints_secondary=secondary, prints_unmapped=unmapped)
-    lines = put_paf(
-        READS,
-        mappings_of(list(reads)),
-        targets_of(INDEX),
-        options,
-    )
+    parts = paf_parts(READS, mappings_of(list(reads)), targets_of(INDEX), options, most)
+    lines = joined([part() for part in parts])
     expected = []
     for name, length, rows, repeats in zip(NAMES, (1234, 0), reads, (17, 0), strict=True):
         if not rows and unmapped:

@@ -22,6 +22,7 @@ from hapgpu.chaining.options import SketchOptions
 from hapgpu.chaining.run.aligned_cpu import CpuAligner
 from hapgpu.io.fastx.read_blocks import read_blocks
 from tests.chaining.minimap2_options import line_options_of, options_of
+from tests.chaining.stage_runs import computed
 
 LITERAL: Final = (
     "chain.map-ont_paf",
@@ -103,7 +104,9 @@ def lines_of(data_dir: Path, command: str, reads: Path | None = None) -> list[by
     index, targets = reference_of(located(data_dir, reference), options.sketch)
     aligner = CpuAligner(index, targets, options, lines)
     blocks = read_blocks(reads or located(data_dir, named_reads), 3 << 20)
-    return b"".join(aligner(block).text.tobytes() for block in blocks).splitlines(keepends=True)
+    return b"".join(computed(aligner, block).text.tobytes() for block in blocks).splitlines(
+        keepends=True
+    )
 
 
 def manifest(data_dir: Path) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from hapgpu.chaining.run.workers import chainers_for
 from hapgpu.io.fastx.read_blocks import read_blocks
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
 from tests.chaining.minimap2_options import options_of
+from tests.chaining.stage_runs import computed
 
 SETS: Final = (
     "v230_map-ont",
@@ -59,7 +60,9 @@ def test_lines_equal_minimap2(data_dir: Path, device: Device, name: str) -> None
         )
     options = options_of(entry["options"].split())
     chainer, *_ = chainers_for([device], index_of(reference, options.sketch), options)
-    found = b"".join(chainer(block).text.tobytes() for block in read_blocks(reads, 3 << 20))
+    found = b"".join(
+        computed(chainer, block).text.tobytes() for block in read_blocks(reads, 3 << 20)
+    )
     with gzip.open(directory / f"{name}.paf.gz") as expected:
         assert found.splitlines() == expected.read().splitlines()
 
@@ -70,8 +73,8 @@ def test_lines_do_not_depend_on_the_size_of_blocks(data_dir: Path, block_bytes: 
     options = options_of(["-x", "map-ont", "--paf-no-hit"])
     index = index_of(data_dir / "genomes" / "lambda.NC_001416.fa.gz", options.sketch)
     chainer = CpuChainer(index, options)
-    blocks = [chainer(block) for block in read_blocks(reads, block_bytes)]
-    whole = [chainer(block) for block in read_blocks(reads, 1 << 26)]
+    blocks = [computed(chainer, block) for block in read_blocks(reads, block_bytes)]
+    whole = [computed(chainer, block) for block in read_blocks(reads, 1 << 26)]
     assert len(whole) == 1 < len(blocks)
     assert b"".join(block.text.tobytes() for block in blocks) == whole[0].text.tobytes()
     for count, number in whole[0].counts.items():

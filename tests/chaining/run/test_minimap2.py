@@ -23,6 +23,7 @@ from tests.chaining.minimap2_program import (
     lines_of_minimap2,
     reads_that_differ,
 )
+from tests.chaining.stage_runs import computed
 from tests.simulation.made_genomes import made_reads, made_reference
 
 SETS: Final = 12
@@ -70,7 +71,7 @@ def lines_of(reference: Path, reads: Path, arguments: Sequence[str]) -> list[byt
     options = options_of(arguments)
     chainer = CpuChainer(build_index(reference, options.sketch, threads=1), options)
     blocks = read_blocks(reads, 1 << 20)
-    return b"".join(chainer(block).text.tobytes() for block in blocks).splitlines()
+    return b"".join(computed(chainer, block).text.tobytes() for block in blocks).splitlines()
 
 
 @pytest.mark.parametrize("seed", range(SETS))

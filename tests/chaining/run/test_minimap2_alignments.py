@@ -26,6 +26,7 @@ from tests.chaining.minimap2_program import (
     reads_that_differ,
 )
 from tests.chaining.run.made_troubles import fastx_text, troubled_reads, troubled_reference
+from tests.chaining.stage_runs import computed
 
 VERSION: Final = "2.30"
 SETS: Final = 8
@@ -117,7 +118,7 @@ def lines_of(reference: Path, reads: Path, arguments: Sequence[str]) -> list[byt
     index, records = build_index_of_records(reference, options.sketch, threads=1)
     aligner = CpuAligner(index, code_targets(records.sequences), options, lines)
     blocks = read_blocks(reads, 1 << 20)
-    return b"".join(aligner(block).text.tobytes() for block in blocks).splitlines()
+    return b"".join(computed(aligner, block).text.tobytes() for block in blocks).splitlines()
 
 
 def made_files(rng: np.random.Generator, directory: Path) -> tuple[Path, Path, int]:

@@ -20,6 +20,7 @@ from hapgpu.chaining.run.reference import paf_lines
 from hapgpu.io.fastx.read_block import ReadBlock
 from tests.chaining.made_cases import fasta_of
 from tests.chaining.minimap2_options import options_of
+from tests.chaining.stage_runs import computed
 
 Records = list[tuple[str, bytes]]
 COMPLEMENTS: Final = bytes.maketrans(b"ACGTN", b"TGCAN")
@@ -105,5 +106,5 @@ def test_cpu(tmp_path: Path, arguments: str) -> None:
     fasta.write_bytes(fasta_of(reference))
     chainer = CpuChainer(build_index(fasta, options.sketch, threads=1), options)
     text = np.frombuffer(fasta_of(reads), dtype=np.uint8)
-    found = chainer(ReadBlock(text, is_fasta=True, first=1, name="reads.fa"))
+    found = computed(chainer, ReadBlock(text, is_fasta=True, first=1, name="reads.fa"))
     assert found.text.tobytes().decode().splitlines() == stored_lines()[arguments]

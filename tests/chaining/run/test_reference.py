@@ -28,9 +28,11 @@ from hapgpu.chaining.scores.reference import (
     gap_cost,
 )
 from hapgpu.chaining.sketch.reference import minimizers_of, mix
-from hapgpu.chaining.sort.reference import LARGEST_STABLE, sort_ascending
+from hapgpu.chaining.sort.reference import sort_ascending
 from tests.chaining.minimap2_options import options_of
 from tests.example_counts import many
+
+LARGEST_STABLE = 64  # minimap2's RS_MIN_SIZE
 
 SAMPLES: Final = {
     "real_lambda_ont.v230_map-ont": 6,

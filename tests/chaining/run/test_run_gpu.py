@@ -17,6 +17,8 @@ from hapgpu.chaining.run.cpu import CpuChainer
 from hapgpu.errors import DeviceError, InputError
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.runtime.devices import CudaDevice
+from tests.chaining.stage_runs import computed
+from tests.gpu_memory import own_pool
 
 pytestmark = pytest.mark.gpu
 
@@ -45,21 +47,20 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> MinimizerIndex:
 
 
 @pytest.fixture
-def limited() -> Iterator[Callable[[int], CudaDevice]]:
-    """Return a device limited to `size` bytes more than are in use; remove the limit later."""
-    import cupy  # noqa: PLC0415  (only where there is a GPU)
+def limited(index: MinimizerIndex) -> Iterator[Callable[[int], CudaDevice]]:
+    """Return a device limited to `size` bytes beside the index."""
+    from hapgpu.chaining.index.cuda import resident_index  # noqa: PLC0415  (needs CuPy)
 
-    pool = cupy.get_default_memory_pool()
-    pool.free_all_blocks()
-    yield lambda size: CudaDevice(0, memory_limit=pool.used_bytes() + size)
-    pool.set_limit(size=0)
+    resident_index(index, CudaDevice(0))
+    with own_pool():
+        yield lambda size: CudaDevice(0, memory_limit=size)
 
 
 def check(index: MinimizerIndex, options: MapOptions, block: ReadBlock, device: CudaDevice) -> None:
     from hapgpu.chaining.run.cuda import CudaChainer  # noqa: PLC0415  (needs CuPy)
 
-    expected = CpuChainer(index, options)(block)
-    found = CudaChainer(index, options, device)(block)
+    expected = computed(CpuChainer(index, options), block)
+    found = computed(CudaChainer(index, options, device), block)
     assert found.text.tobytes() == expected.text.tobytes()
     assert found.counts == expected.counts
 
@@ -125,3 +126,20 @@ def test_same_errors_as_on_the_cpu(index: MinimizerIndex) -> None:
     )
     with pytest.raises(InputError, match=r"bad.fq, record 7 'a'"):
         CudaChainer(index, MapOptions(), CudaDevice(0))(block)
+
+
+def test_read_of_too_many_anchors(index: MinimizerIndex) -> None:
+    from hapgpu.chaining.run.cuda import CudaChainer  # noqa: PLC0415  (needs CuPy)
+
+    block, messages = block_of([GENOME[:100], b"", GENOME[:3000]]), []
+    for max_anchors in (0, -2990):
+        options = replace(MapOptions(), max_anchors=max_anchors)
+        for worker in (CpuChainer(index, options), CudaChainer(index, options, CudaDevice(0))):
+            if max_anchors == 0:
+                assert computed(worker, block).counts["reads"] == 3
+                continue
+            with pytest.raises(InputError) as raised:
+                worker(block)
+            messages.append(str(raised.value))
+    assert messages[0] == messages[1]
+    assert messages[0].startswith("made.fa, record 1, read r0: has ")

@@ -20,7 +20,7 @@ from hapgpu.chaining.run.cpu import CpuChainer
 from hapgpu.chaining.run.reference import paf_lines
 from hapgpu.io.fastx.read_block import ReadBlock
 from tests.chaining.made_cases import CASES, Case, fasta_of, made_sequences
-from tests.chaining.stage_runs import Compiled, Plain
+from tests.chaining.stage_runs import Compiled, Plain, computed
 
 stage = settings(
     max_examples=60,
@@ -205,7 +205,7 @@ def test_lines(case: Case, joins: bool) -> None:
     compiled = Compiled(replace(case, options=options))
     text = np.frombuffer(fasta_of(case.reads), dtype=np.uint8)
     block = ReadBlock(text, is_fasta=True, first=1, name="reads.fa")
-    found = CpuChainer(compiled.index, options)(block)
+    found = computed(CpuChainer(compiled.index, options), block)
     assert found.text.tobytes().decode().splitlines() == list(
         paf_lines(case.reads, Plain(case).index, options)
     )

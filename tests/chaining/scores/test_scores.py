@@ -13,6 +13,7 @@ from hapgpu.chaining.batches import Anchors
 from hapgpu.chaining.options import UNLIMITED_SKIP, ChainOptions
 from hapgpu.chaining.parameters import chain_parameters
 from hapgpu.chaining.scores.cpu import chain_scores
+from hapgpu.chaining.scores.pair_score import TILE
 from tests.chaining import chain_oracle
 from tests.chaining.chain_oracle import Anchor, colinear_reads, made_reads, to_batch
 from tests.example_counts import many
@@ -25,9 +26,11 @@ EVERY_OPTION = st.builds(
     max_iterations=st.sampled_from([0, 1, 4, 20, 5000]),
 )
 
+TILES = st.sampled_from([1, 5, 30, TILE])
 
-def check(reads: list[list[Anchor]], options: ChainOptions, k: int = 15) -> None:
-    found = chain_scores(to_batch(reads), chain_parameters(options, k))
+
+def check(reads: list[list[Anchor]], options: ChainOptions, k: int = 15, tile: int = TILE) -> None:
+    found = chain_scores(to_batch(reads), chain_parameters(options, k), tile)
     expected = [chain_oracle.chain_scores(read, options, k) for read in reads]
     assert found.scores.tolist() == [score for f, _ in expected for score in f]
     assert found.predecessors.tolist() == [j for _, p in expected for j in p]
@@ -43,16 +46,16 @@ def test_minimap2(data_dir: Path, name: str, max_skip: int, column: str) -> None
         np.testing.assert_array_equal(found.predecessors, data[f"p_{column}"])
 
 
-@given(made_reads(), EVERY_OPTION, st.sampled_from([5, 15, 28]))
+@given(made_reads(), EVERY_OPTION, st.sampled_from([5, 15, 28]), TILES)
 @settings(max_examples=many(300))
-def test_tiny_reads(reads: list[list[Anchor]], options: ChainOptions, k: int) -> None:
-    check(reads, options, k)
+def test_tiny_reads(reads: list[list[Anchor]], options: ChainOptions, k: int, tile: int) -> None:
+    check(reads, options, k, tile)
 
 
-@given(colinear_reads(), EVERY_OPTION)
+@given(colinear_reads(), EVERY_OPTION, TILES)
 @settings(max_examples=100)
-def test_noisy_diagonals(reads: list[list[Anchor]], options: ChainOptions) -> None:
-    check(reads, options)
+def test_noisy_diagonals(reads: list[list[Anchor]], options: ChainOptions, tile: int) -> None:
+    check(reads, options, tile=tile)
 
 
 def test_more_predecessors_than_a_block() -> None:

@@ -16,13 +16,14 @@ from hapgpu.chaining.align.dp.results import (
     DELETION_STATE,
     INSERTION,
     INSERTION_STATE,
-    LOCAL_COLUMNS,
     MATCH,
-    MAX_LOCAL_SCORE,
-    NO_SCORE,
     PairOptions,
 )
 from hapgpu.chaining.align.scoring import AlignScoring, is_single_affine
+
+LOCAL_COLUMNS = 8  # words of a vector in ksw_ll_i16
+MAX_LOCAL_SCORE = 32_767  # words of ksw_ll_i16 saturate
+NO_SCORE = -(2**30)  # KSW_NEG_INF
 
 _LANES = 16
 

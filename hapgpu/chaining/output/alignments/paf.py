@@ -5,6 +5,8 @@ The columns are those of https://lh3.github.io/minimap2/minimap2.html#10.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -26,8 +28,9 @@ from hapgpu.chaining.output.alignments.rows import (
     counts_of,
     read_rows,
 )
-from hapgpu.chaining.output.alignments.sizes import max_text_size
+from hapgpu.chaining.output.alignments.sizes import aligned_line_parts
 from hapgpu.chaining.output.alignments.tags import RL, put_comment, put_difference, put_tags
+from hapgpu.chaining.output.parts import PART_BYTES, LineRange
 from hapgpu.io.fastx.spans import CommentSpans, ReadSpans
 from hapgpu.io.text.at_addresses import (
     put_byte,
@@ -79,28 +82,29 @@ def _put_columns(at: Integer, mapping: Any, read: Any, target: Any) -> Integer:
 
 
 @njit
-def _put_lines(
+def _put_lines(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     rows: MappingRows,
     reads: NDArray[np.void],
     targets: NDArray[np.void],
     options: _PafOptions,
+    part: LineRange,
     out: NDArray[np.uint8],
     counts: NDArray[np.int64],
 ) -> Integer:
-    """Write the lines of all reads; return their size."""
+    """Write the lines of a part; return their size."""
     mappings, offsets, operations = rows.mappings, rows.offsets, rows.operations.ctypes.data
     unmapped = _UNMAPPED.ctypes.data
     first = out.ctypes.data
     at: Integer = np.int64(first)
-    for row in range(reads.size):
+    for row in range(part.first_read, part.end_read):
         read = reads[row]
         start, end = offsets[row], offsets[row + 1]
-        counts[MAPPED] += end > start
+        counts[MAPPED] += end > start >= part.first_row
         if start == end and options.unmapped:
             at = put_copy(at, read.name, read.name_length)
             at = put_copy(_put_column(at, read.length), unmapped, _UNMAPPED.size)
             at = put_byte(put_number_tag(at, RL, read.repeats), NEWLINE)
-        for k in range(start, end):
+        for k in range(max(start, part.first_row), min(end, part.end_row)):
             mapping = mappings[k]
             is_primary = mapping.number == mapping.parent
             if not (is_primary or options.secondary):
@@ -121,7 +125,7 @@ def _put_lines(
     return at - first
 
 
-def put_aligned_paf(  # noqa: PLR0913, PLR0917  (the parts of a line)
+def aligned_paf_parts(  # noqa: PLR0913, PLR0917  (the parts of a line)
     text: NDArray[np.uint8],
     spans: ReadSpans,
     aligned: AlignedMappings,
@@ -131,8 +135,12 @@ def put_aligned_paf(  # noqa: PLR0913, PLR0917  (the parts of a line)
     options: MappingOptions,
     line_options: LineOptions,
     comments: CommentSpans | None = None,
-) -> Lines:
-    """Write the aligned mappings of reads as lines of PAF.
+    most: int = PART_BYTES,
+) -> list[Callable[[], Lines]]:
+    """Return functions that write the aligned mappings of reads as lines of PAF.
+
+    Each writes a part of the lines, in the order of the reads and their mappings, with `*` for
+    unmapped reads if asked for.
 
     Parameters
     ----------
@@ -150,31 +158,27 @@ def put_aligned_paf(  # noqa: PLR0913, PLR0917  (the parts of a line)
         Options for mappings and for lines.
     comments
         Comments to append, in the same text; None for none.
-
-    Returns
-    -------
-    Lines
-        Lines in the order of the reads and their mappings, and `*` for unmapped reads if asked
-        for.
+    most
+        Most bytes of a part of several lines.
     """
     reads = read_rows(text, spans, codes, repeat_lengths, comments)
     rows = MappingRows.of(aligned)
     if line_options.splits_matches:
         rows = split_matches(rows, reads, targets.rows)
-    size = max_text_size(rows, reads, targets.longest_name, 0)
-    out = np.empty(int(size), dtype=np.uint8)
-    counts = np.zeros(len(COUNT_NAMES), dtype=np.int64)
-    used = _put_lines(
-        rows,
-        reads,
-        targets.rows,
-        _PafOptions(
-            options.prints_secondary,
-            options.prints_unmapped,
-            line_options.has_cigar,
-            line_options.difference.value,
-        ),
-        out,
-        counts,
+    paf_options = _PafOptions(
+        options.prints_secondary,
+        options.prints_unmapped,
+        line_options.has_cigar,
+        line_options.difference.value,
     )
-    return Lines(out[:used], counts_of(counts))
+
+    def put(part: LineRange, _text: NDArray[np.uint8], _codes: ReadCodes) -> Lines:
+        # The rows have addresses in the text and the codes.
+        out = np.empty(part.size, dtype=np.uint8)
+        counts = np.zeros(len(COUNT_NAMES), dtype=np.int64)
+        used = _put_lines(rows, reads, targets.rows, paf_options, part, out, counts)
+        return Lines(out[:used], counts_of(counts))
+
+    no_bases = np.zeros(rows.mappings.size, dtype=np.int64)
+    parts = aligned_line_parts(rows, reads, no_bases, targets.longest_name, 0, most)
+    return [partial(put, part, text, codes) for part in parts]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -34,7 +36,7 @@ from hapgpu.chaining.output.alignments.rows import (
     counts_of,
     read_rows,
 )
-from hapgpu.chaining.output.alignments.sizes import max_text_size
+from hapgpu.chaining.output.alignments.sizes import aligned_line_parts
 from hapgpu.chaining.output.alignments.tags import (
     RL,
     edit_distance,
@@ -42,6 +44,7 @@ from hapgpu.chaining.output.alignments.tags import (
     put_difference,
     put_tags,
 )
+from hapgpu.chaining.output.parts import PART_BYTES, LineRange
 from hapgpu.cigar.encoding import DELETION, HARD_CLIP, INSERTION, MATCH, SKIP, SOFT_CLIP
 from hapgpu.io.fastx.spans import CommentSpans, ReadSpans
 from hapgpu.io.text.at_addresses import (
@@ -235,23 +238,24 @@ def _put_place_columns(at: Integer, mapping: Any, target: Any, flag: Integer) ->
 
 
 @njit
-def _put_records(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _put_records(  # noqa: PLR0913, PLR0917  (Numba: no keyword-only arguments)
     text: NDArray[np.uint8],
     rows: MappingRows,
     reads: NDArray[np.void],
     targets: NDArray[np.void],
     read_group: NDArray[np.uint8],
     options: _SamOptions,
+    part: LineRange,
     out: NDArray[np.uint8],
     counts: NDArray[np.int64],
 ) -> Integer:
-    """Write the records of all reads; return their size."""
+    """Write the records of a part; return their size."""
     mappings, offsets, operations = rows.mappings, rows.offsets, rows.operations.ctypes.data
     group, group_size = read_group.ctypes.data, read_group.size
     no_mate, no_position = _NO_MATE.ctypes.data, _NO_POSITION.ctypes.data
     first = np.int64(out.ctypes.data)
     at: Integer = first
-    for row in range(reads.size):
+    for row in range(part.first_read, part.end_read):
         read = reads[row]
         start, end = offsets[row], offsets[row + 1]
         if start == end and options.unmapped:
@@ -263,8 +267,8 @@ def _put_records(  # noqa: PLR0917  (Numba: no keyword-only arguments)
             at = put_number_tag(put_copy(at, group, group_size), RL, read.repeats)
             at = put_byte(put_comment(at, read), NEWLINE)
             counts[RECORDS] += 1
-        counts[MAPPED] += end > start
-        for k in range(start, end):
+        counts[MAPPED] += end > start >= part.first_row
+        for k in range(max(start, part.first_row), min(end, part.end_row)):
             mapping = mappings[k]
             is_primary = mapping.number == mapping.parent
             if not (is_primary or options.secondary):
@@ -296,7 +300,18 @@ def _put_records(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     return at - first
 
 
-def put_sam(  # noqa: PLR0913, PLR0917  (the parts of a record)
+@njit
+def _count_bases(
+    rows: MappingRows, reads: NDArray[np.void], options: _SamOptions, base_counts: NDArray[np.int64]
+) -> None:
+    """Set the number of bases in the record of each mapping."""
+    mappings, offsets = rows.mappings, rows.offsets
+    for row in range(reads.size):
+        for k in range(offsets[row], offsets[row + 1]):
+            base_counts[k] = _parts_of(mappings[k], reads[row].length, options).length
+
+
+def sam_parts(  # noqa: PLR0913, PLR0917  (the parts of a record)
     text: NDArray[np.uint8],
     spans: ReadSpans,
     aligned: AlignedMappings,
@@ -306,8 +321,12 @@ def put_sam(  # noqa: PLR0913, PLR0917  (the parts of a record)
     options: MappingOptions,
     line_options: LineOptions,
     comments: CommentSpans | None = None,
-) -> Lines:
-    """Write the aligned mappings of reads as records of SAM.
+    most: int = PART_BYTES,
+) -> list[Callable[[], Lines]]:
+    """Return functions that write the aligned mappings of reads as records of SAM.
+
+    Each writes a part of the records, in the order of the reads and their mappings. Bases have the
+    case of the file, with T for U. A read without bases has `*`.
 
     Parameters
     ----------
@@ -325,39 +344,37 @@ def put_sam(  # noqa: PLR0913, PLR0917  (the parts of a record)
         Options for mappings and for lines.
     comments
         Comments to append, in the same text; None for none.
-
-    Returns
-    -------
-    Lines
-        Records in the order of the reads and their mappings. Bases have the case of the file, with
-        T for U. A read without bases has `*`.
+    most
+        Most bytes of a part of several records.
     """
     reads = read_rows(text, spans, codes, repeat_lengths, comments)
     rows = MappingRows.of(aligned)
     if line_options.splits_matches:
         rows = split_matches(rows, reads, targets.rows)
     read_group = _read_group_text(line_options.read_group)
-    size = max_text_size(rows, reads, targets.longest_name, read_group.size)
-    out = np.empty(int(size), dtype=np.uint8)
-    counts = np.zeros(len(COUNT_NAMES), dtype=np.int64)
-    used = _put_records(
-        read_only(text),
-        rows,
-        reads,
-        targets.rows,
-        read_group,
-        _SamOptions(
-            options.prints_secondary,
-            not line_options.mapped_only,
-            line_options.difference.value,
-            line_options.moves_long_cigars,
-            line_options.soft_clips_all,
-            line_options.secondary_bases,
-        ),
-        out,
-        counts,
+    sam_options = _SamOptions(
+        options.prints_secondary,
+        not line_options.mapped_only,
+        line_options.difference.value,
+        line_options.moves_long_cigars,
+        line_options.soft_clips_all,
+        line_options.secondary_bases,
     )
-    return Lines(out[:used], counts_of(counts))
+    base_counts = np.empty(rows.mappings.size, dtype=np.int64)
+    _count_bases(rows, reads, sam_options, base_counts)
+
+    def put(part: LineRange, _codes: ReadCodes) -> Lines:  # the rows have addresses of the codes
+        out = np.empty(part.size, dtype=np.uint8)
+        counts = np.zeros(len(COUNT_NAMES), dtype=np.int64)
+        used = _put_records(
+            read_only(text), rows, reads, targets.rows, read_group, sam_options, part, out, counts
+        )
+        return Lines(out[:used], counts_of(counts))
+
+    parts = aligned_line_parts(
+        rows, reads, base_counts, targets.longest_name, read_group.size, most
+    )
+    return [partial(put, part, codes) for part in parts]
 
 
 def _read_group_text(identifier: str | None) -> NDArray[np.uint8]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.chaining.output.alignments.rows import MappingRows
+from hapgpu.chaining.output.parts import LineRange, line_parts
 from hapgpu.runtime.jit import njit
 
 _FIXED_TEXT: Final = 768
@@ -25,35 +26,58 @@ _OPERATION: Final = 32
 """Characters of an operation: its text, number in CG, brackets of ds, count of MD."""
 
 
-@njit
-def max_text_size(
-    rows: MappingRows, reads: NDArray[np.void], longest_name: Integer, read_group: Integer
-) -> Integer:
-    """Return an upper bound of the characters of all lines, unmapped reads included.
+def aligned_line_parts(
+    rows: MappingRows,
+    reads: NDArray[np.void],
+    base_counts: NDArray[np.int64],
+    longest_name: int,
+    read_group: int,
+    most: int,
+) -> list[LineRange]:
+    """Cut lines into parts whose size is bounded.
 
     Parameters
     ----------
     rows
-        Mappings with their operations as written.
+        m mappings with their operations as written.
     reads
         READ[n].
+    base_counts
+        int64[m]: bases written in the line of each mapping, with a quality each.
     longest_name
         Bytes of the longest name of a reference sequence.
     read_group
         Bytes of the tag RG.
+    most
+        Most bytes of a part of several lines.
     """
+    fixed = _FIXED_TEXT + longest_name + read_group
+    names = fixed + reads["name_length"] + reads["comment_length"]
+    row_sizes = np.empty(rows.mappings.size, dtype=np.int64)
+    _bound(rows, names, base_counts, _SUPPLEMENTARY_TEXT + longest_name, row_sizes)
+    return line_parts(rows.offsets, names + 2 * reads["length"], row_sizes, most)
+
+
+@njit
+def _bound(
+    rows: MappingRows,
+    names: NDArray[np.int64],
+    base_counts: NDArray[np.int64],
+    place: Integer,
+    row_sizes: NDArray[np.int64],
+) -> None:
+    """Set the largest sizes of the lines of mappings; `names` has the size without alignment."""
     mappings, operations, offsets = rows.mappings, rows.operations, rows.offsets
-    size = np.int64(0)
-    for row in range(reads.size):
-        read = reads[row]
-        line = _FIXED_TEXT + longest_name + read_group + read.name_length + read.comment_length
-        line += 2 * read.length
-        start, end = offsets[row], offsets[row + 1]
-        line += (end - start) * (_SUPPLEMENTARY_TEXT + longest_name)
-        size += line * max(end - start, 1)
-        for k in range(start, end):
-            size += _alignment_size(mappings[k], operations)
-    return size
+    for read in range(names.size):
+        places = np.int64(0)
+        for k in range(offsets[read], offsets[read + 1]):
+            places += mappings[k].number == mappings[k].parent
+        for k in range(offsets[read], offsets[read + 1]):
+            mapping = mappings[k]
+            size = names[read] + 2 * base_counts[k] + _alignment_size(mapping, operations)
+            if mapping.number == mapping.parent:
+                size += places * place
+            row_sizes[k] = size
 
 
 @njit

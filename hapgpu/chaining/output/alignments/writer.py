@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.chaining.align.batches import AlignedMappings, ReadCodes, TargetCodes
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import LineOptions, MappingOptions
-from hapgpu.chaining.output.alignments.paf import put_aligned_paf
+from hapgpu.chaining.output.alignments.paf import aligned_paf_parts
 from hapgpu.chaining.output.alignments.rows import Lines, LineTargets
-from hapgpu.chaining.output.alignments.sam import put_sam
+from hapgpu.chaining.output.alignments.sam import sam_parts
 from hapgpu.io.fastx.spans import ReadSpans, comment_spans
 from hapgpu.io.fastx.text_block import TextBlock
 
@@ -47,8 +50,8 @@ class AlignmentWriter:
         aligned: AlignedMappings,
         repeat_lengths: NDArray[np.int32],
         anchors: int,
-    ) -> TextBlock:
-        """Return the lines of a block.
+    ) -> list[Callable[[], TextBlock]]:
+        """Return functions that write the lines of a block, each a part of them, in order.
 
         Parameters
         ----------
@@ -63,28 +66,11 @@ class AlignmentWriter:
         anchors
             Number of anchors of the reads, for the statistics.
         """
-        lines = self._lines(text, spans, codes, aligned, repeat_lengths)
-        counts = {
-            "reads": len(spans),
-            "bases": int(spans.lengths.sum(dtype=np.int64)),
-            "anchors": anchors,
-            **lines.counts,
-        }
-        return TextBlock(lines.text, counts)
-
-    def _lines(
-        self,
-        text: NDArray[np.uint8],
-        spans: ReadSpans,
-        codes: ReadCodes,
-        aligned: AlignedMappings,
-        repeat_lengths: NDArray[np.int32],
-    ) -> Lines:
         comments = None
         if self._line_options.copies_comments:
             comments = comment_spans(text, spans.name_starts, spans.name_lengths)
-        put_lines = put_sam if self._line_options.is_sam else put_aligned_paf
-        return put_lines(
+        line_parts = sam_parts if self._line_options.is_sam else aligned_paf_parts
+        parts = line_parts(
             text,
             spans,
             aligned,
@@ -95,3 +81,17 @@ class AlignmentWriter:
             self._line_options,
             comments,
         )
+        counts = {
+            "reads": len(spans),
+            "bases": int(spans.lengths.sum(dtype=np.int64)),
+            "anchors": anchors,
+        }
+        return [
+            partial(_written, part, {} if number else counts) for number, part in enumerate(parts)
+        ]
+
+
+def _written(part: Callable[[], Lines], counts: Mapping[str, int]) -> TextBlock:
+    """Write a part of the lines; the counts of the reads are those of the first part."""
+    lines = part()
+    return TextBlock(lines.text, {"reads": 0, **counts, **lines.counts})

@@ -11,8 +11,6 @@ import numpy as np
 from hypothesis import strategies as st
 
 from hapgpu.chaining.align.batches import (
-    IGNORED,
-    LONG_JOIN,
     MAPPING,
     MappedAnchors,
     PlannedPieces,
@@ -32,8 +30,14 @@ from hapgpu.chaining.align.pieces.reference import (
     plan_mapping,
 )
 from hapgpu.chaining.align.scoring import AlignScoring, align_scoring
-from hapgpu.chaining.batches import REVERSE, SPAN_SHIFT, TANDEM
 from hapgpu.chaining.options import MapOptions, SketchOptions
+
+IGNORED = 1 << 41  # minimap2's MM_SEED_IGNORE
+LONG_JOIN = 1 << 40  # minimap2's MM_SEED_LONG_JOIN
+
+REVERSE = 1 << 63  # minimap2's mm128_t.x
+SPAN_SHIFT = 32  # minimap2's mm128_t.y
+TANDEM = 1 << 42  # minimap2's MM_SEED_TANDEM
 
 PARAMETERS: Final = align_parameters(MapOptions(), SketchOptions())
 SCORING: Final = align_scoring(2, 4, (4, 2), (24, 1))

@@ -79,7 +79,8 @@ def map_reads(reference: Path, path: Path, options: MapOptions) -> RealReads:
     index = build_index(reference, options.sketch, threads=1)
     (block,) = read_blocks(path, _LARGE)
     spans = parse_block(block, LONG_READS)
-    found = MappingFinder(index, options, cpu_stages(index)).find_chains(block.text, spans)
+    finder = MappingFinder(index, options, cpu_stages(index))
+    found = finder.find_chains(block.text, spans, finder.find_seeds(block.text, spans))
     mappings, chains = chained_mappings(
         found.chains,
         found.seeds,

@@ -12,16 +12,18 @@ from numpy.typing import NDArray
 
 from hapgpu.chaining.align.batches import MAPPING, AlignedMappings
 from hapgpu.chaining.options import Difference, LineOptions, MappingOptions
-from hapgpu.chaining.output.alignments.paf import put_aligned_paf
+from hapgpu.chaining.output.alignments.paf import aligned_paf_parts
 from hapgpu.chaining.output.alignments.reference import Read, Target, paf_lines, sam_lines
 from hapgpu.chaining.output.alignments.rows import Lines
-from hapgpu.chaining.output.alignments.sam import put_sam
+from hapgpu.chaining.output.alignments.sam import sam_parts
+from hapgpu.chaining.output.parts import PART_BYTES
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.limits import LONG_READS
 from hapgpu.io.fastx.spans import comment_spans
 from tests.chaining.output.alignments.written_lines import (
     Record,
     block_of,
+    joined,
     read_codes,
     targets_of,
 )
@@ -54,15 +56,22 @@ class MadeLines:
     aligned: AlignedMappings
     repeats: NDArray[np.int32]
 
-    def written(self, options: MappingOptions, line_options: LineOptions, *, is_sam: bool) -> Lines:
+    def written(
+        self,
+        options: MappingOptions,
+        line_options: LineOptions,
+        *,
+        is_sam: bool,
+        most: int = PART_BYTES,
+    ) -> Lines:
         block = block_of(self.records)
         spans = parse_block(block, LONG_READS)
         rest = (targets_of(self.targets), read_codes(self.records), self.repeats, options)
         comments = comment_spans(block.text, spans.name_starts, spans.name_lengths)
         last = (line_options, comments if line_options.copies_comments else None)
-        if is_sam:
-            return put_sam(block.text, spans, self.aligned, *rest, *last)
-        return put_aligned_paf(block.text, spans, self.aligned, *rest, *last)
+        line_parts = sam_parts if is_sam else aligned_paf_parts
+        parts = line_parts(block.text, spans, self.aligned, *rest, *last, most)
+        return joined([part() for part in parts])
 
     def expected(
         self, options: MappingOptions, line_options: LineOptions, *, is_sam: bool
@@ -183,15 +192,27 @@ def made_lines(seed: int, longest: int, letters: str, *, is_fasta: bool) -> Made
     return MadeLines(records, targets, aligned_mappings, repeats)
 
 
-@given(st.integers(0, 2**32), st.booleans(), st.booleans(), OPTIONS, LINE_OPTIONS)
+@given(
+    st.integers(0, 2**32),
+    st.booleans(),
+    st.booleans(),
+    OPTIONS,
+    LINE_OPTIONS,
+    st.sampled_from([1, 3000, 20_000, PART_BYTES]),
+)
 @settings(max_examples=300, deadline=None)
 def test_lines_equal_the_reference_implementation(
-    seed: int, is_sam: bool, is_fasta: bool, options: MappingOptions, line_options: LineOptions
+    seed: int,
+    is_sam: bool,
+    is_fasta: bool,
+    options: MappingOptions,
+    line_options: LineOptions,
+    most: int,
 ) -> None:
     letters = "ACGTacgtN" if seed % 2 else LETTERS
     longest = (4, 40, 3000)[seed % 3]
     made = made_lines(seed, longest, letters, is_fasta=is_fasta)
-    lines = made.written(options, line_options, is_sam=is_sam)
+    lines = made.written(options, line_options, is_sam=is_sam, most=most)
     expected = made.expected(options, line_options, is_sam=is_sam)
     assert lines.text.tobytes().decode().splitlines() == expected
     mappings = made.aligned.mappings

@@ -15,13 +15,15 @@ import pytest
 
 from hapgpu.chaining.align.batches import NO_PARENT
 from hapgpu.chaining.options import Difference, LineOptions, MappingOptions
-from hapgpu.chaining.output.alignments.paf import put_aligned_paf
-from hapgpu.chaining.output.alignments.sam import put_sam
+from hapgpu.chaining.output.alignments.paf import aligned_paf_parts
+from hapgpu.chaining.output.alignments.sam import sam_parts
 from hapgpu.chaining.output.alignments.writer import AlignmentWriter
 from hapgpu.io.alignments.unsorted_header import unsorted_header
+from hapgpu.io.fastx.text_block import TextBlock
 from tests.chaining.output.alignments.written_lines import (
     Block,
     Record,
+    joined,
     parsed,
     read_records,
     targets_of,
@@ -97,8 +99,8 @@ def block_from(directory: Path, literals: Literals, suffix: str) -> MadeBlock:
 
 def written(made: MadeBlock, options: MappingOptions, line_options: LineOptions) -> list[str]:
     block = made.block
-    put_lines = put_sam if line_options.is_sam else put_aligned_paf
-    lines = put_lines(
+    line_parts = sam_parts if line_options.is_sam else aligned_paf_parts
+    parts = line_parts(
         block.block.text,
         block.spans,
         block.aligned,
@@ -108,6 +110,7 @@ def written(made: MadeBlock, options: MappingOptions, line_options: LineOptions)
         options,
         line_options,
     )
+    lines = joined([part() for part in parts])
     return lines.text.tobytes().decode().splitlines()
 
 
@@ -222,9 +225,10 @@ def test_writer(data_dir: Path) -> None:
     index = StandInIndex(tuple(each.name for each in made.targets))
     for form, prefix in ((SAM, "sam"), (PAF, "paf")):
         write = AlignmentWriter(index, targets.codes, ALL, replace(form, copies_comments=True))
-        lines = write(
+        parts = write(
             block.block.text, block.spans, block.codes, block.aligned, block.repeat_lengths, 17
         )
+        lines = TextBlock.joined([part() for part in parts])
         plain = block_from(data_dir / "longread", SETS[0], prefix).lines
         comments = {read.name: read.header.decode().partition(" ")[2] for read in made.reads}
         assert any(comments.values())

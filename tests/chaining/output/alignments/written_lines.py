@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.chaining.align.batches import MAPPING, AlignedMappings, ReadCodes, TargetCodes
-from hapgpu.chaining.output.alignments.rows import LineTargets
+from hapgpu.chaining.output.alignments.rows import Lines, LineTargets
 from hapgpu.cigar.encoding import parse_cigar
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.limits import LONG_READS
@@ -55,6 +56,14 @@ def read_records(path: Path) -> list[Record]:
         else:
             records[-1][1].append(line)
     return [Record(header, b"".join(bases)) for header, bases in records]
+
+
+def joined(parts: Sequence[Lines]) -> Lines:
+    """Join lines that were written in parts."""
+    counts: Counter[str] = Counter()
+    for part in parts:
+        counts.update(part.counts)
+    return Lines(np.concatenate([part.text for part in parts]), counts)
 
 
 def block_of(records: Sequence[Record]) -> ReadBlock:

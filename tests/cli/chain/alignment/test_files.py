@@ -34,7 +34,7 @@ from tests.cli.in_process import error_of_command
         ("out.bam", [], b"\x1f\x8b\x08\x04"),
         ("out.CRAM", ["-c"], b"CRAM"),
         ("out", ["-a"], b"@HD\t"),
-        ("out.paf", ["-a"], b"@HD\t"),
+        ("out.paf", ["-a", "-O", "sam"], b"@HD\t"),
         ("out", ["-O", "bam"], b"\x1f\x8b\x08\x04"),
         ("out.bam", ["-O", "cram"], b"CRAM"),
         ("out.sam", ["--output-fmt", "bam"], b"\x1f\x8b\x08\x04"),
@@ -71,9 +71,9 @@ def read_again(path: Path, reference: Path) -> tuple[list[str], list[list[str]]]
 
 
 @pytest.mark.parametrize("options", [["-c"], ["--cs"], ["--paf", "--cs=long"]])
-def test_paf_whatever_the_name(sample: Sample, tmp_path: Path, options: list[str]) -> None:
-    """A name without an extension of SAM, or `--paf`."""
-    path = tmp_path / ("out.bam" if "--paf" in options else "out")
+def test_paf_by_default(sample: Sample, tmp_path: Path, options: list[str]) -> None:
+    """A name without an extension, or of no format."""
+    path = tmp_path / ("out.txt" if "--paf" in options else "out")
     assert status_of(sample.fasta, sample.fastq, *options, *ON_CPU, "-o", path) == 0
     rows = [line.split("\t") for line in path.read_text().splitlines()]
     assert {("cg:Z" in "\t".join(row), "cs:Z" in "\t".join(row)) for row in rows} == {

@@ -1,0 +1,136 @@
+"""Constants of minimap2 2.30, by the names of its options and files."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hapgpu.chaining.options import PRESETS
+from tests.constants import Rows, constant, names
+
+ROWS: Rows = [
+    ("chaining.batches.REVERSE", 1 << 63, "strand of an anchor: mm128_t.x"),
+    ("chaining.batches.SPAN_SHIFT", 32, "span of an anchor: mm128_t.y"),
+    ("chaining.batches.TANDEM", 1 << 42, "MM_SEED_TANDEM"),
+    ("chaining.align.batches.IGNORED", 1 << 41, "MM_SEED_IGNORE"),
+    ("chaining.align.batches.LONG_JOIN", 1 << 40, "MM_SEED_LONG_JOIN"),
+    ("chaining.align.batches.TEMPORARY_PRIMARY", -2, "MM_PARENT_TMP_PRI"),
+    ("chaining.align.batches.UNREACHED", -(1 << 30), "KSW_NEG_INF"),
+    ("chaining.align.cigars.counts._ROUNDING", 0.499, "mm_update_extra"),
+    ("chaining.align.cigars.cleaning._SMALLEST_MERGED", 3, "mm_fix_cigar: more than 2 operations"),
+    ("chaining.align.cigars.logarithm._SQUARE", np.float32(-0.34484843), "mg_log2"),
+    ("chaining.align.cigars.logarithm._LINEAR", np.float32(2.02466578), "mg_log2"),
+    ("chaining.align.cigars.logarithm._CONSTANT", np.float32(0.67487759), "mg_log2"),
+    ("chaining.align.codes._AMBIGUOUS", 4, "seq_nt4_table"),
+    ("chaining.align.dp.bands.BLOCK", 16, "lanes of SSE in ksw2"),
+    ("chaining.align.dp.results.NO_SCORE", -(1 << 30), "KSW_NEG_INF"),
+    ("chaining.align.dp.results.LOCAL_COLUMNS", 8, "ksw_ll_i16: 8 words of a vector"),
+    ("chaining.align.dp.results.MAX_LOCAL_SCORE", 32_767, "ksw_ll_i16: int16 saturates"),
+    ("chaining.align.dp.results.PairOptions.bandwidth", -1, "ksw2: no band"),
+    ("chaining.align.dp.results.PairOptions.zdrop", -1, "ksw2: no z-drop"),
+    ("chaining.align.pieces.bad_seeds._MIN_GAP", 10, "mm_filter_bad_seeds(.., 10, 40, ..)"),
+    ("chaining.align.pieces.bad_seeds._MIN_CANCELLED", 40, "mm_filter_bad_seeds(.., 10, 40, ..)"),
+    ("chaining.align.pieces.bad_seeds._MAX_STEPS", 10, "mm_filter_bad_seeds(.., 10)"),
+    ("chaining.align.pieces.bad_seeds._MIN_LONG_GAP", 30, "mm_filter_bad_seeds_alt(.., 30, ..)"),
+    ("chaining.align.pieces.cpu._MIN_FILTERED", 3, "mm_fix_bad_ends: cnt < 3"),
+    ("chaining.align.ranking.qualities._PER_MATCH", np.float32(6.02), "mm_set_mapq: 6.02f"),
+    ("chaining.align.ranking.rescaling.MIN_LENGTH", 500, "rank_min_len"),
+    ("chaining.align.ranking.rescaling.MIN_FRACTION", float(np.float32(0.9)), "rank_frac"),
+    ("chaining.align.ranking.rescaling.MIN_DIVERGENCE", 0.02, "mm_update_dp_max"),
+    ("chaining.align.ranking.rescaling._ROUNDING", 0.499, "mm_update_dp_max"),
+    ("chaining.align.rounds.drops.DROP", 1, "mm_test_zdrop"),
+    ("chaining.align.rounds.drops.INVERSION_DROP", 2, "mm_test_zdrop"),
+    ("chaining.join.cpu._MIN_UNCHAINED", 1000, "rmq_rescue_size"),
+    ("chaining.join.cpu._MIN_FRACTION", np.float32(0.1), "rmq_rescue_ratio"),
+    ("chaining.mappings.cpu._SEED", 11, "--seed"),
+    ("chaining.mappings.selection.STRAND_FRACTION", 0.8, "mm_select_sub: max_gap * 0.8"),
+    ("chaining.options.LONGEST_KMER", 28, "-k"),
+    ("chaining.options.WIDEST_WINDOW", 255, "-w"),
+    ("chaining.options.MAX_GAP_COSTS", 127, "mm_check_opt: (q+e)+(q2+e2) <= 127"),
+    ("chaining.options.SketchOptions.k", 15, "-k"),
+    ("chaining.options.SketchOptions.w", 10, "-w"),
+    ("chaining.options.SeedOptions.repetitive", 2e-4, "-f"),
+    ("chaining.options.SeedOptions.min_cutoff", 10, "-U"),
+    ("chaining.options.SeedOptions.max_cutoff", 1_000_000, "-U"),
+    ("chaining.options.SeedOptions.occurrence_distance", 500, "-e"),
+    ("chaining.options.SeedOptions.read_fraction", 0.01, "--q-occ-frac"),
+    ("chaining.options.ChainOptions.max_gap", 5000, "-g"),
+    ("chaining.options.ChainOptions.bandwidth", 500, "-r"),
+    ("chaining.options.ChainOptions.long_bandwidth", 20_000, "-r"),
+    ("chaining.options.ChainOptions.min_count", 3, "-n"),
+    ("chaining.options.ChainOptions.min_score", 40, "-m"),
+    ("chaining.options.ChainOptions.max_skip", 25, "--max-chain-skip"),
+    ("chaining.options.ChainOptions.max_iterations", 5000, "--max-chain-iter"),
+    ("chaining.options.MappingOptions.mask_level", 0.5, "-M"),
+    ("chaining.options.MappingOptions.score_ratio", 0.8, "-p"),
+    ("chaining.options.MappingOptions.max_secondary", 5, "-N"),
+    ("chaining.options.AlignOptions.match", 2, "-A"),
+    ("chaining.options.AlignOptions.mismatch", 4, "-B"),
+    ("chaining.options.AlignOptions.transition", 0, "-b"),
+    ("chaining.options.AlignOptions.ambiguous", 1, "--score-N"),
+    ("chaining.options.AlignOptions.gap_open", 4, "-O"),
+    ("chaining.options.AlignOptions.gap_extend", 2, "-E"),
+    ("chaining.options.AlignOptions.gap_open2", 24, "-O"),
+    ("chaining.options.AlignOptions.gap_extend2", 1, "-E"),
+    ("chaining.options.AlignOptions.drop", 400, "-z"),
+    ("chaining.options.AlignOptions.inversion_drop", 200, "-z"),
+    ("chaining.options.AlignOptions.end_bonus", -1, "--end-bonus"),
+    ("chaining.options.AlignOptions.min_score", 80, "-s"),
+    ("chaining.options.AlignOptions.min_piece", 200, "--min-dp-len"),
+    ("chaining.options.AlignOptions.max_cells", 100_000_000, "--cap-sw-mem"),
+    ("chaining.output.alignments.sam._REVERSE", 0x10, "SAM"),
+    ("chaining.output.alignments.sam._SECONDARY", 0x100, "SAM"),
+    ("chaining.output.alignments.sam._SUPPLEMENTARY", 0x800, "SAM"),
+    ("chaining.output.alignments.sam._MAX_BAM_OPERATIONS", 65_535, "BAM: uint16 n_cigar_op"),
+    ("chaining.parameters.GAP_SCALE", 0.8, "--chain-gap-scale"),
+    ("chaining.parameters.INNER_DISTANCE", 1000, "rmq_inner_dist"),
+    ("chaining.parameters.MAX_CANDIDATES", 100_000, "rmq_size_cap"),
+    ("chaining.quality.cpu._RETAINED_RATIO", np.float32(5), "mm_filter_strand_retained: 5.0f"),
+    ("chaining.quality.cpu._MIN_RETAINED", np.float32(0.01), "mm_filter_strand_retained: 0.01f"),
+    ("chaining.quality.terms.MAX_QUALITY", 60, "mm_set_mapq"),
+    ("chaining.quality.terms.SCALE", np.float32(40), "mm_set_mapq: q_coef"),
+    ("chaining.quality.terms.ROUNDING", np.float32(0.499), "mm_set_mapq"),
+    ("chaining.quality.terms._PHRED", np.float32(4.343), "mm_set_mapq"),
+    ("chaining.quality.terms._PER_SCORE", np.float32(0.01), "mm_set_mapq"),
+    ("chaining.quality.terms._PER_ANCHOR", np.float32(0.1), "mm_set_mapq"),
+    ("chaining.quality.terms._FULL_SCORE", 100, "mm_set_mapq"),
+    ("chaining.quality.terms._FULL_COUNT", 10, "mm_set_mapq"),
+    ("chaining.seeds.repetitive_seeds.MAX_OCCURRENCES", 4095, "max_max_occ"),
+    ("chaining.seeds.repetitive_seeds.MAX_KEPT", 128, "MAX_MAX_HIGH_OCC"),
+    ("chaining.seeds.repetitive_seeds._ROUNDING", 0.499, "mm_seed_select"),
+    ("chaining.sketch.kmers.LONGEST_SPAN", 255, "mm_sketch: span < 256"),
+    ("chaining.sketch.kmers._AMBIGUOUS", 4, "seq_nt4_table"),
+    ("chaining.sort.cpu.LONGEST_INSERTION", 64, "RS_MIN_SIZE"),
+    ("chaining.sort.reference.LARGEST_STABLE", 64, "RS_MIN_SIZE"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "source"), ROWS, ids=names(ROWS))
+def test_constants_of_minimap2(name: str, value: object, source: str) -> None:
+    assert constant(name) == value, source
+
+
+@pytest.mark.parametrize(
+    ("name", "sketch", "seeds", "max_gap", "costs"),
+    [
+        ("map-ont", (15, 10, False), (10, 1_000_000), 5000, (2, 4, 4, 2, 24, 1, 80)),
+        ("map-pb", (19, 10, True), (10, 1_000_000), 5000, (2, 4, 4, 2, 24, 1, 80)),
+        ("map-hifi", (19, 19, False), (50, 500), 10_000, (1, 4, 6, 2, 26, 1, 200)),
+        ("lr:hq", (19, 19, False), (50, 500), 10_000, (2, 4, 4, 2, 24, 1, 80)),
+    ],
+)
+def test_presets_of_minimap2(
+    name: str,
+    sketch: tuple[int, int, bool],
+    seeds: tuple[int, int],
+    max_gap: int,
+    costs: tuple[int, ...],
+) -> None:
+    """As in `mm_set_opt`."""
+    chosen = PRESETS[name]
+    align = chosen.align
+    assert (chosen.sketch.k, chosen.sketch.w, chosen.sketch.is_hpc) == sketch
+    assert (chosen.seeds.min_cutoff, chosen.seeds.max_cutoff) == seeds
+    assert chosen.chains.max_gap == max_gap
+    gaps = align.gap_open, align.gap_extend, align.gap_open2, align.gap_extend2
+    assert (align.match, align.mismatch, *gaps, align.min_score) == costs
