@@ -33,6 +33,7 @@ from hapgpu.mapping.search import cpu
 from hapgpu.mapping.search.hits import SearchOptions
 from hapgpu.mapping.search.packed_reads import PackedReads, pack_reads
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
+from hapgpu.runtime.pipeline import results_of
 from hapgpu.simulation.sequences import random_reference
 from hapgpu.simulation.short_reads import simulated_blocks
 
@@ -168,7 +169,7 @@ def benchmark_map(
             yield line
         if run is not None and method is Method.FM:
             measuring(WHOLE_RUN)
-            whole = _whole_run(data, device, run, reference, directory)
+            whole = _whole_run(data, device, run, directory)
             yield replace(whole, share=whole.reads_per_second / search.reads_per_second)
 
 
@@ -178,15 +179,13 @@ def _measurements(data: _Data, device: Device, method: Method) -> Iterator[Measu
     return _on_cpu(data, device, method)
 
 
-def _whole_run(
-    data: _Data, device: Device, run: RunCommand, reference: Path, directory: Path
-) -> Measurement:
+def _whole_run(data: _Data, device: Device, run: RunCommand, directory: Path) -> Measurement:
     index, reads = directory / "reference.hgx", directory / "reads.fq"
     FM_INDEX_FILE.save(data.index, index)
     with reads.open("wb") as file:
         file.writelines(block.raw.text.data for block in data.blocks)
     output = directory / "hits.sam"
-    arguments: list[str | Path] = [reference, reads, "--index", index, "-o", output]
+    arguments: list[str | Path] = [index, reads, "-o", output]
     whole = measured_run(run, arguments, device)
     timing = (whole.counts["hits"], whole.seconds)
     measured = _measured(device, WHOLE_RUN, data, timing)
@@ -249,7 +248,7 @@ def _text_to_text(data: _Data, device: Device) -> Measurement:
     mappers = mappers_for([device], data.index, _OPTIONS, SamOptions())
 
     def count(block: _ParsedBlock) -> int:
-        return mappers[0](block.raw).counts["hits"]
+        return sum(part.counts["hits"] for part in results_of(mappers[0], block.raw))
 
     return _measured(device, _WHOLE_PATH, data, _timed(count, data.blocks, len(mappers)))
 

@@ -19,8 +19,8 @@ from hapgpu.cli.run import Run
 from hapgpu.errors import UsageError
 from hapgpu.io.alignments.text_writer import open_sam_text
 from hapgpu.io.alignments.unsorted_header import unsorted_header
-from hapgpu.io.files.output import OutputFile
 from hapgpu.io.files.reread import is_pipe
+from hapgpu.io.files.text_output import open_text
 from hapgpu.io.genome.fasta import FastaRecords
 
 
@@ -86,8 +86,8 @@ def align_reads(
     del records
     workers = aligners_for(run.devices, index, targets, options, form.lines)
     if form.format is None:
-        with OutputFile(output) as file:
-            process_reads(run, "align", files, workers, file.write)
+        with open_text(output, run.threads) as write:
+            process_reads(run, "align", files, workers, write)
         return
     with open_sam_text(
         str(output) if output else STANDARD,

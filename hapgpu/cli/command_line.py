@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from importlib import import_module
 from types import ModuleType
@@ -13,8 +15,11 @@ import typer
 from typer.main import get_command
 
 from hapgpu.cli.bench.group import METHODS
+from hapgpu.cli.options.described import arguments_of
+from hapgpu.cli.options.effects import refuse_without_effect
 from hapgpu.cli.options.groups import one_parameter_per_option
 from hapgpu.cli.terminal.messages import faults_explained, set_up_messages
+from hapgpu.errors import UsageError
 from hapgpu.version import __version__
 
 COMMANDS: Final = {
@@ -34,8 +39,8 @@ COMMANDS: Final = {
 """Each subcommand with its line of help.
 
 Subcommand `x` is the function `x` of its module. `FILES` of the module declares the files that it
-reads and writes; the text `EXAMPLES`, in paragraphs, is the end of its help. The subcommands of
-`bench` are `METHODS`.
+reads and writes, `NO_EFFECT`, which may be missing, the options without an effect in some runs; the
+text `EXAMPLES`, in paragraphs, is the end of its help. The subcommands of `bench` are `METHODS`.
 """
 
 _OPTIONAL_VALUES: Final = {"chain": {"--cs": "--cs=short"}}
@@ -66,9 +71,41 @@ def run(arguments: Sequence[str]) -> NoReturn:
             gc.freeze()
             gc.enable()
         complete = _with_values(arguments)
-        with command.make_context("hapgpu", complete or ["--help"]) as context:
+        with (
+            _missing_arguments_named(complete),
+            command.make_context("hapgpu", complete or ["--help"]) as context,
+        ):
             command.invoke(context)
     raise SystemExit(0)
+
+
+@contextmanager
+def _missing_arguments_named(words: Sequence[str]) -> Iterator[None]:
+    """Name the argument that is missing by the kinds of the others: Typer gives out the last first.
+
+    Parameters
+    ----------
+    words
+        The command line after the name of the program.
+
+    Raises
+    ------
+    UsageError
+        An argument is missing; the message shows all.
+    """
+    try:
+        yield
+    except typer.BadParameter as error:
+        fault: Any = error
+        is_missing = getattr(fault.param, "param_type_name", "") == "argument"
+        if not is_missing or not hasattr(fault, "param_type") or words[0] not in COMMANDS:
+            raise
+        module = command_module(words[0])
+        names = arguments_of(one_parameter_per_option(getattr(module, words[0])))
+        values, _, _ = fault.ctx.command.make_parser(fault.ctx).parse_args([*words[1:]])
+        missing = module.FILES.missing_argument(values, names) or fault.param.name
+        usage = " ".join(["hapgpu", words[0], *names.values()])
+        raise UsageError(f"Missing argument '{names[missing]}'; run: {usage}") from None
 
 
 def _with_values(arguments: Sequence[str]) -> list[str]:
@@ -117,17 +154,31 @@ def command_module(*names: str) -> ModuleType:
 
 
 def _prepared(module: ModuleType, *names: str) -> Callable[..., None]:
-    """Return the function of a subcommand; it sets up messages and checks files first."""
+    """Return the function of a subcommand; it sets up messages, checks options and files first."""
     function = one_parameter_per_option(getattr(module, names[-1]))
+    signature = inspect.signature(function)
 
     @wraps(function)
-    def prepared(**values: Any) -> None:
+    def prepared(context: typer.Context, **values: Any) -> None:
         shown = {option: values.get(option, False) for option in ("quiet", "verbose", "debug")}
         set_up_messages(names[0], **shown)
+        refuse_without_effect(context, getattr(module, "NO_EFFECT", ()), values)
         module.FILES.check(values)
-        function(**values)
+        module.FILES.check_kinds(
+            values, " ".join(["hapgpu", *names]), lambda: arguments_of(function)
+        )
+        function(**values, **({"context": context} if "context" in signature.parameters else {}))
 
+    vars(prepared)["__signature__"] = _with_context(signature)
     return prepared
+
+
+def _with_context(signature: inspect.Signature) -> inspect.Signature:
+    """Return a signature with the parameter `context`, first."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    context = inspect.Parameter("context", kind, annotation=typer.Context)
+    others = [each for name, each in signature.parameters.items() if name != "context"]
+    return signature.replace(parameters=[context, *others])
 
 
 def _not_chosen() -> None:

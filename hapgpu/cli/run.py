@@ -12,7 +12,7 @@ from hapgpu.cli.options.common import ComputeOptions, ReportOptions
 from hapgpu.cli.options.files import STANDARD
 from hapgpu.cli.terminal.progress import choose_progress
 from hapgpu.cli.terminal.summary import announce, is_watched, summarize, warn
-from hapgpu.io.files.output import write_json
+from hapgpu.io.files.text_output import write_json
 from hapgpu.runtime.compiled.first_run import FirstRun
 from hapgpu.runtime.devices import Device, resolve_devices
 from hapgpu.runtime.jit import COMPILED

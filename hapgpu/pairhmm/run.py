@@ -14,7 +14,7 @@ from hapgpu.errors import InputError
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.io.alignments.read_selection import ReadSelection
 from hapgpu.io.alignments.reader import ReadSource, open_reads
-from hapgpu.io.files.output import OutputFile
+from hapgpu.io.files.text_output import WriteText, open_text
 from hapgpu.pairhmm.reads.scorer import ReadLikelihoods, Scorer, ScorerOptions
 from hapgpu.pairhmm.reads.tables import MatrixTable, PairTable, Table
 from hapgpu.pairhmm.resources import LikelihoodRun
@@ -37,12 +37,12 @@ _USUAL_CANDIDATES: Final = 8  # pieces are smaller where a locus has more haplot
 class _ReadSink:
     """Sink that writes the likelihoods of reads, and counts them."""
 
-    output: OutputFile
+    write: WriteText
     table: Table
     statistics: RunStatistics
 
     def __call__(self, scored: ReadLikelihoods) -> int:
-        self.output.write(self.table.lines(scored).data)
+        self.write(self.table.lines(scored).data)
         for name, number in scored.counts.items():
             self.statistics.count(name, number)
         return scored.counts["reads"]
@@ -88,9 +88,9 @@ def score_reads(
                 for device in worker_devices(run.devices)
             ]
             size = max(1, _LIKELIHOODS_PER_BATCH // (table.columns or haplotypes.max_candidates))
-            with OutputFile(run.output) as output:
-                output.write(table.header)
-                sink = _ReadSink(output, table, run.statistics)
+            with open_text(run.output, run.threads) as write:
+                write(memoryview(table.header))
+                sink = _ReadSink(write, table, run.statistics)
                 run.pipe(split_batches(batches, size), scorers, sink, source_name=reads.path)
         else:
             from hapgpu.pairhmm.run_cuda import score_records  # noqa: PLC0415  (imports CuPy)

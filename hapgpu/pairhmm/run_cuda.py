@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -20,8 +19,7 @@ from hapgpu.haplotypes.pairing.pairs import PairFinder
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.io.bam.cuda.reader import DeviceReads
 from hapgpu.io.bam.cuda.record_worker import RecordWorker
-from hapgpu.io.files.mmap_output import MmapOutput
-from hapgpu.io.files.output import OutputFile
+from hapgpu.io.files.text_output import WriteText, open_text
 from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes
 from hapgpu.pairhmm.reads.scorer import ScorerOptions, extender_of
 from hapgpu.pairhmm.reads.scorer_cuda import DeviceHaplotypes, DeviceScorer
@@ -148,7 +146,7 @@ def score_records(
 
     devices = cast("list[CudaDevice]", run.devices)
     workers = list(chain.from_iterable(side_by_side(workers_of, devices)))
-    with _opened(run) as write:
+    with open_text(run.output, run.threads, copying_threads=run.threads) as write:
         write(memoryview(table.header))
         sink = _LineSink(write, run.statistics)
         run.pipe(reads.pieces(), workers, sink, source_name=source)
@@ -158,7 +156,7 @@ def score_records(
 class _LineSink:
     """Sink that writes the lines of reads, and counts the reads."""
 
-    write: Callable[[memoryview], None]
+    write: WriteText
     statistics: RunStatistics
 
     def __call__(self, lines: _Lines) -> int:
@@ -168,14 +166,3 @@ class _LineSink:
         for name, count in lines.counts.items():
             self.statistics.count(name, count)
         return lines.counts["reads"]
-
-
-@contextmanager
-def _opened(run: LikelihoodRun) -> Iterator[Callable[[memoryview], None]]:
-    """Open the output; several threads write a file."""
-    with OutputFile(run.output) as output:
-        if run.threads > 1 and output.is_new_file:
-            with MmapOutput(output, run.threads) as writer:
-                yield writer.write
-        else:
-            yield output.write

@@ -24,7 +24,7 @@ from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.files.reread import RereadableInput, rereadable
 from hapgpu.io.genome.fasta import ReferenceFasta
-from hapgpu.io.genome.regions import Region
+from hapgpu.io.genome.regions import RegionChoice
 from hapgpu.realign.mover import Moved, Mover
 from hapgpu.realign.moves.move_table import MoveCollector, MoveTable
 from hapgpu.realign.projection.placement import Placement, place_haplotypes
@@ -67,7 +67,11 @@ def realign_to_haplotypes(
     """
     regions = reads.regions.or_else(haplotypes.loci)
     opener = _InputOpener(
-        RereadableInput(reads.path, reads.path), resources, None, reads.max_record
+        RereadableInput(reads.path, reads.path),
+        resources,
+        None,
+        reads.max_record,
+        takes_empty=not _options_of_alignments(reads, options, output),
     )
     with opener.open_for_devices(regions, _piece_bytes(haplotypes, options)) as source:
         if source.is_fastq:
@@ -106,7 +110,8 @@ def realign_to_reference(
         FASTQ input with options that need alignments, or an index for unsorted reads.
     """
     with rereadable(reads.path) as file:
-        opener = _InputOpener(file, resources, reference, reads.max_record)
+        takes_empty = not _options_of_alignments(reads, options, output)
+        opener = _InputOpener(file, resources, reference, reads.max_record, takes_empty)
         loci = reads.regions.or_else(haplotypes.loci)
         with opener.open_for_devices(loci, _MOVES_PIECE_BYTES) as first:
             if first.is_fastq:
@@ -122,15 +127,12 @@ def realign_to_reference(
                 )
             table = _find_moves(resources, first, haplotypes, reference, options, file.name)
         written = WrittenReads()
-        regions = reads.regions.regions
         with opener.open(
-            haplotypes.loci if output.loci_only else regions,
+            RegionChoice(haplotypes.loci) if output.loci_only else reads.regions,
             min(resources.threads, _MAX_REWRITING_THREADS),
         ) as source:
             if output.loci_only:
-                intervals = None
-                if regions is not None:
-                    intervals = Intervals.from_regions(regions, source.header, file.name)
+                intervals = Intervals.from_choice(reads.regions, source.header, file.name)
                 written = WrittenReads(intervals, options.require_flags, options.exclude_flags)
             with output.open(source.header, resources.threads, reference) as writer:
                 _rewrite(resources, source, table, written, writer, file.name)
@@ -138,14 +140,18 @@ def realign_to_reference(
 
 @dataclass(frozen=True, slots=True)
 class _InputOpener:
-    """An input that can be opened several times; `reference` is the FASTA that CRAM needs."""
+    """An input that can be opened several times; `reference` is the FASTA that CRAM needs.
+
+    With `takes_empty`, an empty input has no reads.
+    """
 
     file: RereadableInput
     resources: Resources
     reference: Path | None
     max_record: int
+    takes_empty: bool
 
-    def open(self, regions: Sequence[Region] | None, threads: int | None = None) -> ReadSource:
+    def open(self, regions: RegionChoice, threads: int | None = None) -> ReadSource:
         return open_reads(
             self.file.path,
             threads=threads or self.resources.io_threads,
@@ -155,11 +161,10 @@ class _InputOpener:
             needs_index=self.reference is None,
             name=self.file.name,
             max_record=self.max_record,
+            takes_empty=self.takes_empty,
         )
 
-    def open_for_devices(
-        self, regions: Sequence[Region] | None, piece_bytes: int
-    ) -> ReadSource | DeviceReads:
+    def open_for_devices(self, regions: RegionChoice, piece_bytes: int) -> ReadSource | DeviceReads:
         """Open the input in GPU memory, if GPUs compute and it is not FASTQ."""
         if not self.resources.is_threaded:
             return self.open(regions)
@@ -175,6 +180,7 @@ class _InputOpener:
             needs_index=self.reference is None,
             name=self.file.name,
             max_record=self.max_record,
+            takes_empty=self.takes_empty,
         )
 
 
@@ -319,12 +325,18 @@ def _check_fastq_options(
     reads: ReadSelection, options: RealignOptions, output: OutputOptions
 ) -> None:
     """Raise an error for options that need alignments."""
-    refused = {
+    for name in _options_of_alignments(reads, options, output):
+        raise UsageError(f"{reads.path}: FASTQ has no alignments; drop {name}")
+
+
+def _options_of_alignments(
+    reads: ReadSelection, options: RealignOptions, output: OutputOptions
+) -> list[str]:
+    """Return the options that are given and need alignments."""
+    given = {
         "-r and -L": not reads.regions.is_everything,
         "--loci-only": output.loci_only,
         "--always": options.always,
         "--write-index": output.write_index,
     }
-    for name, is_given in refused.items():
-        if is_given:
-            raise UsageError(f"{reads.path}: FASTQ has no alignments; drop {name}")
+    return [name for name, is_given in given.items() if is_given]

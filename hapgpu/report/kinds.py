@@ -9,11 +9,10 @@ from typing import Final
 
 from hapgpu.errors import InputError
 from hapgpu.io.files.compressed import open_inflated
-from hapgpu.io.files.file_kind import guess_kind
+from hapgpu.io.files.file_kind import PAF_LINE, guess_kind
 from hapgpu.io.files.reread import is_pipe
 
 _HEAD_BYTES: Final = 1 << 16
-_PAF: Final = re.compile(rb"[^\t\n]+\t\d+\t(\d+|\*)\t(\d+|\*)\t[-+*]\t[^\t\n]+\t\d+\t")
 _LIKELIHOODS: Final = re.compile(
     rb"read\tmate\t[^\n]|batch\tread\thaplotype\tlog10_likelihood\n|[0-9]+ [0-9]+\n[-0-9.]"
 )
@@ -58,7 +57,7 @@ def kind_of(path: Path) -> Kind:
         return _GUESSED[guessed]
     patterns = (
         (_LIKELIHOODS, Kind.LIKELIHOODS),
-        (_PAF, Kind.MAPPINGS),
+        (PAF_LINE, Kind.MAPPINGS),
         (_JSON, Kind.STATISTICS),
     )
     for pattern, kind in patterns:

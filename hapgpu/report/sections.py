@@ -20,7 +20,7 @@ SectionMaker: TypeAlias = Callable[[Path, str, SectionOptions], Section]
 """Takes a file, the `id` of its section, and the options."""
 
 
-def kinds_of(paths: Sequence[Path], *, has_reads: bool) -> list[Kind]:
+def kinds_of(paths: Sequence[Path], *, has_reads: bool, has_reference: bool) -> list[Kind]:
     """Recognise the kinds of all files, before any of them is read as a whole.
 
     Parameters
@@ -29,17 +29,21 @@ def kinds_of(paths: Sequence[Path], *, has_reads: bool) -> list[Kind]:
         The files.
     has_reads
         Whether reads are given that belong to a file of variants.
+    has_reference
+        Whether a reference is given that belongs to variants or alignments.
 
     Raises
     ------
     InputError
         A file cannot be read, or is of an unknown kind.
     UsageError
-        There are reads, but no file of variants.
+        There are reads, but no file of variants, or a reference that no file needs.
     """
     kinds = [kind_of(path) for path in paths]
     if has_reads and Kind.VARIANTS not in kinds:
         raise UsageError("--reads: belongs to sites; give a VCF, too")
+    if has_reference and not {Kind.VARIANTS, Kind.ALIGNMENTS} & {*kinds}:
+        raise UsageError("--reference: belongs to sites and alignments; drop it")
     return kinds
 
 

@@ -39,7 +39,7 @@ def only_error(command: str, printed: str) -> str:
 
     If compiling took long, there may also be a line of progress.
     """
-    notes = rf"hapgpu {command}: (device:|no index for |\S+: older than |"
+    notes = rf"hapgpu {command}: (device:|no index for |\S+: older than |\S+: no base in common |"
     notes += r"[0-9,]+ (of [0-9,]+ )?(reads|sites|bases), )"
     lines = [line for line in printed.splitlines() if not re.match(notes, line)]
     assert len(lines) == 1, lines

@@ -135,7 +135,7 @@ _REFERENCE = _input("reference.fa", "fasta", ".fai")
 _BGZIPPED = _input("reference.fa.gz", "fasta", ".fai", ".gzi")
 _SITES = _input("sites.vcf.gz", "vcf bcf", ".tbi", standard=True)
 _TARGETS = _input("targets.bed", "bed")
-_FM_INDEX = _input("kept.hgx", "hgx")
+_FM_INDEX = _input("kept.hgx", "hgx fasta")
 _MINIMIZERS = _input("kept.hgm", "hgm fasta")
 
 _REALIGN_ALL = "realign {reads} {haplotypes} --reference {reference}"
@@ -284,19 +284,18 @@ COMMANDS: Final = (
         "index --minimizers {reference}",
         {"reference": _BARE},
         "out.hgm",
-        resources=("-t",),
         to_stdout=False,
     ),
     Command(
         "map",
         "map {reference} {reads}",
-        {"reference": _input("reference.fa", "fasta", ".hgx"), "reads": _SHORT},
+        {"reference": _input("reference.fa", "fasta hgx", ".hgx"), "reads": _SHORT},
         "out.sam",
     ),
     Command(
         "map_index",
-        "map {reference} {reads} --index {index}",
-        {"reference": _BARE, "reads": _SHORT, "index": _FM_INDEX},
+        "map {reference} {reads}",
+        {"reference": _FM_INDEX, "reads": _SHORT},
         "out.bam",
     ),
     Command(
@@ -333,6 +332,20 @@ COMMANDS: Final = (
     ),
     *(_REPORTS if _HAS_LIBRARIES else ()),
 )
+
+EMPTY_READS: Final = frozenset(
+    [
+        "realign_reference",
+        "realign_fastq",
+        "map",
+        "map_index",
+        "chain",
+        "chain_index",
+        "chain_sam",
+        "chain_cigar",
+    ]
+)
+"""Commands whose reads may be an empty file: FASTQ without reads."""
 
 
 def cells(rows: Iterable[tuple[Command, str]]) -> list[ParameterSet]:

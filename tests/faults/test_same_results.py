@@ -1,7 +1,9 @@
-"""Results do not depend on threads, devices, batches, or the kind of input streams."""
+"""Results do not depend on threads, devices, batches, streams, or the compression of outputs."""
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -15,6 +17,7 @@ from hapgpu.calling.reads import segment_reader, segments
 from hapgpu.genotyping.reads import aligned_reads
 from hapgpu.haplotypes import locus_batches
 from hapgpu.haplotypes.locus_batches import LocusLimits
+from hapgpu.io.bgzf.block_table import EOF_BLOCK
 from hapgpu.pairhmm import run as pairhmm_run
 from hapgpu.realign import run as realign_run
 from tests.faults.checks import plain
@@ -22,6 +25,7 @@ from tests.faults.commands import COMMANDS, Command, cells, each, streamed
 from tests.faults.good_outputs import GoodOutputs
 from tests.faults.processes.running import run
 
+_TEXTS = (".sam", ".paf", ".tsv", ".fa", ".vcf")
 SMALL_BATCHES = {
     "realign": [(realign_run, "_PAIRS_PER_BATCH", 7)],
     "pairhmm": [
@@ -111,6 +115,24 @@ def test_standard_output(directory: Path, command: Command) -> None:
     done = run(command.with_output("to_file"), directory)
     assert done.status == 0, done
     assert plain(directory / "from_stdout") == plain(directory / "to_file")
+
+
+@pytest.mark.parametrize("ending", [".gz", ".BGZ"])
+@pytest.mark.parametrize("command", each(c for c in COMMANDS if c.output.endswith(_TEXTS)))
+def test_compressed_output(
+    directory: Path, good_outputs: GoodOutputs, command: Command, ending: str
+) -> None:
+    """It is BGZF, also for the statistics, and the extension before sets the format."""
+    expected = good_outputs.main(command)
+    output, statistics = directory / f"{command.output}{ending}", directory / f"run.json{ending}"
+    done = run([*command.with_output(output.name), "--json", statistics.name], directory)
+    assert done.status == 0, done
+    for path in (output, statistics):
+        assert path.read_bytes().endswith(EOF_BLOCK)
+    inflated = directory / command.output
+    inflated.write_bytes(gzip.decompress(output.read_bytes()))
+    assert plain(inflated) == expected
+    assert json.loads(gzip.decompress(statistics.read_bytes()))["command"] == command.subcommand
 
 
 @pytest.mark.gpu

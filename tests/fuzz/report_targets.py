@@ -15,7 +15,9 @@ def report_of(suffix: str) -> Run:
     def run(sandbox: Sandbox, data: bytes) -> None:
         options = SectionOptions((), None, 1, MAX_RECORD, _uncounted)
         with sandbox.file(data, suffix) as path:
-            for section in sections_of([path], kinds_of([path], has_reads=False), options):
+            for section in sections_of(
+                [path], kinds_of([path], has_reads=False, has_reference=False), options
+            ):
                 assert section.html
 
     return run
@@ -28,7 +30,9 @@ def report_of_reads(sandbox: Sandbox, data: bytes) -> None:
         options = SectionOptions(
             (str(path),), sandbox.known("reference.fa"), 1, MAX_RECORD, _uncounted
         )
-        for section in sections_of([sites], kinds_of([sites], has_reads=True), options):
+        for section in sections_of(
+            [sites], kinds_of([sites], has_reads=True, has_reference=True), options
+        ):
             assert section.html
 
 

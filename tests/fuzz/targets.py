@@ -194,12 +194,7 @@ def _variants_by_regions(sandbox: Sandbox, **regions: Any) -> None:
 
 def map_by_index(sandbox: Sandbox, data: bytes) -> None:
     with sandbox.file(data, "hgx") as path:
-        out = sandbox.run(
-            "map",
-            reference=sandbox.known("reference.fa"),
-            reads=[str(sandbox.known("reads.fq"))],
-            index=path,
-        )
+        out = sandbox.run("map", reference=path, reads=[str(sandbox.known("reads.fq"))])
     check_records(out, sandbox)
 
 

@@ -117,6 +117,15 @@ def test_reads_that_match_all_the_way() -> None:
         assert found[0, 0] == pytest.approx(log10(offsets * 0.99**length), abs=1e-3)
 
 
+def test_the_least_and_the_largest_quality() -> None:
+    """A wrong base is certain, then as good as impossible: 0.9 by 1 / 3, then by 1."""
+    reads, qualities = ["A", "A"], [0, 254]
+    found = hapgpu.pair_hmm(reads, qualities, INSERTION, DELETION, 10, ["A", "C"], device="cpu")
+    assert found[0].tolist() == [-np.inf, pytest.approx(log10(0.9 / 3), abs=TOLERANCE)]
+    assert found[1, 0] == pytest.approx(log10(0.9), abs=TOLERANCE)
+    assert found[1, 1] == pytest.approx(log10(0.9 / 3) - 25.4, abs=TOLERANCE)
+
+
 def test_every_way_to_give_qualities_is_the_same() -> None:
     numbers = [20 + 5 * k for k in range(len(READS))]
     rows = [row(q, read) for q, read in zip(numbers, READS, strict=True)]
@@ -203,6 +212,21 @@ def test_batches_of_text_against_the_reference(texts: list[Text]) -> None:
             assert matrix[read, 0] == pytest.approx(expected, abs=TOLERANCE)
 
 
+@pytest.mark.parametrize(
+    ("reads", "haplotypes", "message"),
+    [
+        (["AC", ""], ["ACG"], "read 1: no bases"),
+        (["AC"], ["ACG", ""], "haplotype 1: no bases"),
+    ],
+)
+def test_a_batch_with_an_empty_sequence(
+    reads: list[str], haplotypes: list[str], message: str
+) -> None:
+    batch = hmm_batch_of((reads, [row(BASE, "AC")] * 4, haplotypes))
+    with pytest.raises(InputError, match=message):
+        log10_likelihoods(batch, CpuDevice())
+
+
 @pytest.mark.parametrize("limit", ["_CELLS_PER_CALL", "_BYTES_PER_CALL"])
 def test_joining_batches_changes_nothing(monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
     given = [
@@ -251,7 +275,9 @@ BAD_DATA: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "255": ({"base_qualities": [30, [30, 255]]}, "read 1: 255 among its base qual.* 0 to 254"),
     "255 for all": ({"insertion_qualities": 255}, "read 0: 255 among its insertion"),
+    "255 after 254": ({"base_qualities": [254, 255]}, "read 1: 255 among its base qual"),
     "negative": ({"gap_continuation": [10, -1]}, "read 1: -1 among its gap continuations"),
+    "negative after 0": ({"gap_continuation": [0, -1]}, "read 1: -1 among its gap"),
     "huge": ({"base_qualities": 2**40}, "read 0: 1099511627776 among"),
     "empty read": ({"reads": ["ACGT", ""]}, "read 1: no bases"),
     "empty haplotype": ({"haplotypes": [b""]}, "haplotype 0: no bases"),

@@ -18,7 +18,10 @@ from hapgpu.realign.align.reference import (
     _trace_back,
     align_reference,
 )
-from hapgpu.realign.scoring import LOWEST_SCORE, UNREACHABLE, Overhang, Scoring
+from hapgpu.realign.scoring import Overhang, Scoring
+
+LOWEST_SCORE = -100_000_000  # SmithWatermanJavaAligner: MATRIX_MIN_CUTOFF
+UNREACHABLE = -(2**30)  # SmithWatermanJavaAligner: Integer.MIN_VALUE / 2
 
 
 def align(reference: bytes, query: bytes, scoring: Scoring, overhang: Overhang) -> Alignment:

@@ -93,6 +93,13 @@ def test_scores_beyond_32_bits_are_refused() -> None:
         scoring.check_range(2000, 2000, Overhang.SOFTCLIP)
 
 
+def test_the_largest_score_of_32_bits() -> None:
+    scoring = Scoring(1, -1, -1, -1)
+    scoring.check_range(2**31 - 2, 1, Overhang.SOFTCLIP)
+    with pytest.raises(InputError, match="32 bits; use smaller weights"):
+        scoring.check_range(2**31 - 1, 1, Overhang.SOFTCLIP)
+
+
 def test_borders_beyond_32_bits_are_refused() -> None:
     scoring = Scoring(1, -1, -100_000_000, -100_000_000)
     scoring.check_range(30, 30, Overhang.SOFTCLIP)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -27,9 +28,11 @@ from hapgpu.chaining.index.files import MINIMIZER_FILE, default_index_path
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import LineOptions, MapOptions
 from hapgpu.chaining.run.aligned_cpu import CPU_ALIGNMENT, AlignStages, CpuAligner
+from hapgpu.io.fastx.block_workers import BlockWorker
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.runtime.devices import CpuDevice
+from hapgpu.runtime.pipeline import results_of
 
 ALIGN_STAGES: Final = (
     *("codes", "pieces", "fills", "other pieces"),
@@ -70,7 +73,7 @@ def benchmark_alignments(
     for threads in _thread_counts(device):
         variant = CpuDevice(threads)
         measuring(f"{_WHOLE_PATH}, {variant.name}")
-        seconds = median_seconds(aligner, data.blocks, threads)
+        seconds = median_seconds(partial(compute_all, aligner), data.blocks, threads)
         in_memory = data.measured(variant, _WHOLE_PATH, seconds)
         yield in_memory
     measuring("stages of base alignment")
@@ -81,6 +84,12 @@ def benchmark_alignments(
         measuring(WHOLE_ALIGNMENT)
         whole = _whole_run(data, device, run)
         yield replace(whole, share=whole.per_second / in_memory.per_second)
+
+
+def compute_all(worker: BlockWorker, block: ReadBlock) -> None:
+    """Compute a block, with all the parts into which the worker divides it."""
+    for _ in results_of(worker, block):
+        pass
 
 
 def _thread_counts(device: CpuDevice) -> list[int]:
@@ -105,15 +114,19 @@ class StagedAligner:
 
     def __init__(self, index: MinimizerIndex, targets: TargetCodes, options: MapOptions) -> None:
         self.seconds = dict.fromkeys(ALIGN_STAGES, 0.0)
-        self._align = CpuAligner(index, targets, options, _SAM, self._timed_stages(CPU_ALIGNMENT))
+        stages = self._timed_stages(CPU_ALIGNMENT)
+        self._align: BlockWorker = CpuAligner(index, targets, options, _SAM, stages)
 
     def __call__(self, block: ReadBlock) -> TextBlock:
         """Return the lines of a block."""
-        return self._align(block)
+        return TextBlock.joined(list(results_of(self._align, block)))
 
     def _timed_stages(self, stages: AlignStages) -> AlignStages:
-        def writer(*arguments: Any) -> Callable[..., TextBlock]:
-            return self._timed("SAM lines", stages.writer(*arguments))
+        def writer(*arguments: Any) -> Callable[..., list[Callable[..., TextBlock]]]:
+            line_parts = self._timed("SAM lines", stages.writer(*arguments))
+            return lambda *mappings: [
+                self._timed("SAM lines", part) for part in line_parts(*mappings)
+            ]
 
         return AlignStages(
             code_reads=self._timed("codes", stages.code_reads),

@@ -24,6 +24,7 @@ from hapgpu.cli.bench.table import (
 )
 from hapgpu.cli.commands import chain as commands
 from hapgpu.cli.options.chain import DEFAULT_PRESET, Preset
+from hapgpu.cli.options.effects import contradicts
 from hapgpu.cli.options.files import FASTA_INDEXES, STATISTICS, CommandFiles, Read
 from hapgpu.cli.options.numbers import parse_count
 from hapgpu.errors import UsageError
@@ -39,6 +40,11 @@ hapgpu bench chain --anchors anchors.npz --copies 100"""
 FILES: Final = CommandFiles(
     reads=(Read("reference", (*FASTA_INDEXES, f".*{SUFFIX}")), Read("anchors")),
     writes=(STATISTICS, PLOT),
+)
+
+NO_EFFECT: Final = (
+    contradicts("anchors", "--anchors", "bases", "read_length", "error"),
+    contradicts("reference", "--reference", "method", "copies"),
 )
 
 _HEADER: Final = (
@@ -115,10 +121,6 @@ def chain(  # noqa: PLR0913  (its parameters are the options)
     """
     if (reference is None) == (anchors is None):
         raise UsageError("--reference, --anchors: both or neither; give one of them")
-    if anchors is not None:
-        _refuse({"--bases": bases, "--read-length": read_length, "--error": error}, "--reference")
-    else:
-        _refuse({"--method": method, "--copies": copies}, "--anchors")
     if read_length is not None and read_length < _MIN_READ_LENGTH:
         raise UsageError(f"--read-length {read_length}: must be at least {_MIN_READ_LENGTH}")
     map_options = preset(preset_name or DEFAULT_PRESET)
@@ -139,13 +141,6 @@ def chain(  # noqa: PLR0913  (its parameters are the options)
 
     measurements = on_each(options.devices(), measure)
     options.publish("chain", _HEADER, measurements, _fields, _bar)
-
-
-def _refuse(given: Mapping[str, object], needed: str) -> None:
-    """Refuse options that have no effect without another one."""
-    for name, value in given.items():
-        if value is not None:
-            raise UsageError(f"{name}: no effect without {needed}; drop it")
 
 
 def _read_model(read_length: int | None, error: float | None) -> LongReadModel:

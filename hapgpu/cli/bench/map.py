@@ -19,6 +19,7 @@ from hapgpu.cli.bench.table import (
     percent,
 )
 from hapgpu.cli.commands import map as commands
+from hapgpu.cli.options.effects import needs
 from hapgpu.cli.options.files import FASTA_INDEXES, STATISTICS, CommandFiles, Read
 from hapgpu.errors import UsageError
 from hapgpu.mapping.index.files import SUFFIX
@@ -34,6 +35,8 @@ FILES: Final = CommandFiles(
     reads=(Read("reference", (*FASTA_INDEXES, SUFFIX)), Read("reads", standard=True)),
     writes=(STATISTICS, PLOT),
 )
+
+NO_EFFECT: Final = (needs("reads", "--reads", "copies"),)
 
 _HEADER: Final = (
     *("device", "task", "data", "reads", "hits", "seconds", "M reads/s"),
@@ -76,8 +79,6 @@ def map(  # noqa: A001  (the name of the command)
     """
     if reads is not None and reference is None:
         raise UsageError("--reads: needs the reference to map to; add --reference FASTA")
-    if copies is not None and reads is None:
-        raise UsageError("--copies: repeats the reads of a file; add --reads FASTQ")
 
     run = options.runner_of(commands.map)
 

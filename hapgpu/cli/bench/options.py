@@ -21,7 +21,7 @@ from hapgpu.cli.options.common import Debug, DeviceName, GpuMemory, Threads
 from hapgpu.cli.options.files import Written
 from hapgpu.cli.options.groups import one_parameter_per_option
 from hapgpu.cli.terminal.progress import choose_progress
-from hapgpu.io.files.output import write_json
+from hapgpu.io.files.text_output import write_json
 from hapgpu.runtime import leftovers
 from hapgpu.runtime.devices import Device, resolve_devices
 
@@ -46,7 +46,7 @@ BenchPlot = Annotated[
         rich_help_panel="Output",
     ),
 ]
-PLOT: Final = Written("plot")
+PLOT: Final = Written("plot", formats=("SVG",))
 
 _Measurement = TypeVar("_Measurement", bound="DataclassInstance")
 

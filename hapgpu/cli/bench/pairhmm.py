@@ -18,8 +18,8 @@ from hapgpu.cli.bench.table import (
     percent,
 )
 from hapgpu.cli.commands import pairhmm as commands
+from hapgpu.cli.options.effects import needs
 from hapgpu.cli.options.files import STATISTICS, CommandFiles, Read
-from hapgpu.errors import UsageError
 from hapgpu.runtime.devices import Device
 
 EXAMPLES: Final = """Measure simulated reads and haplotypes on one GPU:
@@ -29,6 +29,8 @@ Measure the text batches of a file, repeated 300 times:
 hapgpu bench pairhmm --batches 10s.in --copies 300"""
 
 FILES: Final = CommandFiles(reads=(Read("batches", standard=True),), writes=(STATISTICS, PLOT))
+
+NO_EFFECT: Final = (needs("batches", "--batches", "copies"),)
 
 _HEADER: Final = (
     *("device", "task", "data", "cells", "seconds", "GCUPS"),
@@ -54,9 +56,6 @@ def pairhmm(
 
     Prints one line per measurement, tab-separated.
     """
-    if copies is not None and batches is None:
-        raise UsageError("--copies: repeats the data of a file; add --batches FILE")
-
     run = options.runner_of(commands.pairhmm)
 
     def measure(device: Device) -> Iterable[Measurement]:

@@ -15,6 +15,7 @@ from hapgpu.calling.run import write_calls
 from hapgpu.calling.session import CallInputs, CallSession
 from hapgpu.cli.options.checks import given_regions, require_inputs
 from hapgpu.cli.options.common import ComputeOptions, Output, ReportOptions
+from hapgpu.cli.options.effects import contradicts
 from hapgpu.cli.options.files import (
     ALIGNMENT_INDEXES,
     FASTA_INDEXES,
@@ -26,6 +27,8 @@ from hapgpu.cli.options.files import (
     Written,
     standard_output,
 )
+from hapgpu.cli.options.input_kinds import ALIGNED_READS, REFERENCE, TARGETS
+from hapgpu.cli.options.output_names import ALIGNMENTS, VARIANTS
 from hapgpu.cli.run import start_run
 from hapgpu.pairhmm.qualities.pcr_model import PcrModel
 
@@ -41,16 +44,18 @@ hapgpu call sample.cram reference.fa -r chr20:10,000,000-11,000,000 \
 
 FILES: Final = CommandFiles(
     reads=(
-        Read("reads", ALIGNMENT_INDEXES, standard=True),
-        Read("reference", FASTA_INDEXES),
-        Read("targets_file"),
+        Read("reads", ALIGNMENT_INDEXES, standard=True, expected=ALIGNED_READS),
+        Read("reference", FASTA_INDEXES, expected=REFERENCE),
+        Read("targets_file", expected=TARGETS),
     ),
     writes=(
-        Written("output", VARIANT_INDEXES, standard_output),
-        Written("bam_out", ALIGNMENT_INDEXES),
+        Written("output", VARIANT_INDEXES, standard_output, VARIANTS),
+        Written("bam_out", ALIGNMENT_INDEXES, formats=ALIGNMENTS),
         STATISTICS,
     ),
 )
+
+NO_EFFECT: Final = (contradicts("gvcf", "--gvcf", "min_confidence"),)
 
 _MAX_MAPPING_QUALITY: Final = 255
 _MAX_BASE_QUALITY: Final = 93
@@ -68,6 +73,7 @@ _DEFAULT: Final = CallOptions()
 _WARNINGS: Final = {
     "without_mapping_quality": "reads excluded: mapping quality unknown (255)",
     "low_mapping_quality": "reads excluded: mapping quality below --min-mapping-quality",
+    "reads_over_limit": "reads excluded: over 10,000 of a sample start at 100 positions",
     "unusable_cigar": "reads excluded: CIGAR invalid, spliced, or with an indel beside another",
 }
 """The words after the number, by the name of the count."""
@@ -127,7 +133,7 @@ def call(  # noqa: PLR0913  (its parameters are the options)
             "-L",
             "--targets-file",
             metavar="BED",
-            help="Call only the regions of this BED file.",
+            help="Call only the regions of this BED file; with -r, what both have.",
             rich_help_panel=_REGIONS,
         ),
     ] = None,

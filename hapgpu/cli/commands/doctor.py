@@ -18,6 +18,7 @@ from rich.text import Text
 
 from hapgpu.cli.compilation import compile_all
 from hapgpu.cli.options.common import Debug, DeviceName
+from hapgpu.cli.options.effects import needs
 from hapgpu.cli.options.files import CommandFiles
 from hapgpu.errors import DeviceError, UsageError
 from hapgpu.io.bgzf.deflater import deflate_library
@@ -36,6 +37,8 @@ from hapgpu.runtime.gpu.launch import smoke_test
 EXAMPLES: Final = "Example: hapgpu doctor --device cuda:0 && hapgpu realign --device cuda:0 ..."
 
 FILES: Final = CommandFiles()
+
+NO_EFFECT: Final = (needs("compile_", "--compile", "arch"),)
 
 _GIB: Final = 1 << 30
 _ARCHITECTURE: Final = re.compile(r"sm_\d{2,3}")
@@ -73,7 +76,7 @@ def doctor(
 
     With --device, the exit status is 3 if that device cannot be used.
     """
-    architectures = _architectures(arch, compiles=compile_)
+    architectures = _architectures(arch)
     report = discover()
     kernel_faults = {gpu.index: smoke_test(gpu.index) for gpu in report.gpus}
     Console(soft_wrap=True).print(_table([*find(report, kernel_faults)]))
@@ -87,10 +90,8 @@ def doctor(
         sys.stderr.write(f"hapgpu doctor: {compile_all(architectures | own)}\n")
 
 
-def _architectures(text: str, *, compiles: bool) -> set[str]:
+def _architectures(text: str) -> set[str]:
     """Return the architectures of `sm_80,sm_90`."""
-    if text and not compiles:
-        raise UsageError("--arch: no effect without --compile; add it")
     names = text.split(",") if text else []
     if wrong := [name for name in names if not _ARCHITECTURE.fullmatch(name)]:
         raise UsageError(f"--arch '{wrong[0]}': not an architecture; give sm_80 or sm_80,sm_90")

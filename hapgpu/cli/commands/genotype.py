@@ -28,9 +28,12 @@ from hapgpu.cli.options.files import (
     Written,
     standard_output,
 )
+from hapgpu.cli.options.input_kinds import ALIGNED_READS, REFERENCE, TARGETS, VARIANT_SITES
+from hapgpu.cli.options.output_names import VARIANTS
 from hapgpu.cli.run import start_run
 from hapgpu.errors import UsageError
 from hapgpu.genotyping.calls.priors import Prior
+from hapgpu.genotyping.deep_loci import READS_OVER_LIMIT
 from hapgpu.genotyping.genotyper import MAX_PLOIDY, GenotypeOptions
 from hapgpu.genotyping.run import write_genotypes
 from hapgpu.genotyping.session import GenotypeInputs, GenotypeSession
@@ -49,12 +52,12 @@ hapgpu genotype sample.bam reference.fa sites.vcf.gz --shard 3/8 -o 3.vcf.gz"""
 
 FILES: Final = CommandFiles(
     reads=(
-        Read("reads", ALIGNMENT_INDEXES, standard=True),
-        Read("reference", FASTA_INDEXES),
-        Read("sites", VARIANT_INDEXES, standard=True),
-        Read("targets_file"),
+        Read("reads", ALIGNMENT_INDEXES, standard=True, expected=ALIGNED_READS),
+        Read("reference", FASTA_INDEXES, expected=REFERENCE),
+        Read("sites", VARIANT_INDEXES, standard=True, expected=VARIANT_SITES),
+        Read("targets_file", expected=TARGETS),
     ),
-    writes=(Written("output", VARIANT_INDEXES, standard_output), STATISTICS),
+    writes=(Written("output", VARIANT_INDEXES, standard_output, VARIANTS), STATISTICS),
 )
 
 _MAX_MAPPING_QUALITY: Final = 255
@@ -65,6 +68,7 @@ _WARNINGS: Final = {
     "without_mapping_quality": "reads excluded: mapping quality unknown (255)",
     "low_mapping_quality": "reads excluded: mapping quality below --min-mapping-quality",
     "poorly_modelled_fragments": "fragments fit no haplotype: counted in full in DP and AD only",
+    READS_OVER_LIMIT: "reads excluded: over 192 MiB of reads and likelihoods at one locus",
     "no_calls": "genotypes missing: no read supports them",
     "symbolic_alleles": "symbolic or missing alleles ignored: no sequence",
     "capped_loci": "loci capped: too many combinations of alleles, some excluded",

@@ -13,12 +13,14 @@ from hapgpu.cli.options.checks import given_regions
 from hapgpu.cli.options.common import MaxRecord, Output, ReportOptions, SiteFilterOptions
 from hapgpu.cli.options.files import (
     FASTA_INDEXES,
-    OUTPUT,
     STATISTICS,
     VARIANT_INDEXES,
     CommandFiles,
     Read,
+    output_of,
 )
+from hapgpu.cli.options.input_kinds import REFERENCE, TARGETS, VARIANT_SITES
+from hapgpu.cli.options.output_names import SEQUENCES
 from hapgpu.cli.run import Run
 from hapgpu.haplotypes.batches import AlleleKind
 from hapgpu.haplotypes.candidates.fasta import HaplotypeText
@@ -26,8 +28,8 @@ from hapgpu.haplotypes.locus_batches import UNKNOWN_LENGTH, Count, LocusOptions,
 from hapgpu.haplotypes.sites.columns import sites_of
 from hapgpu.haplotypes.sites.record_selection import REGIONS, within
 from hapgpu.haplotypes.sites.telomeres import are_telomeres
-from hapgpu.io.files.output import OutputFile
 from hapgpu.io.files.record_limit import MAX_RECORD
+from hapgpu.io.files.text_output import open_text
 from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.vcf.batches import VcfBatch
 from hapgpu.io.vcf.source import open_vcf
@@ -43,11 +45,11 @@ hapgpu haplotypes reference.fa calls.vcf.gz -r chr20:10000001-10050000 -o haplot
 
 FILES: Final = CommandFiles(
     reads=(
-        Read("reference", FASTA_INDEXES),
-        Read("calls", VARIANT_INDEXES, standard=True),
-        Read("targets_file"),
+        Read("reference", FASTA_INDEXES, expected=REFERENCE),
+        Read("calls", VARIANT_INDEXES, standard=True, expected=VARIANT_SITES),
+        Read("targets_file", expected=TARGETS),
     ),
-    writes=(OUTPUT, STATISTICS),
+    writes=(output_of(SEQUENCES), STATISTICS),
 )
 
 _FLANK: Final = 100
@@ -116,12 +118,12 @@ def haplotypes(
         records = within(vcf.batches(), chosen, fasta.lengths)
         records = _with_sequences(records, fasta.lengths, count)
         batches = locus_batches(records, fasta, options, vcf.name, count)
-        with OutputFile(output) as file:
+        with open_text(output) as write:
             text = HaplotypeText(flank, count)
             streamed = vcf.name if chosen.is_everything else REGIONS
             with run.showing("sites") as progress:
                 for batch in batches:
-                    file.write(text.of(batch))
+                    write(memoryview(text.of(batch)))
                     progress.advance(len(batch.sites), fraction_read([streamed]))
     run.finish(("sites", "records", "loci", "haplotypes"), _WARNINGS)
 

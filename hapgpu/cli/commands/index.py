@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import SketchOptions
 from hapgpu.cli.options.chain import SketchArguments
 from hapgpu.cli.options.common import MAX_THREADS, DeviceName, ReportOptions
+from hapgpu.cli.options.effects import contradicts, needs
 from hapgpu.cli.options.files import (
     FASTA_INDEXES,
     STATISTICS,
@@ -24,6 +25,8 @@ from hapgpu.cli.options.files import (
     Values,
     Written,
 )
+from hapgpu.cli.options.input_kinds import REFERENCE
+from hapgpu.cli.options.output_names import Formats
 from hapgpu.cli.run import Run
 from hapgpu.errors import UsageError
 from hapgpu.io.files.reread import is_pipe
@@ -53,9 +56,21 @@ def _path(values: Values) -> Path:
     return minimizer_files.default_index_path(reference, sketch)
 
 
+def _formats(values: Values) -> Formats:
+    return ("hgm" if values.get("minimizers") else "hgx",)
+
+
 FILES: Final = CommandFiles(
-    reads=(Read("reference", FASTA_INDEXES),),
-    writes=(Written("output", default=_path), STATISTICS),
+    reads=(Read("reference", FASTA_INDEXES, expected=REFERENCE),),
+    writes=(Written("output", default=_path, formats=_formats), STATISTICS),
+)
+
+NO_EFFECT: Final = (
+    contradicts("minimizers", "--minimizers", "low_memory"),
+    needs(
+        *("minimizers", "--minimizers", "threads"),
+        *(option.name for option in fields(SketchArguments)),
+    ),
 )
 
 
@@ -101,7 +116,9 @@ def index(
     ] = False,
     minimizers: Annotated[
         bool,
-        typer.Option("--minimizers", help="Build the minimizer index, for hapgpu chain."),
+        typer.Option(
+            "--minimizers", help="Build the minimizer index, for hapgpu chain, on the CPU."
+        ),
     ] = False,
     arguments: SketchArguments,
     device: DeviceName = "auto",
@@ -128,33 +145,15 @@ def index(
     if output is None and is_pipe(str(reference)):
         raise UsageError(f"{reference}: is a pipe, beside which no index can be written; add -o")
     if minimizers:
-        given: dict[str, object] = {
-            "--low-memory": low_memory,
-            f"--device {device}": device not in {"auto", "cpu"},
-        }
-        _refuse(given, "no effect with --minimizers; drop one of them")
+        if device != "auto":
+            resolve_devices(device)  # an error for a device that cannot be used
         sketch = arguments.sketch_options()
         job = _minimizer_job(reference, output, sketch, threads or usable_cpus())
     else:
-        given = {
-            "-x": arguments.preset,
-            "-k": arguments.kmer,
-            "-w": arguments.window,
-            "-H": arguments.hpc,
-            "-t": threads,
-        }
-        _refuse(given, "no effect without --minimizers; add it")
         job = _fm_job(reference, output, device, low_memory=low_memory)
     run = Run("index", [job.device], job.threads, reporting, job.announcement, job.path)
     run.announce()
     _build_and_save(job, reference, run)
-
-
-def _refuse(given: Mapping[str, object], reason: str) -> None:
-    """Refuse options that belong to the other kind of index."""
-    names = [name for name, value in given.items() if value]
-    if names:
-        raise UsageError(f"{' '.join(names)}: {reason}")
 
 
 def _fm_job(reference: Path, output: Path | None, device: str, *, low_memory: bool) -> _Job:

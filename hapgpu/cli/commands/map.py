@@ -13,18 +13,24 @@ import typer
 from hapgpu.cli.fastx_run import WARNINGS, ReadFiles, process_reads
 from hapgpu.cli.options.checks import require_inputs
 from hapgpu.cli.options.common import ComputeOptions, NoPG, Output, OutputFmt, ReportOptions
+from hapgpu.cli.options.effects import NoEffect
 from hapgpu.cli.options.files import (
     ALIGNMENT_INDEXES,
     FASTA_INDEXES,
-    OUTPUT,
+    STANDARD,
     STATISTICS,
     CommandFiles,
     Read,
+    alignment_formats,
+    output_of,
 )
+from hapgpu.cli.options.input_kinds import MAP_REFERENCE, READS
 from hapgpu.cli.run import start_run
+from hapgpu.errors import UsageError
+from hapgpu.io.alignments.formats import output_format
 from hapgpu.io.alignments.text_writer import open_sam_text
 from hapgpu.io.alignments.unsorted_header import parse_read_group, unsorted_header
-from hapgpu.mapping.index.files import SUFFIX
+from hapgpu.mapping.index.files import FM_INDEX_FILE, SUFFIX
 from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.index.open import open_index
 from hapgpu.mapping.run.workers import block_transfer, mappers_for
@@ -39,11 +45,18 @@ hapgpu map reference.fa reads.fq.gz --best --rg '@RG\tID:1\tSM:a' | samtools sor
 
 FILES: Final = CommandFiles(
     reads=(
-        Read("reference", (*FASTA_INDEXES, SUFFIX)),
-        Read("reads", ALIGNMENT_INDEXES, standard=True),
-        Read("index"),
+        Read("reference", (*FASTA_INDEXES, SUFFIX), expected=MAP_REFERENCE),
+        Read("reads", ALIGNMENT_INDEXES, standard=True, expected=READS),
     ),
-    writes=(OUTPUT, STATISTICS),
+    writes=(output_of(alignment_formats), STATISTICS),
+)
+
+NO_EFFECT: Final = (
+    NoEffect(
+        ["no_indels", "best"],
+        lambda values: values["errors"] == 0,
+        "with --errors 0; drop it",
+    ),
 )
 
 logger = logging.getLogger(__name__)
@@ -55,7 +68,10 @@ def map(  # noqa: A001, PLR0913  (the name of the command; its parameters are th
     *,
     reference: Annotated[
         Path,
-        typer.Argument(metavar="REF.fa", help="Reference: FASTA, plain or gzip."),
+        typer.Argument(
+            metavar="REF.fa|INDEX",
+            help="Reference: FASTA, plain or gzip, or an index of hapgpu index.",
+        ),
     ],
     reads: Annotated[
         list[str],
@@ -65,14 +81,6 @@ def map(  # noqa: A001, PLR0913  (the name of the command; its parameters are th
             "input.",
         ),
     ],
-    index: Annotated[
-        Path | None,
-        typer.Option(
-            "--index",
-            metavar="FILE",
-            help="Index of the reference; REF.fa.hgx if not given.",
-        ),
-    ] = None,
     errors: Annotated[
         int,
         typer.Option(
@@ -131,6 +139,14 @@ def map(  # noqa: A001, PLR0913  (the name of the command; its parameters are th
             "--no-unmapped", help="Do not write reads without a hit.", rich_help_panel="Output"
         ),
     ] = False,
+    secondary_seq: Annotated[
+        bool,
+        typer.Option(
+            "--secondary-seq",
+            help="Write SEQ and QUAL in secondary records too.",
+            rich_help_panel="Output",
+        ),
+    ] = False,
     output: Output = None,
     output_fmt: OutputFmt = None,
     no_pg: NoPG = False,
@@ -141,28 +157,36 @@ def map(  # noqa: A001, PLR0913  (the name of the command; its parameters are th
 
     Writes one SAM record per hit, in the order of the reads; the best hit of a read is first and
     primary. Reads are mapped one by one, not as pairs. Reads of fewer than 10 bases are written
-    unmapped.
+    unmapped. For a FASTA file, the index of hapgpu index is used, or an index is built for this
+    run.
     """
     group = parse_read_group(read_group) if read_group is not None else None
     require_inputs([reference, *reads])
+    _check_reference(reference, output_format(str(output) if output else STANDARD, output_fmt))
     run = start_run("map", compute, reporting, output)
 
     with run.showing("bases", "index") as progress:
 
-        def opened(fasta: Path) -> FMIndexArrays:
-            return open_index(fasta, run.devices[0], index, progress)
+        def opened(path: Path) -> FMIndexArrays:
+            return open_index(path, run.devices[0], progress)
 
         fm_index = run.statistics.timed("index", opened)(reference)
     mappers = mappers_for(
         run.devices,
         fm_index,
         SearchOptions(errors, not no_indels, forward_only),
-        SamOptions(best, max_hits, not no_unmapped, group.identifier if group else None),
+        SamOptions(
+            best,
+            max_hits,
+            not no_unmapped,
+            group.identifier if group else None,
+            secondary_seq,
+        ),
     )
     files = ReadFiles(reads, block_transfer(run.devices, run.threads), compute.max_record)
     contigs = fm_index.contigs
     with open_sam_text(
-        str(output) if output else "-",
+        str(output) if output else STANDARD,
         unsorted_header(
             contigs.names,
             contigs.lengths.tolist(),
@@ -177,6 +201,15 @@ def map(  # noqa: A001, PLR0913  (the name of the command; its parameters are th
         process_reads(run, "map", files, mappers, write)
     _warn(run.statistics.counts)
     run.finish(("reads", "mapped", "hits", "records"), WARNINGS)
+
+
+def _check_reference(reference: Path, written_format: str) -> None:
+    """Refuse an index as the reference of CRAM."""
+    if written_format == "cram" and FM_INDEX_FILE.is_index(reference):
+        raise UsageError(
+            f"{reference}: is an index, but CRAM needs the reference; give the FASTA file that it"
+            " was built from, beside which the index is found"
+        )
 
 
 def _warn(counts: Mapping[str, int]) -> None:

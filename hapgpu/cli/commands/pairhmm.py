@@ -15,14 +15,17 @@ from hapgpu.cli.options.common import (
     ReadFilterOptions,
     ReportOptions,
 )
+from hapgpu.cli.options.effects import DROP_ONE, AllBut, NoEffect
 from hapgpu.cli.options.files import (
     ALIGNMENT_INDEXES,
     FASTA_INDEXES,
-    OUTPUT,
     STATISTICS,
     CommandFiles,
     Read,
+    output_of,
 )
+from hapgpu.cli.options.input_kinds import ALIGNED_READS, BATCHES, HAPLOTYPES, REFERENCE, TARGETS
+from hapgpu.cli.options.output_names import TABLE
 from hapgpu.cli.run import start_run
 from hapgpu.errors import UsageError
 from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes
@@ -48,24 +51,42 @@ hapgpu pairhmm --batches 10s.in -o likelihoods.tsv"""
 
 FILES: Final = CommandFiles(
     reads=(
-        Read("reads", ALIGNMENT_INDEXES, standard=True),
-        Read("haplotypes"),
-        Read("batches", standard=True),
-        Read("reference", FASTA_INDEXES),
-        Read("targets_file"),
+        Read("reads", ALIGNMENT_INDEXES, standard=True, expected=ALIGNED_READS),
+        Read("haplotypes", expected=HAPLOTYPES),
+        Read("batches", standard=True, expected=BATCHES),
+        Read("reference", FASTA_INDEXES, expected=REFERENCE),
+        Read("targets_file", expected=TARGETS),
     ),
-    writes=(OUTPUT, STATISTICS),
+    writes=(output_of(TABLE), STATISTICS),
+)
+
+
+def _may_be_cram(reads: str) -> bool:
+    """Tell whether reads may be CRAM, which is read with the reference; a pipe may be."""
+    if not Path(reads).is_file():
+        return True
+    with Path(reads).open("rb") as file:
+        return file.read(4) == b"CRAM"
+
+
+_OF_ALL_RUNS: Final = [f.name for group in (ComputeOptions, ReportOptions) for f in fields(group)]
+
+NO_EFFECT: Final = (
+    NoEffect(
+        AllBut("batches", "matrix", "output", *_OF_ALL_RUNS),
+        lambda values: values["batches"] is not None,
+        f"with --batches; {DROP_ONE}",
+    ),
+    NoEffect(
+        ["reference"],
+        lambda values: values["whole_reads"] and not _may_be_cram(values["reads"] or ""),
+        f"with --whole-reads, except on CRAM; {DROP_ONE}",
+    ),
 )
 
 _MAX_QUALITY: Final = 127  # the native pair-HMM of GATK reads no more bits
 _LIKELIHOODS: Final = "Likelihoods"
 _GATK: Final = QualityOptions()
-
-_WITH_BATCHES: Final = frozenset(
-    ["batches", "matrix", "output"]
-    + [option.name for group in (ComputeOptions, ReportOptions) for option in fields(group)]
-)
-"""The parameters that have an effect with --batches."""
 
 _WARNINGS: Final = {
     "unmapped": "unmapped reads excluded",
@@ -78,7 +99,6 @@ _WARNINGS: Final = {
 
 
 def pairhmm(  # noqa: PLR0913  (its parameters are the options)
-    context: typer.Context,
     *,
     reads: Annotated[
         str | None,
@@ -199,7 +219,8 @@ def pairhmm(  # noqa: PLR0913  (its parameters are the options)
     prepared; with --reference, haplotypes are extended instead of clipping. Unmapped reads are
     excluded.
     """
-    _check_input(context, batches, haplotypes)
+    if batches is None and haplotypes is None:
+        raise UsageError("READS, HAPLOTYPES.fa: missing; give both, or --batches FILE")
     run = start_run("pairhmm", compute, reporting, output)
     likelihoods = LikelihoodRun(run.devices, run.threads, output, run.progress(), run.statistics)
     if batches is not None:
@@ -224,20 +245,3 @@ def pairhmm(  # noqa: PLR0913  (its parameters are the options)
             as_matrix=matrix,
         )
     run.finish(("reads", "likelihoods", "cells"), _WARNINGS)
-
-
-def _check_input(context: typer.Context, batches: str | None, haplotypes: Path | None) -> None:
-    """Refuse a command line without inputs, or with options that have no effect."""
-    if batches is None:
-        if haplotypes is None:
-            raise UsageError("READS, HAPLOTYPES.fa: missing; give both, or --batches FILE")
-        return
-    for parameter in context.command.params:
-        source = context.get_parameter_source(parameter.name or "")
-        is_given = source is not None and source.name == "COMMANDLINE"
-        if is_given and parameter.name not in _WITH_BATCHES:
-            name = parameter.opts[-1]
-            raise UsageError(
-                "--batches: holds reads, qualities and haplotypes; drop "
-                f"{name if name.startswith('-') else name.upper()}"
-            )

@@ -15,10 +15,12 @@ from hapgpu.cli.options.common import (
     NoPG,
     Output,
     OutputFmt,
+    OutputFormat,
     ReadFilterOptions,
     ReportOptions,
     Uncompressed,
 )
+from hapgpu.cli.options.effects import DROP_ONE, NoEffect, contradicts, needs
 from hapgpu.cli.options.files import (
     ALIGNMENT_INDEXES,
     FASTA_INDEXES,
@@ -26,8 +28,10 @@ from hapgpu.cli.options.files import (
     CommandFiles,
     Read,
     Written,
+    alignment_formats,
     standard_output,
 )
+from hapgpu.cli.options.input_kinds import FASTQ_OR_ALIGNED, HAPLOTYPES, REFERENCE, TARGETS
 from hapgpu.cli.run import prepare_run
 from hapgpu.errors import UsageError
 from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes
@@ -52,12 +56,25 @@ hapgpu realign reads.fastq.gz alleles.fa -o amplicons.bam"""
 
 FILES: Final = CommandFiles(
     reads=(
-        Read("reads", ALIGNMENT_INDEXES, standard=True),
-        Read("haplotypes"),
-        Read("reference", FASTA_INDEXES),
-        Read("targets_file"),
+        Read("reads", ALIGNMENT_INDEXES, standard=True, expected=FASTQ_OR_ALIGNED),
+        Read("haplotypes", expected=HAPLOTYPES),
+        Read("reference", FASTA_INDEXES, expected=REFERENCE),
+        Read("targets_file", expected=TARGETS),
     ),
-    writes=(Written("output", ALIGNMENT_INDEXES, standard_output), STATISTICS),
+    writes=(
+        Written("output", ALIGNMENT_INDEXES, standard_output, alignment_formats),
+        STATISTICS,
+    ),
+)
+
+NO_EFFECT: Final = (
+    needs("reference", "--reference", "always", "loci_only", "write_index"),
+    contradicts("reference", "--reference", "write_all"),
+    NoEffect(
+        ["uncompressed"],
+        lambda values: values["output_fmt"] not in {None, OutputFormat.BAM},
+        f"with -O sam or cram; {DROP_ONE}",
+    ),
 )
 
 _MIN_SCORE: Final = 0.2
@@ -164,11 +181,6 @@ def realign(  # noqa: PLR0913  (its parameters are the options)
     --reference the whole file is written: reads that a haplotype explains better move, the fields
     of their mates follow, and all other records stay the same.
     """
-    _check_options(
-        reference,
-        with_reference={"--always": always, "--loci-only": loci_only, "--write-index": write_index},
-        write_all=write_all,
-    )
     run = prepare_run("realign", compute, reporting, output)
     options = RealignOptions(
         resolve_scoring(scoring),
@@ -202,19 +214,6 @@ def realign(  # noqa: PLR0913  (its parameters are the options)
     else:
         realign_to_reference(resources, selection, haplotype_set, reference, options, written)
     run.finish(("reads", "realigned", "unmapped", "records", "changed_records"), _WARNINGS)
-
-
-def _check_options(
-    reference: Path | None, *, with_reference: dict[str, bool], write_all: bool
-) -> None:
-    """Refuse options that contradict each other."""
-    if reference is not None:
-        if write_all:
-            raise UsageError("--all: no effect with --reference; drop one of them")
-        return
-    for name, is_given in with_reference.items():
-        if is_given:
-            raise UsageError(f"{name}: no effect without --reference; add it")
 
 
 def _with_program(header: SamHeader) -> SamHeader:

@@ -11,12 +11,13 @@ from hapgpu.cli.options.common import MaxRecord, Output, ReportOptions, Threads
 from hapgpu.cli.options.files import (
     ALIGNMENT_INDEXES,
     FASTA_INDEXES,
-    OUTPUT,
     STATISTICS,
     VARIANT_INDEXES,
     CommandFiles,
     Read,
+    output_of,
 )
+from hapgpu.cli.options.input_kinds import ALIGNED_READS, REFERENCE
 from hapgpu.cli.run import Run
 from hapgpu.io.files.output import OutputFile
 from hapgpu.io.files.record_limit import MAX_RECORD
@@ -36,10 +37,10 @@ hapgpu report reads.paf chain.json -o report.html"""
 FILES: Final = CommandFiles(
     reads=(
         Read("files", tuple({*ALIGNMENT_INDEXES, *VARIANT_INDEXES})),
-        Read("reads", ALIGNMENT_INDEXES),
-        Read("reference", FASTA_INDEXES),
+        Read("reads", ALIGNMENT_INDEXES, expected=ALIGNED_READS),
+        Read("reference", FASTA_INDEXES, expected=REFERENCE),
     ),
-    writes=(OUTPUT, STATISTICS),
+    writes=(output_of(("HTML",)), STATISTICS),
 )
 
 
@@ -78,7 +79,7 @@ def report(
     --json and of bench. It holds all that it shows: it needs no network and no other file.
     """
     require_libraries()
-    kinds = kinds_of(files, has_reads=bool(reads))
+    kinds = kinds_of(files, has_reads=bool(reads), has_reference=reference is not None)
     devices, description = resolve_devices("cpu", threads=threads)
     run = Run("report", devices, threads, reporting, description, output)
     run.announce()

@@ -24,6 +24,7 @@ from hapgpu.cli.options.numbers import OneOrTwo, parse_count, parse_large_count,
 from hapgpu.errors import UsageError
 from hapgpu.io.alignments.formats import OUTPUT_FORMATS
 from hapgpu.io.alignments.unsorted_header import ReadGroup, parse_read_group
+from hapgpu.io.files.text_output import extension_of
 
 _align_option = partial(typer.Option, rich_help_panel="Base alignment")
 _output_option = partial(typer.Option, rich_help_panel="Output")
@@ -337,13 +338,10 @@ class LineArguments:
         Raises
         ------
         UsageError
-            Options contradict each other, or an option has no effect.
+            Options contradict each other.
         """
-        chosen = self._chosen_format(output, opens)
-        if chosen is None:
-            self._check_paf()
+        chosen = self.chosen_format(output, opens)
         if chosen is None and not (self.cigar or self.cs):
-            self._check_unaligned()
             return None
         group = parse_read_group(self.read_group) if self.read_group is not None else None
         lines = LineOptions(
@@ -360,15 +358,26 @@ class LineArguments:
         )
         return AlignmentForm(chosen, lines, group, with_pg)
 
-    def _chosen_format(self, output: Path | None, opens: Sequence[str]) -> str | None:
-        """Return the format of alignments: sam, bam or cram; None for PAF."""
+    def chosen_format(self, output: Path | None, opens: Sequence[str]) -> str | None:
+        """Return the format of alignments: sam, bam or cram; None for PAF.
+
+        Parameters
+        ----------
+        output, opens
+            As in `alignment_form`.
+
+        Raises
+        ------
+        UsageError
+            Options contradict each other.
+        """
         _, by_letter = gap_open_and_format(opens)
         named = self.output_fmt or by_letter
         if self.paf:
             if self.sam or named:
                 raise UsageError("--paf: contradicts -a and the formats of SAM; drop one of them")
             return None
-        extension = output.suffix.lstrip(".").lower() if output else ""
+        extension = extension_of(output) if output else ""
         if named is None and extension in OUTPUT_FORMATS:
             return extension
         return named or ("sam" if self.sam else None)
@@ -382,23 +391,3 @@ class LineArguments:
         if self.cs is None:
             return Difference.NONE
         return Difference.LONG_CS if self.cs is CsForm.LONG else Difference.CS
-
-    def _check_paf(self) -> None:
-        """Refuse options on SAM."""
-        given = {
-            "-L": self.long_cigar,
-            "-Y": self.soft_clip,
-            "--sam-hit-only": self.hit_only,
-            "--secondary-seq": self.secondary_seq,
-            "-R": self.read_group is not None,
-        }
-        for option, is_given in given.items():
-            if is_given:
-                raise UsageError(f"{option}: only for SAM; add -a")
-
-    def _check_unaligned(self) -> None:
-        """Refuse options on alignments."""
-        given = {"--MD": self.md, "--ds": self.ds, "--eqx": self.eqx, "-y": self.comments}
-        for option, is_given in given.items():
-            if is_given:
-                raise UsageError(f"{option}: bases are not aligned; add -c, -a or --cs")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 import typer
 
 from hapgpu.chaining.options import (
+    ANCHOR_BYTES,
     LONGEST_KMER,
     PRESETS,
     WIDEST_BAND,
@@ -223,13 +224,15 @@ class MapArguments(SketchArguments):
         bool, _mapping_option("--paf-no-hit", help="Write a line for unmapped reads, too.")
     ] = False
 
-    def map_options(self, alignment: AlignArguments) -> MapOptions:
+    def map_options(self, alignment: AlignArguments, max_record: int) -> MapOptions:
         """Return the options of the preset, changed by those given.
 
         Parameters
         ----------
         alignment
             The options on base alignment.
+        max_record
+            The maximum size of a record, in bytes; the anchors of a read may take as much.
 
         Raises
         ------
@@ -269,6 +272,7 @@ class MapArguments(SketchArguments):
             seeds=_changed(base.seeds, seeds),
             chains=_changed(base.chains, chains),
             mappings=_changed(base.mappings, mappings),
+            max_anchors=max(base.max_anchors, max_record // ANCHOR_BYTES),
             align=alignment.align_options(base.align),
         )
         _check(options)

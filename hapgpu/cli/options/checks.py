@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hapgpu.cli.options.files import STANDARD
 from hapgpu.errors import InputError
-from hapgpu.io.genome.regions import EVERYTHING, RegionChoice, parse_region, read_bed
+from hapgpu.io.genome.regions import RegionChoice, common_regions, read_bed
 
 logger = logging.getLogger(__name__)
 
@@ -31,17 +31,20 @@ def given_regions(
 ) -> RegionChoice:
     """Return the regions of -r and -L: everything without either.
 
+    Warns of a file without regions, or without a base in common with -r.
+
     Raises
     ------
     UsageError
-        A text is not a region.
+        A text is not a region, whatever the contigs are.
     InputError
         The file cannot be read, is not BED, or has a line of more than `max_record` bytes.
     """
-    if not texts and targets_file is None:
-        return EVERYTHING
-    regions = [parse_region(text) for text in texts or ()]
-    regions += read_bed(targets_file, max_record) if targets_file is not None else []
-    if not regions:
+    targets = None if targets_file is None else tuple(read_bed(targets_file, max_record))
+    choice = RegionChoice(tuple(texts) if texts else None, targets)
+    sets = choice.possible_sets()
+    if targets is not None and not targets:
         logger.warning("%s: no region, nothing selected", targets_file)
-    return RegionChoice(tuple(regions))
+    elif len(sets) == 2 and not common_regions(*sets):
+        logger.warning("%s: no base in common with -r", targets_file)
+    return choice

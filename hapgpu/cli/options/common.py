@@ -146,7 +146,7 @@ TargetsFile = Annotated[
         "-L",
         "--targets-file",
         metavar="BED",
-        help="Only reads that overlap a region of this BED file.",
+        help="Only reads that overlap a region of this BED file; with -r, both.",
         rich_help_panel=_READS,
     ),
 ]
@@ -166,7 +166,7 @@ SiteTargetsFile = Annotated[
         "-L",
         "--targets-file",
         metavar="BED",
-        help="Only sites whose REF overlaps a region of this BED file.",
+        help="Only sites whose REF overlaps a region of this BED file; with -r, both.",
         rich_help_panel=SITES,
     ),
 ]

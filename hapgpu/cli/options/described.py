@@ -116,7 +116,7 @@ def describe(command: Any, *words: str) -> Description:
         describe(subcommand, *words, name)
         for name, subcommand in getattr(command, "commands", {}).items()
     )
-    parameters = () if commands else tuple(_parameters(command.callback))
+    parameters = () if commands else tuple(_parameters(command.callback).values())
     text = inspect.cleandoc(command.help or "")
     return Description(
         words,
@@ -133,12 +133,21 @@ def describe(command: Any, *words: str) -> Description:
     )
 
 
-def _parameters(function: Any) -> Iterator[Parameter]:
-    """Yield the parameters of the function of a command, in their order."""
+def arguments_of(function: Any) -> dict[str, str]:
+    """Return the placeholder of each argument of a command, by the name of its parameter."""
+    described = _parameters(function).items()
+    return {name: one.placeholder.split("|")[0] for name, one in described if not one.names}
+
+
+def _parameters(function: Any) -> dict[str, Parameter]:
+    """Return the parameters of the function of a command, by name and in their order."""
+    found = {}
     for name, parameter in get_params_from_function(function).items():
         info = parameter.default
         if isinstance(info, OptionInfo | ArgumentInfo):
-            yield _described(name, [parameter.annotation, *get_args(parameter.annotation)], info)
+            types = [parameter.annotation, *get_args(parameter.annotation)]
+            found[name] = _described(name, types, info)
+    return found
 
 
 def _described(name: str, types: list[Any], info: OptionInfo | ArgumentInfo) -> Parameter:

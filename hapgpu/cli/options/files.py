@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from hapgpu.errors import OutputError, UsageError
+from hapgpu.cli.options.input_kinds import Expected, check_region_options, missing_argument
+from hapgpu.cli.options.output_names import ALIGNMENTS, ANY_FORMAT, Formats, check_name
+from hapgpu.errors import InputError, OutputError, UsageError
 
 STANDARD: Final = "-"
 ALIGNMENT_INDEXES: Final = (".bai", ".csi", ".crai")
@@ -40,11 +42,14 @@ class Read:
         `x.bai` and `x.bam.bai` both belong to `x.bam`.
     standard
         Whether `-` is standard input.
+    expected
+        The kinds that the files may have; None for any.
     """
 
     parameter: str
     indexes: tuple[str, ...] = ()
     standard: bool = False
+    expected: Expected | None = None
 
     def paths(self, values: Values) -> list[str]:
         """Return the files that are given on the command line."""
@@ -80,11 +85,15 @@ class Written:
         Suffixes of files that may be written or removed with it.
     default
         Returns the path if the parameter is None, or None: then nothing is written.
+    formats
+        The formats that the file may have, or a function that returns them: its name must not be
+        one of another format.
     """
 
     parameter: str
     beside: tuple[str, ...] = ()
     default: Callable[[Values], str | Path | None] = lambda _: None
+    formats: Formats | Callable[[Values], Formats] = ANY_FORMAT
 
     def path(self, values: Values) -> str | None:
         """Return the file that is written, `-` for standard output, or None."""
@@ -92,14 +101,36 @@ class Written:
         path = self.default(values) if value is None else value
         return None if path is None else str(path)
 
+    def check_name(self, values: Values) -> None:
+        """Refuse a name of another format; one that is not given is not checked.
+
+        Raises
+        ------
+        UsageError
+            See `check_name`.
+        """
+        given = values.get(self.parameter)
+        if given is not None and str(given) != STANDARD:
+            formats = self.formats if isinstance(self.formats, tuple) else self.formats(values)
+            check_name(str(given), formats)
+
 
 def standard_output(_values: Values) -> str:
     """Return `-`: the output goes to standard output if no file is given."""
     return STANDARD
 
 
-OUTPUT: Final = Written("output", default=standard_output)
-STATISTICS: Final = Written("json")
+def alignment_formats(values: Values) -> Formats:
+    """Return the formats of aligned reads if no option names one of them."""
+    return ANY_FORMAT if values.get("output_fmt") or values.get("uncompressed") else ALIGNMENTS
+
+
+def output_of(formats: Formats | Callable[[Values], Formats]) -> Written:
+    """Return the declaration of `--output`, without files beside it."""
+    return Written("output", default=standard_output, formats=formats)
+
+
+STATISTICS: Final = Written("json", formats=("JSON",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +151,8 @@ class CommandFiles:
         Raises
         ------
         UsageError
-            An input cannot be standard input, an output is an input, or two outputs are one file.
+            An input cannot be standard input, an output is an input, two outputs are one file, or
+            the name of an output is one of another format.
         OutputError
             An output is a directory, or its directory does not exist.
         """
@@ -132,6 +164,58 @@ class CommandFiles:
                 _check_directory(path)
                 for suffix in ("", *(written.beside if path != STANDARD else ())):
                     _claim(f"{path}{suffix}", taken)
+        for written in self.writes:
+            written.check_name(values)
+
+    def check_kinds(
+        self, values: Values, command: str, arguments: Callable[[], Mapping[str, str]]
+    ) -> None:
+        """Refuse inputs of another kind than expected, such as swapped arguments.
+
+        Parameters
+        ----------
+        values
+            The parameters of the command, by name.
+        command
+            The words before the arguments, such as `hapgpu map`.
+        arguments
+            Returns the placeholder of each argument, by the name of its parameter, in order.
+
+        Raises
+        ------
+        UsageError
+            A region is given for a BED file, or the other way round.
+        InputError
+            An input is of another kind.
+        """
+        check_region_options(values)
+        for read in self.reads:
+            for path in read.paths(values) if read.expected else ():
+                if read.expected and (kind := read.expected.other_kind(path)):
+                    names = arguments()
+                    usage = f"run: {command} {' '.join(names.values())}"
+                    remedy = usage if read.parameter in names else "give another file"
+                    raise InputError(f"{path}: is {kind}, expected {read.expected.words}; {remedy}")
+
+    def missing_argument(self, values: Values, names: Iterable[str]) -> str | None:
+        """Return the argument that is missing, by the kinds of the files that are given.
+
+        Parameters
+        ----------
+        values
+            The arguments as they were assigned from the last to the first.
+        names
+            The parameters that are arguments, in order.
+
+        Returns
+        -------
+        str | None
+            The first that no file fits; None if a file is of unknown kind.
+        """
+        expected = {read.parameter: read.expected for read in self.reads if read.expected}
+        given = [path for read in self.reads for path in read.paths(values) if path]
+        kinds = {name: expected[name] for name in names if name in expected}
+        return missing_argument(kinds, given)
 
     def _check_standard_input(self, values: Values) -> None:
         given = [read for read in self.reads for path in read.paths(values) if path == STANDARD]

@@ -24,17 +24,24 @@ def within(
     Raises
     ------
     UsageError
-        The contig of a region is not in `contigs`.
+        The contig of a region is not in `contigs`, or a text is not a region.
     """
-    if choice.regions is None:
-        return iter(batches)
+    sets = [_merged(regions, contigs) for regions in choice.sets(contigs)]
+    records = _noted(batches, sets[0], contigs) if sets else iter(batches)
+    for merged in sets:
+        records = _overlapping(records, merged)
+    return records
+
+
+def _merged(regions: Iterable[Region], contigs: Mapping[str, int]) -> dict[str, list[Region]]:
+    """Return merged regions by their contigs."""
     merged: dict[str, list[Region]] = {}
-    for region in merge_regions(choice.regions):
+    for region in merge_regions(regions):
         if region.contig not in contigs:
             hint = contig_hint(region.contig, contigs)
             raise UsageError(f"region {region}: no contig '{region.contig}' in the reference{hint}")
         merged.setdefault(region.contig, []).append(region)
-    return _overlapping(_noted(batches, merged, contigs), merged)
+    return merged
 
 
 def _noted(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import sys
@@ -167,18 +166,6 @@ def _descriptor_of(path: Path) -> int | None:
             return None
         path = path.parent / path.readlink()
     return None
-
-
-def write_json(path: str | Path, value: object) -> None:
-    """Write a value to a JSON file.
-
-    Raises
-    ------
-    OutputError
-        The file cannot be written.
-    """
-    with OutputFile(path) as output:
-        output.write(json.dumps(value, indent=2).encode() + b"\n")
 
 
 def remove_indexes(path: str, suffixes: Sequence[str], written: Path) -> None:

@@ -179,6 +179,7 @@ class ReferenceFasta:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+        self._index_check.close()
 
     def __enter__(self) -> Self:
         return self

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, cast
+from weakref import finalize
 
 import numpy as np
 from isal import igzip, isal_zlib
@@ -15,8 +17,12 @@ from hapgpu.io.text.positions import LAST_POSITION
 
 _NUMBERS: Final = 4
 _MAX_DIGITS: Final = 4 * 19
+_LINES: Final = 10_000
+"""Lines that are parsed at once."""
 _PIECE_BYTES: Final = 1 << 16
 """Bytes per read: an index must not determine the memory used."""
+_LINE_BYTES: Final = 256
+"""Bytes of the first read of a piece: most header lines are shorter."""
 _MAX_BLOCK_BYTES: Final = 1 << 16
 _MAX_OFFSET: Final = 1 << 62
 _BGZF_HEAD_BYTES: Final = 18
@@ -60,8 +66,12 @@ def read_fai(fasta: Path) -> dict[str, FastaEntry]:
         text = Path(index).read_text("utf-8", "surrogateescape")
     except OSError as error:
         raise InputError(f"{index}: cannot be read ({error.strerror or error})") from error
+    lines = text.split("\n")[: -1 if text.endswith("\n") else None]
+    entries = _plain_entries(lines)
+    if entries is not None:
+        return entries
     entries = {}
-    for number, line in enumerate(text.split("\n")[: -1 if text.endswith("\n") else None], 1):
+    for number, line in enumerate(lines, 1):
         name, *numbers = line.rstrip("\r").split("\t")
         entry = _entry(numbers[:_NUMBERS])
         if not name or name in entries or entry is None:
@@ -75,16 +85,43 @@ def read_fai(fasta: Path) -> dict[str, FastaEntry]:
     return entries
 
 
+def _plain_entries(lines: list[str]) -> dict[str, FastaEntry] | None:
+    """Parse lines of exactly five columns, many at once; None if there are others or a fault.
+
+    An assembly may have a million lines.
+    """
+    entries: dict[str, FastaEntry] = {}
+    for start in range(0, len(lines), _LINES):
+        part = lines[start : start + _LINES]
+        fields = "\t".join(part).split("\t")
+        columns = [fields[column :: 1 + _NUMBERS] for column in range(1 + _NUMBERS)]
+        numbers = list(chain.from_iterable(columns[1:]))
+        digits = "".join(numbers)
+        are_numbers = digits.isascii() and digits.isdecimal() and all(numbers)
+        are_plain = all(line.count("\t") == _NUMBERS for line in part)
+        if not (are_plain and are_numbers and max(map(len, numbers)) <= _MAX_DIGITS // _NUMBERS):
+            return None
+        found = map(FastaEntry, *(map(int, column) for column in columns[1:]))
+        entries.update(zip(columns[0], found, strict=True))
+    if "" in entries or len(entries) < max(len(lines), 1):
+        return None
+    return entries if all(map(_is_sound, entries.values())) else None
+
+
 def _entry(numbers: list[str]) -> FastaEntry | None:
-    digits = "".join(numbers)  # one test per line: an assembly may have a million lines
+    digits = "".join(numbers)
     if len(numbers) != _NUMBERS or not (digits.isascii() and digits.isdecimal() and all(numbers)):
         return None
     if len(digits) > _MAX_DIGITS:
         return None
     entry = FastaEntry(*map(int, numbers))
+    return entry if _is_sound(entry) else None
+
+
+def _is_sound(entry: FastaEntry) -> bool:
     has_lines = 0 < entry.line_bases < entry.line_width or entry.length <= entry.line_bases
     is_small = max(entry.length, entry.line_width) <= LAST_POSITION and entry.offset < _MAX_OFFSET
-    return entry if has_lines and is_small else None
+    return has_lines and is_small
 
 
 class FastaIndexCheck:
@@ -94,12 +131,18 @@ class FastaIndexCheck:
     ----------
     fasta
         FASTA, plain, or compressed by bgzip with its `.gzi`.
+
+    Attributes
+    ----------
+    close
+        Closes the file; called at the latest when this object is deleted.
     """
 
     def __init__(self, fasta: Path) -> None:
         self._fasta = fasta
-        with fasta.open("rb") as file:
-            is_compressed = is_bgzf(file.read(_BGZF_HEAD_BYTES))
+        self._file = fasta.open("rb")
+        self.close = finalize(self, self._file.close)  # not every user closes a reference
+        is_compressed = is_bgzf(self._file.read(_BGZF_HEAD_BYTES))
         self._blocks = _blocks_of(Path(f"{fasta}.gzi")) if is_compressed else None
 
     def __call__(self, name: str, entry: FastaEntry) -> None:
@@ -113,8 +156,7 @@ class FastaIndexCheck:
             The sequence is not there.
         """
         try:
-            with self._fasta.open("rb") as file:
-                matches = self._matches(file, name.encode("utf-8", "surrogateescape"), entry)
+            matches = self._matches(self._file, name.encode("utf-8", "surrogateescape"), entry)
         except _DAMAGED:
             matches = False
         if not matches:
@@ -143,8 +185,9 @@ class FastaIndexCheck:
 
     def _line_start(self, file: BinaryIO, end: int) -> int:
         """Return the start of the line that ends at `end`."""
+        size = _LINE_BYTES
         while end > 0:
-            start = max(end - _PIECE_BYTES, 0)
+            start, size = max(end - size, 0), _PIECE_BYTES
             found = self._read(file, start, end - start).rfind(b"\n")
             if found >= 0:
                 return start + found + 1
@@ -153,10 +196,11 @@ class FastaIndexCheck:
 
     def _is_last(self, file: BinaryIO, offset: int) -> bool:
         """Tell whether only white space is between an offset and the next header, or the end."""
-        while piece := self._read(file, offset, _PIECE_BYTES):
+        size = _LINE_BYTES
+        while piece := self._read(file, offset, size):
             if following := piece.lstrip():
                 return following[:1] == b">"
-            offset += len(piece)
+            offset, size = offset + len(piece), _PIECE_BYTES
         return True
 
     def _has_lines(self, file: BinaryIO, entry: FastaEntry) -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from io import TextIOWrapper
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import Final
 
@@ -50,88 +52,123 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class RegionChoice:
-    """Choice of the user: everything, or all that overlaps one of the given regions.
+    """Choice of the user: everything, or all that overlaps the given regions.
+
+    With both `regions` and `targets`, a read or a site has to overlap a region of each, as for
+    samtools.
 
     Attributes
     ----------
     regions
-        None for everything; may be empty.
+        Regions, or texts for `parse_region`, of which any counts; None for everything.
+    targets
+        Further regions, of which any counts; None for everything.
     """
 
-    regions: tuple[Region, ...] | None
+    regions: tuple[Region | str, ...] | None
+    targets: tuple[Region, ...] | None = None
 
     @property
     def is_everything(self) -> bool:
         """Whether no regions were given."""
-        return self.regions is None
+        return self.regions is None and self.targets is None
 
-    def or_else(self, loci: Sequence[Region]) -> Sequence[Region] | None:
-        """Return the regions to read: those given, else the loci, else None for everything."""
-        return self.regions if self.regions is not None else loci or None
+    def or_else(self, loci: Sequence[Region]) -> RegionChoice:
+        """Return this choice, or the loci if it is everything; without loci, everything."""
+        return RegionChoice(tuple(loci)) if self.is_everything and loci else self
+
+    def sets(self, contigs: Container[str]) -> list[list[Region]]:
+        """Return the sets of regions, of each of which a region has to be overlapped.
+
+        Parameters
+        ----------
+        contigs
+            Names of the contigs of the file that the regions select from.
+
+        Returns
+        -------
+        list of list of Region
+            Up to two sets, which may be empty; none for everything.
+
+        Raises
+        ------
+        UsageError
+            A text is not a region, or has two meanings.
+        """
+        sets = []
+        if self.regions is not None:
+            texts = self.regions
+            sets.append([parse_region(r, contigs) if isinstance(r, str) else r for r in texts])
+        if self.targets is not None:
+            sets.append(list(self.targets))
+        return sets
+
+    def possible_sets(self) -> list[list[Region]]:
+        """Return `sets` without knowledge of the contigs: with all meanings of each text.
+
+        Raises
+        ------
+        UsageError
+            A text is not a region, whatever the contigs are.
+        """
+        meanings = (_meanings(r) if isinstance(r, str) else [r] for r in self.regions or ())
+        sets = [] if self.regions is None else [list(chain.from_iterable(meanings))]
+        return sets if self.targets is None else [*sets, list(self.targets)]
 
 
 EVERYTHING: Final = RegionChoice(None)
 
 
-def parse_region(text: str, lengths: Mapping[str, int] | None = None) -> Region:
+def parse_region(text: str, contigs: Container[str] = ()) -> Region:
     """Parse a region as samtools does: `chr`, `chr:100`, `chr:100-200`, `chr:1,000-2,000`.
 
     Positions are 1-based, both included. `chr:100` and `chr:100-` run to the end of the contig,
-    `chr:-200` from its start. A contig name with a colon may be put in braces:
-    `{HLA-A*01:01}:5-90`.
+    `chr:-200` from its start; an open region ends at `END_OF_CONTIG`. A contig of exactly this name
+    is meant as a whole. In braces, any name is a contig: `{HLA-A*01:01}:5-90`.
 
     Parameters
     ----------
     text
         The region as the user wrote it.
-    lengths
-        Length of each contig. With it, names are looked up, so they may contain colons, and the
-        region is cut at the end of its contig. Without it, an open region ends at
-        `END_OF_CONTIG`.
+    contigs
+        Names of the known contigs. The contig of the region need not be one of them.
 
     Raises
     ------
     UsageError
-        The text is not a region, its contig does not exist, or it starts after the contig.
+        The text is not a region, or has two meanings: its name is a contig, and so is the name
+        before the colon.
     """
-    contig, interval = _split(text, lengths)
-    length = _length_of(contig, text, lengths)
-    if interval is None:
-        return Region(contig, 0, length)
-    start, end = _parse_range(interval, text)
-    if start >= length:
-        raise UsageError(f"region '{text}': {contig} has only {length:,} bases; correct it")
-    return Region(contig, start, length if end is None else min(end, length))
+    contig, interval = _split(text, contigs)
+    if not contig:
+        raise UsageError(f"region '{text}': malformed; write contig:start-end")
+    start, end = (0, None) if interval is None else _parse_range(interval, text)
+    return Region(contig, start, END_OF_CONTIG if end is None else end)
 
 
-def _split(text: str, lengths: Mapping[str, int] | None) -> tuple[str, str | None]:
-    """Split a region into its contig and the text after the colon (None without a colon)."""
+def _split(text: str, contigs: Container[str]) -> tuple[str, str | None]:
+    """Split a region into its contig and the text after the colon (None for a whole contig)."""
     if text.startswith("{"):
         contig, brace, rest = text[1:].partition("}")
         if not brace or not contig or (rest and not rest.startswith(":")):
             raise UsageError(f"region '{text}': malformed; write {{contig}}:start-end")
         return contig, rest[1:] if rest else None
     contig, colon, interval = text.rpartition(":")
-    if not colon:
+    if not colon or text in contigs:
+        if colon and contig in contigs and _is_range(interval):
+            raise UsageError(
+                f"region '{text}': ambiguous, contigs '{contig}' and '{text}' exist; write"
+                f" {{{contig}}}:{interval} or {{{text}}}"
+            )
         return text, None
-    whole_is_contig = text in lengths if lengths is not None else not _is_range(interval)
-    if not whole_is_contig:
-        return contig, interval
-    if lengths is not None and contig in lengths and _is_range(interval):
-        raise UsageError(f"region '{text}': ambiguous; write {{{text}}} or {{{contig}}}:{interval}")
-    return text, None
+    return (contig, interval) if _is_range(interval) or contig in contigs else (text, None)
 
 
-def _length_of(contig: str, text: str, lengths: Mapping[str, int] | None) -> int:
-    if not contig:
-        raise UsageError(f"region '{text}': malformed; write contig:start-end")
-    if lengths is None:
-        return END_OF_CONTIG
-    if contig not in lengths:
-        raise UsageError(
-            f"region '{text}': unknown contig '{contig}'{contig_hint(contig, lengths)}"
-        )
-    return lengths[contig]
+def _meanings(text: str) -> Iterator[Region]:
+    """Yield the regions that a text is with some contigs or others."""
+    yield parse_region(text, {text})
+    with suppress(UsageError):
+        yield parse_region(text)
 
 
 def contig_hint(contig: str, known: Iterable[str]) -> str:
@@ -241,6 +278,26 @@ def merge_regions(regions: Iterable[Region]) -> list[Region]:
             end = max(end, region.end)
         merged.append(Region(contig, start, end))
     return merged
+
+
+def common_regions(first: Iterable[Region], second: Iterable[Region]) -> list[Region]:
+    """Return the bases that two sets of regions share, as regions in the order of `merge_regions`.
+
+    The contigs are in the order of the first set.
+    """
+    others = _by_contig(merge_regions(second))
+    common = []
+    for contig, members in _by_contig(merge_regions(first)).items():
+        waiting = others.get(contig, [])
+        number = 0
+        for region in members:
+            while number < len(waiting) and waiting[number].end <= region.start:
+                number += 1
+            rest = map(waiting.__getitem__, range(number, len(waiting)))
+            for other in takewhile(region.overlaps, rest):
+                start, end = max(region.start, other.start), min(region.end, other.end)
+                common.append(Region(contig, start, end))
+    return common
 
 
 def _by_contig(regions: Iterable[Region]) -> dict[str, list[Region]]:

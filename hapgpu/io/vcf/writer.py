@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Final
 
 import pysam
 
 from hapgpu.errors import OutputError, UsageError
-from hapgpu.io.bgzf.writer import BgzfWriter
 from hapgpu.io.files.htslib import INDEX_DELIMITER, has_index_delimiter, silent_htslib
 from hapgpu.io.files.output import OutputFile, remove_indexes
+from hapgpu.io.files.text_output import TextSink, is_bgzf_name
 from hapgpu.io.files.threaded_output import ThreadedOutput
 from hapgpu.runtime import leftovers
 
 _MAX_TBI_LENGTH: Final = 2**29
-_BGZF_SUFFIXES: Final = (".gz", ".bgz")
 _INDEX_SUFFIXES: Final = (".tbi", ".csi")
 
 
@@ -41,7 +40,7 @@ class VcfWriter(ThreadedOutput):
     Raises
     ------
     UsageError
-        The name ends in `.bcf`, or htslib cannot index a file of this name.
+        htslib cannot index a file of this name.
     OutputError
         The output cannot be created, written or indexed.
     """
@@ -49,12 +48,7 @@ class VcfWriter(ThreadedOutput):
     def __init__(
         self, path: str, header_text: bytes, contig_lengths: Sequence[int], threads: int
     ) -> None:
-        suffix = PurePath(path).suffix.lower()
-        if suffix == ".bcf":
-            raise UsageError(
-                f"{path}: BCF cannot be written; write .vcf.gz and run: bcftools view -Ob"
-            )
-        if suffix in _BGZF_SUFFIXES and has_index_delimiter(path):
+        if is_bgzf_name(path) and has_index_delimiter(path):
             raise UsageError(
                 f"{path}: htslib splits names at '{INDEX_DELIMITER}' and cannot index it; rename it"
             )
@@ -63,11 +57,7 @@ class VcfWriter(ThreadedOutput):
         self._header_text = header_text
         is_long = max(contig_lengths, default=0) > _MAX_TBI_LENGTH
         self._index_suffix = ".csi" if is_long else ".tbi"
-        self._blocks = (
-            BgzfWriter(self._output, self._pool, compressed=True)
-            if suffix in _BGZF_SUFFIXES
-            else None
-        )
+        self._sink = TextSink(self._output, self._pool)
         self._index: OutputFile | None = None
 
     def write(self, lines: bytes) -> None:
@@ -78,17 +68,15 @@ class VcfWriter(ThreadedOutput):
         OutputError
             The output cannot be written.
         """
-        sink = self._blocks or self._output
-        sink.write(memoryview(lines))
+        self._sink.write(memoryview(lines))
 
     def _start(self) -> None:
-        if self._blocks and self._output.is_new_file:
+        if self._sink.is_bgzf and self._output.is_new_file:
             self._index = OutputFile(f"{self._path}{self._index_suffix}")
         self.write(self._header_text)
 
     def _finish(self) -> None:
-        if self._blocks:
-            self._blocks.finish()
+        self._sink.finish()
         if self._index:
             _build_index(self._output, self._index, is_csi=self._index_suffix == ".csi")
 

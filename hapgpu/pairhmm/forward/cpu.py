@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.ragged import offsets_of
 from hapgpu.arrays.ragged_view import view_of
 from hapgpu.pairhmm.batches import HmmBatch
 from hapgpu.pairhmm.forward.coefficients import (
@@ -31,8 +32,11 @@ _SLICES = 8
 _MIN_READS = 64
 """Smallest number of reads in a slice of coefficients."""
 
-_MAX_PAIRS: Final = 1_000_000
-"""Pairs that are computed together, at most: some 150 bytes each."""
+_MAX_BYTES: Final = 150_000_000
+"""Memory of pairs that are computed together, at most, except for those of a single read."""
+
+_PAIR_BYTES: Final = 150
+_BASE_BYTES: Final = 54  # of a read: mostly its coefficients
 
 
 def log10_likelihoods(batch: HmmBatch, device: CpuDevice) -> NDArray[np.float64]:
@@ -62,19 +66,38 @@ def log10_likelihoods(batch: HmmBatch, device: CpuDevice) -> NDArray[np.float64]
 
 
 def _parts(batch: HmmBatch) -> Iterator[HmmBatch]:
-    """Yield parts of at most `_MAX_PAIRS` pairs, or of one read."""
-    offsets, first = batch.pair_offsets, 0
+    """Yield parts of at most `_MAX_BYTES`: whole groups, or some reads of a group."""
+    sizes = _read_bytes(batch)
+    offsets = offsets_of(sizes)
+    of_groups, first = offsets[batch.read_offsets], 0
     while first < len(batch):
-        within = int(np.searchsorted(offsets, offsets[first] + _MAX_PAIRS, side="right")) - 1
-        part = batch.slice(first, max(within, first + 1))
-        reads = len(part.reads)
-        step = reads if within > first else max(_MAX_PAIRS // max(len(part.haplotypes), 1), 1)
-        if step >= reads:
-            yield part
+        within = _end_within(of_groups, first)
+        if within > first:
+            yield batch.slice(first, within)
         else:
-            for start in range(0, reads, step):
-                yield part.some_reads(start, min(start + step, reads))
+            rows = slice(*batch.read_offsets[[first, first + 1]])
+            yield from _parts_of_group(batch.slice(first, first + 1), offsets_of(sizes[rows]))
         first = max(within, first + 1)
+
+
+def _parts_of_group(group: HmmBatch, offsets: NDArray[np.int64]) -> Iterator[HmmBatch]:
+    """Yield parts of one group; `offsets` are those of the bytes of its reads."""
+    start = 0
+    while start < len(group.reads):
+        end = max(_end_within(offsets, start), start + 1)
+        yield group.some_reads(start, end)
+        start = end
+
+
+def _read_bytes(batch: HmmBatch) -> NDArray[np.int64]:
+    """Return int64[n]: the memory of each read with its pairs."""
+    haplotypes = np.repeat(np.diff(batch.haplotype_offsets), np.diff(batch.read_offsets))
+    return _PAIR_BYTES * haplotypes + _BASE_BYTES * batch.read_lengths()
+
+
+def _end_within(offsets: NDArray[np.int64], start: int) -> int:
+    """Return the last row up to which `_MAX_BYTES` suffice."""
+    return int(np.searchsorted(offsets, offsets[start] + _MAX_BYTES, side="right")) - 1
 
 
 def _likelihoods(batch: HmmBatch, threads: int) -> NDArray[np.float64]:

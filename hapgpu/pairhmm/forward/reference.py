@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.pairhmm.batches import HmmBatch
-from hapgpu.pairhmm.model import ANY_BASE, ERROR_PROBABILITIES
 
 _SCALE = 2.0**1020
 
@@ -40,7 +39,7 @@ def likelihood_reference(
     """
     rows, columns = bases.size, haplotype.size
     error, insertion_open, deletion_open, extend = (
-        ERROR_PROBABILITIES[column]
+        10.0 ** (-column.astype(np.float64) / 10.0)
         for column in (base_qualities, insertion_qualities, deletion_qualities, gap_continuations)
     )
     stay = np.maximum(1.0 - (insertion_open + deletion_open), 0.0)
@@ -81,6 +80,6 @@ def log10_likelihoods_reference(batch: HmmBatch) -> NDArray[np.float64]:
 
 
 def _emission(base: int, haplotype_base: int, error: float) -> float:
-    if base == haplotype_base or ANY_BASE in {base, haplotype_base}:
+    if base == haplotype_base or ord("N") in {base, haplotype_base}:
         return 1.0 - error
     return error / 3.0

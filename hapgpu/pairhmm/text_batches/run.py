@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial
 from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.io.files.mmap_output import MmapOutput
-from hapgpu.io.files.output import OutputFile
+from hapgpu.io.files.text_output import WriteText, open_text
 from hapgpu.pairhmm.batches import HmmBatch
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.pairhmm.resources import LikelihoodRun
@@ -20,8 +18,6 @@ from hapgpu.pairhmm.text_batches.tables import LIKELIHOOD_HEADER, ScoredText, sc
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, worker_devices
 from hapgpu.runtime.pool import MAX_IO_THREADS
 from hapgpu.runtime.statistics import RunStatistics
-
-_Write = Callable[[memoryview], None]
 
 
 def score_batches(run: LikelihoodRun, path: str, max_record: int, *, as_matrix: bool) -> None:
@@ -32,7 +28,8 @@ def score_batches(run: LikelihoodRun, path: str, max_record: int, *, as_matrix: 
     InputError, OutputError, DeviceError
         The input is damaged or empty, the output cannot be written, or a GPU fails.
     """
-    with OutputFile(run.output) as output, _writer(output, run.threads) as write:
+    threads = min(run.threads, MAX_IO_THREADS)
+    with open_text(run.output, threads, copying_threads=threads) as write:
         if not as_matrix:
             write(memoryview(LIKELIHOOD_HEADER))
         sink = _Sink(write, run.statistics)
@@ -44,16 +41,6 @@ def score_batches(run: LikelihoodRun, path: str, max_record: int, *, as_matrix: 
             raise no_text_batches(path)
 
 
-@contextmanager
-def _writer(output: OutputFile, threads: int) -> Iterator[_Write]:
-    """Return the function that appends to an output; threads share the work if it is a file."""
-    if threads > 1 and output.is_new_file:
-        with MmapOutput(output, min(threads, MAX_IO_THREADS)) as writer:
-            yield writer.write
-    else:
-        yield output.write
-
-
 class _Sink:
     """Sink that writes the text of likelihoods, and counts them.
 
@@ -63,7 +50,7 @@ class _Sink:
         The number of text batches so far.
     """
 
-    def __init__(self, write: _Write, statistics: RunStatistics) -> None:
+    def __init__(self, write: WriteText, statistics: RunStatistics) -> None:
         self._write = write
         self._statistics = statistics
         self.text_batches = 0

@@ -9,7 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hapgpu.errors import InputError
-from hapgpu.realign.scoring import LOWEST_SCORE, UNREACHABLE, Overhang, Scoring
+from hapgpu.realign.scoring import Overhang, Scoring
+
+LOWEST_SCORE = -100_000_000  # SmithWatermanJavaAligner: MATRIX_MIN_CUTOFF
+UNREACHABLE = -(2**30)  # SmithWatermanJavaAligner: Integer.MIN_VALUE / 2
 
 
 class Alignment(NamedTuple):

@@ -87,7 +87,7 @@ def _section_with_reads(
         inputs = replace(inputs, regions=_shown_regions(table))
     with GenotypeSession(inputs, model, devices, options.threads) as session:
         workers = [_Worker(inputs, model, samples) for _ in range(options.threads)]
-        run_pipeline(session.groups(), workers, keep, threaded=options.threads > 1)
+        run_pipeline(session.groups(in_pieces=False), workers, keep, threaded=options.threads > 1)
     return _section(path, identifier, table, samples, slices)
 
 

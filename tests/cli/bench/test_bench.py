@@ -285,7 +285,7 @@ def test_genotyping_a_simulated_sample(
         assert float(row[5]) == pytest.approx(line["seconds"], rel=1e-3)
         assert float(row[7]) == pytest.approx(line["reads"] / line["seconds"], rel=1e-3)
         assert float(row[9]) < 5
-        assert 0 < float(row[10]) < 100
+        assert 0 <= float(row[10]) <= 100
         assert_bound(row, line, {"read", "genotype", "write"})
     assert not list(temporary.iterdir())
 
@@ -416,7 +416,7 @@ def test_genotyping_on_the_gpu(long_genome: Path, capsys: pytest.CaptureFixture[
     _, row = (line.split("\t") for line in capsys.readouterr().out.splitlines())
     assert row[0].startswith("cuda:0")
     assert float(row[9]) < 5
-    assert 0 < float(row[10]) < 100
+    assert float(row[10]) >= 0  # of kernels timed apart from the run: no share of its time
 
 
 @pytest.mark.gpu

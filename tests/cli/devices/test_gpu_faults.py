@@ -154,6 +154,7 @@ def nearly_full() -> Iterator[None]:
         yield
 
 
+@pytest.mark.gpu(alone=True)
 def test_memory_that_another_process_uses(
     inputs: Path, expected: dict[str, Any], tmp_path: Path
 ) -> None:

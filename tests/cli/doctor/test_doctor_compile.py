@@ -16,6 +16,7 @@ from hapgpu.runtime.compiled.first_run import FirstRun
 from hapgpu.runtime.compiled.signatures import Version, all_versions
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, DeviceReport
 from hapgpu.runtime.gpu.kernel import Kernel
+from tests.cli.in_process import error_of_command, status_of_command
 
 NO_GPU = DeviceReport(None, "14.2.0", "12.9", [], "no NVIDIA driver was found")
 KERNELS = [Kernel("a.cu", "a", ()), Kernel("b.cu", "b<1>", ())]
@@ -65,10 +66,14 @@ def test_functions_and_kernels(
     assert not is_first(tmp_path, CudaDevice(0))
 
 
+def test_architectures_without_compiling(capsys: pytest.CaptureFixture[str]) -> None:
+    assert status_of_command("doctor", "--arch", "sm_80") == 2
+    error = error_of_command("doctor", capsys)
+    assert error == "hapgpu doctor: error: --arch: no effect without --compile; add it"
+
+
 @pytest.mark.usefixtures("compiled")
 def test_faults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match="add it"):
-        doctor(arch="sm_80")
     with pytest.raises(UsageError, match="'90': not an architecture"):
         doctor(compile_=True, arch="sm_80,90")
     with pytest.raises(DeviceError, match="unknown architecture"):

@@ -211,6 +211,7 @@ def test_loci_of_equal_bases_name_each_haplotype_once(tmp_path: Path) -> None:
         (["-r", "chr1:13-13"], {"13:T>G"}),
         (["-r", "chr1:14-15", "-r", "chr1:30"], {"12:ATT>A", "30:G>T"}),
         (["-L", "targets.bed"], {"12:ATT>A", "13:T>G", "30:G>T"}),
+        (["-L", "targets.bed", "-r", "chr1:14-20"], {"12:ATT>A"}),  # its REF overlaps both
         (["-r", "chr1:40-42"], set()),
     ],
 )

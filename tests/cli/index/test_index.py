@@ -70,7 +70,7 @@ def test_however_the_reference_is_written(sample: Sample, tmp_path: Path, kind: 
     path = tmp_path / f"reference.{kind}"
     path.write_bytes(variants[kind])
     assert status_of(sample.fasta, "-q", "-o", tmp_path / "expected.hgx") == status_of(path) == 0
-    expected = sam_of(tmp_path, sample.fasta, sample.fastq, "--index", tmp_path / "expected.hgx")
+    expected = sam_of(tmp_path, tmp_path / "expected.hgx", sample.fastq)
     assert sam_of(tmp_path, path, sample.fastq) == expected
 
 

@@ -53,6 +53,18 @@ def test_the_index_is_written_beside_the_reference(
     assert index.names == ("one", "two")
 
 
+@pytest.mark.parametrize("device", ["auto", "cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)])
+def test_any_device_is_accepted(
+    fasta: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], device: str
+) -> None:
+    """The index is built on the CPU."""
+    expected, made = tmp_path / "expected.hgm", tmp_path / "made.hgm"
+    assert status_of("--minimizers", fasta, "-o", expected, "-q") == 0
+    assert status_of("--minimizers", fasta, "-o", made, "--device", device, "-t", "1") == 0
+    assert capsys.readouterr().err == "hapgpu index: device: CPU, 1 thread\n"
+    assert made.read_bytes() == expected.read_bytes()
+
+
 def test_output_elsewhere_and_statistics(
     fasta: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

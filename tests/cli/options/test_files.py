@@ -14,7 +14,6 @@ from hapgpu.cli.bench.group import METHODS
 from hapgpu.cli.command_line import COMMANDS, command_module
 from hapgpu.cli.options.files import (
     ALIGNMENT_INDEXES,
-    OUTPUT,
     STATISTICS,
     CommandFiles,
     Read,
@@ -140,7 +139,7 @@ def test_a_reference_that_only_the_cram_names_is_an_input(
     sam.write_text("@SQ\tSN:a\tLN:40\nr\t0\ta\t1\t60\t4M\t*\t0\t0\tACGT\tIIII\n")
     pysam.samtools.view("-C", "-T", str(fasta), "-o", "r.cram", str(sam), catch_stdout=False)
     reads = Read("reads", ALIGNMENT_INDEXES)
-    files = CommandFiles(reads=(reads,), writes=(OUTPUT, STATISTICS))
+    files = CommandFiles(reads=(reads,), writes=(Written("output"), STATISTICS))
     for output in ("f.fa", "f.fa.fai"):
         with pytest.raises(UsageError, match=rf"^{output}: is also an input"):
             files.check({"reads": "r.cram", "output": output})

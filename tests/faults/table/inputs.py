@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Final
 
-from tests.faults.commands import KINDS, roles, streamed
+from tests.faults.commands import EMPTY_READS, KINDS, Command, roles, streamed
 from tests.faults.made.damage import (
     CONTENTS,
     CUTS,
@@ -21,7 +21,15 @@ from tests.faults.table.row import Attempt, Fault
 _CHECKSUMMED = (".bam", ".cram", ".fq.gz", ".vcf.gz", ".bcf", ".in", ".npz", ".hgx", ".hgm")
 _BGZIPPED = (".bam", ".vcf.gz", ".bcf")
 _ROLES = [*roles()]
-_NOT_EMPTY = [cell for cell in _ROLES if cell[1] != "targets"]  # an empty BED is no fault
+
+
+def _is_never_empty(command: Command, role: str) -> bool:
+    """Tell whether an empty file is a fault; an empty BED is none."""
+    return role != "targets" and not (role == "reads" and command.name in EMPTY_READS)
+
+
+_NOT_EMPTY = [cell for cell in _ROLES if _is_never_empty(*cell)]
+_STREAMED = [*streamed()]
 _DAMAGED = [(command, r) for command, r in _ROLES if command.inputs[r].name.endswith(_CHECKSUMMED)]
 _OTHER_KINDS = [
     (command, f"{role}={kind}")
@@ -72,8 +80,15 @@ ROWS: Final = [
         _damaged(without_end_block),
     ),
     *(
-        Fault(f"stdin_{name}", [*streamed()], 1, "standard input", _through_stdin(damage))
+        Fault(f"stdin_{name}", _STREAMED, 1, "standard input", _through_stdin(damage))
         for name, damage in (CONTENTS | CUTS).items()
-        if name in {"empty", "garbage", "cut_in_middle", "last_byte"}
+        if name in {"garbage", "cut_in_middle", "last_byte"}
+    ),
+    Fault(
+        "stdin_empty",
+        [cell for cell in _STREAMED if _is_never_empty(*cell)],
+        1,
+        "standard input",
+        _through_stdin(CONTENTS["empty"]),
     ),
 ]

@@ -22,6 +22,9 @@ _WITH_DEVICE = " ".join(command.name for command in COMMANDS if "--device" in co
 _READ_FLAGS = "realign* pairhmm pairhmm_reference"
 _SITES = "haplotypes genotype* call*"
 _FORMATS = "realign* map*"
+_REALIGN = "realign READS HAPLOTYPES.fa"
+_GENOTYPE = "genotype IN.bam... REF.fa SITES.vcf.gz"
+_HAPLOTYPES = "haplotypes REF.fa CALLS.vcf.gz"
 _GPU_MEMORY = "realign* pairhmm* genotype* call* map* chain*"
 
 
@@ -133,6 +136,63 @@ ROWS: Final = [
             "call",
             "call reads.bam",
         )
+    ),
+    *(
+        line(f"missing: {words}", words, 2, f"Missing argument '{name}'; run: hapgpu {usage}$")
+        for words, name, usage in (
+            ("map reads.fq.gz", "REF.fa", "map REF.fa READS"),
+            ("map reference.fa", "READS", "map REF.fa READS"),
+            ("realign reads.bam", "HAPLOTYPES.fa", "realign READS HAPLOTYPES.fa"),
+            ("realign haplotypes.fa", "READS", "realign READS HAPLOTYPES.fa"),
+            ("call reads.bam", "REF.fa", "call IN.bam... REF.fa"),
+            ("call reference.fa", "IN.bam...", "call IN.bam... REF.fa"),
+            ("genotype reads.bam sites.vcf.gz", "REF.fa", _GENOTYPE),
+            ("genotype reads.bam reference.fa", "SITES.vcf.gz", _GENOTYPE),
+            ("genotype reference.fa sites.bcf", "IN.bam...", _GENOTYPE),
+            ("haplotypes sites.vcf.gz", "REF.fa", "haplotypes REF.fa CALLS.vcf.gz"),
+        )
+    ),
+    *(
+        line(f"swapped: {words}", words, 1, f"{file}: is {kind}, expected ... run: hapgpu {usage}$")
+        for words, file, kind, usage in (
+            ("map reads.fq.gz reference.fa", "reads.fq.gz", "FASTQ", "map REF.fa READS"),
+            ("map reads.bam reference.fa", "reads.bam", "BAM", "map REF.fa READS"),
+            ("chain long.fq.gz reference.fa", "long.fq.gz", "FASTQ", "chain REF.fa READS"),
+            ("chain long.fq.gz", "long.fq.gz", "FASTQ", "chain REF.fa READS"),
+            ("realign alleles.fa reads.cram", "alleles.fa", "FASTA", _REALIGN),
+            ("pairhmm alleles.fa reads.bam", "alleles.fa", "FASTA", "pairhmm READS HAPLOTYPES.fa"),
+            ("call reference.fa reads.bam", "reference.fa", "FASTA", "call IN.bam... REF.fa"),
+            ("call reads.bam reads.cram", "reads.cram", "CRAM", "call IN.bam... REF.fa"),
+            ("genotype reads.bam sites.vcf.gz reference.fa", "sites.vcf.gz", "VCF", _GENOTYPE),
+            ("genotype reads.bam reads.cram sites.bcf", "reads.cram", "CRAM", _GENOTYPE),
+            ("haplotypes sites.bcf reference.fa", "sites.bcf", "BCF", _HAPLOTYPES),
+            ("index kept.hgm", "kept.hgm", "hgm", "index REF.fa"),
+            ("index targets.bed", "targets.bed", "BED", "index REF.fa"),
+        )
+    ),
+    row(
+        "vcf_as_targets",
+        "realign pairhmm genotype",
+        "-L sites.vcf.gz",
+        1,
+        "sites.vcf.gz: is VCF, expected regions (BED); give another file$",
+    ),
+    *(
+        row(
+            "region_as_targets",
+            f"{_READ_FLAGS} {_SITES}",
+            f"-L {region}",
+            2,
+            f"^-L {region}: is a region, expected a BED file; give -r {region}$",
+        )
+        for region in ("chr20:1-100", "20", "chrX", "HLA*01:1,000-")
+    ),
+    row(
+        "targets_as_region",
+        f"{_READ_FLAGS} {_SITES}",
+        "-r targets.bed",
+        2,
+        "^-r targets.bed: is a file, expected a region; give -L targets.bed$",
     ),
     line("no_arguments", "pairhmm", 2, "READS ... HAPLOTYPES.fa ... --batches"),
     line("no_haplotypes", "pairhmm reads.bam", 2, "READS ... HAPLOTYPES.fa"),

@@ -83,6 +83,21 @@ def _damaged_and_no_directory(attempt: Attempt) -> None:
     attempt.output = f"absent/{attempt.output}"
 
 
+_SAM = "the output is SAM, BAM or CRAM; give .sam, .bam or .cram"
+_OTHER_NAMES: Final = (
+    ("out.vcf", "VCF", "realign* map* chain_sam call_bam_out", _SAM),
+    ("OUT.PAF.GZ", "PAF", "realign map chain_sam", _SAM),
+    ("out.vcf.bgz", "VCF", "chain", "the output is PAF, SAM, BAM or CRAM; give .paf, ..."),
+    ("out.bam", "BAM", "genotype* call call_bgzip", "the output is VCF; give .vcf"),
+    ("out.bam", "BAM", "haplotypes", "the output is FASTA; give .fa"),
+    ("out.sam", "SAM", "pairhmm*", "the output is TSV; give .tsv"),
+    ("out.hgm", "hgm", "index", "the output is hgx; give .hgx"),
+    ("out.hgx", "hgx", "index_minimizers", "the output is hgm; give .hgm"),
+    ("out.paf", "PAF", "chain_anchors", "the output is npz; give .npz"),
+)
+"""Names, the format of each, commands, and the end of their message."""
+
+
 def _is_root() -> bool:
     return os.geteuid() == 0
 
@@ -129,5 +144,25 @@ ROWS: Final = [
         "index_not_writable", _cells(lambda c: bool(c.beside)), 4, "{about}", _directory_for_index
     ),
     *(Fault(f"older_file {o}", _cells(), 1, "{file}", _damaged_last_input(o)) for o in _OPTIONS),
-    row("bcf_output", "genotype* call call_bgzip", "output=out.bcf", 2, "out.bcf"),
+    row("bcf_output", "genotype* call call_bgzip", "output=out.bcf", 2, "out.bcf: BCF cannot be"),
+    *(
+        row(f"name {name}", on, f"output={name}", 2, f"{name}: a name of {kind}, but {written}$")
+        for name, kind, on, written in _OTHER_NAMES
+    ),
+    *(
+        row(f"name {name}", on, f"output={name}", 2, f"{name}: {kind} is not written as .gz; drop")
+        for name, kind, on in (
+            ("out.bam.gz", "BAM", "realign map chain_sam call_bam_out"),
+            ("out.gz", "hgx", "index"),
+            ("out.npz.gz", "npz", "chain_anchors"),
+        )
+    ),
+    row("sam of paf", "chain", "--paf output=out.sam.gz", 2, "out.sam.gz: a name of SAM"),
+    row(
+        "name of statistics",
+        "map chain genotype index",
+        "statistics=run.tsv",
+        2,
+        "run.tsv: a name of TSV, but the output is JSON; give .json$",
+    ),
 ]

@@ -13,10 +13,9 @@ import numpy as np
 import pytest
 
 from hapgpu.errors import OutputError
-from hapgpu.io.alignments import text_writer
 from hapgpu.io.alignments.text_writer import open_sam_text
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.io.files import mmap_output
+from hapgpu.io.files import mmap_output, text_output
 from hapgpu.io.files.mmap_output import MmapOutput
 from hapgpu.io.files.output import OutputFile
 
@@ -162,7 +161,7 @@ def test_sam_is_the_same_with_any_number_of_threads(
             made.append(threads)
             super().__init__(output, threads)
 
-    monkeypatch.setattr(text_writer, "MmapOutput", Watched)
+    monkeypatch.setattr(text_output, "MmapOutput", Watched)
     lines = [f"r{k}\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tIIII\n".encode() for k in range(500)]
     path = tmp_path / "out.sam"
     with open_sam_text(str(path), HEADER, copying_threads=threads) as sink:

@@ -8,15 +8,17 @@ import tracemalloc
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pysam
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
 from hapgpu.haplotypes.pairing.locus_header import parse_locus
 from hapgpu.io.genome.fasta import ReferenceFasta, read_fasta
+from hapgpu.io.genome.fasta_index import read_fai
 from hapgpu.io.genome.fasta_records import plain_records
 from hapgpu.io.genome.regions import Region
 from tests.example_counts import many
@@ -340,3 +342,36 @@ def test_both_notations_state_the_same_locus(start: int, length: int) -> None:
     samtools = parse_locus("alt", str(region))
     bedtools = parse_locus(f"alt::chr20:{region.start}-{region.end}", "")
     assert samtools == bedtools == ("alt", region)
+
+
+_ENTRY = st.one_of(
+    st.tuples(
+        st.integers(0, 2**31), st.integers(0, 2**62), st.integers(0, 200), st.integers(0, 2**31)
+    ),
+    st.just((100, 7, 60, 61)),
+)
+
+
+@given(st.lists(_ENTRY, min_size=1, max_size=12), st.sampled_from(["", "\t9", "\r", "x", "\u0663"]))
+@example([(100, 7, 60, 61)] * 3, "")
+def test_lines_of_an_index_parsed_together(entries: list[tuple[int, ...]], ending: str) -> None:
+    """The entries, and the line of a fault, are those of the same lines after a longer line."""
+    with TemporaryDirectory() as directory:
+        path = Path(directory, "r.fa")
+        lines = [f"c{k}\t" + "\t".join(map(str, entry)) for k, entry in enumerate(entries)]
+        lines[len(lines) // 2] += ending
+        results = []
+        for first in ([], ["long\t1\t5\t1\t2\tmore"]):
+            Path(f"{path}.fai").write_text("\n".join([*first, *lines]) + "\n")
+            try:
+                found = list(read_fai(path).items())[len(first) :]
+                results.append((found, 0))
+            except InputError as error:
+                results.append(([], int(str(error).split("line ")[1].split(":")[0]) - len(first)))
+    assert results[0] == results[1]
+
+
+def test_an_index_with_a_name_twice(tmp_path: Path) -> None:
+    (tmp_path / "r.fa.fai").write_text("c\t4\t3\t4\t5\nd\t4\t9\t4\t5\nc\t4\t15\t4\t5\n")
+    with pytest.raises(InputError, match=r"r\.fa\.fai, line 3: "):
+        read_fai(tmp_path / "r.fa")

@@ -283,13 +283,6 @@ def test_a_full_disk_is_reported(tmp_path: Path, name: str) -> None:
     assert files_in(tmp_path) == [name]
 
 
-@pytest.mark.parametrize("name", ["calls.bcf", "CALLS.BCF"])
-def test_bcf_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(UsageError, match=r"write \.vcf\.gz and run: bcftools view -Ob"):
-        VcfWriter(str(tmp_path / name), HEADER, LENGTHS, 1)
-    assert files_in(tmp_path) == []
-
-
 def test_a_name_that_htslib_splits_cannot_be_indexed(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"splits names at '##idx##'.*; rename it$"):
         VcfWriter(str(tmp_path / "a##idx##b.vcf.gz"), b"", [], 1)

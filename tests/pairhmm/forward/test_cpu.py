@@ -195,11 +195,11 @@ def test_values_do_not_depend_on_threads(mixed_batch: HmmBatch) -> None:
     assert np.array_equal(one, log10_likelihoods(mixed_batch, CpuDevice(3)))
 
 
-@pytest.mark.parametrize("max_pairs", [1, 7, 100])
+@pytest.mark.parametrize("max_bytes", [1, 3000, 50_000])
 def test_values_do_not_depend_on_parts(
-    mixed_batch: HmmBatch, monkeypatch: pytest.MonkeyPatch, max_pairs: int
+    mixed_batch: HmmBatch, monkeypatch: pytest.MonkeyPatch, max_bytes: int
 ) -> None:
-    """Groups are split where they have more pairs."""
+    """Groups are split where they need more memory."""
     expected = log10_likelihoods(mixed_batch, _ONE)
-    monkeypatch.setattr(cpu, "_MAX_PAIRS", max_pairs)
+    monkeypatch.setattr(cpu, "_MAX_BYTES", max_bytes)
     assert np.array_equal(log10_likelihoods(mixed_batch, _ONE), expected)

@@ -90,9 +90,11 @@ def test_the_defaults_equal_gatk(sam: Path) -> None:
 @pytest.mark.parametrize(
     "field", ["Z:III", "Z:IIIII", "Z:", "Z:II I", "H:1234", "i:4", "B:C,1,2,3,4"]
 )
-def test_a_tag_that_does_not_fit(tmp_path: Path, name: str, field: str) -> None:
-    fine = "fine\t0\tchr\t1\t60\t4M\t*\t0\t0\tACGT\tIIII"
-    path = write_sam(tmp_path / "reads.sam", 200, [fine, f"bad{fine[4:]}\tNM:i:0\t{name}:{field}"])
+@pytest.mark.parametrize("row", [0, 1])
+def test_a_tag_that_does_not_fit(tmp_path: Path, name: str, field: str, row: int) -> None:
+    lines = [fine := "fine\t0\tchr\t1\t60\t4M\t*\t0\t0\tACGT\tIIII"]
+    lines.insert(row, f"bad{fine[4:]}\tNM:i:0\t{name}:{field}")
+    path = write_sam(tmp_path / "reads.sam", 200, lines)
     with pytest.raises(InputError, match=rf"reads\.sam, read 'bad': tag {name} .* 4 qualities"):
         prepared_reads(read_batch(path), QualityOptions(), "reads.sam")
 

@@ -182,6 +182,20 @@ def test_excluded_reads_are_counted(made: Input) -> None:
     assert "poorly_modelled" not in raw.counts
 
 
+def test_spliced_reads_are_counted_at_loci_only(made: Input, tmp_path: Path) -> None:
+    columns = "60\t4M9N4M\t*\t0\t0\tACGTACGT\tIIIIIIII"
+    lines = [f"at\t0\tchr\t31\t{columns}", f"beside\t0\tchr\t131\t{columns}"]
+    write_sam(tmp_path / "reads.sam", 260, lines)
+    reference = tmp_path / "reference.fa"
+    reference.write_text(f">chr\n{'ACGT' * 65}\n")
+    pysam.faidx(str(reference))
+    with open_reads(str(tmp_path / "reads.sam")) as source:
+        (batch,) = source.batches()
+    device = CpuDevice(1)
+    scorer = Scorer(made.haplotypes, made.header, OPTIONS, device, "reads.sam", reference)
+    assert scorer(batch).counts.get("spliced") == (1 if made.haplotypes.loci else None)
+
+
 @pytest.mark.parametrize("size", [1, 7, 40])
 @pytest.mark.parametrize("normalize", [False, True])
 def test_how_reads_are_batched_changes_nothing(

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
 from hapgpu.pairhmm.batches import HmmBatch
+from hapgpu.pairhmm.text_batches import lines
 from hapgpu.pairhmm.text_batches import reader as text_batches_reader
 from hapgpu.pairhmm.text_batches.reader import read_hmm_batches
 from tests.example_counts import many
@@ -174,6 +175,25 @@ def test_any_text_is_read_right_or_refused(
         assert [group for batch in batches for group in as_written(batch)] == expected
 
 
+def test_only_the_spans_of_the_first_fields_are_written() -> None:
+    text = np.frombuffer(b"A  CG T\n", dtype=np.uint8)
+    spans = np.full((3, 2), -1)
+    assert lines._split(text, 0, spans[:2]) == (3, 8)
+    assert spans.tolist() == [[0, 1], [3, 5], [-1, -1]]
+
+
+@pytest.mark.parametrize(("text", "max_record"), [(b"0 1\nACG", 7), (b"0 1\nACG\n0 1\nACG\n", 8)])
+def test_the_longest_text_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes, max_record: int
+) -> None:
+    """As many bytes as allowed, without the last newline or before another text batch."""
+    monkeypatch.setattr(text_batches_reader, "_PIECE_BYTES", 8)
+    path = tmp_path / "batches.in"
+    path.write_bytes(text)
+    batches = read_hmm_batches(str(path), max_record=max_record)
+    assert [group for batch in batches for group in as_written(batch)] == plainly_read(text)
+
+
 def test_batches_are_filled_up_to_the_limit(tmp_path: Path) -> None:
     read = (b"ACGT", *[b"IIII"] * 4)
     path = tmp_path / "batches.in"
@@ -214,8 +234,10 @@ READ = b"AC II II II ++\n"
         (b"1.0 1\n", 5, "found '1.0 1'"),
         (b"-1 1\n", 5, "found '-1 1'"),
         (b"1 2147483648\n", 5, "found '1 2147483648'"),
+        (b"1 2147483647\n" + READ + b"ACG\n", 5, "the file ends within the text batch"),
         (b"1 99999999999999999999999\n", 5, "found '1 99999999999999999999999'"),
         (b"\x00\xff" + b"x" * 999 + b"\n", 5, f"found '\\x00\\xff{'x' * 38}'..."),
+        (b"x" * 40 + b"\n", 5, f"found '{'x' * 40}'; give"),
         (b"1 1\nAC II II II\nACG\n", 6, "this line has 4; complete it, or correct the counts"),
         (b"1 1\nAC II II II ++ ++\nACG\n", 6, "this line has 6"),
         (b"1 1\n\n" + READ + b"ACG\n", 6, "a read is five strings"),
@@ -228,6 +250,7 @@ READ = b"AC II II II ++\n"
         (b"1 1\nAC II I II ++\nACG\n", 6, "must have equal lengths, these have 2, 2, 1, 2, 2"),
         (b"1 1\nACG II II II ++\nACG\n", 6, "must have equal lengths, these have 3, 2, 2, 2, 2"),
         (b"1 1\nAC I\x1f II II ++\nACG\n", 6, "invalid character '\\x1f' in the base qualities"),
+        (b"1 1\nAC ~\x7f II II ++\nACG\n", 6, "character '\\x7f' in the base qualities"),
         (b"1 1\nAC II \x7fI II ++\nACG\n", 6, "'\\x7f' in the insertion qualities"),
         (b"1 1\nAC II II I\xff ++\nACG\n", 6, "'\\xff' in the deletion qualities"),
         (b"1 1\nAC II II II \x00+\nACG\n", 6, "'\\x00' in the continuations; use printable ones"),

@@ -23,6 +23,7 @@ from hapgpu.realign.align.reference import align_reference
 from hapgpu.realign.scoring import LARGEST_WEIGHT, PRESETS, Overhang, Scoring
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
 from tests.example_counts import many
+from tests.gpu_memory import own_pool
 from tests.realign.align.gatk_aligner_cases import CASES
 
 Sequences = Sequence[tuple[bytes, bytes]]
@@ -455,15 +456,19 @@ def test_few_pairs_out_of_many_sequences_in_little_memory(gpu: CudaDevice) -> No
 @pytest.fixture
 def tight_gpu_memory(gpu: CudaDevice) -> Iterator[CudaDevice]:
     """Return a GPU on which allocations above 4 MB fail."""
-    pool = cupy.get_default_memory_pool()
-    with cupy.cuda.Device(gpu.index):
-        pool.free_all_blocks()
-        pool.set_limit(size=pool.used_bytes() + 4_000_000)
+    with cupy.cuda.Device(gpu.index), own_pool(4_000_000):
         yield gpu
-        pool.set_limit(size=0)
 
 
 @pytest.mark.gpu
-def test_batches_are_split_if_memory_runs_out(tight_gpu_memory: CudaDevice) -> None:
+def test_batches_are_split_if_memory_runs_out(
+    tight_gpu_memory: CudaDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pieces: list[int] = []
+    compute = cuda._compute
+    monkeypatch.setattr(
+        cuda, "_compute", lambda pairs, task: pieces.append(len(pairs)) or compute(pairs, task)
+    )
     pairs = batch_of(read_pairs(400, 13) * 10)
     assert_as_cpu(pairs, READ, SOFTCLIP, tight_gpu_memory)
+    assert min(pieces) < max(pieces) == len(pairs)

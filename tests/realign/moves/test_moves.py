@@ -183,6 +183,19 @@ def test_fields_that_a_record_shares_with_its_move() -> None:
     assert (hits_of(rows, table).own != NOT_MOVED).tolist() == [True] + [False] * 6
 
 
+def test_moves_of_records_and_of_their_mates() -> None:
+    """In one run and in several: the same moves at the rows that are returned."""
+    reads = [Move(f"read{k}", 1 | FIRST, 0, 100 + k, 90 + 2 * k) for k in range(7)]
+    table = table_of([moves_of(reads[:3]), moves_of(reads[3:6]), moves_of(reads[6:])])
+    asked = np.array([[6, NOT_MOVED, 0, 2], [NOT_MOVED, 4, 3, NOT_MOVED]])
+    gathered = table.gathered(*asked)
+    for numbers, rows in zip(asked, (gathered.own, gathered.mates), strict=True):
+        has_moved = numbers != NOT_MOVED
+        assert (rows != NOT_MOVED).tolist() == has_moved.tolist()
+        found = gathered.moves.take(rows[has_moved])
+        assert columns_of(found) == columns_of(table.take(numbers[has_moved]))
+
+
 def test_an_empty_table() -> None:
     for parts in ([], [Moves.none()], [Moves.none(), Moves.none()]):
         table = table_of(parts)

@@ -82,9 +82,17 @@ def test_random_repeats() -> None:
                 b"ACGTN"[: random.choice((4, 5))]
             )
         if random.random() < 0.2:
-            del haplotype[random.randrange(len(text)) :][:1]
+            del haplotype[random.randrange(len(text))]
         sequences.append((text, bytes(haplotype)))
     assert assert_as_aligned(sequences) > 2000
+
+
+def test_a_haplotype_without_the_bases_of_its_reference() -> None:
+    """Eight mismatches lose 8 * 350; a deletion and an insertion 8 * 200 + 2 * (260 + 7 * 11)."""
+    rows = np.zeros(1, dtype=np.int32)
+    sequences = [Ragged.from_sequences([text]) for text in ("AAAAAAAA", "CCCCCCCC")]
+    cigars, _ = haplotype_cigars(PairBatch(*sequences, rows, rows), DEVICE)
+    assert cigar_strings(cigars) == ["8D8I"]
 
 
 def test_no_pairs() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,13 +14,18 @@ from hapgpu.arrays.batches import AlignmentBatch, PairBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.cigar.encoding import cigar_strings, parse_cigar
 from hapgpu.errors import InputError
+from hapgpu.haplotypes.pairing.extended_haplotypes import ExtendedHaplotypes
+from hapgpu.io.bam.header import SamHeader
 from hapgpu.realign.api import haplotype_cigar, realign_to_reference
 from hapgpu.realign.projection.haplotype_cigars import end_to_end_cigars, pad_pairs
+from hapgpu.realign.projection.placement import Placement, place_haplotypes
 from hapgpu.realign.projection.project import PlacedHaplotypes, project_alignments
 from hapgpu.realign.scoring import PRESETS, Overhang
+from hapgpu.runtime.devices import CpuDevice
 from tests.example_counts import many
 from tests.realign import gatk_projection as gatk
 from tests.realign.compiled_aligner import align
+from tests.realign.made_moves import made_moves
 from tests.realign.projection.gatk_cases import CALCULATE_CIGAR, LEFT_ALIGN, READ_ALIGNED_TO_REF
 
 
@@ -360,3 +366,43 @@ def test_no_rows() -> None:
     placed = PlacedHaplotypes(empty, start, row, nothing, start)
     projected = project_alignments(nothing, AlignmentBatch(row, row, empty), row, placed, row, row)
     assert projected.ok.size == projected.positions.size == len(projected.cigars) == 0
+
+
+@pytest.mark.parametrize(
+    ("cigar", "longer", "expected"),
+    [
+        ("4M", (0, 0), "4M"),
+        ("4M1I5M", (3, 2), "7M1I7M"),
+        ("2D8M", (0, 0), "2D8M"),
+        ("3D2I8M", (5, 0), "5M3D2I8M"),
+        ("8M2D", (0, 0), "8M2D"),
+        ("8M2I", (0, 4), "8M2I4M"),
+    ],
+)
+def test_longer_haplotypes(cigar: str, longer: tuple[int, int], expected: str) -> None:
+    """A match is added at each end; no element has a length of 0."""
+    elements, row = parse_cigar(cigar), np.zeros(1, dtype=np.int32)
+    flanks = np.array([[6], [7]])
+    # Only its CIGARs and flanks matter here.
+    placement = Placement(None, Path(), Ragged.from_lengths(elements, [len(elements)]), flanks)  # type: ignore[arg-type]
+    none = Ragged.from_sequences([])
+    added = np.array(longer).reshape(2, 1)
+    extended = ExtendedHaplotypes(row, none, row, flanks + added, row, none, row, row)
+    assert cigar_strings(placement.place(extended).cigars) == [expected]
+
+
+@pytest.mark.parametrize(("length", "warnings"), [(2400, 0), (2399, 1)])
+def test_lengths_of_contigs_are_compared(
+    length: int, warnings: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = made_moves(1, 0, tmp_path)
+    header = SamHeader.from_references(["a"], [length])
+    place_haplotypes(made.haplotypes, made.reference, header, CpuDevice(1))
+    assert caplog.text.count(f"a has 2400 bases, but {length} in the header") == warnings
+
+
+def test_a_locus_on_an_unknown_contig(tmp_path: Path) -> None:
+    made = made_moves(1, 0, tmp_path)
+    header = SamHeader.from_references(["b"], [2400])
+    with pytest.raises(InputError, match="locus a:41-260: unknown contig 'a'"):
+        place_haplotypes(made.haplotypes, made.reference, header, CpuDevice(1))

@@ -223,12 +223,99 @@ def test_a_record_without_a_name() -> None:
 
 
 def test_records_that_stay() -> None:
-    block = block_from([Row("a", 0, 0, 5, 60, ((MATCH, 1),), -1, -1, 0, "A", None, ())] * 3)
+    row = Row("a", 0, 0, 5, 60, ((MATCH, 1),), -1, -1, 0, "A", None, ())
+    block = block_from([row, replace(row, position=6), replace(row, position=7)])
     found = rewritten(block, MoveTable([]))
     assert not np.shares_memory(found.after.data, block.data)
     assert found.after.bytes.tobytes() == block.data.tobytes()
     some = rewritten(block.take(np.array([2, 0])), MoveTable([]))
-    assert len(some.after) == 2
-    assert some.after.bytes.tobytes() == block.data.tobytes()[: some.after.bytes.size]
+    first, _, third = records_of(found)
+    assert records_of(some) == [third, first]
     none = rewritten(block.take(np.array([], dtype=np.int64)), MoveTable([]))
     assert none.after.bytes.size == none.changed == 0
+
+
+def with_move(row: Row, position: int, score: int = 0, header: SamHeader = HEADER) -> bytes:
+    """Return a record after it moved to a position, with the same CIGAR."""
+    table = table_of([row], [(position, row.cigar, "7", score, NO_SCORE)])
+    rewriter = Rewriter(table, header, WrittenReads(), "x.bam", is_sorted=False)
+    (record,) = records_of(rewriter(block_from([row])))
+    return record
+
+
+SINGLE = Row("a", 0, 0, 5, 60, ((MATCH, 7),), -1, -1, 0, "ACGTNAC", None, ())
+
+
+@pytest.mark.parametrize(
+    ("score", "field"),
+    [
+        (-(2**15) - 1, b"ASi\xff\x7f\xff\xff"),
+        (-(2**15), b"ASs\x00\x80"),
+        (-(2**7) - 1, b"ASs\x7f\xff"),
+        (-(2**7), b"ASc\x80"),
+        (0, b"ASC\x00"),
+        (2**8 - 1, b"ASC\xff"),
+        (2**8, b"ASS\x00\x01"),
+        (2**16 - 1, b"ASS\xff\xff"),
+        (2**16, b"ASI\x00\x00\x01\x00"),
+    ],
+)
+def test_an_integer_field_has_the_smallest_type(score: int, field: bytes) -> None:
+    assert field + b"NM" in with_move(SINGLE, 3, score)
+
+
+@pytest.mark.parametrize(
+    ("kind", "distance"),
+    [("c", -9), ("C", 200), ("s", -300), ("S", 60_000), ("i", -70_000), ("I", 2**32 - 1)],
+)
+def test_the_old_alignment_follows_older_ones(kind: str, distance: int) -> None:
+    row = replace(SINGLE, tags=(("NM", kind, distance), ("OA", "Z", "x,9,-,7M,30,1;")))
+    old = f"x,9,-,7M,30,1;one,6,+,7M,60,{distance};"
+    assert with_move(row, 3).endswith(f"OAZ{old}\0".encode())
+
+
+def test_a_long_name_of_the_first_contig() -> None:
+    name = "n" * 500
+    header = SamHeader.from_references([name, "two"], [2**20, 2**20])
+    assert with_move(SINGLE, 3, header=header).endswith(f"OAZ{name},6,+,7M,60,;\0".encode())
+
+
+def test_a_longer_text_of_a_supplementary_alignment() -> None:
+    """The other alignment of the read has moved, to a longer CIGAR."""
+    row = replace(SINGLE, tags=(("SA", "Z", "one,21,-,7M,60,0;"),))
+    other = replace(SINGLE, flag=2064, position=20)
+    cigar = ((MATCH, 1), (INSERTION, 1)) * 100
+    table = table_of([other], [(25, cigar, "100", 9, NO_SCORE)])
+    (record,) = records_of(rewritten(block_from([row]), table))
+    assert record.endswith(f"SAZone,26,-,{'1M1I' * 100},60,9;\0".encode())
+
+
+@pytest.mark.parametrize(
+    ("flag", "mate_position", "tags", "new", "new_flag"),
+    [
+        (83, 11, (), 4, 83),  # the read ends at 12, and then where the mate starts
+        (83, 11, (), 3, 81),
+        (83, 12, (), 4, 81),
+        (83, 13, (), 4, 83),  # they did not face each other before
+        (99, 0, (("MC", "Z", "6M"),), 6, 99),  # and here, it starts where the mate ends
+        (99, 0, (("MC", "Z", "6M"),), 7, 97),
+        (99, 0, (("MC", "Z", "5M"),), 6, 97),
+        (99, 0, (("MC", "Z", "4M"),), 6, 99),
+    ],
+)
+def test_a_read_that_no_longer_faces_its_mate_is_in_no_proper_pair(
+    flag: int, mate_position: int, tags: tuple[tuple[str, str, str], ...], new: int, new_flag: int
+) -> None:
+    """5' ends at one position face each other."""
+    row = replace(SINGLE, flag=flag, mate_reference=0, mate_position=mate_position, tags=tags)
+    record = with_move(row, new)
+    assert int.from_bytes(record[18:20], "little") == new_flag
+
+
+@pytest.mark.parametrize(("cigar", "length"), [("10M", 27), ("9S9M2D9N9S", 37), ("1M0I9=", 27)])
+def test_template_length_by_the_cigar_of_the_mate(cigar: str, length: int) -> None:
+    """From the new start at 3 to the end of the mate, which starts at 20."""
+    tags = (("MC", "Z", cigar),)
+    row = replace(SINGLE, flag=97, mate_reference=0, mate_position=20, tags=tags)
+    record = with_move(row, 3)
+    assert int.from_bytes(record[32:36], "little", signed=True) == length

@@ -23,8 +23,8 @@ _OF_ANOTHER: Final = (
 
 _REFUSED: Final = (
     ("bwa", "No such command 'bwa'"),
-    ("pairhmm --copies 3", "--copies: repeats the data of a file"),
-    ("map --reference x.fa --copies 3", "--copies: repeats the reads of a file"),
+    ("pairhmm --copies 3", "--copies: no effect without --batches; add it"),
+    ("map --reference x.fa --copies 3", "--copies: no effect without --reads; add it"),
     ("pairhmm --batches x.in --copies 0", "--copies"),
     ("map --reads x.fq", "--reads: ... add --reference FASTA"),
     ("map --method bwa", "--method"),
@@ -33,9 +33,9 @@ _REFUSED: Final = (
     ("call", "Missing option '--reference'"),
     ("chain", "--reference, --anchors: both or neither"),
     ("chain --reference x.fa --anchors x.npz", "--anchors: both or neither; give one of them"),
-    ("chain --anchors x.npz --error 0.1", "--error: no effect without --reference"),
-    ("chain --reference x.fa --copies 2", "--copies: no effect without --anchors"),
-    ("chain --reference x.fa --method successor", "--method: no effect without --anchors"),
+    ("chain --anchors x.npz --error 0.1", "--error: no effect with --anchors"),
+    ("chain --reference x.fa --copies 2", "--copies: no effect with --reference"),
+    ("chain --reference x.fa --method successor", "--method: no effect with --reference"),
     ("chain --anchors x.npz --method fm", "'fm' is not one of 'predecessor', 'successor'"),
     ("chain --reference x.fa --read-length 99", "--read-length 99: must be at least 100"),
     ("chain --reference x.fa -x splice", "-x splice"),

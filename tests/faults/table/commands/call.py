@@ -22,7 +22,7 @@ _OTHER_INPUTS: Final = (
         1,
         "unnamed1 ... samtools addreplacerg",
     ),
-    ("the_other_way_round", "reference.fa reads.bam", 1, "reads.bam"),
+    ("the_other_way_round", "reference.fa reads.bam", 1, "reference.fa: is FASTA"),
     ("reads_twice", "reads.bam reads.bam reference.fa", 2, f"reads.bam: {GIVEN_TWICE}"),
     ("reads_twice_by_link", "reads.bam link.bam reference.fa", 2, f"link.bam: {GIVEN_TWICE}"),
 )
@@ -63,6 +63,13 @@ ROWS: Final = [
     values("--min-mapping-quality", "call", ["256", "-1"]),
     values("--pcr-model", "call", ["friendly"]),
     values("--stand-call-conf", "call", ["-1", "nan", "inf", "high"]),
+    row(
+        "confidence_of_gvcf",
+        "call",
+        "--gvcf --stand-call-conf 20",
+        2,
+        "^--stand-call-conf: no effect with --gvcf; drop one of them$",
+    ),
     values("--max-alternate-alleles", "call", ["0", "44"]),
     *(values(option, "call", ["0", "1", "nan", "high"]) for option in _FRACTIONS),
 ]

@@ -7,7 +7,9 @@ from typing import Final
 from tests.faults.table.messages import NO_FILE
 from tests.faults.table.row import line, row, values
 
-_WITH_ANCHORS = "--anchors: ... drop the reference, reads and the options on PAF and SAM"
+_WITH_ANCHORS = "no effect with --anchors; drop one of them"
+_PAF = "no effect in PAF; add -a$"
+_UNALIGNED = "no effect without base alignment; add -c, -a or --cs"
 _ALIGNED = "chain_sam chain_cigar"
 _NO_BASES = "an index has no bases to align to; give the FASTA file"
 _VALUES: Final = (
@@ -39,6 +41,12 @@ _VALUES: Final = (
     ("--cap-sw-mem", ["-1", "x", "1e300"]),
 )
 
+_ALIGNMENT: Final = (
+    *("-A 2", "-B 4", "-b 4", "-O 4,24", "-E 2,1", "-z 400,200", "-s 80", "--score-N 1"),
+    *("--end-bonus 10", "--cap-sw-mem 1m", "--min-dp-len 200", "--no-end-flt"),
+)
+"""Options on base alignment, given explicitly, also with their defaults."""
+
 ROWS: Final = [
     *(values(option, "chain", given) for option, given in _VALUES),
     *(
@@ -46,7 +54,7 @@ ROWS: Final = [
         for name in ("asm5", "splice", "sr", "ava-ont", "nonsense")
     ),
     row("all but secondary", "chain", "-P --secondary=no", 2, "-P: contradicts --secondary=no"),
-    row("all but any", "chain", "-P -N 0", 2, "-N 0"),
+    row("all but any", "chain", "-P -N 0", 2, "-N: no effect with -P"),
     row("bandwidths", "chain", "-r 30k", 2, "-r 30000,20000"),
     row("wide", "chain", "-r 1k,1m", 2, "-r 1000,1000000: must be at most 200,000"),
     # Base alignment: scores.
@@ -73,14 +81,35 @@ ROWS: Final = [
     row("two formats", "chain_sam", "--paf", 2, "--paf: contradicts -a and the formats of SAM"),
     row("two formats", "chain_cigar", "--paf -O bam", 2, "--paf: contradicts -a"),
     *(
-        row(f"{option} of PAF", "chain chain_cigar", option, 2, f"{option}: only for SAM; add -a")
-        for option in ("-L", "-Y", "--sam-hit-only", "--secondary-seq")
+        row(f"{option} of PAF", "chain chain_cigar", option, 2, f"^{option}: {_PAF}")
+        for option in ("-L", "-Y", "--sam-hit-only", "--secondary-seq", "--no-PG")
     ),
-    row("-R of PAF", "chain chain_cigar", r"-R '@RG\tID:a'", 2, "-R: only for SAM; add -a"),
+    row("-R of PAF", "chain chain_cigar", r"-R '@RG\tID:a'", 2, f"^-R: {_PAF}"),
     *(
-        row(f"{option} alone", "chain", option, 2, f"{option}: bases are not aligned; add -c, -a")
-        for option in ("--MD", "--ds", "--eqx", "-y")
+        row(f"{option} alone", "chain", option, 2, f"^{option.split()[0]}: {_UNALIGNED}$")
+        for option in ("--MD", "--ds", "--eqx", "-y", *_ALIGNMENT)
     ),
+    row("two_alone", "chain", "--MD -A 2 --paf", 2, f"^-A --MD: {_UNALIGNED}$"),
+    row("unmapped", "chain_sam", "--paf-no-hit", 2, "^--paf-no-hit: no effect in SAM; drop it$"),
+    *(
+        row(
+            "no_secondary",
+            "chain_sam",
+            f"--secondary-seq {option}",
+            2,
+            "^--secondary-seq: no effect with --secondary=no or -N 0; drop one of them$",
+        )
+        for option in ("--secondary=no", "-N 0")
+    ),
+    row("cs_and_MD", _ALIGNED, "--cs --MD", 2, "^--cs: no effect with --MD or --ds; drop one"),
+    row("ds_and_MD", "chain_sam", "--ds --MD", 2, "^--ds: no effect with --MD; drop one"),
+    # Options on mappings.
+    *(
+        row("all_mappings", "chain", f"-P {option}", 2, f"^{option[:2]}: no effect with -P; drop")
+        for option in ("-M 0.2", "-p 0.1", "-N 50")
+    ),
+    row("all_secondary", "chain", "-p 0 -N 50", 2, "^-N: no effect with -p 0; drop one of them$"),
+    row("cutoff", "chain", "-f 100 -U 5,20", 2, "^-U: no effect with -f INT; drop one of them$"),
     # Base alignment: devices and references.
     *(
         row(f"device {name}", _ALIGNED, f"--device {name}", 2, f"--device {name}: bases are")
@@ -92,6 +121,8 @@ ROWS: Final = [
     row("paf", "chain_anchors", "--paf", 2, _WITH_ANCHORS),
     row("sam", "chain_anchors", "-a", 2, _WITH_ANCHORS),
     row("cigar", "chain_anchors", "-c", 2, _WITH_ANCHORS),
+    row("window", "chain_anchors", "-k 15 -w 10", 2, f"^-w: {_WITH_ANCHORS}$"),
+    row("mappings", "chain_anchors", "-N 5 -M 0.2 -y", 2, f"^-M -N -y: {_WITH_ANCHORS}$"),
     row("absent", "chain_anchors", "anchors=absent.npz", 1, NO_FILE),
     row("empty", "chain_anchors", "anchors=empty.npz", 1, "empty.npz: "),
     row("text", "chain_anchors", "anchors=text.npz", 1, "text.npz: "),

@@ -10,7 +10,7 @@ from tests.faults.table.row import row
 _INDEX = "index index_minimizers"
 _ALL = f"{_INDEX} map chain"
 _MINIMIZERS = "no effect without --minimizers"
-_ON_CPU = "no effect with --minimizers"
+_OTHER = "no effect with --minimizers"
 
 ROWS: Final = [
     row("empty", _INDEX, "reference=empty.fa", 1, "^empty.fa"),
@@ -34,14 +34,13 @@ ROWS: Final = [
     *(
         row("of_minimizers", "index", change, 2, f"{options}: {_MINIMIZERS}")
         for change, options in (
-            ("-x map-ont", "-x"),
+            ("-x map-ont", "--preset"),
             ("-k 15 -H", "-k -H"),
             ("-w 10", "-w"),
-            ("-t 1", "-t"),
+            ("-t 1", "--threads"),
         )
     ),
-    row("not_of_minimizers", "index_minimizers", "--low-memory", 2, f"--low-memory: {_ON_CPU}"),
-    row("not_of_minimizers", "index_minimizers", "--device cuda", 2, f"--device cuda: {_ON_CPU}"),
+    row("not_of_minimizers", "index_minimizers", "--low-memory", 2, f"--low-memory: {_OTHER}"),
     row("preset", "index_minimizers", "-x sr", 2, "-x sr: "),
     row("k", "index_minimizers", "-k 29", 2, "than or equal to 28"),
 ]

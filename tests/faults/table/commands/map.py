@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tests.faults.made.odd_files import READS
-from tests.faults.table.messages import MAKE_INDEX, MAKE_MINIMIZERS, RECORD_51
+from tests.faults.table.messages import MAKE_INDEX, MAKE_MINIMIZERS, NO_FILE, RECORD_51
 from tests.faults.table.row import row, values
 
 _ALL = "map map_index chain chain_sam chain_cigar"
@@ -35,24 +35,13 @@ ROWS: Final = [
         1,
         f"foreign.fa ... {MAKE_MINIMIZERS} foreign.fa",
     ),
+    row("no_index", "map_index", "reference=absent.hgx", 1, f"absent.hgx: {NO_FILE}"),
     row(
-        "foreign_index",
+        "index_for_cram",
         "map_index",
-        "index=foreign.fa.hgx",
-        1,
-        f"foreign.fa.hgx ... reference.fa ... {MAKE_INDEX}",
-    ),
-    # The command that is advised replaces no other file.
-    row(
-        "reads_as_index",
-        "map_index",
-        "reads=good.fq index=good.fq",
-        1,
-        f"; run: {MAKE_INDEX} REF.fa$",
-    ),
-    row("reference_as_index", "map_index", "index=reference.fa", 1, f"; run: {MAKE_INDEX} REF.fa$"),
-    row(
-        "no_index", "map_index", "index=absent.hgx", 1, f"; run: {MAKE_INDEX} REF.fa -o absent.hgx$"
+        "output=out.cram",
+        2,
+        "kept.hgx: is an index, but CRAM needs the reference; give the FASTA file",
     ),
     # Read groups.
     row("rg_without_id", "chain_sam", r"-R '@RG\tSM:a'", 2, "ID:"),
@@ -64,4 +53,6 @@ ROWS: Final = [
     # Options.
     values("--errors", "map", ["2", "-1"]),
     values("--max-hits", "map", ["0"]),
+    row("no_indels", "map", "--errors 0 --no-indels", 2, "^--no-indels: no effect with --errors 0"),
+    row("best", "map", "--best --errors 0", 2, "^--best: no effect with --errors 0; drop it$"),
 ]

@@ -23,6 +23,8 @@ _WITHOUT_BATCHES: Final = (
     ),
 )
 
+_BATCHES: Final = "no effect with --batches; drop one of them"
+
 ROWS: Final = [
     row("fastq", "pairhmm", "reads=amplicons.fq.gz", 1, "amplicons.fq.gz: FASTQ ... map the reads"),
     row(
@@ -47,15 +49,22 @@ ROWS: Final = [
             f"batches and {reads}",
             f"pairhmm {reads} --batches batches.in",
             2,
-            "--batches ... drop READS",
+            "^READS ... no effect with --batches; drop one of them$",
         )
         for reads in ("reads.bam", "reads.bam one.fa")
     ),
     *(
-        row(f"batches and {option}", "pairhmm_batches", change, 2, f"--batches ... {option}")
+        row(f"batches and {option}", "pairhmm_batches", change, 2, f"^{option}: {_BATCHES}")
         for change, option in _WITHOUT_BATCHES
     ),
     # Options.
+    row(
+        "whole_reads",
+        "pairhmm_reference",
+        "--whole-reads",
+        2,
+        "--reference: no effect with --whole-reads, except on CRAM; drop one of them",
+    ),
     values("--base-quality-score-threshold", "pairhmm", ["5"]),
     values("--gap-open", "pairhmm", ["5", "128"]),
     values("--gap-continuation", "pairhmm", ["-1"]),

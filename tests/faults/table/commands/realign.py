@@ -15,6 +15,7 @@ from tests.faults.table.row import row, values
 
 _BOTH = "realign pairhmm"
 _REFERENCE = "realign_reference pairhmm_reference"
+_WITHOUT: Final = "no effect without --reference"
 
 ROWS: Final = [
     # Haplotypes.
@@ -37,12 +38,13 @@ ROWS: Final = [
     row("unknown_scoring", "realign", "--scoring best", 2, "'best'"),
     row("huge_scoring", "realign", "--scoring 999999999,0,0,0", 2, "999999999"),
     *(
-        row("without_reference", "realign", option, 2, f"{option} ... --reference")
+        row("without_reference", "realign", option, 2, f"^{option}: {_WITHOUT}; add it$")
         for option in ("--always", "--loci-only", "--write-index")
     ),
-    row("all_on_reference", "realign_reference", "--all", 2, "--all ... --reference"),
+    row("all_on_reference", "realign_reference", "--all", 2, "^--all: no effect with --ref"),
+    row("not_bam", "realign", "-u -O sam", 2, "^--uncompressed: no effect with -O sam"),
     # Indexes.
-    row("no_index", _BOTH, "reads=no_index.bam -r chr20:1-9", 1, SAMTOOLS_INDEX),
+    row("no_index", _BOTH, "reads=no_index.bam -r chr20:1-20000", 1, SAMTOOLS_INDEX),
     *(
         row("not_indexed", "realign_write_index", change, 2, "--write-index")
         for change in ("output=out.sam", "output=out", "output=- -O bam")
