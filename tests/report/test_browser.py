@@ -31,7 +31,9 @@ _CHARTS = """async () => {
 
 def page_of(files: Sequence[Path], path: Path) -> Path:
     require_libraries()
-    sections = list(sections_of(files, kinds_of(files, has_reads=False), OPTIONS))
+    sections = list(
+        sections_of(files, kinds_of(files, has_reads=False, has_reference=False), OPTIONS)
+    )
     path.write_text("".join(render(HOSTILE, sections)), encoding="utf-8")
     return path
 

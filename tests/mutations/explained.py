@@ -1,0 +1,151 @@
+"""Mutants that no test can or should notice, and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from tests.mutations.mutants import COMPARISON, Mutant
+
+SPEED: Final = "decides about speed or memory only"
+ROOM: Final = "is room for text or rows that is larger than needed, or grows"
+PROGRESS: Final = "is a fraction of the progress that is shown"
+HASH: Final = "is of a hash: results do not depend on its values"
+GPU: Final = "is of launches on a GPU"
+ACCURACY: Final = "decides how likelihoods are computed, not what they are within the tolerance"
+ORDER: Final = "is a shift of a sort key: one more bit keeps its parts apart, and their order"
+NONE: Final = "stands for none, or is below or above all values: others do so too"
+UNREAD: Final = "is a result of ksw2 that no stage reads"
+
+_TABLE: Final = {
+    SPEED: """
+        calling.activity.active_regions: ROOM_BEFORE MAX_ROOM_BEFORE ROOM_AFTER
+        calling.batches: REFERENCE_ROOM LEAD
+        calling.reads.segment_reader: _BATCH_BASES _MAX_BASES _MAX_ALL_BASES _SHORT
+        calling.reads.segments: _MAX_BASES _MIN_BASES _SEGMENTS_PER_WORKER
+        chaining.align.dp.pairs: _MIN_WIDTH _WIDTH_FRACTION _WIDTH_STEP _MAX_WIDENING _MIN_SAVING
+        chaining.align.fills.cpu: MAX_DIRECTIONS MIN_LANES _FIRST_WIDTH
+        chaining.align.fills.groups: _MAX_WASTE _MIN_TOGETHER _WIDTH_FRACTION
+        chaining.align.fills.widths: _STEP _MAX_GROWTH
+        chaining.align.rounds.aligned_pieces: _FIRST_FILLS
+        chaining.anchors.predecessor_ranges: BINS
+        chaining.api: _ANCHORS_ON_CPU
+        chaining.index.build: _MIN_BATCH _MAX_BATCH _BATCHES_PER_THREAD
+        chaining.index.cpu: LOOKUPS
+        chaining.index.hash_table: _MIN_PIECE _BUCKET_SIZE_BITS _MAX_BUCKET_BITS _USUAL_BITS
+        chaining.join.scores_cpu: _BLOCK_BITS _BLOCK _MAX_BLOCKS
+        chaining.run.workers: _CPU_BLOCK
+        chaining.scores.cpu: _BLOCK
+        chaining.seeds.frequent_kmers: _COUNTER_BITS
+        genotyping.calls.likelihoods: _NEARLY_UNDERFLOWING
+        genotyping.reads.aligned_reads: _MAX_BASES _BATCH_BASES
+        genotyping.reads.locus_groups: _MAX_BATCHES _MAX_BYTES
+        mapping.api: _BASES_ON_CPU _BASES_PER_READ
+        mapping.index.build: _LETTERS_PER_CHECK
+        mapping.index.bwt: MAX_JUMP _MIN_JUMP _JUMP_BYTES _JUMP_BYTES_PER_BASE
+        mapping.index.encoding: CHUNK
+        mapping.index.prefix_doubling: BYTES_PER_SYMBOL _FIRST_WIDTH
+        mapping.run.workers: _CPU_BLOCK
+        mapping.search.cpu: _READS_PER_STEP _CANDIDATES_PER_STEP
+        mapping.search.seeds: _FEW_ROWS _SOME_ROWS _MANY_STEPS
+        pairhmm.api: _CELLS_PER_CALL _BYTES_PER_CALL _BYTES_PER_BASE _BYTES_PER_PAIR
+        pairhmm.forward.coefficients: _LONG_GAPS _SMALL_PRODUCT
+        pairhmm.forward.cpu: _LENGTH_BIN _SLICES _MIN_READS _MAX_BYTES _PAIR_BYTES _BASE_BYTES
+        pairhmm.run: _CELLS_PER_BATCH _BASES_PER_BATCH _LIKELIHOODS_PER_BATCH
+        pairhmm.text_batches.reader: _PIECE_BYTES _MIN_PIECES _SMALL_PIECE
+        realign.align.cpu: LANES SEARCHED WORKSPACE_BYTES
+        realign.align.lane_group: _INT16_SCORES
+        realign.moves.move_table: _MOVES_IN_MEMORY
+        realign.projection.haplotype_cigars: _MAX_MISMATCHES _MIN_DIAGONAL
+        realign.projection.placement: _HAPLOTYPES_PER_BATCH
+        realign.run: _PAIRS_PER_BATCH _BATCH_BASES _MAX_REWRITING_THREADS
+    """,
+    ROOM: """
+        calling.assembly.assembler: _ROWS _TEXT
+        calling.assembly.sequence_graph.best_paths: _PATHS _TEXT
+        calling.assembly.sequence_graph.simplification: _SPARE
+        calling.gvcf.lines: _INTEGER_WIDTH
+        calling.output.lines: _INTEGER_WIDTH
+        chaining.align.codes: _PADDING
+        chaining.align.pieces.cuts: CUT_COLUMNS
+        chaining.output.alignments.sizes: _FIXED_TEXT _SUPPLEMENTARY_TEXT _BASE _OPERATION
+        chaining.output.paf: _FIXED_TEXT
+        genotyping.calls.vcf_lines: _FIELDS _INT16_WIDTH _INT32_WIDTH _INT64_WIDTH
+        mapping.sam.cpu: _FIXED_TEXT
+        pairhmm.reads.tables: _READ_TEXT _VALUE_TEXT
+        pairhmm.text_batches.parser: _SHOWN_BYTES
+        chaining.sort.cpu: _MAX_PENDING
+    """,
+    PROGRESS: """
+        chaining.index.build: (_READ,_SKETCHED,_SORTED,_TABLE)
+        mapping.index.build: (_READ,_ENCODED,_SORTED,_TRANSFORMED,_JUMPS,_POSITIONS)
+    """,
+    HASH: """
+        calling.assembly.kmer_graphs.kmers: _FACTOR _HIGH
+        chaining.index.minimizer_index: MIX
+        genotyping.evidence.fragments: _FOLD
+    """,
+    NONE: """
+        chaining.align.fills.groups: _NO_DIFFERENCE
+        chaining.align.pieces.limits: _NO_LIMIT
+        chaining.align.rounds.drops: _LOWEST
+        genotyping.evidence.clipped_reads: _NOWHERE
+        genotyping.reads.read_buffer: _LONGEST_SPAN
+    """,
+    ORDER: """
+        chaining.align.ranking.cpu: _32
+        chaining.align.ranking.qualities: _32
+    """,
+    ACCURACY: """
+        pairhmm.model: FLOAT_SCALE TRUSTED_GROWTH FLOAT_THRESHOLD FLOAT_LONGEST_READ DOUBLE
+        pairhmm.forward.exact: _STEP _MIN_PROBABILITY
+    """,
+    UNREAD: """
+        chaining.align.dp.results: TARGET_END_SCORE TARGET_END_QUERY
+    """,
+    GPU: """
+        chaining.run.workers: _GPU_BLOCK _WORKERS_PER_GPU
+        genotyping.session: _WORKERS_PER_GPU _LOCI_OF_GPU
+        mapping.api: _BASES_ON_GPU
+        mapping.run.workers: _GPU_BLOCK _WORKERS_PER_GPU
+        pairhmm.run: _PIECE_BYTES _MIN_PIECE_BYTES _USUAL_CANDIDATES
+        realign.align.layouts: WARP_LANES MAX_THREADS_PER_BLOCK ROWS_PER_WORD _CELL_COST _ROW_COST
+        realign.run: _PIECE_BYTES _MOVES_PIECE_BYTES _MIN_PIECE_BYTES
+    """,
+}
+"""Modules below `hapgpu` and names of their constants, by the reason."""
+
+
+def _by_name() -> dict[str, str]:
+    found = {}
+    for reason, rows in _TABLE.items():
+        for row in filter(None, map(str.strip, rows.splitlines())):
+            module, _, constants = row.partition(": ")
+            found.update({f"hapgpu.{module}:{name}": reason for name in constants.split()})
+    return found
+
+
+EXPLAINED: Final = _by_name()
+"""The reason of each name, as `hapgpu.mapping.api:_BASES_ON_CPU`."""
+
+
+def _comparisons() -> dict[str, str]:
+    files = sorted(Path(__file__).with_name("equivalent").glob("*.tsv"))
+    rows = [row.split("\t") for file in files for row in file.read_text("utf-8").splitlines()]
+    return {f"hapgpu.{name}": reason for name, reason in rows}
+
+
+COMPARISONS: Final = _comparisons()
+"""The reason of each comparison, as `hapgpu.mapping.api:_search#2:<`; a file for each method."""
+
+
+def name_of(mutant: Mutant) -> str:
+    """Return the name of the table of constants for a mutant."""
+    return f"{mutant.module}:{mutant.name.partition('#')[0]}".replace(" ", "")
+
+
+def reason_for(mutant: Mutant) -> str | None:
+    """Return why a mutant may survive; None if it may not."""
+    if mutant.kind == COMPARISON:
+        return COMPARISONS.get(mutant.key.rpartition(":")[0])
+    return EXPLAINED.get(name_of(mutant))

@@ -1,0 +1,128 @@
+"""Comparisons that a number in a file turns into those of mutants, in Python and compiled code.
+
+Each process maps the file to the same address, which compiled functions contain. So all mutants
+are compiled at once, and a copy of a process chooses one. Where the two results of a comparison
+differ, its byte of the file is set: only tests in which that happens can notice the mutant.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import operator
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, overload
+
+FILE: Final = "HAPGPU_TEST_MUTANTS"
+"""The environment variable with the name of the file."""
+SIZE: Final = 1 << 16
+NO_MUTANT: Final = -1
+
+_ADDRESS: Final = 1 << 44
+_NOTES: Final = 8
+"""Offset of the bytes of the mutants; before them is the number of the chosen one, as int64."""
+_READ_WRITE, _SHARED_FIXED = 0x3, 0x100001
+"""PROT_READ | PROT_WRITE, and MAP_SHARED | MAP_FIXED_NOREPLACE, of Linux."""
+_INT64, _BYTE = ir.IntType(64), ir.IntType(8)
+_OF_VECTORS: Final = {operator.gt, operator.ge}
+_SCALARS: Final = (types.Number, types.Boolean, types.EnumMember)
+
+
+def _map_file(path: str) -> Any:
+    """Return uint8[SIZE]: the file, at the address."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    with Path(path).open("r+b") as file:
+        start = ctypes.c_void_p(_ADDRESS)
+        rest = (_READ_WRITE, _SHARED_FIXED, file.fileno(), ctypes.c_long(0))
+        found = libc.mmap(start, ctypes.c_size_t(SIZE), *rest)
+    if found != _ADDRESS:
+        raise OSError(ctypes.get_errno(), "no memory at the address of the mutants")
+    return np.ctypeslib.as_array((ctypes.c_uint8 * SIZE).from_address(_ADDRESS))
+
+
+_BYTES: Final = _map_file(os.environ[FILE])
+_CHOSEN: Final = _BYTES[:_NOTES].view(np.int64)
+
+
+def noted() -> list[int]:
+    """Return the mutants whose comparison had another result since the last call."""
+    notes = _BYTES[_NOTES:]
+    found: list[int] = np.flatnonzero(notes).tolist()
+    notes[:] = 0
+    return found
+
+
+def choose(mutant: int) -> None:
+    """Choose a mutant in all processes that map the file; `NO_MUTANT` chooses none."""
+    _CHOSEN[0] = mutant
+
+
+@intrinsic
+def _is_chosen(_context: Any, _mutant: Any) -> Any:
+    def generate(_target: Any, builder: Any, _signature: Any, given: Any) -> Any:
+        pointer = builder.inttoptr(ir.Constant(_INT64, _ADDRESS), _INT64.as_pointer())
+        return builder.icmp_signed("==", builder.load(pointer), given[0])
+
+    return types.boolean(types.int64), generate
+
+
+@intrinsic
+def _note(_context: Any, _mutant: Any) -> Any:
+    def generate(target: Any, builder: Any, _signature: Any, given: Any) -> Any:
+        address = builder.add(ir.Constant(_INT64, _ADDRESS + _NOTES), given[0])
+        builder.store(ir.Constant(_BYTE, 1), builder.inttoptr(address, _BYTE.as_pointer()))
+        return target.get_dummy_value()
+
+    return types.none(types.int64), generate
+
+
+def _switch(own: Callable[[Any, Any], Any], other: Callable[[Any, Any], Any]) -> Any:
+    """Return a function of a mutant's number and two operands, for Python and compiled code."""
+
+    def in_python(mutant: int, left: Any, right: Any) -> Any:
+        before = own(left, right)
+        try:
+            after = other(left, right)
+        except TypeError:
+            return before
+        if after is not before and np.any(after != before):
+            _BYTES[_NOTES + mutant] = 1
+        return after if _CHOSEN[0] == mutant else before
+
+    @overload(in_python)
+    def _(_mutant: Any, left: Any, right: Any) -> Any:
+        if not (isinstance(left, _SCALARS) and isinstance(right, _SCALARS)):
+
+            def unchanged(_mutant: Any, left: Any, right: Any) -> Any:
+                return own(left, right)
+
+            def of_vectors(_mutant: Any, left: Any, right: Any) -> Any:
+                _note(_mutant)
+                return other(left, right) if _is_chosen(_mutant) else own(left, right)
+
+            return of_vectors if {own, other} == _OF_VECTORS else unchanged
+
+        def compiled(_mutant: Any, left: Any, right: Any) -> Any:
+            before, after = own(left, right), other(left, right)
+            if before != after:
+                _note(_mutant)
+            return after if _is_chosen(_mutant) else before
+
+        return compiled
+
+    return in_python
+
+
+lt = _switch(operator.lt, operator.le)
+le = _switch(operator.le, operator.lt)
+gt = _switch(operator.gt, operator.ge)
+ge = _switch(operator.ge, operator.gt)
+eq = _switch(operator.eq, operator.ne)
+ne = _switch(operator.ne, operator.eq)
