@@ -20,7 +20,6 @@ rule map_index:
 rule map_file:
     input:
         reads=lambda wildcards: SHORT_READS[wildcards.name],
-        reference=config["map"]["reference"],
         index="results/index/reference.hgx",
     output:
         "results/map/{name}.bam",
@@ -33,7 +32,7 @@ rule map_file:
         hapgpu=HAPGPU,
         device=config["device"],
     shell:
-        "{params.hapgpu} map {input.reference:q} {input.reads:q} --index {input.index:q} --no-PG"
+        "{params.hapgpu} map {input.index:q} {input.reads:q} --no-PG"
         " --device {params.device} -t {threads} -o {output:q} 2> {log:q}"
 
 

@@ -8,12 +8,13 @@ extra = snakemake.params.get("extra", "")
 log = snakemake.log_fmt_shell(stdout=True, stderr=True)
 
 index = snakemake.input.get("index")
-index = ["--index", index] if index else []
+is_cram = snakemake.output[0].endswith(".cram")  # compressed with the bases of the reference
+reference = index if index and not is_cram else snakemake.input.reference
 
 json = snakemake.output.get("json")
 json = ["--json", json] if json else []
 
 shell(
-    "hapgpu map --quiet --threads {snakemake.threads} {index:q} {json:q} {extra}"
-    " {snakemake.input.reference:q} {snakemake.input.reads:q} -o {snakemake.output[0]:q} {log}"
+    "hapgpu map --quiet --threads {snakemake.threads} {json:q} {extra}"
+    " {reference:q} {snakemake.input.reads:q} -o {snakemake.output[0]:q} {log}"
 )

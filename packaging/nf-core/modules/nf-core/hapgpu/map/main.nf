@@ -22,15 +22,14 @@ process HAPGPU_MAP {
     script:
     def args = task.ext.args ?: ''
     def prefix = task.ext.prefix ?: "${meta.id}"
-    def reference_index = index ? "--index ${index}" : ""
+    def reference = index ?: fasta
     """
     hapgpu map \\
         --threads ${task.cpus} \\
-        ${reference_index} \\
         ${args} \\
         --json ${prefix}.map.json \\
         -o ${prefix}.bam \\
-        ${fasta} \\
+        ${reference} \\
         ${reads}
     """
 
