@@ -8,7 +8,7 @@ from typing import Final
 
 import pysam
 
-from hapgpu.io.files.htslib import silent_htslib
+from hapgpu.io.files.htslib import release_freed_memory, silent_htslib
 
 _MAGIC: Final = b"CRAM"
 _SCHEME: Final = "file://"
@@ -25,8 +25,13 @@ def named_references(path: Path) -> set[str]:
         with path.open("rb") as file:
             if file.read(len(_MAGIC)) != _MAGIC:
                 return set()
-        with silent_htslib(), path.open("rb") as file:
-            header = str(pysam.AlignmentFile(file, "rc", check_sq=False).header)
+        header = _header_text(path)
     except (OSError, ValueError):
         return set()
+    release_freed_memory()
     return {name.removeprefix(_SCHEME) for name in _UR.findall(header)}
+
+
+def _header_text(path: Path) -> str:
+    with silent_htslib(), path.open("rb") as file:
+        return str(pysam.AlignmentFile(file, "rc", check_sq=False).header)

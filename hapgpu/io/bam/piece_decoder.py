@@ -179,7 +179,7 @@ class PieceDecoder(Generic[Part]):
             return
         ends = np.cumsum(block.layout.base_counts, dtype=np.int64)
         start = done = 0
-        while int(ends[-1]) - done > self.batch_bases:
+        while int(ends[-1]) - done >= self.batch_bases:
             end = int(np.searchsorted(ends, done + self.batch_bases)) + 1
             if end == len(block):
                 break

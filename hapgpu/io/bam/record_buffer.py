@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import struct
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -23,6 +23,10 @@ _BYTES_BESIDE_NAME: Final = 8
 _BYTES_BESIDE_LINE: Final = 64
 """Bytes that a header line takes in memory beside its text."""
 _MAX_COUNT: Final = 2**31 - 1
+_PART: Final = 1 << 20
+
+_headers: dict[bytes, SamHeader] = {}
+"""The headers read last, by the digest of their texts."""
 
 
 class RecordBuffer:
@@ -62,14 +66,17 @@ class RecordBuffer:
         self._end += len(piece)
         return True
 
-    def take(self, count: int) -> bytes:
-        """Remove exactly `count` bytes from the start of the window and return them."""
+    def take(self, count: int) -> memoryview:
+        """Remove exactly `count` bytes from the start of the window; return a view of them.
+
+        The view is valid until the next call. It is no copy: a header may take 100 MB.
+        """
         while self._end - self._start < count:
             if not self.extend():
                 raise InputError(
                     f"{self.name}: truncated (it ends within its header); copy it again"
                 )
-        taken = self._data[self._start : self._start + count].tobytes()
+        taken = self.window[:count].data
         self._start += count
         return taken
 
@@ -102,12 +109,12 @@ def take_header(buffer: RecordBuffer) -> SamHeader:
     InputError
         It is not a BAM file, or its header is truncated, too long or contradicts itself.
     """
-    if buffer.take(len(BAM_MAGIC)) != BAM_MAGIC:
+    if bytes(buffer.take(len(BAM_MAGIC))) != BAM_MAGIC:
         raise InputError(f"{buffer.name}: not a BAM file; give BAM, CRAM, SAM or FASTQ")
     size = _count(buffer, "text length", _MAX_COUNT)
     _check_size(buffer, size)
-    text = _text(buffer.take(size))
-    size += _BYTES_BESIDE_LINE * text.count("\n")
+    text = buffer.take(size)
+    size += _BYTES_BESIDE_LINE * _lines(text)
     _check_size(buffer, size)
     header = _header(text, buffer.name)  # its message on a bad length says more
     if header.reference_names:
@@ -138,17 +145,22 @@ def _check_size(buffer: RecordBuffer, size: int) -> None:
         raise too_long(f"{buffer.name}, header", buffer.max_record)
 
 
-def _header(text: str, name: str) -> SamHeader:
-    try:
-        return _parsed(text)
-    except InputError as error:
-        raise InputError(f"{name}, {error}") from None
+def _header(text: memoryview, name: str) -> SamHeader:
+    """Parse a header once: a CRAM file is opened again for each of its parts.
 
-
-@lru_cache(_MAX_HEADERS_KEPT)
-def _parsed(text: str) -> SamHeader:
-    """Parse a header once: a CRAM file is opened again for each of its parts."""
-    return SamHeader.from_text(text)
+    Headers are known by their digest: texts take up to 100 MB each.
+    """
+    digest = hashlib.sha256(text).digest()
+    header = _headers.get(digest)
+    if header is None:
+        try:
+            header = SamHeader.from_text(_text(text))
+        except InputError as error:
+            raise InputError(f"{name}, {error}") from None
+        _headers[digest] = header
+        for oldest in list(_headers)[:-_MAX_HEADERS_KEPT]:
+            _headers.pop(oldest, None)
+    return header
 
 
 def _with_contigs(header: SamHeader, names: tuple[str, ...], lengths: tuple[int, ...]) -> SamHeader:
@@ -170,5 +182,10 @@ def _count(buffer: RecordBuffer, what: str, limit: int, minimum: int = 0) -> int
     return value
 
 
-def _text(data: bytes) -> str:
-    return data.split(b"\0", 1)[0].decode("utf-8", "surrogateescape")
+def _lines(text: memoryview) -> int:
+    parts = (text[start : start + _PART] for start in range(0, len(text), _PART))
+    return sum(part.tobytes().count(b"\n") for part in parts)
+
+
+def _text(data: memoryview) -> str:
+    return str(data, "utf-8", "surrogateescape").split("\0", 1)[0]

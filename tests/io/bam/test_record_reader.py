@@ -10,7 +10,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
@@ -80,6 +80,7 @@ THREADS = st.sampled_from([1, 3])
 
 @settings(max_examples=many(60))
 @given(SIZES, CUTS, PIECES, THREADS)
+@example([500, 500, 0], [], 1, 1)  # the second read reaches the limit, the third adds nothing
 def test_blocks_may_be_cut_anywhere(
     sizes: list[int], cuts: list[int], inflated_bytes: int, threads: int
 ) -> None:
