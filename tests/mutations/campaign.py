@@ -1,7 +1,7 @@
 """Runs of many mutants, with a line of a log for each.
 
-Constants are changed one by one, first interpreted, then compiled. Comparisons are compiled once,
-as switches.
+Comparisons, and constants that functions load by name, are compiled once, as switches. Other
+constants are changed one by one, first interpreted, then compiled.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import os
 import time
 import traceback
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from tests.mutations.interpreted import Interpreted, measure
-from tests.mutations.mutants import COMMANDS, COMPARISON, CONSTANT, ROOT, Mutant
+from tests.mutations.mutants import COMMANDS, CONSTANT, ROOT, Mutant
 from tests.mutations.processes import failure, run_tests, start_server
 from tests.mutations.switched import Numbers, Switched, compile_tree, read_recorded
 from tests.mutations.trees import Imports, changed, compiled_without, copy_project
@@ -71,57 +71,76 @@ def run(mutants: Sequence[Mutant], plan: Plan, jobs: int) -> None:
     """Run the mutants that the log lacks, or that survived a lower level only."""
     if not plan.log.exists():
         plan.log.write_text("\t".join(_COLUMNS) + "\n", encoding="utf-8")
+    known = outcomes(plan.log)
+    left = [mutant for mutant in mutants if mutant.key not in known]
+    if left and not plan.has_ended:
+        _run_switched(plan, left, jobs)
+    were_switches = {key for key, row in outcomes(plan.log).items() if row[1] == SWITCHED}
     for method in COMMANDS:
         own = [m for m in mutants if m.method == method and m.kind == CONSTANT]
         for level in plan.levels:
             known = outcomes(plan.log)
-            before = (SURVIVED, INTERPRETED) if level == COMPILED else None
-            todo = [mutant for mutant in own if known.get(mutant.key) == before]
+            before: set[tuple[str, str] | None] = {
+                None,
+                (SURVIVED, SWITCHED),
+            }  # which tests that read the constant may kill
+            if level == COMPILED:
+                before = {(SURVIVED, INTERPRETED)}
+                own = [mutant for mutant in own if mutant.key not in were_switches]
+            todo = [mutant for mutant in own if known.get(mutant.key) in before]
             if todo and not plan.has_ended:
                 _in_jobs(plan, method, level, [todo[k::jobs] for k in range(jobs)])
-    known = outcomes(plan.log)
-    left = [m for m in mutants if m.kind == COMPARISON and m.key not in known]
-    if left and not plan.has_ended:
-        _run_switched(plan, left, jobs)
 
 
 def _run_switched(plan: Plan, mutants: Sequence[Mutant], jobs: int) -> None:
-    """Run comparisons: all are compiled at once, and tests run with those that they can notice."""
+    """Run mutants that are switches, compiled at once, with the tests that can notice each."""
     tree, numbers = plan.directory / "switched" / "tree", Numbers()
     copy_project(tree)
     numbers.write_tree(ROOT, tree)
     compile_tree(tree, plan.directory / "switched" / "cache", plan.directory / "mutants")
-    modules = Imports(ROOT)
+    imports = Imports(ROOT)
     for method in dict.fromkeys(mutant.method for mutant in mutants):
-        own = [mutant for mutant in mutants if mutant.method == method]
-        recorded = plan.log.with_name(f"{plan.log.stem}-{method}.recorded")
-        since = recorded.stat().st_mtime if recorded.exists() else 0.0
+        modules = imports.independent_of(f"hapgpu.{method}")
+        own = {numbers.of[mutant.key]: mutant for mutant in mutants if mutant.method == method}
+        work = _SwitchedJobs(plan, tree, method, modules, jobs)
+        _wait([_forked(partial(work.record, k)) for k in range(jobs)])
+        _wait([_forked(partial(work.run, k, own)) for k in range(jobs)])
 
-        def server(number: int, method: str = method) -> Switched:
-            directory = plan.directory / f"switched-{number}"
-            directory.mkdir(exist_ok=True)
-            return Switched(tree, method, modules.independent_of(f"hapgpu.{method}"), directory)
 
-        def record(
-            number: int, server: Any = server, recorded: Path = recorded, since: float = since
-        ) -> None:
-            def is_chosen(file: str) -> bool:
-                is_own = zlib.crc32(file.encode()) % jobs == number
-                return is_own and (ROOT / file).stat().st_mtime > since
+class _SwitchedJobs:
+    """Processes that share the tests, then the mutants, of a method."""
 
-            server(number).record(is_chosen, recorded)
+    def __init__(
+        self, plan: Plan, tree: Path, method: str, modules: Sequence[str], jobs: int
+    ) -> None:
+        self._plan = plan
+        self._server = partial(Switched, tree, method, modules)
+        self._jobs = jobs
+        self._recorded = plan.log.with_name(f"{plan.log.stem}-{method}.recorded")
+        self._since = self._recorded.stat().st_mtime if self._recorded.exists() else 0.0
 
-        def work(
-            number: int, own: Any = own, server: Any = server, recorded: Path = recorded
-        ) -> None:
-            share = {numbers.of[mutant.key]: mutant for mutant in own[number::jobs]}
-            log = partial(write_row, plan.log, SWITCHED)
-            server(number).run(
-                share, read_recorded(recorded), log, partial(getattr, plan, "has_ended")
-            )
+    def record(self, number: int) -> None:
+        """Run tests that are newer than what is recorded of them, without a mutant."""
 
-        for stage in (record, work):
-            _wait([_forked(partial(stage, k)) for k in range(jobs)])
+        def is_chosen(file: str) -> bool:
+            is_own = zlib.crc32(file.encode()) % self._jobs == number
+            return is_own and (ROOT / file).stat().st_mtime > self._since
+
+        self._start(number).record(is_chosen, self._recorded)
+
+    def run(self, number: int, mutants: Mapping[int, Mutant]) -> None:
+        """Run a share of the mutants."""
+        self._start(number).run(
+            dict(list(mutants.items())[number :: self._jobs]),
+            read_recorded(self._recorded),
+            partial(write_row, self._plan.log, SWITCHED),
+            partial(getattr, self._plan, "has_ended"),
+        )
+
+    def _start(self, number: int) -> Switched:
+        directory = self._plan.directory / f"switched-{number}"
+        directory.mkdir(exist_ok=True)
+        return self._server(directory)
 
 
 def _in_jobs(plan: Plan, method: str, level: str, shares: list[list[Mutant]]) -> None:

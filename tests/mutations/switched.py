@@ -1,7 +1,7 @@
-"""Runs of comparisons: all mutants compiled at once, each chosen in a copy of the process.
+"""Runs of mutants that are switches: all compiled at once, each chosen in a copy of the process.
 
 A first run of all tests of a method notes in which of them a comparison has another result than
-that of its mutant. Only these run with the mutant, until one fails.
+that of its mutant, or a constant is used. Only these run with the mutant, until one fails.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from typing import Final
 import pytest
 
 from tests.mutations.interpreted import Loop, run_session
-from tests.mutations.mutants import COMMANDS, COMPARISON, Mutant, Text, mutants_of, swaps
+from tests.mutations.loads import Loads, Places, all_names, assignments
+from tests.mutations.mutants import COMMANDS, COMPARISON, CONSTANT, Mutant, Text, mutants_of, swaps
 from tests.mutations.processes import failure, in_copy, start_server
 
 FILE: Final = "HAPGPU_TEST_MUTANTS"
@@ -57,7 +58,8 @@ class Recorded:
     seconds
         Its CPU time.
     setup, call
-        Numbers of the mutants whose comparisons would have had another result.
+        Numbers of the mutants whose comparisons would have had another result, or whose constants
+        were used.
     """
 
     seconds: float = 0.0
@@ -66,42 +68,62 @@ class Recorded:
 
 
 class Numbers:
-    """The number of each mutant of a comparison, in all methods."""
+    """The number of each mutant, in all methods."""
 
     def __init__(self) -> None:
-        self.mutants = [
-            mutant
-            for method in COMMANDS
-            for mutant in mutants_of(method)
-            if mutant.kind == COMPARISON
-        ]
+        self.mutants = [mutant for method in COMMANDS for mutant in mutants_of(method)]
         self.of = {mutant.key: number for number, mutant in enumerate(self.mutants)}
 
     def write_tree(self, root: Path, tree: Path) -> None:
-        """Write the modules whose comparisons are switches into a copy of the project."""
-        numbers: defaultdict[Path, dict[int, int]] = defaultdict(dict)
+        """Write the modules with switches into a copy of the project."""
+        comparisons: defaultdict[str, dict[int, int]] = defaultdict(dict)
+        constants: defaultdict[str, dict[int, Mutant]] = defaultdict(dict)
         for number, mutant in enumerate(self.mutants):
-            numbers[mutant.path][mutant.start] = number
-        for path, own in numbers.items():
-            (tree / path).write_text(
-                with_switches((root / path).read_text(encoding="utf-8"), own), encoding="utf-8"
-            )
+            if mutant.kind == COMPARISON:
+                comparisons[mutant.module][mutant.start] = number
+            else:
+                constants[mutant.module][number] = mutant
+        sources = {
+            ".".join(path.relative_to(root).with_suffix("").parts): path.read_text("utf-8")
+            for path in (root / "hapgpu").rglob("*.py")
+        }
+        values = {
+            module: list(assignments(sources[module], own)) for module, own in constants.items()
+        }
+        names = all_names(sources, {module: _places(own) for module, own in values.items()})
+        for module, source in sources.items():
+            if comparisons[module] or names[module]:
+                path = Path(*module.split(".")).with_suffix(".py")
+                loads = Loads(names[module], values.get(module, ()))
+                (tree / path).write_text(
+                    with_switches(source, comparisons[module], loads), encoding="utf-8"
+                )
 
 
-def with_switches(source: str, numbers: Mapping[int, int]) -> str:
-    """Return the source of a module with calls for comparisons.
+def _places(values: Sequence[tuple[str, int, str, int]]) -> Places:
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for name, number, _, _ in values:
+        places[name].append(number)
+    return places
+
+
+def with_switches(source: str, numbers: Mapping[int, int], loads: Loads) -> str:
+    """Return the source of a module with calls for comparisons and for loads of constants.
 
     Parameters
     ----------
     source
         The source.
     numbers
-        The number of each mutant, by the position of its operator.
+        The number of each mutant of a comparison, by the position of its operator.
+    loads
+        Changes the loads of constants.
     """
-    tree = _Switches(source, numbers).visit(ast.parse(source))
+    tree = loads.visit(_Switches(source, numbers).visit(ast.parse(source)))
     after = sum(isinstance(node, ast.Expr) for node in tree.body[:1])
     after += sum(isinstance(n, ast.ImportFrom) and n.module == "__future__" for n in tree.body)
-    names = ", ".join(f"{name} as _switch_{name}" for name in _OPERATORS.values())
+    functions = ("attempt", "constant", *_OPERATORS.values())
+    names = ", ".join(f"{name} as _switch_{name}" for name in functions)
     tree.body.insert(after, *ast.parse(f"from {_SWITCHES} import {names}").body)
     return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
 
@@ -232,6 +254,8 @@ class Switched:
                 if has_ended():
                     return
                 names = tests_of(number, mutant, known)
+                if not names and mutant.kind == CONSTANT:
+                    continue  # no switch: interpreted and compiled runs follow
                 start = time.monotonic()
                 switches.choose(number)
                 test = self._killer(loop, names, known) if names else None

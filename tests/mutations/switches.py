@@ -29,6 +29,8 @@ _NOTES: Final = 8
 """Offset of the bytes of the mutants; before them is the number of the chosen one, as int64."""
 _READ_WRITE, _SHARED_FIXED = 0x3, 0x100001
 """PROT_READ | PROT_WRITE, and MAP_SHARED | MAP_FIXED_NOREPLACE, of Linux."""
+_MIN, _END = -(2**63), 2**64
+"""Of the integers that compiled code knows."""
 _INT64, _BYTE = ir.IntType(64), ir.IntType(8)
 _OF_VECTORS: Final = {operator.gt, operator.ge}
 _SCALARS: Final = (types.Number, types.Boolean, types.EnumMember)
@@ -118,6 +120,41 @@ def _switch(own: Callable[[Any, Any], Any], other: Callable[[Any, Any], Any]) ->
         return compiled
 
     return in_python
+
+
+def attempt(make: Callable[[], Any], own: Any) -> Any:
+    """Return the changed value of a constant; None where there is no number of the same type."""
+    try:
+        value = make()
+    except (ArithmeticError, IndexError, TypeError, ValueError):
+        return None
+    if type(value) is not type(own) or not isinstance(own, int | float | np.number):
+        return None
+    return value if isinstance(own, float | np.number) or _MIN <= value < _END else None
+
+
+def constant(mutant: int, own: Any, changed: Any) -> Any:
+    """Return a constant, or its changed value unless that is None; note that it is used."""
+    if changed is None:
+        return own
+    _BYTES[_NOTES + mutant] = 1
+    return changed if _CHOSEN[0] == mutant else own
+
+
+@overload(constant)
+def _constant(_mutant: Any, own: Any, _changed: Any) -> Any:
+    if types.unliteral(own) != types.unliteral(_changed):
+
+        def unchanged(_mutant: Any, own: Any, _changed: Any) -> Any:
+            return own
+
+        return unchanged
+
+    def compiled(_mutant: Any, own: Any, _changed: Any) -> Any:
+        _note(_mutant)
+        return _changed if _is_chosen(_mutant) else own
+
+    return compiled
 
 
 lt = _switch(operator.lt, operator.le)

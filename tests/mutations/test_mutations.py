@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.mutations.explained import COMPARISONS, EXPLAINED, name_of
+from tests.mutations.loads import Loads, all_names, assignments
 from tests.mutations.mutants import (
     COMMANDS,
     COMPARISON,
@@ -145,7 +146,7 @@ def in_python(a, b):
     return compiled.py_func(a, b) + 64 * (0 <= a < b)
 """
 
-CHOOSE = """
+CHOOSE_COMPARISON = """
 import sys
 from importlib import import_module
 from itertools import product
@@ -159,25 +160,30 @@ for number in range(-1, int(sys.argv[1])):
 """
 
 
-def test_switches_choose_one_mutant(tmp_path: Path) -> None:
-    """In Python and in compiled code; a note tells where the result of a comparison differs."""
-    mutants = list(mutants_in("method", "mutant", SWITCHED))
-    numbers = {mutant.start: number for number, mutant in enumerate(mutants)}
-    (tmp_path / "mutant.py").write_text(with_switches(SWITCHED, numbers))
-    (tmp_path / "file").write_bytes(bytes(SIZE))
+def printed(directory: Path, code: str, mutants: int) -> list[str]:
+    """Run code that imports modules with switches from a directory; return its lines."""
+    (directory / "file").write_bytes(bytes(SIZE))
     environment = {
         **os.environ,
-        FILE: str(tmp_path / "file"),
-        "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)]),
+        FILE: str(directory / "file"),
+        "PYTHONPATH": os.pathsep.join([str(directory), str(ROOT)]),
     }
     done = subprocess.run(
-        [sys.executable, "-c", CHOOSE, str(len(mutants))],
+        [sys.executable, "-c", code, str(mutants)],
         env=environment,
         check=True,
         capture_output=True,
         text=True,
     )
-    found = done.stdout.splitlines()
+    return done.stdout.splitlines()
+
+
+def test_switches_choose_one_mutant(tmp_path: Path) -> None:
+    """In Python and in compiled code; a note tells where the result of a comparison differs."""
+    mutants = list(mutants_in("method", "mutant", SWITCHED))
+    numbers = {mutant.start: number for number, mutant in enumerate(mutants)}
+    (tmp_path / "mutant.py").write_text(with_switches(SWITCHED, numbers, Loads({})))
+    found = printed(tmp_path, CHOOSE_COMPARISON, len(mutants))
     expected = []
     for number, a, b in product(range(-1, len(mutants)), (0, 1, 2.5), (0, 1, 2.5)):
         source = SWITCHED if number < 0 else mutants[number].applied(SWITCHED)
@@ -186,4 +192,68 @@ def test_switches_choose_one_mutant(tmp_path: Path) -> None:
         noted = [0, 1, 2, 3, 4, 5] if a == b else [4, 5]
         value = names["compiled"].py_func(a, b)
         expected.append(f"{number} {a} {b} {value} {noted} {names['in_python'](a, b)}")
+    assert found == expected
+
+
+LOADED = {
+    "limits": """
+from typing import Final
+import numpy as np
+
+LIMIT: Final = 3
+MOST: Final = 2**64 - 1
+_ONE, _HALF = np.uint64(1), 0.5
+
+
+def inner(value=LIMIT):
+    return value + LIMIT
+""",
+    "user": """
+import numpy as np
+from limits import LIMIT as NEAR, MOST, _HALF, _ONE, inner
+from numba import njit
+
+
+@njit
+def compiled(a):
+    return np.uint64(a) + _ONE, a + NEAR, a * _HALF, MOST
+
+
+def in_python(a):
+    return *compiled.py_func(a), inner()
+""",
+}
+
+CHOOSE_CONSTANT = """
+import sys
+from importlib import import_module
+
+switches, user = import_module("tests.mutations.switches"), import_module("user")
+for number in range(-1, int(sys.argv[1])):
+    switches.choose(number)
+    print(number, *map(float, user.compiled(5)), switches.noted())
+    print(number, *map(float, user.in_python(5)), switches.noted())
+"""
+
+
+def test_switches_choose_one_constant(tmp_path: Path) -> None:
+    """In functions of the module, and of one that imports it; numbers keep their type."""
+    mutants = dict(enumerate(mutants_in("method", "limits", LOADED["limits"])))
+    assert [mutant.name for mutant in mutants.values()] == [
+        *("LIMIT#1", "MOST#1", "(_ONE, _HALF)#1", "(_ONE, _HALF)#2")
+    ]
+    values = list(assignments(LOADED["limits"], mutants))
+    places = {name: [number] for name, number, _, _ in values}
+    names = all_names(LOADED, {"limits": places})
+    for module, source in LOADED.items():
+        loads = Loads(names[module], values if module == "limits" else ())
+        (tmp_path / f"{module}.py").write_text(with_switches(source, {}, loads))
+    found = printed(tmp_path, CHOOSE_CONSTANT, len(mutants))
+    most = float(2**64 - 1)
+    expected = []
+    for number in range(-1, len(mutants)):
+        limit, one, half = 3 + (number == 0), 1 + (number == 2), 0.505 if number == 3 else 0.5
+        numbers = f"{number} {5.0 + one} {5.0 + limit} {5 * half} {most}"
+        # 2**64 does not fit, so it is no switch.
+        expected += [f"{numbers} [0, 2, 3]", f"{numbers} {3.0 + limit} [0, 2, 3]"]
     assert found == expected
