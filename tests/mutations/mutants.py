@@ -20,6 +20,10 @@ COMMANDS: Final = {
 }
 """Each method and its command."""
 
+SWITCHES: Final = "HAPGPU_TEST_MUTANTS"
+"""The environment variable with the name of the file of `switches`."""
+SWITCHES_BYTES: Final = 1 << 16
+
 CONSTANT: Final = "constant"
 COMPARISON: Final = "comparison"
 

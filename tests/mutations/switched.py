@@ -25,11 +25,20 @@ import pytest
 
 from tests.mutations.interpreted import Loop, run_session
 from tests.mutations.loads import Loads, Places, all_names, assignments
-from tests.mutations.mutants import COMMANDS, COMPARISON, CONSTANT, Mutant, Text, mutants_of, swaps
+from tests.mutations.mutants import (
+    COMMANDS,
+    COMPARISON,
+    CONSTANT,
+    SWITCHES,
+    SWITCHES_BYTES,
+    Mutant,
+    Text,
+    mutants_of,
+    swaps,
+)
 from tests.mutations.processes import failure, in_copy, start_server
 
-FILE: Final = "HAPGPU_TEST_MUTANTS"
-_SWITCHES: Final = "tests.mutations.switches"
+_MODULE: Final = "tests.mutations.switches"
 _OPERATORS: Final = {
     ast.Lt: "lt",
     ast.LtE: "le",
@@ -45,8 +54,6 @@ _ALL_TESTS: Final = 10.0
 _SLOWER: Final = 3
 _START: Final = 8.0
 _OF_FILE: Final = 300.0
-SIZE: Final = 1 << 16
-"""Of the file, as in `switches`."""
 
 
 @dataclass(slots=True)
@@ -124,7 +131,7 @@ def with_switches(source: str, numbers: Mapping[int, int], loads: Loads) -> str:
     after += sum(isinstance(n, ast.ImportFrom) and n.module == "__future__" for n in tree.body)
     functions = ("attempt", "constant", *_OPERATORS.values())
     names = ", ".join(f"{name} as _switch_{name}" for name in functions)
-    tree.body.insert(after, *ast.parse(f"from {_SWITCHES} import {names}").body)
+    tree.body.insert(after, *ast.parse(f"from {_MODULE} import {names}").body)
     return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
 
 
@@ -175,9 +182,9 @@ def vars_of(recorded: Recorded) -> tuple[float, list[int], list[int]]:
 
 def compile_tree(tree: Path, cache: Path, file: Path) -> None:
     """Compile all functions of a copy of the project; this process then uses them."""
-    file.write_bytes(bytes(SIZE))
+    file.write_bytes(bytes(SWITCHES_BYTES))
     os.environ.pop("NUMBA_CACHE_DIR", None)  # not named by what is compiled
-    os.environ |= {"HAPGPU_CACHE_DIR": str(cache), FILE: str(file)}
+    os.environ |= {"HAPGPU_CACHE_DIR": str(cache), SWITCHES: str(file)}
     code = "from hapgpu.cli.compilation import compile_all; compile_all(())"
     subprocess.run(
         [sys.executable, "-c", code],
@@ -204,8 +211,8 @@ class Switched:
 
     def __init__(self, tree: Path, method: str, modules: Sequence[str], directory: Path) -> None:
         file = directory / "mutants"
-        file.write_bytes(bytes(SIZE))
-        os.environ[FILE] = str(file)
+        file.write_bytes(bytes(SWITCHES_BYTES))
+        os.environ[SWITCHES] = str(file)
         start_server(tree, modules, None)
         paths = (f"tests/{method}", f"tests/cli/{COMMANDS[method]}")
         self._paths = [path for path in paths if (tree / path).is_dir()]
@@ -215,7 +222,7 @@ class Switched:
         """Run the tests of chosen files, and add what each did to a file."""
 
         def run(loop: Loop) -> None:
-            switches = import_module(_SWITCHES)
+            switches = import_module(_MODULE)
             switches.choose(switches.NO_MUTANT)
             groups: defaultdict[str, list[str]] = defaultdict(list)
             for name in loop.items:
@@ -248,7 +255,7 @@ class Switched:
         """Run mutants, each in a copy of this process."""
 
         def run(loop: Loop) -> None:
-            switches = import_module(_SWITCHES)
+            switches = import_module(_MODULE)
             known = {name: recorded[name] for name in loop.items if name in recorded}
             for number, mutant in mutants.items():
                 if has_ended():

@@ -19,9 +19,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
 
-FILE: Final = "HAPGPU_TEST_MUTANTS"
-"""The environment variable with the name of the file."""
-SIZE: Final = 1 << 16
+from tests.mutations.mutants import SWITCHES, SWITCHES_BYTES
+
 NO_MUTANT: Final = -1
 
 _ADDRESS: Final = 1 << 44
@@ -37,19 +36,19 @@ _SCALARS: Final = (types.Number, types.Boolean, types.EnumMember)
 
 
 def _map_file(path: str) -> Any:
-    """Return uint8[SIZE]: the file, at the address."""
+    """Return uint8[SWITCHES_BYTES]: the file, at the address."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_void_p
     with Path(path).open("r+b") as file:
         start = ctypes.c_void_p(_ADDRESS)
         rest = (_READ_WRITE, _SHARED_FIXED, file.fileno(), ctypes.c_long(0))
-        found = libc.mmap(start, ctypes.c_size_t(SIZE), *rest)
+        found = libc.mmap(start, ctypes.c_size_t(SWITCHES_BYTES), *rest)
     if found != _ADDRESS:
         raise OSError(ctypes.get_errno(), "no memory at the address of the mutants")
-    return np.ctypeslib.as_array((ctypes.c_uint8 * SIZE).from_address(_ADDRESS))
+    return np.ctypeslib.as_array((ctypes.c_uint8 * SWITCHES_BYTES).from_address(_ADDRESS))
 
 
-_BYTES: Final = _map_file(os.environ[FILE])
+_BYTES: Final = _map_file(os.environ[SWITCHES])
 _CHOSEN: Final = _BYTES[:_NOTES].view(np.int64)
 
 

@@ -19,12 +19,14 @@ from tests.mutations.mutants import (
     COMPARISON,
     CONSTANT,
     ROOT,
+    SWITCHES,
+    SWITCHES_BYTES,
     Mutant,
     mutants_in,
     mutants_of,
 )
 from tests.mutations.patching import patch
-from tests.mutations.switched import FILE, SIZE, with_switches
+from tests.mutations.switched import with_switches
 from tests.mutations.trees import Imports
 
 SOURCE = '''
@@ -162,10 +164,10 @@ for number in range(-1, int(sys.argv[1])):
 
 def printed(directory: Path, code: str, mutants: int) -> list[str]:
     """Run code that imports modules with switches from a directory; return its lines."""
-    (directory / "file").write_bytes(bytes(SIZE))
+    (directory / "file").write_bytes(bytes(SWITCHES_BYTES))
     environment = {
         **os.environ,
-        FILE: str(directory / "file"),
+        SWITCHES: str(directory / "file"),
         "PYTHONPATH": os.pathsep.join([str(directory), str(ROOT)]),
     }
     done = subprocess.run(
