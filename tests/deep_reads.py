@@ -172,3 +172,13 @@ def _compressed(data: bytes) -> bytes:
     body = packer.compress(data) + packer.flush()
     head = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0" + struct.pack("<H", len(body) + 25)
     return head + body + struct.pack("<II", zlib.crc32(data), len(data))
+
+
+def made_files(directory: Path, positions: list[int], reads: int) -> Path:
+    """Write a reference, sites, and reads as BAM and SAM; return the directory."""
+    bases = made_reference(directory / "ref.fa")
+    made_sites(directory / "sites.vcf", bases, positions)
+    made_reads(directory / "deep.bam", bases, reads)
+    sam = ("-o", str(directory / "deep.sam"), "-h", str(directory / "deep.bam"))
+    pysam.view(*sam, catch_stdout=False)
+    return directory

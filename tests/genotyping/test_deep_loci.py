@@ -21,7 +21,7 @@ from hapgpu.haplotypes import locus_batches
 from hapgpu.haplotypes.locus_batches import LocusLimits
 from hapgpu.runtime.devices import CpuDevice
 from tests.cli.in_process import status_of_command
-from tests.deep_reads import SITE, made_reads, made_reference, made_sites
+from tests.deep_reads import SITE, made_files, made_reads, made_reference, made_sites
 from tests.peak_memory import GIBIBYTE, measured
 
 READS = 5000
@@ -33,14 +33,7 @@ MASK = 2**64 - 1
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a directory of deep reads, their reference, and sites."""
-    directory = tmp_path_factory.mktemp("deep")
-    bases = made_reference(directory / "ref.fa")
-    made_sites(directory / "sites.vcf", bases, POSITIONS)
-    made_reads(directory / "deep.bam", bases, READS)
-    sam = ("-o", str(directory / "deep.sam"), "-h", str(directory / "deep.bam"))
-    pysam.view(*sam, catch_stdout=False)
-    return directory
+    return made_files(tmp_path_factory.mktemp("deep"), POSITIONS, READS)
 
 
 def genotyped(

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pysam
 import pytest
 
 from hapgpu.genotyping import deep_loci
 from hapgpu.genotyping.reads.aligned_reads import LocusReader
-from tests.deep_reads import SITE, made_reads, made_reference, made_sites
+from tests.deep_reads import SITE, made_files, made_reference, made_sites
 from tests.genotyping.test_genotype_gpu import assert_same_calls, calls_on
 
 pytestmark = pytest.mark.gpu
@@ -24,14 +23,7 @@ POSITIONS = [5000, SITE - 40, SITE, SITE + 20, SITE + 85, 15_000]
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a directory of deep reads, their reference, and sites."""
-    directory = tmp_path_factory.mktemp("deep")
-    bases = made_reference(directory / "ref.fa")
-    made_sites(directory / "sites.vcf", bases, POSITIONS)
-    made_reads(directory / "deep.bam", bases, READS)
-    sam = ("-o", str(directory / "deep.sam"), "-h", str(directory / "deep.bam"))
-    pysam.view(*sam, catch_stdout=False)
-    return directory
+    return made_files(tmp_path_factory.mktemp("deep"), POSITIONS, READS)
 
 
 def limit_pieces(monkeypatch: pytest.MonkeyPatch) -> list[int]:
