@@ -85,11 +85,19 @@ def test_options_have_an_effect(example: Inputs) -> None:
         assert found.qualities.tolist() != usual.qualities.tolist()
 
 
+def test_limits_may_be_0(example: Inputs) -> None:
+    """All reads are used, and no QUAL is too low: the usual four variants are among those found."""
+    limits = {"min_confidence": 0.0, "max_reads_per_start": 0}
+    found = call(example.reads, example.reference, regions=REGIONS, device="cpu", **limits)
+    assert len(found) >= 4
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
         ({"min_confidence": -1.0}, UsageError, "min_confidence -1.0: must be at least 0"),
         ({"min_confidence": math.nan}, UsageError, "min_confidence nan: must be at least 0"),
+        ({"min_confidence": math.inf}, UsageError, "min_confidence inf: must be at least 0"),
         ({"max_reads_per_start": -1}, UsageError, "max_reads_per_start -1: must be at least 0"),
         ({"pcr_model": "friendly"}, UsageError, "PCR model 'friendly': must be one of none, "),
         ({"regions": ["chr20:9-1"]}, UsageError, "its end is before its start"),

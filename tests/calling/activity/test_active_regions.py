@@ -161,6 +161,8 @@ def test_windows_that_are_too_small() -> None:
         active_regions(replace(reads, window_end=500 + ROOM_AFTER - 1), 1, OPTIONS)
     with pytest.raises(ValueError, match="not within its calling interval"):
         active_regions(made_segment(0, 1000, (0, 999), 1000), 1, OPTIONS)
+    with pytest.raises(ValueError, match="not within its calling interval"):
+        active_regions(made_segment(300, 300, (0, 1000), 1000), 1, OPTIONS)
     later = replace(made_segment(300, 400, (0, 1000), 1000), window_start=1)
     assert active_regions(later, 1, OPTIONS) is None  # the lead starts at 0
     assert MAX_ROOM_BEFORE == 2 * 16_384 + 50

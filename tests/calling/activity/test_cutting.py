@@ -35,6 +35,9 @@ def with_values(values: dict[int, float]) -> list[float]:
         (with_values({7: 0.5, 12: 0.75}), 8),
         (with_values({3: 0.5, 12: 0.75}), 13),
         (with_values({3: 0.5, 4: 0.75}), 20),
+        # not of the unit test: the last of equal minima, and the first of equal states
+        (with_values({7: 0.5, 12: 0.5}), 13),
+        (with_values({7: 0.5, 8: 0.5}), 8),
     ],
 )
 def test_gatk_cases(states: list[float], size: int) -> None:
@@ -47,6 +50,27 @@ def test_gatk_cases(states: list[float], size: int) -> None:
     for position, locus in enumerate(loci):
         serial.add(position, locus)
     assert serial.pop(is_end=False, min_size=5, max_size=20)[0] == (0, size, True)
+
+
+def test_the_last_state_of_an_interval_is_no_minimum() -> None:
+    loci = [Locus(state) for state in with_values({10: 0.75, 19: 0.5})[:20]]
+    profile = profile_of(loci, 0, 1000, has_filter=False)
+    longer = np.append(profile.states, 1.0)  # what follows in memory is higher
+    profile = profile._replace(states=read_only(longer[:20]))
+    starts, ends = cut_regions(profile, 0, 1, min_size=5, max_size=20)
+    assert (starts.tolist(), ends.tolist()) == ([0], [11])
+    serial = SerialProfile(None, 1000)
+    for position, locus in enumerate(loci):
+        serial.add(position, locus)
+    assert serial.pop(is_end=True, min_size=5, max_size=20)[0] == (0, 11, True)
+
+
+def test_a_state_equal_to_the_threshold_is_inactive() -> None:
+    loci = [Locus(state) for state in (0.002, 1.0, 1.0, 0.002, 1.0)]
+    profile = profile_of(loci, 100, 1000, has_filter=False)
+    starts, ends = cut_regions(profile, 100, 105)
+    assert (starts.tolist(), ends.tolist()) == ([101, 104], [103, 105])
+    assert known_start(profile, 100, 104, is_start=False) == 103
 
 
 @pytest.mark.parametrize(("position", "clip"), [(500, 0), (500, 10), (500, 80), (20, 30)])

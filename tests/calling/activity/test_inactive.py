@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,9 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.calling.activity.active_regions import ROOM_AFTER, all_regions
+from hapgpu.calling.activity.band_pass import MAX_PROPAGATION
 from hapgpu.calling.activity.cutting import MAX_RUN, Profile
-from hapgpu.calling.activity.inactive import cut_inactive, inactive_start
+from hapgpu.calling.activity.inactive import cut_inactive, inactive_start, run_end
+from hapgpu.calling.activity.reference import Locus
+from hapgpu.calling.batches import LEAD
 from hapgpu.calling.options import GenotypingOptions
+from tests.calling.activity.made_profiles import profile_of
 from tests.calling.activity.test_active_regions import (
     END,
     OPTIONS,
@@ -70,6 +75,32 @@ def test_made_intervals_are_covered_once(interval: Span) -> None:
     spans = regions_of(all_regions(made_segment(*interval, interval, 1000), 1, OPTIONS))
     assert [start for start, _ in spans] == [interval[0], *(end for _, end in spans[:-1])]
     assert spans[-1][1] == interval[1]
+
+
+@pytest.mark.parametrize(("start", "is_known"), [(2461, False), (2462, True), (2463, True)])
+def test_inactive_positions_before_a_segment_may_be_unknown(start: int, is_known: bool) -> None:
+    """If the segment starts with the active region 2462 to 2537, or within."""
+    reads = made_segment(start, 2600, (0, 5000), 5000)
+    batch = replace(reads.reads, positions=reads.reads.positions + np.int32(2000))
+    reads = replace(reads, window_start=start - LEAD - MAX_PROPAGATION, reads=batch)
+    found = all_regions(reads, 1, OPTIONS)
+    assert (found is not None) == is_known
+    if is_known:
+        own = [span for span in regions_of(found) if span[0] > 2462]
+        assert own == [(2537, 2837)]
+
+
+def test_a_state_equal_to_the_threshold_is_inactive() -> None:
+    loci = [Locus(state) for state in (1.0, 0.002, 0.002, 1.0)]
+    profile = profile_of(loci, 100, 1000, has_filter=False)
+    assert inactive_start(profile, 100, 102, is_start=False) == 101
+    assert run_end(profile, 101, 104) == 103
+
+
+def test_regions_that_start_in_a_range() -> None:
+    """Of the regions from 0, 300, 600 and 900 on: both ends of the range are starts."""
+    starts, ends = cut_inactive(np.array([0]), np.array([1000]), 300, 900, 300)
+    assert (starts.tolist(), ends.tolist()) == ([300, 600], [600, 900])
 
 
 def test_an_unknown_start() -> None:

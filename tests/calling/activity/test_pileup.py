@@ -9,9 +9,13 @@ import pytest
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.activity.band_pass import gaussian_kernel, soft_clip_counts
-from hapgpu.calling.activity.elements import element_table, log10_sum
+from hapgpu.calling.activity.elements import FRACTION_BITS, element_table, log10_sum
 from hapgpu.calling.activity.pileup import Pileup, pileup_of
-from hapgpu.calling.activity.probabilities import activity_probabilities
+from hapgpu.calling.activity.probabilities import (
+    _quality,
+    activity_probabilities,
+    allele_priors,
+)
 from hapgpu.calling.activity.reference import (
     Element,
     PlainRead,
@@ -77,6 +81,12 @@ def test_the_order_of_reads_and_the_loci_do_not_matter() -> None:
     assert np.array_equal(part.clip_bases, whole.clip_bases[40:77])
 
 
+def test_no_loci() -> None:
+    batch, samples = batch_of([PlainRead(1, [(4, "M")], "AAAA", [30] * 4)])
+    pileup = pileup_of(batch, samples, 1, slice_of("A" * 9), 2, 2, min_quality=10)
+    assert [column.size for column in pileup] == [0, 0, 0, 0]
+
+
 @pytest.mark.parametrize(
     ("flags", "position", "mate", "template", "loci"),
     [
@@ -93,6 +103,7 @@ def test_the_order_of_reads_and_the_loci_do_not_matter() -> None:
         (0x10, 11, 14, -7, range(10, 20)),
         (0x1 | 0x10, 11, 14, 0, range(10, 20)),
         (0x1 | 0x20, 3, 0, 6, range(2, 12)),  # a mate without a position
+        (0x1 | 0x20, 3, 1, 6, range(2, 8)),  # a mate at the first position
     ],
 )
 def test_bases_inside_adaptors(
@@ -168,15 +179,49 @@ def test_weak_evidence_of_several_samples() -> None:
     assert single_probability([10, 0, 60]) == 0.0
 
 
+def pileup_with(phreds: list[list[int]]) -> Pileup:
+    """Return a locus that the samples cover, with these PL."""
+    differences = np.array(phreds, dtype=np.float64)
+    ratios = (differences[:, :1] - differences[:, 1:]) / 10
+    units = np.rint(np.ldexp(ratios, FRACTION_BITS)).astype(np.int64)[:, None]
+    is_covered = np.ones((len(phreds), 1), dtype=np.bool_)
+    return Pileup(units, is_covered, np.zeros(1, dtype=np.int32), np.zeros(1, dtype=np.int64))
+
+
+@pytest.mark.parametrize("phred", [[0, 0, 0], [1, 0, 9], [0, 3, 40]])
+def test_a_likeliest_genotype_of_the_reference_is_inactive(phred: list[int]) -> None:
+    """Even with a heterozygosity that makes 0/1 likelier than 0/0."""
+    likelier = replace(OPTIONS, heterozygosity=0.9, heterozygosity_deviation=0.5)
+    (found,) = activity_probabilities(pileup_with([phred]), likelier)
+    assert found == pytest.approx(single_probability(phred, 0.9, 0.5), abs=1e-12)
+    assert (found > 0.5) == (phred[0] > 0)
+
+
+def test_qual_is_above_the_limit_by_more_than_a_tolerance() -> None:
+    """GATK adds 1e-10 to the logarithm: equal to the limit then, it does not pass."""
+    phreds = [[12, 0, 60], [0, 9, 90]]
+    quality = _quality(np.array(phreds, float), 2, allele_priors(OPTIONS), np.empty((2, 3)))
+    highest = -quality / 10.0 + 1e-10
+    near = -10.0 * highest
+    limit = next(
+        m for m in (near, np.nextafter(near, 0), np.nextafter(near, 9)) if -m / 10.0 == highest
+    )
+    pileup = pileup_with(phreds)
+    for confidence, is_active in ((limit, False), (np.nextafter(limit, 0), True)):
+        options = replace(OPTIONS, min_confidence=float(confidence))
+        assert (activity_probabilities(pileup, options)[0] > 0) == is_active
+
+
 @pytest.mark.parametrize(
     ("deviation", "max_wing", "expected"),
     [
         (1.0, 1, [0.2740686, 0.4518628, 0.2740686]),
         (1.0, 1000, [*WING_4, 0.39894228, *reversed(WING_4)]),
+        (1e9, 60_000, [1.0]),  # no weight is 1e-5: the middle one is left
     ],
 )
 def test_kernels(deviation: float, max_wing: int, expected: list[float]) -> None:
-    """Cases of BandPassActivityProfileUnitTest, which are of the whole bell curve."""
+    """First the cases of BandPassActivityProfileUnitTest, which are of the whole bell curve."""
     assert gaussian_kernel(deviation, max_wing) == pytest.approx(expected, abs=2e-6)
     assert kernel(deviation, max_wing) == pytest.approx(expected, abs=2e-6)
 

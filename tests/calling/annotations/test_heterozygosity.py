@@ -61,6 +61,7 @@ def test_genotypes_are_counted(
         ([0, 0, 0], (0, 0, 0)),
         ([0, 1, 2], (0, 0, 0)),
         ([0, 3, 10], (1, 0, 0)),
+        ([], (0, 0, 0)),  # a sample without likelihoods
     ],
 )
 def test_uncertain_genotypes(phred: list[int], counts: tuple[int, int, int]) -> None:

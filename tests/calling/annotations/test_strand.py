@@ -49,6 +49,8 @@ def test_scaled_tables_are_truncated() -> None:
     # 401 reads: cells of 100.25 x 200 / 401 = 50 and less.
     assert fisher_p(101, 100, 100, 100) == fisher_p(50, 49, 49, 49)
     assert fisher_p(100, 100, 100, 100) == pytest.approx(1.0)
+    # 400 reads: not scaled.
+    assert fisher_p(130, 70, 100, 100) == pytest.approx(reference.fisher_p((130, 70, 100, 100)))
 
 
 def test_few_reads_of_a_sample_count_in_sor_only() -> None:

@@ -73,6 +73,44 @@ def test_larger_k_follow_the_largest(kmer_sizes: tuple[int, ...], repeat: int) -
     assert found(reference, reads_of(*[other] * 3), kmer_sizes=kmer_sizes) == [other]
 
 
+@pytest.mark.parametrize(("swapped", "is_found"), [(63, True), (74, False)])
+def test_the_largest_k_is_60_more(swapped: int, is_found: bool) -> None:
+    """Two neighbours that swap places make cycles of k-mers that are in one of them.
+
+    70 is the last k: with 80, both would have a result.
+    """
+    rng = np.random.default_rng(swapped)
+    before, one, two, after = (random_bases(n, rng) for n in (100, swapped, swapped, 100))
+    other = before + two + one + after
+    reads = reads_of(*[other] * 3)
+    assert found(before + one + two + after, reads, kmer_sizes=(10,)) == [other] * is_found
+
+
+@pytest.mark.parametrize(("kmer_sizes", "expected"), [((10,), "11"), ((20,), "10")])
+def test_a_larger_k_is_not_tried_after_a_result(kmer_sizes: tuple[int, ...], expected: str) -> None:
+    """The best string joins bases that most reads have where k does not span them."""
+    bases = list(REFERENCE)
+    sites = (AT, AT + 15)
+    changed = ["C" if bases[at] != "C" else "G" for at in sites]
+
+    def haplotype(alleles: str) -> str:
+        text = list(bases)
+        for at, base, allele in zip(sites, changed, alleles, strict=True):
+            text[at] = base if allele == "1" else text[at]
+        return "".join(text)
+
+    reads = reads_of(*[haplotype("10")] * 4, *[haplotype("11")] * 3, *[haplotype("01")] * 3)
+    strings = found(REFERENCE, reads, kmer_sizes=kmer_sizes, max_haplotypes=1)
+    assert strings == [haplotype(expected)]
+
+
+def test_an_insertion_before_the_last_base_is_found() -> None:
+    """It ends with the 9 bases before it: the last k-mer is no part of a chain."""
+    base = next(b for b in "ACGT" if b != REFERENCE[-11])
+    other = REFERENCE[:-1] + REFERENCE[20:0:-1] + base + REFERENCE[-10:]
+    assert found(REFERENCE, reads_of(*[other] * 3), kmer_sizes=(10,)) == [other]
+
+
 def test_unknown_bases_of_the_reference() -> None:
     """k-mers with N are k-mers; many N are a repeat, which k = 10 does not accept."""
     for length in (1, 11, 20):

@@ -102,6 +102,13 @@ def test_event_after_a_spanning_complex_event() -> None:
     assert found == {"G": ["h1"], "*": ["h0"], "GTT": []}
 
 
+def test_an_event_of_several_haplotypes_is_one_allele() -> None:
+    """Also the first event of all: h0, of which it is, precedes the reference."""
+    sites, names = sites_of("TGTCG", 100, ("AGTCG", "5M"), ("AGTCT", "5M"))
+    assert carriers(sites, names, 0) == {"T": ["h2"], "A": ["h0", "h1"]}
+    assert carriers(sites, names, 1) == {"G": ["h0", "h2"], "T": ["h1"]}
+
+
 def test_shorter_references_are_extended() -> None:
     middle = "GACACACT"
     sites, names = sites_of(

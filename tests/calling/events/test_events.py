@@ -57,6 +57,12 @@ def test_two_groups_of_mismatches(distance: int, expected: list[Event]) -> None:
     assert events_from("ACTTGC", ("CATTCG", "6M"), distance=distance) == [expected]
 
 
+def test_near_mismatches_end_with_their_element() -> None:
+    """An inserted base is none, though it differs from the reference after the element."""
+    assert events_from("AACC", ("AGTCC", "2M1I2M"), distance=1) == [[(1, "A", "GT")]]
+    assert events_from("AACC", ("AGC", "2M1D1M"), distance=1) == [[(1, "AC", "G")]]
+
+
 @pytest.mark.parametrize(
     ("haplotype", "expected"),
     [
@@ -101,6 +107,7 @@ def test_merged_alleles_lose_their_common_suffix(
 def test_insertions_at_the_ends_and_deletions_at_the_start() -> None:
     inserted = ("GGACGTGG", "2I4M2I")
     assert events_from("TACGTT", inserted, start=1) == [[]]
+    assert events_from("ACGTT", ("GGACG", "1I1I3M")) == [[]]  # nothing is before the second
     assert events_from("TACGTT", ("CGT", "1D3M"), start=1) == [[(0, "TA", "T")]]
     assert events_from("ACGTT", ("CGT", "1D3M")) == [[]]  # nothing is before the contig
     assert events_from("TACGTT", ("ACG", "3M1D"), start=1) == [[(3, "GT", "G")]]

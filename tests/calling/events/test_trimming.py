@@ -8,6 +8,8 @@ import pytest
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.batches import ActiveRegions, TrimmedRegions
 from hapgpu.calling.events.cutting import cut_haplotypes
+from hapgpu.calling.events.events import events_of
+from hapgpu.calling.events.spans import variant_spans
 from hapgpu.calling.events.trimming import trimmed_to_variants
 from hapgpu.cigar.encoding import cigar_strings, parse_cigar, query_lengths, reference_lengths
 from tests.calling.events.event_oracle import (
@@ -168,8 +170,23 @@ def test_equal_haplotypes_keep_the_first_or_the_reference() -> None:
 def test_only_the_reference_is_left() -> None:
     """A haplotype whose deletion reaches over an end of the padded span is excluded."""
     own = REFERENCE[100:400]
-    rows = [with_deletion(own, 98, 250 - 99), (own, "300M")]
-    assert trimmed_of(REFERENCE, (199, 200, 199, 400), rows).kept.size == 0
+    snp = with_snp(own, 150)  # its padding ends at 271
+    for length, kept in ((4, 1), (5, 0), (20, 0)):
+        deleted, cigar = with_deletion(own, 165, length)
+        both = (snp[0][:166] + deleted[166:], cigar)
+        trimmed = trimmed_of(REFERENCE, (200, 260, 100, 400), [both, (own, "300M")])
+        assert trimmed.kept.size == kept
+
+
+def test_an_active_region_without_events_has_no_span() -> None:
+    """An event that ends where the active span starts does not overlap it."""
+    own = REFERENCE[100:400]
+    haplotypes = haplotypes_of([[with_snp(own, 99), (own, "300M")], [with_snp(own, 100)]])
+    regions = regions_of((200, 300, 100, 400), (200, 300, 100, 400))
+    reference = reference_of(REFERENCE)
+    events = events_of(haplotypes, np.array([100, 100, 100]), reference)
+    spans = variant_spans(events, haplotypes.offsets, regions, reference)
+    assert spans_of(spans) == [(0, 0, 0, 0), (200, 201, 180, 221)]
 
 
 def test_several_active_regions() -> None:

@@ -50,6 +50,15 @@ def test_spanning_deletions_need_a_covering_record() -> None:
     assert counts == [3, 4, 4, 4, 3]
 
 
+def test_a_certain_spanning_deletion_has_a_record_of_quality_0() -> None:
+    """QUAL is of an ALT other than `*`: it reaches the minimal confidence, which is 0."""
+    cover = MadeSite(4, ("AAA", "A", NON_REF), phreds(3, 1))
+    found = calls(cover, MadeSite(5, ("A", "C", "*", NON_REF), phreds(4, 5, 9000)))
+    assert found.sites.tolist() == [0, 1]
+    assert found.qualities[1] == 0
+    assert found.genotypes[1].tolist() == [[2, 2]]
+
+
 def test_the_limit_of_alleles_leaves_out_non_ref() -> None:
     alleles = ("A", "C", "G", "T", NON_REF)
     variants = calls(MadeSite(5, alleles, phreds(5, 6)), max_alternates=1)

@@ -10,7 +10,11 @@ import pytest
 
 from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.calling.batches import SiteReads
-from hapgpu.calling.genotypes.phred_likelihoods import log_sum_table, phred_likelihoods
+from hapgpu.calling.genotypes.phred_likelihoods import (
+    log10_sum,
+    log_sum_table,
+    phred_likelihoods,
+)
 from hapgpu.calling.genotypes.reference import phreds_reference
 
 
@@ -36,6 +40,13 @@ def test_the_table_has_steps_of_a_ten_thousandth() -> None:
     assert table.size == 80_001
     assert table[0] == math.log10(2.0)
     assert table[10_000] == pytest.approx(math.log10(1.1), rel=1e-12)
+
+
+def test_logarithms_that_differ_by_8_or_more_are_not_added() -> None:
+    """GATK's MathUtils.approximateLog10SumLog10."""
+    table = log_sum_table()
+    assert log10_sum(-8.0, 0.0, table) == log10_sum(0.0, -9.0, table) == 0.0
+    assert log10_sum(0.0, -7.5, table) == pytest.approx(math.log10(1.0 + 10.0**-7.5), rel=1e-6)
 
 
 def test_one_read_supports_alt() -> None:

@@ -79,6 +79,16 @@ def test_cases_of_gatk(qualities: list[int], expected: list[tuple[int, int, int]
     assert [(block.start, block.end, block.quality) for block in blocks] == expected
 
 
+@pytest.mark.parametrize(
+    ("depths", "median"),
+    [([0, 0, 0, 4], 0), ([0, 0, 3, 4], 2), ([0, 1, 1, 9], 1), ([4, 0, 0], 0), ([2, 3], 3)],
+)
+def test_depth_is_the_median(depths: list[int], median: int) -> None:
+    """Of two in the middle the mean, and half a read is rounded up."""
+    (block,) = joined([], 1, depths, [(30, 100)] * len(depths), [])
+    assert (block.depth, block.min_depth) == (median, min(depths))
+
+
 def test_a_deletion_covers_the_positions_after_it() -> None:
     blocks = joined([], 1, [10] * 7, [(30, 100)] * 7, [(3, 6)])
     assert [(block.start, block.end) for block in blocks] == [(1, 3), (6, 8)]

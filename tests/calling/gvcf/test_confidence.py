@@ -29,7 +29,8 @@ def found_informative(
     read: str, qualities: Sequence[int], reference: str, max_size: int
 ) -> list[bool]:
     out = np.empty(len(read), dtype=np.bool_)
-    row = Row(text(read), np.array(qualities, dtype=np.uint8), len(read), len(read))
+    bases = len(read) - read.count("-")
+    row = Row(text(read), np.array(qualities, dtype=np.uint8), len(read), bases)
     window = Window(text(reference), 0, len(reference))
     find_informative(row, window, 0, 0, max_size, np.empty(len(read), dtype=np.int64), out)
     return [bool(value) for value in out[: len(reference)]]
@@ -42,6 +43,9 @@ def found_informative(
         ("TTAAAATT", "TTAA", 1, "1100"),
         ("ACGT", "ACGT", 1, "1110"),
         ("ACGT", "ACGT", 2, "1100"),
+        # By the same rules.
+        ("ACC", "ACA", 1, "000"),  # without the first base of the reference as many mismatches
+        ("ACGT", "ACGTA", 1, "1110"),  # no base of the reference is left after the last
     ],
 )
 def test_cases_of_gatk(reference: str, read: str, max_size: int, expected: str) -> None:
@@ -49,6 +53,12 @@ def test_cases_of_gatk(reference: str, read: str, max_size: int, expected: str) 
     wanted = [letter == "1" for letter in expected]
     assert found_informative(read, qualities, reference, max_size) == wanted
     assert informative_bases(read, qualities, reference, max_size) == wanted
+
+
+@pytest.mark.parametrize(("max_size", "expected"), [(2, [True, False, False]), (3, [False] * 3)])
+def test_bases_that_are_left_count(max_size: int, expected: list[bool]) -> None:
+    """From the first base on, the read has to have `max_size` bases; deleted ones are none."""
+    assert found_informative("A-C", [30] * 3, "AGCTTACT", max_size) == expected
 
 
 @given(
@@ -178,6 +188,20 @@ def test_the_last_ten_bases_are_not_informative(left: int, *, is_informative: bo
     assert (found.phreds[0, 0] > 0) == is_informative
 
 
+def test_the_base_before_an_indel_is_not_informative() -> None:
+    reference = "ACGTTGCAAGCTTAGGCATCAGGATTACCA" * 2
+    qualities = [40] * 60
+    deletion = Alignment(
+        0, [("M", 30), ("D", 2), ("M", 28)], reference[:30] + reference[32:], qualities[:58]
+    )
+    insertion = Alignment(
+        0, [("M", 30), ("I", 2), ("M", 28)], reference[:30] + "TT" + reference[30:58], qualities
+    )
+    for read in (deletion, insertion):
+        found = computed([read] * 20, reference, 28, 30)
+        assert found.phreds[:, 0].tolist() == [60, 0]
+
+
 @pytest.mark.parametrize(("length", "depth"), [(99, 99), (100, 100), (101, 120)])
 def test_bases_after_fragments_of_at_most_100_bases(length: int, depth: int) -> None:
     """GATK's ReadUtils.isBaseInsideAdaptor."""
@@ -187,6 +211,29 @@ def test_bases_after_fragments_of_at_most_100_bases(length: int, depth: int) -> 
     records.template_lengths[:] = length
     found = computed_of(reads, records, "A" * 150, 0, 150)
     assert found.depths.tolist() == [1] * depth + [0] * (150 - depth)
+
+
+@pytest.mark.parametrize(
+    ("flags", "mate", "length", "depth"),
+    [
+        # The read is at 10 to 30. On the forward strand: it may start right after the fragment.
+        (1 | 32, 5, 5, 5),
+        (1 | 32, 5, 4, 20),
+        (1 | 32, 5, -4, 20),
+        # On the reverse strand: its last base has to be after the first of the mate.
+        (1 | 16, 28, -15, 2),
+        (1 | 16, 29, -15, 20),
+        (1 | 16, 30, -15, 20),
+    ],
+)
+def test_fragments_are_well_defined(flags: int, mate: int, length: int, depth: int) -> None:
+    """GATK's ReadUtils.hasWellDefinedFragmentSize; else no base is in an adaptor."""
+    reads, records = region_reads([Alignment(10, [("M", 20)], "A" * 20, [30] * 20)])
+    records.flags[:] = flags
+    records.mate_positions[:], records.mate_reference_ids[:] = mate, 0
+    records.template_lengths[:] = length
+    found = computed_of(reads, records, "A" * 40, 0, 40)
+    assert int(found.depths.sum()) == depth
 
 
 def test_bases_in_adaptors_are_not_elements() -> None:

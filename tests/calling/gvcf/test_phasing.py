@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hapgpu.arrays.ragged import Ragged
-from hapgpu.calling.gvcf.phasing import UNPHASED, phase_groups
+from hapgpu.arrays.ragged import Ragged, offsets_of
+from hapgpu.calling.batches import CallSites, Events, TrimmedRegions
+from hapgpu.calling.gvcf.phasing import UNPHASED, phase_groups, phased
 from hapgpu.calling.gvcf.reference import phase_sets
+from tests.calling.events.made_haplotypes import haplotypes_of, regions_of
+from tests.calling.made_calls import likelihood_calls
 
 HAPLOTYPES = "abcd"
 
@@ -67,3 +71,40 @@ def test_cases_of_gatk(sets: list[str], phased: int, groups: int, second: int, f
 )
 def test_random_haplotypes(regions: list[list[frozenset[str]]]) -> None:
     assert groups_of(regions) == [phase_sets(sets) for sets in regions]
+
+
+def test_haplotypes_that_no_record_has_do_not_count() -> None:
+    """Records at 10, 20 and 30: h1 has the ALTs of the first two, h3 of the third.
+
+    At 10, h2 has ALT A too, but with a shorter REF; none of its alleles is kept.
+    """
+    alternates = [(10, 13, "A"), (20, 21, "T"), (10, 12, "A"), (20, 21, "C"), (30, 31, "C")]
+    starts, ends, texts = zip(*alternates, (30, 31, "G"), strict=True)
+    trimmed = TrimmedRegions(
+        np.array([0]),
+        regions_of((10, 31, 0, 41)),
+        haplotypes_of([[("A", "1M")] * 4]),
+        Events(
+            np.array([0, 0, 2, 5, 6]),
+            np.array(starts),
+            np.array(ends),
+            Ragged.from_sequences(texts),
+        ),
+    )
+    sites = CallSites(
+        np.zeros(3, dtype=np.int64),
+        np.array([10, 20, 30]),
+        np.array([13, 21, 31]),
+        np.array([0, 3, 6, 9]),
+        Ragged.from_sequences(["ACC", "AC", "A", *"GTC", *"AGC"]),
+        Ragged(np.array([0, 2, 1, 0, 0, 1, 2, 0, 0, 0, 2, 1], dtype=np.int16), offsets_of([4] * 3)),
+    )
+    calls = replace(
+        likelihood_calls([[[0, 0, 0]]] * 3, [2] * 3),
+        starts=sites.starts,
+        alleles=Ragged.from_sequences(["ACC", "A", *"GT", *"AG"]),
+        site_alleles=np.array([0, 2, 0, 1, 0, 1], dtype=np.int16),
+    )
+    phasing = phased(calls, sites, trimmed)
+    assert phasing.groups.tolist() == [0, 0, 0]
+    assert phasing.is_flipped.tolist() == [False, False, True]

@@ -225,7 +225,7 @@ def test_segments_and_threads(
 
 
 def test_samples_with_one_read_group(data_dir: Path, tmp_path: Path) -> None:
-    """The read group of the second input gets another name, also in its reads."""
+    """The read group of the second input gets another name, also in its reads that have it."""
     both = []
     for sample in ("NA12878", "HG002"):
         path = tmp_path / f"{sample}.bam"
@@ -235,6 +235,8 @@ def test_samples_with_one_read_group(data_dir: Path, tmp_path: Path) -> None:
         pysam.view("-b", "--no-PG", "-o", str(part), source, region, catch_stdout=False)
         options = ["-w", "-m", "overwrite_all", "--no-PG"]
         pysam.addreplacerg("-r", group, *options, "-o", str(path), str(part), catch_stdout=False)
+        if sample == "HG002":
+            without_some_groups(path)
         pysam.index(str(path))
         both.append(path)
     run(both, reference_of(data_dir), tmp_path / "out.bam")
@@ -242,9 +244,26 @@ def test_samples_with_one_read_group(data_dir: Path, tmp_path: Path) -> None:
         groups = {group["ID"]: group["SM"] for group in file.header.to_dict()["RG"]}
     assert groups == {"run": "NA12878", "run.1": "HG002", HAPLOTYPES: "HC"}
     owners = {
-        (read.query_name, read.flag & 0xC0): path.stem for path in both for read in records_in(path)
+        (read.query_name, read.flag & 0xC0): path.stem if read.has_tag("RG") else None
+        for path in both
+        for read in records_in(path)
     }
-    found = [record for record in records_in(tmp_path / "out.bam") if not is_haplotype(record)]
-    assert {groups[record.get_tag("RG")] for record in found} == {"NA12878", "HG002"}
-    for record in found:
-        assert groups[record.get_tag("RG")] == owners[record.query_name, record.flag & 0xC0]
+    found = {
+        (record.query_name, record.flag & 0xC0): groups[tag] if tag is not None else None
+        for record in records_in(tmp_path / "out.bam")
+        if (tag := dict(record.get_tags()).get("RG")) != HAPLOTYPES
+    }
+    assert set(found.values()) == {"NA12878", "HG002", None}
+    assert found == {key: owners[key] for key in found}
+
+
+def without_some_groups(path: Path) -> None:
+    """Remove the read group of every fifth record."""
+    records = records_in(path)
+    for record in records[::5]:
+        record.set_tag("RG", None)
+    with pysam.AlignmentFile(str(path)) as file:
+        header = file.header
+    with pysam.AlignmentFile(str(path), "wb", header=header) as file:
+        for record in records:
+            file.write(record)

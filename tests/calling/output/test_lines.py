@@ -18,7 +18,8 @@ from hapgpu.calling.annotations.annotator import annotations_of
 from hapgpu.calling.annotations.fields import FIELDS, INFO_FIELDS
 from hapgpu.calling.batches import Annotations, VariantCalls
 from hapgpu.calling.output.header import calls_header
-from hapgpu.calling.output.lines import call_lines
+from hapgpu.calling.output.lines import call_lines, put_fraction
+from hapgpu.io.text.fixed import FIXED_WIDTH
 from tests.calling.made_calls import made_calls
 
 CONTIGS = {"chr1": 100_000, "HLA-A*01:01:01:01": 3503}
@@ -95,6 +96,22 @@ def test_lines_equal_plain_python(samples: int) -> None:
         text = call_lines("chr1", calls, annotations, rows).decode()
         kept = np.flatnonzero(rows)
         assert text == "".join(expected_line(calls, annotations, record) for record in kept)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (0.0, "0.00"),
+        (0.005, "5.000e-03"),
+        (0.01, "0.010"),
+        (0.5, "0.500"),
+        (1.0, "1.00"),
+    ],
+)
+def test_fractions(value: float, expected: str) -> None:
+    """HTSJDK's VCFEncoder.formatVCFDouble: an exponent below 0.01."""
+    out = np.zeros(FIXED_WIDTH, dtype=np.uint8)
+    assert out[: put_fraction(out, 0, value)].tobytes().decode() == expected
 
 
 def test_no_lines() -> None:

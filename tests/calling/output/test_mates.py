@@ -47,7 +47,9 @@ def slow_mates(reads: RegionReads, flags: NDArray, fragments: NDArray) -> list[i
 def test_mates(seed: int) -> None:
     random = np.random.default_rng(seed)
     reads = made_regions(random)
-    flags = random.choice([0x41, 0x81, 0x41, 0x81, 0x841, 0xC1, 0x1, 0], len(reads))
+    # Flags of the segment say nothing without the flag of a pair.
+    kinds = [0x41, 0x81, 0x41, 0x81, 0x841, 0xC1, 0x1, 0, 0x40, 0x80]
+    flags = random.choice(kinds, len(reads))
     fragments = random.integers(0, 4, len(reads))
     found = mates_in_regions(reads, flags.astype(np.uint16), fragments)
     assert found.tolist() == slow_mates(reads, flags, fragments)

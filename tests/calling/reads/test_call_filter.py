@@ -74,6 +74,7 @@ def test_cigars(cigar: tuple[tuple[int, int], ...], extra: int) -> None:
     [
         ("2H3S4M1I4M2S1H", True),
         ("2I8M", True),
+        ("4=1X4=", True),
         ("2S2I8M", True),
         ("4M2I2D4M", False),
         ("4M2D2I4M", False),

@@ -182,6 +182,7 @@ PAIR = {"mate_reference": 0, "flag": 33, "mate_position": 100, "template_length"
         ("4M9D4M", (102, 107), (102, "2M")),
         ("4M9D4M", (103, 114), (103, "1M9D1M")),
         ("4M9D4M", (105, 112), None),
+        ("2I4M2I", (100, 104), (100, "2I4M2I")),
         ("3S4M3S", (0, 400), (100, "4M")),
         ("2H4=1X4=", (102, 106), (102, "2=1X1=")),
     ],
@@ -210,6 +211,13 @@ def test_soft_clips_of_well_defined_fragments(
     assert read[3] == position
 
 
+def test_soft_clips_alone_do_not_reach_the_span() -> None:
+    """A read that ends where the span starts is left out, though its soft clip is in it."""
+    reads = [made_row("longer", 100, "8M"), made_row("r", 100, "4M3S", **PAIR)]
+    assert [(read[0], read[3], read[5]) for read in only(reads, (104, LENGTH))] == [(0, 104, "4M")]
+    assert len(only(reads, (103, LENGTH))) == 2
+
+
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
@@ -219,6 +227,7 @@ def test_soft_clips_of_well_defined_fragments(
         ({"flag": 33, "mate_position": 100, "template_length": 10}, (100, "10M")),
         ({"flag": 17, "mate_position": 103, "template_length": -6}, (103, "7M")),
         ({"flag": 17, "mate_position": 100, "template_length": -6}, (100, "10M")),
+        ({"flag": 17, "mate_position": 101, "template_length": -6}, (101, "9M")),
         ({"flag": 17, "mate_position": 108, "template_length": -6}, (108, "2M")),
         ({"flag": 17, "mate_position": 109, "template_length": -6}, (100, "10M")),
         ({"flag": 49, "mate_position": 103, "template_length": -6}, (100, "10M")),
@@ -228,6 +237,23 @@ def test_soft_clips_of_well_defined_fragments(
 )
 def test_adaptors(more: dict[str, int], expected: tuple[int, str]) -> None:
     (read,) = only([made_row("r", 100, "10M", mate_reference=0, **more)])
+    assert (read[3], read[5]) == expected
+
+
+@pytest.mark.parametrize(
+    ("low", "more", "span", "expected"),
+    [
+        (range(6), {}, (104, LENGTH), (104, "4M")),
+        (range(4, 10), {}, (0, 104), (100, "4M")),
+        (range(4, 10), PAIR | {"template_length": 4}, (0, LENGTH), (100, "4M")),
+    ],
+)
+def test_inserted_bases_of_low_quality_stay_clipped(
+    low: range, more: dict[str, int], span: Span, expected: tuple[int, str]
+) -> None:
+    """Also if what is left starts or ends where the span, or the adaptor, does."""
+    qualities = tuple(2 if base in low else 30 for base in range(10))
+    (read,) = only([made_row("r", 100, "4M2I4M", qualities=qualities, **more)], span)
     assert (read[3], read[5]) == expected
 
 

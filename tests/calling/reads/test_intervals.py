@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import chain
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hapgpu.calling.reads.segments import calling_intervals, segment_bases, segments_of
+from hapgpu.calling.batches import Segment
+from hapgpu.calling.reads import segments as segments_module
+from hapgpu.calling.reads.segments import (
+    calling_intervals,
+    groups_of,
+    runs_of,
+    segment_bases,
+    segments_of,
+)
 from hapgpu.errors import UsageError
 from hapgpu.io.genome.regions import EVERYTHING, Region, RegionChoice
 
@@ -95,3 +104,58 @@ def test_sizes_of_segments() -> None:
     assert segment_bases([Region("c", 0, 50_000)], 4) == 20_000
     assert segment_bases([Region("c", 0, 1_000_000), Region("d", 0, 600_000)], 10) == 40_000
     assert segment_bases([Region("c", 0, 3_000_000_000)], 64) == 200_000
+
+
+Run = tuple[list[Region], bool]
+
+
+def run(contig: str, *sizes: int, has_reads: bool = True) -> Run:
+    """Return intervals of a contig of these sizes, and whether it has reads."""
+    intervals = [Region(contig, 100 * k, 100 * k + size) for k, size in enumerate(sizes)]
+    return intervals, has_reads
+
+
+def grouped(runs: Sequence[Run], shared_bases: int) -> list[list[str]]:
+    """Return the contigs of the parts of each group of segments of at most 60 bases.
+
+    Contigs whose segments are read one by one have a star, those without reads are in brackets.
+    """
+    found: list[list[str]] = []
+    for group in groups_of(runs, dict.fromkeys("abcd", 1000), 60, shared_bases):
+        if isinstance(group, list):
+            names = (p.contig if isinstance(p, Segment) else f"({p[0].contig})" for p in group)
+            found.append(list(names))
+        else:
+            found.append([f"{segment.contig}*" for segment in group])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("runs", "shared_bases", "expected"),
+    [
+        ([run("a", 30), run("b", 30), run("c", 1)], 60, [["a", "b"], ["c"]]),
+        ([run("a", 60), run("b", 60), run("c", 61)], 60, [["a"], ["b"], ["c*", "c*"]]),
+        ([run("a", 30), run("b", 9, 9), run("c", 9)], 60, [["a"], ["b*", "b*"], ["c"]]),
+        ([run("a", 9), run("b", 99, has_reads=False), run("c", 9)], 60, [["a", "(b)", "c"]]),
+        ([run("a", 9), run("b", 9)], 0, [["a*"], ["b*"]]),
+    ],
+)
+def test_small_contigs_are_read_together(
+    runs: list[Run], shared_bases: int, expected: list[list[str]]
+) -> None:
+    """Those of one interval each, of so many bases together, at most."""
+    assert grouped(runs, shared_bases) == expected
+
+
+def test_intervals_of_one_part_of_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segments_module, "_MAX_TOGETHER", 3)
+    runs = [run("a", 9), run("b", 9, 9, has_reads=False), run("c", 9), run("d", 9)]
+    assert grouped(runs, 60) == [["a", "(b)"], ["c", "d"]]
+    monkeypatch.setattr(segments_module, "_MAX_EMPTY", 2)
+    intervals = [interval for contig in "abcd" for interval in run(contig, 9)[0]]
+    found = runs_of(intervals, lambda of_contig: of_contig[0].contig == "d")
+    assert [("".join(i.contig for i in run_), has_reads) for run_, has_reads in found] == [
+        ("ab", False),
+        ("c", False),
+        ("d", True),
+    ]

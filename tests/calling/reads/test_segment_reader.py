@@ -15,6 +15,7 @@ import pytest
 
 from hapgpu.calling.batches import Segment, SegmentReads
 from hapgpu.calling.options import CallOptions
+from hapgpu.calling.reads import downsampling, segment_reader
 from hapgpu.calling.reads.segment_reader import SegmentReader
 from hapgpu.calling.reads.segments import segments_of
 from hapgpu.calling.reads.windows import Room
@@ -198,6 +199,56 @@ def test_letters_that_are_no_bases_are_n(tmp_path: Path) -> None:
         (found,) = read_all(opened, 1000)
     assert found.reference.bases.tobytes() == b"ACGTNNNN" * 20
     assert [row.tobytes() for row in found.reads.bases] == [b"ACGTNNNA"]
+
+
+def write_reads(directory: Path, positions: Sequence[int]) -> None:
+    """Write reads of 4 bases at these positions of a contig of 400, as SAM and as BAM."""
+    fasta, sam = directory / "reference.fa", directory / "reads.sam"
+    fasta.write_text(f">c\n{'ACGT' * 100}\n")
+    pysam.faidx(str(fasta))
+    lines = [
+        f"r{number}\t0\tc\t{position + 1}\t60\t4M\t*\t0\t0\tACGT\tIIII\n"
+        for number, position in enumerate(positions)
+    ]
+    sam.write_text("@SQ\tSN:c\tLN:400\n" + "".join(lines))
+    bam = str(directory / "reads.bam")
+    pysam.view("-b", "-o", bam, str(sam), catch_stdout=False)
+    pysam.index(bam)
+
+
+@pytest.mark.parametrize("limit", [0, 50])
+@pytest.mark.parametrize("name", ["reads.bam", "reads.sam"])
+def test_ends_of_a_window(tmp_path: Path, name: str, limit: int) -> None:
+    """The window is from 80 to 225."""
+    write_reads(tmp_path, [76, 77, 224, 225])
+    options, room = CallOptions(max_reads_per_start=limit), Room(20, 20, 25)
+    with reader(tmp_path, name, options=options, room=room) as opened:
+        (source,) = opened.at([Segment("c", 400, 100, 200, 0, 400)])
+        assert source.read().reads.positions.tolist() == [77, 224]
+
+
+@pytest.mark.parametrize("name", ["reads.bam", "reads.sam"])
+def test_reads_in_crowds_are_counted_once(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the segment in which they start, here that from 200 on."""
+    write_reads(tmp_path, [200] * 8)
+    monkeypatch.setattr(downsampling, "MAX_CROWD", 5)
+    with reader(tmp_path, name, room=Room(50, 50, 50)) as opened:
+        found = read_all(opened, 100, [Region("c", 100, 300)])
+        assert [len(each.reads) for each in found] == [5, 5]
+        assert opened.counts["reads_over_limit"] == 3
+
+
+def test_a_stream_is_read_as_far_as_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No further than to the first read that starts after the window."""
+    write_reads(tmp_path, [0, 100, 200, 300])
+    monkeypatch.setattr(segment_reader, "_BATCH_BASES", 1)
+    options = CallOptions(max_reads_per_start=50)
+    with reader(tmp_path, "reads.sam", options=options, room=Room(0, 0, 0)) as opened:
+        (source,) = opened.at([Segment("c", 400, 0, 200, 0, 200)])
+        assert len(source.read().reads) == 2
+        assert opened.counts["reads"] == 3
 
 
 class Contigs:

@@ -130,6 +130,21 @@ def test_many_repeats_in_reads_fail_except_at_the_last_try() -> None:
         assert assert_as_plain(reference, reads_of(read), rules) == expected
 
 
+@pytest.mark.parametrize(("reference", "expected"), [("ACGTTG", "ready"), ("ACGTT", "failed")])
+def test_one_repeat_per_four_kmers_is_accepted(reference: str, expected: str) -> None:
+    assert assert_as_plain(reference, reads_of("CCCCC"), Rules(3)) == expected
+
+
+def test_a_tail_of_a_branch_is_joined_to_the_branch() -> None:
+    """The second read leaves the first one, and not the reference."""
+    reference, branch = "ABCDEFGHIJKLMOPQ", "ABCDEFXHIJKLMOPQ"
+    rules = Rules(5, min_pruning=0, min_tail=3)
+    reads = reads_of(branch, "ABCDEFXHYJK")
+    assert assert_as_plain(reference, reads, rules) == "ready"
+    paths = paths_of(shown(built(reference, reads, rules).graph))
+    assert paths == {reference, branch, "ABCDEFXHYJKLMOPQ"}
+
+
 @pytest.mark.parametrize(
     ("reference", "reads", "expected"),
     [

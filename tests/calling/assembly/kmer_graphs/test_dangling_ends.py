@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hapgpu.calling.assembly.graph import Graph, graph_with_room
+from hapgpu.calling.assembly.graph import Graph, add_vertex, append_edge, graph_with_room
 from hapgpu.calling.assembly.kmer_graphs.branch_alignment import branch_cigar
 from hapgpu.calling.assembly.kmer_graphs.dangling_heads import (
     aligned_head,
@@ -39,6 +39,7 @@ from tests.calling.assembly.kmer_graphs.made_graphs import (
     paths_of,
     reads_of,
     room_for,
+    sequence_of,
     shown,
 )
 from tests.calling.assembly.kmer_graphs.plain_branches import SCORING, recover_head, recover_tail
@@ -51,6 +52,9 @@ TAILS = [
     ("CCAAAAAAAAAA", "AAAAAAAAAA", "1M2D10M", 10, -1),
     *[("AAAAAAAA", "CAAGATAA", "9M", 2, option) for option in (-1, 0, 1, 2)],
     *[("AAAAAAAA", "CAAGATAA", "9M", None, option) for option in (3, 4)],
+    ("AAAAAAAAA", "CAAAAAAG", "9M", None, -1),
+    ("AAAAAAAAA", "CAAAAAAG", "9M", 0, 0),  # no base need match, but the reference must go on
+    ("AAAAAAAA", "CAAAAAAG", "9M", None, 0),
     ("AAAAA", "CA", "3M", None, -1),  # GATK's 1M3D2M is not compared there: the tail is too short
     ("AAAAAA", "CGAAAACGAA", "1M2I4M2I2M", None, -1),
 ]
@@ -61,10 +65,12 @@ HEADS = [
     ],
     *[("XXXAACCGGTTACGT", "XAAACCGGTTACGT", "7M", option, False) for option in (-1, 0)],
     ("XXXXXXXAACCGGTTACGT", "XAACGGTTACGT", "4M1D4M", -1, False),
-    ("XXXXXXXAACCGGTTACGT", "XAACGGTTACGT", "4M1D4M", 1, True),
+    *[("XXXXXXXAACCGGTTACGT", "XAACGGTTACGT", "4M1D4M", option, True) for option in (0, 1)],
     ("XXXXXXXAACCGGTTACGT", "YCCGGTTACGT", "6M", -1, True),
     ("XXXXXXXAACBBBBBBCGGTTACGT", "AACCGGTTACGT", "5M6D3M", 1, True),
     ("XXXXXXXAACCGGTTACGT", "XTACYYYYYYYCGGTTACGT", "5M7I4M", 1, True),
+    ("XXXXACGATTGGCC", "ACGACGATTGGCC", "1M3I4M", 1, False),  # it matches up to the shared T
+    ("ABCDEFGHIJKLM", "BCEXGHIJKLM", "7M1D2M", -1, False),  # extended, it would start before A
 ]
 
 
@@ -113,6 +119,11 @@ def test_tails_of_gatk(
     assert recover_tail(plain_graph, tail) == expected
 
 
+def test_the_end_of_the_reference_is_no_tail() -> None:
+    graph, sink = threaded("ACGTTGCA", "AC", Rules(3))
+    assert count_tails(graph, sink) == 0
+
+
 @pytest.mark.parametrize(("reference", "read", "cigar", "option", "is_merged"), HEADS)
 def test_heads_of_gatk(reference: str, read: str, cigar: str, option: int, is_merged: bool) -> None:
     rules = Rules(5, min_pruning=0, min_matching=option, min_head=1)
@@ -129,6 +140,33 @@ def test_heads_of_gatk(reference: str, read: str, cigar: str, option: int, is_me
     assert any(read in path for path in paths - {reference}) == is_merged
     plain_graph = plain(reference, read, rules)
     assert recover_head(plain_graph, int(heads[0])) == cigar + "+" * is_merged
+
+
+@pytest.mark.parametrize(("min_head", "is_merged"), [(3, True), (4, False)])
+def test_the_vertex_of_the_reference_does_not_count_for_a_head(
+    min_head: int, is_merged: bool
+) -> None:
+    """The head is AAYCG, AYCGG and YCGGT, before CGGTT of the reference."""
+    rules = Rules(5, min_pruning=0, min_head=min_head)
+    graph, sink = threaded("XXXXXXXAACCGGTTACGT", "AAYCGGTTACGT", rules)
+    heads = dangling_heads(graph, 0)
+    assert recover_heads(graph, heads, sink, compiled_rules(rules)) == int(is_merged)
+
+
+def test_a_head_that_matches_up_to_the_reference_is_not_joined() -> None:
+    """As in GATK, the offset of the mismatch must not be 0, the vertex of the reference itself."""
+    rules = Rules(3, min_pruning=0, min_matching=0, min_head=1)
+    graph, sink = threaded("CGAAATG", "CG", rules)
+    assert [sequence_of(graph, v) for v in range(5)] == ["CGA", "GAA", "AAA", "AAT", "ATG"]
+    # Vertices of their own, as for k-mers that a read has twice.
+    head, below = add_vertex(graph, 0, 3), add_vertex(graph, 1, 4)
+    append_edge(graph, head, below, 1)
+    append_edge(graph, below, 3, 1)
+    found = aligned_head(graph, head, sink, compiled_rules(rules))
+    assert cigar_text(found.cigar) == "1M1D4M"
+    heads = dangling_heads(graph, 0)
+    assert heads.tolist() == [head]
+    assert recover_heads(graph, heads, sink, compiled_rules(rules)) == 0
 
 
 @pytest.mark.parametrize(
@@ -165,6 +203,9 @@ SHORT = st.text("AC", min_size=1, max_size=25) | st.text("ACGT", min_size=1, max
 @given(SHORT, SHORT)
 @example("A", "A")
 @example("A", "CAA")
+@example("GGCAACACGGA", "GCAGGA")  # 1D3M4D3M or 2D3M3D3M: the longer of two equal deletions
+@example("CA", "GCACAG")  # 1I2M3I or 3I2M1I: the longer of two equal insertions at the end
+@example("CCCCCAA", "CAAA")  # 3D4M or 1M3I: the longer of two equal prefixes of the reference
 def test_branches_are_aligned_as_the_reference_implementation_does(
     reference: str, branch: str
 ) -> None:

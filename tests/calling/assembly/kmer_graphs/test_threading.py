@@ -48,9 +48,9 @@ def test_non_unique_kmers() -> None:
 
 
 def test_repeats_are_looked_for_from_the_start_of_a_read() -> None:
-    reads = [PlainRead("ACGTNACGAA", [30] * 10), PlainRead("ACGNTTTGG", [30] * 9)]
+    reads = reads_of("ACGTNACGAA", "ACGNTTTGG", "GCANGCA")
     graph, space = threaded("CCTAGG", reads, 3)
-    assert non_unique(graph, space, 3) == {"ACG"}
+    assert non_unique(graph, space, 3) == {"ACG", "GCA"}
 
 
 def test_reference_with_n_before_a_read() -> None:
@@ -89,3 +89,13 @@ def test_a_run_of_k_bases_is_not_threaded() -> None:
     assert [sequence_of(graph, v) for v in range(graph.counts[0])] == [
         "ACG", "CGT", "GTT", "TTG", "TGC", "GCA",
     ]  # fmt: skip
+
+
+def test_samples_are_threaded_in_the_order_of_their_first_run_of_k_bases() -> None:
+    reads = [
+        PlainRead(bases, [30] * len(bases), sample)
+        for bases, sample in [("CC", 2), ("CCC", 1), ("GTTA", 0), ("GTTC", 1), ("GTTT", 2)]
+    ]
+    graph, _ = threaded("ACGTTGCA", reads, 3)
+    added = [sequence_of(graph, v) for v in range(6, graph.counts[0])]
+    assert added == ["TTC", "TTA", "TTT"]

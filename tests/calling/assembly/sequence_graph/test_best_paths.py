@@ -75,6 +75,22 @@ def test_of_equal_scores_the_larger_string_is_first() -> None:
     ]
 
 
+def test_of_equal_strings_the_first_made_is_first() -> None:
+    """As in Java's heap. It is extended first, too: a path is better than its start."""
+    edges = [Edge(0, 1), Edge(0, 2), Edge(1, 3), Edge(2, 4), Edge(3, 5), Edge(4, 5)]
+    graph = graph_of(["T", "A", "A", "C", "G", "T"], edges)
+    found = [bases for bases, _ in shown_paths(best_paths(graph, 0, 5, 128))]
+    assert found == ["TACT", "TAGT"]
+
+
+def test_nothing_is_extended_after_the_last_path_wanted() -> None:
+    others = 200
+    edges = [Edge(0, 1, 2), Edge(0, 2, 1), *(Edge(2, 3 + k) for k in range(others))]
+    paths = best_paths(graph_of(["A"] * (3 + others), edges), 0, 1, 1)
+    assert [bases for bases, _ in shown_paths(paths)] == ["AA"]
+    assert paths.scores.size < others
+
+
 def test_a_vertex_is_extended_as_often_as_paths_are_wanted() -> None:
     """The first path to the last vertices takes the only turn of both."""
     edges = [Edge(0, 1, 2), Edge(0, 2, 1), Edge(1, 3), Edge(2, 3), Edge(3, 4), Edge(3, 5)]

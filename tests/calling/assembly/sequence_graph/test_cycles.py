@@ -37,6 +37,12 @@ def test_an_edge_back_is_lost_and_with_it_what_led_there() -> None:
     assert [bases for bases, _ in shown_paths(best_paths(graph, 0, 4, 128))] == ["ACTA"]
 
 
+def test_an_edge_back_to_the_source_is_lost() -> None:
+    graph = graph_of(["A", "C", "G"], [Edge(0, 1), Edge(1, 0), Edge(1, 2)])
+    assert remove_cycles(graph, 0, 2)
+    assert [bases for bases, _ in shown_paths(best_paths(graph, 0, 2, 128))] == ["ACG"]
+
+
 def test_an_edge_to_a_visited_vertex_is_lost_without_a_cycle_too() -> None:
     edges = [Edge(0, 1), Edge(0, 2), Edge(1, 3), Edge(2, 3), Edge(3, 4)]
     graph = graph_of(["A", "C", "G", "T", "A"], edges)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 
-from hapgpu.calling.assembly.graph import Graph, new_graph
+from hapgpu.calling.assembly.graph import VERTICES, Graph, new_graph
 from hapgpu.calling.assembly.sequence_graph.chains import zip_chains
 from hapgpu.calling.assembly.sequence_graph.edits import CHANGED, reference_ends
 from hapgpu.calling.assembly.sequence_graph.simplification import simplified, simplify
@@ -97,6 +98,79 @@ def test_a_diamond_with_another_edge_into_its_bottom_stays() -> None:
     sequences = ["A", "GT", "GC", "T", "C"]
     edges = [Edge(0, 1), Edge(0, 2), Edge(1, 3), Edge(2, 3), Edge(4, 3), Edge(0, 4)]
     assert strings_of(sequences, edges)[0] == [*sequences[:4], "C"]
+
+
+def test_three_branches_share_what_all_of_them_start_and_end_with() -> None:
+    """The first and the last share one more base at both ends."""
+    sequences = ["A", "GCTAC", "GTAGC", "GCGAC", "A"]
+    edges = [Edge(0, k) for k in (1, 2, 3)] + [Edge(k, 4) for k in (1, 2, 3)]
+    vertices, joined = strings_of(sequences, edges)
+    middles = ["CTA", "TAG", "CGA"]
+    assert vertices == [*middles, "CA", "AG"]
+    assert sorted(joined) == sorted([("AG", m) for m in middles] + [(m, "CA") for m in middles])
+
+
+def test_branches_without_a_common_suffix_leave_their_bottom_as_it_is() -> None:
+    edges = [Edge(0, 1), Edge(0, 2), Edge(1, 3), Edge(2, 3)]
+    assert strings_of(["A", "GC", "GT", "A"], edges)[0] == ["A", "C", "T", "AG"]
+
+
+def test_a_diamond_that_appears_in_the_first_round_is_merged_in_the_second() -> None:
+    """One of its branches is a diamond of equal bases."""
+    edges = [Edge(0, 1), Edge(0, 5), Edge(1, 2), Edge(1, 3), Edge(2, 4), Edge(3, 4)]
+    edges += [Edge(4, 6), Edge(5, 6)]
+    vertices, _ = strings_of(["A", "G", "C", "C", "A", "GT", "C"], edges)
+    assert sorted(vertices) == ["AG", "C", "CA", "T"]
+
+
+def test_a_common_suffix_goes_to_the_vertex_after_it() -> None:
+    edges = [Edge(0, 1), Edge(0, 2), Edge(0, 4), Edge(1, 3), Edge(2, 3), Edge(3, 5), Edge(4, 5)]
+    vertices, joined = strings_of(["A", "GC", "TC", "G", "GT", "C"], edges)
+    assert sorted(vertices) == ["A", "C", "CG", "G", "GT", "T"]
+    assert sorted(joined) == [
+        ("A", "G"),
+        ("A", "GT"),
+        ("A", "T"),
+        ("CG", "C"),
+        ("G", "CG"),
+        ("GT", "C"),
+        ("T", "CG"),
+    ]
+
+
+def test_a_graph_that_comes_back_to_itself_is_left_after_eight_rounds() -> None:
+    """GATK compares graphs from the eighth round on, each with the one of the round before.
+
+    The C of AC is split off, and zipped to it again. A round makes C, C, A, and AC.
+    """
+    graph = roomy_graph_of(["C", "AC", "G"], [Edge(0, 2), Edge(1, 2)])
+    assert simplify(graph)
+    assert shown_sequences(graph)[0] == ["G", "C", "AC"]
+    assert graph.counts[VERTICES] == 3 + 8 * 4
+
+
+@pytest.mark.parametrize(
+    ("reference", "other", "expected"),
+    [((0, 1), (0, 2), "AC"), ((1, 0), (2, 0), "CA")],
+    ids=["source", "sink"],
+)
+def test_what_is_not_between_the_ends_of_the_reference_is_cut(
+    reference: tuple[int, int], other: tuple[int, int], expected: str
+) -> None:
+    """Also where one of them is the first vertex; what remains is zipped."""
+    edges = [Edge(*reference, is_reference=True), Edge(*other)]
+    graph = simplified(graph_of(["A", "C", "G"], edges), new_graph(0, 0, 0))
+    assert shown_sequences(graph)[0] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "ends"), [([(0, 1), (2, 3)], (0, 1)), ([(1, 0), (3, 2)], (1, 0))]
+)
+def test_of_two_reference_paths_the_first_ends_are_taken(
+    pairs: list[tuple[int, int]], ends: tuple[int, int]
+) -> None:
+    graph = graph_of(list("ACGT"), [Edge(*pair, is_reference=True) for pair in pairs])
+    assert reference_ends(graph) == ends
 
 
 def test_a_chain_ends_where_the_reference_begins() -> None:
