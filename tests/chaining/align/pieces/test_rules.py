@@ -199,9 +199,9 @@ def test_500_matching_bases_are_reliable(plan: Planner, before: int, first: int)
 
 
 def test_1000_bases_are_reliable(plan: Planner) -> None:
-    """15 + 9 * 109 = 996 bases are not enough, 15 + 9 * 110 = 1005 are."""
-    for step, first in ((109, 10), (110, 0)):
-        points = steps(*[(step, step)] * 9, (10, 900), *[(100, 100)] * 20)
+    """15 + 8 * 109 + 112 = 999 bases are not enough."""
+    for last, first in ((112, 10), (113, 0)):
+        points = steps(*[(109, 109)] * 8, (last, last), (10, 900), *[(100, 100)] * 20)
         assert plan(case_of(points, filters_ends=1))[0][0].first == first
 
 
@@ -293,8 +293,9 @@ def test_gaps_of_at_most_30_bases_are_not_long(plan: Planner) -> None:
         assert joined(anchors) == expected
 
 
-def test_long_gaps_within_reach(plan: Planner) -> None:
-    points = steps((50, 50), (90, 50), (90, 50), (50, 50))
+@pytest.mark.parametrize("gap", [(90, 50), (50, 90)])
+def test_long_gaps_within_reach(plan: Planner, gap: tuple[int, int]) -> None:
+    points = steps((50, 50), gap, gap, (50, 50))
     assert joined(plan(case_of(points, max_gap=180))[1]) == [3]
     assert joined(plan(case_of(points, max_gap=179))[1]) == []
 
@@ -322,9 +323,10 @@ def test_limit_by_earlier_anchors(plan: Planner) -> None:
     assert nearer.left.query.start == 1086 - 200
 
 
-def test_earlier_anchors_that_are_not_before(plan: Planner) -> None:
+@pytest.mark.parametrize("other", [(900, 3000), (1100, 1500), (900, 2100)])
+def test_earlier_anchors_that_are_not_before(plan: Planner, other: tuple[int, int]) -> None:
     """An anchor counts if it starts earlier both in the read and in the reference."""
-    near = [(900, 3000), *steps((10, 10), (10, 10), start=(1060, 2060))]
+    near = [other, *steps((10, 10), (10, 10), start=(1060, 2060))]
     chains = [Chain(len(near), 3, 45)]
     points = [*near, *steps((100, 100), (100, 100), start=(1100, 2100))]
     (found,), _ = plan(case_of(points, chains=chains))
@@ -340,6 +342,16 @@ def test_limit_by_later_anchors(plan: Planner) -> None:
     assert found.right is not None
     assert found.right.query == (1193, 1201 + 100 + 3 * 150)
     assert found.right.target == (2193, 2201 + 100 + 3 * 150)
+
+
+@pytest.mark.parametrize("other", [(1400, 900), (1200, 2900), (1400, 2200)])
+def test_later_anchors_that_are_not_behind(plan: Planner, other: tuple[int, int]) -> None:
+    """An anchor counts if it ends later both in the read and in the reference."""
+    points = steps((100, 100), (100, 100))
+    later = [*steps((10, 10), (10, 10), start=(1210, 2210)), other]
+    found = plan(case_of([*points, *later], chains=[Chain(0, 3, 45)]))[0][0]
+    assert found.right is not None
+    assert found.right.query == (1193, 1193 + 5000)
 
 
 def test_other_strands_and_reads_are_no_limit(plan: Planner) -> None:
@@ -386,8 +398,8 @@ def test_cut_points_at_the_start_of_homopolymers(plan: Planner) -> None:
 
 
 def test_homopolymer_at_the_start(plan: Planner) -> None:
-    """It starts at base 0 of the reference, but only at base 1 of the read."""
-    (found,), _ = plan(compressed("GGGGA", "GGGGA", (2, 2), (4, 4)))
+    """At base 0 of the reference, whatever its last base, but only at base 1 of the read."""
+    (found,), _ = plan(compressed("GGGGA", "GGGGAG", (2, 2), (4, 4)))
     assert found.start == (1, 0)
     assert found.left is None
     (found,), _ = plan(compressed("GGGGA", "GGGGA", (0, 0), (4, 4)))

@@ -70,6 +70,9 @@ def test_scores_of_two_good_places_are_rescaled() -> None:
     assert [mapping.dp_max for mapping in found] == [880, 779]
 
 
+NEARLY = 7_549_747  # 2**23 times the float32 0.9
+
+
 @pytest.mark.parametrize(
     ("length", "end", "second", "is_rescaled"),
     [
@@ -79,6 +82,7 @@ def test_scores_of_two_good_places_are_rescaled() -> None:
         (1000, 1000, 1349, False),  # less than 0.9 of the best score
         (500, 450, 1400, True),
         (499, 499, 1400, False),  # a short read
+        (2**23, NEARLY, 1400, True),
     ],
 )
 def test_conditions_of_rescaling(length: int, end: int, second: int, is_rescaled: bool) -> None:
@@ -86,6 +90,20 @@ def test_conditions_of_rescaling(length: int, end: int, second: int, is_rescaled
     other = mapping_at(0, end, dp_max=second, **SECOND)
     found = rank_one([best, other], length=length)
     assert (found[0].dp_max != 1500) is is_rescaled
+
+
+def test_a_second_score_of_just_enough() -> None:
+    for second, expected in ((NEARLY, [2000, 2000]), (NEARLY - 1, [2**23, NEARLY - 1])):
+        read = [mapping_at(0, 1000, dp_max=2**23), mapping_at(0, 1000, dp_max=second, **SECOND)]
+        assert [each.dp_max for each in rank_one(read, length=1000)] == expected
+
+
+def test_the_first_of_equal_scores_is_the_best_one() -> None:
+    """It covers the whole read, the other one only half of it."""
+    half = mapping_at(0, 500, score=1000, dp_max=1500, **SECOND)
+    read = [mapping_at(0, 1000, dp_max=1500), half]
+    assert [each.dp_max for each in rank_one(read, length=1000)] == [2000, 1000]
+    assert [each.dp_max for each in rank_one(read[::-1], length=1000)] == [1500, 1500]
 
 
 def test_rescaling_within_limits() -> None:
@@ -99,10 +117,14 @@ def test_rescaling_within_limits() -> None:
 
 
 def test_a_mismatch_costs_no_less_than_the_match_per_mismatch() -> None:
-    """Half of the bases differ: 0.5 / 0.5 = 1 times match 2 is below mismatch 4: 2 / 4."""
-    best = mapping_at(0, 1000, matches=500, dp_max=300)
-    second = mapping_at(0, 1000, matches=500, dp_max=290, **SECOND)
-    assert [each.dp_max for each in rank_one([best, second], length=1000)] == [500, 500]
+    """Half of the bases differ: 0.5 / 0.5 = 1 times match 2 is below mismatch 4: 2 / 4.
+
+    With a quarter, 0.5 / 0.25 = 2 times match 2 is 4: 2 * (750 - 2 * 250).
+    """
+    for matches in (500, 750):
+        best = mapping_at(0, 1000, matches=matches, dp_max=300)
+        second = mapping_at(0, 1000, matches=matches, dp_max=290, **SECOND)
+        assert [each.dp_max for each in rank_one([best, second], length=1000)] == [500, 500]
 
 
 def test_the_highest_score_is_first_and_the_hash_breaks_ties() -> None:
@@ -266,10 +288,11 @@ def test_an_inversion_has_the_lower_quality_of_its_neighbours() -> None:
         assert {each.quality for each in rank_one(two) if each.is_inversion} == {0}
 
 
-def test_neighbours_of_an_inversion_are_primary() -> None:
-    """The secondary mapping at 10,450 is no neighbour, nor a mapping of another sequence."""
+@pytest.mark.parametrize("number", [0, 1])
+def test_neighbours_of_an_inversion_are_primary(number: int) -> None:
+    """The secondary mapping at 10,450, of parent `number`, is none; both must be there."""
     read = [
-        mapping_at(0, 400),
+        mapping_at(0, 400, dp_max=801 - 2 * number),
         mapping_at(400, 500, score=0, anchors=0, is_inversion=True),
         replace(mapping_at(0, 400), target=Interval(10_450, 10_850), dp_max=790),
         mapping_at(500, 900),

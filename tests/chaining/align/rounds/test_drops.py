@@ -108,6 +108,8 @@ def test_the_best_part_counts_not_the_end() -> None:
 def test_a_drop_at_the_start_counts_from_the_first_base() -> None:
     assert code_of(matches(0, 10, 20), drop=35) == DROP  # from -4 to -40
     assert code_of(matches(0, 10, 20), drop=36) == NO_DROP
+    assert code_of(matches(0, 50), drop=195) == DROP  # from -4 to -200
+    assert code_of(matches(0, 50), drop=196) == NO_DROP
 
 
 @pytest.mark.parametrize("letter", ["I", "D"])
@@ -150,10 +152,44 @@ def test_an_inversion_is_long_and_good_enough() -> None:
     size = largest_drop(*fill, SCORING).query.length
     assert code_of(fill, inversion_drop=20, max_gap=size + 1) == INVERSION_DROP
     assert code_of(fill, inversion_drop=20, max_gap=size) == NO_DROP
-    assert code_of(fill, inversion_drop=20, min_score=100) == INVERSION_DROP
-    assert code_of(fill, inversion_drop=20, min_score=130) == NO_DROP
-    assert code_of(fill, inversion_drop=20, min_chain_score=50) == INVERSION_DROP
-    assert code_of(fill, inversion_drop=20, min_chain_score=65) == NO_DROP
+    # From the last equal base to the last but one inverted one: 58 pairs on the other strand.
+    assert code_of(fill, inversion_drop=20, min_score=116) == INVERSION_DROP
+    assert code_of(fill, inversion_drop=20, min_score=117) == NO_DROP
+    assert code_of(fill, inversion_drop=20, min_chain_score=58) == INVERSION_DROP
+    assert code_of(fill, inversion_drop=20, min_chain_score=59) == NO_DROP
+
+
+def test_a_drop_at_an_inversion_must_exceed_the_limit() -> None:
+    fill = inverted(60)  # 60 mismatches
+    for band in (1, NEVER):  # with a narrow band, the score does not show that there is no drop
+        assert code_of(fill, band=band, inversion_drop=239) == INVERSION_DROP
+        assert code_of(fill, band=band, inversion_drop=240) == NO_DROP
+
+
+@pytest.mark.parametrize("letter", ["I", "D"])
+def test_neither_side_of_an_inversion_is_too_long(letter: str) -> None:
+    """The drop has 60 bases, and the gap's 3 in the read or in the reference."""
+    fill = inverted(60)
+    cigar = [Operation("M", 60), Operation(letter, 3), Operation("M", 60)]
+    query, target = list(fill.query), list(fill.target)
+    (query if letter == "I" else target)[60:60] = [4, 4, 4]
+    fill = Fill(cigar, query, target)
+    assert code_of(fill, inversion_drop=20, max_gap=64) == INVERSION_DROP
+    assert code_of(fill, inversion_drop=20, max_gap=63) == NO_DROP
+
+
+def test_a_drop_is_from_the_last_best_score_to_the_first_lowest_one() -> None:
+    """It has 60 bases, though scores before and behind are the same.
+
+    Before the inversion, one mismatch and two matches leave the score; behind it, 15 mismatches
+    take what 30 matches gave.
+    """
+    fill = inverted(60)
+    query = fill.query[:30] + [1, 0, 0] + fill.query[30:] + [1] * 15
+    target = fill.target[:30] + [0, 0, 0] + fill.target[30:] + [0] * 15
+    fill = Fill([Operation("M", len(query))], query, target)
+    assert code_of(fill, inversion_drop=20, max_gap=61) == INVERSION_DROP
+    assert code_of(fill, inversion_drop=20, max_gap=60) == NO_DROP
 
 
 def test_only_fills_are_tested() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.chaining.align.batches import (
@@ -12,7 +13,10 @@ from hapgpu.chaining.align.batches import (
     AlignedMappings,
 )
 from hapgpu.chaining.align.parameters import AlignParameters
+from hapgpu.chaining.align.pieces.reference import Anchor
+from hapgpu.chaining.align.rounds.aligned_pieces import no_alignment
 from hapgpu.chaining.align.rounds.cpu import MappingAligner
+from hapgpu.chaining.align.rounds.inversions import find_stretches, insert_inversions
 from hapgpu.cigar.encoding import cigar_strings
 from tests.chaining.align.rounds import made_reads as made
 from tests.chaining.align.rounds.made_reads import Event, Made
@@ -99,6 +103,41 @@ def test_limits_of_inversions(name: str, value: int, parts: int) -> None:
     assert found.mappings.size == parts
 
 
+def parts_of(read: Made) -> NDArray[np.void]:
+    """Return the two parts of a mapping with an inversion, without the mapping of it."""
+    mappings = aligned(read).mappings[:2]
+    mappings["next"] = [1, -1]
+    return mappings
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "stretches"),
+    [
+        ("min_chain_score", 60, 1),
+        ("min_chain_score", 61, 0),
+        ("max_gap", 60, 1),
+        ("max_gap", 59, 0),
+        ("min_score", 120, 1),
+        ("min_score", 121, 0),
+    ],
+)
+def test_limits_of_stretches(name: str, value: int, stretches: int) -> None:
+    """60 bases lie between the parts, and score 120 on the other strand."""
+    read = made.exact_read(INVERTED, TARGETS, 4)
+    parameters = LONG_PARAMETERS._replace(**{name: value})
+    bases = made.read_codes([read]), made.target_codes(TARGETS)
+    found = find_stretches(parts_of(read), *bases, SCORING, parameters)
+    assert found.left.tolist() == [0] * stretches
+
+
+def test_a_stretch_that_is_not_aligned_is_no_inversion() -> None:
+    read = made.exact_read(INVERTED, TARGETS, 4)
+    parts, bases = parts_of(read), (made.read_codes([read]), made.target_codes(TARGETS))
+    stretches = find_stretches(parts, *bases, SCORING, LONG_PARAMETERS)
+    found = insert_inversions(parts, stretches, no_alignment(), *bases, first_operation=0)
+    assert found["next"].tolist() == [1, -1]
+
+
 def test_an_inversion_is_the_neighbour_of_the_next_part() -> None:
     events = [*INVERTED[:2], *INVERTED[:2], *INVERTED]
     found = aligned(made.exact_read(events, TARGETS, 4))
@@ -144,6 +183,34 @@ def test_a_fill_above_the_largest_matrix_is_a_drop_without_bases() -> None:
     assert found.mappings["split"].tolist() == [1, 3, 3, 3, 3, 2]
     assert found.mappings["anchors"].tolist() == [20, 1, 1, 1, 1, 29]
     assert columns(found, *PLACE)[-1] == (162, 280, 162, 280)  # no extension either
+
+
+def test_more_fills_than_in_one_step() -> None:
+    """Of 40 fills, some are aligned later, though the left extension drops at once."""
+    read = made.exact_read([Event("invert", 100), Event("exact", 790)], TARGETS, 4)
+    found = aligned(read, PARAMETERS)
+    assert columns(found, *PLACE, "dp_score") == [(100, 890, 100, 890, 1580)]
+    assert cigars(found) == ["790M"]
+
+
+def with_first_anchor(read: Made, anchors: int) -> Made:
+    """Return a read whose first cut point is its first base, with this many other anchors."""
+    chain = read.chains[0]
+    first = Anchor(chain.anchors[0].place, made.K // 2, made.K // 2, made.K)
+    return Made(read.codes, [chain._replace(anchors=[first, *chain.anchors[:anchors]])])
+
+
+def test_a_drop_in_the_first_piece() -> None:
+    """The bases at the ends of the inversion are complementary: they are equal, too."""
+    events = [Event("exact", 10), Event("invert", 60), Event("exact", 120)]
+    found = aligned(with_first_anchor(made.exact_read(events, TARGETS, 4), 100))
+    assert columns(found, *KINDS) == [(1, 0, 0), (2, 1, 0), (0, 0, 1)]
+    assert columns(found, *PLACE)[:2] == [(0, 11, 0, 11), (69, 190, 69, 190)]
+
+
+def test_an_extension_is_the_only_piece() -> None:
+    found = aligned(with_first_anchor(made.exact_read([Event("exact", 50)], TARGETS, 4), 0))
+    assert cigars(found) == ["50M"]
 
 
 def test_reads_without_mappings() -> None:
