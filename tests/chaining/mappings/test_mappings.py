@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hapgpu.chaining.anchors.reference import Anchor
-from hapgpu.chaining.batches import REVERSE, TANDEM, Chains, Seeds
+from hapgpu.chaining.batches import REVERSE, TANDEM, Chains, Mappings, Seeds
 from hapgpu.chaining.chains.reference import Chain
 from hapgpu.chaining.mappings.cpu import make_mappings, name_hashes
 from hapgpu.chaining.mappings.reference import (
@@ -200,6 +200,61 @@ def test_mappings_of_crossing_chains(seed: int, width: int) -> None:
     )
 
 
+def mapped(
+    chains: list[Chain], seeds: list[Seed], options: MappingOptions, max_gap: int = 5000
+) -> Mappings:
+    """Return the mappings of one read."""
+    arrays, seed_arrays = batch_of([(chains, seeds)])
+    return make_mappings(
+        arrays,
+        seed_arrays,
+        np.array([LENGTH], dtype=np.int32),
+        np.array([HASH], dtype=np.uint32),
+        INDEX,
+        ChainOptions(max_gap=max_gap),
+        options,
+    )
+
+
+@pytest.mark.parametrize(("start", "parent"), [(50, 2), (49, 0)])
+def test_a_secondary_overlaps_by_more_than_the_mask_level(start: int, parent: int) -> None:
+    """Two primaries cover the third mapping, all of 100 bases: 50 each, or 51 and 49."""
+    starts = {0: 100, 100: 90, start: 80}  # of the mappings in the read, and their scores
+    chains = [
+        Chain(score, [forward(20 + at, at + 4), forward(115 + at, at + 99)])
+        for at, score in starts.items()
+    ]
+    seeds = [seed_at(at + last, 5) for last in (4, 99) for at in starts]
+    seeds.sort(key=lambda seed: seed.minimizer.position)
+    assert mapped(chains, seeds, MappingOptions(mask_level=0.5)).parents.tolist() == [0, 1, parent]
+
+
+@pytest.mark.parametrize(("score", "scores"), [(80, [1000]), (81, [1000, 81])])
+def test_another_strand_is_retained_above_its_score(score: int, scores: list[int]) -> None:
+    """The score must exceed 80 % of `max_gap`."""
+    positions = range(10, 100, 10)
+    reverse = [
+        Anchor(is_reverse=True, sequence=1, target=position, query=LENGTH + 3 - position, span=5)
+        for position in reversed(positions)
+    ]
+    chains = [
+        Chain(1000, [forward(position, position) for position in positions]),
+        Chain(score, reverse),
+    ]
+    seeds = [seed_at(position, 5) for position in positions]
+    found = mapped(chains, seeds, MappingOptions(), max_gap=100)
+    assert found.scores.tolist() == scores
+    assert found.is_retained.tolist() == [0, 1][: len(scores)]
+
+
+@pytest.mark.parametrize(("last", "expected"), [(LENGTH - 1, 2), (LENGTH - 2, 3)])
+def test_a_seed_is_expected_where_more_bases_than_its_span_remain(last: int, expected: int) -> None:
+    """A k-mer of 5 bases: before it there is room; from its start 5 bases remain, or 6."""
+    found = mapped([Chain(50, [forward(200, last)])], [seed_at(last, 5)], MappingOptions())
+    assert found.seeds_matched.tolist() == [1]
+    assert found.seeds_expected.tolist() == [expected]
+
+
 def test_a_moved_mapping_replaces_the_parent() -> None:
     """The first secondary is dropped, so primary B moves to its row, and C to B's.
 
@@ -221,16 +276,7 @@ def test_a_moved_mapping_replaces_the_parent() -> None:
         chain(390, 22, 30, 0),
         chain(320, 12, 20, 50),  # 80 % of its parent, 82 % of the mapping in its row
     ]
-    arrays, seed_arrays = batch_of([(chains, seeds)])
-    found = make_mappings(
-        arrays,
-        seed_arrays,
-        np.array([LENGTH], dtype=np.int32),
-        np.array([HASH], dtype=np.uint32),
-        INDEX,
-        ChainOptions(),
-        MappingOptions(score_ratio=0.81),
-    )
+    found = mapped(chains, seeds, MappingOptions(score_ratio=0.81))
     assert found.scores.tolist() == [1000, 400, 390, 320]
     assert found.parents.tolist() == [0, 1, 2, 1]
 
@@ -239,16 +285,8 @@ def test_all_chains_have_no_parents() -> None:
     positions = range(10, 100, 10)
     seeds = [seed_at(position, 5) for position in positions]
     chain = Chain(50, [forward(position, position) for position in positions])
-    arrays, seed_arrays = batch_of([([chain, chain._replace(score=60)], seeds)])
-    found = make_mappings(
-        arrays,
-        seed_arrays,
-        np.array([LENGTH], dtype=np.int32),
-        np.array([HASH], dtype=np.uint32),
-        INDEX,
-        ChainOptions(),
-        MappingOptions(all_chains=True),
-    )
+    chains = [chain, chain._replace(score=60)]
+    found = mapped(chains, seeds, MappingOptions(all_chains=True))
     assert found.scores.tolist() == [60, 50]
     assert found.parents.tolist() == [-1, -1]
 

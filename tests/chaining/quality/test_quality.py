@@ -132,24 +132,24 @@ def test_divergence(matched: int, expected: int, span: float) -> None:
     assert found.tolist() == [F(0) if fraction >= 1 else F(1 - math.pow(fraction, 1 / span))]
 
 
-def retained(matched: int, parent: int) -> dict[str, int]:
+def retained(matched: int, parent: int, expected: int = 100) -> dict[str, int]:
     return {
         "score": 5000,
         "count": 50,
         "is_retained": 1,
         "parent": parent,
         "matched": matched,
-        "expected": 100,
+        "expected": expected,
     }
 
 
-def primary(number: int, matched: int = 90) -> dict[str, int]:
+def primary(number: int, matched: int = 90, expected: int = 100) -> dict[str, int]:
     return {
         "score": 9000,
         "count": 90,
         "parent": number,
         "matched": matched,
-        "expected": 100,
+        "expected": expected,
     }
 
 
@@ -160,6 +160,31 @@ def test_mappings_that_diverge_far_more_than_the_parent_are_dropped() -> None:
     assert found.offsets.tolist() == [0, 3, 4]
     assert found.is_primary.tolist() == [True, False, True, True]
     assert found.qualities.tolist()[1] == 0
+
+
+@pytest.mark.parametrize(
+    ("best", "matched", "expected", "is_kept"),
+    [
+        (7, 3, 8, False),  # 0.625, five times 0.125
+        (7, 4, 8, True),
+        (100, 99, 100, False),  # 0.01 in float32
+        (1000, 991, 1000, True),
+    ],
+)
+def test_retained_mappings_diverge_less_than_the_limits(
+    best: int, matched: int, expected: int, is_kept: bool
+) -> None:
+    """With seeds of one base the divergence is the fraction of the seeds that do not match."""
+    read = [primary(0, best, expected), retained(matched, 0, expected)]
+    found = assess(mappings_of([read], [0], span=1), 40)
+    assert found.rows.tolist() == [0, 1][: 1 + is_kept]
+
+
+def test_a_parent_in_the_next_row_to_fill_has_not_moved() -> None:
+    """The first retained mapping is dropped, and primary 2 leaves its row to no other."""
+    read = [primary(0, 100), retained(84, 0), primary(2, 39), retained(39, 2)]
+    found = assess(mappings_of([read] * 50, [0] * 50), 40)
+    assert found.rows.tolist() == [k for k in range(200) if k % 4 != 1]
 
 
 def test_a_moved_mapping_replaces_the_parent() -> None:

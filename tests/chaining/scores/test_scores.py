@@ -71,6 +71,13 @@ def test_the_best_beyond_max_iterations_at_the_same_position(max_skip: int) -> N
     check([read], ChainOptions(max_skip=max_skip, max_iterations=1))
 
 
+def test_the_best_before_the_tile_and_beyond_max_iterations() -> None:
+    """The first anchor of the read has the highest score, which the last one finds."""
+    others = [Anchor(0, 110 + 10 * step, 40 - 10 * step, 15) for step in range(4)]
+    read = [Anchor(0, 100, 50, 40), *others, Anchor(0, 200, 150, 15)]
+    check([read], ChainOptions(max_iterations=1), tile=3)
+
+
 def test_largest_positions() -> None:
     far = 2**31 - 1
     read = [Anchor(0, 0, far, 15), Anchor(0, 10, 0, 15), Anchor(0, far, far, 15)]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hapgpu.chaining.options import SeedOptions
 from hapgpu.chaining.seeds.cpu import find_seeds
 from hapgpu.chaining.seeds.reference import Seed, seeds_of
+from hapgpu.chaining.seeds.repetitive_seeds import RunScratch, SeedColumns, drop_repetitive
 from tests.chaining.made_index import (
     index_of,
     lengths_of,
@@ -157,3 +158,21 @@ def test_long_runs_of_repetitive_seeds() -> None:
     occurrences = {hash_: [*range(11 + hash_ % 5)] for hash_ in range(1, 300)}
     reads = [spaced(rng.permutation(np.arange(1, 300)).tolist(), step) for step in (10, 100, 300)]
     check(reads, occurrences, 10, SeedOptions(read_fraction=0))
+
+
+def test_working_arrays_have_a_row_per_seed() -> None:
+    """Of two repetitive seeds around another none is kept; what follows the rows is untouched."""
+    seeds = SeedColumns(
+        positions=np.array([20, 40, 60], dtype=np.uint32),
+        spans=np.full(3, 5, dtype=np.uint8),
+        is_tandem=np.zeros(3, dtype=np.uint8),
+        first_occurrences=np.zeros(3, dtype=np.int64),
+        occurrence_counts=np.array([20, 1, 20], dtype=np.int32),
+    )
+    ranks, members = np.full((2, 4), 7, dtype=np.uint64)
+    is_dropped = np.ones(4, dtype=np.bool_)
+    scratch = RunScratch(ranks[:3], members[:3], is_dropped[:3])
+    found = drop_repetitive(seeds, np.int64(0), np.int64(3), np.int32(100), 10, 500, scratch)
+    assert found == (1, 10)
+    assert is_dropped.tolist() == [True, False, True, True]
+    assert ranks[3] == members[3] == 7

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -14,8 +15,9 @@ from hapgpu.chaining.align.batches import MAPPING, AlignedMappings
 from hapgpu.chaining.options import Difference, LineOptions, MappingOptions
 from hapgpu.chaining.output.alignments.paf import aligned_paf_parts
 from hapgpu.chaining.output.alignments.reference import Read, Target, paf_lines, sam_lines
-from hapgpu.chaining.output.alignments.rows import Lines
+from hapgpu.chaining.output.alignments.rows import READ, Lines, MappingRows
 from hapgpu.chaining.output.alignments.sam import sam_parts
+from hapgpu.chaining.output.alignments.sizes import aligned_line_parts
 from hapgpu.chaining.output.parts import PART_BYTES
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.limits import LONG_READS
@@ -256,3 +258,62 @@ def test_long_cigar_is_moved_to_a_tag() -> None:
         found = lines.text.tobytes().decode().splitlines()
         assert found == made.expected(MappingOptions(), line_options, is_sam=True)
         assert ("\tCG:B:I," in found[0]) == line_options.moves_long_cigars
+
+
+def one_mapping(
+    read: bytes, target: bytes, query_start: int, target_start: int, operations: list[int]
+) -> MadeLines:
+    """Return a read with one mapping; the operations are CIGAR words."""
+    words = np.array(operations, dtype=np.uint32)
+    kinds, lengths = words & 15, (words >> 4).astype(np.int64)
+    mappings = np.zeros(1, dtype=MAPPING)
+    mappings["operations"] = words.size
+    mappings["query_start"], mappings["target_start"] = query_start, target_start
+    mappings["query_end"] = query_start + lengths[kinds != 2].sum()
+    mappings["target_end"] = target_start + lengths[kinds != 1].sum()
+    mappings["length"] = mappings["matches"] = lengths.sum()
+    mappings["is_first_primary"] = 1
+    aligned = AlignedMappings(mappings, words, np.array([0, 1]))
+    records = [Record(b"read", read)], [Record(b"t", target)]
+    return MadeLines(*records, aligned, np.zeros(1, np.int32))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_moved"), [(0, 0, False), (2, 0, True), (0, 2, True)]
+)
+def test_cigar_of_65535_operations_and_clips_is_not_moved(
+    before: int, after: int, is_moved: bool
+) -> None:
+    operations = [1 << 4, 1 << 4 | 1] * 32_767 + [1 << 4]
+    read = b"G" * before + b"AC" * 32_767 + b"T" + b"G" * after
+    made = one_mapping(read, b"A" * 32_767 + b"T", before, 0, operations)
+    lines = made.written(MappingOptions(), LineOptions(moves_long_cigars=True), is_sam=True)
+    assert (b"\tCG:B:I," in lines.text.tobytes()) == is_moved
+
+
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        # One base of the gap moves to the left, the other to the right: all of them do.
+        (one_mapping(b"TCACAT", b"TCAT", 0, 0, [2 << 4, 2 << 4 | 1, 2 << 4]), ":2+[ac]:2"),
+        # Only one base before the gap is aligned, but those before it are equal, too.
+        (one_mapping(b"CCCCA", b"CA", 1, 0, [1 << 4, 2 << 4 | 1, 1 << 4]), ":1+c[c]:1"),
+        (one_mapping(b"CA", b"CCCCA", 0, 1, [1 << 4, 2 << 4 | 2, 1 << 4]), ":1-c[c]:1"),
+    ],
+)
+def test_bases_over_which_a_gap_moves_are_in_brackets(made: MadeLines, text: str) -> None:
+    line_options = LineOptions(difference=Difference.DS)
+    lines = made.written(MappingOptions(), line_options, is_sam=False)
+    assert lines.text.tobytes().decode().endswith(f"\tds:Z:{text}\n")
+
+
+def test_a_primary_has_room_for_the_names_of_the_other_primaries() -> None:
+    """Of three primaries and a secondary, only the secondary has no tag SA."""
+    mappings = np.zeros(4, dtype=MAPPING)
+    mappings["number"], mappings["parent"] = [0, 1, 2, 3], [0, 1, 1, 3]
+    rows = MappingRows(mappings, np.empty(0, dtype=np.uint32), np.array([0, 4]))
+    parts = aligned_line_parts(
+        rows, np.zeros(1, dtype=READ), np.zeros(4, dtype=np.int64), 1000, 0, 1
+    )
+    primary, other, secondary, last = [part.size for part in parts]
+    assert primary == other == last >= secondary + 2 * 1000
