@@ -137,6 +137,72 @@ def test_a_narrow_band_is_certified_for_an_accurate_pair() -> None:
     assert not is_certified(found.score - 400, target.size, query.size, -16, 16, DEFAULT)
 
 
+def test_a_score_that_a_path_outside_reaches_is_not_certified() -> None:
+    # Three deleted and three inserted bases reach diagonal 3 and cost 2 * (4 + 3 * 2).
+    assert is_certified(-19, 3, 3, -2, 2, DEFAULT)
+    assert not is_certified(-20, 3, 3, -2, 2, DEFAULT)
+
+
+@pytest.mark.parametrize(("match", "is_narrow"), [(7, True), (8, False)])
+def test_bands_are_narrow_if_differences_fit_in_bytes(match: int, is_narrow: bool) -> None:
+    # A match is kept plus two gaps of one base: 120 and more.
+    scoring = align_scoring(match, 4, (50, 10), (50, 10))
+    assert has_narrow_bands(costs_of(scoring)) == is_narrow
+
+
+def test_the_best_cell_may_be_far_from_the_path_of_the_whole_matrix() -> None:
+    rng = np.random.default_rng(1)
+    query = rng.integers(0, 4, 200)
+    target = np.concatenate([rng.integers(0, 4, 40), query[:160]])
+    scoring = align_scoring(2, 1, (20, 6), (20, 6))
+    found = alignment_of(bytes(query.tolist()), bytes(target.tolist()), PairOptions(), scoring)
+    # 160 matches after a gap of 40 bases.
+    assert (found.max_score, found.max_target, found.max_query) == (60, 199, 159)
+    assert found.operations == [(200, results.MATCH)]
+
+
+@pytest.mark.parametrize("modes", [0, results.APPROXIMATE])
+@pytest.mark.parametrize("length", [2, 200])
+def test_a_band_of_one_diagonal_ends_after_a_cell(modes: int, length: int) -> None:
+    # The second antidiagonal has no cell of the diagonal.
+    found = alignment_of(bytes(length), bytes(length), PairOptions(modes, bandwidth=0), DEFAULT)
+    assert found.dropped
+    assert found.score == results.NO_SCORE
+
+
+def test_without_tolerance_any_lower_antidiagonal_ends_the_alignment() -> None:
+    found = alignment_of(b"\0\1\2", b"\0\1\2", PairOptions(zdrop=0), DEFAULT)
+    expected = PairAlignment(max_score=2, max_target=0, max_query=0, dropped=1)
+    assert found == replace(expected, operations=[(1, results.MATCH)])
+
+
+def test_a_band_with_equal_gap_costs_leaks_as_in_minimap2() -> None:
+    # ksw_extz2_sse of minimap2 2.30; the lanes that ksw_extd2_sse reads outside of the band have
+    # other values: a score of -47.
+    pair = bytes(map(int, "100111110001120311")), bytes(map(int, "10110111000110010110"))
+    found = alignment_of(*pair, PairOptions(bandwidth=2), align_scoring(7, 13, (35, 19), (35, 19)))
+    assert found == PairAlignment(-27, 51, 12, 12, 26, 17, -27, 17, 0, 0, [(13, 0), (2, 2), (5, 0)])
+
+
+@pytest.mark.parametrize(("modes", "cigar"), [(0, "20M30D30M30D20M"), (results.RIGHT, "50M60D20M")])
+@pytest.mark.parametrize("gap", "ID")
+def test_a_long_gap_begins_anew_rather_than_goes_on(modes: int, cigar: str, gap: str) -> None:
+    """To the right it goes on rather.
+
+    A second long gap opens for 24, as much as the 4 mismatches cost that it saves.
+    """
+    rng = np.random.default_rng(1)
+    start, unit, between, end = (rng.integers(0, 4, length) for length in (20, 30, 30, 20))
+    changed = unit.copy()
+    changed[[3, 10, 17, 24]] ^= 1
+    short = np.concatenate([start, unit, end])
+    long = np.concatenate([start, changed, unit, between, end])
+    query, target = (short, long) if gap == "D" else (long, short)
+    pair = bytes(query.tolist()), bytes(target.tolist())
+    found = alignment_of(*pair, PairOptions(modes), DEFAULT)
+    assert (found.score, texts_of(found)[-1]) == (32, cigar.replace("D", gap))
+
+
 def test_empty_and_rejected_pairs_are_not_aligned() -> None:
     for pair in ((b"", b"\0\1"), (b"\0", b""), (b"", b"")):
         for modes in (0, results.EXTENSION, results.APPROXIMATE):

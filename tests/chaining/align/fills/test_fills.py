@@ -130,6 +130,15 @@ def test_recorded_alignments(data_dir: Path) -> None:
     assert compared["extz2"] > 20, len(rows)
 
 
+def test_ambiguous_bases_are_not_equal() -> None:
+    # A pair of them costs 12 and the other gap 6; an insertion and a longer deletion cost 14.
+    scoring = align_scoring(2, 4, (4, 2), (24, 1), ambiguous=12)
+    pair = np.array([0, 4, 3], np.uint8), np.array([0, 4, 4, 3], np.uint8)
+    results, remaining = aligned([pair] * MIN_LANES, scoring)
+    assert not remaining
+    assert results == [(-10, "1M1I2D1M")] * MIN_LANES
+
+
 def noisy_pairs(count: int, length: int, rate: float) -> list[tuple[Codes, Codes]]:
     generator = np.random.default_rng(count)
     targets = [
@@ -167,10 +176,11 @@ def test_unusual_pairs_remain() -> None:
 
 
 def test_scores_that_do_not_fit_in_bytes() -> None:
-    pairs = [*noisy_pairs(10, 100, 0.05), (np.zeros(0, np.uint8), np.zeros(3, np.uint8))]
+    empty, some = np.zeros(0, np.uint8), np.zeros(3, np.uint8)
+    pairs = [*noisy_pairs(10, 100, 0.05), (empty, some), (some, empty)]
     results, remaining = aligned(pairs, align_scoring(120, 4, (4, 2), (24, 1)))
     assert remaining == list(range(10))
-    assert results == [(0, "")] * 11
+    assert results == [(0, "")] * 12
 
 
 def test_no_pairs() -> None:
