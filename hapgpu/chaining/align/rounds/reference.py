@@ -402,7 +402,7 @@ def align_piece(  # noqa: PLR0917  (as of one row of `Pieces`)
     parameters: AlignParameters,
 ) -> PairAlignment:
     """Align the sequences of one piece."""
-    if len(query) * len(target) > parameters.max_cells:
+    if 0 < parameters.max_cells < len(query) * len(target):
         return PairAlignment(dropped=1)
     end_bonus = parameters.end_bonus if kind in _BONUS_KINDS else -1
     return align_pair(query, target, PairOptions(_MODES[kind], band, drop, end_bonus), scoring)
