@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import hapgpu
 from hapgpu.chaining import api
+from hapgpu.chaining.anchors import checks
 from hapgpu.chaining.options import UNLIMITED_SKIP
 from hapgpu.chaining.run.anchor_chains import pieces_of
 from hapgpu.errors import DeviceError, InputError, UsageError
@@ -129,6 +130,14 @@ def test_smallest_and_largest_values() -> None:
     assert hapgpu.chain(to_batch(reads), device="cpu").scores.tolist() == [15, 255, 1]
 
 
+def test_most_anchors_of_a_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "_MAX_INT", 2)
+    first = Anchor(0, 0, 0, 1)
+    assert hapgpu.chain(to_batch([[first] * 2] * 2), device="cpu").scores.size == 4
+    with pytest.raises(InputError, match=r"a read has 2\*\*31 anchors or more; split the read"):
+        hapgpu.chain(to_batch([[first], [first] * 3]), device="cpu")
+
+
 def test_a_read_may_start_at_a_smaller_position() -> None:
     reads = [DIAGONAL[5:], DIAGONAL[:3], [], []]
     assert hapgpu.chain(to_batch(reads), device="cpu").scores.size == 8
@@ -187,6 +196,26 @@ def test_no_offsets() -> None:
 def test_numbers_out_of_range(options: dict[str, Any], k: int, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         hapgpu.chain(columns(), hapgpu.ChainOptions(**options), k=k, device="cpu")
+
+
+@pytest.mark.parametrize("k", [1, 28])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_gap": 2**31 - 1},
+        {"bandwidth": 200_000},
+        {"min_count": 2**31 - 1},
+        {"min_score": 2**31 - 1},
+        {"max_skip": 2**31 - 1},
+        {"max_iterations": 2**31 - 1},
+        dict.fromkeys(("max_gap", "bandwidth", "min_count", "min_score"), 0),
+        dict.fromkeys(("max_skip", "max_iterations"), 0),
+    ],
+    ids=str,
+)
+def test_least_and_greatest_numbers(options: dict[str, Any], k: int) -> None:
+    made = hapgpu.ChainOptions(**options)
+    check(hapgpu.chain(columns(), made, k=k, device="cpu"), made, k)
 
 
 def test_a_gpu_that_does_not_exist() -> None:

@@ -29,8 +29,8 @@ def default_index_path(fasta: str | Path, sketch: SketchOptions) -> Path:
     return Path(f"{fasta}.k{sketch.k}w{sketch.w}{'H' * sketch.is_hpc}{SUFFIX}")
 
 
-def index_command(fasta: str | Path, sketch: SketchOptions, target: Path | None = None) -> str:
-    """Return the command that builds the index of a FASTA file at `target` or its default path."""
+def index_command(fasta: str | Path, sketch: SketchOptions) -> str:
+    """Return the command that builds the index of a FASTA file at its default path."""
     plain = SketchOptions()
     return "".join(
         [
@@ -39,7 +39,6 @@ def index_command(fasta: str | Path, sketch: SketchOptions, target: Path | None 
             f" -w {sketch.w}" if sketch.w != plain.w else "",
             " -H" if sketch.is_hpc else "",
             f" {fasta}",
-            f" -o {target}" if target and target != default_index_path(fasta, sketch) else "",
         ]
     )
 

@@ -142,6 +142,15 @@ def test_an_array_that_is_no_array(tmp_path: Path) -> None:
         load_anchors(zip_up(tmp_path / "anchors.npz", x=b"no array at all"))
 
 
+def test_an_array_that_inflates_to_the_largest_size(tmp_path: Path) -> None:
+    anchors = to_batch([[Anchor(0, 100, 30, 15)] * 10_000])
+    path, size = tmp_path / "anchors.npz", len(npy(anchors.x))
+    np.savez_compressed(path, x=anchors.x, y=anchors.y, offsets=anchors.offsets)
+    assert load_anchors(path, size).x.size == 10_000
+    with pytest.raises(InputError, match="array 'x', inflated"):
+        load_anchors(path, size - 1)
+
+
 @given(st.data())
 @settings(max_examples=many(300))
 def test_random_damage(tmp_path: Path, data: st.DataObject) -> None:

@@ -109,6 +109,15 @@ def test_threads_and_batches_do_not_change_the_index(
             np.testing.assert_array_equal(getattr(index, array), getattr(expected, array))
 
 
+def test_the_directory_is_filled_up_to_its_end() -> None:
+    """The keys begin with 1 and 3, in two bits; the number behind the directory is not its own."""
+    mixed, entries = np.array([1 << 62, 3 << 62], dtype=np.uint64), np.empty(6, dtype=np.uint64)
+    memory = np.full(6, 77, dtype=np.uint32)
+    hash_table._fill_table(mixed, entries, memory[:5], 2)
+    assert memory.tolist() == [0, 0, 1, 1, 2, 77]
+    assert entries.tolist() == [1 << 62, 0, 3 << 62, 1, 2**64 - 1, 2]
+
+
 def test_keys_that_differ_in_their_last_bits_only() -> None:
     inverse = pow(MIX, -1, 2**64)
     near = (123 << 45) + np.arange(200_000, dtype=np.uint64)
@@ -196,6 +205,13 @@ def test_too_many_minimizers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(build, "MAX_MINIMIZERS", 5)
     with pytest.raises(InputError, match="minimizers, more than 5, the limit of a minimizer index"):
         build_index(fasta, SKETCH, 1)
+
+
+def test_as_many_minimizers_as_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fasta = write_fasta(tmp_path / "ref.fa", ["ACGTTGCATTACG" * 4])
+    minimizers = build_index(fasta, SKETCH, 1).occurrences.size
+    monkeypatch.setattr(build, "MAX_MINIMIZERS", minimizers)
+    assert build_index(fasta, SKETCH, 1).occurrences.size == minimizers
 
 
 def test_a_file_that_is_no_fasta(tmp_path: Path) -> None:

@@ -76,7 +76,9 @@ def refusal(path: Path, content: bytes) -> str:
     return message
 
 
-@pytest.mark.parametrize("sketch", [PLAIN, SMALL, COMPRESSED], ids=str)
+@pytest.mark.parametrize(
+    "sketch", [PLAIN, SMALL, COMPRESSED, SketchOptions(1, 1), SketchOptions(28, 255)], ids=str
+)
 def test_round_trip(fasta: Path, tmp_path: Path, sketch: SketchOptions) -> None:
     index = build_index(fasta, sketch, 1)
     MINIMIZER_FILE.save(index, tmp_path / "made.hgm")
@@ -156,6 +158,13 @@ def changed(array: np.ndarray[Any, Any], row: int, value: int) -> np.ndarray[Any
     return copy
 
 
+def test_a_sequence_of_the_greatest_length(fasta: Path, tmp_path: Path) -> None:
+    index = build_index(fasta, SMALL, 1)
+    longest = replace(index, lengths=changed(index.lengths, 0, 2**31 - 1))
+    MINIMIZER_FILE.save(longest, tmp_path / "longest.hgm")
+    assert_same(MINIMIZER_FILE.load(tmp_path / "longest.hgm"), longest)
+
+
 def test_arrays_that_do_not_fit(fasta: Path, tmp_path: Path) -> None:
     index, path = build_index(fasta, SMALL, 1), tmp_path / "mixed.hgm"
     directory, entries, occurrences = index.directory, index.entries, index.occurrences
@@ -171,7 +180,9 @@ def test_arrays_that_do_not_fit(fasta: Path, tmp_path: Path) -> None:
         {"occurrences": occurrences[:-1]},
         {"directory": np.zeros_like(directory)},
         {"directory": changed(directory, 4, directory[4] + 1)},
+        {"directory": changed(directory, 4, directory[4] - 1)},
         {"entries": changed(entries, 2, entries[0])},
+        {"entries": changed(entries, 12, entries[10])},
         {"entries": changed(entries, 5, entries[3])},
         {"entries": changed(entries, 0, 2**64 - 2)},
         {"occurrences": changed(occurrences, 0, 3 << 32)},

@@ -113,7 +113,13 @@ def test_real_anchors(data_dir: Path, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("length", "covered", "is_joined"),
-    [(1111, 111, False), (1111, 112, True), (1101, 100, True), (1100, 100, False)],
+    [
+        (1111, 111, False),
+        (1111, 112, True),
+        (1110, 111, False),
+        (1101, 100, True),
+        (1100, 100, False),
+    ],
 )
 def test_which_reads_are_joined(length: int, covered: int, is_joined: bool) -> None:
     first = [Anchor(0, 100 + step, 10 + step, 15) for step in (0, 50, covered)]
