@@ -75,7 +75,7 @@ def allele_without(bases: str, deleted: int) -> str:
         pytest.param(3, 2, True, id="gain 50, growth 1"),
         pytest.param(6, 4, True, id="gain 100, growth 2"),
         pytest.param(7, 4, False, id="gain 100, growth 3"),
-        pytest.param(15, 10, True, id="gain 250, growth 5"),
+        pytest.param(15, 10, True, id="a gap of 15 counts as 12: gain 250, growth 2"),
         pytest.param(12, 7, False, id="gain 175, growth 5"),
         pytest.param(12, 8, True, id="gain 200, growth 4"),
         pytest.param(25, 7, False, id="a gap of 25 counts as 12: gain 175, growth 5"),
