@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import pkgutil
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from types import ModuleType
 
 Rows = list[tuple[str, object, str]]
 """Name, value and source of each constant."""
@@ -27,3 +32,20 @@ def constant(name: str) -> object:
 def names(rows: Rows) -> list[str]:
     """Return the names of tests of rows."""
     return [name for name, _, _ in rows]
+
+
+def not_as_named(method: str) -> list[str]:
+    """Return the constants of a method, such as `_31`, that are not the number of their name."""
+    return [
+        f"{module.__name__}.{name}"
+        for module in _modules(method)
+        for name, value in vars(module).items()
+        if re.fullmatch("_[0-9]+", name) and value != int(name[1:])
+    ]
+
+
+def _modules(method: str) -> Iterator[ModuleType]:
+    package = importlib.import_module(f"hapgpu.{method}")
+    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        with suppress(ImportError):  # CuPy is not installed
+            yield importlib.import_module(found.name)

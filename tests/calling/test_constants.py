@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hapgpu.calling.annotations.fields import FIELDS
-from tests.constants import Rows, constant, names
+from tests.constants import Rows, constant, names, not_as_named
 
 ROWS: Rows = [
     ("calling.activity.active_regions._MAX_SIZE", 300, "--max-assembly-region-size"),
@@ -114,3 +114,7 @@ def test_decimals_of_statistics() -> None:
     decimals = {field.name: field.decimals for field in FIELDS}
     three = ("BaseQRankSum", "FS", "MQRankSum", "ReadPosRankSum", "SOR")
     assert decimals == {"ExcessHet": 4, "MQ": 2, "QD": 2} | dict.fromkeys(three, 3)
+
+
+def test_numbers_are_named_by_their_values() -> None:
+    assert not not_as_named("calling")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hapgpu.chaining.options import PRESETS
-from tests.constants import Rows, constant, names
+from tests.constants import Rows, constant, names, not_as_named
 
 ROWS: Rows = [
     ("chaining.batches.REVERSE", 1 << 63, "strand of an anchor: mm128_t.x"),
@@ -23,6 +23,12 @@ ROWS: Rows = [
     ("chaining.align.cigars.logarithm._CONSTANT", np.float32(0.67487759), "mg_log2"),
     ("chaining.align.codes._AMBIGUOUS", 4, "seq_nt4_table"),
     ("chaining.align.dp.bands.BLOCK", 16, "lanes of SSE in ksw2"),
+    ("chaining.align.dp.results.SCORE_ONLY", 0x01, "KSW_EZ_SCORE_ONLY"),
+    ("chaining.align.dp.results.RIGHT", 0x02, "KSW_EZ_RIGHT"),
+    ("chaining.align.dp.results.APPROXIMATE", 0x08, "KSW_EZ_APPROX_MAX"),
+    ("chaining.align.dp.results.APPROXIMATE_DROP", 0x10, "KSW_EZ_APPROX_DROP"),
+    ("chaining.align.dp.results.EXTENSION", 0x40, "KSW_EZ_EXTZ_ONLY"),
+    ("chaining.align.dp.results.REVERSED_OPERATIONS", 0x80, "KSW_EZ_REV_CIGAR"),
     ("chaining.align.dp.results.NO_SCORE", -(1 << 30), "KSW_NEG_INF"),
     ("chaining.align.dp.results.LOCAL_COLUMNS", 8, "ksw_ll_i16: 8 words of a vector"),
     ("chaining.align.dp.results.MAX_LOCAL_SCORE", 32_767, "ksw_ll_i16: int16 saturates"),
@@ -40,6 +46,8 @@ ROWS: Rows = [
     ("chaining.align.ranking.rescaling._ROUNDING", 0.499, "mm_update_dp_max"),
     ("chaining.align.rounds.drops.DROP", 1, "mm_test_zdrop"),
     ("chaining.align.rounds.drops.INVERSION_DROP", 2, "mm_test_zdrop"),
+    ("chaining.align.scoring.CODES", 5, "ksw_gen_ts_mat(5, ..)"),
+    ("chaining.align.scoring.AMBIGUOUS", 4, "seq_nt4_table"),
     ("chaining.join.cpu._MIN_UNCHAINED", 1000, "rmq_rescue_size"),
     ("chaining.join.cpu._MIN_FRACTION", np.float32(0.1), "rmq_rescue_ratio"),
     ("chaining.mappings.cpu._SEED", 11, "--seed"),
@@ -134,3 +142,7 @@ def test_presets_of_minimap2(
     assert chosen.chains.max_gap == max_gap
     gaps = align.gap_open, align.gap_extend, align.gap_open2, align.gap_extend2
     assert (align.match, align.mismatch, *gaps, align.min_score) == costs
+
+
+def test_numbers_are_named_by_their_values() -> None:
+    assert not not_as_named("chaining")

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from hapgpu.genotyping.session import _LOCUS_OPTIONS, LocusOptions
-from tests.constants import Rows, constant, names
+from tests.constants import Rows, constant, names, not_as_named
 
 ROWS: Rows = [
     ("genotyping.calls.genotypes._HIGHEST_QUALITY", 99, "VCFConstants.MAX_GENOTYPE_QUAL"),
@@ -51,3 +51,7 @@ def test_the_rarity_of_variants() -> None:
     assert constant("genotyping.calls.priors._RARITY") == pytest.approx(
         1 / math.log(1000), abs=5e-4
     )
+
+
+def test_numbers_are_named_by_their_values() -> None:
+    assert not not_as_named("genotyping")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.constants import Rows, constant, names
+from tests.constants import Rows, constant, names, not_as_named
 
 ROWS: Rows = [
     ("mapping.sam.mapping_quality.MAX_COUNTED", 255, "bwa aln: at most 255 second-best hits"),
@@ -25,3 +25,7 @@ ROWS: Rows = [
 @pytest.mark.parametrize(("name", "value", "source"), ROWS, ids=names(ROWS))
 def test_constants(name: str, value: object, source: str) -> None:
     assert constant(name) == value, source
+
+
+def test_numbers_are_named_by_their_values() -> None:
+    assert not not_as_named("mapping")

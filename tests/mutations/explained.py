@@ -15,17 +15,20 @@ GPU: Final = "is of launches on a GPU"
 ACCURACY: Final = "decides how likelihoods are computed, not what they are within the tolerance"
 ORDER: Final = "is a shift of a sort key: one more bit keeps its parts apart, and their order"
 NONE: Final = "stands for none, or is below or above all values: others do so too"
-UNREAD: Final = "is a result of ksw2 that no stage reads"
+LABEL: Final = "is the name of a case: another distinct number would do"
+UNREAD: Final = "adds a result or a bit that no stage reads"
 
 _TABLE: Final = {
     SPEED: """
         calling.activity.active_regions: ROOM_BEFORE MAX_ROOM_BEFORE ROOM_AFTER
+        calling.annotations.normal: _STEPS
         calling.batches: REFERENCE_ROOM LEAD
         calling.reads.segment_reader: _BATCH_BASES _MAX_BASES _MAX_ALL_BASES _SHORT
         calling.reads.segments: _MAX_BASES _MIN_BASES _SEGMENTS_PER_WORKER
         chaining.align.dp.pairs: _MIN_WIDTH _WIDTH_FRACTION _WIDTH_STEP _MAX_WIDENING _MIN_SAVING
         chaining.align.fills.cpu: MAX_DIRECTIONS MIN_LANES _FIRST_WIDTH
         chaining.align.fills.groups: _MAX_WASTE _MIN_TOGETHER _WIDTH_FRACTION
+        chaining.align.fills.paths: _AMBIGUOUS_WORD
         chaining.align.fills.widths: _STEP _MAX_GROWTH
         chaining.align.rounds.aligned_pieces: _FIRST_FILLS
         chaining.anchors.predecessor_ranges: BINS
@@ -33,11 +36,13 @@ _TABLE: Final = {
         chaining.index.build: _MIN_BATCH _MAX_BATCH _BATCHES_PER_THREAD
         chaining.index.cpu: LOOKUPS
         chaining.index.hash_table: _MIN_PIECE _BUCKET_SIZE_BITS _MAX_BUCKET_BITS _USUAL_BITS
-        chaining.join.scores_cpu: _BLOCK_BITS _BLOCK _MAX_BLOCKS
+        chaining.join.scores_cpu: _BLOCK_BITS _BLOCK _MAX_BLOCKS _MAX_SEARCHES
         chaining.run.workers: _CPU_BLOCK
         chaining.scores.cpu: _BLOCK
         chaining.seeds.frequent_kmers: _COUNTER_BITS
         genotyping.calls.likelihoods: _NEARLY_UNDERFLOWING
+        genotyping.calls.vcf_lines: _WORD_BITS
+        genotyping.deep_loci: _MAX_ROWS _MAX_PAIRS
         genotyping.reads.aligned_reads: _MAX_BASES _BATCH_BASES
         genotyping.reads.locus_groups: _MAX_BATCHES _MAX_BYTES
         mapping.api: _BASES_ON_CPU _BASES_PER_READ
@@ -45,12 +50,15 @@ _TABLE: Final = {
         mapping.index.bwt: MAX_JUMP _MIN_JUMP _JUMP_BYTES _JUMP_BYTES_PER_BASE
         mapping.index.encoding: CHUNK
         mapping.index.prefix_doubling: BYTES_PER_SYMBOL _FIRST_WIDTH
+        mapping.run.cpu: _MAX_ROWS _MAX_HITS _MAX_PARTS _MAX_TEXT
         mapping.run.workers: _CPU_BLOCK
         mapping.search.cpu: _READS_PER_STEP _CANDIDATES_PER_STEP
+        mapping.search.packed_reads: _UPPER_CASE _A _T_FROM_E
         mapping.search.seeds: _FEW_ROWS _SOME_ROWS _MANY_STEPS
         pairhmm.api: _CELLS_PER_CALL _BYTES_PER_CALL _BYTES_PER_BASE _BYTES_PER_PAIR
         pairhmm.forward.coefficients: _LONG_GAPS _SMALL_PRODUCT
         pairhmm.forward.cpu: _LENGTH_BIN _SLICES _MIN_READS _MAX_BYTES _PAIR_BYTES _BASE_BYTES
+        pairhmm.qualities.tandem_repeats: _FULL
         pairhmm.run: _CELLS_PER_BATCH _BASES_PER_BATCH _LIKELIHOODS_PER_BATCH
         pairhmm.text_batches.reader: _PIECE_BYTES _MIN_PIECES _SMALL_PIECE
         realign.align.cpu: LANES SEARCHED WORKSPACE_BYTES
@@ -64,17 +72,29 @@ _TABLE: Final = {
         calling.assembly.assembler: _ROWS _TEXT
         calling.assembly.sequence_graph.best_paths: _PATHS _TEXT
         calling.assembly.sequence_graph.simplification: _SPARE
+        calling.gvcf.blocks: COLUMNS
         calling.gvcf.lines: _INTEGER_WIDTH
         calling.output.lines: _INTEGER_WIDTH
         chaining.align.codes: _PADDING
+        chaining.align.dp.local: _ROWS
+        chaining.align.dp.scratch: MARGIN _LANE_ROWS _COLUMNS
         chaining.align.pieces.cuts: CUT_COLUMNS
+        chaining.align.pieces.table: _COLUMNS
+        chaining.index.hash_table: _DIGITS
+        chaining.mappings.columns: COLUMNS
         chaining.output.alignments.sizes: _FIXED_TEXT _SUPPLEMENTARY_TEXT _BASE _OPERATION
         chaining.output.paf: _FIXED_TEXT
+        chaining.sketch.kmers: _RUNS
+        chaining.sort.cpu: _MAX_PENDING
         genotyping.calls.vcf_lines: _FIELDS _INT16_WIDTH _INT32_WIDTH _INT64_WIDTH
+        genotyping.evidence.scored_reads: _DIGEST
         mapping.sam.cpu: _FIXED_TEXT
+        mapping.search.cpu: _MIN_HELD
+        mapping.search.seeds: COLUMNS
+        pairhmm.forward.coefficients: FIELDS
         pairhmm.reads.tables: _READ_TEXT _VALUE_TEXT
         pairhmm.text_batches.parser: _SHOWN_BYTES
-        chaining.sort.cpu: _MAX_PENDING
+        pairhmm.text_batches.tables: _INDEX_WIDTH
     """,
     PROGRESS: """
         chaining.index.build: (_READ,_SKETCHED,_SORTED,_TABLE)
@@ -84,15 +104,30 @@ _TABLE: Final = {
         calling.assembly.kmer_graphs.kmers: _FACTOR _HIGH
         chaining.index.minimizer_index: MIX
         genotyping.evidence.fragments: _FOLD
+        genotyping.evidence.scored_reads: _ODD
     """,
     NONE: """
+        calling.activity.probabilities: _MAX_PL
+        calling.assembly.kmer_graphs.branch_alignment: _UNREACHABLE
+        calling.gvcf.blocks: _NOWHERE
+        calling.gvcf.phasing: _NOT_ONE
+        calling.reads.filters: _NONE
         chaining.align.fills.groups: _NO_DIFFERENCE
         chaining.align.pieces.limits: _NO_LIMIT
         chaining.align.rounds.drops: _LOWEST
+        chaining.mappings.selection: NO_SCORE
+        chaining.scores.cpu: _NO_SCORE
         genotyping.evidence.clipped_reads: _NOWHERE
         genotyping.reads.read_buffer: _LONGEST_SPAN
+        mapping.sam.read_fields: _ALPHABET
+        mapping.sam.tables: _NO_LIMIT
+        mapping.search.hits: _NO_LIMIT
+        pairhmm.forward.exact: _ZERO_EXPONENT
+        pairhmm.qualities.prepare: _NO_CAP
+        pairhmm.qualities.windows: _NO_CAP
     """,
     ORDER: """
+        calling.output.realigned_records: _POSITION_BITS
         chaining.align.ranking.cpu: _32
         chaining.align.ranking.qualities: _32
     """,
@@ -100,8 +135,14 @@ _TABLE: Final = {
         pairhmm.model: FLOAT_SCALE TRUSTED_GROWTH FLOAT_THRESHOLD FLOAT_LONGEST_READ DOUBLE
         pairhmm.forward.exact: _STEP _MIN_PROBABILITY
     """,
+    LABEL: """
+        calling.assembly.kmer_graphs.reachability: _BEFORE
+        chaining.align.fills.cpu: (_ALIGNED,_PENDING,_REMAINING)
+        chaining.output.alignments.tags: (_SHORT,_LONG)
+    """,
     UNREAD: """
         chaining.align.dp.results: TARGET_END_SCORE TARGET_END_QUERY
+        pairhmm.qualities.tandem_repeats: _BYTE_NUMBERS
     """,
     GPU: """
         chaining.run.workers: _GPU_BLOCK _WORKERS_PER_GPU

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hapgpu.pairhmm.qualities.pcr_model import PcrModel, gap_open_limits
-from tests.constants import Rows, constant, names
+from tests.constants import Rows, constant, names, not_as_named
 
 ROWS: Rows = [
     ("pairhmm.arguments._MAX_QUALITY", 254, "QualityUtils.MAX_QUAL"),
@@ -17,6 +17,7 @@ ROWS: Rows = [
     ("pairhmm.qualities.pcr_model._QUALITY_WITHOUT_REPEAT", 40.0, "INITIAL_QSCORE"),
     ("pairhmm.qualities.pcr_model._MIN_QUALITY", 10, "MIN_ADJUSTED_QSCORE"),
     ("pairhmm.qualities.prepare.MIN_QUALITY", 6, "QualityUtils.MIN_USABLE_Q_SCORE"),
+    ("pairhmm.forward.subnormals._FLUSH", 0x8040, "MXCSR of x86: FZ and DAZ"),
     ("pairhmm.qualities.prepare.QualityOptions.gap_open", 45, "DEFAULT_INSERTION_QUALITY"),
     ("pairhmm.qualities.prepare.QualityOptions.gap_continuation", 10, "--gap-continuation.."),
     ("pairhmm.qualities.prepare.QualityOptions.base_quality_threshold", 18, "--base-quality-.."),
@@ -28,6 +29,7 @@ ROWS: Rows = [
     ("pairhmm.reads.scorer._PAIRED", 0x1, "SAM"),
     ("pairhmm.reads.scorer._FIRST", 0x40, "SAM"),
     ("pairhmm.reads.scorer._SECOND", 0x80, "SAM"),
+    ("pairhmm.text_batches.lines._MAX_DIGITS", 10, "digits of 2**31 - 1"),
     ("pairhmm.text_batches.lines.PHRED_OFFSET", 33, "SAM: '!' is 0"),
     ("pairhmm.text_batches.lines.READ_FIELDS", 5, "bases and four qualities"),
 ]
@@ -52,3 +54,7 @@ def test_limits_of_gap_opens(model: PcrModel, limits: list[int]) -> None:
     assert found[: len(limits)] == limits
     assert min(found) >= 10
     assert len(found) == 21
+
+
+def test_numbers_are_named_by_their_values() -> None:
+    assert not not_as_named("pairhmm")

@@ -151,6 +151,30 @@ def test_an_array_that_inflates_to_the_largest_size(tmp_path: Path) -> None:
         load_anchors(path, size - 1)
 
 
+def save_deflated(path: Path, anchors: int) -> float:
+    """Write equal anchors, only x deflated; return how many times its size x inflates to."""
+    batch = to_batch([[Anchor(0, 100, 30, 15)] * anchors])
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("x.npy", npy(batch.x), zipfile.ZIP_DEFLATED)
+        file.writestr("y.npy", npy(batch.y))
+        file.writestr("offsets.npy", npy(batch.offsets))
+        x = file.getinfo("x.npy")
+    return x.file_size / x.compress_size
+
+
+def test_an_array_that_inflates_to_a_hundred_times_its_size(tmp_path: Path) -> None:
+    """Such an array may be larger than a record."""
+    path = tmp_path / "anchors.npz"
+    ratios = {anchors: save_deflated(path, anchors) for anchors in range(1450, 1550)}
+    largest = max((size for size in ratios if ratios[size] <= 100), key=ratios.__getitem__)
+    smallest = min((size for size in ratios if ratios[size] > 100), key=ratios.__getitem__)
+    save_deflated(path, largest)
+    assert load_anchors(path, max_record=0).x.size == largest
+    save_deflated(path, smallest)
+    with pytest.raises(InputError, match="array 'x', inflated"):
+        load_anchors(path, max_record=0)
+
+
 @given(st.data())
 @settings(max_examples=many(300))
 def test_random_damage(tmp_path: Path, data: st.DataObject) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import pysam
 import pytest
 
-from hapgpu.chaining.options import PRESETS, MapOptions, SketchOptions
+from hapgpu.chaining.options import LARGEST_READ, PRESETS, MapOptions, SketchOptions
 from hapgpu.cli.commands import chain as command
 from tests.cli.chain.command import (
     UNIT,
@@ -137,6 +137,14 @@ def test_letters(
     plain = MapOptions()
     expected = replace(plain, **{group: replace(getattr(plain, group), **fields)})
     assert options_of(*arguments.split()) == expected
+
+
+@pytest.mark.parametrize(("size", "anchors"), [("64", LARGEST_READ), ("1G", (1 << 30) // (8 + 8))])
+def test_anchors_of_a_read_are_limited_as_records_are(
+    options_of: Callable[..., MapOptions], size: str, anchors: int
+) -> None:
+    """An anchor is two numbers of 64 bits, x and y; a smaller record leaves the usual limit."""
+    assert options_of("--max-record", size).max_anchors == anchors
 
 
 def test_k_and_w_of_an_index(sample: Sample, tmp_path: Path) -> None:

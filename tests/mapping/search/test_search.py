@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hapgpu.mapping.index.build import build_index
 from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.search import cpu
-from hapgpu.mapping.search.hits import INSERTION, SearchOptions
+from hapgpu.mapping.search.hits import INSERTION, SearchLimits, SearchOptions
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
 from tests.mapping.index_oracle import index_of
 from tests.mapping.made_reads import (
@@ -81,6 +81,16 @@ def test_a_base_inserted_near_the_end_of_the_last_contig() -> None:
     found = cpu.search(index_of(contigs), pack(reads), SearchOptions())
     assert describe(found.hits) == [(1, 20, 0, INSERTION, 24)]
     assert_same_hits(found, Oracle(contigs, reads).expected())
+
+
+def test_the_least_hit_with_an_error_is_counted_as_one() -> None:
+    """Start, strand, kind and offset are 0: a base inserted before the first one of the index."""
+    contig = "GATCCAGTTTGACCATACGGTTAGCAAGCTCGTA"
+    found = cpu.search_step(
+        index_of([contig]), pack(["T" + contig[:24]]), SearchOptions(), SearchLimits()
+    )
+    assert describe(found.hits) == [(1, 0, 0, INSERTION, 0)]
+    assert (found.exact.tolist(), found.inexact.tolist()) == ([0], [1])
 
 
 @pytest.mark.parametrize("size", range(2, 7))

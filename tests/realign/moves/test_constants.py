@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.constants import Rows, constant, names
+from tests.constants import Rows, constant, names, not_as_named
 
 FLAGS = {"PROPER_PAIR": 0x2, "UNMAPPED": 0x4, "MATE_UNMAPPED": 0x8, "REVERSE": 0x10}
 FLAGS |= {"MATE_REVERSE": 0x20, "SEGMENT": 0xC0, "SECONDARY": 0x100, "SUPPLEMENTARY": 0x800}
@@ -46,3 +46,7 @@ ROWS: Rows = [
 @pytest.mark.parametrize(("name", "value", "source"), ROWS, ids=names(ROWS))
 def test_constants(name: str, value: object, source: str) -> None:
     assert constant(name) == value, source
+
+
+def test_numbers_are_named_by_their_values() -> None:
+    assert not not_as_named("realign")

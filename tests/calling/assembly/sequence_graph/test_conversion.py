@@ -19,6 +19,8 @@ from tests.example_counts import many
 # Vertices 1 and 2 are a chain, 3 and 4 another one. The first edge joins them.
 FROM_LATER_CHAIN = [(4, 1), (0, 1), (0, 3), (1, 2), (3, 4), (2, 5), (0, 5)]
 FROM_EARLIER_CHAIN = [(2, 3), (0, 1), (0, 3), (1, 2), (3, 4), (2, 5), (4, 5)]
+# Vertices 1 to 4 are a chain; its edge from 2 to 3 joins vertices that are not at its ends.
+LONG_CHAIN = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 5)]
 CHAIN_TO_ITSELF = [(0, 1), (1, 2), (2, 1), (2, 3)]
 
 
@@ -37,6 +39,7 @@ def converted(kmers: plain.PlainSequences) -> plain.PlainSequences:
 @given(drawn_graphs())
 @example(letters_with(FROM_LATER_CHAIN))
 @example(letters_with(FROM_EARLIER_CHAIN))
+@example(letters_with(LONG_CHAIN))
 @settings(max_examples=many(300))
 def test_as_plain(drawn: tuple[list[str], list[Edge]]) -> None:
     graph = sequence_graph_of(graph_of(*drawn), new_graph(0, 0, 0), 0)

@@ -115,6 +115,14 @@ def test_branches_without_a_common_suffix_leave_their_bottom_as_it_is() -> None:
     assert strings_of(["A", "GC", "GT", "A"], edges)[0] == ["A", "C", "T", "AG"]
 
 
+def test_the_first_vertex_may_be_the_bottom_of_a_diamond() -> None:
+    """Without a common suffix, the common prefix is found by the search for diamonds only."""
+    edges = [Edge(1, 2), Edge(1, 3), Edge(2, 0), Edge(3, 0)]
+    vertices, joined = strings_of(["A", "T", "GC", "GT"], edges)
+    assert vertices == ["A", "C", "T", "TG"]
+    assert joined == [("C", "A"), ("T", "A"), ("TG", "C"), ("TG", "T")]
+
+
 def test_a_diamond_that_appears_in_the_first_round_is_merged_in_the_second() -> None:
     """One of its branches is a diamond of equal bases."""
     edges = [Edge(0, 1), Edge(0, 5), Edge(1, 2), Edge(1, 3), Edge(2, 4), Edge(3, 4)]

@@ -130,6 +130,21 @@ def test_limits_of_stretches(name: str, value: int, stretches: int) -> None:
     assert found.left.tolist() == [0] * stretches
 
 
+@pytest.mark.parametrize(
+    ("splits", "stretches"),
+    [((1, 2), 1), ((3, 3), 1), ((2, 2), 0), ((1, 1), 0), ((0, 2), 0), ((1, 0), 0)],
+)
+def test_a_stretch_lies_between_a_part_and_a_later_one(
+    splits: tuple[int, int], stretches: int
+) -> None:
+    """As in `mm_align1_inv`: `r1->split & 1` and `r2->split & 2`."""
+    read = made.exact_read(INVERTED, TARGETS, 4)
+    parts, bases = parts_of(read), (made.read_codes([read]), made.target_codes(TARGETS))
+    parts["split"] = splits
+    found = find_stretches(parts, *bases, SCORING, LONG_PARAMETERS)
+    assert found.left.tolist() == [0] * stretches
+
+
 def test_a_stretch_that_is_not_aligned_is_no_inversion() -> None:
     read = made.exact_read(INVERTED, TARGETS, 4)
     parts, bases = parts_of(read), (made.read_codes([read]), made.target_codes(TARGETS))
