@@ -20,7 +20,7 @@ from typing import Final
 from tests.mutations.interpreted import Interpreted, measure
 from tests.mutations.mutants import COMMANDS, CONSTANT, ROOT, Mutant
 from tests.mutations.processes import failure, run_tests, start_server
-from tests.mutations.switched import Numbers, Switched, compile_tree, read_recorded
+from tests.mutations.switched import NO_SWITCH, Numbers, Switched, compile_tree, read_recorded
 from tests.mutations.trees import Imports, changed, compiled_without, copy_project
 
 KILLED, SURVIVED = "killed", "survived"
@@ -61,10 +61,12 @@ class Plan:
 
 def outcomes(log: Path) -> dict[str, tuple[str, str]]:
     """Return the outcome of each mutant of a log, and the level that it comes from."""
-    if not log.exists():
-        return {}
-    rows = [line.split("\t") for line in log.read_text(encoding="utf-8").splitlines()[1:]]
-    return {row[0]: (row[2], row[3]) for row in rows}
+    return {row[0]: (row[2], row[3]) for row in _rows(log)}
+
+
+def _rows(log: Path) -> list[list[str]]:
+    lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+    return [line.split("\t") for line in lines[1:]]
 
 
 def run(mutants: Sequence[Mutant], plan: Plan, jobs: int) -> None:
@@ -75,15 +77,13 @@ def run(mutants: Sequence[Mutant], plan: Plan, jobs: int) -> None:
     left = [mutant for mutant in mutants if mutant.key not in known]
     if left and not plan.has_ended:
         _run_switched(plan, left, jobs)
-    were_switches = {key for key, row in outcomes(plan.log).items() if row[1] == SWITCHED}
+    were_switches = {row[0] for row in _rows(plan.log) if row[2:4] == [SURVIVED, SWITCHED]}
     for method in COMMANDS:
         own = [m for m in mutants if m.method == method and m.kind == CONSTANT]
         for level in plan.levels:
             known = outcomes(plan.log)
-            before: set[tuple[str, str] | None] = {
-                None,
-                (SURVIVED, SWITCHED),
-            }  # which tests that read the constant may kill
+            # Tests that read a constant, but load it in no function, may notice it.
+            before = {(NO_SWITCH, SWITCHED), (SURVIVED, SWITCHED)}
             if level == COMPILED:
                 before = {(SURVIVED, INTERPRETED)}
                 own = [mutant for mutant in own if mutant.key not in were_switches]
@@ -273,7 +273,8 @@ def write_row(
     log: Path, level: str, mutant: Mutant, test: str | None, seconds: float, remark: str = ""
 ) -> None:
     """Add the outcome of a mutant to a log: the test that kills it, or a remark."""
-    outcome = KILLED if test else SURVIVED
+    survived = NO_SWITCH if remark == NO_SWITCH else SURVIVED
+    outcome = KILLED if test else survived
     row = (mutant.key, str(mutant.line), outcome, level, test or remark, f"{seconds:.1f}")
     with log.open("a", encoding="utf-8") as file:
         file.write("\t".join(row) + "\n")

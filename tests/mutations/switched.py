@@ -38,6 +38,8 @@ from tests.mutations.mutants import (
 )
 from tests.mutations.processes import failure, in_copy, start_server
 
+NO_SWITCH: Final = "no switch"
+"""Remark on a constant that no function loads in a test."""
 _MODULE: Final = "tests.mutations.switches"
 _OPERATORS: Final = {
     ast.Lt: "lt",
@@ -262,7 +264,8 @@ class Switched:
                     return
                 names = tests_of(number, mutant, known)
                 if not names and mutant.kind == CONSTANT:
-                    continue  # no switch: interpreted and compiled runs follow
+                    note(mutant, None, 0.0, NO_SWITCH)
+                    continue
                 start = time.monotonic()
                 switches.choose(number)
                 test = self._killer(loop, names, known) if names else None
