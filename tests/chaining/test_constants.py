@@ -48,6 +48,7 @@ ROWS: Rows = [
     ("chaining.align.rounds.drops.INVERSION_DROP", 2, "mm_test_zdrop"),
     ("chaining.align.scoring.CODES", 5, "ksw_gen_ts_mat(5, ..)"),
     ("chaining.align.scoring.AMBIGUOUS", 4, "seq_nt4_table"),
+    ("chaining.index.files.VERSION", 1, "of hgm files that exist"),
     ("chaining.join.cpu._MIN_UNCHAINED", 1000, "rmq_rescue_size"),
     ("chaining.join.cpu._MIN_FRACTION", np.float32(0.1), "rmq_rescue_ratio"),
     ("chaining.mappings.cpu._SEED", 11, "--seed"),

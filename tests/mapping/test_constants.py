@@ -17,6 +17,7 @@ ROWS: Rows = [
     ("mapping.search.hits.MIN_READ_BASES", 10, "docs/methods/map.md"),
     ("mapping.search.hits.SearchOptions.errors", 1, "docs/methods/map.md"),
     ("mapping.api._MAX_ERRORS", 1, "docs/methods/map.md"),
+    ("mapping.index.files.VERSION", 1, "of hgx files that exist"),
     ("mapping.index.fm_index.MAX_BASES", 2**32 - 2**20, "rows of 32 bits"),
     ("mapping.index.prefix_doubling.MAX_SYMBOLS", 2**31 - 64, "ranks of 31 bits"),
 ]

@@ -23,6 +23,7 @@ _TABLE: Final = {
         calling.activity.active_regions: ROOM_BEFORE MAX_ROOM_BEFORE ROOM_AFTER
         calling.annotations.normal: _STEPS
         calling.batches: REFERENCE_ROOM LEAD
+        calling.caller: _ALIGNER
         calling.reads.segment_reader: _BATCH_BASES _MAX_BASES _MAX_ALL_BASES _SHORT
         calling.reads.segments: _MAX_BASES _MIN_BASES _SEGMENTS_PER_WORKER
         chaining.align.dp.pairs: _MIN_WIDTH _WIDTH_FRACTION _WIDTH_STEP _MAX_WIDENING _MIN_SAVING
@@ -37,9 +38,12 @@ _TABLE: Final = {
         chaining.index.cpu: LOOKUPS
         chaining.index.hash_table: _MIN_PIECE _BUCKET_SIZE_BITS _MAX_BUCKET_BITS _USUAL_BITS
         chaining.join.scores_cpu: _BLOCK_BITS _BLOCK _MAX_BLOCKS _MAX_SEARCHES
+        chaining.options: LARGEST_READ
+        chaining.output.parts: PART_BYTES
         chaining.run.workers: _CPU_BLOCK
         chaining.scores.cpu: _BLOCK
-        chaining.seeds.frequent_kmers: _COUNTER_BITS
+        chaining.scores.pair_score: TILE
+        chaining.seeds.frequent_kmers: _COUNTER_BITS (_MIX,_SHIFT)
         genotyping.calls.likelihoods: _NEARLY_UNDERFLOWING
         genotyping.calls.vcf_lines: _WORD_BITS
         genotyping.deep_loci: _MAX_ROWS _MAX_PAIRS
@@ -102,9 +106,10 @@ _TABLE: Final = {
     """,
     HASH: """
         calling.assembly.kmer_graphs.kmers: _FACTOR _HIGH
+        calling.reads.downsampling: _FACTORS
         chaining.index.minimizer_index: MIX
         genotyping.evidence.fragments: _FOLD
-        genotyping.evidence.scored_reads: _ODD
+        genotyping.evidence.scored_reads: _ODD _FACTORS
     """,
     NONE: """
         calling.activity.probabilities: _MAX_PL
@@ -116,6 +121,7 @@ _TABLE: Final = {
         chaining.align.pieces.limits: _NO_LIMIT
         chaining.align.rounds.drops: _LOWEST
         chaining.mappings.selection: NO_SCORE
+        chaining.options: UNLIMITED_SKIP
         chaining.scores.cpu: _NO_SCORE
         genotyping.evidence.clipped_reads: _NOWHERE
         genotyping.reads.read_buffer: _LONGEST_SPAN
@@ -138,6 +144,8 @@ _TABLE: Final = {
     LABEL: """
         calling.assembly.kmer_graphs.reachability: _BEFORE
         chaining.align.fills.cpu: (_ALIGNED,_PENDING,_REMAINING)
+        chaining.options: Difference.NONE Difference.MD Difference.CS Difference.LONG_CS
+        chaining.options: Difference.DS
         chaining.output.alignments.tags: (_SHORT,_LONG)
     """,
     UNREAD: """
@@ -146,6 +154,7 @@ _TABLE: Final = {
     """,
     GPU: """
         chaining.run.workers: _GPU_BLOCK _WORKERS_PER_GPU
+        genotyping.device_batches: _HOST_BYTES
         genotyping.session: _WORKERS_PER_GPU _LOCI_OF_GPU
         mapping.api: _BASES_ON_GPU
         mapping.run.workers: _GPU_BLOCK _WORKERS_PER_GPU
