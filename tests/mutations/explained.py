@@ -99,6 +99,10 @@ _TABLE: Final = {
         pairhmm.reads.tables: _READ_TEXT _VALUE_TEXT
         pairhmm.text_batches.parser: _SHOWN_BYTES
         pairhmm.text_batches.tables: _INDEX_WIDTH
+        realign.moves.move_table: _ALIGNMENT
+        realign.projection.project: _HAPLOTYPE_OVERHANG
+        realign.records.fields: MAX_INTEGER_FIELD MAX_ELEMENT_TEXT _LETTERS
+        realign.rewriting.changed_records: _MAX_INTEGER_TEXT
     """,
     PROGRESS: """
         chaining.index.build: (_READ,_SKETCHED,_SORTED,_TABLE)
@@ -138,19 +142,23 @@ _TABLE: Final = {
         chaining.align.ranking.qualities: _32
     """,
     ACCURACY: """
-        pairhmm.model: FLOAT_SCALE TRUSTED_GROWTH FLOAT_THRESHOLD FLOAT_LONGEST_READ DOUBLE
         pairhmm.forward.exact: _STEP _MIN_PROBABILITY
+        pairhmm.model: FLOAT_SCALE TRUSTED_GROWTH FLOAT_THRESHOLD FLOAT_LONGEST_READ DOUBLE
+        realign.selection.by_likelihood: ROUNDING
     """,
     LABEL: """
         calling.assembly.kmer_graphs.reachability: _BEFORE
         chaining.align.fills.cpu: (_ALIGNED,_PENDING,_REMAINING)
-        chaining.options: Difference.NONE Difference.MD Difference.CS Difference.LONG_CS
         chaining.options: Difference.DS
+        chaining.options: Difference.NONE Difference.MD Difference.CS Difference.LONG_CS
         chaining.output.alignments.tags: (_SHORT,_LONG)
+        realign.align.lanes: (_INSERTION,_DELETION,_SOURCE)
+        realign.scoring: Overhang.SOFTCLIP Overhang.INDEL Overhang.LEADING_INDEL Overhang.IGNORE
     """,
     UNREAD: """
         chaining.align.dp.results: TARGET_END_SCORE TARGET_END_QUERY
         pairhmm.qualities.tandem_repeats: _BYTE_NUMBERS
+        realign.align.ungapped: _HIGH_BITS
     """,
     GPU: """
         chaining.run.workers: _GPU_BLOCK _WORKERS_PER_GPU

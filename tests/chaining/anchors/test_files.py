@@ -58,6 +58,14 @@ def test_round_trip(tmp_path: Path, is_compressed: bool) -> None:
         assert getattr(found, name).dtype == column.dtype
 
 
+@pytest.mark.parametrize("version", [(1, 0), (2, 0)])
+def test_formats_of_arrays(tmp_path: Path, version: tuple[int, int]) -> None:
+    file = io.BytesIO()
+    np.lib.format.write_array(file, BATCH.x, version=version)
+    found = load_anchors(zip_up(tmp_path / "anchors.npz", x=file.getvalue()))
+    np.testing.assert_array_equal(found.x, BATCH.x)
+
+
 def test_objects_in_other_arrays_are_not_unpickled(tmp_path: Path) -> None:
     path = tmp_path / "anchors.npz"
     np.savez(path, **COLUMNS, names=np.array([Path], dtype=object))

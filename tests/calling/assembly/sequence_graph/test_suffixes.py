@@ -36,6 +36,12 @@ def test_suffixes_are_split_off(sequences: list[str], expected: list[str] | None
     assert shown_sequences(graph)[0] == (expected or sequences)
 
 
+def test_branches_of_a_cycle_are_not_split() -> None:
+    """The first edge goes back from the vertex after them."""
+    graph = roomy_graph_of(["T", "AC", "GC", "G"], [Edge(3, 1), *BRANCHES])
+    assert split_common_suffixes(graph) == UNCHANGED
+
+
 @pytest.mark.parametrize(("first", "result"), [("C", UNCHANGED), ("TC", CHANGED)])
 def test_the_start_of_the_reference_is_more_than_the_suffix(first: str, result: int) -> None:
     edges = [Edge(0, 2, is_reference=True), Edge(1, 2)]
