@@ -96,6 +96,7 @@ _TABLE: Final = {
         mapping.search.cpu: _MIN_HELD
         mapping.search.seeds: COLUMNS
         pairhmm.forward.coefficients: FIELDS
+        pairhmm.forward.lanes: _STATES
         pairhmm.reads.tables: _READ_TEXT _VALUE_TEXT
         pairhmm.text_batches.parser: _SHOWN_BYTES
         pairhmm.text_batches.tables: _INDEX_WIDTH
@@ -129,9 +130,10 @@ _TABLE: Final = {
         chaining.scores.cpu: _NO_SCORE
         genotyping.evidence.clipped_reads: _NOWHERE
         genotyping.reads.read_buffer: _LONGEST_SPAN
+        mapping.run.cpu: ReadsPart.after
         mapping.sam.read_fields: _ALPHABET
         mapping.sam.tables: _NO_LIMIT
-        mapping.search.hits: _NO_LIMIT
+        mapping.search.hits: _NO_LIMIT SearchLimits.after
         pairhmm.forward.exact: _ZERO_EXPONENT
         pairhmm.qualities.prepare: _NO_CAP
         pairhmm.qualities.windows: _NO_CAP

@@ -199,9 +199,17 @@ LINE = "r\t0\tchr20\t5\t60\t4M\t*\t0\t0\tACGT\t*"
 
 @pytest.mark.parametrize(
     ("value", "field"),
-    [(-(2**15), b"ASs\x00\x80"), (-(2**15) - 1, b"ASi\xff\x7f\xff\xff"), (-(2**7), b"ASc\x80")],
+    [
+        (-(2**15), b"ASs\x00\x80"),
+        (-(2**15) - 1, b"ASi\xff\x7f\xff\xff"),
+        (-(2**7), b"ASc\x80"),
+        (2**8 - 1, b"ASC\xff"),
+        (2**8, b"ASS\x00\x01"),
+        (2**16 - 1, b"ASS\xff\xff"),
+        (2**16, b"ASI\x00\x00\x01\x00"),
+    ],
 )
-def test_the_smallest_type_of_negative_numbers(value: int, field: bytes) -> None:
+def test_the_smallest_type_of_numbers(value: int, field: bytes) -> None:
     score = {"has_score": np.array([True]), "scores": np.array([value], dtype=np.int32)}
     assert rewritten([LINE], [b""], set(), **score) == [field]
 
