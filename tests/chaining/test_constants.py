@@ -33,6 +33,7 @@ ROWS: Rows = [
     ("chaining.align.dp.results.LOCAL_COLUMNS", 8, "ksw_ll_i16: 8 words of a vector"),
     ("chaining.align.dp.results.MAX_LOCAL_SCORE", 32_767, "ksw_ll_i16: int16 saturates"),
     ("chaining.align.dp.results.PairOptions.bandwidth", -1, "ksw2: no band"),
+    ("chaining.align.dp.results.PairOptions.end_bonus", -1, "mm_mapopt_init: end_bonus"),
     ("chaining.align.dp.results.PairOptions.zdrop", -1, "ksw2: no z-drop"),
     ("chaining.align.pieces.bad_seeds._MIN_GAP", 10, "mm_filter_bad_seeds(.., 10, 40, ..)"),
     ("chaining.align.pieces.bad_seeds._MIN_CANCELLED", 40, "mm_filter_bad_seeds(.., 10, 40, ..)"),

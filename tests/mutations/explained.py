@@ -73,6 +73,7 @@ _TABLE: Final = {
         realign.run: _PAIRS_PER_BATCH _BATCH_BASES _MAX_REWRITING_THREADS
     """,
     ROOM: """
+        calling.annotations.rank_sums: _MAX_EXACT
         calling.assembly.assembler: _ROWS _TEXT
         calling.assembly.sequence_graph.best_paths: _PATHS _TEXT
         calling.assembly.sequence_graph.simplification: _SPARE
@@ -158,6 +159,7 @@ _TABLE: Final = {
         realign.scoring: Overhang.SOFTCLIP Overhang.INDEL Overhang.LEADING_INDEL Overhang.IGNORE
     """,
     UNREAD: """
+        calling.gvcf.lines: _DECIMALS
         chaining.align.dp.results: TARGET_END_SCORE TARGET_END_QUERY
         pairhmm.qualities.tandem_repeats: _BYTE_NUMBERS
         realign.align.ungapped: _HIGH_BITS

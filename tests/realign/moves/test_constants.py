@@ -34,6 +34,8 @@ ROWS: Rows = [
     ("realign.mover.MISMATCHES_PER_DIFFERENCE", 2, "Rules"),
     ("realign.mover.MAX_ADDED_DIFFERENCES", 5, "Rules"),
     ("realign.moves.alignment_costs._LONGEST_GAP", 12, "Rules"),
+    ("realign.rewriting.rewriter.WrittenReads.require_flags", 0, "samtools view -f"),
+    ("realign.rewriting.rewriter.WrittenReads.exclude_flags", 0, "samtools view -F"),
     *(
         (f"realign.{module}._{name}", FLAGS[name], "SAM")
         for uses in (USES, OTHER_USES)
