@@ -7,8 +7,9 @@ numbers that only other constants load, change in other ways.
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from tests.mutations.mutants import Mutant
 
@@ -24,8 +25,29 @@ def value_of(number: int) -> str:
     return f"_switch_value_{number}"
 
 
-def assignments(source: str, mutants: Mapping[int, Mutant]) -> Iterator[tuple[str, int, str, int]]:
-    """Yield name, mutant, changed expression and line of each constant that is one value.
+class Change(NamedTuple):
+    """The value of a constant in a mutant.
+
+    Attributes
+    ----------
+    name
+        The constant.
+    mutant
+        The number of the mutant.
+    expression
+        The changed value, as source.
+    line
+        The last line of the assignment.
+    """
+
+    name: str
+    mutant: int
+    expression: str
+    line: int
+
+
+def changes_in(source: str, mutants: Mapping[int, Mutant]) -> Iterator[Change]:
+    """Yield the changes of constants that are one value each, by a name or in a tuple of names.
 
     Parameters
     ----------
@@ -35,28 +57,41 @@ def assignments(source: str, mutants: Mapping[int, Mutant]) -> Iterator[tuple[st
         Its mutants of constants, by their numbers.
     """
     for node in ast.parse(source).body:
-        if not isinstance(node, ast.AnnAssign | ast.Assign) or node.value is None:
-            continue
-        own = [n for n, m in mutants.items() if node.lineno <= m.line <= (node.end_lineno or 0)]
-        target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
-        for number in own:
-            changed = ast.parse(mutants[number].applied(source)).body
-            other = next(n for n in changed if n.lineno == node.lineno)
-            assert isinstance(other, ast.AnnAssign | ast.Assign)
-            if isinstance(target, ast.Name):
-                yield target.id, number, _text(other.value), node.end_lineno or 0
-            elif isinstance(target, ast.Tuple) and isinstance(other.value, ast.Tuple):
-                assert isinstance(node.value, ast.Tuple)
-                for name, before, after in zip(
-                    target.elts, node.value.elts, other.value.elts, strict=True
-                ):
-                    if ast.dump(before) != ast.dump(after):
-                        yield ast.unparse(name), number, ast.unparse(after), node.end_lineno or 0
+        if isinstance(node, ast.AnnAssign | ast.Assign) and node.end_lineno:
+            for number, mutant in mutants.items():
+                if node.lineno <= mutant.line <= node.end_lineno:
+                    body = ast.parse(mutant.applied(source)).body
+                    changed = next(other for other in body if other.lineno == node.lineno)
+                    for name, expression in _differing(node, changed):
+                        yield Change(name, number, expression, node.end_lineno)
 
 
-def _text(value: ast.expr | None) -> str:
-    assert value is not None
-    return ast.unparse(value)
+def _differing(before: ast.stmt, after: ast.stmt) -> Iterator[tuple[str, str]]:
+    """Yield the names of an assignment whose value differs, and their new values."""
+    values = dict(_values(after))
+    for name, value in _values(before):
+        if values[name] != value:
+            yield name, values[name]
+
+
+def _values(node: ast.stmt) -> Iterator[tuple[str, str]]:
+    """Yield each name of an assignment with its value, as source."""
+    assert isinstance(node, ast.AnnAssign | ast.Assign)
+    target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
+    if isinstance(target, ast.Name) and node.value is not None:
+        yield target.id, ast.unparse(node.value)
+    elif isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+        yield from zip(
+            map(ast.unparse, target.elts), map(ast.unparse, node.value.elts), strict=True
+        )
+
+
+def places_of(changes: Sequence[Change]) -> Places:
+    """Return the mutants of each name."""
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for change in changes:
+        places[change.name].append(change.mutant)
+    return places
 
 
 def imported(tree: ast.Module, exported: Mapping[str, Places]) -> dict[str, tuple[int, ...]]:
@@ -94,29 +129,23 @@ class Loads(ast.NodeTransformer):
     ----------
     places
         The mutants of each name of the module.
-    values
-        Of each constant of the module: name, mutant, changed expression and last line.
+    changes
+        The changes of the module's own constants.
     """
 
-    def __init__(
-        self,
-        places: Places,
-        values: Sequence[tuple[str, int, str, int]] = (),
-    ) -> None:
+    def __init__(self, places: Places, changes: Sequence[Change] = ()) -> None:
         self._places = places
-        self._values = values
+        self._changes = changes
         self._depth = 0
 
     def visit_Module(self, node: ast.Module) -> ast.Module:
         body = []
         for statement in node.body:
             body.append(self.visit(statement))
-            for name, number, text, line in self._values:
-                if statement.end_lineno == line and isinstance(
-                    statement, ast.AnnAssign | ast.Assign
-                ):
-                    code = f"{value_of(number)} = {ATTEMPT}(lambda: {text}, {name})"
-                    body.extend(ast.parse(code).body)
+            for change in self._changes:
+                if statement.end_lineno == change.line:
+                    value = f"{ATTEMPT}(lambda: {change.expression}, {change.name})"
+                    body.extend(ast.parse(f"{value_of(change.mutant)} = {value}").body)
         node.body = body
         return node
 

@@ -24,7 +24,7 @@ from typing import Final
 import pytest
 
 from tests.mutations.interpreted import Loop, run_session
-from tests.mutations.loads import Loads, Places, all_names, assignments
+from tests.mutations.loads import Loads, all_names, changes_in, places_of
 from tests.mutations.mutants import (
     COMMANDS,
     COMPARISON,
@@ -96,24 +96,17 @@ class Numbers:
             ".".join(path.relative_to(root).with_suffix("").parts): path.read_text("utf-8")
             for path in (root / "hapgpu").rglob("*.py")
         }
-        values = {
-            module: list(assignments(sources[module], own)) for module, own in constants.items()
+        changes = {
+            module: list(changes_in(sources[module], own)) for module, own in constants.items()
         }
-        names = all_names(sources, {module: _places(own) for module, own in values.items()})
+        names = all_names(sources, {module: places_of(own) for module, own in changes.items()})
         for module, source in sources.items():
             if comparisons[module] or names[module]:
                 path = Path(*module.split(".")).with_suffix(".py")
-                loads = Loads(names[module], values.get(module, ()))
+                loads = Loads(names[module], changes.get(module, ()))
                 (tree / path).write_text(
                     with_switches(source, comparisons[module], loads), encoding="utf-8"
                 )
-
-
-def _places(values: Sequence[tuple[str, int, str, int]]) -> Places:
-    places: defaultdict[str, list[int]] = defaultdict(list)
-    for name, number, _, _ in values:
-        places[name].append(number)
-    return places
 
 
 def with_switches(source: str, numbers: Mapping[int, int], loads: Loads) -> str:

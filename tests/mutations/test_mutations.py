@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.mutations.explained import COMPARISONS, EXPLAINED, name_of
-from tests.mutations.loads import Loads, all_names, assignments
+from tests.mutations.loads import Loads, all_names, changes_in, places_of
 from tests.mutations.mutants import (
     COMMANDS,
     COMPARISON,
@@ -244,11 +244,10 @@ def test_switches_choose_one_constant(tmp_path: Path) -> None:
     assert [mutant.name for mutant in mutants.values()] == [
         *("LIMIT#1", "MOST#1", "(_ONE, _HALF)#1", "(_ONE, _HALF)#2")
     ]
-    values = list(assignments(LOADED["limits"], mutants))
-    places = {name: [number] for name, number, _, _ in values}
-    names = all_names(LOADED, {"limits": places})
+    changes = list(changes_in(LOADED["limits"], mutants))
+    names = all_names(LOADED, {"limits": places_of(changes)})
     for module, source in LOADED.items():
-        loads = Loads(names[module], values if module == "limits" else ())
+        loads = Loads(names[module], changes if module == "limits" else ())
         (tmp_path / f"{module}.py").write_text(with_switches(source, {}, loads))
     found = printed(tmp_path, CHOOSE_CONSTANT, len(mutants))
     most = float(2**64 - 1)
