@@ -24,6 +24,7 @@ _BYTES_BESIDE_LINE: Final = 64
 """Bytes that a header line takes in memory beside its text."""
 _MAX_COUNT: Final = 2**31 - 1
 _PART: Final = 1 << 20
+"""Bytes of a header that are copied at a time."""
 
 _headers: dict[bytes, SamHeader] = {}
 """The headers read last, by the digest of their texts."""
@@ -114,7 +115,7 @@ def take_header(buffer: RecordBuffer) -> SamHeader:
     size = _count(buffer, "text length", _MAX_COUNT)
     _check_size(buffer, size)
     text = buffer.take(size)
-    size += _BYTES_BESIDE_LINE * _lines(text)
+    size += _BYTES_BESIDE_LINE * _count_lines(text)
     _check_size(buffer, size)
     header = _header(text, buffer.name)  # its message on a bad length says more
     if header.reference_names:
@@ -182,7 +183,7 @@ def _count(buffer: RecordBuffer, what: str, limit: int, minimum: int = 0) -> int
     return value
 
 
-def _lines(text: memoryview) -> int:
+def _count_lines(text: memoryview) -> int:
     parts = (text[start : start + _PART] for start in range(0, len(text), _PART))
     return sum(part.tobytes().count(b"\n") for part in parts)
 
