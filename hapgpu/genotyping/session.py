@@ -80,6 +80,9 @@ class GenotypeInputs:
         Part of these sites that is genotyped; None: all. The sites are then read twice.
     max_record
         Bytes of a record or a header, at most.
+    without_haplotypes
+        Whether called haplotypes among the reads, as of `call --bam-out`, are neither reads nor a
+        sample; on the CPU only.
     """
 
     reads: Sequence[str]
@@ -88,6 +91,7 @@ class GenotypeInputs:
     regions: RegionChoice = EVERYTHING
     shard: Shard | None = None
     max_record: int = MAX_RECORD
+    without_haplotypes: bool = False
 
 
 class GenotypeSession:
@@ -120,13 +124,19 @@ class GenotypeSession:
         self._options = options
         self._devices = devices
         self._gpus = [device for device in devices if isinstance(device, CudaDevice)]
+        if self._gpus and inputs.without_haplotypes:
+            raise ValueError("called haplotypes are excluded on the CPU only")
         self._threads = threads
         self._inputs = inputs
         self._source = ", ".join(inputs.reads)
         with ExitStack() as stack:
             self._reference = stack.enter_context(ReferenceFasta(inputs.reference))
             self._vcf = stack.enter_context(open_vcf(inputs.sites, inputs.max_record))
-            filters = FilterOptions(min_mapping_quality=options.min_mapping_quality, margin=MARGIN)
+            filters = FilterOptions(
+                min_mapping_quality=options.min_mapping_quality,
+                margin=MARGIN,
+                without_haplotypes=inputs.without_haplotypes,
+            )
             self._reads = stack.enter_context(self._open_reads(inputs, filters))
             self.contigs = self._reference.lengths
             self._reads.check_contigs(self.contigs)

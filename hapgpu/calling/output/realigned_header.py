@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from hapgpu.genotyping.reads.samples import ReadGroups, SampleTable
+from hapgpu.io.bam.haplotype_records import HAPLOTYPE_GROUP
 from hapgpu.io.bam.header import SAM_VERSION, SamHeader, fields_of
 from hapgpu.version import __version__
-
-HAPLOTYPE_GROUP: Final = "ArtificialHaplotypeRG"
-"""Read group of the called haplotypes, as in GATK."""
 
 _HAPLOTYPE_SAMPLE: Final = "HC"
 

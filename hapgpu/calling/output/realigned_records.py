@@ -20,7 +20,7 @@ from hapgpu.calling.batches import (
 )
 from hapgpu.calling.output.called_haplotypes import are_called, haplotype_records, hash_codes
 from hapgpu.calling.output.mates import mates_in_regions, with_mates
-from hapgpu.calling.output.realigned_header import HAPLOTYPE_GROUP, RealignedHeader
+from hapgpu.calling.output.realigned_header import RealignedHeader
 from hapgpu.calling.reads.order import order_of
 from hapgpu.cigar.clips import clips_of, with_hard_clips
 from hapgpu.cigar.encoding import MAX_LENGTH
@@ -29,6 +29,7 @@ from hapgpu.errors import InputError
 from hapgpu.haplotypes.batches import ReferenceSlice
 from hapgpu.io.alignments.record_order import RecordRun
 from hapgpu.io.bam.encode import EncodedRecords
+from hapgpu.io.bam.haplotype_records import HAPLOTYPE_GROUP
 from hapgpu.io.text.columns import repeated, side_by_side
 from hapgpu.realign.records.tags import (
     NewTags,

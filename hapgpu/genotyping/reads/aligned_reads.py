@@ -139,7 +139,11 @@ class LocusReader(ABC, Generic[Found]):
             reference=reference,
             max_record=max_record,
         )
-        self._inputs = OpenInputs(paths, partial(self._open, reading=reading))
+        self._inputs = OpenInputs(
+            paths,
+            partial(self._open, reading=reading),
+            without_haplotypes=filters.without_haplotypes,
+        )
         self.table = self._inputs.table
 
     @property

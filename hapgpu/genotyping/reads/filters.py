@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged_view import read_only
+from hapgpu.io.bam.haplotype_records import are_haplotypes
 from hapgpu.runtime.jit import njit
 
 _NO_EVIDENCE: Final = 0xF04
@@ -33,11 +34,14 @@ class FilterOptions:
         Reads with a lower MAPQ are excluded; 0 to 255.
     margin
         Bases on either side of a locus in which reads belong to it: clipped bases may overlap it.
+    without_haplotypes
+        Whether called haplotypes among the records are neither reads nor a sample; on the CPU only.
     """
 
     exclude_flags: int = _NO_EVIDENCE
     min_mapping_quality: int = 20
     margin: int = 60
+    without_haplotypes: bool = False
 
 
 class AnyReadFilter(Protocol):
@@ -74,6 +78,13 @@ class ReadFilter:
 
     def keeps(self, reads: ReadBatch, new: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return bool[n]: which reads are kept; count those that are `new`, bool[n]."""
+        if not self.options.without_haplotypes:
+            return self._keeps(reads, new)
+        offsets = reads.tags.offsets
+        are_reads = ~are_haplotypes(reads.tags.data, offsets[:-1], offsets[1:])
+        return self._keeps(reads, new & are_reads) & are_reads
+
+    def _keeps(self, reads: ReadBatch, new: NDArray[np.bool_]) -> NDArray[np.bool_]:
         kept = np.empty(len(reads), dtype=np.bool_)
         counts = np.zeros(len(self.counts), dtype=np.int64)
         _keep(

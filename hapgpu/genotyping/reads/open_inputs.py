@@ -25,6 +25,8 @@ class OpenInputs(Generic[_Input]):
         Files; `-` is standard input.
     open_input
         Opens one of them.
+    without_haplotypes
+        As in `SampleTable.of`.
 
     Attributes
     ----------
@@ -39,14 +41,21 @@ class OpenInputs(Generic[_Input]):
         An input is given twice, or none at all.
     """
 
-    def __init__(self, paths: Sequence[str], open_input: Callable[[str], _Input]) -> None:
+    def __init__(
+        self,
+        paths: Sequence[str],
+        open_input: Callable[[str], _Input],
+        *,
+        without_haplotypes: bool = False,
+    ) -> None:
         _check_distinct(paths)
         with ExitStack() as stack:
             self._inputs: list[_Input] = []
             for path in paths:
                 self._inputs.append(open_input(path))
                 stack.callback(self._inputs[-1].close)
-            self.table = SampleTable.of([input_.header for input_ in self._inputs], paths)
+            headers = [input_.header for input_ in self._inputs]
+            self.table = SampleTable.of(headers, paths, without_haplotypes=without_haplotypes)
             self._stack = stack.pop_all()
 
     def __len__(self) -> int:

@@ -17,6 +17,7 @@ from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.errors import InputError
+from hapgpu.io.bam.haplotype_records import HAPLOTYPE_GROUP
 from hapgpu.io.bam.header import SamHeader, fields_of
 from hapgpu.io.bam.tags import HEAD_BYTES, field_bytes, find_field, name_number
 from hapgpu.runtime.jit import njit, njit_inlined
@@ -42,7 +43,13 @@ class SampleTable:
     files: tuple[ReadGroups, ...]
 
     @classmethod
-    def of(cls, headers: Sequence[SamHeader], names: Sequence[str]) -> SampleTable:
+    def of(
+        cls,
+        headers: Sequence[SamHeader],
+        names: Sequence[str],
+        *,
+        without_haplotypes: bool = False,
+    ) -> SampleTable:
         """Collect the samples (SM) of the @RG lines of files.
 
         A file without any is one sample, named after the file without directory and extension;
@@ -52,6 +59,8 @@ class SampleTable:
         ----------
         headers, names
             Headers and names of the files; `-` is standard input.
+        without_haplotypes
+            Whether the sample of called haplotypes is none.
 
         Raises
         ------
@@ -60,6 +69,8 @@ class SampleTable:
             name of a sample of another file.
         """
         groups = [_groups_of(header, name) for header, name in zip(headers, names, strict=True)]
+        for found in groups if without_haplotypes else ():
+            found.pop(HAPLOTYPE_GROUP, None)
         samples = [
             list(dict.fromkeys(filter(None, found.values()))) or [_sample_named_after(name)]
             for found, name in zip(groups, names, strict=True)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.io.bam.constants import UNMAPPED
+from hapgpu.io.bam.haplotype_records import are_haplotypes
 from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.report.alignments.columns import MISSING, Column, columns_of
 from hapgpu.report.tally import LengthTally, Tally
@@ -61,7 +62,9 @@ class AlignmentCounts:
         return cls({}, np.zeros(contigs, dtype=np.int64))
 
     @classmethod
-    def of(cls, contigs: NDArray[np.int64], block: RecordBlock) -> AlignmentCounts:
+    def of(
+        cls, contigs: NDArray[np.int64], block: RecordBlock, *, without_haplotypes: bool = False
+    ) -> AlignmentCounts:
         """Count the records of a block.
 
         Parameters
@@ -70,8 +73,18 @@ class AlignmentCounts:
             Digests of the names of the contigs.
         block
             The records.
+        without_haplotypes
+            Whether to look for called haplotypes, which only count as such.
         """
-        return cls.empty(contigs.size).add(columns_of(block), contigs)
+        counts = cls.empty(contigs.size)
+        if not without_haplotypes:
+            return counts.add(columns_of(block), contigs)
+        starts = block.layout.starts
+        found = are_haplotypes(block.data, block.layout.tag_starts, starts + block.sizes)
+        counts.add(columns_of(block)[:, ~found], contigs)
+        counts.numbers["records"] = len(block)
+        counts.numbers["called haplotypes"] = int(found.sum())
+        return counts
 
     def add(self, columns: NDArray[np.int64], contigs: NDArray[np.int64]) -> Self:
         """Count the records with these `Column`s; before, nothing was counted."""

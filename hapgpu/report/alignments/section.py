@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from hapgpu.io.alignments.reader import open_reads
+from hapgpu.io.bam.haplotype_records import has_haplotypes
 from hapgpu.report.alignments.counts import AlignmentCounts
 from hapgpu.report.charts import CHART_SCRIPTS, COLOURS, Spec, bars, figure, figures
 from hapgpu.report.names import digests_of
@@ -37,9 +38,13 @@ def alignment_section(path: Path, identifier: str, options: SectionOptions) -> S
         max_record=options.max_record,
     ) as source:
         names = source.header.reference_names
-        contigs = digests_of(names)
+        count = partial(
+            AlignmentCounts.of,
+            digests_of(names),
+            without_haplotypes=has_haplotypes(source.header),
+        )
         counts = AlignmentCounts.empty(len(names))
-        for more in source.converted(partial(AlignmentCounts.of, contigs)):
+        for more in source.converted(count):
             counts.merge(more)
             options.advance(more.numbers["records"])
     html = _summary(counts) + figures(list(_charts(counts, names)))
@@ -58,7 +63,7 @@ def _summary(counts: AlignmentCounts) -> str:
         "mapped": f"{mapped:,} ({percent(mapped, reads)})",
         "on the reverse strand": percent(numbers.get("reverse", 0), mapped),
     }
-    for name in ("secondary", "supplementary", "duplicates"):
+    for name in ("secondary", "supplementary", "duplicates", "called haplotypes"):
         if numbers.get(name):
             shown[name] = numbers[name]
     if numbers.get("moved"):

@@ -55,7 +55,11 @@ def site_section(path: Path, identifier: str, options: SectionOptions) -> Sectio
         raise UsageError(f"{options.reads[0]}: needs the reference; give --reference REF.fa")
     if options.reads and options.reference is not None:
         inputs = GenotypeInputs(
-            options.reads, options.reference, str(path), max_record=options.max_record
+            options.reads,
+            options.reference,
+            str(path),
+            max_record=options.max_record,
+            without_haplotypes=True,
         )
         return _section_with_reads(path, identifier, inputs, options)
     with open_vcf(path, options.max_record) as vcf:

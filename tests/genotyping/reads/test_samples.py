@@ -162,3 +162,12 @@ def test_real_files(data_dir: Path) -> None:
     assert table.names == ("NA12878", "HG002")
     for file, reads in enumerate(batches):
         assert (table.samples_of(file, reads, np.arange(len(reads))) == file).all()
+
+
+@pytest.mark.parametrize(("own", "sample"), [(("1:a",), "a"), ((), "x"), (("1",), "x")])
+def test_called_haplotypes_are_no_sample(own: tuple[str, ...], sample: str) -> None:
+    header = header_of(*own, "ArtificialHaplotypeRG:HC")
+    table = SampleTable.of([header, header_of("2:HC")], ["x.bam", "y.bam"], without_haplotypes=True)
+    assert table.names == (sample, "HC")
+    assert samples_of(table, 0, *(group[0] for group in own), None) == [sample] * (len(own) + 1)
+    assert samples_of(table, 1, "2") == ["HC"]

@@ -12,6 +12,7 @@ import pysam
 import pytest
 
 from hapgpu.io.alignments.reader import open_reads
+from hapgpu.io.bam.haplotype_records import has_haplotypes
 from hapgpu.report.alignments.counts import AlignmentCounts
 from hapgpu.report.names import digests_of
 from hapgpu.report.tally import Tally
@@ -55,7 +56,9 @@ def counted(path: Path) -> AlignmentCounts:
     with open_reads(str(path), batch_bases=1000) as source:
         contigs = digests_of(source.header.reference_names)
         total = AlignmentCounts.empty(contigs.size)
-        for part in source.converted(partial(AlignmentCounts.of, contigs)):
+        with_haplotypes = has_haplotypes(source.header)
+        count = partial(AlignmentCounts.of, contigs, without_haplotypes=with_haplotypes)
+        for part in source.converted(count):
             total.merge(part)
     return total
 
@@ -86,6 +89,30 @@ def test_numbers_of_records(made: tuple[AlignmentCounts, list]) -> None:
     assert counts.numbers["duplicates"] == sum(row.is_duplicate for row in rows)
     contigs = Counter(row.reference_id for row in mapped)
     assert counts.contigs.tolist() == [contigs[0], contigs[1]]
+
+
+def test_called_haplotypes_are_no_reads(tmp_path: Path) -> None:
+    """They count as records, and as what they are; the other counts are those of the reads."""
+    rows = records(2, 200)
+    header = {**rows[0].header.to_dict(), "RG": [{"ID": "ArtificialHaplotypeRG", "SM": "HC"}]}
+    for number, row in enumerate(rows):
+        row.set_tag("RG", "ArtificialHaplotypeRG" if number % 3 == 0 else "other")
+    both, alone = tmp_path / "both.bam", tmp_path / "alone.bam"
+    for path, kept in ((both, rows), (alone, [row for k, row in enumerate(rows) if k % 3])):
+        with pysam.AlignmentFile(path, "wb", header=header) as file:
+            for row in kept:
+                file.write(row)
+    found, expected = counted(both), counted(alone)
+    assert found.numbers == {
+        **expected.numbers,
+        "records": len(rows),
+        "called haplotypes": len(range(0, len(rows), 3)),
+    }
+    assert expected.numbers["called haplotypes"] == 0
+    assert found.contigs.tolist() == expected.contigs.tolist()
+    assert found.moved_changes.tolist() == expected.moved_changes.tolist()
+    for name in ("distances", "scores", "qualities"):
+        assert getattr(found, name).counts.tolist() == getattr(expected, name).counts.tolist()
 
 
 def test_tags(made: tuple[AlignmentCounts, list]) -> None:

@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 from base64 import b64decode
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ import pytest
 from hapgpu.errors import HapgpuError
 from hapgpu.genotyping.api import genotype
 from hapgpu.report.sites import evidence, long_reads, table
+from tests.cli.call.command import make_inputs
+from tests.cli.in_process import status_of_command
 from tests.report.sites.chromium import require_libraries
 from tests.report.sites.made_sites import CONTIG, HOSTILE, MadeSites, make, section_of
 
@@ -108,6 +111,37 @@ def test_long_reads_are_cut(tmp_path: Path) -> None:
         pairs = record.get_aligned_pairs(matches_only=True)
         assert len(pairs) > 400
         assert all(expected[first + base] == position for base, position in pairs)
+
+
+@pytest.mark.parametrize("has_groups", [True, False])
+def test_called_haplotypes_are_no_sample(tmp_path: Path, has_groups: bool) -> None:
+    """The page of realigned reads with called haplotypes is the page without these records."""
+    inputs = make_inputs(tmp_path / "example")
+    vcf, realigned = tmp_path / "calls.vcf", tmp_path / "realigned.bam"
+    words = [*inputs, "-r", "chr20:10000-10400", "-q", "-o", vcf, "--bam-out", realigned]
+    assert status_of_command("call", *words, "--device", "cpu", "-t", "1") == 0
+    files = MadeSites(inputs.reference, realigned, vcf)
+    pages = []
+    with pysam.AlignmentFile(str(realigned)) as reads:
+        header, records = reads.header.to_dict(), list(reads)
+    sample = header["RG"][0]["SM"]
+    groups = [group for group in header["RG"] if has_groups or group["SM"] == "HC"]
+    haplotypes = [record.get_tag("RG") == "ArtificialHaplotypeRG" for record in records]
+    assert sum(haplotypes) > 1
+    for directory in ("with", "without"):
+        path = tmp_path / directory / "reads.bam"
+        path.parent.mkdir()
+        own = groups if directory == "with" else [g for g in groups if g["SM"] != "HC"]
+        with pysam.AlignmentFile(str(path), "wb", header={**header, "RG": own}) as file:
+            for record, is_haplotype in zip(records, haplotypes, strict=True):
+                if not has_groups and not is_haplotype:
+                    record.set_tag("RG", None)
+                if directory == "with" or not is_haplotype:
+                    file.write(record)
+        pysam.index(str(path))
+        pages.append(html_of(replace(files, reads=path)))
+    assert data_of(pages[0])["readSamples"] == [sample if has_groups else "reads"]
+    assert pages[0] == pages[1]
 
 
 def test_threads_do_not_matter(tmp_path: Path) -> None:
