@@ -48,6 +48,7 @@ from hapgpu.calling.options import CallOptions
 from hapgpu.calling.output.realigned_records import RealignedRecords
 from hapgpu.calling.reads.finalized import finalized_reads
 from hapgpu.calling.reads.reclipped import reclipped_reads
+from hapgpu.cigar.encoding import reference_lengths
 from hapgpu.io.alignments.record_order import RecordRun
 from hapgpu.runtime.devices import CpuDevice
 
@@ -266,7 +267,7 @@ class Caller:
         trimmed: TrimmedRegions = self._run(
             "events", trimmed_to_variants, haplotypes, regions, segment.reference
         )
-        return trimmed, _counts(segment.segment, regions, haplotypes, trimmed)
+        return trimmed, _counts(segment, regions, haplotypes, trimmed)
 
     def _likelihoods(
         self,
@@ -311,8 +312,7 @@ class Caller:
             called = CalledRegions(none, regions.take(none), reads.of_regions(nowhere))
             positions = self._positions(segment, inactive, regions, reads, called)
             reference = positions, Phasing(none, rows)
-        size = segment.segment.end - segment.segment.start
-        all_counts = {**no_counts(size), **(counts or {})}
+        all_counts = {**no_counts(*_bases_of(segment)), **(counts or {})}
         return SegmentCalls(
             segment.segment, calls, annotations, rows, all_counts, reference=reference
         )
@@ -337,15 +337,15 @@ def _called_regions(
 
 
 def _counts(
-    segment: Segment,
+    segment: SegmentReads,
     regions: ActiveRegions,
     haplotypes: RegionHaplotypes,
     trimmed: TrimmedRegions,
 ) -> dict[str, int]:
     """Count the active regions that start in a segment."""
-    first = int(np.searchsorted(regions.starts, segment.start))
+    first = int(np.searchsorted(regions.starts, segment.segment.start))
     return {
-        **no_counts(segment.end - segment.start),
+        **no_counts(*_bases_of(segment)),
         "active_regions": len(regions) - first,
         "active_bases": int((regions.ends[first:] - regions.starts[first:]).sum()),
         "haplotypes": int(haplotypes.offsets[-1] - haplotypes.offsets[first]),
@@ -353,10 +353,29 @@ def _counts(
     }
 
 
-def no_counts(bases: int) -> dict[str, int]:
-    """Return the counts of a segment, or of several, of so many bases without active regions."""
+def no_counts(bases: int, covered_bases: int = 0) -> dict[str, int]:
+    """Return the counts of a segment, or of several, without active regions.
+
+    Parameters
+    ----------
+    bases
+        Bases of the segments.
+    covered_bases
+        Of these, the bases from the first to the last aligned base of any read.
+    """
     names = ("active_regions", "active_bases", "haplotypes", "variant_regions", "cells", "records")
-    return {"bases": bases, **dict.fromkeys(names, 0)}
+    return {"bases": bases, "covered_bases": covered_bases, **dict.fromkeys(names, 0)}
+
+
+def _bases_of(segment: SegmentReads) -> tuple[int, int]:
+    """Return the bases of a segment, and those of them that a read covers, deletions included."""
+    start, end = segment.segment.start, segment.segment.end
+    positions = segment.reads.positions.astype(np.int64)
+    ends = np.minimum(positions + reference_lengths(segment.reads.cigars), end)
+    # Sorted by position: a read adds the bases after the last end before it.
+    last_ends = np.maximum.accumulate(np.append(start, ends))[:-1]
+    added = ends - np.maximum(positions, last_ends)
+    return end - start, int(added[added > 0].sum())
 
 
 def _no_records(samples: int) -> tuple[VariantCalls, Annotations]:

@@ -338,4 +338,4 @@ def call(  # noqa: PLR0913  (its parameters are the options)
             bam_out=None if bam_out is None else str(bam_out),
             progress=run.progress("bases"),
         )
-    run.finish(("bases", "reads", "active_regions", "records"), _WARNINGS)
+    run.finish(("covered_bases", "bases", "reads", "active_regions", "records"), _WARNINGS)

@@ -87,12 +87,12 @@ def summary_lines(
 ) -> Iterator[str]:
     """Yield the three lines of a summary; `statistics` are as `--json` writes them."""
     counts = statistics["counts"]
-    first = shown[0]
+    number, first = counts.get(shown[0], 0), shown[0].replace("_", " ")
     numbers = [_counted(name, counts[name]) for name in shown if counts.get(name)]
     yield ", ".join(numbers) or f"no {first}"
     seconds = max(statistics["seconds"][TOTAL] - compiling, _MIN_SECONDS)
     compiled = f" after {compiling:.1f} s of compiling" if compiling >= _WORTH_SAYING else ""
-    yield f"{short_number(counts.get(first, 0) / seconds)} {first}/s, {seconds:.2f} s{compiled}"
+    yield f"{short_number(number / seconds)} {first}/s, {seconds:.2f} s{compiled}"
     busy = busy_fractions({**statistics, "seconds": {**statistics["seconds"], TOTAL: seconds}})
     longest = sorted(busy.items(), key=lambda stage: -stage[1])[:_MAX_STAGES]
     stages = ", ".join(f"{stage} {100 * fraction:.0f} %" for stage, fraction in longest)

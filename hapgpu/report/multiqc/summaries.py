@@ -14,7 +14,7 @@ UNITS: Final = {
     "realign": "reads",
     "pairhmm": "reads",
     "haplotypes": "sites",
-    "call": "bases",
+    "call": "covered bases",
     "genotype": "sites",
     "index": "bases",
     "map": "reads",
@@ -65,7 +65,7 @@ class RunSummary:
     @property
     def amount(self) -> int:
         """The amount of work, in the unit of the command."""
-        return self.counts.get(UNITS[self.command], 0)
+        return self.counts.get(UNITS[self.command].replace(" ", "_"), 0)
 
     @property
     def rate(self) -> float:

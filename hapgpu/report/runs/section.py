@@ -40,7 +40,7 @@ def _run(run: RunRecord) -> str:
         bound = max(busy, key=lambda name: busy[name])
         shown["bound by"] = f"{bound}, busy {_percent(busy[bound])}"
         charts = [_seconds(run, bound), _busy(run, busy, bound)]
-    rates = {name: n / run.total for name, n in run.counts.items() if n and run.total >= SHORTEST}
+    rates = run.rates()
     rows = [(name, _whole(n), _rate(rates.get(name, 0))) for name, n in run.counts.items()]
     return (
         facts(shown)

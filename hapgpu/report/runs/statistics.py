@@ -47,6 +47,18 @@ class RunRecord:
             if self.total >= SHORTEST
         }
 
+    def rates(self) -> dict[str, float]:
+        """Return counts per second of the run, without those that are 0.
+
+        `bases` of `call` have no rate: its time goes by its `covered_bases`.
+        """
+        skipped = {"bases"} if "covered_bases" in self.counts else set()
+        return {
+            name: number / self.total
+            for name, number in self.counts.items()
+            if number and name not in skipped and self.total >= SHORTEST
+        }
+
 
 def read_statistics(path: Path, max_record: int) -> RunRecord | list[dict[str, Any]]:
     """Read the statistics of a run, or the measurements of `hapgpu bench`.

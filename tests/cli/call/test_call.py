@@ -174,6 +174,16 @@ def test_options_that_change_numbers(
     assert records_in(called(tmp_path, *example, *option.split())) != records_in(whole)
 
 
+def covered_bases(path: Path) -> int:
+    """Count the bases that a read of the default filters covers, deletions included."""
+    covered: set[int] = set()
+    with pysam.AlignmentFile(str(path)) as reads:
+        for read in reads:
+            if not read.flag & 0x704 and 20 <= read.mapping_quality < 255:
+                covered.update(range(read.reference_start, read.reference_end or 0))
+    return len(covered)
+
+
 def test_statistics(example: Inputs, tmp_path: Path) -> None:
     statistics = tmp_path / "run.json"
     called(tmp_path, *example, "--json", statistics)
@@ -181,6 +191,7 @@ def test_statistics(example: Inputs, tmp_path: Path) -> None:
     assert run["command"] == "call"
     counts = run["counts"]
     assert counts["bases"] == 20_000
+    assert counts["covered_bases"] == covered_bases(example.reads)
     assert counts["records"] == 15
     assert counts["reads"] == 2060
     assert 0 < counts["variant_regions"] <= counts["active_regions"] < 20

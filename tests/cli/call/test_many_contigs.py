@@ -13,7 +13,7 @@ from hapgpu.calling.caller import Caller
 from hapgpu.genotyping.reads import inputs
 from hapgpu.io.genome.fasta import ReferenceFasta
 from tests.cli.call.command import called, records_in
-from tests.cli.call.many_contigs import LENGTH, SNP, STARTS, as_indexed, make_contigs
+from tests.cli.call.many_contigs import LENGTH, READ, SNP, STARTS, as_indexed, make_contigs
 from tests.peak_memory import GIBIBYTE, measured
 
 COUNT = 20_000
@@ -54,6 +54,7 @@ def test_only_contigs_with_reads_are_called(
     ]
     counts = json.loads(statistics.read_text())["counts"]
     assert counts["bases"] == COUNT * LENGTH
+    assert counts["covered_bases"] == len(OCCUPIED) * (STARTS[-1] + READ - STARTS[0])
     assert counts["reads"] == len(OCCUPIED) * len(STARTS)
 
 

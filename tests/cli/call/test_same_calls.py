@@ -108,7 +108,7 @@ def calls_of(
     max_reads_per_start: int = 50,
     regions: Sequence[str] = (),
 ) -> bytes:
-    """Return the output of a run."""
+    """Return the output of a run, and its number of covered bases as a last line."""
     choice = RegionChoice(tuple(map(parse_region, regions))) if regions else EVERYTHING
     inputs = CallInputs(list(map(str, reads)), reference, choice)
     options = replace(CallOptions(), max_reads_per_start=max_reads_per_start)
@@ -116,7 +116,7 @@ def calls_of(
     path = reads[0].with_suffix(".vcf")
     with CallSession(inputs, options, [CpuDevice(threads)], threads, segment_size) as session:
         write_calls(session, str(path), statistics, threads=threads, command_line="call")
-    return path.read_bytes()
+    return path.read_bytes() + b"# %d covered bases\n" % statistics.counts["covered_bases"]
 
 
 @pytest.fixture(scope="module")

@@ -55,6 +55,13 @@ def test_rate_is_of_the_whole_run() -> None:
     assert run.stages == {"build": 1.5, "write": 0.5}
 
 
+def test_bases_without_reads_do_not_count() -> None:
+    counts = {"bases": 1_000_000, "covered_bases": 1000}
+    run = summary_with("call", counts, {"total": 4})
+    assert (run.amount, run.rate) == (1000, 250)
+    assert summary_with("call", {**counts, "covered_bases": 0}, {"total": 4}).rate == 0
+
+
 def test_stages_add_up() -> None:
     seconds = {"read": 1.0, "pairhmm": 2.0, "genotype": 5.0, "write": 0.5, "total": 6.0}
     stages = summary_with("genotype", {"sites": 1}, seconds).stages

@@ -34,6 +34,22 @@ def test_busy_stages(tmp_path: Path) -> None:
     assert found.total == 2
 
 
+def test_rates(tmp_path: Path) -> None:
+    """Bases of a call have no rate, as many may have no reads; bases of other commands have one."""
+    path = tmp_path / "run.json"
+    counts = {"bases": 63_000_000, "records": 0}
+    for command, more, rates in (
+        ("call", {"covered_bases": 50_000}, {"covered_bases": 25_000}),
+        ("call", {"covered_bases": 0}, {}),
+        ("index", {}, {"bases": 31_500_000}),
+    ):
+        run = {**RUN, "command": command, "counts": {**counts, **more}}
+        path.write_text(json.dumps(run), encoding="utf-8")
+        found = read_statistics(path, 10_000)
+        assert isinstance(found, RunRecord)
+        assert found.rates() == rates
+
+
 def test_measurements(tmp_path: Path) -> None:
     path = tmp_path / "bench.json"
     path.write_text('[{"task": "align", "pairs": 5, "seconds": 0.5}]', encoding="utf-8")
