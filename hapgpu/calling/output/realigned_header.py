@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from hapgpu.genotyping.reads.samples import ReadGroups, SampleTable
-from hapgpu.io.bam.haplotype_records import HAPLOTYPE_GROUP
 from hapgpu.io.bam.header import SAM_VERSION, SamHeader, fields_of
+from hapgpu.io.bam.read_groups.haplotypes import HAPLOTYPE_GROUP
+from hapgpu.io.bam.read_groups.samples import ReadGroups, SampleTable
 from hapgpu.version import __version__
 
 _HAPLOTYPE_SAMPLE: Final = "HC"

@@ -29,7 +29,7 @@ from hapgpu.errors import InputError
 from hapgpu.haplotypes.batches import ReferenceSlice
 from hapgpu.io.alignments.record_order import RecordRun
 from hapgpu.io.bam.encode import EncodedRecords
-from hapgpu.io.bam.haplotype_records import HAPLOTYPE_GROUP
+from hapgpu.io.bam.read_groups.haplotypes import HAPLOTYPE_GROUP
 from hapgpu.io.text.columns import repeated, side_by_side
 from hapgpu.realign.records.tags import (
     NewTags,

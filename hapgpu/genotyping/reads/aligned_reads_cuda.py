@@ -18,10 +18,10 @@ from hapgpu.genotyping.reads.inputs import AlignedInput, ReadingOptions, is_inde
 from hapgpu.genotyping.reads.inputs_cuda import DeviceIndexedInput, DeviceStreamedInput
 from hapgpu.genotyping.reads.locus_groups import LocusGroup, LocusIntervals
 from hapgpu.genotyping.reads.read_buffer_cuda import DeviceReadBuffer, DeviceSamplesOf
-from hapgpu.genotyping.reads.samples_cuda import DeviceReadGroups
 from hapgpu.haplotypes.batches import LocusBatch
 from hapgpu.io.bam.cuda.decoder import no_records
 from hapgpu.io.bam.cuda.packed import joined_records
+from hapgpu.io.bam.read_groups.cuda import DeviceReadGroups
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import active_on, retried

@@ -9,7 +9,7 @@ from typing import Final, Generic, TypeVar
 
 from hapgpu.errors import InputError, UsageError
 from hapgpu.genotyping.reads.inputs import AlignedInput
-from hapgpu.genotyping.reads.samples import SampleTable
+from hapgpu.io.bam.read_groups.samples import SampleTable
 
 _Input = TypeVar("_Input", bound=AlignedInput)
 

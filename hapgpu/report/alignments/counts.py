@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.io.bam.constants import UNMAPPED
-from hapgpu.io.bam.haplotype_records import are_haplotypes
+from hapgpu.io.bam.read_groups.haplotypes import are_haplotypes
 from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.report.alignments.columns import MISSING, Column, columns_of
 from hapgpu.report.tally import LengthTally, Tally

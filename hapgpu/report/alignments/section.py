@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from hapgpu.io.alignments.reader import open_reads
-from hapgpu.io.bam.haplotype_records import has_haplotypes
+from hapgpu.io.bam.read_groups.haplotypes import has_haplotypes
 from hapgpu.report.alignments.counts import AlignmentCounts
 from hapgpu.report.charts import CHART_SCRIPTS, COLOURS, Spec, bars, figure, figures
 from hapgpu.report.names import digests_of

@@ -12,7 +12,7 @@ import pysam
 import pytest
 
 from hapgpu.io.alignments.reader import open_reads
-from hapgpu.io.bam.haplotype_records import has_haplotypes
+from hapgpu.io.bam.read_groups.haplotypes import has_haplotypes
 from hapgpu.report.alignments.counts import AlignmentCounts
 from hapgpu.report.names import digests_of
 from hapgpu.report.tally import Tally

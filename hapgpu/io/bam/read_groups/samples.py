@@ -17,8 +17,8 @@ from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.errors import InputError
-from hapgpu.io.bam.haplotype_records import HAPLOTYPE_GROUP
 from hapgpu.io.bam.header import SamHeader, fields_of
+from hapgpu.io.bam.read_groups.haplotypes import HAPLOTYPE_GROUP
 from hapgpu.io.bam.tags import HEAD_BYTES, field_bytes, find_field, name_number
 from hapgpu.runtime.jit import njit, njit_inlined
 

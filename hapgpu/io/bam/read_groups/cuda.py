@@ -1,4 +1,4 @@
-"""Samples of reads by their read groups, on a GPU (`cuda/genotyping/reads/samples.cu`)."""
+"""Samples of reads by their read groups, on a GPU (`cuda/io/bam/samples.cu`)."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import cupy
 import numpy as np
 
 from hapgpu.arrays.cuda import DeviceRagged
-from hapgpu.genotyping.reads.samples import ReadGroups
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.io.bam.cuda.packed import download_reads
+from hapgpu.io.bam.read_groups.samples import ReadGroups
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import launch_threads
 
 _THREADS: Final = 128
 
 FIND_SAMPLES: Final = Kernel(
-    "genotyping/reads/samples.cu",
+    "io/bam/samples.cu",
     "find_samples",
     (
         Array("data", np.uint8, "size"),
