@@ -18,7 +18,9 @@ from hapgpu.haplotypes.pairing.extended_haplotypes import (
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.haplotypes.pairing.pairs import PairFinder, ReadHaplotypePairs
 from hapgpu.io.bam.header import SamHeader
+from hapgpu.io.bam.read_groups.samples import ReadGroups
 from hapgpu.realign.align.dispatch import align_pairs
+from hapgpu.realign.alleles.counts import AlleleCounts, count_alleles
 from hapgpu.realign.projection.output_alignments import (
     HaplotypeAlignments,
     OutputAlignments,
@@ -72,12 +74,13 @@ class RealignOptions:
 
 @dataclass(frozen=True, slots=True)
 class Realigned:
-    """Records to write, and counts of reads."""
+    """Records to write, and counts of reads; `alleles` if they are wanted."""
 
     records: ReadBatch
     reads: int
     unmapped: int
     without_bases: int
+    alleles: AlleleCounts | None = None
 
 
 class Realigner:
@@ -98,6 +101,8 @@ class Realigner:
         The device that computes.
     source
         Name of the input, for errors.
+    groups
+        The read groups, to count reads per sample and haplotype; not with a placement.
 
     Raises
     ------
@@ -113,7 +118,10 @@ class Realigner:
         options: RealignOptions,
         device: Device,
         source: str,
+        *,
+        groups: ReadGroups | None = None,
     ) -> None:
+        self._groups = groups
         self._haplotypes = haplotypes
         self._placement = placement
         self._options = options
@@ -134,7 +142,7 @@ class Realigner:
         Raises
         ------
         InputError
-            A record is damaged.
+            A record is damaged, or a read has no sample.
         """
         count = len(reads)
         reads, pairs = self._selected(reads)
@@ -153,7 +161,13 @@ class Realigner:
             located = on_reference(aligned, queries.bases, extended, self._placement)
         is_mapped = self._is_mapped(aligned, queries.bases, len(reads))
         records = self._records(reads, queries, scored, aligned, located, is_mapped)
-        return Realigned(records, count, int((~is_mapped).sum()), int(without_bases.sum()))
+        unmapped, alleles = int((~is_mapped).sum()), None
+        if self._groups is not None:
+            samples = self._groups.samples_of(reads, np.arange(len(reads)))
+            best = aligned.is_best & is_mapped[aligned.reads]
+            chosen = aligned.reads[best], aligned.haplotypes[best]
+            alleles = count_alleles(samples, *chosen, scored.are_tied, len(self._haplotypes))
+        return Realigned(records, count, unmapped, int(without_bases.sum()), alleles)
 
     def _selected(self, reads: ReadBatch) -> tuple[ReadBatch, ReadHaplotypePairs]:
         """Exclude reads by their flags, and reads that overlap no locus."""

@@ -17,8 +17,11 @@ from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.haplotypes.pairing.pairs import PairFinder
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.io.bam.header import SamHeader
+from hapgpu.io.bam.read_groups.cuda import DeviceReadGroups
 from hapgpu.realign.align.cuda import align_device_pairs
 from hapgpu.realign.align.device_batches import DeviceAlignments, DevicePairs
+from hapgpu.realign.alleles.counts import AlleleCounts
+from hapgpu.realign.alleles.cuda import count_device_alleles
 from hapgpu.realign.queries.cuda import DeviceQueries, device_queries
 from hapgpu.realign.realigner import RealignOptions
 from hapgpu.realign.records.device_alignments import DeviceNewAlignments
@@ -49,12 +52,15 @@ class DeviceRealigned:
         The number of records in the input, also those without a haplotype.
     unmapped, without_bases
         Numbers of reads with a haplotype.
+    alleles
+        Counts of reads per sample and haplotype, if they are wanted.
     """
 
     alignments: DeviceNewAlignments
     reads: int
     unmapped: int
     without_bases: int
+    alleles: AlleleCounts | None = None
 
     @classmethod
     def concatenate(cls, parts: Sequence[Self]) -> Self:
@@ -66,6 +72,9 @@ class DeviceRealigned:
             sum(part.reads for part in parts),
             sum(part.unmapped for part in parts),
             sum(part.without_bases for part in parts),
+            AlleleCounts.concatenate([part.alleles for part in parts if part.alleles])
+            if parts[0].alleles
+            else None,
         )
 
 
@@ -102,6 +111,8 @@ class DeviceRealigner:
         The GPU.
     source
         Name of the input, for errors.
+    groups
+        The read groups, to count reads per sample and haplotype.
 
     Raises
     ------
@@ -116,7 +127,10 @@ class DeviceRealigner:
         options: RealignOptions,
         device: CudaDevice,
         source: str,
+        groups: DeviceReadGroups | None = None,
     ) -> None:
+        self._groups = groups
+        self._count = len(haplotypes)
         self._options = options
         self._device = device
         finder = PairFinder(haplotypes, header, source)
@@ -141,7 +155,7 @@ class DeviceRealigner:
         Raises
         ------
         InputError
-            A record lacks qualities that the likelihoods need.
+            A record lacks qualities that the likelihoods need, or has no sample.
         MemoryError
             A single read does not fit the memory of the GPU.
         """
@@ -190,11 +204,18 @@ class DeviceRealigner:
         scored = self._scored(pairs, piece, queries)
         aligned = self._aligned(scored, queries)
         is_mapped = self._is_mapped(aligned, queries, len(piece))
+        alleles = None
+        if self._groups is not None:
+            samples = self._groups.samples_of(piece)
+            best = cupy.flatnonzero(aligned.is_best & is_mapped[aligned.reads])
+            chosen = aligned.reads[best], aligned.haplotypes[best]
+            alleles = count_device_alleles(samples, *chosen, scored.are_tied, self._count)
         return DeviceRealigned(
             self._new_alignments(rows, queries, scored, aligned, is_mapped),
             reads,
             len(piece) - int(is_mapped.sum()),
             int(without_bases.sum()),
+            alleles,
         )
 
     def _scored(

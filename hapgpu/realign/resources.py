@@ -104,6 +104,8 @@ class OutputOptions:
         Whether to write only the reads at loci.
     finish_header
         Adds the @PG line of this run to a header.
+    alleles_table
+        Name of the file for the table of reads per sample and haplotype, if it is wanted.
     """
 
     path: str
@@ -112,6 +114,7 @@ class OutputOptions:
     write_index: bool
     loci_only: bool
     finish_header: Callable[[SamHeader], SamHeader]
+    alleles_table: str | None = None
 
     def open(self, header: SamHeader, threads: int, reference: Path) -> RecordWriter:
         """Open the output; `reference` is the FASTA of the contigs, which CRAM needs."""

@@ -9,6 +9,7 @@ anywhere in the file, with updated mate fields. Between the passes only the move
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
@@ -22,15 +23,19 @@ from hapgpu.io.alignments.record_order import OrderKeeper
 from hapgpu.io.alignments.writer import RecordWriter
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.overlap import Intervals
+from hapgpu.io.bam.read_groups.samples import ReadGroups
 from hapgpu.io.files.reread import RereadableInput, rereadable
+from hapgpu.io.files.text_output import open_text
 from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.genome.regions import RegionChoice
+from hapgpu.realign.alleles.table import AlleleTable
 from hapgpu.realign.mover import Moved, Mover
 from hapgpu.realign.moves.move_table import MoveCollector, MoveTable
 from hapgpu.realign.projection.placement import Placement, place_haplotypes
 from hapgpu.realign.realigner import Realigned, Realigner, RealignOptions
 from hapgpu.realign.resources import FIRST_OF_TWO, OutputOptions, Resources
 from hapgpu.realign.rewriting.rewriter import Rewriter, Rewritten, WrittenReads
+from hapgpu.runtime import leftovers
 from hapgpu.runtime.devices import CudaDevice, Device
 from hapgpu.runtime.pipeline import run_pipeline
 
@@ -59,11 +64,11 @@ def realign_to_haplotypes(
     Raises
     ------
     InputError
-        An input cannot be read.
+        An input cannot be read, or a read has no sample and the table of alleles is wanted.
     OutputError
         The output cannot be written.
     UsageError
-        FASTQ input with options that need alignments.
+        FASTQ input with options that need alignments, or too large a table of alleles.
     """
     regions = reads.regions.or_else(haplotypes.loci)
     opener = _InputOpener(
@@ -74,20 +79,39 @@ def realign_to_haplotypes(
         takes_empty=not _options_of_alignments(reads, options, output),
     )
     with opener.open_for_devices(regions, _piece_bytes(haplotypes, options)) as source:
+        alleles = None
+        if output.alleles_table is not None:
+            alleles = AlleleTable(source.header, reads.path, haplotypes)
         if source.is_fastq:
             _check_fastq_options(reads, options, output)
             haplotypes = haplotypes.without_loci()
         lengths = haplotypes.sequences.lengths.tolist()
         header = source.header.with_references(haplotypes.names, lengths)
-        with output.open(header.with_sort_order("unsorted"), resources.io_threads, fasta) as writer:
+        header = header.with_sort_order("unsorted")
+        with ExitStack() as stack:
+            writer = stack.enter_context(output.open(header, resources.io_threads, fasta))
+            if alleles is not None:
+                write_table = stack.enter_context(open_text(output.alleles_table))
             if resources.is_threaded and not source.is_fastq:
                 from hapgpu.realign.run_cuda import realign_records  # noqa: PLC0415  (imports CuPy)
 
-                device_reads = cast("DeviceReads", source)
-                realign_records(resources, device_reads, haplotypes, options, reads.path, writer)
+                inputs = cast("DeviceReads", source), haplotypes, options, reads.path
+                realign_records(resources, *inputs, writer, alleles=alleles)
             else:
-                factory = _RealignerFactory(haplotypes, None, source.header, options, reads.path)
-                _realign(resources, cast("ReadSource", source), factory, writer)
+                factory = _RealignerFactory(
+                    haplotypes,
+                    None,
+                    source.header,
+                    options,
+                    reads.path,
+                    None if alleles is None else alleles.groups,
+                )
+                _realign(resources, cast("ReadSource", source), factory, writer, alleles)
+            writer.finish()
+            if alleles is not None:
+                alleles.write(write_table, resources.workers[0])
+            with leftovers.steady():  # both files get their names when both are complete
+                stack.close()
 
 
 def realign_to_reference(
@@ -193,10 +217,17 @@ class _RealignerFactory:
     header: SamHeader
     options: RealignOptions
     source: str
+    groups: ReadGroups | None = None
 
     def __call__(self, device: Device) -> Realigner:
         return Realigner(
-            self.haplotypes, self.placement, self.header, self.options, device, self.source
+            self.haplotypes,
+            self.placement,
+            self.header,
+            self.options,
+            device,
+            self.source,
+            groups=self.groups,
         )
 
 
@@ -216,7 +247,11 @@ def _factory_for_fastq(
 
 
 def _realign(
-    resources: Resources, source: ReadSource, factory: _RealignerFactory, writer: RecordWriter
+    resources: Resources,
+    source: ReadSource,
+    factory: _RealignerFactory,
+    writer: RecordWriter,
+    alleles: AlleleTable | None = None,
 ) -> None:
     statistics = resources.statistics
 
@@ -226,6 +261,8 @@ def _realign(
         statistics.count("records", len(batch.records))
         statistics.count("unmapped", batch.unmapped)
         statistics.count("without_bases", batch.without_bases)
+        if alleles is not None and batch.alleles is not None:
+            alleles.tally.add(batch.alleles)
         return batch.reads
 
     realigners = [factory(device) for device in resources.workers]

@@ -18,6 +18,9 @@ from hapgpu.io.alignments.writer import RecordWriter
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.io.bam.cuda.reader import DeviceReads
 from hapgpu.io.bam.cuda.record_worker import RecordWorker
+from hapgpu.io.bam.read_groups.cuda import DeviceReadGroups
+from hapgpu.realign.alleles.counts import AlleleCounts
+from hapgpu.realign.alleles.table import AlleleTable
 from hapgpu.realign.mover import Moved
 from hapgpu.realign.mover_cuda import DeviceMover
 from hapgpu.realign.moves.move_table import MoveCollector, MoveTable
@@ -39,12 +42,14 @@ class _Finished:
 
     parts: Sequence[NDArray[np.uint8]]
     counts: Mapping[str, int]
+    alleles: Sequence[AlleleCounts]
 
     @classmethod
     def joined(cls, results: Sequence[Self]) -> Self:
         """Join the results of consecutive records."""
         parts = [part for result in results for part in result.parts]
-        return cls(parts, _sum(result.counts for result in results))
+        alleles = [part for result in results for part in result.alleles]
+        return cls(parts, _sum(result.counts for result in results), alleles)
 
 
 class _RecordMaker:
@@ -57,9 +62,10 @@ class _RecordMaker:
         options: RealignOptions,
         device: CudaDevice,
         source: str,
+        groups: DeviceReadGroups | None,
     ) -> None:
         header = reads.header
-        self._realigner = DeviceRealigner(haplotypes, header, options, device, source)
+        self._realigner = DeviceRealigner(haplotypes, header, options, device, source, groups)
         self._contig_names = DeviceRagged.upload(
             Ragged.from_sequences(
                 name.encode("utf-8", "surrogateescape") for name in header.reference_names
@@ -68,7 +74,7 @@ class _RecordMaker:
         self._references = len(haplotypes)
 
     def __call__(self, records: DeviceRecords) -> _Finished:
-        parts = []
+        parts, alleles = [], []
         counts: Counter[str] = Counter()
         for piece in self._realigner.pieces(records):
             new = piece.alignments
@@ -78,7 +84,9 @@ class _RecordMaker:
             counts["records"] += len(new)
             counts["unmapped"] += piece.unmapped
             counts["without_bases"] += piece.without_bases
-        return _Finished(parts, counts)
+            if piece.alleles is not None:
+                alleles.append(piece.alleles)
+        return _Finished(parts, counts, alleles)
 
 
 def realign_records(
@@ -88,23 +96,28 @@ def realign_records(
     options: RealignOptions,
     source: str,
     writer: RecordWriter,
+    *,
+    alleles: AlleleTable | None,
 ) -> None:
-    """Write the records of reads in the coordinates of haplotypes.
+    """Write the records of reads in the coordinates of haplotypes; count reads for a table.
 
     Raises
     ------
     InputError, OutputError, DeviceError
         The input is damaged, the output cannot be written, or a GPU fails.
     """
+    groups = None if alleles is None else DeviceReadGroups(alleles.groups)
 
     def prepare(device: CudaDevice) -> Callable[[DeviceRecords], _Finished]:
-        return _RecordMaker(haplotypes, reads, options, device, source)
+        return _RecordMaker(haplotypes, reads, options, device, source, groups)
 
     def write(finished: _Finished) -> int:
         for data in finished.parts:
             writer.write_records(data)
         for name, count in finished.counts.items():
             resources.statistics.count(name, count)
+        if alleles is not None:
+            alleles.tally.add(AlleleCounts.concatenate(finished.alleles))
         return finished.counts["reads"]
 
     # A second worker on a GPU is hardly faster, because the kernels fill it, and takes 200 MiB.

@@ -32,6 +32,7 @@ from hapgpu.cli.options.files import (
     standard_output,
 )
 from hapgpu.cli.options.input_kinds import FASTQ_OR_ALIGNED, HAPLOTYPES, REFERENCE, TARGETS
+from hapgpu.cli.options.output_names import TABLE
 from hapgpu.cli.run import prepare_run
 from hapgpu.errors import UsageError
 from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes
@@ -52,7 +53,10 @@ Write them in the coordinates of the reference:
 hapgpu realign sample.bam haplotypes.fa --reference ref.fa -o realigned.bam --write-index
 
 Align each read of amplicons to every allele:
-hapgpu realign reads.fastq.gz alleles.fa -o amplicons.bam"""
+hapgpu realign reads.fastq.gz alleles.fa -o amplicons.bam
+
+Count the reads of each sample per allele:
+hapgpu realign samples.bam alleles.fa -o amplicons.bam --alleles-table alleles.tsv"""
 
 FILES: Final = CommandFiles(
     reads=(
@@ -63,13 +67,14 @@ FILES: Final = CommandFiles(
     ),
     writes=(
         Written("output", ALIGNMENT_INDEXES, standard_output, alignment_formats),
+        Written("alleles_table", formats=TABLE),
         STATISTICS,
     ),
 )
 
 NO_EFFECT: Final = (
     needs("reference", "--reference", "always", "loci_only", "write_index"),
-    contradicts("reference", "--reference", "write_all"),
+    contradicts("reference", "--reference", "write_all", "alleles_table"),
     NoEffect(
         ["uncompressed"],
         lambda values: values["output_fmt"] not in {None, OutputFormat.BAM},
@@ -165,6 +170,15 @@ def realign(  # noqa: PLR0913  (its parameters are the options)
             rich_help_panel="Output",
         ),
     ] = False,
+    alleles_table: Annotated[
+        Path | None,
+        typer.Option(
+            "--alleles-table",
+            metavar="FILE",
+            help="Without --reference: write reads per sample and haplotype as TSV.",
+            rich_help_panel="Output",
+        ),
+    ] = None,
     filters: ReadFilterOptions,
     output: Output = None,
     output_fmt: OutputFmt = None,
@@ -208,6 +222,7 @@ def realign(  # noqa: PLR0913  (its parameters are the options)
         write_index,
         loci_only,
         (lambda header: header) if no_pg else _with_program,
+        None if alleles_table is None else str(alleles_table),
     )
     if reference is None:
         realign_to_haplotypes(resources, selection, haplotype_set, haplotypes, options, written)

@@ -108,7 +108,8 @@ class LikelihoodChoice:
         query_rows, likelihoods = better_orientations(pairs, queries, likelihoods, ROUNDING)
         best = first_of_best(pairs, likelihoods, INFORMATIVE)
         scores = self._scores(pairs, query_rows, queries.bases)
-        return ScoredPairs(pairs, query_rows, best, second_scores(pairs, scores, best))
+        seconds = second_scores(pairs, scores, best)
+        return ScoredPairs(pairs, query_rows, best, seconds, likelihoods, INFORMATIVE)
 
     def _oriented_reads(
         self, rows: NDArray[np.int64], reads: ReadBatch, queries: Queries

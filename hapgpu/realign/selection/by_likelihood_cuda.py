@@ -22,7 +22,7 @@ from hapgpu.realign.align.cuda import score_device_pairs
 from hapgpu.realign.align.device_batches import DevicePairs
 from hapgpu.realign.queries.cuda import DeviceQueries
 from hapgpu.realign.scoring import Overhang, Scoring
-from hapgpu.realign.selection.by_likelihood import REMEDY, ROUNDING
+from hapgpu.realign.selection.by_likelihood import INFORMATIVE, REMEDY, ROUNDING
 from hapgpu.realign.selection.cuda import DeviceScoredPairs, OrientedPairs, best_by_likelihood
 from hapgpu.runtime.devices import CudaDevice
 
@@ -124,7 +124,8 @@ class DeviceLikelihoodChoice:
         query_rows = oriented.choose(likelihoods, computed[reads.stored :], ROUNDING)
         scores = self._scores(pairs, query_rows, queries)
         chosen = best_by_likelihood(pairs.offsets, likelihoods, scores)
-        return DeviceScoredPairs(pairs, oriented.reads, query_rows, *chosen)
+        reads = oriented.reads
+        return DeviceScoredPairs(pairs, reads, query_rows, *chosen, likelihoods, INFORMATIVE)
 
     def _at_best_locus(self, reads: _OrientedReads) -> Any:
         """Return the likelihoods of pairs, float64; -inf except at the read's best locus."""

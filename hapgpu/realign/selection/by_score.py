@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,12 +43,26 @@ class ScoredPairs:
         int64[n], the row of the best pair, the first of equals; -1 for none.
     second_scores
         int32[n], the best score of the other pairs; NO_SCORE for none.
+    values
+        [p], the score or the likelihood by which the best pair was chosen.
+    tolerance
+        Values that differ by at most this are ties.
     """
 
     pairs: ReadHaplotypePairs
     queries: NDArray[np.int64]
     best: NDArray[np.int64]
     second_scores: NDArray[np.int32]
+    values: NDArray[Any]
+    tolerance: float = 0
+
+    @property
+    def are_tied(self) -> NDArray[np.bool_]:
+        """bool[n]: whether a read has several pairs within the tolerance of its best."""
+        near = _near_best(self.pairs, self.values, self.tolerance)
+        reads = self.pairs.reads[near]
+        are_tied: NDArray[np.bool_] = np.bincount(reads, minlength=self.best.size) > 1
+        return are_tied
 
 
 def score_read_pairs(
@@ -78,7 +92,7 @@ def score_read_pairs(
         scores = score_pairs(batch, scoring, Overhang.SOFTCLIP, device)
     query_rows, scores = better_orientations(pairs, queries, scores)
     best = first_of_best(pairs, scores)
-    return ScoredPairs(pairs, query_rows, best, second_scores(pairs, scores, best))
+    return ScoredPairs(pairs, query_rows, best, second_scores(pairs, scores, best), scores)
 
 
 def reads_of_rows(queries: Queries) -> NDArray[np.int64]:
@@ -130,12 +144,19 @@ def first_of_best(
 ) -> NDArray[np.int64]:
     """Return int64[n]: each read's first pair within the tolerance of its best; -1 for none."""
     best = np.full(pairs.counts.size, -1, dtype=np.int64)
-    has_any = pairs.counts > 0
-    highest = np.maximum.reduceat(values, pairs.offsets[:-1][has_any])
-    near = np.flatnonzero(values >= np.repeat(highest - tolerance, pairs.counts[has_any]))
+    near = _near_best(pairs, values, tolerance)
     # Reversed: of several assignments to a read the last one, of its first pair, remains.
     best[pairs.reads[near][::-1]] = near[::-1]
     return best
+
+
+def _near_best(
+    pairs: ReadHaplotypePairs, values: NDArray[Any], tolerance: float
+) -> NDArray[np.int64]:
+    """Return the pairs within the tolerance of their read's best."""
+    has_any = pairs.counts > 0
+    highest = np.maximum.reduceat(values, pairs.offsets[:-1][has_any])
+    return np.flatnonzero(values >= np.repeat(highest - tolerance, pairs.counts[has_any]))
 
 
 def second_scores(

@@ -67,6 +67,10 @@ class DeviceScoredPairs:
         int64[n], the row of the best pair, the first of equals; -1 for none.
     second_scores
         int32[n], the best score of the other pairs; NO_SCORE for none.
+    values
+        [p], the score or the likelihood by which the best pair was chosen.
+    tolerance
+        Values that differ by at most this are ties.
     """
 
     pairs: DeviceReadPairs
@@ -74,6 +78,18 @@ class DeviceScoredPairs:
     queries: Any
     best: Any
     second_scores: Any
+    values: Any
+    tolerance: float = 0
+
+    @property
+    def are_tied(self) -> Any:
+        """bool[n]: whether a read has several pairs within the tolerance of its best."""
+        highest = self.best
+        if self.tolerance:
+            scores = cupy.zeros(len(self.pairs), dtype=np.int32)
+            highest, _ = best_by_likelihood(self.pairs.offsets, self.values, scores, 0.0)
+        near = self.values >= self.values[highest[self.reads]] - self.tolerance
+        return cupy.bincount(self.reads[near], minlength=int(self.best.size)) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +175,8 @@ def score_device_read_pairs(
     scores = cupy.zeros(len(pairs), dtype=np.int32)
     scores[stored] = computed[: stored.size]
     query_rows = oriented.choose(scores, computed[stored.size :])
-    return DeviceScoredPairs(pairs, reads, query_rows, *best_by_score(pairs.offsets, scores))
+    chosen = best_by_score(pairs.offsets, scores)
+    return DeviceScoredPairs(pairs, reads, query_rows, *chosen, scores)
 
 
 def best_by_score(offsets: Any, scores: Any) -> tuple[Any, Any]:
@@ -184,7 +201,9 @@ def best_by_score(offsets: Any, scores: Any) -> tuple[Any, Any]:
     return best, second
 
 
-def best_by_likelihood(offsets: Any, likelihoods: Any, scores: Any) -> tuple[Any, Any]:
+def best_by_likelihood(
+    offsets: Any, likelihoods: Any, scores: Any, tolerance: float = INFORMATIVE
+) -> tuple[Any, Any]:
     """Return the best pair of n reads by float64[p] likelihoods, and the second-best score.
 
     Parameters
@@ -193,14 +212,16 @@ def best_by_likelihood(offsets: Any, likelihoods: Any, scores: Any) -> tuple[Any
         As in `best_by_score`.
     likelihoods, scores
         The log10 likelihoods and the scores, int32[p], of the pairs.
+    tolerance
+        Likelihoods that differ by at most this are ties.
 
     Returns
     -------
-    int64[n], the first pair within `INFORMATIVE` of the highest likelihood, -1 for none; and
+    int64[n], the first pair within the tolerance of the highest likelihood, -1 for none; and
     int32[n], the best score of the other pairs, `NO_SCORE` for none.
     """
     count = int(offsets.size) - 1
     best, second = cupy.empty(count, dtype=np.int64), cupy.empty(count, dtype=np.int32)
-    arguments = (likelihoods, scores, offsets, INFORMATIVE, scores.size, count, best, second)
+    arguments = (likelihoods, scores, offsets, tolerance, scores.size, count, best, second)
     launch_threads(CHOOSE_BY_LIKELIHOOD, _THREADS, count, arguments)
     return best, second

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hapgpu.arrays.ragged import offsets_of
 from hapgpu.haplotypes.pairing.pairs import ReadHaplotypePairs
-from hapgpu.realign.selection.by_score import NO_SCORE, first_of_best, second_scores
+from hapgpu.realign.selection.by_score import NO_SCORE, ScoredPairs, first_of_best, second_scores
 
 SCORES = st.lists(st.lists(st.integers(-3, 3), max_size=5), max_size=6)
 
@@ -37,3 +37,14 @@ def test_best_and_second_scores(values: list[list[int]]) -> None:
     assert second.dtype == np.int32
     for row, found in zip(values, second, strict=True):
         assert found == (sorted(row)[-2] if len(row) > 1 else NO_SCORE)
+
+
+@given(SCORES, st.sampled_from([0, 1, 1.5]))
+def test_ties(values: list[list[int]], tolerance: float) -> None:
+    pairs = pairs_of(values)
+    likelihoods = np.array([value for row in values for value in row], dtype=np.float64)
+    best = first_of_best(pairs, likelihoods, tolerance)
+    none = np.empty(0, dtype=np.int32)
+    scored = ScoredPairs(pairs, none, best, none, likelihoods, tolerance)
+    expected = [sum(value >= max(row) - tolerance for value in row) > 1 for row in values]
+    assert scored.are_tied.tolist() == expected

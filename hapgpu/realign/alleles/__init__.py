@@ -1,0 +1,1 @@
+"""Reads per sample and haplotype, and their table."""
