@@ -200,6 +200,14 @@ COMMANDS: Final = (
         "out.sam",
     ),
     Command(
+        "alleles_table",
+        "realign {reads} {haplotypes} -L {targets} -o /dev/null",
+        {"reads": _ALIGNED, **_AT_TARGETS},
+        "out.tsv",
+        to_stdout=False,
+        option="--alleles-table",
+    ),
+    Command(
         "pairhmm",
         "pairhmm {reads} {haplotypes} -L {targets}",
         {"reads": _BAM, **_AT_TARGETS},

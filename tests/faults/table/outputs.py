@@ -90,7 +90,7 @@ _OTHER_NAMES: Final = (
     ("out.vcf.bgz", "VCF", "chain", "the output is PAF, SAM, BAM or CRAM; give .paf, ..."),
     ("out.bam", "BAM", "genotype* call call_bgzip", "the output is VCF; give .vcf"),
     ("out.bam", "BAM", "haplotypes", "the output is FASTA; give .fa"),
-    ("out.sam", "SAM", "pairhmm*", "the output is TSV; give .tsv"),
+    ("out.sam", "SAM", "pairhmm* alleles_table", "the output is TSV; give .tsv"),
     ("out.hgm", "hgm", "index", "the output is hgx; give .hgx"),
     ("out.hgx", "hgx", "index_minimizers", "the output is hgm; give .hgm"),
     ("out.paf", "PAF", "chain_anchors", "the output is npz; give .npz"),

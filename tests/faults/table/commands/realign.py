@@ -42,6 +42,7 @@ ROWS: Final = [
         for option in ("--always", "--loci-only", "--write-index")
     ),
     row("all_on_reference", "realign_reference", "--all", 2, "^--all: no effect with --ref"),
+    row("table", "realign_reference", "--alleles-table x.tsv", 2, "^--alleles-table: no effect wi"),
     row("not_bam", "realign", "-u -O sam", 2, "^--uncompressed: no effect with -O sam"),
     # Indexes.
     row("no_index", _BOTH, "reads=no_index.bam -r chr20:1-20000", 1, SAMTOOLS_INDEX),
