@@ -31,6 +31,8 @@ RUNS = {
     "realign": "realign {data}/reads.bam {data}/haplotypes.fa -o {out}/a.bam",
     "realign --reference": "realign {data}/reads.bam {data}/haplotypes.fa -o {out}/b.bam"
     " --reference {data}/reference.fa",
+    "realign --alleles-table": "realign {data}/reads.bam {data}/haplotypes.fa -o {out}/r.bam"
+    " --alleles-table {out}/r.tsv",
     "pairhmm": "pairhmm {data}/reads.bam {data}/haplotypes.fa -o {out}/c.tsv",
     "pairhmm --batches": "pairhmm --batches {data}/tiny.in -o {out}/d.tsv",
     "call": "call {data}/reads.bam {data}/reference.fa -o {out}/m.vcf.gz",
