@@ -1,4 +1,4 @@
-"""`hapgpu realign` writes the same bytes on every device."""
+"""`hapgpu realign` writes the same bytes on every device, also of the table of alleles."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ def assert_same_bytes(directory: Path, *arguments: str | Path) -> None:
     pytest.importorskip("cupy")
     written = []
     for device in ("cpu", "cuda"):
-        path = directory / f"{device}.bam"
-        realign(*arguments, "--no-PG", "-o", path, device=device)
-        written.append(path.read_bytes())
+        path, table = directory / f"{device}.bam", directory / f"{device}.tsv"
+        wanted = [] if "--reference" in arguments else ["--alleles-table", table]
+        realign(*arguments, *wanted, "--no-PG", "-o", path, device=device)
+        written.append([file.read_bytes() for file in (path, table) if file.exists()])
     assert written[0] == written[1]
 
 
