@@ -15,6 +15,9 @@ LETTERS: Final = np.frombuffer(b"ACGT", dtype=np.uint8)
 LONGEST_UNIT: Final = 6
 """Bases of the longest unit of a tandem repeat."""
 
+_EQUAL_DRAWS: Final = 4 / 3
+"""`replace_bases` draws the same base again in one of four cases."""
+
 _1, _3 = np.uint64(1), np.uint64(3)
 _FAMILY_LENGTH, _FAMILY_FRACTION, _FAMILY_DIVERGENCE = 300, 0.1, 0.1
 _DUPLICATION_LENGTH, _DUPLICATION_FRACTION, _DUPLICATION_DIVERGENCE = 3000, 0.05, 0.01
@@ -170,3 +173,38 @@ def _repeats_of_unit(
             is_unit &= (first[:, divisor:] != first[:, :-divisor]).any(axis=1)
     starts, ends = starts[is_unit], ends[is_unit]
     return starts, ends, np.full(starts.size, unit, dtype=np.int64)
+
+
+def with_segmental_copies(
+    bases: NDArray[np.uint8],
+    copies: int,
+    lengths: tuple[int, int],
+    divergences: tuple[float, float],
+    seed: int = 1,
+) -> NDArray[np.uint8]:
+    """Return a sequence followed by changed copies of random parts of it: uint8 text.
+
+    Reads of a part may be mapped to its copy, as in segmental duplications of genomes.
+
+    Parameters
+    ----------
+    bases
+        uint8 text: A, C, G and T.
+    copies
+        Number of copies.
+    lengths
+        Fewest and most bases of a copy; each number is as probable.
+    divergences
+        Least and largest fraction of bases that differ in a copy, drawn for each.
+    seed
+        Seed of the random numbers.
+    """
+    rng = np.random.default_rng(seed)
+    parts = [bases]
+    for _ in range(copies):
+        length = int(rng.integers(lengths[0], lengths[1] + 1))
+        start = int(rng.integers(bases.size - length + 1))
+        copy = bases[start : start + length].copy()
+        replace_bases(copy, rng.uniform(*divergences) * _EQUAL_DRAWS, rng)
+        parts.append(copy)
+    return np.concatenate(parts)

@@ -36,10 +36,13 @@ class VariantKind(StrEnum):
     """Another number of units of a homopolymer or of another tandem repeat."""
     MULTI_SNV = "multi-allelic SNV"
     MULTI_REPEAT = "multi-allelic repeat"
+    TANDEM_DUPLICATION = "tandem duplication"
+    """A copy of the bases after a position, inserted there."""
+    LONG_DELETION = "long deletion"
 
 
 def _default_frequencies() -> dict[VariantKind, float]:
-    frequencies = (0.4, 0.05, 0.1, 0.1, 0.2, 0.05, 0.1)
+    frequencies = (0.4, 0.05, 0.1, 0.1, 0.2, 0.05, 0.1, 0.0, 0.0)
     return dict(zip(VariantKind, frequencies, strict=True))
 
 
@@ -64,6 +67,8 @@ class VariantModel:
         distributed geometrically.
     min_repeat_unit
         Bases of the unit of a repeat that varies, at least.
+    duplication_lengths, long_deletion_lengths
+        Fewest and most bases of a tandem duplication, and of a long deletion; each is as probable.
     alternative_weight
         If given, chromosome copies are drawn from a population whose allele frequencies follow a
         Dirichlet distribution, with weight 1 for REF and this weight for each ALT; else every
@@ -76,6 +81,8 @@ class VariantModel:
     longest_indel: int = 40
     mean_indel: float = 5.0
     min_repeat_unit: int = 1
+    duplication_lengths: tuple[int, int] = (60, 150)
+    long_deletion_lengths: tuple[int, int] = (51, 150)
     alternative_weight: float | None = None
 
 
@@ -189,12 +196,22 @@ class _Drawing:
                 return self._substitution(at, 1, alternatives)
             case VariantKind.MNV:
                 return self._substitution(at, int(self._rng.integers(2, 6)), alternatives)
-            case VariantKind.INSERTION:
-                return self._indel(at, "", self._inserted_bases())
-            case VariantKind.DELETION:
-                return self._indel(at, self._text[at : at + self._indel_length()], "")
             case VariantKind.REPEAT | VariantKind.MULTI_REPEAT:
                 return self._repeat(at, alternatives)
+            case VariantKind.INSERTION:
+                alleles = "", self._inserted_bases()
+            case VariantKind.DELETION:
+                alleles = self._text[at : at + self._indel_length()], ""
+            case VariantKind.TANDEM_DUPLICATION:
+                alleles = "", self._following(at, self._model.duplication_lengths)
+            case VariantKind.LONG_DELETION:
+                alleles = self._following(at, self._model.long_deletion_lengths), ""
+        return self._indel(at, *alleles)
+
+    def _following(self, at: int, lengths: tuple[int, int]) -> str:
+        """Return a random number of bases from a position on."""
+        shortest, longest = lengths
+        return self._text[at : at + int(self._rng.integers(shortest, longest + 1))]
 
     def _substitution(self, at: int, length: int, alternatives: int) -> _Drawn:
         """Replace every base of an interval."""

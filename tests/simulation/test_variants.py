@@ -19,6 +19,8 @@ from tests.haplotypes.made_references import copy_texts, random_text, slice_of
 START = 500
 TEXT = random_text(100_000, 3)
 MODEL = VariantModel(spacing=120)
+LONG = {VariantKind.TANDEM_DUPLICATION, VariantKind.LONG_DELETION}
+"""Kinds that are drawn only if a model has them."""
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +31,7 @@ def drawn() -> tuple[PhasedVariants, list[VariantKind]]:
 def test_alleles_fit_the_kind(drawn: tuple[PhasedVariants, list[VariantKind]]) -> None:
     variants, kinds = drawn
     assert len(kinds) == len(variants) > 300
-    assert set(kinds) == set(VariantKind)
+    assert set(kinds) == set(VariantKind) - LONG
     variants.check(slice_of(TEXT, START))
     for variant, kind in enumerate(kinds):
         reference, *others = texts = variants.texts(variant)
@@ -69,6 +71,32 @@ def test_sizes_of_indels_and_units_of_repeats() -> None:
             assert following[:5] != following[0] * 5
     assert 20 < np.mean(sizes) < 30
     assert max(sizes) == 50
+
+
+def test_tandem_duplications_and_long_deletions() -> None:
+    model = VariantModel(
+        frequencies=dict.fromkeys(LONG, 0.5),
+        spacing=300,
+        duplication_lengths=(60, 90),
+        long_deletion_lengths=(51, 70),
+    )
+    variants, kinds = drawn_variants(slice_of(TEXT, START), 2, model)
+    variants.check(slice_of(TEXT, START))
+    assert set(kinds) == LONG
+    sizes: dict[VariantKind, set[int]] = {kind: set() for kind in LONG}
+    for variant, kind in enumerate(kinds):
+        start = int(variants.starts[variant]) - START + 1
+        reference, other = variants.texts(variant)
+        sizes[kind].add(abs(len(other) - len(reference)))
+        if kind == VariantKind.TANDEM_DUPLICATION:
+            inserted = other[1:]
+            assert len(reference) == 1
+            assert TEXT[start : start + len(inserted)] == inserted
+        else:
+            assert len(other) == 1
+    bounds = {kind: (min(found), max(found)) for kind, found in sizes.items()}
+    assert bounds[VariantKind.TANDEM_DUPLICATION] == (60, 90)
+    assert bounds[VariantKind.LONG_DELETION] == (51, 70)
 
 
 def test_no_variant_lies_in_the_shift_range_of_another(

@@ -2,7 +2,9 @@
 
     python -m tests.calling.accuracy.simulated_comparison REF.fa --keep /tmp/simulated --list
 
-The samples are simulated for the longest run of bases without N; minimap2 aligns their reads.
+The samples are simulated for the longest run of bases without N; minimap2 or bwa aligns their
+reads. With `--structural`, a sample also has tandem duplications and deletions of up to 150 bases,
+and its reference segmental copies that differ in 1 to 3 % of their bases.
 Options unknown to this script are passed to `hapgpu call`.
 """
 
@@ -28,7 +30,7 @@ from hapgpu.io.alignments.writer import open_writer
 from hapgpu.simulation.fragments import PairedReadModel
 from hapgpu.simulation.phased_variants import vcf_text
 from hapgpu.simulation.sample import sample_header, simulated_reads
-from hapgpu.simulation.sequences import tandem_repeats
+from hapgpu.simulation.sequences import tandem_repeats, with_segmental_copies
 from hapgpu.simulation.variants import VariantKind, VariantModel, drawn_variants
 from tests.calling.accuracy.truth_comparison import NAMES, calls_of_hapgpu
 from tests.calling.accuracy.variant_matching import Matched, Placed, matched, placed_alleles
@@ -49,18 +51,37 @@ VARIANTS = VariantModel(
     longest_indel=50,
     mean_indel=10.0,
 )
-MIN_SIZES = (1, 2, 6, 16, 51)
+STRUCTURAL_VARIANTS = replace(
+    VARIANTS,
+    frequencies={
+        **VARIANTS.frequencies,
+        VariantKind.TANDEM_DUPLICATION: 0.03,
+        VariantKind.LONG_DELETION: 0.03,
+    },
+    spacing=400.0,
+)
+COPIED_FRACTION = 0.1
+COPY_LENGTHS = (2_000, 10_000)
+COPY_DIVERGENCES = (0.01, 0.03)
+DUPLICATION_SIZES = (60, 85, 120, 151)
+MIN_SIZES = (1, 2, 6, 16, 51, 85, 120)
 MIN_UNITS = 5
 REPEAT_UNITS = 3
 """Seeds in turn vary repeats of any unit, of two bases and more, of three and more."""
-SIZE_CLASSES = ("1", "2-5", "6-15", "16-50", "51-")
+SIZE_CLASSES = ("1", "2-5", "6-15", "16-50", "51-84", "85-119", "120-")
+DUPLICATION_CLASSES = ("60-84", "85-119", "120-150")
 CLASSES = (
     "SNV",
     "MNV",
     *(f"insertion {size}" for size in SIZE_CLASSES),
     *(f"deletion {size}" for size in SIZE_CLASSES),
+    *(f"tandem duplication {size}" for size in DUPLICATION_CLASSES),
     *(f"indel in repeat of unit {unit}" for unit in ("1", "2", "3-6")),
 )
+ALIGNERS = {
+    "minimap2": "minimap2 -t 3 -ax sr -R '{group}' {fasta} -",
+    "bwa": "bwa index {fasta} && bwa mem -t 3 -p -R '{group}' {fasta} -",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +92,10 @@ class Tile:
     units: NDArray[np.uint8]
 
     @classmethod
-    def of(cls, path: Path, length: int) -> Tile:
+    def of(cls, path: Path, length: int, copied_fraction: float = 0.0) -> Tile:
         bases = _tile_of(path)[:length]
+        copies = int(bases.size * copied_fraction / np.mean(COPY_LENGTHS))
+        bases = with_segmental_copies(bases, copies, COPY_LENGTHS, COPY_DIVERGENCES)
         units = np.zeros(bases.size, dtype=np.uint8)
         repeats = tandem_repeats(bases, MIN_UNITS)
         for start, end, unit in zip(repeats.starts, repeats.ends, repeats.units, strict=True):
@@ -88,10 +111,29 @@ class Tile:
         if unit := int(self.units[allele.start]):
             return f"indel in repeat of unit {unit if unit < 3 else '3-6'}"
         kind = "insertion" if len(allele.text) > replaced else "deletion"
+        if kind == "insertion" and self._is_duplication(allele):
+            size_class = DUPLICATION_CLASSES[bisect_right(DUPLICATION_SIZES, size) - 1]
+            return f"tandem duplication {size_class}"
         return f"{kind} {SIZE_CLASSES[bisect_right(MIN_SIZES, size) - 1]}"
 
+    def _is_duplication(self, allele: Placed) -> bool:
+        """Tell whether an insertion of 60 to 150 bases repeats the bases after or before it."""
+        start, size = allele.start, len(allele.text)
+        near = self.bases[max(start - size, 0) : start + size].tobytes().decode()
+        is_long = DUPLICATION_SIZES[0] <= size < DUPLICATION_SIZES[-1]
+        return is_long and start == allele.end and allele.text in near
 
-def simulated(tile: Tile, directory: Path, model: PairedReadModel, seed: int) -> Prepared:
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Models of a sample and its reads, and the program that aligns them."""
+
+    variants: VariantModel
+    reads: PairedReadModel
+    aligner: str
+
+
+def simulated(tile: Tile, directory: Path, sample: Sample, seed: int) -> Prepared:
     """Write reference, truth and aligned reads of a sample with chromosomes of the tile."""
     directory.mkdir(parents=True, exist_ok=True)
     bases = ReferenceSlice(0, tile.bases)
@@ -101,7 +143,7 @@ def simulated(tile: Tile, directory: Path, model: PairedReadModel, seed: int) ->
     if reads.with_suffix(".bam.bai").exists():
         return prepared
     variants, _ = drawn_variants(
-        bases, 2, replace(VARIANTS, min_repeat_unit=1 + seed % REPEAT_UNITS), seed
+        bases, 2, replace(sample.variants, min_repeat_unit=1 + seed % REPEAT_UNITS), seed
     )
     fasta.write_bytes(b">" + CONTIG.encode() + b"\n" + tile.bases.tobytes() + b"\n")
     pysam.faidx(str(fasta))
@@ -109,12 +151,13 @@ def simulated(tile: Tile, directory: Path, model: PairedReadModel, seed: int) ->
     drawn = directory / "drawn.bam"
     header = sample_header("simulated", CONTIG, tile.bases.size)
     with open_writer(str(drawn), header, threads=1) as writer:
-        for batch in simulated_reads(bases, variants, "simulated", model, seed):
+        for batch in simulated_reads(bases, variants, "simulated", sample.reads, seed):
             writer.write(batch)
     group = "@RG\\tID:simulated\\tSM:simulated\\tPL:ILLUMINA"
+    aligner = ALIGNERS[sample.aligner].format(group=group, fasta=fasta)
     align = (
         f"samtools collate -Ou {drawn} | samtools fastq -n - 2>/dev/null | "
-        f"minimap2 -t 3 -ax sr -R '{group}' {fasta} - 2>/dev/null | "
+        f"({aligner}) 2>/dev/null | "
         f"samtools sort -o {reads} - && samtools index {reads}"
     )
     subprocess.run(["bash", "-o", "pipefail", "-c", align], check=True)
@@ -175,15 +218,21 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, metavar="DIRECTORY", help="keep and reuse files")
     parser.add_argument("--caller", choices=NAMES, action="append", help="default: all")
     parser.add_argument("--list", action="store_true", help="list alleles that differ")
+    parser.add_argument("--structural", action="store_true", help="with long variants and copies")
+    parser.add_argument("--aligner", choices=ALIGNERS, default="minimap2")
     given, options = parser.parse_known_args()
     callers = [x for x in given.caller or NAMES if x == "hapgpu" or shutil.which(x)]
-    tile = Tile.of(given.reference, given.length)
-    model = PairedReadModel(depth=given.depth, read_length=given.read_length)
+    tile = Tile.of(given.reference, given.length, COPIED_FRACTION if given.structural else 0.0)
+    sample = Sample(
+        STRUCTURAL_VARIANTS if given.structural else VARIANTS,
+        PairedReadModel(depth=given.depth, read_length=given.read_length),
+        given.aligner,
+    )
     counts: dict[str, Counter[tuple[str, str]]] = {caller: Counter() for caller in callers}
     with tempfile.TemporaryDirectory() as temporary:
         for seed in given.seed or range(1, 7):
             name = f"{given.depth:g}x{given.read_length}.{seed}"
-            prepared = simulated(tile, (given.keep or Path(temporary)) / name, model, seed)
+            prepared = simulated(tile, (given.keep or Path(temporary)) / name, sample, seed)
             for caller in callers:
                 result = compared(caller, prepared, options, tile)
                 counts[caller] += counts_of(result, tile)

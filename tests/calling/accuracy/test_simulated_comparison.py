@@ -10,6 +10,8 @@ import pytest
 from hapgpu.simulation.fragments import PairedReadModel
 from tests.calling.accuracy.simulated_comparison import (
     CLASSES,
+    VARIANTS,
+    Sample,
     Tile,
     compared,
     counts_of,
@@ -25,7 +27,8 @@ LENGTH = 300_000
 )
 def test_no_class_is_below_bcftools(data_dir: Path, tmp_path: Path) -> None:
     tile = Tile.of(data_dir / "illumina_na12878" / "chr20.hg19.fa.gz", LENGTH)
-    prepared = simulated(tile, tmp_path, PairedReadModel(depth=30.0), 1)
+    sample = Sample(VARIANTS, PairedReadModel(depth=30.0), "minimap2")
+    prepared = simulated(tile, tmp_path, sample, 1)
     ours, theirs = (
         counts_of(compared(caller, prepared, [], tile), tile) for caller in ("hapgpu", "bcftools")
     )
