@@ -15,6 +15,9 @@ from hapgpu.haplotypes.batches import ReferenceSlice
 PADDING: Final = 100
 """Bases on both sides of an active span that are assembled too."""
 
+MAX_JUNCTION: Final = 300
+"""Bases between both ends of a junction of split reads, at most."""
+
 REFERENCE_ROOM: Final = 700
 """Bases of the reference on both sides of a window: for padding, and repeats at its ends."""
 

@@ -16,20 +16,22 @@ from hapgpu.calling.activity.band_pass import (
 )
 from hapgpu.calling.activity.cutting import MAX_RUN, Profile, cut_regions, known_start
 from hapgpu.calling.activity.inactive import cut_inactive, inactive_start, run_end
+from hapgpu.calling.activity.junctions import NO_JUNCTIONS, Junctions
 from hapgpu.calling.activity.pileup import pileup_of
 from hapgpu.calling.activity.probabilities import activity_probabilities
-from hapgpu.calling.batches import LEAD, PADDING, ActiveRegions, SegmentReads
+from hapgpu.calling.batches import LEAD, MAX_JUNCTION, PADDING, ActiveRegions, SegmentReads
 from hapgpu.calling.options import GenotypingOptions
+from hapgpu.runtime.jit import njit
 
 _MAX_SIZE: Final = 300
 
 ROOM_BEFORE: Final = 1000
 """Bases of a window before a segment and its lead that are mostly enough."""
 
-MAX_ROOM_BEFORE: Final = 2 * MAX_RUN + MAX_PROPAGATION
+MAX_ROOM_BEFORE: Final = 2 * MAX_RUN + MAX_PROPAGATION + MAX_JUNCTION
 """Bases of a window before a segment and its lead that are always enough."""
 
-ROOM_AFTER: Final = _MAX_SIZE + max(PADDING, MAX_PROPAGATION + 1)
+ROOM_AFTER: Final = _MAX_SIZE + MAX_JUNCTION + max(PADDING, MAX_PROPAGATION + 1)
 """Bases of a window after a segment that are always enough."""
 
 
@@ -37,6 +39,7 @@ def active_regions(
     reads: SegmentReads,
     samples: int,
     options: GenotypingOptions,
+    junctions: Junctions = NO_JUNCTIONS,
     *,
     min_base_quality: int = 10,
 ) -> ActiveRegions | None:
@@ -66,7 +69,7 @@ def active_regions(
     ValueError
         The segment is not within its interval, or the window ends too early, or see `pileup_of`.
     """
-    found = _cut_window(reads, samples, options, min_base_quality)
+    found = _cut_window(reads, samples, options, junctions, min_base_quality)
     return None if found is None else found.active
 
 
@@ -74,6 +77,7 @@ def all_regions(
     reads: SegmentReads,
     samples: int,
     options: GenotypingOptions,
+    junctions: Junctions = NO_JUNCTIONS,
     *,
     min_base_quality: int = 10,
 ) -> tuple[ActiveRegions, ActiveRegions] | None:
@@ -82,7 +86,7 @@ def all_regions(
     The inactive regions start in the segment; with the active ones that start there, they cover
     each position once. The parameters and errors are those of `active_regions`.
     """
-    found = _cut_window(reads, samples, options, min_base_quality)
+    found = _cut_window(reads, samples, options, junctions, min_base_quality)
     if found is None:
         return None
     segment, profile = reads.segment, found.profile
@@ -125,7 +129,11 @@ class _Cut(NamedTuple):
 
 
 def _cut_window(
-    reads: SegmentReads, samples: int, options: GenotypingOptions, min_base_quality: int
+    reads: SegmentReads,
+    samples: int,
+    options: GenotypingOptions,
+    junctions: Junctions,
+    min_base_quality: int,
 ) -> _Cut | None:
     """Find the active regions of a window; None if it starts too late to tell."""
     segment = reads.segment
@@ -133,9 +141,10 @@ def _cut_window(
         raise ValueError("the segment is not within its calling interval")
     if reads.window_end < min(segment.end + ROOM_AFTER, segment.contig_length):
         raise ValueError("the window ends too early")
-    profile = _profile(reads, samples, options, min_base_quality)
-    is_start = profile.start == segment.interval_start
-    first = profile.start + (0 if is_start else MAX_PROPAGATION)
+    profile = _profile(reads, samples, options, junctions, min_base_quality)
+    complete = reads.window_start + MAX_JUNCTION if reads.window_start else 0  # junctions from here
+    is_start = profile.start == segment.interval_start and complete <= profile.start
+    first = profile.start if is_start else max(profile.start, complete) + MAX_PROPAGATION
     lead = max(segment.start - LEAD, segment.interval_start)
     start = known_start(profile, first, lead, is_start=is_start) if first <= lead else None
     if start is None:
@@ -154,7 +163,11 @@ def _padded(
 
 
 def _profile(
-    reads: SegmentReads, samples: int, options: GenotypingOptions, min_base_quality: int
+    reads: SegmentReads,
+    samples: int,
+    options: GenotypingOptions,
+    junctions: Junctions,
+    min_base_quality: int,
 ) -> Profile:
     """Return the activity of the window, within the calling interval."""
     segment = reads.segment
@@ -170,6 +183,7 @@ def _profile(
         min_quality=min_base_quality,
     )
     probabilities = activity_probabilities(pileup, options)
+    _make_active(probabilities, read_only(junctions.starts), read_only(junctions.ends), start)
     kernel = gaussian_kernel()
     counts = soft_clip_counts(
         pileup.clip_reads,
@@ -180,3 +194,20 @@ def _profile(
     )
     states = band_pass(probabilities, counts, kernel)
     return Profile(start, *map(read_only, (probabilities, counts, kernel, states)))
+
+
+@njit
+def _make_active(
+    probabilities: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    first: int,
+) -> None:
+    """Make junctions active, from the base before each to the base after it.
+
+    `first` is the position of the first of the probabilities.
+    """
+    for row in range(starts.size):
+        end = min(ends[row] + 1 - first, probabilities.size)
+        for at in range(max(starts[row] - 1 - first, 0), end):
+            probabilities[at] = 1.0

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.read_columns import ReadColumns
 from hapgpu.arrays.read_gathering import gathered_reads
-from hapgpu.calling.batches import PADDING, REFERENCE_ROOM, Segment
+from hapgpu.calling.batches import MAX_JUNCTION, PADDING, REFERENCE_ROOM, Segment
 from hapgpu.calling.reads.downsampling import CROWD_POSITIONS, MAX_SPAN, may_crowd
 from hapgpu.calling.reads.filters import with_regular_bases
 from hapgpu.genotyping.reads.locus_groups import LocusIntervals
@@ -60,7 +60,7 @@ class Room:
         Nothing before the calling interval is needed but the padding of its first active region.
         """
         before = self.far_before if far else self.before
-        start = max(segment.start - before, segment.interval_start - PADDING, 0)
+        start = max(segment.start - before, segment.interval_start - PADDING - MAX_JUNCTION, 0)
         return start, min(segment.end + self.after, segment.contig_length)
 
 

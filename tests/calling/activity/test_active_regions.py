@@ -12,15 +12,25 @@ import pytest
 from hapgpu.calling.activity.active_regions import (
     MAX_ROOM_BEFORE,
     ROOM_AFTER,
+    ROOM_BEFORE,
     active_regions,
+    all_regions,
 )
+from hapgpu.calling.activity.junctions import NO_JUNCTIONS, Junctions, junctions_of, widened_to
 from hapgpu.calling.activity.pileup import pileup_of
 from hapgpu.calling.activity.probabilities import activity_probabilities
 from hapgpu.calling.activity.reference import PlainRead
-from hapgpu.calling.batches import LEAD, ActiveRegions, Segment, SegmentReads
+from hapgpu.calling.batches import LEAD, REFERENCE_ROOM, ActiveRegions, Segment, SegmentReads
 from hapgpu.calling.options import GenotypingOptions
+from hapgpu.calling.reads.windows import Room
 from hapgpu.haplotypes.batches import ReferenceSlice
 from tests.calling.activity.made_reads import batch_of
+from tests.calling.activity.made_splits import (
+    end_of,
+    random_text,
+    reads_in_segment,
+    split_read,
+)
 from tests.calling.segments import segment_reads
 
 OPTIONS = GenotypingOptions()
@@ -156,13 +166,129 @@ def test_a_segment_without_reads() -> None:
 
 
 def test_windows_that_are_too_small() -> None:
-    reads = made_segment(0, 500, (0, 1000), 1000)
+    reads = made_segment(0, 500, (0, 2000), 2000)
     with pytest.raises(ValueError, match="ends too early"):
         active_regions(replace(reads, window_end=500 + ROOM_AFTER - 1), 1, OPTIONS)
+    assert active_regions(replace(reads, window_end=500 + ROOM_AFTER), 1, OPTIONS) is not None
     with pytest.raises(ValueError, match="not within its calling interval"):
         active_regions(made_segment(0, 1000, (0, 999), 1000), 1, OPTIONS)
     with pytest.raises(ValueError, match="not within its calling interval"):
         active_regions(made_segment(300, 300, (0, 1000), 1000), 1, OPTIONS)
     later = replace(made_segment(300, 400, (0, 1000), 1000), window_start=1)
     assert active_regions(later, 1, OPTIONS) is None  # the lead starts at 0
-    assert MAX_ROOM_BEFORE == 2 * 16_384 + 50
+    assert MAX_ROOM_BEFORE == 2 * 16_384 + 50 + 300
+
+
+ROOM = Room(LEAD + ROOM_BEFORE, LEAD + MAX_ROOM_BEFORE, ROOM_AFTER)
+LENGTH = 9000
+SPLIT_TEXT = random_text(np.random.default_rng(3), LENGTH)
+Found = list[tuple[int, int, int, int, bool]]
+"""Start, end, padded start and padded end of active regions, and whether each has a junction."""
+
+
+def split_reads(left: int, right: int, shift: int = 0) -> list[PlainRead]:
+    """Return two reads of a junction, one clipped at each end; the second end is `shift` later."""
+    first = split_read(SPLIT_TEXT, left, right, (40, 35), is_left=False)
+    moved = (left + shift, right + shift)
+    return [first, split_read(SPLIT_TEXT, *moved, (35, 40), is_left=True)]
+
+
+def in_window(
+    reads: list[PlainRead], span: tuple[int, int], interval: tuple[int, int], *, far: bool
+) -> SegmentReads:
+    """Return the reads and the reference of a segment, as they are read from files."""
+    segment = Segment("c", LENGTH, *span, *interval)
+    start, end = ROOM.window(segment, far=far)
+    first, last = max(start - REFERENCE_ROOM, 0), min(end + REFERENCE_ROOM, LENGTH)
+    bases = np.frombuffer(SPLIT_TEXT[first:last].encode(), np.uint8)
+    own = [read for read in reads if end_of(read) > start and read.position - 1 < end]
+    return reads_in_segment(own, ReferenceSlice(first, bases), segment, (start, end))
+
+
+def regions_from(
+    reads: list[PlainRead], span: tuple[int, int], interval: tuple[int, int] = (0, LENGTH)
+) -> Found:
+    """Return the active regions from the lead of a segment on."""
+    for far in (False, True):
+        segment = in_window(reads, span, interval, far=far)
+        junctions = junctions_of(segment, 10)
+        regions = active_regions(segment, 1, OPTIONS, junctions)
+        if regions is not None:
+            found = widened_to(junctions, regions, segment)
+            columns = (found.starts, found.ends, found.padded_starts, found.padded_ends)
+            has_junction = junctions.are_in(found).tolist()
+            return list(zip(*(column.tolist() for column in columns), has_junction, strict=True))
+    raise AssertionError
+
+
+def mates(start: int, count: int = 8) -> list[PlainRead]:
+    """Return reads with one SNV."""
+    bases = SPLIT_TEXT[start : start + 60]
+    other = "A" if bases[30] != "A" else "C"
+    text = bases[:30] + other + bases[31:]
+    return [PlainRead(start + 1, [(60, "M")], text, [30] * 60)] * count
+
+
+@pytest.mark.parametrize(("start", "end"), [(4000, 4060), (4000, 4290)])
+def test_a_junction_is_active_from_end_to_end(start: int, end: int) -> None:
+    segment = in_window([], (0, LENGTH), (0, LENGTH), far=False)
+    junctions = Junctions(np.array([start]), np.array([end]))
+    assert spans_of(active_regions(segment, 1, OPTIONS)) == []
+    spans = spans_of(active_regions(segment, 1, OPTIONS, junctions))
+    assert spans[0][0] < start - 1
+    assert spans[-1][1] > end + 1
+    assert all(before[1] == after[0] for before, after in pairwise(spans))
+    active = all_regions(segment, 1, OPTIONS, junctions)
+    assert active is not None
+    assert spans_of(active[0]) == spans
+    assert (start - spans[0][0], spans[-1][1] - end) == (47, 47)  # of a SNV: 38 and 37
+
+
+def test_junctions_may_reach_over_the_interval_and_the_contig() -> None:
+    junctions = Junctions(np.array([0, 100, 8990]), np.array([30, 400, LENGTH]))
+    segment = in_window([], (200, LENGTH), (200, LENGTH), far=False)
+    spans = spans_of(active_regions(segment, 1, OPTIONS, junctions))
+    assert (spans[0][0], spans[-1][1]) == (200, LENGTH)
+    assert spans_of(active_regions(segment, 1, OPTIONS, NO_JUNCTIONS)) == []
+
+
+def differing(reads: list[PlainRead], starts: list[int], length: int) -> list[int]:
+    """Return the starts of segments whose active regions are not those of the whole contig."""
+    whole = regions_from(reads, (0, LENGTH))
+    assert any(has_junction for *_, has_junction in whole)
+    return [
+        start
+        for start in starts
+        if regions_from(reads, (start, start + length))
+        != [row for row in whole if start - LEAD <= row[0] < start + length]
+    ]
+
+
+WINDOW_EDGES = {"start": LEAD + ROOM_BEFORE, "end": -100 - ROOM_AFTER}
+"""From the start or end of a window to the start of its segment of 100 bases."""
+
+
+@pytest.mark.parametrize("edge", WINDOW_EDGES)
+@pytest.mark.parametrize(("size", "shift"), [(30, 0), (150, 7), (300, 0), (300, 50)])
+def test_regions_with_junctions_at_an_edge_of_the_window(edge: str, size: int, shift: int) -> None:
+    """Wherever the window starts or ends: within the junction, in its reads, or beside them."""
+    left = 4000
+    for ends in ((left, left + size), (left + size, left)):
+        reads = split_reads(*ends, shift) + mates(left + 420) + mates(left - 250)
+        near = [*range(left - 60, left + 60, 7), *range(left + size - 60, left + size + 120, 7)]
+        near += [left + at for at in (-1, 0, 1, size - 1, size, size + 1, size + shift)]
+        starts = sorted({at + WINDOW_EDGES[edge] for at in near})
+        assert differing(reads, starts, 100) == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_segments_give_the_regions_of_the_whole_with_junctions(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    reads: list[PlainRead] = []
+    for left in range(400, LENGTH - 800, 350):
+        size = int(rng.integers(20, 300))
+        ends = (left, left + size) if rng.random() < 0.5 else (left + size, left)
+        reads += split_reads(*ends, int(rng.integers(-5, 6))) if rng.random() < 0.6 else []
+        reads += mates(left + int(rng.integers(300))) if rng.random() < 0.5 else []
+    starts = rng.integers(0, LENGTH - 800, 25).tolist()
+    assert differing(reads, starts, int(rng.integers(1, 800))) == []

@@ -16,7 +16,7 @@ from hapgpu.calling.activity.band_pass import MAX_PROPAGATION
 from hapgpu.calling.activity.cutting import MAX_RUN, Profile
 from hapgpu.calling.activity.inactive import cut_inactive, inactive_start, run_end
 from hapgpu.calling.activity.reference import Locus
-from hapgpu.calling.batches import LEAD
+from hapgpu.calling.batches import LEAD, MAX_JUNCTION
 from hapgpu.calling.options import GenotypingOptions
 from tests.calling.activity.made_profiles import profile_of
 from tests.calling.activity.test_active_regions import (
@@ -82,7 +82,7 @@ def test_inactive_positions_before_a_segment_may_be_unknown(start: int, is_known
     """If the segment starts with the active region 2462 to 2537, or within."""
     reads = made_segment(start, 2600, (0, 5000), 5000)
     batch = replace(reads.reads, positions=reads.reads.positions + np.int32(2000))
-    reads = replace(reads, window_start=start - LEAD - MAX_PROPAGATION, reads=batch)
+    reads = replace(reads, window_start=start - LEAD - MAX_JUNCTION - MAX_PROPAGATION, reads=batch)
     found = all_regions(reads, 1, OPTIONS)
     assert (found is not None) == is_known
     if is_known:
