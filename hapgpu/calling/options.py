@@ -24,6 +24,9 @@ class AssemblyOptions:
         Bases of lower quality are not assembled; read ends of lower quality are clipped.
     use_soft_clipped_bases
         Whether soft-clipped bases of reads in well-defined fragments are used.
+    is_strict
+        Whether only GATK's rules are followed: junctions of split reads are not searched, and
+        cycles of graphs not unrolled.
     """
 
     kmer_sizes: tuple[int, ...] = (10, 25)
@@ -31,6 +34,7 @@ class AssemblyOptions:
     max_haplotypes: int = 128
     min_base_quality: int = 10
     use_soft_clipped_bases: bool = True
+    is_strict: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,19 @@ from hapgpu.arrays.bytes import Integer, copy_bytes, hash_of
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only, view_of, with_room
 from hapgpu.calling.assembly.graph import Graph, new_graph
-from hapgpu.calling.assembly.haplotypes import AssembledPaths, haplotypes_of
-from hapgpu.calling.assembly.kmer_graphs.build import FAILED, READY, build_kmer_graph
+from hapgpu.calling.assembly.haplotypes import (
+    AT_LIMIT,
+    NOT_ASSEMBLED,
+    UNROLLED,
+    AssembledPaths,
+    haplotypes_of,
+)
+from hapgpu.calling.assembly.kmer_graphs.build import (
+    CYCLIC,
+    FAILED,
+    READY,
+    build_kmer_graph,
+)
 from hapgpu.calling.assembly.kmer_graphs.inputs import AssemblyData, GraphRules, RegionRows
 from hapgpu.calling.assembly.kmer_graphs.reachability import has_cycle
 from hapgpu.calling.assembly.kmer_graphs.space import KmerSpace, new_space
@@ -29,6 +40,7 @@ _MAX_LARGER_KMERS: Final = 6
 _LEGACY_RULES: Final = -1  # of dangling ends, as HaplotypeCaller has them
 _MIN_BRANCH: Final = 4
 _KMER_STEP: Final = 10
+_LIMITED: Final = 4  # a status, beside those of `build_kmer_graph`
 _ROWS: Final = 64
 _TEXT: Final = 1 << 15
 
@@ -39,6 +51,7 @@ class _Limits(NamedTuple):
     min_pruning: int
     max_haplotypes: int
     min_base_quality: int
+    is_strict: int
 
 
 class _Workspace(NamedTuple):
@@ -60,6 +73,8 @@ class _Found(NamedTuple):
         int64, int64, float64 and uint64 per string.
     text
         uint8 text.
+    outcomes
+        uint8 per active region: see `UNROLLED`, `NOT_ASSEMBLED` and `AT_LIMIT`.
     """
 
     counts: NDArray[np.int64]
@@ -68,6 +83,7 @@ class _Found(NamedTuple):
     scores: NDArray[np.float64]
     hashes: NDArray[np.uint64]
     text: NDArray[np.uint8]
+    outcomes: NDArray[np.uint8]
 
 
 def assembled_haplotypes(
@@ -76,7 +92,8 @@ def assembled_haplotypes(
     regions: ActiveRegions,
     options: AssemblyOptions,
     device: Device,
-) -> RegionHaplotypes:
+    has_junction: NDArray[np.bool_] | None = None,
+) -> tuple[RegionHaplotypes, NDArray[np.uint8]]:
     """Assemble the reads of active regions to haplotypes of their padded spans.
 
     Parameters
@@ -91,13 +108,19 @@ def assembled_haplotypes(
         k-mers, pruning, and the number of haplotypes.
     device
         The device that aligns the haplotypes; the result does not depend on it.
+    has_junction
+        bool[r]: active regions with a junction of split reads; None: there are none.
+
+    Returns
+    -------
+    RegionHaplotypes, and uint8[r]: flags of each active region, see `AssembledPaths.outcomes`.
     """
     starts = regions.padded_starts - segment.reference.start
     lengths = regions.padded_ends - regions.padded_starts
     references = Ragged.gather(segment.reference.bases, starts, lengths)
     bases = reads.bases(segment.reads)
     paths = assembled_paths(bases, reads, references, options)
-    return haplotypes_of(paths, references, device)
+    return haplotypes_of(paths, references, device, has_junction), paths.outcomes
 
 
 def assembled_paths(
@@ -122,13 +145,18 @@ def assembled_paths(
         read_only(reads.samples),
         read_only(references.data),
     )
-    limits = _Limits(options.min_pruning, options.max_haplotypes, options.min_base_quality)
+    limits = _Limits(
+        options.min_pruning,
+        options.max_haplotypes,
+        options.min_base_quality,
+        int(options.is_strict),
+    )
     kmer_sizes = np.array(options.kmer_sizes, dtype=np.int64)
     found = _assemble(data, reads.offsets, references.offsets, kmer_sizes, limits)
     count = int(found.counts[0])
     offsets = found.offsets[: count + 1]
     strings = Ragged(found.text[: offsets[-1]], offsets)
-    return AssembledPaths(found.regions[:count], strings, found.scores[:count])
+    return AssembledPaths(found.regions[:count], strings, found.scores[:count], found.outcomes)
 
 
 @njit
@@ -139,44 +167,124 @@ def _assemble(
     kmer_sizes: NDArray[np.int64],
     limits: _Limits,
 ) -> _Found:
-    """Find the strings other than the reference of all active regions.
-
-    All k are tried. If none gives a result, larger ones are tried until one does.
-    """
+    """Find the strings other than the reference of all active regions."""
     workspace = _Workspace(new_graph(512, 512, _TEXT), new_graph(512, 512, _TEXT), new_space())
-    found = _new_found()
+    found = _new_found(reference_offsets.size - 1)
     for number in range(reference_offsets.size - 1):
-        found.counts[1] = found.counts[0]
         region = RegionRows(
             read_offsets[number],
             read_offsets[number + 1],
             reference_offsets[number],
             reference_offsets[number + 1],
         )
-        has_result, tries = False, 0
-        while tries < kmer_sizes.size or (
-            not has_result and tries < kmer_sizes.size + _MAX_LARGER_KMERS
-        ):
-            larger = max(tries - kmer_sizes.size + 1, 0)
-            rules = GraphRules(
-                kmer_sizes[min(tries, kmer_sizes.size - 1)] + larger * _KMER_STEP,
-                int(larger == _MAX_LARGER_KMERS),
-                limits.min_pruning,
-                limits.min_base_quality,
-                _LEGACY_RULES,
-                _MIN_BRANCH,
-                _MIN_BRANCH,
-            )
-            made = build_kmer_graph(workspace.kmers, workspace.space, data, region, rules)
-            sequences = workspace.sequences
-            if made.status == READY:
-                sequences = simplified(made.graph, sequences)
-                paths = _paths_of(sequences, limits.max_haplotypes)
-                found = _with_paths(found, paths, data.reference, region, number)
-            workspace = _Workspace(made.graph, sequences, made.space)
-            has_result |= made.status != FAILED
-            tries += 1
+        found.counts[1] = found.counts[0]
+        workspace, found = _with_region(workspace, found, data, region, number, kmer_sizes, limits)
     return found
+
+
+@njit
+def _with_region(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+    workspace: _Workspace,
+    found: _Found,
+    data: AssemblyData,
+    region: RegionRows,
+    number: Integer,
+    kmer_sizes: NDArray[np.int64],
+    limits: _Limits,
+) -> tuple[_Workspace, _Found]:
+    """Add the strings of an active region, and set its flags.
+
+    All k are tried. If none gives a result, larger ones are tried until one does; GATK has no other
+    rule. If a graph has more paths than are kept, the first larger k that has not is tried too. If
+    the largest given k has a cycle, or no k gives a result, cycles are unrolled, with the smallest
+    k from there on of which the reference has no k-mer twice.
+    """
+    largest, is_strict = kmer_sizes[-1], limits.is_strict != 0
+    has_result, is_limited, status = False, False, FAILED
+    for k in kmer_sizes:
+        rules = _rules_of(limits, k, 0, 0)
+        workspace, found, status = _with_graph(
+            workspace, found, data, region, number, rules, limits.max_haplotypes, 0
+        )
+        has_result |= _is_result(status)
+        is_limited |= status == _LIMITED
+    is_cyclic = status == CYCLIC and not is_strict
+    larger = 1
+    while (
+        larger <= _MAX_LARGER_KMERS
+        and not is_cyclic
+        and (not has_result or (is_limited and not is_strict))
+    ):
+        rules = _rules_of(limits, largest, larger, 0)
+        workspace, found, status = _with_graph(
+            workspace, found, data, region, number, rules, limits.max_haplotypes, int(has_result)
+        )
+        is_limited = status == _LIMITED or (is_limited and status != READY)
+        has_result |= _is_result(status)
+        larger += 1
+    if is_cyclic or not (has_result or is_strict):
+        larger, status = 0, FAILED
+        while status == FAILED:
+            rules = _rules_of(limits, largest, larger, 1)
+            workspace, found, status = _with_graph(
+                workspace, found, data, region, number, rules, limits.max_haplotypes, 0
+            )
+            larger += 1
+        has_result = True
+        found.outcomes[number] |= UNROLLED
+    if not has_result:
+        found.outcomes[number] |= NOT_ASSEMBLED
+    return workspace, found
+
+
+@njit
+def _is_result(status: int) -> bool:
+    """Tell whether a graph counts as a result, also without haplotypes."""
+    return status != FAILED and status != CYCLIC  # noqa: PLR1714  (Numba: as fast as an integer)
+
+
+@njit
+def _rules_of(limits: _Limits, k: Integer, larger: Integer, is_unrolled: int) -> GraphRules:
+    """Return the rules of a graph of a given k, or `larger` steps above it."""
+    size: Any = np.int64(k + larger * _KMER_STEP)  # one type for Numba, whatever k is
+    return GraphRules(
+        size,
+        int(larger == _MAX_LARGER_KMERS),
+        limits.min_pruning,
+        limits.min_base_quality,
+        _LEGACY_RULES,
+        _MIN_BRANCH,
+        _MIN_BRANCH,
+        is_unrolled,
+    )
+
+
+@njit
+def _with_graph(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+    workspace: _Workspace,
+    found: _Found,
+    data: AssemblyData,
+    region: RegionRows,
+    number: Integer,
+    rules: GraphRules,
+    max_haplotypes: int,
+    is_whole: int,
+) -> tuple[_Workspace, _Found, int]:
+    """Add the strings of a graph of an active region; with `is_whole` 1, all of them or none.
+
+    The status returned is that of the graph, or `_LIMITED` if it has more paths than are kept.
+    """
+    made = build_kmer_graph(workspace.kmers, workspace.space, data, region, rules)
+    sequences, status = workspace.sequences, made.status
+    if status == READY:
+        sequences = simplified(made.graph, sequences)
+        paths = _paths_of(sequences, max_haplotypes)
+        if paths.has_more:
+            status = _LIMITED
+            found.outcomes[number] |= AT_LIMIT
+        if not (is_whole and paths.has_more):
+            found = _with_paths(found, paths, data.reference, region, number)
+    return _Workspace(made.graph, sequences, made.space), found, status
 
 
 @njit
@@ -190,7 +298,7 @@ def _paths_of(graph: Graph, max_paths: int) -> Paths:
 
 
 @njit
-def _new_found() -> _Found:
+def _new_found(regions: Integer) -> _Found:
     return _Found(
         np.zeros(2, dtype=np.int64),
         np.empty(_ROWS, dtype=np.int64),
@@ -198,6 +306,7 @@ def _new_found() -> _Found:
         np.empty(_ROWS, dtype=np.float64),
         np.empty(_ROWS, dtype=np.uint64),
         np.empty(_TEXT, dtype=np.uint8),
+        np.zeros(regions, dtype=np.uint8),
     )
 
 
@@ -223,6 +332,7 @@ def _with_paths(
             with_room(found.scores, row + 1),
             with_room(found.hashes, row + 1),
             with_room(found.text, at + end - start),
+            found.outcomes,
         )
         copy_bytes(paths.text, start, found.text, at, end - start)
         found.counts[0] = row + 1

@@ -10,39 +10,26 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.activity.active_regions import active_regions
 from hapgpu.calling.assembly.assembler import assembled_haplotypes, assembled_paths
+from hapgpu.calling.assembly.haplotypes import AssembledPaths
 from hapgpu.calling.batches import RegionHaplotypes, RegionReads
 from hapgpu.calling.options import AssemblyOptions, GenotypingOptions
 from hapgpu.calling.reads.finalized import finalized_reads
 from hapgpu.cigar.encoding import query_lengths, reference_lengths
 from hapgpu.runtime.devices import CpuDevice
 from tests.calling.assembly.kmer_graphs.made_graphs import reads_of
-from tests.calling.assembly.kmer_graphs.plain_branches import assembled
-from tests.calling.assembly.kmer_graphs.plain_graph import PlainRead, Rules
-from tests.calling.assembly.sequence_graph.plain_sequences import (
-    Edge,
-    all_paths,
-    has_cycle,
-    plain_of,
-)
+from tests.calling.assembly.kmer_graphs.plain_graph import PlainRead
+from tests.calling.assembly.plain_assembly import PlainAssembly, Region, plain_assembly
 from tests.calling.segments import segment_reads
 from tests.example_counts import many
 
-MOST_PATHS = 128
 
-
-class Region(NamedTuple):
-    """The reference of a padded span, and reads."""
-
-    reference: str
-    reads: list[PlainRead]
-
-
-def strings_of(regions: Sequence[Region], options: AssemblyOptions) -> list[list[str]]:
-    """Return the assembled strings of each region, in order."""
+def paths_of(regions: Sequence[Region], options: AssemblyOptions) -> AssembledPaths:
+    """Return the assembled paths of regions."""
     reads = [read for region in regions for read in region.reads]
     bases = Ragged.from_sequences([read.bases for read in reads])
     zeros = np.zeros(len(reads), dtype=np.int64)
@@ -58,7 +45,12 @@ def strings_of(regions: Sequence[Region], options: AssemblyOptions) -> list[list
         Ragged(np.array([q for read in reads for q in read.qualities], np.uint8), bases.offsets),
     )
     references = Ragged.from_sequences([region.reference for region in regions])
-    paths = assembled_paths(bases, columns, references, options)
+    return assembled_paths(bases, columns, references, options)
+
+
+def strings_of(regions: Sequence[Region], options: AssemblyOptions) -> list[list[str]]:
+    """Return the assembled strings of each region, in order."""
+    paths = paths_of(regions, options)
     texts = [row.tobytes().decode() for row in paths.bases]
     return [
         [text for text, owner in zip(texts, paths.regions, strict=True) if owner == number]
@@ -66,39 +58,9 @@ def strings_of(regions: Sequence[Region], options: AssemblyOptions) -> list[list
     ]
 
 
-def plain_strings(region: Region, rules: Rules) -> tuple[bool, set[str] | None]:
-    """Return whether k gives a result, and the strings of all paths of its k-mer graph.
-
-    The strings are None if the graph has a cycle or too many paths: then they are not the same.
-    """
-    status, graph = assembled(region.reference, region.reads, rules)
-    if graph is None:
-        return status == "short", set()
-    number = {vertex: k for k, vertex in enumerate(graph.vertices)}
-    edges = [Edge(number[e.source], number[e.target]) for e in graph.edges]
-    kmers = list(graph.vertices.values())
-    texts = kmers[:1] + [kmer[-1] for kmer in kmers[1:]]
-    plain = plain_of(texts, edges)
-    if has_cycle(plain):
-        return True, None
-    paths = all_paths(plain, 0, number[graph.sink])
-    return True, {path.bases for path in paths} if len(paths) <= MOST_PATHS else None
-
-
-def plain_assembly(region: Region, options: AssemblyOptions) -> set[str] | None:
-    """Return the strings of an active region other than the reference; None if undefined."""
-    found, has_result = [], False
-    for k in options.kmer_sizes:
-        is_result, strings = plain_strings(region, Rules(k, min_pruning=options.min_pruning))
-        has_result |= is_result
-        found.append(strings)
-    for step in range(1, 7):
-        if not has_result:
-            rules = Rules(max(options.kmer_sizes) + 10 * step, step == 6, options.min_pruning)
-            has_result, strings = plain_strings(region, rules)
-            found.append(strings)
-    sets = [strings for strings in found if strings is not None]
-    return set().union(*sets) - {region.reference} if len(sets) == len(found) else None
+def outcomes_of(regions: Sequence[Region], options: AssemblyOptions) -> NDArray[np.uint8]:
+    """Return the flags of each region."""
+    return paths_of(regions, options).outcomes
 
 
 def random_bases(length: int, rng: np.random.Generator, alphabet: str = "ACGT") -> str:
@@ -135,13 +97,59 @@ def made_regions(draw: st.DrawFn) -> Region:
 )
 @settings(max_examples=many(150))
 def test_as_all_paths_of_plain_graphs(regions: list[Region], kmer_sizes: tuple[int, ...]) -> None:
-    options = AssemblyOptions(kmer_sizes=kmer_sizes)
-    found = strings_of(regions, options)
-    for region, strings in zip(regions, found, strict=True):
+    for is_strict in (False, True):
+        options = AssemblyOptions(kmer_sizes=kmer_sizes, is_strict=is_strict)
+        assert_as_plain(regions, options)
+
+
+def assert_as_plain(regions: list[Region], options: AssemblyOptions) -> None:
+    found, flags = strings_of(regions, options), outcomes_of(regions, options).tolist()
+    for region, strings, flag in zip(regions, found, flags, strict=True):
         expected = plain_assembly(region, options)
         if expected is not None:
             assert len(set(strings)) == len(strings)
-            assert set(strings) == expected
+            assert PlainAssembly(set(strings), flag) == expected
+
+
+def duplicated(text: str, rng: np.random.Generator) -> str:
+    at, length = int(rng.integers(len(text))), int(rng.integers(3, 60))
+    return text[: at + length] + text[at:]
+
+
+@st.composite
+def made_long_regions(draw: st.DrawFn) -> Region:
+    """Draw a region with several haplotypes, each whole in its reads; some have a duplication."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    reference = random_bases(int(rng.integers(30, 110)), rng)
+    haplotypes = [reference]
+    for _ in range(rng.integers(1, 4)):
+        other = str(rng.choice(haplotypes))
+        for _ in range(rng.integers(1, 4)):
+            other = changed(other, "ACGT", rng)
+        haplotypes.append(duplicated(other, rng) if rng.random() < 0.5 else other)
+    length = int(rng.choice([rng.integers(14, 35), rng.integers(20, 100)]))
+    texts = [
+        haplotype[start : start + length]
+        for haplotype in haplotypes
+        for start in range(0, max(len(haplotype) - length, 0) + 5, 5)
+    ]
+    return Region(reference, reads_of(*texts * 2))
+
+
+@given(
+    st.lists(made_long_regions(), min_size=1, max_size=3),
+    st.sampled_from([(5, 8), (6,), (8,), (7, 9)]),
+    st.sampled_from([1, 2, 3, 4, 8, 128]),
+    st.booleans(),
+)
+@settings(max_examples=many(180))
+def test_cycles_and_few_kept_paths_as_plain(
+    regions: list[Region],
+    kmer_sizes: tuple[int, ...],
+    max_haplotypes: int,
+    is_strict: bool,
+) -> None:
+    assert_as_plain(regions, AssemblyOptions(kmer_sizes, 2, max_haplotypes, is_strict=is_strict))
 
 
 def variants_of(reference: str, at: int, rng: np.random.Generator) -> list[str]:
@@ -208,7 +216,7 @@ def real(data_dir: Path) -> RealRegions:
     active = active_regions(segment, 1, GenotypingOptions())
     assert active is not None
     reads = finalized_reads(segment, active, AssemblyOptions())
-    haplotypes = assembled_haplotypes(reads, segment, active, AssemblyOptions(), CpuDevice())
+    haplotypes, _ = assembled_haplotypes(reads, segment, active, AssemblyOptions(), CpuDevice())
     first = segment.reference.start
     references = [
         segment.reference.bases[start - first : end - first].tobytes().decode()
@@ -252,6 +260,6 @@ def test_real_regions_as_plain(real: RealRegions) -> None:
         first, end = real.haplotypes.offsets[number : number + 2]
         found = [real.haplotypes.bases[row].tobytes().decode() for row in range(first, end - 1)]
         if expected is not None:
-            assert set(found) == expected
+            assert set(found) == expected.strings
             compared += 1
     assert compared > 0.9 * len(real.regions)

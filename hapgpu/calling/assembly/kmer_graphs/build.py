@@ -10,11 +10,16 @@ from hapgpu.calling.assembly.kmer_graphs.dangling_heads import dangling_heads, r
 from hapgpu.calling.assembly.kmer_graphs.dangling_tails import count_tails, recover_tails
 from hapgpu.calling.assembly.kmer_graphs.inputs import AssemblyData, GraphRules, RegionRows
 from hapgpu.calling.assembly.kmer_graphs.kmers import number_kmers
-from hapgpu.calling.assembly.kmer_graphs.pruning import prune_chains, remove_lone_vertices
+from hapgpu.calling.assembly.kmer_graphs.pruning import (
+    prune_chains,
+    remove_lone_vertices,
+    remove_rare_edges,
+)
 from hapgpu.calling.assembly.kmer_graphs.reachability import has_cycle, keep_between
 from hapgpu.calling.assembly.kmer_graphs.space import (
     KmerSpace,
     cleared_space,
+    forget_repeats,
     kmers_with_vertex,
     non_unique_kmers,
 )
@@ -24,6 +29,7 @@ from hapgpu.calling.assembly.kmer_graphs.threading import (
     thread_reads,
     thread_reference,
 )
+from hapgpu.calling.assembly.kmer_graphs.unrolling import unrolled
 from hapgpu.runtime.jit import njit
 
 READY: Final = 0
@@ -32,6 +38,10 @@ FAILED: Final = 1
 """Status: this k gives no result; a larger one may."""
 SHORT: Final = 2
 """Status: the reference has no two k-mers. In GATK this is a result, without haplotypes."""
+
+
+CYCLIC: Final = 3
+"""Status: as `FAILED`, for a cycle."""
 
 
 class KmerGraph(NamedTuple):
@@ -54,7 +64,8 @@ def build_kmer_graph(
     """Build the k-mer graph of an active region.
 
     Sequences are threaded; chains with low support are pruned; dangling ends are joined to the
-    reference; the rest is cut to what lies between its ends.
+    reference; the rest is cut to what lies between its ends. By GATK's rules, a graph with a cycle,
+    or with many k-mers that a read has twice, fails; else cycles are unrolled.
 
     `graph` and `space` are memory, cleared here, and replaced by larger if needed: use those of the
     result from now on.
@@ -73,16 +84,23 @@ def build_kmer_graph(
     if not rules.is_last_try and non_unique_kmers(space) > 0:
         return KmerGraph(FAILED, graph, space, 0, 0)
     number_read_kmers(space, graph, data, region, rules)
+    if rules.is_unrolled and not rules.is_last_try:
+        forget_repeats(space)
     sink = thread_reference(graph, space, length, k)
     thread_reads(graph, space, data, region, rules)
     prune_chains(graph, rules.min_pruning)
     remove_lone_vertices(graph, space)
-    if has_cycle(graph):
-        return KmerGraph(FAILED, graph, space, 0, sink)
-    if not rules.is_last_try and 4 * non_unique_kmers(space) > kmers_with_vertex(space):
-        return KmerGraph(FAILED, graph, space, 0, sink)
+    if rules.is_unrolled:
+        remove_rare_edges(graph)
+    else:
+        if has_cycle(graph):
+            return KmerGraph(CYCLIC, graph, space, 0, sink)
+        if not rules.is_last_try and 4 * non_unique_kmers(space) > kmers_with_vertex(space):
+            return KmerGraph(FAILED, graph, space, 0, sink)
     graph = with_recovered_ends(graph, sink, rules)
     keep_between(graph, 0, sink)
+    if rules.is_unrolled:
+        graph = unrolled(graph, 0)
     return KmerGraph(READY, graph, space, 0, sink)
 
 

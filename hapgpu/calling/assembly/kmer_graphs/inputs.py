@@ -56,6 +56,9 @@ class GraphRules(NamedTuple):
     min_tail, min_head
         Vertices of a dangling branch, at least; GATK has one option for both,
         `--min-dangling-branch-length`.
+    is_unrolled
+        1 where GATK's rules do not suffice, else 0: k-mers that a read has twice have one vertex,
+        and cycles are unrolled.
     """
 
     k: int
@@ -65,3 +68,4 @@ class GraphRules(NamedTuple):
     min_matching: int = -1
     min_tail: int = 4
     min_head: int = 4
+    is_unrolled: int = 0

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.calling.assembly.graph import Graph, remove_edge
+from hapgpu.calling.assembly.graph import Graph, remove_edge, remove_vertex
 from hapgpu.calling.assembly.kmer_graphs.space import KmerSpace
 from hapgpu.runtime.jit import njit, njit_inlined
+
+_RARE: Final = 20
 
 
 @njit
@@ -86,3 +90,40 @@ def remove_lone_vertices(graph: Graph, space: KmerSpace) -> None:
             if space.entries[kmer].vertex >= 0:
                 space.entries[kmer].vertex = -1
                 space.counts[2] -= 1
+
+
+@njit
+def remove_rare_edges(graph: Graph) -> None:
+    """Remove edges that less than 1 in 20 of the reads go on with from a vertex, and what follows.
+
+    The reads of an edge are those of the sample that has most. Edges of the reference stay.
+    """
+    for vertex in range(graph.counts[0]):
+        if not graph.vertices[vertex].is_vertex or graph.vertices[vertex].out_degree < 2:
+            continue
+        total = np.int64(0)
+        edge = np.int64(graph.vertices[vertex].first_out)
+        while edge >= 0:
+            total += graph.edges[edge].pruning_multiplicity
+            edge = np.int64(graph.edges[edge].next_out)
+        edge = np.int64(graph.vertices[vertex].first_out)
+        while edge >= 0:
+            is_rare = _RARE * graph.edges[edge].pruning_multiplicity < total
+            following = np.int64(graph.edges[edge].next_out)
+            if is_rare and not graph.edges[edge].is_reference:
+                target = np.int64(graph.edges[edge].target)
+                remove_edge(graph, edge)
+                _remove_onwards(graph, target)
+            edge = following
+
+
+@njit
+def _remove_onwards(graph: Graph, vertex: Integer) -> None:
+    """Remove a vertex without an edge in, and those after it that then have none."""
+    while graph.vertices[vertex].in_degree == 0 and graph.vertices[vertex].out_degree < 2:
+        edge = np.int64(graph.vertices[vertex].first_out)
+        following = np.int64(graph.edges[edge].target) if edge >= 0 else vertex
+        remove_vertex(graph, vertex)
+        if edge < 0:
+            return
+        vertex = following

@@ -95,6 +95,14 @@ def non_unique_kmers(space: KmerSpace) -> Integer:
 
 
 @njit
+def forget_repeats(space: KmerSpace) -> None:
+    """Make all k-mers unique: those that a sequence has twice get one vertex, too."""
+    for kmer in range(space.counts[0]):
+        space.entries[kmer].is_non_unique = False
+    space.counts[1] = 0
+
+
+@njit
 def kmers_with_vertex(space: KmerSpace) -> Integer:
     """Return the number of unique k-mers in the graph."""
     return np.int64(space.counts[2])

@@ -31,12 +31,15 @@ class Paths(NamedTuple):
         int64: the bases of path i are `text[offsets[i]:offsets[i + 1]]`.
     text
         uint8 text.
+    has_more
+        Whether the graph has more paths to that vertex.
     """
 
     best: NDArray[np.int64]
     scores: NDArray[np.float64]
     offsets: NDArray[np.int64]
     text: NDArray[np.uint8]
+    has_more: bool
 
 
 @njit
@@ -88,7 +91,7 @@ def best_paths(graph: Graph, source: int, sink: int, max_paths: int) -> Paths:
             paths += 1
             queued += 1
             edge = graph.edges[edge].next_out
-    return Paths(best[:found], scores, offsets, text)
+    return Paths(best[:found], scores, offsets, text, queued > 0)
 
 
 @njit_inlined

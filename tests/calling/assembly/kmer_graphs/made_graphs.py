@@ -42,6 +42,7 @@ def compiled_rules(rules: Rules) -> GraphRules:
         rules.min_matching,
         rules.min_tail,
         rules.min_head,
+        int(rules.is_unrolled),
     )
 
 

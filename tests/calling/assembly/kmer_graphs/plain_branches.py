@@ -213,16 +213,18 @@ def recover_ends(graph: PlainGraph) -> list[str]:
 def assembled(
     reference: str, reads: list[PlainRead], rules: Rules
 ) -> tuple[str, PlainGraph | None]:
-    """Return "short", "failed" or "ready", and the graph if it is ready."""
+    """Return "short", "failed", "cyclic" or "ready", and the graph if it is ready."""
     if len(reference) <= rules.k:
         return "short", None
     if not rules.is_last_try and repeated(reference, rules.k):
         return "failed", None
     graph = threaded(reference, reads, rules)
     prune(graph)
-    if has_cycle(graph):
-        return "failed", None
-    if not rules.is_last_try and 4 * len(graph.non_unique) > len(graph.unique):
+    if not rules.is_unrolled and has_cycle(graph):
+        return "cyclic", None
+    if not (rules.is_unrolled or rules.is_last_try) and 4 * len(graph.non_unique) > len(
+        graph.unique
+    ):
         return "failed", None
     recover_ends(graph)
     keep_between(graph)

@@ -22,6 +22,7 @@ class Rules:
     min_matching: int = -1
     min_tail: int = 4
     min_head: int = 4
+    is_unrolled: bool = False
 
 
 @dataclass(frozen=True)
@@ -180,6 +181,8 @@ def threaded(reference: str, reads: list[PlainRead], rules: Rules) -> PlainGraph
         for start, end in read.runs(rules):
             samples.setdefault(read.sample, []).append((read.bases, start, end))
             graph.non_unique |= repeated(read.bases[:end], rules.k)
+    if rules.is_unrolled and not rules.is_last_try:
+        graph.non_unique.clear()
     thread(graph, reference, 0, len(reference), is_reference=True)
     flush(graph)
     for sequences in samples.values():

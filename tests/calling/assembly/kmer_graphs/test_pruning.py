@@ -13,7 +13,11 @@ from hapgpu.calling.assembly.graph import (
     new_graph,
     remove_vertex,
 )
-from hapgpu.calling.assembly.kmer_graphs.pruning import prune_chains, remove_lone_vertices
+from hapgpu.calling.assembly.kmer_graphs.pruning import (
+    prune_chains,
+    remove_lone_vertices,
+    remove_rare_edges,
+)
 from hapgpu.calling.assembly.kmer_graphs.reachability import has_cycle, keep_between
 from hapgpu.calling.assembly.kmer_graphs.space import cleared_space, new_space
 
@@ -107,3 +111,34 @@ def test_no_parallel_edges() -> None:
     assert add_edge(graph, 0, 1, 3) == -1
     assert add_edge(graph, 1, 0, 3) == 1
     assert graph.edges["multiplicity"][0] == 5
+
+
+def edges_left(graph: Graph, names: list[str]) -> set[str]:
+    """Return source and target of each edge that stays, as text."""
+    rows = np.flatnonzero(graph.edges["is_edge"][: graph.counts[1]])
+    ends = zip(graph.edges["source"][rows], graph.edges["target"][rows], strict=True)
+    return {names[source] + names[target] for source, target in ends}
+
+
+@pytest.mark.parametrize(("reads", "is_kept"), [(1, False), (2, True)])
+def test_rare_edges(reads: int, is_kept: bool) -> None:
+    """Of 38 + 2 reads, 2 are 1 in 20; what only the edge led to goes with it, up to a branch."""
+    branch = [("A", "x", reads), ("x", "y", reads), ("y", "B", reads)]
+    graph, names = graph_of([*branch, ("y", "z", reads)], [("A", "B", 38)])
+    remove_rare_edges(graph)
+    assert edges_left(graph, names) == {"AB", "yB", "yz"} | ({"Ax", "xy"} if is_kept else set())
+    assert graph.vertices["is_vertex"][names.index("x")] == is_kept
+
+
+def test_rare_edges_end_where_others_lead() -> None:
+    edges = [("A", "x", 1), ("x", "B", 1), ("w", "x", 9), ("A", "v", 1)]
+    graph, names = graph_of(edges, [("A", "B", 40)])
+    remove_rare_edges(graph)
+    assert edges_left(graph, names) == {"AB", "wx", "xB"}
+    assert not graph.vertices["is_vertex"][names.index("v")]
+
+
+def test_an_edge_of_the_reference_is_never_rare() -> None:
+    graph, names = graph_of([("A", "x", 99), ("x", "B", 99)], [("A", "B", 1)])
+    remove_rare_edges(graph)
+    assert edges_left(graph, names) == {"AB", "Ax", "xB"}
