@@ -17,16 +17,24 @@ from hapgpu.runtime.jit import njit
 
 _SNP_PADDING: Final = 20
 _INDEL_PADDING: Final = 75
+LONGEST_UNIT: Final = 50
+"""Bases of the longest unit of a repeat that is padded by both its copies, as in GATK."""
+ANY_UNIT: Final = np.iinfo(np.int64).max
 
 
 def variant_spans(
-    events: Events, offsets: NDArray[np.int64], regions: ActiveRegions, reference: ReferenceSlice
+    events: Events,
+    offsets: NDArray[np.int64],
+    regions: ActiveRegions,
+    reference: ReferenceSlice,
+    longest_unit: int = ANY_UNIT,
 ) -> ActiveRegions:
     """Return the variant span of each active region, with its padded span, as GATK trims.
 
     The variant span is the hull of the events that overlap the active span, cut to it. The padded
     span is their hull with the padding of each, cut to the padded span of the active region: 20
-    bases, 75 for an insertion or deletion, and in a tandem repeat also the repeat's length.
+    bases, 75 for an insertion or deletion, and in a tandem repeat also the length of the repeat. If
+    its unit is longer than `longest_unit`, that length is one unit, after the event only.
 
     Parameters
     ----------
@@ -38,6 +46,8 @@ def variant_spans(
         The r active regions.
     reference
         Holds the events and the padded spans.
+    longest_unit
+        Repeats of longer units are tandem duplications; GATK has no such limit.
 
     Returns
     -------
@@ -48,7 +58,12 @@ def variant_spans(
     _measure(
         EventsView.of(events),
         read_only(offsets),
-        _Limits(read_only(regions.starts), read_only(regions.ends), read_only(regions.padded_ends)),
+        _Limits(
+            read_only(regions.starts),
+            read_only(regions.ends),
+            read_only(regions.padded_ends),
+            longest_unit,
+        ),
         ReferenceView.of(reference),
         spans,
     )
@@ -63,11 +78,12 @@ def variant_spans(
 
 
 class _Limits(NamedTuple):
-    """Active spans, and the ends of their padded spans."""
+    """Active spans, the ends of their padded spans, and the longest unit of a repeat."""
 
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
     padded_ends: NDArray[np.int64]
+    longest_unit: int
 
 
 @njit
@@ -85,23 +101,32 @@ def _measure(
             start, end = events.starts[row], events.ends[row]
             if start >= limits.ends[region] or end <= limits.starts[region]:
                 continue
-            padding = _padding_of(events, row, reference, limits.padded_ends[region])
+            context_end, longest_unit = limits.padded_ends[region], limits.longest_unit
+            before, after = _padding_of(events, row, reference, context_end, longest_unit)
             if is_first:
                 out[0, region], out[1, region] = start, end
-                out[2, region], out[3, region] = start - padding, end + padding
+                out[2, region], out[3, region] = start - before, end + after
                 is_first = False
             out[0, region] = min(out[0, region], start)
             out[1, region] = max(out[1, region], end)
-            out[2, region] = min(out[2, region], start - padding)
-            out[3, region] = max(out[3, region], end + padding)
+            out[2, region] = min(out[2, region], start - before)
+            out[3, region] = max(out[3, region], end + after)
 
 
 @njit
 def _padding_of(
-    events: EventsView, row: Integer, reference: ReferenceView, context_end: Integer
-) -> Integer:
+    events: EventsView,
+    row: Integer,
+    reference: ReferenceView,
+    context_end: Integer,
+    longest_unit: Integer,
+) -> tuple[Integer, Integer]:
+    """Return the padding before and after an event."""
     offsets = events.alternates.offsets
     if events.ends[row] - events.starts[row] == offsets[row + 1] - offsets[row]:
-        return np.int64(_SNP_PADDING)
+        return np.int64(_SNP_PADDING), np.int64(_SNP_PADDING)
     repeat = repeat_of(events, row, reference, context_end)
-    return _INDEL_PADDING + repeat.unit * max(repeat.in_reference, repeat.in_alternate)
+    if repeat.unit > longest_unit:
+        return np.int64(_INDEL_PADDING), _INDEL_PADDING + repeat.unit
+    padding = _INDEL_PADDING + repeat.unit * max(repeat.in_reference, repeat.in_alternate)
+    return padding, padding

@@ -9,12 +9,15 @@ from hapgpu.calling.batches import ActiveRegions, RegionHaplotypes, TrimmedRegio
 from hapgpu.calling.events.cutting import cut_haplotypes
 from hapgpu.calling.events.events import events_of
 from hapgpu.calling.events.ordering import distinct_haplotypes
-from hapgpu.calling.events.spans import variant_spans
+from hapgpu.calling.events.spans import ANY_UNIT, variant_spans
 from hapgpu.haplotypes.batches import ReferenceSlice
 
 
 def trimmed_to_variants(
-    haplotypes: RegionHaplotypes, regions: ActiveRegions, reference: ReferenceSlice
+    haplotypes: RegionHaplotypes,
+    regions: ActiveRegions,
+    reference: ReferenceSlice,
+    longest_unit: int = ANY_UNIT,
 ) -> TrimmedRegions:
     """Trim active regions and their haplotypes to the variants, as GATK's AssemblyRegionTrimmer.
 
@@ -29,10 +32,12 @@ def trimmed_to_variants(
         The r active regions.
     reference
         Holds the padded spans, and the base before each unless a contig starts there.
+    longest_unit
+        As for `variant_spans`.
     """
     padded_starts = regions.padded_starts[haplotypes.regions]
     events = events_of(haplotypes, padded_starts, reference)
-    spans = variant_spans(events, haplotypes.offsets, regions, reference)
+    spans = variant_spans(events, haplotypes.offsets, regions, reference, longest_unit)
     cut = cut_haplotypes(
         haplotypes.cigars,
         spans.padded_starts[haplotypes.regions] - padded_starts,

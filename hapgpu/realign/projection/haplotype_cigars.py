@@ -30,7 +30,7 @@ from hapgpu.cigar.encoding import (
 from hapgpu.cigar.left_align import LeftAligner, left_align, new_left_aligner
 from hapgpu.io.text.columns import repeated, side_by_side
 from hapgpu.realign.align.dispatch import align_pairs
-from hapgpu.realign.scoring import PRESETS, Overhang
+from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
 from hapgpu.runtime.devices import Device
 from hapgpu.runtime.jit import njit
 
@@ -43,8 +43,10 @@ _MAX_MISMATCHES = 2
 _MIN_DIAGONAL = 4  # bases, so that the pads are further apart than any diagonal
 
 
-def haplotype_cigars(pairs: PairBatch, device: Device) -> tuple[Ragged, NDArray[np.bool_]]:
-    """Align haplotypes with their reference haplotypes, by GATK's weights for haplotypes.
+def haplotype_cigars(
+    pairs: PairBatch, device: Device, scoring: Scoring = PRESETS["haplotype-to-reference"]
+) -> tuple[Ragged, NDArray[np.bool_]]:
+    """Align haplotypes with their reference haplotypes, by default by GATK's weights for them.
 
     Parameters
     ----------
@@ -52,6 +54,8 @@ def haplotype_cigars(pairs: PairBatch, device: Device) -> tuple[Ragged, NDArray[
         n pairs of a reference haplotype and a haplotype.
     device
         The device that aligns; the result does not depend on it.
+    scoring
+        The weights.
 
     Returns
     -------
@@ -62,9 +66,7 @@ def haplotype_cigars(pairs: PairBatch, device: Device) -> tuple[Ragged, NDArray[
     )
     diagonal, other = np.flatnonzero(is_diagonal), np.flatnonzero(~is_diagonal)
     others = pairs.take(other).compact()
-    alignments = align_pairs(
-        pad_pairs(others), PRESETS["haplotype-to-reference"], Overhang.SOFTCLIP, device
-    )
+    alignments = align_pairs(pad_pairs(others), scoring, Overhang.SOFTCLIP, device)
     cigars, ok = end_to_end_cigars(others, alignments)
     order = np.argsort(np.concatenate((diagonal, other)))
     both = Ragged.concatenate([match_cigars(pairs.take(diagonal).query_lengths), cigars])

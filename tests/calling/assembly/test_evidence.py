@@ -11,7 +11,8 @@ from hapgpu.calling.options import AssemblyOptions
 from hapgpu.runtime.devices import CpuDevice
 from tests.calling.assembly.kmer_graphs.made_graphs import reads_of
 from tests.calling.assembly.kmer_graphs.plain_graph import PlainRead
-from tests.calling.assembly.test_assembler import Region, random_bases, strings_of
+from tests.calling.assembly.plain_assembly import Region
+from tests.calling.assembly.test_assembler import random_bases, strings_of
 
 RNG = np.random.default_rng(19)
 REFERENCE = random_bases(160, RNG)
@@ -83,7 +84,9 @@ def test_the_largest_k_is_60_more(swapped: int, is_found: bool) -> None:
     before, one, two, after = (random_bases(n, rng) for n in (100, swapped, swapped, 100))
     other = before + two + one + after
     reads = reads_of(*[other] * 3)
-    assert found(before + one + two + after, reads, kmer_sizes=(10,)) == [other] * is_found
+    reference, options = before + one + two + after, {"kmer_sizes": (10,)}
+    assert found(reference, reads, is_strict=True, **options) == [other] * is_found
+    assert other in found(reference, reads, **options)  # cycles are unrolled
 
 
 @pytest.mark.parametrize(("kmer_sizes", "expected"), [((10,), "11"), ((20,), "10")])
@@ -124,7 +127,8 @@ def test_unknown_bases_of_the_reference() -> None:
 @pytest.mark.parametrize(("length", "count"), [(29, 0), (30, 1)])
 def test_haplotypes_of_short_references_are_dropped(length: int, count: int) -> None:
     other = REFERENCE[:15] + ("C" if REFERENCE[15] != "C" else "G") + REFERENCE[16:length]
-    paths = AssembledPaths(np.zeros(1, np.int64), Ragged.from_sequences([other]), np.zeros(1))
+    bases, no_flags = Ragged.from_sequences([other]), np.zeros(1, np.uint8)
+    paths = AssembledPaths(np.zeros(1, np.int64), bases, np.zeros(1), no_flags)
     references = Ragged.from_sequences([REFERENCE[:length]])
     haplotypes = haplotypes_of(paths, references, CpuDevice())
     assert haplotypes.is_reference.tolist() == [False] * count + [True]

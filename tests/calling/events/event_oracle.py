@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -92,21 +93,25 @@ def expected_repeat(event: Event, context: str) -> tuple[int, int, int]:
     return (len(unit), *counts) if all(counts) else (0, 0, 0)
 
 
-def expected_span(events: Sequence[Event], region: Region, reference: str) -> Region | None:
+def expected_span(
+    events: Sequence[Event], region: Region, reference: str, longest_unit: float = math.inf
+) -> Region | None:
     """Return the variant span cut to the active span, and the new padded span."""
     start, end, padded_start, padded_end = region
     low, high, padded_low, padded_high = [], [], [], []
     for event in events:
         first, last = event[0], event[0] + len(event[1])
         if first < end and last > start:
-            padding = 20
+            before = after = 20
             if len(event[1]) != len(event[2]):
                 unit, *copies = expected_repeat(event, reference[first + 1 : padded_end])
-                padding = 75 + unit * max(copies)
+                is_long = unit > longest_unit
+                before = 75 if is_long else 75 + unit * max(copies)
+                after = 75 + unit if is_long else before
             low.append(first)
             high.append(last)
-            padded_low.append(first - padding)
-            padded_high.append(last + padding)
+            padded_low.append(first - before)
+            padded_high.append(last + after)
     if not low:
         return None
     return (

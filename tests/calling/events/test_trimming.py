@@ -9,7 +9,7 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.batches import ActiveRegions, TrimmedRegions
 from hapgpu.calling.events.cutting import cut_haplotypes
 from hapgpu.calling.events.events import events_of
-from hapgpu.calling.events.spans import variant_spans
+from hapgpu.calling.events.spans import ANY_UNIT, LONGEST_UNIT, variant_spans
 from hapgpu.calling.events.trimming import trimmed_to_variants
 from hapgpu.cigar.encoding import cigar_strings, parse_cigar, query_lengths, reference_lengths
 from tests.calling.events.event_oracle import (
@@ -21,6 +21,7 @@ from tests.calling.events.event_oracle import (
 from tests.calling.events.made_haplotypes import (
     Haplotype,
     haplotypes_of,
+    random_bases,
     random_haplotype,
     random_reference,
     reference_of,
@@ -78,13 +79,16 @@ def test_insertions_at_the_ends_of_a_haplotype_are_cut() -> None:
 
 
 def trimmed_of(
-    reference: str, region: Region, haplotypes: list[Haplotype], scores: list[float] | None = None
+    reference: str,
+    region: Region,
+    haplotypes: list[Haplotype],
+    scores: list[float] | None = None,
+    longest_unit: int = ANY_UNIT,
 ) -> TrimmedRegions:
     """Trim one active region; the reference starts at position 0."""
     own = reference[region[2] : region[3]]
-    return trimmed_to_variants(
-        haplotypes_of([haplotypes], [own], scores), regions_of(region), reference_of(reference)
-    )
+    rows = haplotypes_of([haplotypes], [own], scores)
+    return trimmed_to_variants(rows, regions_of(region), reference_of(reference), longest_unit)
 
 
 def spans_of(regions: ActiveRegions) -> list[Region]:
@@ -138,6 +142,31 @@ def test_padding_in_a_repeat_includes_the_longer_repeat() -> None:
     trimmed = trimmed_of(reference, (200, 300, 0, 500), rows)
     padding = 75 + 9 * 2
     assert spans_of(trimmed.regions) == [(249, 254, 249 - padding, 254 + padding)]
+
+
+@pytest.mark.parametrize("unit", [50, 51, 120])
+def test_padding_of_a_duplication_is_its_unit_after_it(unit: int) -> None:
+    """GATK's is 75 bases and two units, on both sides."""
+    reference = random_bases(np.random.default_rng(unit), 1000).replace("N", "A")
+    own = reference[:900]
+    duplicated = own[: 400 + unit] + own[400:]
+    rows = [(duplicated, f"400M{unit}I500M"), (own, "900M")]
+    region = (300, 600, 0, 900)
+    gatk = (399, 400, 399 - 75 - 2 * unit, 400 + 75 + 2 * unit)
+    assert spans_of(trimmed_of(reference, region, rows).regions) == [gatk]
+    expected = (399, 400, 399 - 75, 400 + 75 + unit) if unit > LONGEST_UNIT else gatk
+    trimmed = trimmed_of(reference, region, rows, longest_unit=LONGEST_UNIT)
+    assert spans_of(trimmed.regions) == [expected]
+
+
+@pytest.mark.parametrize("unit", [50, 51])
+def test_padding_of_a_deleted_copy(unit: int) -> None:
+    text = random_bases(np.random.default_rng(unit), 1000).replace("N", "A")
+    reference = text[: 400 + unit] + text[400:]
+    rows = [(text[:900], f"400M{unit}D500M"), (reference[: 900 + unit], f"{900 + unit}M")]
+    trimmed = trimmed_of(reference, (300, 700, 0, 900 + unit), rows, longest_unit=LONGEST_UNIT)
+    before, after = (75, 75 + unit) if unit > LONGEST_UNIT else (75 + 2 * unit, 75 + 2 * unit)
+    assert spans_of(trimmed.regions) == [(399, 400 + unit, 399 - before, 400 + unit + after)]
 
 
 def test_variant_span_is_cut_to_the_active_span() -> None:
@@ -224,18 +253,21 @@ def random_regions(seed: int) -> tuple[str, list[Region], list[list[Haplotype]]]
     return reference, regions, rows
 
 
+@pytest.mark.parametrize("longest_unit", [1, 3, ANY_UNIT])
 @pytest.mark.parametrize("seed", range(20))
-def test_random_regions_by_the_rules(seed: int) -> None:
+def test_random_regions_by_the_rules(seed: int, longest_unit: int) -> None:
     reference, regions, rows = random_regions(seed)
     references = [reference[region[2] : region[3]] for region in regions]
     own = reference_of(reference)
-    trimmed = trimmed_to_variants(haplotypes_of(rows, references), regions_of(*regions), own)
+    trimmed = trimmed_to_variants(
+        haplotypes_of(rows, references), regions_of(*regions), own, longest_unit
+    )
     kept, spans, haplotypes, events = [], [], [], []
     for k, (region, region_rows) in enumerate(zip(regions, rows, strict=True)):
         found = [
             event for row in region_rows for event in expected_events(row, region[2], reference)
         ]
-        span = expected_span(found, region, reference)
+        span = expected_span(found, region, reference, longest_unit)
         if span is None:
             continue
         left: dict[str, str] = {}
