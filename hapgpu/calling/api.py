@@ -84,6 +84,7 @@ def call(
     min_confidence: float = 30.0,
     pcr_model: str = "conservative",
     max_reads_per_start: int = 50,
+    gatk_strict: bool = False,
     device: str = "auto",
 ) -> Calls:
     """Find and genotype the variants of aligned reads, as `hapgpu call` does.
@@ -103,6 +104,8 @@ def call(
         `none`, `conservative`, `aggressive` or `hostile`.
     max_reads_per_start
         Reads of a sample that are used at each start position, at most; 0: all.
+    gatk_strict
+        Whether only GATK's rules are followed, also where they lose long variants.
     device
         `auto`, `cpu`, `cuda` or `cuda:N`.
 
@@ -116,7 +119,7 @@ def call(
         A named device cannot be used.
     """
     options = CallOptions(
-        AssemblyOptions(),
+        AssemblyOptions(is_strict=gatk_strict),
         GenotypingOptions(min_confidence=_not_negative("min_confidence", min_confidence)),
         _pcr_model(pcr_model),
         max_reads_per_start=int(_not_negative("max_reads_per_start", max_reads_per_start)),

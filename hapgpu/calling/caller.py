@@ -10,11 +10,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import Ragged
+from hapgpu.arrays.ragged import Ragged, lengths_of
 from hapgpu.calling.activity.active_regions import active_regions, all_regions
+from hapgpu.calling.activity.junctions import NO_JUNCTIONS, junctions_of, widened_to
 from hapgpu.calling.annotations.annotator import annotations_of
 from hapgpu.calling.annotations.fields import FIELDS
 from hapgpu.calling.assembly.assembler import assembled_haplotypes
+from hapgpu.calling.assembly.haplotypes import AT_LIMIT, NOT_ASSEMBLED, UNROLLED
 from hapgpu.calling.batches import (
     ActiveRegions,
     Annotations,
@@ -28,6 +30,7 @@ from hapgpu.calling.batches import (
     VariantCalls,
 )
 from hapgpu.calling.events.alleles import call_sites
+from hapgpu.calling.events.spans import ANY_UNIT, LONGEST_UNIT
 from hapgpu.calling.events.trimming import trimmed_to_variants
 from hapgpu.calling.genotypes.calls import called_variants
 from hapgpu.calling.gvcf.phasing import Phasing, phased
@@ -60,6 +63,13 @@ Timed = Callable[[str, Callable[..., Any]], Callable[..., Any]]
 
 
 _ALIGNER: Final = CpuDevice(1)
+
+_OUTCOMES: Final = {
+    "cyclic_regions": UNROLLED,
+    "regions_not_assembled": NOT_ASSEMBLED,
+    "regions_at_haplotype_limit": AT_LIMIT,
+}
+"""Flags of active regions, by the names of their counts."""
 
 
 def untimed(_stage: str, step: Callable[..., Any]) -> Callable[..., Any]:
@@ -150,11 +160,11 @@ class Caller:
         found = self._regions(segment)
         if found is None:
             return None
-        regions, inactive = found
+        regions, inactive, has_junction = found
         if not len(regions):
             return self._without_records(segment, regions, inactive)
         reads = self._run("clip", finalized_reads, segment, regions, self._options.assembly)
-        trimmed, counts = self._assembled(segment, regions, reads)
+        trimmed, counts = self._assembled(segment, regions, reads, has_junction)
         if not trimmed.kept.size:
             return self._without_records(segment, regions, inactive, reads, counts)
         is_own = regions.starts[trimmed.kept] >= segment.segment.start
@@ -182,21 +192,32 @@ class Caller:
             )
         return SegmentCalls(segment.segment, calls, annotations, rows, counts, realigned, reference)
 
-    def _regions(self, segment: SegmentReads) -> tuple[ActiveRegions, ActiveRegions | None] | None:
-        """Return the active regions, and the inactive ones if they are wanted."""
-        genotyping = self._options.genotyping
+    def _regions(
+        self, segment: SegmentReads
+    ) -> tuple[ActiveRegions, ActiveRegions | None, NDArray[np.bool_]] | None:
+        """Return the active regions, the inactive ones if they are wanted, and bool[r].
+
+        The latter tells which active regions have a junction.
+        """
+        genotyping, assembly = self._options.genotyping, self._options.assembly
+        quality = assembly.min_base_quality
+        junctions = NO_JUNCTIONS
+        if not assembly.is_strict:
+            junctions = self._run("activity", junctions_of, segment, quality)
         function = all_regions if genotyping.has_non_ref else active_regions
         found = self._run(
             "activity",
-            partial(function, min_base_quality=self._options.assembly.min_base_quality),
+            partial(function, min_base_quality=quality),
             segment,
             self._samples,
             genotyping,
+            junctions,
         )
-        if found is None or genotyping.has_non_ref:
-            both: tuple[ActiveRegions, ActiveRegions] | None = found
-            return both
-        return found, None
+        if found is None:
+            return None
+        active, inactive = found if genotyping.has_non_ref else (found, None)
+        active = widened_to(junctions, active, segment)
+        return active, inactive, junctions.are_in(active)
 
     def _called(
         self, segment: SegmentReads, trimmed: TrimmedRegions, likelihoods: ReadLikelihoods
@@ -252,10 +273,14 @@ class Caller:
         return found
 
     def _assembled(
-        self, segment: SegmentReads, regions: ActiveRegions, reads: RegionReads
+        self,
+        segment: SegmentReads,
+        regions: ActiveRegions,
+        reads: RegionReads,
+        has_junction: NDArray[np.bool_],
     ) -> tuple[TrimmedRegions, dict[str, int]]:
         """Return the trimmed active regions with variants, and counts."""
-        haplotypes: RegionHaplotypes = self._run(
+        haplotypes, outcomes = self._run(
             "assembly",
             assembled_haplotypes,
             reads,
@@ -263,11 +288,17 @@ class Caller:
             regions,
             self._options.assembly,
             _ALIGNER,
+            has_junction,
         )
         trimmed: TrimmedRegions = self._run(
-            "events", trimmed_to_variants, haplotypes, regions, segment.reference
+            "events",
+            trimmed_to_variants,
+            haplotypes,
+            regions,
+            segment.reference,
+            ANY_UNIT if self._options.assembly.is_strict else LONGEST_UNIT,
         )
-        return trimmed, _counts(segment, regions, haplotypes, trimmed)
+        return trimmed, _counts(segment, regions, haplotypes, outcomes, trimmed)
 
     def _likelihoods(
         self,
@@ -279,7 +310,8 @@ class Caller:
     ) -> ReadLikelihoods:
         """Return the likelihoods of the reads.
 
-        Counts the cells of the pair-HMM, of active regions that start in the segment.
+        Counts the cells of the pair-HMM, and the reads that a haplotype explains or none does, of
+        active regions that start in the segment.
         """
         reads = self._run("clip", reclipped_reads, reads, segment, trimmed)
         prepared: PreparedReads = self._run(
@@ -291,6 +323,9 @@ class Caller:
         likelihoods: ReadLikelihoods = self._run(
             "realign", read_likelihoods, prepared, values, trimmed, _ALIGNER
         )
+        compared = int(lengths_of(prepared.reads.offsets)[is_own].sum())
+        counts["modelled_reads"] = int(lengths_of(likelihoods.reads.offsets)[is_own].sum())
+        counts["poorly_modelled_reads"] = compared - counts["modelled_reads"]
         return likelihoods
 
     def _without_records(
@@ -340,6 +375,7 @@ def _counts(
     segment: SegmentReads,
     regions: ActiveRegions,
     haplotypes: RegionHaplotypes,
+    outcomes: NDArray[np.uint8],
     trimmed: TrimmedRegions,
 ) -> dict[str, int]:
     """Count the active regions that start in a segment."""
@@ -350,6 +386,7 @@ def _counts(
         "active_bases": int((regions.ends[first:] - regions.starts[first:]).sum()),
         "haplotypes": int(haplotypes.offsets[-1] - haplotypes.offsets[first]),
         "variant_regions": int((trimmed.kept >= first).sum()),
+        **{name: int((outcomes[first:] & flag != 0).sum()) for name, flag in _OUTCOMES.items()},
     }
 
 
@@ -363,8 +400,19 @@ def no_counts(bases: int, covered_bases: int = 0) -> dict[str, int]:
     covered_bases
         Of these, the bases from the first to the last aligned base of any read.
     """
-    names = ("active_regions", "active_bases", "haplotypes", "variant_regions", "cells", "records")
-    return {"bases": bases, "covered_bases": covered_bases, **dict.fromkeys(names, 0)}
+    names = (
+        "active_regions",
+        "active_bases",
+        "haplotypes",
+        "variant_regions",
+        "cells",
+        "modelled_reads",
+        "poorly_modelled_reads",
+        "records",
+        *_OUTCOMES,
+    )
+    counts = {"bases": bases, "covered_bases": covered_bases}
+    return {**counts, **dict.fromkeys(names, 0)}
 
 
 def _bases_of(segment: SegmentReads) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hapgpu.calling.annotations.fields import FIELDS
+from hapgpu.realign.scoring import PRESETS, Scoring
 from tests.constants import Rows, constant, names, not_as_named
 
 ROWS: Rows = [
@@ -103,10 +104,43 @@ ROWS: Rows = [
     ("calling.reads.reclipped._MIN_MAPPING_QUALITY", 20, "--mapping-quality-threshold-.."),
 ]
 
+OWN_ROWS: Rows = [
+    ("calling.activity.junctions._MIN_JUNCTION", 20, "shorter indels are aligned"),
+    ("calling.activity.junctions._MIN_READS", 2, "reads that share a junction"),
+    ("calling.activity.junctions._MAX_SHIFT", 50, "between positions of their clips"),
+    ("calling.activity.junctions._SEED", 8, "two bits per base: uint16"),
+    ("calling.activity.junctions._MIN_SCORE", 16, "1 per base that agrees"),
+    ("calling.activity.junctions._MIN_LEAD", 4, "over any other position"),
+    ("calling.activity.junctions._MISMATCH", -3, "1 per base that agrees"),
+    ("calling.assembly.haplotypes.UNROLLED", 1, "one bit"),
+    ("calling.assembly.haplotypes.NOT_ASSEMBLED", 2, "one bit"),
+    ("calling.assembly.haplotypes.AT_LIMIT", 4, "one bit"),
+    (
+        "calling.assembly.haplotypes._FEW_GAPS",
+        Scoring(200, -400, -2000, -11),
+        "GATK: 200, -150, -260, -11",
+    ),
+    ("calling.assembly.insertions._MIN_LENGTH", 20, "shorter insertions stay"),
+    ("calling.assembly.kmer_graphs.pruning._RARE", 20, "reads per read of an edge"),
+    ("calling.batches.MAX_JUNCTION", 300, "between the ends of a junction"),
+    ("calling.events.spans.LONGEST_UNIT", 50, "padded by both copies, as in GATK"),
+]
+"""Constants of rules that GATK does not have."""
+
 
 @pytest.mark.parametrize(("name", "value", "source"), ROWS, ids=names(ROWS))
 def test_constants_of_gatk(name: str, value: object, source: str) -> None:
     assert constant(name) == value, source
+
+
+@pytest.mark.parametrize(("name", "value", "reason"), OWN_ROWS, ids=names(OWN_ROWS))
+def test_constants_of_other_rules(name: str, value: object, reason: str) -> None:
+    assert constant(name) == value, reason
+
+
+def test_gatk_has_the_other_weights() -> None:
+    gatk = PRESETS["haplotype-to-reference"]
+    assert (gatk.match, gatk.mismatch, gatk.gap_open, gatk.gap_extend) == (200, -150, -260, -11)
 
 
 def test_decimals_of_statistics() -> None:

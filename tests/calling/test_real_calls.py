@@ -168,7 +168,7 @@ def test_real_reads(data_dir: Path, names: list[str], end: int) -> None:
     regions = active_regions(segment, len(names), OPTIONS.genotyping)
     assert regions is not None
     reads = finalized_reads(segment, regions, OPTIONS.assembly)
-    haplotypes = assembled_haplotypes(reads, segment, regions, OPTIONS.assembly, device)
+    haplotypes, _ = assembled_haplotypes(reads, segment, regions, OPTIONS.assembly, device)
     trimmed = trimmed_to_variants(haplotypes, regions, segment.reference)
     events = check_trimmed(haplotypes, regions, trimmed, origin, reference)
     reads = reclipped_reads(reads, segment, trimmed)

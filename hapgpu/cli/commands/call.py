@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import shlex
 import sys
@@ -31,6 +32,8 @@ from hapgpu.cli.options.input_kinds import ALIGNED_READS, REFERENCE, TARGETS
 from hapgpu.cli.options.output_names import ALIGNMENTS, VARIANTS
 from hapgpu.cli.run import start_run
 from hapgpu.pairhmm.qualities.pcr_model import PcrModel
+
+logger = logging.getLogger(__name__)
 
 EXAMPLES: Final = """Call the variants of a sample; the output is bgzipped and indexed:
 hapgpu call sample.bam reference.fa -o variants.vcf.gz
@@ -75,8 +78,15 @@ _WARNINGS: Final = {
     "low_mapping_quality": "reads excluded: mapping quality below --min-mapping-quality",
     "reads_over_limit": "reads excluded: over 10,000 of a sample start at 100 positions",
     "unusable_cigar": "reads excluded: CIGAR invalid, spliced, or with an indel beside another",
+    "poorly_modelled_reads": "reads excluded: no haplotype of their active region explains them",
+    "regions_not_assembled": "active regions not assembled: cycles, or repeated k-mers",
+    "regions_at_haplotype_limit": "active regions have more haplotypes than --max-haplotypes",
 }
 """The words after the number, by the name of the count."""
+_ALL_POOR: Final = (
+    "no variants: most reads have more errors than HaplotypeCaller's model allows; "
+    "use a caller for such reads"
+)
 
 
 def _fraction(text: str | float) -> float:
@@ -186,6 +196,7 @@ def call(  # noqa: PLR0913  (its parameters are the options)
     max_haplotypes: Annotated[
         int,
         typer.Option(
+            "--max-haplotypes",
             "--max-num-haplotypes-in-population",
             metavar="INT",
             min=1,
@@ -210,6 +221,14 @@ def call(  # noqa: PLR0913  (its parameters are the options)
         typer.Option(
             "--dont-use-soft-clipped-bases",
             help="Do not use soft-clipped bases.",
+            rich_help_panel=_ASSEMBLY,
+        ),
+    ] = False,
+    gatk_strict: Annotated[
+        bool,
+        typer.Option(
+            "--gatk-strict",
+            help="Follow only GATK's rules, also where they lose long duplications and deletions.",
             rich_help_panel=_ASSEMBLY,
         ),
     ] = False,
@@ -314,6 +333,7 @@ def call(  # noqa: PLR0913  (its parameters are the options)
             max_haplotypes,
             min_base_quality,
             not dont_use_soft_clipped_bases,
+            gatk_strict,
         ),
         GenotypingOptions(
             heterozygosity,
@@ -338,4 +358,7 @@ def call(  # noqa: PLR0913  (its parameters are the options)
             bam_out=None if bam_out is None else str(bam_out),
             progress=run.progress("bases"),
         )
+    counts = run.statistics.counts
+    if not counts["records"] and counts["poorly_modelled_reads"] > counts["modelled_reads"]:
+        logger.warning(_ALL_POOR)
     run.finish(("covered_bases", "bases", "reads", "active_regions", "records"), _WARNINGS)
