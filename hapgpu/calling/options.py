@@ -25,8 +25,8 @@ class AssemblyOptions:
     use_soft_clipped_bases
         Whether soft-clipped bases of reads in well-defined fragments are used.
     is_strict
-        Whether only GATK's rules are followed: junctions of split reads are not searched, and
-        cycles of graphs not unrolled.
+        Whether only GATK's rules are followed: no junctions of split reads, no unrolled cycles, no
+        further k where a graph has more than `max_haplotypes` paths.
     """
 
     kmer_sizes: tuple[int, ...] = (10, 25)

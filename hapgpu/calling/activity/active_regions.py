@@ -56,6 +56,8 @@ def active_regions(
         Number of samples.
     options
         Heterozygosity, and the minimum confidence.
+    junctions
+        Junctions of these reads: all their bases are active, which is no rule of GATK.
     min_base_quality
         Bases count above this quality.
 

@@ -26,8 +26,8 @@ AT_LIMIT: Final = 4
 
 _MIN_REFERENCE_LENGTH: Final = 30
 _FEW_GAPS: Final = Scoring(200, -400, -2000, -11)
-"""GATK's weights for haplotypes, but for the one that opens a gap. With these, an insertion of 100
-bases beside a deletion becomes several insertions, of which single bases remain aligned."""
+"""Weights of haplotypes with long insertions and deletions. With GATK's, 200, -150, -260, -11, an
+insertion of 100 bases beside a deletion becomes several insertions, with few bases between."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,8 +38,6 @@ FAILED: Final = 1
 """Status: this k gives no result; a larger one may."""
 SHORT: Final = 2
 """Status: the reference has no two k-mers. In GATK this is a result, without haplotypes."""
-
-
 CYCLIC: Final = 3
 """Status: as `FAILED`, for a cycle."""
 
