@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -62,3 +63,22 @@ def test_duplications_and_deletions_whose_reads_are_clipped(tmp_path: Path, seed
     assert len(strict.right & set(long)) < len(long) / 2
     if seed == 2:
         assert ours.right == set(expected)
+
+
+def test_outcomes_of_regions_are_counted(tmp_path: Path) -> None:
+    """Cycles are unrolled, or nothing is assembled by GATK's rules; few haplotypes are a limit."""
+    sample = clipped_sample(tmp_path, random_text(12_000, 22), 40, 2)
+    inputs, statistics = (sample.files.reads, sample.files.reference), tmp_path / "run.json"
+    outcomes = []
+    for options in ([], ["--gatk-strict"], ["--max-num-haplotypes-in-population", "1"]):
+        out = tmp_path / "calls.vcf"
+        assert status_of(*inputs, "-q", "-o", out, "--json", statistics, *options) == 0
+        counts = json.loads(statistics.read_text())["counts"]
+        names = ("cyclic_regions", "regions_not_assembled", "regions_at_haplotype_limit")
+        outcomes.append(tuple(counts[name] for name in names))
+        assert max(outcomes[-1]) <= counts["active_regions"]
+    (cyclic, failed, limited), (strict_cyclic, strict_failed, _), (_, _, few) = outcomes
+    assert cyclic > 0
+    assert (failed, limited, strict_cyclic) == (0, 0, 0)
+    assert strict_failed > 0
+    assert few > 5
