@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.activity.active_regions import active_regions
 from hapgpu.calling.assembly.assembler import assembled_haplotypes, assembled_paths
-from hapgpu.calling.assembly.haplotypes import AssembledPaths
+from hapgpu.calling.assembly.haplotypes import AT_LIMIT, AssembledPaths
 from hapgpu.calling.batches import RegionHaplotypes, RegionReads
 from hapgpu.calling.options import AssemblyOptions, GenotypingOptions
 from hapgpu.calling.reads.finalized import finalized_reads
@@ -191,6 +192,24 @@ def test_both_k_give_a_string_once_and_better_supported_ones_first() -> None:
     reads = reads_of(*[others[0]] * 9, *[others[1]] * 3)
     (found,) = strings_of([Region(reference, reads)], AssemblyOptions())
     assert found == [others[0], both, others[1]]
+
+
+def test_a_larger_k_finds_what_a_limit_of_paths_excludes() -> None:
+    """With k = 10, four SNVs give 16 paths of equal scores; with k = 20, there are two paths."""
+    rng = np.random.default_rng(8)
+    reference = random_bases(160, rng)
+    sites = range(60, 120, 15)
+    first, other = list(reference), list(reference)
+    for number, at in enumerate(sites):  # of equal scores, the larger string is kept
+        first[at], other[at] = ("A", "T") if number else ("T", "A")
+    texts = ["".join(first), "".join(other)]
+    region = Region(texts[0], reads_of(*texts * 4))
+    options = AssemblyOptions(kmer_sizes=(10,), max_haplotypes=2)
+    assert texts[1] in strings_of([region], options)[0]
+    assert outcomes_of([region], options).tolist() == [AT_LIMIT]
+    strict = replace(options, is_strict=True)
+    assert texts[1] not in strings_of([region], strict)[0]
+    assert outcomes_of([region], strict).tolist() == [AT_LIMIT]
 
 
 def test_no_regions() -> None:
