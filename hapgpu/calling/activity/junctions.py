@@ -160,12 +160,15 @@ def _find(
             last -= 1
         if first == last:
             continue
+        before = count
         if (reads.cigars[first] & 15) == SOFT_CLIP:
             clipped = np.int64(reads.cigars[first] >> 4)
             count += _put_left(reads, row, clipped, reference, min_quality, found[count])
         if (reads.cigars[last] & 15) == SOFT_CLIP:
             clipped = np.int64(reads.cigars[last] >> 4)
             count += _put_right(reads, row, clipped, reference, min_quality, found[count])
+        if count == before + 2 and found[before, 1] == found[before + 1, 1]:
+            count -= 1  # a read counts once
     return count
 
 

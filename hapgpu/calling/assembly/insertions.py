@@ -28,8 +28,8 @@ def with_joined_insertions(
 ) -> Ragged:
     """Move insertions to the first insertion of the same length that is within their length.
 
-    The bases between become matches or mismatches. An insertion stays if there is another one, or a
-    deletion, between.
+    The bases between become matches or mismatches. An insertion stays if it is at an end of its
+    haplotype, or if there is another insertion, or a deletion, between.
 
     Parameters
     ----------
@@ -58,22 +58,26 @@ def _join(
     for region in range(is_chosen.size):
         if not is_chosen[region]:
             continue
-        first, end = offsets[starts[region]], offsets[starts[region + 1]]
         positions = _positions(cigars, offsets, starts[region], starts[region + 1])
-        for at in range(first + 1, end - 1):
-            length = np.int64(cigars[at] >> 4)
-            if (cigars[at] & 15) != INSERTION or length < _MIN_LENGTH:
-                continue
-            position = positions[at - first]
-            to = position
-            for other in range(first, end):
-                if cigars[other] == cigars[at] and position - length <= positions[other - first]:
-                    to = min(to, positions[other - first])
-            shift = np.uint32((position - to) << 4)
-            is_between = (cigars[at - 1] & 15) == MATCH and (cigars[at + 1] & 15) == MATCH
-            if is_between and cigars[at - 1] > shift + 15:
-                cigars[at - 1] -= shift
-                cigars[at + 1] += shift
+        first, elements = offsets[starts[region]], positions.size
+        for row in range(starts[region], starts[region + 1]):
+            for at in range(offsets[row] + 1, offsets[row + 1] - 1):
+                length = np.int64(cigars[at] >> 4)
+                if (cigars[at] & 15) != INSERTION or length < _MIN_LENGTH:
+                    continue
+                position = positions[at - first]
+                to = position
+                for other in range(elements):
+                    if (
+                        cigars[first + other] == cigars[at]
+                        and position - length <= positions[other]
+                    ):
+                        to = min(to, positions[other])
+                shift = np.uint32((position - to) << 4)
+                is_between = (cigars[at - 1] & 15) == MATCH and (cigars[at + 1] & 15) == MATCH
+                if is_between and cigars[at - 1] > shift + 15:
+                    cigars[at - 1] -= shift
+                    cigars[at + 1] += shift
 
 
 @njit

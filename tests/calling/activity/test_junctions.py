@@ -259,3 +259,13 @@ def test_no_junctions() -> None:
     assert NO_JUNCTIONS.are_in(ActiveRegions(none, none, none, none)).tolist() == []
     junctions = Junctions(np.array([450]), np.array([650]))
     assert junctions.are_in(ActiveRegions(none, none, none, none)).tolist() == []
+
+
+def test_a_read_that_is_clipped_at_both_ends_counts_once() -> None:
+    """A read within three copies of a unit of which the reference has one."""
+    unit, clip = TEXT[700:760], 40
+    bases = unit[-clip:] + unit + unit[:clip]
+    cigar = [(clip, "S"), (60, "M"), (clip, "S")]
+    reads = [PlainRead(START + 701, cigar, bases, [QUALITY] * len(bases))] * 2
+    assert found_in(reads[:1], TEXT) == []
+    assert found_in(reads, TEXT) == [(START + 700, START + 760)]

@@ -60,8 +60,9 @@ def _all_walks(
 ) -> tuple[str, list[str]]:
     steps: dict[int, list[Step]] = {vertex: [] for vertex in range(len(texts))}
     for edge in edges:
-        steps[edge.source].append(Step(edge.target, edge.is_reference))
-    found = None if steps[sink] else walks(steps, 0, sink, max_haplotypes)
+        if edge.source != sink:  # paths end there
+            steps[edge.source].append(Step(edge.target, edge.is_reference))
+    found = walks(steps, 0, sink, max_haplotypes)
     if found is None:
         return UNKNOWN, []
     return "ready", ["".join(texts[vertex] for vertex in walk) for walk in found]

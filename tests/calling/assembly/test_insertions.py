@@ -142,3 +142,8 @@ def test_nothing_to_move() -> None:
     assert joined([]) == []
     assert joined([[], ["50M"], []]) == [[], ["50M"], []]
     assert joined([["100M60I100M", "130M60I70M"]], [False]) == [["100M60I100M", "130M60I70M"]]
+
+
+def test_an_insertion_at_the_end_of_a_haplotype_stays() -> None:
+    cigars = ["100M30I", "80M30I50M", "30I100M"]
+    assert joined([cigars]) == [cigars]

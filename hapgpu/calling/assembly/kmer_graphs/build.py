@@ -12,6 +12,7 @@ from hapgpu.calling.assembly.kmer_graphs.inputs import AssemblyData, GraphRules,
 from hapgpu.calling.assembly.kmer_graphs.kmers import number_kmers
 from hapgpu.calling.assembly.kmer_graphs.pruning import (
     prune_chains,
+    remove_edges_out,
     remove_lone_vertices,
     remove_rare_edges,
 )
@@ -96,6 +97,8 @@ def build_kmer_graph(
         if not rules.is_last_try and 4 * non_unique_kmers(space) > kmers_with_vertex(space):
             return KmerGraph(FAILED, graph, space, 0, sink)
     graph = with_recovered_ends(graph, sink, rules)
+    if rules.is_unrolled:
+        remove_edges_out(graph, sink)
     keep_between(graph, 0, sink)
     if rules.is_unrolled:
         graph = unrolled(graph, 0)

@@ -127,3 +127,10 @@ def _remove_onwards(graph: Graph, vertex: Integer) -> None:
         if edge < 0:
             return
         vertex = following
+
+
+@njit
+def remove_edges_out(graph: Graph, vertex: Integer) -> None:
+    """Remove the edges out of a vertex: of the last one of the reference, where paths end."""
+    while graph.vertices[vertex].out_degree > 0:
+        remove_edge(graph, graph.vertices[vertex].first_out)

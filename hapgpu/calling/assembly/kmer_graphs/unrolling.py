@@ -102,9 +102,8 @@ def back_edges(graph: Graph, source: Integer) -> NDArray[np.int32]:
             following[depth] = graph.edges[edge].next_out
         target = graph.edges[edge].target
         if states[target] == _OPEN:
-            if backs == 0 or found[backs - 1] != edge:
-                found[backs] = edge
-                backs += 1
+            found[backs] = edge
+            backs += 1
         elif states[target] == _UNSEEN:
             depth += 1
             path[depth] = target

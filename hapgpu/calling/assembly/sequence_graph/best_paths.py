@@ -32,7 +32,7 @@ class Paths(NamedTuple):
     text
         uint8 text.
     has_more
-        Whether the graph has more paths to that vertex.
+        Whether the graph may have more paths to that vertex; False if none were wanted.
     """
 
     best: NDArray[np.int64]
@@ -91,7 +91,7 @@ def best_paths(graph: Graph, source: int, sink: int, max_paths: int) -> Paths:
             paths += 1
             queued += 1
             edge = graph.edges[edge].next_out
-    return Paths(best[:found], scores, offsets, text, queued > 0)
+    return Paths(best[:found], scores, offsets, text, queued > 0 and max_paths > 0)
 
 
 @njit_inlined

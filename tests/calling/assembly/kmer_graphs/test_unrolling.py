@@ -152,3 +152,11 @@ def test_a_duplication_with_a_change_in_its_second_copy(size: int, seed: int) ->
     region = Region(reference, reads_of(*reads_across(other), *reads_across(reference)))
     (found,) = strings_of([region], AssemblyOptions(kmer_sizes=(25,)))
     assert other in found
+
+
+def test_a_duplication_at_the_end_of_the_reference_is_lost() -> None:
+    """Its cycle leads through the last k-mer, where all paths end; none goes on from there."""
+    reference = random_bases(160, np.random.default_rng(1))
+    other = reference + reference[100:]
+    region = Region(reference, reads_of(*reads_across(other, 50) * 2))
+    assert strings_of([region], AssemblyOptions(kmer_sizes=(25,))) == [[]]

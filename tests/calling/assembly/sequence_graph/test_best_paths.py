@@ -102,3 +102,9 @@ def test_a_vertex_is_extended_as_often_as_paths_are_wanted() -> None:
 
 def test_one_vertex() -> None:
     assert shown_paths(best_paths(graph_of(["ACGT"], []), 0, 0, 128)) == [("ACGT", 0.0)]
+
+
+def test_no_paths_are_no_limit() -> None:
+    graph = graph_of(list("AC"), [Edge(0, 1)])
+    assert not best_paths(graph, 0, 1, 0).has_more
+    assert not best_paths(graph, 0, 1, 1).has_more
