@@ -6,6 +6,7 @@ import logging
 import math
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -87,6 +88,12 @@ _ALL_POOR: Final = (
     "no variants: most reads have more errors than HaplotypeCaller's model allows; "
     "use a caller for such reads"
 )
+
+
+def _has_poor_reads_only(counts: Mapping[str, int]) -> bool:
+    """Tell whether a run has no variants, and most of its reads fit no haplotype."""
+    poor, modelled = (counts.get(name, 0) for name in ("poorly_modelled_reads", "modelled_reads"))
+    return not counts.get("records") and poor > modelled
 
 
 def _fraction(text: str | float) -> float:
@@ -358,7 +365,6 @@ def call(  # noqa: PLR0913  (its parameters are the options)
             bam_out=None if bam_out is None else str(bam_out),
             progress=run.progress("bases"),
         )
-    counts = run.statistics.counts
-    if not counts["records"] and counts["poorly_modelled_reads"] > counts["modelled_reads"]:
+    if _has_poor_reads_only(run.statistics.counts):
         logger.warning(_ALL_POOR)
     run.finish(("covered_bases", "bases", "reads", "active_regions", "records"), _WARNINGS)
