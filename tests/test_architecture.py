@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-MAX_FILES = 12
+MAX_FILES = 20
 
 
 def directories_of(root: str, suffixes: tuple[str, ...]) -> dict[Path, list[Path]]:

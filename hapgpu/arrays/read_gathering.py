@@ -74,7 +74,7 @@ def _copy(reads: ReadColumns, rows: NDArray[np.int64], out: ReadColumns, first: 
 
 
 @njit_inlined
-def _copy_rows(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _copy_rows(
     data: NDArray[Any],
     offsets: NDArray[np.int64],
     rows: NDArray[np.int64],

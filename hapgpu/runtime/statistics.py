@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from threading import Lock, get_ident
-from typing import Any, Final, TypeVar
+from typing import Any, Final, ParamSpec, Protocol, TypeVar
 
 from hapgpu.version import __version__
 
@@ -13,8 +13,21 @@ SCHEMA_VERSION: Final = 2
 TOTAL: Final = "total"
 """Key of the wall time among the stages."""
 
-In = TypeVar("In")
+Arguments = ParamSpec("Arguments")
 Out = TypeVar("Out")
+
+
+class Timed(Protocol):
+    """Function that gives a step of a stage, timed or as it is; `RunStatistics.timed` is one."""
+
+    def __call__(self, stage: str, step: Callable[Arguments, Out], /) -> Callable[Arguments, Out]:
+        """Return a function that does the step, for a stage."""
+        ...
+
+
+def untimed(_stage: str, step: Callable[Arguments, Out], /) -> Callable[Arguments, Out]:
+    """Return the step as it is."""
+    return step
 
 
 def busy_fractions(statistics: Mapping[str, Any]) -> dict[str, float]:
@@ -67,6 +80,12 @@ class RunStatistics:
         with self._lock:
             self._counts[name] = self._counts.get(name, 0) + number
 
+    def add(self, counts: Mapping[str, int]) -> None:
+        """Add numbers to counts by name."""
+        with self._lock:
+            for name, number in counts.items():
+                self._counts[name] = self._counts.get(name, 0) + number
+
     @property
     def counts(self) -> dict[str, int]:
         """All counts so far."""
@@ -84,13 +103,13 @@ class RunStatistics:
         with self._lock:
             self._tables[name] = table
 
-    def timed(self, stage: str, step: Callable[[In], Out]) -> Callable[[In], Out]:
+    def timed(self, stage: str, step: Callable[Arguments, Out], /) -> Callable[Arguments, Out]:
         """Return `step`, adding the time spent in each call to a stage."""
 
-        def timed_step(value: In) -> Out:
+        def timed_step(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Out:
             start = time.perf_counter()
             try:
-                return step(value)
+                return step(*args, **kwargs)
             finally:
                 self._add_time(stage, start)
 

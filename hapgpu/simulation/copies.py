@@ -127,7 +127,7 @@ def chromosome_copy(
 
 
 @njit
-def _put_copy(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _put_copy(
     reference: NDArray[np.uint8],
     start: Integer,
     edit_starts: NDArray[np.int64],

@@ -131,7 +131,7 @@ def _mixed(state: Integer) -> Any:
 
 
 @njit
-def _put_records(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _put_records(
     reference: NDArray[np.uint8],
     starts: NDArray[np.int64],
     lengths: NDArray[np.int64],
@@ -156,7 +156,7 @@ def _put_records(  # noqa: PLR0917  (Numba: no keyword-only arguments)
 
 
 @njit
-def _put_bases(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _put_bases(
     reference: NDArray[np.uint8],
     start: Integer,
     length: Integer,

@@ -139,7 +139,7 @@ def _put_pairs(
 
 
 @njit
-def _put_alignments(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keyword-only)
+def _put_alignments(
     copy_bases: NDArray[np.uint8],
     copy_positions: NDArray[np.int64],
     reference: NDArray[np.uint8],

@@ -144,7 +144,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(("module", "arguments", "optional"), RUNS)
 @pytest.mark.parametrize("section", ["script", "stub"])
-def test_run(  # noqa: PLR0917  (fixtures and parameters)
+def test_run(
     module: str,
     arguments: str,
     optional: str,

@@ -71,7 +71,7 @@ def row_count(index: FMIndexArrays) -> int:
 
 
 @njit
-def _backtrack_all(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _backtrack_all(
     index: CompiledIndex,
     rows: Integer,
     words: NDArray[np.uint64],

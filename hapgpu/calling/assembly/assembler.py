@@ -183,7 +183,7 @@ def _assemble(
 
 
 @njit
-def _with_region(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _with_region(
     workspace: _Workspace,
     found: _Found,
     data: AssemblyData,
@@ -260,7 +260,7 @@ def _rules_of(limits: _Limits, k: Integer, larger: Integer, is_unrolled: int) ->
 
 
 @njit
-def _with_graph(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _with_graph(
     workspace: _Workspace,
     found: _Found,
     data: AssemblyData,

@@ -120,7 +120,7 @@ class _Positions(NamedTuple):
 
 
 @njit
-def _join(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _join(
     positions: _Positions,
     record_starts: NDArray[np.int64],
     record_ends: NDArray[np.int64],

@@ -186,7 +186,7 @@ class _Place(NamedTuple):
 
 
 @njit
-def _add_spans(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _add_spans(
     reads: _Reads,
     spans: _Spans,
     offsets: NDArray[np.int64],
@@ -257,7 +257,7 @@ def _add_elements(
 
 
 @njit
-def _add_informative(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _add_informative(
     reads: _Reads,
     row: Integer,
     read: Row,

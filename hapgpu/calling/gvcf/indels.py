@@ -46,7 +46,7 @@ class Window(NamedTuple):
 
 
 @njit
-def find_informative(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def find_informative(
     read: Row,
     window: Window,
     first: Integer,
@@ -117,7 +117,7 @@ def _sum_mismatches(
 
 
 @njit
-def _mark_plausible(  # noqa: PLR0913, PLR0917  (Numba: no keyword-only arguments)
+def _mark_plausible(
     read: Row,
     window: Window,
     first: Integer,

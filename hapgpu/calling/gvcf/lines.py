@@ -187,7 +187,7 @@ def _put_row(out: NDArray[np.uint8], at: Integer, texts: RaggedView, row: Intege
 
 
 @njit
-def _put_items(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _put_items(
     names: RaggedView,
     contigs: NDArray[np.int64],
     blocks: NDArray[np.int64],
@@ -293,7 +293,7 @@ def _put_info(
 
 
 @njit
-def _put_statistic(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _put_statistic(
     out: NDArray[np.uint8],
     at: Integer,
     texts: RaggedView,

@@ -246,7 +246,7 @@ def _group_region(  # noqa: C901  (the rules of one pass over pairs of records)
 
 
 @njit_inlined
-def _relation(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _relation(
     carriers: RaggedView,
     one: Integer,
     other: Integer,

@@ -101,7 +101,7 @@ def clipped_to_spans(
 
 
 @njit
-def _clip(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _clip(
     cigars: RaggedView,
     ranges: BaseRanges,
     rows: NDArray[np.int64],

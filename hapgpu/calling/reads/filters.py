@@ -109,7 +109,7 @@ def _put_regular(
 
 
 @njit
-def _keep(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keyword-only)
+def _keep(
     flags: NDArray[np.uint16],
     contigs: NDArray[np.int32],
     positions: NDArray[np.int32],

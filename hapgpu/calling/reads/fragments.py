@@ -62,7 +62,7 @@ class _Mates(NamedTuple):
 
 
 @njit
-def _find_ranges(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _find_ranges(
     cigars: RaggedView,
     positions: NDArray[np.int32],
     qualities: RaggedView,

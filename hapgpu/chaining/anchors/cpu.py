@@ -62,7 +62,7 @@ def _count(
 
 
 @njit
-def _expand(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keyword-only)
+def _expand(
     occurrences: NDArray[np.uint64],
     positions: NDArray[np.uint32],
     spans: NDArray[np.uint8],

@@ -131,7 +131,7 @@ def tracing_space(anchors: Integer, columns: ChainColumns) -> TracingSpace:
 
 
 @njit
-def _trace_reads(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _trace_reads(
     x: NDArray[np.uint64],
     y: NDArray[np.uint64],
     anchor_offsets: NDArray[np.int64],
@@ -155,7 +155,7 @@ def _trace_reads(  # noqa: PLR0917  (Numba: no keyword-only arguments)
 
 
 @njit
-def trace_read(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keyword-only)
+def trace_read(
     x: NDArray[np.uint64],
     y: NDArray[np.uint64],
     scores: NDArray[np.int32],
@@ -282,7 +282,7 @@ def _anchor_before_chain(
 
 
 @njit_inlined
-def _append_chains(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _append_chains(
     x: NDArray[np.uint64],
     y: NDArray[np.uint64],
     read_start: Integer,

@@ -127,7 +127,7 @@ def _count_buckets(
 
 
 @njit
-def _distribute(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keyword-only)
+def _distribute(
     keys: NDArray[np.uint64],
     positions: NDArray[np.uint32],
     offsets: NDArray[np.int64],
@@ -182,7 +182,7 @@ def _sort_buckets(
 
 
 @njit
-def _sort_by_bits(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keyword-only)
+def _sort_by_bits(
     mixed: NDArray[np.uint64],
     occurrences: NDArray[np.uint64],
     start: Integer,
@@ -214,7 +214,7 @@ def _sort_by_bits(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not key
 
 
 @njit
-def _pass(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keyword-only)
+def _pass(
     mixed: NDArray[np.uint64],
     occurrences: NDArray[np.uint64],
     start: Integer,

@@ -98,7 +98,7 @@ def join_chains(
 
 
 @njit
-def _join_reads(  # noqa: PLR0913, PLR0917  (Numba: no keyword-only arguments)
+def _join_reads(
     given: ChainColumns,
     chain_offsets: NDArray[np.int64],
     lengths: NDArray[np.int32],

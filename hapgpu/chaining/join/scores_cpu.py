@@ -138,7 +138,7 @@ def join_space(anchors: Integer) -> JoinSpace:
 
 
 @njit
-def score_joins(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def score_joins(
     x: NDArray[np.uint64],
     y: NDArray[np.uint64],
     count: Integer,
@@ -183,7 +183,7 @@ def _grown(space: JoinSpace, anchors: Integer) -> JoinSpace:
 
 
 @njit
-def _score_tile(  # noqa: C901, PLR0917  (one loop; Numba: no keyword-only arguments)
+def _score_tile(  # noqa: C901  (one loop; Numba: no keyword-only arguments)
     x: NDArray[np.uint64],
     y: NDArray[np.uint64],
     scored: Integer,

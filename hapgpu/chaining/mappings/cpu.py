@@ -227,7 +227,7 @@ def _measure(
         )
 
 
-def make_mappings(  # noqa: PLR0917  (a stage takes its arguments by position)
+def make_mappings(
     chains: Chains,
     seeds: Seeds,
     lengths: NDArray[np.int32],
@@ -264,7 +264,7 @@ def make_mappings(  # noqa: PLR0917  (a stage takes its arguments by position)
     return mappings
 
 
-def chained_mappings(  # noqa: PLR0917  (as `make_mappings`)
+def chained_mappings(
     chains: Chains,
     seeds: Seeds,
     lengths: NDArray[np.int32],

@@ -193,7 +193,7 @@ def name_hashes(
     return hashes
 
 
-def make_mappings(  # noqa: PLR0917  (a stage takes its arguments by position)
+def make_mappings(
     chains: Chains,
     seeds: Seeds,
     lengths: Any,

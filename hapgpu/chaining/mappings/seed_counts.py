@@ -141,7 +141,7 @@ def _position(y: Integer, is_reverse: Integer, length: Integer) -> Integer:
     return length - 2 - position + np.int64(y >> _32 & _SPAN)
 
 
-def count_seeds(  # noqa: PLR0917  (a stage takes its arguments by position)
+def count_seeds(
     chains: Chains,
     seeds: Seeds,
     means: NDArray[np.float32],

@@ -93,7 +93,7 @@ def _has_same_coordinates(table: NDArray[np.int32], row: Integer, parent: Intege
 
 
 @njit
-def _select(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _select(
     table: NDArray[np.int32],
     offsets: NDArray[np.int64],
     parents: NDArray[np.int64],

@@ -149,7 +149,7 @@ def _put_divergence(out: NDArray[np.uint8], at: Integer, divergence: np.float32)
 
 
 @njit
-def _put_lines(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _put_lines(
     text: NDArray[np.uint8],
     reads: _ReadArrays,
     mappings: _MappingArrays,

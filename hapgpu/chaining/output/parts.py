@@ -88,7 +88,7 @@ def _cut(
 
 
 @njit_inlined
-def _put_part(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _put_part(
     parts: NDArray[np.int64],
     part: Integer,
     first_read: Integer,

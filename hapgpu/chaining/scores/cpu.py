@@ -85,7 +85,7 @@ def chain_scores(anchors: Anchors, parameters: ChainParameters, tile: int = TILE
 
 
 @njit
-def _score_reads(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keyword-only)
+def _score_reads(
     x: NDArray[np.uint64],
     y: NDArray[np.uint64],
     offsets: NDArray[np.int64],
@@ -145,7 +145,7 @@ def _score_reads(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keyw
 
 
 @njit_inlined
-def _score_tile(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keyword-only)
+def _score_tile(
     x: NDArray[np.uint64],
     start: Integer,
     scored: Integer,
@@ -234,7 +234,7 @@ def _best_of_all(
 
 
 @njit_inlined
-def _best_with_skips(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _best_with_skips(
     table: NDArray[np.int32],
     penalties: NDArray[np.int32],
     max_distance_y: Integer,

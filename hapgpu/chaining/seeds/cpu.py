@@ -85,7 +85,7 @@ def find_seeds(
 
 
 @njit
-def _find_seeds(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keyword-only)
+def _find_seeds(
     table: CompiledTable,
     minimizer_keys: RaggedView,
     minimizer_positions: NDArray[np.uint32],
@@ -115,7 +115,7 @@ def _find_seeds(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keywo
 
 
 @njit
-def _append_read(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _append_read(
     table: CompiledTable,
     minimizer_keys: RaggedView,
     minimizer_positions: NDArray[np.uint32],

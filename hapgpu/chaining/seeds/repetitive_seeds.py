@@ -50,7 +50,7 @@ def new_run_scratch(seeds: Integer) -> RunScratch:
 
 
 @njit
-def drop_repetitive(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def drop_repetitive(
     seeds: SeedColumns,
     start: Integer,
     end: Integer,
@@ -82,7 +82,7 @@ def drop_repetitive(  # noqa: PLR0917  (Numba: no keyword-only arguments)
 
 
 @njit
-def _mark_runs(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _mark_runs(
     seeds: SeedColumns,
     start: Integer,
     end: Integer,

@@ -76,7 +76,7 @@ def sketch(
 
 
 @njit
-def _sketch_all(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _sketch_all(
     text: NDArray[np.uint8],
     starts: NDArray[np.int32],
     lengths: NDArray[np.int32],
@@ -96,7 +96,7 @@ def _sketch_all(  # noqa: PLR0917  (Numba: no keyword-only arguments)
 
 
 @njit
-def _sketch_one(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _sketch_one(
     sequence: Sequence,
     k: Integer,
     w: Integer,
@@ -170,7 +170,7 @@ def _steady_minima(
 
 
 @njit
-def _window_minima(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _window_minima(
     slots: KmerSlots,
     k: Integer,
     w: Integer,
@@ -237,7 +237,7 @@ def _emit(
 
 
 @njit_inlined
-def _emit_equal(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _emit_equal(
     keys: NDArray[np.uint64],
     positions: NDArray[np.uint32],
     first: Integer,

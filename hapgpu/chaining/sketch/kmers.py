@@ -132,7 +132,7 @@ def fill_slots(
 
 
 @njit
-def fill_slots_hpc(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def fill_slots_hpc(
     sequence: Sequence,
     at: Integer,
     k: Integer,

@@ -56,7 +56,7 @@ _MIN_READ_LENGTH: Final = 100
 _READS: Final = "Simulated reads"
 
 
-def chain(  # noqa: PLR0913  (its parameters are the options)
+def chain(
     *,
     reference: Annotated[
         Path | None,

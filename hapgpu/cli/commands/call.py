@@ -119,7 +119,7 @@ def _number(text: str | float) -> float:
         return math.nan
 
 
-def call(  # noqa: PLR0913  (its parameters are the options)
+def call(
     *,
     reads: Annotated[
         list[str],

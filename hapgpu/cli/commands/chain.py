@@ -146,7 +146,7 @@ _SHOWN_OF_ANCHORS: Final = ("reads", "anchors", "chains")
 """Counts of the closing summary."""
 
 
-def chain(  # noqa: PLR0913  (its parameters are the options)
+def chain(
     *,
     reference: Annotated[
         Path | None,

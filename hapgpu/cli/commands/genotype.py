@@ -83,7 +83,7 @@ def _shard(text: str) -> Shard:
         raise typer.BadParameter(str(error)) from error
 
 
-def genotype(  # noqa: PLR0913  (its parameters are the options)
+def genotype(
     *,
     reads: Annotated[
         list[str],

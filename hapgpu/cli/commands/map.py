@@ -64,7 +64,7 @@ logger = logging.getLogger(__name__)
 _MAPPING: Final = "Mapping"
 
 
-def map(  # noqa: A001, PLR0913  (the name of the command; its parameters are the options)
+def map(  # noqa: A001  (the name of the command; its parameters are the options)
     *,
     reference: Annotated[
         Path,

@@ -98,7 +98,7 @@ _WARNINGS: Final = {
 """The words after the number, by the name of the count."""
 
 
-def pairhmm(  # noqa: PLR0913  (its parameters are the options)
+def pairhmm(
     *,
     reads: Annotated[
         str | None,

@@ -87,7 +87,7 @@ _REALIGNMENT: Final = "Alignment"
 _WARNINGS: Final = {"without_bases": "reads without bases, not aligned"}
 
 
-def realign(  # noqa: PLR0913  (its parameters are the options)
+def realign(
     *,
     reads: Annotated[
         str,

@@ -264,7 +264,7 @@ def _site_of(sites: _Sites, locus: int, site: int, row: int) -> _Site:
 
 
 @njit
-def _add_to_site(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _add_to_site(
     fragments: _Fragments,
     start: Integer,
     end: Integer,

@@ -96,7 +96,7 @@ def _joined(shift_ranges: ShiftRanges, loci: NDArray[np.int64]) -> ShiftRanges:
 
 
 @njit
-def _choose(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _choose(
     loci: NDArray[np.int64],
     fragment_samples: NDArray[np.int32],
     cover: RaggedView,

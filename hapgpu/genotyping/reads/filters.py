@@ -109,7 +109,7 @@ class ReadFilter:
 
 
 @njit
-def _keep(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keyword-only)
+def _keep(
     flags: NDArray[np.uint16],
     base_offsets: NDArray[np.int64],
     cigar_offsets: NDArray[np.int64],

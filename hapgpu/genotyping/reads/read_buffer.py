@@ -320,7 +320,7 @@ def key_of(contig: int, position: int) -> int:
 
 
 @njit
-def _place(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _place(
     reference_ids: NDArray[np.int32],
     positions: NDArray[np.int32],
     flags: NDArray[np.uint16],

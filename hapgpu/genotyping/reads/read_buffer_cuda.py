@@ -85,7 +85,7 @@ class DeviceReadBuffer:
         Sorted intervals of this contig: reads that overlap one were counted before.
     """
 
-    def __init__(  # noqa: PLR0917  (the arguments of `ReadBuffer`, and one)
+    def __init__(
         self,
         source: DeviceReads,
         name: str,

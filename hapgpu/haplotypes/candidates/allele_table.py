@@ -68,7 +68,7 @@ def _spanned_numbers(sites: Sites) -> NDArray[np.int16]:
 
 
 @njit
-def _fill(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keyword-only)
+def _fill(
     table: NDArray[np.int16],
     offsets: NDArray[np.int64],
     site_offsets: NDArray[np.int64],

@@ -126,7 +126,7 @@ def _combined(
 
 
 @njit
-def _combine_set(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _combine_set(
     groups: _Groups,
     group_set: np.int64,
     items: _Items,
@@ -190,7 +190,7 @@ def _choose_next(items: _Items, count: int, size: int) -> bool:
 
 
 @njit
-def _sorted_alleles(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _sorted_alleles(
     groups: _Groups,
     first: Integer,
     last: Integer,

@@ -15,7 +15,7 @@ from hapgpu.haplotypes.sites.trimmed_alleles import trimmed_alleles_of
 from hapgpu.runtime.jit import njit
 
 
-def haplotypes_of(  # noqa: PLR0917  (arrays of one stage)
+def haplotypes_of(
     sites: Sites,
     loci: Loci,
     phase_groups: PhaseGroups,

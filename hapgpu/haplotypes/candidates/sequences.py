@@ -149,7 +149,7 @@ def _measured(alleles: RaggedView, combination: int, trimmed: TrimmedAlleles) ->
 
 
 @njit
-def _write(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _write(
     data: NDArray[np.uint8],
     at: Integer,
     flanked: NDArray[np.uint8],
@@ -173,7 +173,7 @@ def _write(  # noqa: PLR0917  (Numba: no keyword-only arguments)
 
 
 @njit
-def _first_equal(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _first_equal(
     data: NDArray[np.uint8],
     row_offsets: NDArray[np.int64],
     hashes: NDArray[np.uint64],

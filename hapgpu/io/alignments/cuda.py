@@ -40,7 +40,7 @@ _FASTQ_BASES: Final = 4_000_000
 _MAX_READING_THREADS: Final = 8  # per GPU; more copy no faster than the bus takes the bytes
 
 
-def open_device_reads(  # noqa: PLR0913 (the arguments of `open_reads`, and two)
+def open_device_reads(
     path: str,
     devices: Sequence[CudaDevice],
     *,

@@ -109,7 +109,7 @@ class ReadSource(Protocol):
     ) -> None: ...
 
 
-def open_reads(  # noqa: PLR0913  (options of all formats)
+def open_reads(
     path: str | OpenedInput,
     *,
     threads: int = 1,

@@ -34,7 +34,7 @@ def _first_ending_after(
 
 
 @njit
-def _mark_overlaps(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _mark_overlaps(
     data: NDArray[np.uint8],
     layout: RecordLayout,
     references: NDArray[np.int64],

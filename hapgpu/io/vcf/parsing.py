@@ -46,7 +46,7 @@ def line_ends_of(text: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 @njit
-def parse_lines(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def parse_lines(
     text: NDArray[np.uint8],
     line_ends: NDArray[np.int64],
     first: int,

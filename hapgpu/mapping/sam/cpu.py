@@ -173,7 +173,7 @@ def _put_counts(
 
 
 @njit
-def _put_reads(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _put_reads(
     tables: SamTables,
     text: NDArray[np.uint8],
     spans: _Spans,

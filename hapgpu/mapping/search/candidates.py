@@ -32,7 +32,7 @@ _INSERTION, _UNGAPPED, _DELETION = map(np.int64, (INSERTION, UNGAPPED, DELETION)
 
 
 @njit
-def check_candidates(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keyword-only)
+def check_candidates(
     index: CompiledIndex,
     words: NDArray[np.uint64],
     lengths: NDArray[np.int32],
@@ -95,7 +95,7 @@ def check_candidates(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not 
 
 
 @njit
-def _gapped(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keyword-only)
+def _gapped(
     planes: NDArray[np.uint64],
     others: NDArray[np.uint64],
     words: NDArray[np.uint64],
@@ -142,7 +142,7 @@ def _gapped(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keyword-o
 
 
 @njit_inlined
-def _compare(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _compare(
     planes: NDArray[np.uint64],
     others: NDArray[np.uint64],
     words: NDArray[np.uint64],

@@ -96,7 +96,7 @@ def search_step(
 
 
 @njit
-def _search_reads(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keyword-only)
+def _search_reads(
     index: CompiledIndex,
     words: NDArray[np.uint64],
     word_offsets: NDArray[np.int64],
@@ -175,7 +175,7 @@ def _end_of_read(seeds: NDArray[np.int64], seed: Integer, count: Integer, read: 
 
 
 @njit
-def _keep_least(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _keep_least(
     hits: NDArray[np.uint64],
     hit_count: Integer,
     most: Integer,

@@ -40,7 +40,7 @@ _0, _1, _2, _3, _4, _8, _32, _63, _64 = map(np.uint64, (0, 1, 2, 3, 4, 8, 32, 63
 
 
 @njit
-def find_seeds(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keyword-only)
+def find_seeds(
     index: CompiledIndex,
     words: NDArray[np.uint64],
     word_offsets: NDArray[np.int64],

@@ -1,4 +1,3 @@
-# ruff: noqa: PLR0917  (Numba: no keyword-only arguments; calls with state cost the vectors)
 """The recurrence of `coefficients.py` for many pairs, one per lane.
 
 The lane is the innermost axis, so that the compiler vectorises over pairs. One step computes two

@@ -160,7 +160,7 @@ def _prepare(reads: _Reads, parts: _Parts, rules: _Rules, out: _Columns) -> bool
 
 
 @njit_inlined
-def _put_gap_opens(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keyword-only)
+def _put_gap_opens(
     tags: RaggedView,
     field: Integer,
     skipped: Integer,

@@ -1,4 +1,4 @@
-# ruff: noqa: PLR0917, FBT001, FURB136  (Numba: no keyword-only arguments; max() costs the vectors)
+# ruff: noqa: FBT001, FURB136  (Numba: no keyword-only arguments; max() costs the vectors)
 """Recurrences and traceback of a group of pairs, one pair per lane.
 
 The lane is the innermost axis, so that the compiler vectorises the recurrences of `reference.py`.

@@ -37,7 +37,7 @@ def c_logarithm(value: int) -> np.float32:
     return F(logf()(float(value)))
 
 
-def plain_quality(  # noqa: PLR0917  (every term of the formula)
+def plain_quality(
     score: int, count: int, second: int, rivals: int, total: int, repeats: int, min_score: int
 ) -> int:
     unique = F(total) / F(total + repeats)

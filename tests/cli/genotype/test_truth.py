@@ -64,7 +64,7 @@ def within(bed: Path) -> list[range]:
     ("sample", "snvs", "indels", "wrong_indels", "absent"),
     [("NA12878", 109, 27, 1, None), ("HG002", 117, 20, 0, 38)],
 )
-def test_known_samples(  # noqa: PLR0917  (pytest passes names)
+def test_known_samples(
     data_dir: Path,
     tmp_path: Path,
     sample: str,

@@ -15,7 +15,7 @@ app = typer.Typer()
 
 
 @app.command()
-def show(  # noqa: PLR0913  (Typer asks for one parameter per option)
+def show(
     *,
     output: options_common.Output = None,
     output_format: options_common.OutputFmt = None,

@@ -222,7 +222,7 @@ def samtools(*arguments: str | Path) -> None:
 
 @pytest.mark.parametrize("max_bases", [1, 64_000_000])
 @pytest.mark.parametrize("kind", ["cram", "sam", "sam.gz", "-", "pipe"])
-def test_other_inputs_give_the_reads_of_bam(  # noqa: PLR0917  (pytest passes names)
+def test_other_inputs_give_the_reads_of_bam(
     na12878: Path,
     hg002: Path,
     fasta: Path,
@@ -333,7 +333,7 @@ def made_loci(draw: st.DrawFn) -> list[Interval]:
     ),
     file=st.integers(0, 1),
 )
-def test_random_loci(  # noqa: PLR0917  (pytest passes names)
+def test_random_loci(
     made: tuple[Path, Path],
     monkeypatch: pytest.MonkeyPatch,
     first: list[Interval],

@@ -77,7 +77,7 @@ IN_A_DIRECTORY = settings(max_examples=many(150))
     st.sampled_from(["plain", "gzip", "bgzip"]),
     st.sampled_from([1, 3]),
 )
-def test_fastq_is_cut_at_records(  # noqa: PLR0917  (pytest passes names)
+def test_fastq_is_cut_at_records(
     tmp_path: Path,
     reads: list[tuple[str, str, str]],
     newline: str,
@@ -108,7 +108,7 @@ def test_fastq_is_cut_at_records(  # noqa: PLR0917  (pytest passes names)
     st.integers(1, 200),
     st.sampled_from(["plain", "gzip", "bgzip"]),
 )
-def test_lines_of_fasta_are_joined(  # noqa: PLR0917  (pytest passes names)
+def test_lines_of_fasta_are_joined(
     tmp_path: Path,
     reads: list[tuple[str, str, str]],
     width: int,

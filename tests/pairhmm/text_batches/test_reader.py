@@ -98,7 +98,7 @@ WRITERS = [write_plain, write_gzip, write_bgzf]
         ("1m.in.gz", 110, 7_026, 406, 29_307, 420_144_629),
     ],
 )
-def test_real_files(  # noqa: PLR0917  (pytest passes names)
+def test_real_files(
     data_dir: Path, name: str, batches: int, reads: int, haplotypes: int, pairs: int, cells: int
 ) -> None:
     path = data_dir / "pairhmm" / name

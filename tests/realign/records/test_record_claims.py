@@ -206,7 +206,7 @@ def test_moves_are_counted(right: Lines, before: Path, reference: Path, tmp_path
         ("lone", 128, 3, "155", {"position of unmapped", "order", "PNEXT"}),
     ],
 )
-def test_wrong_columns(  # noqa: PLR0917  (pytest passes names)
+def test_wrong_columns(
     right: Lines,
     check: Callable[[Lines], set[str]],
     name: str,
@@ -240,7 +240,7 @@ def test_wrong_columns(  # noqa: PLR0917  (pytest passes names)
         ("two", 128, "MC", "Z:30M30S", {"MC"}),
     ],
 )
-def test_wrong_tags(  # noqa: PLR0917  (pytest passes names)
+def test_wrong_tags(
     right: Lines,
     check: Callable[[Lines], set[str]],
     name: str,

@@ -208,7 +208,7 @@ def fill_matrix(
 
 
 @njit_inlined
-def _fill_antidiagonal(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _fill_antidiagonal(
     rows: _Rows,
     band: Band,
     borders: Borders,

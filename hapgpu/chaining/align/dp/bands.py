@@ -115,7 +115,7 @@ def border_difference(r: Integer, costs: Costs, borders: Borders) -> Any:
 
 
 @njit_inlined
-def left_edge(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def left_edge(
     band: Band,
     borders: Borders,
     r: Integer,

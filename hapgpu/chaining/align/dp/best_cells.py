@@ -114,7 +114,7 @@ def with_cell(
 
 
 @njit_inlined
-def with_highest(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def with_highest(
     best: BestCells,
     highest: Integer,
     scores: Integer,

@@ -87,7 +87,7 @@ def _align_rows(
 
 
 @njit
-def align_pair(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def align_pair(
     query: NDArray[np.uint8],
     target: NDArray[np.uint8],
     options: PairOptions,

@@ -227,7 +227,7 @@ def _fill(
     return rows
 
 
-def _refresh_scores(  # noqa: PLR0917  (one position in two sequences)
+def _refresh_scores(
     scores: list[int],
     query: Sequence[int],
     target: Sequence[int],

@@ -1,4 +1,3 @@
-# ruff: noqa: PLR0917  (Numba: no keyword-only arguments)
 """Global alignments of many pairs of sequences: the pieces between anchors.
 
 Most pairs are similar and some 200 bases long. They are aligned side by side in a narrow band of

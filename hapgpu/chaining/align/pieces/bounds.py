@@ -20,7 +20,7 @@ LIMITS: Final = 2
 
 
 @njit
-def list_bounds(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def list_bounds(
     mapping: Any,
     plan: Any,
     anchors: AnchorArrays,

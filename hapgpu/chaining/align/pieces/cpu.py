@@ -35,7 +35,7 @@ _MIN_FILTERED: Final = 3
 """Fewest anchors of a mapping whose ends are filtered."""
 
 
-def plan_pieces(  # noqa: PLR0917  (a stage takes its arguments by position)
+def plan_pieces(
     mappings: NDArray[np.void],
     rows: NDArray[np.int64],
     anchors: MappedAnchors,
@@ -94,7 +94,7 @@ def plan_pieces(  # noqa: PLR0917  (a stage takes its arguments by position)
 
 
 @njit
-def _plan(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _plan(
     mappings: NDArray[np.void],
     rows: NDArray[np.int64],
     anchors: AnchorArrays,

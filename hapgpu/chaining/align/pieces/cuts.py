@@ -29,7 +29,7 @@ ANCHOR: Final = 2
 
 
 @njit
-def list_cuts(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def list_cuts(
     anchors: AnchorArrays,
     first: Integer,
     end: Integer,

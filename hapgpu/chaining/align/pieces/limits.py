@@ -67,7 +67,7 @@ def start_limits(
 
 
 @njit
-def end_limits(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def end_limits(
     anchors: AnchorArrays,
     last: Integer,
     read_end: Integer,

@@ -86,7 +86,7 @@ def number_pieces(
 
 
 @njit
-def fill_table(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def fill_table(
     mappings: NDArray[np.void],
     plans: NDArray[np.void],
     anchors: AnchorArrays,

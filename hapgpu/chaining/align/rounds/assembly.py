@@ -67,7 +67,7 @@ class Assembly(NamedTuple):
     operations: NDArray[np.uint32]
 
 
-def assemble(  # noqa: PLR0917  (a stage takes its arguments by position)
+def assemble(
     mappings: NDArray[np.void],
     planned: PlannedPieces,
     aligned: AlignedPieces,
@@ -140,7 +140,7 @@ def _piece_table(
 
 
 @njit
-def _assemble(  # noqa: PLR0913, PLR0917  (as many as arrays)
+def _assemble(
     mappings: NDArray[np.void],
     plans: NDArray[np.void],
     pieces: _Pieces,

@@ -142,7 +142,7 @@ def _drop_of(
 
 
 @njit
-def _find_drops(  # noqa: PLR0913, PLR0917  (as many as arrays)
+def _find_drops(
     kinds: NDArray[np.uint8],
     starts: NDArray[np.int64],
     lengths: NDArray[np.int32],

@@ -392,7 +392,7 @@ class ReadAligner:
         return mapping
 
 
-def align_piece(  # noqa: PLR0917  (as of one row of `Pieces`)
+def align_piece(
     kind: int,
     query: Sequence[int],
     target: Sequence[int],

@@ -82,7 +82,7 @@ def _put_columns(at: Integer, mapping: Any, read: Any, target: Any) -> Integer:
 
 
 @njit
-def _put_lines(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _put_lines(
     rows: MappingRows,
     reads: NDArray[np.void],
     targets: NDArray[np.void],
@@ -125,7 +125,7 @@ def _put_lines(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     return at - first
 
 
-def aligned_paf_parts(  # noqa: PLR0913, PLR0917  (the parts of a line)
+def aligned_paf_parts(
     text: NDArray[np.uint8],
     spans: ReadSpans,
     aligned: AlignedMappings,

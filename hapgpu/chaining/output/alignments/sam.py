@@ -207,7 +207,7 @@ def _put_place(at: Integer, mapping: Any, read_length: Integer, target: Any) -> 
 
 
 @njit
-def _put_other_places(  # noqa: PLR0917  (Numba: no keyword-only arguments)
+def _put_other_places(
     at: Integer,
     row: Integer,
     start: Integer,
@@ -238,7 +238,7 @@ def _put_place_columns(at: Integer, mapping: Any, target: Any, flag: Integer) ->
 
 
 @njit
-def _put_records(  # noqa: PLR0913, PLR0917  (Numba: no keyword-only arguments)
+def _put_records(
     text: NDArray[np.uint8],
     rows: MappingRows,
     reads: NDArray[np.void],
@@ -311,7 +311,7 @@ def _count_bases(
             base_counts[k] = _parts_of(mappings[k], reads[row].length, options).length
 
 
-def sam_parts(  # noqa: PLR0913, PLR0917  (the parts of a record)
+def sam_parts(
     text: NDArray[np.uint8],
     spans: ReadSpans,
     aligned: AlignedMappings,

@@ -1,0 +1,52 @@
+"""Results of a worker, and the sink that writes and counts them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from hapgpu.runtime.statistics import RunStatistics
+
+Content = TypeVar("Content")
+
+
+@dataclass(frozen=True, slots=True)
+class Output(Generic[Content]):
+    """Result of a worker for one batch.
+
+    Attributes
+    ----------
+    content
+        What is written: bytes of text, records, or a method's own parts.
+    counts
+        Counts of the batch by name, such as `reads`, which are added to the counts of the run.
+    units
+        Progress that the batch makes, in units of the pipeline's total, such as reads or bases.
+    """
+
+    content: Content
+    counts: Mapping[str, int]
+    units: int
+
+
+class CountingSink(Generic[Content]):
+    """Sink of a pipeline: writes each output and adds its counts to the statistics of the run.
+
+    Parameters
+    ----------
+    write
+        Writes the content of an output.
+    statistics
+        Receives the counts.
+    """
+
+    def __init__(self, write: Callable[[Content], object], statistics: RunStatistics) -> None:
+        self._write = write
+        self._statistics = statistics
+
+    def __call__(self, output: Output[Content]) -> int:
+        """Write an output and count it; return its units."""
+        self._write(output.content)
+        self._statistics.add(output.counts)
+        return output.units

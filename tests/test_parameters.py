@@ -1,0 +1,62 @@
+"""Functions take few parameters, except where Numba or Typer needs them as parameters."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+MAX_PARAMETERS = 8
+MAX_POSITIONAL = 6
+
+COMMANDS = ("hapgpu/cli/commands/", "hapgpu/cli/bench/")
+"""Typer makes an option of each parameter."""
+
+ALLOWED: set[str] = {
+    "hapgpu/chaining/align/dp/reference.py: _refresh_scores",
+    "hapgpu/chaining/align/pieces/cpu.py: plan_pieces",
+    "hapgpu/chaining/align/rounds/assembly.py: assemble",
+    "hapgpu/chaining/align/rounds/reference.py: align_piece",
+    "hapgpu/chaining/mappings/cpu.py: chained_mappings",
+    "hapgpu/chaining/mappings/cpu.py: make_mappings",
+    "hapgpu/chaining/mappings/cuda.py: make_mappings",
+    "hapgpu/chaining/mappings/seed_counts.py: count_seeds",
+    "hapgpu/chaining/output/alignments/paf.py: aligned_paf_parts",
+    "hapgpu/chaining/output/alignments/sam.py: sam_parts",
+    "hapgpu/genotyping/reads/read_buffer_cuda.py: __init__",
+    "hapgpu/haplotypes/candidates/haplotypes.py: haplotypes_of",
+    "hapgpu/io/alignments/cuda.py: open_device_reads",
+    "hapgpu/io/alignments/reader.py: open_reads",
+}
+"""Functions whose parameters are one batch each; this list only gets shorter."""
+
+
+def is_compiled(function: ast.FunctionDef) -> bool:
+    """Tell whether Numba compiles a function: it has no parameters that are only named."""
+    return any("njit" in ast.unparse(part) for part in function.decorator_list)
+
+
+def functions() -> Iterator[tuple[str, ast.FunctionDef]]:
+    """Yield the functions of the package with their files, methods without `self`."""
+    for path in sorted((ROOT / "hapgpu").rglob("*.py")):
+        name = str(path.relative_to(ROOT))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and not is_compiled(node):
+                yield name, node
+
+
+def has_many(function: ast.FunctionDef) -> bool:
+    given = function.args
+    names = [part.arg for part in (*given.posonlyargs, *given.args)]
+    positional = len(names) - (names[:1] in (["self"], ["cls"]))
+    return positional > MAX_POSITIONAL or positional + len(given.kwonlyargs) > MAX_PARAMETERS
+
+
+def test_functions_have_few_parameters() -> None:
+    found = {
+        f"{path}: {function.name}"
+        for path, function in functions()
+        if has_many(function) and not path.startswith(COMMANDS)
+    }
+    assert found == ALLOWED
