@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.runtime.jit import njit, njit_inlined
+
+Columns = TypeVar("Columns", bound=NamedTuple)
 
 
 class RaggedView(NamedTuple):
@@ -29,6 +31,20 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 def view_of(ragged: Ragged) -> RaggedView:
     """View a Ragged for compiled code."""
     return RaggedView(read_only(ragged.data), read_only(ragged.offsets))
+
+
+def columns_of(kind: type[Columns], batch: object) -> Columns:
+    """View the columns of a batch that a NamedTuple names, read-only, for compiled code.
+
+    Arrays are viewed as by `read_only`, Raggeds as by `view_of`; numbers stay as they are.
+    """
+    return kind(*[_viewed(getattr(batch, name)) for name in kind._fields])
+
+
+def _viewed(column: Any) -> Any:
+    if isinstance(column, np.ndarray):
+        return read_only(column)
+    return view_of(column) if isinstance(column, Ragged) else column
 
 
 @njit
