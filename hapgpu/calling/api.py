@@ -119,9 +119,11 @@ def call(
         A named device cannot be used.
     """
     options = CallOptions(
-        AssemblyOptions(is_strict=gatk_strict),
-        GenotypingOptions(min_confidence=_not_negative("min_confidence", min_confidence)),
-        _pcr_model(pcr_model),
+        assembly=AssemblyOptions(is_strict=gatk_strict),
+        genotyping=GenotypingOptions(
+            min_confidence=_not_negative("min_confidence", min_confidence)
+        ),
+        pcr_model=_pcr_model(pcr_model),
         max_reads_per_start=int(_not_negative("max_reads_per_start", max_reads_per_start)),
     )
     paths = [reads] if isinstance(reads, str | PathLike) else reads

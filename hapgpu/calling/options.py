@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hapgpu.pairhmm.qualities.pcr_model import PcrModel
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AssemblyOptions:
     """Options of the assembly.
 
@@ -37,7 +37,7 @@ class AssemblyOptions:
     is_strict: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GenotypingOptions:
     """Options of genotypes, QUAL and the alleles that are kept.
 
@@ -63,7 +63,7 @@ class GenotypingOptions:
     has_non_ref: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallOptions:
     """Options of a run.
 

@@ -27,7 +27,7 @@ MAX_DROP: Final = 1_000_000_000
 """Largest drop of the score, and largest bonus: sums with a score fit 32 bits."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SketchOptions:
     """Options for minimizers.
 
@@ -46,7 +46,7 @@ class SketchOptions:
     is_hpc: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SeedOptions:
     """Options for seeds.
 
@@ -70,7 +70,7 @@ class SeedOptions:
     read_fraction: float = 0.01
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChainOptions:
     """Options for chaining.
 
@@ -99,7 +99,7 @@ class ChainOptions:
     joins: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MappingOptions:
     """Options for mappings.
 
@@ -130,7 +130,7 @@ class MappingOptions:
     prints_unmapped: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AlignOptions:
     """Options for base alignment.
 
@@ -185,7 +185,7 @@ class Difference(Enum):
     DS = 4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LineOptions:
     """Options for lines with base alignments.
 
@@ -225,7 +225,7 @@ class LineOptions:
     copies_comments: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MapOptions:
     """All options of long-read mapping.
 
@@ -249,7 +249,7 @@ def _presets() -> dict[str, MapOptions]:
     default = MapOptions()
     accurate = replace(
         default,
-        sketch=SketchOptions(19, 19),
+        sketch=SketchOptions(k=19, w=19),
         seeds=replace(default.seeds, min_cutoff=50, max_cutoff=500),
         chains=replace(default.chains, max_gap=10_000),
     )
@@ -259,7 +259,7 @@ def _presets() -> dict[str, MapOptions]:
             match=1, gap_open=6, gap_extend=2, gap_open2=26, gap_extend2=1, min_score=200
         ),
     )
-    compressed = replace(default, sketch=SketchOptions(19, 10, is_hpc=True))
+    compressed = replace(default, sketch=SketchOptions(k=19, w=10, is_hpc=True))
     return {
         "map-ont": default,
         "map-pb": compressed,

@@ -104,9 +104,9 @@ def genotype(
         A named device cannot be used.
     """
     options = GenotypeOptions(
-        _checked_ploidy(ploidy),
-        _one_of(Prior, "prior", prior),
-        _one_of(PcrModel, "PCR model", pcr_model),
+        ploidy=_checked_ploidy(ploidy),
+        prior=_one_of(Prior, "prior", prior),
+        pcr_model=_one_of(PcrModel, "PCR model", pcr_model),
     )
     paths = [reads] if isinstance(reads, str | PathLike) else reads
     inputs = GenotypeInputs([str(path) for path in paths], Path(reference), str(sites))

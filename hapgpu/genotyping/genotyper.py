@@ -47,7 +47,7 @@ LikelihoodsOf = Callable[[HmmBatch], NDArray[np.float64]]
 """`hapgpu.pairhmm.forward.dispatch.log10_likelihoods` on a device."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GenotypeOptions:
     """Options of genotyping.
 

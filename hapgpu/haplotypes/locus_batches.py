@@ -59,7 +59,7 @@ Count = Callable[[str, int], None]
 """Function that adds to a named count, as `hapgpu.runtime.statistics.RunStatistics.count`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LocusOptions:
     """Options of building loci and haplotypes.
 

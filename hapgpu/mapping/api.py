@@ -169,7 +169,7 @@ class FMIndex:
             raise UsageError(message)
         rows = _read_rows(reads)
         devices, _ = resolve_devices(device)
-        options = SearchOptions(errors, indels, forward_only)
+        options = SearchOptions(errors=errors, indels=indels, forward_only=forward_only)
         batch = _search(self.data, rows, options, devices[0])
         return _hits(batch, rows.lengths, self.data.contigs)
 

@@ -43,7 +43,7 @@ from hapgpu.runtime.devices import Device
 _Number = TypeVar("_Number", np.int32, np.int64)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RealignOptions:
     """Options of the realignment.
 

@@ -86,7 +86,7 @@ class Resources:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OutputOptions:
     """Path, format and contents of the output.
 

@@ -113,13 +113,13 @@ def made_sequences(seed: int) -> tuple[list[Named], list[Named]]:
 
 _SKETCHES: Final = st.sampled_from(
     [
-        SketchOptions(5, 4),
-        SketchOptions(6, 1),
-        SketchOptions(6, 4),
-        SketchOptions(8, 5),
-        SketchOptions(7, 3, is_hpc=True),
-        SketchOptions(5, 2, is_hpc=True),
-        SketchOptions(15, 10),
+        SketchOptions(k=5, w=4),
+        SketchOptions(k=6, w=1),
+        SketchOptions(k=6, w=4),
+        SketchOptions(k=8, w=5),
+        SketchOptions(k=7, w=3, is_hpc=True),
+        SketchOptions(k=5, w=2, is_hpc=True),
+        SketchOptions(k=15, w=10),
     ]
 )
 _SEEDS: Final = st.builds(

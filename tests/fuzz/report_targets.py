@@ -13,7 +13,9 @@ def report_of(suffix: str) -> Run:
     """Return the target of a file whose section needs no other file."""
 
     def run(sandbox: Sandbox, data: bytes) -> None:
-        options = SectionOptions((), None, 1, MAX_RECORD, _uncounted)
+        options = SectionOptions(
+            reads=(), reference=None, threads=1, max_record=MAX_RECORD, advance=_uncounted
+        )
         with sandbox.file(data, suffix) as path:
             for section in sections_of(
                 [path], kinds_of([path], has_reads=False, has_reference=False), options
@@ -28,7 +30,11 @@ def report_of_reads(sandbox: Sandbox, data: bytes) -> None:
     sites = sandbox.known("sites.vcf")
     with sandbox.file(data, "sam") as path:
         options = SectionOptions(
-            (str(path),), sandbox.known("reference.fa"), 1, MAX_RECORD, _uncounted
+            reads=(str(path),),
+            reference=sandbox.known("reference.fa"),
+            threads=1,
+            max_record=MAX_RECORD,
+            advance=_uncounted,
         )
         for section in sections_of(
             [sites], kinds_of([sites], has_reads=True, has_reference=True), options

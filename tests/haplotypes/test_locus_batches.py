@@ -302,7 +302,9 @@ def test_capped_loci_are_counted(tmp_path: Path) -> None:
     records = [record_at(bases, 100 + 9 * k, genotypes=text) for k, text in enumerate(blocks)]
     for max_combinations, capped in ((16, 0), (15, 1), (2, 1), (1, 1)):
         counts: Counter[str] = Counter()
-        options = LocusOptions(20, 20, max_combinations, masks=False, phased=True)
+        options = LocusOptions(
+            distance=20, flank=20, max_combinations=max_combinations, masks=False, phased=True
+        )
         (locus,) = loci_in(batches_of(path, records, options, counts=counts))
         assert counts["capped_loci"] == capped
         assert len(locus[-1]) == max(OVERLAPPING_FACTOR * max_combinations, 7)

@@ -21,7 +21,7 @@ MIN_READ_BASES = 10  # docs/methods/map.md
 
 ALL = SearchOptions()
 EVERY_OPTION = [
-    SearchOptions(errors, indels, forward_only)
+    SearchOptions(errors=errors, indels=indels, forward_only=forward_only)
     for errors in (0, 1)
     for indels in (True, False)
     for forward_only in (False, True)

@@ -18,7 +18,9 @@ from tests.report.runs.test_statistics import RUN
 from tests.report.sites.chromium import opened, require_libraries
 
 HOSTILE = "</script><script>alert(1)</script>\"'&amp;\\{{ü<!--"
-OPTIONS = SectionOptions((), None, 1, 1 << 28, lambda _: None)
+OPTIONS = SectionOptions(
+    reads=(), reference=None, threads=1, max_record=1 << 28, advance=lambda _: None
+)
 NAMED = "named-<script>alert(1)<!--'\"{{ü"
 """In names of files, which hold no slash."""
 

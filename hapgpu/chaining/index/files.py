@@ -69,7 +69,9 @@ def _index_of(header: Header, arrays: Arrays) -> MinimizerIndex:
     return MinimizerIndex(
         names=names_of(header, "names"),
         lengths=arrays["lengths"],
-        sketch=SketchOptions(whole_of(header, "k"), whole_of(header, "w"), flag_of(header, "hpc")),
+        sketch=SketchOptions(
+            k=whole_of(header, "k"), w=whole_of(header, "w"), is_hpc=flag_of(header, "hpc")
+        ),
         directory=arrays["directory"],
         directory_bits=whole_of(header, "directory_bits"),
         entries=arrays["entries"],
@@ -83,7 +85,7 @@ def _remedy(path: Path) -> str:
     """Return the command that builds an index again."""
     named = _DEFAULT_NAME.fullmatch(str(path))
     if named and Path(named["fasta"]).is_file():
-        sketch = SketchOptions(int(named["k"]), int(named["w"]), bool(named["hpc"]))
+        sketch = SketchOptions(k=int(named["k"]), w=int(named["w"]), is_hpc=bool(named["hpc"]))
         return index_command(named["fasta"], sketch)
     return rebuild_command(path, SUFFIX, "hapgpu index --minimizers REF.fa")
 

@@ -334,25 +334,25 @@ def call(
     require_inputs([*reads, reference])
     run = start_run("call", compute, reporting, output)
     options = CallOptions(
-        AssemblyOptions(
-            tuple(sorted(set(kmer_sizes or _DEFAULT.assembly.kmer_sizes))),
-            min_pruning,
-            max_haplotypes,
-            min_base_quality,
-            not dont_use_soft_clipped_bases,
-            gatk_strict,
+        assembly=AssemblyOptions(
+            kmer_sizes=tuple(sorted(set(kmer_sizes or _DEFAULT.assembly.kmer_sizes))),
+            min_pruning=min_pruning,
+            max_haplotypes=max_haplotypes,
+            min_base_quality=min_base_quality,
+            use_soft_clipped_bases=not dont_use_soft_clipped_bases,
+            is_strict=gatk_strict,
         ),
-        GenotypingOptions(
-            heterozygosity,
-            indel_heterozygosity,
-            heterozygosity_deviation,
-            0.0 if gvcf else min_confidence,
-            max_alternate_alleles,
-            gvcf,
+        genotyping=GenotypingOptions(
+            heterozygosity=heterozygosity,
+            indel_heterozygosity=indel_heterozygosity,
+            heterozygosity_deviation=heterozygosity_deviation,
+            min_confidence=0.0 if gvcf else min_confidence,
+            max_alternate_alleles=max_alternate_alleles,
+            has_non_ref=gvcf,
         ),
-        pcr_model,
-        min_mapping_quality,
-        max_reads_per_start,
+        pcr_model=pcr_model,
+        min_mapping_quality=min_mapping_quality,
+        max_reads_per_start=max_reads_per_start,
     )
     inputs = CallInputs(reads, reference, chosen, compute.max_record)
     with CallSession(inputs, options, run.devices, run.threads) as session:

@@ -172,7 +172,9 @@ def genotype(
     if shard is not None and (sites == "-" or not Path(sites).is_file()):
         raise UsageError(f"{sites}: --shard reads the sites twice; give a file, not a pipe")
     run = start_run("genotype", compute, reporting, output)
-    options = GenotypeOptions(ploidy, prior, pcr_model, min_mapping_quality)
+    options = GenotypeOptions(
+        ploidy=ploidy, prior=prior, pcr_model=pcr_model, min_mapping_quality=min_mapping_quality
+    )
     with GenotypeSession(inputs, options, run.devices, run.threads) as session:
         write_genotypes(
             session,

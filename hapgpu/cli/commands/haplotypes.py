@@ -113,7 +113,9 @@ def haplotypes(
     for name in _WARNINGS:
         count(name, 0)
     chosen = given_regions(filters.regions, filters.targets_file, max_record)
-    options = LocusOptions(flank, flank, _MAX_COMBINATIONS, masks=False, phased=True)
+    options = LocusOptions(
+        distance=flank, flank=flank, max_combinations=_MAX_COMBINATIONS, masks=False, phased=True
+    )
     with ReferenceFasta(reference) as fasta, open_vcf(calls, max_record) as vcf:
         records = within(vcf.batches(), chosen, fasta.lengths)
         records = _with_sequences(records, fasta.lengths, count)

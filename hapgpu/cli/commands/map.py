@@ -174,13 +174,13 @@ def map(  # noqa: A001  (the name of the command; its parameters are the options
     mappers = mappers_for(
         run.devices,
         fm_index,
-        SearchOptions(errors, not no_indels, forward_only),
+        SearchOptions(errors=errors, indels=not no_indels, forward_only=forward_only),
         SamOptions(
-            best,
-            max_hits,
-            not no_unmapped,
-            group.identifier if group else None,
-            secondary_seq,
+            best=best,
+            max_hits=max_hits,
+            unmapped=not no_unmapped,
+            read_group=group.identifier if group else None,
+            secondary_seq=secondary_seq,
         ),
     )
     files = ReadFiles(reads, block_transfer(run.devices, run.threads), compute.max_record)

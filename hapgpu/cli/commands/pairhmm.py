@@ -227,13 +227,17 @@ def pairhmm(
         score_batches(likelihoods, batches, compute.max_record, as_matrix=matrix)
     elif reads is not None and haplotypes is not None:
         options = ScorerOptions(
-            QualityOptions(
-                gap_open, gap_continuation, pcr_model, not disable_cap, base_quality_score_threshold
+            qualities=QualityOptions(
+                gap_open=gap_open,
+                gap_continuation=gap_continuation,
+                pcr_model=pcr_model,
+                cap_by_mapping_quality=not disable_cap,
+                base_quality_threshold=base_quality_score_threshold,
             ),
-            normalize,
-            whole_reads,
-            filters.require_flags,
-            filters.exclude_flags,
+            normalize=normalize,
+            whole_reads=whole_reads,
+            require_flags=filters.require_flags,
+            exclude_flags=filters.exclude_flags,
         )
         regions = given_regions(filters.regions, filters.targets_file, compute.max_record)
         score_reads(

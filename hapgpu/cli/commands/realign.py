@@ -197,13 +197,13 @@ def realign(
     """
     run = prepare_run("realign", compute, reporting, output)
     options = RealignOptions(
-        resolve_scoring(scoring),
-        best_by,
-        min_score,
-        always,
-        write_all,
-        filters.require_flags,
-        filters.exclude_flags,
+        scoring=resolve_scoring(scoring),
+        best_by=best_by,
+        min_score=min_score,
+        always=always,
+        write_all=write_all,
+        require_flags=filters.require_flags,
+        exclude_flags=filters.exclude_flags,
     )
     max_record = compute.max_record
     haplotype_set = read_haplotypes(haplotypes, max_record)
@@ -216,13 +216,13 @@ def realign(
         worker_devices(run.devices), run.threads, run.statistics, partial(run.progress, "reads")
     )
     written = OutputOptions(
-        str(output) if output else "-",
-        output_fmt,
-        uncompressed,
-        write_index,
-        loci_only,
-        (lambda header: header) if no_pg else _with_program,
-        None if alleles_table is None else str(alleles_table),
+        path=str(output) if output else "-",
+        format=output_fmt,
+        uncompressed=uncompressed,
+        write_index=write_index,
+        loci_only=loci_only,
+        finish_header=(lambda header: header) if no_pg else _with_program,
+        alleles_table=None if alleles_table is None else str(alleles_table),
     )
     if reference is None:
         realign_to_haplotypes(resources, selection, haplotype_set, haplotypes, options, written)

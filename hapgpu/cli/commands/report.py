@@ -93,7 +93,11 @@ def report(
             progress.advance(records)
 
         options = SectionOptions(
-            tuple(map(str, reads or ())), reference, threads, max_record, advance
+            reads=tuple(map(str, reads or ())),
+            reference=reference,
+            threads=threads,
+            max_record=max_record,
+            advance=advance,
         )
         sections = list(sections_of(files, kinds, options))
     with OutputFile(output) as file:

@@ -22,7 +22,7 @@ _UNAVAILABLE: Final = 255
 """MAPQ of SAM for an unknown mapping quality."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FilterOptions:
     """Options of the filters; the defaults are those of GATK's HaplotypeCaller.
 

@@ -23,7 +23,7 @@ from hapgpu.io.genome.regions import EVERYTHING, Region, RegionChoice, contig_hi
 _INDEXED: Final = (ReadFormat.BAM, ReadFormat.CRAM)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingOptions:
     """Options of reading inputs.
 

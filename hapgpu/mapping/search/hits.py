@@ -35,7 +35,7 @@ MIN_READ_BASES: Final = 10
 """Shorter reads would have hits nearly everywhere: they are not mapped."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
     """The hits to find.
 

@@ -24,7 +24,7 @@ MIN_QUALITY: Final = 6
 """GATK's lowest usable quality; lower ones become this."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QualityOptions:
     """Options of the preparation; the defaults are GATK's.
 

@@ -36,7 +36,7 @@ _UNMAPPED: Final = 4
 _PAIRED, _FIRST, _SECOND = 1, 64, 128
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScorerOptions:
     """Options of the likelihoods.
 

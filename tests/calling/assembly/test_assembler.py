@@ -150,7 +150,12 @@ def test_cycles_and_few_kept_paths_as_plain(
     max_haplotypes: int,
     is_strict: bool,
 ) -> None:
-    assert_as_plain(regions, AssemblyOptions(kmer_sizes, 2, max_haplotypes, is_strict=is_strict))
+    assert_as_plain(
+        regions,
+        AssemblyOptions(
+            kmer_sizes=kmer_sizes, min_pruning=2, max_haplotypes=max_haplotypes, is_strict=is_strict
+        ),
+    )
 
 
 def variants_of(reference: str, at: int, rng: np.random.Generator) -> list[str]:

@@ -50,7 +50,13 @@ def find(reference: Path, reads: Path, sketched: SketchOptions, options: SeedOpt
     ("printed", "sketched", "options"),
     [
         ("v230_map-ont", ONT.sketch, ONT.seeds),
-        ("v230_map-ont_f0.005_e0", ONT.sketch, SeedOptions(0.005, 2, 1_000_000, 0)),
+        (
+            "v230_map-ont_f0.005_e0",
+            ONT.sketch,
+            SeedOptions(
+                repetitive=0.005, min_cutoff=2, max_cutoff=1_000_000, occurrence_distance=0
+            ),
+        ),
         ("v230_map-pb", PB.sketch, PB.seeds),
     ],
 )
@@ -94,15 +100,21 @@ def printed_seeds(
     ("arguments", "sketched", "options"),
     [
         ("-x map-ont", ONT.sketch, ONT.seeds),
-        ("-x map-ont -f 0.005 -U 2,1000000 -e 0", ONT.sketch, SeedOptions(0.005, 2, 1_000_000, 0)),
-        ("-x map-ont -k 14 -w 7", SketchOptions(14, 7), ONT.seeds),
+        (
+            "-x map-ont -f 0.005 -U 2,1000000 -e 0",
+            ONT.sketch,
+            SeedOptions(
+                repetitive=0.005, min_cutoff=2, max_cutoff=1_000_000, occurrence_distance=0
+            ),
+        ),
+        ("-x map-ont -k 14 -w 7", SketchOptions(k=14, w=7), ONT.seeds),
         ("-x map-hifi", HIFI.sketch, HIFI.seeds),
         ("-x map-pb", PB.sketch, PB.seeds),
-        ("-f 3 -e 100", ONT.sketch, SeedOptions(3, occurrence_distance=100)),
+        ("-f 3 -e 100", ONT.sketch, SeedOptions(repetitive=3, occurrence_distance=100)),
         (
             "-f 2 -e 30 --q-occ-frac 0.002",
             ONT.sketch,
-            SeedOptions(2, occurrence_distance=30, read_fraction=0.002),
+            SeedOptions(repetitive=2, occurrence_distance=30, read_fraction=0.002),
         ),
     ],
 )

@@ -21,7 +21,7 @@ from hapgpu.io.genome.fasta import read_fasta
 from hapgpu.runtime.pool import Pool
 from tests.chaining.minimizer_oracle import minimizers_of
 
-SKETCH = SketchOptions(5, 3)
+SKETCH = SketchOptions(k=5, w=3)
 
 
 def write_fasta(path: Path, sequences: Sequence[str]) -> Path:
@@ -70,7 +70,9 @@ def assert_is_index_of(index: MinimizerIndex, sequences: Sequence[str]) -> None:
         min_size=1,
         max_size=6,
     ),
-    options=st.sampled_from([SKETCH, SketchOptions(4, 2), SketchOptions(6, 4, is_hpc=True)]),
+    options=st.sampled_from(
+        [SKETCH, SketchOptions(k=4, w=2), SketchOptions(k=6, w=4, is_hpc=True)]
+    ),
     threads=st.integers(1, 3),
 )
 def test_every_occurrence_is_found(
@@ -152,26 +154,28 @@ def test_cutoff_of_a_fraction(tmp_path: Path, fraction: float) -> None:
     rng = np.random.default_rng(3)
     unit = "".join(rng.choice(list("ACGT"), 40))
     sequences = ["".join(rng.choice(list("ACGT"), 4000)), unit * 30, unit[:20] * 100]
-    index = build_index(write_fasta(tmp_path / "ref.fa", sequences), SketchOptions(9, 4), 1)
+    index = build_index(write_fasta(tmp_path / "ref.fa", sequences), SketchOptions(k=9, w=4), 1)
     counts = [
         len(occurrences) for occurrences in expected_occurrences(sequences, index.sketch).values()
     ]
     assert len(Counter(counts)) > 5
-    for bounds in ((0, 1_000_000), (10, 1_000_000), (2, 5), (7, 7), (9, 3)):
-        options = SeedOptions(fraction, *bounds)
+    for low, high in ((0, 1_000_000), (10, 1_000_000), (2, 5), (7, 7), (9, 3)):
+        options = SeedOptions(repetitive=fraction, min_cutoff=low, max_cutoff=high)
         assert repeat_cutoff(index, options) == cutoff_by_hand(counts, options)
 
 
 def test_cutoff_given_or_without_limit(tmp_path: Path) -> None:
     index = build_index(write_fasta(tmp_path / "ref.fa", ["ACGTTGCATTACG" * 4]), SKETCH, 1)
     without_minimizers = build_index(write_fasta(tmp_path / "n.fa", ["NNN"]), SKETCH, 1)
-    assert repeat_cutoff(index, SeedOptions(1)) == 1
-    assert repeat_cutoff(index, SeedOptions(37, min_cutoff=50)) == 37
-    assert repeat_cutoff(index, SeedOptions(0, 10, 500)) == 500
-    assert repeat_cutoff(index, SeedOptions(0, 10, 10)) == UNLIMITED
+    assert repeat_cutoff(index, SeedOptions(repetitive=1)) == 1
+    assert repeat_cutoff(index, SeedOptions(repetitive=37, min_cutoff=50)) == 37
+    assert repeat_cutoff(index, SeedOptions(repetitive=0, min_cutoff=10, max_cutoff=500)) == 500
+    assert (
+        repeat_cutoff(index, SeedOptions(repetitive=0, min_cutoff=10, max_cutoff=10)) == UNLIMITED
+    )
     assert repeat_cutoff(without_minimizers, SeedOptions()) == 1_000_000
     # So small that 1 - f is 1: the rank must not exceed the last count.
-    assert repeat_cutoff(index, SeedOptions(1e-30, 0)) < 20
+    assert repeat_cutoff(index, SeedOptions(repetitive=1e-30, min_cutoff=0)) < 20
 
 
 COUNTED = {  # of ref.fa.gz, by minimap2 2.30: distinct, singletons in %, average, mid_occ

@@ -28,7 +28,7 @@ READS = ["".join(GENOME[start : start + 400]) for start in range(0, 2600, 500)]
 def valid_index(tmp_path_factory: pytest.TempPathFactory) -> MinimizerIndex:
     fasta = tmp_path_factory.mktemp("valid_index") / "ref.fa"
     fasta.write_text(f">one\n{''.join(GENOME)}\n>two\n{''.join(GENOME[900:1400])}\n", "ascii")
-    return build_index(fasta, SketchOptions(5, 3), 1)
+    return build_index(fasta, SketchOptions(k=5, w=3), 1)
 
 
 def lines_of(index: MinimizerIndex) -> list[list[str]]:

@@ -23,8 +23,8 @@ from hapgpu.chaining.options import SketchOptions
 from hapgpu.errors import InputError, OutputError
 
 PLAIN = SketchOptions()
-SMALL = SketchOptions(5, 3)
-COMPRESSED = SketchOptions(19, 10, is_hpc=True)
+SMALL = SketchOptions(k=5, w=3)
+COMPRESSED = SketchOptions(k=19, w=10, is_hpc=True)
 TEXT = ">one\nACGTTGCATTACGGATCCAGT\n>two of three\n\n>three\nNNNACGTTGCANNCCATTTTGACG\n"
 PRELUDE = struct.Struct("<8sIII")
 
@@ -77,7 +77,9 @@ def refusal(path: Path, content: bytes) -> str:
 
 
 @pytest.mark.parametrize(
-    "sketch", [PLAIN, SMALL, COMPRESSED, SketchOptions(1, 1), SketchOptions(28, 255)], ids=str
+    "sketch",
+    [PLAIN, SMALL, COMPRESSED, SketchOptions(k=1, w=1), SketchOptions(k=28, w=255)],
+    ids=str,
 )
 def test_round_trip(fasta: Path, tmp_path: Path, sketch: SketchOptions) -> None:
     index = build_index(fasta, sketch, 1)
@@ -204,7 +206,7 @@ def test_arrays_that_do_not_fit(fasta: Path, tmp_path: Path) -> None:
     ("sketch", "name"),
     [
         (PLAIN, "ref.fa.gz.k15w10.hgm"),
-        (SketchOptions(19, 19), "ref.fa.gz.k19w19.hgm"),
+        (SketchOptions(k=19, w=19), "ref.fa.gz.k19w19.hgm"),
         (COMPRESSED, "ref.fa.gz.k19w10H.hgm"),
     ],
 )
@@ -239,7 +241,7 @@ def test_index_beside_the_reference_is_opened(
 
 
 @pytest.mark.parametrize(
-    ("sketch", "options"), [(PLAIN, ""), (SketchOptions(19, 19), "-k 19 -w 19 ")]
+    ("sketch", "options"), [(PLAIN, ""), (SketchOptions(k=19, w=19), "-k 19 -w 19 ")]
 )
 def test_an_index_for_one_run(
     fasta: Path, saved: Path, caplog: pytest.LogCaptureFixture, sketch: SketchOptions, options: str

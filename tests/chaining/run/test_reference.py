@@ -129,7 +129,7 @@ def test_minimizers_are_the_minima_of_windows(text: str) -> None:
         for position in range(start, start + w)
         if hashes[position] == min(hashes[start : start + w])
     }
-    found = [m.position + 1 - k for m in minimizers_of(sequence, SketchOptions(k, w))]
+    found = [m.position + 1 - k for m in minimizers_of(sequence, SketchOptions(k=k, w=w))]
     assert found == sorted(set(found))
     assert [position for position in found if position >= w] == sorted(
         position for position in minima if position >= w
@@ -140,7 +140,7 @@ def test_minimizers_are_the_minima_of_windows(text: str) -> None:
 @given(st.text("ACGT", min_size=30, max_size=300))
 def test_both_strands_have_the_same_minimizers(text: str) -> None:
     """Except for the first and the last windows."""
-    options = SketchOptions(7, 4)
+    options = SketchOptions(k=7, w=4)
     sequence = text.encode()
     reverse_minimizers = minimizers_of(sequence.translate(COMPLEMENTS)[::-1], options)
     mirrored = {(m.hash, len(sequence) - 1 - (m.position + 1 - m.span)) for m in reverse_minimizers}
@@ -191,7 +191,9 @@ def test_scores_equal_the_best_of_all_chains(
 ) -> None:
     """Scores are compared with every set of anchors that may follow each other."""
     k = 9
-    parameters = chain_parameters(ChainOptions(gap, bandwidth, max_skip=UNLIMITED_SKIP), k)
+    parameters = chain_parameters(
+        ChainOptions(max_gap=gap, bandwidth=bandwidth, max_skip=UNLIMITED_SKIP), k
+    )
     scores = chain_scores(anchors, parameters, k)
     best = {i: anchor.span for i, anchor in enumerate(anchors)}
     for size in range(2, len(anchors) + 1):
@@ -219,7 +221,7 @@ def may_follow(before: Anchor, after: Anchor, max_distance: int, bandwidth: int)
 def test_properties_of_chains(anchors: list[Anchor], min_count: int, min_score: int) -> None:
     """Each anchor is in one chain, all steps are allowed, and the best chain is among them."""
     k = 9
-    options = ChainOptions(30, 20, min_count=min_count, min_score=min_score)
+    options = ChainOptions(max_gap=30, bandwidth=20, min_count=min_count, min_score=min_score)
     parameters = chain_parameters(options, k)
     scores = chain_scores(anchors, parameters, k)
     chains = chains_of(anchors, scores, parameters)

@@ -153,7 +153,7 @@ def gapped_case(seed: int) -> Case:
     if seed % 2:
         read = read.translate(turned)[::-1]
     options = MapOptions(
-        sketch=SketchOptions(9, 2 + seed % 4),
+        sketch=SketchOptions(k=9, w=2 + seed % 4),
         chains=ChainOptions(max_gap=100, bandwidth=20, long_bandwidth=400, min_score=20),
     )
     repeats = made_sequences(seed)[0]

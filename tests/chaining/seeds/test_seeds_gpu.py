@@ -130,7 +130,11 @@ def test_real_reads(data_dir: Path, name: str) -> None:
     lengths = spans.lengths
     minimizers = sketch(block.text, spans.base_starts, lengths, options.sketch)
     repetitive = SeedOptions(repetitive=3, occurrence_distance=50)
-    for seeds in (options.seeds, repetitive, SeedOptions(0.005, 2, 1_000_000, 0)):
+    for seeds in (
+        options.seeds,
+        repetitive,
+        SeedOptions(repetitive=0.005, min_cutoff=2, max_cutoff=1_000_000, occurrence_distance=0),
+    ):
         check(index, minimizers, lengths, repeat_cutoff(index, seeds), seeds)
 
 

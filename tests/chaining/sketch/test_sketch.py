@@ -57,11 +57,11 @@ def random_sequence(seed: int, length: int, letters: str = "ACGT") -> str:
     "options",
     [
         SketchOptions(),
-        SketchOptions(19, 19),
-        SketchOptions(14, 7),
-        SketchOptions(4, 30),
-        SketchOptions(19, 10, is_hpc=True),
-        SketchOptions(28, 255),
+        SketchOptions(k=19, w=19),
+        SketchOptions(k=14, w=7),
+        SketchOptions(k=4, w=30),
+        SketchOptions(k=19, w=10, is_hpc=True),
+        SketchOptions(k=28, w=255),
     ],
     ids=str,
 )
@@ -75,7 +75,7 @@ def test_sequences_longer_than_the_slots(options: SketchOptions) -> None:
 
 
 def test_lengths_around_the_first_window() -> None:
-    options = SketchOptions(5, 4)
+    options = SketchOptions(k=5, w=4)
     text = random_sequence(3, 40)
     rows = [text[:length] for length in range(20)]
     found = sketch_all(rows, options)
@@ -108,7 +108,7 @@ def test_minimizers_are_the_minima_of_windows(text: str, k: int, w: int) -> None
     minima = [
         {at for at in window if keys[at] == min(keys[i] for i in window)} for window in windows
     ]
-    (found,) = sketch_all([text], SketchOptions(k, w))
+    (found,) = sketch_all([text], SketchOptions(k=k, w=w))
     positions = [minimizer.position >> 1 for minimizer in found]
     ends = {position - k + 1 for position in positions}
     assert positions == sorted(set(positions))
@@ -132,7 +132,7 @@ def test_compressed_kmers_end_with_runs_and_span_them(
     text = "".join(letter * length for letter, length in runs)
     lengths = [len(list(run)) for _, run in groupby(text)]
     ends = np.cumsum(lengths) - 1
-    (found,) = sketch_all([text], SketchOptions(k, w, is_hpc=True))
+    (found,) = sketch_all([text], SketchOptions(k=k, w=w, is_hpc=True))
     for key, position in found:
         last = int(np.searchsorted(ends, position >> 1))
         assert ends[last] == position >> 1
@@ -145,15 +145,15 @@ def test_compression_is_as_if_each_run_were_one_base(text: str, k: int, w: int) 
     """Runs of two bases, since the span is part of the key."""
     squeezed = "".join(letter for letter, _ in groupby(text))
     doubled = "".join(letter * 2 for letter in squeezed)
-    (plain,) = sketch_all([squeezed], SketchOptions(k, w))
-    (compressed,) = sketch_all([doubled], SketchOptions(k, w, is_hpc=True))
+    (plain,) = sketch_all([squeezed], SketchOptions(k=k, w=w))
+    (compressed,) = sketch_all([doubled], SketchOptions(k=k, w=w, is_hpc=True))
     assert [key >> 8 for key, _ in compressed] == [key >> 8 for key, _ in plain]
     expected = [(2 * (position >> 1) + 1) << 1 | position & 1 for _, position in plain]
     assert [position for _, position in compressed] == expected
 
 
 def test_spans_of_256_bases_are_excluded() -> None:
-    options = SketchOptions(3, 1, is_hpc=True)
+    options = SketchOptions(k=3, w=1, is_hpc=True)
     for length, spans in ((253, [255]), (254, [])):
         (found,) = sketch_all(["A" + "C" * length + "G"], options)
         assert [minimizer.key & 255 for minimizer in found] == spans
@@ -162,7 +162,7 @@ def test_spans_of_256_bases_are_excluded() -> None:
 def test_case_and_uracil_make_no_difference() -> None:
     text = random_sequence(4, 2000)
     expected, lower, rna = sketch_all(
-        [text, text.lower(), text.replace("T", "U")], SketchOptions(15, 10)
+        [text, text.lower(), text.replace("T", "U")], SketchOptions(k=15, w=10)
     )
     assert expected == lower == rna
 
@@ -172,10 +172,10 @@ def test_sequences_anywhere_in_the_text() -> None:
     starts, lengths = [2000, 0, 1500, 2999, 700], [1000, 900, 0, 1, 1300]
     array = np.frombuffer(text.encode(), np.uint8)
     found = sketch(
-        array, np.array(starts, np.int32), np.array(lengths, np.int32), SketchOptions(7, 5)
+        array, np.array(starts, np.int32), np.array(lengths, np.int32), SketchOptions(k=7, w=5)
     )
     rows = [text[start : start + length] for start, length in zip(starts, lengths, strict=True)]
-    expected = [minimizers_of(row, SketchOptions(7, 5)) for row in rows]
+    expected = [minimizers_of(row, SketchOptions(k=7, w=5)) for row in rows]
     assert found.offsets.tolist() == np.cumsum([0, *map(len, expected)]).tolist()
     assert found.keys.tolist() == [minimizer.key for row in expected for minimizer in row]
     assert found.positions.tolist() == [minimizer.position for row in expected for minimizer in row]

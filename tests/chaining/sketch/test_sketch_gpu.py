@@ -17,17 +17,17 @@ from hapgpu.chaining.sketch import cpu as on_cpu
 TILE = 256  # slots of a warp, as in cuda/chaining/sketch.cu
 OPTIONS = [
     SketchOptions(),
-    SketchOptions(19, 19),
-    SketchOptions(1, 1),
-    SketchOptions(3, 255),
-    SketchOptions(27, 2),
-    SketchOptions(14, 7),
-    SketchOptions(2, 1),
-    SketchOptions(4, 30),
-    SketchOptions(28, 255),
-    SketchOptions(19, 10, is_hpc=True),
-    SketchOptions(4, 3, is_hpc=True),
-    SketchOptions(28, 40, is_hpc=True),
+    SketchOptions(k=19, w=19),
+    SketchOptions(k=1, w=1),
+    SketchOptions(k=3, w=255),
+    SketchOptions(k=27, w=2),
+    SketchOptions(k=14, w=7),
+    SketchOptions(k=2, w=1),
+    SketchOptions(k=4, w=30),
+    SketchOptions(k=28, w=255),
+    SketchOptions(k=19, w=10, is_hpc=True),
+    SketchOptions(k=4, w=3, is_hpc=True),
+    SketchOptions(k=28, w=40, is_hpc=True),
 ]
 LETTERS = ["ACGT", "AC", "AT", "ACGT" * 40 + "N", "ACGTacgtUuNnRY*\x01", "A"]
 
@@ -87,7 +87,7 @@ def test_many_short_and_one_long(options: SketchOptions) -> None:
 @pytest.mark.gpu
 def test_no_reads() -> None:
     check([], SketchOptions())
-    check([], SketchOptions(14, 7))
+    check([], SketchOptions(k=14, w=7))
     check(["", "", "ACGT"], SketchOptions())
 
 

@@ -156,7 +156,7 @@ def test_k_and_w_of_an_index(sample: Sample, tmp_path: Path) -> None:
     assert (tmp_path / "reference.fa.k21w19.hgm").exists()
     with_index = lines_of(tmp_path, path, sample.fastq, *arguments)
     assert with_index == lines_of(tmp_path, sample.fasta, sample.fastq, *arguments)
-    assert SketchOptions(21, 19) != SketchOptions()
+    assert SketchOptions(k=21, w=19) != SketchOptions()
 
 
 def names_of(lines: list[str]) -> set[str]:

@@ -29,10 +29,10 @@ def fasta(tmp_path: Path) -> Path:
     ("options", "name", "sketch"),
     [
         ([], "ref.fa.k15w10.hgm", SketchOptions()),
-        (["-x", "map-hifi"], "ref.fa.k19w19.hgm", SketchOptions(19, 19)),
-        (["-x", "map-pb"], "ref.fa.k19w10H.hgm", SketchOptions(19, 10, is_hpc=True)),
-        (["-k", "14", "-w", "7", "-H"], "ref.fa.k14w7H.hgm", SketchOptions(14, 7, is_hpc=True)),
-        (["-x", "lr:hq", "-w", "5"], "ref.fa.k19w5.hgm", SketchOptions(19, 5)),
+        (["-x", "map-hifi"], "ref.fa.k19w19.hgm", SketchOptions(k=19, w=19)),
+        (["-x", "map-pb"], "ref.fa.k19w10H.hgm", SketchOptions(k=19, w=10, is_hpc=True)),
+        (["-k", "14", "-w", "7", "-H"], "ref.fa.k14w7H.hgm", SketchOptions(k=14, w=7, is_hpc=True)),
+        (["-x", "lr:hq", "-w", "5"], "ref.fa.k19w5.hgm", SketchOptions(k=19, w=5)),
     ],
     ids=str,
 )

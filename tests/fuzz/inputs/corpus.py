@@ -173,7 +173,7 @@ def _indexes(directory: Path, reference: Path) -> dict[str, list[bytes]]:
     )
     Path(f"{reference}.hgx").write_bytes(full)
     minimizers = []
-    for sketch in (SketchOptions(), SketchOptions(5, 3, is_hpc=True)):
+    for sketch in (SketchOptions(), SketchOptions(k=5, w=3, is_hpc=True)):
         index = build_minimizers(reference, sketch, 1)
         MINIMIZER_FILE.save(index, default_index_path(reference, sketch))
         minimizers.append(default_index_path(reference, sketch).read_bytes())

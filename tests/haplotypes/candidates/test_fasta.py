@@ -31,7 +31,9 @@ def test_names_and_haplotypes_are_unique_in_any_batches(
     path = tmp_path / "ref.fa"
     path.write_text(f">chr1\n{bases}\n")
     pysam.faidx(str(path))
-    options = LocusOptions(flank, flank, max_combinations, masks=False, phased=False)
+    options = LocusOptions(
+        distance=flank, flank=flank, max_combinations=max_combinations, masks=False, phased=False
+    )
     counts: Counter[str] = Counter()
 
     def count(name: str, number: int) -> None:
@@ -72,7 +74,7 @@ def test_header(tmp_path: Path, contig: str) -> None:
     path.write_text(f">{contig}\nGATTACA\n")
     pysam.faidx(str(path))
     records = [VcfRecord("line 2", contig, 2, "T", ("TC", "<DEL>", "G"), (), "")]
-    options = LocusOptions(1, 1, 64, masks=False, phased=False)
+    options = LocusOptions(distance=1, flank=1, max_combinations=64, masks=False, phased=False)
     with ReferenceFasta(path) as reference:
         (batch,) = locus_batches(batches_of_records(records), reference, options, "calls.vcf")
     text = HaplotypeText(1, lambda _name, _number: None).of(batch)

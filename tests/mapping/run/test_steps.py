@@ -112,7 +112,7 @@ def test_limited_records_are_the_first_of_all(
     expected = cut_lines(every.splitlines(), max_hits, best=best)
     for hits in (10**6, 1000):
         with limited_to(Budgets(4000, hits, 10**5, 3)):
-            text, counts = joined(results(index, reads, SamOptions(best, max_hits)))
+            text, counts = joined(results(index, reads, SamOptions(best=best, max_hits=max_hits)))
         assert text.splitlines() == expected
         assert counts["records"] == len(expected)
         assert counts["reads"] == len(reads)

@@ -56,7 +56,7 @@ def placements_by_hapgpu(
     fasta: Path, contigs: Sequence[str], reads: Sequence[str], errors: int
 ) -> list[HitPlacement]:
     index = build_index(fasta, CpuDevice())
-    found = cpu.search(index, pack(reads), SearchOptions(errors, indels=False))
+    found = cpu.search(index, pack(reads), SearchOptions(errors=errors, indels=False))
     numbers = np.searchsorted(index.contigs.offsets, found.starts, side="right") - 1
     starts = found.starts - index.contigs.offsets[numbers]
     owners = np.repeat(np.arange(len(reads)), np.diff(found.offsets))

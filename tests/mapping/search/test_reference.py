@@ -117,7 +117,7 @@ def test_each_option_excludes_hits(
     case: tuple[list[str], str], errors: int, indels: bool, forward_only: bool
 ) -> None:
     contigs, read = case
-    options = SearchOptions(errors, indels, forward_only)
+    options = SearchOptions(errors=errors, indels=indels, forward_only=forward_only)
     assert find(contigs, read, options) == [
         hit
         for hit in find(contigs, read)

@@ -64,7 +64,13 @@ def test_as_gatk_prepares_reads(
     gap_open: int,
     continuation: int,
 ) -> None:
-    options = QualityOptions(gap_open, continuation, model, cap, threshold)
+    options = QualityOptions(
+        gap_open=gap_open,
+        gap_continuation=continuation,
+        pcr_model=model,
+        cap_by_mapping_quality=cap,
+        base_quality_threshold=threshold,
+    )
     prepared = prepared_reads(read_batch(sam), options, "reads")
     rules = Rules(gap_open, continuation, model.value, cap, threshold)
     with pysam.AlignmentFile(str(sam)) as records:
@@ -78,7 +84,13 @@ def test_as_gatk_prepares_reads(
 
 def test_the_defaults_equal_gatk(sam: Path) -> None:
     batch = read_batch(sam)
-    chosen = QualityOptions(45, 10, PcrModel.CONSERVATIVE, True, 18)  # noqa: FBT003
+    chosen = QualityOptions(
+        gap_open=45,
+        gap_continuation=10,
+        pcr_model=PcrModel.CONSERVATIVE,
+        cap_by_mapping_quality=True,
+        base_quality_threshold=18,
+    )
     default, explicit = (
         prepared_reads(batch, options, "reads") for options in (QualityOptions(), chosen)
     )

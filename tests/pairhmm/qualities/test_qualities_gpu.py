@@ -33,11 +33,11 @@ pytestmark = pytest.mark.gpu
 COLUMNS = ("base_qualities", "insertion_qualities", "deletion_qualities", "gap_continuations")
 OPTIONS = st.builds(
     QualityOptions,
-    st.integers(6, 127),
-    st.integers(0, 127),
-    st.sampled_from(PcrModel),
-    st.booleans(),
-    st.integers(6, 60),
+    gap_open=st.integers(6, 127),
+    gap_continuation=st.integers(0, 127),
+    pcr_model=st.sampled_from(PcrModel),
+    cap_by_mapping_quality=st.booleans(),
+    base_quality_threshold=st.integers(6, 60),
 )
 
 

@@ -29,7 +29,11 @@ from tests.pairhmm.preparation_oracle import (
 
 TOLERANCE = 1e-5
 OPTIONS = ScorerOptions(
-    QualityOptions(), normalize=False, whole_reads=False, require_flags=0, exclude_flags=0xF00
+    qualities=QualityOptions(),
+    normalize=False,
+    whole_reads=False,
+    require_flags=0,
+    exclude_flags=0xF00,
 )
 # The second overlaps the first and the third; the haplotypes of the loci alternate in the file.
 LOCI = ((20, 60), (50, 85), (80, 120), (180, 210))

@@ -29,7 +29,11 @@ pytestmark = pytest.mark.gpu
 
 TOLERANCE = 1e-5
 OPTIONS = ScorerOptions(
-    QualityOptions(), normalize=False, whole_reads=False, require_flags=0, exclude_flags=0xF00
+    qualities=QualityOptions(),
+    normalize=False,
+    whole_reads=False,
+    require_flags=0,
+    exclude_flags=0xF00,
 )
 LOCI = ((20, 60), (50, 85), (80, 120), (180, 210))  # the second overlaps two others
 REFERENCE = "".join(Random(11).choices("ACGT", k=260))  # noqa: S311  (the same on every run)
@@ -156,7 +160,11 @@ def test_as_on_the_cpu(directory: Path, normalize: bool, with_loci: bool, extend
         {"require_flags": 1, "exclude_flags": 0x80},
         {"exclude_flags": 0},
         {"require_flags": 4},
-        {"qualities": QualityOptions(30, 12, cap_by_mapping_quality=False)},
+        {
+            "qualities": QualityOptions(
+                gap_open=30, gap_continuation=12, cap_by_mapping_quality=False
+            )
+        },
     ],
     ids=" ".join,
 )

@@ -13,7 +13,9 @@ from hapgpu.report import lines as line_blocks
 from hapgpu.report.likelihoods.counts import LikelihoodCounts, count_likelihoods
 from hapgpu.report.options import SectionOptions
 
-OPTIONS = SectionOptions((), None, 1, 1 << 28, lambda _: None)
+OPTIONS = SectionOptions(
+    reads=(), reference=None, threads=1, max_record=1 << 28, advance=lambda _: None
+)
 HAPLOTYPES = ("ref", "alt", "both")
 
 

@@ -17,7 +17,9 @@ from hapgpu.report.mappings.parse import Column
 from hapgpu.report.options import SectionOptions
 from tests.report.mappings.made_paf import CONTIGS, paf_lines, text_of
 
-OPTIONS = SectionOptions((), None, 1, 1 << 28, lambda _: None)
+OPTIONS = SectionOptions(
+    reads=(), reference=None, threads=1, max_record=1 << 28, advance=lambda _: None
+)
 LINE = "read\t10\t0\t10\t+\tchr1\t100\t0\t10\t9\t10\t60"
 
 

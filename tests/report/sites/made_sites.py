@@ -36,7 +36,13 @@ def section_of(
 ) -> Section:
     """Make the section `f` of a VCF."""
     given = (str(reads),) if reads else ()
-    options = SectionOptions(given, reference, threads, MAX_RECORD, lambda _: None)
+    options = SectionOptions(
+        reads=given,
+        reference=reference,
+        threads=threads,
+        max_record=MAX_RECORD,
+        advance=lambda _: None,
+    )
     return site_section(vcf, "f", options)
 
 

@@ -130,7 +130,13 @@ def test_hostile_names_in_igv(tmp_path: Path) -> None:
     other.mkdir()
     files = make(tmp_path, f"{name} one", name)
     reads = str(files.reads), str(make(other, f"{name} two", name).reads)
-    options = SectionOptions(reads, files.reference, 1, MAX_RECORD, lambda _: None)
+    options = SectionOptions(
+        reads=reads,
+        reference=files.reference,
+        threads=1,
+        max_record=MAX_RECORD,
+        advance=lambda _: None,
+    )
     page_file = tmp_path / "page.html"
     require_libraries()
     page_file.write_text("".join(render(name, [site_section(files.vcf, "f", options)])))
