@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,14 +11,21 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.benchmark.current import measuring, plan
-from hapgpu.benchmark.genotyping_files import (
+from hapgpu.benchmark.input_files import (
     CONTIG,
     READ_MODEL,
     SimulatedFiles,
     simulated_files,
 )
-from hapgpu.benchmark.whole_runs import WholeRun
+from hapgpu.benchmark.measurement import (
+    GPU_REPEATS,
+    Measurement,
+    measuring,
+    plan,
+    thread_variants,
+    timed,
+)
+from hapgpu.benchmark.whole_runs import WHOLE_RUN, WholeRun
 from hapgpu.genotyping.genotyper import GenotypeOptions
 from hapgpu.genotyping.run import PAIR_HMM, write_genotypes
 from hapgpu.genotyping.session import GenotypeInputs, GenotypeSession
@@ -32,59 +38,8 @@ from hapgpu.runtime.statistics import RunStatistics
 
 _FIRST_SITES: Final = 500
 """Sites genotyped before the measurement: about one batch."""
-_GPU_REPEATS: Final = 9
 _COMMAND: Final = "hapgpu bench genotype"
 _OPTIONS: Final = GenotypeOptions()
-
-
-@dataclass(frozen=True, slots=True)
-class Measurement:
-    """One line of the benchmark: a run from files to a VCF, in `seconds`.
-
-    Attributes
-    ----------
-    device, data
-        Names of the device and of the data.
-    sites, reads
-        Numbers of sites and reads.
-    cells
-        Matrix cells of the pair-HMM, over all pairs.
-    seconds
-        Time of the whole run.
-    genotype_error_rate
-        Fraction of genotypes that differ from the sample, missing genotypes included.
-    kernel_fraction
-        Fraction of the run, 0 to 1, spent in the pair-HMM kernels: on a GPU, estimated from their
-        rate when measured alone; on the CPU, of the time of all threads.
-    bound, busy
-        As those of `WholeRun`.
-    """
-
-    device: str
-    data: str
-    sites: int
-    reads: int
-    cells: int
-    seconds: float
-    genotype_error_rate: float
-    kernel_fraction: float
-    bound: str
-    busy: float
-
-    @property
-    def sites_per_second(self) -> float:
-        """Sites per second of the whole run."""
-        return self.sites / self.seconds
-
-    @property
-    def reads_per_second(self) -> float:
-        """Reads per second of the whole run."""
-        return self.reads / self.seconds
-
-    @property
-    def gcups(self) -> float:
-        """Matrix cells per second of the whole run, in 1e9."""
-        return self.cells / self.seconds / 1e9
 
 
 def benchmark_genotype(device: Device, reference: Path, copies: int = 1) -> Iterator[Measurement]:
@@ -114,7 +69,10 @@ def benchmark_genotype(device: Device, reference: Path, copies: int = 1) -> Iter
         measuring("simulating a sample")
         files = simulated_files(Path(directory), reference, copies, threads)
         data = f"{reference.name} x{copies}, {READ_MODEL.depth:.0f}x"
-        runs = _runs(files, device, threads)
+        runs = [
+            _Run(files, each, each.threads if isinstance(each, CpuDevice) else threads)
+            for each in thread_variants(device)
+        ]
         plan(len(runs))
         for run in runs:
             measuring(run.device.name)
@@ -131,21 +89,22 @@ class _Run:
 
     def measured(self, data: str) -> Measurement:
         self._genotype(self._first_sites())  # compiles
-        start = time.perf_counter()
-        statistics = self._genotype()
-        seconds = time.perf_counter() - start
+        statistics, seconds = timed(self._genotype, 1)
         whole = WholeRun.of(statistics.as_dict())
-        cells = statistics.counts["cells"]
         is_wrong = (_written_genotypes(self._output) != self.files.genotypes).any(axis=1)
         return Measurement(
             device=self.device.name,
+            task=WHOLE_RUN,
             data=data,
-            sites=self.files.starts.size,
-            reads=self.files.read_count,
-            cells=cells,
+            unit="sites",
+            numbers={
+                "sites": self.files.starts.size,
+                "reads": self.files.read_count,
+                "cells": statistics.counts["cells"],
+                "genotype_error_rate": float(is_wrong.mean()),
+                "kernel_fraction": self._kernel_seconds(statistics) / seconds,
+            },
             seconds=seconds,
-            genotype_error_rate=float(is_wrong.mean()),
-            kernel_fraction=self._kernel_seconds(statistics) / seconds,
             bound=whole.bound,
             busy=whole.busy,
         )
@@ -182,7 +141,7 @@ class _Run:
         from hapgpu.pairhmm.forward.cuda import forward_seconds  # noqa: PLC0415  (imports CuPy)
 
         batch = self._hmm_batch()
-        seconds = forward_seconds(batch, self.device, _GPU_REPEATS)
+        seconds = forward_seconds(batch, self.device, GPU_REPEATS)
         return statistics.counts["cells"] * seconds / batch.cells
 
     def _hmm_batch(self) -> HmmBatch:
@@ -203,13 +162,6 @@ class _Run:
                 for loci in group:
                     deque(genotyper(loci), maxlen=0)
         return max(batches, key=lambda batch: batch.cells)
-
-
-def _runs(files: SimulatedFiles, device: Device, threads: int) -> list[_Run]:
-    """Return the runs to measure: on a CPU with one thread and, if there are more, with all."""
-    if isinstance(device, CpuDevice):
-        return [_Run(files, CpuDevice(count), count) for count in sorted({1, threads})]
-    return [_Run(files, device, threads)]
 
 
 def _written_genotypes(path: Path) -> NDArray[np.int8]:

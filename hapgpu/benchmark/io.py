@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -12,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from hapgpu.arrays.batches import ReadBatch
-from hapgpu.benchmark.current import measuring, plan
+from hapgpu.benchmark.measurement import Measurement, measuring, plan
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.alignments.writer import open_writer
 from hapgpu.io.bam.header import SamHeader
@@ -25,36 +24,6 @@ _BATCHES: Final = 8
 _TASKS: Final = 3
 _TO_GPU: Final = "BAM to GPU memory"
 _HEADER: Final = SamHeader.from_references(["chr20"], [REFERENCE_LENGTH])
-
-
-@dataclass(frozen=True, slots=True)
-class Measurement:
-    """One line of the benchmark: a task, from opening its file to closing it.
-
-    Attributes
-    ----------
-    device
-        Name of the device.
-    task
-        Name of the task.
-    threads
-        CPU threads.
-    reads
-        Reads of the file.
-    seconds
-        Median time of several runs.
-    """
-
-    device: str
-    task: str
-    threads: int
-    reads: int
-    seconds: float
-
-    @property
-    def reads_per_second(self) -> float:
-        """Reads per second."""
-        return self.reads / self.seconds
 
 
 def benchmark_io(
@@ -92,15 +61,26 @@ def benchmark_io(
         for count in counts:
             for task, run in _tasks(path, copy, batch, copies * _BATCHES, count).items():
                 measuring(task)
-                yield Measurement("cpu", task, count, reads, _median_seconds(run, seconds))
+                yield _measured("cpu", task, count, reads, _median_seconds(run, seconds))
         for device in gpus:
-            from hapgpu.benchmark.io_cuda import read_to_gpu  # noqa: PLC0415  (imports CuPy)
+            from hapgpu.benchmark.cuda.io import read_to_gpu  # noqa: PLC0415  (imports CuPy)
 
             read = partial(read_to_gpu, path, device, threads)
             measuring(_TO_GPU)
             read()  # compiles
             taken = _median_seconds(read, seconds)
-            yield Measurement(device.name, _TO_GPU, threads, reads, taken)
+            yield _measured(device.name, _TO_GPU, threads, reads, taken)
+
+
+def _measured(device: str, task: str, threads: int, reads: int, seconds: float) -> Measurement:
+    return Measurement(
+        device=device,
+        task=task,
+        data=f"{threads} thread{'s' * (threads > 1)}",
+        unit="reads",
+        numbers={"threads": threads, "reads": reads},
+        seconds=seconds,
+    )
 
 
 def _tasks(

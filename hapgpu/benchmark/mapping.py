@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import accumulate, takewhile
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import numpy as np
-
-from hapgpu.benchmark.baselines.backtracking import backtrack
-from hapgpu.benchmark.current import measuring, plan
-from hapgpu.benchmark.measurement import thread_variants
+from hapgpu.benchmark.backtracking import backtrack
+from hapgpu.benchmark.measurement import (
+    GPU_REPEATS,
+    Measurement,
+    measuring,
+    plan,
+    thread_variants,
+    timed_blocks,
+)
 from hapgpu.benchmark.whole_runs import WHOLE_RUN, RunCommand, files_of_run, measured_run
 from hapgpu.errors import InputError
 from hapgpu.io.fastx.cpu import parse_block
@@ -42,8 +44,6 @@ _CPU_READS = 200_000
 _GPU_READS = 5_000_000
 _CPU_BACKTRACKED_READS = 50_000
 _GPU_BACKTRACKED_READS = 2_000_000  # results take 800 bytes per read
-_GPU_REPEATS: Final = 9
-_CPU_REPEATS: Final = 3
 
 _SEARCH: Final = "pack and search"
 _WHOLE_PATH: Final = "text to text"
@@ -55,30 +55,6 @@ class Method(StrEnum):
 
     FM = "fm"
     BACKTRACKING = "backtracking"
-
-
-@dataclass(frozen=True, slots=True)
-class Measurement:
-    """One line of the benchmark: `seconds` for all reads, with `hits` hits (or results).
-
-    `bound` and `busy` are those of a whole run, see `WholeRun`; `share` is its rate as a fraction
-    of the rate of packing and searching, of the kernels alone on a GPU.
-    """
-
-    device: str
-    task: str
-    data: str
-    reads: int
-    hits: int
-    seconds: float
-    bound: str | None = None
-    busy: float | None = None
-    share: float | None = None
-
-    @property
-    def reads_per_second(self) -> float:
-        """Reads per second, both strands of each read searched."""
-        return self.reads / self.seconds
 
 
 class _ParsedBlock(NamedTuple):
@@ -169,8 +145,7 @@ def benchmark_map(
             yield line
         if run is not None and method is Method.FM:
             measuring(WHOLE_RUN)
-            whole = _whole_run(data, device, run, directory)
-            yield replace(whole, share=whole.reads_per_second / search.reads_per_second)
+            yield _whole_run(data, device, run, directory).compared_with(search)
 
 
 def _measurements(data: _Data, device: Device, method: Method) -> Iterator[Measurement]:
@@ -188,8 +163,7 @@ def _whole_run(data: _Data, device: Device, run: RunCommand, directory: Path) ->
     arguments: list[str | Path] = [index, reads, "-o", output]
     whole = measured_run(run, arguments, device)
     timing = (whole.counts["hits"], whole.seconds)
-    measured = _measured(device, WHOLE_RUN, data, timing)
-    return replace(measured, bound=whole.bound, busy=whole.busy)
+    return _measured(device, WHOLE_RUN, data, timing).of_run(whole)
 
 
 def _data(
@@ -219,16 +193,16 @@ def _on_cpu(data: _Data, device: CpuDevice, method: Method) -> Iterator[Measurem
         reads = pack_reads(block.raw.text, block.spans.base_starts, block.spans.lengths)
         return count_hits(data.index, reads)
 
-    for threads in sorted({1, device.threads}):
-        used = CpuDevice(threads)
+    for used in thread_variants(device):
         measuring(f"{_SEARCH}, {used.name}")
-        yield _measured(used, _SEARCH, data, _timed(count, data.blocks, threads))
+        hits, seconds = timed_blocks(count, data.blocks, used.threads)
+        yield _measured(used, _SEARCH, data, (sum(hits), seconds))
         if method is Method.FM:
             yield _text_to_text(data, used)
 
 
 def _on_gpu(data: _Data, device: CudaDevice, method: Method) -> Iterator[Measurement]:
-    from hapgpu.benchmark.mapping_cuda import time_backtracking, time_search  # noqa: PLC0415  (imports CuPy)
+    from hapgpu.benchmark.cuda.mapping import time_backtracking, time_search  # noqa: PLC0415  (imports CuPy)
 
     timed, reads = time_search, data.reads
     if method is Method.BACKTRACKING:
@@ -237,7 +211,7 @@ def _on_gpu(data: _Data, device: CudaDevice, method: Method) -> Iterator[Measure
     texts = [block.raw.text for block in head.blocks]
     spans = [block.spans for block in head.blocks]
     measuring(f"{_SEARCH}, kernels")
-    timing = timed(data.index, texts, spans, device, _GPU_REPEATS)
+    timing = timed(data.index, texts, spans, device, GPU_REPEATS)
     yield _measured(device, f"{_SEARCH}, kernels", head, timing)
     if method is Method.FM:
         yield _text_to_text(data, device)
@@ -250,7 +224,8 @@ def _text_to_text(data: _Data, device: Device) -> Measurement:
     def count(block: _ParsedBlock) -> int:
         return sum(part.counts["hits"] for part in results_of(mappers[0], block.raw))
 
-    return _measured(device, _WHOLE_PATH, data, _timed(count, data.blocks, len(mappers)))
+    hits, seconds = timed_blocks(count, data.blocks, len(mappers))
+    return _measured(device, _WHOLE_PATH, data, (sum(hits), seconds))
 
 
 def _hits_of_search(index: FMIndexArrays, reads: PackedReads) -> int:
@@ -261,19 +236,13 @@ def _hits_of_backtracking(index: FMIndexArrays, reads: PackedReads) -> int:
     return int(backtrack(index, reads).counts.sum())
 
 
-def _timed(
-    count: Callable[[_ParsedBlock], int], blocks: Sequence[_ParsedBlock], threads: int
-) -> tuple[int, float]:
-    """Return the hits of all blocks, and the seconds: the median of several runs."""
-    count(blocks[0])  # compiles
-    seconds = []
-    with ThreadPoolExecutor(threads) as pool:
-        for _ in range(_CPU_REPEATS):
-            start = time.perf_counter()
-            hits = sum(pool.map(count, blocks))
-            seconds.append(time.perf_counter() - start)
-    return hits, float(np.median(seconds))
-
-
 def _measured(device: Device, task: str, data: _Data, timing: tuple[int, float]) -> Measurement:
-    return Measurement(device.name, task, data.name, data.reads, *timing)
+    hits, seconds = timing
+    return Measurement(
+        device=device.name,
+        task=task,
+        data=data.name,
+        unit="reads",
+        numbers={"reads": data.reads, "hits": hits},
+        seconds=seconds,
+    )

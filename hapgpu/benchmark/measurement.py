@@ -1,61 +1,147 @@
-"""Measurements of the chaining benchmarks, devices to measure, and the timing of blocks."""
+"""Measurements of `hapgpu bench`: their form, devices to measure, timing, and the one under way."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Final, TypeVar
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar, overload
 
 import numpy as np
 
+from hapgpu.benchmark.whole_runs import WHOLE_RUN, WholeRun
 from hapgpu.runtime.devices import CpuDevice, Device
+from hapgpu.runtime.progress import NoProgress, Progress
 
-REPEATS: Final = 3
+CPU_REPEATS: Final = 3
+GPU_REPEATS: Final = 9
 
 _Work = TypeVar("_Work")
+_Result = TypeVar("_Result")
+
+_progress: Progress = NoProgress()
+_planned = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """One line of the benchmark: `count` units, named `unit`, took `seconds`.
+    """One line of a benchmark.
 
-    `bound` and `busy` are those of a whole run, see `WholeRun`; `share` is its rate as a fraction
-    of the rate from text in memory to lines in memory.
+    Attributes
+    ----------
+    device, task, data
+        Names of the device, of the task and of the data.
+    unit
+        What the rate counts: the name of one of `numbers`.
+    numbers
+        Counts and fractions by name, as in `--json`; None: not measured.
+    seconds
+        Time for all units.
+    bound, busy
+        Of a whole run, those of `WholeRun`; else None.
+    share
+        Of a whole run, its rate as a fraction of the best rate without files; else None.
+    of_a_thread
+        Whether the seconds are summed over threads.
     """
 
     device: str
     task: str
     data: str
     unit: str
-    count: int
+    numbers: Mapping[str, float | None]
     seconds: float
     bound: str | None = None
     busy: float | None = None
     share: float | None = None
+    of_a_thread: bool = False
 
     @property
-    def per_second(self) -> float:
+    def is_whole_run(self) -> bool:
+        """Whether this is a command or a method, from its files to its output."""
+        return self.task.startswith(WHOLE_RUN)
+
+    @property
+    def count(self) -> float:
+        """Number of units."""
+        return self.numbers[self.unit] or 0
+
+    @property
+    def rate(self) -> float:
         """Units per second."""
         return self.count / self.seconds
 
+    def value(self, name: str) -> str | float | None:
+        """Return a number or another attribute by its name in `--json`."""
+        found: str | float | None
+        found = self.numbers[name] if name in self.numbers else getattr(self, name)
+        return found
 
-def thread_variants(device: Device) -> list[Device]:
+    def of_run(self, run: WholeRun) -> Measurement:
+        """Return this measurement with the time and the bound of a whole run."""
+        return replace(self, seconds=run.seconds, bound=run.bound, busy=run.busy)
+
+    def compared_with(self, best: Measurement) -> Measurement:
+        """Return this measurement with its share of another rate."""
+        return replace(self, share=self.rate / best.rate)
+
+
+@overload
+def thread_variants(device: CpuDevice) -> Sequence[CpuDevice]: ...
+@overload
+def thread_variants(device: Device) -> Sequence[Device]: ...
+def thread_variants(device: Device) -> Sequence[Device]:
     """Return a GPU; of a CPU, the device with one thread and, if it has more, with all."""
     if isinstance(device, CpuDevice):
         return [CpuDevice(threads) for threads in sorted({1, device.threads})]
     return [device]
 
 
-def median_seconds(do: Callable[[_Work], object], blocks: Sequence[_Work], threads: int) -> float:
-    """Process all blocks, at least one, in threads; return the median time of several runs."""
-    do(blocks[0])  # compiles
+def repeats_on(device: Device) -> int:
+    """Return how many runs to time on a device."""
+    return CPU_REPEATS if isinstance(device, CpuDevice) else GPU_REPEATS
+
+
+def timed(run: Callable[[], _Result], repeats: int) -> tuple[_Result, float]:
+    """Return the result of the last of several runs, at least one, and their median seconds."""
     seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        result = run()
+        seconds.append(time.perf_counter() - start)
+    return result, float(np.median(seconds))
+
+
+def timed_blocks(
+    do: Callable[[_Work], _Result], blocks: Sequence[_Work], threads: int
+) -> tuple[list[_Result], float]:
+    """Process all blocks, at least one, in threads; return the results and the median seconds."""
+    do(blocks[0])  # compiles
     with ThreadPoolExecutor(threads) as pool:
-        for _ in range(REPEATS):
-            start = time.perf_counter()
-            for _ in pool.map(do, blocks):
-                pass
-            seconds.append(time.perf_counter() - start)
-    return float(np.median(seconds))
+        return timed(lambda: list(pool.map(do, blocks)), CPU_REPEATS)
+
+
+@contextmanager
+def shown_by(progress: Progress) -> Iterator[None]:
+    """Show measurements within the context, of one benchmark at a time."""
+    global _progress, _planned  # noqa: PLW0603  (one benchmark in a process)
+    _progress, _planned = progress, 0
+    progress.start(None)
+    try:
+        yield
+    finally:
+        progress.finish()
+        _progress = NoProgress()
+
+
+def plan(measurements: int) -> None:
+    """Note how many measurements a device is going to get."""
+    global _planned  # noqa: PLW0603  (one benchmark in a process)
+    _planned += measurements
+
+
+def measuring(what: str) -> None:
+    """Note what is measured from now on."""
+    _progress.phase(what, None, _planned)

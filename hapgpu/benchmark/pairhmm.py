@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.benchmark.current import measuring, plan
-from hapgpu.benchmark.measurement import thread_variants
-from hapgpu.benchmark.sample_files import sample_files
+from hapgpu.benchmark.input_files import sample_files
+from hapgpu.benchmark.measurement import (
+    GPU_REPEATS,
+    Measurement,
+    measuring,
+    plan,
+    repeats_on,
+    thread_variants,
+    timed,
+)
 from hapgpu.benchmark.whole_runs import WHOLE_RUN, RunCommand, files_of_run, measured_run
 from hapgpu.io.files.compressed import open_inflated
 from hapgpu.pairhmm.batches import HmmBatch, HmmReads, uniform_column
@@ -32,34 +38,8 @@ _ERROR_RATE = 0.005
 _QUALITIES = ((20, 40), (40, 45), (40, 45), (10, 10))  # minimum and maximum of each kind
 _GPU_CELLS = 5e10
 _CPU_CELLS = 3e8
-_GPU_REPEATS = 9
-_CPU_REPEATS = 3
 _WHOLE_CALL = "whole call"
 _STANDARD_INPUT = "-"
-
-
-@dataclass(frozen=True, slots=True)
-class Measurement:
-    """One line of the benchmark: `seconds` for all matrix cells of the data.
-
-    `bound` and `busy` are those of a whole run, see `WholeRun`; `share` is its rate of cells as a
-    fraction of the rate of the last shape, of the kernels alone on a GPU; for the text batches of a
-    file, of the fastest call.
-    """
-
-    device: str
-    task: str
-    data: str
-    cells: int
-    seconds: float
-    bound: str | None = None
-    busy: float | None = None
-    share: float | None = None
-
-    @property
-    def gcups(self) -> float:
-        """Matrix cells per second, in 1e9; every cell of every pair counts."""
-        return self.cells / self.seconds / 1e9
 
 
 def random_text_batches(
@@ -108,11 +88,11 @@ def benchmark_pairhmm(device: Device, run: RunCommand | None = None) -> Iterator
         data = f"{read_length} x {haplotype_length}"
         lines: list[Measurement] = []
         if not isinstance(device, CpuDevice):
-            from hapgpu.pairhmm.forward.cuda import forward_seconds  # noqa: PLC0415  (as for `cuda` itself)
+            from hapgpu.pairhmm.forward.cuda import forward_seconds  # noqa: PLC0415  (imports CuPy)
 
             measuring(f"kernels, {data}")
-            seconds = forward_seconds(batch, device, _GPU_REPEATS)
-            lines = [Measurement(device.name, "kernels", data, batch.cells, seconds)]
+            seconds = forward_seconds(batch, device, GPU_REPEATS)
+            lines = [_measured(device, "kernels", data, batch.cells, seconds)]
             yield lines[0]
         for line in _whole_calls(batch, data, device):
             lines.append(line)
@@ -121,17 +101,22 @@ def benchmark_pairhmm(device: Device, run: RunCommand | None = None) -> Iterator
         with files_of_run() as directory:
             files = sample_files(directory, device)
             inputs = (files.reads, files.haplotypes)
-            whole = _whole_run(run, inputs, directory, files.data, device)
-            yield _with_share(whole, lines)
+            yield _whole_run(run, inputs, directory, files.data, device, lines)
 
 
 def _whole_run(
-    run: RunCommand, inputs: Sequence[str | Path], directory: Path, data: str, device: Device
+    run: RunCommand,
+    inputs: Sequence[str | Path],
+    directory: Path,
+    data: str,
+    device: Device,
+    lines: Sequence[Measurement],
 ) -> Measurement:
+    """Measure a command, and compare it with the fastest of the lines."""
     measuring(WHOLE_RUN)
     whole = measured_run(run, [*inputs, "-o", directory / "table.tsv"], device)
-    cells = whole.counts["cells"]
-    return Measurement(device.name, WHOLE_RUN, data, cells, whole.seconds, whole.bound, whole.busy)
+    line = _measured(device, WHOLE_RUN, data, whole.counts["cells"], whole.seconds)
+    return line.of_run(whole).compared_with(max(lines, key=lambda line: line.rate))
 
 
 def benchmark_text_batches(
@@ -170,12 +155,7 @@ def benchmark_text_batches(
         with files_of_run() as directory:
             repeated = directory / "batches.in"
             _write_copies(path, repeated, copies)
-            whole = _whole_run(run, ("--batches", repeated), directory, data, device)
-            yield _with_share(whole, lines)
-
-
-def _with_share(whole: Measurement, lines: Sequence[Measurement]) -> Measurement:
-    return replace(whole, share=whole.gcups / max(line.gcups for line in lines))
+            yield _whole_run(run, ("--batches", repeated), directory, data, device, lines)
 
 
 def _write_copies(path: str, repeated: Path, copies: int) -> None:
@@ -190,16 +170,14 @@ def _write_copies(path: str, repeated: Path, copies: int) -> None:
 def _whole_calls(batch: HmmBatch, data: str, device: Device) -> Iterator[Measurement]:
     for used in thread_variants(device):
         measuring(f"{_WHOLE_CALL}, {data}")
-        seconds = _median_seconds(batch, used)
-        yield Measurement(used.name, _WHOLE_CALL, data, batch.cells, seconds)
+        call = partial(log10_likelihoods, batch, used)
+        call()  # compiles
+        _, seconds = timed(call, repeats_on(used))
+        yield _measured(used, _WHOLE_CALL, data, batch.cells, seconds)
 
 
-def _median_seconds(batch: HmmBatch, device: Device) -> float:
-    """Return the median time of several calls, after one call without timing."""
-    log10_likelihoods(batch, device)
-    seconds = []
-    for _ in range(_CPU_REPEATS if isinstance(device, CpuDevice) else _GPU_REPEATS):
-        start = time.perf_counter()
-        log10_likelihoods(batch, device)
-        seconds.append(time.perf_counter() - start)
-    return float(np.median(seconds))
+def _measured(device: Device, task: str, data: str, cells: int, seconds: float) -> Measurement:
+    numbers = {"cells": cells}
+    return Measurement(
+        device=device.name, task=task, data=data, unit="cells", numbers=numbers, seconds=seconds
+    )

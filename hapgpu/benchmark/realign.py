@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from hapgpu.arrays.batches import PairBatch
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.benchmark.current import measuring, plan
-from hapgpu.benchmark.measurement import thread_variants
-from hapgpu.benchmark.sample_files import HAPLOTYPE_LENGTH, READ_LENGTH, sample_files
+from hapgpu.benchmark.input_files import HAPLOTYPE_LENGTH, READ_LENGTH, sample_files
+from hapgpu.benchmark.measurement import (
+    GPU_REPEATS,
+    Measurement,
+    measuring,
+    plan,
+    repeats_on,
+    thread_variants,
+    timed,
+)
 from hapgpu.benchmark.whole_runs import WHOLE_RUN, RunCommand, files_of_run, measured_run
 from hapgpu.realign.align.dispatch import align_pairs, score_pairs
 from hapgpu.realign.scoring import PRESETS, Overhang
@@ -28,39 +34,7 @@ _ERROR_RATE = 0.005
 _GPU_CELLS = 4e9
 _CPU_CELLS = 5e8
 _WHOLE_CALL = "align, whole call"
-_GPU_REPEATS = 9
-_CPU_REPEATS = 3
 _SCORING = PRESETS["read-to-haplotype"]
-
-
-@dataclass(frozen=True, slots=True)
-class Measurement:
-    """One line of the benchmark; `seconds` for `pairs` of read_length x haplotype_length.
-
-    `bound` and `busy` are those of a whole run, see `WholeRun`; `share` is its rate of cells as a
-    fraction of the rate of scoring, the kernels alone on a GPU, at 150 x 350. It may exceed 1: no
-    cells are computed for a read that matches exactly.
-    """
-
-    device: str
-    task: str
-    read_length: int
-    haplotype_length: int
-    pairs: int
-    seconds: float
-    bound: str | None = None
-    busy: float | None = None
-    share: float | None = None
-
-    @property
-    def pairs_per_second(self) -> float:
-        """Pairs aligned per second."""
-        return self.pairs / self.seconds
-
-    @property
-    def gcups(self) -> float:
-        """Matrix cells per second, in 1e9; every cell of every pair is computed."""
-        return self.pairs_per_second * self.read_length * self.haplotype_length / 1e9
 
 
 def random_pairs(count: int, read_length: int, haplotype_length: int, seed: int = 1) -> PairBatch:
@@ -100,13 +74,13 @@ def benchmark_realign(device: Device, run: RunCommand | None = None) -> Iterator
         count = int(cells / (read_length * haplotype_length))
         pairs = random_pairs(count, read_length, haplotype_length)
         for name, task, seconds in _timings(pairs, device):
-            line = Measurement(name, task, read_length, haplotype_length, count, seconds)
+            line = _measured(name, task, read_length, haplotype_length, count, seconds)
             if (read_length, haplotype_length) == _USUAL_SHAPE and task.startswith("score"):
                 scoring = line  # at last with all threads
             yield line
     if run is not None:
         whole = _whole_run(device, run)
-        yield replace(whole, share=whole.gcups / scoring.gcups if scoring else None)
+        yield whole.compared_with(scoring) if scoring else whole
 
 
 def _whole_run(device: Device, run: RunCommand) -> Measurement:
@@ -116,15 +90,25 @@ def _whole_run(device: Device, run: RunCommand) -> Measurement:
         output = directory / "realigned.bam"
         inputs = (files.reads, files.haplotypes)
         whole = measured_run(run, [*inputs, "-u", "-o", output], device)
+    shape = (READ_LENGTH, HAPLOTYPE_LENGTH)
+    return _measured(device.name, WHOLE_RUN, *shape, files.pairs, whole.seconds).of_run(whole)
+
+
+def _measured(
+    device: str, task: str, read_length: int, haplotype_length: int, pairs: int, seconds: float
+) -> Measurement:
     return Measurement(
-        device.name,
-        WHOLE_RUN,
-        READ_LENGTH,
-        HAPLOTYPE_LENGTH,
-        files.pairs,
-        whole.seconds,
-        whole.bound,
-        whole.busy,
+        device=device,
+        task=task,
+        data=f"{read_length} x {haplotype_length}",
+        unit="cells",
+        numbers={
+            "read_length": read_length,
+            "haplotype_length": haplotype_length,
+            "pairs": pairs,
+            "cells": pairs * read_length * haplotype_length,
+        },
+        seconds=seconds,
     )
 
 
@@ -133,27 +117,21 @@ def _timings(pairs: PairBatch, device: Device) -> Iterator[tuple[str, str, float
         for used in thread_variants(device):
             for task, call in (("align", align_pairs), ("score", score_pairs)):
                 measuring(f"{task}, {used.name}")
-                yield used.name, task, _median_seconds(call, pairs, used, _CPU_REPEATS)
+                yield used.name, task, _median_seconds(call, pairs, used)
         return
-    from hapgpu.realign.align.cuda import kernel_seconds  # noqa: PLC0415  (only where a GPU is used)
+    from hapgpu.realign.align.cuda import kernel_seconds  # noqa: PLC0415  (imports CuPy)
 
     for task, with_trace in (("align, kernels", True), ("score, kernels", False)):
         measuring(task)
         seconds = kernel_seconds(
-            pairs, _SCORING, Overhang.SOFTCLIP, device, with_trace=with_trace, repeats=_GPU_REPEATS
+            pairs, _SCORING, Overhang.SOFTCLIP, device, with_trace=with_trace, repeats=GPU_REPEATS
         )
         yield device.name, task, seconds
     measuring(_WHOLE_CALL)
-    yield device.name, _WHOLE_CALL, _median_seconds(align_pairs, pairs, device, _GPU_REPEATS)
+    yield device.name, _WHOLE_CALL, _median_seconds(align_pairs, pairs, device)
 
 
-def _median_seconds(
-    call: Callable[..., object], pairs: PairBatch, device: Device, repeats: int
-) -> float:
+def _median_seconds(call: Callable[..., object], pairs: PairBatch, device: Device) -> float:
     call(pairs.take(np.arange(min(len(pairs), 200))), _SCORING, Overhang.SOFTCLIP, device)
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call(pairs, _SCORING, Overhang.SOFTCLIP, device)
-        seconds.append(time.perf_counter() - start)
-    return float(np.median(seconds))
+    run = partial(call, pairs, _SCORING, Overhang.SOFTCLIP, device)
+    return timed(run, repeats_on(device))[1]

@@ -14,7 +14,6 @@ from typing import Annotated, Any, Final, NoReturn
 import typer
 from typer.main import get_command
 
-from hapgpu.cli.bench.group import METHODS
 from hapgpu.cli.options.described import arguments_of
 from hapgpu.cli.options.effects import refuse_without_effect
 from hapgpu.cli.options.groups import one_parameter_per_option
@@ -42,6 +41,17 @@ Subcommand `x` is the function `x` of its module. `FILES` of the module declares
 reads and writes, `NO_EFFECT`, which may be missing, the options without an effect in some runs; the
 text `EXAMPLES`, in paragraphs, is the end of its help. The subcommands of `bench` are `METHODS`.
 """
+
+METHODS: Final = {
+    "realign": "Measure the alignment of reads to haplotypes.",
+    "pairhmm": "Measure the pair-HMM.",
+    "genotype": "Measure genotyping, from BAM to VCF, on a simulated sample.",
+    "call": "Measure variant calling, from BAM to VCF, on a simulated sample.",
+    "map": "Measure the mapping of short reads.",
+    "chain": "Measure the mapping of long reads, and their alignment on the CPU.",
+    "io": "Measure reading and writing of BAM.",
+}
+"""Each subcommand of `bench` with its line of help; its module is as that of a subcommand."""
 
 _OPTIONAL_VALUES: Final = {"chain": {"--cs": "--cs=short"}}
 """By command: options whose value may be left out, and what they stand for then."""

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hapgpu.benchmark.baselines import backtracking
-from hapgpu.benchmark.baselines.backtracking import (
+from hapgpu.benchmark import backtracking
+from hapgpu.benchmark.backtracking import (
     ADDED,
     LEFT_OUT,
     MATCH,
@@ -140,7 +140,7 @@ def made_contigs() -> list[str]:
 
 
 def made_reads(count: int) -> list[str]:
-    random = Random(6)  # noqa: S311  (as above)
+    random = Random(6)  # noqa: S311  (data of a test)
     text = "".join(made_contigs())
     reads = [edited_piece(random, text, random.choice([0, 1, 1, 2])) for _ in range(count)]
     return [read for read in reads if len(read) >= 10]
@@ -210,12 +210,12 @@ def test_the_same_on_the_gpu(
 ) -> None:
     import cupy  # noqa: PLC0415  (only where there is a GPU)
 
-    from hapgpu.benchmark.baselines import backtracking_cuda  # noqa: PLC0415  (as above)
-    from hapgpu.mapping.index.cuda import resident_index  # noqa: PLC0415  (as above)
-    from hapgpu.mapping.search.cuda import DeviceReads  # noqa: PLC0415  (as above)
+    from hapgpu.benchmark.cuda import mapping  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.mapping.index.cuda import resident_index  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.mapping.search.cuda import DeviceReads  # noqa: PLC0415  (needs CuPy)
 
     monkeypatch.setattr(backtracking, "MAX_RESULTS", max_results)
-    monkeypatch.setattr(backtracking_cuda, "MAX_RESULTS", max_results)
+    monkeypatch.setattr(mapping, "MAX_RESULTS", max_results)
     index = build_index(write_fasta(tmp_path / "made.fa", made_contigs()), CpuDevice())
     reads = pack([*made_reads(1000), "ACGTN" * 4, "N" * 30, "A" * 130])
     expected = backtrack(index, reads)
@@ -226,7 +226,7 @@ def test_the_same_on_the_gpu(
             cupy.asarray(reads.lengths),
             int(reads.word_offsets[-1]),
         )
-        counts, results = backtracking_cuda.backtrack_on_device(
+        counts, results = mapping.backtrack_on_device(
             resident_index(index, CudaDevice(0)), row_count(index), on_device, 0
         )
         counts, results = counts.get(), results.get()

@@ -9,17 +9,15 @@ import numpy as np
 import pytest
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.benchmark.chaining import reads as chaining_reads
-from hapgpu.benchmark.chaining.alignments import (
+from hapgpu.benchmark.alignments import (
     ALIGN_STAGES,
     StagedAligner,
-    align_stage_seconds,
 )
-from hapgpu.benchmark.chaining.anchors import Method, benchmark_anchors
-from hapgpu.benchmark.chaining.stages import (
+from hapgpu.benchmark.anchors import Method, benchmark_anchors
+from hapgpu.benchmark.long_reads import benchmark_reads
+from hapgpu.benchmark.stages import (
     STAGES,
     StagedChainer,
-    stage_seconds,
     staged_cpu,
 )
 from hapgpu.chaining.align.codes import code_targets
@@ -87,8 +85,8 @@ def test_stages_give_the_lines_of_the_chainer(
 
 def test_seconds_of_stages(index: MinimizerIndex, blocks: list[ReadBlock]) -> None:
     device = staged_cpu(index)
-    joined = stage_seconds(StagedChainer(index, JOINED, device), blocks)
-    unjoined = stage_seconds(StagedChainer(index, UNJOINED, device), blocks)
+    joined = StagedChainer(index, JOINED, device).seconds_of(blocks)
+    unjoined = StagedChainer(index, UNJOINED, device).seconds_of(blocks)
     assert tuple(joined) == tuple(unjoined) == STAGES
     assert all(joined.values())
     assert [stage for stage, seconds in unjoined.items() if not seconds] == ["join"]
@@ -104,15 +102,13 @@ def test_stages_of_base_alignment(
         lines = staged(block).text.tobytes()
         assert lines == computed(aligner, block).text.tobytes()
         assert lines.count(b"\n") > 5
-    seconds = align_stage_seconds(staged, blocks)
+    seconds = staged.seconds_of(blocks)
     assert tuple(seconds) == ALIGN_STAGES
     assert all(seconds.values())
 
 
 def test_reads(reference: Ragged, fasta: Path) -> None:
-    found = list(
-        chaining_reads.benchmark_reads(CpuDevice(2), fasta, JOINED, 200_000, LongReadModel(5000))
-    )
+    found = list(benchmark_reads(CpuDevice(2), fasta, JOINED, 200_000, LongReadModel(5000)))
     assert [(line.device, line.task) for line in found] == [
         ("CPU, 2 threads", "index"),
         ("CPU, 1 thread", "text to lines"),
@@ -160,7 +156,7 @@ def test_no_anchors(tmp_path: Path) -> None:
 def test_stages_on_the_gpu_give_the_lines_of_the_cpu(
     index: MinimizerIndex, blocks: list[ReadBlock], options: MapOptions
 ) -> None:
-    from hapgpu.benchmark.chaining.cuda import staged_on  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.benchmark.cuda.chaining import staged_on  # noqa: PLC0415  (needs CuPy)
 
     chainer = CpuChainer(index, options)
     with staged_on(CudaDevice(0), index, options) as staged:
@@ -171,9 +167,7 @@ def test_stages_on_the_gpu_give_the_lines_of_the_cpu(
 @pytest.mark.gpu
 def test_reads_on_the_gpu(fasta: Path) -> None:
     device = CudaDevice(0)
-    found = list(
-        chaining_reads.benchmark_reads(device, fasta, JOINED, 200_000, LongReadModel(5000))
-    )
+    found = list(benchmark_reads(device, fasta, JOINED, 200_000, LongReadModel(5000)))
     assert [line.task for line in found] == ["index", "text to lines", *STAGES]
     assert {line.device for line in found[1:]} == {device.name}
     assert all(line.seconds > 0 for line in found)

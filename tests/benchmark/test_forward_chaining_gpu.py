@@ -20,7 +20,7 @@ pytestmark = pytest.mark.gpu
 
 def on_gpu(anchors: Anchors, parameters: ChainParameters) -> ChainScores:
     cupy = pytest.importorskip("cupy")
-    from hapgpu.benchmark.baselines.forward_chaining_cuda import successor_scores  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.benchmark.cuda.chaining import successor_scores  # noqa: PLC0415  (needs CuPy)
 
     columns = (cupy.asarray(part) for part in (anchors.x, anchors.y, anchors.offsets))
     found = successor_scores(Anchors(*columns), parameters)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pysam
 import pytest
 
-from hapgpu.benchmark import genotyping, genotyping_files
+from hapgpu.benchmark import genotyping, input_files
 from hapgpu.benchmark.genotyping import benchmark_genotype
-from hapgpu.benchmark.genotyping_files import SimulatedFiles, simulated_files
+from hapgpu.benchmark.input_files import SimulatedFiles, simulated_files
 from hapgpu.errors import InputError, UsageError
 from hapgpu.runtime.devices import CpuDevice
 from tests.haplotypes.made_references import random_text
@@ -72,7 +72,7 @@ def test_wrong_genotypes_are_counted(
     def measured(made: SimulatedFiles) -> float:
         monkeypatch.setattr(genotyping, "simulated_files", lambda *_: made)
         [line] = benchmark_genotype(CpuDevice(1), fasta, COPIES)
-        return line.genotype_error_rate
+        return line.numbers["genotype_error_rate"] or 0
 
     changed = files.genotypes.copy()
     changed[:7] = [[5, 6]]
@@ -90,7 +90,7 @@ def test_too_few_bases(tmp_path: Path) -> None:
 
 
 def test_too_many_copies(fasta: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(genotyping_files, "_MAX_CONTIG", 40_000)
+    monkeypatch.setattr(input_files, "_MAX_CONTIG", 40_000)
     with pytest.raises(UsageError, match=r"--copies 4: .* at most 3 copies of 12,000 bases"):
         list(benchmark_genotype(CpuDevice(1), fasta, 4))
 

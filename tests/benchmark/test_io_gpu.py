@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from hapgpu.benchmark.cuda.io import read_to_gpu
 from hapgpu.benchmark.io import benchmark_io
-from hapgpu.benchmark.io_cuda import read_to_gpu
 from hapgpu.runtime.devices import CudaDevice
 
 pytestmark = pytest.mark.gpu
@@ -21,4 +21,4 @@ def test_all_records_are_read(data_dir: Path) -> None:
 def test_measurements() -> None:
     lines = list(benchmark_io([CudaDevice(0)], threads=1, copies=1, seconds=0.01))
     assert lines[-1].task == "BAM to GPU memory"
-    assert all(line.reads == 400_000 for line in lines)
+    assert all(line.count == 400_000 for line in lines)

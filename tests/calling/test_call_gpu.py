@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hapgpu.benchmark.genotyping_files import simulated_files
+from hapgpu.benchmark.input_files import simulated_files
 from hapgpu.runtime.devices import discover
 from tests.cli.genotype.command import Call, calls_in
 from tests.cli.in_process import status_of_command

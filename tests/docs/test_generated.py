@@ -7,8 +7,7 @@ import sys
 
 import pytest
 
-from hapgpu.cli.bench.group import METHODS
-from hapgpu.cli.command_line import COMMANDS
+from hapgpu.cli.command_line import COMMANDS, METHODS
 from tests.docs.pages import DOCS, ROOT, read_page
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.benchmark.genotyping_files import _tile_of
+from hapgpu.benchmark.input_files import _tile_of
 from hapgpu.genotyping.api import genotype
 from hapgpu.simulation.fragments import PairedReadModel
 from hapgpu.simulation.phased_variants import PhasedVariants

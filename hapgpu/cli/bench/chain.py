@@ -8,20 +8,13 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from hapgpu.benchmark.chaining.anchors import Method, benchmark_anchors
-from hapgpu.benchmark.chaining.reads import benchmark_reads
+from hapgpu.benchmark.anchors import Method, benchmark_anchors
+from hapgpu.benchmark.long_reads import benchmark_reads
 from hapgpu.benchmark.measurement import Measurement
 from hapgpu.chaining.index.files import SUFFIX
 from hapgpu.chaining.options import preset
 from hapgpu.cli.bench.options import PLOT, BenchOptions, Copies
-from hapgpu.cli.bench.plot import Bar
-from hapgpu.cli.bench.table import (
-    BOUND_HEADER,
-    SHARE_HEADER,
-    bound_fields,
-    on_each,
-    percent,
-)
+from hapgpu.cli.bench.table import BOUND, RUN_KEYS, SECONDS, SHARE, Column, Table, plain
 from hapgpu.cli.commands import chain as commands
 from hapgpu.cli.options.chain import DEFAULT_PRESET, Preset
 from hapgpu.cli.options.effects import contradicts
@@ -47,10 +40,15 @@ NO_EFFECT: Final = (
     contradicts("reference", "--reference", "method", "copies"),
 )
 
-_HEADER: Final = (
-    *("device", "task", "data", "count", "unit", "seconds", "M/s"),
-    *BOUND_HEADER,
-    SHARE_HEADER,
+_TABLE: Final = Table(
+    (
+        *plain("device", "task", "data", "count", "unit"),
+        SECONDS,
+        Column("M/s", lambda line: f"{line.rate / 1e6:.4g}"),
+        *BOUND,
+        SHARE,
+    ),
+    ("device", "task", "data", "unit", "count", "seconds", *RUN_KEYS),
 )
 _MIN_READ_LENGTH: Final = 100
 _READS: Final = "Simulated reads"
@@ -139,8 +137,7 @@ def chain(
                 device, anchors, map_options, copies or 1, method or Method.PREDECESSOR
             )
 
-    measurements = on_each(options.devices(), measure)
-    options.publish("chain", _HEADER, measurements, _fields, _bar)
+    options.publish("chain", _TABLE, options.on_each(measure))
 
 
 def _read_model(read_length: int | None, error: float | None) -> LongReadModel:
@@ -152,14 +149,3 @@ def _read_model(read_length: int | None, error: float | None) -> LongReadModel:
         min_length=min(default.min_length, mean // 2),
         error_rate=default.error_rate if error is None else error,
     )
-
-
-def _fields(line: Measurement) -> Iterable[object]:
-    rates = (f"{line.seconds:.4g}", f"{line.per_second / 1e6:.4g}")
-    reached = (*bound_fields(line.bound, line.busy), percent(line.share))
-    return (line.device, line.task, line.data, line.count, line.unit, *rates, *reached)
-
-
-def _bar(line: Measurement) -> Bar:
-    reached = (line.bound, line.busy, line.share)
-    return Bar(line.task, line.device, line.per_second, f"{line.unit}/s", *reached)

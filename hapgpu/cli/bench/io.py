@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
-from hapgpu.benchmark.io import Measurement, benchmark_io
+from hapgpu.benchmark.io import benchmark_io
 from hapgpu.cli.bench.options import PLOT, BenchOptions, Copies
-from hapgpu.cli.bench.plot import Bar
+from hapgpu.cli.bench.table import SECONDS, Table, plain, rate
 from hapgpu.cli.options.files import STATISTICS, CommandFiles
 
 EXAMPLES: Final = """Example: hapgpu bench io -t 16"""
 
 FILES: Final = CommandFiles(writes=(STATISTICS, PLOT))
 
-_HEADER: Final = ("device", "task", "threads", "reads", "seconds", "M reads/s")
+_TABLE: Final = Table(
+    (
+        *plain("device", "task", "threads", "reads"),
+        SECONDS,
+        rate("M reads/s", "reads", ".3f", 1e6),
+    ),
+    ("device", "task", "threads", "reads", "seconds"),
+    shows_data=True,
+)
 
 
 def io(*, copies: Copies = None, options: BenchOptions) -> None:
@@ -25,14 +32,4 @@ def io(*, copies: Copies = None, options: BenchOptions) -> None:
     Prints one line per measurement, tab-separated.
     """
     measurements = benchmark_io(options.devices(), options.threads, copies or 10)
-    options.publish("io", _HEADER, measurements, _fields, _bar)
-
-
-def _fields(line: Measurement) -> Iterable[object]:
-    rate = f"{line.reads_per_second / 1e6:.3f}"
-    return (line.device, line.task, line.threads, line.reads, f"{line.seconds:.4g}", rate)
-
-
-def _bar(line: Measurement) -> Bar:
-    name = f"{line.task}, {line.threads} thread{'s' * (line.threads > 1)}"
-    return Bar(name, line.device, line.reads_per_second, "reads/s")
+    options.publish("io", _TABLE, measurements)

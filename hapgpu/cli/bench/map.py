@@ -8,16 +8,10 @@ from typing import Annotated, Final
 
 import typer
 
-from hapgpu.benchmark.mapping import Measurement, Method, benchmark_map
+from hapgpu.benchmark.mapping import Method, benchmark_map
+from hapgpu.benchmark.measurement import Measurement
 from hapgpu.cli.bench.options import PLOT, BenchOptions, Copies
-from hapgpu.cli.bench.plot import Bar
-from hapgpu.cli.bench.table import (
-    BOUND_HEADER,
-    SHARE_HEADER,
-    bound_fields,
-    on_each,
-    percent,
-)
+from hapgpu.cli.bench.table import BOUND, RUN_KEYS, SECONDS, SHARE, Table, plain, rate
 from hapgpu.cli.commands import map as commands
 from hapgpu.cli.options.effects import needs
 from hapgpu.cli.options.files import FASTA_INDEXES, STATISTICS, CommandFiles, Read
@@ -38,10 +32,15 @@ FILES: Final = CommandFiles(
 
 NO_EFFECT: Final = (needs("reads", "--reads", "copies"),)
 
-_HEADER: Final = (
-    *("device", "task", "data", "reads", "hits", "seconds", "M reads/s"),
-    *BOUND_HEADER,
-    SHARE_HEADER,
+_TABLE: Final = Table(
+    (
+        *plain("device", "task", "data", "reads", "hits"),
+        SECONDS,
+        rate("M reads/s", "reads", ".4g", 1e6),
+        *BOUND,
+        SHARE,
+    ),
+    ("device", "task", "data", "reads", "hits", "seconds", *RUN_KEYS),
 )
 
 
@@ -92,16 +91,4 @@ def map(  # noqa: A001  (the name of the command)
             run=run,
         )
 
-    measurements = on_each(options.devices(), measure)
-    options.publish("map", _HEADER, measurements, _fields, _bar)
-
-
-def _fields(line: Measurement) -> Iterable[object]:
-    rates = (f"{line.seconds:.4g}", f"{line.reads_per_second / 1e6:.4g}")
-    reached = (*bound_fields(line.bound, line.busy), percent(line.share))
-    return (line.device, line.task, line.data, line.reads, line.hits, *rates, *reached)
-
-
-def _bar(line: Measurement) -> Bar:
-    reached = (line.bound, line.busy, line.share)
-    return Bar(line.task, line.device, line.reads_per_second, "reads/s", *reached)
+    options.publish("map", _TABLE, options.on_each(measure))

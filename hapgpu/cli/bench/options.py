@@ -5,18 +5,19 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from itertools import chain
 from json import loads
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final
 
 import typer
 from typer.main import get_command
 
-from hapgpu.benchmark.current import shown_by
+from hapgpu.benchmark.measurement import Measurement, shown_by
 from hapgpu.benchmark.whole_runs import RunCommand
-from hapgpu.cli.bench.plot import Bar, require_plots, write_plot
-from hapgpu.cli.bench.table import printed
+from hapgpu.cli.bench.plot import require_plots, write_plot
+from hapgpu.cli.bench.table import Table
 from hapgpu.cli.options.common import Debug, DeviceName, GpuMemory, Threads
 from hapgpu.cli.options.files import Written
 from hapgpu.cli.options.groups import one_parameter_per_option
@@ -25,11 +26,16 @@ from hapgpu.io.files.text_output import write_json
 from hapgpu.runtime import leftovers
 from hapgpu.runtime.devices import Device, resolve_devices
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
 Copies = Annotated[
     int | None, typer.Option("--copies", metavar="N", min=1, help="Repeat the data N times.")
+]
+SampleReference = Annotated[
+    Path,
+    typer.Option(
+        "--reference",
+        metavar="FASTA",
+        help="Reference; the sample is simulated for its longest run without N.",
+    ),
 ]
 BenchJson = Annotated[
     Path | None,
@@ -47,8 +53,6 @@ BenchPlot = Annotated[
     ),
 ]
 PLOT: Final = Written("plot", formats=("SVG",))
-
-_Measurement = TypeVar("_Measurement", bound="DataclassInstance")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,26 +105,21 @@ class BenchOptions:
 
         return run
 
-    def publish(
-        self,
-        method: str,
-        header: Sequence[str],
-        measurements: Iterable[_Measurement],
-        fields: Callable[[_Measurement], Iterable[object]],
-        bar: Callable[[_Measurement], Bar],
-    ) -> None:
+    def on_each(self, measure: Callable[[Device], Iterable[Measurement]]) -> Iterable[Measurement]:
+        """Return the measurements on all devices, one device after the other."""
+        return chain.from_iterable(measure(device) for device in self.devices())
+
+    def publish(self, method: str, table: Table, measurements: Iterable[Measurement]) -> None:
         """Print measurements as they are made; write them to the files of `--json` and `--plot`.
 
         Parameters
         ----------
         method
             Name of the method.
-        header, fields
-            See `printed`.
+        table
+            What is shown of a measurement.
         measurements
             At least one.
-        bar
-            Returns the bar of a measurement.
         """
         progress = choose_progress(
             f"hapgpu bench {method}",
@@ -131,10 +130,10 @@ class BenchOptions:
         )
         lines = []
         with shown_by(progress):
-            for line in printed(header, measurements, fields):
+            for line in table.printed(measurements):
                 lines.append(line)
                 progress.advance(1)
         if self.json is not None:
-            write_json(self.json, [asdict(line) for line in lines])
+            write_json(self.json, [table.as_json(line) for line in lines])
         if self.plot is not None:
-            write_plot(self.plot, f"hapgpu bench {method}", [bar(line) for line in lines])
+            write_plot(self.plot, f"hapgpu bench {method}", lines, table.name)

@@ -7,16 +7,10 @@ from typing import Annotated, Final
 
 import typer
 
-from hapgpu.benchmark.pairhmm import Measurement, benchmark_pairhmm, benchmark_text_batches
+from hapgpu.benchmark.measurement import Measurement
+from hapgpu.benchmark.pairhmm import benchmark_pairhmm, benchmark_text_batches
 from hapgpu.cli.bench.options import PLOT, BenchOptions, Copies
-from hapgpu.cli.bench.plot import Bar
-from hapgpu.cli.bench.table import (
-    BOUND_HEADER,
-    SHARE_HEADER,
-    bound_fields,
-    on_each,
-    percent,
-)
+from hapgpu.cli.bench.table import BOUND, GCUPS, RUN_KEYS, SECONDS, SHARE, Table, plain
 from hapgpu.cli.commands import pairhmm as commands
 from hapgpu.cli.options.effects import needs
 from hapgpu.cli.options.files import STATISTICS, CommandFiles, Read
@@ -32,10 +26,10 @@ FILES: Final = CommandFiles(reads=(Read("batches", standard=True),), writes=(STA
 
 NO_EFFECT: Final = (needs("batches", "--batches", "copies"),)
 
-_HEADER: Final = (
-    *("device", "task", "data", "cells", "seconds", "GCUPS"),
-    *BOUND_HEADER,
-    SHARE_HEADER,
+_TABLE: Final = Table(
+    (*plain("device", "task", "data", "cells"), SECONDS, GCUPS, *BOUND, SHARE),
+    ("device", "task", "data", "cells", "seconds", *RUN_KEYS),
+    shows_data=True,
 )
 
 
@@ -63,16 +57,4 @@ def pairhmm(
             return benchmark_pairhmm(device, run)
         return benchmark_text_batches(batches, copies or 1, device, run)
 
-    measurements = on_each(options.devices(), measure)
-    options.publish("pairhmm", _HEADER, measurements, _fields, _bar)
-
-
-def _fields(line: Measurement) -> Iterable[object]:
-    rates = (f"{line.seconds:.4g}", f"{line.gcups:.4g}")
-    reached = (*bound_fields(line.bound, line.busy), percent(line.share))
-    return (line.device, line.task, line.data, line.cells, *rates, *reached)
-
-
-def _bar(line: Measurement) -> Bar:
-    reached = (line.bound, line.busy, line.share)
-    return Bar(f"{line.task}, {line.data}", line.device, 1e9 * line.gcups, "cells/s", *reached)
+    options.publish("pairhmm", _TABLE, options.on_each(measure))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from importlib import util
 from pathlib import Path
 from typing import Any, Final
 
+from hapgpu.benchmark.measurement import Measurement
 from hapgpu.cli.bench.table import percent
 from hapgpu.cli.terminal.work import short_number
 from hapgpu.errors import UsageError
@@ -19,49 +19,6 @@ _STEP: Final = 20
 _LIMIT_COLOUR: Final = "#222222"
 _MAX_LINEAR: Final = 50
 """Largest ratio of rates of which the lower is still seen on a linear axis."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A measurement in a plot.
-
-    Attributes
-    ----------
-    name
-        What was measured.
-    device
-        On which device.
-    rate
-        Units per second.
-    unit
-        The unit; the bars of a unit share an axis.
-    bound, busy
-        Of a whole run, the stage that bounds it, and the fraction of the run for which this stage
-        was busy: see `WholeRun`.
-    share
-        Of a whole run, its rate as a fraction of a rate of the same plot.
-    """
-
-    name: str
-    device: str
-    rate: float
-    unit: str
-    bound: str | None = None
-    busy: float | None = None
-    share: float | None = None
-
-    @property
-    def limit(self) -> float | None:
-        """The rate of a whole run if the stage that bounds it were always busy."""
-        return self.rate / self.busy if self.busy else None
-
-    @property
-    def note(self) -> str:
-        """What is known of the bound, in words."""
-        if self.bound is None:
-            return ""
-        reached = f", {percent(self.share)} % reached" if self.share is not None else ""
-        return f"bound: {self.bound}, {percent(self.busy)} % busy{reached}"
 
 
 def require_plots() -> None:
@@ -76,7 +33,9 @@ def require_plots() -> None:
         raise UsageError("--plot: needs vl-convert-python; run: pip install 'hapgpu[report]'")
 
 
-def write_plot(path: Path, title: str, bars: Sequence[Bar]) -> None:
+def write_plot(
+    path: Path, title: str, lines: Sequence[Measurement], name: Callable[[Measurement], str]
+) -> None:
     """Write a plot as SVG, whole or not at all.
 
     Parameters
@@ -85,46 +44,71 @@ def write_plot(path: Path, title: str, bars: Sequence[Bar]) -> None:
         The file; `-` is standard output.
     title
         Its heading.
-    bars
-        At least one.
+    lines
+        Measurements, at least one.
+    name
+        Returns the name of a measurement in the plot.
 
     Raises
     ------
     OutputError
         The file cannot be written.
     """
-    drawn = svg(plot_of(title, bars), _WIDTH)
+    drawn = svg(plot_of(title, lines, name), _WIDTH)
     with OutputFile(path) as output:
         output.write(drawn.encode())
 
 
-def plot_of(title: str, bars: Sequence[Bar]) -> dict[str, Any]:
+def plot_of(
+    title: str, lines: Sequence[Measurement], name: Callable[[Measurement], str]
+) -> dict[str, Any]:
     """Return the Vega-Lite specification of a plot, one panel per unit."""
-    units = dict.fromkeys(bar.unit for bar in bars)
+    panels: dict[str, list[Measurement]] = {}
+    for line in lines:
+        panels.setdefault(_unit(line), []).append(line)
     limited = "Line: the rate if the stage that bounds a whole run were always busy."
-    subtitle = [limited] if any(bar.limit for bar in bars) else []
+    subtitle = [limited] if any(map(_limit, lines)) else []
     return {
         "title": {"text": title, "subtitle": subtitle, "anchor": "start"},
-        "vconcat": [_panel(unit, [bar for bar in bars if bar.unit == unit]) for unit in units],
+        "vconcat": [_panel(unit, lines, name) for unit, lines in panels.items()],
     }
 
 
-def _panel(unit: str, bars: Sequence[Bar]) -> dict[str, Any]:
+def _unit(line: Measurement) -> str:
+    return f"{line.unit}/s of a thread" if line.of_a_thread else f"{line.unit}/s"
+
+
+def _limit(line: Measurement) -> float | None:
+    """Return the rate of a whole run if the stage that bounds it were always busy."""
+    return line.rate / line.busy if line.busy else None
+
+
+def _note(line: Measurement) -> str:
+    """Return what is known of the bound, in words."""
+    if line.bound is None:
+        return ""
+    reached = f", {percent(line.share)} % reached" if line.share is not None else ""
+    return f"bound: {line.bound}, {percent(line.busy)} % busy{reached}"
+
+
+def _panel(
+    unit: str, lines: Sequence[Measurement], name: Callable[[Measurement], str]
+) -> dict[str, Any]:
     """Return a row per measurement: its rate, its limit if known, and both in words."""
-    rates = [bar.rate for bar in bars]
+    rates = [line.rate for line in lines]
     is_log = max(rates) > _MAX_LINEAR * min(rates)
     values = [
         {
-            "name": f"{number} {bar.name}",
-            "device": bar.device,
-            "rate": bar.rate,
-            "limit": bar.limit,
-            "end": max(bar.rate, bar.limit or 0),
-            "words": "; ".join(filter(None, (short_number(bar.rate), bar.note))),
+            "name": f"{number} {name(line)}",
+            "device": line.device,
+            "rate": line.rate,
+            "limit": _limit(line),
+            "end": max(line.rate, _limit(line) or 0),
+            "words": "; ".join(filter(None, (short_number(line.rate), _note(line)))),
         }
-        for number, bar in enumerate(bars)
+        for number, line in enumerate(lines)
     ]
-    name = {
+    names = {
         "field": "name",
         "type": "nominal",
         "sort": None,
@@ -154,7 +138,7 @@ def _panel(unit: str, bars: Sequence[Bar]) -> dict[str, Any]:
         "data": {"values": values},
         "width": _WIDTH,
         "height": {"step": _STEP},
-        "encoding": {"y": name},
+        "encoding": {"y": names},
         "layer": [
             # The length of a bar means nothing on a logarithmic axis.
             {

@@ -24,7 +24,7 @@ import numpy as np
 import pysam
 from numpy.typing import NDArray
 
-from hapgpu.benchmark.genotyping_files import _tile_of
+from hapgpu.benchmark.input_files import _tile_of
 from hapgpu.haplotypes.batches import ReferenceSlice
 from hapgpu.io.alignments.writer import open_writer
 from hapgpu.simulation.fragments import PairedReadModel

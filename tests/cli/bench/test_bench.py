@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hapgpu.benchmark import io, mapping, pairhmm, realign, sample_files
-from hapgpu.benchmark.chaining.alignments import ALIGN_STAGES
-from hapgpu.benchmark.chaining.stages import STAGES
-from hapgpu.cli.bench.group import METHODS
+from hapgpu.benchmark import input_files, io, mapping, pairhmm, realign
+from hapgpu.benchmark.alignments import ALIGN_STAGES
+from hapgpu.benchmark.stages import STAGES
+from hapgpu.cli.command_line import METHODS
 from tests.cli.in_process import status_of_command
 
 BOUND = ["bound", "% busy"]
@@ -139,7 +139,7 @@ def test_made_up_regions(
 ) -> None:
     monkeypatch.setattr(pairhmm, "SHAPES", ((3, 5), (6, 4)))
     monkeypatch.setattr(pairhmm, "_CPU_CELLS", 50_000)
-    monkeypatch.setattr(sample_files, "_CPU_TILE", TILE)
+    monkeypatch.setattr(input_files, "_CPU_TILE", TILE)
     assert status_of("pairhmm", "--device", "cpu", "-t", "1") == 0
     header, *rows, whole = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert header == COLUMNS
@@ -157,7 +157,7 @@ def test_realigning_a_sample(
     monkeypatch.setattr(realign, "SHAPES", ((20, 30),))
     monkeypatch.setattr(realign, "_USUAL_SHAPE", (20, 30))
     monkeypatch.setattr(realign, "_CPU_CELLS", 60_000)
-    monkeypatch.setattr(sample_files, "_CPU_TILE", TILE)
+    monkeypatch.setattr(input_files, "_CPU_TILE", TILE)
     statistics = tmp_path / "bench.json"
     assert status_of("realign", "--device", "cpu", "-t", "1", "--json", statistics) == 0
     header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
@@ -343,8 +343,8 @@ def test_made_up_regions_on_the_gpu(
 ) -> None:
     monkeypatch.setattr(pairhmm, "SHAPES", ((30, 50),))
     monkeypatch.setattr(pairhmm, "_GPU_CELLS", 1e7)
-    monkeypatch.setattr(sample_files, "_GPU_TILE", TILE)
-    monkeypatch.setattr(sample_files, "_GPU_COPIES", 1)
+    monkeypatch.setattr(input_files, "_GPU_TILE", TILE)
+    monkeypatch.setattr(input_files, "_GPU_COPIES", 1)
     assert status_of("pairhmm", "--device", "cuda:0") == 0
     rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert [row[1] for row in rows] == ["task", "kernels", "whole call", "whole run"]

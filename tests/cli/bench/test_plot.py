@@ -2,44 +2,60 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import util
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hapgpu.benchmark.measurement import Measurement
 from hapgpu.cli.bench import plot
-from hapgpu.cli.bench.group import METHODS
-from hapgpu.cli.bench.plot import Bar, plot_of
+from hapgpu.cli.bench.plot import plot_of
+from hapgpu.cli.command_line import METHODS
 from hapgpu.report.charts import svg
 from tests.cli.in_process import status_of_command
 
 needs_vega = pytest.mark.skipif(
     util.find_spec("vl_convert") is None, reason="vl-convert-python is not installed"
 )
-WHOLE = Bar("whole run", "CPU, 2 threads", 40.0, "reads/s", "read", 0.8, 0.5)
 BATCHES = "2 1\nACGT IIII NNNN NNNN ++++\nAC II NN NN ++\nACGTAC\n"
 
 
-def values(bars: list[Bar]) -> list[list[dict[str, object]]]:
-    return [panel["data"]["values"] for panel in plot_of("hapgpu bench map", bars)["vconcat"]]
+def measured(task: str, device: str, rate: float, unit: str = "reads") -> Measurement:
+    """Return a measurement of one second."""
+    return Measurement(
+        device=device, task=task, data="", unit=unit, numbers={unit: rate}, seconds=1.0
+    )
+
+
+WHOLE = replace(measured("whole run", "CPU, 2 threads", 40.0), bound="read", busy=0.8, share=0.5)
+
+
+def plotted(lines: list[Measurement]) -> dict[str, Any]:
+    return plot_of("hapgpu bench map", lines, lambda line: line.task)
+
+
+def values(lines: list[Measurement]) -> list[list[dict[str, object]]]:
+    return [panel["data"]["values"] for panel in plotted(lines)["vconcat"]]
 
 
 def test_the_bound_is_beside_the_rate() -> None:
-    [[kernels, whole]] = values([Bar("<kernels>", "cuda:0", 80.0, "reads/s"), WHOLE])
+    [[kernels, whole]] = values([measured("<kernels>", "cuda:0", 80.0), WHOLE])
     assert (kernels["rate"], kernels["limit"], kernels["words"]) == (80, None, "80")
     assert (whole["rate"], whole["limit"], whole["end"]) == (40, 50, 50)
     assert whole["words"] == "40; bound: read, 80 % busy, 50 % reached"
 
 
 def test_a_panel_per_unit() -> None:
-    pairs = Bar("scores", "cuda:0", 3.0, "pairs/s")
+    pairs = measured("scores", "cuda:0", 3.0, "pairs")
     assert [len(panel) for panel in values([WHOLE, pairs, WHOLE])] == [2, 1]
 
 
 def test_rates_of_other_magnitudes_have_a_logarithmic_axis() -> None:
     for rate, scale in ((2000.0, "linear"), (2001.0, "log")):
-        bars = [WHOLE, Bar("lines", "cuda:0", rate, "reads/s")]
-        [panel] = plot_of("hapgpu bench chain", bars)["vconcat"]
+        lines = [WHOLE, measured("lines", "cuda:0", rate)]
+        [panel] = plotted(lines)["vconcat"]
         assert panel["layer"][0]["encoding"]["x"]["scale"]["type"] == scale
 
 
@@ -87,6 +103,6 @@ def test_a_plot_is_not_written_over_an_input(
 
 @needs_vega
 def test_names_are_escaped() -> None:
-    drawn = svg(plot_of("t", [Bar("</text><script>", "x", 1.0, "reads/s")]))
+    drawn = svg(plotted([measured("</text><script>", "x", 1.0)]))
     assert "&lt;/text&gt;&lt;script&gt;" in drawn
     assert "<script" not in drawn

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
-from hapgpu.benchmark import genotyping_files
+from hapgpu.benchmark import input_files
 from hapgpu.report.page import render
 from tests.report.sites.chromium import opened
 from tests.report.sites.made_sites import section_of
@@ -29,8 +29,8 @@ _MAIN = "from hapgpu.cli.app import main; main()"
 
 def genotyped(directory: Path, depth: float) -> tuple[Path, Path, Path]:
     """Simulate reads and genotype sites; return VCF, reads and reference."""
-    genotyping_files.READ_MODEL = replace(genotyping_files.READ_MODEL, depth=depth)
-    files = genotyping_files.simulated_files(directory, _REFERENCE, _COPIES, _THREADS)
+    input_files.READ_MODEL = replace(input_files.READ_MODEL, depth=depth)
+    files = input_files.simulated_files(directory, _REFERENCE, _COPIES, _THREADS)
     lines = files.sites.read_text().splitlines(keepends=True)
     header = [line for line in lines if line.startswith("#")]
     files.sites.write_text("".join(lines[: len(header) + _SITES]))

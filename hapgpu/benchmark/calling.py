@@ -7,15 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from hapgpu.benchmark.calling.alleles import called_alleles, carried_alleles, missed_and_false
-from hapgpu.benchmark.current import measuring, plan
-from hapgpu.benchmark.genotyping_files import (
+from hapgpu.benchmark.alleles import called_alleles, carried_alleles, missed_and_false
+from hapgpu.benchmark.input_files import (
     CONTIG,
     READ_MODEL,
     SimulatedFiles,
     simulated_files,
 )
-from hapgpu.benchmark.measurement import thread_variants
+from hapgpu.benchmark.measurement import Measurement, measuring, plan, thread_variants
 from hapgpu.benchmark.whole_runs import WHOLE_RUN, WholeRun
 from hapgpu.calling.caller import PAIR_HMM
 from hapgpu.calling.options import CallOptions
@@ -31,64 +30,6 @@ _FIRST_BASES: Final = 100_000
 """Bases called before the measurement."""
 _COMMAND: Final = "hapgpu bench call"
 _OPTIONS: Final = CallOptions()
-
-
-@dataclass(frozen=True, slots=True)
-class Measurement:
-    """One line of the benchmark: a run from files to a VCF, or a stage of the run before it.
-
-    Attributes
-    ----------
-    device, task, data
-        Names of the device, of the whole run or the stage, and of the data.
-    bases, reads, active_regions
-        Numbers of bases, reads and active regions.
-    seconds
-        Time of the whole run; of a stage, summed over its threads.
-    cells
-        Matrix cells of the pair-HMM, over all pairs; None for other stages.
-    fraction
-        Of a stage: its fraction, 0 to 1, of the time of all stages; else None.
-    recall, precision
-        Of a whole run, 0 to 1: the fraction of the alleles of the sample that are called, and of
-        the called alleles that the sample has. Else None.
-    bound, busy
-        Of a whole run, those of `WholeRun`; else None.
-    """
-
-    device: str
-    task: str
-    data: str
-    bases: int
-    reads: int
-    active_regions: int
-    seconds: float
-    cells: int | None = None
-    fraction: float | None = None
-    recall: float | None = None
-    precision: float | None = None
-    bound: str | None = None
-    busy: float | None = None
-
-    @property
-    def is_whole_run(self) -> bool:
-        """Whether this is a whole run, not a stage."""
-        return self.task == WHOLE_RUN
-
-    @property
-    def bases_per_second(self) -> float:
-        """Bases per second; of a stage, per second of a thread."""
-        return self.bases / self.seconds
-
-    @property
-    def reads_per_second(self) -> float:
-        """Reads per second; of a stage, per second of a thread."""
-        return self.reads / self.seconds
-
-    @property
-    def gcups(self) -> float | None:
-        """Matrix cells per second, in 1e9; of the stage, per second of a thread."""
-        return None if self.cells is None else self.cells / self.seconds / 1e9
 
 
 def benchmark_call(device: Device, reference: Path, copies: int = 1) -> Iterator[Measurement]:
@@ -149,21 +90,28 @@ class CallRun:
             device=self.device.name,
             task=WHOLE_RUN,
             data=data,
-            bases=counts["bases"],
-            reads=self.files.read_count,
-            active_regions=counts["active_regions"],
-            cells=counts["cells"],
+            unit="bases",
+            numbers={
+                "bases": counts["bases"],
+                "reads": self.files.read_count,
+                "active_regions": counts["active_regions"],
+                "cells": counts["cells"],
+                "fraction": None,
+                "recall": recall,
+                "precision": precision,
+            },
             seconds=whole.seconds,
         )
-        yield replace(line, recall=recall, precision=precision, bound=whole.bound, busy=whole.busy)
+        yield line.of_run(whole)
         for stage, spent in seconds.items():
-            yield replace(
-                line,
-                task=stage,
-                cells=line.cells if stage == PAIR_HMM else None,
-                seconds=spent,
-                fraction=spent / sum(seconds.values()),
-            )
+            numbers = {
+                **line.numbers,
+                "cells": counts["cells"] if stage == PAIR_HMM else None,
+                "fraction": spent / sum(seconds.values()),
+                "recall": None,
+                "precision": None,
+            }
+            yield replace(line, task=stage, numbers=numbers, seconds=spent, of_a_thread=True)
 
     @property
     def _output(self) -> Path:

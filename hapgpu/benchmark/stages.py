@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.limits import LONG_READS
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.text_block import TextBlock
+from hapgpu.runtime.statistics import Arguments, Out
 
 _NAMES: Final = {
     "sketch": "sketch",
@@ -66,7 +68,44 @@ def staged_cpu(index: MinimizerIndex) -> StagedDevice:
     )
 
 
-class StagedChainer:
+class StageClock(ABC):
+    """Worker for blocks that adds up the time of each of its stages.
+
+    Attributes
+    ----------
+    seconds
+        Time of each stage, for all blocks so far.
+    """
+
+    def __init__(self, stages: Sequence[str], wait: Callable[[], None] = lambda: None) -> None:
+        self.seconds = dict.fromkeys(stages, 0.0)
+        self._wait = wait
+
+    @abstractmethod
+    def __call__(self, block: ReadBlock) -> TextBlock:
+        """Return the lines of a block."""
+
+    def timed(self, stage: str, step: Callable[Arguments, Out], /) -> Callable[Arguments, Out]:
+        """Return the step, adding the time of each call to a stage."""
+
+        def timed_step(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Out:
+            start = time.perf_counter()
+            result = step(*args, **kwargs)
+            self._wait()
+            self.seconds[stage] += time.perf_counter() - start
+            return result
+
+        return timed_step
+
+    def seconds_of(self, blocks: Sequence[ReadBlock]) -> Mapping[str, float]:
+        """Return the seconds of each stage for all blocks; the functions are compiled before."""
+        self.seconds = dict.fromkeys(self.seconds, 0.0)
+        for block in blocks:
+            self(block)
+        return self.seconds
+
+
+class StagedChainer(StageClock):
     """Chainer of blocks that adds up the time of each stage.
 
     Parameters
@@ -77,27 +116,21 @@ class StagedChainer:
         Options of long-read mapping.
     device
         Stages of the device.
-
-    Attributes
-    ----------
-    seconds
-        Time of each of `STAGES`, for all blocks so far.
     """
 
     def __init__(self, index: MinimizerIndex, options: MapOptions, device: StagedDevice) -> None:
-        self.seconds = dict.fromkeys(STAGES, 0.0)
+        super().__init__(STAGES, device.wait)
         self._device = device
-        self._parse = self._timed("parse", device.parse)
+        self._parse = self.timed("parse", device.parse)
         self._find_mappings = MappingFinder(index, options, self._timed_stages(device.stages))
-        self._write_lines = self._timed("lines", self._write_block)
+        self._write_lines = self.timed("lines", self._write_block)
         self._writer = PafWriter(index, options)
 
     def __call__(self, block: ReadBlock) -> TextBlock:
         """Return the lines of a block."""
         text, spans = self._parse(block)
         mappings, anchors = self._find_mappings(text, spans)
-        lines: TextBlock = self._write_lines(block, text, spans, mappings, anchors)
-        return lines
+        return self._write_lines(block, text, spans, mappings, anchors)
 
     def _write_block(
         self, block: ReadBlock, text: Any, spans: Any, mappings: Mappings, anchors: int
@@ -106,26 +139,7 @@ class StagedChainer:
 
     def _timed_stages(self, stages: Stages) -> Stages:
         timed = {
-            function: self._timed(name, getattr(stages, function))
+            function: self.timed(name, getattr(stages, function))
             for function, name in _NAMES.items()
         }
         return replace(stages, **timed)
-
-    def _timed(self, stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        def timed_function(*arguments: Any) -> Any:
-            start = time.perf_counter()
-            result = function(*arguments)
-            self._device.wait()
-            self.seconds[stage] += time.perf_counter() - start
-            return result
-
-        return timed_function
-
-
-def stage_seconds(chainer: StagedChainer, blocks: Sequence[ReadBlock]) -> dict[str, float]:
-    """Return the seconds of each stage for at least one block."""
-    chainer(blocks[0])  # compiles
-    chainer.seconds = dict.fromkeys(STAGES, 0.0)
-    for block in blocks:
-        chainer(block)
-    return chainer.seconds

@@ -10,8 +10,14 @@ from typing import Final
 
 import numpy as np
 
-from hapgpu.benchmark.current import measuring, plan
-from hapgpu.benchmark.measurement import Measurement, median_seconds, thread_variants
+from hapgpu.benchmark.measurement import (
+    GPU_REPEATS,
+    Measurement,
+    measuring,
+    plan,
+    thread_variants,
+    timed_blocks,
+)
 from hapgpu.chaining.anchors.files import load_anchors
 from hapgpu.chaining.anchors.predecessor_ranges import predecessor_ranges
 from hapgpu.chaining.batches import Anchors
@@ -23,7 +29,6 @@ from hapgpu.errors import InputError, UsageError
 from hapgpu.runtime.devices import CudaDevice, Device
 
 _ANCHORS_ON_CPU: Final = 1 << 16
-_GPU_REPEATS: Final = 9
 
 
 class Method(StrEnum):
@@ -56,8 +61,14 @@ class _Job:
             pairs = predecessor_ranges(self.anchors, self.parameters).sum(dtype=np.int64)
             counts["pairs"] = int(pairs)
         for unit, count in counts.items():
-            total = self.copies * count
-            yield Measurement(device.name, self.task, self.data, unit, total, seconds)
+            yield Measurement(
+                device=device.name,
+                task=self.task,
+                data=self.data,
+                unit=unit,
+                numbers={unit: self.copies * count},
+                seconds=seconds,
+            )
 
 
 def benchmark_anchors(
@@ -122,13 +133,13 @@ def _jobs(
 
 def _seconds(job: _Job, device: Device) -> float:
     if isinstance(device, CudaDevice):
-        return _seconds_on_gpu(job, device)
+        from hapgpu.benchmark.cuda.chaining import time_scores, time_successors  # noqa: PLC0415  (imports CuPy)
+
+        time_on_gpu = time_successors if job.method is Method.SUCCESSOR else time_scores
+        return time_on_gpu(job.anchors, job.parameters, device, job.copies, GPU_REPEATS)
     pieces = pieces_of(job.anchors, _ANCHORS_ON_CPU) * job.copies
-    return median_seconds(lambda piece: chain_scores(piece, job.parameters), pieces, device.threads)
 
+    def score(piece: Anchors) -> None:
+        chain_scores(piece, job.parameters)
 
-def _seconds_on_gpu(job: _Job, device: CudaDevice) -> float:
-    from hapgpu.benchmark.chaining.cuda import time_scores, time_successors  # noqa: PLC0415  (imports CuPy)
-
-    time_on_gpu = time_successors if job.method is Method.SUCCESSOR else time_scores
-    return time_on_gpu(job.anchors, job.parameters, device, job.copies, _GPU_REPEATS)
+    return timed_blocks(score, pieces, device.threads)[1]

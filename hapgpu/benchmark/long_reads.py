@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from hapgpu.benchmark.chaining.alignments import (
+from hapgpu.benchmark.alignments import (
     alignment_measurements,
     benchmark_alignments,
     compute_all,
 )
-from hapgpu.benchmark.chaining.data import LongReadData, simulated_data
-from hapgpu.benchmark.chaining.stages import STAGES, StagedChainer, stage_seconds, staged_cpu
-from hapgpu.benchmark.current import measuring, plan
-from hapgpu.benchmark.measurement import Measurement, median_seconds, thread_variants
+from hapgpu.benchmark.long_read_data import LongReadData, bases_measured, simulated_data
+from hapgpu.benchmark.measurement import (
+    Measurement,
+    measuring,
+    plan,
+    thread_variants,
+    timed,
+    timed_blocks,
+)
+from hapgpu.benchmark.stages import STAGES, StagedChainer, staged_cpu
 from hapgpu.benchmark.whole_runs import WHOLE_RUN, RunCommand, files_of_run, measured_run
 from hapgpu.chaining.index.build import build_index_of_records
 from hapgpu.chaining.index.files import MINIMIZER_FILE, SUFFIX
@@ -81,7 +86,7 @@ def benchmark_reads(
         measuring(f"{_WHOLE_PATH}, {variant.name}")
         chainers = chainers_for([variant], data.index, options)
         compute = partial(compute_all, chainers[0])
-        seconds = median_seconds(compute, data.blocks, len(chainers))
+        _, seconds = timed_blocks(compute, data.blocks, len(chainers))
         in_memory = data.measured(variant, _WHOLE_PATH, seconds)
         yield in_memory
     measuring("stages")
@@ -89,8 +94,7 @@ def benchmark_reads(
         yield data.measured(variants[0], stage, seconds)
     if run is not None:
         measuring(WHOLE_RUN)
-        whole = _whole_run(data, device, run)
-        yield replace(whole, share=whole.per_second / in_memory.per_second)
+        yield _whole_run(data, device, run).compared_with(in_memory)
     if isinstance(device, CpuDevice):
         yield from benchmark_alignments(device, data, options, run)
 
@@ -102,8 +106,7 @@ def _whole_run(data: LongReadData, device: Device, run: RunCommand) -> Measureme
         data.write_reads(reads)
         output = directory / "mappings.paf"
         whole = measured_run(run, [index, reads, "-o", output], device)
-    measured = data.measured(device, WHOLE_RUN, whole.seconds)
-    return replace(measured, bound=whole.bound, busy=whole.busy)
+    return data.measured(device, WHOLE_RUN, whole.seconds).of_run(whole)
 
 
 def _timed_index(
@@ -112,19 +115,19 @@ def _timed_index(
     """Return the index, the sequences and the time of the second build; the first may compile."""
     cpu = device if isinstance(device, CpuDevice) else CpuDevice(usable_cpus())
     build_index_of_records(reference, options.sketch, cpu.threads)
-    start = time.perf_counter()
-    index, records = build_index_of_records(reference, options.sketch, cpu.threads)
-    seconds = time.perf_counter() - start
+    build = partial(build_index_of_records, reference, options.sketch, cpu.threads)
+    (index, records), seconds = timed(build, 1)
     bases = int(index.lengths.sum())
-    measured = Measurement(cpu.name, "index", reference.name, "bases", bases, seconds)
-    return index, records, measured
+    return index, records, bases_measured(cpu, "index", reference.name, bases, seconds)
 
 
-def _stage_seconds(device: Device, data: LongReadData, options: MapOptions) -> dict[str, float]:
-    if isinstance(device, CudaDevice):
-        from hapgpu.benchmark.chaining.cuda import staged_on  # noqa: PLC0415  (imports CuPy)
+def _stage_seconds(device: Device, data: LongReadData, options: MapOptions) -> Mapping[str, float]:
+    with ExitStack() as stack:
+        if isinstance(device, CudaDevice):
+            from hapgpu.benchmark.cuda.chaining import staged_on  # noqa: PLC0415  (imports CuPy)
 
-        with staged_on(device, data.index, options) as staged:
-            return stage_seconds(staged, data.blocks)
-    chainer = StagedChainer(data.index, options, staged_cpu(data.index))
-    return stage_seconds(chainer, data.blocks)
+            staged = stack.enter_context(staged_on(device, data.index, options))
+        else:
+            staged = StagedChainer(data.index, options, staged_cpu(data.index))
+        staged(data.blocks[0])  # compiles
+        return staged.seconds_of(data.blocks)

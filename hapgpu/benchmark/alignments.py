@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
-from hapgpu.benchmark.chaining.data import LongReadData
-from hapgpu.benchmark.current import measuring
-from hapgpu.benchmark.measurement import Measurement, median_seconds
+from hapgpu.benchmark.long_read_data import LongReadData
+from hapgpu.benchmark.measurement import Measurement, measuring, thread_variants, timed_blocks
+from hapgpu.benchmark.stages import StageClock
 from hapgpu.benchmark.whole_runs import RunCommand, files_of_run, measured_run
 from hapgpu.chaining.align.batches import FILL, PieceAlignments, Pieces, ReadCodes, TargetCodes
 from hapgpu.chaining.align.codes import code_targets
@@ -49,7 +47,7 @@ _SAM: Final = LineOptions(is_sam=True)
 
 def alignment_measurements(device: CpuDevice, *, runs: bool) -> int:
     """Return the number of measurements of `benchmark_alignments`."""
-    return len(_thread_counts(device)) + len(ALIGN_STAGES) + runs
+    return len(thread_variants(device)) + len(ALIGN_STAGES) + runs
 
 
 def benchmark_alignments(
@@ -70,20 +68,18 @@ def benchmark_alignments(
     """
     targets = code_targets(data.records.sequences)
     aligner = CpuAligner(data.index, targets, options, _SAM)
-    for threads in _thread_counts(device):
-        variant = CpuDevice(threads)
+    for variant in thread_variants(device):
         measuring(f"{_WHOLE_PATH}, {variant.name}")
-        seconds = median_seconds(partial(compute_all, aligner), data.blocks, threads)
+        _, seconds = timed_blocks(partial(compute_all, aligner), data.blocks, variant.threads)
         in_memory = data.measured(variant, _WHOLE_PATH, seconds)
         yield in_memory
     measuring("stages of base alignment")
     staged = StagedAligner(data.index, targets, options)
-    for stage, seconds in align_stage_seconds(staged, data.blocks).items():
+    for stage, seconds in staged.seconds_of(data.blocks).items():
         yield data.measured(CpuDevice(1), stage, seconds)
     if run is not None:
         measuring(WHOLE_ALIGNMENT)
-        whole = _whole_run(data, device, run)
-        yield replace(whole, share=whole.per_second / in_memory.per_second)
+        yield _whole_run(data, device, run).compared_with(in_memory)
 
 
 def compute_all(worker: BlockWorker, block: ReadBlock) -> None:
@@ -92,11 +88,7 @@ def compute_all(worker: BlockWorker, block: ReadBlock) -> None:
         pass
 
 
-def _thread_counts(device: CpuDevice) -> list[int]:
-    return sorted({1, device.threads})
-
-
-class StagedAligner:
+class StagedAligner(StageClock):
     """Aligner of blocks that adds up the time of each stage.
 
     Parameters
@@ -106,14 +98,10 @@ class StagedAligner:
     options
         Options of long-read mapping.
 
-    Attributes
-    ----------
-    seconds
-        Time of each of `ALIGN_STAGES`, for all blocks so far.
     """
 
     def __init__(self, index: MinimizerIndex, targets: TargetCodes, options: MapOptions) -> None:
-        self.seconds = dict.fromkeys(ALIGN_STAGES, 0.0)
+        super().__init__(ALIGN_STAGES)
         stages = self._timed_stages(CPU_ALIGNMENT)
         self._align: BlockWorker = CpuAligner(index, targets, options, _SAM, stages)
 
@@ -123,21 +111,21 @@ class StagedAligner:
 
     def _timed_stages(self, stages: AlignStages) -> AlignStages:
         def writer(*arguments: Any) -> Callable[..., list[Callable[..., TextBlock]]]:
-            line_parts = self._timed("SAM lines", stages.writer(*arguments))
+            line_parts = self.timed("SAM lines", stages.writer(*arguments))
             return lambda *mappings: [
-                self._timed("SAM lines", part) for part in line_parts(*mappings)
+                self.timed("SAM lines", part) for part in line_parts(*mappings)
             ]
 
         return AlignStages(
-            code_reads=self._timed("codes", stages.code_reads),
+            code_reads=self.timed("codes", stages.code_reads),
             align_pieces=self._align_kinds,
             rounds=RoundStages(
-                plan_pieces=self._timed("pieces", stages.rounds.plan_pieces),
-                find_drops=self._timed("drops", stages.rounds.find_drops),
-                assemble=self._timed("assembly", stages.rounds.assemble),
-                finish_alignments=self._timed("cigars", stages.rounds.finish_alignments),
+                plan_pieces=self.timed("pieces", stages.rounds.plan_pieces),
+                find_drops=self.timed("drops", stages.rounds.find_drops),
+                assemble=self.timed("assembly", stages.rounds.assemble),
+                finish_alignments=self.timed("cigars", stages.rounds.finish_alignments),
             ),
-            rank=self._timed("ranking", stages.rank),
+            rank=self.timed("ranking", stages.rank),
             writer=writer,
         )
 
@@ -153,27 +141,10 @@ class StagedAligner:
         is_fill = pieces.kinds == FILL
         rows, parts = [], []
         for stage, chosen in (("fills", is_fill), ("other pieces", ~is_fill)):
-            align = self._timed(stage, CPU_ALIGNMENT.align_pieces)
+            align = self.timed(stage, CPU_ALIGNMENT.align_pieces)
             rows.append(np.flatnonzero(chosen))
             parts.append(align(take_pieces(pieces, rows[-1]), reads, targets, scoring, parameters))
         return take_alignments(join_alignments(parts), np.argsort(np.concatenate(rows)))
-
-    def _timed(self, stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        def timed_function(*arguments: Any) -> Any:
-            start = time.perf_counter()
-            result = function(*arguments)
-            self.seconds[stage] += time.perf_counter() - start
-            return result
-
-        return timed_function
-
-
-def align_stage_seconds(aligner: StagedAligner, blocks: Sequence[ReadBlock]) -> Mapping[str, float]:
-    """Return the seconds of each stage for all blocks; the functions are compiled before."""
-    aligner.seconds = dict.fromkeys(ALIGN_STAGES, 0.0)
-    for block in blocks:
-        aligner(block)
-    return aligner.seconds
 
 
 def _whole_run(data: LongReadData, device: CpuDevice, run: RunCommand) -> Measurement:
@@ -184,5 +155,4 @@ def _whole_run(data: LongReadData, device: CpuDevice, run: RunCommand) -> Measur
         data.write_reads(reads)
         output = directory / "alignments.sam"
         whole = measured_run(run, ["-a", reference, reads, "-o", output], device)
-    measured = data.measured(device, WHOLE_ALIGNMENT, whole.seconds)
-    return replace(measured, bound=whole.bound, busy=whole.busy)
+    return data.measured(device, WHOLE_ALIGNMENT, whole.seconds).of_run(whole)

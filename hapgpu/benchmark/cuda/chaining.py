@@ -1,16 +1,21 @@
-"""Times of the stages of long-read mapping on a GPU, and of the scoring kernels alone."""
+"""Times of the stages of long-read mapping on a GPU, and of the scoring kernels alone.
+
+`successor_scores` scores chains by forward transformation (`cuda/benchmark/forward_chaining.cu`),
+the method of mm2-ax (Sadasivan et al. 2023): no predecessor is skipped, and each anchor updates the
+scores of its possible successors.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import cupy
 import numpy as np
 
-from hapgpu.benchmark.baselines.forward_chaining_cuda import successor_scores
-from hapgpu.benchmark.chaining.stages import StagedChainer, StagedDevice
+from hapgpu.benchmark.cuda.timing import timed_on_gpu
+from hapgpu.benchmark.stages import StagedChainer, StagedDevice
 from hapgpu.chaining.batches import Anchors, ChainScores
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import MapOptions
@@ -18,14 +23,42 @@ from hapgpu.chaining.output.cuda import copy_to_host
 from hapgpu.chaining.parameters import ChainParameters
 from hapgpu.chaining.run.cuda import cuda_stages
 from hapgpu.chaining.scores.cuda import chain_scores
+from hapgpu.chaining.scores.segments_cuda import ANCHOR_ARRAYS, OFFSETS, SCORE_ARRAYS
 from hapgpu.errors import DeviceError
 from hapgpu.io.fastx.cuda import DeviceSpans, parse_text
 from hapgpu.io.fastx.limits import LONG_READS
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import device_errors, thread_streams
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.launch import load_kernel
 
 Scoring = Callable[[Anchors, ChainParameters], ChainScores]
+
+_THREADS: Final = 128  # as in the paper
+_MAX_BLOCKS: Final = 2**20
+_MAX_INT: Final = 2**31 - 1
+
+_SIZES: Final = (
+    "reads",
+    "entries",
+    "max_distance_x",
+    "max_distance_y",
+    "bandwidth",
+    "max_iterations",
+)
+UPDATE_SUCCESSORS: Final = Kernel(
+    "benchmark/forward_chaining.cu",
+    "update_successors",
+    (
+        *ANCHOR_ARRAYS,
+        OFFSETS,
+        Array("penalties", np.uint16, "entries"),
+        *SCORE_ARRAYS,
+        Scalar("anchors", np.int64),
+        *(Scalar(name, np.int32) for name in _SIZES),
+    ),
+)
 
 
 @contextmanager
@@ -129,18 +162,50 @@ def _time(
     number = device.index
     with device_errors(device), cupy.cuda.Device(number), thread_streams(number, 1)[0]:
         on_device = copied_to_device(anchors, copies)
-        return float(np.median(_seconds(lambda: scoring(on_device, parameters), repeats)))
+        return timed_on_gpu(lambda: scoring(on_device, parameters), repeats)[1]
 
 
-def _seconds(run: Callable[[], Any], repeats: int) -> list[float]:
-    """Return the seconds of each run except the first."""
-    run()
-    seconds = []
-    for _ in range(repeats):
-        start, end = cupy.cuda.Event(), cupy.cuda.Event()
-        start.record()
-        run()
-        end.record()
-        end.synchronize()
-        seconds.append(cupy.cuda.get_elapsed_time(start, end) / 1e3)
-    return seconds
+def successor_scores(anchors: Anchors, parameters: ChainParameters) -> ChainScores:
+    """Find the best chain that ends at each anchor, visiting all predecessors.
+
+    The result equals `scores.cuda.chain_scores` with `UNLIMITED_SKIP` if no anchor has more than
+    `parameters.max_iterations` predecessors within reach. Beyond these, minimap2 visits one more,
+    the anchor of the highest score; this method does not.
+
+    Parameters
+    ----------
+    anchors
+        As for `scores.cuda.chain_scores`.
+    parameters
+        Parameters of chaining; `max_skip` is not used.
+
+    Returns
+    -------
+    ChainScores
+        On the device.
+    """
+    total = int(anchors.x.size)
+    scores = ChainScores(cupy.empty(total, dtype=np.int32), cupy.empty(total, dtype=np.int32))
+    if not total:
+        return scores
+    penalties = cupy.asarray(parameters.penalties)
+    load_kernel(UPDATE_SUCCESSORS, cupy.cuda.Device().id).launch(
+        min(len(anchors), _MAX_BLOCKS),
+        _THREADS,
+        (
+            anchors.x,
+            anchors.y,
+            anchors.offsets,
+            penalties,
+            scores.scores,
+            scores.predecessors,
+            total,
+            len(anchors),
+            penalties.size,
+            min(parameters.max_distance_x, _MAX_INT),
+            min(parameters.max_distance_x, parameters.max_distance_y, _MAX_INT),
+            parameters.bandwidth,
+            min(max(parameters.max_iterations, 0), _MAX_INT),
+        ),
+    )
+    return scores

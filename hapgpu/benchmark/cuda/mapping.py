@@ -1,23 +1,50 @@
-"""Timing of the search kernels, with the reads in GPU memory."""
+"""Timing of the search of short reads, with the reads in GPU memory.
+
+`backtrack_on_device` searches as `hapgpu/benchmark/backtracking.py`, bit for bit
+(`cuda/benchmark/backtracking.cu`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Final
 
 import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.benchmark.baselines.backtracking import row_count
-from hapgpu.benchmark.baselines.backtracking_cuda import backtrack_on_device
+from hapgpu.benchmark.backtracking import MAX_RESULTS, row_count
+from hapgpu.benchmark.cuda.timing import timed_on_gpu
 from hapgpu.io.fastx.spans import ReadSpans
-from hapgpu.mapping.index.cuda import resident_index
+from hapgpu.mapping.index.cuda import DeviceIndex, resident_index
 from hapgpu.mapping.index.fm_index import FMIndexArrays
-from hapgpu.mapping.search.cuda import pack_on_device, search_on_device
+from hapgpu.mapping.search.cuda import DeviceReads, pack_on_device, search_on_device
 from hapgpu.mapping.search.hits import SearchOptions
+from hapgpu.mapping.search.kernels import OCCURRENCES, READS
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import thread_streams
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.launch import load_kernel
+from hapgpu.runtime.gpu_array import GpuArray
+
+_THREADS = 256
+_STRANDS = 2
+
+BACKTRACK: Final = Kernel(
+    "benchmark/backtracking.cu",
+    "backtrack",
+    (
+        *OCCURRENCES,
+        Scalar("rows", np.uint32),
+        *READS,
+        Scalar("strands", np.int32),
+        Scalar("max_results", np.int32),
+        Array("results", np.uint32, "total_results", width=4),
+        Array("counts", np.int32, "searches"),
+        Scalar("searches", np.int32),
+        Scalar("total_results", np.int64),
+    ),
+)
 
 
 def time_search(
@@ -53,11 +80,11 @@ def time_search(
     with cupy.cuda.Device(number), thread_streams(number, 1)[0]:
         reads = _on_device(texts, spans)
 
-        def run() -> Any:
+        def run() -> GpuArray:
             packed = pack_on_device(*reads, number)
             return search_on_device(resident, packed, SearchOptions(), number).hits
 
-        hits, seconds = _timed(run, repeats)
+        hits, seconds = timed_on_gpu(run, repeats)
         return int(hits.size), seconds
 
 
@@ -73,18 +100,18 @@ def time_backtracking(
     with cupy.cuda.Device(number), thread_streams(number, 1)[0]:
         reads = _on_device(texts, spans)
 
-        def run() -> Any:
+        def run() -> GpuArray:
             packed = pack_on_device(*reads, number)
             counts, _ = backtrack_on_device(resident, row_count(index), packed, number)
             return counts
 
-        counts, seconds = _timed(run, repeats)
+        counts, seconds = timed_on_gpu(run, repeats)
         return int(counts.sum()), seconds
 
 
 def _on_device(
     texts: Sequence[NDArray[np.uint8]], spans: Sequence[ReadSpans]
-) -> tuple[Any, Any, Any]:
+) -> tuple[GpuArray, GpuArray, GpuArray]:
     """Return the concatenated texts, and the starts and lengths of the bases of all reads."""
     ends = np.cumsum([text.size for text in texts])
     whole = cupy.empty(int(ends[-1]), dtype=np.uint8)
@@ -97,16 +124,37 @@ def _on_device(
     return whole, cupy.asarray(np.concatenate(starts)), cupy.asarray(lengths)
 
 
-def _timed(run: Callable[[], Any], repeats: int) -> tuple[Any, float]:
-    """Return the result of a run, and the median of the seconds; the first run is not timed."""
-    result = run()
-    seconds = []
-    for _ in range(repeats):
-        del result  # frees its memory for the next run
-        start, end = cupy.cuda.Event(), cupy.cuda.Event()
-        start.record()
-        result = run()
-        end.record()
-        end.synchronize()
-        seconds.append(cupy.cuda.get_elapsed_time(start, end) / 1e3)
-    return result, float(np.median(seconds))
+def backtrack_on_device(
+    index: DeviceIndex, rows: int, reads: DeviceReads, device: int
+) -> tuple[GpuArray, GpuArray]:
+    """Return counts and results as in `BacktrackingResults`, on the current stream.
+
+    Parameters
+    ----------
+    index, reads
+        Index and reads on the device.
+    rows
+        Number of rows of the index.
+    device
+        Number of the device.
+    """
+    searches = _STRANDS * len(reads)
+    counts = cupy.empty(searches, dtype=np.int32)
+    results = cupy.empty((searches, MAX_RESULTS, 4), dtype=np.uint32)
+    arguments = (
+        *index.occurrences,
+        rows,
+        reads.words,
+        reads.total_words,
+        reads.word_offsets,
+        reads.lengths,
+        len(reads),
+        _STRANDS,
+        MAX_RESULTS,
+        results,
+        counts,
+        searches,
+        results.size // 4,
+    )
+    load_kernel(BACKTRACK, device).launch(-(-searches // _THREADS), _THREADS, arguments)
+    return counts, results

@@ -47,7 +47,7 @@ class LongReadData:
 
     def measured(self, device: Device, task: str, seconds: float) -> Measurement:
         """Return a measurement of all reads."""
-        return Measurement(device.name, task, self.name, "bases", self.bases, seconds)
+        return bases_measured(device, task, self.name, self.bases, seconds)
 
     def write_reads(self, path: Path) -> None:
         """Write the FASTQ file of all reads."""
@@ -86,4 +86,16 @@ def simulated_data(
     reads = f"{model.mean_length:,}-base reads, {model.error_rate:.4g} errors"
     return LongReadData(
         f"{reference.name}, {reads}", reference, records, index, blocks, simulated_bases
+    )
+
+
+def bases_measured(device: Device, task: str, data: str, bases: int, seconds: float) -> Measurement:
+    """Return a measurement of some bases."""
+    return Measurement(
+        device=device.name,
+        task=task,
+        data=data,
+        unit="bases",
+        numbers={"bases": bases},
+        seconds=seconds,
     )

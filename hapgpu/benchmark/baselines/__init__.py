@@ -1,1 +1,0 @@
-"""Baselines: published methods for comparison; only benchmarks use them."""

@@ -1,1 +1,0 @@
-"""Benchmark of variant calling: runs with their stages, and alleles to compare."""

@@ -1,1 +1,0 @@
-"""Benchmarks of long-read mapping and alignment: whole reads, single stages, anchors."""

@@ -1,0 +1,1 @@
+"""GPU parts of benchmarks: timing of kernels, and published methods for comparison."""
