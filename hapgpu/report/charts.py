@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.report.escape import script_json, text
+from hapgpu.report.markup import script_json, text
 
 Spec: TypeAlias = dict[str, Any]
 """A Vega-Lite specification without `$schema`, `config` and width."""

@@ -9,7 +9,7 @@ from importlib import metadata, util
 from typing import Final
 
 from hapgpu.errors import UsageError
-from hapgpu.report.escape import script_source
+from hapgpu.report.markup import script_source
 from hapgpu.runtime import cache
 
 

@@ -2,14 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from pathlib import Path
 from typing import Final
 
-from hapgpu.report.escape import script_source, text
 from hapgpu.report.libraries import scripts_of
+from hapgpu.report.markup import script_source, text
 from hapgpu.version import __version__
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SectionOptions:
+    """What sections need besides their file.
+
+    Attributes
+    ----------
+    reads
+        Alignments that belong to files of variants.
+    reference
+        The reference, FASTA, of variants and of CRAM.
+    threads
+        CPU threads.
+    max_record
+        Bytes of the longest record that is read.
+    advance
+        Called with the number of records that were read, for progress.
+    """
+
+    reads: Sequence[str]
+    reference: Path | None
+    threads: int
+    max_record: int
+    advance: Callable[[int], None]
+
 
 _POLICY: Final = (
     "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval' blob:; "
@@ -33,7 +60,7 @@ class Section:
     identifier
         The `id` of its element, unique on the page: ASCII letters, digits and hyphens.
     html
-        The content, in which all text from files is escaped (`hapgpu.report.escape`).
+        The content, in which all text from files is escaped (`hapgpu.report.markup`).
     scripts
         Names of the libraries that it needs, of `hapgpu.report.libraries.LIBRARIES`.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hapgpu.io.files.record_limit import MAX_RECORD
-from hapgpu.report.options import SectionOptions
+from hapgpu.report.page import SectionOptions
 from hapgpu.report.sections import kinds_of, sections_of
 from tests.fuzz.read_targets import Run
 from tests.fuzz.sandbox import Sandbox

@@ -10,12 +10,11 @@ import pysam
 import pytest
 
 from hapgpu.report.charts import CHART_SCRIPTS, bars, figure, figures, svg
-from hapgpu.report.options import SectionOptions
-from hapgpu.report.page import Section, render
+from hapgpu.report.page import Section, SectionOptions, render
 from hapgpu.report.sections import kinds_of, sections_of
-from tests.report.mappings.made_paf import paf_lines, text_of
-from tests.report.runs.test_statistics import RUN
+from tests.report.made_paf import paf_lines, text_of
 from tests.report.sites.chromium import opened, require_libraries
+from tests.report.test_runs import RUN
 
 HOSTILE = "</script><script>alert(1)</script>\"'&amp;\\{{ü<!--"
 OPTIONS = SectionOptions(

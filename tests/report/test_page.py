@@ -9,7 +9,7 @@ import pytest
 
 from hapgpu.errors import UsageError
 from hapgpu.report import libraries
-from hapgpu.report.escape import script_json, script_source, text
+from hapgpu.report.markup import script_json, script_source, text
 from hapgpu.report.page import Section, render
 
 HOSTILE = "</script><script>alert(1)</script>\"'&\\{{ü\u2028<!--\udcff"

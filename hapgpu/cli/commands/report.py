@@ -22,8 +22,7 @@ from hapgpu.cli.run import Run
 from hapgpu.io.files.output import OutputFile
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.report.libraries import require_libraries
-from hapgpu.report.options import SectionOptions
-from hapgpu.report.page import render
+from hapgpu.report.page import SectionOptions, render
 from hapgpu.report.sections import kinds_of, sections_of
 from hapgpu.runtime.devices import resolve_devices
 

@@ -18,9 +18,8 @@ from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.genome.regions import Region, RegionChoice
 from hapgpu.io.vcf.source import open_vcf
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
-from hapgpu.report.escape import script_json, script_source, text
-from hapgpu.report.options import SectionOptions
-from hapgpu.report.page import Section
+from hapgpu.report.markup import script_json, script_source, text
+from hapgpu.report.page import Section, SectionOptions
 from hapgpu.report.sites.evidence import MAX_FRAGMENTS, site_reads_of
 from hapgpu.report.sites.realignment import realignment_of
 from hapgpu.report.sites.slices import Slice, slices_of, tag_of

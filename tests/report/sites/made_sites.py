@@ -9,8 +9,7 @@ from random import Random
 import pysam
 
 from hapgpu.io.files.record_limit import MAX_RECORD
-from hapgpu.report.options import SectionOptions
-from hapgpu.report.page import Section
+from hapgpu.report.page import Section, SectionOptions
 from hapgpu.report.sites.section import site_section
 
 CONTIG = "chr1"

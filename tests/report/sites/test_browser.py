@@ -9,8 +9,7 @@ import pysam
 import pytest
 
 from hapgpu.io.files.record_limit import MAX_RECORD
-from hapgpu.report.options import SectionOptions
-from hapgpu.report.page import render
+from hapgpu.report.page import SectionOptions, render
 from hapgpu.report.sites.section import site_section
 from tests.report.sites.chromium import OpenPage, opened, require_libraries
 from tests.report.sites.made_sites import (

@@ -16,7 +16,7 @@ import pytest
 
 from hapgpu.errors import HapgpuError
 from hapgpu.genotyping.api import genotype
-from hapgpu.report.sites import evidence, long_reads, table
+from hapgpu.report.sites import evidence, table
 from tests.cli.call.command import make_inputs
 from tests.cli.in_process import status_of_command
 from tests.report.sites.chromium import require_libraries
@@ -105,7 +105,7 @@ def test_long_reads_are_cut(tmp_path: Path) -> None:
     assert len(shown) > 5
     for record in shown:
         original = originals[record.query_name]
-        assert record.reference_start == max(original.reference_start, start - long_reads.MARGIN)
+        assert record.reference_start == max(original.reference_start, start - evidence.MARGIN)
         first = original.query_sequence.index(record.query_sequence)
         expected = dict(original.get_aligned_pairs(matches_only=True))
         pairs = record.get_aligned_pairs(matches_only=True)

@@ -13,7 +13,7 @@ from hapgpu.arrays.memory import load_i32_at, load_u8_at, load_u16_at, load_u32_
 from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.io.bam.record_layout import RecordLayout
 from hapgpu.io.bam.tags import HEAD_BYTES, field_bytes_at, name_number
-from hapgpu.report.names import name_digest
+from hapgpu.report.line_blocks import name_digest
 from hapgpu.runtime.jit import njit, njit_inlined
 
 MISSING: Final = -(2**62)

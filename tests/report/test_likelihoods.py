@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from hapgpu.errors import InputError
-from hapgpu.report import lines as line_blocks
-from hapgpu.report.likelihoods.counts import LikelihoodCounts, count_likelihoods
-from hapgpu.report.options import SectionOptions
+from hapgpu.report import line_blocks
+from hapgpu.report.likelihoods import LikelihoodCounts, count_likelihoods
+from hapgpu.report.page import SectionOptions
 
 OPTIONS = SectionOptions(
     reads=(), reference=None, threads=1, max_record=1 << 28, advance=lambda _: None

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.report.decimals import read_decimal
-from hapgpu.report.names import name_digest
+from hapgpu.report.line_blocks import name_digest, read_decimal
 from hapgpu.runtime.jit import njit, njit_inlined
 
 

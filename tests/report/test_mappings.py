@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from hapgpu.errors import InputError
-from hapgpu.report import lines as line_blocks
-from hapgpu.report.mappings.counts import MappingCounts, count_mappings
-from hapgpu.report.mappings.drawn import MAX_SEGMENTS
-from hapgpu.report.mappings.parse import Column
-from hapgpu.report.options import SectionOptions
-from tests.report.mappings.made_paf import CONTIGS, paf_lines, text_of
+from hapgpu.report import line_blocks
+from hapgpu.report.dot_plot import MAX_SEGMENTS
+from hapgpu.report.mapping_lines import Column
+from hapgpu.report.mappings import MappingCounts, count_mappings
+from hapgpu.report.page import SectionOptions
+from tests.report.made_paf import CONTIGS, paf_lines, text_of
 
 OPTIONS = SectionOptions(
     reads=(), reference=None, threads=1, max_record=1 << 28, advance=lambda _: None

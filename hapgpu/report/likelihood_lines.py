@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.report.decimals import read_decimal
-from hapgpu.report.names import name_digest
+from hapgpu.report.line_blocks import name_digest, read_decimal
 from hapgpu.runtime.jit import njit
 
 _TAB, _NEWLINE, _ZERO, _NINE, _BLANK = b"\t\n09 "

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hapgpu.errors import InputError
-from hapgpu.report.runs.statistics import RunRecord, read_statistics
+from hapgpu.report.runs import RunRecord, read_statistics
 
 RUN: dict[str, Any] = {
     "schema_version": 2,

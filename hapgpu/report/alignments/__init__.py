@@ -1,1 +1,0 @@
-"""Section of alignments: BAM, SAM and CRAM, counted in bulk."""

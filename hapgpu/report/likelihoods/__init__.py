@@ -1,1 +1,0 @@
-"""Section of likelihoods: tables of `hapgpu pairhmm`, counted in bulk."""

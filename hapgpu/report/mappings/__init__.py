@@ -1,1 +1,0 @@
-"""Section of mappings: PAF of `hapgpu chain` and minimap2, counted in bulk."""

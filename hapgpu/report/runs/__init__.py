@@ -1,1 +1,0 @@
-"""Section of run statistics: `--json` of all commands and of `hapgpu bench`."""
