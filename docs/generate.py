@@ -20,7 +20,7 @@ from typing import Final
 from typer.main import get_command
 
 from hapgpu.cli.command_line import build_app
-from hapgpu.cli.options.described import HELP, Description, Parameter, describe
+from hapgpu.cli.parameters import HELP, Description, Parameter, describe
 
 PAGES: Final = Path(__file__).resolve().parent / "commands"
 _MARKED: Final = re.compile(

@@ -14,8 +14,7 @@ import sys
 from contextlib import suppress
 from typing import Final, NoReturn
 
-from hapgpu.cli.terminal.signals import end_on_signals
-from hapgpu.cli.terminal.streams import secure_standard_streams
+from hapgpu.cli.terminal.process import end_on_signals, secure_standard_streams
 from hapgpu.runtime.driver import start_driver
 
 _COLLECTION_THRESHOLD: Final = 100_000
@@ -29,8 +28,7 @@ def main() -> NoReturn:
     # What is imported lives as long as the process: `run` collects what comes after.
     gc.set_threshold(_COLLECTION_THRESHOLD)
     gc.disable()
-    # Imports Typer, which takes longer than a signal can wait.
-    from hapgpu.cli.command_line import run  # noqa: PLC0415
+    from hapgpu.cli.command_line import run  # noqa: PLC0415  (Typer is slow: signals come first)
 
     try:
         run(sys.argv[1:])

@@ -14,9 +14,8 @@ from typing import Annotated, Any, Final, NoReturn
 import typer
 from typer.main import get_command
 
-from hapgpu.cli.options.described import arguments_of
 from hapgpu.cli.options.effects import refuse_without_effect
-from hapgpu.cli.options.groups import one_parameter_per_option
+from hapgpu.cli.parameters import arguments_of, one_parameter_per_option
 from hapgpu.cli.terminal.messages import faults_explained, set_up_messages
 from hapgpu.errors import UsageError
 from hapgpu.version import __version__

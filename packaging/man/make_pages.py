@@ -17,7 +17,7 @@ from rich.markup import render
 from typer.main import get_command
 
 from hapgpu.cli.command_line import build_app
-from hapgpu.cli.options.described import Description, Parameter, describe
+from hapgpu.cli.parameters import Description, Parameter, describe
 from hapgpu.version import __version__
 
 PAGES: Final = Path(__file__).resolve().parent / "man1"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hapgpu.cli.command_line import command_module
-from hapgpu.cli.options.groups import one_parameter_per_option
+from hapgpu.cli.parameters import one_parameter_per_option
 from tests.fuzz.inputs.corpus import Corpus
 
 _ON_CPU: Final = {"device": "cpu", "threads": 1}

@@ -20,7 +20,7 @@ from hapgpu.cli.bench.plot import require_plots, write_plot
 from hapgpu.cli.bench.table import Table
 from hapgpu.cli.options.common import Debug, DeviceName, GpuMemory, Threads
 from hapgpu.cli.options.files import Written
-from hapgpu.cli.options.groups import one_parameter_per_option
+from hapgpu.cli.parameters import one_parameter_per_option
 from hapgpu.cli.terminal.progress import choose_progress
 from hapgpu.io.files.text_output import write_json
 from hapgpu.runtime import leftovers

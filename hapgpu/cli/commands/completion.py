@@ -8,10 +8,10 @@ from typing import Annotated, Final
 
 import typer
 
-from hapgpu.cli.completion import bash, fish, zsh
+from hapgpu.cli.completion import bash_script, fish_script, zsh_script
 from hapgpu.cli.options.common import Debug
-from hapgpu.cli.options.described import describe
 from hapgpu.cli.options.files import CommandFiles
+from hapgpu.cli.parameters import describe
 
 EXAMPLES: Final = """Complete commands in this shell, bash:
 source <(hapgpu completion bash)
@@ -32,7 +32,7 @@ class Shell(StrEnum):
     FISH = "fish"
 
 
-_SCRIPTS: Final = {Shell.BASH: bash.script, Shell.ZSH: zsh.script, Shell.FISH: fish.script}
+_SCRIPTS: Final = {Shell.BASH: bash_script, Shell.ZSH: zsh_script, Shell.FISH: fish_script}
 
 
 def completion(

@@ -53,7 +53,7 @@ def draw(line: str) -> None:
 
 def erase() -> None:
     """Remove the line, if it is shown."""
-    global _leftover  # noqa: PLW0603  (as above)
+    global _leftover  # noqa: PLW0603  (one line for the process)
     with _lock:
         if _leftover is not None:
             _write(_ERASED + _CURSOR)  # first: a signal in between must find the clean-up

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 import typer
 
 from hapgpu.cli.terminal.live_line import MessageStream
-from hapgpu.cli.terminal.signals import wait_if_ending
+from hapgpu.cli.terminal.process import wait_if_ending
 from hapgpu.errors import DeviceError, HapgpuError, OutputError, UsageError
 from hapgpu.runtime import leftovers
 
@@ -101,7 +101,7 @@ def _flushed_output() -> Iterator[None]:
 def _leave(program: str, error: BaseException, *, debug: bool) -> NoReturn:
     wait_if_ending()
     if debug:
-        import traceback  # noqa: PLC0415  (as above)
+        import traceback  # noqa: PLC0415  (only with --debug)
 
         traceback.print_exception(error)
     status, message = explain(error)

@@ -17,7 +17,7 @@ from hapgpu.cli.options.effects import (
     needs,
     refuse_without_effect,
 )
-from hapgpu.cli.options.groups import one_parameter_per_option
+from hapgpu.cli.parameters import one_parameter_per_option
 from hapgpu.errors import UsageError
 
 NAMES: Final = [

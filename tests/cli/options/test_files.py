@@ -19,7 +19,7 @@ from hapgpu.cli.options.files import (
     Written,
     standard_output,
 )
-from hapgpu.cli.options.groups import one_parameter_per_option
+from hapgpu.cli.parameters import one_parameter_per_option
 from hapgpu.errors import OutputError, UsageError
 
 FILES = CommandFiles(

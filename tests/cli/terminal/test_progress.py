@@ -7,8 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from hapgpu.cli.terminal.progress import LineProgress, choose_progress
-from hapgpu.cli.terminal.progress_bar import BarProgress, line_of
+from hapgpu.cli.terminal.progress import BarProgress, LineProgress, choose_progress, line_of
 from hapgpu.cli.terminal.work import Work, clock_time, short_number
 from hapgpu.runtime.progress import NoProgress, TqdmProgress
 

@@ -27,7 +27,7 @@ import logging, sys, time
 import rich.console, rich.progress_bar, rich.table  # may take longer than the bar
 from hapgpu.cli.terminal import live_line
 from hapgpu.cli.terminal.messages import set_up_messages
-from hapgpu.cli.terminal.progress_bar import BarProgress
+from hapgpu.cli.terminal.progress import BarProgress
 
 drawn, draw = [], live_line.draw
 live_line.draw = lambda line: drawn.append(line) or draw(line)

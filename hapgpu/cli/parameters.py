@@ -1,16 +1,51 @@
-"""Descriptions of commands, out of which shell completion, man pages and tables are made."""
+"""Parameters of commands: groups of options, and descriptions of all parameters.
+
+Shell completion, man pages and tables of options are made of the descriptions.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
+from functools import wraps
 from pathlib import Path
 from typing import Any, Final, get_args, get_origin
 
 from typer.models import ArgumentInfo, OptionInfo
 from typer.utils import get_params_from_function
+
+
+def one_parameter_per_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command with one parameter per option, as Typer needs it.
+
+    Parameters
+    ----------
+    command
+        Takes keywords. Each parameter whose type is a dataclass is a group; its fields are the
+        options and have the types and defaults that a parameter of a command has.
+    """
+    signature = inspect.signature(command, eval_str=True)
+    groups: dict[str, Any] = {}
+    options: list[inspect.Parameter] = []
+    for name, parameter in signature.parameters.items():
+        if is_dataclass(parameter.annotation):
+            groups[name] = parameter.annotation
+            options += inspect.signature(groups[name], eval_str=True).parameters.values()
+        else:
+            options.append(parameter)
+
+    @wraps(command)
+    def ungrouped(**values: Any) -> None:
+        for name, group in groups.items():
+            given = [field.name for field in fields(group) if field.name in values]
+            values[name] = group(**{option: values.pop(option) for option in given})
+        command(**values)
+
+    vars(ungrouped)["__signature__"] = signature.replace(parameters=options)
+    return ungrouped
+
 
 _PLACEHOLDERS: Final = {int: "INT", float: "FLOAT", Path: "FILE"}
 

@@ -1,1 +1,0 @@
-"""Completion of command lines by shells: one script for each shell, made of the options."""
