@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import shlex
 import sys
 from collections.abc import Mapping
@@ -16,7 +15,15 @@ from hapgpu.calling.options import AssemblyOptions, CallOptions, GenotypingOptio
 from hapgpu.calling.run import write_calls
 from hapgpu.calling.session import CallInputs, CallSession
 from hapgpu.cli.options.checks import given_regions, require_inputs
-from hapgpu.cli.options.common import ComputeOptions, Output, ReportOptions
+from hapgpu.cli.options.common import (
+    ComputeOptions,
+    Output,
+    ReportOptions,
+    mapping_quality_option,
+    pcr_model_option,
+    region_option,
+    targets_option,
+)
 from hapgpu.cli.options.effects import contradicts
 from hapgpu.cli.options.files import (
     ALIGNMENT_INDEXES,
@@ -30,6 +37,7 @@ from hapgpu.cli.options.files import (
     standard_output,
 )
 from hapgpu.cli.options.input_kinds import ALIGNED_READS, REFERENCE, TARGETS
+from hapgpu.cli.options.numbers import parse_open_fraction, parse_phred
 from hapgpu.cli.options.output_names import ALIGNMENTS, VARIANTS
 from hapgpu.cli.run import start_run
 from hapgpu.pairhmm.qualities.pcr_model import PcrModel
@@ -61,7 +69,6 @@ FILES: Final = CommandFiles(
 
 NO_EFFECT: Final = (contradicts("gvcf", "--gvcf", "min_confidence"),)
 
-_MAX_MAPPING_QUALITY: Final = 255
 _MAX_BASE_QUALITY: Final = 93
 _MIN_KMER, _MAX_KMER = 5, 200
 _MANY: Final = 10**6
@@ -96,29 +103,6 @@ def _has_poor_reads_only(counts: Mapping[str, int]) -> bool:
     return not counts.get("records") and poor > modelled
 
 
-def _fraction(text: str | float) -> float:
-    """Parse a number above 0 and below 1."""
-    value = _number(text)
-    if not 0 < value < 1:
-        raise typer.BadParameter(f"'{text}': must be a number above 0 and below 1")
-    return value
-
-
-def _phred(text: str | float) -> float:
-    """Parse a number of at least 0."""
-    value = _number(text)
-    if not 0 <= value < math.inf:
-        raise typer.BadParameter(f"'{text}': must be a number of at least 0")
-    return value
-
-
-def _number(text: str | float) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
-
-
 def call(
     *,
     reads: Annotated[
@@ -135,35 +119,16 @@ def call(
         ),
     ],
     regions: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-r",
-            "--region",
-            metavar="CHR:START-END",
-            help="Call only this region; repeatable.",
-            rich_help_panel=_REGIONS,
-        ),
+        list[str] | None, region_option("Call only this region; repeatable.", _REGIONS)
     ] = None,
     targets_file: Annotated[
         Path | None,
-        typer.Option(
-            "-L",
-            "--targets-file",
-            metavar="BED",
-            help="Call only the regions of this BED file; with -r, what both have.",
-            rich_help_panel=_REGIONS,
+        targets_option(
+            "Call only the regions of this BED file; with -r, what both have.", _REGIONS
         ),
     ] = None,
     min_mapping_quality: Annotated[
-        int,
-        typer.Option(
-            "--min-mapping-quality",
-            metavar="PHRED",
-            min=0,
-            max=_MAX_MAPPING_QUALITY,
-            help="Exclude reads with MAPQ below this.",
-            rich_help_panel=_READS,
-        ),
+        int, mapping_quality_option(_READS)
     ] = _DEFAULT.min_mapping_quality,
     max_reads_per_start: Annotated[
         int,
@@ -239,23 +204,14 @@ def call(
             rich_help_panel=_ASSEMBLY,
         ),
     ] = False,
-    pcr_model: Annotated[
-        PcrModel,
-        typer.Option(
-            "--pcr-model",
-            case_sensitive=False,
-            help="Limit gap-open qualities in tandem repeats; none: PCR-free reads. GATK: "
-            "--pcr-indel-model.",
-            rich_help_panel=_GENOTYPING,
-        ),
-    ] = _DEFAULT.pcr_model,
+    pcr_model: Annotated[PcrModel, pcr_model_option(_GENOTYPING)] = _DEFAULT.pcr_model,
     min_confidence: Annotated[
         float,
         typer.Option(
             "--standard-min-confidence-threshold-for-calling",
             "--stand-call-conf",
             metavar="PHRED",
-            parser=_phred,
+            parser=parse_phred,
             help="Do not write variants with QUAL below this.",
             rich_help_panel=_GENOTYPING,
         ),
@@ -265,7 +221,7 @@ def call(
         typer.Option(
             "--heterozygosity",
             metavar="FLOAT",
-            parser=_fraction,
+            parser=parse_open_fraction,
             help="Expected heterozygosity of SNPs.",
             rich_help_panel=_GENOTYPING,
         ),
@@ -275,7 +231,7 @@ def call(
         typer.Option(
             "--indel-heterozygosity",
             metavar="FLOAT",
-            parser=_fraction,
+            parser=parse_open_fraction,
             help="Expected heterozygosity of indels.",
             rich_help_panel=_GENOTYPING,
         ),
@@ -285,7 +241,7 @@ def call(
         typer.Option(
             "--heterozygosity-stdev",
             metavar="FLOAT",
-            parser=_fraction,
+            parser=parse_open_fraction,
             help="Standard deviation of both heterozygosities.",
             rich_help_panel=_GENOTYPING,
         ),

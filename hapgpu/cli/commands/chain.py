@@ -99,7 +99,7 @@ def _names(group: type[DataclassInstance]) -> list[str]:
 
 
 _OF_ANCHORS: Final = (
-    *("anchors", "output", "kmer", "preset", "gap", "bandwidths", "min_count", "min_score"),
+    *("anchors", "output", "kmer", "preset", "max_gap", "bandwidths", "min_count", "min_score"),
     *("max_skip", "max_iterations"),
     *_names(ComputeOptions),
     *_names(ReportOptions),

@@ -16,6 +16,8 @@ from hapgpu.cli.options.common import (
     Output,
     ReportOptions,
     SiteFilterOptions,
+    mapping_quality_option,
+    pcr_model_option,
 )
 from hapgpu.cli.options.files import (
     ALIGNMENT_INDEXES,
@@ -60,7 +62,6 @@ FILES: Final = CommandFiles(
     writes=(Written("output", VARIANT_INDEXES, standard_output, VARIANTS), STATISTICS),
 )
 
-_MAX_MAPPING_QUALITY: Final = 255
 _GENOTYPING: Final = "Genotyping"
 _DEFAULT: Final = GenotypeOptions()
 
@@ -123,26 +124,9 @@ def genotype(
             rich_help_panel=_GENOTYPING,
         ),
     ] = _DEFAULT.prior,
-    pcr_model: Annotated[
-        PcrModel,
-        typer.Option(
-            "--pcr-model",
-            case_sensitive=False,
-            help="Limit gap-open qualities in tandem repeats; none: PCR-free reads. GATK: "
-            "--pcr-indel-model.",
-            rich_help_panel=_GENOTYPING,
-        ),
-    ] = _DEFAULT.pcr_model,
+    pcr_model: Annotated[PcrModel, pcr_model_option(_GENOTYPING)] = _DEFAULT.pcr_model,
     min_mapping_quality: Annotated[
-        int,
-        typer.Option(
-            "--min-mapping-quality",
-            metavar="PHRED",
-            min=0,
-            max=_MAX_MAPPING_QUALITY,
-            help="Exclude reads with MAPQ below this.",
-            rich_help_panel=_GENOTYPING,
-        ),
+        int, mapping_quality_option(_GENOTYPING)
     ] = _DEFAULT.min_mapping_quality,
     filters: SiteFilterOptions,
     shard: Annotated[

@@ -14,6 +14,7 @@ from hapgpu.cli.options.common import (
     Output,
     ReadFilterOptions,
     ReportOptions,
+    pcr_model_option,
 )
 from hapgpu.cli.options.effects import DROP_ONE, AllBut, NoEffect
 from hapgpu.cli.options.files import (
@@ -147,16 +148,7 @@ def pairhmm(
             rich_help_panel=_LIKELIHOODS,
         ),
     ] = False,
-    pcr_model: Annotated[
-        PcrModel,
-        typer.Option(
-            "--pcr-model",
-            case_sensitive=False,
-            help="Limit gap-open qualities in tandem repeats; none: PCR-free reads. GATK: "
-            "--pcr-indel-model.",
-            rich_help_panel=_LIKELIHOODS,
-        ),
-    ] = PcrModel.CONSERVATIVE,
+    pcr_model: Annotated[PcrModel, pcr_model_option(_LIKELIHOODS)] = PcrModel.CONSERVATIVE,
     gap_open: Annotated[
         int,
         typer.Option(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 import typer
 
@@ -25,6 +25,11 @@ from hapgpu.errors import UsageError
 from hapgpu.io.alignments.formats import OUTPUT_FORMATS
 from hapgpu.io.alignments.unsorted_header import ReadGroup, parse_read_group
 from hapgpu.io.files.text_output import extension_of
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+_Options = TypeVar("_Options", bound="DataclassInstance")
 
 _align_option = partial(typer.Option, rich_help_panel="Base alignment")
 _output_option = partial(typer.Option, rich_help_panel="Output")
@@ -121,25 +126,26 @@ class AlignArguments:
             The scores contradict each other, or are out of range.
         """
         opens, _ = gap_open_and_format(self.gap_open_or_format or ())
-        given: dict[str, Any] = {
-            "match": self.match,
-            "mismatch": self.mismatch,
-            "transition": self.transition,
-            "ambiguous": self.ambiguous,
+        options = changed(
+            base,
+            self,
             **_both("gap_open", "gap_open2", opens),
             **_both("gap_extend", "gap_extend2", self.gap_extend),
             **_both("drop", "inversion_drop", self.drops),
-            "min_score": self.min_dp_score,
-            "end_bonus": self.end_bonus,
-            "max_cells": self.cap_sw_mem,
-            "min_piece": self.min_dp_len,
-            "filters_ends": not self.no_end_flt,
-        }
-        options = replace(
-            base, **{name: value for name, value in given.items() if value is not None}
+            min_score=self.min_dp_score,
+            max_cells=self.cap_sw_mem,
+            min_piece=self.min_dp_len,
+            filters_ends=not self.no_end_flt,
         )
         _check(options)
         return options
+
+
+def changed(options: _Options, arguments: object, **others: object) -> _Options:
+    """Return options with the values that are not None: of arguments of equal names, and others."""
+    names = (each.name for each in fields(options))
+    given = {name: getattr(arguments, name, None) for name in names} | others
+    return replace(options, **{name: value for name, value in given.items() if value is not None})
 
 
 def _both(first: str, second: str, given: OneOrTwo | None) -> dict[str, int | None]:

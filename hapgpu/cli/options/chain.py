@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from typing import Annotated, Final
 
 import typer
 
@@ -20,7 +20,7 @@ from hapgpu.chaining.options import (
     SketchOptions,
     preset,
 )
-from hapgpu.cli.options.align import AlignArguments
+from hapgpu.cli.options.align import AlignArguments, changed
 from hapgpu.cli.options.numbers import (
     OneOrTwo,
     parse_count,
@@ -29,11 +29,6 @@ from hapgpu.cli.options.numbers import (
     parse_repetitive,
 )
 from hapgpu.errors import UsageError
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-_Options = TypeVar("_Options", bound="DataclassInstance")
 
 DEFAULT_PRESET: Final = next(iter(PRESETS))
 
@@ -104,9 +99,8 @@ class SketchArguments:
         UsageError
             There is no such preset.
         """
-        return _changed(
-            self._preset().sketch, {"k": self.kmer, "w": self.window, "is_hpc": self.hpc or None}
-        )
+        sketch = self._preset().sketch
+        return changed(sketch, self, k=self.kmer, w=self.window, is_hpc=self.hpc or None)
 
     def _preset(self) -> MapOptions:
         return preset(self.preset or DEFAULT_PRESET)
@@ -151,7 +145,7 @@ class MapArguments(SketchArguments):
             "0: none [0.01].",
         ),
     ] = None
-    gap: Annotated[
+    max_gap: Annotated[
         int | None,
         _chain_option(
             "-g",
@@ -241,47 +235,28 @@ class MapArguments(SketchArguments):
         """
         base = self._preset()
         cutoffs, bandwidths = self.cutoffs or OneOrTwo(), self.bandwidths or OneOrTwo()
-        seeds = {
-            "repetitive": self.repetitive,
-            "min_cutoff": cutoffs.first,
-            "max_cutoff": cutoffs.second,
-            "occurrence_distance": self.occurrence_distance,
-            "read_fraction": self.read_fraction,
-        }
-        chains = {
-            "max_gap": self.gap,
-            "bandwidth": bandwidths.first,
-            "long_bandwidth": bandwidths.second,
-            "min_count": self.min_count,
-            "min_score": self.min_score,
-            "max_skip": self.max_skip,
-            "max_iterations": self.max_iterations,
-            "joins": not self.no_long_join,
-        }
-        mappings = {
-            "mask_level": self.mask_level,
-            "score_ratio": self.score_ratio,
-            "max_secondary": self.max_secondary,
-            "all_chains": self.all_chains,
-            "prints_secondary": self.secondary is YesNo.YES,
-            "uses_names": not self.no_hash_name,
-            "prints_unmapped": self.paf_no_hit,
-        }
         options = MapOptions(
             sketch=self.sketch_options(),
-            seeds=_changed(base.seeds, seeds),
-            chains=_changed(base.chains, chains),
-            mappings=_changed(base.mappings, mappings),
+            seeds=changed(base.seeds, self, min_cutoff=cutoffs.first, max_cutoff=cutoffs.second),
+            chains=changed(
+                base.chains,
+                self,
+                bandwidth=bandwidths.first,
+                long_bandwidth=bandwidths.second,
+                joins=not self.no_long_join,
+            ),
+            mappings=changed(
+                base.mappings,
+                self,
+                prints_secondary=self.secondary is YesNo.YES,
+                uses_names=not self.no_hash_name,
+                prints_unmapped=self.paf_no_hit,
+            ),
             max_anchors=max(base.max_anchors, max_record // ANCHOR_BYTES),
             align=alignment.align_options(base.align),
         )
         _check(options)
         return replace(options, mappings=_without_secondary(options.mappings))
-
-
-def _changed(options: _Options, given: dict[str, Any]) -> _Options:
-    """Return options with the values that are not None."""
-    return replace(options, **{name: value for name, value in given.items() if value is not None})
 
 
 def _check(options: MapOptions) -> None:

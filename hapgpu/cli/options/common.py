@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
+from typer.models import OptionInfo
 
 from hapgpu.errors import UsageError
 from hapgpu.io.files.record_limit import LARGEST_LIMIT, MAX_RECORD
@@ -29,6 +30,7 @@ _FLAG_NAMES: Final = (
 )
 MAX_THREADS: Final = 4096  # more than any machine has: a typing error must not take all memory
 _ALL_FLAGS: Final = 0xFFFF
+_MAX_MAPPING_QUALITY: Final = 255
 _EXCLUDED_FLAGS: Final = 0xF00
 """Secondary, QC-fail, duplicate and supplementary: GATK excludes these reads, too."""
 
@@ -94,6 +96,44 @@ def _memory(text: str) -> int:
         raise typer.BadParameter(str(error)) from error
 
 
+def _option(*names: str, **settings: Any) -> OptionInfo:
+    option: OptionInfo = typer.Option(*names, **settings)
+    return option
+
+
+def region_option(text: str, panel: str) -> OptionInfo:
+    """Return `-r`, with its help and the panel for it."""
+    return _option("-r", "--region", metavar="CHR:START-END", help=text, rich_help_panel=panel)
+
+
+def targets_option(text: str, panel: str) -> OptionInfo:
+    """Return `-L`, with its help and the panel for it."""
+    return _option("-L", "--targets-file", metavar="BED", help=text, rich_help_panel=panel)
+
+
+def pcr_model_option(panel: str) -> OptionInfo:
+    """Return `--pcr-model` in a panel of the help."""
+    return _option(
+        "--pcr-model",
+        case_sensitive=False,
+        help="Limit gap-open qualities in tandem repeats; none: PCR-free reads. GATK: "
+        "--pcr-indel-model.",
+        rich_help_panel=panel,
+    )
+
+
+def mapping_quality_option(panel: str) -> OptionInfo:
+    """Return `--min-mapping-quality` in a panel of the help."""
+    return _option(
+        "--min-mapping-quality",
+        metavar="PHRED",
+        min=0,
+        max=_MAX_MAPPING_QUALITY,
+        help="Exclude reads with MAPQ below this.",
+        rich_help_panel=panel,
+    )
+
+
 Output = Annotated[
     Path | None,
     typer.Option(
@@ -131,43 +171,20 @@ Json = Annotated[
 ]
 
 Regions = Annotated[
-    list[str] | None,
-    typer.Option(
-        "-r",
-        "--region",
-        metavar="CHR:START-END",
-        help="Only reads that overlap this region; repeatable.",
-        rich_help_panel=_READS,
-    ),
+    list[str] | None, region_option("Only reads that overlap this region; repeatable.", _READS)
 ]
 TargetsFile = Annotated[
     Path | None,
-    typer.Option(
-        "-L",
-        "--targets-file",
-        metavar="BED",
-        help="Only reads that overlap a region of this BED file; with -r, both.",
-        rich_help_panel=_READS,
-    ),
+    targets_option("Only reads that overlap a region of this BED file; with -r, both.", _READS),
 ]
 SiteRegions = Annotated[
     list[str] | None,
-    typer.Option(
-        "-r",
-        "--region",
-        metavar="CHR:START-END",
-        help="Only sites whose REF overlaps this region; repeatable.",
-        rich_help_panel=SITES,
-    ),
+    region_option("Only sites whose REF overlaps this region; repeatable.", SITES),
 ]
 SiteTargetsFile = Annotated[
     Path | None,
-    typer.Option(
-        "-L",
-        "--targets-file",
-        metavar="BED",
-        help="Only sites whose REF overlaps a region of this BED file; with -r, both.",
-        rich_help_panel=SITES,
+    targets_option(
+        "Only sites whose REF overlaps a region of this BED file; with -r, both.", SITES
     ),
 ]
 RequireFlags = Annotated[

@@ -1,7 +1,8 @@
-"""Numbers in the notation of minimap2's options: `5k`, `500,20000`, `1e-4`."""
+"""Numbers that options take, most in the notation of minimap2: `5k`, `500,20000`, `1e-4`."""
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Final
@@ -85,3 +86,38 @@ def _number(text: str, maximum: int = _MAX) -> float:
     if value > maximum:
         raise typer.BadParameter(f"'{text}': must be at most {maximum:,}")
     return value
+
+
+def parse_open_fraction(text: str | float) -> float:
+    """Parse a number above 0 and below 1.
+
+    Raises
+    ------
+    typer.BadParameter
+        The text is not such a number.
+    """
+    value = _plain_number(text)
+    if not 0 < value < 1:
+        raise typer.BadParameter(f"'{text}': must be a number above 0 and below 1")
+    return value
+
+
+def parse_phred(text: str | float) -> float:
+    """Parse a number of at least 0, without units.
+
+    Raises
+    ------
+    typer.BadParameter
+        The text is not such a number.
+    """
+    value = _plain_number(text)
+    if not 0 <= value < math.inf:
+        raise typer.BadParameter(f"'{text}': must be a number of at least 0")
+    return value
+
+
+def _plain_number(text: str | float) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
