@@ -16,10 +16,8 @@ from hapgpu.benchmark.input_files import (
 )
 from hapgpu.benchmark.measurement import Measurement, measuring, plan, thread_variants
 from hapgpu.benchmark.whole_runs import WHOLE_RUN, WholeRun
-from hapgpu.calling.caller import PAIR_HMM
 from hapgpu.calling.options import CallOptions
-from hapgpu.calling.run import write_calls
-from hapgpu.calling.session import CallInputs, CallSession
+from hapgpu.calling.pipeline import PAIR_HMM, CallInputs, CallSession, write_calls
 from hapgpu.io.genome.fasta import read_fasta
 from hapgpu.io.genome.regions import EVERYTHING, Region, RegionChoice
 from hapgpu.runtime import leftovers

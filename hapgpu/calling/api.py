@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.annotations.fields import FIELDS
 from hapgpu.calling.batches import VariantCalls
-from hapgpu.calling.caller import SegmentCalls
 from hapgpu.calling.options import AssemblyOptions, CallOptions, GenotypingOptions
+from hapgpu.calling.pipeline import CallInputs, CallSession
 from hapgpu.calling.reads.segments import EmptyIntervals
-from hapgpu.calling.session import CallInputs, CallSession
+from hapgpu.calling.segment_calls import SegmentCalls
 from hapgpu.errors import UsageError
 from hapgpu.io.genome.regions import EVERYTHING, RegionChoice
 from hapgpu.pairhmm.qualities.pcr_model import PcrModel

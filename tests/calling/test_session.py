@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from hapgpu.calling import caller
+from hapgpu.calling import modes
 from hapgpu.calling.batches import SegmentReads
 from hapgpu.calling.options import CallOptions
+from hapgpu.calling.pipeline import CallInputs, CallSession, write_calls
 from hapgpu.calling.reads import segment_reader
-from hapgpu.calling.run import write_calls
-from hapgpu.calling.session import CallInputs, CallSession
 from hapgpu.io.genome.regions import RegionChoice, parse_region
 from hapgpu.runtime.devices import CpuDevice
 from hapgpu.runtime.statistics import RunStatistics
@@ -85,7 +84,7 @@ def test_windows_that_start_too_late(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The reads of a far window are read then; they give the same, and are not counted again."""
-    usual = caller.active_regions
+    usual = modes.active_regions
     windows: list[int] = []
 
     def late(reads: SegmentReads, *arguments: object, **options: object) -> object:
@@ -94,7 +93,7 @@ def test_windows_that_start_too_late(
         is_near = segment.start > segment.interval_start and len(windows) % 2
         return None if is_near else usual(reads, *arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(caller, "active_regions", late)
+    monkeypatch.setattr(modes, "active_regions", late)
     real = data_dir / "illumina_na12878"
     assert real.is_dir()
     records, counts = run(data_dir, tmp_path, 4000, 1)

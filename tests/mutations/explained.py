@@ -23,7 +23,7 @@ _TABLE: Final = {
         calling.activity.active_regions: ROOM_BEFORE MAX_ROOM_BEFORE ROOM_AFTER
         calling.annotations.normal: _STEPS
         calling.batches: REFERENCE_ROOM LEAD
-        calling.caller: _ALIGNER
+        calling.pipeline: _ALIGNER
         calling.reads.segment_reader: _BATCH_BASES _MAX_BASES _MAX_ALL_BASES _SHORT
         calling.reads.segments: _MAX_BASES _MIN_BASES _SEGMENTS_PER_WORKER
         chaining.align.dp.pairs: _MIN_WIDTH _WIDTH_FRACTION _WIDTH_STEP _MAX_WIDENING _MIN_SAVING

@@ -76,8 +76,13 @@ class JoinedLines:
         self._joiner = BlockJoiner()
         self._contig = ""
 
-    def add(self, part: GvcfPart | EmptyIntervals) -> bytes:
-        """Return the lines that are complete with a part, or with intervals of other contigs."""
+    def add(self, part: bytes | GvcfPart | EmptyIntervals) -> bytes:
+        """Return the lines that are complete with a part, or with intervals of other contigs.
+
+        Lines of a VCF without blocks are returned as they are.
+        """
+        if isinstance(part, bytes):
+            return part
         if isinstance(part, EmptyIntervals):
             return self.finish() + _blocks_of(part)
         before = self.finish() if part.contig != self._contig else b""

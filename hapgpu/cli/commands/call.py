@@ -12,8 +12,7 @@ from typing import Annotated, Final
 import typer
 
 from hapgpu.calling.options import AssemblyOptions, CallOptions, GenotypingOptions
-from hapgpu.calling.run import write_calls
-from hapgpu.calling.session import CallInputs, CallSession
+from hapgpu.calling.pipeline import CallInputs, CallSession, write_calls
 from hapgpu.cli.options.checks import given_regions, require_inputs
 from hapgpu.cli.options.common import (
     ComputeOptions,

@@ -11,8 +11,7 @@ import pysam
 import pytest
 
 from hapgpu.calling.options import CallOptions, GenotypingOptions
-from hapgpu.calling.run import write_calls
-from hapgpu.calling.session import CallInputs, CallSession
+from hapgpu.calling.pipeline import CallInputs, CallSession, write_calls
 from hapgpu.errors import UsageError
 from hapgpu.io.genome.regions import RegionChoice, parse_region
 from hapgpu.runtime.devices import CpuDevice

@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pysam
 import pytest
 
-from hapgpu.calling.caller import Caller
+from hapgpu.calling.pipeline import SegmentWorker
 from hapgpu.genotyping.reads import inputs
 from hapgpu.io.genome.fasta import ReferenceFasta
 from tests.cli.call.command import called, records_in
@@ -39,11 +39,11 @@ def test_only_contigs_with_reads_are_called(
     sam, fasta = many
     reads = sam if kind == "sam" else as_indexed(sam, fasta, kind)
     statistics = tmp_path / "statistics.json"
-    opened, fetched, segments = inputs.open_reads, ReferenceFasta.fetch, Caller.__call__
+    opened, fetched, segments = inputs.open_reads, ReferenceFasta.fetch, SegmentWorker.called
     with (
         patch.object(inputs, "open_reads", wraps=opened) as opens,
         patch.object(ReferenceFasta, "fetch", autospec=True, side_effect=fetched) as fetches,
-        patch.object(Caller, "__call__", autospec=True, side_effect=segments) as calls,
+        patch.object(SegmentWorker, "called", autospec=True, side_effect=segments) as calls,
     ):
         text = called(tmp_path, reads, fasta, "--json", statistics)
     assert fetches.call_count == calls.call_count == len(OCCUPIED)

@@ -1,0 +1,535 @@
+"""Recipe of `hapgpu call`: inputs, the stages of a segment in their order, and outputs.
+
+A worker calls one segment after the other; the output joins them in the order of the reference.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Final, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.calling.activity.active_regions import MAX_ROOM_BEFORE, ROOM_AFTER, ROOM_BEFORE
+from hapgpu.calling.activity.junctions import NO_JUNCTIONS, junctions_of, widened_to
+from hapgpu.calling.annotations.annotator import annotations_of
+from hapgpu.calling.assembly.assembler import assembled_haplotypes
+from hapgpu.calling.batches import (
+    LEAD,
+    ReadLikelihoods,
+    RegionReads,
+    Segment,
+    SegmentReads,
+    TrimmedRegions,
+)
+from hapgpu.calling.events.alleles import call_sites
+from hapgpu.calling.events.spans import ANY_UNIT, LONGEST_UNIT
+from hapgpu.calling.events.trimming import trimmed_to_variants
+from hapgpu.calling.genotypes.calls import called_variants
+from hapgpu.calling.gvcf.joined_lines import GvcfPart, JoinedLines
+from hapgpu.calling.likelihoods.likelihoods import prepared_reads, read_likelihoods
+from hapgpu.calling.likelihoods.shared_batches import LikelihoodsOf, SharedBatches
+from hapgpu.calling.likelihoods.site_reads import site_reads
+from hapgpu.calling.modes import RegionRecords, VariantsOnly, WindowRegions, call_mode
+from hapgpu.calling.options import CallOptions
+from hapgpu.calling.output.realigned_header import realigned_header
+from hapgpu.calling.output.realigned_output import RealignedOutput
+from hapgpu.calling.output.realigned_records import RealignedRecords
+from hapgpu.calling.reads.finalized import finalized_reads
+from hapgpu.calling.reads.reclipped import reclipped_reads
+from hapgpu.calling.reads.segment_reader import SegmentReader
+from hapgpu.calling.reads.segments import EmptyIntervals, SegmentSource, segment_bases
+from hapgpu.calling.reads.windows import Room
+from hapgpu.calling.segment_calls import (
+    SegmentCalls,
+    no_counts,
+    no_records,
+    read_counts,
+    region_counts,
+    segment_counts,
+)
+from hapgpu.errors import UsageError
+from hapgpu.io.alignments.record_order import RecordRun
+from hapgpu.io.files.record_limit import MAX_RECORD
+from hapgpu.io.genome.fasta import ReferenceFasta
+from hapgpu.io.genome.regions import EVERYTHING, RegionChoice
+from hapgpu.io.vcf.writer import VcfWriter
+from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
+from hapgpu.runtime import leftovers
+from hapgpu.runtime.devices import CpuDevice, Device
+from hapgpu.runtime.output import CountingSink, Output
+from hapgpu.runtime.pipeline import run_pipeline
+from hapgpu.runtime.pool import MAX_IO_THREADS
+from hapgpu.runtime.progress import Progress
+from hapgpu.runtime.statistics import RunStatistics, Timed, untimed
+
+PAIR_HMM: Final = "pairhmm"
+"""Stage of the pair-HMM."""
+
+_ROOM: Final = Room(LEAD + ROOM_BEFORE, LEAD + MAX_ROOM_BEFORE, ROOM_AFTER)
+_ALIGNER: Final = CpuDevice(1)
+"""Most reads and haplotypes need no matrix, and the others are too few for a GPU."""
+
+Work = Sequence[SegmentSource | EmptyIntervals]
+"""Segments, and calling intervals without reads, for one worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallInputs:
+    """Inputs of calling.
+
+    Attributes
+    ----------
+    reads
+        Names of BAM, CRAM or SAM files; `-` is standard input.
+    reference
+        FASTA with its index.
+    regions
+        Regions that are called.
+    max_record
+        Bytes of a record or a header, at most.
+    """
+
+    reads: Sequence[str]
+    reference: Path
+    regions: RegionChoice = EVERYTHING
+    max_record: int = MAX_RECORD
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerOptions:
+    """Options of a worker, which can be pickled.
+
+    Attributes
+    ----------
+    call
+        Options of all stages.
+    samples
+        Number of samples.
+    source
+        Name of the reads, for errors.
+    realigned
+        Makes records of realigned reads, if they are wanted.
+    """
+
+    call: CallOptions
+    samples: int
+    source: str
+    realigned: RealignedRecords | None = None
+
+
+def pair_hmm_on(device: Device) -> LikelihoodsOf:
+    """Return the pair-HMM on a device, for one thread on the CPU, or for all threads on a GPU."""
+    if isinstance(device, CpuDevice):
+        return partial(log10_likelihoods, device=CpuDevice(1))
+    return SharedBatches(partial(log10_likelihoods, device=device))
+
+
+def open_worker(
+    options: WorkerOptions, pair_hmm: LikelihoodsOf, timed: Timed = untimed
+) -> SegmentWorker:
+    """Return a worker with its pair-HMM (`pair_hmm_on`), which workers of one GPU share.
+
+    `timed` takes the name of a stage and its function; it returns the function, perhaps timed.
+    """
+    return SegmentWorker(options, pair_hmm, timed)
+
+
+class SegmentWorker:
+    """Worker that reads and calls segments; parameters as of `open_worker`."""
+
+    def __init__(self, options: WorkerOptions, pair_hmm: LikelihoodsOf, timed: Timed) -> None:
+        self._options = options.call
+        self._samples = options.samples
+        self._source = options.source
+        self._realigned = options.realigned
+        self._pair_hmm = pair_hmm
+        self._timed = timed
+        self._mode = call_mode(options.call, timed)
+
+    def __call__(self, work: Work) -> list[SegmentCalls | EmptyIntervals]:
+        """Read and call segments, in parts where they have very many reads.
+
+        Intervals without reads are returned as they are.
+
+        Raises
+        ------
+        InputError
+            As `SegmentSource.read`; or a read has a tag `BI` or `BD` that does not fit its bases,
+            or malformed tags.
+        OutputError
+            The name of a read is too long for BAM.
+        DeviceError
+            The device has too little memory, or failed.
+        """
+        called: list[SegmentCalls | EmptyIntervals] = []
+        for part in work:
+            called += [part] if isinstance(part, EmptyIntervals) else self._parts(part)
+        return called
+
+    def _parts(self, source: SegmentSource) -> list[SegmentCalls]:
+        read = self._timed("read", source.read)
+        reads = read()
+        if reads is None:
+            return [calls for half in source.halves() for calls in self._parts(half)]
+        calls = self.called(reads)
+        if calls is None and (far := read(far=True)) is not None:
+            calls = self.called(far)
+        if calls is None:
+            message = f"{source.segment}: no start of an active region in the far window"
+            raise ValueError(message)
+        return [calls]
+
+    def called(self, segment: SegmentReads) -> SegmentCalls | None:
+        """Call a segment: all stages; None if its active regions need bases before its window."""
+        found = self._regions(segment)
+        if found is None:
+            return None
+        regions, has_junction = found
+        counts = segment_counts(segment)
+        if not len(regions.active):
+            return self._without_records(segment, regions, None, counts)
+        assembly = self._options.assembly
+        reads = self._timed("clip", finalized_reads)(segment, regions.active, assembly)
+        trimmed = self._trimmed(segment, regions, reads, has_junction, counts)
+        if not trimmed.kept.size:
+            return self._without_records(segment, regions, reads, counts)
+        is_own = regions.active.starts[trimmed.kept] >= segment.segment.start
+        likelihoods = self._likelihoods(segment, reads, trimmed, is_own, counts)
+        records = self._records(segment, trimmed, likelihoods)
+        reference = self._mode.reference(segment, regions, reads, records)
+        sites, calls = records.sites, records.calls
+        rows = is_own[sites.regions[calls.sites]] & self._mode.are_written(records)
+        counts["records"] = int(rows.sum())
+        realigned: RecordRun | None = None
+        if self._realigned is not None:
+            realign = self._timed("bam_out", self._realigned.of_segment)
+            realigned = realign(calls, rows, sites, likelihoods, trimmed, segment)
+        return SegmentCalls(
+            segment.segment, calls, records.annotations, rows, counts, realigned, reference
+        )
+
+    def _regions(self, segment: SegmentReads) -> tuple[WindowRegions, NDArray[np.bool_]] | None:
+        """Return the regions, and bool[r]: which active ones have a junction of split reads."""
+        timed, assembly = self._timed, self._options.assembly
+        junctions = NO_JUNCTIONS
+        if not assembly.is_strict:
+            junctions = timed("activity", junctions_of)(segment, assembly.min_base_quality)
+        found = timed("activity", self._mode.regions)(segment, self._samples, junctions)
+        if found is None:
+            return None
+        regions = WindowRegions(widened_to(junctions, found.active, segment), found.inactive)
+        return regions, junctions.are_in(regions.active)
+
+    def _trimmed(
+        self,
+        segment: SegmentReads,
+        regions: WindowRegions,
+        reads: RegionReads,
+        has_junction: NDArray[np.bool_],
+        counts: dict[str, int],
+    ) -> TrimmedRegions:
+        """Return the active regions with variants, with their haplotypes; count them."""
+        timed, assembly, active = self._timed, self._options.assembly, regions.active
+        haplotypes, outcomes = timed("assembly", assembled_haplotypes)(
+            reads, segment, active, assembly, _ALIGNER, has_junction
+        )
+        longest_unit = ANY_UNIT if assembly.is_strict else LONGEST_UNIT
+        trimmed = timed("events", trimmed_to_variants)(
+            haplotypes, active, segment.reference, longest_unit
+        )
+        counts.update(region_counts(segment.segment, active, haplotypes, outcomes, trimmed))
+        return trimmed
+
+    def _likelihoods(
+        self,
+        segment: SegmentReads,
+        reads: RegionReads,
+        trimmed: TrimmedRegions,
+        is_own: NDArray[np.bool_],
+        counts: dict[str, int],
+    ) -> ReadLikelihoods:
+        """Return the likelihoods of the reads; count those of the segment, bool[t] `is_own`."""
+        timed = self._timed
+        reads = timed("clip", reclipped_reads)(reads, segment, trimmed)
+        prepared = timed("likelihoods", prepared_reads)(
+            reads, segment, trimmed, self._options, self._source
+        )
+        values = timed(PAIR_HMM, self._pair_hmm)(prepared.batch)
+        likelihoods = timed("realign", read_likelihoods)(prepared, values, trimmed, _ALIGNER)
+        counts.update(read_counts(prepared, likelihoods, is_own))
+        return likelihoods
+
+    def _records(
+        self, segment: SegmentReads, trimmed: TrimmedRegions, likelihoods: ReadLikelihoods
+    ) -> RegionRecords:
+        """Return the records of the active regions, with their annotations."""
+        timed, mode, samples = self._timed, self._mode, self._samples
+        sites = timed("events", call_sites)(trimmed, segment.reference)
+        reads = timed("genotypes", site_reads)(sites, likelihoods)
+        sites, reads = timed("genotypes", mode.with_non_ref)(sites, reads)
+        calls = timed("genotypes", called_variants)(
+            sites, reads, likelihoods, samples, self._options.genotyping
+        )
+        reads = timed("genotypes", mode.with_kept_non_ref)(sites, reads, calls)
+        annotations = timed("annotations", annotations_of)(
+            calls, sites, reads, likelihoods, segment, samples
+        )
+        return RegionRecords(trimmed, likelihoods, sites, calls, annotations)
+
+    def _without_records(
+        self,
+        segment: SegmentReads,
+        regions: WindowRegions,
+        reads: RegionReads | None,
+        counts: Mapping[str, int],
+    ) -> SegmentCalls:
+        reference = self._mode.reference(segment, regions, reads, None)
+        rows = np.empty(0, dtype=np.bool_)
+        records = no_records(self._samples)
+        return SegmentCalls(segment.segment, *records, rows, counts, reference=reference)
+
+
+class CallSession:
+    """Open inputs of a run; a context manager.
+
+    Parameters
+    ----------
+    inputs
+        The files.
+    options
+        Options of all stages.
+    devices
+        The devices that compute.
+    threads
+        CPU threads.
+    segment_size
+        Bases of a segment, at most; None: by the bases to call and the threads. Results do not
+        depend on it.
+
+    Attributes
+    ----------
+    options
+        The options.
+    samples
+        Names of the samples, in the order of the files and their headers.
+    contigs
+        Lengths of the contigs of the reference, in the order of the records.
+    bases
+        Number of bases to call.
+    reference
+        Path of the reference.
+
+    Raises
+    ------
+    InputError
+        An input is missing, damaged, or does not fit the others.
+    UsageError
+        A region is not in the reference, an input is given twice, or a genomic VCF of several
+        samples is wanted.
+    """
+
+    def __init__(
+        self,
+        inputs: CallInputs,
+        options: CallOptions,
+        devices: Sequence[Device],
+        threads: int,
+        segment_size: int | None = None,
+    ) -> None:
+        self.reference = inputs.reference
+        self.options = options
+        self._devices = devices
+        self._threads = threads
+        self._source = ", ".join(inputs.reads)
+        with ExitStack() as stack:
+            reference = stack.enter_context(ReferenceFasta(inputs.reference))
+            self._reads = stack.enter_context(
+                SegmentReader(
+                    inputs.reads,
+                    reference,
+                    options,
+                    _ROOM,
+                    threads=threads,
+                    max_record=inputs.max_record,
+                )
+            )
+            count = len(self._reads.samples)
+            if options.genotyping.has_non_ref and count != 1:
+                raise UsageError(f"--gvcf: {count} samples; call each sample alone")
+            self._intervals = self._reads.intervals(inputs.regions)
+            self._stack = stack.pop_all()
+        self.samples = self._reads.samples
+        self.contigs = self._reads.contigs
+        self.bases = sum(interval.end - interval.start for interval in self._intervals)
+        self._segment_size = segment_size or segment_bases(self._intervals, threads)
+
+    def segments(self) -> Iterator[Work]:
+        """Yield the segments with their reads, once, in the order of the records.
+
+        A worker gets several segments of small contigs; contigs without reads have no segments.
+        """
+        with_bases = self.options.genotyping.has_non_ref
+        return self._reads.parts(self._intervals, self._segment_size, with_bases=with_bases)
+
+    def realigned_records(self, command_line: str) -> RealignedRecords:
+        """Return the maker of records of realigned reads; the header has a line for the run."""
+        header = realigned_header(self._reads.headers, self._reads.sample_table, self.contigs)
+        return RealignedRecords(header.with_program(command_line), self._source)
+
+    def workers(
+        self, timed: Timed = untimed, realigned: RealignedRecords | None = None
+    ) -> list[SegmentWorker]:
+        """Return the workers that together keep the devices and threads busy.
+
+        A worker is a CPU thread, which may share a GPU; `realigned` as of `WorkerOptions`.
+        """
+        # A stream keeps the thread busy that makes segments; else that thread has little to do.
+        threads = max(self._threads if self._reads.is_indexed else self._threads - 1, 1)
+        options = WorkerOptions(
+            call=self.options, samples=len(self.samples), source=self._source, realigned=realigned
+        )
+        pair_hmms = [pair_hmm_on(device) for device in self._devices]
+        return [
+            open_worker(options, pair_hmms[number % len(pair_hmms)], timed)
+            for number in range(max(threads, len(pair_hmms)))
+        ]
+
+    @property
+    def read_counts(self) -> Mapping[str, int]:
+        """Numbers of reads and of excluded reads so far, by name."""
+        return self._reads.counts
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+
+class CalledParts(NamedTuple):
+    """Formatted records of segments, and their realigned reads if they are wanted."""
+
+    lines: list[bytes | GvcfPart | EmptyIntervals]
+    realigned: list[tuple[Segment, RecordRun]]
+
+
+def formatted(
+    worker: SegmentWorker,
+    mode: VariantsOnly,
+    work: Work,
+) -> Output[CalledParts]:
+    """Call segments with a worker, and format their records."""
+    counts: Counter[str] = Counter()
+    parts = CalledParts([], [])
+    for part in worker(work):
+        if isinstance(part, EmptyIntervals):
+            counts.update(no_counts(part.size))
+            if part.bases.size:
+                parts.lines.append(part)
+            continue
+        records = part.calls, part.annotations, part.rows, part.reference
+        parts.lines.append(mode.lines(part.segment.contig, *records))
+        counts.update(part.counts)
+        if part.realigned is not None:
+            parts.realigned.append((part.segment, part.realigned))
+    return Output(parts, counts, counts["bases"])
+
+
+class _Writer:
+    """Writer of lines, and of realigned reads if they are wanted."""
+
+    def __init__(self, output: VcfWriter, realigned: RealignedOutput | None) -> None:
+        self._output = output
+        self._joined = JoinedLines()
+        self._realigned = realigned
+
+    def __call__(self, parts: CalledParts) -> None:
+        self._output.write(b"".join(map(self._joined.add, parts.lines)))
+        if self._realigned is not None:
+            for segment, run in parts.realigned:
+                self._realigned.write(segment, run)
+
+    def finish(self) -> None:
+        if self._realigned is not None:
+            self._realigned.finish()
+        self._output.write(self._joined.finish())
+        self._output.finish()
+
+
+def write_calls(
+    session: CallSession,
+    output: str,
+    statistics: RunStatistics,
+    *,
+    threads: int,
+    command_line: str,
+    bam_out: str | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Call all segments of a session, and write the variants as VCF, and the realigned reads.
+
+    Both files get their names when both are complete.
+
+    Parameters
+    ----------
+    session
+        The open inputs; all segments are read.
+    output
+        Name of the VCF, or `-`: see `VcfWriter`.
+    statistics
+        Receives counts, and the time of each stage.
+    threads
+        CPU threads; 1: the calling thread does everything.
+    command_line
+        For the headers.
+    bam_out
+        Name of the file of realigned reads, if it is wanted.
+    progress
+        Receives the number of bases of the calling intervals that are done.
+
+    Raises
+    ------
+    InputError
+        A read is malformed.
+    OutputError
+        An output cannot be written.
+    UsageError
+        htslib cannot index a file of such a name.
+    """
+    mode, timed = call_mode(session.options), statistics.timed
+    header = mode.header(session.contigs, session.samples, command_line)
+    lengths = list(session.contigs.values())
+    io_threads = min(threads, MAX_IO_THREADS)
+    with ExitStack() as stack:
+        calls = stack.enter_context(VcfWriter(output, header, lengths, io_threads))
+        records, realigned = None, None
+        if bam_out is not None:
+            records = session.realigned_records(command_line)
+            realigned = RealignedOutput(bam_out, records, session.reference, io_threads)
+            stack.enter_context(realigned)
+        writer = _Writer(calls, realigned)
+        run_pipeline(
+            statistics.timed_source("read", session.segments()),
+            [partial(formatted, worker, mode) for worker in session.workers(timed, records)],
+            timed("write", CountingSink(writer, statistics)),
+            progress=progress,
+            total=session.bases,
+            threaded=threads > 1,
+        )
+        writer.finish()
+        with leftovers.steady():
+            stack.close()
+    statistics.add(session.read_counts)
