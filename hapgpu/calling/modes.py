@@ -25,11 +25,11 @@ from hapgpu.calling.batches import (
     TrimmedRegions,
     VariantCalls,
 )
+from hapgpu.calling.gvcf.blocks import CalledRegions, ReferencePositions, reference_positions
 from hapgpu.calling.gvcf.header import gvcf_header
-from hapgpu.calling.gvcf.joined_lines import GvcfPart, gvcf_part
+from hapgpu.calling.gvcf.lines import GvcfPart, gvcf_part
 from hapgpu.calling.gvcf.phasing import Phasing, phased
-from hapgpu.calling.gvcf.positions import CalledRegions, ReferencePositions, reference_positions
-from hapgpu.calling.likelihoods.non_ref import (
+from hapgpu.calling.likelihoods.site_reads import (
     reads_with_kept_non_ref,
     reads_with_non_ref,
     sites_with_non_ref,

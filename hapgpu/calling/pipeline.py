@@ -33,17 +33,22 @@ from hapgpu.calling.events.alleles import call_sites
 from hapgpu.calling.events.spans import ANY_UNIT, LONGEST_UNIT
 from hapgpu.calling.events.trimming import trimmed_to_variants
 from hapgpu.calling.genotypes.calls import called_variants
-from hapgpu.calling.gvcf.joined_lines import GvcfPart, JoinedLines
-from hapgpu.calling.likelihoods.likelihoods import prepared_reads, read_likelihoods
-from hapgpu.calling.likelihoods.shared_batches import LikelihoodsOf, SharedBatches
+from hapgpu.calling.gvcf.lines import GvcfPart, JoinedLines
+from hapgpu.calling.likelihoods.likelihoods import (
+    LikelihoodsOf,
+    SharedBatches,
+    prepared_reads,
+    read_likelihoods,
+)
 from hapgpu.calling.likelihoods.site_reads import site_reads
 from hapgpu.calling.modes import RegionRecords, VariantsOnly, WindowRegions, call_mode
 from hapgpu.calling.options import CallOptions
-from hapgpu.calling.output.realigned_header import realigned_header
-from hapgpu.calling.output.realigned_output import RealignedOutput
-from hapgpu.calling.output.realigned_records import RealignedRecords
-from hapgpu.calling.reads.finalized import finalized_reads
-from hapgpu.calling.reads.reclipped import reclipped_reads
+from hapgpu.calling.output.realigned_records import (
+    RealignedOutput,
+    RealignedRecords,
+    realigned_header,
+)
+from hapgpu.calling.reads.finalized import finalized_reads, reclipped_reads
 from hapgpu.calling.reads.segment_reader import SegmentReader
 from hapgpu.calling.reads.segments import EmptyIntervals, SegmentSource, segment_bases
 from hapgpu.calling.reads.windows import Room

@@ -8,7 +8,7 @@ from pathlib import Path
 import pysam
 import pytest
 
-from hapgpu.calling.reads import downsampling
+from hapgpu.calling.reads import windows
 from tests.cli.in_process import status_of_command
 from tests.deep_reads import made_reads, made_reference
 from tests.peak_memory import GIBIBYTE, measured
@@ -34,7 +34,7 @@ def test_crowds_are_limited_counted_and_told(
     capsys: pytest.CaptureFixture[str],
     kind: str,
 ) -> None:
-    monkeypatch.setattr(downsampling, "MAX_CROWD", LIMIT)
+    monkeypatch.setattr(windows, "MAX_CROWD", LIMIT)
     out, counts = tmp_path / "calls.vcf", tmp_path / "counts.json"
     files = (made / f"deep.{kind}", made / "ref.fa", "-o", out, "--json", counts)
     options = ("--max-reads-per-start", "0", "--device", "cpu", "-t", "1")

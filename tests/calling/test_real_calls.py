@@ -16,13 +16,12 @@ from hapgpu.calling.batches import ActiveRegions, RegionHaplotypes, TrimmedRegio
 from hapgpu.calling.events.alleles import call_sites
 from hapgpu.calling.events.trimming import trimmed_to_variants
 from hapgpu.calling.genotypes.calls import called_variants
-from hapgpu.calling.genotypes.frequencies import pseudo_counts
+from hapgpu.calling.genotypes.kept_alleles import pseudo_counts
 from hapgpu.calling.genotypes.reference import phreds_reference, variant_reference
 from hapgpu.calling.likelihoods.reference import allele_likelihoods_reference, is_at_site_reference
 from hapgpu.calling.likelihoods.site_reads import site_reads
 from hapgpu.calling.options import CallOptions
-from hapgpu.calling.reads.finalized import finalized_reads
-from hapgpu.calling.reads.reclipped import reclipped_reads
+from hapgpu.calling.reads.finalized import finalized_reads, reclipped_reads
 from hapgpu.cigar.encoding import cigar_strings
 from hapgpu.runtime.devices import CpuDevice
 from tests.calling.annotations.test_annotator import expected_depths, expected_values

@@ -21,7 +21,7 @@ UNREAD: Final = "adds a result or a bit that no stage reads"
 _TABLE: Final = {
     SPEED: """
         calling.activity.active_regions: ROOM_BEFORE MAX_ROOM_BEFORE ROOM_AFTER
-        calling.annotations.normal: _STEPS
+        calling.annotations.rank_sums: _STEPS
         calling.batches: REFERENCE_ROOM LEAD
         calling.pipeline: _ALIGNER
         calling.reads.segment_reader: _BATCH_BASES _MAX_BASES _MAX_ALL_BASES _SHORT
@@ -112,14 +112,14 @@ _TABLE: Final = {
     """,
     HASH: """
         calling.assembly.kmer_graphs.kmers: _FACTOR _HIGH
-        calling.reads.downsampling: _FACTORS
+        calling.reads.windows: _FACTORS
         chaining.index.minimizer_index: MIX
         genotyping.evidence.fragments: _FOLD
         genotyping.evidence.scored_reads: _ODD _FACTORS
     """,
     NONE: """
-        calling.activity.probabilities: _MAX_PL
-        calling.assembly.kmer_graphs.branch_alignment: _UNREACHABLE
+        calling.activity.pileup: _MAX_PL
+        calling.assembly.kmer_graphs.dangling_tails: _UNREACHABLE
         calling.gvcf.blocks: _NOWHERE
         calling.gvcf.phasing: _NOT_ONE
         calling.reads.filters: _NONE
@@ -150,7 +150,7 @@ _TABLE: Final = {
         realign.selection.by_likelihood: ROUNDING
     """,
     LABEL: """
-        calling.assembly.kmer_graphs.reachability: _BEFORE
+        calling.assembly.graph: _BEFORE
         chaining.align.fills.cpu: (_ALIGNED,_PENDING,_REMAINING)
         chaining.options: Difference.DS
         chaining.options: Difference.NONE Difference.MD Difference.CS Difference.LONG_CS

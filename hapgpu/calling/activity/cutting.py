@@ -1,30 +1,24 @@
-"""Cutting of states into active regions, from any position on.
-
-GATK keeps a list of the states from the start of the next region, and cuts a region off when the
-list has 400 states. Its active regions depend on the finished states only, except for one state:
-
-- The first region of a list starts at its first active state, and a region ends at the first
-  inactive state, 300 positions later at most. The list is then finished for the 300 positions.
-- A list from position a has 400 states at the first active locus from a + 349 on, whose
-  contributions extend it by 50, or at locus a + 399. At locus a + 349, the state of a + 300 lacks
-  the contribution of locus a + 350. The best cut of a long region compares with this state.
-
-So the cutting of a contig can begin at any inactive position.
-"""
+"""Activity spread over neighbouring positions, and cut into active regions."""
 
 from __future__ import annotations
 
+from math import exp, fsum
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.calling.activity.band_pass import MAX_PROPAGATION, state_without
+from hapgpu.arrays.ragged_view import read_only
 from hapgpu.runtime.jit import njit, njit_inlined
+
+MAX_PROPAGATION: Final = 50
+"""Positions on both sides of a locus that a soft-clip locus reaches without the filter, and the
+longest wing of a kernel."""
+_DEVIATION: Final = 17.0
+_MIN_WEIGHT: Final = 1e-5
 
 THRESHOLD: Final = 0.002
 """States above this are active."""
-
 MAX_RUN: Final = 16_384
 """A run of active states that covers all positions between two multiples of this number ends at
 the second one; GATK would look back without limit to know where to cut."""
@@ -168,3 +162,114 @@ def _next_state(profile: Profile, at: int) -> float:
     if last < profile.states.size and profile.probabilities[last] > 0.0:
         return state_without(profile.probabilities, profile.counts, profile.kernel, at, last + 1)
     return float(profile.states[at])
+
+
+def gaussian_kernel(
+    deviation: float = _DEVIATION, max_wing: int = MAX_PROPAGATION
+) -> NDArray[np.float64]:
+    """Return float64[2 * wing + 1]: weights at -wing to wing, whose sum is 1.
+
+    The wing is as long as the weights, normalised with the longest wing, are at least 1e-5.
+    """
+    kernel = _kernel(deviation, max_wing)
+    wing = max_wing
+    while wing > 0 and kernel[max_wing - wing] < _MIN_WEIGHT:
+        wing -= 1
+    return _kernel(deviation, wing)
+
+
+def _kernel(deviation: float, wing: int) -> NDArray[np.float64]:
+    weights = [exp(-(d**2) / (2.0 * deviation**2)) for d in range(-wing, wing + 1)]
+    return np.array(weights) / fsum(weights)
+
+
+def soft_clip_counts(
+    clip_reads: NDArray[np.int32],
+    clip_bases: NDArray[np.int64],
+    start: int,
+    contig_length: int,
+    *,
+    max_clip: int,
+) -> NDArray[np.int64]:
+    """Return int64[p]: how often each locus adds its probability; 1 for most.
+
+    A soft-clip locus, with more than 6 bases of high quality per clipped read on average, adds it
+    once per position within that number of bases (at most `max_clip`) that is on the contig. GATK's
+    filter puts all of them on the locus itself.
+
+    Parameters
+    ----------
+    clip_reads, clip_bases
+        Of `Pileup`.
+    start
+        Position of the first locus.
+    contig_length
+        Bases of the contig.
+    max_clip
+        Bases of a soft clip that count, at most.
+    """
+    counts = np.ones(clip_reads.size, dtype=np.int64)
+    loci = np.flatnonzero(clip_bases > 6 * clip_reads.astype(np.int64))
+    reach = np.minimum(clip_bases[loci] // clip_reads[loci], max_clip)
+    first = np.maximum(start + loci - reach, 0)
+    last = np.minimum(start + loci + reach, contig_length - 1)
+    counts[loci] = last - first + 1
+    return counts
+
+
+def band_pass(
+    probabilities: NDArray[np.float64],
+    counts: NDArray[np.int64],
+    kernel: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return float64[p]: the states, sums of the weighted probabilities of the loci around.
+
+    Parameters
+    ----------
+    probabilities
+        float64[p] of consecutive loci.
+    counts
+        int64[p]: how often each is added.
+    kernel
+        float64[2 * wing + 1].
+    """
+    states = np.zeros(probabilities.size, dtype=np.float64)
+    _add_all(read_only(probabilities), read_only(counts), read_only(kernel), states)
+    return states
+
+
+@njit
+def _add_all(
+    probabilities: NDArray[np.float64],
+    counts: NDArray[np.int64],
+    kernel: NDArray[np.float64],
+    states: NDArray[np.float64],
+) -> None:
+    # A state is the same in every window: its loci are added in ascending order.
+    wing = kernel.size // 2
+    for locus in range(probabilities.size):
+        probability = probabilities[locus]
+        if probability > 0.0:
+            left, right = max(locus - wing, 0), min(locus + wing + 1, states.size)
+            for _ in range(counts[locus]):
+                for at in range(left, right):
+                    states[at] += probability * kernel[at - locus + wing]
+
+
+@njit
+def state_without(
+    probabilities: NDArray[np.float64],
+    counts: NDArray[np.int64],
+    kernel: NDArray[np.float64],
+    position: int,
+    last: int,
+) -> float:
+    """Return the state of a position as it is before the loci from `last` on are added."""
+    wing = kernel.size // 2
+    state = 0.0
+    for locus in range(max(position - wing, 0), min(last, probabilities.size)):
+        probability = probabilities[locus]
+        if probability > 0.0:
+            for _ in range(counts[locus]):
+                state += probability * kernel[position - locus + wing]
+    return state

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer, copy_bytes, hash_of
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only, view_of, with_room
-from hapgpu.calling.assembly.graph import Graph, new_graph
+from hapgpu.calling.assembly.graph import Graph, has_cycle, new_graph
 from hapgpu.calling.assembly.haplotypes import (
     AT_LIMIT,
     NOT_ASSEMBLED,
@@ -24,11 +24,14 @@ from hapgpu.calling.assembly.kmer_graphs.build import (
     READY,
     build_kmer_graph,
 )
-from hapgpu.calling.assembly.kmer_graphs.inputs import AssemblyData, GraphRules, RegionRows
-from hapgpu.calling.assembly.kmer_graphs.reachability import has_cycle
-from hapgpu.calling.assembly.kmer_graphs.space import KmerSpace, new_space
-from hapgpu.calling.assembly.sequence_graph.best_paths import Paths, best_paths
-from hapgpu.calling.assembly.sequence_graph.cycles import remove_cycles
+from hapgpu.calling.assembly.kmer_graphs.kmers import (
+    AssemblyData,
+    GraphRules,
+    KmerSpace,
+    RegionRows,
+    new_space,
+)
+from hapgpu.calling.assembly.sequence_graph.best_paths import Paths, best_paths, remove_cycles
 from hapgpu.calling.assembly.sequence_graph.edits import reference_ends
 from hapgpu.calling.assembly.sequence_graph.simplification import simplified
 from hapgpu.calling.batches import ActiveRegions, RegionHaplotypes, RegionReads, SegmentReads

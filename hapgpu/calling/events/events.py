@@ -215,3 +215,34 @@ def _are_regular(text: NDArray[np.uint8], start: Integer, end: Integer) -> bool:
     for k in range(start, end):
         irregular += not _REGULAR[text[k]]
     return irregular == 0
+
+
+class EventsView(NamedTuple):
+    """The columns of `Events`, read-only."""
+
+    offsets: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    alternates: RaggedView
+
+    @classmethod
+    def of(cls, events: Events) -> EventsView:
+        """View the columns."""
+        return cls(
+            read_only(events.offsets),
+            read_only(events.starts),
+            read_only(events.ends),
+            view_of(events.alternates),
+        )
+
+
+class ReferenceView(NamedTuple):
+    """The bases of a `ReferenceSlice`, read-only, from position `start` on."""
+
+    bases: NDArray[np.uint8]
+    start: Integer
+
+    @classmethod
+    def of(cls, reference: ReferenceSlice) -> ReferenceView:
+        """View the bases."""
+        return cls(read_only(reference.bases), int(reference.start))

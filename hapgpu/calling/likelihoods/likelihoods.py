@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import Ragged, lengths_of
-from hapgpu.calling.batches import ReadLikelihoods, RegionReads, SegmentReads, TrimmedRegions
-from hapgpu.calling.likelihoods.best_haplotypes import best_haplotypes
-from hapgpu.calling.likelihoods.realigned_reads import realigned_reads
+from hapgpu.arrays.batches import AlignmentBatch, PairBatch
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.ragged import Ragged, lengths_of, offsets_of
+from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
+from hapgpu.calling.batches import (
+    ReadLikelihoods,
+    RegionHaplotypes,
+    RegionReads,
+    SegmentReads,
+    TrimmedRegions,
+)
 from hapgpu.calling.options import CallOptions
-from hapgpu.calling.reads.reclipped import passing
+from hapgpu.calling.reads.finalized import passing
+from hapgpu.cigar.encoding import reference_lengths
 from hapgpu.cigar.read_parts import ReadParts
+from hapgpu.errors import HapgpuError
 from hapgpu.pairhmm.batches import HmmBatch
 from hapgpu.pairhmm.normalize import is_well_modelled, normalized
 from hapgpu.pairhmm.qualities.prepare import QualityOptions, prepared_parts
+from hapgpu.realign.align.dispatch import align_pairs
+from hapgpu.realign.align.ungapped import UNPROVED, completed, ungapped_alignments
+from hapgpu.realign.projection.project import PlacedHaplotypes, Projections, project_alignments
+from hapgpu.realign.scoring import PRESETS, Overhang
 from hapgpu.runtime.devices import Device
+from hapgpu.runtime.jit import njit, njit_inlined
+
+CLEARLY_BETTER: Final = 0.2
+"""GATK's LOG_10_INFORMATIVE_THRESHOLD."""
+
+LikelihoodsOf = Callable[[HmmBatch], NDArray[np.float64]]
+"""`hapgpu.pairhmm.forward.dispatch.log10_likelihoods` on a device."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,3 +150,216 @@ def _with_alignments(
     rows: NDArray[np.int64] = trimmed.haplotypes.offsets[regions] + best
     moved = realigned_reads(reads, bases, rows, trimmed, device)
     return ReadLikelihoods(moved, likelihoods, best, is_informative, others)
+
+
+class _Best(NamedTuple):
+    """The result, a value per read."""
+
+    haplotypes: NDArray[np.int64]
+    is_informative: NDArray[np.bool_]
+
+
+def best_haplotypes(
+    likelihoods: Ragged, regions: NDArray[np.int64], haplotypes: RegionHaplotypes
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Choose the haplotype to which each read is realigned.
+
+    It has the highest likelihood. If the next is less than 0.2 below, the one with the highest
+    priority among those at most 0.2 below: the reference before others, then the fewest CIGAR
+    elements. Ties: the one with the highest likelihood, then the first.
+
+    Parameters
+    ----------
+    likelihoods
+        float64 log10, m rows: a value per haplotype of the active region of the read.
+    regions
+        int64[m]: the active region of each read.
+    haplotypes
+        The haplotypes.
+
+    Returns
+    -------
+    int64[m], counted within the active region; and bool[m]: whether it is more than 0.2 above the
+    next.
+    """
+    priorities = haplotypes.is_reference + 1 - haplotypes.cigars.lengths
+    best = _Best(np.empty(regions.size, np.int64), np.empty(regions.size, np.bool_))
+    _choose(
+        view_of(likelihoods),
+        read_only(haplotypes.offsets[regions]),
+        read_only(priorities),
+        best,
+    )
+    return best
+
+
+@njit
+def _choose(
+    likelihoods: RaggedView,
+    first_haplotypes: NDArray[np.int64],
+    priorities: NDArray[np.int64],
+    out: _Best,
+) -> None:
+    for read in range(first_haplotypes.size):
+        start, end = likelihoods.offsets[read], likelihoods.offsets[read + 1]
+        best, second = start, -np.inf
+        for k in range(start + 1, end):
+            value = likelihoods.data[k]
+            if value > likelihoods.data[best]:
+                second = likelihoods.data[best]
+                best = k
+            else:
+                second = max(second, value)
+        difference = likelihoods.data[best] - second
+        out.is_informative[read] = difference > CLEARLY_BETTER
+        if difference < CLEARLY_BETTER:
+            shift = first_haplotypes[read] - start
+            best = _by_priority(likelihoods.data, start, end, best, priorities, shift)
+        out.haplotypes[read] = best - start
+
+
+@njit_inlined
+def _by_priority(
+    likelihoods: NDArray[np.float64],
+    start: Integer,
+    end: Integer,
+    highest: Integer,
+    priorities: NDArray[np.int64],
+    shift: Integer,
+) -> Integer:
+    """Return the first with the highest priority of those near the highest likelihood."""
+    best = highest
+    for k in range(start, end):
+        is_near = likelihoods[highest] - likelihoods[k] <= CLEARLY_BETTER
+        if is_near and priorities[shift + k] > priorities[shift + best]:
+            best = k
+    return best
+
+
+def realigned_reads(
+    reads: RegionReads,
+    bases: Ragged,
+    haplotypes: NDArray[np.int64],
+    trimmed: TrimmedRegions,
+    device: Device,
+) -> RegionReads:
+    """Return reads with the alignments that their haplotypes give them, as in GATK.
+
+    A read that cannot be projected onto the reference keeps its alignment.
+
+    Parameters
+    ----------
+    reads
+        m reads of t active regions.
+    bases
+        uint8 text, m rows: their bases.
+    haplotypes
+        int64[m]: the haplotype of each read, a row of `trimmed.haplotypes`.
+    trimmed
+        The haplotypes of the active regions.
+    device
+        The device that aligns; the result does not depend on it.
+    """
+    pairs = PairBatch(
+        trimmed.haplotypes.bases,
+        bases,
+        haplotypes.astype(np.int32),
+        np.arange(len(reads), dtype=np.int32),
+    )
+    alignments = _aligned(pairs, device)
+    unclipped = np.zeros(len(reads), dtype=np.int32)
+    projections = project_alignments(
+        bases, alignments, pairs.reference_index, _placed(trimmed), unclipped, unclipped
+    )
+    return _moved(reads, projections)
+
+
+def _aligned(pairs: PairBatch, device: Device) -> AlignmentBatch:
+    """Align reads by GATK's weights; a GPU gets only the few that need a matrix."""
+    scoring = PRESETS["read-to-haplotype"]
+    offsets, scores = ungapped_alignments(pairs, scoring, Overhang.SOFTCLIP)
+    rest = pairs.take(offsets == UNPROVED)
+    others = align_pairs(rest, scoring, Overhang.SOFTCLIP, device)
+    return completed(pairs, offsets, scores, others)
+
+
+def _placed(trimmed: TrimmedRegions) -> PlacedHaplotypes:
+    haplotypes = trimmed.haplotypes
+    return PlacedHaplotypes(
+        haplotypes.cigars,
+        np.zeros(len(haplotypes), dtype=np.int64),
+        haplotypes.regions.astype(np.int32),
+        haplotypes.bases.take(haplotypes.is_reference),
+        trimmed.regions.padded_starts,
+    )
+
+
+def _moved(reads: RegionReads, projections: Projections) -> RegionReads:
+    """Replace the alignments of reads that are projected."""
+    ok = projections.ok
+    if ok.all():
+        starts, cigars = projections.positions, projections.cigars
+    else:
+        starts = np.where(ok, projections.positions, reads.starts)
+        both = Ragged.concatenate([projections.cigars, reads.cigars])
+        rows = np.arange(ok.size)
+        cigars = both.take(np.where(ok, rows, rows + ok.size))
+    ends = starts + reference_lengths(cigars)
+    return replace(reads, starts=starts, ends=ends, cigars=cigars)
+
+
+class _Job:
+    """Batch of a thread, and its likelihoods once they are computed."""
+
+    def __init__(self, batch: HmmBatch) -> None:
+        self.batch = batch
+        self.likelihoods: NDArray[np.float64] | None = None
+
+
+class SharedBatches:
+    """Pair-HMM that computes the batches of several threads together.
+
+    The batch of one segment does not fill a GPU, and to launch it takes as much Python as to launch
+    many. So the thread whose turn it is computes all batches that wait.
+
+    Parameters
+    ----------
+    likelihoods
+        The pair-HMM on the GPU; the likelihoods of a batch do not depend on other batches.
+    """
+
+    def __init__(self, likelihoods: LikelihoodsOf) -> None:
+        self._likelihoods = likelihoods
+        self._turn = Lock()
+        self._lock = Lock()
+        self._waiting: list[_Job] = []
+
+    def __call__(self, batch: HmmBatch) -> NDArray[np.float64]:
+        """Return the likelihoods of a batch, as the pair-HMM does.
+
+        Raises
+        ------
+        HapgpuError
+            As the pair-HMM; only in the thread whose batch it is.
+        """
+        job = _Job(batch)
+        with self._lock:
+            self._waiting.append(job)
+        with self._turn:
+            if job.likelihoods is None:
+                self._compute_all(job)
+        return self._likelihoods(batch) if job.likelihoods is None else job.likelihoods
+
+    def _compute_all(self, own: _Job) -> None:
+        """Compute all batches that wait; after an error, each thread computes its own."""
+        with self._lock:
+            jobs, self._waiting = self._waiting, []
+        try:
+            values = self._likelihoods(HmmBatch.concatenate([job.batch for job in jobs]))
+        except HapgpuError:
+            with self._lock:
+                self._waiting = [job for job in jobs if job is not own] + self._waiting
+            return
+        ends = offsets_of([job.batch.pairs for job in jobs])
+        for job, start, end in zip(jobs, ends[:-1], ends[1:], strict=True):
+            job.likelihoods = values[start:end]

@@ -1,9 +1,12 @@
-"""BAM records of a segment: reads at their best haplotypes, and the called haplotypes."""
+"""Realigned reads: their header, the BAM records of a segment, and the sorted output."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,25 +14,35 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.batches import (
+    PADDING,
     CallSites,
     ReadLikelihoods,
     RegionReads,
+    Segment,
     SegmentReads,
     TrimmedRegions,
     VariantCalls,
 )
-from hapgpu.calling.output.called_haplotypes import are_called, haplotype_records, hash_codes
-from hapgpu.calling.output.mates import mates_in_regions, with_mates
-from hapgpu.calling.output.realigned_header import RealignedHeader
-from hapgpu.calling.reads.order import order_of
+from hapgpu.calling.output.called_haplotypes import (
+    are_called,
+    haplotype_records,
+    hash_codes,
+    mates_in_regions,
+    with_mates,
+)
+from hapgpu.calling.reads.finalized import order_of
 from hapgpu.cigar.clips import clips_of, with_hard_clips
 from hapgpu.cigar.encoding import MAX_LENGTH
 from hapgpu.cigar.mismatches import mismatch_tags
 from hapgpu.errors import InputError
 from hapgpu.haplotypes.batches import ReferenceSlice
-from hapgpu.io.alignments.record_order import RecordRun
+from hapgpu.io.alignments.formats import output_format
+from hapgpu.io.alignments.record_order import OldOrder, OrderKeeper, RecordRun
+from hapgpu.io.alignments.writer import open_writer
 from hapgpu.io.bam.encode import EncodedRecords
+from hapgpu.io.bam.header import SAM_VERSION, SamHeader, fields_of
 from hapgpu.io.bam.read_groups.haplotypes import HAPLOTYPE_GROUP
+from hapgpu.io.bam.read_groups.samples import ReadGroups, SampleTable
 from hapgpu.io.text.columns import repeated, side_by_side
 from hapgpu.realign.records.tags import (
     NewTags,
@@ -38,11 +51,15 @@ from hapgpu.realign.records.tags import (
     text_fields,
     text_values,
 )
+from hapgpu.version import __version__
+
+_HAPLOTYPE_SAMPLE: Final = "HC"
+GroupKey = tuple[bytes, int]
+"""ID of a read group, and number of its sample; negative without one."""
 
 _HAPLOTYPE: Final = "HC"
 _GROUP: Final = "RG"
 _POSITION_BITS: Final = 31
-
 _OF_ALIGNMENT: Final = ("AS", "XS", "SA", "MC", "MQ", "ms", "NM", "MD", _HAPLOTYPE)
 _OF_BASES: Final = ("BD", "BI", "BQ", "CQ", "CS", "E2", "ML", "MM", "MN", "OQ", "U2")
 """They have a value per base, and some bases are clipped."""
@@ -255,3 +272,187 @@ def _differ(originals: ReadBatch, moved: ReadBatch) -> NDArray[np.bool_]:
     owners = np.repeat(rows, one.lengths_of(rows))
     differ[owners[is_other]] = True
     return differ
+
+
+@dataclass(frozen=True, slots=True)
+class RealignedHeader:
+    """Header of the realigned reads.
+
+    Attributes
+    ----------
+    header
+        Sorted by coordinate.
+    new_groups
+        The new IDs of read groups whose ID another input has for another sample.
+    """
+
+    header: SamHeader
+    new_groups: Mapping[GroupKey, bytes]
+
+    def with_program(self, command_line: str) -> RealignedHeader:
+        """Add the @PG line of this run."""
+        header = self.header.with_program("hapgpu", __version__, command_line)
+        return RealignedHeader(header, self.new_groups)
+
+
+def realigned_header(
+    headers: Sequence[SamHeader], table: SampleTable, contigs: Iterable[str]
+) -> RealignedHeader:
+    """Join the headers of all inputs.
+
+    Contigs have their first @SQ line. Read groups of one ID and sample are one, with its first
+    line; if inputs have one ID for several samples, all but the first get a suffix. Of programs of
+    one ID the first line is kept, so each ID that a record or another program names exists.
+
+    Parameters
+    ----------
+    headers
+        Of the inputs.
+    table
+        The samples of the inputs.
+    contigs
+        Names of contigs, in the order of the records; those that no input has are left out.
+    """
+    squares = _first_lines(headers, "SN", "@SQ\t")
+    groups, new_groups = _groups(headers, table.files)
+    lines = [
+        f"@HD\tVN:{SAM_VERSION}\tSO:coordinate",
+        *(squares[name] for name in contigs if name in squares),
+        *groups,
+        f"@RG\tID:{HAPLOTYPE_GROUP}\tSM:{_HAPLOTYPE_SAMPLE}",
+        *_first_lines(headers, "ID", "@PG\t").values(),
+        *dict.fromkeys(line for header in headers for line in _lines(header, "@CO\t")),
+    ]
+    text = "".join(f"{line}\n" for line in lines)
+    return RealignedHeader(SamHeader.from_text(text), new_groups)
+
+
+def _lines(header: SamHeader, kind: str) -> Iterator[str]:
+    """Yield the lines of a kind, such as `@RG` and a tab."""
+    for line in header.text.split("\n"):
+        if line.startswith(kind):
+            yield line.rstrip("\r")
+
+
+def _first_lines(headers: Sequence[SamHeader], key: str, kind: str) -> dict[str, str]:
+    """Return the first line of a kind for each value of a field, in order."""
+    found: dict[str, str] = {}
+    for header in headers:
+        for line in _lines(header, kind):
+            found.setdefault(fields_of(line).get(key, ""), line)
+    return found
+
+
+def _groups(
+    headers: Sequence[SamHeader], files: Sequence[ReadGroups]
+) -> tuple[list[str], dict[GroupKey, bytes]]:
+    """Return the @RG lines, and the new IDs of the groups whose ID was taken."""
+    lines: dict[GroupKey, str] = {}
+    new_groups: dict[GroupKey, bytes] = {}
+    taken = {HAPLOTYPE_GROUP}
+    for header, file in zip(headers, files, strict=True):
+        samples = _samples_by_group(file)
+        for line in _lines(header, "@RG\t"):
+            name = fields_of(line)["ID"]
+            text = name.encode("utf-8", "surrogateescape")
+            key = text, samples.get(text, file.only_sample)
+            if key in lines:
+                continue
+            new = _not_taken(name, taken)
+            taken.add(new)
+            lines[key] = _with_id(line, new)
+            if new != name:
+                new_groups[key] = new.encode("utf-8", "surrogateescape")
+    return list(lines.values()), new_groups
+
+
+def _samples_by_group(file: ReadGroups) -> dict[bytes, int]:
+    """Return the number of the sample of each read group that has one."""
+    names = (name.tobytes() for name in file.identifiers)
+    return dict(zip(names, file.samples.tolist(), strict=True))
+
+
+def _not_taken(name: str, taken: set[str]) -> str:
+    """Return a name, with the first suffix that makes it different from those taken."""
+    new, count = name, 0
+    while new in taken:
+        count += 1
+        new = f"{name}.{count}"
+    return new
+
+
+def _with_id(line: str, name: str) -> str:
+    fields = line.split("\t")
+    return "\t".join(f"ID:{name}" if field.startswith("ID:") else field for field in fields)
+
+
+class RealignedOutput:
+    """Output of realigned reads, in the order of segments; a context manager.
+
+    Parameters
+    ----------
+    path
+        A file; its extension sets the format. Regular files of BAM and CRAM get an index.
+    records
+        The maker of the records.
+    reference
+        FASTA with which CRAM is compressed.
+    threads
+        CPU threads, the calling thread included.
+
+    Raises
+    ------
+    UsageError
+        htslib cannot index a file of this name.
+    OutputError
+        The output cannot be created or written.
+    """
+
+    def __init__(self, path: str, records: RealignedRecords, reference: Path, threads: int) -> None:
+        is_regular = Path(path).is_file() or not Path(path).exists()
+        self._records = records
+        self._writer = open_writer(
+            path,
+            records.header,
+            threads=threads,
+            reference=reference,
+            write_index=is_regular and output_format(path) != "sam",
+        )
+        self._order = OrderKeeper(PADDING, path)
+
+    def write(self, segment: Segment, run: RecordRun) -> None:
+        """Append the records of a segment.
+
+        Raises
+        ------
+        OutputError
+            The output cannot be written.
+        """
+        # Records of later segments start at most `PADDING` bases before the end of this one.
+        end = self._records.key_at(segment.contig, segment.end)
+        for part in self._order.put(OldOrder(end, end, is_sorted=True), run):
+            self._writer.write_records(part)
+
+    def finish(self) -> None:
+        """Write everything, so that the end of the context only gives the file its name.
+
+        Raises
+        ------
+        OutputError
+            The output cannot be written.
+        """
+        for part in self._order.rest():
+            self._writer.write_records(part)
+        self._writer.finish()
+
+    def __enter__(self) -> Self:
+        self._writer.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._writer.__exit__(kind, error, trace)

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.calling.batches import Segment
 from hapgpu.calling.options import CallOptions
-from hapgpu.calling.reads.contigs import (
+from hapgpu.calling.reads.filters import (
+    CallFilter,
     check_contigs_of_intervals,
     check_names_for_vcf,
     check_order_of_streams,
@@ -24,8 +25,6 @@ from hapgpu.calling.reads.contigs import (
     finder_of_reads,
     ordered_contigs,
 )
-from hapgpu.calling.reads.downsampling import downsampled, in_crowds
-from hapgpu.calling.reads.filters import CallFilter
 from hapgpu.calling.reads.segments import (
     EmptyIntervals,
     SegmentSource,
@@ -40,6 +39,8 @@ from hapgpu.calling.reads.windows import (
     WindowReads,
     as_regular,
     check_qualities,
+    downsampled,
+    in_crowds,
     reads_of_window,
     reference_of,
 )

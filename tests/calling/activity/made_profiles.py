@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.calling.activity.band_pass import band_pass, gaussian_kernel
-from hapgpu.calling.activity.cutting import Profile
+from hapgpu.calling.activity.cutting import Profile, band_pass, gaussian_kernel
 from hapgpu.calling.activity.reference import Locus
 
 

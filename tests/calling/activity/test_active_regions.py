@@ -17,8 +17,7 @@ from hapgpu.calling.activity.active_regions import (
     all_regions,
 )
 from hapgpu.calling.activity.junctions import NO_JUNCTIONS, Junctions, junctions_of, widened_to
-from hapgpu.calling.activity.pileup import pileup_of
-from hapgpu.calling.activity.probabilities import activity_probabilities
+from hapgpu.calling.activity.pileup import activity_probabilities, pileup_of
 from hapgpu.calling.activity.reference import PlainRead
 from hapgpu.calling.batches import LEAD, REFERENCE_ROOM, ActiveRegions, Segment, SegmentReads
 from hapgpu.calling.options import GenotypingOptions

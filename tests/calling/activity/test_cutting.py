@@ -9,8 +9,13 @@ import pytest
 
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.calling.activity import cutting
-from hapgpu.calling.activity.band_pass import MAX_PROPAGATION
-from hapgpu.calling.activity.cutting import MAX_RUN, Profile, cut_regions, known_start
+from hapgpu.calling.activity.cutting import (
+    MAX_PROPAGATION,
+    MAX_RUN,
+    Profile,
+    cut_regions,
+    known_start,
+)
 from hapgpu.calling.activity.reference import Locus, SerialProfile, serial_regions
 from tests.calling.activity.made_profiles import profile_of, random_loci
 

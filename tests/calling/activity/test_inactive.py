@@ -11,10 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hapgpu.calling.activity.active_regions import ROOM_AFTER, all_regions
-from hapgpu.calling.activity.band_pass import MAX_PROPAGATION
-from hapgpu.calling.activity.cutting import MAX_RUN, Profile
-from hapgpu.calling.activity.inactive import cut_inactive, inactive_start, run_end
+from hapgpu.calling.activity.active_regions import (
+    ROOM_AFTER,
+    all_regions,
+    cut_inactive,
+    inactive_start,
+    run_end,
+)
+from hapgpu.calling.activity.cutting import MAX_PROPAGATION, MAX_RUN, Profile
 from hapgpu.calling.activity.reference import Locus
 from hapgpu.calling.batches import LEAD, MAX_JUNCTION
 from hapgpu.calling.options import GenotypingOptions

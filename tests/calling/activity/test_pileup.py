@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.calling.activity.band_pass import gaussian_kernel, soft_clip_counts
+from hapgpu.calling.activity.cutting import gaussian_kernel, soft_clip_counts
 from hapgpu.calling.activity.elements import FRACTION_BITS, element_table, log10_sum
-from hapgpu.calling.activity.pileup import Pileup, pileup_of
-from hapgpu.calling.activity.probabilities import (
+from hapgpu.calling.activity.pileup import (
+    Pileup,
     _quality,
     activity_probabilities,
     allele_priors,
+    pileup_of,
 )
 from hapgpu.calling.activity.reference import (
     Element,

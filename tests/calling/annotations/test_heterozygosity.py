@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.calling.annotations import reference
-from hapgpu.calling.annotations.heterozygosity import (
+from hapgpu.calling.annotations.annotator import (
     excess_heterozygosity,
     genotype_row,
     right_tail,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hapgpu.calling.annotations import reference
-from hapgpu.calling.annotations.quality_by_depth import quality_by_depth
+from hapgpu.calling.annotations.annotator import quality_by_depth
 from tests.calling.made_calls import joined, likelihood_calls
 
 HET, HOM, REF, NONE = [0, 1], [1, 1], [0, 0], [-1, -1]

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.calling.annotations import reference
-from hapgpu.calling.annotations.normal import normal_quantile
-from hapgpu.calling.annotations.rank_sums import MISSING, rank_sums
-from hapgpu.calling.annotations.strand import ALTERNATE, NEITHER, REFERENCE
+from hapgpu.calling.annotations.evidence import ALTERNATE, NEITHER, REFERENCE
+from hapgpu.calling.annotations.rank_sums import MISSING, normal_quantile, rank_sums
 from tests.example_counts import many
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.calling.annotations import reference
-from hapgpu.calling.annotations.strand import fisher_p, odds_ratio, strand_statistics
+from hapgpu.calling.annotations.evidence import fisher_p, odds_ratio, strand_statistics
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hapgpu.calling.annotations.strand import ALTERNATE, NEITHER, REFERENCE
-from hapgpu.calling.annotations.support import support_of
+from hapgpu.calling.annotations.evidence import ALTERNATE, NEITHER, REFERENCE, support_of
 from hapgpu.calling.batches import SiteReads
 from tests.calling.made_calls import joined, likelihood_calls
 

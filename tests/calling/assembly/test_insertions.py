@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.calling.assembly.insertions import with_joined_insertions
+from hapgpu.calling.assembly.haplotypes import with_joined_insertions
 from hapgpu.cigar.encoding import cigar_strings, parse_cigar, query_lengths, reference_lengths
 from tests.example_counts import many
 

@@ -7,8 +7,7 @@ import pytest
 
 from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.calling.batches import CallSites
-from hapgpu.calling.events.allele_limit import limited
-from hapgpu.calling.events.alleles import call_sites
+from hapgpu.calling.events.alleles import call_sites, limited
 from hapgpu.calling.events.trimming import trimmed_to_variants
 from tests.calling.events.event_oracle import expected_alleles
 from tests.calling.events.made_haplotypes import (

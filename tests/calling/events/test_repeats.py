@@ -7,9 +7,9 @@ import pytest
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.batches import Events
-from hapgpu.calling.events import repeats
-from hapgpu.calling.events.repeats import repeat_of
-from hapgpu.calling.events.views import EventsView, ReferenceView
+from hapgpu.calling.events import spans
+from hapgpu.calling.events.events import EventsView, ReferenceView
+from hapgpu.calling.events.spans import repeat_of
 from tests.calling.events.event_oracle import expected_repeat, period_of
 from tests.calling.events.made_haplotypes import Event, random_reference, reference_of
 
@@ -50,7 +50,7 @@ def test_literal_cases(
 )
 def test_periods(text: str, period: int) -> None:
     bases = reference_of(text).bases
-    assert repeats._period_of(repeats._Text(bases, np.int64(0), np.int64(len(text)))) == period
+    assert spans._period_of(spans._Text(bases, np.int64(0), np.int64(len(text)))) == period
     assert period_of(text) == period
 
 

@@ -7,10 +7,9 @@ import pytest
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.batches import ActiveRegions, TrimmedRegions
-from hapgpu.calling.events.cutting import cut_haplotypes
 from hapgpu.calling.events.events import events_of
 from hapgpu.calling.events.spans import ANY_UNIT, LONGEST_UNIT, variant_spans
-from hapgpu.calling.events.trimming import trimmed_to_variants
+from hapgpu.calling.events.trimming import cut_haplotypes, trimmed_to_variants
 from hapgpu.cigar.encoding import cigar_strings, parse_cigar, query_lengths, reference_lengths
 from tests.calling.events.event_oracle import (
     Region,

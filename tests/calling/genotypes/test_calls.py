@@ -8,8 +8,7 @@ import pytest
 
 from hapgpu.calling.batches import VariantCalls
 from hapgpu.calling.genotypes.calls import variants_of
-from hapgpu.calling.genotypes.frequencies import pseudo_counts
-from hapgpu.calling.genotypes.kept_alleles import kept_alleles
+from hapgpu.calling.genotypes.kept_alleles import kept_alleles, pseudo_counts
 from hapgpu.calling.genotypes.reference import SiteVariant, variant_reference
 from hapgpu.calling.options import GenotypingOptions
 from tests.calling.genotypes.made_sites import (

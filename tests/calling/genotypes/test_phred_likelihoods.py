@@ -10,7 +10,7 @@ import pytest
 
 from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.calling.batches import SiteReads
-from hapgpu.calling.genotypes.phred_likelihoods import (
+from hapgpu.calling.genotypes.calls import (
     log10_sum,
     log_sum_table,
     phred_likelihoods,

@@ -20,8 +20,7 @@ from hapgpu.calling.batches import (
 from hapgpu.calling.genotypes.calls import called_variants
 from hapgpu.calling.likelihoods.site_reads import site_reads
 from hapgpu.calling.options import CallOptions
-from hapgpu.calling.reads.finalized import finalized_reads
-from hapgpu.calling.reads.reclipped import reclipped_reads
+from hapgpu.calling.reads.finalized import finalized_reads, reclipped_reads
 from hapgpu.cigar.encoding import parse_cigar
 from tests.calling.cpu_likelihoods import haplotype_likelihoods
 from tests.calling.segments import segment_reads

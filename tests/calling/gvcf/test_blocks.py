@@ -20,8 +20,8 @@ from hapgpu.calling.gvcf.blocks import (
     START,
     BlockJoiner,
     Items,
+    ReferencePositions,
 )
-from hapgpu.calling.gvcf.positions import ReferencePositions
 from hapgpu.calling.gvcf.reference import Block, blocks_of
 
 BANDS = (*range(1, 61), 70, 80, 90, 99)  # GATK's --gvcf-gq-bands

@@ -12,8 +12,13 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.calling.batches import ActiveRegions, RegionReads
-from hapgpu.calling.gvcf.confidence import Confidence, reference_confidence
-from hapgpu.calling.gvcf.indels import Row, Window, find_informative
+from hapgpu.calling.gvcf.confidence import (
+    Confidence,
+    Row,
+    Window,
+    find_informative,
+    reference_confidence,
+)
 from hapgpu.calling.gvcf.reference import confidence, informative_bases
 from hapgpu.haplotypes.batches import ReferenceSlice
 from tests.calling.gvcf.made_reads import Alignment, region_reads

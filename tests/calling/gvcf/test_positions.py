@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hapgpu.calling.gvcf.positions import CalledRegions, reference_positions
+from hapgpu.calling.gvcf.blocks import CalledRegions, reference_positions
 from hapgpu.calling.options import AssemblyOptions
 from hapgpu.calling.reads.finalized import finalized_reads
 from tests.calling.events.made_haplotypes import regions_of

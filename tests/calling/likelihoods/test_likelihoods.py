@@ -10,7 +10,7 @@ import pytest
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.batches import ReadLikelihoods
-from hapgpu.calling.likelihoods.best_haplotypes import best_haplotypes
+from hapgpu.calling.likelihoods.likelihoods import best_haplotypes
 from hapgpu.calling.likelihoods.reference import best_haplotype_reference
 from hapgpu.calling.options import CallOptions
 from hapgpu.cigar.encoding import cigar_strings, parse_cigar, reference_length

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.batches import CallSites, SiteReads, VariantCalls
-from hapgpu.calling.likelihoods.non_ref import (
+from hapgpu.calling.likelihoods.site_reads import (
     reads_with_kept_non_ref,
     reads_with_non_ref,
     sites_with_non_ref,

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import offsets_of
 from hapgpu.calling.batches import RegionReads
-from hapgpu.calling.output.mates import NO_MATE, mates_in_regions, with_mates
+from hapgpu.calling.output.called_haplotypes import NO_MATE, mates_in_regions, with_mates
 from hapgpu.cigar.encoding import parse_cigar
 from tests.calling.made_calls import joined, made_reads
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hapgpu.calling.output.realigned_header import RealignedHeader, realigned_header
+from hapgpu.calling.output.realigned_records import RealignedHeader, realigned_header
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.read_groups.samples import SampleTable
 

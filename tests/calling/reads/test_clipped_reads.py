@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from hapgpu.calling.batches import RegionReads
 from hapgpu.calling.options import AssemblyOptions
-from hapgpu.calling.reads.finalized import finalized_reads
-from hapgpu.calling.reads.reclipped import passing, reclipped_reads
+from hapgpu.calling.reads.finalized import finalized_reads, passing, reclipped_reads
 from hapgpu.cigar.encoding import query_lengths, reference_lengths
 from tests.calling.reads.clipping_oracle import finalized, reclipped
 from tests.calling.reads.made_segments import (

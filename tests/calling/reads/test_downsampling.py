@@ -11,8 +11,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hapgpu.calling.reads import downsampling
-from hapgpu.calling.reads.downsampling import downsampled, in_crowds, may_crowd
+from hapgpu.calling.reads import windows
+from hapgpu.calling.reads.windows import downsampled, in_crowds, may_crowd
 from tests.calling.reads.made_segments import made_row
 from tests.io.sam_oracle import Row, batch_of
 
@@ -91,7 +91,7 @@ def test_mates_at_one_position_are_chosen_in_the_order_of_their_flags() -> None:
 def kept_in_crowds(rows: list[Row], samples: list[int], limit: int) -> list[bool]:
     """Return which reads two limits keep, with crowds of at most 5 reads at 3 positions."""
     numbers, reads = np.array(samples, dtype=np.int32), batch_of(rows)
-    with patch.multiple(downsampling, MAX_CROWD=5, CROWD_POSITIONS=3):
+    with patch.multiple(windows, MAX_CROWD=5, CROWD_POSITIONS=3):
         kept = downsampled(reads, numbers, limit)
         kept[in_crowds(reads, numbers, kept, limit)] = False
     return kept.tolist()

@@ -15,7 +15,7 @@ import pytest
 
 from hapgpu.calling.batches import Segment, SegmentReads
 from hapgpu.calling.options import CallOptions
-from hapgpu.calling.reads import downsampling, segment_reader
+from hapgpu.calling.reads import segment_reader, windows
 from hapgpu.calling.reads.segment_reader import SegmentReader
 from hapgpu.calling.reads.segments import segments_of
 from hapgpu.calling.reads.windows import Room
@@ -233,7 +233,7 @@ def test_reads_in_crowds_are_counted_once(
 ) -> None:
     """With the segment in which they start, here that from 200 on."""
     write_reads(tmp_path, [200] * 8)
-    monkeypatch.setattr(downsampling, "MAX_CROWD", 5)
+    monkeypatch.setattr(windows, "MAX_CROWD", 5)
     with reader(tmp_path, name, room=Room(50, 50, 50)) as opened:
         found = read_all(opened, 100, [Region("c", 100, 300)])
         assert [len(each.reads) for each in found] == [5, 5]

@@ -14,7 +14,7 @@ import pytest
 
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.pipeline import CallInputs, CallSession, write_calls
-from hapgpu.calling.reads import downsampling, segment_reader
+from hapgpu.calling.reads import segment_reader, windows
 from hapgpu.io.genome.regions import EVERYTHING, RegionChoice, parse_region
 from hapgpu.runtime.devices import CpuDevice
 from hapgpu.runtime.statistics import RunStatistics
@@ -204,7 +204,7 @@ def test_piles_that_are_downsampled_while_they_are_read(
 def test_crowds(
     made: Made, monkeypatch: pytest.MonkeyPatch, size: tuple[int | None, int], format_: str
 ) -> None:
-    monkeypatch.setattr(downsampling, "MAX_CROWD", 25)
+    monkeypatch.setattr(windows, "MAX_CROWD", 25)
     expected = calls_of([made.bam], made.reference, max_reads_per_start=0)
     assert len(records_in(expected.decode())) > 10
     monkeypatch.setattr(segment_reader, "_BATCH_BASES", size[1])

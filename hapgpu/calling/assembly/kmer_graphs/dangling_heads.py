@@ -17,14 +17,15 @@ from hapgpu.calling.assembly.graph import (
     append_edge,
     remove_edge,
 )
-from hapgpu.calling.assembly.kmer_graphs.branch_alignment import (
+from hapgpu.calling.assembly.kmer_graphs.dangling_tails import (
+    MAX_ELEMENTS,
     AlignedBranch,
     bases_of,
     branch_cigar,
     no_branch,
+    reverse,
 )
-from hapgpu.calling.assembly.kmer_graphs.dangling_tails import MAX_ELEMENTS, reverse
-from hapgpu.calling.assembly.kmer_graphs.inputs import GraphRules
+from hapgpu.calling.assembly.kmer_graphs.kmers import GraphRules
 from hapgpu.cigar.encoding import DELETION, INSERTION, MATCH
 from hapgpu.runtime.jit import njit
 

@@ -11,8 +11,14 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only, view_of
 from hapgpu.calling.assembly.graph import Graph, new_graph
 from hapgpu.calling.assembly.kmer_graphs.build import KmerGraph, build_kmer_graph
-from hapgpu.calling.assembly.kmer_graphs.inputs import AssemblyData, GraphRules, RegionRows
-from hapgpu.calling.assembly.kmer_graphs.space import KmerSpace, cleared_space, new_space
+from hapgpu.calling.assembly.kmer_graphs.kmers import (
+    AssemblyData,
+    GraphRules,
+    KmerSpace,
+    RegionRows,
+    cleared_space,
+    new_space,
+)
 from hapgpu.cigar.encoding import OPERATIONS
 from tests.calling.assembly.kmer_graphs.plain_graph import PlainGraph, PlainRead, Rules
 

@@ -7,8 +7,19 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hapgpu.calling.assembly.graph import Graph, add_vertex, append_edge, graph_with_room
-from hapgpu.calling.assembly.kmer_graphs.branch_alignment import branch_cigar
+from hapgpu.calling.assembly.graph import (
+    Graph,
+    add_vertex,
+    append_edge,
+    graph_with_room,
+    keep_between,
+)
+from hapgpu.calling.assembly.kmer_graphs.build import (
+    load_bases,
+    number_read_kmers,
+    thread_reads,
+    thread_reference,
+)
 from hapgpu.calling.assembly.kmer_graphs.dangling_heads import (
     aligned_head,
     dangling_heads,
@@ -16,18 +27,11 @@ from hapgpu.calling.assembly.kmer_graphs.dangling_heads import (
 )
 from hapgpu.calling.assembly.kmer_graphs.dangling_tails import (
     aligned_tail,
+    branch_cigar,
     count_tails,
     recover_tails,
 )
-from hapgpu.calling.assembly.kmer_graphs.inputs import RegionRows
-from hapgpu.calling.assembly.kmer_graphs.kmers import number_kmers
-from hapgpu.calling.assembly.kmer_graphs.reachability import keep_between
-from hapgpu.calling.assembly.kmer_graphs.threading import (
-    load_bases,
-    number_read_kmers,
-    thread_reads,
-    thread_reference,
-)
+from hapgpu.calling.assembly.kmer_graphs.kmers import RegionRows, number_kmers
 from hapgpu.realign.align.reference import align_reference
 from hapgpu.realign.scoring import Overhang
 from tests.calling.assembly.kmer_graphs.made_graphs import (

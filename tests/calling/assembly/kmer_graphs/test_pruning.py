@@ -10,16 +10,17 @@ from hapgpu.calling.assembly.graph import (
     add_edge,
     add_vertex,
     append_edge,
+    has_cycle,
+    keep_between,
     new_graph,
     remove_vertex,
 )
+from hapgpu.calling.assembly.kmer_graphs.kmers import cleared_space, new_space
 from hapgpu.calling.assembly.kmer_graphs.pruning import (
     prune_chains,
     remove_lone_vertices,
     remove_rare_edges,
 )
-from hapgpu.calling.assembly.kmer_graphs.reachability import has_cycle, keep_between
-from hapgpu.calling.assembly.kmer_graphs.space import cleared_space, new_space
 
 Edges = list[tuple[str, str, int]]
 

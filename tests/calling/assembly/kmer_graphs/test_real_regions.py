@@ -11,8 +11,7 @@ from hapgpu.arrays.ragged_view import read_only, view_of
 from hapgpu.calling.activity.active_regions import active_regions
 from hapgpu.calling.assembly.graph import new_graph
 from hapgpu.calling.assembly.kmer_graphs.build import READY, KmerGraph, build_kmer_graph
-from hapgpu.calling.assembly.kmer_graphs.inputs import AssemblyData, RegionRows
-from hapgpu.calling.assembly.kmer_graphs.space import new_space
+from hapgpu.calling.assembly.kmer_graphs.kmers import AssemblyData, RegionRows, new_space
 from hapgpu.calling.options import AssemblyOptions, GenotypingOptions
 from hapgpu.calling.reads.finalized import finalized_reads
 from tests.calling.assembly.kmer_graphs.made_graphs import compiled_rules, shown, shown_plain
