@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from threading import Lock
 from typing import Final
 
 import numpy as np
@@ -20,6 +19,7 @@ from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.calling.options import CallOptions
 from hapgpu.cigar.encoding import DELETION, HARD_CLIP, INSERTION, PADDING, SKIP
 from hapgpu.errors import InputError
+from hapgpu.genotyping.reads.filters import FilterOptions, ReadFilter
 from hapgpu.genotyping.reads.inputs import AlignedInput, IndexedInput, StreamedInput
 from hapgpu.genotyping.reads.read_buffer import SamplesOf
 from hapgpu.io.bam.constants import (
@@ -48,31 +48,20 @@ _REGULAR: Final = np.frombuffer(
 """uint8[256]: each letter, or N for letters other than A, C, G and T."""
 
 
-class CallFilter:
+class CallFilter(ReadFilter):
     """Filter of reads, with counts; safe to use from several threads.
 
     Attributes
     ----------
     counts
-        Number of `reads`, and of reads excluded by the first filter that applies, in this order:
-        `excluded_by_flags`, `without_alignment` (no position, bases or CIGAR),
-        `without_mapping_quality` (255), `low_mapping_quality`, `unusable_cigar` (invalid, not as
-        long as the bases, with skipped bases, with adjacent indels, a deletion at an end, or no
-        base on the reference). Others add `reads_over_limit` (`downsampling.in_crowds`).
+        As of `ReadFilter`; `without_alignment` also without a position. Then `unusable_cigar`:
+        invalid, not as long as the bases, with skipped bases, with adjacent indels, a deletion at
+        an end, or no base on the reference. Others add `reads_over_limit` (`windows.in_crowds`).
     """
 
     def __init__(self, options: CallOptions) -> None:
-        self._min_mapping_quality = options.min_mapping_quality
-        self._lock = Lock()
-        self.counts = {
-            "reads": 0,
-            "excluded_by_flags": 0,
-            "without_alignment": 0,
-            "without_mapping_quality": 0,
-            "low_mapping_quality": 0,
-            "unusable_cigar": 0,
-            "reads_over_limit": 0,
-        }
+        super().__init__(FilterOptions(_NO_EVIDENCE, options.min_mapping_quality))
+        self.counts |= {"unusable_cigar": 0, "reads_over_limit": 0}
 
     def keeps(self, reads: ReadBatch, new: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return bool[n]: which reads are kept; count those that are `new`, bool[n]."""
@@ -86,18 +75,12 @@ class CallFilter:
             view_of(reads.cigars),
             read_only(reads.bases.offsets),
             read_only(new),
-            self._min_mapping_quality,
+            self.options.min_mapping_quality,
             kept,
             counts,
         )
         self.add(dict(zip(self.counts, counts.tolist(), strict=True)))
         return kept
-
-    def add(self, counts: Mapping[str, int]) -> None:
-        """Add numbers of reads to the counts."""
-        with self._lock:
-            for name, number in counts.items():
-                self.counts[name] += number
 
 
 def with_regular_bases(reads: ReadBatch) -> ReadBatch:

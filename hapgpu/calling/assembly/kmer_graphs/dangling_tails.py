@@ -14,12 +14,10 @@ from hapgpu.arrays.bytes import Integer
 from hapgpu.calling.assembly.graph import Graph, add_edge, last_base
 from hapgpu.calling.assembly.kmer_graphs.kmers import GraphRules
 from hapgpu.cigar.encoding import DELETION, INSERTION, MATCH
+from hapgpu.realign.scoring import PRESETS
 from hapgpu.runtime.jit import njit, njit_inlined
 
-_EQUAL: Final = 25
-_DIFFERENT: Final = -50
-_GAP_OPEN: Final = -110
-_GAP_EXTEND: Final = -6
+_EQUAL, _DIFFERENT, _GAP_OPEN, _GAP_EXTEND = PRESETS["standard-ngs"].weights
 _UNREACHABLE: Final = -(2**30)
 
 MAX_ELEMENTS: Final = 3
