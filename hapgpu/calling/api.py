@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.annotations.fields import FIELDS
 from hapgpu.calling.batches import VariantCalls
-from hapgpu.calling.options import AssemblyOptions, CallOptions, GenotypingOptions
+from hapgpu.calling.options import AssemblyOptions, CallOptions, VariantOptions
 from hapgpu.calling.pipeline import CallInputs, CallSession
 from hapgpu.calling.reads.segments import EmptyIntervals
 from hapgpu.calling.segment_calls import SegmentCalls
@@ -120,7 +120,7 @@ def call(
     """
     options = CallOptions(
         assembly=AssemblyOptions(is_strict=gatk_strict),
-        genotyping=GenotypingOptions(
+        genotyping=VariantOptions(
             min_confidence=_not_negative("min_confidence", min_confidence)
         ),
         pcr_model=_pcr_model(pcr_model),

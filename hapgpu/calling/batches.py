@@ -252,7 +252,7 @@ class TrimmedRegions:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadLikelihoods:
+class RegionLikelihoods:
     """Likelihoods of the m reads that are genotyped, and of others that only count in DP and MQ.
 
     Attributes
@@ -312,7 +312,7 @@ class CallSites:
 
 
 @dataclass(frozen=True, slots=True)
-class SiteReads:
+class ReadsAtSites:
     """Reads at each of s sites, with their likelihoods given its alleles.
 
     Attributes
@@ -320,13 +320,13 @@ class SiteReads:
     offsets
         int64[s + 1]: the reads of site i are rows `offsets[i]` to `offsets[i + 1]`.
     reads
-        int64[x]: rows of `ReadLikelihoods.reads`, in order.
+        int64[x]: rows of `RegionLikelihoods.reads`, in order.
     likelihoods
         float64 rows, x of them: log10, a value per allele of the site.
     other_offsets
         int64[s + 1], as `offsets`.
     others
-        int64[y]: rows of `ReadLikelihoods.others` at each site.
+        int64[y]: rows of `RegionLikelihoods.others` at each site.
     """
 
     offsets: NDArray[np.int64]

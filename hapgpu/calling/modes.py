@@ -6,7 +6,6 @@ of positions without a variant.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,15 +17,14 @@ from hapgpu.calling.batches import (
     ActiveRegions,
     Annotations,
     CallSites,
-    ReadLikelihoods,
+    ReadsAtSites,
+    RegionLikelihoods,
     RegionReads,
     SegmentReads,
-    SiteReads,
     TrimmedRegions,
     VariantCalls,
 )
 from hapgpu.calling.gvcf.blocks import CalledRegions, ReferencePositions, reference_positions
-from hapgpu.calling.gvcf.header import gvcf_header
 from hapgpu.calling.gvcf.lines import GvcfPart, gvcf_part
 from hapgpu.calling.gvcf.phasing import Phasing, phased
 from hapgpu.calling.likelihoods.site_reads import (
@@ -35,11 +33,9 @@ from hapgpu.calling.likelihoods.site_reads import (
     sites_with_non_ref,
 )
 from hapgpu.calling.options import CallOptions
-from hapgpu.calling.output.header import calls_header
 from hapgpu.calling.output.lines import call_lines
 from hapgpu.calling.reads.finalized import finalized_reads
 from hapgpu.runtime.statistics import Timed, untimed
-from hapgpu.version import __version__
 
 
 class WindowRegions(NamedTuple):
@@ -53,7 +49,7 @@ class RegionRecords(NamedTuple):
     """Records of the active regions of a segment, and the results that they are made from."""
 
     trimmed: TrimmedRegions
-    likelihoods: ReadLikelihoods
+    likelihoods: RegionLikelihoods
     sites: CallSites
     calls: VariantCalls
     annotations: Annotations
@@ -81,12 +77,6 @@ class VariantsOnly:
         self._options = options
         self._timed = timed
 
-    def header(
-        self, contigs: Mapping[str, int], samples: Sequence[str], command_line: str
-    ) -> bytes:
-        """Return the header of the file; parameters and errors as of `calls_header`."""
-        return calls_header(contigs, samples, command_line, __version__)
-
     def regions(
         self, segment: SegmentReads, samples: int, junctions: Junctions
     ) -> WindowRegions | None:
@@ -96,13 +86,13 @@ class VariantsOnly:
         active = active_regions(segment, samples, genotyping, junctions, min_base_quality=quality)
         return None if active is None else WindowRegions(active, None)
 
-    def with_non_ref(self, sites: CallSites, reads: SiteReads) -> tuple[CallSites, SiteReads]:
+    def with_non_ref(self, sites: CallSites, reads: ReadsAtSites) -> tuple[CallSites, ReadsAtSites]:
         """Return the sites and reads with the allele `<NON_REF>`, if the output has it."""
         return sites, reads
 
     def with_kept_non_ref(
-        self, _sites: CallSites, reads: SiteReads, _calls: VariantCalls
-    ) -> SiteReads:
+        self, _sites: CallSites, reads: ReadsAtSites, _calls: VariantCalls
+    ) -> ReadsAtSites:
         """Return the reads for annotations: likelihoods of `<NON_REF>` follow the kept alleles."""
         return reads
 
@@ -145,12 +135,6 @@ class VariantsOnly:
 class GenomicVcf(VariantsOnly):
     """Steps of a genomic VCF of one sample."""
 
-    def header(
-        self, contigs: Mapping[str, int], samples: Sequence[str], command_line: str
-    ) -> bytes:
-        """Return the header, with the definitions of blocks and phases."""
-        return gvcf_header(contigs, samples, command_line, __version__)
-
     def regions(
         self, segment: SegmentReads, samples: int, junctions: Junctions
     ) -> WindowRegions | None:
@@ -160,14 +144,14 @@ class GenomicVcf(VariantsOnly):
         found = all_regions(segment, samples, genotyping, junctions, min_base_quality=quality)
         return None if found is None else WindowRegions(*found)
 
-    def with_non_ref(self, sites: CallSites, reads: SiteReads) -> tuple[CallSites, SiteReads]:
+    def with_non_ref(self, sites: CallSites, reads: ReadsAtSites) -> tuple[CallSites, ReadsAtSites]:
         """Return the sites with the allele `<NON_REF>`, and the reads with its likelihoods."""
         sites = sites_with_non_ref(sites)
         return sites, reads_with_non_ref(sites, reads)
 
     def with_kept_non_ref(
-        self, sites: CallSites, reads: SiteReads, calls: VariantCalls
-    ) -> SiteReads:
+        self, sites: CallSites, reads: ReadsAtSites, calls: VariantCalls
+    ) -> ReadsAtSites:
         """Return the reads with likelihoods of `<NON_REF>` made from the kept alleles."""
         return reads_with_kept_non_ref(sites, reads, calls)
 

@@ -38,8 +38,8 @@ class AssemblyOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GenotypingOptions:
-    """Options of genotypes, QUAL and the alleles that are kept.
+class VariantOptions:
+    """Options of genotypes, QUAL and kept alleles: GATK's GenotypeCalculationArgumentCollection.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class CallOptions:
     """
 
     assembly: AssemblyOptions = field(default_factory=AssemblyOptions)
-    genotyping: GenotypingOptions = field(default_factory=GenotypingOptions)
+    genotyping: VariantOptions = field(default_factory=VariantOptions)
     pcr_model: PcrModel = PcrModel.CONSERVATIVE
     min_mapping_quality: int = 20
     max_reads_per_start: int = 50

@@ -23,7 +23,7 @@ from hapgpu.calling.annotations.annotator import annotations_of
 from hapgpu.calling.assembly.assembler import assembled_haplotypes
 from hapgpu.calling.batches import (
     LEAD,
-    ReadLikelihoods,
+    RegionLikelihoods,
     RegionReads,
     Segment,
     SegmentReads,
@@ -43,6 +43,7 @@ from hapgpu.calling.likelihoods.likelihoods import (
 from hapgpu.calling.likelihoods.site_reads import site_reads
 from hapgpu.calling.modes import RegionRecords, VariantsOnly, WindowRegions, call_mode
 from hapgpu.calling.options import CallOptions
+from hapgpu.calling.output.header import calls_header
 from hapgpu.calling.output.realigned_records import (
     RealignedOutput,
     RealignedRecords,
@@ -74,6 +75,7 @@ from hapgpu.runtime.pipeline import run_pipeline
 from hapgpu.runtime.pool import MAX_IO_THREADS
 from hapgpu.runtime.progress import Progress
 from hapgpu.runtime.statistics import RunStatistics, Timed, untimed
+from hapgpu.version import __version__
 
 PAIR_HMM: Final = "pairhmm"
 """Stage of the pair-HMM."""
@@ -260,7 +262,7 @@ class SegmentWorker:
         trimmed: TrimmedRegions,
         is_own: NDArray[np.bool_],
         counts: dict[str, int],
-    ) -> ReadLikelihoods:
+    ) -> RegionLikelihoods:
         """Return the likelihoods of the reads; count those of the segment, bool[t] `is_own`."""
         timed = self._timed
         reads = timed("clip", reclipped_reads)(reads, segment, trimmed)
@@ -273,7 +275,7 @@ class SegmentWorker:
         return likelihoods
 
     def _records(
-        self, segment: SegmentReads, trimmed: TrimmedRegions, likelihoods: ReadLikelihoods
+        self, segment: SegmentReads, trimmed: TrimmedRegions, likelihoods: RegionLikelihoods
     ) -> RegionRecords:
         """Return the records of the active regions, with their annotations."""
         timed, mode, samples = self._timed, self._mode, self._samples
@@ -515,7 +517,13 @@ def write_calls(
         htslib cannot index a file of such a name.
     """
     mode, timed = call_mode(session.options), statistics.timed
-    header = mode.header(session.contigs, session.samples, command_line)
+    header = calls_header(
+        session.contigs,
+        session.samples,
+        command_line,
+        __version__,
+        is_genomic=session.options.genotyping.has_non_ref,
+    )
     lengths = list(session.contigs.values())
     io_threads = min(threads, MAX_IO_THREADS)
     with ExitStack() as stack:

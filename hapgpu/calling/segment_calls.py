@@ -15,8 +15,8 @@ from hapgpu.calling.assembly.haplotypes import AT_LIMIT, NOT_ASSEMBLED, UNROLLED
 from hapgpu.calling.batches import (
     ActiveRegions,
     Annotations,
-    ReadLikelihoods,
     RegionHaplotypes,
+    RegionLikelihoods,
     Segment,
     SegmentReads,
     TrimmedRegions,
@@ -121,7 +121,7 @@ def region_counts(
 
 
 def read_counts(
-    prepared: PreparedReads, likelihoods: ReadLikelihoods, is_own: NDArray[np.bool_]
+    prepared: PreparedReads, likelihoods: RegionLikelihoods, is_own: NDArray[np.bool_]
 ) -> dict[str, int]:
     """Count cells of the pair-HMM, and the reads that a haplotype explains or none does.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hapgpu.calling.batches import ReadLikelihoods, RegionReads, SegmentReads, TrimmedRegions
+from hapgpu.calling.batches import RegionLikelihoods, RegionReads, SegmentReads, TrimmedRegions
 from hapgpu.calling.likelihoods.likelihoods import prepared_reads, read_likelihoods
 from hapgpu.calling.options import CallOptions
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
@@ -13,7 +13,7 @@ DEVICE = CpuDevice(1)
 
 def haplotype_likelihoods(
     reads: RegionReads, segment: SegmentReads, trimmed: TrimmedRegions, options: CallOptions
-) -> ReadLikelihoods:
+) -> RegionLikelihoods:
     """Return the likelihoods of reads, with their realignments."""
     prepared = prepared_reads(reads, segment, trimmed, options, "reads")
     return read_likelihoods(prepared, log10_likelihoods(prepared.batch, DEVICE), trimmed, DEVICE)

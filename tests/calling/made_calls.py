@@ -11,11 +11,11 @@ from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.calling.batches import (
     CallSites,
-    ReadLikelihoods,
+    ReadsAtSites,
+    RegionLikelihoods,
     RegionReads,
     Segment,
     SegmentReads,
-    SiteReads,
     VariantCalls,
 )
 from hapgpu.cigar.encoding import parse_cigar
@@ -29,8 +29,8 @@ POSITION = 1000
 class MadeCalls:
     calls: VariantCalls
     sites: CallSites
-    reads: SiteReads
-    likelihoods: ReadLikelihoods
+    reads: ReadsAtSites
+    likelihoods: RegionLikelihoods
     segment: SegmentReads
     samples: int
 
@@ -170,8 +170,10 @@ def made_calls(seed: int, samples: int, sites: int = 4, count: int = 40) -> Made
     return MadeCalls(
         calls,
         call_sites,
-        SiteReads(offsets, rows, values, other_offsets, other_rows),
-        ReadLikelihoods(reads, values, np.zeros(count, np.int64), np.ones(count, np.bool_), others),
+        ReadsAtSites(offsets, rows, values, other_offsets, other_rows),
+        RegionLikelihoods(
+            reads, values, np.zeros(count, np.int64), np.ones(count, np.bool_), others
+        ),
         SegmentReads(segment, 900, 1100, reference, batch, np.zeros(len(batch), np.int32)),
         samples,
     )

@@ -22,7 +22,7 @@ from hapgpu.calling.activity.cutting import (
 from hapgpu.calling.activity.junctions import NO_JUNCTIONS, Junctions
 from hapgpu.calling.activity.pileup import activity_probabilities, pileup_of
 from hapgpu.calling.batches import LEAD, MAX_JUNCTION, PADDING, ActiveRegions, SegmentReads
-from hapgpu.calling.options import GenotypingOptions
+from hapgpu.calling.options import VariantOptions
 from hapgpu.runtime.jit import njit
 
 _MAX_SIZE: Final = 300
@@ -37,7 +37,7 @@ ROOM_AFTER: Final = _MAX_SIZE + MAX_JUNCTION + max(PADDING, MAX_PROPAGATION + 1)
 def active_regions(
     reads: SegmentReads,
     samples: int,
-    options: GenotypingOptions,
+    options: VariantOptions,
     junctions: Junctions = NO_JUNCTIONS,
     *,
     min_base_quality: int = 10,
@@ -77,7 +77,7 @@ def active_regions(
 def all_regions(
     reads: SegmentReads,
     samples: int,
-    options: GenotypingOptions,
+    options: VariantOptions,
     junctions: Junctions = NO_JUNCTIONS,
     *,
     min_base_quality: int = 10,
@@ -132,7 +132,7 @@ class _Cut(NamedTuple):
 def _cut_window(
     reads: SegmentReads,
     samples: int,
-    options: GenotypingOptions,
+    options: VariantOptions,
     junctions: Junctions,
     min_base_quality: int,
 ) -> _Cut | None:
@@ -166,7 +166,7 @@ def _padded(
 def _profile(
     reads: SegmentReads,
     samples: int,
-    options: GenotypingOptions,
+    options: VariantOptions,
     junctions: Junctions,
     min_base_quality: int,
 ) -> Profile:

@@ -13,7 +13,7 @@ from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.arrays.read_columns import ReadColumns
 from hapgpu.calling.activity.elements import DELETION_QUALITY, FRACTION_BITS, element_table
-from hapgpu.calling.options import GenotypingOptions
+from hapgpu.calling.options import VariantOptions
 from hapgpu.cigar.encoding import DELETION, INSERTION, SOFT_CLIP
 from hapgpu.haplotypes.batches import ReferenceSlice
 from hapgpu.io.bam.constants import QUERY_OPERATIONS, REFERENCE_OPERATIONS
@@ -286,7 +286,7 @@ def _clipped_bases(reads: ReadColumns, row: Integer) -> Integer:
     return count
 
 
-def activity_probabilities(pileup: Pileup, options: GenotypingOptions) -> NDArray[np.float64]:
+def activity_probabilities(pileup: Pileup, options: VariantOptions) -> NDArray[np.float64]:
     """Return float64[p]: the probability that each locus is variant.
 
     Source: `HaplotypeCallerEngine.isActive` of broadinstitute/gatk. With elements of one sample,
@@ -306,7 +306,7 @@ def activity_probabilities(pileup: Pileup, options: GenotypingOptions) -> NDArra
     return probabilities
 
 
-def single_sample_priors(options: GenotypingOptions) -> NDArray[np.float64]:
+def single_sample_priors(options: VariantOptions) -> NDArray[np.float64]:
     """Return float64[3]: log10 of the weight of 0, 1 and 2 alternate alleles, not normalised."""
     reference = options.heterozygosity / options.heterozygosity_deviation**2
     alternate = options.heterozygosity * reference
@@ -316,7 +316,7 @@ def single_sample_priors(options: GenotypingOptions) -> NDArray[np.float64]:
     return np.array(natural) / log(10.0)
 
 
-def allele_priors(options: GenotypingOptions) -> NDArray[np.float64]:
+def allele_priors(options: VariantOptions) -> NDArray[np.float64]:
     """Return float64[2]: pseudocounts of the reference and of the alternate allele."""
     reference = options.heterozygosity / options.heterozygosity_deviation**2
     return np.array([reference, options.indel_heterozygosity * reference])

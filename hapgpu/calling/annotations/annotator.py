@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged, lengths_of
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
-from hapgpu.calling.annotations.evidence import Evidence, strand_statistics, support_of
+from hapgpu.calling.annotations.evidence import ReadEvidence, strand_statistics, support_of
 from hapgpu.calling.annotations.fields import FIELDS
 from hapgpu.calling.annotations.rank_sums import rank_sums, values_at
 from hapgpu.calling.batches import (
     Annotations,
     CallSites,
-    ReadLikelihoods,
+    ReadsAtSites,
+    RegionLikelihoods,
     SegmentReads,
-    SiteReads,
     VariantCalls,
 )
 from hapgpu.runtime.jit import njit
@@ -38,8 +38,8 @@ _MAX_PHRED: Final = 160.0
 def annotations_of(
     calls: VariantCalls,
     sites: CallSites,
-    reads: SiteReads,
-    likelihoods: ReadLikelihoods,
+    reads: ReadsAtSites,
+    likelihoods: RegionLikelihoods,
     segment: SegmentReads,
     samples: int,
 ) -> Annotations:
@@ -67,8 +67,8 @@ def annotations_of(
     -------
     Annotations of v records.
     """
-    evidence = Evidence.of(calls, reads.offsets, reads.reads, likelihoods.reads, segment.reads)
-    others = Evidence.of(
+    evidence = ReadEvidence.of(calls, reads.offsets, reads.reads, likelihoods.reads, segment.reads)
+    others = ReadEvidence.of(
         calls, reads.other_offsets, reads.others, likelihoods.others, segment.reads
     )
     support = support_of(calls, reads, evidence.samples, samples)
@@ -108,7 +108,9 @@ def _row_sums(rows: Ragged) -> NDArray[np.int32]:
     return sums
 
 
-def _mapping_qualities(evidence: Evidence, others: Evidence, records: int) -> NDArray[np.int64]:
+def _mapping_qualities(
+    evidence: ReadEvidence, others: ReadEvidence, records: int
+) -> NDArray[np.int64]:
     """Return the sum of squared mapping qualities of each record, and the reads that have one."""
     sums, counts = evidence.mapping_quality_sums(records)
     other_sums, other_counts = others.mapping_quality_sums(records)
@@ -121,11 +123,6 @@ def _root_means(squares: NDArray[np.int64]) -> NDArray[np.float64]:
     np.divide(squares[:, 0], squares[:, 1], out=means, where=squares[:, 1] > 0)
     roots: NDArray[np.float64] = np.sqrt(means)
     return roots
-
-
-class _Genotyped(NamedTuple):
-    genotypes: NDArray[np.int16]
-    qualities: NDArray[np.float64]
 
 
 def quality_by_depth(
@@ -147,15 +144,21 @@ def quality_by_depth(
     -------
     NaN without reads; 30 for a ratio of at least 35.
     """
-    called = _Genotyped(read_only(calls.genotypes), read_only(calls.qualities))
     ratios = np.empty(calls.qualities.size, dtype=np.float64)
-    _divide(called, view_of(allele_depths), read_only(depths), ratios)
+    _divide(
+        read_only(calls.genotypes),
+        read_only(calls.qualities),
+        view_of(allele_depths),
+        read_only(depths),
+        ratios,
+    )
     return ratios
 
 
 @njit
 def _divide(
-    called: _Genotyped,
+    genotypes: NDArray[np.int16],
+    qualities: NDArray[np.float64],
     allele_depths: RaggedView,
     depths: NDArray[np.int64],
     ratios: NDArray[np.float64],
@@ -164,7 +167,7 @@ def _divide(
     for record in range(ratios.size):
         depth, supported = np.int64(0), np.int64(0)
         for sample in range(samples):
-            if not _has_variant(called.genotypes, record, sample):
+            if not _has_variant(genotypes, record, sample):
                 continue
             first = allele_depths.offsets[record * samples + sample]
             end = allele_depths.offsets[record * samples + sample + 1]
@@ -178,7 +181,7 @@ def _divide(
             if total - allele_depths.data[first] > 1:
                 supported += total
         depth = supported if supported > 0 else depth
-        ratio = called.qualities[record] / depth if depth > 0 else np.nan
+        ratio = qualities[record] / depth if depth > 0 else np.nan
         ratios[record] = _IDEAL_RATIO if ratio >= _MAX_RATIO else ratio
 
 
@@ -186,11 +189,6 @@ def _divide(
 def _has_variant(genotypes: NDArray[np.int16], record: Integer, sample: Integer) -> bool:
     one, other = genotypes[record, sample, 0], genotypes[record, sample, 1]
     return bool(one >= 0 and other >= 0 and one + other > 0)
-
-
-class _Likelihoods(NamedTuple):
-    allele_offsets: NDArray[np.int64]
-    phred: RaggedView
 
 
 def excess_heterozygosity(calls: VariantCalls, samples: int) -> NDArray[np.float64]:
@@ -201,26 +199,32 @@ def excess_heterozygosity(calls: VariantCalls, samples: int) -> NDArray[np.float
     correction: 0 for one sample. NaN if no sample has likelihoods.
     """
     values = np.empty(calls.qualities.size, dtype=np.float64)
-    likelihoods = _Likelihoods(read_only(calls.allele_offsets), view_of(calls.phred_likelihoods))
-    _test(likelihoods, samples, np.empty(2 * samples + 3, dtype=np.float64), values)
+    _test(
+        read_only(calls.allele_offsets),
+        view_of(calls.phred_likelihoods),
+        samples,
+        np.empty(2 * samples + 3, dtype=np.float64),
+        values,
+    )
     return values
 
 
 @njit
 def _test(
-    likelihoods: _Likelihoods,
+    allele_offsets: NDArray[np.int64],
+    phreds: RaggedView,
     samples: int,
     scratch: NDArray[np.float64],
     values: NDArray[np.float64],
 ) -> None:
-    offsets = likelihoods.phred.offsets
+    offsets = phreds.offsets
     counts = np.empty(3, dtype=np.int64)
     for record in range(values.size):
-        alleles = likelihoods.allele_offsets[record + 1] - likelihoods.allele_offsets[record]
+        alleles = allele_offsets[record + 1] - allele_offsets[record]
         counts[0], counts[1], counts[2] = 0, 0, 0
         for row in range(record * samples, (record + 1) * samples):
             if offsets[row] < offsets[row + 1]:
-                _count_genotype(likelihoods.phred, row, alleles, counts)
+                _count_genotype(phreds, row, alleles, counts)
         has_likelihoods = offsets[record * samples] < offsets[(record + 1) * samples]
         p = right_tail(counts[0], counts[1], counts[2], scratch)
         values[record] = _phred_of(p) if has_likelihoods else np.nan

@@ -13,7 +13,7 @@ from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged, lengths_of
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
-from hapgpu.calling.batches import RegionReads, SiteReads, VariantCalls
+from hapgpu.calling.batches import ReadsAtSites, RegionReads, VariantCalls
 from hapgpu.runtime.jit import njit, njit_inlined
 
 REFERENCE, ALTERNATE, NEITHER = 0, 1, -1
@@ -36,7 +36,7 @@ _NO_MAPPING_QUALITY: Final = 255
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class ReadEvidence:
     """x reads at s sites.
 
     Attributes
@@ -64,7 +64,7 @@ class Evidence:
         rows: NDArray[np.int64],
         reads: RegionReads,
         records: ReadBatch,
-    ) -> Evidence:
+    ) -> ReadEvidence:
         """Gather columns of reads.
 
         Parameters
@@ -240,7 +240,7 @@ class Support:
 
 
 class _Records(NamedTuple):
-    """Records as in `VariantCalls`, and their reads as in `SiteReads`."""
+    """Records as in `VariantCalls`, and their reads as in `ReadsAtSites`."""
 
     sites: NDArray[np.int64]
     allele_offsets: NDArray[np.int64]
@@ -249,7 +249,7 @@ class _Records(NamedTuple):
 
 
 def support_of(
-    calls: VariantCalls, reads: SiteReads, samples_of: NDArray[np.int32], samples: int
+    calls: VariantCalls, reads: ReadsAtSites, samples_of: NDArray[np.int32], samples: int
 ) -> Support:
     """Find the alleles that reads support.
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged, lengths_of, offsets_of
-from hapgpu.arrays.ragged_view import read_only
+from hapgpu.arrays.ragged_view import columns_of, read_only
 from hapgpu.calling.batches import CallSites, Events, RegionHaplotypes, TrimmedRegions
 from hapgpu.calling.events.events import EventsView, ReferenceView
 from hapgpu.haplotypes.batches import ReferenceSlice
@@ -53,7 +53,7 @@ def call_sites(trimmed: TrimmedRegions, reference: ReferenceSlice) -> CallSites:
         np.empty(int(number_offsets[-1]), dtype=np.int16),
     )
     gather_alleles(
-        EventsView.of(trimmed.events),
+        columns_of(EventsView, trimmed.events),
         read_only(haplotypes.offsets),
         read_only(regions),
         read_only(starts),
@@ -93,10 +93,10 @@ def _texts_of(
     offsets = offsets_of(lengths)
     text = np.empty(int(offsets[-1]), dtype=np.uint8)
     _write_texts(
-        EventsView.of(events),
+        columns_of(EventsView, events),
         read_only(alleles),
         read_only(firsts),
-        ReferenceView.of(reference),
+        columns_of(ReferenceView, reference),
         text,
         offsets,
     )

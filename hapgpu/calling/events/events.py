@@ -225,24 +225,9 @@ class EventsView(NamedTuple):
     ends: NDArray[np.int64]
     alternates: RaggedView
 
-    @classmethod
-    def of(cls, events: Events) -> EventsView:
-        """View the columns."""
-        return cls(
-            read_only(events.offsets),
-            read_only(events.starts),
-            read_only(events.ends),
-            view_of(events.alternates),
-        )
-
 
 class ReferenceView(NamedTuple):
     """The bases of a `ReferenceSlice`, read-only, from position `start` on."""
 
     bases: NDArray[np.uint8]
     start: Integer
-
-    @classmethod
-    def of(cls, reference: ReferenceSlice) -> ReferenceView:
-        """View the bases."""
-        return cls(read_only(reference.bases), int(reference.start))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.ragged_view import read_only
+from hapgpu.arrays.ragged_view import columns_of, read_only
 from hapgpu.calling.batches import ActiveRegions, Events
 from hapgpu.calling.events.events import EventsView, ReferenceView
 from hapgpu.haplotypes.batches import ReferenceSlice
@@ -55,15 +55,11 @@ def variant_spans(
     """
     spans = np.zeros((4, len(regions)), dtype=np.int64)
     _measure(
-        EventsView.of(events),
+        columns_of(EventsView, events),
         read_only(offsets),
-        _Limits(
-            read_only(regions.starts),
-            read_only(regions.ends),
-            read_only(regions.padded_ends),
-            longest_unit,
-        ),
-        ReferenceView.of(reference),
+        columns_of(_Limits, regions),
+        longest_unit,
+        columns_of(ReferenceView, reference),
         spans,
     )
     starts, ends, padded_starts, padded_ends = spans
@@ -77,12 +73,11 @@ def variant_spans(
 
 
 class _Limits(NamedTuple):
-    """Active spans, the ends of their padded spans, and the longest unit of a repeat."""
+    """Active spans, and the ends of their padded spans."""
 
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
     padded_ends: NDArray[np.int64]
-    longest_unit: int
 
 
 @njit
@@ -90,6 +85,7 @@ def _measure(
     events: EventsView,
     offsets: NDArray[np.int64],
     limits: _Limits,
+    longest_unit: int,
     reference: ReferenceView,
     out: NDArray[np.int64],
 ) -> None:
@@ -100,7 +96,7 @@ def _measure(
             start, end = events.starts[row], events.ends[row]
             if start >= limits.ends[region] or end <= limits.starts[region]:
                 continue
-            context_end, longest_unit = limits.padded_ends[region], limits.longest_unit
+            context_end = limits.padded_ends[region]
             before, after = _padding_of(events, row, reference, context_end, longest_unit)
             if is_first:
                 out[0, region], out[1, region] = start, end

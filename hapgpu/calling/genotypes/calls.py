@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged, lengths_of, offsets_of
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
-from hapgpu.calling.batches import CallSites, ReadLikelihoods, SiteReads, VariantCalls
+from hapgpu.calling.batches import CallSites, ReadsAtSites, RegionLikelihoods, VariantCalls
 from hapgpu.calling.genotypes.kept_alleles import KeptAlleles, is_symbolic, kept_alleles
-from hapgpu.calling.options import GenotypingOptions
+from hapgpu.calling.options import VariantOptions
 from hapgpu.runtime.jit import njit, njit_inlined
 
 _STEPS: Final = 10_000  # of the table, per unit of log10
@@ -45,10 +45,10 @@ class _Genotypes(NamedTuple):
 
 def called_variants(
     sites: CallSites,
-    reads: SiteReads,
-    likelihoods: ReadLikelihoods,
+    reads: ReadsAtSites,
+    likelihoods: RegionLikelihoods,
     samples: int,
-    options: GenotypingOptions,
+    options: VariantOptions,
 ) -> VariantCalls:
     """Call variants and genotypes, as GATK HaplotypeCaller does.
 
@@ -217,7 +217,7 @@ def _common_suffix(alleles: RaggedView, one: Integer, other: Integer, most: Inte
 
 
 class _Reads(NamedTuple):
-    """Columns of `SiteReads`, with the sample of each of its reads."""
+    """Columns of `ReadsAtSites`, with the sample of each of its reads."""
 
     offsets: NDArray[np.int64]
     samples: NDArray[np.int32]
@@ -239,7 +239,7 @@ def genotype_counts(alleles: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def phred_likelihoods(
     allele_counts: NDArray[np.int64],
-    reads: SiteReads,
+    reads: ReadsAtSites,
     read_samples: NDArray[np.int32],
     samples: int,
 ) -> Ragged:
@@ -256,7 +256,7 @@ def phred_likelihoods(
     reads
         Reads of the s sites, with their likelihoods given the alleles.
     read_samples
-        int32: the sample of each row of `ReadLikelihoods.reads`.
+        int32: the sample of each row of `RegionLikelihoods.reads`.
     samples
         Number of samples, n.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged, lengths_of
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.calling.batches import CallSites
-from hapgpu.calling.options import GenotypingOptions
+from hapgpu.calling.options import VariantOptions
 from hapgpu.runtime.jit import njit, njit_inlined
 
 _CONVERGED: Final = 0.1  # largest change of an allele count
@@ -28,8 +27,7 @@ _TOLERANCE: Final = 1e-10  # GATK's, of log10 probabilities
 _NOWHERE: Final = -1
 
 
-@dataclass(frozen=True, slots=True)
-class KeptAlleles:
+class KeptAlleles(NamedTuple):
     """The alleles of s sites that are called.
 
     Attributes
@@ -73,20 +71,11 @@ class _Scratch(NamedTuple):
 
     considered: NDArray[np.int64]
     scores: NDArray[np.int64]
-    work: Work
-
-
-class _Kept(NamedTuple):
-    """Columns of `KeptAlleles`."""
-
-    is_called: NDArray[np.bool_]
-    qualities: NDArray[np.float64]
-    is_kept: NDArray[np.bool_]
-    counts: NDArray[np.int32]
+    work: FrequencyScratch
 
 
 def kept_alleles(
-    sites: CallSites, phreds: Ragged, samples: int, options: GenotypingOptions
+    sites: CallSites, phreds: Ragged, samples: int, options: VariantOptions
 ) -> KeptAlleles:
     """Choose the alleles of records, and compute QUAL.
 
@@ -107,7 +96,7 @@ def kept_alleles(
         Options of the genotypes.
     """
     alleles, count = len(sites.alleles), len(sites)
-    kept = _Kept(
+    kept = KeptAlleles(
         np.zeros(count, dtype=np.bool_),
         np.zeros(count),
         np.zeros(alleles, dtype=np.bool_),
@@ -120,7 +109,7 @@ def kept_alleles(
         new_work(samples, min(most, options.max_alternate_alleles + 1 + options.has_non_ref)),
     )
     _choose(_columns(sites, phreds, samples, options), scratch, kept)
-    return KeptAlleles(*kept)
+    return kept
 
 
 def is_spanned(alleles: Ragged) -> NDArray[np.bool_]:
@@ -136,7 +125,7 @@ def is_symbolic(alleles: Ragged) -> NDArray[np.bool_]:
     return found
 
 
-def _columns(sites: CallSites, phreds: Ragged, samples: int, options: GenotypingOptions) -> _Sites:
+def _columns(sites: CallSites, phreds: Ragged, samples: int, options: VariantOptions) -> _Sites:
     spanned = np.full(len(sites), NO_ALLELE, dtype=np.int64)
     rows = np.flatnonzero(is_spanned(sites.alleles))
     of_rows = np.searchsorted(sites.allele_offsets, rows, side="right") - 1
@@ -159,7 +148,7 @@ def _columns(sites: CallSites, phreds: Ragged, samples: int, options: Genotyping
 
 
 @njit
-def _choose(sites: _Sites, scratch: _Scratch, out: _Kept) -> None:
+def _choose(sites: _Sites, scratch: _Scratch, out: KeptAlleles) -> None:
     """Choose the alleles of all sites."""
     covered = np.int64(_NOWHERE)  # last position that deletions of earlier records cover
     for site in range(sites.starts.size):
@@ -253,7 +242,7 @@ def _keep(
     scratch: _Scratch,
     count: Integer,
     is_covered: bool,  # noqa: FBT001  (Numba: no keyword-only arguments)
-    out: _Kept,
+    out: KeptAlleles,
 ) -> bool:
     """Mark the alleles kept; return whether the site has a record."""
     first, is_variant = sites.offsets[site], False
@@ -291,7 +280,7 @@ class PseudoCounts(NamedTuple):
     indel: float
 
 
-class Work(NamedTuple):
+class FrequencyScratch(NamedTuple):
     """Scratch memory of a site, and its results.
 
     Attributes
@@ -317,7 +306,7 @@ class Work(NamedTuple):
     absent: NDArray[np.float64]
 
 
-def pseudo_counts(options: GenotypingOptions) -> PseudoCounts:
+def pseudo_counts(options: VariantOptions) -> PseudoCounts:
     """Return the prior of REF, and of ALTs as long as REF (SNPs) and others (indels)."""
     reference = options.heterozygosity / options.heterozygosity_deviation**2
     return PseudoCounts(
@@ -327,10 +316,10 @@ def pseudo_counts(options: GenotypingOptions) -> PseudoCounts:
     )
 
 
-def new_work(samples: int, alleles: int) -> Work:
+def new_work(samples: int, alleles: int) -> FrequencyScratch:
     """Allocate for sites of at most so many alleles, REF included."""
     genotypes = alleles * (alleles + 1) // 2
-    return Work(
+    return FrequencyScratch(
         np.empty((samples, genotypes), dtype=np.int32),
         np.empty(genotypes),
         *(np.empty(alleles) for _ in range(5)),
@@ -338,7 +327,7 @@ def new_work(samples: int, alleles: int) -> Work:
 
 
 @njit
-def estimate(work: Work, samples: int, alleles: Integer, spanned: Integer) -> float:
+def estimate(work: FrequencyScratch, samples: int, alleles: Integer, spanned: Integer) -> float:
     """Estimate the frequencies of the first `alleles` of `work`, from its PL and priors.
 
     Fills in its expected counts and `absent`. Returns log10 of the probability that no sample has
@@ -363,7 +352,7 @@ def estimate(work: Work, samples: int, alleles: Integer, spanned: Integer) -> fl
 
 
 @njit
-def _expect_counts(work: Work, samples: int, alleles: Integer) -> None:
+def _expect_counts(work: FrequencyScratch, samples: int, alleles: Integer) -> None:
     """Write the expected number of each allele to `new_counts`."""
     for allele in range(alleles):
         work.new_counts[allele] = 0.0
@@ -379,7 +368,7 @@ def _expect_counts(work: Work, samples: int, alleles: Integer) -> None:
 
 
 @njit
-def _put_posteriors(work: Work, sample: int, alleles: Integer) -> None:
+def _put_posteriors(work: FrequencyScratch, sample: int, alleles: Integer) -> None:
     """Write log10 of the probabilities of the genotypes of a sample to `posteriors`."""
     genotype, best = 0, -np.inf
     for high in range(alleles):
@@ -399,7 +388,7 @@ def _put_posteriors(work: Work, sample: int, alleles: Integer) -> None:
 
 
 @njit
-def _find_absent(work: Work, samples: int, alleles: Integer, spanned: Integer) -> float:
+def _find_absent(work: FrequencyScratch, samples: int, alleles: Integer, spanned: Integer) -> float:
     """Fill in `absent`; return log10 of the probability that no sample has a variant."""
     no_variant = 0.0
     for allele in range(alleles):

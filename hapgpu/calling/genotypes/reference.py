@@ -161,7 +161,7 @@ def variant_reference(
     is_covered
         Whether a deletion of an earlier record covers the site.
     min_confidence, max_alternates
-        As in `GenotypingOptions`.
+        As in `VariantOptions`.
     """
     numbers = _considered(samples, len(alleles), max_alternates)
     length = len(alleles[0])

@@ -14,13 +14,10 @@ from hapgpu.arrays.ragged_view import read_only
 from hapgpu.calling.batches import PADDING, ActiveRegions, RegionReads, SegmentReads
 from hapgpu.calling.gvcf.confidence import reference_confidence
 from hapgpu.calling.options import AssemblyOptions
+from hapgpu.calling.output.header import BANDS, MAX_QUALITY
 from hapgpu.calling.reads.finalized import finalized_reads, passing, reads_in_spans
 from hapgpu.runtime.jit import njit, njit_inlined
 
-BANDS: Final = (*range(1, 61), 70, 80, 90, 99)
-"""Bounds of the bands of GQ: GATK's `--gvcf-gq-bands`."""
-MAX_QUALITY: Final = 99
-"""GQ, at most."""
 COLUMNS: Final = 8
 START, END, BASE, DEPTH, MIN_DEPTH, HETEROZYGOUS, HOMOZYGOUS, QUALITY = range(COLUMNS)
 """Columns of blocks; the two before the last are PL of 0/1 and 1/1."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import offsets_of
-from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
+from hapgpu.arrays.ragged_view import RaggedView, columns_of, read_only, view_of
 from hapgpu.calling.activity.elements import DELETION_QUALITY, element_likelihoods, log10_sum
 from hapgpu.calling.batches import ActiveRegions, RegionReads
 from hapgpu.calling.reads.clipping import MATE_REVERSE, REVERSE, has_mapped_mate
@@ -131,10 +131,16 @@ def reference_confidence(
         view_of(reads.bases(records)),
         view_of(reads.qualities),
     )
-    padded = read_only(spans.padded_starts), read_only(spans.padded_ends)
-    limits = _Spans(read_only(spans.starts), read_only(spans.ends), *padded)
-    window = Window(read_only(reference.bases), reference.start, reference.end)
-    _add_spans(columns, limits, read_only(offsets), window, _element_table(), scratch, sums)
+    window = columns_of(ReferenceWindow, reference)
+    _add_spans(
+        columns,
+        columns_of(_Spans, spans),
+        read_only(offsets),
+        window,
+        _element_table(),
+        scratch,
+        sums,
+    )
     phreds = np.empty((size, 2), dtype=np.int32)
     _put_phreds(sums, _indel_table(), phreds)
     return Confidence(offsets, sums.depths, phreds)
@@ -191,7 +197,7 @@ def _add_spans(
     reads: _Reads,
     spans: _Spans,
     offsets: NDArray[np.int64],
-    reference: Window,
+    reference: ReferenceWindow,
     table: NDArray[np.float64],
     scratch: _Scratch,
     out: _Sums,
@@ -199,7 +205,7 @@ def _add_spans(
     """Add all reads to the positions of their spans."""
     for span in range(spans.starts.size):
         origin = spans.starts[span] - offsets[span]
-        window = Window(
+        window = ReferenceWindow(
             reference.bases,
             spans.padded_starts[span] - reference.start,
             spans.padded_ends[span] - reference.start,
@@ -236,7 +242,7 @@ def _lay_out(reads: _Reads, row: Integer, scratch: _Scratch) -> Row:
 def _add_elements(
     read: Row,
     start: Integer,
-    window: Window,
+    window: ReferenceWindow,
     place: _Place,
     table: NDArray[np.float64],
     out: _Sums,
@@ -262,7 +268,7 @@ def _add_informative(
     reads: _Reads,
     row: Integer,
     read: Row,
-    window: Window,
+    window: ReferenceWindow,
     place: _Place,
     scratch: _Scratch,
     out: _Sums,
@@ -337,7 +343,7 @@ class Row(NamedTuple):
     read_bases: Integer
 
 
-class Window(NamedTuple):
+class ReferenceWindow(NamedTuple):
     """Bases `start` to `end` of a reference."""
 
     bases: NDArray[np.uint8]
@@ -348,7 +354,7 @@ class Window(NamedTuple):
 @njit
 def find_informative(
     read: Row,
-    window: Window,
+    window: ReferenceWindow,
     first: Integer,
     at: Integer,
     max_size: int,
@@ -399,14 +405,14 @@ def find_informative(
 
 
 @njit_inlined
-def _is_mismatch(read: Row, base: Integer, window: Window, at: Integer) -> bool:
+def _is_mismatch(read: Row, base: Integer, window: ReferenceWindow, at: Integer) -> bool:
     one, other = read.bases[base], window.bases[at]
     return bool(one not in {other, GAP, _UNKNOWN} and other != _UNKNOWN)
 
 
 @njit
 def _sum_mismatches(
-    read: Row, window: Window, first: Integer, at: Integer, sums: NDArray[np.int64]
+    read: Row, window: ReferenceWindow, first: Integer, at: Integer, sums: NDArray[np.int64]
 ) -> None:
     """Write the sum of the qualities of mismatches from each base to the end."""
     total = np.int64(0)
@@ -419,7 +425,7 @@ def _sum_mismatches(
 @njit
 def _mark_plausible(
     read: Row,
-    window: Window,
+    window: ReferenceWindow,
     first: Integer,
     at: Integer,
     inserted: Integer,

@@ -15,8 +15,8 @@ from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged, lengths_of, offsets_of
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.calling.batches import (
-    ReadLikelihoods,
     RegionHaplotypes,
+    RegionLikelihoods,
     RegionReads,
     SegmentReads,
     TrimmedRegions,
@@ -98,7 +98,7 @@ def prepared_reads(
 
 def read_likelihoods(
     prepared: PreparedReads, values: NDArray[np.float64], trimmed: TrimmedRegions, device: Device
-) -> ReadLikelihoods:
+) -> RegionLikelihoods:
     """Normalize likelihoods, and realign each read to its best haplotype, as in GATK.
 
     Reads that no haplotype explains are excluded.
@@ -144,12 +144,12 @@ def _with_alignments(
     trimmed: TrimmedRegions,
     others: RegionReads,
     device: Device,
-) -> ReadLikelihoods:
+) -> RegionLikelihoods:
     regions = reads.regions
     best, is_informative = best_haplotypes(likelihoods, regions, trimmed.haplotypes)
     rows: NDArray[np.int64] = trimmed.haplotypes.offsets[regions] + best
     moved = realigned_reads(reads, bases, rows, trimmed, device)
-    return ReadLikelihoods(moved, likelihoods, best, is_informative, others)
+    return RegionLikelihoods(moved, likelihoods, best, is_informative, others)
 
 
 class _Best(NamedTuple):

@@ -10,8 +10,14 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged, lengths_of, offsets_of
-from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
-from hapgpu.calling.batches import CallSites, ReadLikelihoods, RegionReads, SiteReads, VariantCalls
+from hapgpu.arrays.ragged_view import RaggedView, columns_of, read_only, view_of
+from hapgpu.calling.batches import (
+    CallSites,
+    ReadsAtSites,
+    RegionLikelihoods,
+    RegionReads,
+    VariantCalls,
+)
 from hapgpu.pairhmm.normalize import WORST_DIFFERENCE
 from hapgpu.runtime.jit import njit, njit_inlined
 
@@ -37,7 +43,7 @@ class _Reads(NamedTuple):
     ends: NDArray[np.int64]
 
 
-def site_reads(sites: CallSites, likelihoods: ReadLikelihoods) -> SiteReads:
+def site_reads(sites: CallSites, likelihoods: RegionLikelihoods) -> ReadsAtSites:
     """Find the reads at each site, and their likelihoods given its alleles.
 
     A read is at a site if its realignment overlaps REF or the `MARGIN` bases on both sides; a read
@@ -51,7 +57,7 @@ def site_reads(sites: CallSites, likelihoods: ReadLikelihoods) -> SiteReads:
     likelihoods
         Reads of the active regions of the sites.
     """
-    columns = _Sites(read_only(sites.regions), read_only(sites.starts), read_only(sites.ends))
+    columns = columns_of(_Sites, sites)
     offsets, reads = _overlaps(columns, likelihoods.reads)
     other_offsets, others = _overlaps(columns, likelihoods.others)
     alleles = np.repeat(lengths_of(sites.allele_offsets), lengths_of(offsets))
@@ -63,12 +69,12 @@ def site_reads(sites: CallSites, likelihoods: ReadLikelihoods) -> SiteReads:
         view_of(sites.haplotype_alleles),
         RaggedView(allele_likelihoods.data, read_only(allele_likelihoods.offsets)),
     )
-    return SiteReads(offsets, reads, allele_likelihoods, other_offsets, others)
+    return ReadsAtSites(offsets, reads, allele_likelihoods, other_offsets, others)
 
 
 def _overlaps(sites: _Sites, reads: RegionReads) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the offsets of the reads of each site, int64[s + 1], and their rows."""
-    columns = _Reads(read_only(reads.offsets), read_only(reads.starts), read_only(reads.ends))
+    columns = columns_of(_Reads, reads)
     counts = np.empty(sites.starts.size, dtype=np.int64)
     _count_overlaps(sites, columns, counts)
     offsets = offsets_of(counts)
@@ -137,7 +143,7 @@ def sites_with_non_ref(sites: CallSites) -> CallSites:
     return replace(sites, allele_offsets=offsets_of(counts + 1), alleles=alleles.take(rows))
 
 
-def reads_with_non_ref(sites: CallSites, reads: SiteReads) -> SiteReads:
+def reads_with_non_ref(sites: CallSites, reads: ReadsAtSites) -> ReadsAtSites:
     """Return reads with a likelihood of `<NON_REF>`, as GATK's AlleleLikelihoods.
 
     It is the median of the likelihoods of the other alleles that are below the best, or the best.
@@ -156,7 +162,9 @@ def reads_with_non_ref(sites: CallSites, reads: SiteReads) -> SiteReads:
     return _with_medians(sites, replace(reads, likelihoods=wider), is_considered)
 
 
-def reads_with_kept_non_ref(sites: CallSites, reads: SiteReads, calls: VariantCalls) -> SiteReads:
+def reads_with_kept_non_ref(
+    sites: CallSites, reads: ReadsAtSites, calls: VariantCalls
+) -> ReadsAtSites:
     """Return reads with a likelihood of `<NON_REF>` made from the alleles that records keep.
 
     The best likelihood is still that of all alleles.
@@ -171,8 +179,8 @@ def reads_with_kept_non_ref(sites: CallSites, reads: SiteReads, calls: VariantCa
 
 
 def _with_medians(
-    sites: CallSites, reads: SiteReads, is_considered: NDArray[np.bool_]
-) -> SiteReads:
+    sites: CallSites, reads: ReadsAtSites, is_considered: NDArray[np.bool_]
+) -> ReadsAtSites:
     """Write the likelihoods of `<NON_REF>`, the last of each row, and return the reads."""
     most = int(lengths_of(sites.allele_offsets).max(initial=1))
     _put_medians(

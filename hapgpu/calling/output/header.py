@@ -1,8 +1,9 @@
-"""Header of a VCF of calls."""
+"""Header of a VCF of calls, or of a genomic VCF."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Final
 
 from hapgpu.calling.annotations.fields import INFO_FIELDS
@@ -15,7 +16,14 @@ from hapgpu.io.vcf.header_lines import (
     run_lines,
 )
 
-FORMAT: Final = (
+_Fields = Sequence[tuple[str, str, str, str]]
+
+BANDS: Final = (*range(1, 61), 70, 80, 90, 99)
+"""Bounds of the bands of GQ: GATK's `--gvcf-gq-bands`."""
+MAX_QUALITY: Final = 99
+"""GQ, at most."""
+
+_FORMAT: Final = (
     ("GT", "1", "String", "Genotype"),
     ("AD", "R", "Integer", "Reads that support each allele"),
     ("DP", "1", "Integer", "Reads that support an allele"),
@@ -23,10 +31,33 @@ FORMAT: Final = (
     ("PL", "G", "Integer", "Phred-scaled likelihoods of genotypes, the best being 0"),
 )
 """ID, number, type and description of the fields of samples, in the order of the lines."""
+_GENOMIC_FORMAT: Final = (
+    *_FORMAT,
+    ("MIN_DP", "1", "Integer", "Lowest DP of the positions of a block"),
+    ("PGT", "1", "String", "Phase of the ALT allele in its phase group"),
+    ("PID", "1", "String", "Phase group: position, REF and ALT of its first record"),
+    ("PS", "1", "Integer", "Phase group: position of its first record"),
+    ("SB", "4", "Integer", "Reads of REF forward, REF reverse, ALT forward, ALT reverse"),
+)
+_INFO: Final = tuple((f.name, f.number, f.type, f.description) for f in INFO_FIELDS)
+_ONLY_PLAIN: Final = ("AC", "AF", "AN", "FS", "MQ", "QD", "SOR")
+_GENOMIC_INFO: Final = (
+    *(field for field in _INFO if field[0] not in _ONLY_PLAIN),
+    ("END", "1", "Integer", "Last position of a block"),
+    ("RAW_MQandDP", "2", "Integer", "Sum of squared mapping qualities, and number of reads"),
+)
+_NON_REF: Final = (
+    '##ALT=<ID=NON_REF,Description="Represents any possible alternative allele at this location">'
+)
 
 
 def calls_header(
-    contigs: Mapping[str, int], samples: Sequence[str], command_line: str, version: str
+    contigs: Mapping[str, int],
+    samples: Sequence[str],
+    command_line: str,
+    version: str,
+    *,
+    is_genomic: bool = False,
 ) -> bytes:
     """Return the header of a VCF of calls.
 
@@ -40,6 +71,8 @@ def calls_header(
         Command line of the run; runs of white space become single blanks.
     version
         Version of hapgpu.
+    is_genomic
+        Whether the file is a genomic VCF, with blocks of positions and phases.
 
     Returns
     -------
@@ -52,14 +85,27 @@ def calls_header(
         VCF does not allow the name of a sample, or two samples have the same name.
     """
     check_samples(samples)
-    infos = ((f.name, f.number, f.type, f.description) for f in INFO_FIELDS)
-    return header_text(
-        [
-            "##fileformat=VCFv4.3",
-            *(definition_line("FORMAT", *definition) for definition in FORMAT),
-            *(definition_line("INFO", *definition) for definition in infos),
-            *contig_lines(contigs),
-            *run_lines("call", command_line, version),
-            column_line(samples),
-        ]
-    )
+    lines = [
+        "##fileformat=VCFv4.3",
+        *(_genomic_definitions() if is_genomic else _definitions(_FORMAT, _INFO)),
+        *contig_lines(contigs),
+        *run_lines("call", command_line, version),
+        column_line(samples),
+    ]
+    return header_text(lines)
+
+
+def _definitions(formats: _Fields, infos: _Fields, between: Sequence[str] = ()) -> list[str]:
+    return [
+        *(definition_line("FORMAT", *field) for field in formats),
+        *between,
+        *(definition_line("INFO", *field) for field in infos),
+    ]
+
+
+def _genomic_definitions() -> list[str]:
+    bands = [
+        f"##GVCFBlock{low}-{high}=minGQ={low}(inclusive),maxGQ={high}(exclusive)"
+        for low, high in pairwise((0, *BANDS, MAX_QUALITY + 1))
+    ]
+    return [_NON_REF, *_definitions(sorted(_GENOMIC_FORMAT), sorted(_GENOMIC_INFO), bands)]

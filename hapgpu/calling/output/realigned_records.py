@@ -16,7 +16,7 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.batches import (
     PADDING,
     CallSites,
-    ReadLikelihoods,
+    RegionLikelihoods,
     RegionReads,
     Segment,
     SegmentReads,
@@ -95,7 +95,7 @@ class RealignedRecords:
         calls: VariantCalls,
         rows: NDArray[np.bool_],
         sites: CallSites,
-        likelihoods: ReadLikelihoods,
+        likelihoods: RegionLikelihoods,
         trimmed: TrimmedRegions,
         segment: SegmentReads,
     ) -> RecordRun:
@@ -165,7 +165,7 @@ class RealignedRecords:
 
     def _reads(
         self,
-        likelihoods: ReadLikelihoods,
+        likelihoods: RegionLikelihoods,
         chosen: NDArray[np.bool_],
         trimmed: TrimmedRegions,
         codes: NDArray[np.int64],

@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 import typer
 
-from hapgpu.calling.options import AssemblyOptions, CallOptions, GenotypingOptions
+from hapgpu.calling.options import AssemblyOptions, CallOptions, VariantOptions
 from hapgpu.calling.pipeline import CallInputs, CallSession, write_calls
 from hapgpu.cli.options.checks import given_regions, require_inputs
 from hapgpu.cli.options.common import (
@@ -297,7 +297,7 @@ def call(
             use_soft_clipped_bases=not dont_use_soft_clipped_bases,
             is_strict=gatk_strict,
         ),
-        genotyping=GenotypingOptions(
+        genotyping=VariantOptions(
             heterozygosity=heterozygosity,
             indel_heterozygosity=indel_heterozygosity,
             heterozygosity_deviation=heterozygosity_deviation,

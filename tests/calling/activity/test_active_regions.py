@@ -20,7 +20,7 @@ from hapgpu.calling.activity.junctions import NO_JUNCTIONS, Junctions, junctions
 from hapgpu.calling.activity.pileup import activity_probabilities, pileup_of
 from hapgpu.calling.activity.reference import PlainRead
 from hapgpu.calling.batches import LEAD, REFERENCE_ROOM, ActiveRegions, Segment, SegmentReads
-from hapgpu.calling.options import GenotypingOptions
+from hapgpu.calling.options import VariantOptions
 from hapgpu.calling.reads.windows import Room
 from hapgpu.haplotypes.batches import ReferenceSlice
 from tests.calling.activity.made_reads import batch_of
@@ -32,7 +32,7 @@ from tests.calling.activity.made_splits import (
 )
 from tests.calling.segments import segment_reads
 
-OPTIONS = GenotypingOptions()
+OPTIONS = VariantOptions()
 START, END = 10_000_000, 10_050_000
 
 

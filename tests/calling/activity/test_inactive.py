@@ -21,7 +21,7 @@ from hapgpu.calling.activity.active_regions import (
 from hapgpu.calling.activity.cutting import MAX_PROPAGATION, MAX_RUN, Profile
 from hapgpu.calling.activity.reference import Locus
 from hapgpu.calling.batches import LEAD, MAX_JUNCTION
-from hapgpu.calling.options import GenotypingOptions
+from hapgpu.calling.options import VariantOptions
 from tests.calling.activity.made_profiles import profile_of
 from tests.calling.activity.test_active_regions import (
     END,
@@ -44,7 +44,7 @@ def regions_of(found: object) -> list[Span]:
 def test_recorded_regions_of_gatk(data_dir: Path) -> None:
     """Positions from 1, both ends included."""
     reads = segment_reads(bam_of(data_dir, "NA12878"), "chr20", START - 1, START + 3000)
-    found = all_regions(reads, 1, GenotypingOptions())
+    found = all_regions(reads, 1, VariantOptions())
     assert found is not None
     spans = [(start + 1, end) for start, end in spans_of(found[1])]
     assert spans[:6] == [

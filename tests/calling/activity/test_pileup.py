@@ -27,12 +27,12 @@ from hapgpu.calling.activity.reference import (
     phred_likelihoods,
     single_probability,
 )
-from hapgpu.calling.options import GenotypingOptions
+from hapgpu.calling.options import VariantOptions
 from hapgpu.haplotypes.batches import ReferenceSlice
 from tests.calling.activity.made_reads import batch_of, random_read
 
 WING_4 = (0.00013383, 0.00443185, 0.05399097, 0.24197072)
-OPTIONS = GenotypingOptions()
+OPTIONS = VariantOptions()
 
 
 def slice_of(text: str, start: int = 0) -> ReferenceSlice:

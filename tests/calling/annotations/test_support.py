@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hapgpu.calling.annotations.evidence import ALTERNATE, NEITHER, REFERENCE, support_of
-from hapgpu.calling.batches import SiteReads
+from hapgpu.calling.batches import ReadsAtSites
 from tests.calling.made_calls import joined, likelihood_calls
 
 
@@ -26,7 +26,7 @@ def test_an_allele_is_more_than_a_fifth_above_the_next(
     none = np.zeros(0, dtype=np.int64)
     rows = joined([np.array(likelihoods)], np.float64)
     offsets, no_others = np.array([0, 1]), np.zeros(2, dtype=np.int64)
-    reads = SiteReads(offsets, np.zeros(1, dtype=np.int64), rows, no_others, none)
+    reads = ReadsAtSites(offsets, np.zeros(1, dtype=np.int64), rows, no_others, none)
     calls = likelihood_calls([[[0, 0, 0]]], [2])
     found = support_of(calls, reads, np.zeros(1, dtype=np.int32), 1)
     assert found.sides.tolist() == [side]

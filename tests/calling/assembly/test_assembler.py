@@ -18,7 +18,7 @@ from hapgpu.calling.activity.active_regions import active_regions
 from hapgpu.calling.assembly.assembler import assembled_haplotypes, assembled_paths
 from hapgpu.calling.assembly.haplotypes import AT_LIMIT, AssembledPaths
 from hapgpu.calling.batches import RegionHaplotypes, RegionReads
-from hapgpu.calling.options import AssemblyOptions, GenotypingOptions
+from hapgpu.calling.options import AssemblyOptions, VariantOptions
 from hapgpu.calling.reads.finalized import finalized_reads
 from hapgpu.cigar.encoding import query_lengths, reference_lengths
 from hapgpu.runtime.devices import CpuDevice
@@ -237,7 +237,7 @@ class RealRegions(NamedTuple):
 def real(data_dir: Path) -> RealRegions:
     bam = data_dir / "illumina_na12878" / "NA12878.chr20.dev.bam"
     segment = segment_reads(bam, "chr20", 10_000_000, 10_010_000)
-    active = active_regions(segment, 1, GenotypingOptions())
+    active = active_regions(segment, 1, VariantOptions())
     assert active is not None
     reads = finalized_reads(segment, active, AssemblyOptions())
     haplotypes, _ = assembled_haplotypes(reads, segment, active, AssemblyOptions(), CpuDevice())

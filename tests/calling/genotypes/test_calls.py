@@ -10,7 +10,7 @@ from hapgpu.calling.batches import VariantCalls
 from hapgpu.calling.genotypes.calls import variants_of
 from hapgpu.calling.genotypes.kept_alleles import kept_alleles, pseudo_counts
 from hapgpu.calling.genotypes.reference import SiteVariant, variant_reference
-from hapgpu.calling.options import GenotypingOptions
+from hapgpu.calling.options import VariantOptions
 from tests.calling.genotypes.made_sites import (
     MadeSite,
     call_sites_of,
@@ -18,11 +18,11 @@ from tests.calling.genotypes.made_sites import (
     random_sites,
 )
 
-DEFAULTS = GenotypingOptions()
+DEFAULTS = VariantOptions()
 
 
 def calls(
-    sites: list[MadeSite], samples: int = 1, options: GenotypingOptions = DEFAULTS
+    sites: list[MadeSite], samples: int = 1, options: VariantOptions = DEFAULTS
 ) -> VariantCalls:
     made, phreds = call_sites_of(sites), phreds_of(sites)
     return variants_of(made, phreds, kept_alleles(made, phreds, samples, options), samples)
@@ -135,7 +135,7 @@ def test_at_most_six_alternates() -> None:
     variants = calls([MadeSite(5, alleles, tuple(rows))], 8)
     assert variants.site_alleles.tolist() == [0, 1, 2, 4, 5, 6, 8]
     assert variants.maximum_likelihood_counts.tolist()[1:] == [1] * 6
-    two = GenotypingOptions(max_alternate_alleles=2)
+    two = VariantOptions(max_alternate_alleles=2)
     ties = calls([MadeSite(5, alleles, tuple(rows))], 8, two)
     assert ties.site_alleles.tolist() == [0, 1, 2]  # ties: in order
 
@@ -145,7 +145,7 @@ def test_equal_to_the_reference_implementation(seed: int) -> None:
     random = Random(seed)  # noqa: S311  (the same data on every run)
     samples = random.choice([1, 1, 2, 4])
     sites = random_sites(random, 12, samples)
-    options = GenotypingOptions(
+    options = VariantOptions(
         min_confidence=random.choice([30.0, 0.0, 100.0]),
         max_alternate_alleles=random.choice([6, 1, 3]),
     )

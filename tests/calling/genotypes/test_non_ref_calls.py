@@ -5,14 +5,14 @@ from __future__ import annotations
 from hapgpu.calling.batches import VariantCalls
 from hapgpu.calling.genotypes.calls import variants_of
 from hapgpu.calling.genotypes.kept_alleles import kept_alleles
-from hapgpu.calling.options import GenotypingOptions
+from hapgpu.calling.options import VariantOptions
 from tests.calling.genotypes.made_sites import MadeSite, call_sites_of, phreds_of
 
 NON_REF = "<NON_REF>"
 
 
 def calls(*sites: MadeSite, max_alternates: int = 6) -> VariantCalls:
-    options = GenotypingOptions(
+    options = VariantOptions(
         min_confidence=0.0, max_alternate_alleles=max_alternates, has_non_ref=True
     )
     found, phreds = call_sites_of(sites), phreds_of(sites)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hapgpu.arrays.ragged import Ragged, offsets_of
-from hapgpu.calling.batches import SiteReads
+from hapgpu.calling.batches import ReadsAtSites
 from hapgpu.calling.genotypes.calls import (
     log10_sum,
     log_sum_table,
@@ -25,7 +25,7 @@ def phreds(sites: list[list[tuple[int, list[float]]]], alleles: list[int], sampl
     none = np.zeros(len(sites) + 1, dtype=np.int64)
     order = np.arange(len(reads))[::-1]  # rows of reads in any order
     read_samples = np.array([sample for sample, _ in reads], dtype=np.int32)[::-1]
-    at_sites = SiteReads(
+    at_sites = ReadsAtSites(
         offsets_of([len(site) for site in sites]),
         order.copy(),
         Ragged.from_lengths(values, [len(row) for _, row in reads]),

@@ -14,8 +14,8 @@ from hapgpu.arrays.batches import ReadBatch
 from hapgpu.calling.batches import ActiveRegions, RegionReads
 from hapgpu.calling.gvcf.confidence import (
     Confidence,
+    ReferenceWindow,
     Row,
-    Window,
     find_informative,
     reference_confidence,
 )
@@ -36,7 +36,7 @@ def found_informative(
     out = np.empty(len(read), dtype=np.bool_)
     bases = len(read) - read.count("-")
     row = Row(text(read), np.array(qualities, dtype=np.uint8), len(read), bases)
-    window = Window(text(reference), 0, len(reference))
+    window = ReferenceWindow(text(reference), 0, len(reference))
     find_informative(row, window, 0, 0, max_size, np.empty(len(read), dtype=np.int64), out)
     return [bool(value) for value in out[: len(reference)]]
 

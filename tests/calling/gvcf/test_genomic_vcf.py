@@ -10,7 +10,7 @@ from pathlib import Path
 import pysam
 import pytest
 
-from hapgpu.calling.options import CallOptions, GenotypingOptions
+from hapgpu.calling.options import CallOptions, VariantOptions
 from hapgpu.calling.pipeline import CallInputs, CallSession, write_calls
 from hapgpu.errors import UsageError
 from hapgpu.io.genome.regions import RegionChoice, parse_region
@@ -19,7 +19,7 @@ from hapgpu.runtime.statistics import RunStatistics
 
 REGIONS = ("chr20:10,000,001-10,016,000", "chr20:10,030,001-10,034,000")
 NON_REF = "<NON_REF>"
-OPTIONS = CallOptions(genotyping=GenotypingOptions(min_confidence=0.0, has_non_ref=True))
+OPTIONS = CallOptions(genotyping=VariantOptions(min_confidence=0.0, has_non_ref=True))
 
 
 def inputs_of(data_dir: Path, *samples: str) -> CallInputs:

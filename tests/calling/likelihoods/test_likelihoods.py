@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.calling.batches import ReadLikelihoods
+from hapgpu.calling.batches import RegionLikelihoods
 from hapgpu.calling.likelihoods.likelihoods import best_haplotypes
 from hapgpu.calling.likelihoods.reference import best_haplotype_reference
 from hapgpu.calling.options import CallOptions
@@ -31,7 +31,7 @@ from tests.pairhmm.preparation_oracle import Rules, is_well_modelled, normalized
 
 def likelihoods_of(
     regions: list[MadeRegion], model: PcrModel = PcrModel.CONSERVATIVE
-) -> ReadLikelihoods:
+) -> RegionLikelihoods:
     return haplotype_likelihoods(
         region_reads_of(regions),
         segment_of(regions),
@@ -87,7 +87,7 @@ def test_equal_to_the_oracles(seed: int) -> None:
     assert list(zip(result.others.regions, result.others.rows, strict=True)) == others
 
 
-def check_choice(result: ReadLikelihoods, row: int, region: MadeRegion, read: MadeRead) -> None:
+def check_choice(result: RegionLikelihoods, row: int, region: MadeRegion, read: MadeRead) -> None:
     """Check the haplotype of a read, and its realignment."""
     best, is_informative = best_haplotype_reference(
         result.likelihoods[row].tolist(),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.calling.batches import CallSites, SiteReads, VariantCalls
+from hapgpu.calling.batches import CallSites, ReadsAtSites, VariantCalls
 from hapgpu.calling.likelihoods.site_reads import (
     reads_with_kept_non_ref,
     reads_with_non_ref,
@@ -27,13 +27,13 @@ def made_sites(alleles: list[list[str]]) -> CallSites:
     return CallSites(starts * 0, starts, starts + 1, offsets, Ragged.from_sequences(texts), numbers)
 
 
-def made_reads(likelihoods: list[list[list[float]]]) -> SiteReads:
+def made_reads(likelihoods: list[list[list[float]]]) -> ReadsAtSites:
     rows = [row for site in likelihoods for row in site]
     offsets = np.cumsum([0, *map(len, likelihoods)])
     values = Ragged.from_lengths(
         np.array([value for row in rows for value in row], dtype=float), [len(row) for row in rows]
     )
-    return SiteReads(offsets, np.arange(len(rows)), values, np.zeros_like(offsets), NONE)
+    return ReadsAtSites(offsets, np.arange(len(rows)), values, np.zeros_like(offsets), NONE)
 
 
 def expected_of(row: list[float], kept: list[int]) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hapgpu.arrays.ragged import Ragged, offsets_of
-from hapgpu.calling.batches import CallSites, ReadLikelihoods, RegionReads, SiteReads
+from hapgpu.calling.batches import CallSites, ReadsAtSites, RegionLikelihoods, RegionReads
 from hapgpu.calling.likelihoods.reference import (
     allele_likelihoods_reference,
     is_at_site_reference,
@@ -40,7 +40,7 @@ def at_sites(
     reads: list[list[tuple[int, int]]],
     likelihoods: list[list[float]],
     others: list[list[tuple[int, int]]],
-) -> SiteReads:
+) -> ReadsAtSites:
     """Return the reads at sites: active region, start, end, and the allele of each haplotype."""
     regions, starts, ends = (
         np.array([site[k] for site in sites], dtype=np.int64) for k in range(3)
@@ -58,7 +58,7 @@ def at_sites(
             Ragged.from_sequences(["A"] * sum(counts)),
             Ragged.from_lengths(alleles, [len(site[3]) for site in sites]),
         ),
-        ReadLikelihoods(
+        RegionLikelihoods(
             made,
             Ragged.from_lengths(values, [len(row) for row in likelihoods]),
             np.zeros(len(made), dtype=np.int64),

@@ -12,7 +12,7 @@ from hapgpu.calling.activity.active_regions import active_regions
 from hapgpu.calling.assembly.graph import new_graph
 from hapgpu.calling.assembly.kmer_graphs.build import READY, KmerGraph, build_kmer_graph
 from hapgpu.calling.assembly.kmer_graphs.kmers import AssemblyData, RegionRows, new_space
-from hapgpu.calling.options import AssemblyOptions, GenotypingOptions
+from hapgpu.calling.options import AssemblyOptions, VariantOptions
 from hapgpu.calling.reads.finalized import finalized_reads
 from tests.calling.assembly.kmer_graphs.made_graphs import compiled_rules, shown, shown_plain
 from tests.calling.assembly.kmer_graphs.plain_branches import assembled
@@ -51,7 +51,7 @@ class Regions(NamedTuple):
 def regions(data_dir: Path) -> Regions:
     bams = [data_dir / f"illumina_na12878/{name}.chr20.dev.bam" for name in ("NA12878", "HG002")]
     segment = segment_reads(bams, "chr20", 10_000_000, 10_050_000)
-    active = active_regions(segment, 2, GenotypingOptions())
+    active = active_regions(segment, 2, VariantOptions())
     assert active is not None
     reads = finalized_reads(segment, active, AssemblyOptions())
     data = AssemblyData(
