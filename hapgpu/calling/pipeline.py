@@ -41,9 +41,8 @@ from hapgpu.calling.likelihoods.likelihoods import (
     read_likelihoods,
 )
 from hapgpu.calling.likelihoods.site_reads import site_reads
-from hapgpu.calling.modes import RegionRecords, VariantsOnly, WindowRegions, call_mode
 from hapgpu.calling.options import CallOptions
-from hapgpu.calling.output.header import calls_header
+from hapgpu.calling.output.lines import calls_header
 from hapgpu.calling.output.realigned_records import (
     RealignedOutput,
     RealignedRecords,
@@ -54,7 +53,11 @@ from hapgpu.calling.reads.segment_reader import SegmentReader
 from hapgpu.calling.reads.segments import EmptyIntervals, SegmentSource, segment_bases
 from hapgpu.calling.reads.windows import Room
 from hapgpu.calling.segment_calls import (
+    RegionRecords,
     SegmentCalls,
+    VariantsOnly,
+    WindowRegions,
+    call_mode,
     no_counts,
     no_records,
     read_counts,

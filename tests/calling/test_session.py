@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hapgpu.calling import modes
+from hapgpu.calling import segment_calls
 from hapgpu.calling.batches import SegmentReads
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.pipeline import CallInputs, CallSession, write_calls
@@ -84,7 +84,7 @@ def test_windows_that_start_too_late(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The reads of a far window are read then; they give the same, and are not counted again."""
-    usual = modes.active_regions
+    usual = segment_calls.active_regions
     windows: list[int] = []
 
     def late(reads: SegmentReads, *arguments: object, **options: object) -> object:
@@ -93,7 +93,7 @@ def test_windows_that_start_too_late(
         is_near = segment.start > segment.interval_start and len(windows) % 2
         return None if is_near else usual(reads, *arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(modes, "active_regions", late)
+    monkeypatch.setattr(segment_calls, "active_regions", late)
     real = data_dir / "illumina_na12878"
     assert real.is_dir()
     records, counts = run(data_dir, tmp_path, 4000, 1)

@@ -75,7 +75,7 @@ _TABLE: Final = {
     ROOM: """
         calling.annotations.rank_sums: _MAX_EXACT
         calling.assembly.assembler: _ROWS _TEXT
-        calling.assembly.sequence_graph.best_paths: _PATHS _TEXT
+        calling.assembly.haplotypes: _PATHS _TEXT
         calling.assembly.sequence_graph.simplification: _SPARE
         calling.gvcf.blocks: COLUMNS
         calling.gvcf.lines: _INTEGER_WIDTH

@@ -16,7 +16,10 @@ from hapgpu.calling.assembly.haplotypes import (
     NOT_ASSEMBLED,
     UNROLLED,
     AssembledPaths,
+    Paths,
+    best_paths,
     haplotypes_of,
+    remove_cycles,
 )
 from hapgpu.calling.assembly.kmer_graphs.build import (
     CYCLIC,
@@ -31,7 +34,6 @@ from hapgpu.calling.assembly.kmer_graphs.kmers import (
     RegionRows,
     new_space,
 )
-from hapgpu.calling.assembly.sequence_graph.best_paths import Paths, best_paths, remove_cycles
 from hapgpu.calling.assembly.sequence_graph.edits import reference_ends
 from hapgpu.calling.assembly.sequence_graph.simplification import simplified
 from hapgpu.calling.batches import ActiveRegions, RegionHaplotypes, RegionReads, SegmentReads

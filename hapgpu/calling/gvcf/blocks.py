@@ -14,7 +14,7 @@ from hapgpu.arrays.ragged_view import read_only
 from hapgpu.calling.batches import PADDING, ActiveRegions, RegionReads, SegmentReads
 from hapgpu.calling.gvcf.confidence import reference_confidence
 from hapgpu.calling.options import AssemblyOptions
-from hapgpu.calling.output.header import BANDS, MAX_QUALITY
+from hapgpu.calling.output.lines import BANDS, MAX_QUALITY
 from hapgpu.calling.reads.finalized import finalized_reads, passing, reads_in_spans
 from hapgpu.runtime.jit import njit, njit_inlined
 

@@ -13,7 +13,7 @@ from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import offsets_of
 from hapgpu.arrays.ragged_view import RaggedView, columns_of, read_only, view_of
-from hapgpu.calling.activity.elements import DELETION_QUALITY, element_likelihoods, log10_sum
+from hapgpu.calling.activity.pileup import DELETION_QUALITY, element_likelihoods, log10_sum
 from hapgpu.calling.batches import ActiveRegions, RegionReads
 from hapgpu.calling.reads.clipping import MATE_REVERSE, REVERSE, has_mapped_mate
 from hapgpu.cigar.encoding import DELETION, INSERTION

@@ -9,12 +9,14 @@ import pytest
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.activity.cutting import gaussian_kernel, soft_clip_counts
-from hapgpu.calling.activity.elements import FRACTION_BITS, element_table, log10_sum
 from hapgpu.calling.activity.pileup import (
+    FRACTION_BITS,
     Pileup,
     _quality,
     activity_probabilities,
     allele_priors,
+    element_table,
+    log10_sum,
     pileup_of,
 )
 from hapgpu.calling.activity.reference import (

@@ -8,7 +8,7 @@ import pysam
 import pytest
 
 from hapgpu.calling.annotations.fields import FIELDS, INFO_FIELDS
-from hapgpu.calling.output.header import calls_header
+from hapgpu.calling.output.lines import calls_header
 from hapgpu.errors import OutputError
 
 CONTIGS = {"chr1": 1000, "chr2": 2**29 + 5, "HLA-A*01:01:01:01": 3503, "a,b": 7}

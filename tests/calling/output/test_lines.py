@@ -17,8 +17,7 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.annotations.annotator import annotations_of
 from hapgpu.calling.annotations.fields import FIELDS, INFO_FIELDS
 from hapgpu.calling.batches import Annotations, VariantCalls
-from hapgpu.calling.output.header import calls_header
-from hapgpu.calling.output.lines import call_lines, put_fraction
+from hapgpu.calling.output.lines import call_lines, calls_header, put_fraction
 from hapgpu.io.text.fixed import FIXED_WIDTH
 from tests.calling.made_calls import made_calls
 

@@ -16,7 +16,7 @@ from hapgpu.calling.assembly.graph import (
     graph_with_room,
     new_graph,
 )
-from hapgpu.calling.assembly.sequence_graph.best_paths import Paths
+from hapgpu.calling.assembly.haplotypes import Paths
 from tests.calling.assembly.kmer_graphs.made_graphs import letters, shown
 from tests.calling.assembly.sequence_graph.plain_sequences import Edge, PlainSequences
 

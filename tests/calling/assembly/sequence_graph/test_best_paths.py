@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from hapgpu.calling.assembly.sequence_graph.best_paths import best_paths
+from hapgpu.calling.assembly.haplotypes import best_paths
 from tests.calling.assembly.sequence_graph import plain_sequences as plain
 from tests.calling.assembly.sequence_graph.made_sequences import (
     drawn_graphs,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 
 from hapgpu.calling.assembly.graph import has_cycle
-from hapgpu.calling.assembly.sequence_graph.best_paths import best_paths, remove_cycles
+from hapgpu.calling.assembly.haplotypes import best_paths, remove_cycles
 from tests.calling.assembly.sequence_graph import plain_sequences as plain
 from tests.calling.assembly.sequence_graph.made_sequences import (
     drawn_graphs,
