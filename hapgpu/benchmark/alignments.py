@@ -13,15 +13,14 @@ from hapgpu.benchmark.measurement import Measurement, measuring, thread_variants
 from hapgpu.benchmark.stages import StageClock
 from hapgpu.benchmark.whole_runs import RunCommand, files_of_run, measured_run
 from hapgpu.chaining.align.batches import FILL, PieceAlignments, Pieces, ReadCodes, TargetCodes
-from hapgpu.chaining.align.codes import code_targets
-from hapgpu.chaining.align.parameters import AlignParameters
+from hapgpu.chaining.align.parameters import AlignParameters, AlignScoring
 from hapgpu.chaining.align.rounds.aligned_pieces import (
     join_alignments,
     take_alignments,
     take_pieces,
 )
 from hapgpu.chaining.align.rounds.cpu import RoundStages
-from hapgpu.chaining.align.scoring import AlignScoring
+from hapgpu.chaining.align.start import code_targets
 from hapgpu.chaining.index.files import MINIMIZER_FILE, default_index_path
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import LineOptions, MapOptions

@@ -11,7 +11,7 @@ from typing import Any, Final
 from hapgpu.chaining.batches import Mappings, NamedReads
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import MapOptions
-from hapgpu.chaining.output.writer import PafWriter
+from hapgpu.chaining.output.paf import PafWriter
 from hapgpu.chaining.run.cpu import cpu_stages, named_reads
 from hapgpu.chaining.run.stages import MappingFinder, Stages
 from hapgpu.io.fastx.cpu import parse_block

@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from hapgpu.chaining.align.codes import code_targets
+from hapgpu.chaining.align.start import code_targets
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.index.open import open_index_with_bases
 from hapgpu.chaining.options import MapOptions

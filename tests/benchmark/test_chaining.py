@@ -20,7 +20,7 @@ from hapgpu.benchmark.stages import (
     StagedChainer,
     staged_cpu,
 )
-from hapgpu.chaining.align.codes import code_targets
+from hapgpu.chaining.align.start import code_targets
 from hapgpu.chaining.index.build import build_index
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import LineOptions, MapOptions

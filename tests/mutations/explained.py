@@ -28,9 +28,8 @@ _TABLE: Final = {
         calling.reads.segments: _MAX_BASES _MIN_BASES _SEGMENTS_PER_WORKER
         chaining.align.dp.pairs: _MIN_WIDTH _WIDTH_FRACTION _WIDTH_STEP _MAX_WIDENING _MIN_SAVING
         chaining.align.fills.cpu: MAX_DIRECTIONS MIN_LANES _FIRST_WIDTH
-        chaining.align.fills.groups: _MAX_WASTE _MIN_TOGETHER _WIDTH_FRACTION
-        chaining.align.fills.paths: _AMBIGUOUS_WORD
-        chaining.align.fills.widths: _STEP _MAX_GROWTH
+        chaining.align.fills.cpu: _MAX_WASTE _MIN_TOGETHER _WIDTH_FRACTION _STEP _MAX_GROWTH
+        chaining.align.fills.lanes: _AMBIGUOUS_WORD
         chaining.align.rounds.aligned_pieces: _FIRST_FILLS
         chaining.anchors.predecessor_ranges: BINS
         chaining.api: _ANCHORS_ON_CPU
@@ -80,14 +79,14 @@ _TABLE: Final = {
         calling.gvcf.blocks: COLUMNS
         calling.gvcf.lines: _INTEGER_WIDTH
         calling.output.lines: _INTEGER_WIDTH
-        chaining.align.codes: _PADDING
+        chaining.align.start: _PADDING
         chaining.align.dp.local: _ROWS
-        chaining.align.dp.scratch: MARGIN _LANE_ROWS _COLUMNS
-        chaining.align.pieces.cuts: CUT_COLUMNS
-        chaining.align.pieces.table: _COLUMNS
+        chaining.align.dp.results: MARGIN _LANE_ROWS _COLUMNS
+        chaining.align.pieces.bounds: CUT_COLUMNS
+        chaining.align.pieces.cpu: _COLUMNS
         chaining.index.hash_table: _DIGITS
         chaining.mappings.columns: COLUMNS
-        chaining.output.alignments.sizes: _FIXED_TEXT _SUPPLEMENTARY_TEXT _BASE _OPERATION
+        chaining.output.alignments.rows: _FIXED_TEXT _SUPPLEMENTARY_TEXT _BASE _OPERATION
         chaining.output.paf: _FIXED_TEXT
         chaining.sketch.kmers: _RUNS
         chaining.sort.cpu: _MAX_PENDING
@@ -123,8 +122,8 @@ _TABLE: Final = {
         calling.gvcf.blocks: _NOWHERE
         calling.gvcf.phasing: _NOT_ONE
         calling.reads.filters: _NONE
-        chaining.align.fills.groups: _NO_DIFFERENCE
-        chaining.align.pieces.limits: _NO_LIMIT
+        chaining.align.fills.cpu: _NO_DIFFERENCE
+        chaining.align.pieces.bounds: _NO_LIMIT
         chaining.align.rounds.drops: _LOWEST
         chaining.mappings.selection: NO_SCORE
         chaining.options: UNLIMITED_SKIP
@@ -142,7 +141,6 @@ _TABLE: Final = {
     ORDER: """
         calling.output.realigned_records: _POSITION_BITS
         chaining.align.ranking.cpu: _32
-        chaining.align.ranking.qualities: _32
     """,
     ACCURACY: """
         pairhmm.forward.exact: _STEP _MIN_PROBABILITY

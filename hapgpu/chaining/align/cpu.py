@@ -22,11 +22,9 @@ from hapgpu.chaining.align.batches import (
 )
 from hapgpu.chaining.align.dp import results
 from hapgpu.chaining.align.dp.pairs import align_pair
-from hapgpu.chaining.align.dp.results import PairOptions, clear_result
-from hapgpu.chaining.align.dp.scratch import new_scratch
+from hapgpu.chaining.align.dp.results import PairOptions, clear_result, new_scratch
 from hapgpu.chaining.align.fills.cpu import align_fills
-from hapgpu.chaining.align.parameters import AlignParameters
-from hapgpu.chaining.align.scoring import AlignScoring
+from hapgpu.chaining.align.parameters import AlignParameters, AlignScoring
 from hapgpu.runtime.jit import njit, njit_inlined
 
 

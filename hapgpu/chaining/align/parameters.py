@@ -1,11 +1,19 @@
-"""Parameters of base alignment, derived from the options and the k-mers."""
+"""Scores and parameters of base alignment, derived from the options and the k-mers.
+
+A gap of l bases costs the cheaper of gap_open + l * gap_extend and gap_open2 + l * gap_extend2 (Li
+2018, Bioinformatics 34:3094). The matrix is that of minimap2's `ksw_gen_ts_mat`.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
-from hapgpu.chaining.align.scoring import AlignScoring, align_scoring
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
 from hapgpu.chaining.options import AlignOptions, MapOptions, SketchOptions
+from hapgpu.runtime.jit import njit, njit_inlined
 
 
 class AlignParameters(NamedTuple):
@@ -91,3 +99,127 @@ def scoring_of(options: AlignOptions) -> AlignScoring:
 
 def _widened(bandwidth: int) -> int:
     return int(bandwidth * 1.5 + 1)
+
+
+CODES: Final = 5
+AMBIGUOUS: Final = 4
+"""Code of a base that is not A, C, G or T (0 to 3)."""
+
+
+class AlignScoring(NamedTuple):
+    """Scores of an alignment, for Python and compiled functions.
+
+    Attributes
+    ----------
+    match, mismatch
+        `-A`, `-B`: score of equal bases, cost of different ones.
+    gap_open, gap_extend, gap_open2, gap_extend2
+        `-O`, `-E`: costs of short and of long gaps. Equal costs stand for one affine cost.
+    ambiguous
+        `--score-N`: cost of a pair with a base of code `AMBIGUOUS`.
+    transition
+        `-b`: cost of A with G and of C with T; `mismatch` if that cost is not set.
+    matrix
+        int8[5, 5]: score of each pair of codes.
+    dp_matrix
+        int8[5, 5]: the scores within the dynamic programming. It differs from `matrix` only if
+        `ambiguous` is 0: then a pair with an ambiguous base costs `gap_extend2`, as in minimap2.
+    """
+
+    match: int
+    mismatch: int
+    gap_open: int
+    gap_extend: int
+    gap_open2: int
+    gap_extend2: int
+    ambiguous: int
+    transition: int
+    matrix: NDArray[np.int8]
+    dp_matrix: NDArray[np.int8]
+
+
+class Costs(NamedTuple):
+    """The numbers of `AlignScoring` for inner loops, without its arrays.
+
+    Numba counts references to arrays, even around inlined calls. `ambiguous` is the cost within the
+    dynamic programming.
+    """
+
+    match: int
+    mismatch: int
+    gap_open: int
+    gap_extend: int
+    gap_open2: int
+    gap_extend2: int
+    ambiguous: int
+    transition: int
+
+
+def align_scoring(
+    match: int,
+    mismatch: int,
+    gaps: tuple[int, int],
+    long_gaps: tuple[int, int],
+    *,
+    ambiguous: int = 1,
+    transition: int = 0,
+) -> AlignScoring:
+    """Return the scores with their matrices.
+
+    Parameters
+    ----------
+    match, mismatch, ambiguous, transition
+        As in `AlignScoring`; a transition of 0 costs as much as a mismatch.
+    gaps, long_gaps
+        The costs to open and to extend a gap: of short gaps, then of long ones. They are equal, or
+        the long gaps are cheaper to extend and cost more for one base.
+    """
+    transition = transition or mismatch
+    matrix = np.full((CODES, CODES), -mismatch, dtype=np.int8)
+    np.fill_diagonal(matrix, match)
+    for one, other in ((0, 2), (1, 3)):
+        matrix[one, other] = matrix[other, one] = -transition
+    matrix[AMBIGUOUS, :] = matrix[:, AMBIGUOUS] = -ambiguous
+    dp_matrix = matrix.copy()
+    if ambiguous == 0 and transition == mismatch:
+        dp_matrix[AMBIGUOUS, :] = dp_matrix[:, AMBIGUOUS] = -long_gaps[1]
+    return AlignScoring(
+        match, mismatch, *gaps, *long_gaps, ambiguous, transition, matrix, dp_matrix
+    )
+
+
+@njit
+def costs_of(scoring: AlignScoring) -> Costs:
+    """Return the numbers for inner loops."""
+    return Costs(
+        scoring.match,
+        scoring.mismatch,
+        scoring.gap_open,
+        scoring.gap_extend,
+        scoring.gap_open2,
+        scoring.gap_extend2,
+        -int(scoring.dp_matrix[AMBIGUOUS, AMBIGUOUS]),
+        scoring.transition,
+    )
+
+
+@njit_inlined
+def is_single_affine(scoring: AlignScoring | Costs) -> Any:
+    """Return whether short and long gaps cost the same."""
+    return scoring.gap_open == scoring.gap_open2 and scoring.gap_extend == scoring.gap_extend2
+
+
+@njit_inlined
+def has_transitions(scoring: AlignScoring | Costs) -> Any:
+    """Return whether transitions cost something else than other mismatches."""
+    return scoring.transition != scoring.mismatch
+
+
+@njit
+def gap_cost(length: Integer, scoring: AlignScoring | Costs) -> Any:
+    """Return the cost of a gap of `length` bases, 0 for none."""
+    if length == 0:
+        return 0
+    short = scoring.gap_open + scoring.gap_extend * length
+    long = scoring.gap_open2 + scoring.gap_extend2 * length
+    return min(short, long)

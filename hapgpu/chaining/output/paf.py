@@ -1,4 +1,4 @@
-"""Lines of PAF, as minimap2 2.30 writes them.
+"""Lines of PAF for the mappings of blocks of reads, as minimap2's `mm_write_paf3` writes them.
 
 The columns are those of https://lh3.github.io/minimap2/minimap2.html#10; the tags are tp, cm, s1,
 s2 (of a primary mapping), dv and rl.
@@ -6,7 +6,7 @@ s2 (of a primary mapping), dv and rl.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.chaining.batches import NamedReads
+from hapgpu.chaining.batches import Mappings, NamedReads
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
-from hapgpu.chaining.options import MappingOptions
+from hapgpu.chaining.options import MapOptions, MappingOptions
 from hapgpu.chaining.output.parts import PART_BYTES, LineRange, line_parts
-from hapgpu.chaining.quality.cpu import ReportedMappings
+from hapgpu.chaining.quality.cpu import ReportedMappings, assess
+from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.io.text.at_addresses import put_fraction
 from hapgpu.io.text.fields import NEWLINE, TAB, put_count, put_tag, put_text, text_of
 from hapgpu.runtime.jit import njit, njit_inlined
@@ -265,3 +266,56 @@ def paf_parts(
     row_sizes = np.repeat(sizes, np.diff(reported.offsets))
     parts = line_parts(reported.offsets, sizes, row_sizes, most)
     return [partial(put, part) for part in parts]
+
+
+class PafWriter:
+    """Writer of the mappings of reads as lines of PAF, on the host.
+
+    Parameters
+    ----------
+    index
+        Index of the reference.
+    options
+        Options of the user.
+    """
+
+    def __init__(self, index: MinimizerIndex, options: MapOptions) -> None:
+        self._targets = targets_of(index)
+        self._options = options
+
+    def __call__(self, reads: NamedReads, mappings: Mappings, anchors: int) -> TextBlock:
+        """Return the lines of a block; the parameters are those of `parts`."""
+        return TextBlock.joined([part() for part in self.parts(reads, mappings, anchors)])
+
+    def parts(
+        self, reads: NamedReads, mappings: Mappings, anchors: int
+    ) -> list[Callable[[], TextBlock]]:
+        """Return functions that write the lines of a block, each a part of them, in order.
+
+        Parameters
+        ----------
+        reads
+            Names and lengths of the reads.
+        mappings
+            Mappings of the reads.
+        anchors
+            Number of anchors of the reads, for the statistics.
+        """
+        options = self._options
+        reported = assess(mappings, options.chains.min_score)
+        counts = {
+            "reads": len(reads),
+            "bases": int(reads.lengths.sum(dtype=np.int64)),
+            "anchors": anchors,
+        }
+        parts = paf_parts(reads, reported, self._targets, options.mappings)
+        return [
+            partial(_written, part, {} if number else counts) for number, part in enumerate(parts)
+        ]
+
+
+def _written(part: Callable[[], Lines], counts: Mapping[str, int]) -> TextBlock:
+    """Write a part of the lines; the counts of the reads are those of the first part."""
+    lines = part()
+    numbers = {"mapped": lines.mapped, "records": lines.lines, "secondary": lines.secondary}
+    return TextBlock(lines.text, {"reads": 0, **counts, **numbers})

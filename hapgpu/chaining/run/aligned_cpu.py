@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from hapgpu.chaining.align.batches import AlignedMappings, ReadCodes, TargetCodes
-from hapgpu.chaining.align.codes import code_reads
 from hapgpu.chaining.align.cpu import align_pieces
 from hapgpu.chaining.align.parameters import align_parameters, scoring_of
 from hapgpu.chaining.align.ranking.cpu import rank
 from hapgpu.chaining.align.rounds.cpu import CPU_ROUNDS, AlignPieces, MappingAligner, RoundStages
-from hapgpu.chaining.align.start import start_mappings
+from hapgpu.chaining.align.start import code_reads, start_mappings
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.mappings.cpu import chained_mappings
 from hapgpu.chaining.options import LineOptions, MapOptions

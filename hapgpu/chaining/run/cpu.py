@@ -12,7 +12,7 @@ from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.join.cpu import join_chains
 from hapgpu.chaining.mappings.cpu import make_mappings, name_hashes
 from hapgpu.chaining.options import MapOptions
-from hapgpu.chaining.output.writer import PafWriter
+from hapgpu.chaining.output.paf import PafWriter
 from hapgpu.chaining.run.groups import GroupWorker, LinePart, ReadGroup
 from hapgpu.chaining.run.stages import MappingFinder, Stages
 from hapgpu.chaining.scores.cpu import chain_scores

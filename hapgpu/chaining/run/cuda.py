@@ -16,7 +16,7 @@ from hapgpu.chaining.join.cuda import join_chains
 from hapgpu.chaining.mappings.cuda import make_mappings, name_hashes
 from hapgpu.chaining.options import MapOptions
 from hapgpu.chaining.output.cuda import copy_to_host
-from hapgpu.chaining.output.writer import PafWriter
+from hapgpu.chaining.output.paf import PafWriter
 from hapgpu.chaining.run.groups import check_anchors
 from hapgpu.chaining.run.stages import MappingFinder, Stages
 from hapgpu.chaining.scores.cuda import chain_scores

@@ -15,7 +15,7 @@ from typing import Any, Final
 import pytest
 
 from hapgpu.chaining.align.batches import TargetCodes
-from hapgpu.chaining.align.codes import code_targets
+from hapgpu.chaining.align.start import code_targets
 from hapgpu.chaining.index.build import build_index_of_records
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import SketchOptions

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hapgpu.chaining.align.codes import code_targets
+from hapgpu.chaining.align.start import code_targets
 from hapgpu.chaining.index.build import build_index_of_records
 from hapgpu.chaining.options import LineOptions, MapOptions
 from hapgpu.chaining.run import groups

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import pytest
 
-from hapgpu.chaining.align.codes import code_targets
+from hapgpu.chaining.align.start import code_targets
 from hapgpu.chaining.index.build import build_index_of_records
 from hapgpu.chaining.run.aligned_cpu import CpuAligner
 from hapgpu.io.fastx.read_blocks import read_blocks

@@ -33,6 +33,7 @@ from hapgpu.arrays.vectors import (
 from hapgpu.chaining.align.dp import results
 from hapgpu.chaining.align.dp.bands import (
     BLOCK,
+    SCORE_BYTES,
     Band,
     Borders,
     Edge,
@@ -40,19 +41,15 @@ from hapgpu.chaining.align.dp.bands import (
     borders_of,
     lanes_of,
     left_edge,
-    top_edge,
-)
-from hapgpu.chaining.align.dp.best_cells import (
-    SCORE_BYTES,
     no_cells,
     set_cells,
+    top_edge,
     with_cell,
     with_ends,
     with_highest,
 )
 from hapgpu.chaining.align.dp.lane_steps import Cells, dual_step, pair_scores, single_step
-from hapgpu.chaining.align.dp.results import PairOptions
-from hapgpu.chaining.align.dp.scratch import (
+from hapgpu.chaining.align.dp.results import (
     DIRECTIONS,
     FIRST,
     LAST,
@@ -62,6 +59,7 @@ from hapgpu.chaining.align.dp.scratch import (
     TARGET,
     X2,
     Y2,
+    PairOptions,
     Scratch,
     U,
     V,
@@ -69,7 +67,7 @@ from hapgpu.chaining.align.dp.scratch import (
     Y,
     row_size,
 )
-from hapgpu.chaining.align.scoring import (
+from hapgpu.chaining.align.parameters import (
     AlignScoring,
     Costs,
     costs_of,

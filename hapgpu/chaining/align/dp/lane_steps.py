@@ -24,7 +24,7 @@ from hapgpu.chaining.align.dp.results import (
     LONG_DELETION_STATE,
     LONG_INSERTION_STATE,
 )
-from hapgpu.chaining.align.scoring import AMBIGUOUS, Costs, has_transitions
+from hapgpu.chaining.align.parameters import AMBIGUOUS, Costs, has_transitions
 from hapgpu.runtime.jit import njit_inlined
 
 Vector = Any

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer
 from hapgpu.chaining.align.dp import results
 from hapgpu.chaining.align.dp.results import LOCAL_COLUMNS, MAX_LOCAL_SCORE
-from hapgpu.chaining.align.scoring import CODES, AlignScoring
+from hapgpu.chaining.align.parameters import CODES, AlignScoring
 from hapgpu.runtime.jit import njit, njit_inlined
 
 # Rows of numbers by column; the scores are one column further.

@@ -19,7 +19,7 @@ from hapgpu.chaining.align.dp.results import (
     MATCH,
     PairOptions,
 )
-from hapgpu.chaining.align.scoring import AlignScoring, is_single_affine
+from hapgpu.chaining.align.parameters import AlignScoring, is_single_affine
 
 LOCAL_COLUMNS = 8  # words of a vector in ksw_ll_i16
 MAX_LOCAL_SCORE = 32_767  # words of ksw_ll_i16 saturate

@@ -1,8 +1,9 @@
 """Global alignments of many pairs of sequences: the pieces between anchors.
 
-Most pairs are similar and some 200 bases long. They are aligned side by side in a narrow band of
-diagonals, and again in one of twice the width if the alignment is not certainly that of the whole
-matrix.
+The alignments are those of minimap2's `ksw_extd2_sse41`. Most pairs are similar and some 200 bases
+long. They are aligned side by side in a narrow band of diagonals, which the scores of the groups
+before suggest, and again in one of twice the width if the alignment is not certainly that of the
+whole matrix.
 """
 
 from __future__ import annotations
@@ -13,21 +14,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.chaining.align.dp.certificate import is_certified
-from hapgpu.chaining.align.fills.buffers import (
+from hapgpu.arrays.vectors import LANES
+from hapgpu.chaining.align.dp.bands import is_certified
+from hapgpu.chaining.align.fills.lanes import (
     Band,
     Lanes,
+    Sequences,
     allocate_lanes,
     count_directions,
+    fill_lanes,
+    fits_lanes,
     lanes_for,
     pack_codes,
+    trace_lane,
 )
-from hapgpu.chaining.align.fills.groups import Width, next_group, sort_pairs
-from hapgpu.chaining.align.fills.lanes import fill_lanes, fits_lanes
-from hapgpu.chaining.align.fills.paths import Sequences, trace_lane
-from hapgpu.chaining.align.fills.widths import next_width
-from hapgpu.chaining.align.scoring import AlignScoring, Costs, costs_of
+from hapgpu.chaining.align.parameters import AlignScoring, Costs, costs_of
+from hapgpu.chaining.sort.cpu import radix_sort
 from hapgpu.runtime.jit import njit
+
+
+class Width(NamedTuple):
+    """Width of bands: diagonals beyond those of the first and the last cells, on each side.
+
+    A band of a longer target than `target_length` is wider in proportion, because it has the more
+    errors. No band is wider than the matrix.
+    """
+
+    diagonals: Any
+    target_length: Any
+
 
 MAX_DIRECTIONS: Final = 16 << 20
 """Largest number of direction bytes of a group: more would take long to store and to load."""
@@ -305,3 +320,123 @@ def _in_order(spans: NDArray[np.int64], operations: NDArray[np.uint32]) -> Any:
         for k in range(offsets[pair], offsets[pair + 1]):
             ordered[k] = operations[k + shift]
     return ordered, offsets
+
+
+_MAX_WASTE: Final = 1.5
+"""A group fills at most so many times the cells that its pairs need."""
+
+_MIN_TOGETHER: Final = 2
+_WIDTH_FRACTION: Final = 6
+"""Pairs whose last diagonals differ by less than a fraction of the width are sorted by length."""
+
+_NO_DIFFERENCE: Final = np.int64(1 << 31)
+
+
+@njit
+def sort_pairs(
+    pairs: NDArray[np.int64],
+    target_lengths: NDArray[np.int32],
+    query_lengths: NDArray[np.int32],
+    width: Width,
+) -> None:
+    """Sort pairs by the diagonal of their last cell, as far as it matters, then by length."""
+    together = max(_MIN_TOGETHER, width.diagonals // _WIDTH_FRACTION)
+    keys = np.empty(pairs.size, np.uint64)
+    for k in range(pairs.size):
+        pair = pairs[k]
+        difference = np.int64(target_lengths[pair]) - np.int64(query_lengths[pair])
+        diagonal = (difference + _NO_DIFFERENCE) // together
+        keys[k] = np.uint64(diagonal << 31 | np.int64(target_lengths[pair]))
+    radix_sort(keys, pairs.view(np.uint64), 0, pairs.size)
+
+
+@njit
+def next_group(
+    pairs: NDArray[np.int64],
+    first: Integer,
+    target_lengths: NDArray[np.int32],
+    query_lengths: NDArray[np.int32],
+    width: Width,
+) -> Any:
+    """Return the end of the group that starts at `first` of the sorted pairs, and its band."""
+    max_target: Any = 0
+    max_query: Any = 0
+    min_difference: Any = 0
+    max_difference: Any = 0
+    needed: Any = 0
+    end = first
+    while end < pairs.size and end - first < LANES:
+        target_length = np.int64(target_lengths[pairs[end]])
+        query_length = np.int64(query_lengths[pairs[end]])
+        difference = target_length - query_length
+        needed += target_length * (abs(difference) + 2 * width_of(target_length, width) + 1)
+        grown_target = max(max_target, target_length)
+        grown_min = min(min_difference, difference)
+        grown_max = max(max_difference, difference)
+        columns = grown_max - grown_min + 2 * width_of(grown_target, width) + 1
+        if grown_target * columns * (end + 1 - first) > _MAX_WASTE * needed:
+            break
+        max_target, min_difference, max_difference = grown_target, grown_min, grown_max
+        max_query = max(max_query, query_length)
+        end += 1
+    reach = width_of(max_target, width)
+    max_diagonal = min(max_difference + reach, max_target)
+    min_diagonal = max(min_difference - reach, -max_query)
+    return end, Band(max_target, max_diagonal - min_diagonal + 1, max_diagonal, max_query)
+
+
+@njit
+def width_of(target_length: Integer, width: Width) -> Any:
+    """Return the diagonals that a band for a target has on each side."""
+    return width.diagonals * max(target_length, width.target_length) // width.target_length
+
+
+_STEP: Final = 4
+
+_MAX_GROWTH: Final = 3
+"""Of a width from one group to the next: scores in a band that is too narrow say little."""
+
+
+@njit
+def next_width(
+    width: Width,
+    scores: NDArray[np.int32],
+    pairs: NDArray[np.int64],
+    target_lengths: NDArray[np.int32],
+    query_lengths: NDArray[np.int32],
+    costs: Costs,
+) -> Width:
+    """Return the width for the next group of pairs, halfway to that which suits the last one.
+
+    A band of the latter would certify nine tenths of the group.
+
+    Parameters
+    ----------
+    width
+        Width of the group's band.
+    scores, target_lengths, query_lengths
+        int32[all pairs]: scores, which may be too low, and lengths.
+    pairs
+        int64: the pairs of the group.
+    costs
+        The costs.
+    """
+    diagonals: Any = 0
+    certified: Any = -1
+    while certified * 10 < pairs.size * 9 and diagonals < _MAX_GROWTH * width.diagonals:
+        diagonals += _STEP
+        certified = 0
+        for pair in pairs:
+            target_length = np.int64(target_lengths[pair])
+            query_length = np.int64(query_lengths[pair])
+            difference: Any = target_length - query_length
+            reach = width_of(target_length, Width(diagonals, width.target_length))
+            certified += is_certified(
+                np.int64(scores[pair]),
+                target_length,
+                query_length,
+                min(0, difference) - reach,
+                max(0, difference) + reach,
+                costs,
+            )
+    return Width((width.diagonals + diagonals) // 2, width.target_length)

@@ -1,5 +1,5 @@
 # ruff: noqa: FBT001  (Numba: no keyword-only arguments)
-"""Recurrences of global alignments side by side, one pair of sequences per lane.
+"""Global alignments side by side, one pair of sequences per lane: recurrences and paths.
 
 Differences of neighbouring scores fit in a byte (Suzuki and Kasahara 2018, BMC Bioinformatics
 19:45), for two affine gap costs as in minimap2 (Li 2018, Bioinformatics 34:3094). With target
@@ -19,16 +19,22 @@ padding: no cell depends on later positions.
 No cell exceeds the score of the cell before it on its diagonal by more than a match, because a path
 to a cell becomes a path to the cell before if a base of each sequence is left out. So minimap2's
 upper limit of that difference is not needed.
+
+On a path back from the last cell: no path to a cell of two equal bases has a higher score than the
+one over the cell before it on its diagonal, and of equal scores a pair of bases is chosen. So equal
+bases need no look at the directions, unless a gap goes on.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.bits import leading_zeros
 from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import load_64_at, load_u8_at
 from hapgpu.arrays.vectors import (
     LANES,
     larger,
@@ -43,14 +49,97 @@ from hapgpu.arrays.vectors import (
 )
 from hapgpu.chaining.align.dp.lane_steps import Vector, pair_scores
 from hapgpu.chaining.align.dp.results import (
+    DELETION,
     DELETION_STATE,
+    INSERTION,
     INSERTION_STATE,
     LONG_DELETION_STATE,
     LONG_INSERTION_STATE,
+    MATCH,
 )
-from hapgpu.chaining.align.fills.buffers import Band, Lanes
-from hapgpu.chaining.align.scoring import Costs, gap_cost, has_transitions
+from hapgpu.chaining.align.parameters import AMBIGUOUS, Costs, gap_cost, has_transitions
 from hapgpu.runtime.jit import njit, njit_inlined
+
+
+class Band(NamedTuple):
+    """Cells of a group: `rows` target positions, `columns` diagonals from `max_diagonal` down.
+
+    Column c of row i is query position i + c - max_diagonal, if the longest query, of
+    `query_length`, has that position.
+    """
+
+    rows: Any
+    columns: Any
+    max_diagonal: Any
+    query_length: Any
+
+
+class Lanes(NamedTuple):
+    """Buffers whose last axis is the lane.
+
+    Attributes
+    ----------
+    targets, queries
+        int8[positions, LANES]: codes.
+    states
+        int8[3, columns + 1, LANES]: what a row leaves to the next one.
+    directions
+        uint8, flat: direction bytes [row, column, lane].
+    """
+
+    targets: NDArray[np.int8]
+    queries: NDArray[np.int8]
+    states: NDArray[np.int8]
+    directions: NDArray[np.uint8]
+
+
+@njit
+def allocate_lanes(positions: Integer, columns: Integer, directions: Integer) -> Lanes:
+    """Return buffers for sequences, bands and direction bytes up to these sizes."""
+    return Lanes(
+        np.zeros((positions, LANES), np.int8),
+        np.zeros((positions, LANES), np.int8),
+        np.zeros((3, columns + 1, LANES), np.int8),
+        np.empty(directions, np.uint8),
+    )
+
+
+@njit
+def lanes_for(band: Band, lanes: Lanes) -> Lanes:
+    """Return buffers for a band: `lanes`, or larger ones with room for the next larger bands."""
+    positions, columns = lanes.targets.shape[0], lanes.states.shape[1] - 1
+    longest = max(band.rows, band.query_length)
+    directions = count_directions(band)
+    if positions >= longest and columns >= band.columns and lanes.directions.size >= directions:
+        return lanes
+    return allocate_lanes(
+        max(positions, longest + longest // 2),
+        max(columns, band.columns + band.columns // 2),
+        max(lanes.directions.size, directions + directions // 2),
+    )
+
+
+@njit
+def count_directions(band: Band) -> Any:
+    """Return the number of direction bytes of a band."""
+    return band.rows * band.columns * LANES
+
+
+@njit
+def pack_codes(
+    codes: NDArray[np.uint8],
+    start: Integer,
+    length: Integer,
+    lane: Integer,
+    packed: NDArray[np.int8],
+) -> Any:
+    """Write the codes of a sequence into its lane; return whether one of them is ambiguous."""
+    seen: Any = np.uint8(0)
+    for position in range(length):
+        code = codes[start + position]
+        packed[position, lane] = np.int8(code)
+        seen |= code
+    return seen >= AMBIGUOUS
 
 
 @njit
@@ -223,3 +312,106 @@ def _extend(extended: Vector, opened: Vector, direction: Vector, bit: int) -> An
     """Return the directions, and the state of a gap: costs of extending it or of a new one."""
     direction = where(opened > extended, direction + spread_byte(bit), direction)
     return direction, smaller(extended, opened)
+
+
+_STATE: Final = 7
+_WORD: Final = 8
+"""Codes compared at a time."""
+
+_AMBIGUOUS_WORD: Final = np.uint64(AMBIGUOUS * 0x0101010101010101)
+
+
+class Sequences(NamedTuple):
+    """A pair: addresses of the codes (uint8) of its target and query, and their numbers."""
+
+    target: Any
+    query: Any
+    target_length: Any
+    query_length: Any
+
+
+@njit
+def trace_lane(
+    directions: NDArray[np.uint8],
+    band: Band,
+    lane: Integer,
+    sequences: Sequences,
+    operations: NDArray[np.uint32],
+) -> Integer:
+    """Write the BAM operations of a pair to the end of `operations`; return where they start.
+
+    Parameters
+    ----------
+    directions
+        uint8: direction bytes [row, column, lane] of a filled band.
+    band
+        The band.
+    lane, sequences
+        The pair.
+    operations
+        uint32[at least target_length + query_length].
+    """
+    row_step, diagonal_step = (band.columns - 1) * LANES, band.columns * LANES
+    i: Any
+    j: Any
+    i, j = sequences.target_length - 1, sequences.query_length - 1
+    at: Any = directions.ctypes.data + lane
+    at += i * diagonal_step + (band.max_diagonal - i + j) * LANES
+    start: Integer = operations.size
+    operation = MATCH
+    gap: Integer = 0
+    length: Integer = 0
+    while i >= 0 and j >= 0:
+        direction = load_u8_at(at)
+        if gap == 0 or not direction >> (gap + 2) & 1:
+            gap = direction & _STATE
+        step: Any = 1
+        if gap == 0:
+            step = 1 + _equal_bases(sequences.target + i, sequences.query + j, min(i, j))
+            next_operation = MATCH
+            i -= step
+            j -= step
+            at -= step * diagonal_step
+        elif gap in (INSERTION_STATE, LONG_INSERTION_STATE):
+            next_operation = INSERTION
+            j -= 1
+            at -= LANES
+        else:
+            next_operation = DELETION
+            i -= 1
+            at -= row_step
+        if next_operation != operation and length > 0:
+            start -= 1
+            operations[start] = length << 4 | operation
+            length = 0
+        operation = next_operation
+        length += step
+    rest = max(i, j) + 1
+    rest_operation = DELETION if i >= 0 else INSERTION
+    if rest > 0 and rest_operation == operation:
+        length += rest
+    start -= 1
+    operations[start] = length << 4 | operation
+    if rest > 0 and rest_operation != operation:
+        start -= 1
+        operations[start] = rest << 4 | rest_operation
+    return start
+
+
+@njit
+def _equal_bases(target: Integer, query: Integer, longest: Integer) -> Integer:
+    """Return how many bases before two addresses are equal, none of them ambiguous."""
+    count = 0
+    while count + _WORD <= longest:
+        word = np.uint64(load_64_at(target - count - _WORD))
+        differing = word ^ np.uint64(load_64_at(query - count - _WORD))
+        differing |= word & _AMBIGUOUS_WORD
+        if differing:
+            return count + np.int64(leading_zeros(differing) >> np.uint64(3))
+        count += _WORD
+    while count < longest:
+        code = load_u8_at(target - count - 1)
+        if code == AMBIGUOUS or code != load_u8_at(query - count - 1):
+            break
+        count += 1
+    return count

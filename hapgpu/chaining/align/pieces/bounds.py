@@ -1,19 +1,75 @@
-"""Bounds of the pieces of a mapping: the limits of its extensions, and its cut points between."""
+"""Bounds of the pieces of a mapping: the limits of its extensions, and its cut points between.
+
+Cut points are those of minimap2's `mm_adjust_minier`, limits those of `mm_align1`.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.chaining.align.batches import IGNORED, LONG_JOIN, ReadCodes, TargetCodes
 from hapgpu.chaining.align.parameters import AlignParameters
-from hapgpu.chaining.align.pieces.cuts import QUERY, TARGET, list_cuts
-from hapgpu.chaining.align.pieces.fields import AnchorArrays
-from hapgpu.chaining.align.pieces.limits import LimitParameters, end_limits, start_limits
-from hapgpu.chaining.align.pieces.sequences import Sequences, lengths, query_start, target_start
+from hapgpu.chaining.align.pieces.anchors import (
+    AnchorArrays,
+    has_flag,
+    is_beside,
+    query_of,
+    span_of,
+    target_of,
+)
+from hapgpu.chaining.batches import TANDEM
 from hapgpu.runtime.jit import njit
+
+
+class CodeArrays(NamedTuple):
+    """`ReadCodes` or `TargetCodes` for compiled code."""
+
+    codes: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+    lengths: NDArray[Any]
+
+
+class Sequences(NamedTuple):
+    """Reads and reference sequences."""
+
+    reads: CodeArrays
+    targets: CodeArrays
+
+
+def sequences_of(reads: ReadCodes, targets: TargetCodes) -> Sequences:
+    """Return views for compiled code."""
+    return Sequences(_arrays(reads), _arrays(targets))
+
+
+def _arrays(codes: ReadCodes | TargetCodes) -> CodeArrays:
+    return CodeArrays(read_only(codes.codes), read_only(codes.starts), read_only(codes.lengths))
+
+
+@njit
+def query_start(sequences: Sequences, mapping: Any) -> Any:
+    """Return the first code of the read, on the strand of the mapping."""
+    reads, read = sequences.reads, mapping["read"]
+    start = reads.starts[read]
+    return start + reads.lengths[read] if mapping["is_reverse"] else start
+
+
+@njit
+def target_start(sequences: Sequences, mapping: Any) -> Any:
+    """Return the first code of the reference sequence of the mapping."""
+    return sequences.targets.starts[mapping["sequence"]]
+
+
+@njit
+def lengths(sequences: Sequences, mapping: Any) -> tuple[Any, Any]:
+    """Return the lengths of the read and of the reference sequence of a mapping."""
+    query_length = np.int64(sequences.reads.lengths[mapping["read"]])
+    return query_length, np.int64(sequences.targets.lengths[mapping["sequence"]])
+
 
 LIMITS: Final = 2
 """Bounds of a mapping besides its cut points: the first and the last one."""
@@ -65,3 +121,229 @@ def list_bounds(
         limit_parameters,
     )
     return limit + 1
+
+
+CUT_COLUMNS: Final = 3
+QUERY: Final = 0
+"""Column of cut points: position in the read, on the strand of the mapping."""
+TARGET: Final = 1
+"""Column: position in the reference sequence."""
+ANCHOR: Final = 2
+"""Column: the anchor, counted from the first one used."""
+
+
+@njit
+def list_cuts(
+    anchors: AnchorArrays,
+    first: Integer,
+    end: Integer,
+    query: NDArray[np.uint8],
+    target: NDArray[np.uint8],
+    parameters: AlignParameters,
+    cuts: NDArray[np.int32],
+    at: Integer,
+) -> Integer:
+    """List the cut points of the anchors `first` to `end`; return the end of the list.
+
+    The first and the last anchor are always cut points.
+
+    Parameters
+    ----------
+    query, target
+        Codes of the strand of the read, and of the reference sequence.
+    cuts, at
+        int32[CUT_COLUMNS, n]: space, at least one column per anchor from `at` on.
+    """
+    min_piece = parameters.min_piece
+    query_cut = _query_cut(query_of(anchors, first), query, parameters)
+    target_cut = _target_cut(target_of(anchors, first), target, parameters)
+    cuts[QUERY, at], cuts[TARGET, at], cuts[ANCHOR, at] = query_cut, target_cut, 0
+    at += 1
+    for anchor in range(first + 1, end):
+        query_position, target_position = query_of(anchors, anchor), target_of(anchors, anchor)
+        is_needed = anchor == end - 1 or (
+            has_flag(anchors, anchor, LONG_JOIN) and not has_flag(anchors, anchor, IGNORED | TANDEM)
+        )
+        # A cut point is never behind its anchor: most anchors are too near to look further.
+        if not is_needed and (
+            query_position - query_cut < min_piece
+            or target_position - target_cut < min_piece
+            or has_flag(anchors, anchor, IGNORED | TANDEM)
+        ):
+            continue
+        next_query = _query_cut(query_position, query, parameters)
+        next_target = _target_cut(target_position, target, parameters)
+        if is_needed or (
+            next_query - query_cut >= min_piece and next_target - target_cut >= min_piece
+        ):
+            query_cut, target_cut = next_query, next_target
+            cuts[QUERY, at], cuts[TARGET, at] = query_cut, target_cut
+            cuts[ANCHOR, at] = anchor - first
+            at += 1
+    return at
+
+
+@njit
+def _query_cut(position: Integer, query: NDArray[np.uint8], parameters: AlignParameters) -> Integer:
+    """Return the middle of a k-mer, or the start of its last homopolymer.
+
+    As in minimap2, a homopolymer never starts before base 1, unless the k-mer ends at base 0.
+    """
+    if not parameters.is_hpc:
+        return position - (parameters.k >> 1)
+    start = position
+    while start > 1 and query[start - 1] == query[position]:
+        start -= 1
+    return start
+
+
+@njit
+def _target_cut(
+    position: Integer, target: NDArray[np.uint8], parameters: AlignParameters
+) -> Integer:
+    """Return the middle of a k-mer, or the start of its last homopolymer."""
+    if not parameters.is_hpc:
+        return position - (parameters.k >> 1)
+    start = position
+    while start > 0 and target[start - 1] == target[position]:
+        start -= 1
+    return start
+
+
+_NO_LIMIT: Final = 1 << 40
+
+
+class LimitParameters(NamedTuple):
+    """Parameters of the limits.
+
+    Attributes
+    ----------
+    max_gap, min_anchors
+        As in `AlignParameters`.
+    match, gap_open, gap_extend
+        As in `AlignScoring`.
+    """
+
+    max_gap: int
+    min_anchors: int
+    match: int
+    gap_open: int
+    gap_extend: int
+
+
+@njit
+def start_limits(
+    anchors: AnchorArrays,
+    first: Integer,
+    read_first: Integer,
+    query_cut: Integer,
+    target_cut: Integer,
+    parameters: LimitParameters,
+) -> tuple[Integer, Integer]:
+    """Return the lowest query and target position of the extension to lower positions.
+
+    Parameters
+    ----------
+    first, read_first
+        The first anchors of the mapping and of the read.
+    query_cut, target_cut
+        The first cut point.
+    """
+    if query_cut == 0 or target_cut == 0:
+        return query_cut, target_cut
+    span = span_of(anchors, first)
+    query_start = query_of(anchors, first) + 1 - span
+    target_start = max(target_of(anchors, first) + 1 - span, 0)
+    reach = _reach_of_earlier(anchors, first, read_first, query_start, target_start, parameters)
+    query_length = min(query_cut, parameters.max_gap)
+    target_length = min(_with_gap(query_length, parameters), parameters.max_gap, target_cut)
+    query_limit = max(query_start - reach, query_cut - query_length)
+    target_limit = max(target_start - reach, target_cut - target_length)
+    return min(query_start, query_limit), min(target_start, target_limit, target_cut)
+
+
+@njit
+def end_limits(
+    anchors: AnchorArrays,
+    last: Integer,
+    read_end: Integer,
+    query_cut: Integer,
+    target_cut: Integer,
+    query_size: Integer,
+    target_size: Integer,
+    parameters: LimitParameters,
+) -> tuple[Integer, Integer]:
+    """Return the query and target end of the extension to higher positions.
+
+    Parameters
+    ----------
+    last, read_end
+        The last anchor of the mapping, and the end of the read's anchors.
+    query_cut, target_cut
+        The last cut point.
+    query_size, target_size
+        Lengths of the read and of the reference sequence.
+    """
+    query_end, target_end = query_of(anchors, last) + 1, target_of(anchors, last) + 1
+    reach = _reach_of_later(anchors, last, read_end, parameters)
+    query_length = min(query_size - query_cut, parameters.max_gap)
+    target_length = min(
+        _with_gap(query_length, parameters), parameters.max_gap, target_size - target_cut
+    )
+    query_limit = min(query_end + reach, query_cut + query_length)
+    target_limit = min(target_end + reach, target_cut + target_length)
+    return max(query_end, query_limit), max(target_end, target_limit)
+
+
+@njit
+def _with_gap(length: Integer, parameters: LimitParameters) -> Integer:
+    """Return bases of the reference for some of the read, with the longest gap that could pay."""
+    score = length * parameters.match
+    if score <= parameters.gap_open:
+        return length
+    return length + (score - parameters.gap_open) // parameters.gap_extend
+
+
+@njit
+def _reach_of_earlier(
+    anchors: AnchorArrays,
+    first: Integer,
+    read_first: Integer,
+    query_start: Integer,
+    target_start: Integer,
+    parameters: LimitParameters,
+) -> Any:
+    """Return the distance to the start of the `min_anchors` + 1 th anchor before the mapping."""
+    before = 0
+    for anchor in range(first - 1, read_first - 1, -1):
+        if not is_beside(anchors, anchor, first):
+            break
+        span = span_of(anchors, anchor)
+        query = query_start - (query_of(anchors, anchor) + 1 - span)
+        target = target_start - (target_of(anchors, anchor) + 1 - span)
+        if query > 0 and target > 0:
+            before += 1
+            if before > parameters.min_anchors:
+                return max(query, target)
+    return _NO_LIMIT
+
+
+@njit
+def _reach_of_later(
+    anchors: AnchorArrays,
+    last: Integer,
+    read_end: Integer,
+    parameters: LimitParameters,
+) -> Any:
+    """Return the distance to the end of the `min_anchors` + 1 th anchor behind the mapping."""
+    behind = 0
+    for anchor in range(last + 1, read_end):
+        if not is_beside(anchors, anchor, last):
+            break
+        query = query_of(anchors, anchor) - query_of(anchors, last)
+        target = target_of(anchors, anchor) - target_of(anchors, last)
+        if query > 0 and target > 0:
+            behind += 1
+            if behind > parameters.min_anchors:
+                return max(query, target)
+    return _NO_LIMIT

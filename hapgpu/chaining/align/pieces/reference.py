@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from hapgpu.chaining.align.batches import FILL, LEFT, RIGHT
-from hapgpu.chaining.align.parameters import AlignParameters
-from hapgpu.chaining.align.scoring import AlignScoring
+from hapgpu.chaining.align.parameters import AlignParameters, AlignScoring
 
 _MIN_GAP: Final = 10
 _MIN_CANCELLED: Final = 40

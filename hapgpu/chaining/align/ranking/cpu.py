@@ -1,25 +1,38 @@
-"""Ranking of aligned mappings: filters, order, parents, selection, qualities.
+"""Ranking of aligned mappings: filters, order, selection, rescaled scores, qualities.
 
-The rules are those of minimap2 2.30 (Li 2018, Bioinformatics 34:3094).
+The rules are those of minimap2 2.30 (Li 2018, Bioinformatics 34:3094; Li 2021, Bioinformatics
+37:4572): `mm_filter_regs`, `mm_update_dp_max`, `mm_hit_sort` and `mm_set_mapq2`. If a read maps
+nearly as well to several places, mismatches and gaps cost less the more it differs from its best
+mapping.
 """
 
 from __future__ import annotations
 
-from typing import Final
+import math
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.chaining.align.batches import AlignedMappings
-from hapgpu.chaining.align.parameters import AlignParameters
+from hapgpu.chaining.align.cigars.cpu import identity_of, logarithm
+from hapgpu.chaining.align.parameters import AlignParameters, AlignScoring
 from hapgpu.chaining.align.ranking.parents import set_parents
-from hapgpu.chaining.align.ranking.qualities import set_qualities
-from hapgpu.chaining.align.ranking.rescaling import rescale
-from hapgpu.chaining.align.scoring import AlignScoring
 from hapgpu.chaining.options import MappingOptions
-from hapgpu.chaining.sort.cpu import sort_descending
-from hapgpu.runtime.jit import njit
+from hapgpu.chaining.quality.terms import (
+    ONE,
+    ROUNDING,
+    SCALE,
+    cost_of_rivals,
+    limited,
+    unique_fraction_of,
+    weight_of,
+)
+from hapgpu.chaining.sort.cpu import radix_sort, sort_descending
+from hapgpu.cigar.encoding import MATCH, length_of, operation_of
+from hapgpu.runtime.jit import njit, njit_inlined
 
 _32: Final = np.uint64(32)
 
@@ -96,3 +109,147 @@ def _best_first(mappings: NDArray[np.void], offsets: NDArray[np.int64]) -> NDArr
 def _sort(keys: NDArray[np.uint64], rows: NDArray[np.uint64], offsets: NDArray[np.int64]) -> None:
     for read in range(offsets.size - 1):
         sort_descending(keys, rows, offsets[read], offsets[read + 1])
+
+
+MIN_LENGTH: Final = 500
+"""Shortest read whose scores are rescaled."""
+MIN_FRACTION: Final = float(np.float32(0.9))
+"""Fraction of the read that the best mapping must cover, and of its score that another has."""
+MIN_DIVERGENCE: Final = 0.02
+_ROUNDING: Final = 0.499
+
+
+@njit
+def rescale(
+    mappings: NDArray[np.void],
+    offsets: NDArray[np.int64],
+    operations: NDArray[np.uint32],
+    lengths: NDArray[np.int32],
+    scoring: AlignScoring,
+) -> None:
+    """Set `dp_max` of the mappings of reads with two or more good mappings."""
+    for read in range(lengths.size):
+        start, end = offsets[read], offsets[read + 1]
+        length = np.float64(lengths[read])
+        if length < MIN_LENGTH or end - start < 2:
+            continue
+        best, second_score = _best_and_second_score(mappings, start, end)
+        if mappings[best].query_end - mappings[best].query_start < length * MIN_FRACTION:
+            continue
+        if second_score < np.float64(mappings[best].dp_max) * MIN_FRACTION:
+            continue
+        divergence = max(1.0 - identity_of(mappings[best]), MIN_DIVERGENCE)
+        cost = 0.5 / divergence
+        if cost * scoring.match < scoring.mismatch:
+            cost = scoring.match / scoring.mismatch
+        for row in range(start, end):
+            mappings[row].dp_max = _rescaled(mappings[row], operations, cost, scoring.match)
+
+
+@njit_inlined
+def _best_and_second_score(mappings: NDArray[np.void], start: Integer, end: Integer) -> Any:
+    """Return the row of the highest `dp_max`, the first of equals, and the second highest one."""
+    best, second_score = start, np.int64(-1)
+    for row in range(start + 1, end):
+        score = np.int64(mappings[row].dp_max)
+        if score > mappings[best].dp_max:
+            second_score = np.int64(mappings[best].dp_max)
+            best = row
+        elif score > second_score:
+            second_score = score
+    return best, second_score
+
+
+@njit_inlined
+def _rescaled(
+    mapping: Any, operations: NDArray[np.uint32], cost: np.float64, match: Integer
+) -> Any:
+    """Return the score of an alignment with this cost of a mismatch and of opening a gap."""
+    gap_costs = np.float64(0)
+    for k in range(mapping.first_operation, mapping.first_operation + mapping.operations):
+        if operation_of(operations[k]) != MATCH:
+            gap_costs += cost + np.float64(logarithm(length_of(operations[k]) + 1))
+    mismatches = mapping.length + mapping.ambiguous - mapping.matches - mapping.gap_bases
+    score = mapping.matches - cost * mismatches - gap_costs
+    return max(np.int64(match * score + _ROUNDING), np.int64(0))
+
+
+_PER_MATCH: Final = np.float32(6.02)
+
+
+@njit
+def set_qualities(
+    mappings: NDArray[np.void],
+    offsets: NDArray[np.int64],
+    repeat_lengths: NDArray[np.int32],
+    match: Integer,
+    min_chain_score: Integer,
+) -> None:
+    """Set `quality`: of primaries by their scores, of inversions by their neighbours, else 0."""
+    for read in range(repeat_lengths.size):
+        start, end = offsets[read], offsets[read + 1]
+        total = np.int64(0)
+        has_inversion = False
+        for row in range(start, end):
+            mapping = mappings[row]
+            mapping.quality = 0
+            has_inversion |= mapping.is_inversion != 0
+            if mapping.parent == mapping.number:
+                total += mapping.score
+        unique_fraction = unique_fraction_of(total, repeat_lengths[read])
+        for row in range(start, end):
+            mapping = mappings[row]
+            if mapping.parent == mapping.number and not mapping.is_inversion:
+                weight = weight_of(mapping.score, mapping.anchors, unique_fraction)
+                mapping.quality = _quality(mapping, weight, match, min_chain_score)
+        if has_inversion:
+            _set_qualities_of_inversions(mappings, start, end)
+
+
+@njit_inlined
+def _quality(mapping: Any, weight: np.float32, match: Integer, min_chain_score: Integer) -> Any:
+    """Return the mapping quality of a primary mapping, in float32."""
+    identity = np.float32(np.float32(mapping.matches) / np.float32(mapping.length))
+    scale = np.float32(np.float32(identity * weight) * SCALE)
+    dp_max, second = np.int64(mapping.dp_max), np.int64(mapping.second_dp_max)
+    per_match = np.float32(np.float32(dp_max) / np.float32(match))
+    logarithm = np.float32(math.log(per_match))
+    chain_score = np.float32(max(np.int64(mapping.second_score), min_chain_score))
+    if second > 0 and dp_max > 0:
+        ratio = np.float32(np.float32(second) * chain_score)
+        ratio = np.float32(ratio / np.float32(dp_max))
+        ratio = np.float32(ratio / np.float32(mapping.first_score))
+        distinctness = np.float32(ONE - np.float32(ratio * ratio))
+        quality = np.int64(np.float32(np.float32(scale * distinctness) * logarithm))
+        difference = np.float32(np.float32(_PER_MATCH * identity) * identity)
+        difference = np.float32(difference * np.float32(dp_max - second))
+        difference = np.float32(difference / np.float32(match))
+        quality = min(quality, np.int64(np.float32(difference + ROUNDING)))
+    else:
+        distinctness = np.float32(ONE - np.float32(chain_score / np.float32(mapping.first_score)))
+        quality = np.int64(np.float32(np.float32(scale * distinctness) * logarithm))
+    quality = limited(quality - cost_of_rivals(mapping.rivals))
+    return max(quality, np.int64(dp_max > second))
+
+
+@njit
+def _set_qualities_of_inversions(mappings: NDArray[np.void], start: Integer, end: Integer) -> None:
+    """Set the quality of an inversion to the lower one of its neighbours on the reference.
+
+    Neighbours are primary; there must be one on both sides.
+    """
+    keys = np.empty(end - start, dtype=np.uint64)
+    rows = np.empty(end - start, dtype=np.uint64)
+    count = np.int64(0)
+    for row in range(start, end):
+        mapping = mappings[row]
+        if mapping.parent == row - start or mapping.parent < 0:
+            keys[count] = np.uint64(mapping.sequence) << _32 | np.uint64(mapping.target_start)
+            rows[count] = np.uint64(row)
+            count += 1
+    radix_sort(keys, rows, 0, count)
+    for k in range(1, count - 1):
+        mapping = mappings[np.int64(rows[k])]
+        if mapping.is_inversion:
+            before, behind = mappings[np.int64(rows[k - 1])], mappings[np.int64(rows[k + 1])]
+            mapping.quality = min(before.quality, behind.quality)

@@ -27,7 +27,7 @@ from hapgpu.chaining.align.batches import (
     TargetCodes,
 )
 from hapgpu.chaining.align.cigars.cpu import finish_alignments
-from hapgpu.chaining.align.parameters import AlignParameters
+from hapgpu.chaining.align.parameters import AlignParameters, AlignScoring
 from hapgpu.chaining.align.pieces.cpu import plan_pieces
 from hapgpu.chaining.align.rounds.aligned_pieces import (
     AlignedPieces,
@@ -37,11 +37,9 @@ from hapgpu.chaining.align.rounds.aligned_pieces import (
     take_alignments,
     take_pieces,
 )
-from hapgpu.chaining.align.rounds.assembly import assemble
+from hapgpu.chaining.align.rounds.assembly import assemble, in_order
 from hapgpu.chaining.align.rounds.drops import INVERSION_DROP, NO_DROP, find_drops
 from hapgpu.chaining.align.rounds.inversions import find_stretches, insert_inversions
-from hapgpu.chaining.align.rounds.order import in_order
-from hapgpu.chaining.align.scoring import AlignScoring
 
 
 class AlignPieces(Protocol):

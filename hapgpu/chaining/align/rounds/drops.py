@@ -15,8 +15,7 @@ from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.chaining.align.batches import FILL, PieceAlignments, Pieces, ReadCodes, TargetCodes
 from hapgpu.chaining.align.dp.local import align_locally
-from hapgpu.chaining.align.parameters import AlignParameters
-from hapgpu.chaining.align.scoring import AMBIGUOUS, AlignScoring, gap_cost
+from hapgpu.chaining.align.parameters import AMBIGUOUS, AlignParameters, AlignScoring, gap_cost
 from hapgpu.cigar.encoding import DELETION, INSERTION, MATCH, length_of, operation_of
 from hapgpu.runtime.jit import njit
 

@@ -24,8 +24,7 @@ from hapgpu.chaining.align.batches import (
 )
 from hapgpu.chaining.align.dp import results
 from hapgpu.chaining.align.dp.local import align_locally
-from hapgpu.chaining.align.parameters import AlignParameters
-from hapgpu.chaining.align.scoring import AlignScoring
+from hapgpu.chaining.align.parameters import AlignParameters, AlignScoring
 from hapgpu.runtime.jit import njit
 
 # Rows of the table of stretches.

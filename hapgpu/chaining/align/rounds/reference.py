@@ -33,7 +33,7 @@ from hapgpu.chaining.align.cigars.reference import (
 from hapgpu.chaining.align.dp import results
 from hapgpu.chaining.align.dp.reference import PairAlignment, align_locally, align_pair
 from hapgpu.chaining.align.dp.results import PairOptions
-from hapgpu.chaining.align.parameters import AlignParameters
+from hapgpu.chaining.align.parameters import AlignParameters, AlignScoring
 from hapgpu.chaining.align.pieces.reference import (
     Anchor,
     Bases,
@@ -44,7 +44,6 @@ from hapgpu.chaining.align.pieces.reference import (
     Point,
     plan_mapping,
 )
-from hapgpu.chaining.align.scoring import AlignScoring
 
 _MODES: Final = {
     FILL: results.APPROXIMATE,

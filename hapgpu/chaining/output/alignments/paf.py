@@ -25,10 +25,10 @@ from hapgpu.chaining.output.alignments.rows import (
     Lines,
     LineTargets,
     MappingRows,
+    aligned_line_parts,
     counts_of,
     read_rows,
 )
-from hapgpu.chaining.output.alignments.sizes import aligned_line_parts
 from hapgpu.chaining.output.alignments.tags import RL, put_comment, put_difference, put_tags
 from hapgpu.chaining.output.parts import PART_BYTES, LineRange
 from hapgpu.io.fastx.spans import CommentSpans, ReadSpans

@@ -1,4 +1,7 @@
-"""Records of SAM for mappings with base alignments, as minimap2 2.30 writes them with -a."""
+"""Records of SAM for mappings with base alignments, as minimap2 2.30's `mm_write_sam3` writes them.
+
+Bases and qualities are those of the file, or reverse-complemented.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.bytes import Integer, copy_bytes
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.chaining.align.batches import AlignedMappings, ReadCodes
 from hapgpu.chaining.options import LineOptions, MappingOptions
-from hapgpu.chaining.output.alignments.bases import put_bases, put_qualities
 from hapgpu.chaining.output.alignments.cigars import (
     Alignment,
     alignment_of,
@@ -33,10 +35,10 @@ from hapgpu.chaining.output.alignments.rows import (
     Lines,
     LineTargets,
     MappingRows,
+    aligned_line_parts,
     counts_of,
     read_rows,
 )
-from hapgpu.chaining.output.alignments.sizes import aligned_line_parts
 from hapgpu.chaining.output.alignments.tags import (
     RL,
     edit_distance,
@@ -380,3 +382,57 @@ def sam_parts(
 def _read_group_text(identifier: str | None) -> NDArray[np.uint8]:
     tag = "" if identifier is None else f"\tRG:Z:{identifier}"
     return np.frombuffer(tag.encode("utf-8", "surrogateescape"), dtype=np.uint8)
+
+
+_LETTERS: Final = b"ACGTUKMRYBVDH"
+_COMPLEMENTS: Final = b"TGCAAMKYRVBHD"
+_COMPLEMENT: Final = np.frombuffer(
+    bytes(range(256)).translate(
+        bytes.maketrans(_LETTERS + _LETTERS.lower(), _COMPLEMENTS + _COMPLEMENTS.lower())
+    ),
+    dtype=np.uint8,
+)
+"""Complement of each IUPAC letter, in the same case; other bytes are unchanged."""
+_UPPER, _U = np.uint8(0xDF), np.uint8(ord("U"))
+
+
+@njit
+def put_bases(
+    text: NDArray[np.uint8],
+    start: Integer,
+    length: Integer,
+    is_reverse: Integer,
+    out: NDArray[np.uint8],
+    at: Integer,
+) -> Integer:
+    """Write bases of a text, U as T, or their reverse complement."""
+    to = np.uint64(at)
+    if is_reverse:
+        last = np.uint64(start + length - 1)
+        for k in range(np.uint64(length)):
+            out[to + k] = _COMPLEMENT[text[last - k]]
+    else:
+        first = np.uint64(start)
+        for k in range(np.uint64(length)):
+            letter = text[first + k]
+            out[to + k] = letter - np.uint8((letter & _UPPER) == _U)
+    return at + length
+
+
+@njit
+def put_qualities(
+    text: NDArray[np.uint8],
+    start: Integer,
+    length: Integer,
+    is_reverse: Integer,
+    out: NDArray[np.uint8],
+    at: Integer,
+) -> Integer:
+    """Write qualities of a text, or their reverse."""
+    if is_reverse:
+        to, last = np.uint64(at), np.uint64(start + length - 1)
+        for k in range(np.uint64(length)):
+            out[to + k] = text[last - k]
+    else:
+        copy_bytes(text, start, out, at, length)
+    return at + length

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hapgpu.chaining.align.batches import MAPPING, ReadCodes, TargetCodes
-from hapgpu.chaining.align.cigars.cpu import finish_alignments
-from hapgpu.chaining.align.cigars.logarithm import logarithm
+from hapgpu.chaining.align.cigars.cpu import finish_alignments, logarithm
 from hapgpu.chaining.align.cigars.reference import (
     Alignment,
     Operation,
@@ -18,7 +17,7 @@ from hapgpu.chaining.align.cigars.reference import (
     finished,
     max_score,
 )
-from hapgpu.chaining.align.scoring import AlignScoring, align_scoring
+from hapgpu.chaining.align.parameters import AlignScoring, align_scoring
 from hapgpu.chaining.parameters import approximate_log2
 from hapgpu.cigar.encoding import OPERATIONS, parse_cigar
 

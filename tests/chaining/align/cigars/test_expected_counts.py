@@ -10,8 +10,8 @@ import pysam
 import pytest
 from numpy.typing import NDArray
 
-from hapgpu.chaining.align.cigars.counts import count_bases
-from hapgpu.chaining.align.scoring import align_scoring
+from hapgpu.chaining.align.cigars.cpu import count_bases
+from hapgpu.chaining.align.parameters import align_scoring
 from hapgpu.chaining.options import preset
 from hapgpu.cigar.encoding import parse_cigar
 

@@ -11,7 +11,7 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.chaining.align.dp.pairs import align_pairs
 from hapgpu.chaining.align.dp.reference import PairAlignment
 from hapgpu.chaining.align.dp.results import PairOptions
-from hapgpu.chaining.align.scoring import AlignScoring, align_scoring
+from hapgpu.chaining.align.parameters import AlignScoring, align_scoring
 
 DEFAULT = align_scoring(2, 4, (4, 2), (24, 1))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hapgpu.chaining.align.dp.results import PairOptions
-from hapgpu.chaining.align.scoring import AlignScoring, align_scoring
+from hapgpu.chaining.align.parameters import AlignScoring, align_scoring
 
 _GENERIC = 4  # implied by the cost of transitions
 _RESULTS = ("score", "max", "max_t", "max_q", "mqe", "mqe_t", "mte", "mte_q")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hapgpu.chaining.align.dp import reference, results
 from hapgpu.chaining.align.dp.local import align_locally
-from hapgpu.chaining.align.scoring import AlignScoring, align_scoring
+from hapgpu.chaining.align.parameters import AlignScoring, align_scoring
 from tests.chaining.align.dp.made_pairs import DEFAULT, pairs, scorings
 from tests.chaining.align.dp.recorded_cases import recorded_cases
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hapgpu.chaining.align.dp import reference
 from hapgpu.chaining.align.dp.results import PairOptions
-from hapgpu.chaining.align.scoring import AlignScoring, gap_cost
+from hapgpu.chaining.align.parameters import AlignScoring, gap_cost
 from tests.chaining.align.dp.made_pairs import scorings, texts_of
 from tests.chaining.align.dp.recorded_cases import recorded_cases
 

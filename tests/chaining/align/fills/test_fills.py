@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hapgpu.chaining.align.fills.cpu import MIN_LANES, align_fills
-from hapgpu.chaining.align.scoring import AlignScoring, align_scoring
+from hapgpu.chaining.align.parameters import AlignScoring, align_scoring
 from tests.chaining.align.fills.made_pairs import Codes, mutated, packed
 from tests.chaining.align.fills.plain_alignment import plain_alignment
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.arrays.vectors import LANES
-from hapgpu.chaining.align.fills.groups import Width, next_group, sort_pairs
+from hapgpu.chaining.align.fills.cpu import Width, next_group, sort_pairs
 
 LENGTHS = st.integers(1, 400) | st.integers(1, 100_000)
 

@@ -17,7 +17,12 @@ from hapgpu.chaining.align.batches import (
     ReadCodes,
     TargetCodes,
 )
-from hapgpu.chaining.align.parameters import AlignParameters, align_parameters
+from hapgpu.chaining.align.parameters import (
+    AlignParameters,
+    AlignScoring,
+    align_parameters,
+    align_scoring,
+)
 from hapgpu.chaining.align.pieces.cpu import plan_pieces
 from hapgpu.chaining.align.pieces.reference import (
     Anchor,
@@ -29,7 +34,6 @@ from hapgpu.chaining.align.pieces.reference import (
     Point,
     plan_mapping,
 )
-from hapgpu.chaining.align.scoring import AlignScoring, align_scoring
 from hapgpu.chaining.options import MapOptions, SketchOptions
 
 IGNORED = 1 << 41  # minimap2's MM_SEED_IGNORE

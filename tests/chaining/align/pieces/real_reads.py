@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from hapgpu.chaining.align.batches import MappedAnchors, ReadCodes, TargetCodes
-from hapgpu.chaining.align.codes import code_reads, code_targets
-from hapgpu.chaining.align.parameters import AlignParameters, align_parameters, scoring_of
+from hapgpu.chaining.align.parameters import (
+    AlignParameters,
+    AlignScoring,
+    align_parameters,
+    scoring_of,
+)
 from hapgpu.chaining.align.pieces.reference import Anchor, Chain
-from hapgpu.chaining.align.scoring import AlignScoring
-from hapgpu.chaining.align.start import start_mappings
+from hapgpu.chaining.align.start import code_reads, code_targets, start_mappings
 from hapgpu.chaining.batches import TANDEM
 from hapgpu.chaining.index.build import build_index
 from hapgpu.chaining.mappings.cpu import chained_mappings

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from hapgpu.chaining.align.batches import FILL, LEFT, RIGHT
+from hapgpu.chaining.align.parameters import align_scoring
 from hapgpu.chaining.align.pieces.reference import Anchor, Chain, Interval, Piece, Plan, Point
-from hapgpu.chaining.align.scoring import align_scoring
 from tests.chaining.align.pieces.made_plans import (
     PARAMETERS,
     SCORING,

@@ -11,10 +11,9 @@ from typing import Final
 import numpy as np
 
 from hapgpu.chaining.align.batches import MAPPING, AlignedMappings
-from hapgpu.chaining.align.parameters import AlignParameters, align_parameters
+from hapgpu.chaining.align.parameters import AlignParameters, align_parameters, align_scoring
 from hapgpu.chaining.align.ranking.cpu import rank
 from hapgpu.chaining.align.ranking.reference import AlignedMapping, Rules
-from hapgpu.chaining.align.scoring import align_scoring
 from hapgpu.chaining.mappings.reference import Interval
 from hapgpu.chaining.options import PRESETS, MappingOptions
 

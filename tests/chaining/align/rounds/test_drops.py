@@ -19,9 +19,9 @@ from hapgpu.chaining.align.batches import (
     TargetCodes,
 )
 from hapgpu.chaining.align.cigars.reference import Operation
+from hapgpu.chaining.align.parameters import AlignScoring, align_scoring, gap_cost
 from hapgpu.chaining.align.rounds.drops import DROP, INVERSION_DROP, NO_DROP, find_drops
 from hapgpu.chaining.align.rounds.reference import largest_drop
-from hapgpu.chaining.align.scoring import AlignScoring, align_scoring, gap_cost
 from tests.chaining.align.rounds.made_reads import reverse_complement
 from tests.chaining.align.rounds.test_rounds import PARAMETERS, SCORING
 

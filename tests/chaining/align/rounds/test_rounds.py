@@ -21,11 +21,10 @@ from hapgpu.chaining.align.batches import (
 from hapgpu.chaining.align.dp.pairs import align_pairs
 from hapgpu.chaining.align.dp.reference import PairAlignment
 from hapgpu.chaining.align.dp.results import PairOptions
-from hapgpu.chaining.align.parameters import AlignParameters
+from hapgpu.chaining.align.parameters import AlignParameters, AlignScoring, align_scoring
 from hapgpu.chaining.align.rounds import reference
 from hapgpu.chaining.align.rounds.cpu import MappingAligner
 from hapgpu.chaining.align.rounds.reference import AlignedMapping, ReadAligner
-from hapgpu.chaining.align.scoring import AlignScoring, align_scoring
 from tests.chaining.align.rounds import made_reads as made
 from tests.chaining.align.rounds.made_reads import Event, Made
 

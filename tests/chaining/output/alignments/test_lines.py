@@ -15,9 +15,8 @@ from hapgpu.chaining.align.batches import MAPPING, AlignedMappings
 from hapgpu.chaining.options import Difference, LineOptions, MappingOptions
 from hapgpu.chaining.output.alignments.paf import aligned_paf_parts
 from hapgpu.chaining.output.alignments.reference import Read, Target, paf_lines, sam_lines
-from hapgpu.chaining.output.alignments.rows import READ, Lines, MappingRows
+from hapgpu.chaining.output.alignments.rows import READ, Lines, MappingRows, aligned_line_parts
 from hapgpu.chaining.output.alignments.sam import sam_parts
-from hapgpu.chaining.output.alignments.sizes import aligned_line_parts
 from hapgpu.chaining.output.parts import PART_BYTES
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.limits import LONG_READS

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hapgpu.chaining.output.alignments.matches import UPPER_CASE, WORD, match_length, put_letters
+from hapgpu.chaining.output.alignments.cigars import UPPER_CASE, WORD, match_length, put_letters
 
 PAGE = 4096
 

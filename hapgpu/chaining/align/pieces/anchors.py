@@ -1,22 +1,71 @@
-"""Anchors that make gaps which a plain alignment would not have: they become no cut points."""
+"""Anchors of a mapping: their fields, and the unreliable ones, which become no cut points.
+
+The rules are minimap2's: `mm_filter_bad_seeds` and `mm_filter_bad_seeds_alt` for anchors between
+gaps that a plain alignment would not have, `mm_fix_bad_ends` for those at the ends of a chain,
+beyond a gap that is long for what follows.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.chaining.align.batches import IGNORED, LONG_JOIN
-from hapgpu.chaining.align.pieces.fields import (
-    AnchorArrays,
-    query_of,
-    set_flag,
-    span_of,
-    target_of,
-)
-from hapgpu.runtime.jit import njit
+from hapgpu.chaining.align.parameters import AlignParameters
+from hapgpu.chaining.batches import SPAN_SHIFT
+from hapgpu.runtime.jit import njit, njit_inlined
+
+_POSITION: Final = np.uint64(0xFFFFFFFF)
+_SPAN: Final = np.uint64(0xFF)
+_SHIFT: Final = np.uint64(SPAN_SHIFT)
+
+
+class AnchorArrays(NamedTuple):
+    """`MappedAnchors` for compiled code; only the flags in `y` are written."""
+
+    x: NDArray[np.uint64]
+    y: NDArray[np.uint64]
+    offsets: NDArray[np.int64]
+
+
+@njit_inlined
+def query_of(anchors: AnchorArrays, anchor: Integer) -> Any:
+    """Return the position of the last base in the read, on the strand of the mapping."""
+    return np.int64(anchors.y[anchor] & _POSITION)
+
+
+@njit_inlined
+def target_of(anchors: AnchorArrays, anchor: Integer) -> Any:
+    """Return the position of the last base in the reference sequence."""
+    return np.int64(anchors.x[anchor] & _POSITION)
+
+
+@njit_inlined
+def span_of(anchors: AnchorArrays, anchor: Integer) -> Any:
+    """Return the number of bases in the read."""
+    return np.int64(anchors.y[anchor] >> _SHIFT & _SPAN)
+
+
+@njit_inlined
+def is_beside(anchors: AnchorArrays, one: Integer, other: Integer) -> Any:
+    """Return whether two anchors have the same strand and reference sequence."""
+    return anchors.x[one] >> _SHIFT == anchors.x[other] >> _SHIFT
+
+
+@njit_inlined
+def has_flag(anchors: AnchorArrays, anchor: Integer, flags: int) -> Any:
+    """Return whether any of some bits is set."""
+    return anchors.y[anchor] & np.uint64(flags) != 0
+
+
+@njit_inlined
+def set_flag(anchors: AnchorArrays, anchor: Integer, flag: int) -> None:
+    """Set a bit."""
+    anchors.y[anchor] |= np.uint64(flag)
+
 
 _MIN_GAP: Final = 10
 _MIN_CANCELLED: Final = 40
@@ -170,3 +219,69 @@ def _are_joined(
     matched_query = query_of(anchors, other - 1) + span - query
     gaps = abs(_gap_before(anchors, one)) + abs(_gap_before(anchors, other))
     return bool(min(matched_target, matched_query) <= gaps)
+
+
+@njit
+def first_reliable(
+    anchors: AnchorArrays,
+    first: Integer,
+    end: Integer,
+    matches: Integer,
+    parameters: AlignParameters,
+) -> Integer:
+    """Return the first anchor to use of the anchors `first` to `end` of a mapping."""
+    kept = first
+    length = matched = span_of(anchors, first)
+    for anchor in range(first + 1, end - 1):
+        if has_flag(anchors, anchor, LONG_JOIN):
+            break
+        shorter, longer = _distances(anchors, anchor)
+        if longer - shorter > length >> 1:
+            kept = anchor
+        length += shorter
+        matched += min(shorter, span_of(anchors, anchor))
+        if _is_enough(length, matched, matches, parameters):
+            break
+    return kept
+
+
+@njit
+def end_of_reliable(
+    anchors: AnchorArrays,
+    first: Integer,
+    end: Integer,
+    matches: Integer,
+    parameters: AlignParameters,
+) -> Integer:
+    """Return the end of the anchors to use of the anchors `first` to `end` of a mapping."""
+    kept = end
+    length = matched = span_of(anchors, end - 1)
+    for anchor in range(end - 1, first + 1, -1):
+        if has_flag(anchors, anchor, LONG_JOIN):
+            break
+        shorter, longer = _distances(anchors, anchor)
+        if longer - shorter > length >> 1:
+            kept = anchor
+        length += shorter
+        matched += min(shorter, span_of(anchors, anchor))
+        if _is_enough(length, matched, matches, parameters):
+            break
+    return kept
+
+
+@njit
+def _distances(anchors: AnchorArrays, anchor: Integer) -> tuple[Integer, Integer]:
+    """Return the shorter and the longer distance between an anchor and the one before."""
+    target = target_of(anchors, anchor) - target_of(anchors, anchor - 1)
+    query = query_of(anchors, anchor) - query_of(anchors, anchor - 1)
+    return min(target, query), max(target, query)
+
+
+@njit
+def _is_enough(
+    length: Integer, matched: Integer, matches: Integer, parameters: AlignParameters
+) -> bool:
+    """Return whether the anchors visited are long enough to be relied on."""
+    bandwidth = parameters.bandwidth
+    min_matched = max(2 * parameters.min_chain_score, bandwidth)
+    return bool(length >= 2 * bandwidth or matched >= min_matched or matched >= matches >> 1)
