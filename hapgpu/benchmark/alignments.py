@@ -12,19 +12,14 @@ from hapgpu.benchmark.long_read_data import LongReadData
 from hapgpu.benchmark.measurement import Measurement, measuring, thread_variants, timed_blocks
 from hapgpu.benchmark.stages import StageClock
 from hapgpu.benchmark.whole_runs import RunCommand, files_of_run, measured_run
-from hapgpu.chaining.align.batches import FILL, PieceAlignments, Pieces, ReadCodes, TargetCodes
+from hapgpu.chaining.align.batches import FILL, PieceAlignments, Pieces, SequenceCodes, TargetCodes
 from hapgpu.chaining.align.parameters import AlignParameters, AlignScoring
-from hapgpu.chaining.align.rounds.aligned_pieces import (
-    join_alignments,
-    take_alignments,
-    take_pieces,
-)
-from hapgpu.chaining.align.rounds.cpu import RoundStages
+from hapgpu.chaining.align.pipeline import AlignStages
 from hapgpu.chaining.align.start import code_targets
 from hapgpu.chaining.index.files import MINIMIZER_FILE, default_index_path
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import LineOptions, MapOptions
-from hapgpu.chaining.run.aligned_cpu import CPU_ALIGNMENT, AlignStages, CpuAligner
+from hapgpu.chaining.run.aligned_cpu import CPU_RUN, CpuAligner, RunStages
 from hapgpu.io.fastx.block_workers import BlockWorker
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.text_block import TextBlock
@@ -101,38 +96,38 @@ class StagedAligner(StageClock):
 
     def __init__(self, index: MinimizerIndex, targets: TargetCodes, options: MapOptions) -> None:
         super().__init__(ALIGN_STAGES)
-        stages = self._timed_stages(CPU_ALIGNMENT)
+        stages = self._timed_stages(CPU_RUN)
         self._align: BlockWorker = CpuAligner(index, targets, options, _SAM, stages)
 
     def __call__(self, block: ReadBlock) -> TextBlock:
         """Return the lines of a block."""
         return TextBlock.joined(list(results_of(self._align, block)))
 
-    def _timed_stages(self, stages: AlignStages) -> AlignStages:
+    def _timed_stages(self, stages: RunStages) -> RunStages:
         def writer(*arguments: Any) -> Callable[..., list[Callable[..., TextBlock]]]:
             line_parts = self.timed("SAM lines", stages.writer(*arguments))
             return lambda *mappings: [
                 self.timed("SAM lines", part) for part in line_parts(*mappings)
             ]
 
-        return AlignStages(
+        align = stages.align
+        return RunStages(
             code_reads=self.timed("codes", stages.code_reads),
-            align_pieces=self._align_kinds,
-            rounds=RoundStages(
-                plan_pieces=self.timed("pieces", stages.rounds.plan_pieces),
-                find_drops=self.timed("drops", stages.rounds.find_drops),
-                assemble=self.timed("assembly", stages.rounds.assemble),
-                finish_alignments=self.timed("cigars", stages.rounds.finish_alignments),
+            align=AlignStages(
+                plan_pieces=self.timed("pieces", align.plan_pieces),
+                align_pieces=self._align_kinds,
+                find_drops=self.timed("drops", align.find_drops),
+                assemble=self.timed("assembly", align.assemble),
+                finish_alignments=self.timed("cigars", align.finish_alignments),
+                rank=self.timed("ranking", align.rank),
             ),
-            rank=self.timed("ranking", stages.rank),
             writer=writer,
         )
 
     def _align_kinds(
         self,
         pieces: Pieces,
-        reads: ReadCodes,
-        targets: TargetCodes,
+        sequences: SequenceCodes,
         scoring: AlignScoring,
         parameters: AlignParameters,
     ) -> PieceAlignments:
@@ -140,10 +135,10 @@ class StagedAligner(StageClock):
         is_fill = pieces.kinds == FILL
         rows, parts = [], []
         for stage, chosen in (("fills", is_fill), ("other pieces", ~is_fill)):
-            align = self.timed(stage, CPU_ALIGNMENT.align_pieces)
+            align = self.timed(stage, CPU_RUN.align.align_pieces)
             rows.append(np.flatnonzero(chosen))
-            parts.append(align(take_pieces(pieces, rows[-1]), reads, targets, scoring, parameters))
-        return take_alignments(join_alignments(parts), np.argsort(np.concatenate(rows)))
+            parts.append(align(pieces.take(rows[-1]), sequences, scoring, parameters))
+        return PieceAlignments.joined(parts).take(np.argsort(np.concatenate(rows)))
 
 
 def _whole_run(data: LongReadData, device: CpuDevice, run: RunCommand) -> Measurement:

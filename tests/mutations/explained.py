@@ -30,7 +30,7 @@ _TABLE: Final = {
         chaining.align.fills.cpu: MAX_DIRECTIONS MIN_LANES _FIRST_WIDTH
         chaining.align.fills.cpu: _MAX_WASTE _MIN_TOGETHER _WIDTH_FRACTION _STEP _MAX_GROWTH
         chaining.align.fills.lanes: _AMBIGUOUS_WORD
-        chaining.align.rounds.aligned_pieces: _FIRST_FILLS
+        chaining.align.rounds.steps: _FIRST_FILLS
         chaining.anchors.predecessor_ranges: BINS
         chaining.api: _ANCHORS_ON_CPU
         chaining.index.build: _MIN_BATCH _MAX_BATCH _BATCHES_PER_THREAD
@@ -83,7 +83,6 @@ _TABLE: Final = {
         chaining.align.dp.local: _ROWS
         chaining.align.dp.results: MARGIN _LANE_ROWS _COLUMNS
         chaining.align.pieces.bounds: CUT_COLUMNS
-        chaining.align.pieces.cpu: _COLUMNS
         chaining.index.hash_table: _DIGITS
         chaining.mappings.columns: COLUMNS
         chaining.output.alignments.rows: _FIXED_TEXT _SUPPLEMENTARY_TEXT _BASE _OPERATION

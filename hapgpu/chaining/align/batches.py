@@ -2,6 +2,8 @@
 
     MAPPING rows, MappedAnchors ──► Pieces ──► PieceAlignments ──► AlignedMappings
 
+Compiled functions take batches as they are; arrays that they only read are read-only there.
+
 A *piece* is one run of dynamic programming: the fill between two cut points of a chain, or the
 extension at one of its ends. Positions in a read are on the strand that the mapping has, unless
 said otherwise.
@@ -9,11 +11,14 @@ said otherwise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.arrays.ragged_view import columns_of
 
 LONG_JOIN: Final = 1 << 40
 """Bit of `MappedAnchors.y`: the gap before the anchor is long; it is always a cut point."""
@@ -37,6 +42,9 @@ INVERSION: Final = 4
 
 UNREACHED: Final = -(1 << 30)
 """`PieceAlignments.scores` if the alignment does not reach both ends."""
+
+Row: TypeAlias = Any
+"""An element of MAPPING, PLAN or another record array in compiled code; NumPy types no fields."""
 
 MAPPING: Final = np.dtype(
     [
@@ -97,8 +105,7 @@ MAPPING: Final = np.dtype(
 """
 
 
-@dataclass(frozen=True, slots=True)
-class ReadCodes:
+class ReadCodes(NamedTuple):
     """Bases of n reads and of their reverse complements, as codes: A 0, C 1, G 2, T 3, other 4.
 
     Attributes
@@ -117,8 +124,7 @@ class ReadCodes:
     lengths: NDArray[np.int32]
 
 
-@dataclass(frozen=True, slots=True)
-class TargetCodes:
+class TargetCodes(NamedTuple):
     """Bases of the reference sequences, as codes: A 0, C 1, G 2, T 3, other 4.
 
     Attributes
@@ -136,8 +142,19 @@ class TargetCodes:
     lengths: NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class MappedAnchors:
+class SequenceCodes(NamedTuple):
+    """Bases of reads and of the reference sequences, read-only."""
+
+    reads: ReadCodes
+    targets: TargetCodes
+
+    @classmethod
+    def of(cls, reads: ReadCodes, targets: TargetCodes) -> SequenceCodes:
+        """View the bases of reads and of the reference."""
+        return cls(columns_of(ReadCodes, reads), columns_of(TargetCodes, targets))
+
+
+class MappedAnchors(NamedTuple):
     """Anchors of the mappings of n reads, in the order of the chains.
 
     Attributes
@@ -153,8 +170,7 @@ class MappedAnchors:
     offsets: NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Pieces:
+class Pieces(NamedTuple):
     """Pieces of dynamic programming.
 
     Attributes
@@ -183,12 +199,12 @@ class Pieces:
     bands: NDArray[np.int32]
     drops: NDArray[np.int32]
 
-    def __len__(self) -> int:
-        return self.kinds.size
+    def take(self, rows: NDArray[np.int64]) -> Pieces:
+        """Return some pieces, in any order."""
+        return Pieces._make(column[rows] for column in self)
 
 
-@dataclass(frozen=True, slots=True)
-class PieceAlignments:
+class PieceAlignments(NamedTuple):
     """Alignments of p pieces.
 
     Attributes
@@ -222,9 +238,21 @@ class PieceAlignments:
     operations: NDArray[np.uint32]
     offsets: NDArray[np.int64]
 
+    def take(self, rows: NDArray[np.int64]) -> PieceAlignments:
+        """Return the alignments of some pieces, in any order."""
+        operations = Ragged(self.operations, self.offsets).take(rows)
+        numbers = [column[rows] for column in self[:-2]]
+        return PieceAlignments._make([*numbers, operations.data, operations.offsets])
 
-@dataclass(frozen=True, slots=True)
-class AlignedMappings:
+    @classmethod
+    def joined(cls, parts: Sequence[PieceAlignments]) -> PieceAlignments:
+        """Return alignments of pieces, part by part."""
+        operations = Ragged.concatenate([Ragged(each.operations, each.offsets) for each in parts])
+        numbers = map(np.concatenate, zip(*(each[:-2] for each in parts), strict=True))
+        return cls._make([*numbers, operations.data, operations.offsets])
+
+
+class AlignedMappings(NamedTuple):
     """Aligned mappings of n reads.
 
     Attributes
@@ -266,8 +294,7 @@ PLAN: Final = np.dtype(
 """
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedPieces:
+class PlannedPieces(NamedTuple):
     """Pieces of mappings, before their alignment.
 
     Attributes
@@ -283,3 +310,21 @@ class PlannedPieces:
     pieces: Pieces
     plans: NDArray[np.void]
     end_anchors: NDArray[np.int32]
+
+
+class AlignedPieces(NamedTuple):
+    """Planned pieces with their final alignments.
+
+    Attributes
+    ----------
+    planned
+        Pieces of mappings.
+    alignments
+        Their alignments; the second ones of fills whose test found a drop.
+    drops
+        uint8[p]: results of the tests.
+    """
+
+    planned: PlannedPieces
+    alignments: PieceAlignments
+    drops: NDArray[np.uint8]

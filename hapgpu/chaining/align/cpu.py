@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import offsets_of
-from hapgpu.arrays.ragged_view import read_only
+from hapgpu.arrays.ragged_view import columns_of, read_only
 from hapgpu.chaining.align.batches import (
     FILL,
     INVERSION,
@@ -17,8 +17,7 @@ from hapgpu.chaining.align.batches import (
     REFILL,
     PieceAlignments,
     Pieces,
-    ReadCodes,
-    TargetCodes,
+    SequenceCodes,
 )
 from hapgpu.chaining.align.dp import results
 from hapgpu.chaining.align.dp.pairs import align_pair
@@ -28,24 +27,9 @@ from hapgpu.chaining.align.parameters import AlignParameters, AlignScoring
 from hapgpu.runtime.jit import njit, njit_inlined
 
 
-class _PieceArrays(NamedTuple):
-    """`Pieces` and the codes of their sequences, for compiled code."""
-
-    kinds: NDArray[np.uint8]
-    query_starts: NDArray[np.int64]
-    query_lengths: NDArray[np.int32]
-    target_starts: NDArray[np.int64]
-    target_lengths: NDArray[np.int32]
-    bands: NDArray[np.int32]
-    drops: NDArray[np.int32]
-    query_codes: NDArray[np.uint8]
-    target_codes: NDArray[np.uint8]
-
-
 def align_pieces(
     pieces: Pieces,
-    reads: ReadCodes,
-    targets: TargetCodes,
+    sequences: SequenceCodes,
     scoring: AlignScoring,
     parameters: AlignParameters,
 ) -> PieceAlignments:
@@ -58,7 +42,7 @@ def align_pieces(
     ----------
     pieces
         Pieces of p mappings' alignments.
-    reads, targets
+    sequences
         Codes of the reads and of the reference.
     scoring, parameters
         Scores and other parameters.
@@ -68,37 +52,31 @@ def align_pieces(
     is_capped = (cells > parameters.max_cells) & (parameters.max_cells > 0)
     is_whole = (pieces.kinds == FILL) & (pieces.bands >= longest - 1) & ~is_capped
     fills = np.flatnonzero(is_whole)
-    arrays = _PieceArrays(
-        read_only(pieces.kinds),
-        read_only(pieces.query_starts),
-        read_only(pieces.query_lengths),
-        read_only(pieces.target_starts),
-        read_only(pieces.target_lengths),
-        read_only(pieces.bands),
-        read_only(pieces.drops),
-        read_only(reads.codes),
-        read_only(targets.codes),
-    )
     fill_scores, fill_operations, fill_offsets, remaining = align_fills(
-        arrays.query_codes,
+        sequences.reads.codes,
         read_only(pieces.query_starts[fills]),
         read_only(pieces.query_lengths[fills]),
-        arrays.target_codes,
+        sequences.targets.codes,
         read_only(pieces.target_starts[fills]),
         read_only(pieces.target_lengths[fills]),
         scoring,
     )
-    is_done = np.zeros(len(pieces), dtype=np.bool_)
+    is_done = np.zeros(is_whole.size, dtype=np.bool_)
     is_done[fills] = True
     is_done[fills[remaining]] = False
     others = np.flatnonzero(~is_done & ~is_capped)
-    table = np.empty((len(pieces), results.RESULT_COLUMNS), dtype=np.int32)
+    table = np.empty((is_whole.size, results.RESULT_COLUMNS), dtype=np.int32)
     _clear(table, read_only(is_capped))
     table[fills, results.SCORE] = fill_scores
     operations, counts = _align_one_by_one(
-        arrays, read_only(others), scoring, parameters.end_bonus, table
+        columns_of(Pieces, pieces),
+        sequences,
+        read_only(others),
+        scoring,
+        parameters.end_bonus,
+        table,
     )
-    piece_counts = np.zeros(len(pieces), dtype=np.int64)
+    piece_counts = np.zeros(is_whole.size, dtype=np.int64)
     piece_counts[others] = counts
     piece_counts[fills] += np.diff(fill_offsets)
     offsets = offsets_of(piece_counts)
@@ -117,7 +95,8 @@ def _clear(table: NDArray[np.int32], is_capped: NDArray[np.bool_]) -> None:
 
 @njit
 def _align_one_by_one(
-    pieces: _PieceArrays,
+    pieces: Pieces,
+    sequences: SequenceCodes,
     rows: NDArray[np.int64],
     scoring: AlignScoring,
     end_bonus: Integer,
@@ -135,8 +114,8 @@ def _align_one_by_one(
         options = _pair_options(kind, pieces.bands[row], pieces.drops[row], end_bonus)
         start = at
         scratch, operations, at = align_pair(
-            pieces.query_codes[query_start : query_start + pieces.query_lengths[row]],
-            pieces.target_codes[target_start : target_start + pieces.target_lengths[row]],
+            sequences.reads.codes[query_start : query_start + pieces.query_lengths[row]],
+            sequences.targets.codes[target_start : target_start + pieces.target_lengths[row]],
             options,
             scoring,
             scratch,

@@ -12,6 +12,7 @@ from hapgpu.chaining.align.batches import (
     PieceAlignments,
     Pieces,
     ReadCodes,
+    SequenceCodes,
     TargetCodes,
 )
 from hapgpu.chaining.align.cpu import align_pieces
@@ -29,8 +30,9 @@ def aligned_piece(kind: int, max_cells: int) -> PieceAlignments:
     limit = np.array([100], np.int32)
     return align_pieces(
         Pieces(np.array([kind], np.uint8), start, length, start, length, limit, limit),
-        ReadCodes(codes, start, length),
-        TargetCodes(codes, start, length.astype(np.int64)),
+        SequenceCodes.of(
+            ReadCodes(codes, start, length), TargetCodes(codes, start, length.astype(np.int64))
+        ),
         scoring_of(AlignOptions(match=2)),
         PARAMETERS._replace(max_cells=max_cells),
     )

@@ -15,28 +15,17 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.chaining.align.batches import ReadCodes, TargetCodes
+from hapgpu.chaining.align.batches import SequenceCodes
 from hapgpu.chaining.align.parameters import AMBIGUOUS, AlignScoring
 from hapgpu.cigar.encoding import DELETION, INSERTION, MATCH, length_of, operation_of
 from hapgpu.runtime.jit import njit, njit_inlined
-
-
-class _Bases(NamedTuple):
-    """`ReadCodes` and `TargetCodes` for compiled code."""
-
-    read_codes: NDArray[np.uint8]
-    read_starts: NDArray[np.int64]
-    read_lengths: NDArray[np.int32]
-    target_codes: NDArray[np.uint8]
-    target_starts: NDArray[np.int64]
 
 
 def finish_alignments(
     mappings: NDArray[np.void],
     rows: NDArray[np.int64],
     operations: NDArray[np.uint32],
-    reads: ReadCodes,
-    targets: TargetCodes,
+    sequences: SequenceCodes,
     scoring: AlignScoring,
 ) -> None:
     """Clean the CIGARs of mappings in place, and count their bases.
@@ -53,19 +42,12 @@ def finish_alignments(
         int64[m]: the mappings to finish.
     operations
         uint32[c]: CIGAR operations of the mappings.
-    reads, targets
+    sequences
         Bases.
     scoring
         Scores.
     """
-    bases = _Bases(
-        read_only(reads.codes),
-        read_only(reads.starts),
-        read_only(reads.lengths),
-        read_only(targets.codes),
-        read_only(targets.starts),
-    )
-    _finish(mappings, read_only(rows), operations, bases, scoring)
+    _finish(mappings, read_only(rows), operations, sequences, scoring)
 
 
 @njit
@@ -73,19 +55,19 @@ def _finish(
     mappings: NDArray[np.void],
     rows: NDArray[np.int64],
     operations: NDArray[np.uint32],
-    bases: _Bases,
+    sequences: SequenceCodes,
     scoring: AlignScoring,
 ) -> None:
     for row in rows:
         mapping = mappings[row]
         if mapping.operations == 0:
             continue
-        query_start = bases.read_starts[mapping.read] + _start_on_strands(mapping, bases)
+        query_start = sequences.reads.starts[mapping.read] + _start_on_strands(mapping, sequences)
         query_end = query_start + mapping.query_end - mapping.query_start
-        query = bases.read_codes[query_start:query_end]
-        sequence_start = bases.target_starts[mapping.sequence]
+        query = sequences.reads.codes[query_start:query_end]
+        sequence_start = sequences.targets.starts[mapping.sequence]
         target_start = sequence_start + mapping.target_start
-        target = bases.target_codes[target_start : sequence_start + mapping.target_end]
+        target = sequences.targets.codes[target_start : sequence_start + mapping.target_end]
         cigar = operations[mapping.first_operation : mapping.first_operation + mapping.operations]
         if cigar.size > 1:
             cigar = cigar[: clean(cigar, query, target)]
@@ -103,10 +85,10 @@ def _finish(
 
 
 @njit_inlined
-def _start_on_strands(mapping: Any, bases: _Bases) -> Any:
+def _start_on_strands(mapping: Any, sequences: SequenceCodes) -> Any:
     """Return the start of a mapping in the forward strand followed by its reverse complement."""
     if mapping.is_reverse:
-        return 2 * np.int64(bases.read_lengths[mapping.read]) - mapping.query_end
+        return 2 * np.int64(sequences.reads.lengths[mapping.read]) - mapping.query_end
     return np.int64(mapping.query_start)
 
 

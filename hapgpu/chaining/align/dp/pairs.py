@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.ragged_view import RaggedView, row_of, view_of, with_room
+from hapgpu.arrays.ragged_view import with_room
 from hapgpu.chaining.align.dp import results
 from hapgpu.chaining.align.dp.antidiagonals import fill_matrix, set_codes
 from hapgpu.chaining.align.dp.bands import Band, has_narrow_bands, is_certified, max_directions
@@ -22,11 +21,9 @@ from hapgpu.chaining.align.dp.results import (
     INSERTION_STATE,
     LAST,
     MATCH,
-    RESULT_COLUMNS,
     PairOptions,
     Scratch,
     clear_result,
-    new_scratch,
     with_room_for,
 )
 from hapgpu.chaining.align.parameters import AlignScoring, costs_of
@@ -40,62 +37,6 @@ _MAX_WIDENING: Final = 4
 _MIN_SAVING: Final = 2
 """A narrow band has fewer than this fraction of the cells of the matrix."""
 _OTHER_MODES_OF_PATHS: Final = results.SCORE_ONLY | results.REVERSED_OPERATIONS | results.BACKWARDS
-
-
-class AlignedPairs(NamedTuple):
-    """Alignments of n pairs.
-
-    Attributes
-    ----------
-    results
-        int32[n, 10]: the columns of `results`.
-    operations
-        uint32: BAM operations of all pairs, length << 4 | code.
-    offsets
-        int64[n + 1]: offsets of the pairs in `operations`.
-    """
-
-    results: NDArray[np.int32]
-    operations: NDArray[np.uint32]
-    offsets: NDArray[np.int64]
-
-
-def align_pairs(
-    queries: Ragged, targets: Ragged, options: PairOptions, scoring: AlignScoring
-) -> AlignedPairs:
-    """Align pairs as `align_pair` does, in one thread.
-
-    Parameters
-    ----------
-    queries, targets
-        Rows of n pairs: uint8 codes of bases, 0 to 4.
-    options, scoring
-        Options and scores of all pairs.
-    """
-    return AlignedPairs(*_align_rows(view_of(queries), view_of(targets), options, scoring))
-
-
-@njit
-def _align_rows(
-    queries: RaggedView, targets: RaggedView, options: PairOptions, scoring: AlignScoring
-) -> Any:
-    pairs = queries.offsets.size - 1
-    rows = np.empty((pairs, RESULT_COLUMNS), dtype=np.int32)
-    operations = np.empty(pairs, dtype=np.uint32)
-    offsets = np.zeros(pairs + 1, dtype=np.int64)
-    scratch = new_scratch()
-    for k in range(pairs):
-        scratch, operations, offsets[k + 1] = align_pair(
-            row_of(queries, k),
-            row_of(targets, k),
-            options,
-            scoring,
-            scratch,
-            rows[k],
-            operations,
-            offsets[k],
-        )
-    return rows, operations[: offsets[pairs]], offsets
 
 
 @njit

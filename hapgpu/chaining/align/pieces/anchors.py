@@ -7,13 +7,13 @@ beyond a gap that is long for what follows.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.chaining.align.batches import IGNORED, LONG_JOIN
+from hapgpu.chaining.align.batches import IGNORED, LONG_JOIN, MappedAnchors
 from hapgpu.chaining.align.parameters import AlignParameters
 from hapgpu.chaining.batches import SPAN_SHIFT
 from hapgpu.runtime.jit import njit, njit_inlined
@@ -23,46 +23,38 @@ _SPAN: Final = np.uint64(0xFF)
 _SHIFT: Final = np.uint64(SPAN_SHIFT)
 
 
-class AnchorArrays(NamedTuple):
-    """`MappedAnchors` for compiled code; only the flags in `y` are written."""
-
-    x: NDArray[np.uint64]
-    y: NDArray[np.uint64]
-    offsets: NDArray[np.int64]
-
-
 @njit_inlined
-def query_of(anchors: AnchorArrays, anchor: Integer) -> Any:
+def query_of(anchors: MappedAnchors, anchor: Integer) -> Any:
     """Return the position of the last base in the read, on the strand of the mapping."""
     return np.int64(anchors.y[anchor] & _POSITION)
 
 
 @njit_inlined
-def target_of(anchors: AnchorArrays, anchor: Integer) -> Any:
+def target_of(anchors: MappedAnchors, anchor: Integer) -> Any:
     """Return the position of the last base in the reference sequence."""
     return np.int64(anchors.x[anchor] & _POSITION)
 
 
 @njit_inlined
-def span_of(anchors: AnchorArrays, anchor: Integer) -> Any:
+def span_of(anchors: MappedAnchors, anchor: Integer) -> Any:
     """Return the number of bases in the read."""
     return np.int64(anchors.y[anchor] >> _SHIFT & _SPAN)
 
 
 @njit_inlined
-def is_beside(anchors: AnchorArrays, one: Integer, other: Integer) -> Any:
+def is_beside(anchors: MappedAnchors, one: Integer, other: Integer) -> Any:
     """Return whether two anchors have the same strand and reference sequence."""
     return anchors.x[one] >> _SHIFT == anchors.x[other] >> _SHIFT
 
 
 @njit_inlined
-def has_flag(anchors: AnchorArrays, anchor: Integer, flags: int) -> Any:
+def has_flag(anchors: MappedAnchors, anchor: Integer, flags: int) -> Any:
     """Return whether any of some bits is set."""
     return anchors.y[anchor] & np.uint64(flags) != 0
 
 
 @njit_inlined
-def set_flag(anchors: AnchorArrays, anchor: Integer, flag: int) -> None:
+def set_flag(anchors: MappedAnchors, anchor: Integer, flag: int) -> None:
     """Set a bit."""
     anchors.y[anchor] |= np.uint64(flag)
 
@@ -75,7 +67,7 @@ _MIN_LONG_GAP: Final = 30
 
 @njit
 def mark_bad_seeds(
-    anchors: AnchorArrays,
+    anchors: MappedAnchors,
     first: Integer,
     end: Integer,
     max_gap: Integer,
@@ -98,7 +90,7 @@ def mark_bad_seeds(
 
 
 @njit
-def _gap_before(anchors: AnchorArrays, anchor: Integer) -> Any:
+def _gap_before(anchors: MappedAnchors, anchor: Integer) -> Any:
     """Return the bases inserted between an anchor and the one before; negative if deleted."""
     query = query_of(anchors, anchor) - query_of(anchors, anchor - 1)
     return query - (target_of(anchors, anchor) - target_of(anchors, anchor - 1))
@@ -106,7 +98,7 @@ def _gap_before(anchors: AnchorArrays, anchor: Integer) -> Any:
 
 @njit
 def _list_gapped(
-    anchors: AnchorArrays,
+    anchors: MappedAnchors,
     first: Integer,
     end: Integer,
     min_gap: Integer,
@@ -122,14 +114,14 @@ def _list_gapped(
 
 
 @njit
-def _ignore(anchors: AnchorArrays, first: Integer, end: Integer) -> None:
+def _ignore(anchors: MappedAnchors, first: Integer, end: Integer) -> None:
     for anchor in range(first, end):
         set_flag(anchors, anchor, IGNORED)
 
 
 @njit
 def _ignore_cancelling(
-    anchors: AnchorArrays,
+    anchors: MappedAnchors,
     gapped: NDArray[np.int64],
     count: Integer,
     reach: Integer,
@@ -153,7 +145,7 @@ def _ignore_cancelling(
 
 @njit
 def _most_cancelled(
-    anchors: AnchorArrays,
+    anchors: MappedAnchors,
     gapped: NDArray[np.int64],
     count: Integer,
     k: Integer,
@@ -181,7 +173,7 @@ def _most_cancelled(
 
 @njit
 def _ignore_between_long(
-    anchors: AnchorArrays,
+    anchors: MappedAnchors,
     gapped: NDArray[np.int64],
     count: Integer,
     reach: Integer,
@@ -205,7 +197,7 @@ def _ignore_between_long(
 
 @njit
 def _are_joined(
-    anchors: AnchorArrays,
+    anchors: MappedAnchors,
     one: Integer,
     other: Integer,
     reach: Integer,
@@ -223,7 +215,7 @@ def _are_joined(
 
 @njit
 def first_reliable(
-    anchors: AnchorArrays,
+    anchors: MappedAnchors,
     first: Integer,
     end: Integer,
     matches: Integer,
@@ -247,7 +239,7 @@ def first_reliable(
 
 @njit
 def end_of_reliable(
-    anchors: AnchorArrays,
+    anchors: MappedAnchors,
     first: Integer,
     end: Integer,
     matches: Integer,
@@ -270,7 +262,7 @@ def end_of_reliable(
 
 
 @njit
-def _distances(anchors: AnchorArrays, anchor: Integer) -> tuple[Integer, Integer]:
+def _distances(anchors: MappedAnchors, anchor: Integer) -> tuple[Integer, Integer]:
     """Return the shorter and the longer distance between an anchor and the one before."""
     target = target_of(anchors, anchor) - target_of(anchors, anchor - 1)
     query = query_of(anchors, anchor) - query_of(anchors, anchor - 1)

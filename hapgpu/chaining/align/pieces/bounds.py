@@ -5,17 +5,15 @@ Cut points are those of minimap2's `mm_adjust_minier`, limits those of `mm_align
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.ragged_view import read_only
-from hapgpu.chaining.align.batches import IGNORED, LONG_JOIN, ReadCodes, TargetCodes
-from hapgpu.chaining.align.parameters import AlignParameters
+from hapgpu.chaining.align.batches import IGNORED, LONG_JOIN, MappedAnchors, SequenceCodes
+from hapgpu.chaining.align.parameters import AlignParameters, Costs
 from hapgpu.chaining.align.pieces.anchors import (
-    AnchorArrays,
     has_flag,
     is_beside,
     query_of,
@@ -26,32 +24,8 @@ from hapgpu.chaining.batches import TANDEM
 from hapgpu.runtime.jit import njit
 
 
-class CodeArrays(NamedTuple):
-    """`ReadCodes` or `TargetCodes` for compiled code."""
-
-    codes: NDArray[np.uint8]
-    starts: NDArray[np.int64]
-    lengths: NDArray[Any]
-
-
-class Sequences(NamedTuple):
-    """Reads and reference sequences."""
-
-    reads: CodeArrays
-    targets: CodeArrays
-
-
-def sequences_of(reads: ReadCodes, targets: TargetCodes) -> Sequences:
-    """Return views for compiled code."""
-    return Sequences(_arrays(reads), _arrays(targets))
-
-
-def _arrays(codes: ReadCodes | TargetCodes) -> CodeArrays:
-    return CodeArrays(read_only(codes.codes), read_only(codes.starts), read_only(codes.lengths))
-
-
 @njit
-def query_start(sequences: Sequences, mapping: Any) -> Any:
+def query_start(sequences: SequenceCodes, mapping: Any) -> Any:
     """Return the first code of the read, on the strand of the mapping."""
     reads, read = sequences.reads, mapping["read"]
     start = reads.starts[read]
@@ -59,13 +33,13 @@ def query_start(sequences: Sequences, mapping: Any) -> Any:
 
 
 @njit
-def target_start(sequences: Sequences, mapping: Any) -> Any:
+def target_start(sequences: SequenceCodes, mapping: Any) -> Any:
     """Return the first code of the reference sequence of the mapping."""
     return sequences.targets.starts[mapping["sequence"]]
 
 
 @njit
-def lengths(sequences: Sequences, mapping: Any) -> tuple[Any, Any]:
+def lengths(sequences: SequenceCodes, mapping: Any) -> tuple[Any, Any]:
     """Return the lengths of the read and of the reference sequence of a mapping."""
     query_length = np.int64(sequences.reads.lengths[mapping["read"]])
     return query_length, np.int64(sequences.targets.lengths[mapping["sequence"]])
@@ -79,10 +53,10 @@ LIMITS: Final = 2
 def list_bounds(
     mapping: Any,
     plan: Any,
-    anchors: AnchorArrays,
-    sequences: Sequences,
+    anchors: MappedAnchors,
+    sequences: SequenceCodes,
     parameters: AlignParameters,
-    limit_parameters: LimitParameters,
+    costs: Costs,
     bounds: NDArray[np.int32],
     at: Integer,
 ) -> Any:
@@ -108,7 +82,8 @@ def list_bounds(
         anchors.offsets[read],
         bounds[QUERY, at + 1],
         bounds[TARGET, at + 1],
-        limit_parameters,
+        parameters,
+        costs,
     )
     bounds[QUERY, limit], bounds[TARGET, limit] = end_limits(
         anchors,
@@ -118,7 +93,8 @@ def list_bounds(
         bounds[TARGET, limit - 1],
         query_length,
         target_length,
-        limit_parameters,
+        parameters,
+        costs,
     )
     return limit + 1
 
@@ -134,7 +110,7 @@ ANCHOR: Final = 2
 
 @njit
 def list_cuts(
-    anchors: AnchorArrays,
+    anchors: MappedAnchors,
     first: Integer,
     end: Integer,
     query: NDArray[np.uint8],
@@ -213,32 +189,15 @@ def _target_cut(
 _NO_LIMIT: Final = 1 << 40
 
 
-class LimitParameters(NamedTuple):
-    """Parameters of the limits.
-
-    Attributes
-    ----------
-    max_gap, min_anchors
-        As in `AlignParameters`.
-    match, gap_open, gap_extend
-        As in `AlignScoring`.
-    """
-
-    max_gap: int
-    min_anchors: int
-    match: int
-    gap_open: int
-    gap_extend: int
-
-
 @njit
 def start_limits(
-    anchors: AnchorArrays,
+    anchors: MappedAnchors,
     first: Integer,
     read_first: Integer,
     query_cut: Integer,
     target_cut: Integer,
-    parameters: LimitParameters,
+    parameters: AlignParameters,
+    costs: Costs,
 ) -> tuple[Integer, Integer]:
     """Return the lowest query and target position of the extension to lower positions.
 
@@ -256,7 +215,7 @@ def start_limits(
     target_start = max(target_of(anchors, first) + 1 - span, 0)
     reach = _reach_of_earlier(anchors, first, read_first, query_start, target_start, parameters)
     query_length = min(query_cut, parameters.max_gap)
-    target_length = min(_with_gap(query_length, parameters), parameters.max_gap, target_cut)
+    target_length = min(_with_gap(query_length, costs), parameters.max_gap, target_cut)
     query_limit = max(query_start - reach, query_cut - query_length)
     target_limit = max(target_start - reach, target_cut - target_length)
     return min(query_start, query_limit), min(target_start, target_limit, target_cut)
@@ -264,14 +223,15 @@ def start_limits(
 
 @njit
 def end_limits(
-    anchors: AnchorArrays,
+    anchors: MappedAnchors,
     last: Integer,
     read_end: Integer,
     query_cut: Integer,
     target_cut: Integer,
     query_size: Integer,
     target_size: Integer,
-    parameters: LimitParameters,
+    parameters: AlignParameters,
+    costs: Costs,
 ) -> tuple[Integer, Integer]:
     """Return the query and target end of the extension to higher positions.
 
@@ -288,7 +248,7 @@ def end_limits(
     reach = _reach_of_later(anchors, last, read_end, parameters)
     query_length = min(query_size - query_cut, parameters.max_gap)
     target_length = min(
-        _with_gap(query_length, parameters), parameters.max_gap, target_size - target_cut
+        _with_gap(query_length, costs), parameters.max_gap, target_size - target_cut
     )
     query_limit = min(query_end + reach, query_cut + query_length)
     target_limit = min(target_end + reach, target_cut + target_length)
@@ -296,22 +256,22 @@ def end_limits(
 
 
 @njit
-def _with_gap(length: Integer, parameters: LimitParameters) -> Integer:
+def _with_gap(length: Integer, costs: Costs) -> Integer:
     """Return bases of the reference for some of the read, with the longest gap that could pay."""
-    score = length * parameters.match
-    if score <= parameters.gap_open:
+    score = length * costs.match
+    if score <= costs.gap_open:
         return length
-    return length + (score - parameters.gap_open) // parameters.gap_extend
+    return length + (score - costs.gap_open) // costs.gap_extend
 
 
 @njit
 def _reach_of_earlier(
-    anchors: AnchorArrays,
+    anchors: MappedAnchors,
     first: Integer,
     read_first: Integer,
     query_start: Integer,
     target_start: Integer,
-    parameters: LimitParameters,
+    parameters: AlignParameters,
 ) -> Any:
     """Return the distance to the start of the `min_anchors` + 1 th anchor before the mapping."""
     before = 0
@@ -330,10 +290,10 @@ def _reach_of_earlier(
 
 @njit
 def _reach_of_later(
-    anchors: AnchorArrays,
+    anchors: MappedAnchors,
     last: Integer,
     read_end: Integer,
-    parameters: LimitParameters,
+    parameters: AlignParameters,
 ) -> Any:
     """Return the distance to the end of the `min_anchors` + 1 th anchor behind the mapping."""
     behind = 0

@@ -7,7 +7,7 @@ apart.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,12 +23,10 @@ from hapgpu.chaining.align.batches import (
     MappedAnchors,
     Pieces,
     PlannedPieces,
-    ReadCodes,
-    TargetCodes,
+    SequenceCodes,
 )
-from hapgpu.chaining.align.parameters import AlignParameters, AlignScoring
+from hapgpu.chaining.align.parameters import AlignParameters, AlignScoring, costs_of
 from hapgpu.chaining.align.pieces.anchors import (
-    AnchorArrays,
     end_of_reliable,
     first_reliable,
     has_flag,
@@ -40,11 +38,8 @@ from hapgpu.chaining.align.pieces.bounds import (
     LIMITS,
     QUERY,
     TARGET,
-    LimitParameters,
-    Sequences,
     list_bounds,
     query_start,
-    sequences_of,
     target_start,
 )
 from hapgpu.runtime.jit import njit
@@ -57,8 +52,7 @@ def plan_pieces(
     mappings: NDArray[np.void],
     rows: NDArray[np.int64],
     anchors: MappedAnchors,
-    reads: ReadCodes,
-    targets: TargetCodes,
+    sequences: SequenceCodes,
     scoring: AlignScoring,
     parameters: AlignParameters,
 ) -> PlannedPieces:
@@ -72,7 +66,7 @@ def plan_pieces(
         int64[m]: the mappings to plan; each has anchors.
     anchors
         Anchors of the mappings; `y` gets the bits `LONG_JOIN` and `IGNORED`.
-    reads, targets
+    sequences
         Bases of the reads and of the reference.
     scoring, parameters
         Scores and parameters of base alignment.
@@ -82,47 +76,42 @@ def plan_pieces(
     PlannedPieces
         Mapping by mapping: the left extension, the fills and the right extension.
     """
-    arrays = AnchorArrays(read_only(anchors.x), anchors.y, read_only(anchors.offsets))
-    sequences = sequences_of(reads, targets)
-    limit_parameters = LimitParameters(
-        parameters.max_gap,
-        parameters.min_anchors,
-        scoring.match,
-        scoring.gap_open,
-        scoring.gap_extend,
-    )
+    anchors = MappedAnchors(read_only(anchors.x), anchors.y, read_only(anchors.offsets))
+    mappings, rows = read_only(mappings), read_only(rows)
     most_bounds = int(mappings["anchors"][rows].sum()) + LIMITS * rows.size
     bounds = np.empty((CUT_COLUMNS, most_bounds), dtype=np.int32)
     plans = np.empty(rows.size, dtype=PLAN)
-    mappings = read_only(mappings)
-    count = _plan(
-        mappings,
-        read_only(rows),
-        arrays,
-        sequences,
-        parameters,
-        limit_parameters,
-        bounds,
-        plans,
+    count = _plan(mappings, rows, anchors, sequences, scoring, parameters, bounds, plans)
+    planned = _no_pieces(count, plans)
+    _fill(mappings, anchors, sequences, parameters, bounds, planned)
+    return planned
+
+
+def _no_pieces(count: int, plans: NDArray[np.void]) -> PlannedPieces:
+    """Return space for pieces."""
+    starts, numbers = np.empty((2, count), dtype=np.int64), np.empty((5, count), dtype=np.int32)
+    (query_starts, target_starts), (query_lengths, target_lengths, bands, drops, ends) = (
+        starts,
+        numbers,
     )
-    table = empty_table(count)
-    fill_table(mappings, plans, arrays, sequences, parameters, bounds, table)
-    pieces, end_anchors = pieces_of(table)
-    return PlannedPieces(pieces, plans, end_anchors)
+    kinds = np.empty(count, dtype=np.uint8)
+    pieces = Pieces(kinds, query_starts, query_lengths, target_starts, target_lengths, bands, drops)
+    return PlannedPieces(pieces, plans, ends)
 
 
 @njit
 def _plan(
     mappings: NDArray[np.void],
     rows: NDArray[np.int64],
-    anchors: AnchorArrays,
-    sequences: Sequences,
+    anchors: MappedAnchors,
+    sequences: SequenceCodes,
+    scoring: AlignScoring,
     parameters: AlignParameters,
-    limit_parameters: LimitParameters,
     bounds: NDArray[np.int32],
     plans: NDArray[np.void],
 ) -> Any:
     """Choose the anchors, bound the pieces and number them; return the number of pieces."""
+    costs = costs_of(scoring)
     gapped = np.empty(bounds.shape[1], dtype=np.int64)
     pieces = at = np.int64(0)
     for row in range(rows.size):
@@ -134,62 +123,14 @@ def _plan(
             end = end_of_reliable(anchors, first, end, mapping["matches"], parameters)
         mark_bad_seeds(anchors, first, end, parameters.max_gap, gapped)
         plan["mapping"], plan["first_anchor"], plan["anchors"] = rows[row], first, end - first
-        bounds_end = list_bounds(
-            mapping, plan, anchors, sequences, parameters, limit_parameters, bounds, at
-        )
-        pieces = number_pieces(plan, bounds, at, bounds_end, pieces)
+        bounds_end = list_bounds(mapping, plan, anchors, sequences, parameters, costs, bounds, at)
+        pieces = _number_pieces(plan, bounds, at, bounds_end, pieces)
         at = bounds_end
     return pieces
 
 
-_COLUMNS: Final = 5
-_QUERY_LENGTH, _TARGET_LENGTH, _BAND, _DROP, _END_ANCHOR = range(_COLUMNS)
-
-
-class PieceTable(NamedTuple):
-    """`Pieces` and the anchors at their ends, for compiled code.
-
-    Attributes
-    ----------
-    kinds
-        uint8[p].
-    starts
-        int64[2, p]: rows `QUERY` and `TARGET`.
-    numbers
-        int32[5, p]: lengths of query and target, band, drop, and the anchor at the end.
-    """
-
-    kinds: NDArray[np.uint8]
-    starts: NDArray[np.int64]
-    numbers: NDArray[np.int32]
-
-
-def empty_table(pieces: int) -> PieceTable:
-    """Return space for a number of pieces."""
-    return PieceTable(
-        np.empty(pieces, dtype=np.uint8),
-        np.empty((2, pieces), dtype=np.int64),
-        np.empty((_COLUMNS, pieces), dtype=np.int32),
-    )
-
-
-def pieces_of(table: PieceTable) -> tuple[Pieces, NDArray[np.int32]]:
-    """Return the pieces and the anchors at their ends, sharing memory."""
-    numbers = table.numbers
-    pieces = Pieces(
-        kinds=table.kinds,
-        query_starts=table.starts[QUERY],
-        query_lengths=numbers[_QUERY_LENGTH],
-        target_starts=table.starts[TARGET],
-        target_lengths=numbers[_TARGET_LENGTH],
-        bands=numbers[_BAND],
-        drops=numbers[_DROP],
-    )
-    return pieces, numbers[_END_ANCHOR]
-
-
 @njit
-def number_pieces(
+def _number_pieces(
     plan: Any, bounds: NDArray[np.int32], at: Integer, end: Integer, pieces: Integer
 ) -> Any:
     """Set the rows of the pieces of a mapping, from `pieces` on; return their end.
@@ -212,42 +153,43 @@ def number_pieces(
 
 
 @njit
-def fill_table(
+def _fill(
     mappings: NDArray[np.void],
-    plans: NDArray[np.void],
-    anchors: AnchorArrays,
-    sequences: Sequences,
+    anchors: MappedAnchors,
+    sequences: SequenceCodes,
     parameters: AlignParameters,
     bounds: NDArray[np.int32],
-    table: PieceTable,
+    planned: PlannedPieces,
 ) -> None:
-    """Fill the table with the numbered pieces of all mappings."""
+    """Fill in the numbered pieces of all mappings."""
     at = np.int64(0)
-    for row in range(plans.size):
-        plan = plans[row]
+    pieces = planned.pieces
+    for row in range(planned.plans.size):
+        plan = planned.plans[row]
         mapping = mappings[plan["mapping"]]
         query_at, target_at = query_start(sequences, mapping), target_start(sequences, mapping)
         if plan["left"] >= 0:
             has_lower_drop = mapping["is_split_inversion"]
             drop = parameters.inversion_drop if has_lower_drop else parameters.drop
-            _put_place(table, np.int64(plan["left"]), bounds, at, query_at, target_at)
-            _put_limits(table, np.int64(plan["left"]), LEFT, parameters.band, drop, -1)
+            _put_place(pieces, np.int64(plan["left"]), bounds, at, query_at, target_at)
+            _put_limits(planned, np.int64(plan["left"]), LEFT, parameters.band, drop, -1)
         for fill in range(plan["first_fill"], plan["first_fill"] + plan["fills"]):
             at += 1
-            _put_place(table, fill, bounds, at, query_at, target_at)
-            anchor, band = np.int64(bounds[ANCHOR, at + 1]), parameters.long_band
+            _put_place(pieces, fill, bounds, at, query_at, target_at)
+            band: Integer = parameters.long_band
+            anchor = np.int64(bounds[ANCHOR, at + 1])
             if has_flag(anchors, plan["first_anchor"] + anchor, LONG_JOIN):
-                band = _longer(table, fill)
-            _put_limits(table, fill, FILL, band, parameters.drop, anchor)
+                band = np.int64(max(pieces.query_lengths[fill], pieces.target_lengths[fill]))
+            _put_limits(planned, fill, FILL, band, parameters.drop, anchor)
         at += 1
-        _put_place(table, np.int64(plan["right"]), bounds, at, query_at, target_at)
-        _put_limits(table, np.int64(plan["right"]), RIGHT, parameters.band, parameters.drop, -1)
+        _put_place(pieces, np.int64(plan["right"]), bounds, at, query_at, target_at)
+        _put_limits(planned, np.int64(plan["right"]), RIGHT, parameters.band, parameters.drop, -1)
         at += LIMITS
 
 
 @njit
 def _put_place(
-    table: PieceTable,
+    pieces: Pieces,
     piece: Integer,
     bounds: NDArray[np.int32],
     at: Integer,
@@ -255,25 +197,22 @@ def _put_place(
     target_at: Integer,
 ) -> None:
     """Write the place of the piece between bound `at` and the next one."""
-    starts, numbers = table.starts, table.numbers
     query, target = bounds[QUERY, at], bounds[TARGET, at]
-    starts[QUERY, piece], starts[TARGET, piece] = query_at + query, target_at + target
-    numbers[_QUERY_LENGTH, piece] = bounds[QUERY, at + 1] - query
-    numbers[_TARGET_LENGTH, piece] = bounds[TARGET, at + 1] - target
-
-
-@njit
-def _longer(table: PieceTable, piece: Integer) -> Any:
-    """Return the length of the longer sequence of a piece."""
-    numbers = table.numbers
-    return np.int64(max(numbers[_QUERY_LENGTH, piece], numbers[_TARGET_LENGTH, piece]))
+    pieces.query_starts[piece] = query_at + query
+    pieces.target_starts[piece] = target_at + target
+    pieces.query_lengths[piece] = bounds[QUERY, at + 1] - query
+    pieces.target_lengths[piece] = bounds[TARGET, at + 1] - target
 
 
 @njit
 def _put_limits(
-    table: PieceTable, piece: Integer, kind: int, band: Integer, drop: Integer, anchor: Integer
+    planned: PlannedPieces,
+    piece: Integer,
+    kind: int,
+    band: Integer,
+    drop: Integer,
+    end_anchor: Integer,
 ) -> None:
-    table.kinds[piece] = kind
-    numbers = table.numbers
-    numbers[_BAND, piece], numbers[_DROP, piece] = band, drop
-    numbers[_END_ANCHOR, piece] = anchor
+    pieces = planned.pieces
+    pieces.kinds[piece], pieces.bands[piece], pieces.drops[piece] = kind, band, drop
+    planned.end_anchors[piece] = end_anchor

@@ -19,12 +19,10 @@ from hapgpu.chaining.align.batches import (
     REFILL,
     TEMPORARY_PRIMARY,
     AlignedMappings,
+    AlignedPieces,
     MappedAnchors,
-    PieceAlignments,
-    PlannedPieces,
 )
 from hapgpu.chaining.align.parameters import AlignParameters
-from hapgpu.chaining.align.rounds.aligned_pieces import AlignedPieces
 from hapgpu.chaining.align.rounds.drops import INVERSION_DROP
 from hapgpu.chaining.mappings.cpu import measure_chain
 from hapgpu.cigar.encoding import length_of, operation_of
@@ -71,7 +69,6 @@ class Assembly(NamedTuple):
 
 def assemble(
     mappings: NDArray[np.void],
-    planned: PlannedPieces,
     aligned: AlignedPieces,
     anchors: MappedAnchors,
     lengths: NDArray[np.int32],
@@ -86,10 +83,8 @@ def assemble(
     ----------
     mappings
         MAPPING[r]: all mappings so far.
-    planned
-        Pieces of some of them.
     aligned
-        The pieces with their alignments.
+        Pieces of some of them, with their alignments.
     anchors
         Anchors of the mappings.
     lengths
@@ -100,15 +95,15 @@ def assemble(
         Number of operations of earlier rounds, which precede those of this one.
     """
     pieces = _Pieces(
-        read_only(_piece_table(planned, aligned.alignments, aligned.drops)),
+        read_only(_piece_table(aligned)),
         read_only(aligned.alignments.operations),
         read_only(aligned.alignments.offsets),
     )
     operations = np.empty(pieces.operations.size, dtype=np.uint32)
-    parts = np.empty(planned.plans.size, dtype=MAPPING)
+    parts = np.empty(aligned.planned.plans.size, dtype=MAPPING)
     used, count = _assemble(
         mappings,
-        read_only(planned.plans),
+        read_only(aligned.planned.plans),
         pieces,
         read_only(anchors.x),
         read_only(anchors.y),
@@ -121,23 +116,21 @@ def assemble(
     return Assembly(np.concatenate([mappings, parts[:count]]), operations[:used])
 
 
-def _piece_table(
-    planned: PlannedPieces, alignments: PieceAlignments, drops: NDArray[np.uint8]
-) -> NDArray[np.int32]:
+def _piece_table(aligned: AlignedPieces) -> NDArray[np.int32]:
     """Return int32[_COLUMNS, p]: what each piece adds to its mapping."""
-    pieces = planned.pieces
+    pieces, alignments = aligned.planned.pieces, aligned.alignments
     is_fill = pieces.kinds <= REFILL
     is_whole = is_fill & (alignments.is_dropped == 0)
     reaches_end = alignments.reaches_end == 1
     query = np.where(is_whole | reaches_end, pieces.query_lengths, alignments.max_queries + 1)
     extended = np.where(reaches_end, alignments.query_end_targets, alignments.max_targets) + 1
-    table = np.empty((_COLUMNS, len(pieces)), dtype=np.int32)
+    table = np.empty((_COLUMNS, pieces.kinds.size), dtype=np.int32)
     table[_GAIN] = np.where(is_whole, alignments.scores, alignments.max_scores)
     table[_QUERY] = query
     table[_TARGET] = np.where(is_whole, pieces.target_lengths, extended)
     table[_IS_DROPPED] = alignments.is_dropped
-    table[_FROM_INVERSION] = drops == INVERSION_DROP
-    table[_END_ANCHOR] = planned.end_anchors
+    table[_FROM_INVERSION] = aligned.drops == INVERSION_DROP
+    table[_END_ANCHOR] = aligned.planned.end_anchors
     return table
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.ragged_view import read_only
-from hapgpu.chaining.align.batches import FILL, PieceAlignments, Pieces, ReadCodes, TargetCodes
+from hapgpu.arrays.ragged_view import columns_of
+from hapgpu.chaining.align.batches import FILL, PieceAlignments, Pieces, SequenceCodes
 from hapgpu.chaining.align.dp.local import align_locally
 from hapgpu.chaining.align.parameters import AMBIGUOUS, AlignParameters, AlignScoring, gap_cost
 from hapgpu.cigar.encoding import DELETION, INSERTION, MATCH, length_of, operation_of
@@ -142,33 +142,30 @@ def _drop_of(
 
 @njit
 def _find_drops(
-    kinds: NDArray[np.uint8],
-    starts: NDArray[np.int64],
-    lengths: NDArray[np.int32],
-    bands: NDArray[np.int32],
-    reads: NDArray[np.uint8],
-    targets: NDArray[np.uint8],
-    scores: NDArray[np.int32],
-    operations: NDArray[np.uint32],
-    offsets: NDArray[np.int64],
+    pieces: Pieces,
+    alignments: PieceAlignments,
+    sequences: SequenceCodes,
     scoring: AlignScoring,
     parameters: AlignParameters,
     drops: NDArray[np.uint8],
 ) -> None:
-    """Test all fills; rows of `starts` and `lengths` are queries and targets."""
+    """Test all fills."""
     limit = min(parameters.drop, parameters.inversion_drop)
-    for piece in range(kinds.size):
+    operations, offsets = alignments.operations, alignments.offsets
+    for piece in range(pieces.kinds.size):
         drops[piece] = NO_DROP
         own = operations[offsets[piece] : offsets[piece + 1]]
-        if kinds[piece] != FILL:
+        if pieces.kinds[piece] != FILL:
             continue
         # A band that cuts the matrix may make scores that the path does not have.
-        is_whole = max(lengths[0, piece], lengths[1, piece]) <= bands[piece]
-        if is_whole and _has_no_drop(own, scores[piece], limit, scoring):
+        query_length, target_length = pieces.query_lengths[piece], pieces.target_lengths[piece]
+        is_whole = max(query_length, target_length) <= pieces.bands[piece]
+        if is_whole and _has_no_drop(own, alignments.scores[piece], limit, scoring):
             continue
+        query, target = pieces.query_starts[piece], pieces.target_starts[piece]
         fill = _Fill(
-            reads[starts[0, piece] : starts[0, piece] + lengths[0, piece]],
-            targets[starts[1, piece] : starts[1, piece] + lengths[1, piece]],
+            sequences.reads.codes[query : query + query_length],
+            sequences.targets.codes[target : target + target_length],
         )
         drops[piece] = _drop_of(own, fill, scoring, parameters)
 
@@ -176,8 +173,7 @@ def _find_drops(
 def find_drops(
     pieces: Pieces,
     alignments: PieceAlignments,
-    reads: ReadCodes,
-    targets: TargetCodes,
+    sequences: SequenceCodes,
     scoring: AlignScoring,
     parameters: AlignParameters,
 ) -> NDArray[np.uint8]:
@@ -189,7 +185,7 @@ def find_drops(
         Pieces of mappings.
     alignments
         Their alignments, those of the fills without a limit on drops.
-    reads, targets
+    sequences
         Bases.
     scoring, parameters
         Scores and other parameters.
@@ -198,17 +194,11 @@ def find_drops(
     -------
     uint8[p]: `NO_DROP`, `DROP` or `INVERSION_DROP`; `NO_DROP` for other pieces than fills.
     """
-    drops = np.empty(len(pieces), dtype=np.uint8)
+    drops = np.empty(pieces.kinds.size, dtype=np.uint8)
     _find_drops(
-        read_only(pieces.kinds),
-        read_only(np.stack([pieces.query_starts, pieces.target_starts])),
-        read_only(np.stack([pieces.query_lengths, pieces.target_lengths])),
-        read_only(pieces.bands),
-        read_only(reads.codes),
-        read_only(targets.codes),
-        read_only(alignments.scores),
-        read_only(alignments.operations),
-        read_only(alignments.offsets),
+        columns_of(Pieces, pieces),
+        columns_of(PieceAlignments, alignments),
+        sequences,
         scoring,
         parameters,
         drops,

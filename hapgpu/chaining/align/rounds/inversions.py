@@ -19,8 +19,7 @@ from hapgpu.chaining.align.batches import (
     TEMPORARY_PRIMARY,
     PieceAlignments,
     Pieces,
-    ReadCodes,
-    TargetCodes,
+    SequenceCodes,
 )
 from hapgpu.chaining.align.dp import results
 from hapgpu.chaining.align.dp.local import align_locally
@@ -31,16 +30,6 @@ from hapgpu.runtime.jit import njit
 _LEFT, _RIGHT, _QUERY_START, _QUERY_LENGTH, _TARGET_START, _TARGET_LENGTH, _COLUMNS = range(7)
 
 _FIRST_PART, _LATER_PART = 1, 2
-
-
-class _Sequences(NamedTuple):
-    """Bases of reads and reference sequences, for compiled code."""
-
-    reads: NDArray[np.uint8]
-    read_starts: NDArray[np.int64]
-    read_lengths: NDArray[np.int32]
-    targets: NDArray[np.uint8]
-    target_starts: NDArray[np.int64]
 
 
 class Stretches(NamedTuple):
@@ -61,8 +50,7 @@ class Stretches(NamedTuple):
 
 def find_stretches(
     mappings: NDArray[np.void],
-    reads: ReadCodes,
-    targets: TargetCodes,
+    sequences: SequenceCodes,
     scoring: AlignScoring,
     parameters: AlignParameters,
 ) -> Stretches:
@@ -72,15 +60,13 @@ def find_stretches(
     ----------
     mappings
         MAPPING[r]: aligned mappings, with their final coordinates.
-    reads, targets
+    sequences
         Bases.
     scoring, parameters
         Scores and other parameters.
     """
     table = np.empty((_COLUMNS, mappings.size), dtype=np.int64)
-    count = _find_stretches(
-        read_only(mappings), _sequences(reads, targets), scoring, parameters, table
-    )
+    count = _find_stretches(read_only(mappings), sequences, scoring, parameters, table)
     pieces = Pieces(
         kinds=np.full(count, INVERSION, dtype=np.uint8),
         query_starts=table[_QUERY_START, :count],
@@ -93,20 +79,10 @@ def find_stretches(
     return Stretches(table[_LEFT, :count], table[_RIGHT, :count], pieces)
 
 
-def _sequences(reads: ReadCodes, targets: TargetCodes) -> _Sequences:
-    return _Sequences(
-        read_only(reads.codes),
-        read_only(reads.starts),
-        read_only(reads.lengths),
-        read_only(targets.codes),
-        read_only(targets.starts),
-    )
-
-
 @njit
 def _find_stretches(
     mappings: NDArray[np.void],
-    sequences: _Sequences,
+    sequences: SequenceCodes,
     scoring: AlignScoring,
     parameters: AlignParameters,
     table: NDArray[np.int64],
@@ -130,8 +106,8 @@ def _find_stretches(
             continue
         query_start, target_start = _gap_starts(left, right, sequences)
         score, target_end, query_end = align_locally(
-            sequences.reads[query_start : query_start + query_length],
-            sequences.targets[target_start : target_start + target_length],
+            sequences.reads.codes[query_start : query_start + query_length],
+            sequences.targets.codes[target_start : target_start + target_length],
             results.BACKWARDS,
             scoring,
         )
@@ -177,22 +153,21 @@ def _gap(left: Any, right: Any) -> tuple[Any, Any]:
 
 
 @njit
-def _gap_starts(left: Any, right: Any, sequences: _Sequences) -> tuple[Any, Any]:
+def _gap_starts(left: Any, right: Any, sequences: SequenceCodes) -> tuple[Any, Any]:
     """Return the first codes between two parts: of the read's other strand, of the reference."""
-    start = sequences.read_starts[left.read]
-    length = np.int64(sequences.read_lengths[left.read])
+    start = sequences.reads.starts[left.read]
+    length = np.int64(sequences.reads.lengths[left.read])
     query = start + (2 * length - right.query_start)
     if left.is_reverse != 0:
         query = start + right.query_end
-    return query, sequences.target_starts[left.sequence] + left.target_end
+    return query, sequences.targets.starts[left.sequence] + left.target_end
 
 
 def insert_inversions(
     mappings: NDArray[np.void],
     stretches: Stretches,
     alignments: PieceAlignments,
-    reads: ReadCodes,
-    targets: TargetCodes,
+    sequences: SequenceCodes,
     first_operation: int,
 ) -> NDArray[np.void]:
     """Insert a mapping for each inversion, behind the parts that it lies between.
@@ -208,7 +183,7 @@ def insert_inversions(
         Stretches that may be inverted.
     alignments
         Their alignments.
-    reads, targets
+    sequences
         Bases.
     first_operation
         Number of operations of all mappings, which precede those of the alignments.
@@ -221,7 +196,7 @@ def insert_inversions(
     inversions["first_operation"] = alignments.offsets[:-1] + first_operation
     inversions["operations"] = alignments.offsets[1:] - alignments.offsets[:-1]
     inversions["dp_score"] = alignments.max_scores
-    _place(inversions, mappings, stretches, alignments, _sequences(reads, targets))
+    _place(inversions, mappings, stretches, alignments, sequences)
     count = _link(mappings, read_only(stretches.left), read_only(stretches.right), inversions)
     return np.concatenate([mappings, inversions[:count]])
 
@@ -231,17 +206,17 @@ def _place(
     mappings: NDArray[np.void],
     stretches: Stretches,
     alignments: PieceAlignments,
-    sequences: _Sequences,
+    sequences: SequenceCodes,
 ) -> None:
     """Set where the inversions lie."""
     right, pieces = mappings[stretches.right], stretches.pieces
     read, sequence = right["read"], right["sequence"]
-    length = sequences.read_lengths[read]
+    length = sequences.reads.lengths[read]
     is_reverse = right["is_reverse"] == 0
-    strand_start = sequences.read_starts[read] + np.where(is_reverse, length, 0)
+    strand_start = sequences.reads.starts[read] + np.where(is_reverse, length, 0)
     start = pieces.query_starts - strand_start
     end = start + alignments.max_queries + 1
-    target_start = pieces.target_starts - sequences.target_starts[sequence]
+    target_start = pieces.target_starts - sequences.targets.starts[sequence]
     inversions["read"], inversions["sequence"] = read, sequence
     inversions["is_reverse"] = is_reverse
     inversions["query_start"] = np.where(is_reverse, length - end, start)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hapgpu.chaining.align.batches import MAPPING, ReadCodes, TargetCodes
+from hapgpu.chaining.align.batches import MAPPING, ReadCodes, SequenceCodes, TargetCodes
 from hapgpu.chaining.align.cigars.cpu import finish_alignments, logarithm
 from hapgpu.chaining.align.cigars.reference import (
     Alignment,
@@ -84,7 +84,8 @@ class Batch:
     def finish(self, scoring: AlignScoring, rows: NDArray[np.int64] | None = None) -> None:
         if rows is None:
             rows = np.arange(self.mappings.size)
-        finish_alignments(self.mappings, rows, self.operations, self.reads, self.targets, scoring)
+        sequences = SequenceCodes.of(self.reads, self.targets)
+        finish_alignments(self.mappings, rows, self.operations, sequences, scoring)
 
     def cigar(self, row: int) -> list[Operation]:
         first, count = self.mappings[row]["first_operation"], self.mappings[row]["operations"]

@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import strategies as st
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.chaining.align.dp.pairs import align_pairs
 from hapgpu.chaining.align.dp.reference import PairAlignment
 from hapgpu.chaining.align.dp.results import PairOptions
 from hapgpu.chaining.align.parameters import AlignScoring, align_scoring
+from tests.chaining.align.dp.compiled_pairs import align_pairs
 
 DEFAULT = align_scoring(2, 4, (4, 2), (24, 1))
 

@@ -14,10 +14,11 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.chaining.align.dp import reference, results
 from hapgpu.chaining.align.dp.antidiagonals import fill_matrix, set_codes
 from hapgpu.chaining.align.dp.bands import Band, has_narrow_bands, is_certified, max_directions
-from hapgpu.chaining.align.dp.pairs import align_pairs, trace
+from hapgpu.chaining.align.dp.pairs import trace
 from hapgpu.chaining.align.dp.reference import PairAlignment
 from hapgpu.chaining.align.dp.results import PairOptions, new_scratch, with_room_for
 from hapgpu.chaining.align.parameters import AlignScoring, align_scoring, costs_of
+from tests.chaining.align.dp.compiled_pairs import align_pairs
 from tests.chaining.align.dp.made_pairs import (
     DEFAULT,
     alignment_of,

@@ -15,6 +15,7 @@ from hapgpu.chaining.align.batches import (
     MappedAnchors,
     PlannedPieces,
     ReadCodes,
+    SequenceCodes,
     TargetCodes,
 )
 from hapgpu.chaining.align.parameters import (
@@ -163,8 +164,7 @@ def compiled_plans(scored: Scored, batch: Batch) -> PlannedPieces:
         batch.mappings,
         rows,
         batch.anchors,
-        batch.reads,
-        batch.targets,
+        SequenceCodes.of(batch.reads, batch.targets),
         scored.scoring,
         scored.parameters,
     )

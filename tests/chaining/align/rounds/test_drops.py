@@ -16,6 +16,7 @@ from hapgpu.chaining.align.batches import (
     PieceAlignments,
     Pieces,
     ReadCodes,
+    SequenceCodes,
     TargetCodes,
 )
 from hapgpu.chaining.align.cigars.reference import Operation
@@ -73,9 +74,11 @@ def code_of(
         np.array([each << 4 | "MID".index(letter) for letter, each in fill.cigar], dtype=np.uint32),
         np.array([0, len(fill.cigar)]),
     )
-    reads = ReadCodes(np.array(fill.query, dtype=np.uint8), zero, one * len(fill.query))
-    targets = TargetCodes(np.array(fill.target, dtype=np.uint8), zero, zero + len(fill.target))
-    return int(find_drops(pieces, alignments, reads, targets, scoring, parameters)[0])
+    sequences = SequenceCodes.of(
+        ReadCodes(np.array(fill.query, dtype=np.uint8), zero, one * len(fill.query)),
+        TargetCodes(np.array(fill.target, dtype=np.uint8), zero, zero + len(fill.target)),
+    )
+    return int(find_drops(pieces, alignments, sequences, scoring, parameters)[0])
 
 
 def matches(*lengths: int) -> Fill:

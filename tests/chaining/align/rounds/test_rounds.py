@@ -15,16 +15,16 @@ from hapgpu.chaining.align.batches import (
     AlignedMappings,
     PieceAlignments,
     Pieces,
-    ReadCodes,
-    TargetCodes,
+    SequenceCodes,
 )
-from hapgpu.chaining.align.dp.pairs import align_pairs
 from hapgpu.chaining.align.dp.reference import PairAlignment
 from hapgpu.chaining.align.dp.results import PairOptions
 from hapgpu.chaining.align.parameters import AlignParameters, AlignScoring, align_scoring
+from hapgpu.chaining.align.pipeline import CPU_STAGES, MappingAligner
 from hapgpu.chaining.align.rounds import reference
-from hapgpu.chaining.align.rounds.cpu import MappingAligner
 from hapgpu.chaining.align.rounds.reference import AlignedMapping, ReadAligner
+from hapgpu.chaining.options import MappingOptions
+from tests.chaining.align.dp.compiled_pairs import align_pairs
 from tests.chaining.align.rounds import made_reads as made
 from tests.chaining.align.rounds.made_reads import Event, Made
 
@@ -62,8 +62,7 @@ def aligned_pair(
 
 def align_pieces(
     pieces: Pieces,
-    reads: ReadCodes,
-    targets: TargetCodes,
+    sequences: SequenceCodes,
     scoring: AlignScoring,
     parameters: AlignParameters,
 ) -> PieceAlignments:
@@ -71,8 +70,8 @@ def align_pieces(
     found = [
         reference.align_piece(
             int(pieces.kinds[k]),
-            reads.codes[start : start + pieces.query_lengths[k]].tolist(),
-            targets.codes[
+            sequences.reads.codes[start : start + pieces.query_lengths[k]].tolist(),
+            sequences.targets.codes[
                 pieces.target_starts[k] : pieces.target_starts[k] + pieces.target_lengths[k]
             ].tolist(),
             int(pieces.bands[k]),
@@ -97,6 +96,15 @@ def align_pieces(
     )
 
 
+def aligner_of(
+    targets: list[list[int]], scoring: AlignScoring, parameters: AlignParameters
+) -> MappingAligner:
+    """Return an aligner that aligns pieces by plain Python."""
+    stages = CPU_STAGES._replace(align_pieces=align_pieces)
+    codes = made.target_codes(targets)
+    return MappingAligner(codes, MappingOptions(), scoring, parameters, stages)
+
+
 def compiled(
     batch: Sequence[Made],
     parents: Sequence[Sequence[int]],
@@ -104,10 +112,9 @@ def compiled(
     scoring: AlignScoring,
     parameters: AlignParameters,
 ) -> AlignedMappings:
-    codes = made.target_codes(targets)
-    aligner = MappingAligner(codes, scoring, parameters, align_pieces)
+    aligner = aligner_of(targets, scoring, parameters)
     rows = made.mapping_rows(batch, parents)
-    return aligner(rows, made.mapped_anchors(batch), made.read_codes(batch))
+    return aligner.align(rows, made.mapped_anchors(batch), made.read_codes(batch))
 
 
 def plain(

@@ -11,16 +11,16 @@ from hapgpu.chaining.align.batches import (
     NO_PARENT,
     TEMPORARY_PRIMARY,
     AlignedMappings,
+    SequenceCodes,
 )
 from hapgpu.chaining.align.parameters import AlignParameters
 from hapgpu.chaining.align.pieces.reference import Anchor
-from hapgpu.chaining.align.rounds.aligned_pieces import no_alignment
-from hapgpu.chaining.align.rounds.cpu import MappingAligner
 from hapgpu.chaining.align.rounds.inversions import find_stretches, insert_inversions
+from hapgpu.chaining.align.rounds.steps import no_alignment
 from hapgpu.cigar.encoding import cigar_strings
 from tests.chaining.align.rounds import made_reads as made
 from tests.chaining.align.rounds.made_reads import Event, Made
-from tests.chaining.align.rounds.test_rounds import PARAMETERS, SCORING, align_pieces
+from tests.chaining.align.rounds.test_rounds import PARAMETERS, SCORING, aligner_of
 
 TARGETS = made.made_targets(7)
 LONG_PARAMETERS = PARAMETERS._replace(
@@ -32,9 +32,9 @@ def aligned(
     read: Made, parameters: AlignParameters = LONG_PARAMETERS, parent: int = 0
 ) -> AlignedMappings:
     """Align the mapping of a read; a parent other than 0 makes it secondary."""
-    aligner = MappingAligner(made.target_codes(TARGETS), SCORING, parameters, align_pieces)
+    aligner = aligner_of(TARGETS, SCORING, parameters)
     rows = made.mapping_rows([read], [[parent]])
-    return aligner(rows, made.mapped_anchors([read]), made.read_codes([read]))
+    return aligner.align(rows, made.mapped_anchors([read]), made.read_codes([read]))
 
 
 def columns(found: AlignedMappings, *names: str) -> list[tuple[int, ...]]:
@@ -125,8 +125,8 @@ def test_limits_of_stretches(name: str, value: int, stretches: int) -> None:
     """60 bases lie between the parts, and score 120 on the other strand."""
     read = made.exact_read(INVERTED, TARGETS, 4)
     parameters = LONG_PARAMETERS._replace(**{name: value})
-    bases = made.read_codes([read]), made.target_codes(TARGETS)
-    found = find_stretches(parts_of(read), *bases, SCORING, parameters)
+    bases = SequenceCodes.of(made.read_codes([read]), made.target_codes(TARGETS))
+    found = find_stretches(parts_of(read), bases, SCORING, parameters)
     assert found.left.tolist() == [0] * stretches
 
 
@@ -139,17 +139,19 @@ def test_a_stretch_lies_between_a_part_and_a_later_one(
 ) -> None:
     """As in `mm_align1_inv`: `r1->split & 1` and `r2->split & 2`."""
     read = made.exact_read(INVERTED, TARGETS, 4)
-    parts, bases = parts_of(read), (made.read_codes([read]), made.target_codes(TARGETS))
+    parts = parts_of(read)
+    bases = SequenceCodes.of(made.read_codes([read]), made.target_codes(TARGETS))
     parts["split"] = splits
-    found = find_stretches(parts, *bases, SCORING, LONG_PARAMETERS)
+    found = find_stretches(parts, bases, SCORING, LONG_PARAMETERS)
     assert found.left.tolist() == [0] * stretches
 
 
 def test_a_stretch_that_is_not_aligned_is_no_inversion() -> None:
     read = made.exact_read(INVERTED, TARGETS, 4)
-    parts, bases = parts_of(read), (made.read_codes([read]), made.target_codes(TARGETS))
-    stretches = find_stretches(parts, *bases, SCORING, LONG_PARAMETERS)
-    found = insert_inversions(parts, stretches, no_alignment(), *bases, first_operation=0)
+    parts = parts_of(read)
+    bases = SequenceCodes.of(made.read_codes([read]), made.target_codes(TARGETS))
+    stretches = find_stretches(parts, bases, SCORING, LONG_PARAMETERS)
+    found = insert_inversions(parts, stretches, no_alignment(), bases, first_operation=0)
     assert found["next"].tolist() == [1, -1]
 
 
@@ -231,10 +233,10 @@ def test_an_extension_is_the_only_piece() -> None:
 def test_reads_without_mappings() -> None:
     read = made.exact_read(INVERTED, TARGETS, 4)
     batch = [Made([0, 1]), read, Made()]
-    aligner = MappingAligner(made.target_codes(TARGETS), SCORING, LONG_PARAMETERS, align_pieces)
+    aligner = aligner_of(TARGETS, SCORING, LONG_PARAMETERS)
     for reads in (batch, batch[::-1], batch[:1], []):
         parents = [[0] for _ in reads]
-        found = aligner(
+        found = aligner.align(
             made.mapping_rows(reads, parents), made.mapped_anchors(reads), made.read_codes(reads)
         )
         counts = [3 * len(each.chains) for each in reads]

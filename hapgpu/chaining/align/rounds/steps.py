@@ -1,55 +1,61 @@
-"""Pieces with their alignments and tests, and the steps in which they are aligned."""
+"""Steps in which the pieces of mappings are aligned: each of twice as many fills of a mapping.
+
+minimap2's `mm_align1` aligns the fills of a mapping one by one and stops at the first dropped one:
+the remaining fills belong to the second part of the mapping. Here the steps of all mappings are
+aligned together.
+"""
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import Ragged
-from hapgpu.chaining.align.batches import UNREACHED, PieceAlignments, Pieces
+from hapgpu.chaining.align.batches import (
+    FILL,
+    UNREACHED,
+    AlignedPieces,
+    PieceAlignments,
+    Pieces,
+    PlannedPieces,
+)
 
 _FIRST_FILLS: Final = 32
 """Fills of a mapping in its first step."""
 
 
-class AlignedPieces(NamedTuple):
-    """Pieces with their final alignments.
+def align_in_steps(
+    planned: PlannedPieces,
+    align: Callable[[Pieces], tuple[PieceAlignments, NDArray[np.uint8]]],
+) -> AlignedPieces:
+    """Align and test pieces, except most of those after a mapping's first dropped fill.
 
-    Attributes
+    Parameters
     ----------
-    pieces
-        Pieces.
-    alignments
-        Their alignments; the second ones of fills whose test found a drop.
-    drops
-        uint8[p]: results of the tests.
+    planned
+        Pieces of mappings.
+    align
+        Returns the alignments of some pieces, and the results of their tests.
     """
-
-    pieces: Pieces
-    alignments: PieceAlignments
-    drops: NDArray[np.uint8]
-
-
-def take_pieces(pieces: Pieces, rows: NDArray[Any]) -> Pieces:
-    """Return some pieces: a boolean mask, or row numbers in any order."""
-    return Pieces(*(getattr(pieces, field.name)[rows] for field in fields(Pieces)))
-
-
-def take_alignments(alignments: PieceAlignments, rows: NDArray[np.int64]) -> PieceAlignments:
-    """Return the alignments of some pieces, in any order."""
-    operations = Ragged(alignments.operations, alignments.offsets).take(rows)
-    columns = {name: getattr(alignments, name)[rows] for name in _NUMBERS}
-    return PieceAlignments(**columns, operations=operations.data, offsets=operations.offsets)
-
-
-def join_alignments(parts: list[PieceAlignments]) -> PieceAlignments:
-    """Return alignments of pieces, part by part."""
-    operations = Ragged.concatenate([Ragged(each.operations, each.offsets) for each in parts])
-    columns = {name: np.concatenate([getattr(each, name) for each in parts]) for name in _NUMBERS}
-    return PieceAlignments(**columns, operations=operations.data, offsets=operations.offsets)
+    pieces = planned.pieces
+    steps, plans = piece_steps(planned.plans, pieces.kinds.size)
+    is_open = np.ones(planned.plans.size, dtype=np.bool_)
+    places = np.zeros(pieces.kinds.size, dtype=np.int64)  # 0: not aligned
+    parts, drops = [no_alignment()], [np.zeros(1, dtype=np.uint8)]
+    count = 1
+    for step in range(int(steps.max(initial=-1)) + 1):
+        rows = np.flatnonzero((steps == step) & is_open[plans])
+        alignments, found = align(pieces.take(rows))
+        is_dropped = (pieces.kinds[rows] == FILL) & (alignments.is_dropped == 1)
+        is_open[plans[rows[is_dropped]]] = False
+        places[rows] = count + np.arange(rows.size)
+        count += rows.size
+        parts.append(alignments)
+        drops.append(found)
+    alignments = PieceAlignments.joined(parts).take(places)
+    return AlignedPieces(planned, alignments, np.concatenate(drops)[places])
 
 
 def no_alignment() -> PieceAlignments:
@@ -66,12 +72,6 @@ def no_alignment() -> PieceAlignments:
         operations=np.empty(0, dtype=np.uint32),
         offsets=np.zeros(2, dtype=np.int64),
     )
-
-
-_NUMBERS = [
-    field.name for field in fields(PieceAlignments) if field.name not in {"operations", "offsets"}
-]
-"""The columns with one number per piece."""
 
 
 class PieceSteps(NamedTuple):
@@ -92,7 +92,7 @@ class PieceSteps(NamedTuple):
 def piece_steps(plans: NDArray[np.void], pieces: int) -> PieceSteps:
     """Return the steps of pieces: the first fills of each mapping, then twice as many, and so on.
 
-    After a drop, the fills behind it are not needed. The left extension is aligned with the first
+    After a drop, the remaining fills are not needed. The left extension is aligned with the first
     fills, the right one with the last.
 
     Parameters

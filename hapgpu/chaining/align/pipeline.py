@@ -1,0 +1,221 @@
+"""Order of base alignment: chains and their mappings to aligned mappings, in the order of lines.
+
+The stages, and the functions of minimap2 2.30 that they reproduce:
+
+    start_mappings                      mm_squeeze_a
+    plan_pieces                         mm_align1: anchors, cut points, limits of extensions
+    align_pieces                        mm_align_pair (ksw_extd2_sse41, ksw_extz2_sse41)
+    find_drops                          mm_test_zdrop
+    assemble                            mm_align1: mm_append_cigar, mm_split_reg
+    finish_alignments                   mm_update_extra
+    find_stretches, insert_inversions   mm_align1_inv
+    rank                                mm_align_skeleton: mm_filter_regs, mm_hit_sort; mm_set_mapq2
+
+minimap2 aligns mappings one after the other, and each second part of a split mapping directly
+after the first. Here all pieces of a round are aligned together: all mappings in the first round,
+then the second parts of split mappings, and so on. A mapping depends on no other, except a second
+part on its first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.chaining.align.batches import (
+    REFILL,
+    AlignedMappings,
+    AlignedPieces,
+    MappedAnchors,
+    PieceAlignments,
+    Pieces,
+    PlannedPieces,
+    ReadCodes,
+    SequenceCodes,
+    TargetCodes,
+)
+from hapgpu.chaining.align.cigars.cpu import finish_alignments
+from hapgpu.chaining.align.cpu import align_pieces
+from hapgpu.chaining.align.parameters import AlignParameters, AlignScoring
+from hapgpu.chaining.align.pieces.cpu import plan_pieces
+from hapgpu.chaining.align.ranking.cpu import rank
+from hapgpu.chaining.align.rounds.assembly import Assembly, assemble, in_order
+from hapgpu.chaining.align.rounds.drops import INVERSION_DROP, NO_DROP, find_drops
+from hapgpu.chaining.align.rounds.inversions import find_stretches, insert_inversions
+from hapgpu.chaining.align.rounds.steps import align_in_steps
+from hapgpu.chaining.align.start import start_mappings
+from hapgpu.chaining.batches import Chains, Mappings
+from hapgpu.chaining.options import MappingOptions
+from hapgpu.chaining.quality.cpu import reported_rows
+
+
+class AlignStages(NamedTuple):
+    """Functions of the stages whose time counts, in their order; see the functions of the CPU."""
+
+    plan_pieces: Callable[
+        [
+            NDArray[np.void],
+            NDArray[np.int64],
+            MappedAnchors,
+            SequenceCodes,
+            AlignScoring,
+            AlignParameters,
+        ],
+        PlannedPieces,
+    ]
+    align_pieces: Callable[[Pieces, SequenceCodes, AlignScoring, AlignParameters], PieceAlignments]
+    find_drops: Callable[
+        [Pieces, PieceAlignments, SequenceCodes, AlignScoring, AlignParameters], NDArray[np.uint8]
+    ]
+    assemble: Callable[
+        [NDArray[np.void], AlignedPieces, MappedAnchors, NDArray[np.int32], AlignParameters, int],
+        Assembly,
+    ]
+    finish_alignments: Callable[
+        [NDArray[np.void], NDArray[np.int64], NDArray[np.uint32], SequenceCodes, AlignScoring], None
+    ]
+    rank: Callable[
+        [
+            AlignedMappings,
+            NDArray[np.int32],
+            NDArray[np.int32],
+            MappingOptions,
+            AlignScoring,
+            AlignParameters,
+        ],
+        AlignedMappings,
+    ]
+
+
+CPU_STAGES: Final = AlignStages(
+    plan_pieces, align_pieces, find_drops, assemble, finish_alignments, rank
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MappingAligner:
+    """Aligner of the mappings of reads with base-level dynamic programming.
+
+    Attributes
+    ----------
+    targets
+        Bases of the reference.
+    options
+        Options for mappings.
+    scoring, parameters
+        Scores and other parameters.
+    stages
+        The stages.
+    """
+
+    targets: TargetCodes
+    options: MappingOptions
+    scoring: AlignScoring
+    parameters: AlignParameters
+    stages: AlignStages = CPU_STAGES
+
+    def __call__(
+        self,
+        mappings: Mappings,
+        chains: Chains,
+        mapped_chains: NDArray[np.int32],
+        name_hashes: NDArray[np.uint32],
+        reads: ReadCodes,
+    ) -> AlignedMappings:
+        """Return the aligned mappings of n reads, in the order of their lines.
+
+        Parameters
+        ----------
+        mappings
+            Mappings of the reads, as of `chained_mappings`.
+        chains
+            Chains of the reads.
+        mapped_chains
+            int32[r]: chain of each mapping.
+        name_hashes
+            uint32[n]: result of `mappings.cpu.name_hashes`.
+        reads
+            Bases of the reads.
+        """
+        rows, offsets, _ = reported_rows(mappings)
+        started, anchors = start_mappings(
+            mappings, rows, offsets, chains, mapped_chains, name_hashes
+        )
+        return self.stages.rank(
+            self.align(started, anchors, reads),
+            reads.lengths,
+            mappings.repeat_lengths,
+            self.options,
+            self.scoring,
+            self.parameters,
+        )
+
+    def align(
+        self, mappings: NDArray[np.void], anchors: MappedAnchors, reads: ReadCodes
+    ) -> AlignedMappings:
+        """Align the mappings of n reads, round by round, and the inversions between their parts.
+
+        Parameters
+        ----------
+        mappings
+            MAPPING[r]: mappings of the chains, sorted by read; those of a read in order, and
+            linked by `next`.
+        anchors
+            Their anchors; `y` gets flags in place.
+        reads
+            Bases of the reads.
+
+        Returns
+        -------
+        AlignedMappings
+            With the second parts of split mappings, and inversions, after the first parts.
+            Without an alignment, a mapping has no operations.
+        """
+        stages, scoring, parameters = self.stages, self.scoring, self.parameters
+        sequences = SequenceCodes.of(reads, self.targets)
+        initial, mappings = mappings.size, mappings.copy()
+        parts = [np.empty(0, dtype=np.uint32)]
+        start = count = 0
+        while start < mappings.size:
+            rows, start = np.arange(start, mappings.size), mappings.size
+            planned = stages.plan_pieces(mappings, rows, anchors, sequences, scoring, parameters)
+            aligned = align_in_steps(planned, lambda pieces: self._align_tested(pieces, sequences))
+            mappings, operations = stages.assemble(
+                mappings, aligned, anchors, reads.lengths, parameters, count
+            )
+            parts.append(operations)
+            count += operations.size
+        operations = np.concatenate(parts)
+        stages.finish_alignments(mappings, np.arange(start), operations, sequences, scoring)
+        stretches = find_stretches(mappings, sequences, scoring, parameters)
+        if stretches.left.size:
+            inverted = stages.align_pieces(stretches.pieces, sequences, scoring, parameters)
+            mappings = insert_inversions(mappings, stretches, inverted, sequences, count)
+            operations = np.concatenate([operations, inverted.operations])
+            rows = np.arange(start, mappings.size)
+            stages.finish_alignments(mappings, rows, operations, sequences, scoring)
+        return in_order(mappings, initial, operations, reads.lengths.size)
+
+    def _align_tested(
+        self, pieces: Pieces, sequences: SequenceCodes
+    ) -> tuple[PieceAlignments, NDArray[np.uint8]]:
+        """Align and test pieces; align fills with a drop again."""
+        stages, scoring, parameters = self.stages, self.scoring, self.parameters
+        alignments = stages.align_pieces(pieces, sequences, scoring, parameters)
+        drops = stages.find_drops(pieces, alignments, sequences, scoring, parameters)
+        dropped = np.flatnonzero(drops != NO_DROP)
+        if dropped.size:
+            is_inversion = drops[dropped] == INVERSION_DROP
+            limits = np.where(is_inversion, parameters.inversion_drop, parameters.drop)
+            again = pieces.take(dropped)._replace(
+                kinds=np.full(dropped.size, REFILL, dtype=np.uint8), drops=limits.astype(np.int32)
+            )
+            rows = np.arange(drops.size)
+            rows[dropped] = drops.size + np.arange(dropped.size)
+            second = stages.align_pieces(again, sequences, scoring, parameters)
+            alignments = PieceAlignments.joined([alignments, second]).take(rows)
+        return alignments, drops
