@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -106,7 +104,7 @@ def _align_one_by_one(
     scratch = new_scratch()
     operations = np.empty(1 << 10, dtype=np.uint32)
     counts = np.empty(rows.size, dtype=np.int64)
-    at = np.int64(0)
+    at: Integer = np.int64(0)
     for k in range(rows.size):
         row = rows[k]
         kind = pieces.kinds[row]
@@ -128,7 +126,7 @@ def _align_one_by_one(
 
 
 @njit_inlined
-def _pair_options(kind: Integer, band: Integer, drop: Integer, end_bonus: Integer) -> Any:
+def _pair_options(kind: Integer, band: Integer, drop: Integer, end_bonus: Integer) -> PairOptions:
     """Return the options for a kind of piece."""
     modes, bonus = np.int64(results.EXTENSION), np.int64(-1)
     if kind == FILL:

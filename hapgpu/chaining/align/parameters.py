@@ -6,7 +6,7 @@ A gap of l bases costs the cheaper of gap_open + l * gap_extend and gap_open2 + 
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -204,19 +204,19 @@ def costs_of(scoring: AlignScoring) -> Costs:
 
 
 @njit_inlined
-def is_single_affine(scoring: AlignScoring | Costs) -> Any:
+def is_single_affine(scoring: AlignScoring | Costs) -> bool:
     """Return whether short and long gaps cost the same."""
     return scoring.gap_open == scoring.gap_open2 and scoring.gap_extend == scoring.gap_extend2
 
 
 @njit_inlined
-def has_transitions(scoring: AlignScoring | Costs) -> Any:
+def has_transitions(scoring: AlignScoring | Costs) -> bool:
     """Return whether transitions cost something else than other mismatches."""
     return scoring.transition != scoring.mismatch
 
 
 @njit
-def gap_cost(length: Integer, scoring: AlignScoring | Costs) -> Any:
+def gap_cost(length: Integer, scoring: AlignScoring | Costs) -> Integer:
     """Return the cost of a gap of `length` bases, 0 for none."""
     if length == 0:
         return 0

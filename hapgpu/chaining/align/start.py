@@ -50,9 +50,8 @@ def start_mappings(
     MAPPING[m], MappedAnchors
         `number` is the mapping's position within its read, `parent` as in `mappings`.
     """
-    started = np.zeros(rows.size, dtype=MAPPING)
+    started = mapping_rows(mappings, rows)
     reads = np.repeat(np.arange(offsets.size - 1, dtype=np.int32), np.diff(offsets))
-    _copy_columns(started, mappings, rows)
     started["read"] = reads
     started["first_score"] = started["score"]
     started["number"] = np.arange(rows.size) - offsets[reads]
@@ -99,9 +98,12 @@ _COPIED = {
 }
 
 
-def _copy_columns(started: NDArray[np.void], mappings: Mappings, rows: NDArray[np.int64]) -> None:
+def mapping_rows(mappings: Mappings, rows: NDArray[np.int64]) -> NDArray[np.void]:
+    """Return MAPPING[m]: the columns of mappings, given int64[m], that a row has; others are 0."""
+    chosen = np.zeros(rows.size, dtype=MAPPING)
     for source, target in _COPIED.items():
-        started[target] = getattr(mappings, source)[rows]
+        chosen[target] = getattr(mappings, source)[rows]
+    return chosen
 
 
 @njit

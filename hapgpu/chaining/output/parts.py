@@ -1,7 +1,12 @@
-"""Parts of the lines of many reads, so that their text is written piece by piece."""
+"""Parts of the lines of many reads, so that their text is written piece by piece.
+
+Compiled functions write the lines of a part, and count them in the columns of `COUNT_NAMES`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -9,7 +14,13 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only
+from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.runtime.jit import njit, njit_inlined
+
+COUNT_NAMES: Final = ("mapped", "records", "secondary", "supplementary", "aligned_bases")
+"""Counts in the statistics: reads with a mapping, lines, lines of secondary and supplementary
+mappings, and bases of reads in mappings that are not secondary."""
+MAPPED, RECORDS, SECONDARY, SUPPLEMENTARY, ALIGNED_BASES = range(len(COUNT_NAMES))
 
 PART_BYTES: Final = 64 << 20
 """Most bytes of a part of several lines, as bounded before they are written."""
@@ -100,3 +111,44 @@ def _put_part(
     parts[part, 0], parts[part, 1] = first_read, end_read
     parts[part, 2], parts[part, 3] = first_row, end_row
     parts[part, 4] = size
+
+
+def text_parts(
+    put: Callable[[LineRange, NDArray[np.uint8], NDArray[np.int64]], int],
+    parts: Sequence[LineRange],
+    lengths: NDArray[np.int32],
+    anchors: int,
+    *,
+    held: object,
+    names: Sequence[str] = COUNT_NAMES,
+) -> list[Callable[[], TextBlock]]:
+    """Return functions that write the lines of n reads, each a part of them, in order.
+
+    Parameters
+    ----------
+    put
+        Writes a part to memory of its size, adds to the counts int64[5], and returns the used size.
+    parts
+        The parts; the first has the counts of the reads.
+    lengths
+        int32[n]: bases of each read.
+    anchors
+        Number of anchors of the reads.
+    held
+        What `put` has addresses of: it lives as long as the functions.
+    names
+        Names of the counts to return, the first ones of `COUNT_NAMES`.
+    """
+    bases = int(lengths.sum(dtype=np.int64))
+    of_reads = {"reads": lengths.size, "bases": bases, "anchors": anchors}
+
+    def written(part: LineRange, first: Mapping[str, int], _held: object) -> TextBlock:
+        out = np.empty(part.size, dtype=np.uint8)
+        counts = np.zeros(len(COUNT_NAMES), dtype=np.int64)
+        used = put(part, out, counts)
+        return TextBlock(out[:used], {**first, **dict(zip(names, counts.tolist(), strict=False))})
+
+    return [
+        partial(written, part, {"reads": 0} if number else of_reads, held)
+        for number, part in enumerate(parts)
+    ]

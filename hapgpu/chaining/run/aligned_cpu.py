@@ -14,7 +14,8 @@ from hapgpu.chaining.align.pipeline import CPU_STAGES, AlignStages, MappingAlign
 from hapgpu.chaining.align.start import code_reads
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.mappings.cpu import chained_mappings
-from hapgpu.chaining.options import LineOptions, MapOptions
+from hapgpu.chaining.options import LineOptions, MapOptions, MappingOptions
+from hapgpu.chaining.output.alignments.rows import AlignedReads
 from hapgpu.chaining.output.alignments.writer import AlignmentWriter
 from hapgpu.chaining.run.cpu import cpu_stages
 from hapgpu.chaining.run.groups import GroupWorker, LinePart, ReadGroup
@@ -36,7 +37,10 @@ class RunStages(NamedTuple):
 
     code_reads: Callable[[NDArray[np.uint8], NDArray[np.int32], NDArray[np.int32]], ReadCodes]
     align: AlignStages
-    writer: Callable[..., Callable[..., Sequence[LinePart]]]
+    writer: Callable[
+        [MinimizerIndex, TargetCodes, MappingOptions, LineOptions],
+        Callable[[AlignedReads, int], Sequence[LinePart]],
+    ]
 
 
 CPU_RUN: Final = RunStages(code_reads, CPU_STAGES, AlignmentWriter)
@@ -84,9 +88,8 @@ class CpuAligner(GroupWorker):
         found = self._finder.find_chains(text, spans, group.seeds)
         reads = self._stages.code_reads(text, spans.base_starts, spans.lengths)
         aligned = self._aligned(found, reads)
-        return self._lines_of_mappings(
-            text, spans, reads, aligned, found.seeds.repeat_lengths, found.anchors
-        )
+        block = AlignedReads(text, spans, reads, aligned, found.seeds.repeat_lengths)
+        return self._lines_of_mappings(block, found.anchors)
 
     def _aligned(self, found: FoundChains, reads: ReadCodes) -> AlignedMappings:
         options, index = self._options, self._index

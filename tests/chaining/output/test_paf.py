@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from hapgpu.chaining.batches import Mappings, NamedReads
 from hapgpu.chaining.options import MappingOptions
-from hapgpu.chaining.output.paf import Lines, paf_parts, targets_of
+from hapgpu.chaining.output.alignments.rows import LineTargets
+from hapgpu.chaining.output.paf import paf_parts
 from hapgpu.chaining.output.parts import PART_BYTES
 from hapgpu.chaining.quality.cpu import ReportedMappings
+from hapgpu.io.fastx.text_block import TextBlock
 
 READS = NamedReads(
     text=np.frombuffer(b"@first/1 x\n@name|2\n", dtype=np.uint8),
@@ -26,7 +28,7 @@ NAMES = ["first/1", "name|2"]
 
 
 class StandInIndex(NamedTuple):
-    """The part of an index that `targets_of` uses."""
+    """The part of an index that lines need."""
 
     names: tuple[str, ...]
     lengths: NDArray[np.int64]
@@ -110,18 +112,14 @@ def plain_line(name: str, length: int, row: Row, repeats: int) -> str:
     return "\t".join(map(str, [*columns, f"rl:i:{repeats}"]))
 
 
-def joined(parts: list[Lines]) -> Lines:
-    text, *counts = zip(*parts, strict=True)
-    return Lines(np.concatenate(text), *map(sum, counts))
-
-
 @given(st.tuples(ROWS, ROWS), st.booleans(), st.booleans(), st.sampled_from([1, 700, PART_BYTES]))
 def test_lines(
     reads: tuple[list[Row], list[Row]], secondary: bool, unmapped: bool, most: int
 ) -> None:
     options = replace(MappingOptions(), prints_secondary=secondary, prints_unmapped=unmapped)
-    parts = paf_parts(READS, mappings_of(list(reads)), targets_of(INDEX), options, most)
-    lines = joined([part() for part in parts])
+    targets = LineTargets.of(INDEX.names, INDEX.lengths)
+    parts = paf_parts(READS, mappings_of(list(reads)), targets, options, 3, most)
+    lines = TextBlock.joined([part() for part in parts])
     expected = []
     for name, length, rows, repeats in zip(NAMES, (1234, 0), reads, (17, 0), strict=True):
         if not rows and unmapped:
@@ -131,6 +129,11 @@ def test_lines(
         ]
     assert lines.text.tobytes().decode().splitlines() == expected
     written = [row for rows in reads for row in rows if row.is_primary or secondary]
-    assert lines.lines == len(written)
-    assert lines.secondary == sum(not row.is_primary for row in written)
-    assert lines.mapped == sum(bool(rows) for rows in reads)
+    assert lines.counts == {
+        "reads": 2,
+        "bases": 1234,
+        "anchors": 3,
+        "records": len(written),
+        "secondary": sum(not row.is_primary for row in written),
+        "mapped": sum(bool(rows) for rows in reads),
+    }

@@ -8,14 +8,14 @@ a gap costs the logarithm of its length (`mm_update_extra`; Li 2021, Bioinformat
 from __future__ import annotations
 
 import math
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.chaining.align.batches import SequenceCodes
+from hapgpu.chaining.align.batches import Row, SequenceCodes
 from hapgpu.chaining.align.parameters import AMBIGUOUS, AlignScoring
 from hapgpu.cigar.encoding import DELETION, INSERTION, MATCH, length_of, operation_of
 from hapgpu.runtime.jit import njit, njit_inlined
@@ -85,16 +85,17 @@ def _finish(
 
 
 @njit_inlined
-def _start_on_strands(mapping: Any, sequences: SequenceCodes) -> Any:
+def _start_on_strands(mapping: Row, sequences: SequenceCodes) -> np.int64:
     """Return the start of a mapping in the forward strand followed by its reverse complement."""
     if mapping.is_reverse:
-        return 2 * np.int64(sequences.reads.lengths[mapping.read]) - mapping.query_end
+        start: np.int64 = 2 * np.int64(sequences.reads.lengths[mapping.read]) - mapping.query_end
+        return start
     return np.int64(mapping.query_start)
 
 
 @njit_inlined
 def _drop_first_gap(
-    mapping: Any,
+    mapping: Row,
     cigar: NDArray[np.uint32],
     query: NDArray[np.uint8],
     target: NDArray[np.uint8],
@@ -118,7 +119,9 @@ _SMALLEST_MERGED = 3
 
 
 @njit
-def clean(cigar: NDArray[np.uint32], query: NDArray[np.uint8], target: NDArray[np.uint8]) -> Any:
+def clean(
+    cigar: NDArray[np.uint32], query: NDArray[np.uint8], target: NDArray[np.uint8]
+) -> Integer:
     """Clean a CIGAR in place, and return how many operations are left.
 
     Parameters
@@ -167,7 +170,9 @@ def _move_gaps_left(
 
 
 @njit_inlined
-def _steps_left(bases: NDArray[np.uint8], at: Integer, length: Integer, max_steps: Integer) -> Any:
+def _steps_left(
+    bases: NDArray[np.uint8], at: Integer, length: Integer, max_steps: Integer
+) -> Integer:
     """Return how many bases a gap from `at` on can move left with the same bases around it."""
     steps = np.int64(0)
     while steps < max_steps and bases[at - 1 - steps] == bases[at + length - 1 - steps]:
@@ -191,13 +196,13 @@ def _merge_gaps(cigar: NDArray[np.uint32]) -> bool:
                 for empty in range(k + 2, end):
                     cigar[empty] = operation_of(cigar[empty])
                 merges = True
-            k = end
+            k = int(end)
         k += 1
     return merges
 
 
 @njit_inlined
-def _gap_run(cigar: NDArray[np.uint32], start: Integer) -> Any:
+def _gap_run(cigar: NDArray[np.uint32], start: Integer) -> tuple[Integer, Integer, Integer]:
     """Return the end of a run of gaps and empty operations, and its inserted and deleted bases."""
     end = np.int64(start)
     inserted = deleted = np.int64(0)
@@ -214,7 +219,7 @@ def _gap_run(cigar: NDArray[np.uint32], start: Integer) -> Any:
 
 
 @njit_inlined
-def _without_empty(cigar: NDArray[np.uint32]) -> Any:
+def _without_empty(cigar: NDArray[np.uint32]) -> Integer:
     """Drop empty operations, merge equal neighbours, and return how many operations are left."""
     kept = np.int64(0)
     for k in range(cigar.size):
@@ -315,7 +320,7 @@ def count_bases(
 
 
 @njit_inlined
-def identity_of(mapping: Any) -> Any:
+def identity_of(mapping: Row) -> np.float64:
     """Return the share of matching bases in a MAPPING, a gap counted once, as float64."""
     columns = mapping.length + mapping.ambiguous - mapping.gap_bases + mapping.gaps
     return np.float64(mapping.matches) / np.float64(columns)
@@ -327,7 +332,7 @@ _CONSTANT: Final = np.float32(0.67487759)
 
 
 @njit
-def logarithm(value: Integer) -> Any:
+def logarithm(value: Integer) -> np.float32:
     """Return the approximate binary logarithm of an integer above 0, as float32.
 
     A parabola in the mantissa, each operation rounded (`mg_log2`).

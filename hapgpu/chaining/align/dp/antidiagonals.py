@@ -7,7 +7,7 @@ blocks of 16, exactly as in minimap2 (`reference.py`).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +48,7 @@ from hapgpu.chaining.align.dp.bands import (
     with_ends,
     with_highest,
 )
-from hapgpu.chaining.align.dp.lane_steps import Cells, dual_step, pair_scores, single_step
+from hapgpu.chaining.align.dp.lane_steps import Cells, Vector, dual_step, pair_scores, single_step
 from hapgpu.chaining.align.dp.results import (
     DIRECTIONS,
     FIRST,
@@ -167,7 +167,8 @@ def fill_matrix(
     # The border's score of one base, before the first cell.
     score: Integer = np.int64(-costs.gap_open - costs.gap_extend)
     store_32_at(rows.scores, score)
-    best, dropped, lane = no_cells(), False, np.int64(0)
+    lane: Integer = np.int64(0)
+    best, dropped = no_cells(), False
     before, directions = _Antidiagonal(-1, 0, 0, -1, -1), np.int64(0)
     if band.leaks:
         _clear_pair_scores(rows, band)
@@ -215,7 +216,7 @@ def _fill_antidiagonal(
     before: _Antidiagonal,
     modes: Integer,
     directions: Integer,
-) -> Any:
+) -> Integer:
     """Compute the lanes of an antidiagonal; return the highest score, if scores are wanted.
 
     Parameters
@@ -311,7 +312,7 @@ def _store_cells(rows: _Rows, cells: Cells, t: Integer) -> None:
 
 
 @njit_inlined
-def _corner_score(rows: _Rows, diagonal: _Antidiagonal) -> Any:
+def _corner_score(rows: _Rows, diagonal: _Antidiagonal) -> Integer:
     """Return the score of the lane before the last one; 0 without such a lane."""
     if diagonal.end == 0:
         return np.int64(0)
@@ -326,7 +327,7 @@ def _add_differences(
     corner: Integer,
     bias: Integer,
     t: Integer,
-) -> Any:
+) -> Vector:
     """Update the scores of a vector of lanes; return them, low outside of the band.
 
     A score is that of the same lane plus v; for the last lane, unless that is lane 0, it is that of
@@ -348,7 +349,7 @@ def _add_differences(
 
 
 @njit_inlined
-def _next_on_path(rows: _Rows, diagonal: _Antidiagonal, lane: Integer) -> Any:
+def _next_on_path(rows: _Rows, diagonal: _Antidiagonal, lane: Integer) -> tuple[Integer, Integer]:
     """Return the lane of a path on an antidiagonal, and the difference of its score."""
     stays = diagonal.r == 0 or (
         lane >= diagonal.start
@@ -360,7 +361,7 @@ def _next_on_path(rows: _Rows, diagonal: _Antidiagonal, lane: Integer) -> Any:
 
 
 @njit_inlined
-def _int8_at(address: Integer) -> Any:
+def _int8_at(address: Integer) -> Integer:
     return (load_u8_at(address) ^ 128) - 128
 
 

@@ -26,7 +26,7 @@ that leaves the band.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,7 +94,7 @@ class Edge(NamedTuple):
 
 
 @njit_inlined
-def lanes_of(band: Band, r: Integer) -> Any:
+def lanes_of(band: Band, r: Integer) -> tuple[Integer, Integer]:
     """Return the first and the last lane of antidiagonal r that are in the band."""
     start, end = (r + band.lowest + 1) >> 1, (r + band.highest) >> 1
     start = max(start, r - band.query_length + 1, 0)
@@ -103,7 +103,7 @@ def lanes_of(band: Band, r: Integer) -> Any:
 
 
 @njit
-def max_directions(band: Band) -> Any:
+def max_directions(band: Band) -> Integer:
     """Return a bound on the bytes of directions: whole blocks, and a vector after the last one."""
     rows = band.query_length + band.target_length
     per_row = (band.highest - band.lowest) // 2 + 1
@@ -138,7 +138,7 @@ def has_narrow_bands(costs: Costs) -> bool:
 
 
 @njit_inlined
-def border_difference(r: Integer, costs: Costs, borders: Borders) -> Any:
+def border_difference(r: Integer, costs: Costs, borders: Borders) -> Integer:
     """Return the difference from the border's score of r bases to the next one."""
     return gap_cost(r, costs) - gap_cost(r + 1, costs) + borders.bias
 
@@ -269,7 +269,7 @@ def with_cell(
     r: Integer,
     costs: Costs,
     zdrop: Integer,
-) -> Any:
+) -> tuple[BestCells, bool]:
     """Return the best cells after another one, and whether its score is too far below the best."""
     if score > best.max_score:
         better = BestCells(
@@ -286,7 +286,7 @@ def with_cell(
     if zdrop < 0 or steps < 0 or query_steps < 0:
         return best, False
     limit = zdrop + costs.gap_extend2 * abs(steps - query_steps)
-    return best, best.max_score - score > limit
+    return best, bool(best.max_score - score > limit)
 
 
 @njit_inlined
@@ -299,7 +299,7 @@ def with_highest(
     end: Integer,
     costs: Costs,
     zdrop: Integer,
-) -> Any:
+) -> tuple[BestCells, bool]:
     """Return the best cells after antidiagonal r, and whether its highest score is too low.
 
     The lane of the highest score is searched only if it matters.
@@ -311,7 +311,7 @@ def with_highest(
 
 
 @njit
-def _lane_of(scores: Integer, highest: Integer, start: Integer, end: Integer) -> Any:
+def _lane_of(scores: Integer, highest: Integer, start: Integer, end: Integer) -> Integer:
     """Return the lane with the highest score; ties as in minimap2, which compares four at a time.
 
     Parameters
@@ -344,7 +344,7 @@ def is_certified(
     min_diagonal: Integer,
     max_diagonal: Integer,
     scoring: AlignScoring | Costs,
-) -> Any:
+) -> bool:
     """Return whether a global alignment within a band is that of the whole matrix.
 
     Parameters
@@ -372,10 +372,10 @@ def _beats_outside(
     gap: Integer,
     difference: Integer,
     scoring: AlignScoring | Costs,
-) -> Any:
+) -> bool:
     """Return whether no path with a gap of `gap` of `length` bases has the score."""
     columns = length - gap
     if columns < 0:
         return True
     costs = gap_cost(gap, scoring) + gap_cost(gap - difference, scoring)
-    return score > scoring.match * columns - costs
+    return bool(score > scoring.match * columns - costs)

@@ -61,7 +61,9 @@ def _take(gap: Vector, best: Vector, right: Vector) -> Vector:
 
 
 @njit_inlined
-def dual_step(scores: Vector, before: Cells, costs: Costs, is_right: Integer) -> Any:
+def dual_step(
+    scores: Vector, before: Cells, costs: Costs, is_right: Integer
+) -> tuple[Cells, Vector]:
     """Return the cells after a step, and their directions.
 
     Parameters
@@ -113,7 +115,9 @@ def dual_step(scores: Vector, before: Cells, costs: Costs, is_right: Integer) ->
 
 
 @njit_inlined
-def single_step(scores: Vector, before: Cells, costs: Costs, is_right: Integer) -> Any:
+def single_step(
+    scores: Vector, before: Cells, costs: Costs, is_right: Integer
+) -> tuple[Cells, Vector]:
     """Return the cells after a step and their directions, with one affine gap cost.
 
     The differences are stored plus the cost of a gap's first base, so that they are not negative.

@@ -7,7 +7,7 @@ interleaved vectors of 8 numbers, and pads the query to whole vectors with colum
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ _ROWS: Final = 4
 @njit
 def align_locally(
     query: NDArray[np.uint8], target: NDArray[np.uint8], modes: Integer, scoring: AlignScoring
-) -> Any:
+) -> tuple[Integer, Integer, Integer]:
     """Align parts of a pair.
 
     Parameters
@@ -53,7 +53,9 @@ def align_locally(
     columns = np.zeros((_ROWS, vectors * LOCAL_COLUMNS + 1), dtype=np.int32)
     opening = np.int32(scoring.gap_open + scoring.gap_extend)
     extension = np.int32(scoring.gap_extend)
-    best, target_end, query_end = 0, -1, -1
+    best: Integer = 0
+    target_end: Integer = -1
+    query_end: Integer = -1
     for i in range(target.size):
         code = target[target.size - 1 - i if modes & results.BACKWARDS else i]
         highest = _fill_row(profile, code, opening, extension, columns)
@@ -78,8 +80,12 @@ def _profile_of(
 
 @njit
 def _fill_row(
-    profile: NDArray[np.int32], code: Integer, opening: Any, extension: Any, columns: Any
-) -> Any:
+    profile: NDArray[np.int32],
+    code: Integer,
+    opening: Integer,
+    extension: Integer,
+    columns: NDArray[np.int32],
+) -> Integer:
     """Replace the scores of one target base by those of the next; return the highest.
 
     Three passes, of which the compiler vectorises the first and the last.
@@ -111,7 +117,7 @@ def _fill_row(
 
 
 @njit_inlined
-def _last_column(columns: NDArray[np.int32], score: Integer, vectors: Integer) -> Any:
+def _last_column(columns: NDArray[np.int32], score: Integer, vectors: Integer) -> Integer:
     """Return the last column with a score: by its vector, p modulo `vectors`, then by p."""
     for vector in range(vectors - 1, -1, -1):
         for p in range((LOCAL_COLUMNS - 1) * vectors + vector, -1, -vectors):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +49,7 @@ def align_pair(
     result: NDArray[np.int32],
     operations: NDArray[np.uint32],
     at: Integer,
-) -> Any:
+) -> tuple[Scratch, NDArray[np.uint32], Integer]:
     """Align a pair as minimap2 2.30's `ksw_extd2_sse41`, with equal gap costs `ksw_extz2_sse41`.
 
     Parameters
@@ -171,7 +171,7 @@ def end_cell(
     target_length: Integer,
     options: PairOptions,
     result: NDArray[np.int32],
-) -> Any:
+) -> tuple[Integer, Integer]:
     """Return the offsets on target and query at which the alignment ends; -1 without alignment."""
     if not result[results.DROPPED]:
         if options.modes & results.EXTENSION == 0:
@@ -190,7 +190,7 @@ def trace(
     modes: Integer,
     operations: NDArray[np.uint32],
     at: Integer,
-) -> Any:
+) -> Integer:
     """Write the operations of the path that ends at target offset i and query offset j.
 
     Parameters
@@ -245,7 +245,7 @@ def trace(
 @njit_inlined
 def _append(
     operations: NDArray[np.uint32], at: Integer, end: Integer, code: Integer, length: Integer
-) -> Any:
+) -> Integer:
     """Add bases to the last operation if it is the same; return the offset after the last one."""
     if end > at and operations[end - 1] & _CODE == code:
         operations[end - 1] += np.uint32(length << _LENGTH_SHIFT)

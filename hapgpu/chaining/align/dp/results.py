@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,7 +143,7 @@ def new_scratch() -> Scratch:
 
 
 @njit_inlined
-def row_size(query_length: Integer, target_length: Integer) -> Any:
+def row_size(query_length: Integer, target_length: Integer) -> Integer:
     """Return the bytes of a row of lanes."""
     return max(query_length, target_length) + 2 * MARGIN
 

@@ -8,7 +8,7 @@ whole matrix.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +40,8 @@ class Width(NamedTuple):
     errors. No band is wider than the matrix.
     """
 
-    diagonals: Any
-    target_length: Any
+    diagonals: Integer
+    target_length: Integer
 
 
 MAX_DIRECTIONS: Final = 16 << 20
@@ -100,7 +100,7 @@ class Buffers(NamedTuple):
 
     lanes: Lanes
     operations: NDArray[np.uint32]
-    used: Any
+    used: Integer
 
 
 @njit
@@ -112,7 +112,7 @@ def align_fills(
     target_starts: NDArray[np.int64],
     target_lengths: NDArray[np.int32],
     scoring: AlignScoring,
-) -> Any:
+) -> tuple[NDArray[np.int32], NDArray[np.uint32], NDArray[np.int64], NDArray[np.int64]]:
     """Align pairs of sequences globally.
 
     Parameters
@@ -186,7 +186,7 @@ def _align_run(
     costs: Costs,
     alignments: Alignments,
     buffers: Buffers,
-) -> Any:
+) -> tuple[Buffers, int]:
     """Align sorted pairs in bands, as far as they are certified.
 
     Parameters
@@ -210,7 +210,8 @@ def _align_run(
         Mean number of diagonals of the widths.
     """
     lanes, operations, used = buffers
-    first, groups, diagonals = 0, 0, 0
+    first: Integer = 0
+    groups, diagonals = 0, 0
     while first < order.size:
         end, band = next_group(order, first, pairs.target_lengths, pairs.query_lengths, width)
         group = order[first:end]
@@ -279,7 +280,7 @@ def _fill_group(
 
 
 @njit
-def _is_certified(score: Integer, sequences: Sequences, band: Band, costs: Costs) -> Any:
+def _is_certified(score: Integer, sequences: Sequences, band: Band, costs: Costs) -> bool:
     return is_certified(
         score,
         sequences.target_length,
@@ -298,7 +299,7 @@ def _append_path(
     sequences: Sequences,
     operations: NDArray[np.uint32],
     used: Integer,
-) -> Any:
+) -> Integer:
     """Append the operations of a pair; return the number of operations in use."""
     end = used + sequences.target_length + sequences.query_length
     start = trace_lane(lanes.directions, band, lane, sequences, operations[:end])
@@ -309,7 +310,9 @@ def _append_path(
 
 
 @njit
-def _in_order(spans: NDArray[np.int64], operations: NDArray[np.uint32]) -> Any:
+def _in_order(
+    spans: NDArray[np.int64], operations: NDArray[np.uint32]
+) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     """Return the operations in the order of the pairs, and their offsets."""
     offsets = np.zeros(spans.shape[0] + 1, np.int64)
     for pair in range(spans.shape[0]):
@@ -357,13 +360,13 @@ def next_group(
     target_lengths: NDArray[np.int32],
     query_lengths: NDArray[np.int32],
     width: Width,
-) -> Any:
+) -> tuple[Integer, Band]:
     """Return the end of the group that starts at `first` of the sorted pairs, and its band."""
-    max_target: Any = 0
-    max_query: Any = 0
-    min_difference: Any = 0
-    max_difference: Any = 0
-    needed: Any = 0
+    max_target: Integer = 0
+    max_query: Integer = 0
+    min_difference: Integer = 0
+    max_difference: Integer = 0
+    needed: Integer = 0
     end = first
     while end < pairs.size and end - first < LANES:
         target_length = np.int64(target_lengths[pairs[end]])
@@ -386,7 +389,7 @@ def next_group(
 
 
 @njit
-def width_of(target_length: Integer, width: Width) -> Any:
+def width_of(target_length: Integer, width: Width) -> Integer:
     """Return the diagonals that a band for a target has on each side."""
     return width.diagonals * max(target_length, width.target_length) // width.target_length
 
@@ -421,15 +424,15 @@ def next_width(
     costs
         The costs.
     """
-    diagonals: Any = 0
-    certified: Any = -1
+    diagonals: Integer = 0
+    certified: Integer = -1
     while certified * 10 < pairs.size * 9 and diagonals < _MAX_GROWTH * width.diagonals:
         diagonals += _STEP
         certified = 0
         for pair in pairs:
             target_length = np.int64(target_lengths[pair])
             query_length = np.int64(query_lengths[pair])
-            difference: Any = target_length - query_length
+            difference: Integer = target_length - query_length
             reach = width_of(target_length, Width(diagonals, width.target_length))
             certified += is_certified(
                 np.int64(scores[pair]),

@@ -68,10 +68,10 @@ class Band(NamedTuple):
     `query_length`, has that position.
     """
 
-    rows: Any
-    columns: Any
-    max_diagonal: Any
-    query_length: Any
+    rows: Integer
+    columns: Integer
+    max_diagonal: Integer
+    query_length: Integer
 
 
 class Lanes(NamedTuple):
@@ -120,7 +120,7 @@ def lanes_for(band: Band, lanes: Lanes) -> Lanes:
 
 
 @njit
-def count_directions(band: Band) -> Any:
+def count_directions(band: Band) -> Integer:
     """Return the number of direction bytes of a band."""
     return band.rows * band.columns * LANES
 
@@ -132,18 +132,18 @@ def pack_codes(
     length: Integer,
     lane: Integer,
     packed: NDArray[np.int8],
-) -> Any:
+) -> bool:
     """Write the codes of a sequence into its lane; return whether one of them is ambiguous."""
     seen: Any = np.uint8(0)
     for position in range(length):
         code = codes[start + position]
         packed[position, lane] = np.int8(code)
         seen |= code
-    return seen >= AMBIGUOUS
+    return bool(seen >= AMBIGUOUS)
 
 
 @njit
-def fits_lanes(costs: Costs) -> Any:
+def fits_lanes(costs: Costs) -> bool:
     """Return whether all values of the recurrences fit in a byte with these scores.
 
     It holds for usual scores. Others are up to the recurrences of single pairs, and so are those
@@ -181,7 +181,7 @@ def _start_states(states: NDArray[np.int8], band: Band, costs: Costs) -> None:
 
 
 @njit
-def _unreachable(costs: Costs) -> Any:
+def _unreachable(costs: Costs) -> Integer:
     """Return u or v next to a cell outside of the band.
 
     The gap from there gets the score of a mismatch less the costs of opening it: no cell chooses
@@ -302,13 +302,13 @@ def _fill_row(
 
 
 @njit_inlined
-def _choose(gap_score: Vector, gap: int, score: Vector, direction: Vector) -> Any:
+def _choose(gap_score: Vector, gap: int, score: Vector, direction: Vector) -> tuple[Vector, Vector]:
     """Return the choice between the best so far and a gap, and its score."""
     return where(gap_score > score, spread_byte(gap), direction), larger(gap_score, score)
 
 
 @njit_inlined
-def _extend(extended: Vector, opened: Vector, direction: Vector, bit: int) -> Any:
+def _extend(extended: Vector, opened: Vector, direction: Vector, bit: int) -> tuple[Vector, Vector]:
     """Return the directions, and the state of a gap: costs of extending it or of a new one."""
     direction = where(opened > extended, direction + spread_byte(bit), direction)
     return direction, smaller(extended, opened)
@@ -324,10 +324,10 @@ _AMBIGUOUS_WORD: Final = np.uint64(AMBIGUOUS * 0x0101010101010101)
 class Sequences(NamedTuple):
     """A pair: addresses of the codes (uint8) of its target and query, and their numbers."""
 
-    target: Any
-    query: Any
-    target_length: Any
-    query_length: Any
+    target: Integer
+    query: Integer
+    target_length: Integer
+    query_length: Integer
 
 
 @njit
@@ -352,10 +352,10 @@ def trace_lane(
         uint32[at least target_length + query_length].
     """
     row_step, diagonal_step = (band.columns - 1) * LANES, band.columns * LANES
-    i: Any
-    j: Any
+    i: Integer
+    j: Integer
     i, j = sequences.target_length - 1, sequences.query_length - 1
-    at: Any = directions.ctypes.data + lane
+    at: Integer = directions.ctypes.data + lane
     at += i * diagonal_step + (band.max_diagonal - i + j) * LANES
     start: Integer = operations.size
     operation = MATCH
@@ -365,7 +365,7 @@ def trace_lane(
         direction = load_u8_at(at)
         if gap == 0 or not direction >> (gap + 2) & 1:
             gap = direction & _STATE
-        step: Any = 1
+        step: Integer = 1
         if gap == 0:
             step = 1 + _equal_bases(sequences.target + i, sequences.query + j, min(i, j))
             next_operation = MATCH

@@ -42,15 +42,15 @@ def span_of(anchors: MappedAnchors, anchor: Integer) -> Any:
 
 
 @njit_inlined
-def is_beside(anchors: MappedAnchors, one: Integer, other: Integer) -> Any:
+def is_beside(anchors: MappedAnchors, one: Integer, other: Integer) -> bool:
     """Return whether two anchors have the same strand and reference sequence."""
-    return anchors.x[one] >> _SHIFT == anchors.x[other] >> _SHIFT
+    return bool(anchors.x[one] >> _SHIFT == anchors.x[other] >> _SHIFT)
 
 
 @njit_inlined
-def has_flag(anchors: MappedAnchors, anchor: Integer, flags: int) -> Any:
+def has_flag(anchors: MappedAnchors, anchor: Integer, flags: int) -> bool:
     """Return whether any of some bits is set."""
-    return anchors.y[anchor] & np.uint64(flags) != 0
+    return bool(anchors.y[anchor] & np.uint64(flags) != 0)
 
 
 @njit_inlined
@@ -130,7 +130,9 @@ def _ignore_cancelling(
 
     Of ranges that begin within one another, the one that cancels most is ignored.
     """
-    best = first = end = 0
+    best: Integer = 0
+    first: Integer = 0
+    end: Integer = 0
     for k in range(count):
         if k >= end:
             if end > 0:
@@ -150,7 +152,7 @@ def _most_cancelled(
     count: Integer,
     k: Integer,
     reach: Integer,
-) -> tuple[Any, Any]:
+) -> tuple[Integer, Integer]:
     """Return the most bases that gaps from gap k on cancel, and the last of these gaps."""
     start = gapped[k] - 1
     max_query = query_of(anchors, start) + reach

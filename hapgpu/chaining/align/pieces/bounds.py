@@ -5,13 +5,13 @@ Cut points are those of minimap2's `mm_adjust_minier`, limits those of `mm_align
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.chaining.align.batches import IGNORED, LONG_JOIN, MappedAnchors, SequenceCodes
+from hapgpu.chaining.align.batches import IGNORED, LONG_JOIN, MappedAnchors, Row, SequenceCodes
 from hapgpu.chaining.align.parameters import AlignParameters, Costs
 from hapgpu.chaining.align.pieces.anchors import (
     has_flag,
@@ -25,21 +25,22 @@ from hapgpu.runtime.jit import njit
 
 
 @njit
-def query_start(sequences: SequenceCodes, mapping: Any) -> Any:
+def query_start(sequences: SequenceCodes, mapping: Row) -> Integer:
     """Return the first code of the read, on the strand of the mapping."""
     reads, read = sequences.reads, mapping["read"]
-    start = reads.starts[read]
+    start: Integer = reads.starts[read]
     return start + reads.lengths[read] if mapping["is_reverse"] else start
 
 
 @njit
-def target_start(sequences: SequenceCodes, mapping: Any) -> Any:
+def target_start(sequences: SequenceCodes, mapping: Row) -> Integer:
     """Return the first code of the reference sequence of the mapping."""
-    return sequences.targets.starts[mapping["sequence"]]
+    start: Integer = sequences.targets.starts[mapping["sequence"]]
+    return start
 
 
 @njit
-def lengths(sequences: SequenceCodes, mapping: Any) -> tuple[Any, Any]:
+def lengths(sequences: SequenceCodes, mapping: Row) -> tuple[Integer, Integer]:
     """Return the lengths of the read and of the reference sequence of a mapping."""
     query_length = np.int64(sequences.reads.lengths[mapping["read"]])
     return query_length, np.int64(sequences.targets.lengths[mapping["sequence"]])
@@ -51,15 +52,15 @@ LIMITS: Final = 2
 
 @njit
 def list_bounds(
-    mapping: Any,
-    plan: Any,
+    mapping: Row,
+    plan: Row,
     anchors: MappedAnchors,
     sequences: SequenceCodes,
     parameters: AlignParameters,
     costs: Costs,
     bounds: NDArray[np.int32],
     at: Integer,
-) -> Any:
+) -> Integer:
     """List the bounds of the pieces of a mapping; return the end of the list.
 
     Parameters
@@ -272,7 +273,7 @@ def _reach_of_earlier(
     query_start: Integer,
     target_start: Integer,
     parameters: AlignParameters,
-) -> Any:
+) -> Integer:
     """Return the distance to the start of the `min_anchors` + 1 th anchor before the mapping."""
     before = 0
     for anchor in range(first - 1, read_first - 1, -1):
@@ -284,7 +285,8 @@ def _reach_of_earlier(
         if query > 0 and target > 0:
             before += 1
             if before > parameters.min_anchors:
-                return max(query, target)
+                reach: Integer = max(query, target)
+                return reach
     return _NO_LIMIT
 
 
@@ -294,7 +296,7 @@ def _reach_of_later(
     last: Integer,
     read_end: Integer,
     parameters: AlignParameters,
-) -> Any:
+) -> Integer:
     """Return the distance to the end of the `min_anchors` + 1 th anchor behind the mapping."""
     behind = 0
     for anchor in range(last + 1, read_end):
@@ -305,5 +307,6 @@ def _reach_of_later(
         if query > 0 and target > 0:
             behind += 1
             if behind > parameters.min_anchors:
-                return max(query, target)
+                reach: Integer = max(query, target)
+                return reach
     return _NO_LIMIT

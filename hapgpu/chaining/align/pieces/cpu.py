@@ -7,7 +7,7 @@ apart.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from hapgpu.chaining.align.batches import (
     MappedAnchors,
     Pieces,
     PlannedPieces,
+    Row,
     SequenceCodes,
 )
 from hapgpu.chaining.align.parameters import AlignParameters, AlignScoring, costs_of
@@ -82,7 +83,7 @@ def plan_pieces(
     bounds = np.empty((CUT_COLUMNS, most_bounds), dtype=np.int32)
     plans = np.empty(rows.size, dtype=PLAN)
     count = _plan(mappings, rows, anchors, sequences, scoring, parameters, bounds, plans)
-    planned = _no_pieces(count, plans)
+    planned = _no_pieces(int(count), plans)
     _fill(mappings, anchors, sequences, parameters, bounds, planned)
     return planned
 
@@ -109,11 +110,12 @@ def _plan(
     parameters: AlignParameters,
     bounds: NDArray[np.int32],
     plans: NDArray[np.void],
-) -> Any:
+) -> Integer:
     """Choose the anchors, bound the pieces and number them; return the number of pieces."""
     costs = costs_of(scoring)
     gapped = np.empty(bounds.shape[1], dtype=np.int64)
-    pieces = at = np.int64(0)
+    pieces: Integer = np.int64(0)
+    at: Integer = np.int64(0)
     for row in range(rows.size):
         mapping, plan = mappings[rows[row]], plans[row]
         first = mapping["first_anchor"]
@@ -131,8 +133,8 @@ def _plan(
 
 @njit
 def _number_pieces(
-    plan: Any, bounds: NDArray[np.int32], at: Integer, end: Integer, pieces: Integer
-) -> Any:
+    plan: Row, bounds: NDArray[np.int32], at: Integer, end: Integer, pieces: Integer
+) -> Integer:
     """Set the rows of the pieces of a mapping, from `pieces` on; return their end.
 
     There is always a right extension, as the last cut point is before the end of its k-mer.
@@ -149,7 +151,8 @@ def _number_pieces(
     plan["first_fill"], plan["fills"] = pieces + has_left, fills
     plan["left"] = pieces if has_left else -1
     plan["right"] = pieces + has_left + fills
-    return plan["right"] + 1
+    next_piece: Integer = plan["right"] + 1
+    return next_piece
 
 
 @njit

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.chaining.align.batches import AlignedMappings
+from hapgpu.chaining.align.batches import AlignedMappings, Row
 from hapgpu.chaining.align.cigars.cpu import identity_of, logarithm
 from hapgpu.chaining.align.parameters import AlignParameters, AlignScoring
 from hapgpu.chaining.align.ranking.parents import set_parents
@@ -147,7 +147,9 @@ def rescale(
 
 
 @njit_inlined
-def _best_and_second_score(mappings: NDArray[np.void], start: Integer, end: Integer) -> Any:
+def _best_and_second_score(
+    mappings: NDArray[np.void], start: Integer, end: Integer
+) -> tuple[Integer, Integer]:
     """Return the row of the highest `dp_max`, the first of equals, and the second highest one."""
     best, second_score = start, np.int64(-1)
     for row in range(start + 1, end):
@@ -161,9 +163,7 @@ def _best_and_second_score(mappings: NDArray[np.void], start: Integer, end: Inte
 
 
 @njit_inlined
-def _rescaled(
-    mapping: Any, operations: NDArray[np.uint32], cost: np.float64, match: Integer
-) -> Any:
+def _rescaled(mapping: Row, operations: NDArray[np.uint32], cost: float, match: Integer) -> Integer:
     """Return the score of an alignment with this cost of a mismatch and of opening a gap."""
     gap_costs = np.float64(0)
     for k in range(mapping.first_operation, mapping.first_operation + mapping.operations):
@@ -207,7 +207,7 @@ def set_qualities(
 
 
 @njit_inlined
-def _quality(mapping: Any, weight: np.float32, match: Integer, min_chain_score: Integer) -> Any:
+def _quality(mapping: Row, weight: np.float32, match: Integer, min_chain_score: Integer) -> Any:
     """Return the mapping quality of a primary mapping, in float32."""
     identity = np.float32(np.float32(mapping.matches) / np.float32(mapping.length))
     scale = np.float32(np.float32(identity * weight) * SCALE)

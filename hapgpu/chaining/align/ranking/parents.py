@@ -5,13 +5,14 @@ The rules are those of minimap2 2.30 (Li 2018, Bioinformatics 34:3094).
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only
+from hapgpu.chaining.align.batches import Row
 from hapgpu.chaining.mappings.columns import (
     CHAIN,
     COLUMNS,
@@ -123,7 +124,7 @@ def _count_rivals(
 
 
 @njit_inlined
-def _is_at_same_place(mapping: Any, parent: Any) -> bool:
+def _is_at_same_place(mapping: Row, parent: Row) -> bool:
     """Return True for the same bases of the reference and, of the shorter mapping, of the read."""
     start = max(mapping.query_start, parent.query_start)
     end = min(mapping.query_end, parent.query_end)

@@ -21,6 +21,7 @@ from hapgpu.chaining.align.batches import (
     AlignedMappings,
     AlignedPieces,
     MappedAnchors,
+    Row,
 )
 from hapgpu.chaining.align.parameters import AlignParameters
 from hapgpu.chaining.align.rounds.drops import INVERSION_DROP
@@ -47,9 +48,9 @@ class _End(NamedTuple):
     """End of an alignment: its operations, and the position on the strand of the mapping."""
 
     operations: Any
-    query: Any
-    target: Any
-    score: Any
+    query: Integer
+    target: Integer
+    score: Integer
 
 
 class Assembly(NamedTuple):
@@ -146,9 +147,10 @@ def _assemble(
     first_operation: Integer,
     operations: NDArray[np.uint32],
     parts: NDArray[np.void],
-) -> tuple[Any, Any]:
+) -> tuple[Integer, Integer]:
     """Assemble the mappings of all plans; return the numbers of operations and of new parts."""
-    used, count = 0, 0
+    used: Integer = 0
+    count = 0
     for row in range(plans.size):
         plan = plans[row]
         mapping = mappings[plan.mapping]
@@ -172,7 +174,7 @@ def _assemble(
 
 
 @njit_inlined
-def _set_query(mapping: Any, start: Integer, end: Integer, length: Integer) -> None:
+def _set_query(mapping: Row, start: Integer, end: Integer, length: Integer) -> None:
     """Set the positions in the read, given on the strand of the mapping."""
     is_reverse = mapping.is_reverse != 0
     mapping.query_start = length - end if is_reverse else start
@@ -181,8 +183,8 @@ def _set_query(mapping: Any, start: Integer, end: Integer, length: Integer) -> N
 
 @njit
 def _join_pieces(
-    plan: Any, pieces: _Pieces, operations: NDArray[np.uint32], first: Integer
-) -> tuple[_End, _End, Any]:
+    plan: Row, pieces: _Pieces, operations: NDArray[np.uint32], first: Integer
+) -> tuple[_End, _End, Integer]:
     """Append the pieces up to the first dropped fill; return start, end and this fill, or -1."""
     query, target = np.int64(plan.query_start), np.int64(plan.target_start)
     start = end = _End(np.int64(first), query, target, np.int64(0))
@@ -226,8 +228,8 @@ def _extended(
 
 @njit
 def _last_anchor(
-    plan: Any, pieces: _Pieces, fill: Integer, end: Integer, x: NDArray[np.uint64]
-) -> Any:
+    plan: Row, pieces: _Pieces, fill: Integer, end: Integer, x: NDArray[np.uint64]
+) -> Integer:
     """Return the last anchor before the end of a dropped fill, counted from the plan's first."""
     anchor = np.int64(pieces.table[_END_ANCHOR, fill]) - 1
     while anchor > 0 and np.int64(x[plan.first_anchor + anchor] & _POSITION) >= end:
@@ -237,7 +239,7 @@ def _last_anchor(
 
 @njit
 def _split(
-    mapping: Any, part: Any, kept: Integer, x: NDArray[np.uint64], y: NDArray[np.uint64]
+    mapping: Row, part: Row, kept: Integer, x: NDArray[np.uint64], y: NDArray[np.uint64]
 ) -> None:
     """Split a mapping behind its first `kept` anchors; the part is a copy of it."""
     anchors = np.int64(mapping.anchors)
@@ -258,7 +260,7 @@ def _split(
 
 
 @njit
-def _measure(mapping: Any, x: NDArray[np.uint64], y: NDArray[np.uint64]) -> None:
+def _measure(mapping: Row, x: NDArray[np.uint64], y: NDArray[np.uint64]) -> None:
     """Estimate matching bases and alignment length from the anchors."""
     first = mapping.first_anchor
     matches, length = measure_chain(x, y, first, first + mapping.anchors)

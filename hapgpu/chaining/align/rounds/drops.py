@@ -6,7 +6,7 @@ Bioinformatics 34:3094). minimap2 2.30 measures drops with the cost of short gap
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,17 +39,17 @@ class _Fill(NamedTuple):
 class _Drop(NamedTuple):
     """Largest drop of the score along an alignment, and the bases between its two ends."""
 
-    size: Any
-    query_start: Any
-    query_end: Any
-    target_start: Any
-    target_end: Any
+    size: Integer
+    query_start: Integer
+    query_end: Integer
+    target_start: Integer
+    target_end: Integer
 
 
 @njit
 def _has_no_drop(
     operations: NDArray[np.uint32], score: Integer, limit: Integer, scoring: AlignScoring
-) -> Any:
+) -> bool:
     """Return whether no drop can exceed `limit`, from the score and the gaps.
 
     A column of bases that costs c >= 0 takes match + c from the score of matches only. The lost
@@ -110,7 +110,7 @@ def _reverse_complement(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
 @njit
 def _is_inverted(
     fill: _Fill, drop: _Drop, scoring: AlignScoring, parameters: AlignParameters
-) -> Any:
+) -> bool:
     """Return whether the bases of the drop align well with the other strand of the read."""
     score, _, _ = align_locally(
         _reverse_complement(fill.query[drop.query_start : drop.query_end]),
@@ -118,7 +118,9 @@ def _is_inverted(
         0,
         scoring,
     )
-    return score >= parameters.min_chain_score * scoring.match and score >= parameters.min_score
+    return bool(
+        score >= parameters.min_chain_score * scoring.match and score >= parameters.min_score
+    )
 
 
 @njit
@@ -127,7 +129,7 @@ def _drop_of(
     fill: _Fill,
     scoring: AlignScoring,
     parameters: AlignParameters,
-) -> Any:
+) -> Integer:
     """Return the result of the test of one fill."""
     drop = _largest_drop(operations, fill, scoring)
     if (

@@ -6,11 +6,12 @@ of this alignment it is then extended. Rules and limits are those of minimap2 2.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.chaining.align.batches import (
     INVERSION,
@@ -19,6 +20,7 @@ from hapgpu.chaining.align.batches import (
     TEMPORARY_PRIMARY,
     PieceAlignments,
     Pieces,
+    Row,
     SequenceCodes,
 )
 from hapgpu.chaining.align.dp import results
@@ -86,7 +88,7 @@ def _find_stretches(
     scoring: AlignScoring,
     parameters: AlignParameters,
     table: NDArray[np.int64],
-) -> Any:
+) -> Integer:
     """Fill the table; return the number of stretches.
 
     The rows of the parts of one mapping ascend, so that its stretches come in their order.
@@ -125,8 +127,8 @@ def _find_stretches(
 
 
 @njit
-def _may_enclose_inversion(left: Any, right: Any) -> Any:
-    return (
+def _may_enclose_inversion(left: Row, right: Row) -> bool:
+    return bool(
         right.is_split_inversion != 0
         and left.split & _FIRST_PART != 0
         and right.split & _LATER_PART != 0
@@ -138,13 +140,13 @@ def _may_enclose_inversion(left: Any, right: Any) -> Any:
 
 
 @njit
-def _is_primary(mapping: Any) -> Any:
+def _is_primary(mapping: Row) -> bool:
     is_own = mapping.parent == mapping.number
-    return is_own or mapping.parent == TEMPORARY_PRIMARY
+    return bool(is_own or mapping.parent == TEMPORARY_PRIMARY)
 
 
 @njit
-def _gap(left: Any, right: Any) -> tuple[Any, Any]:
+def _gap(left: Row, right: Row) -> tuple[Integer, Integer]:
     """Return the bases between two parts in the read and in the reference."""
     query = np.int64(right.query_start) - left.query_end
     if left.is_reverse != 0:
@@ -153,7 +155,7 @@ def _gap(left: Any, right: Any) -> tuple[Any, Any]:
 
 
 @njit
-def _gap_starts(left: Any, right: Any, sequences: SequenceCodes) -> tuple[Any, Any]:
+def _gap_starts(left: Row, right: Row, sequences: SequenceCodes) -> tuple[Integer, Integer]:
     """Return the first codes between two parts: of the read's other strand, of the reference."""
     start = sequences.reads.starts[left.read]
     length = np.int64(sequences.reads.lengths[left.read])
@@ -233,7 +235,7 @@ def _link(
     left: NDArray[np.int64],
     right: NDArray[np.int64],
     inversions: NDArray[np.void],
-) -> Any:
+) -> Integer:
     """Link the inversions to their neighbours, and move them to the front; return their number."""
     count = 0
     for stretch in range(left.size):

@@ -7,7 +7,7 @@ code that counts, in memory of other use, but never in another page of memory, w
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,8 @@ from hapgpu.arrays.bits import load_u64, trailing_zeros
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.memory import load_u8_at, load_u32_at, store_8_at, store_64_at
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.chaining.output.alignments.rows import MappingRows
+from hapgpu.chaining.align.batches import Row
+from hapgpu.chaining.output.alignments.rows import LineRows
 from hapgpu.cigar.encoding import DELETION, DIFFERENT, EQUAL, INSERTION, MATCH, OPERATIONS
 from hapgpu.io.text.at_addresses import put_byte, put_count_at
 from hapgpu.runtime.jit import njit, njit_inlined
@@ -44,7 +45,7 @@ class Alignment(NamedTuple):
 
 
 @njit_inlined
-def alignment_of(mapping: Any, operations: Integer, read: Any, target: Any) -> Alignment:
+def alignment_of(mapping: Row, operations: Integer, read: Row, target: Row) -> Alignment:
     """Return the alignment of a mapping, with the rows of its read and reference sequence."""
     query = read.codes + np.int64(mapping.query_start)
     if mapping.is_reverse:
@@ -86,44 +87,27 @@ def put_elements(at: Integer, operations: Integer, count: Integer) -> Integer:
     return at
 
 
-def split_matches(
-    rows: MappingRows, reads: NDArray[np.void], targets: NDArray[np.void]
-) -> MappingRows:
-    """Split the operations M of mappings into = and X.
-
-    Parameters
-    ----------
-    rows
-        Mappings with operations M, I and D.
-    reads, targets
-        Rows of reads and of reference sequences.
-    """
+def split_matches(rows: LineRows) -> LineRows:
+    """Split the operations M of mappings into = and X."""
     mappings = rows.mappings.copy()
     counts = np.zeros(mappings.size, dtype=np.int64)
-    _split(rows, reads, targets, counts, np.empty(0, dtype=np.uint32))
+    _split(rows, counts, np.empty(0, dtype=np.uint32))
     operations = np.empty(counts.sum(), dtype=np.uint32)
-    _split(rows, reads, targets, counts, operations)
+    _split(rows, counts, operations)
     mappings["operations"] = counts
     mappings["first_operation"] = np.cumsum(counts) - counts
-    return MappingRows(read_only(mappings), read_only(operations), rows.offsets)
+    return rows._replace(mappings=read_only(mappings), operations=read_only(operations))
 
 
 @njit
-def _split(
-    rows: MappingRows,
-    reads: NDArray[np.void],
-    targets: NDArray[np.void],
-    counts: NDArray[np.int64],
-    out: NDArray[np.uint32],
-) -> None:
+def _split(rows: LineRows, counts: NDArray[np.int64], out: NDArray[np.uint32]) -> None:
     """Count the split operations of each mapping and, if there is room, write them."""
     mappings, operations = rows.mappings, rows.operations.ctypes.data
     at = np.int64(0)
     for row in range(mappings.size):
         mapping = mappings[row]
-        alignment = alignment_of(
-            mapping, operations, reads[mapping.read], targets[mapping.sequence]
-        )
+        read, target = rows.reads[mapping.read], rows.targets[mapping.sequence]
+        alignment = alignment_of(mapping, operations, read, target)
         query, target, start = alignment.query, alignment.target, at
         for k in range(alignment.operation_count):
             word = load_u32_at(alignment.operations + OPERATION_BYTES * k)

@@ -5,33 +5,18 @@ The columns are those of https://lh3.github.io/minimap2/minimap2.html#10.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.chaining.align.batches import AlignedMappings, ReadCodes
+from hapgpu.chaining.align.batches import Row
 from hapgpu.chaining.options import LineOptions, MappingOptions
-from hapgpu.chaining.output.alignments.cigars import alignment_of, put_operations, split_matches
-from hapgpu.chaining.output.alignments.rows import (
-    ALIGNED_BASES,
-    COUNT_NAMES,
-    MAPPED,
-    RECORDS,
-    SECONDARY,
-    Lines,
-    LineTargets,
-    MappingRows,
-    aligned_line_parts,
-    counts_of,
-    read_rows,
-)
+from hapgpu.chaining.output.alignments.cigars import alignment_of, put_operations
+from hapgpu.chaining.output.alignments.rows import LineForm, LineRows
 from hapgpu.chaining.output.alignments.tags import RL, put_comment, put_difference, put_tags
-from hapgpu.chaining.output.parts import PART_BYTES, LineRange
-from hapgpu.io.fastx.spans import CommentSpans, ReadSpans
+from hapgpu.chaining.output.parts import ALIGNED_BASES, MAPPED, RECORDS, SECONDARY, LineRange
 from hapgpu.io.text.at_addresses import (
     put_byte,
     put_copy,
@@ -65,7 +50,7 @@ def _put_column(at: Integer, value: Integer) -> Integer:
 
 
 @njit
-def _put_columns(at: Integer, mapping: Any, read: Any, target: Any) -> Integer:
+def put_columns(at: Integer, mapping: Row, read: Row, target: Row) -> Integer:
     """Write the twelve columns."""
     at = put_copy(at, read.name, read.name_length)
     at = _put_column(at, read.length)
@@ -82,10 +67,16 @@ def _put_columns(at: Integer, mapping: Any, read: Any, target: Any) -> Integer:
 
 
 @njit
+def put_unmapped(at: Integer, read: Row) -> Integer:
+    """Write the line of a read without mappings."""
+    at = _put_column(put_copy(at, read.name, read.name_length), read.length)
+    at = put_copy(at, _UNMAPPED.ctypes.data, _UNMAPPED.size)
+    return put_byte(put_number_tag(at, RL, read.repeats), NEWLINE)
+
+
+@njit
 def _put_lines(
-    rows: MappingRows,
-    reads: NDArray[np.void],
-    targets: NDArray[np.void],
+    rows: LineRows,
     options: _PafOptions,
     part: LineRange,
     out: NDArray[np.uint8],
@@ -93,25 +84,22 @@ def _put_lines(
 ) -> Integer:
     """Write the lines of a part; return their size."""
     mappings, offsets, operations = rows.mappings, rows.offsets, rows.operations.ctypes.data
-    unmapped = _UNMAPPED.ctypes.data
     first = out.ctypes.data
     at: Integer = np.int64(first)
     for row in range(part.first_read, part.end_read):
-        read = reads[row]
+        read = rows.reads[row]
         start, end = offsets[row], offsets[row + 1]
         counts[MAPPED] += end > start >= part.first_row
         if start == end and options.unmapped:
-            at = put_copy(at, read.name, read.name_length)
-            at = put_copy(_put_column(at, read.length), unmapped, _UNMAPPED.size)
-            at = put_byte(put_number_tag(at, RL, read.repeats), NEWLINE)
+            at = put_unmapped(at, read)
         for k in range(max(start, part.first_row), min(end, part.end_row)):
             mapping = mappings[k]
             is_primary = mapping.number == mapping.parent
             if not (is_primary or options.secondary):
                 continue
-            target = targets[mapping.sequence]
+            target = rows.targets[mapping.sequence]
             alignment = alignment_of(mapping, operations, read, target)
-            at = put_tags(_put_columns(at, mapping, read, target), mapping)
+            at = put_tags(put_columns(at, mapping, read, target), mapping)
             at = put_number_tag(at, RL, read.repeats)
             if options.has_cigar and alignment.operation_count:
                 at = put_head(at, _CG)
@@ -125,46 +113,8 @@ def _put_lines(
     return at - first
 
 
-def aligned_paf_parts(
-    text: NDArray[np.uint8],
-    spans: ReadSpans,
-    aligned: AlignedMappings,
-    targets: LineTargets,
-    codes: ReadCodes,
-    repeat_lengths: NDArray[np.int32],
-    options: MappingOptions,
-    line_options: LineOptions,
-    comments: CommentSpans | None = None,
-    most: int = PART_BYTES,
-) -> list[Callable[[], Lines]]:
-    """Return functions that write the aligned mappings of reads as lines of PAF.
-
-    Each writes a part of the lines, in the order of the reads and their mappings, with `*` for
-    unmapped reads if asked for.
-
-    Parameters
-    ----------
-    text, spans
-        uint8 text of a block of n reads, and its spans.
-    aligned
-        Mappings of these reads, in the order of the lines.
-    targets
-        Reference sequences.
-    codes
-        Bases of the reads.
-    repeat_lengths
-        int32[n]: bases of each read in repetitive seeds, for the tag rl.
-    options, line_options
-        Options for mappings and for lines.
-    comments
-        Comments to append, in the same text; None for none.
-    most
-        Most bytes of a part of several lines.
-    """
-    reads = read_rows(text, spans, codes, repeat_lengths, comments)
-    rows = MappingRows.of(aligned)
-    if line_options.splits_matches:
-        rows = split_matches(rows, reads, targets.rows)
+def paf_form(options: MappingOptions, line_options: LineOptions) -> LineForm:
+    """Return the form of lines of PAF, with `*` for unmapped reads if asked for."""
     paf_options = _PafOptions(
         options.prints_secondary,
         options.prints_unmapped,
@@ -172,13 +122,13 @@ def aligned_paf_parts(
         line_options.difference.value,
     )
 
-    def put(part: LineRange, _text: NDArray[np.uint8], _codes: ReadCodes) -> Lines:
-        # The rows have addresses in the text and the codes.
-        out = np.empty(part.size, dtype=np.uint8)
-        counts = np.zeros(len(COUNT_NAMES), dtype=np.int64)
-        used = _put_lines(rows, reads, targets.rows, paf_options, part, out, counts)
-        return Lines(out[:used], counts_of(counts))
+    def put(
+        _text: NDArray[np.uint8],
+        rows: LineRows,
+        part: LineRange,
+        out: NDArray[np.uint8],
+        counts: NDArray[np.int64],
+    ) -> int:
+        return int(_put_lines(rows, paf_options, part, out, counts))
 
-    no_bases = np.zeros(rows.mappings.size, dtype=np.int64)
-    parts = aligned_line_parts(rows, reads, no_bases, targets.longest_name, 0, most)
-    return [partial(put, part, text, codes) for part in parts]
+    return LineForm(put, lambda rows: np.zeros(rows.mappings.size, dtype=np.int64), 0)

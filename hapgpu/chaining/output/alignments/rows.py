@@ -6,9 +6,9 @@ with the equal base before it; a base takes at most three bytes of any tag.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.chaining.align.batches import AlignedMappings, ReadCodes, TargetCodes
+from hapgpu.chaining.align.batches import AlignedMappings, ReadCodes, Row, TargetCodes
+from hapgpu.chaining.batches import NamedReads
 from hapgpu.chaining.output.parts import LineRange, line_parts
-from hapgpu.io.fastx.spans import CommentSpans, ReadSpans
+from hapgpu.io.fastx.spans import ReadSpans, comment_spans
 from hapgpu.runtime.jit import njit
 
 READ: Final = np.dtype(
@@ -37,7 +38,7 @@ READ: Final = np.dtype(
 """A read: addresses of its name, comment and codes (`ReadCodes`), offsets of its bases and
 qualities in the text of the block (-1: no qualities), lengths, and the tag rl."""
 
-_TARGET: Final = np.dtype(
+TARGET: Final = np.dtype(
     [("name", np.int64), ("name_length", np.int64), ("length", np.int64), ("codes", np.int64)]
 )
 """A reference sequence: addresses of its name and codes, and lengths."""
@@ -54,101 +55,121 @@ class LineTargets:
     longest_name
         Bytes of the longest name.
     names, codes
-        What the addresses point to.
+        What the addresses point to; no codes for lines without alignments.
     """
 
     rows: NDArray[np.void]
     longest_name: int
     names: Ragged
-    codes: TargetCodes
+    codes: TargetCodes | None
 
     @classmethod
-    def of(cls, names: Sequence[str], codes: TargetCodes) -> LineTargets:
-        """Make the rows of sequences with these names."""
+    def of(
+        cls, names: Sequence[str], lengths: NDArray[np.int64], codes: TargetCodes | None = None
+    ) -> LineTargets:
+        """Make the rows of sequences with these names and lengths."""
         texts = Ragged.from_sequences(name.encode("utf-8", "surrogateescape") for name in names)
-        rows = np.empty(len(names), dtype=_TARGET)
+        rows = np.zeros(len(names), dtype=TARGET)
         rows["name"] = texts.data.ctypes.data + texts.offsets[:-1]
         rows["name_length"] = texts.lengths
-        rows["length"] = codes.lengths
-        rows["codes"] = codes.codes.ctypes.data + codes.starts
+        rows["length"] = lengths
+        if codes is not None:
+            rows["codes"] = codes.codes.ctypes.data + codes.starts
         return cls(read_only(rows), int(texts.lengths.max(initial=0)), texts, codes)
 
 
-def read_rows(
-    text: NDArray[np.uint8],
-    spans: ReadSpans,
-    codes: ReadCodes,
-    repeat_lengths: NDArray[np.int32],
-    comments: CommentSpans | None = None,
-) -> NDArray[np.void]:
-    """Return READ[n]: rows of reads; the caller holds the arrays, which the addresses point to.
+@dataclass(frozen=True, slots=True)
+class AlignedReads:
+    """A block of n reads with their aligned mappings.
+
+    Attributes
+    ----------
+    text, spans
+        uint8 text of the reads, and its spans.
+    codes
+        Bases of the reads.
+    aligned
+        Mappings of the reads, in the order of their lines.
+    repeat_lengths
+        int32[n]: bases of each read in repetitive seeds, for the tag rl.
+    """
+
+    text: NDArray[np.uint8]
+    spans: ReadSpans
+    codes: ReadCodes
+    aligned: AlignedMappings
+    repeat_lengths: NDArray[np.int32]
+
+    def rows(self, *, has_comments: bool) -> NDArray[np.void]:
+        """Return READ[n], read-only; the caller holds the arrays, which the addresses point to."""
+        text, spans = self.text, self.spans
+        named = NamedReads(text, spans.name_starts, spans.name_lengths, spans.lengths)
+        rows = read_rows(named, self.repeat_lengths)
+        rows["bases"] = spans.base_starts
+        rows["qualities"] = spans.quality_starts if spans.has_qualities else -1
+        rows["codes"] = self.codes.codes.ctypes.data + self.codes.starts
+        if has_comments:
+            comments = comment_spans(text, spans.name_starts, spans.name_lengths)
+            rows["comment"] = text.ctypes.data + comments.starts.astype(np.int64)
+            rows["comment_length"] = comments.lengths
+        return read_only(rows)
+
+
+def read_rows(reads: NamedReads, repeat_lengths: NDArray[np.int32]) -> NDArray[np.void]:
+    """Return READ[n] with names, lengths and the tag rl; the caller holds the text.
 
     Parameters
     ----------
-    text, spans
-        uint8 text of n reads, and its spans.
-    codes
-        Bases as codes.
+    reads
+        Names and lengths of n reads.
     repeat_lengths
         int32[n]: the tag rl.
-    comments
-        Comments in the text, if they are written.
     """
-    address = text.ctypes.data
-    rows = np.zeros(len(spans), dtype=READ)
-    rows["name"] = address + spans.name_starts.astype(np.int64)
-    rows["name_length"] = spans.name_lengths
-    rows["bases"] = spans.base_starts
-    rows["qualities"] = spans.quality_starts if spans.has_qualities else -1
-    rows["length"] = spans.lengths
+    rows = np.zeros(len(reads), dtype=READ)
+    rows["name"] = reads.text.ctypes.data + reads.name_starts.astype(np.int64)
+    rows["name_length"] = reads.name_lengths
+    rows["length"] = reads.lengths
     rows["repeats"] = repeat_lengths
-    rows["codes"] = codes.codes.ctypes.data + codes.starts
-    if comments is not None:
-        rows["comment"] = address + comments.starts.astype(np.int64)
-        rows["comment_length"] = comments.lengths
-    return read_only(rows)
+    return rows
 
 
-class MappingRows(NamedTuple):
-    """`AlignedMappings` for compiled code, read-only."""
+class LineRows(NamedTuple):
+    """Mappings, reads and reference sequences for compiled code, read-only.
+
+    Attributes
+    ----------
+    mappings, operations, offsets
+        As in `AlignedMappings`.
+    reads, targets
+        READ[n], and one row per reference sequence.
+    """
 
     mappings: NDArray[np.void]
     operations: NDArray[np.uint32]
     offsets: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, aligned: AlignedMappings) -> MappingRows:
-        """View aligned mappings."""
-        return cls(
-            read_only(aligned.mappings),
-            read_only(np.ascontiguousarray(aligned.operations)),
-            read_only(aligned.offsets),
-        )
+    reads: NDArray[np.void]
+    targets: NDArray[np.void]
 
 
-class Lines(NamedTuple):
-    """Lines of a block.
+class LineForm(NamedTuple):
+    """Form of lines: PAF or SAM.
 
     Attributes
     ----------
-    text
-        uint8.
-    counts
-        Counts by their name in the statistics: `mapped` (reads), `records` (lines), `secondary`,
-        `supplementary`, `aligned_bases` (bases of reads in mappings that are not secondary).
+    put
+        Writes lines: the uint8 text of the reads, the rows, the part to write, memory of its size
+        and the counts to add to; returns the used size.
+    base_counts
+        Returns int64[m]: bases written in the line of each mapping, with a quality each.
+    read_group
+        Bytes of the tag RG.
     """
 
-    text: NDArray[np.uint8]
-    counts: dict[str, int]
-
-
-def counts_of(numbers: NDArray[np.int64]) -> dict[str, int]:
-    """Return counts of lines by their names; see `COUNT_NAMES`."""
-    return dict(zip(COUNT_NAMES, numbers.tolist(), strict=True))
-
-
-COUNT_NAMES: Final = ("mapped", "records", "secondary", "supplementary", "aligned_bases")
-MAPPED, RECORDS, SECONDARY, SUPPLEMENTARY, ALIGNED_BASES = range(len(COUNT_NAMES))
+    put: Callable[
+        [NDArray[np.uint8], LineRows, LineRange, NDArray[np.uint8], NDArray[np.int64]], int
+    ]
+    base_counts: Callable[[LineRows], NDArray[np.int64]]
+    read_group: int
 
 
 _FIXED_TEXT: Final = 768
@@ -161,13 +182,8 @@ _OPERATION: Final = 32
 """Characters of an operation: its text, number in CG, brackets of ds, count of MD."""
 
 
-def aligned_line_parts(
-    rows: MappingRows,
-    reads: NDArray[np.void],
-    base_counts: NDArray[np.int64],
-    longest_name: int,
-    read_group: int,
-    most: int,
+def bounded_parts(
+    rows: LineRows, base_counts: NDArray[np.int64], longest_name: int, read_group: int, most: int
 ) -> list[LineRange]:
     """Cut lines into parts whose size is bounded.
 
@@ -175,8 +191,6 @@ def aligned_line_parts(
     ----------
     rows
         m mappings with their operations as written.
-    reads
-        READ[n].
     base_counts
         int64[m]: bases written in the line of each mapping, with a quality each.
     longest_name
@@ -186,6 +200,7 @@ def aligned_line_parts(
     most
         Most bytes of a part of several lines.
     """
+    reads = rows.reads
     fixed = _FIXED_TEXT + longest_name + read_group
     names = fixed + reads["name_length"] + reads["comment_length"]
     row_sizes = np.empty(rows.mappings.size, dtype=np.int64)
@@ -195,7 +210,7 @@ def aligned_line_parts(
 
 @njit
 def _bound(
-    rows: MappingRows,
+    rows: LineRows,
     names: NDArray[np.int64],
     base_counts: NDArray[np.int64],
     place: Integer,
@@ -216,7 +231,7 @@ def _bound(
 
 
 @njit
-def _alignment_size(mapping: Any, operations: NDArray[np.uint32]) -> Integer:
+def _alignment_size(mapping: Row, operations: NDArray[np.uint32]) -> Integer:
     first, count = mapping.first_operation, np.int64(mapping.operations)
     columns = np.int64(0)
     for k in range(first, first + count):

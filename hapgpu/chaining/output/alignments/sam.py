@@ -5,16 +5,13 @@ Bases and qualities are those of the file, or reverse-complemented.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer, copy_bytes
-from hapgpu.arrays.ragged_view import read_only
-from hapgpu.chaining.align.batches import AlignedMappings, ReadCodes
+from hapgpu.chaining.align.batches import Row
 from hapgpu.chaining.options import LineOptions, MappingOptions
 from hapgpu.chaining.output.alignments.cigars import (
     Alignment,
@@ -23,22 +20,8 @@ from hapgpu.chaining.output.alignments.cigars import (
     put_elements,
     put_operation,
     put_operations,
-    split_matches,
 )
-from hapgpu.chaining.output.alignments.rows import (
-    ALIGNED_BASES,
-    COUNT_NAMES,
-    MAPPED,
-    RECORDS,
-    SECONDARY,
-    SUPPLEMENTARY,
-    Lines,
-    LineTargets,
-    MappingRows,
-    aligned_line_parts,
-    counts_of,
-    read_rows,
-)
+from hapgpu.chaining.output.alignments.rows import LineForm, LineRows
 from hapgpu.chaining.output.alignments.tags import (
     RL,
     edit_distance,
@@ -46,9 +29,15 @@ from hapgpu.chaining.output.alignments.tags import (
     put_difference,
     put_tags,
 )
-from hapgpu.chaining.output.parts import PART_BYTES, LineRange
+from hapgpu.chaining.output.parts import (
+    ALIGNED_BASES,
+    MAPPED,
+    RECORDS,
+    SECONDARY,
+    SUPPLEMENTARY,
+    LineRange,
+)
 from hapgpu.cigar.encoding import DELETION, HARD_CLIP, INSERTION, MATCH, SKIP, SOFT_CLIP
-from hapgpu.io.fastx.spans import CommentSpans, ReadSpans
 from hapgpu.io.text.at_addresses import (
     put_byte,
     put_copy,
@@ -107,7 +96,7 @@ class _Parts(NamedTuple):
 
 
 @njit
-def _parts_of(mapping: Any, read_length: Integer, options: _SamOptions) -> _Parts:
+def _parts_of(mapping: Row, read_length: Integer, options: _SamOptions) -> _Parts:
     """Return flag, clips and bases of the record of a mapping."""
     is_secondary = mapping.number != mapping.parent
     is_supplementary = not is_secondary and not mapping.is_first_primary
@@ -130,7 +119,7 @@ def _parts_of(mapping: Any, read_length: Integer, options: _SamOptions) -> _Part
 
 @njit
 def _put_sequence(
-    text: NDArray[np.uint8], read: Any, parts: _Parts, out: NDArray[np.uint8], at: Integer
+    text: NDArray[np.uint8], read: Row, parts: _Parts, out: NDArray[np.uint8], at: Integer
 ) -> Integer:
     """Write SEQ, a tab and QUAL at `out[at]`; return the end."""
     is_reverse = parts.flag & _REVERSE
@@ -155,7 +144,7 @@ def _operations_of(alignment: Alignment, parts: _Parts) -> Integer:
 
 @njit
 def _put_cigar(
-    at: Integer, mapping: Any, alignment: Alignment, parts: _Parts, is_moved: Integer
+    at: Integer, mapping: Row, alignment: Alignment, parts: _Parts, is_moved: Integer
 ) -> Integer:
     """Write CIGAR; one that is moved to the tag CG is replaced by its lengths."""
     if alignment.operation_count == 0:
@@ -184,7 +173,7 @@ def _put_moved_cigar(at: Integer, alignment: Alignment, parts: _Parts) -> Intege
 
 
 @njit
-def _put_place(at: Integer, mapping: Any, read_length: Integer, target: Any) -> Integer:
+def _put_place(at: Integer, mapping: Row, read_length: Integer, target: Row) -> Integer:
     """Write a mapping as an item of SA."""
     query_length = np.int64(mapping.query_end) - mapping.query_start
     target_length = np.int64(mapping.target_end) - mapping.target_start
@@ -231,7 +220,7 @@ def _put_other_places(
 
 
 @njit
-def _put_place_columns(at: Integer, mapping: Any, target: Any, flag: Integer) -> Integer:
+def _put_place_columns(at: Integer, mapping: Row, target: Row, flag: Integer) -> Integer:
     """Write FLAG, RNAME, POS and MAPQ, each with a tab."""
     at = put_byte(put_count_at(put_byte(at, TAB), flag), TAB)
     at = put_byte(put_copy(at, target.name, target.name_length), TAB)
@@ -242,9 +231,7 @@ def _put_place_columns(at: Integer, mapping: Any, target: Any, flag: Integer) ->
 @njit
 def _put_records(
     text: NDArray[np.uint8],
-    rows: MappingRows,
-    reads: NDArray[np.void],
-    targets: NDArray[np.void],
+    rows: LineRows,
     read_group: NDArray[np.uint8],
     options: _SamOptions,
     part: LineRange,
@@ -257,8 +244,9 @@ def _put_records(
     no_mate, no_position = _NO_MATE.ctypes.data, _NO_POSITION.ctypes.data
     first = np.int64(out.ctypes.data)
     at: Integer = first
+    targets = rows.targets
     for row in range(part.first_read, part.end_read):
-        read = reads[row]
+        read = rows.reads[row]
         start, end = offsets[row], offsets[row + 1]
         if start == end and options.unmapped:
             at = put_copy(at, read.name, read.name_length)
@@ -303,56 +291,19 @@ def _put_records(
 
 
 @njit
-def _count_bases(
-    rows: MappingRows, reads: NDArray[np.void], options: _SamOptions, base_counts: NDArray[np.int64]
-) -> None:
+def _count_bases(rows: LineRows, options: _SamOptions, base_counts: NDArray[np.int64]) -> None:
     """Set the number of bases in the record of each mapping."""
     mappings, offsets = rows.mappings, rows.offsets
-    for row in range(reads.size):
+    for row in range(rows.reads.size):
         for k in range(offsets[row], offsets[row + 1]):
-            base_counts[k] = _parts_of(mappings[k], reads[row].length, options).length
+            base_counts[k] = _parts_of(mappings[k], rows.reads[row].length, options).length
 
 
-def sam_parts(
-    text: NDArray[np.uint8],
-    spans: ReadSpans,
-    aligned: AlignedMappings,
-    targets: LineTargets,
-    codes: ReadCodes,
-    repeat_lengths: NDArray[np.int32],
-    options: MappingOptions,
-    line_options: LineOptions,
-    comments: CommentSpans | None = None,
-    most: int = PART_BYTES,
-) -> list[Callable[[], Lines]]:
-    """Return functions that write the aligned mappings of reads as records of SAM.
+def sam_form(options: MappingOptions, line_options: LineOptions) -> LineForm:
+    """Return the form of records of SAM.
 
-    Each writes a part of the records, in the order of the reads and their mappings. Bases have the
-    case of the file, with T for U. A read without bases has `*`.
-
-    Parameters
-    ----------
-    text, spans
-        uint8 text of a block of n reads, and its spans.
-    aligned
-        Mappings of these reads, in the order of the lines.
-    targets
-        Reference sequences.
-    codes
-        Bases of the reads.
-    repeat_lengths
-        int32[n]: bases of each read in repetitive seeds, for the tag rl.
-    options, line_options
-        Options for mappings and for lines.
-    comments
-        Comments to append, in the same text; None for none.
-    most
-        Most bytes of a part of several records.
+    Bases have the case of the file, with T for U. A read without bases has `*`.
     """
-    reads = read_rows(text, spans, codes, repeat_lengths, comments)
-    rows = MappingRows.of(aligned)
-    if line_options.splits_matches:
-        rows = split_matches(rows, reads, targets.rows)
     read_group = _read_group_text(line_options.read_group)
     sam_options = _SamOptions(
         options.prints_secondary,
@@ -362,21 +313,22 @@ def sam_parts(
         line_options.soft_clips_all,
         line_options.secondary_bases,
     )
-    base_counts = np.empty(rows.mappings.size, dtype=np.int64)
-    _count_bases(rows, reads, sam_options, base_counts)
 
-    def put(part: LineRange, _codes: ReadCodes) -> Lines:  # the rows have addresses of the codes
-        out = np.empty(part.size, dtype=np.uint8)
-        counts = np.zeros(len(COUNT_NAMES), dtype=np.int64)
-        used = _put_records(
-            read_only(text), rows, reads, targets.rows, read_group, sam_options, part, out, counts
-        )
-        return Lines(out[:used], counts_of(counts))
+    def put(
+        text: NDArray[np.uint8],
+        rows: LineRows,
+        part: LineRange,
+        out: NDArray[np.uint8],
+        counts: NDArray[np.int64],
+    ) -> int:
+        return int(_put_records(text, rows, read_group, sam_options, part, out, counts))
 
-    parts = aligned_line_parts(
-        rows, reads, base_counts, targets.longest_name, read_group.size, most
-    )
-    return [partial(put, part, codes) for part in parts]
+    def base_counts(rows: LineRows) -> NDArray[np.int64]:
+        counts = np.empty(rows.mappings.size, dtype=np.int64)
+        _count_bases(rows, sam_options, counts)
+        return counts
+
+    return LineForm(put, base_counts, read_group.size)
 
 
 def _read_group_text(identifier: str | None) -> NDArray[np.uint8]:

@@ -6,12 +6,13 @@ on the strand of the reference. Positions are addresses; see `hapgpu.io.text.at_
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.memory import load_u8_at, load_u32_at
+from hapgpu.chaining.align.batches import Row
 from hapgpu.chaining.options import Difference
 from hapgpu.chaining.output.alignments.cigars import (
     LOWER_CASE,
@@ -61,21 +62,21 @@ _TAG_MD, _TAG_CS, _TAG_LONG_CS, _TAG_DS = (
 
 
 @njit_inlined
-def edit_distance(mapping: Any) -> Integer:
+def edit_distance(mapping: Row) -> Integer:
     """Return the mismatches, ambiguous bases, and bases in gaps of an alignment (tag NM)."""
     errors = np.int64(mapping.length) - np.int64(mapping.matches)
     return errors + np.int64(mapping.ambiguous)
 
 
 @njit_inlined
-def _divergence(mapping: Any) -> float:
+def _divergence(mapping: Row) -> float:
     """Return the fraction of differences, a gap of any length as one (tag de)."""
     columns = np.int64(mapping.length) + mapping.ambiguous - mapping.gap_bases + mapping.gaps
     return float(1.0 - np.float64(mapping.matches) / np.float64(columns))
 
 
 @njit
-def put_tags(at: Integer, mapping: Any) -> Integer:
+def put_tags(at: Integer, mapping: Row) -> Integer:
     """Write the tags from NM to zd; a mapping without an alignment has fewer."""
     is_primary = mapping.number == mapping.parent
     if mapping.operations:
@@ -97,7 +98,7 @@ def put_tags(at: Integer, mapping: Any) -> Integer:
 
 
 @njit
-def put_difference(at: Integer, mapping: Any, alignment: Alignment, tag: Integer) -> Integer:
+def put_difference(at: Integer, mapping: Row, alignment: Alignment, tag: Integer) -> Integer:
     """Write the tag of a `Difference`, if there is an alignment."""
     if alignment.operation_count == 0:
         return at
@@ -115,7 +116,7 @@ def put_difference(at: Integer, mapping: Any, alignment: Alignment, tag: Integer
 
 
 @njit_inlined
-def put_comment(at: Integer, read: Any) -> Integer:
+def put_comment(at: Integer, read: Row) -> Integer:
     """Write a tab and the comment of a read, if there is one."""
     if read.comment_length == 0:
         return at

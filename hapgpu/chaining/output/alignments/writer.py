@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.chaining.align.batches import AlignedMappings, ReadCodes, TargetCodes
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.chaining.align.batches import TargetCodes
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import LineOptions, MappingOptions
-from hapgpu.chaining.output.alignments.paf import aligned_paf_parts
-from hapgpu.chaining.output.alignments.rows import Lines, LineTargets
-from hapgpu.chaining.output.alignments.sam import sam_parts
-from hapgpu.io.fastx.spans import ReadSpans, comment_spans
+from hapgpu.chaining.output.alignments.cigars import split_matches
+from hapgpu.chaining.output.alignments.paf import paf_form
+from hapgpu.chaining.output.alignments.rows import (
+    AlignedReads,
+    LineRows,
+    LineTargets,
+    bounded_parts,
+)
+from hapgpu.chaining.output.alignments.sam import sam_form
+from hapgpu.chaining.output.parts import PART_BYTES, LineRange, text_parts
 from hapgpu.io.fastx.text_block import TextBlock
 
 
@@ -38,60 +44,39 @@ class AlignmentWriter:
         options: MappingOptions,
         line_options: LineOptions,
     ) -> None:
-        self._targets = LineTargets.of(index.names, targets)
-        self._options = options
+        self._targets = LineTargets.of(index.names, targets.lengths, targets)
+        self._form = (sam_form if line_options.is_sam else paf_form)(options, line_options)
         self._line_options = line_options
 
     def __call__(
-        self,
-        text: NDArray[np.uint8],
-        spans: ReadSpans,
-        codes: ReadCodes,
-        aligned: AlignedMappings,
-        repeat_lengths: NDArray[np.int32],
-        anchors: int,
+        self, reads: AlignedReads, anchors: int, most: int = PART_BYTES
     ) -> list[Callable[[], TextBlock]]:
         """Return functions that write the lines of a block, each a part of them, in order.
 
         Parameters
         ----------
-        text, spans
-            uint8 text of n reads, and its spans.
-        codes
-            Bases of the reads.
-        aligned
-            Mappings of the reads.
-        repeat_lengths
-            int32[n]: bases of each read in repetitive seeds.
+        reads
+            The reads with their mappings.
         anchors
             Number of anchors of the reads, for the statistics.
+        most
+            Most bytes of a part of several lines.
         """
-        comments = None
-        if self._line_options.copies_comments:
-            comments = comment_spans(text, spans.name_starts, spans.name_lengths)
-        line_parts = sam_parts if self._line_options.is_sam else aligned_paf_parts
-        parts = line_parts(
-            text,
-            spans,
-            aligned,
-            self._targets,
-            codes,
-            repeat_lengths,
-            self._options,
-            self._line_options,
-            comments,
+        text, form, aligned = read_only(reads.text), self._form, reads.aligned
+        rows = LineRows(
+            read_only(aligned.mappings),
+            read_only(aligned.operations),
+            read_only(aligned.offsets),
+            reads.rows(has_comments=self._line_options.copies_comments),
+            self._targets.rows,
         )
-        counts = {
-            "reads": len(spans),
-            "bases": int(spans.lengths.sum(dtype=np.int64)),
-            "anchors": anchors,
-        }
-        return [
-            partial(_written, part, {} if number else counts) for number, part in enumerate(parts)
-        ]
+        if self._line_options.splits_matches:
+            rows = split_matches(rows)
 
+        def put(part: LineRange, out: NDArray[np.uint8], counts: NDArray[np.int64]) -> int:
+            return form.put(text, rows, part, out, counts)
 
-def _written(part: Callable[[], Lines], counts: Mapping[str, int]) -> TextBlock:
-    """Write a part of the lines; the counts of the reads are those of the first part."""
-    lines = part()
-    return TextBlock(lines.text, {"reads": 0, **counts, **lines.counts})
+        base_counts, longest_name = form.base_counts(rows), self._targets.longest_name
+        parts = bounded_parts(rows, base_counts, longest_name, form.read_group, most)
+        held = (reads.text, reads.codes, self._targets)
+        return text_parts(put, parts, reads.spans.lengths, anchors, held=held)

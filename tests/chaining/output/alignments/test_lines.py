@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -13,20 +13,25 @@ from numpy.typing import NDArray
 
 from hapgpu.chaining.align.batches import MAPPING, AlignedMappings
 from hapgpu.chaining.options import Difference, LineOptions, MappingOptions
-from hapgpu.chaining.output.alignments.paf import aligned_paf_parts
 from hapgpu.chaining.output.alignments.reference import Read, Target, paf_lines, sam_lines
-from hapgpu.chaining.output.alignments.rows import READ, Lines, MappingRows, aligned_line_parts
-from hapgpu.chaining.output.alignments.sam import sam_parts
+from hapgpu.chaining.output.alignments.rows import (
+    READ,
+    TARGET,
+    AlignedReads,
+    LineRows,
+    bounded_parts,
+)
+from hapgpu.chaining.output.alignments.writer import AlignmentWriter
 from hapgpu.chaining.output.parts import PART_BYTES
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.limits import LONG_READS
-from hapgpu.io.fastx.spans import comment_spans
+from hapgpu.io.fastx.text_block import TextBlock
 from tests.chaining.output.alignments.written_lines import (
     Record,
+    StandInIndex,
     block_of,
-    joined,
     read_codes,
-    targets_of,
+    target_codes,
 )
 
 LETTERS: Final = "ACGTACGTACGTacgtuUNnRKMbw-*."
@@ -64,15 +69,15 @@ class MadeLines:
         *,
         is_sam: bool,
         most: int = PART_BYTES,
-    ) -> Lines:
+    ) -> TextBlock:
         block = block_of(self.records)
         spans = parse_block(block, LONG_READS)
-        rest = (targets_of(self.targets), read_codes(self.records), self.repeats, options)
-        comments = comment_spans(block.text, spans.name_starts, spans.name_lengths)
-        last = (line_options, comments if line_options.copies_comments else None)
-        line_parts = sam_parts if is_sam else aligned_paf_parts
-        parts = line_parts(block.text, spans, self.aligned, *rest, *last, most)
-        return joined([part() for part in parts])
+        form = replace(line_options, is_sam=is_sam)
+        index = StandInIndex.of(self.targets)
+        write = AlignmentWriter(index, target_codes(self.targets), options, form)
+        codes = read_codes(self.records)
+        reads = AlignedReads(block.text, spans, codes, self.aligned, self.repeats)
+        return TextBlock.joined([part() for part in write(reads, 0, most)])
 
     def expected(
         self, options: MappingOptions, line_options: LineOptions, *, is_sam: bool
@@ -310,9 +315,9 @@ def test_a_primary_has_room_for_the_names_of_the_other_primaries() -> None:
     """Of three primaries and a secondary, only the secondary has no tag SA."""
     mappings = np.zeros(4, dtype=MAPPING)
     mappings["number"], mappings["parent"] = [0, 1, 2, 3], [0, 1, 1, 3]
-    rows = MappingRows(mappings, np.empty(0, dtype=np.uint32), np.array([0, 4]))
-    parts = aligned_line_parts(
-        rows, np.zeros(1, dtype=READ), np.zeros(4, dtype=np.int64), 1000, 0, 1
-    )
+    reads, no_targets = np.zeros(1, dtype=READ), np.zeros(0, dtype=TARGET)
+    no_operations = np.empty(0, dtype=np.uint32)
+    rows = LineRows(mappings, no_operations, np.array([0, 4]), reads, no_targets)
+    parts = bounded_parts(rows, np.zeros(4, dtype=np.int64), 1000, 0, 1)
     primary, other, secondary, last = [part.size for part in parts]
     assert primary == other == last >= secondary + 2 * 1000

@@ -15,18 +15,16 @@ import pytest
 
 from hapgpu.chaining.align.batches import NO_PARENT
 from hapgpu.chaining.options import Difference, LineOptions, MappingOptions
-from hapgpu.chaining.output.alignments.paf import aligned_paf_parts
-from hapgpu.chaining.output.alignments.sam import sam_parts
+from hapgpu.chaining.output.alignments.rows import AlignedReads
 from hapgpu.chaining.output.alignments.writer import AlignmentWriter
 from hapgpu.io.alignments.unsorted_header import unsorted_header
 from hapgpu.io.fastx.text_block import TextBlock
 from tests.chaining.output.alignments.written_lines import (
-    Block,
     Record,
-    joined,
+    StandInIndex,
     parsed,
     read_records,
-    targets_of,
+    target_codes,
 )
 
 SAM: Final = LineOptions(is_sam=True)
@@ -73,7 +71,7 @@ DIGESTS: Final = (
 class MadeBlock(NamedTuple):
     """The parsed lines of a file, the lines, and the reference."""
 
-    block: Block
+    block: AlignedReads
     lines: list[str]
     header: list[str]
     targets: list[Record]
@@ -98,19 +96,9 @@ def block_from(directory: Path, literals: Literals, suffix: str) -> MadeBlock:
 
 
 def written(made: MadeBlock, options: MappingOptions, line_options: LineOptions) -> list[str]:
-    block = made.block
-    line_parts = sam_parts if line_options.is_sam else aligned_paf_parts
-    parts = line_parts(
-        block.block.text,
-        block.spans,
-        block.aligned,
-        targets_of(made.targets),
-        block.codes,
-        block.repeat_lengths,
-        options,
-        line_options,
-    )
-    lines = joined([part() for part in parts])
+    index, targets = StandInIndex.of(made.targets), target_codes(made.targets)
+    write = AlignmentWriter(index, targets, options, line_options)
+    lines = TextBlock.joined([part() for part in write(made.block, 0)])
     return lines.text.tobytes().decode().splitlines()
 
 
@@ -192,7 +180,7 @@ def test_without_alignment(data_dir: Path) -> None:
     made = block_from(data_dir / "longread", SETS[0], "sam")
     mappings = made.block.aligned.mappings.copy()
     mappings["operations"] = 0
-    aligned = replace(made.block.aligned, mappings=mappings)
+    aligned = made.block.aligned._replace(mappings=mappings)
     changed = made._replace(block=replace(made.block, aligned=aligned))
     options = replace(SAM, difference=Difference.CS)
     for line in written(changed, ALL, options):
@@ -207,27 +195,18 @@ def test_parts_without_numbers(data_dir: Path) -> None:
     mappings = made.block.aligned.mappings.copy()
     mappings["number"] = mappings["parent"] = NO_PARENT
     mappings["is_first_primary"] = 0
-    aligned = replace(made.block.aligned, mappings=mappings)
+    aligned = made.block.aligned._replace(mappings=mappings)
     changed = made._replace(block=replace(made.block, aligned=aligned))
     for line in written(changed, ALL, replace(SAM, mapped_only=True)):
         assert int(line.split("\t")[1]) & ~16 == 2048
 
 
-class StandInIndex(NamedTuple):
-    """The part of an index that `AlignmentWriter` uses."""
-
-    names: tuple[str, ...]
-
-
 def test_writer(data_dir: Path) -> None:
     made = block_from(data_dir / "longread", SETS[0], "sam")
-    block, targets = made.block, targets_of(made.targets)
-    index = StandInIndex(tuple(each.name for each in made.targets))
+    index, targets = StandInIndex.of(made.targets), target_codes(made.targets)
     for form, prefix in ((SAM, "sam"), (PAF, "paf")):
-        write = AlignmentWriter(index, targets.codes, ALL, replace(form, copies_comments=True))
-        parts = write(
-            block.block.text, block.spans, block.codes, block.aligned, block.repeat_lengths, 17
-        )
+        write = AlignmentWriter(index, targets, ALL, replace(form, copies_comments=True))
+        parts = write(made.block, 17)
         lines = TextBlock.joined([part() for part in parts])
         plain = block_from(data_dir / "longread", SETS[0], prefix).lines
         comments = {read.name: read.header.decode().partition(" ")[2] for read in made.reads}

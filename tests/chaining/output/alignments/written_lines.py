@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -14,12 +12,11 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.chaining.align.batches import MAPPING, AlignedMappings, ReadCodes, TargetCodes
-from hapgpu.chaining.output.alignments.rows import Lines, LineTargets
+from hapgpu.chaining.output.alignments.rows import AlignedReads
 from hapgpu.cigar.encoding import parse_cigar
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.limits import LONG_READS
 from hapgpu.io.fastx.read_block import ReadBlock
-from hapgpu.io.fastx.spans import ReadSpans
 
 CODES: Final = np.full(256, 4, dtype=np.uint8)
 for _code, _letters in enumerate((b"Aa", b"Cc", b"Gg", b"TtUu")):
@@ -58,14 +55,6 @@ def read_records(path: Path) -> list[Record]:
     return [Record(header, b"".join(bases)) for header, bases in records]
 
 
-def joined(parts: Sequence[Lines]) -> Lines:
-    """Join lines that were written in parts."""
-    counts: Counter[str] = Counter()
-    for part in parts:
-        counts.update(part.counts)
-    return Lines(np.concatenate([part.text for part in parts]), counts)
-
-
 def block_of(records: Sequence[Record]) -> ReadBlock:
     """Return records as the text of a block."""
     is_fasta = not records or records[0].qualities is None
@@ -76,15 +65,23 @@ def block_of(records: Sequence[Record]) -> ReadBlock:
     return ReadBlock(np.frombuffer(b"".join(parts), dtype=np.uint8), is_fasta, 1, "reads")
 
 
-def targets_of(records: Sequence[Record]) -> LineTargets:
-    """Return reference sequences as lines need them."""
+def target_codes(records: Sequence[Record]) -> TargetCodes:
+    """Return the bases of reference sequences as codes."""
     codes = Ragged.from_sequences(
         CODES[np.frombuffer(record.bases, np.uint8)] for record in records
     )
-    lengths = codes.lengths.astype(np.int64)
-    return LineTargets.of(
-        [record.name for record in records], TargetCodes(codes.data, codes.offsets[:-1], lengths)
-    )
+    return TargetCodes(codes.data, codes.offsets[:-1], codes.lengths.astype(np.int64))
+
+
+class StandInIndex(NamedTuple):
+    """The part of an index that `AlignmentWriter` uses."""
+
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, records: Sequence[Record]) -> StandInIndex:
+        """Return the names of reference sequences."""
+        return cls(tuple(record.name for record in records))
 
 
 def read_codes(records: Sequence[Record]) -> ReadCodes:
@@ -99,20 +96,9 @@ def read_codes(records: Sequence[Record]) -> ReadCodes:
     return ReadCodes(np.concatenate(parts), np.array(starts, dtype=np.int64), lengths)
 
 
-@dataclass(frozen=True)
-class Block:
-    """A block of reads with their aligned mappings, ready to be written."""
-
-    block: ReadBlock
-    spans: ReadSpans
-    codes: ReadCodes
-    aligned: AlignedMappings
-    repeat_lengths: NDArray[np.int32]
-
-
 def parsed(
     lines: Iterable[str], records: Sequence[Record], targets: Sequence[Record], *, is_sam: bool
-) -> Block:
+) -> AlignedReads:
     """Parse lines of PAF with the tag cg, or records of SAM, of these reads."""
     sequences = {record.name: k for k, record in enumerate(targets)}
     rows_of: dict[str, list[str]] = {record.name: [] for record in records}
@@ -170,8 +156,8 @@ def parsed(
         np.array(offsets, dtype=np.int64),
     )
     block = block_of(records)
-    return Block(
-        block,
+    return AlignedReads(
+        block.text,
         parse_block(block, LONG_READS),
         read_codes(records),
         aligned,
