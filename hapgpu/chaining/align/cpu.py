@@ -1,4 +1,4 @@
-"""Alignment of pieces on the CPU: fills side by side, all other pieces one by one."""
+"""Alignment of pieces on the CPU (minimap2: `mm_align_pair`): fills side by side, others alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.ragged import offsets_of
+from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.arrays.ragged_view import columns_of, read_only
 from hapgpu.chaining.align.batches import (
     FILL,
@@ -51,13 +51,7 @@ def align_pieces(
     is_whole = (pieces.kinds == FILL) & (pieces.bands >= longest - 1) & ~is_capped
     fills = np.flatnonzero(is_whole)
     fill_scores, fill_operations, fill_offsets, remaining = align_fills(
-        sequences.reads.codes,
-        read_only(pieces.query_starts[fills]),
-        read_only(pieces.query_lengths[fills]),
-        sequences.targets.codes,
-        read_only(pieces.target_starts[fills]),
-        read_only(pieces.target_lengths[fills]),
-        scoring,
+        columns_of(Pieces, pieces.take(fills)), sequences, scoring
     )
     is_done = np.zeros(is_whole.size, dtype=np.bool_)
     is_done[fills] = True
@@ -74,14 +68,12 @@ def align_pieces(
         parameters.end_bonus,
         table,
     )
-    piece_counts = np.zeros(is_whole.size, dtype=np.int64)
-    piece_counts[others] = counts
-    piece_counts[fills] += np.diff(fill_offsets)
-    offsets = offsets_of(piece_counts)
-    merged = np.empty(int(offsets[-1]), dtype=np.uint32)
-    _place(read_only(offsets), read_only(others), operations, offsets_of(counts), merged)
-    _place(read_only(offsets), read_only(fills), fill_operations, fill_offsets, merged)
-    return _alignments(table, merged, offsets)
+    none = Ragged(np.empty(0, dtype=np.uint32), np.zeros(2, dtype=np.int64))
+    aligned = [Ragged(fill_operations, fill_offsets), Ragged(operations, offsets_of(counts)), none]
+    rows = np.full(is_whole.size, fills.size + others.size)
+    rows[fills] = np.arange(fills.size)
+    rows[others] = fills.size + np.arange(others.size)
+    return _alignments(table, Ragged.concatenate(aligned).take(rows))
 
 
 @njit
@@ -140,24 +132,7 @@ def _pair_options(kind: Integer, band: Integer, drop: Integer, end_bonus: Intege
     return PairOptions(modes, np.int64(band), np.int64(drop), bonus)
 
 
-@njit
-def _place(
-    offsets: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    operations: NDArray[np.uint32],
-    operation_offsets: NDArray[np.int64],
-    merged: NDArray[np.uint32],
-) -> None:
-    """Copy the operations of some pieces to their places among those of all."""
-    for k in range(rows.size):
-        to, start = offsets[rows[k]], operation_offsets[k]
-        for operation in range(operation_offsets[k + 1] - start):
-            merged[to + operation] = operations[start + operation]
-
-
-def _alignments(
-    table: NDArray[np.int32], operations: NDArray[np.uint32], offsets: NDArray[np.int64]
-) -> PieceAlignments:
+def _alignments(table: NDArray[np.int32], operations: Ragged) -> PieceAlignments:
     return PieceAlignments(
         scores=table[:, results.SCORE].copy(),
         max_scores=table[:, results.MAX_SCORE].copy(),
@@ -166,6 +141,6 @@ def _alignments(
         query_end_targets=table[:, results.QUERY_END_TARGET].copy(),
         reaches_end=table[:, results.REACHES_END].astype(np.uint8),
         is_dropped=table[:, results.DROPPED].astype(np.uint8),
-        operations=operations,
-        offsets=offsets,
+        operations=operations.data,
+        offsets=operations.offsets,
     )

@@ -10,8 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.ragged import Ragged, offsets_of
+from hapgpu.arrays.ragged import Ragged, lengths_of, offsets_of
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.chaining.align.batches import MAPPING, MappedAnchors, ReadCodes, TargetCodes
 from hapgpu.chaining.batches import Chains, Mappings
@@ -58,27 +57,13 @@ def start_mappings(
     started["next"] = np.where(
         np.arange(1, rows.size + 1) < offsets[reads + 1], np.arange(1, rows.size + 1), -1
     )
-    anchor_counts = np.diff(chains.anchor_offsets)
-    first_anchors, anchor_total = _squeeze(
-        read_only(mapped_chains[rows]), read_only(anchor_counts), chains.scores.size
-    )
-    started["first_anchor"] = first_anchors
-    kept = np.empty((2, anchor_total), dtype=np.uint64)
-    _copy_anchors(
-        read_only(chains.x),
-        read_only(chains.y),
-        read_only(chains.anchor_offsets),
-        read_only(mapped_chains[rows]),
-        read_only(first_anchors),
-        kept,
-    )
-    hashes = np.empty(rows.size, dtype=np.uint32)
-    _hash_mappings(kept, read_only(first_anchors), read_only(name_hashes[reads]), hashes)
-    started["hash"] = hashes
-    read_counts = np.bincount(reads, weights=started["anchors"], minlength=offsets.size - 1).astype(
-        np.int64
-    )
-    return started, MappedAnchors(kept[0], kept[1], offsets_of(read_counts))
+    chosen, numbers = np.unique(mapped_chains[rows], return_inverse=True)
+    starts, counts = chains.anchor_offsets[chosen], lengths_of(chains.anchor_offsets)[chosen]
+    x, y = (Ragged.gather(words, starts, counts) for words in (chains.x, chains.y))
+    started["first_anchor"] = x.offsets[:-1][numbers]
+    _set_hashes(started, x.data, y.data, read_only(name_hashes[reads]))
+    read_counts = np.bincount(reads, weights=started["anchors"], minlength=offsets.size - 1)
+    return started, MappedAnchors(x.data, y.data, offsets_of(read_counts.astype(np.int64)))
 
 
 _COPIED = {
@@ -107,51 +92,16 @@ def mapping_rows(mappings: Mappings, rows: NDArray[np.int64]) -> NDArray[np.void
 
 
 @njit
-def _squeeze(
-    chains: NDArray[np.int32], anchor_counts: NDArray[np.int64], chain_count: Integer
-) -> tuple[NDArray[np.int64], Integer]:
-    """Return int64[m], the first anchor of each mapping in the order of chains, and their sum."""
-    starts = np.full(chain_count, -1, dtype=np.int64)
-    for mapping in range(chains.size):
-        starts[chains[mapping]] = 0
-    total = np.int64(0)
-    for chain in range(chain_count):
-        if starts[chain] == 0:
-            starts[chain] = total
-            total += anchor_counts[chain]
-    return starts[chains], total
-
-
-@njit
-def _copy_anchors(
+def _set_hashes(
+    started: NDArray[np.void],
     x: NDArray[np.uint64],
     y: NDArray[np.uint64],
-    anchor_offsets: NDArray[np.int64],
-    chains: NDArray[np.int32],
-    first_anchors: NDArray[np.int64],
-    kept: NDArray[np.uint64],
-) -> None:
-    """Copy the anchors of the mappings, x and y, to the two rows of `kept`."""
-    for mapping in range(chains.size):
-        first = anchor_offsets[chains[mapping]]
-        count = anchor_offsets[chains[mapping] + 1] - first
-        to = first_anchors[mapping]
-        for anchor in range(count):
-            kept[0, to + anchor] = x[first + anchor]
-            kept[1, to + anchor] = y[first + anchor]
-
-
-@njit
-def _hash_mappings(
-    kept: NDArray[np.uint64],
-    first_anchors: NDArray[np.int64],
     name_hashes: NDArray[np.uint32],
-    hashes: NDArray[np.uint32],
 ) -> None:
-    """Set the hashes that break ties; `kept` has rows x and y, `name_hashes` one per mapping."""
-    for mapping in range(hashes.size):
-        first = first_anchors[mapping]
-        hashes[mapping] = tie_breaker(kept[0, first], kept[1, first], name_hashes[mapping])
+    """Set the hashes that break ties; `name_hashes` has one per mapping."""
+    for row in range(started.size):
+        first = started[row].first_anchor
+        started[row].hash = tie_breaker(x[first], y[first], name_hashes[row])
 
 
 _PADDING: Final = 16

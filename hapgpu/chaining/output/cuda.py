@@ -13,13 +13,16 @@ from hapgpu.arrays.cuda import DeviceRagged
 from hapgpu.chaining.batches import Mappings, NamedReads
 from hapgpu.io.fastx.cuda import DeviceSpans
 from hapgpu.runtime.gpu.context import pinned_array
+from hapgpu.runtime.gpu_array import GpuArray
 
 _UNIT: Final = 1 << 20  # of pinned memory: few different sizes, which are pooled
 _ALIGNMENT: Final = 8
 _COLUMNS: Final = tuple(Mappings.__dataclass_fields__)
 
 
-def copy_to_host(text: Any, spans: DeviceSpans, mappings: Mappings) -> tuple[NamedReads, Mappings]:
+def copy_to_host(
+    text: GpuArray, spans: DeviceSpans, mappings: Mappings
+) -> tuple[NamedReads, Mappings]:
     """Copy the names and lengths of reads, and their mappings; waits for the current stream.
 
     Parameters
@@ -39,7 +42,7 @@ def copy_to_host(text: Any, spans: DeviceSpans, mappings: Mappings) -> tuple[Nam
     return NamedReads(*copies[: len(reads)]), Mappings(**columns)
 
 
-def _copied(arrays: Sequence[Any]) -> list[NDArray[Any]]:
+def _copied(arrays: Sequence[GpuArray]) -> list[NDArray[Any]]:
     """Copy one-dimensional arrays from the device, and wait once."""
     sizes = [-(-array.nbytes // _ALIGNMENT) * _ALIGNMENT for array in arrays]
     units = max(-(-sum(sizes) // _UNIT), 1)

@@ -167,7 +167,7 @@ def paf_parts(
     mappings["quality"] = reported.qualities
     columns = (mappings, reported.offsets, reported.divergences)
     lines = _ReportedRows(*map(read_only, columns))
-    rows = read_rows(reads, reported.mappings.repeat_lengths)
+    rows = read_only(read_rows(reads, reported.mappings.repeat_lengths))
 
     def put(part: LineRange, out: NDArray[np.uint8], counts: NDArray[np.int64]) -> int:
         written = (options.prints_secondary, options.prints_unmapped)

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.vectors import LANES
+from hapgpu.chaining.align.batches import Pieces, SequenceCodes
 from hapgpu.chaining.align.dp.bands import is_certified
 from hapgpu.chaining.align.fills.lanes import (
     Band,
     Lanes,
-    Sequences,
+    PairAddresses,
     allocate_lanes,
     count_directions,
     fill_lanes,
@@ -56,27 +57,6 @@ _FIRST_WIDTH: Final = Width(16, 220)
 _ALIGNED, _PENDING, _REMAINING = 0, 1, 2
 
 
-class Pairs(NamedTuple):
-    """Pairs of sequences: pieces of arrays of codes (0 to 3, `AMBIGUOUS`).
-
-    Attributes
-    ----------
-    query_codes, target_codes
-        uint8: codes.
-    query_starts, target_starts
-        int64[pairs]: first code of each sequence.
-    query_lengths, target_lengths
-        int32[pairs]: number of codes of each sequence.
-    """
-
-    query_codes: NDArray[np.uint8]
-    query_starts: NDArray[np.int64]
-    query_lengths: NDArray[np.int32]
-    target_codes: NDArray[np.uint8]
-    target_starts: NDArray[np.int64]
-    target_lengths: NDArray[np.int32]
-
-
 class Alignments(NamedTuple):
     """Alignments of pairs.
 
@@ -105,24 +85,14 @@ class Buffers(NamedTuple):
 
 @njit
 def align_fills(
-    query_codes: NDArray[np.uint8],
-    query_starts: NDArray[np.int64],
-    query_lengths: NDArray[np.int32],
-    target_codes: NDArray[np.uint8],
-    target_starts: NDArray[np.int64],
-    target_lengths: NDArray[np.int32],
-    scoring: AlignScoring,
+    pieces: Pieces, sequences: SequenceCodes, scoring: AlignScoring
 ) -> tuple[NDArray[np.int32], NDArray[np.uint32], NDArray[np.int64], NDArray[np.int64]]:
     """Align pairs of sequences globally.
 
     Parameters
     ----------
-    query_codes, target_codes
-        uint8: codes of bases, 0 to 3 or `AMBIGUOUS`.
-    query_starts, target_starts
-        int64[pairs]: first code of each sequence.
-    query_lengths, target_lengths
-        int32[pairs]: number of codes of each sequence.
+    pieces, sequences
+        The pairs: pieces of reads and of the reference.
     scoring
         The scores.
 
@@ -138,10 +108,8 @@ def align_fills(
         int64: pairs not aligned here, ascending: too long, too few of their kind, or with scores
         that do not fit in bytes.
     """
-    pairs = Pairs(
-        query_codes, query_starts, query_lengths, target_codes, target_starts, target_lengths
-    )
     costs = costs_of(scoring)
+    target_lengths, query_lengths = pieces.target_lengths, pieces.query_lengths
     count = query_lengths.size
     alignments = Alignments(
         np.zeros(count, np.uint8), np.zeros(count, np.int32), np.zeros((count, 2), np.int64)
@@ -158,7 +126,9 @@ def align_fills(
         if order.size == 0:
             break
         sort_pairs(order, target_lengths, query_lengths, width)
-        buffers, mean = _align_run(pairs, order, width, min_diagonals, costs, alignments, buffers)
+        buffers, mean = _align_run(
+            pieces, sequences, order, width, min_diagonals, costs, alignments, buffers
+        )
         min_diagonals = 2 * max(min_diagonals, mean)
         width = Width(min_diagonals, width.target_length)
     operations, offsets = _in_order(alignments.spans, buffers.operations)
@@ -179,7 +149,8 @@ def _in_state(states: NDArray[np.uint8], state: int) -> NDArray[np.int64]:
 
 @njit
 def _align_run(
-    pairs: Pairs,
+    pieces: Pieces,
+    sequences: SequenceCodes,
     order: NDArray[np.int64],
     width: Width,
     min_diagonals: Integer,
@@ -191,7 +162,7 @@ def _align_run(
 
     Parameters
     ----------
-    pairs, costs
+    pieces, sequences, costs
         The pairs, and their scores.
     order
         int64: the pairs to align, as `sort_pairs` sorts them.
@@ -213,7 +184,7 @@ def _align_run(
     first: Integer = 0
     groups, diagonals = 0, 0
     while first < order.size:
-        end, band = next_group(order, first, pairs.target_lengths, pairs.query_lengths, width)
+        end, band = next_group(order, first, pieces.target_lengths, pieces.query_lengths, width)
         group = order[first:end]
         first = end
         if group.size < MIN_LANES or count_directions(band) > MAX_DIRECTIONS:
@@ -222,7 +193,7 @@ def _align_run(
                 alignments.scores[pair] = 0
             continue
         lanes = lanes_for(band, lanes)
-        _fill_group(lanes, band, pairs, group, costs, alignments.scores)
+        _fill_group(lanes, band, pieces, sequences, group, costs, alignments.scores)
         room = used + group.size * (band.rows + band.query_length)
         if room > operations.size:
             grown = np.empty(2 * room, np.uint32)
@@ -231,19 +202,19 @@ def _align_run(
             operations = grown
         for lane in range(group.size):
             pair = group[lane]
-            sequences = Sequences(
-                pairs.target_codes.ctypes.data + pairs.target_starts[pair],
-                pairs.query_codes.ctypes.data + pairs.query_starts[pair],
-                np.int64(pairs.target_lengths[pair]),
-                np.int64(pairs.query_lengths[pair]),
+            addresses = PairAddresses(
+                sequences.targets.codes.ctypes.data + pieces.target_starts[pair],
+                sequences.reads.codes.ctypes.data + pieces.query_starts[pair],
+                np.int64(pieces.target_lengths[pair]),
+                np.int64(pieces.query_lengths[pair]),
             )
-            if _is_certified(np.int64(alignments.scores[pair]), sequences, band, costs):
+            if _is_certified(np.int64(alignments.scores[pair]), addresses, band, costs):
                 alignments.states[pair] = _ALIGNED
                 alignments.spans[pair, 0] = used
-                used = _append_path(lanes, band, lane, sequences, operations, used)
+                used = _append_path(lanes, band, lane, addresses, operations, used)
                 alignments.spans[pair, 1] = used
         width = next_width(
-            width, alignments.scores, group, pairs.target_lengths, pairs.query_lengths, costs
+            width, alignments.scores, group, pieces.target_lengths, pieces.query_lengths, costs
         )
         width = Width(max(width.diagonals, min_diagonals), width.target_length)
         groups += 1
@@ -255,7 +226,8 @@ def _align_run(
 def _fill_group(
     lanes: Lanes,
     band: Band,
-    pairs: Pairs,
+    pieces: Pieces,
+    sequences: SequenceCodes,
     group: NDArray[np.int64],
     costs: Costs,
     scores: NDArray[np.int32],
@@ -265,13 +237,17 @@ def _fill_group(
     ambiguous = 0
     for lane in range(group.size):
         pair = group[lane]
-        lengths[0, lane] = pairs.target_lengths[pair]
-        lengths[1, lane] = pairs.query_lengths[pair]
+        lengths[0, lane] = pieces.target_lengths[pair]
+        lengths[1, lane] = pieces.query_lengths[pair]
         ambiguous += pack_codes(
-            pairs.target_codes, pairs.target_starts[pair], lengths[0, lane], lane, lanes.targets
+            sequences.targets.codes,
+            pieces.target_starts[pair],
+            lengths[0, lane],
+            lane,
+            lanes.targets,
         )
         ambiguous += pack_codes(
-            pairs.query_codes, pairs.query_starts[pair], lengths[1, lane], lane, lanes.queries
+            sequences.reads.codes, pieces.query_starts[pair], lengths[1, lane], lane, lanes.queries
         )
     group_scores = np.empty(group.size, np.int32)
     fill_lanes(lanes, band, lengths, costs, ambiguous > 0, group_scores)
@@ -280,11 +256,11 @@ def _fill_group(
 
 
 @njit
-def _is_certified(score: Integer, sequences: Sequences, band: Band, costs: Costs) -> bool:
+def _is_certified(score: Integer, addresses: PairAddresses, band: Band, costs: Costs) -> bool:
     return is_certified(
         score,
-        sequences.target_length,
-        sequences.query_length,
+        addresses.target_length,
+        addresses.query_length,
         band.max_diagonal - band.columns + 1,
         band.max_diagonal,
         costs,
@@ -296,13 +272,13 @@ def _append_path(
     lanes: Lanes,
     band: Band,
     lane: Integer,
-    sequences: Sequences,
+    addresses: PairAddresses,
     operations: NDArray[np.uint32],
     used: Integer,
 ) -> Integer:
     """Append the operations of a pair; return the number of operations in use."""
-    end = used + sequences.target_length + sequences.query_length
-    start = trace_lane(lanes.directions, band, lane, sequences, operations[:end])
+    end = used + addresses.target_length + addresses.query_length
+    start = trace_lane(lanes.directions, band, lane, addresses, operations[:end])
     for k in range(start, end):
         operations[used] = operations[k]
         used += 1

@@ -321,7 +321,7 @@ _WORD: Final = 8
 _AMBIGUOUS_WORD: Final = np.uint64(AMBIGUOUS * 0x0101010101010101)
 
 
-class Sequences(NamedTuple):
+class PairAddresses(NamedTuple):
     """A pair: addresses of the codes (uint8) of its target and query, and their numbers."""
 
     target: Integer
@@ -335,7 +335,7 @@ def trace_lane(
     directions: NDArray[np.uint8],
     band: Band,
     lane: Integer,
-    sequences: Sequences,
+    addresses: PairAddresses,
     operations: NDArray[np.uint32],
 ) -> Integer:
     """Write the BAM operations of a pair to the end of `operations`; return where they start.
@@ -346,7 +346,7 @@ def trace_lane(
         uint8: direction bytes [row, column, lane] of a filled band.
     band
         The band.
-    lane, sequences
+    lane, addresses
         The pair.
     operations
         uint32[at least target_length + query_length].
@@ -354,7 +354,7 @@ def trace_lane(
     row_step, diagonal_step = (band.columns - 1) * LANES, band.columns * LANES
     i: Integer
     j: Integer
-    i, j = sequences.target_length - 1, sequences.query_length - 1
+    i, j = addresses.target_length - 1, addresses.query_length - 1
     at: Integer = directions.ctypes.data + lane
     at += i * diagonal_step + (band.max_diagonal - i + j) * LANES
     start: Integer = operations.size
@@ -367,7 +367,7 @@ def trace_lane(
             gap = direction & _STATE
         step: Integer = 1
         if gap == 0:
-            step = 1 + _equal_bases(sequences.target + i, sequences.query + j, min(i, j))
+            step = 1 + _equal_bases(addresses.target + i, addresses.query + j, min(i, j))
             next_operation = MATCH
             i -= step
             j -= step

@@ -7,17 +7,26 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.ragged_view import columns_of
+from hapgpu.chaining.align.batches import Pieces, ReadCodes, SequenceCodes, TargetCodes
+
 Codes = NDArray[np.uint8]
 
 
-def packed(pairs: Iterable[tuple[Codes, Codes]]) -> tuple[NDArray[np.generic], ...]:
-    """Return the arguments of `align_fills` for pairs of a query and a target."""
-    arguments: list[NDArray[np.generic]] = []
-    for sequences in zip(*pairs, strict=True):
-        lengths = np.array([sequence.size for sequence in sequences], np.int32)
-        starts = np.cumsum(lengths, dtype=np.int64) - lengths
-        arguments += [np.concatenate(sequences).astype(np.uint8), starts, lengths]
-    return tuple(arguments)
+def packed(pairs: Iterable[tuple[Codes, Codes]]) -> tuple[Pieces, SequenceCodes]:
+    """Return pairs of a query and a target as `align_fills` takes them."""
+    (queries, *query_spans), (targets, *target_spans) = map(_joined, zip(*pairs, strict=True))
+    count = query_spans[0].size
+    unused = np.zeros(count, np.int32)
+    pieces = Pieces(np.zeros(count, np.uint8), *query_spans, *target_spans, unused, unused)
+    reads, references = ReadCodes(queries, *query_spans), TargetCodes(targets, *target_spans)
+    return columns_of(Pieces, pieces), SequenceCodes.of(reads, references)
+
+
+def _joined(sequences: Iterable[Codes]) -> tuple[NDArray[np.generic], ...]:
+    lengths = np.array([sequence.size for sequence in sequences], np.int32)
+    starts = np.cumsum(lengths, dtype=np.int64) - lengths
+    return np.concatenate(sequences).astype(np.uint8), starts, lengths
 
 
 def mutated(generator: np.random.Generator, target: Codes, rate: float) -> Codes:
