@@ -9,9 +9,8 @@ if TYPE_CHECKING:
     from hapgpu.calling.api import Calls, call
     from hapgpu.chaining.anchors.files import load_anchors
     from hapgpu.chaining.api import chain
-    from hapgpu.chaining.batches import Anchors, Chains
+    from hapgpu.chaining.batches import AnchorChains, Anchors, Chains
     from hapgpu.chaining.options import ChainOptions
-    from hapgpu.chaining.run.anchor_chains import AnchorChains
     from hapgpu.genotyping.api import Genotypes, genotype
     from hapgpu.mapping.api import FMIndex, Hits
     from hapgpu.pairhmm.api import pair_hmm, pair_hmm_batches
@@ -44,7 +43,7 @@ __all__ = [
 # Resolved on first use: importing hapgpu imports nothing heavy.
 _MODULES = {
     "Alignments": "hapgpu.realign.api",
-    "AnchorChains": "hapgpu.chaining.run.anchor_chains",
+    "AnchorChains": "hapgpu.chaining.batches",
     "Anchors": "hapgpu.chaining.batches",
     "Calls": "hapgpu.calling.api",
     "ChainOptions": "hapgpu.chaining.options",

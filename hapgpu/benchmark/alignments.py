@@ -18,8 +18,8 @@ from hapgpu.chaining.align.pipeline import AlignStages
 from hapgpu.chaining.align.start import code_targets
 from hapgpu.chaining.index.files import MINIMIZER_FILE, default_index_path
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
-from hapgpu.chaining.options import LineOptions, MapOptions
-from hapgpu.chaining.run.aligned_cpu import CPU_RUN, CpuAligner, RunStages
+from hapgpu.chaining.options import LineOptions, LongReadOptions
+from hapgpu.chaining.run.cpu import CPU_RUN, CpuAligner, RunStages
 from hapgpu.io.fastx.block_workers import BlockWorker
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.text_block import TextBlock
@@ -45,7 +45,7 @@ def alignment_measurements(device: CpuDevice, *, runs: bool) -> int:
 
 
 def benchmark_alignments(
-    device: CpuDevice, data: LongReadData, options: MapOptions, run: RunCommand | None
+    device: CpuDevice, data: LongReadData, options: LongReadOptions, run: RunCommand | None
 ) -> Iterator[Measurement]:
     """Measure base alignment, from memory to memory, its stages, and `hapgpu chain -a`.
 
@@ -94,7 +94,9 @@ class StagedAligner(StageClock):
 
     """
 
-    def __init__(self, index: MinimizerIndex, targets: TargetCodes, options: MapOptions) -> None:
+    def __init__(
+        self, index: MinimizerIndex, targets: TargetCodes, options: LongReadOptions
+    ) -> None:
         super().__init__(ALIGN_STAGES)
         stages = self._timed_stages(CPU_RUN)
         self._align: BlockWorker = CpuAligner(index, targets, options, _SAM, stages)

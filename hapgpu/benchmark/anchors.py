@@ -21,9 +21,8 @@ from hapgpu.benchmark.measurement import (
 from hapgpu.chaining.anchors.files import load_anchors
 from hapgpu.chaining.anchors.predecessor_ranges import predecessor_ranges
 from hapgpu.chaining.batches import Anchors
-from hapgpu.chaining.options import UNLIMITED_SKIP, MapOptions
+from hapgpu.chaining.options import UNLIMITED_SKIP, LongReadOptions
 from hapgpu.chaining.parameters import ChainParameters, chain_parameters
-from hapgpu.chaining.run.anchor_chains import pieces_of
 from hapgpu.chaining.scores.cpu import chain_scores
 from hapgpu.errors import InputError, UsageError
 from hapgpu.runtime.devices import CudaDevice, Device
@@ -74,7 +73,7 @@ class _Job:
 def benchmark_anchors(
     device: Device,
     path: Path,
-    options: MapOptions,
+    options: LongReadOptions,
     copies: int = 1,
     method: Method = Method.PREDECESSOR,
 ) -> Iterator[Measurement]:
@@ -119,7 +118,7 @@ def benchmark_anchors(
 
 
 def _jobs(
-    data: str, anchors: Anchors, options: MapOptions, copies: int, method: Method
+    data: str, anchors: Anchors, options: LongReadOptions, copies: int, method: Method
 ) -> Iterator[_Job]:
     without_skips = replace(options.chains, max_skip=UNLIMITED_SKIP)
     parameters = chain_parameters(without_skips, options.sketch.k)
@@ -137,7 +136,7 @@ def _seconds(job: _Job, device: Device) -> float:
 
         time_on_gpu = time_successors if job.method is Method.SUCCESSOR else time_scores
         return time_on_gpu(job.anchors, job.parameters, device, job.copies, GPU_REPEATS)
-    pieces = pieces_of(job.anchors, _ANCHORS_ON_CPU) * job.copies
+    pieces = job.anchors.pieces(_ANCHORS_ON_CPU) * job.copies
 
     def score(piece: Anchors) -> None:
         chain_scores(piece, job.parameters)

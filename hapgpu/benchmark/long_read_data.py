@@ -8,7 +8,7 @@ from typing import Final
 
 from hapgpu.benchmark.measurement import Measurement
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
-from hapgpu.chaining.run.workers import block_transfer
+from hapgpu.chaining.pipeline import block_transfer
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.limits import LONG_READS
 from hapgpu.io.fastx.read_block import ReadBlock

@@ -27,8 +27,8 @@ from hapgpu.benchmark.whole_runs import WHOLE_RUN, RunCommand, files_of_run, mea
 from hapgpu.chaining.index.build import build_index_of_records
 from hapgpu.chaining.index.files import MINIMIZER_FILE, SUFFIX
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
-from hapgpu.chaining.options import MapOptions
-from hapgpu.chaining.run.workers import chainers_for
+from hapgpu.chaining.options import LongReadOptions
+from hapgpu.chaining.pipeline import open_workers
 from hapgpu.io.genome.fasta import FastaRecords
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device, usable_cpus
 from hapgpu.simulation.long_reads import LongReadModel
@@ -39,7 +39,7 @@ _WHOLE_PATH: Final = "text to lines"
 def benchmark_reads(
     device: Device,
     reference: Path,
-    options: MapOptions,
+    options: LongReadOptions,
     bases: int | None = None,
     model: LongReadModel | None = None,
     run: RunCommand | None = None,
@@ -84,7 +84,7 @@ def benchmark_reads(
     data = simulated_data(device, reference, records, index, bases, model)
     for variant in variants:
         measuring(f"{_WHOLE_PATH}, {variant.name}")
-        chainers = chainers_for([variant], data.index, options)
+        chainers = open_workers([variant], data.index, options)
         compute = partial(compute_all, chainers[0])
         _, seconds = timed_blocks(compute, data.blocks, len(chainers))
         in_memory = data.measured(variant, _WHOLE_PATH, seconds)
@@ -110,7 +110,7 @@ def _whole_run(data: LongReadData, device: Device, run: RunCommand) -> Measureme
 
 
 def _timed_index(
-    device: Device, reference: Path, options: MapOptions
+    device: Device, reference: Path, options: LongReadOptions
 ) -> tuple[MinimizerIndex, FastaRecords, Measurement]:
     """Return the index, the sequences and the time of the second build; the first may compile."""
     cpu = device if isinstance(device, CpuDevice) else CpuDevice(usable_cpus())
@@ -121,7 +121,9 @@ def _timed_index(
     return index, records, bases_measured(cpu, "index", reference.name, bases, seconds)
 
 
-def _stage_seconds(device: Device, data: LongReadData, options: MapOptions) -> Mapping[str, float]:
+def _stage_seconds(
+    device: Device, data: LongReadData, options: LongReadOptions
+) -> Mapping[str, float]:
     with ExitStack() as stack:
         if isinstance(device, CudaDevice):
             from hapgpu.benchmark.cuda.chaining import staged_on  # noqa: PLC0415  (imports CuPy)

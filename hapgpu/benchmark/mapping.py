@@ -26,11 +26,9 @@ from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.read_blocks import read_blocks
 from hapgpu.io.fastx.spans import ReadSpans
 from hapgpu.mapping.index.build import build_index
-from hapgpu.mapping.index.files import FM_INDEX_FILE
+from hapgpu.mapping.index.files import FM_INDEX_FILE, open_index
 from hapgpu.mapping.index.fm_index import FMIndexArrays
-from hapgpu.mapping.index.open import open_index
-from hapgpu.mapping.run.workers import block_transfer, mappers_for
-from hapgpu.mapping.sam.options import SamOptions
+from hapgpu.mapping.pipeline import ShortReadOptions, block_transfer, open_workers
 from hapgpu.mapping.search import cpu
 from hapgpu.mapping.search.hits import SearchOptions
 from hapgpu.mapping.search.packed_reads import PackedReads, pack_reads
@@ -219,7 +217,7 @@ def _on_gpu(data: _Data, device: CudaDevice, method: Method) -> Iterator[Measure
 
 def _text_to_text(data: _Data, device: Device) -> Measurement:
     measuring(_WHOLE_PATH)
-    mappers = mappers_for([device], data.index, _OPTIONS, SamOptions())
+    mappers = open_workers([device], data.index, ShortReadOptions(_OPTIONS))
 
     def count(block: _ParsedBlock) -> int:
         return sum(part.counts["hits"] for part in results_of(mappers[0], block.raw))

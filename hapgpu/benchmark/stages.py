@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from hapgpu.chaining.batches import Mappings, NamedReads
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
-from hapgpu.chaining.options import MapOptions
+from hapgpu.chaining.options import LongReadOptions
 from hapgpu.chaining.output.paf import PafWriter
 from hapgpu.chaining.run.cpu import cpu_stages, named_reads
-from hapgpu.chaining.run.stages import MappingFinder, Stages
+from hapgpu.chaining.run.stages import ChainStages, MappingFinder
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.limits import LONG_READS
 from hapgpu.io.fastx.read_block import ReadBlock
@@ -52,7 +52,7 @@ class StagedDevice:
         Function that waits for the device.
     """
 
-    stages: Stages
+    stages: ChainStages[Any, Any]
     parse: Callable[[ReadBlock], tuple[Any, Any]]
     to_host: Callable[[ReadBlock, Any, Any, Mappings], tuple[NamedReads, Mappings]]
     wait: Callable[[], None]
@@ -118,18 +118,21 @@ class StagedChainer(StageClock):
         Stages of the device.
     """
 
-    def __init__(self, index: MinimizerIndex, options: MapOptions, device: StagedDevice) -> None:
+    def __init__(
+        self, index: MinimizerIndex, options: LongReadOptions, device: StagedDevice
+    ) -> None:
         super().__init__(STAGES, device.wait)
         self._device = device
         self._parse = self.timed("parse", device.parse)
-        self._find_mappings = MappingFinder(index, options, self._timed_stages(device.stages))
+        self._finder = MappingFinder(index, options, self._timed_stages(device.stages))
         self._write_lines = self.timed("lines", self._write_block)
         self._writer = PafWriter(index, options)
 
     def __call__(self, block: ReadBlock) -> TextBlock:
         """Return the lines of a block."""
         text, spans = self._parse(block)
-        mappings, anchors = self._find_mappings(text, spans)
+        seeds = self._finder.find_seeds(text, spans)
+        mappings, anchors = self._finder.find_mappings(text, spans, seeds)
         return self._write_lines(block, text, spans, mappings, anchors)
 
     def _write_block(
@@ -137,7 +140,7 @@ class StagedChainer(StageClock):
     ) -> TextBlock:
         return self._writer(*self._device.to_host(block, text, spans, mappings), anchors)
 
-    def _timed_stages(self, stages: Stages) -> Stages:
+    def _timed_stages(self, stages: ChainStages[Any, Any]) -> ChainStages[Any, Any]:
         timed = {
             function: self.timed(name, getattr(stages, function))
             for function, name in _NAMES.items()

@@ -120,9 +120,7 @@ def call(
     """
     options = CallOptions(
         assembly=AssemblyOptions(is_strict=gatk_strict),
-        genotyping=VariantOptions(
-            min_confidence=_not_negative("min_confidence", min_confidence)
-        ),
+        genotyping=VariantOptions(min_confidence=_not_negative("min_confidence", min_confidence)),
         pcr_model=_pcr_model(pcr_model),
         max_reads_per_start=int(_not_negative("max_reads_per_start", max_reads_per_start)),
     )

@@ -16,5 +16,6 @@ The stages, in the order of the data:
 
 `sort` is minimap2's sort, which several stages use. `options` holds the user's options,
 `parameters` the numbers derived from them, `batches` the arrays between stages. `run` runs the
-stages in order, `api` is `hapgpu.chain`.
+stages in order; `pipeline` is the run of `hapgpu chain` from files to a file, `api` is
+`hapgpu.chain`.
 """

@@ -8,12 +8,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.chaining.anchors.checks import checked_anchors
-from hapgpu.chaining.batches import Anchors
+from hapgpu.chaining.anchors.files import checked_anchors
+from hapgpu.chaining.batches import AnchorChains, Anchors
 from hapgpu.chaining.chains import cpu as chains_cpu
 from hapgpu.chaining.options import LONGEST_KMER, WIDEST_BAND, ChainOptions
 from hapgpu.chaining.parameters import ChainParameters, chain_parameters
-from hapgpu.chaining.run.anchor_chains import AnchorChains, concatenated, pieces_of
 from hapgpu.chaining.scores import cpu
 from hapgpu.errors import UsageError
 from hapgpu.runtime.devices import CudaDevice, Device, resolve_devices
@@ -95,13 +94,13 @@ def _check_number(name: str, value: object, minimum: int, maximum: int) -> None:
 def chain_anchors(anchors: Anchors, parameters: ChainParameters, device: Device) -> AnchorChains:
     """Chain checked anchors on a GPU, or on all threads of a CPU device."""
     if isinstance(device, CudaDevice):
-        from hapgpu.chaining.run.anchors_cuda import chain_on_gpu  # noqa: PLC0415  (imports CuPy)
+        from hapgpu.chaining.run.cuda import chain_on_gpu  # noqa: PLC0415  (imports CuPy)
 
         return chain_on_gpu(anchors, parameters, device)
     with Pool(device.threads) as pool:
-        pieces = pieces_of(anchors, _ANCHORS_ON_CPU)
+        pieces = anchors.pieces(_ANCHORS_ON_CPU)
         tasks = [pool.submit(_chain_piece, piece, parameters) for piece in pieces]
-        return concatenated(pool.results(tasks))
+        return AnchorChains.concatenated(pool.results(tasks))
 
 
 def _chain_piece(anchors: Anchors, parameters: ChainParameters) -> AnchorChains:

@@ -9,11 +9,15 @@ are 0-based; the position of a k-mer is the position of its **last** base.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from itertools import pairwise
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hapgpu.arrays.ragged import offsets_of
 
 REVERSE: Final = 1 << 63
 """Bit of `Anchors.x`: the read maps to the reverse strand of the reference."""
@@ -109,6 +113,23 @@ class Anchors:
     def __len__(self) -> int:
         return self.offsets.size - 1
 
+    def part(self, first: int, end: int) -> Anchors:
+        """Return the anchors of the reads from `first` to `end`, sharing memory."""
+        offsets = self.offsets[first : end + 1]
+        rows = slice(int(offsets[0]), int(offsets[-1]))
+        return Anchors(self.x[rows], self.y[rows], offsets - offsets[0])
+
+    def halves(self) -> list[Anchors]:
+        """Split the batch between reads in two; return nothing for fewer than two reads."""
+        middle = len(self) // 2
+        return [self.part(0, middle), self.part(middle, len(self))] if middle else []
+
+    def pieces(self, size: int) -> list[Anchors]:
+        """Split the batch between reads into at least one piece, each of about `size` anchors."""
+        total = int(self.offsets[-1])
+        cuts = np.unique(np.searchsorted(self.offsets, np.arange(size, total, size))).tolist()
+        return [self.part(*span) for span in pairwise([0, *cuts, len(self)])]
+
 
 @dataclass(frozen=True, slots=True)
 class ChainScores:
@@ -147,6 +168,45 @@ class Chains:
     anchor_offsets: NDArray[np.int64]
     scores: NDArray[np.int32]
     offsets: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorChains:
+    """Scores and chains of the a anchors of n reads.
+
+    Attributes
+    ----------
+    scores
+        int32[a]: score of the best chain that ends at each anchor.
+    predecessors
+        int32[a]: previous anchor in that chain, numbered within the read; -1 if there is none.
+    chains
+        Chains of the reads, each read's in the order of their first anchors.
+    """
+
+    scores: NDArray[np.int32]
+    predecessors: NDArray[np.int32]
+    chains: Chains
+
+    @classmethod
+    def concatenated(cls, parts: Sequence[AnchorChains]) -> AnchorChains:
+        """Concatenate the results of at least one part of the reads."""
+        chains = [part.chains for part in parts]
+        return cls(
+            np.concatenate([part.scores for part in parts]),
+            np.concatenate([part.predecessors for part in parts]),
+            Chains(
+                np.concatenate([each.x for each in chains]),
+                np.concatenate([each.y for each in chains]),
+                _joined_offsets([each.anchor_offsets for each in chains]),
+                np.concatenate([each.scores for each in chains]),
+                _joined_offsets([each.offsets for each in chains]),
+            ),
+        )
+
+
+def _joined_offsets(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    return offsets_of(np.concatenate([np.diff(offsets) for offsets in parts]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +251,7 @@ class Mappings:
         int32[r].
     matches, lengths
         int32[r]: columns 10 and 11 of PAF.
-    parents, second_scores, rivals
+    parents, second_scores, n_sub
         int32[r]: parent; for a primary, the best score of its secondaries (`s2`) and the number of
         secondaries with at least as many anchors.
     is_retained
@@ -218,7 +278,31 @@ class Mappings:
     lengths: NDArray[np.int32]
     parents: NDArray[np.int32]
     second_scores: NDArray[np.int32]
-    rivals: NDArray[np.int32]
+    n_sub: NDArray[np.int32]
+    is_retained: NDArray[np.uint8]
+    seeds_matched: NDArray[np.int32]
+    seeds_expected: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+    mean_spans: NDArray[np.float32]
+    repeat_lengths: NDArray[np.int32]
+
+
+class MappingColumns(NamedTuple):
+    """`Mappings` for compiled code."""
+
+    scores: NDArray[np.int32]
+    counts: NDArray[np.int32]
+    sequences: NDArray[np.int32]
+    is_reverse: NDArray[np.uint8]
+    query_starts: NDArray[np.int32]
+    query_ends: NDArray[np.int32]
+    target_starts: NDArray[np.int32]
+    target_ends: NDArray[np.int32]
+    matches: NDArray[np.int32]
+    lengths: NDArray[np.int32]
+    parents: NDArray[np.int32]
+    second_scores: NDArray[np.int32]
+    n_sub: NDArray[np.int32]
     is_retained: NDArray[np.uint8]
     seeds_matched: NDArray[np.int32]
     seeds_expected: NDArray[np.int32]

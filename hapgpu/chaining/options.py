@@ -226,7 +226,7 @@ class LineOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MapOptions:
+class LongReadOptions:
     """All options of long-read mapping.
 
     Attributes
@@ -245,8 +245,8 @@ class MapOptions:
     max_anchors: int = LARGEST_READ
 
 
-def _presets() -> dict[str, MapOptions]:
-    default = MapOptions()
+def _presets() -> dict[str, LongReadOptions]:
+    default = LongReadOptions()
     accurate = replace(
         default,
         sketch=SketchOptions(k=19, w=19),
@@ -272,7 +272,7 @@ PRESETS: Final = _presets()
 """Presets of minimap2 2.30 by name; `map-ont` is the default."""
 
 
-def preset(name: str) -> MapOptions:
+def preset(name: str) -> LongReadOptions:
     """Return the options of a preset.
 
     Raises

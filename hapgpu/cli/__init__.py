@@ -1,1 +1,1 @@
-"""The command line: `app` is the process, `command_line` its subcommands; `run`, `fastx_run`."""
+"""The command line: `app` is the process, `command_line` its subcommands; `run`."""

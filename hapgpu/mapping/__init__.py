@@ -6,5 +6,6 @@ The stages, in the order of the data:
 - `search`: reads to hits,
 - `sam`: hits to SAM records.
 
-`run` runs the stages in order, `api` is `hapgpu.FMIndex`.
+`run` runs the stages in order, one module per device; `pipeline` is the run of `hapgpu map` from
+files to a file, `api` is `hapgpu.FMIndex`.
 """

@@ -15,7 +15,7 @@ from hapgpu.arrays.ragged_view import read_only
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.read_blocks import Allocate
 from hapgpu.mapping.index.fm_index import BLOCK, FMIndexArrays
-from hapgpu.mapping.sam.read_fields import COMPLEMENTS
+from hapgpu.mapping.sam.fields import COMPLEMENTS
 from hapgpu.runtime.jit import njit
 from hapgpu.simulation.read_text import NAME_DIGITS, numbered_names, put_fastq_end
 from hapgpu.simulation.sequences import random_bases, replace_bases

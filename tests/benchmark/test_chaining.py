@@ -23,9 +23,8 @@ from hapgpu.benchmark.stages import (
 from hapgpu.chaining.align.start import code_targets
 from hapgpu.chaining.index.build import build_index
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
-from hapgpu.chaining.options import LineOptions, MapOptions
-from hapgpu.chaining.run.aligned_cpu import CpuAligner
-from hapgpu.chaining.run.cpu import CpuChainer
+from hapgpu.chaining.options import LineOptions, LongReadOptions
+from hapgpu.chaining.run.cpu import CpuAligner, CpuChainer
 from hapgpu.errors import InputError, UsageError
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
@@ -34,7 +33,7 @@ from tests.chaining.chain_oracle import Anchor, to_batch
 from tests.chaining.stage_runs import computed
 from tests.simulation.made_genomes import empty_text, made_reference
 
-JOINED = MapOptions()
+JOINED = LongReadOptions()
 UNJOINED = replace(JOINED, chains=replace(JOINED.chains, joins=False))
 READ = [Anchor(0, position, position, 15) for position in range(30, 930, 3)]
 PAIRS = 300 * 299 // 2
@@ -73,7 +72,7 @@ def anchor_file(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("options", [JOINED, UNJOINED])
 def test_stages_give_the_lines_of_the_chainer(
-    index: MinimizerIndex, blocks: list[ReadBlock], options: MapOptions
+    index: MinimizerIndex, blocks: list[ReadBlock], options: LongReadOptions
 ) -> None:
     staged = StagedChainer(index, options, staged_cpu(index))
     chainer = CpuChainer(index, options)
@@ -154,7 +153,7 @@ def test_no_anchors(tmp_path: Path) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("options", [JOINED, UNJOINED])
 def test_stages_on_the_gpu_give_the_lines_of_the_cpu(
-    index: MinimizerIndex, blocks: list[ReadBlock], options: MapOptions
+    index: MinimizerIndex, blocks: list[ReadBlock], options: LongReadOptions
 ) -> None:
     from hapgpu.benchmark.cuda.chaining import staged_on  # noqa: PLC0415  (needs CuPy)
 

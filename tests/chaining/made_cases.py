@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hapgpu.chaining.options import (
     ChainOptions,
-    MapOptions,
+    LongReadOptions,
     MappingOptions,
     SeedOptions,
     SketchOptions,
@@ -40,7 +40,7 @@ class Case:
 
     reference: list[Named]
     reads: list[Named]
-    options: MapOptions
+    options: LongReadOptions
     inner_distance: int = 1000
     max_candidates: int = 100_000
 
@@ -156,7 +156,7 @@ CASES: Final = st.builds(
         *made_sequences(seed), options, inner_distance, max_candidates
     ),
     st.integers(0, 2**32 - 1),
-    st.builds(MapOptions, sketch=_SKETCHES, seeds=_SEEDS, chains=_CHAINS, mappings=_MAPPINGS),
+    st.builds(LongReadOptions, sketch=_SKETCHES, seeds=_SEEDS, chains=_CHAINS, mappings=_MAPPINGS),
     st.sampled_from([0, 20, 1000]),
     st.sampled_from([1, 6, 100_000]),
 )

@@ -1,4 +1,4 @@
-"""minimap2's command-line options as `MapOptions` and `LineOptions`, for tests that run both."""
+"""minimap2's options as `LongReadOptions` and `LineOptions`, for tests that run both."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any, Final
 
-from hapgpu.chaining.options import AlignOptions, Difference, LineOptions, MapOptions, preset
+from hapgpu.chaining.options import AlignOptions, Difference, LineOptions, LongReadOptions, preset
 from hapgpu.cli.options.numbers import parse_large_count
 
 _GROUPS: Final = ("sketch", "seeds", "chains", "mappings", "align")
@@ -68,9 +68,9 @@ _FLAGS: Final[dict[str, tuple[str, bool]]] = {
 _FRACTIONS: Final = {"repetitive", "read_fraction", "mask_level", "score_ratio"}
 
 
-def options_of(arguments: Sequence[str]) -> MapOptions:
+def options_of(arguments: Sequence[str]) -> LongReadOptions:
     """Parse options; a long option has its value after `=`, the preset comes first."""
-    options = MapOptions()
+    options = LongReadOptions()
     remaining = iter(arguments)
     for argument in remaining:
         if argument in _FLAGS:
@@ -89,7 +89,7 @@ def options_of(arguments: Sequence[str]) -> MapOptions:
     return options
 
 
-def _with(options: MapOptions, field: str, value: Any) -> MapOptions:
+def _with(options: LongReadOptions, field: str, value: Any) -> LongReadOptions:
     for name in _GROUPS:
         group = getattr(options, name)
         if field in {known.name for known in fields(group)}:

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 import hapgpu
 from hapgpu.chaining import api
-from hapgpu.chaining.anchors import checks
+from hapgpu.chaining.anchors import files
 from hapgpu.chaining.options import UNLIMITED_SKIP
-from hapgpu.chaining.run.anchor_chains import pieces_of
 from hapgpu.errors import DeviceError, InputError, UsageError
 from tests.chaining import chain_oracle
 from tests.chaining.chain_oracle import Anchor, chains_from_batch, to_batch
@@ -65,7 +64,7 @@ def test_options_and_plain_arrays() -> None:
 
 @pytest.mark.parametrize("size", [1, 9, 11, 12])
 def test_cut_into_pieces(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    pieces = pieces_of(to_batch(READS), size)
+    pieces = to_batch(READS).pieces(size)
     assert len(pieces) > 1
     assert sum(len(piece) for piece in pieces) == len(READS)
     monkeypatch.setattr(api, "_ANCHORS_ON_CPU", size)
@@ -131,7 +130,7 @@ def test_smallest_and_largest_values() -> None:
 
 
 def test_most_anchors_of_a_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "_MAX_INT", 2)
+    monkeypatch.setattr(files, "_MAX_INT", 2)
     first = Anchor(0, 0, 0, 1)
     assert hapgpu.chain(to_batch([[first] * 2] * 2), device="cpu").scores.size == 4
     with pytest.raises(InputError, match=r"a read has 2\*\*31 anchors or more; split the read"):
@@ -241,7 +240,7 @@ def test_same_on_a_gpu(data_dir: Path, name: str, max_skip: int) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("anchors_per_piece", [1, 12])
 def test_pieces_on_a_gpu(monkeypatch: pytest.MonkeyPatch, anchors_per_piece: int) -> None:
-    from hapgpu.chaining.run import anchors_cuda  # noqa: PLC0415  (imports CuPy)
+    from hapgpu.chaining.run import cuda  # noqa: PLC0415  (imports CuPy)
 
-    monkeypatch.setattr(anchors_cuda, "_ANCHORS_PER_PIECE", anchors_per_piece)
+    monkeypatch.setattr(cuda, "_ANCHORS_PER_PIECE", anchors_per_piece)
     check(hapgpu.chain(columns(), device="cuda:0"), hapgpu.ChainOptions(), 15)

@@ -7,11 +7,11 @@ import pytest
 from tests.constants import Rows, constant, names, not_as_named
 
 ROWS: Rows = [
-    ("mapping.sam.mapping_quality.MAX_COUNTED", 255, "bwa aln: at most 255 second-best hits"),
-    ("mapping.sam.mapping_quality.TWO_BEST", 3, "bwa aln: two best hits"),
-    ("mapping.sam.mapping_quality.UNIQUE", 60, "the highest mapping quality of bwa"),
-    ("mapping.sam.mapping_quality._FEW", 23, "bwa aln: 23 - 4.343 * ln(n)"),
-    ("mapping.sam.mapping_quality._PHRED", 4.343, "bwa aln: 23 - 4.343 * ln(n)"),
+    ("mapping.sam.tables.MAX_COUNTED", 255, "bwa aln: at most 255 second-best hits"),
+    ("mapping.sam.tables.TWO_BEST", 3, "bwa aln: two best hits"),
+    ("mapping.sam.tables.UNIQUE", 60, "the highest mapping quality of bwa"),
+    ("mapping.sam.tables._FEW", 23, "bwa aln: 23 - 4.343 * ln(n)"),
+    ("mapping.sam.tables._PHRED", 4.343, "bwa aln: 23 - 4.343 * ln(n)"),
     ("mapping.sam.cpu._REVERSE", 0x10, "SAM"),
     ("mapping.sam.cpu._SECONDARY", 0x100, "SAM"),
     ("mapping.search.hits.MIN_READ_BASES", 10, "docs/methods/map.md"),
@@ -19,7 +19,7 @@ ROWS: Rows = [
     ("mapping.api._MAX_ERRORS", 1, "docs/methods/map.md"),
     ("mapping.index.files.VERSION", 1, "of hgx files that exist"),
     ("mapping.index.fm_index.MAX_BASES", 2**32 - 2**20, "rows of 32 bits"),
-    ("mapping.index.prefix_doubling.MAX_SYMBOLS", 2**31 - 64, "ranks of 31 bits"),
+    ("mapping.index.suffix_array.MAX_SYMBOLS", 2**31 - 64, "ranks of 31 bits"),
 ]
 
 

@@ -39,10 +39,10 @@ _TABLE: Final = {
         chaining.join.scores_cpu: _BLOCK_BITS _BLOCK _MAX_BLOCKS _MAX_SEARCHES
         chaining.options: LARGEST_READ
         chaining.output.parts: PART_BYTES
-        chaining.run.workers: _CPU_BLOCK
+        chaining.pipeline: _CPU_BLOCK
         chaining.scores.cpu: _BLOCK
         chaining.scores.pair_score: TILE
-        chaining.seeds.frequent_kmers: _COUNTER_BITS (_MIX,_SHIFT)
+        chaining.seeds.cpu: _COUNTER_BITS (_MIX,_SHIFT)
         genotyping.calls.likelihoods: _NEARLY_UNDERFLOWING
         genotyping.calls.vcf_lines: _WORD_BITS
         genotyping.deep_loci: _MAX_ROWS _MAX_PAIRS
@@ -52,9 +52,9 @@ _TABLE: Final = {
         mapping.index.build: _LETTERS_PER_CHECK
         mapping.index.bwt: MAX_JUMP _MIN_JUMP _JUMP_BYTES _JUMP_BYTES_PER_BASE
         mapping.index.encoding: CHUNK
-        mapping.index.prefix_doubling: BYTES_PER_SYMBOL _FIRST_WIDTH
+        mapping.index.suffix_array: BYTES_PER_SYMBOL _FIRST_WIDTH
         mapping.run.cpu: _MAX_ROWS _MAX_HITS _MAX_PARTS _MAX_TEXT
-        mapping.run.workers: _CPU_BLOCK
+        mapping.pipeline: _CPU_BLOCK
         mapping.search.cpu: _READS_PER_STEP _CANDIDATES_PER_STEP
         mapping.search.packed_reads: _UPPER_CASE _A _T_FROM_E
         mapping.search.seeds: _FEW_ROWS _SOME_ROWS _MANY_STEPS
@@ -84,7 +84,7 @@ _TABLE: Final = {
         chaining.align.dp.results: MARGIN _LANE_ROWS _COLUMNS
         chaining.align.pieces.bounds: CUT_COLUMNS
         chaining.index.hash_table: _DIGITS
-        chaining.mappings.columns: COLUMNS
+        chaining.mappings.selection: COLUMNS
         chaining.output.alignments.rows: _FIXED_TEXT _SUPPLEMENTARY_TEXT _BASE _OPERATION
         chaining.output.paf: _FIXED_TEXT
         chaining.sketch.kmers: _RUNS
@@ -130,7 +130,7 @@ _TABLE: Final = {
         genotyping.evidence.clipped_reads: _NOWHERE
         genotyping.reads.read_buffer: _LONGEST_SPAN
         mapping.run.cpu: ReadsPart.after
-        mapping.sam.read_fields: _ALPHABET
+        mapping.sam.fields: _ALPHABET
         mapping.sam.tables: _NO_LIMIT
         mapping.search.hits: _NO_LIMIT SearchLimits.after
         pairhmm.forward.exact: _ZERO_EXPONENT
@@ -162,11 +162,11 @@ _TABLE: Final = {
         realign.align.ungapped: _HIGH_BITS
     """,
     GPU: """
-        chaining.run.workers: _GPU_BLOCK _WORKERS_PER_GPU
+        chaining.pipeline: _GPU_BLOCK _WORKERS_PER_GPU
         genotyping.device_batches: _HOST_BYTES
         genotyping.session: _WORKERS_PER_GPU _LOCI_OF_GPU
         mapping.api: _BASES_ON_GPU
-        mapping.run.workers: _GPU_BLOCK _WORKERS_PER_GPU
+        mapping.pipeline: _GPU_BLOCK _WORKERS_PER_GPU
         pairhmm.run: _PIECE_BYTES _MIN_PIECE_BYTES _USUAL_CANDIDATES
         realign.align.layouts: WARP_LANES MAX_THREADS_PER_BLOCK ROWS_PER_WORD _CELL_COST _ROW_COST
         realign.run: _PIECE_BYTES _MOVES_PIECE_BYTES _MIN_PIECE_BYTES

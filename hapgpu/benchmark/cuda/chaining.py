@@ -18,12 +18,12 @@ from hapgpu.benchmark.cuda.timing import timed_on_gpu
 from hapgpu.benchmark.stages import StagedChainer, StagedDevice
 from hapgpu.chaining.batches import Anchors, ChainScores
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
-from hapgpu.chaining.options import MapOptions
+from hapgpu.chaining.kernels import OFFSETS
+from hapgpu.chaining.options import LongReadOptions
 from hapgpu.chaining.output.cuda import copy_to_host
 from hapgpu.chaining.parameters import ChainParameters
 from hapgpu.chaining.run.cuda import cuda_stages
-from hapgpu.chaining.scores.cuda import chain_scores
-from hapgpu.chaining.scores.segments_cuda import ANCHOR_ARRAYS, OFFSETS, SCORE_ARRAYS
+from hapgpu.chaining.scores.cuda import ANCHOR_ARRAYS, SCORE_ARRAYS, chain_scores
 from hapgpu.errors import DeviceError
 from hapgpu.io.fastx.cuda import DeviceSpans, parse_text
 from hapgpu.io.fastx.limits import LONG_READS
@@ -63,7 +63,7 @@ UPDATE_SUCCESSORS: Final = Kernel(
 
 @contextmanager
 def staged_on(
-    device: CudaDevice, index: MinimizerIndex, options: MapOptions
+    device: CudaDevice, index: MinimizerIndex, options: LongReadOptions
 ) -> Iterator[StagedChainer]:
     """Yield a chainer for a GPU and one of its streams; it waits for the stream after each stage.
 

@@ -18,7 +18,7 @@ from hapgpu.benchmark.cuda.timing import timed_on_gpu
 from hapgpu.io.fastx.spans import ReadSpans
 from hapgpu.mapping.index.cuda import DeviceIndex, resident_index
 from hapgpu.mapping.index.fm_index import FMIndexArrays
-from hapgpu.mapping.search.cuda import DeviceReads, pack_on_device, search_on_device
+from hapgpu.mapping.search.cuda import DevicePackedReads, pack_on_device, search_on_device
 from hapgpu.mapping.search.hits import SearchOptions
 from hapgpu.mapping.search.kernels import OCCURRENCES, READS
 from hapgpu.runtime.devices import CudaDevice
@@ -125,7 +125,7 @@ def _on_device(
 
 
 def backtrack_on_device(
-    index: DeviceIndex, rows: int, reads: DeviceReads, device: int
+    index: DeviceIndex, rows: int, reads: DevicePackedReads, device: int
 ) -> tuple[GpuArray, GpuArray]:
     """Return counts and results as in `BacktrackingResults`, on the current stream.
 

@@ -60,7 +60,11 @@ class CallFilter(ReadFilter):
     """
 
     def __init__(self, options: CallOptions) -> None:
-        super().__init__(FilterOptions(_NO_EVIDENCE, options.min_mapping_quality))
+        super().__init__(
+            FilterOptions(
+                exclude_flags=_NO_EVIDENCE, min_mapping_quality=options.min_mapping_quality
+            )
+        )
         self.counts |= {"unusable_cigar": 0, "reads_over_limit": 0}
 
     def keeps(self, reads: ReadBatch, new: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.chaining.options import AlignOptions, MapOptions, SketchOptions
+from hapgpu.chaining.options import AlignOptions, LongReadOptions, SketchOptions
 from hapgpu.runtime.jit import njit, njit_inlined
 
 
@@ -53,7 +53,7 @@ class AlignParameters(NamedTuple):
     filters_ends: int
 
 
-def align_parameters(options: MapOptions, sketch: SketchOptions) -> AlignParameters:
+def align_parameters(options: LongReadOptions, sketch: SketchOptions) -> AlignParameters:
     """Return the parameters (minimap2 2.30).
 
     Parameters

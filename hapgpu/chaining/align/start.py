@@ -79,7 +79,7 @@ _COPIED = {
     "lengths": "length",
     "parents": "parent",
     "second_scores": "second_score",
-    "rivals": "rivals",
+    "n_sub": "rivals",
 }
 
 

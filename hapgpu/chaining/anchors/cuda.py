@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import cupy
 import numpy as np
 
 from hapgpu.chaining.batches import Anchors, Seeds
-from hapgpu.chaining.kernels import chaining_kernel
+from hapgpu.chaining.index.cuda import DeviceMinimizerIndex
+from hapgpu.chaining.kernels import LENGTHS, OFFSETS, X, Y, chaining_kernel, sizes
 from hapgpu.runtime.gpu.kernel import Array, Scalar
 from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu.work_queue import QUEUE, WARP, launch_threads, work_queue
+from hapgpu.runtime.gpu_array import GpuArray
 
 MAX_ANCHORS: Final = 2**31 - 1
 """Largest number of anchors in a batch; the later stages could not hold more on a GPU."""
@@ -21,13 +23,7 @@ _BYTES_PER_ANCHOR: Final = 20
 
 _POSITIONS = Array("positions", np.uint32, "seeds")
 _ENDS = Array("ends", np.int64, "seeds")
-_X = Array("x", np.uint64, "anchors")
 _ANCHOR_SEEDS = Array("anchor_seeds", np.uint32, "anchors")
-_OFFSETS = Array("offsets", np.int64, "reads", extra=1)
-
-
-def _sizes(*names: str) -> tuple[Scalar, ...]:
-    return tuple(Scalar(name, np.int32) for name in names)
 
 
 BOUND_ANCHORS: Final = chaining_kernel(
@@ -36,8 +32,8 @@ BOUND_ANCHORS: Final = chaining_kernel(
     (
         _ENDS,
         Array("seed_offsets", np.int64, "reads", extra=1),
-        _OFFSETS,
-        *_sizes("seeds", "reads"),
+        OFFSETS,
+        *sizes("seeds", "reads"),
     ),
 )
 EXPAND_OCCURRENCES: Final = chaining_kernel(
@@ -48,10 +44,10 @@ EXPAND_OCCURRENCES: Final = chaining_kernel(
         _POSITIONS,
         Array("first_occurrences", np.int64, "seeds"),
         _ENDS,
-        _X,
+        X,
         _ANCHOR_SEEDS,
         Scalar("occurrence_count", np.int64),
-        *_sizes("seeds", "anchors"),
+        *sizes("seeds", "anchors"),
     ),
 )
 SORT_ANCHORS: Final = chaining_kernel(
@@ -61,18 +57,18 @@ SORT_ANCHORS: Final = chaining_kernel(
         _POSITIONS,
         Array("spans", np.uint8, "seeds"),
         Array("is_tandem", np.uint8, "seeds"),
-        Array("lengths", np.int32, "reads"),
-        _OFFSETS,
+        LENGTHS,
+        OFFSETS,
         *QUEUE,
-        _X,
+        X,
         _ANCHOR_SEEDS,
-        Array("y", np.uint64, "anchors"),
-        *_sizes("seeds", "anchors", "reads", "one"),
+        Y,
+        *sizes("seeds", "anchors", "reads", "one"),
     ),
 )
 
 
-def anchor_offsets(seeds: Seeds) -> Any:
+def anchor_offsets(seeds: Seeds) -> GpuArray:
     """Return int64[n + 1] on the device: offsets of the anchors that n reads will have.
 
     Parameters
@@ -85,7 +81,7 @@ def anchor_offsets(seeds: Seeds) -> Any:
     return _bounds(seeds)[1]
 
 
-def _bounds(seeds: Seeds) -> tuple[Any, Any]:
+def _bounds(seeds: Seeds) -> tuple[GpuArray, GpuArray]:
     """Return the end of the anchors of each seed, and the offsets of each read's."""
     reads, seed_count = seeds.offsets.size - 1, seeds.occurrence_counts.size
     ends = cupy.cumsum(seeds.occurrence_counts, dtype=np.int64)
@@ -96,7 +92,7 @@ def _bounds(seeds: Seeds) -> tuple[Any, Any]:
     return ends, offsets
 
 
-def expand_anchors(index: Any, seeds: Seeds, lengths: Any) -> Anchors:
+def expand_anchors(index: DeviceMinimizerIndex, seeds: Seeds, lengths: GpuArray) -> Anchors:
     """Return the anchors of n reads, as `hapgpu.chaining.anchors.cpu.expand_anchors` does.
 
     Works on the current stream of the current device, and waits for it once.
@@ -104,7 +100,7 @@ def expand_anchors(index: Any, seeds: Seeds, lengths: Any) -> Anchors:
     Parameters
     ----------
     index
-        The `DeviceMinimizerIndex` in which the seeds were found.
+        The index in which the seeds were found.
     seeds
         Seeds of n reads, fewer than 2**31 in all, on the device.
     lengths

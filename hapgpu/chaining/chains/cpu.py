@@ -45,7 +45,7 @@ class TracingSpace(NamedTuple):
 
 
 class ChainColumns(NamedTuple):
-    """Output arrays for chains: the arrays of `Chains`, large enough for the largest result."""
+    """The arrays of `Chains` but `offsets`; of a result, large enough for the largest."""
 
     x: NDArray[np.uint64]
     y: NDArray[np.uint64]

@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import cupy
 import numpy as np
 
 from hapgpu.chaining.batches import Anchors, Chains, ChainScores
-from hapgpu.chaining.kernels import chaining_kernel
-from hapgpu.chaining.parameters import ChainParameters
-from hapgpu.runtime.gpu.kernel import Array, Scalar
+from hapgpu.chaining.kernels import OFFSETS, X, Y, chaining_kernel, sizes
+from hapgpu.chaining.parameters import ChainParameters, JoinParameters
+from hapgpu.runtime.gpu.kernel import Array
 from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu.work_queue import QUEUE, WARP, launch_threads, work_queue
+from hapgpu.runtime.gpu_array import GpuArray
 
 _THREADS: Final = 128  # per block, as in the source
 
-_X = Array("x", np.uint64, "anchors")
-_OFFSETS = Array("offsets", np.int64, "reads", extra=1)
 _SORTED = (Array("keys", np.uint64, "anchors"), Array("values", np.uint32, "anchors"))
 _PATH = Array("path", np.int32, "anchors")
 _FOUND = (_PATH, *(Array(name, np.int32, "anchors") for name in ("chain_ends", "chain_scores")))
 _FIRST_ROWS = Array("first_rows", np.int64, "chains")
 _ANCHOR_OFFSETS = Array("anchor_offsets", np.int64, "chains", extra=1)
-
-
-def _sizes(*names: str) -> tuple[Scalar, ...]:
-    return tuple(Scalar(name, np.int32) for name in names)
 
 
 TRACE_CHAINS: Final = chaining_kernel(
@@ -36,22 +31,22 @@ TRACE_CHAINS: Final = chaining_kernel(
     (
         Array("scores", np.int32, "anchors"),
         Array("predecessors", np.int32, "anchors"),
-        _OFFSETS,
+        OFFSETS,
         *QUEUE,
         *_SORTED,
         Array("is_taken", np.uint8, "anchors"),
         *_FOUND,
         Array("chain_counts", np.int64, "reads", extra=1),
         Array("anchor_counts", np.int64, "reads", extra=1),
-        *_sizes("anchors", "reads", "one", "max_drop", "min_count", "min_score"),
+        *sizes("anchors", "reads", "one", "max_drop", "min_count", "min_score"),
     ),
 )
 ORDER_CHAINS: Final = chaining_kernel(
     "chains.cu",
     "order_chains",
     (
-        _X,
-        _OFFSETS,
+        X,
+        OFFSETS,
         *QUEUE,
         *_SORTED,
         *_FOUND,
@@ -60,39 +55,41 @@ ORDER_CHAINS: Final = chaining_kernel(
         _FIRST_ROWS,
         _ANCHOR_OFFSETS,
         Array("kept_scores", np.int32, "chains"),
-        *_sizes("anchors", "reads", "one", "chains"),
+        *sizes("anchors", "reads", "one", "chains"),
     ),
 )
 GATHER_CHAINS: Final = chaining_kernel(
     "chains.cu",
     "gather_chains",
     (
-        _X,
-        Array("y", np.uint64, "anchors"),
-        _OFFSETS,
+        X,
+        Y,
+        OFFSETS,
         _PATH,
         _FIRST_ROWS,
         _ANCHOR_OFFSETS,
         Array("kept_x", np.uint64, "kept"),
         Array("kept_y", np.uint64, "kept"),
-        *_sizes("anchors", "reads", "chains", "kept"),
+        *sizes("anchors", "reads", "chains", "kept"),
     ),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _TracedChains:
     """Chains in the order found, as the kernels exchange them.
 
     `columns` are path, chain ends and chain scores; row i + 1 of the counts is read i.
     """
 
-    columns: tuple[Any, ...]
-    chain_counts: Any
-    anchor_counts: Any
+    columns: tuple[GpuArray, ...]
+    chain_counts: GpuArray
+    anchor_counts: GpuArray
 
 
-def trace_chains(anchors: Anchors, scores: ChainScores, parameters: ChainParameters) -> Chains:
+def trace_chains(
+    anchors: Anchors, scores: ChainScores, parameters: ChainParameters | JoinParameters
+) -> Chains:
     """Trace the chains of n reads, as `hapgpu.chaining.chains.cpu.trace_chains` does.
 
     Works on the current stream of the current device, and waits for it.
@@ -123,12 +120,12 @@ def trace_chains(anchors: Anchors, scores: ChainScores, parameters: ChainParamet
 def _find_chains(
     anchors: Anchors,
     scores: ChainScores,
-    parameters: ChainParameters,
-    queue: tuple[Any, ...],
-    sort_columns: tuple[Any, ...],
-) -> _Found:
+    parameters: ChainParameters | JoinParameters,
+    queue: tuple[GpuArray, ...],
+    sort_columns: tuple[GpuArray, ...],
+) -> _TracedChains:
     reads, count = len(anchors), anchors.x.size
-    found = _Found(
+    found = _TracedChains(
         tuple(cupy.empty(count, dtype=np.int32) for _ in _FOUND),
         cupy.zeros(reads + 1, dtype=np.int64),
         cupy.zeros(reads + 1, dtype=np.int64),
@@ -144,7 +141,10 @@ def _find_chains(
 
 
 def _ordered_chains(
-    anchors: Anchors, found: _Found, queue: tuple[Any, ...], sort_columns: tuple[Any, ...]
+    anchors: Anchors,
+    found: _TracedChains,
+    queue: tuple[GpuArray, ...],
+    sort_columns: tuple[GpuArray, ...],
 ) -> Chains:
     reads, count = len(anchors), anchors.x.size
     offsets, kept_offsets = cupy.cumsum(found.chain_counts), cupy.cumsum(found.anchor_counts)

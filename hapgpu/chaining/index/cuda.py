@@ -7,11 +7,13 @@ from typing import Any
 
 import cupy
 import numpy as np
+from numpy.typing import NDArray
 
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import SketchOptions
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.resident import ResidentCopies
+from hapgpu.runtime.gpu_array import GpuArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,12 +30,12 @@ class DeviceMinimizerIndex:
         As in `MinimizerIndex`.
     """
 
-    lengths: Any
+    lengths: GpuArray
     sketch: SketchOptions
-    directory: Any
+    directory: GpuArray
     directory_bits: int
-    entries: Any
-    occurrences: Any
+    entries: GpuArray
+    occurrences: GpuArray
 
     @property
     def distinct(self) -> int:
@@ -69,7 +71,7 @@ def _copied(index: MinimizerIndex) -> DeviceMinimizerIndex:
     )
 
 
-def _on_device(array: Any) -> Any:
+def _on_device(array: NDArray[Any]) -> GpuArray:
     return cupy.asarray(np.ascontiguousarray(array))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.ragged_view import read_only
+from hapgpu.arrays.ragged_view import columns_of, read_only
 from hapgpu.chaining.batches import Chains
 from hapgpu.chaining.chains.cpu import (
     ChainColumns,
@@ -70,12 +70,7 @@ def join_chains(
         0.5 * parameters.slope,
         parameters.max_skip,
     )
-    given = ChainColumns(
-        read_only(chains.x),
-        read_only(chains.y),
-        read_only(chains.anchor_offsets),
-        read_only(chains.scores),
-    )
+    given = columns_of(ChainColumns, chains)
     penalties = parameters.penalties.astype(np.int32)
     longest = int(np.diff(chains.anchor_offsets[chains.offsets]).max(initial=0))
     x, y = chains.x, chains.y

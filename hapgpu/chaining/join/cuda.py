@@ -1,31 +1,106 @@
-"""Chains joined over long gaps, on a GPU (`cuda/chaining/join/join.cu`).
+"""Chains joined over long gaps, on a GPU (`cuda/chaining/join/{scores,join}.cu`).
 
-Same as `hapgpu/chaining/join/cpu.py`.
+Same as `hapgpu/chaining/join/cpu.py` and `scores_cpu.py`.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import cupy
 import numpy as np
 
-from hapgpu.chaining.batches import Anchors, Chains
+from hapgpu.chaining.batches import Anchors, Chains, ChainScores
 from hapgpu.chaining.chains.cuda import trace_chains
-from hapgpu.chaining.join.scores_cuda import score_joins
-from hapgpu.chaining.kernels import chaining_kernel
-from hapgpu.chaining.parameters import ChainParameters, JoinParameters
+from hapgpu.chaining.kernels import LENGTHS, OFFSETS, READS, X, Y, chaining_kernel, sizes
+from hapgpu.chaining.parameters import JoinParameters
+from hapgpu.chaining.scores.cuda import (
+    ANCHOR_ARRAYS,
+    BINS,
+    SCORE_ARRAYS,
+    SEGMENT_ARRAYS,
+    cut_into_segments,
+)
 from hapgpu.runtime.gpu.kernel import Array, Scalar
 from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu.work_queue import QUEUE, WARP, launch_threads, work_queue
+from hapgpu.runtime.gpu_array import GpuArray
 
 _THREADS: Final = 128  # per block, as in the source
 
-_X, _Y = Array("x", np.uint64, "anchors"), Array("y", np.uint64, "anchors")
+SCORE_JOINED: Final = chaining_kernel(
+    "join/scores.cu",
+    "score_joined",
+    (
+        *ANCHOR_ARRAYS,
+        *SEGMENT_ARRAYS,
+        Array("penalties", np.uint16, "bandwidth", 1),
+        *SCORE_ARRAYS,
+        Array("nodes", np.int32, "anchors", width=4),
+        Array("marks", np.int32, "anchors"),
+        Array("ranks", np.int64, "anchors"),
+        Array("ceilings", np.int64, "anchors"),
+        Array("old_ceilings", np.int64, "anchors"),
+        Array("near_keys", np.uint64, "anchors"),
+        Array("taken", np.uint32, "one"),
+        Scalar("anchors", np.int64),
+        Scalar("capacity", np.int64),
+        *sizes("bins", "one", "max_distance", "inner_distance", "max_candidates", "bandwidth"),
+        Scalar("half_slope", np.float64),
+        Scalar("max_skip", np.int32),
+    ),
+)
+
+
+def score_joins(anchors: Anchors, parameters: JoinParameters) -> ChainScores:
+    """Find the best chain over long gaps that ends at each anchor.
+
+    A read is cut into segments where consecutive anchors are farther apart on the reference than a
+    chain allows; one warp scores a segment. Works on the current stream of the anchors' device,
+    which must be the current device.
+
+    Parameters
+    ----------
+    anchors
+        Anchors of the reads to join, on the device, sorted by x; at least one.
+    parameters
+        Parameters of the long join.
+
+    Returns
+    -------
+    ChainScores
+        On the device; equal to the scores on the CPU.
+
+    Raises
+    ------
+    cupy.cuda.memory.OutOfMemoryError
+        The anchors do not fit the device.
+    """
+    count = int(anchors.x.size)
+    scores = ChainScores(cupy.empty(count, dtype=np.int32), cupy.empty(count, dtype=np.int32))
+    segments = cut_into_segments(anchors, scores, parameters.max_distance)
+    arguments = (
+        *(anchors.x, anchors.y, segments.rows, segments.counts, cupy.asarray(parameters.penalties)),
+        *(scores.scores, scores.predecessors),
+        *(cupy.empty(4 * count, dtype=np.int32), cupy.empty(count, dtype=np.int32)),
+        *(cupy.empty(count, dtype=np.int64) for _ in range(3)),
+        *(cupy.empty(count, dtype=np.uint64), cupy.zeros(1, dtype=np.uint32)),
+        *(count, segments.capacity, BINS, 1),
+        *(
+            parameters.max_distance,
+            parameters.inner_distance,
+            parameters.max_candidates,
+            parameters.bandwidth,
+        ),
+        *(0.5 * parameters.slope, parameters.max_skip),
+    )
+    # Two anchors make the smallest segment.
+    launch_threads(SCORE_JOINED, _THREADS, max(count // 2, 1) * WARP, arguments)
+    return scores
+
+
 _ANCHORS = Scalar("anchors", np.int64)
 _CHAIN_ENDS = (Array("anchor_offsets", np.int64, "chains", 1), Scalar("chains", np.int32))
-_OFFSETS = Array("offsets", np.int64, "reads", 1)
-_READS = Scalar("reads", np.int32)
 _QUEUE = (*QUEUE, Scalar("one", np.int32))
 _JOINED_OFFSETS = Array("joined_offsets", np.int64, "reads", 1)
 
@@ -33,12 +108,12 @@ COUNT_JOINED: Final = chaining_kernel(
     "join/join.cu",
     "count_joined",
     (
-        _Y,
+        Y,
         _ANCHORS,
         *_CHAIN_ENDS,
-        _OFFSETS,
-        Array("lengths", np.int32, "reads"),
-        _READS,
+        OFFSETS,
+        LENGTHS,
+        READS,
         Array("counts", np.int64, "reads", 1),
     ),
 )
@@ -46,12 +121,12 @@ SORT_JOINED: Final = chaining_kernel(
     "join/join.cu",
     "sort_joined",
     (
-        _X,
-        _Y,
+        X,
+        Y,
         _ANCHORS,
         *_CHAIN_ENDS,
-        _OFFSETS,
-        _READS,
+        OFFSETS,
+        READS,
         _JOINED_OFFSETS,
         *_QUEUE,
         Array("joined_x", np.uint64, "joined"),
@@ -65,8 +140,8 @@ COUNT_MERGED: Final = chaining_kernel(
     "count_merged",
     (
         *_CHAIN_ENDS,
-        _OFFSETS,
-        _READS,
+        OFFSETS,
+        READS,
         _JOINED_OFFSETS,
         Array("joined_anchor_offsets", np.int64, "joined_chains", 1),
         Scalar("joined_chains", np.int32),
@@ -79,12 +154,12 @@ MERGE_CHAINS: Final = chaining_kernel(
     "join/join.cu",
     "merge_chains",
     (
-        *(_X, _Y, _ANCHORS),
+        *(X, Y, _ANCHORS),
         Array("anchor_offsets", np.int64, "chains", 1),
         Array("scores", np.int32, "chains"),
         Scalar("chains", np.int32),
-        _OFFSETS,
-        _READS,
+        OFFSETS,
+        READS,
         _JOINED_OFFSETS,
         Array("joined_x", np.uint64, "joined_anchors"),
         Array("joined_y", np.uint64, "joined_anchors"),
@@ -105,7 +180,7 @@ MERGE_CHAINS: Final = chaining_kernel(
 )
 
 
-def join_chains(chains: Chains, lengths: Any, parameters: JoinParameters) -> Chains:
+def join_chains(chains: Chains, lengths: GpuArray, parameters: JoinParameters) -> Chains:
     """Join the chains of each read with several chains.
 
     Works on the current stream of the chains' device, which must be the current device. A read
@@ -130,13 +205,11 @@ def join_chains(chains: Chains, lengths: Any, parameters: JoinParameters) -> Cha
     if not total:
         return chains
     anchors = _sorted_anchors(chains, offsets, total)
-    joined = trace_chains(
-        anchors, score_joins(anchors, parameters), _tracing_parameters(parameters)
-    )
+    joined = trace_chains(anchors, score_joins(anchors, parameters), parameters)
     return _merged(chains, joined, offsets)
 
 
-def _joined_offsets(chains: Chains, lengths: Any) -> Any:
+def _joined_offsets(chains: Chains, lengths: GpuArray) -> GpuArray:
     """Return int64[n + 1]: the first anchor of each read among the anchors of all reads to join."""
     reads = lengths.size
     counts = cupy.empty(reads + 1, dtype=np.int64)
@@ -148,7 +221,7 @@ def _joined_offsets(chains: Chains, lengths: Any) -> Any:
     return cupy.cumsum(counts)
 
 
-def _sorted_anchors(chains: Chains, offsets: Any, total: int) -> Anchors:
+def _sorted_anchors(chains: Chains, offsets: GpuArray, total: int) -> Anchors:
     """Return the anchors of the reads to join, `total` in all, sorted by x."""
     x, y = (cupy.empty(total, dtype=np.uint64) for _ in range(2))
     reads = offsets.size - 1
@@ -161,25 +234,11 @@ def _sorted_anchors(chains: Chains, offsets: Any, total: int) -> Anchors:
     return Anchors(x, y, offsets)
 
 
-def _tracing_parameters(parameters: JoinParameters) -> ChainParameters:
-    """Return the parameters for tracing joined chains."""
-    return ChainParameters(
-        max_distance_x=parameters.max_distance,
-        max_distance_y=parameters.max_distance,
-        bandwidth=parameters.bandwidth,
-        penalties=parameters.penalties,
-        max_skip=parameters.max_skip,
-        max_iterations=parameters.max_candidates,
-        min_count=parameters.min_count,
-        min_score=parameters.min_score,
-    )
-
-
-def _merged(chains: Chains, joined: Chains, joined_offsets: Any) -> Chains:
+def _merged(chains: Chains, joined: Chains, joined_offsets: GpuArray) -> Chains:
     """Return the chains of each read: joined chains if it had anchors to join."""
     reads = joined_offsets.size - 1
     chain_counts, anchor_counts = (cupy.empty(reads + 1, dtype=np.int64) for _ in range(2))
-    arguments: tuple[Any, ...] = (
+    arguments: tuple[object, ...] = (
         *(chains.anchor_offsets, chains.scores.size, chains.offsets, reads, joined_offsets),
         *(joined.anchor_offsets, joined.scores.size, joined.offsets),
         *(chain_counts, anchor_counts),
@@ -205,7 +264,7 @@ def _merged(chains: Chains, joined: Chains, joined_offsets: Any) -> Chains:
     return merged
 
 
-def _columns(chains: Chains) -> tuple[Any, ...]:
+def _columns(chains: Chains) -> tuple[GpuArray, ...]:
     return (
         *(chains.x, chains.y, chains.x.size, chains.anchor_offsets, chains.scores),
         *(chains.scores.size, chains.offsets),

@@ -17,7 +17,7 @@ may visit.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -187,7 +187,7 @@ def _score_tile(  # noqa: C901  (one loop; Numba: no keyword-only arguments)
     x: NDArray[np.uint64],
     y: NDArray[np.uint64],
     scored: Integer,
-    is_first: Any,
+    is_first: Integer,
     penalties: NDArray[np.int32],
     limits: JoinLimits,
     space: JoinSpace,
@@ -292,7 +292,7 @@ def _highest_priority(
     i: Integer,
     max_distance: Integer,
     zero: Integer,
-) -> Any:
+) -> Integer:
     """Return the anchor of highest priority, the first of ties; -1 if none can precede i.
 
     Candidates are the anchors from `first` to `group`, in the read before i by less than
@@ -339,7 +339,7 @@ def _highest_priority_by_query(
     i: Integer,
     max_distance: Integer,
     zero: Integer,
-) -> Any:
+) -> Integer:
     """Return the same as `_highest_priority`, searching in the order of the read."""
     table, priorities, by_query = space.table, space.priorities, space.by_query
     query = np.int64(table[QUERY, np.uint64(i)])
@@ -389,7 +389,7 @@ def _put_in_tree(space: JoinSpace, size: Integer, anchor: Integer, value: Intege
 
 
 @njit_inlined
-def _better(priorities: NDArray[np.float64], one: Integer, other: Integer) -> Any:
+def _better(priorities: NDArray[np.float64], one: Integer, other: Integer) -> Integer:
     """Return the anchor of higher priority, the first of ties; `NONE` is no anchor."""
     if one < 0:
         return other
@@ -402,11 +402,11 @@ def _better(priorities: NDArray[np.float64], one: Integer, other: Integer) -> An
 @njit
 def _highest_priority_in_tree(
     space: JoinSpace, tree: _Tree, i: Integer, max_distance: Integer, zero: Integer
-) -> Any:
+) -> Integer:
     """Return the same as `_highest_priority`, of the anchors in the tree."""
     table, by_query, nodes = space.table, space.by_query, space.tree
     query = np.int64(table[QUERY, np.uint64(i)])
-    chosen = NONE
+    chosen: Integer = NONE
     if tree.first == zero and np.int64(table[QUERY, _0]) == query:
         chosen = np.int32(0)
     low, high = _0, space.floors[np.uint64(i)]
@@ -438,7 +438,7 @@ def _best_near(
     i: Integer,
     best: Integer,
     predecessor: Integer,
-) -> Any:
+) -> tuple[Integer, Integer]:
     """Return score and predecessor of anchor i after visiting the active anchors before it.
 
     They are visited from the nearest in the read on, and skipped as in `scores.cpu.chain_scores`.
@@ -447,7 +447,7 @@ def _best_near(
     own = np.uint64(i)
     min_position = np.int64(table[QUERY, own]) - limits.inner_distance
     skipped: Integer = np.int64(0)
-    rank = np.int64(floors[own])
+    rank: Integer = np.int64(floors[own])
     while True:
         rank = _next_active(table, by_query, active, np.uint64(rank), min_position)
         if rank < 0:
@@ -475,7 +475,7 @@ def _next_active(
     active: NDArray[np.uint64],
     rank: Integer,
     min_position: Integer,
-) -> Any:
+) -> Integer:
     """Return the highest active rank below `rank`; -1 if its position is below `min_position`."""
     word = rank >> _6
     bits = active[word] & ((_1 << (rank & _63)) - _1)

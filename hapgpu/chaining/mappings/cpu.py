@@ -5,16 +5,18 @@ Order, coordinates and estimates are as in minimap2 (Li 2018, Bioinformatics 34:
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.ragged_view import read_only
+from hapgpu.arrays.ragged_view import columns_of, read_only
 from hapgpu.chaining.batches import Chains, Mappings, Seeds
+from hapgpu.chaining.chains.cpu import ChainColumns
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
-from hapgpu.chaining.mappings.columns import (
+from hapgpu.chaining.mappings.seed_counts import count_seeds, mean_spans
+from hapgpu.chaining.mappings.selection import (
     CHAIN,
     COLUMNS,
     COUNT,
@@ -25,9 +27,10 @@ from hapgpu.chaining.mappings.columns import (
     SEQUENCE,
     TARGET_END,
     TARGET_START,
+    Selected,
+    all_mappings,
+    select_mappings,
 )
-from hapgpu.chaining.mappings.seed_counts import count_seeds, mean_spans
-from hapgpu.chaining.mappings.selection import Selected, all_mappings, select_mappings
 from hapgpu.chaining.options import ChainOptions, MappingOptions
 from hapgpu.chaining.sort.cpu import sort_descending
 from hapgpu.runtime.jit import njit, njit_inlined
@@ -37,26 +40,6 @@ _HALF: Final = np.uint64(0xFFFFFFFF)
 _SPAN: Final = np.uint64(0xFF)
 _0, _1, _3, _6, _10, _11, _14, _15 = map(np.uint64, (0, 1, 3, 6, 10, 11, 14, 15))
 _16, _21, _24, _28, _31, _32, _63, _265 = map(np.uint64, (16, 21, 24, 28, 31, 32, 63, 265))
-
-
-class _ChainArrays(NamedTuple):
-    """`Chains` for compiled code."""
-
-    x: NDArray[np.uint64]
-    y: NDArray[np.uint64]
-    anchor_offsets: NDArray[np.int64]
-    scores: NDArray[np.int32]
-    offsets: NDArray[np.int64]
-
-
-def _arrays(chains: Chains) -> _ChainArrays:
-    return _ChainArrays(
-        read_only(chains.x),
-        read_only(chains.y),
-        read_only(chains.anchor_offsets),
-        read_only(chains.scores),
-        read_only(chains.offsets),
-    )
 
 
 @njit_inlined
@@ -147,14 +130,14 @@ def name_hashes(
 
 @njit
 def _sort_chains(
-    chains: _ChainArrays,
+    chains: ChainColumns,
+    offsets: NDArray[np.int64],
     hashes: NDArray[np.uint32],
     keys: NDArray[np.uint64],
     order: NDArray[np.uint64],
 ) -> None:
     """Sort the chains of each read in descending order of score; a hash breaks ties."""
-    x, y, scores = chains.x, chains.y, chains.scores
-    anchor_offsets, offsets = chains.anchor_offsets, chains.offsets
+    x, y, anchor_offsets, scores = chains
     for read in range(hashes.size):
         start, end = offsets[read], offsets[read + 1]
         for chain in range(start, end):
@@ -168,14 +151,14 @@ def _sort_chains(
 
 @njit
 def _fill_table(
-    chains: _ChainArrays,
+    chains: ChainColumns,
+    offsets: NDArray[np.int64],
     order: NDArray[np.uint64],
     lengths: NDArray[np.int32],
     table: NDArray[np.int32],
 ) -> None:
     """Fill the table with scores and coordinates of the sorted chains."""
-    x, y, scores = chains.x, chains.y, chains.scores
-    anchor_offsets, offsets = chains.anchor_offsets, chains.offsets
+    x, y, anchor_offsets, scores = chains
     for read in range(lengths.size):
         length = np.int64(lengths[read])
         for row in range(offsets[read], offsets[read + 1]):
@@ -200,7 +183,7 @@ def _fill_table(
 @njit
 def measure_chain(
     x: NDArray[np.uint64], y: NDArray[np.uint64], start: Integer, end: Integer
-) -> tuple[Any, Any]:
+) -> tuple[Integer, Integer]:
     """Estimate matching bases and alignment length of anchors `start` to `end` of one chain."""
     matched = aligned = np.int64(y[start] >> _32 & _SPAN)
     for k in range(np.uint64(start) + _1, np.uint64(end)):
@@ -213,7 +196,7 @@ def measure_chain(
 
 @njit
 def _measure(
-    chains: _ChainArrays,
+    chains: ChainColumns,
     chain_numbers: NDArray[np.int32],
     matches: NDArray[np.int32],
     block_lengths: NDArray[np.int32],
@@ -274,12 +257,12 @@ def chained_mappings(
     options: MappingOptions,
 ) -> tuple[Mappings, NDArray[np.int32]]:
     """Return the result of `make_mappings`, and int32[r], the chain of each mapping."""
-    arrays = _arrays(chains)
+    columns, offsets = columns_of(ChainColumns, chains), read_only(chains.offsets)
     count = chains.scores.size
     order, keys = np.empty((2, count), dtype=np.uint64)
-    _sort_chains(arrays, read_only(name_hashes), keys, order)
+    _sort_chains(columns, offsets, read_only(name_hashes), keys, order)
     table = np.empty((COLUMNS, count), dtype=np.int32)
-    _fill_table(arrays, read_only(order), read_only(lengths), table)
+    _fill_table(columns, offsets, read_only(order), read_only(lengths), table)
     if options.all_chains:
         selected = all_mappings(table, chains.offsets)
     else:
@@ -298,7 +281,7 @@ def _mappings_of(
     """Return the selected mappings with their estimates."""
     table = selected.table
     matches, block_lengths = np.empty((2, table.shape[1]), dtype=np.int32)
-    _measure(_arrays(chains), read_only(table[CHAIN]), matches, block_lengths)
+    _measure(columns_of(ChainColumns, chains), read_only(table[CHAIN]), matches, block_lengths)
     spans = mean_spans(seeds)
     matched, expected = count_seeds(
         chains, seeds, spans, table, selected.offsets, lengths, sequence_lengths
@@ -316,7 +299,7 @@ def _mappings_of(
         lengths=block_lengths,
         parents=selected.parents,
         second_scores=selected.second_scores,
-        rivals=selected.rivals,
+        n_sub=selected.n_sub,
         is_retained=selected.is_retained,
         seeds_matched=matched,
         seeds_expected=expected,

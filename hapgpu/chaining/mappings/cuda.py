@@ -3,38 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import cupy
 import numpy as np
 
 from hapgpu.chaining.batches import Chains, Mappings, Seeds
 from hapgpu.chaining.index.cuda import DeviceMinimizerIndex
-from hapgpu.chaining.kernels import chaining_kernel
-from hapgpu.chaining.mappings.columns import COLUMNS
-from hapgpu.chaining.mappings.selection import STRAND_FRACTION
+from hapgpu.chaining.kernels import LENGTHS, OFFSETS, READS, X, Y, chaining_kernel
+from hapgpu.chaining.mappings.selection import COLUMNS, STRAND_FRACTION
 from hapgpu.chaining.options import ChainOptions, MappingOptions
 from hapgpu.runtime.gpu.kernel import Array, Scalar
 from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
+from hapgpu.runtime.gpu_array import GpuArray
 
 _THREADS: Final = 128  # per block, as in the source
 _COLUMNS: Final = (  # of `Mappings`, in the order of the source
     *("scores", "counts", "sequences", "query_starts", "query_ends", "target_starts"),
-    *("target_ends", "matches", "lengths", "parents", "second_scores", "rivals"),
+    *("target_ends", "matches", "lengths", "parents", "second_scores", "n_sub"),
     *("seeds_matched", "seeds_expected"),
 )
 _NO_PARENT: Final = -1
 
-_READS, _CHAINS = Scalar("reads", np.int32), Scalar("chains", np.int32)
+_CHAINS = Scalar("chains", np.int32)
 _ANCHORS = (
-    Array("x", np.uint64, "anchors"),
-    Array("y", np.uint64, "anchors"),
+    X,
+    Y,
     Scalar("anchors", np.int64),
     Array("anchor_offsets", np.int64, "chains", 1),
 )
-_OFFSETS = Array("offsets", np.int64, "reads", 1)
-_LENGTHS = Array("lengths", np.int32, "reads")
 _TABLE = Array("table", np.int32, "chains", width=COLUMNS)
 
 
@@ -50,10 +48,10 @@ HASH_NAMES: Final = chaining_kernel(
         Scalar("text_bytes", np.int64),
         Array("name_starts", np.int32, "reads"),
         Array("name_lengths", np.int32, "reads"),
-        _LENGTHS,
+        LENGTHS,
         Scalar("uses_names", np.int32),
         Array("hashes", np.uint32, "reads"),
-        _READS,
+        READS,
     ),
 )
 SORT_CHAINS: Final = chaining_kernel(
@@ -63,10 +61,10 @@ SORT_CHAINS: Final = chaining_kernel(
         *_ANCHORS,
         *_chain_arrays("scores"),
         _CHAINS,
-        _OFFSETS,
-        _LENGTHS,
+        OFFSETS,
+        LENGTHS,
         Array("hashes", np.uint32, "reads"),
-        _READS,
+        READS,
         Array("keys", np.uint64, "chains"),
         Array("order", np.uint32, "chains"),
         _TABLE,
@@ -78,8 +76,8 @@ FIND_PARENTS: Final = chaining_kernel(
     (
         _TABLE,
         _CHAINS,
-        _OFFSETS,
-        _READS,
+        OFFSETS,
+        READS,
         Scalar("mask_level", np.float32),
         Array("covered", np.int32, "chains", width=2),
         *_chain_arrays("primaries", "parents", "second_scores", "rivals"),
@@ -91,8 +89,8 @@ SELECT_ROWS: Final = chaining_kernel(
     (
         _TABLE,
         _CHAINS,
-        _OFFSETS,
-        _READS,
+        OFFSETS,
+        READS,
         *_chain_arrays("parents"),
         Scalar("keeps_all", np.int32),
         Scalar("score_ratio", np.float32),
@@ -110,8 +108,8 @@ AVERAGE_SPANS: Final = chaining_kernel(
     (
         Array("spans", np.uint8, "seeds"),
         Scalar("seeds", np.int64),
-        _OFFSETS,
-        _READS,
+        OFFSETS,
+        READS,
         Array("means", np.float32, "reads"),
     ),
 )
@@ -121,9 +119,9 @@ MEASURE_MAPPINGS: Final = chaining_kernel(
     (
         *_ANCHORS,
         _CHAINS,
-        _OFFSETS,
-        _LENGTHS,
-        _READS,
+        OFFSETS,
+        LENGTHS,
+        READS,
         _TABLE,
         *_chain_arrays("kept", "numbers"),
         Array("is_retained", np.uint8, "chains"),
@@ -152,27 +150,27 @@ class _Selection:
     kept, numbers, is_retained
         int32[c], int32[c] and uint8[c]: row within the read, number of the parent among the kept
         rows, and flag as in `Mappings`. The kept rows of a read start at its first chain.
-    second_scores, rivals
+    second_scores, n_sub
         int32[c]: as in `Mappings`, per row of the table.
     offsets
         int64[n + 1]: offsets of the reads among the kept rows.
     """
 
-    kept: Any
-    numbers: Any
-    is_retained: Any
-    second_scores: Any
-    rivals: Any
-    offsets: Any
+    kept: GpuArray
+    numbers: GpuArray
+    is_retained: GpuArray
+    second_scores: GpuArray
+    n_sub: GpuArray
+    offsets: GpuArray
 
 
 def name_hashes(
-    text: Any,
-    name_starts: Any,
-    name_lengths: Any,
-    lengths: Any,
+    text: GpuArray,
+    name_starts: GpuArray,
+    name_lengths: GpuArray,
+    lengths: GpuArray,
     uses_names: bool,  # noqa: FBT001  (a stage takes its arguments by position)
-) -> Any:
+) -> GpuArray:
     """Return hashes of the reads, which break ties between chains.
 
     Works on the current stream of the text's device, which must be the current device.
@@ -196,8 +194,8 @@ def name_hashes(
 def make_mappings(
     chains: Chains,
     seeds: Seeds,
-    lengths: Any,
-    name_hashes: Any,
+    lengths: GpuArray,
+    name_hashes: GpuArray,
     index: DeviceMinimizerIndex,
     chain_options: ChainOptions,
     options: MappingOptions,
@@ -221,7 +219,7 @@ def make_mappings(
     return _mappings_of(table, chains, seeds, lengths, index, selection)
 
 
-def _chain_table(chains: Chains, lengths: Any, name_hashes: Any) -> Any:
+def _chain_table(chains: Chains, lengths: GpuArray, name_hashes: GpuArray) -> GpuArray:
     """Return int32[COLUMNS, c]: the chains of each read, the highest score first."""
     count, reads = chains.scores.size, lengths.size
     table = cupy.empty((COLUMNS, count), dtype=np.int32)
@@ -235,11 +233,11 @@ def _chain_table(chains: Chains, lengths: Any, name_hashes: Any) -> Any:
 
 
 def _selected(
-    table: Any, offsets: Any, k: int, chain_options: ChainOptions, options: MappingOptions
+    table: GpuArray, offsets: GpuArray, k: int, chain_options: ChainOptions, options: MappingOptions
 ) -> _Selection:
     """Find the parents of chains, and keep the primaries and the best of the others."""
     count, reads = table.shape[1], offsets.size - 1
-    parents, second_scores, rivals = _parents(table, offsets, options)
+    parents, second_scores, n_sub = _parents(table, offsets, options)
     kept, new_rows, numbers = (cupy.empty(count, dtype=np.int32) for _ in range(3))
     is_retained = cupy.empty(count, dtype=np.uint8)
     counts = cupy.empty(reads + 1, dtype=np.int64)
@@ -251,29 +249,31 @@ def _selected(
         *(kept, new_rows, numbers, is_retained, counts),
     )
     launch_threads(SELECT_ROWS, _THREADS, reads, arguments)
-    return _Selection(kept, numbers, is_retained, second_scores, rivals, cupy.cumsum(counts))
+    return _Selection(kept, numbers, is_retained, second_scores, n_sub, cupy.cumsum(counts))
 
 
-def _parents(table: Any, offsets: Any, options: MappingOptions) -> tuple[Any, Any, Any]:
-    """Return int32[c] each: parent, highest score of the secondaries, number of rivals."""
+def _parents(
+    table: GpuArray, offsets: GpuArray, options: MappingOptions
+) -> tuple[GpuArray, GpuArray, GpuArray]:
+    """Return int32[c] each: parent, highest score of the secondaries, number of these."""
     count, reads = table.shape[1], offsets.size - 1
-    second_scores, rivals = (cupy.zeros(count, dtype=np.int32) for _ in range(2))
+    second_scores, n_sub = (cupy.zeros(count, dtype=np.int32) for _ in range(2))
     if options.all_chains:
-        return cupy.full(count, _NO_PARENT, dtype=np.int32), second_scores, rivals
+        return cupy.full(count, _NO_PARENT, dtype=np.int32), second_scores, n_sub
     parents, primaries = (cupy.empty(count, dtype=np.int32) for _ in range(2))
     arguments = (
         *(table, count, offsets, reads, options.mask_level),
-        *(cupy.empty(2 * count, dtype=np.int32), primaries, parents, second_scores, rivals),
+        *(cupy.empty(2 * count, dtype=np.int32), primaries, parents, second_scores, n_sub),
     )
     launch_threads(FIND_PARENTS, _THREADS, reads * WARP, arguments)
-    return parents, second_scores, rivals
+    return parents, second_scores, n_sub
 
 
 def _mappings_of(
-    table: Any,
+    table: GpuArray,
     chains: Chains,
     seeds: Seeds,
-    lengths: Any,
+    lengths: GpuArray,
     index: DeviceMinimizerIndex,
     selection: _Selection,
 ) -> Mappings:
@@ -286,7 +286,7 @@ def _mappings_of(
         *(chains.x, chains.y, chains.x.size, chains.anchor_offsets, chains.scores.size),
         *(chains.offsets, lengths, reads, table),
         *(selection.kept, selection.numbers, selection.is_retained),
-        *(selection.second_scores, selection.rivals),
+        *(selection.second_scores, selection.n_sub),
         *(seeds.positions, seeds.positions.size, seeds.offsets, means),
         *(index.lengths, index.lengths.size),
         *(selection.offsets, columns, is_reverse, is_retained, count),
@@ -302,7 +302,7 @@ def _mappings_of(
     )
 
 
-def _mean_spans(seeds: Seeds) -> Any:
+def _mean_spans(seeds: Seeds) -> GpuArray:
     """Return float32[n]: the mean span of the seeds of each read; 0 without seeds."""
     reads = seeds.offsets.size - 1
     means = cupy.empty(reads, dtype=np.float32)

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.ragged_view import read_only
+from hapgpu.arrays.ragged_view import columns_of, read_only
 from hapgpu.chaining.batches import Chains, Seeds
-from hapgpu.chaining.mappings.columns import (
+from hapgpu.chaining.chains.cpu import ChainColumns
+from hapgpu.chaining.mappings.selection import (
     CHAIN,
     QUERY_START,
     SEQUENCE,
@@ -24,14 +25,6 @@ _SPAN: Final = np.uint64(0xFF)
 _1, _32, _63 = map(np.uint64, (1, 32, 63))
 
 
-class _ChainArrays(NamedTuple):
-    """Columns of `Chains` for compiled code."""
-
-    x: NDArray[np.uint64]
-    y: NDArray[np.uint64]
-    anchor_offsets: NDArray[np.int64]
-
-
 class _SeedArrays(NamedTuple):
     """Columns of `Seeds` for compiled code."""
 
@@ -40,7 +33,7 @@ class _SeedArrays(NamedTuple):
     mean_spans: NDArray[np.float32]
 
 
-class _MappingArrays(NamedTuple):
+class _MappedReads(NamedTuple):
     """Mappings of reads, and lengths of the reads and reference sequences."""
 
     table: NDArray[np.int32]
@@ -87,14 +80,14 @@ def _first_at_least(
 
 @njit
 def _count(
-    chains: _ChainArrays,
+    chains: ChainColumns,
     seeds: _SeedArrays,
-    mappings: _MappingArrays,
+    mappings: _MappedReads,
     matched: NDArray[np.int32],
     expected: NDArray[np.int32],
 ) -> None:
     """Set the counts of each mapping by a merge of its seeds and its anchors."""
-    x, y, anchor_offsets = chains.x, chains.y, chains.anchor_offsets
+    x, y, anchor_offsets, _ = chains
     positions, seed_offsets, means = seeds.positions, seeds.offsets, seeds.mean_spans
     table, offsets = mappings.table, mappings.offsets
     read_lengths, sequence_lengths = mappings.read_lengths, mappings.sequence_lengths
@@ -171,9 +164,9 @@ def count_seeds(
     """
     matched, expected = np.empty((2, table.shape[1]), dtype=np.int32)
     _count(
-        _ChainArrays(read_only(chains.x), read_only(chains.y), read_only(chains.anchor_offsets)),
+        columns_of(ChainColumns, chains),
         _SeedArrays(read_only(seeds.positions), read_only(seeds.offsets), read_only(means)),
-        _MappingArrays(
+        _MappedReads(
             read_only(table),
             read_only(offsets),
             read_only(read_lengths),

@@ -13,18 +13,126 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import offsets_of
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.chaining.mappings.columns import (
-    IS_REVERSE,
-    QUERY_END,
-    QUERY_START,
-    SCORE,
-    SEQUENCE,
-    TARGET_END,
-    TARGET_START,
-)
-from hapgpu.chaining.mappings.parents import count_rivals, find_parents
 from hapgpu.chaining.options import ChainOptions, MappingOptions
 from hapgpu.runtime.jit import njit, njit_inlined
+
+SCORE: Final = 0
+COUNT: Final = 1
+SEQUENCE: Final = 2
+IS_REVERSE: Final = 3
+QUERY_START: Final = 4
+QUERY_END: Final = 5
+TARGET_START: Final = 6
+TARGET_END: Final = 7
+CHAIN: Final = 8
+COLUMNS: Final = 9
+
+
+@njit_inlined
+def _uncovered(
+    table: NDArray[np.int32],
+    row: Integer,
+    by_start: NDArray[np.int64],
+    primaries: Integer,
+) -> Integer:
+    """Return the number of bases of a mapping that no primary covers; -1 if none overlaps.
+
+    `by_start` has the primaries in ascending order of start.
+    """
+    start, end = np.int64(table[QUERY_START, row]), np.int64(table[QUERY_END, row])
+    uncovered = np.int64(0)
+    covered_end = start
+    overlaps = False
+    for k in range(primaries):
+        primary_start = np.int64(table[QUERY_START, by_start[k]])
+        primary_end = np.int64(table[QUERY_END, by_start[k]])
+        if primary_start >= end:
+            break
+        if primary_end > start:
+            overlaps = True
+            uncovered += max(primary_start - covered_end, np.int64(0))
+            covered_end = max(covered_end, min(primary_end, end))
+    return uncovered + end - covered_end if overlaps else np.int64(-1)
+
+
+@njit_inlined
+def _is_masked(
+    table: NDArray[np.int32],
+    row: Integer,
+    primary: Integer,
+    uncovered: Integer,
+    mask_level: np.float32,
+) -> bool:
+    """Return True if a mapping overlaps a primary enough to be secondary to it."""
+    start, end = np.int64(table[QUERY_START, row]), np.int64(table[QUERY_END, row])
+    primary_start = np.int64(table[QUERY_START, primary])
+    primary_end = np.int64(table[QUERY_END, primary])
+    overlap = min(end, primary_end) - max(start, primary_start)
+    if overlap <= 0:
+        return False
+    shorter = min(end - start, primary_end - primary_start)
+    longer = max(end - start, primary_end - primary_start)
+    covered_fraction = np.float32(overlap) / np.float32(shorter)
+    return bool(covered_fraction - np.float32(uncovered) / np.float32(longer) > mask_level)
+
+
+@njit_inlined
+def _insert_by_start(
+    table: NDArray[np.int32], row: Integer, by_start: NDArray[np.int64], primaries: Integer
+) -> None:
+    start = table[QUERY_START, row]
+    k = np.int64(primaries)
+    while k > 0 and table[QUERY_START, by_start[k - 1]] > start:
+        by_start[k] = by_start[k - 1]
+        k -= 1
+    by_start[k] = row
+
+
+@njit
+def find_parents(
+    table: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    mask_level: np.float32,
+    parents: NDArray[np.int64],
+) -> None:
+    """Set the parent row of each mapping."""
+    max_rows = np.int64(0)
+    for read in range(offsets.size - 1):
+        max_rows = max(max_rows, offsets[read + 1] - offsets[read])
+    primary_rows = np.empty(max_rows, dtype=np.int64)
+    by_start = np.empty(max_rows, dtype=np.int64)
+    for read in range(offsets.size - 1):
+        primaries = np.int64(0)
+        for row in range(offsets[read], offsets[read + 1]):
+            parent = np.int64(row)
+            uncovered = _uncovered(table, row, by_start, primaries)
+            if uncovered >= 0:
+                for k in range(primaries):
+                    if _is_masked(table, row, primary_rows[k], uncovered, mask_level):
+                        parent = primary_rows[k]
+                        break
+            parents[row] = parent
+            if parent == row:
+                _insert_by_start(table, row, by_start, primaries)
+                primary_rows[primaries] = row
+                primaries += 1
+
+
+@njit
+def count_secondaries(
+    table: NDArray[np.int32],
+    parents: NDArray[np.int64],
+    second_scores: NDArray[np.int32],
+    n_sub: NDArray[np.int32],
+) -> None:
+    """Set the best score and `n_sub` of the secondaries of each primary: see `Mappings`."""
+    for row in range(parents.size):
+        second_scores[row] = n_sub[row] = 0
+        parent = parents[row]
+        if parent != row:
+            second_scores[parent] = max(second_scores[parent], table[SCORE, row])
+            n_sub[parent] += table[COUNT, row] >= table[COUNT, parent]
+
 
 STRAND_FRACTION: Final = 0.8
 """A mapping on another strand than its parent must score more than this times `max_gap`."""
@@ -42,7 +150,7 @@ class Selected(NamedTuple):
         int32[COLUMNS, r].
     offsets
         int64[n + 1].
-    parents, second_scores, rivals, is_retained
+    parents, second_scores, n_sub, is_retained
         As in `Mappings`.
     """
 
@@ -50,11 +158,11 @@ class Selected(NamedTuple):
     offsets: NDArray[np.int64]
     parents: NDArray[np.int32]
     second_scores: NDArray[np.int32]
-    rivals: NDArray[np.int32]
+    n_sub: NDArray[np.int32]
     is_retained: NDArray[np.uint8]
 
 
-class Limits(NamedTuple):
+class SelectionLimits(NamedTuple):
     """Limits for the selection, for compiled code.
 
     Attributes
@@ -74,7 +182,9 @@ class Limits(NamedTuple):
 
 
 @njit_inlined
-def _is_near(table: NDArray[np.int32], row: Integer, parent: Integer, limits: Limits) -> bool:
+def _is_near(
+    table: NDArray[np.int32], row: Integer, parent: Integer, limits: SelectionLimits
+) -> bool:
     """Return True if a mapping scores nearly as much as its parent."""
     score, best = np.int64(table[SCORE, row]), np.int64(table[SCORE, parent])
     min_score = np.float32(best) * limits.score_ratio
@@ -97,7 +207,7 @@ def _select(
     table: NDArray[np.int32],
     offsets: NDArray[np.int64],
     parents: NDArray[np.int64],
-    limits: Limits,
+    limits: SelectionLimits,
     kept: NDArray[np.int64],
     is_retained: NDArray[np.uint8],
     counts: NDArray[np.int64],
@@ -154,7 +264,7 @@ def select_rows(
     table: NDArray[np.int32],
     offsets: NDArray[np.int64],
     parents: NDArray[np.int64],
-    limits: Limits,
+    limits: SelectionLimits,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:
     """Select the primaries and the best of the others.
 
@@ -221,7 +331,7 @@ def all_mappings(table: NDArray[np.int32], offsets: NDArray[np.int64]) -> Select
         offsets=offsets,
         parents=np.full(count, -1, dtype=np.int32),
         second_scores=zeros,
-        rivals=zeros,
+        n_sub=zeros,
         is_retained=np.zeros(count, dtype=np.uint8),
     )
 
@@ -249,10 +359,10 @@ def select_mappings(
     count = table.shape[1]
     table = read_only(table)
     parents = np.empty(count, dtype=np.int64)
-    second_scores, rivals = np.empty((2, count), dtype=np.int32)
+    second_scores, n_sub = np.empty((2, count), dtype=np.int32)
     find_parents(table, read_only(offsets), np.float32(options.mask_level), parents)
-    count_rivals(table, read_only(parents), second_scores, rivals)
-    limits = Limits(
+    count_secondaries(table, read_only(parents), second_scores, n_sub)
+    limits = SelectionLimits(
         score_ratio=np.float32(options.score_ratio),
         max_secondary=options.max_secondary,
         near_score=2 * k,
@@ -264,6 +374,6 @@ def select_mappings(
         offsets=offsets,
         parents=numbers_of_parents(kept, offsets, parents),
         second_scores=second_scores[kept],
-        rivals=rivals[kept],
+        n_sub=n_sub[kept],
         is_retained=is_retained[kept],
     )

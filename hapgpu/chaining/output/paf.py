@@ -17,7 +17,7 @@ from hapgpu.arrays.ragged_view import read_only
 from hapgpu.chaining.align.start import mapping_rows
 from hapgpu.chaining.batches import Mappings, NamedReads
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
-from hapgpu.chaining.options import MapOptions, MappingOptions
+from hapgpu.chaining.options import LongReadOptions, MappingOptions
 from hapgpu.chaining.output.alignments.paf import put_columns, put_unmapped
 from hapgpu.chaining.output.alignments.rows import LineTargets, read_rows
 from hapgpu.chaining.output.alignments.tags import RL, put_tags
@@ -108,7 +108,7 @@ class PafWriter:
         Options of the user.
     """
 
-    def __init__(self, index: MinimizerIndex, options: MapOptions) -> None:
+    def __init__(self, index: MinimizerIndex, options: LongReadOptions) -> None:
         self._targets = LineTargets.of(index.names, index.lengths)
         self._options = options
 

@@ -8,24 +8,55 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import offsets_of
-from hapgpu.arrays.ragged_view import read_only
-from hapgpu.chaining.batches import Mappings
-from hapgpu.chaining.quality.terms import (
-    ONE,
-    SCALE,
-    cost_of_rivals,
-    limited,
-    unique_fraction_of,
-    weight_of,
-)
+from hapgpu.arrays.ragged_view import columns_of, read_only
+from hapgpu.chaining.batches import MappingColumns, Mappings
 from hapgpu.runtime.jit import njit, njit_inlined
+
+MAX_QUALITY: Final = 60
+ONE: Final = np.float32(1)
+SCALE: Final = np.float32(40)
+ROUNDING: Final = np.float32(0.499)
+_PHRED: Final = np.float32(4.343)
+_PER_SCORE: Final = np.float32(0.01)
+_PER_ANCHOR: Final = np.float32(0.1)
+_FULL_SCORE: Final = 100
+_FULL_COUNT: Final = 10
+
+
+@njit_inlined
+def unique_fraction_of(total: Integer, repeat_length: Integer) -> np.float32:
+    """Return the share of the primaries' total score in it and the bases of dropped seeds."""
+    total_with_repeats = np.float32(max(total + repeat_length, 1))
+    return np.float32(np.float32(total) / total_with_repeats)
+
+
+@njit_inlined
+def weight_of(score: Integer, count: Integer, unique_fraction: np.float32) -> np.float32:
+    """Return the weight of a chain: less for a low score, few anchors and repeats."""
+    by_score = ONE if score > _FULL_SCORE else _PER_SCORE * np.float32(score)
+    by_score = np.float32(by_score * unique_fraction)
+    by_count = ONE if count > _FULL_COUNT else _PER_ANCHOR * np.float32(count)
+    return min(by_score, by_count)
+
+
+@njit_inlined
+def cost_of_secondaries(n_sub: Integer) -> np.int64:
+    """Return the quality that a mapping loses if other mappings are as good."""
+    return np.int64(np.float32(_PHRED * math.log(np.float32(n_sub + 1))) + ROUNDING)
+
+
+@njit_inlined
+def limited(quality: np.int64) -> np.int64:
+    """Return a quality within 0 and `MAX_QUALITY`."""
+    return min(max(quality, np.int64(0)), np.int64(MAX_QUALITY))
+
 
 _RETAINED_RATIO: Final = np.float32(5)
 _MIN_RETAINED: Final = np.float32(0.01)
@@ -59,24 +90,8 @@ class ReportedMappings:
     qualities: NDArray[np.uint8]
 
 
-class _MappingArrays(NamedTuple):
-    """Columns of `Mappings` for compiled code."""
-
-    scores: NDArray[np.int32]
-    counts: NDArray[np.int32]
-    parents: NDArray[np.int32]
-    second_scores: NDArray[np.int32]
-    rivals: NDArray[np.int32]
-    is_retained: NDArray[np.uint8]
-    seeds_matched: NDArray[np.int32]
-    seeds_expected: NDArray[np.int32]
-    offsets: NDArray[np.int64]
-    mean_spans: NDArray[np.float32]
-    repeat_lengths: NDArray[np.int32]
-
-
 @njit
-def _estimate_divergences(mappings: _MappingArrays, divergences: NDArray[np.float32]) -> None:
+def _estimate_divergences(mappings: MappingColumns, divergences: NDArray[np.float32]) -> None:
     """Estimate divergences: each seed outside the chain has an error in any of its bases."""
     offsets, mean_spans = mappings.offsets, mappings.mean_spans
     matched, expected = mappings.seeds_matched, mappings.seeds_expected
@@ -93,7 +108,7 @@ def _estimate_divergences(mappings: _MappingArrays, divergences: NDArray[np.floa
 
 @njit
 def _keep(
-    mappings: _MappingArrays,
+    mappings: MappingColumns,
     divergences: NDArray[np.float32],
     rows: NDArray[np.int64],
     counts: NDArray[np.int64],
@@ -122,20 +137,20 @@ def _quality(
     score: Integer,
     count: Integer,
     second_score: Integer,
-    rivals: Integer,
+    n_sub: Integer,
     unique_fraction: np.float32,
-) -> Any:
+) -> Integer:
     """Return the mapping quality of a primary mapping, in float32 as in minimap2."""
     weight = weight_of(score, count, unique_fraction)
     distinctness = np.float32(ONE - np.float32(second_score) / np.float32(score))
     scaled = np.float32(np.float32(weight * SCALE) * distinctness)
     quality = np.int64(np.float32(scaled * math.log(np.float32(score))))
-    return limited(quality - cost_of_rivals(rivals))
+    return limited(quality - cost_of_secondaries(n_sub))
 
 
 @njit
 def _assess(
-    mappings: _MappingArrays,
+    mappings: MappingColumns,
     rows: NDArray[np.int64],
     offsets: NDArray[np.int64],
     min_score: Integer,
@@ -144,7 +159,7 @@ def _assess(
 ) -> None:
     """Set the flag `is_primary` and the mapping quality of the mappings to report."""
     scores, counts, parents = mappings.scores, mappings.counts, mappings.parents
-    second_scores, rivals = mappings.second_scores, mappings.rivals
+    second_scores, n_sub = mappings.second_scores, mappings.n_sub
     first_mappings, repeat_lengths = mappings.offsets, mappings.repeat_lengths
     for read in range(offsets.size - 1):
         total = np.int64(0)
@@ -159,14 +174,8 @@ def _assess(
             if is_primary[row]:
                 second_score = max(np.int64(second_scores[mapping]), np.int64(min_score))
                 qualities[row] = _quality(
-                    scores[mapping], counts[mapping], second_score, rivals[mapping], unique_fraction
+                    scores[mapping], counts[mapping], second_score, n_sub[mapping], unique_fraction
                 )
-
-
-def _arrays(mappings: Mappings) -> _MappingArrays:
-    return _MappingArrays(
-        *(read_only(getattr(mappings, column)) for column in _MappingArrays._fields)
-    )
 
 
 def reported_rows(
@@ -181,13 +190,13 @@ def reported_rows(
     divergences
         float32[r]: estimated divergence of all mappings.
     """
-    arrays = _arrays(mappings)
+    columns = columns_of(MappingColumns, mappings)
     count = mappings.scores.size
     divergences = np.empty(count, dtype=np.float32)
-    _estimate_divergences(arrays, divergences)
+    _estimate_divergences(columns, divergences)
     rows = np.empty(count, dtype=np.int64)
     counts = np.empty(mappings.offsets.size - 1, dtype=np.int64)
-    rows = rows[: _keep(arrays, read_only(divergences), rows, counts)]
+    rows = rows[: _keep(columns, read_only(divergences), rows, counts)]
     return rows, offsets_of(counts), divergences
 
 
@@ -205,6 +214,11 @@ def assess(mappings: Mappings, min_score: int) -> ReportedMappings:
     is_primary = np.empty(rows.size, dtype=np.bool_)
     qualities = np.empty(rows.size, dtype=np.uint8)
     _assess(
-        _arrays(mappings), read_only(rows), read_only(offsets), min_score, is_primary, qualities
+        columns_of(MappingColumns, mappings),
+        read_only(rows),
+        read_only(offsets),
+        min_score,
+        is_primary,
+        qualities,
     )
     return ReportedMappings(mappings, rows, offsets, is_primary, divergences[rows], qualities)

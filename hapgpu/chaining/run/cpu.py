@@ -1,25 +1,52 @@
-"""Blocks of long reads chained on the CPU, from the text of FASTQ or FASTA to lines of PAF."""
+"""Blocks of long reads on the CPU: chained to lines of PAF, or aligned to lines of PAF or SAM."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any, Final, NamedTuple, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.chaining.align.batches import AlignedMappings, ReadCodes, TargetCodes
+from hapgpu.chaining.align.parameters import align_parameters, scoring_of
+from hapgpu.chaining.align.pipeline import CPU_STAGES, AlignStages, MappingAligner
+from hapgpu.chaining.align.start import code_reads
 from hapgpu.chaining.anchors.cpu import expand_anchors
 from hapgpu.chaining.batches import NamedReads
 from hapgpu.chaining.chains.cpu import trace_chains
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.join.cpu import join_chains
-from hapgpu.chaining.mappings.cpu import make_mappings, name_hashes
-from hapgpu.chaining.options import MapOptions
+from hapgpu.chaining.mappings.cpu import chained_mappings, make_mappings, name_hashes
+from hapgpu.chaining.options import LineOptions, LongReadOptions, MappingOptions
+from hapgpu.chaining.output.alignments.rows import AlignedReads
+from hapgpu.chaining.output.alignments.writer import AlignmentWriter
 from hapgpu.chaining.output.paf import PafWriter
-from hapgpu.chaining.run.groups import GroupWorker, LinePart, ReadGroup
-from hapgpu.chaining.run.stages import MappingFinder, Stages
+from hapgpu.chaining.run.groups import GroupWorker, LinePart, SeededReads
+from hapgpu.chaining.run.stages import ChainStages, FoundChains, MappingFinder
 from hapgpu.chaining.scores.cpu import chain_scores
 from hapgpu.chaining.seeds.cpu import find_seeds
 from hapgpu.chaining.sketch.cpu import sketch
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.spans import ReadSpans
+
+CpuStages: TypeAlias = ChainStages[MinimizerIndex, NDArray[Any]]
+
+
+def cpu_stages(index: MinimizerIndex) -> CpuStages:
+    """Return the stages of the CPU."""
+    return ChainStages(
+        index=index,
+        sketch=sketch,
+        find_seeds=find_seeds,
+        expand_anchors=expand_anchors,
+        chain_scores=chain_scores,
+        trace_chains=trace_chains,
+        join_chains=partial(join_chains, overwrites=True),
+        name_hashes=name_hashes,
+        make_mappings=make_mappings,
+    )
 
 
 class CpuChainer(GroupWorker):
@@ -33,14 +60,13 @@ class CpuChainer(GroupWorker):
         Options of the user.
     """
 
-    def __init__(self, index: MinimizerIndex, options: MapOptions) -> None:
-        finder = MappingFinder(index, options, cpu_stages(index))
-        self._find_mappings = finder.find_mappings
+    def __init__(self, index: MinimizerIndex, options: LongReadOptions) -> None:
         self._line_parts = PafWriter(index, options).parts
+        finder = MappingFinder(index, options, cpu_stages(index))
         super().__init__(finder, self._chained, options.max_anchors)
 
-    def _chained(self, group: ReadGroup) -> Sequence[LinePart]:
-        mappings, anchors = self._find_mappings(group.block.text, group.spans, group.seeds)
+    def _chained(self, group: SeededReads) -> Sequence[LinePart]:
+        mappings, anchors = self._finder.find_mappings(group.block.text, group.spans, group.seeds)
         return self._line_parts(named_reads(group.block, group.spans), mappings, anchors)
 
 
@@ -49,16 +75,84 @@ def named_reads(block: ReadBlock, spans: ReadSpans) -> NamedReads:
     return NamedReads(block.text, spans.name_starts, spans.name_lengths, spans.lengths)
 
 
-def cpu_stages(index: MinimizerIndex) -> Stages:
-    """Return the stages of the CPU."""
-    return Stages(
-        index=index,
-        sketch=sketch,
-        find_seeds=find_seeds,
-        expand_anchors=expand_anchors,
-        chain_scores=chain_scores,
-        trace_chains=trace_chains,
-        join_chains=partial(join_chains, overwrites=True),
-        name_hashes=name_hashes,
-        make_mappings=make_mappings,
-    )
+class RunStages(NamedTuple):
+    """The stages after chaining.
+
+    Attributes
+    ----------
+    code_reads
+        Function of this name.
+    align
+        The stages of base alignment.
+    writer
+        Makes the writer of lines, with the parameters of `AlignmentWriter`.
+    """
+
+    code_reads: Callable[[NDArray[np.uint8], NDArray[np.int32], NDArray[np.int32]], ReadCodes]
+    align: AlignStages
+    writer: Callable[
+        [MinimizerIndex, TargetCodes, MappingOptions, LineOptions],
+        Callable[[AlignedReads, int], Sequence[LinePart]],
+    ]
+
+
+CPU_RUN: Final = RunStages(code_reads, CPU_STAGES, AlignmentWriter)
+
+
+class CpuAligner(GroupWorker):
+    """Aligner of blocks of reads, each in the calling thread.
+
+    Parameters
+    ----------
+    index
+        Minimizer index of the reference, built with `options.sketch`.
+    targets
+        Bases of the reference.
+    options, line_options
+        Options of the user.
+    stages
+        Stages of base alignment.
+    """
+
+    def __init__(
+        self,
+        index: MinimizerIndex,
+        targets: TargetCodes,
+        options: LongReadOptions,
+        line_options: LineOptions,
+        stages: RunStages = CPU_RUN,
+    ) -> None:
+        self._stages = stages
+        self._index = index
+        self._options = options
+        self._align = MappingAligner(
+            targets,
+            options.mappings,
+            scoring_of(options.align),
+            align_parameters(options, index.sketch),
+            stages.align,
+        )
+        self._lines_of_mappings = stages.writer(index, targets, options.mappings, line_options)
+        finder = MappingFinder(index, options, cpu_stages(index))
+        super().__init__(finder, self._lines, options.max_anchors)
+
+    def _lines(self, group: SeededReads) -> Sequence[LinePart]:
+        text, spans = group.block.text, group.spans
+        found = self._finder.find_chains(text, spans, group.seeds)
+        reads = self._stages.code_reads(text, spans.base_starts, spans.lengths)
+        aligned = self._aligned(found, reads)
+        block = AlignedReads(text, spans, reads, aligned, found.seeds.repeat_lengths)
+        return self._lines_of_mappings(block, found.anchors)
+
+    def _aligned(self, found: FoundChains[NDArray[np.uint32]], reads: ReadCodes) -> AlignedMappings:
+        options, index = self._options, self._index
+        mappings, mapped_chains = chained_mappings(
+            found.chains,
+            found.seeds,
+            reads.lengths,
+            found.name_hashes,
+            index,
+            options.chains,
+            options.mappings,
+        )
+        return self._align(mappings, found.chains, mapped_chains, found.name_hashes, reads)

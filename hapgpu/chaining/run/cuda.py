@@ -1,24 +1,26 @@
-"""Blocks of long reads chained on a GPU, from the text of FASTQ or FASTA to lines of PAF."""
+"""Blocks of long reads chained on a GPU to lines of PAF, and ready-made anchors chained there."""
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from typing import Final, TypeAlias
 
 import cupy
 import numpy as np
 
 from hapgpu.chaining.anchors.cuda import anchor_offsets, expand_anchors
-from hapgpu.chaining.batches import Seeds
+from hapgpu.chaining.batches import AnchorChains, Anchors, Chains, Seeds
 from hapgpu.chaining.chains.cuda import trace_chains
-from hapgpu.chaining.index.cuda import resident_index
+from hapgpu.chaining.index.cuda import DeviceMinimizerIndex, resident_index
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.join.cuda import join_chains
 from hapgpu.chaining.mappings.cuda import make_mappings, name_hashes
-from hapgpu.chaining.options import MapOptions
+from hapgpu.chaining.options import LongReadOptions
 from hapgpu.chaining.output.cuda import copy_to_host
 from hapgpu.chaining.output.paf import PafWriter
+from hapgpu.chaining.parameters import ChainParameters
 from hapgpu.chaining.run.groups import check_anchors
-from hapgpu.chaining.run.stages import MappingFinder, Stages
+from hapgpu.chaining.run.stages import ChainStages, MappingFinder
 from hapgpu.chaining.scores.cuda import chain_scores
 from hapgpu.chaining.seeds.cuda import find_seeds
 from hapgpu.chaining.sketch.cuda import sketch
@@ -29,8 +31,34 @@ from hapgpu.io.fastx.limits import LONG_READS
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.runtime.devices import CudaDevice
-from hapgpu.runtime.gpu.context import device_errors
+from hapgpu.runtime.gpu.context import active_on, device_errors
+from hapgpu.runtime.gpu.parts import computed_in_parts
 from hapgpu.runtime.gpu.scalars import last_values
+from hapgpu.runtime.gpu_array import GpuArray
+
+CudaStages: TypeAlias = ChainStages[DeviceMinimizerIndex, GpuArray]
+_ANCHORS_PER_PIECE: Final = 1 << 27
+
+
+def cuda_stages(index: MinimizerIndex, device: CudaDevice) -> CudaStages:
+    """Return the stages of a GPU; copy the index to it if it is not there yet.
+
+    Raises
+    ------
+    DeviceError
+        The index does not fit the GPU.
+    """
+    return ChainStages(
+        index=resident_index(index, device),
+        sketch=sketch,
+        find_seeds=find_seeds,
+        expand_anchors=expand_anchors,
+        chain_scores=chain_scores,
+        trace_chains=trace_chains,
+        join_chains=join_chains,
+        name_hashes=name_hashes,
+        make_mappings=make_mappings,
+    )
 
 
 class CudaChainer(GpuWorker):
@@ -51,14 +79,14 @@ class CudaChainer(GpuWorker):
         The index does not fit the GPU.
     """
 
-    def __init__(self, index: MinimizerIndex, options: MapOptions, device: CudaDevice) -> None:
+    def __init__(self, index: MinimizerIndex, options: LongReadOptions, device: CudaDevice) -> None:
         self._write_lines = PafWriter(index, options)
         with device_errors(device):
             self._finder = MappingFinder(index, options, cuda_stages(index, device))
         self._max_anchors = options.max_anchors
         super().__init__(device, LONG_READS)
 
-    def _text_of(self, block: ReadBlock, text: Any, spans: DeviceSpans) -> TextBlock:
+    def _text_of(self, block: ReadBlock, text: GpuArray, spans: DeviceSpans) -> TextBlock:
         seeds = self._finder.find_seeds(text, spans)
         self._check(block, seeds)
         mappings, anchors = self._finder.find_mappings(text, spans, seeds)
@@ -73,22 +101,44 @@ class CudaChainer(GpuWorker):
             check_anchors(block, parse_block(block, LONG_READS), anchors, self._max_anchors)
 
 
-def cuda_stages(index: MinimizerIndex, device: CudaDevice) -> Stages:
-    """Return the stages of a GPU; copy the index to it if it is not there yet.
+def chain_on_gpu(anchors: Anchors, parameters: ChainParameters, device: CudaDevice) -> AnchorChains:
+    """Chain anchors in host memory, in pieces that fit the memory of the device.
+
+    Parameters
+    ----------
+    anchors
+        Result of `checked_anchors`.
+    parameters
+        Parameters of chaining.
+    device
+        GPU to use.
 
     Raises
     ------
     DeviceError
-        The index does not fit the GPU.
+        A single read does not fit the device, or the device failed.
     """
-    return Stages(
-        index=resident_index(index, device),
-        sketch=sketch,
-        find_seeds=find_seeds,
-        expand_anchors=expand_anchors,
-        chain_scores=chain_scores,
-        trace_chains=trace_chains,
-        join_chains=join_chains,
-        name_hashes=name_hashes,
-        make_mappings=make_mappings,
+    chain = partial(_chain_piece, parameters=parameters)
+    with active_on(device):
+        return AnchorChains.concatenated(
+            [
+                chains
+                for piece in anchors.pieces(_ANCHORS_PER_PIECE)
+                for chains in computed_in_parts(piece, chain, Anchors.halves)
+            ]
+        )
+
+
+def _chain_piece(anchors: Anchors, parameters: ChainParameters) -> AnchorChains:
+    """Chain anchors in host memory on the current stream of the current GPU."""
+    on_device = Anchors(*(cupy.asarray(array) for array in (anchors.x, anchors.y, anchors.offsets)))
+    scores = chain_scores(on_device, parameters)
+    chains = trace_chains(on_device, scores, parameters)
+    columns = (chains.x, chains.y, chains.anchor_offsets, chains.scores, chains.offsets)
+    result = AnchorChains(
+        cupy.asnumpy(scores.scores),
+        cupy.asnumpy(scores.predecessors),
+        Chains(*(cupy.asnumpy(column) for column in columns)),
     )
+    cupy.cuda.get_current_stream().synchronize()
+    return result

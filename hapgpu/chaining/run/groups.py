@@ -11,12 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from threading import Condition
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.chaining.batches import Seeds
+from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import LARGEST_READ
 from hapgpu.chaining.run.stages import MappingFinder
 from hapgpu.errors import InputError
@@ -32,7 +33,7 @@ GROUP_ANCHORS: Final = 1 << 21
 
 
 @dataclass(frozen=True, slots=True)
-class ReadGroup:
+class SeededReads:
     """Successive reads of a block, with their seeds.
 
     Attributes
@@ -58,9 +59,9 @@ class ReadGroup:
     def __len__(self) -> int:
         return len(self.spans)
 
-    def part(self, first: int, end: int) -> ReadGroup:
+    def part(self, first: int, end: int) -> SeededReads:
         """Return the reads from `first` to `end`, sharing memory."""
-        return ReadGroup(
+        return SeededReads(
             self.block,
             self.first + first,
             self.spans.slice(first, end),
@@ -68,7 +69,7 @@ class ReadGroup:
             self.anchors[first:end],
         )
 
-    def halves(self) -> list[ReadGroup]:
+    def halves(self) -> list[SeededReads]:
         """Split the group of several reads in two."""
         middle = len(self) // 2
         return [self.part(0, middle), self.part(middle, len(self))]
@@ -77,7 +78,7 @@ class ReadGroup:
 LinePart: TypeAlias = Callable[[], TextBlock]
 """Writes some of the lines of a group."""
 
-Outcome: TypeAlias = TextBlock | Divided["ReadBlock | ReadGroup | LinePart", TextBlock]
+Outcome: TypeAlias = TextBlock | Divided["ReadBlock | SeededReads | LinePart", TextBlock]
 
 
 class GroupWorker:
@@ -95,15 +96,15 @@ class GroupWorker:
 
     def __init__(
         self,
-        finder: MappingFinder,
-        lines_of: Callable[[ReadGroup], Sequence[LinePart]],
+        finder: MappingFinder[MinimizerIndex, NDArray[Any]],
+        lines_of: Callable[[SeededReads], Sequence[LinePart]],
         max_anchors: int,
     ) -> None:
         self._finder = finder
         self._lines_of = lines_of
         self._max_anchors = max_anchors
 
-    def __call__(self, batch: ReadBlock | ReadGroup | LinePart) -> Outcome:
+    def __call__(self, batch: ReadBlock | SeededReads | LinePart) -> Outcome:
         """Compute a block, a group of its reads, or some of the lines of a group.
 
         Raises
@@ -115,18 +116,18 @@ class GroupWorker:
         if isinstance(batch, ReadBlock):
             first, *rest = self._groups(batch)
             return self._computed(first, rest)
-        if isinstance(batch, ReadGroup):
+        if isinstance(batch, SeededReads):
             return self._computed(batch, [])
         return batch()
 
-    def _computed(self, group: ReadGroup, rest: Sequence[ReadGroup]) -> Outcome:
+    def _computed(self, group: SeededReads, rest: Sequence[SeededReads]) -> Outcome:
         """Compute a group; the others follow it."""
         parts = self._parts_of(group)
         if parts is None:
             return _divided(_no_lines, [*group.halves(), *rest])
         return _divided(parts[0], [*parts[1:], *rest])
 
-    def _parts_of(self, group: ReadGroup) -> Sequence[LinePart] | None:
+    def _parts_of(self, group: SeededReads) -> Sequence[LinePart] | None:
         """Compute a group; return None if memory runs out, but may suffice for half of it."""
         try:
             with _LARGE_READS.holding(int(group.anchors.sum())):
@@ -140,11 +141,11 @@ class GroupWorker:
             " or remove the read"
         )
 
-    def _groups(self, block: ReadBlock) -> list[ReadGroup]:
+    def _groups(self, block: ReadBlock) -> list[SeededReads]:
         """Split a block between reads."""
         spans = parse_block(block, LONG_READS)
         seeds = self._finder.find_seeds(block.text, spans)
-        group = ReadGroup(block, 0, spans, seeds, _anchors_per_read(seeds))
+        group = SeededReads(block, 0, spans, seeds, _anchors_per_read(seeds))
         check_anchors(block, spans, group.anchors, self._max_anchors)
         cuts = group_cuts(group.anchors, GROUP_ANCHORS)
         return [group.part(*span) for span in pairwise(cuts)] if len(cuts) > 2 else [group]
@@ -212,7 +213,7 @@ def _anchors_per_read(seeds: Seeds) -> NDArray[np.int64]:
     return np.diff(ends[seeds.offsets])
 
 
-def _divided(first: LinePart, rest: Sequence[ReadBlock | ReadGroup | LinePart]) -> Outcome:
+def _divided(first: LinePart, rest: Sequence[ReadBlock | SeededReads | LinePart]) -> Outcome:
     return Divided(first(), rest) if rest else first()
 
 

@@ -18,7 +18,7 @@ from hapgpu.chaining.mappings.reference import (
     select,
     set_parents,
 )
-from hapgpu.chaining.options import MapOptions
+from hapgpu.chaining.options import LongReadOptions
 from hapgpu.chaining.parameters import chain_parameters, join_parameters
 from hapgpu.chaining.quality.reference import (
     count_seeds,
@@ -33,7 +33,7 @@ from hapgpu.chaining.sketch.reference import minimizers_of
 
 
 def paf_lines(
-    reads: Iterable[tuple[str, bytes]], index: Index, options: MapOptions
+    reads: Iterable[tuple[str, bytes]], index: Index, options: LongReadOptions
 ) -> Iterator[str]:
     """Map (name, sequence) pairs, and yield the lines of PAF without their newlines.
 
@@ -57,7 +57,7 @@ def paf_lines(
                 yield _line(name, length, mapping, seeds.repeat_length, index)
 
 
-def read_chains(seeds: ReadSeeds, length: int, k: int, options: MapOptions) -> list[Chain]:
+def read_chains(seeds: ReadSeeds, length: int, k: int, options: LongReadOptions) -> list[Chain]:
     """Chain the seeds of a read of `length` bases."""
     parameters = chain_parameters(options.chains, k)
     for_join = join_parameters(options.chains, k)
@@ -72,7 +72,7 @@ def read_mappings(
     chains: list[Chain],
     seeds: ReadSeeds,
     index: Index,
-    options: MapOptions,
+    options: LongReadOptions,
 ) -> list[Mapping]:
     """Return the mappings of a read to report, from its chains."""
     uses_names = options.mappings.uses_names

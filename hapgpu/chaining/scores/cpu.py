@@ -8,7 +8,7 @@ are scored independently of each other, several at a time.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -195,7 +195,7 @@ def _score(
     max_distance_y: Integer,
     i: Integer,
     j: Integer,
-) -> Any:
+) -> Integer:
     """Return the score of the best chain over anchor j to i; `_NO_SCORE` if not allowed."""
     score, _, query_step, gap = pair_score(table, penalties, i, j)
     allowed = (np.uint32(query_step - 1) < max_distance_y) & (gap < np.uint32(penalties.size))
@@ -210,7 +210,7 @@ def _best_of_all(
     first: Integer,
     group: Integer,
     i: Integer,
-) -> Any:
+) -> tuple[Integer, Integer]:
     """Return score and predecessor of anchor i, visiting all from `first` to `group`.
 
     The highest score is searched block by block, then its anchor in the nearest block with it.
@@ -220,7 +220,7 @@ def _best_of_all(
     end = group
     while end > first:
         start = max(first, end - _BLOCK)
-        highest = _NO_SCORE
+        highest: Integer = _NO_SCORE
         for j in range(np.uint64(start), np.uint64(end)):
             score = _score(table, penalties, max_distance_y, np.uint64(i), j)
             highest = score if score > highest else highest  # noqa: FURB136  (max() costs the vectorisation)
@@ -242,7 +242,7 @@ def _best_with_skips(
     first: Integer,
     group: Integer,
     i: Integer,
-) -> Any:
+) -> tuple[Integer, Integer, Integer]:
     """Return score and predecessor of anchor i, and the anchor at which the search stopped.
 
     That anchor is `first` - 1 if the search visited all. The predecessors of visited anchors are
@@ -269,7 +269,7 @@ def _best_with_skips(
 
 
 @njit_inlined
-def _nearest_peak(table: NDArray[np.int32], first: Integer, i: Integer) -> Any:
+def _nearest_peak(table: NDArray[np.int32], first: Integer, i: Integer) -> Integer:
     """Return the anchor from `first` to i with the highest score, the nearest of ties."""
     peak: Integer = np.int64(NONE)
     highest = _NO_SCORE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +71,7 @@ def grown_table(table: NDArray[np.int32], columns: Integer) -> NDArray[np.int32]
 @njit_inlined
 def pair_score(
     table: NDArray[np.int32], penalties: NDArray[np.int32], i: Integer, j: Integer
-) -> Any:
+) -> tuple[Integer, Integer, Integer, Integer]:
     """Return the score of the best chain over anchor j to anchor i, both steps, and the gap.
 
     The gap is the difference of the two steps; if it exceeds the bandwidth, the score is invalid.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Final
+from typing import Final
 
 import cupy
 import numpy as np
@@ -11,45 +11,44 @@ from numpy.typing import NDArray
 
 from hapgpu.chaining.batches import Minimizers, Seeds
 from hapgpu.chaining.index.cuda import DeviceMinimizerIndex
-from hapgpu.chaining.kernels import chaining_kernel
+from hapgpu.chaining.kernels import LENGTHS, OFFSETS, READS, chaining_kernel
 from hapgpu.chaining.options import SeedOptions
-from hapgpu.chaining.seeds.repetitive_seeds import MAX_KEPT, MAX_OCCURRENCES
+from hapgpu.chaining.seeds.cpu import MAX_KEPT, MAX_OCCURRENCES
 from hapgpu.runtime.gpu.kernel import Array, Scalar
 from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
+from hapgpu.runtime.gpu_array import GpuArray
 
 _THREADS: Final = 256
 _MAX_INT: Final = 2**31 - 1
-_ROUNDING: Final = 0.499  # as in repetitive_seeds.py
+_ROUNDING: Final = 0.499  # as in cpu.py
 
 _KEYS = Array("keys", np.uint64, "minimizers")
 _POSITIONS = Array("positions", np.uint32, "minimizers")
-_OFFSETS = Array("offsets", np.int64, "reads", 1)
 _IS_FREQUENT = Array("is_frequent", np.uint8, "minimizers")
 _TABLE = (Array("owners", np.uint32, "capacity"), Array("counts", np.int32, "capacity"))
 _MINIMIZERS = Scalar("minimizers", np.int64)
 _LIMIT = (Scalar("cutoff", np.int32), Scalar("fraction", np.float32))
-_READS = Scalar("reads", np.int32)
 
 SUSPECT_KEYS: Final = chaining_kernel(
     "seeds.cu",
     "suspect_keys",
     (
-        *(_KEYS, _OFFSETS, _IS_FREQUENT, Array("suspects", np.int32, "one")),
-        *(_MINIMIZERS, _READS, *_LIMIT, Scalar("one", np.int32)),
+        *(_KEYS, OFFSETS, _IS_FREQUENT, Array("suspects", np.int32, "one")),
+        *(_MINIMIZERS, READS, *_LIMIT, Scalar("one", np.int32)),
     ),
 )
 COUNT_SUSPECTS: Final = chaining_kernel(
     "seeds.cu",
     "count_suspects",
-    (_KEYS, _OFFSETS, _IS_FREQUENT, *_TABLE, _MINIMIZERS, _READS, Scalar("capacity", np.int64)),
+    (_KEYS, OFFSETS, _IS_FREQUENT, *_TABLE, _MINIMIZERS, READS, Scalar("capacity", np.int64)),
 )
 CONFIRM_SUSPECTS: Final = chaining_kernel(
     "seeds.cu",
     "confirm_suspects",
     (
-        *(_KEYS, _OFFSETS, _IS_FREQUENT, *_TABLE),
-        *(_MINIMIZERS, _READS, *_LIMIT, Scalar("capacity", np.int64)),
+        *(_KEYS, OFFSETS, _IS_FREQUENT, *_TABLE),
+        *(_MINIMIZERS, READS, *_LIMIT, Scalar("capacity", np.int64)),
     ),
 )
 LOOK_UP: Final = chaining_kernel(
@@ -74,14 +73,14 @@ DROP_REPETITIVE: Final = chaining_kernel(
     (
         _KEYS,
         _POSITIONS,
-        _OFFSETS,
-        Array("lengths", np.int32, "reads"),
+        OFFSETS,
+        LENGTHS,
         Array("steps", np.int32, "step_count"),
         Array("occurrence_counts", np.int32, "minimizers"),
         Array("seed_counts", np.int64, "reads", 1),
         Array("repeat_lengths", np.int32, "reads"),
         _MINIMIZERS,
-        _READS,
+        READS,
         Scalar("cutoff", np.int32),
         Scalar("step_count", np.int32),
     ),
@@ -92,7 +91,7 @@ WRITE_SEEDS: Final = chaining_kernel(
     (
         _KEYS,
         Array("minimizer_positions", np.uint32, "minimizers"),
-        _OFFSETS,
+        OFFSETS,
         _IS_FREQUENT,
         Array("minimizer_occurrences", np.int64, "minimizers"),
         Array("minimizer_occurrence_counts", np.int32, "minimizers"),
@@ -103,7 +102,7 @@ WRITE_SEEDS: Final = chaining_kernel(
         Array("first_occurrences", np.int64, "seeds"),
         Array("occurrence_counts", np.int32, "seeds"),
         _MINIMIZERS,
-        _READS,
+        READS,
         Scalar("seeds", np.int64),
     ),
 )
@@ -112,7 +111,7 @@ WRITE_SEEDS: Final = chaining_kernel(
 def find_seeds(
     index: DeviceMinimizerIndex,
     minimizers: Minimizers,
-    lengths: Any,
+    lengths: GpuArray,
     cutoff: int,
     options: SeedOptions,
 ) -> Seeds:
@@ -157,8 +156,8 @@ def find_seeds(
 
 
 def _look_up(
-    index: DeviceMinimizerIndex, minimizers: Minimizers, is_frequent: Any
-) -> tuple[Any, Any]:
+    index: DeviceMinimizerIndex, minimizers: Minimizers, is_frequent: GpuArray
+) -> tuple[GpuArray, GpuArray]:
     """Return the first occurrence, int64[m], and their number, int32[m], of each minimizer."""
     count = minimizers.keys.size
     first_occurrences = cupy.empty(count, dtype=np.int64)
@@ -178,8 +177,8 @@ def _look_up(
 
 def _drop_repetitive(
     minimizers: Minimizers,
-    occurrence_counts: Any,
-    lengths: Any,
+    occurrence_counts: GpuArray,
+    lengths: GpuArray,
     cutoff: int,
     steps: NDArray[np.int32],
 ) -> Seeds:
@@ -224,7 +223,7 @@ def steps_of_runs(cutoff: int, distance: int) -> NDArray[np.int32]:
     return np.array(steps, dtype=np.int32)
 
 
-def _frequent(minimizers: Minimizers, cutoff: int, fraction: float) -> Any:
+def _frequent(minimizers: Minimizers, cutoff: int, fraction: float) -> GpuArray:
     """Return uint8[m]: 1 if the key of a minimizer is too frequent in its read to be looked up."""
     count, reads = minimizers.keys.size, minimizers.offsets.size - 1
     is_frequent = cupy.zeros(count, dtype=np.uint8)
@@ -246,7 +245,7 @@ def _frequent(minimizers: Minimizers, cutoff: int, fraction: float) -> Any:
     return is_frequent
 
 
-def _new_seeds(seed_counts: Any, repeat_lengths: Any) -> Seeds:
+def _new_seeds(seed_counts: GpuArray, repeat_lengths: GpuArray) -> Seeds:
     """Return arrays for the seeds of all reads; row i + 1 of `seed_counts` is read i."""
     offsets = cupy.cumsum(seed_counts, dtype=np.int64)
     (total,) = last_values(offsets)

@@ -33,7 +33,7 @@ from hapgpu.chaining.sketch.kmers import (
 from hapgpu.runtime.jit import njit, njit_inlined
 
 
-class _Found(NamedTuple):
+class _MinimizerColumns(NamedTuple):
     """Output arrays for minimizers, with spare rows."""
 
     keys: NDArray[np.uint64]
@@ -60,7 +60,9 @@ def sketch(
     bases = int(lengths.sum(dtype=np.int64))
     capacity = int(2.5 * bases / (options.w + 1))  # random letters need 2; the arrays can grow
     # NumPy allocates arrays in huge pages, compiled code does not.
-    found = _Found(np.empty(capacity, dtype=np.uint64), np.empty(capacity, dtype=np.uint32))
+    found = _MinimizerColumns(
+        np.empty(capacity, dtype=np.uint64), np.empty(capacity, dtype=np.uint32)
+    )
     keys, positions, offsets = _sketch_all(
         read_only(text),
         read_only(starts),
@@ -84,7 +86,7 @@ def _sketch_all(
     w: int,
     is_hpc: bool,  # noqa: FBT001  (Numba: no keyword-only arguments)
     codes: NDArray[np.uint8],
-    found: _Found,
+    found: _MinimizerColumns,
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.int64]]:
     """Return keys and positions, with spare rows, and offsets."""
     offsets = np.zeros(lengths.size + 1, np.int64)
@@ -102,16 +104,16 @@ def _sketch_one(
     w: Integer,
     is_hpc: bool,  # noqa: FBT001  (Numba: no keyword-only arguments)
     slots: KmerSlots,
-    found: _Found,
+    found: _MinimizerColumns,
     count: Integer,
-) -> tuple[_Found, Integer]:
+) -> tuple[_MinimizerColumns, Integer]:
     """Append the minimizers of one sequence to `count` others; return arrays and new count."""
     state = sequence.state
     start_sequence(state, w, slots)
     at: Integer = np.int64(0)
     min_slot: Integer = np.int64(w - 1)  # slot of the minimum of the last w slots, the last of ties
     while at < sequence.length:
-        found = _Found(
+        found = _MinimizerColumns(
             with_room(found.keys, count + w + SLOTS), with_room(found.positions, count + w + SLOTS)
         )
         is_steady = state[SLOT_COUNT] >= w + k
@@ -129,7 +131,9 @@ def _sketch_one(
             min_slot, count = _window_minima(slots, k, w, filled, min_slot, found, count)
         keep_last(slots.keys, slots.positions, w, filled)
         min_slot -= filled
-    found = _Found(with_room(found.keys, count + 1), with_room(found.positions, count + 1))
+    found = _MinimizerColumns(
+        with_room(found.keys, count + 1), with_room(found.positions, count + 1)
+    )
     count = _emit(slots.keys, slots.positions, min_slot, found.keys, found.positions, count)
     return found, count
 
@@ -140,7 +144,7 @@ def _steady_minima(
     w: Integer,
     filled: Integer,
     min_slot: Integer,
-    found: _Found,
+    found: _MinimizerColumns,
     count: Integer,
 ) -> tuple[Integer, Integer]:
     """Search windows without ambiguous bases.
@@ -176,7 +180,7 @@ def _window_minima(
     w: Integer,
     filled: Integer,
     min_slot: Integer,
-    found: _Found,
+    found: _MinimizerColumns,
     count: Integer,
 ) -> tuple[Integer, Integer]:
     """Search windows by all rules of minimap2; an incomplete window emits nothing.

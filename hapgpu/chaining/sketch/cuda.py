@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import cupy
 import numpy as np
 
 from hapgpu.chaining.batches import Minimizers
-from hapgpu.chaining.kernels import chaining_kernel
+from hapgpu.chaining.kernels import LENGTHS, chaining_kernel, sizes
 from hapgpu.chaining.options import SketchOptions
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
+from hapgpu.runtime.gpu_array import GpuArray
 
 _THREADS: Final = 256
 _MARKING_THREADS: Final = 128  # 32 kWarpsPerBlock in the source
@@ -23,7 +24,6 @@ _MAX_SHORT_KMER: Final = 15  # kMaxShortKmer in the source
 _TEXT = Array("text", np.uint8, "text_bytes")
 _TEXT_BYTES = Scalar("text_bytes", np.int64)
 _STARTS = Array("starts", np.int32, "reads")
-_LENGTHS = Array("lengths", np.int32, "reads")
 _SLOTS = Array("slots", np.uint64, "total_slots")
 _SLOT_POSITIONS = Array("slot_positions", np.uint32, "total_slots")
 _SLOT_OFFSETS = Array("slot_offsets", np.int64, "reads", 1)
@@ -40,14 +40,10 @@ _MINIMIZERS = Scalar("minimizers", np.int64)
 _TOTAL_SLOTS = Scalar("total_slots", np.int64)
 
 
-def _sizes(*names: str) -> tuple[Scalar, ...]:
-    return tuple(Scalar(name, np.int32) for name in names)
-
-
 COUNT_TILES: Final = chaining_kernel(
     "sketch/slots.cu",
     "count_tiles",
-    (_SLOT_COUNTS, Array("tile_counts", np.int32, "reads", 1), *_sizes("reads")),
+    (_SLOT_COUNTS, Array("tile_counts", np.int32, "reads", 1), *sizes("reads")),
 )
 
 
@@ -57,8 +53,8 @@ def _marking_kernel(hash_type: str) -> Kernel:
         "sketch/text.cu",
         f"mark_minimizers<{hash_type}>",
         (
-            *(_TEXT, _STARTS, _LENGTHS, _TILE_OFFSETS, _MARKS, _COUNTS),
-            *(_TEXT_BYTES, *_sizes("reads", "tiles", "k", "w")),
+            *(_TEXT, _STARTS, LENGTHS, _TILE_OFFSETS, _MARKS, _COUNTS),
+            *(_TEXT_BYTES, *sizes("reads", "tiles", "k", "w")),
         ),
     )
 
@@ -69,16 +65,16 @@ WRITE_MINIMIZERS: Final = chaining_kernel(
     "sketch/text.cu",
     "write_minimizers",
     (
-        *(_TEXT, _STARTS, _LENGTHS, _TILE_OFFSETS, _MARKS, *_FOUND),
-        *(_TEXT_BYTES, *_sizes("reads", "tiles", "k"), _MINIMIZERS),
+        *(_TEXT, _STARTS, LENGTHS, _TILE_OFFSETS, _MARKS, *_FOUND),
+        *(_TEXT_BYTES, *sizes("reads", "tiles", "k"), _MINIMIZERS),
     ),
 )
 LIST_SLOTS: Final = chaining_kernel(
     "sketch/slots.cu",
     "list_slots",
     (
-        *(_TEXT, _STARTS, _LENGTHS, _SLOT_OFFSETS, _SLOTS, _SLOT_POSITIONS, _SLOT_COUNTS),
-        *(_TEXT_BYTES, *_sizes("reads", "k", "is_hpc"), _TOTAL_SLOTS),
+        *(_TEXT, _STARTS, LENGTHS, _SLOT_OFFSETS, _SLOTS, _SLOT_POSITIONS, _SLOT_COUNTS),
+        *(_TEXT_BYTES, *sizes("reads", "k", "is_hpc"), _TOTAL_SLOTS),
     ),
 )
 COUNT_IN_SLOTS: Final = chaining_kernel(
@@ -86,7 +82,7 @@ COUNT_IN_SLOTS: Final = chaining_kernel(
     "count_in_slots",
     (
         *(_SLOTS, _SLOT_OFFSETS, _SLOT_COUNTS, _TILE_OFFSETS, _COUNTS),
-        *(_TOTAL_SLOTS, *_sizes("reads", "tiles", "w")),
+        *(_TOTAL_SLOTS, *sizes("reads", "tiles", "w")),
     ),
 )
 WRITE_IN_SLOTS: Final = chaining_kernel(
@@ -94,12 +90,14 @@ WRITE_IN_SLOTS: Final = chaining_kernel(
     "write_in_slots",
     (
         *(_SLOTS, _SLOT_POSITIONS, _SLOT_OFFSETS, _SLOT_COUNTS, _TILE_OFFSETS, *_FOUND),
-        *(_TOTAL_SLOTS, *_sizes("reads", "tiles", "w"), _MINIMIZERS),
+        *(_TOTAL_SLOTS, *sizes("reads", "tiles", "w"), _MINIMIZERS),
     ),
 )
 
 
-def sketch(text: Any, starts: Any, lengths: Any, options: SketchOptions) -> Minimizers:
+def sketch(
+    text: GpuArray, starts: GpuArray, lengths: GpuArray, options: SketchOptions
+) -> Minimizers:
     """Find the minimizers of sequences, as `hapgpu.chaining.sketch.cpu.sketch` does.
 
     Works on the current stream of the text's device, which must be the current device, and waits
@@ -131,7 +129,9 @@ def sketch(text: Any, starts: Any, lengths: Any, options: SketchOptions) -> Mini
     return _sketch_text(text, starts, lengths, options)
 
 
-def _sketch_text(text: Any, starts: Any, lengths: Any, options: SketchOptions) -> Minimizers:
+def _sketch_text(
+    text: GpuArray, starts: GpuArray, lengths: GpuArray, options: SketchOptions
+) -> Minimizers:
     """Find minimizers if each base is a slot: k is odd, and homopolymers are not compressed."""
     reads = lengths.size
     tile_offsets = _tile_offsets(lengths)
@@ -155,7 +155,7 @@ def _sketch_text(text: Any, starts: Any, lengths: Any, options: SketchOptions) -
 
 
 @dataclass(frozen=True, slots=True)
-class _KmerSlots:
+class _DeviceKmerSlots:
     """K-mer slots, in the order in which windows slide over them.
 
     Attributes
@@ -170,18 +170,20 @@ class _KmerSlots:
         int32[n]: slots of each read.
     """
 
-    entries: Any
-    positions: Any
-    offsets: Any
-    counts: Any
+    entries: GpuArray
+    positions: GpuArray
+    offsets: GpuArray
+    counts: GpuArray
 
 
-def _listed_slots(text: Any, starts: Any, lengths: Any, options: SketchOptions) -> _KmerSlots:
+def _listed_slots(
+    text: GpuArray, starts: GpuArray, lengths: GpuArray, options: SketchOptions
+) -> _DeviceKmerSlots:
     reads = lengths.size
     offsets = cupy.zeros(reads + 1, dtype=np.int64)
     offsets[1:] = cupy.cumsum(lengths, dtype=np.int64)
     (total,) = last_values(offsets)
-    slots = _KmerSlots(
+    slots = _DeviceKmerSlots(
         cupy.empty(total, dtype=np.uint64),
         cupy.empty(total, dtype=np.uint32),
         offsets,
@@ -193,7 +195,7 @@ def _listed_slots(text: Any, starts: Any, lengths: Any, options: SketchOptions) 
     return slots
 
 
-def _sketch_slots(slots: _KmerSlots, options: SketchOptions) -> Minimizers:
+def _sketch_slots(slots: _DeviceKmerSlots, options: SketchOptions) -> Minimizers:
     reads = slots.counts.size
     tile_offsets = _tile_offsets(slots.counts)
     (tiles,) = last_values(tile_offsets)
@@ -209,7 +211,7 @@ def _sketch_slots(slots: _KmerSlots, options: SketchOptions) -> Minimizers:
     return _of_reads(found, tile_offsets)
 
 
-def _tile_offsets(slot_counts: Any) -> Any:
+def _tile_offsets(slot_counts: GpuArray) -> GpuArray:
     """Return int32[n + 1]: the first tile of each read."""
     reads = slot_counts.size
     tile_counts = cupy.empty(reads + 1, dtype=np.int32)
@@ -217,13 +219,13 @@ def _tile_offsets(slot_counts: Any) -> Any:
     return cupy.cumsum(tile_counts, dtype=np.int32)
 
 
-def _new_minimizers(counts: Any) -> tuple[Any, Any, Any]:
+def _new_minimizers(counts: GpuArray) -> tuple[GpuArray, GpuArray, GpuArray]:
     """Return the offsets of the tiles, and arrays for all keys and positions."""
     offsets = cupy.cumsum(counts, dtype=np.int64)
     (total,) = last_values(offsets)
     return offsets, cupy.empty(total, dtype=np.uint64), cupy.empty(total, dtype=np.uint32)
 
 
-def _of_reads(found: tuple[Any, Any, Any], tile_offsets: Any) -> Minimizers:
+def _of_reads(found: tuple[GpuArray, GpuArray, GpuArray], tile_offsets: GpuArray) -> Minimizers:
     offsets, keys, positions = found
     return Minimizers(keys, positions, offsets[tile_offsets])

@@ -8,7 +8,7 @@ small ranges.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,7 +95,7 @@ def _sort_by_bytes(
 
 
 @njit_inlined
-def _differing_bits(keys: NDArray[np.uint64], start: Integer, end: Integer) -> Any:
+def _differing_bits(keys: NDArray[np.uint64], start: Integer, end: Integer) -> Integer:
     """Return the bits in which the keys differ: a pass over other bytes would move nothing."""
     differing = _0
     for k in range(start, end):

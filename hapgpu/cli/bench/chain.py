@@ -121,7 +121,7 @@ def chain(
         raise UsageError("--reference, --anchors: both or neither; give one of them")
     if read_length is not None and read_length < _MIN_READ_LENGTH:
         raise UsageError(f"--read-length {read_length}: must be at least {_MIN_READ_LENGTH}")
-    map_options = preset(preset_name or DEFAULT_PRESET)
+    long_read_options = preset(preset_name or DEFAULT_PRESET)
     model = _read_model(read_length, error)
 
     run_chain = options.runner_of(commands.chain)
@@ -131,10 +131,10 @@ def chain(
 
     def measure(device: Device) -> Iterable[Measurement]:
         if reference is not None:
-            yield from benchmark_reads(device, reference, map_options, bases, model, run)
+            yield from benchmark_reads(device, reference, long_read_options, bases, model, run)
         if anchors is not None:
             yield from benchmark_anchors(
-                device, anchors, map_options, copies or 1, method or Method.PREDECESSOR
+                device, anchors, long_read_options, copies or 1, method or Method.PREDECESSOR
             )
 
     options.publish("chain", _TABLE, options.on_each(measure))

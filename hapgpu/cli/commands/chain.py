@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
 
 from hapgpu.chaining.index.files import SUFFIX
-from hapgpu.chaining.index.minimizer_index import MinimizerIndex
-from hapgpu.chaining.index.open import open_index
-from hapgpu.chaining.options import MapOptions
-from hapgpu.chaining.run.workers import block_transfer, chainers_for
-from hapgpu.cli.aligned_run import align_reads, on_cpu
-from hapgpu.cli.commands.chain_anchors import chain_anchor_file
-from hapgpu.cli.fastx_run import WARNINGS, ReadFiles, process_reads
-from hapgpu.cli.options.align import AlignArguments, LineArguments, gap_open_and_format
-from hapgpu.cli.options.chain import MapArguments, YesNo
+from hapgpu.chaining.pipeline import align_long_reads, chain_anchor_file, map_long_reads
+from hapgpu.cli.options.align import (
+    AlignArguments,
+    AlignmentForm,
+    LineArguments,
+    gap_open_and_format,
+)
+from hapgpu.cli.options.chain import LongReadArguments, YesNo
 from hapgpu.cli.options.checks import require_inputs
 from hapgpu.cli.options.common import ComputeOptions, NoPG, Output, ReportOptions
 from hapgpu.cli.options.effects import DROP_ONE, AllBut, NoEffect, contradicts
@@ -33,10 +33,10 @@ from hapgpu.cli.options.files import (
 )
 from hapgpu.cli.options.input_kinds import ANCHORS, CHAIN_REFERENCE, READS
 from hapgpu.cli.options.output_names import ALIGNMENTS, ANY_FORMAT, MAPPINGS, Formats
-from hapgpu.cli.run import Run, start_run
+from hapgpu.cli.run import start_run
 from hapgpu.errors import UsageError
-from hapgpu.io.files.output import OutputFile
-from hapgpu.io.files.text_output import WriteText, open_text
+from hapgpu.io.alignments.fastq.text_pipeline import EXCLUDED_WARNING, ReadFiles, SamOutput
+from hapgpu.io.files.reread import is_pipe
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -172,7 +172,7 @@ def chain(
             "-k and the options on chains apply.",
         ),
     ] = None,
-    arguments: MapArguments,
+    arguments: LongReadArguments,
     alignment: AlignArguments,
     lines: LineArguments,
     output: Output = None,
@@ -186,7 +186,7 @@ def chain(
     brackets. For a FASTA file, the index of hapgpu index --minimizers is used, or an index is
     built for this run.
     """
-    options = arguments.map_options(alignment, compute.max_record)
+    options = arguments.long_read_options(alignment, compute.max_record)
     form = lines.alignment_form(output, alignment.gap_open_or_format or (), with_pg=not no_pg)
     if anchors is None and not reads:
         raise UsageError(
@@ -195,42 +195,40 @@ def chain(
     require_inputs(path for path in (anchors, reference, *(reads or ())) if path is not None)
     run = start_run(
         "chain",
-        compute if form is None else on_cpu(compute),
+        compute if form is None else _on_cpu(compute),
         reporting,
         output,
         variant=form.variant if form else (),
     )
-    if form is not None and reference is not None and reads:
-        files = ReadFiles(
-            reads,
-            block_transfer(run.devices, run.threads),
-            compute.max_record,
-            form.lines.copies_comments,
+    if anchors is not None:
+        chain_anchor_file(run, anchors, options, compute.max_record, output)
+    elif reference is not None and reads and form is None:
+        files = ReadFiles(reads, compute.max_record)
+        map_long_reads(run, reference, files, options, output)
+    elif reference is not None and reads and form is not None:
+        files = ReadFiles(reads, compute.max_record, form.lines.copies_comments)
+        sam_or_paf = _output_of(form, output, reference)
+        align_long_reads(run, reference, files, options, form.lines, sam_or_paf)
+    run.finish(_SHOWN if anchors is None else _SHOWN_OF_ANCHORS, EXCLUDED_WARNING)
+
+
+def _on_cpu(compute: ComputeOptions) -> ComputeOptions:
+    """Return the options with the CPU as device; refuse a GPU."""
+    if compute.device not in {"auto", "cpu"}:
+        raise UsageError(
+            f"--device {compute.device}: bases are aligned on the CPU only; drop --device, or -c,"
+            " -a and --cs"
         )
-        align_reads(run, reference, files, options, form, output)
-    elif anchors is not None:
-        with OutputFile(output) as file:
-            chain_anchor_file(anchors, file, options, run, compute.max_record)
-    elif reference is not None and reads:
-        with open_text(output, run.threads) as write:
-            _map(run, reference, reads, options, compute.max_record, write)
-    run.finish(_SHOWN if anchors is None else _SHOWN_OF_ANCHORS, WARNINGS)
+    return replace(compute, device="cpu")
 
 
-def _map(
-    run: Run,
-    reference: Path,
-    reads: Sequence[str],
-    options: MapOptions,
-    max_record: int,
-    write: WriteText,
-) -> None:
-    """Map the reads of all files, one file after the other."""
-    with run.showing("bases", "index") as progress:
-
-        def opened(path: Path) -> MinimizerIndex:
-            return open_index(path, options.sketch, run.threads, progress)
-
-        index = run.statistics.timed("index", opened)(reference)
-    files = ReadFiles(reads, block_transfer(run.devices, run.threads), max_record)
-    process_reads(run, "chain", files, chainers_for(run.devices, index, options), write)
+def _output_of(
+    form: AlignmentForm, output: Path | None, reference: Path
+) -> SamOutput | Path | None:
+    """Return the output of SAM, or the file of PAF; refuse CRAM if the reference is a pipe."""
+    if form.format is None:
+        return output
+    if form.format == "cram" and is_pipe(str(reference)):
+        raise UsageError(f"{reference}: is a pipe, but CRAM needs the reference as a file")
+    command_line = " ".join(sys.argv) if form.has_program else None
+    return SamOutput(output, form.format, form.group, command_line)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
-from functools import partial
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
-from hapgpu.chaining.index import build as minimizer_build
 from hapgpu.chaining.index import files as minimizer_files
-from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import SketchOptions
 from hapgpu.cli.options.chain import SketchArguments
 from hapgpu.cli.options.common import MAX_THREADS, DeviceName, ReportOptions
@@ -30,11 +26,8 @@ from hapgpu.cli.options.output_names import Formats
 from hapgpu.cli.run import Run
 from hapgpu.errors import UsageError
 from hapgpu.io.files.reread import is_pipe
-from hapgpu.mapping.index.build import build_index
-from hapgpu.mapping.index.files import FM_INDEX_FILE, default_index_path
-from hapgpu.mapping.index.fm_index import FMIndexArrays
-from hapgpu.runtime.devices import CpuDevice, Device, resolve_devices, usable_cpus
-from hapgpu.runtime.progress import Progress
+from hapgpu.mapping.index import files as fm_files
+from hapgpu.runtime.devices import CpuDevice, resolve_devices, usable_cpus
 
 EXAMPLES: Final = """Write the index of hapgpu map beside the reference:
 hapgpu index reference.fa
@@ -50,7 +43,7 @@ def _path(values: Values) -> Path:
     """Return the path of the index if none is given."""
     reference = values["reference"]
     if not values.get("minimizers"):
-        return default_index_path(reference)
+        return fm_files.default_index_path(reference)
     arguments = {option.name: values[option.name] for option in fields(SketchArguments)}
     sketch = SketchArguments(**arguments).sketch_options()
     return minimizer_files.default_index_path(reference, sketch)
@@ -74,20 +67,8 @@ NO_EFFECT: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """How to build an index and where to save it.
-
-    `build` takes the reference and the progress; `sizes` returns contigs and bases of an index.
-    """
-
-    path: Path
-    device: Device
-    threads: int
-    announcement: str
-    build: Callable[..., Any]
-    save: Callable[[Any, Path], None]
-    sizes: Callable[[Any], tuple[int, int]]
+_SHOWN: Final = ("bases", "contigs")
+"""Counts of the closing summary."""
 
 
 def index(
@@ -145,58 +126,29 @@ def index(
     if output is None and is_pipe(str(reference)):
         raise UsageError(f"{reference}: is a pipe, beside which no index can be written; add -o")
     if minimizers:
-        if device != "auto":
-            resolve_devices(device)  # an error for a device that cannot be used
-        sketch = arguments.sketch_options()
-        job = _minimizer_job(reference, output, sketch, threads or usable_cpus())
-    else:
-        job = _fm_job(reference, output, device, low_memory=low_memory)
-    run = Run("index", [job.device], job.threads, reporting, job.announcement, job.path)
-    run.announce()
-    _build_and_save(job, reference, run)
-
-
-def _fm_job(reference: Path, output: Path | None, device: str, *, low_memory: bool) -> _Job:
+        _index_minimizers(reference, output, arguments.sketch_options(), device, threads, reporting)
+        return
     devices, announcement = resolve_devices(device, threads=1)
-
-    def build(fasta: Path, progress: Progress) -> FMIndexArrays:
-        return build_index(fasta, devices[0], low_memory=low_memory, progress=progress)
-
-    def sizes(data: FMIndexArrays) -> tuple[int, int]:
-        return len(data.contigs.names), int(data.contigs.offsets[-1])
-
-    path = output or default_index_path(reference)
-    return _Job(path, devices[0], 1, announcement, build, FM_INDEX_FILE.save, sizes)
+    path = output or fm_files.default_index_path(reference)
+    run = Run("index", devices[:1], 1, reporting, announcement, path)
+    run.announce()
+    fm_files.write_index(run, reference, path, low_memory=low_memory)
+    run.finish(_SHOWN)
 
 
-def _minimizer_job(
-    reference: Path, output: Path | None, sketch: SketchOptions, threads: int
-) -> _Job:
-    cpu = CpuDevice(threads)
-
-    def build(fasta: Path, progress: Progress) -> MinimizerIndex:
-        return minimizer_build.build_index(fasta, sketch, threads, progress)
-
-    def sizes(data: MinimizerIndex) -> tuple[int, int]:
-        return len(data.names), int(data.lengths.sum())
-
+def _index_minimizers(
+    reference: Path,
+    output: Path | None,
+    sketch: SketchOptions,
+    device: str,
+    threads: int | None,
+    reporting: ReportOptions,
+) -> None:
+    if device != "auto":
+        resolve_devices(device)  # an error for a device that cannot be used
+    cpu = CpuDevice(threads or usable_cpus())
     path = output or minimizer_files.default_index_path(reference, sketch)
-    save = minimizer_files.MINIMIZER_FILE.save
-    return _Job(path, cpu, threads, f"device: {cpu.name}", build, save, sizes)
-
-
-def _build_and_save(job: _Job, reference: Path, run: Run) -> None:
-    statistics = run.statistics
-
-    def save(data: Any) -> None:
-        job.save(data, job.path)
-
-    with run.showing("bases") as progress:
-        build = partial(job.build, progress=progress)
-        data = statistics.timed("build", build)(reference)
-        progress.phase("writing", 1.0)
-        statistics.timed("write", save)(data)
-    contigs, bases = job.sizes(data)
-    statistics.count("contigs", contigs)
-    statistics.count("bases", bases)
-    run.finish(("bases", "contigs"))
+    run = Run("index", [cpu], cpu.threads, reporting, f"device: {cpu.name}", path)
+    run.announce()
+    minimizer_files.write_index(run, reference, path, sketch)
+    run.finish(_SHOWN)

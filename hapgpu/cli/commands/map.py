@@ -10,7 +10,6 @@ from typing import Annotated, Final
 
 import typer
 
-from hapgpu.cli.fastx_run import WARNINGS, ReadFiles, process_reads
 from hapgpu.cli.options.checks import require_inputs
 from hapgpu.cli.options.common import ComputeOptions, NoPG, Output, OutputFmt, ReportOptions
 from hapgpu.cli.options.effects import NoEffect
@@ -27,14 +26,12 @@ from hapgpu.cli.options.files import (
 from hapgpu.cli.options.input_kinds import MAP_REFERENCE, READS
 from hapgpu.cli.run import start_run
 from hapgpu.errors import UsageError
+from hapgpu.io.alignments.fastq.text_pipeline import EXCLUDED_WARNING, ReadFiles, SamOutput
 from hapgpu.io.alignments.formats import output_format
-from hapgpu.io.alignments.text_writer import open_sam_text
-from hapgpu.io.alignments.unsorted_header import parse_read_group, unsorted_header
+from hapgpu.io.alignments.unsorted_header import parse_read_group
 from hapgpu.mapping.index.files import FM_INDEX_FILE, SUFFIX
-from hapgpu.mapping.index.fm_index import FMIndexArrays
-from hapgpu.mapping.index.open import open_index
-from hapgpu.mapping.run.workers import block_transfer, mappers_for
-from hapgpu.mapping.sam.options import SamOptions
+from hapgpu.mapping.pipeline import ShortReadOptions, map_short_reads
+from hapgpu.mapping.sam.tables import SamOptions
 from hapgpu.mapping.search.hits import MIN_READ_BASES, SearchOptions
 
 EXAMPLES: Final = r"""Find all hits of the reads of two files:
@@ -164,43 +161,24 @@ def map(  # noqa: A001  (the name of the command; its parameters are the options
     require_inputs([reference, *reads])
     _check_reference(reference, output_format(str(output) if output else STANDARD, output_fmt))
     run = start_run("map", compute, reporting, output)
-
-    with run.showing("bases", "index") as progress:
-
-        def opened(path: Path) -> FMIndexArrays:
-            return open_index(path, run.devices[0], progress)
-
-        fm_index = run.statistics.timed("index", opened)(reference)
-    mappers = mappers_for(
-        run.devices,
-        fm_index,
-        SearchOptions(errors=errors, indels=not no_indels, forward_only=forward_only),
-        SamOptions(
-            best=best,
-            max_hits=max_hits,
-            unmapped=not no_unmapped,
-            read_group=group.identifier if group else None,
-            secondary_seq=secondary_seq,
+    map_short_reads(
+        run,
+        reference,
+        ReadFiles(reads, compute.max_record),
+        ShortReadOptions(
+            SearchOptions(errors=errors, indels=not no_indels, forward_only=forward_only),
+            SamOptions(
+                best=best,
+                max_hits=max_hits,
+                unmapped=not no_unmapped,
+                read_group=group.identifier if group else None,
+                secondary_seq=secondary_seq,
+            ),
         ),
+        SamOutput(output, output_fmt, group, None if no_pg else " ".join(sys.argv)),
     )
-    files = ReadFiles(reads, block_transfer(run.devices, run.threads), compute.max_record)
-    contigs = fm_index.contigs
-    with open_sam_text(
-        str(output) if output else STANDARD,
-        unsorted_header(
-            contigs.names,
-            contigs.lengths.tolist(),
-            group,
-            None if no_pg else " ".join(sys.argv),
-        ),
-        format=output_fmt,
-        threads=run.threads,
-        reference=reference,
-        copying_threads=files.transfer.writing_threads,
-    ) as write:
-        process_reads(run, "map", files, mappers, write)
     _warn(run.statistics.counts)
-    run.finish(("reads", "mapped", "hits", "records"), WARNINGS)
+    run.finish(("reads", "mapped", "hits", "records"), EXCLUDED_WARNING)
 
 
 def _check_reference(reference: Path, written_format: str) -> None:

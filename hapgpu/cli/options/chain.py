@@ -15,7 +15,7 @@ from hapgpu.chaining.options import (
     PRESETS,
     WIDEST_BAND,
     WIDEST_WINDOW,
-    MapOptions,
+    LongReadOptions,
     MappingOptions,
     SketchOptions,
     preset,
@@ -102,12 +102,12 @@ class SketchArguments:
         sketch = self._preset().sketch
         return changed(sketch, self, k=self.kmer, w=self.window, is_hpc=self.hpc or None)
 
-    def _preset(self) -> MapOptions:
+    def _preset(self) -> LongReadOptions:
         return preset(self.preset or DEFAULT_PRESET)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MapArguments(SketchArguments):
+class LongReadArguments(SketchArguments):
     """The options on minimizers, seeds, chains and mappings; None if not given."""
 
     repetitive: Annotated[
@@ -218,7 +218,7 @@ class MapArguments(SketchArguments):
         bool, _mapping_option("--paf-no-hit", help="Write a line for unmapped reads, too.")
     ] = False
 
-    def map_options(self, alignment: AlignArguments, max_record: int) -> MapOptions:
+    def long_read_options(self, alignment: AlignArguments, max_record: int) -> LongReadOptions:
         """Return the options of the preset, changed by those given.
 
         Parameters
@@ -235,7 +235,7 @@ class MapArguments(SketchArguments):
         """
         base = self._preset()
         cutoffs, bandwidths = self.cutoffs or OneOrTwo(), self.bandwidths or OneOrTwo()
-        options = MapOptions(
+        options = LongReadOptions(
             sketch=self.sketch_options(),
             seeds=changed(base.seeds, self, min_cutoff=cutoffs.first, max_cutoff=cutoffs.second),
             chains=changed(
@@ -259,7 +259,7 @@ class MapArguments(SketchArguments):
         return replace(options, mappings=_without_secondary(options.mappings))
 
 
-def _check(options: MapOptions) -> None:
+def _check(options: LongReadOptions) -> None:
     """Refuse options that minimap2 refuses, or that have no effect."""
     narrow, wide = options.chains.bandwidth, options.chains.long_bandwidth
     if narrow > wide:

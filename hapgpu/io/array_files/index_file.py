@@ -12,6 +12,8 @@ from hapgpu.io.array_files.array_file import ArrayFormat, Arrays
 from hapgpu.io.array_files.header import Header
 from hapgpu.io.files.reread import is_pipe
 from hapgpu.io.genome.fasta_digest import check_digest
+from hapgpu.runtime.progress import Progress
+from hapgpu.runtime.run_context import RunContext
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +65,22 @@ class IndexFile(Generic[_Index]):
             The file cannot be written.
         """
         self.format.save(path, self.header_of(index), self.arrays_of(index))
+
+    def build_and_save(
+        self, run: RunContext, path: Path, build: Callable[[Progress], _Index]
+    ) -> _Index:
+        """Build an index and save it, with times and progress; return it.
+
+        Raises
+        ------
+        OutputError
+            The file cannot be written.
+        """
+        with run.showing("bases") as progress:
+            index = run.statistics.timed("build", build)(progress)
+            progress.phase("writing", 1.0)
+            run.statistics.timed("write", self.save)(index, path)
+        return index
 
     def load(self, path: str | Path) -> _Index:
         """Map an index into memory, read-only; verify every byte of its arrays, and their values.

@@ -27,11 +27,7 @@ _MAX_WRITING_THREADS: Final = 12  # per GPU; they also make the pages of the fil
 
 
 def workers_for(
-    devices: Sequence[Device],
-    on_cpu: Callable[[], BlockWorker],
-    on_gpu: Callable[[CudaDevice], BlockWorker],
-    *,
-    per_gpu: int,
+    devices: Sequence[Device], open_worker: Callable[[Device], BlockWorker], *, per_gpu: int
 ) -> list[BlockWorker]:
     """Return a worker for each computing thread: one per CPU thread, `per_gpu` per GPU.
 
@@ -39,16 +35,15 @@ def workers_for(
     ----------
     devices
         CPUs and GPUs to use.
-    on_cpu, on_gpu
-        Make the worker of a device; the threads of a GPU share it.
+    open_worker
+        Makes the worker of a device, which its threads share.
     per_gpu
         Threads per GPU.
     """
 
     def on_device(device: Device) -> list[BlockWorker]:
-        if isinstance(device, CudaDevice):
-            return [on_gpu(device)] * per_gpu
-        return [on_cpu()] * device.threads
+        threads = per_gpu if isinstance(device, CudaDevice) else device.threads
+        return [open_worker(device)] * threads
 
     return list(chain.from_iterable(side_by_side(on_device, devices)))
 

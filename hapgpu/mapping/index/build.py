@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from types import ModuleType
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +19,12 @@ from hapgpu.io.files.reread import RereadableInput, rereadable
 from hapgpu.io.genome.fasta import FastaRecords, read_fasta
 from hapgpu.io.genome.fasta_digest import digest_fasta
 from hapgpu.io.text.positions import LAST_POSITION
-from hapgpu.mapping.index import bwt, encoding, prefix_doubling, suffix_array
+from hapgpu.mapping.index import bwt, encoding, suffix_array
+from hapgpu.mapping.index.encoding import XpArray
 from hapgpu.mapping.index.fm_index import (
     MAX_BASES,
     Contigs,
     FMIndexArrays,
-    ReferenceBases,
-    SuffixSamples,
 )
 from hapgpu.runtime.devices import CudaDevice, Device
 from hapgpu.runtime.progress import NoProgress, Progress
@@ -79,11 +79,11 @@ def build_index(
     if isinstance(device, CudaDevice):
         return _build_on_gpu(reference, device, progress, low_memory=low_memory)
     index = _assemble(reference, np, suffix_array.sort_suffixes, progress, low_memory=low_memory)
-    return _with_arrays(index, read_only)
+    return index.changed(read_only)
 
 
 @dataclass(frozen=True, slots=True)
-class _Reference:
+class _FastaReference:
     """A checked FASTA file; `letters` is its text, uint8[p], contigs end to end."""
 
     name: str
@@ -93,7 +93,7 @@ class _Reference:
     fasta_sha256: bytes
 
 
-def _read(file: RereadableInput) -> _Reference:
+def _read(file: RereadableInput) -> _FastaReference:
     name = file.name
     records = read_fasta(file.path, name=name, max_bases=LAST_POSITION)
     letters, offsets = records.sequences.data, records.sequences.offsets
@@ -102,7 +102,7 @@ def _read(file: RereadableInput) -> _Reference:
         raise InputError(f"{name}: {letters.size:,} bases, {limit}; split the reference")
     _check_contigs(name, records)
     _check_letters(name, records)
-    return _Reference(name, Contigs(records.names, offsets), letters, *digest_fasta(file.path))
+    return _FastaReference(name, Contigs(records.names, offsets), letters, *digest_fasta(file.path))
 
 
 def _check_contigs(name: str, records: FastaRecords) -> None:
@@ -129,9 +129,9 @@ def _check_letters(name: str, records: FastaRecords) -> None:
 
 
 def _assemble(
-    reference: _Reference,
-    xp: Any,
-    sort_suffixes: Callable[[Any], Any],
+    reference: _FastaReference,
+    xp: ModuleType,
+    sort_suffixes: Callable[[XpArray], XpArray],
     progress: Progress,
     *,
     low_memory: bool,
@@ -172,21 +172,21 @@ def _assemble(
 
 
 def _build_on_gpu(
-    reference: _Reference, device: CudaDevice, progress: Progress, *, low_memory: bool
+    reference: _FastaReference, device: CudaDevice, progress: Progress, *, low_memory: bool
 ) -> FMIndexArrays:
     import cupy  # noqa: PLC0415  (only where a GPU is used: slow, and not installed everywhere)
 
-    from hapgpu.runtime.gpu.context import OUT_OF_MEMORY  # noqa: PLC0415  (as above)
+    from hapgpu.runtime.gpu.context import OUT_OF_MEMORY  # noqa: PLC0415  (imports CuPy)
 
     _check_memory(reference.letters.size, device)
 
-    def sort_suffixes(text: Any) -> Any:
-        return prefix_doubling.sort_suffixes(text, cupy)
+    def sort_suffixes(text: XpArray) -> XpArray:
+        return suffix_array.double_prefixes(text, cupy)
 
     with cupy.cuda.Device(device.index):
         try:
             index = _assemble(reference, cupy, sort_suffixes, progress, low_memory=low_memory)
-            return _with_arrays(index, lambda array: read_only(cupy.asnumpy(array)))
+            return index.changed(lambda array: read_only(cupy.asnumpy(array)))
         except OUT_OF_MEMORY as error:
             raise DeviceError(_lack_of_memory(reference.letters.size, device)) from error
         except (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError) as error:
@@ -197,36 +197,14 @@ def _build_on_gpu(
 
 
 def _check_memory(bases: int, device: CudaDevice) -> None:
-    needed = bases * prefix_doubling.BYTES_PER_SYMBOL
-    if bases > prefix_doubling.MAX_SYMBOLS or needed > device.memory_budget():
+    needed = bases * suffix_array.BYTES_PER_SYMBOL
+    if bases > suffix_array.MAX_SYMBOLS or needed > device.memory_budget():
         raise DeviceError(_lack_of_memory(bases, device))
 
 
 def _lack_of_memory(bases: int, device: CudaDevice) -> str:
-    needed = bases * prefix_doubling.BYTES_PER_SYMBOL / 1e9
+    needed = bases * suffix_array.BYTES_PER_SYMBOL / 1e9
     return (
         f"{device.name}: too little free memory to index {bases:,} bases (about {needed:.1f} GB);"
         " use --device cpu"
-    )
-
-
-def _with_arrays(index: FMIndexArrays, change: Callable[[Any], Any]) -> FMIndexArrays:
-    """Replace every array by `change` of the array."""
-    bases, suffixes = index.bases, index.suffixes
-    return replace(
-        index,
-        contigs=Contigs(index.contigs.names, change(index.contigs.offsets)),
-        bases=ReferenceBases(
-            change(bases.planes),
-            change(bases.others),
-            change(bases.letter_positions),
-            change(bases.letters),
-        ),
-        occurrences=change(index.occurrences),
-        jump=change(index.jump),
-        suffixes=SuffixSamples(
-            change(suffixes.marks), change(suffixes.ranks), change(suffixes.positions)
-        )
-        if isinstance(suffixes, SuffixSamples)
-        else change(suffixes),
     )

@@ -6,6 +6,7 @@ As in `encoding`, each pass takes NumPy or CuPy as `xp`, and works in chunks.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
@@ -36,12 +37,12 @@ class TextRuns:
     starts: XpArray
     shifts: XpArray
 
-    def run_of(self, text_positions: XpArray, xp: Any) -> XpArray:
+    def run_of(self, text_positions: XpArray, xp: ModuleType) -> XpArray:
         """Return the run of each text position."""
         return xp.searchsorted(self.starts, text_positions, side="right") - 1
 
 
-def find_runs(codes: XpArray, xp: Any) -> TextRuns:
+def find_runs(codes: XpArray, xp: ModuleType) -> TextRuns:
     """Find the runs of A, C, G and T between other letters; there must be one."""
     is_base = codes != OTHER
     changes = xp.flatnonzero(is_base[1:] != is_base[:-1]) + 1
@@ -65,7 +66,9 @@ def jump_length_for(symbols: int) -> int:
     return length
 
 
-def kmers(codes: XpArray, length: int, dtype: type[np.unsignedinteger[Any]], xp: Any) -> XpArray:
+def kmers(
+    codes: XpArray, length: int, dtype: type[np.unsignedinteger[Any]], xp: ModuleType
+) -> XpArray:
     """Return the k-mer at each offset, as a number in base 4.
 
     Parameters
@@ -90,14 +93,16 @@ def kmers(codes: XpArray, length: int, dtype: type[np.unsignedinteger[Any]], xp:
     return kmer
 
 
-def _with_next(kmer: XpArray, width: int, following: XpArray, count: int, xp: Any) -> XpArray:
+def _with_next(
+    kmer: XpArray, width: int, following: XpArray, count: int, xp: ModuleType
+) -> XpArray:
     """Append to k-mers of `width` bases the k-mers of `count` bases that follow them."""
     joined = xp.left_shift(kmer, kmer.dtype.type(2 * count))
     joined[:-width] |= following[width:]
     return joined
 
 
-def jump_table(text: XpArray, length: int, xp: Any) -> XpArray:
+def jump_table(text: XpArray, length: int, xp: ModuleType) -> XpArray:
     """Return uint32[4**length + 1]: see `FMIndexArrays.jump`."""
     entries = 4**length
     counts = xp.zeros(entries + 1, dtype=np.int64)
@@ -111,7 +116,7 @@ def jump_table(text: XpArray, length: int, xp: Any) -> XpArray:
     return xp.cumsum(counts).astype(np.uint32)
 
 
-def transform(text: XpArray, suffixes: XpArray, xp: Any) -> tuple[XpArray, int]:
+def transform(text: XpArray, suffixes: XpArray, xp: ModuleType) -> tuple[XpArray, int]:
     """Compute the Burrows-Wheeler transform without `$`.
 
     Parameters
@@ -139,7 +144,7 @@ def transform(text: XpArray, suffixes: XpArray, xp: Any) -> tuple[XpArray, int]:
     return symbols, primary
 
 
-def occurrence_blocks(symbols: XpArray, size: int, xp: Any) -> XpArray:
+def occurrence_blocks(symbols: XpArray, size: int, xp: ModuleType) -> XpArray:
     """Store the transform in blocks with counts.
 
     Parameters
@@ -178,7 +183,7 @@ def occurrence_blocks(symbols: XpArray, size: int, xp: Any) -> XpArray:
     return out.reshape(-1)
 
 
-def to_positions(suffixes: XpArray, runs: TextRuns, bases: int, xp: Any) -> XpArray:
+def to_positions(suffixes: XpArray, runs: TextRuns, bases: int, xp: ModuleType) -> XpArray:
     """Convert text positions of suffixes to reference positions, in place; row 0 gets `bases`."""
     for part in chunks(suffixes.size):
         suffixes[part] += runs.shifts[runs.run_of(suffixes[part], xp)]
@@ -186,7 +191,7 @@ def to_positions(suffixes: XpArray, runs: TextRuns, bases: int, xp: Any) -> XpAr
     return suffixes
 
 
-def sample(suffixes: XpArray, runs: TextRuns, bases: int, xp: Any) -> SuffixSamples:
+def sample(suffixes: XpArray, runs: TextRuns, bases: int, xp: ModuleType) -> SuffixSamples:
     """Sample a suffix array of text positions: see `SuffixSamples`."""
     marks = xp.zeros(-(-suffixes.size // BLOCK), dtype=np.uint64)
     positions = []

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hapgpu.mapping.index.fm_index import FMIndexArrays, SuffixSamples
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.resident import ResidentCopies
+from hapgpu.runtime.gpu_array import GpuArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,24 +34,16 @@ class DeviceIndex:
         Positions and letters of `ReferenceBases`.
     """
 
-    occurrences: tuple[Any, ...]
-    jump: tuple[Any, ...]
-    suffixes: tuple[Any, ...]
-    reference: tuple[Any, ...]
-    letters: tuple[Any, Any]
+    occurrences: tuple[object, ...]
+    jump: tuple[object, ...]
+    suffixes: tuple[object, ...]
+    reference: tuple[object, ...]
+    letters: tuple[GpuArray, GpuArray]
 
 
 def index_bytes(index: FMIndexArrays) -> int:
     """Return the number of bytes that an index takes on a GPU."""
-    bases, suffixes = index.bases, index.suffixes
-    arrays: list[NDArray[Any]] = [bases.planes, bases.others]
-    arrays += [bases.letter_positions, bases.letters]
-    arrays += [index.occurrences, index.jump, index.contigs.offsets]
-    if isinstance(suffixes, SuffixSamples):
-        arrays += [suffixes.marks, suffixes.ranks, suffixes.positions]
-    else:
-        arrays.append(suffixes)
-    return sum(array.nbytes for array in arrays)
+    return sum(array.nbytes for array in index.arrays().values())
 
 
 def resident_index(index: FMIndexArrays, device: CudaDevice) -> DeviceIndex:
@@ -67,7 +60,7 @@ def resident_index(index: FMIndexArrays, device: CudaDevice) -> DeviceIndex:
 def _copied(index: FMIndexArrays) -> DeviceIndex:
     nothing = cupy.empty(2, dtype=np.uint32)
     bases, suffixes = index.bases, index.suffixes
-    marks: tuple[Any, ...] = (nothing.view(np.uint64), nothing, 0)
+    marks: tuple[object, ...] = (nothing.view(np.uint64), nothing, 0)
     if isinstance(suffixes, SuffixSamples):
         marks = (_on_device(suffixes.marks), _on_device(suffixes.ranks), suffixes.marks.size)
         suffixes = suffixes.positions
@@ -90,7 +83,7 @@ def _copied(index: FMIndexArrays) -> DeviceIndex:
     )
 
 
-def _on_device(array: Any) -> Any:
+def _on_device(array: NDArray[Any]) -> GpuArray:
     return cupy.asarray(np.ascontiguousarray(array))
 
 

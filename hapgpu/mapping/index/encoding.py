@@ -7,11 +7,13 @@ that built it. Temporary arrays are as long as a chunk, not as the reference.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from types import ModuleType
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from hapgpu.mapping.index.fm_index import BLOCK, ReferenceBases
+from hapgpu.runtime.gpu_array import GpuArray
 
 OTHER: Final = 4
 """The code of letters other than A, C, G and T, whose codes are 0 to 3."""
@@ -19,7 +21,7 @@ OTHER: Final = 4
 CHUNK = 1 << 20
 """Symbols per chunk; a multiple of `BLOCK`."""
 
-XpArray = Any
+XpArray: TypeAlias = GpuArray
 """An array of NumPy or CuPy."""
 
 _UPPER: Final = 0xDF  # clears the bit of lower case
@@ -37,7 +39,7 @@ def block_count(bases: int) -> int:
     return -(-bases // BLOCK) + 3
 
 
-def encode(letters: XpArray, xp: Any) -> XpArray:
+def encode(letters: XpArray, xp: ModuleType) -> XpArray:
     """Encode letters.
 
     Parameters
@@ -68,7 +70,7 @@ def unpadded(padded: XpArray, bases: int) -> XpArray:
     return padded[BLOCK : BLOCK + bases]
 
 
-def pack_bits(bits: XpArray, xp: Any) -> XpArray:
+def pack_bits(bits: XpArray, xp: ModuleType) -> XpArray:
     """Pack uint8 zeros and ones into uint64 words, the first into the lowest bit.
 
     The size must be a multiple of 64.
@@ -76,7 +78,7 @@ def pack_bits(bits: XpArray, xp: Any) -> XpArray:
     return xp.packbits(bits, bitorder="little").view(np.uint64)
 
 
-def pack_bases(letters: XpArray, padded: XpArray, xp: Any) -> ReferenceBases:
+def pack_bases(letters: XpArray, padded: XpArray, xp: ModuleType) -> ReferenceBases:
     """Pack the reference into bit planes for comparison with reads, in arrays of `xp`.
 
     Parameters
@@ -102,7 +104,7 @@ def pack_bases(letters: XpArray, padded: XpArray, xp: Any) -> ReferenceBases:
     )
 
 
-def _other_letters(letters: XpArray, codes: XpArray, xp: Any) -> XpArray:
+def _other_letters(letters: XpArray, codes: XpArray, xp: ModuleType) -> XpArray:
     """Return int64: the positions of letters other than A, C, G, T and N."""
     found = []
     for part in chunks(codes.size):

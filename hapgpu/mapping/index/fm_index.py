@@ -7,8 +7,9 @@ other than A, C, G and T. Rows are the sorted suffixes of the text; row 0 is the
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,9 @@ MAX_BASES: Final = 2**32 - 2**20
 
 SAMPLING: Final = 8
 """A sampled suffix array keeps one per SAMPLING text positions."""
+
+_BASES: Final = ("planes", "others", "letter_positions", "letters")
+_SAMPLES: Final = ("sample_marks", "sample_ranks", "sample_positions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,3 +134,61 @@ class FMIndexArrays:
     suffixes: NDArray[np.uint32] | SuffixSamples
     fasta_bytes: int
     fasta_sha256: bytes
+
+    @classmethod
+    def of(
+        cls,
+        arrays: Mapping[str, NDArray[Any]],
+        *,
+        names: tuple[str, ...],
+        primary: int,
+        jump_length: int,
+        fasta_bytes: int,
+        fasta_sha256: bytes,
+    ) -> FMIndexArrays:
+        """Make an index from arrays with the names of `arrays`, and the other attributes.
+
+        Raises
+        ------
+        KeyError
+            An array is missing.
+        """
+        suffixes = arrays.get("suffixes")
+        return cls(
+            contigs=Contigs(names, arrays["contig_offsets"]),
+            bases=ReferenceBases(*(arrays[name] for name in _BASES)),
+            occurrences=arrays["occurrences"],
+            primary=primary,
+            jump=arrays["jump"],
+            jump_length=jump_length,
+            suffixes=SuffixSamples(*(arrays[name] for name in _SAMPLES))
+            if suffixes is None
+            else suffixes,
+            fasta_bytes=fasta_bytes,
+            fasta_sha256=fasta_sha256,
+        )
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all arrays, by the names that they have in an index file."""
+        bases, suffixes = self.bases, self.suffixes
+        arrays: dict[str, NDArray[Any]] = {
+            "contig_offsets": self.contigs.offsets,
+            **{name: getattr(bases, name) for name in _BASES},
+            "occurrences": self.occurrences,
+            "jump": self.jump,
+        }
+        if not isinstance(suffixes, SuffixSamples):
+            return {**arrays, "suffixes": suffixes}
+        samples = (suffixes.marks, suffixes.ranks, suffixes.positions)
+        return {**arrays, **dict(zip(_SAMPLES, samples, strict=True))}
+
+    def changed(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> FMIndexArrays:
+        """Return the index with `change` of each array."""
+        return self.of(
+            {name: change(array) for name, array in self.arrays().items()},
+            names=self.contigs.names,
+            primary=self.primary,
+            jump_length=self.jump_length,
+            fasta_bytes=self.fasta_bytes,
+            fasta_sha256=self.fasta_sha256,
+        )

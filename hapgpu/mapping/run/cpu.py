@@ -22,8 +22,7 @@ from hapgpu.io.fastx.spans import ReadSpans
 from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.sam.cpu import Place, format_records
-from hapgpu.mapping.sam.options import SamOptions
-from hapgpu.mapping.sam.tables import sam_tables
+from hapgpu.mapping.sam.tables import SamOptions, sam_tables
 from hapgpu.mapping.search.cpu import search_step
 from hapgpu.mapping.search.hits import KeptHits, SearchLimits, SearchOptions
 from hapgpu.mapping.search.packed_reads import PackedReads, pack_reads

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import cupy
 import numpy as np
@@ -22,13 +22,12 @@ from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.mapping.index.cuda import resident_index
 from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.sam.cuda import DeviceFormatter
-from hapgpu.mapping.sam.options import SamOptions
-from hapgpu.mapping.sam.record_counts import RecordCounts, sam_block
-from hapgpu.mapping.sam.tables import sam_tables
+from hapgpu.mapping.sam.tables import RecordCounts, SamOptions, sam_block, sam_tables
 from hapgpu.mapping.search.cuda import DeviceHits, DeviceSearch, pack_on_device
 from hapgpu.mapping.search.hits import SearchOptions
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import device_errors, download_pinned
+from hapgpu.runtime.gpu_array import GpuArray
 from hapgpu.runtime.pipeline import Divided
 
 _MAX_ROWS: Final = 1 << 23
@@ -94,7 +93,7 @@ class CudaMapper(GpuWorker):
         super().__init__(device, SHORT_READS)
 
     def _text_of(
-        self, block: ReadBlock, text: Any, spans: DeviceSpans
+        self, block: ReadBlock, text: GpuArray, spans: DeviceSpans
     ) -> TextBlock | Divided[ReadBlock, TextBlock]:
         if not len(spans):
             return _NO_READS
@@ -115,7 +114,7 @@ class CudaMapper(GpuWorker):
     def _divided_block(
         self,
         block: ReadBlock,
-        text: Any,
+        text: GpuArray,
         spans: DeviceSpans,
         search: DeviceSearch,
         ends: NDArray[np.int64],
@@ -130,7 +129,7 @@ class CudaMapper(GpuWorker):
         return Divided(_NO_READS, block.split(cuts))
 
     def _later_records(
-        self, block: LaterRecords, text: Any, spans: DeviceSpans, search: DeviceSearch
+        self, block: LaterRecords, text: GpuArray, spans: DeviceSpans, search: DeviceSearch
     ) -> TextBlock | Divided[ReadBlock, TextBlock]:
         """Write records of one read, from the first one of `block` on, as many as fit."""
         kept = search.least_hits(self._max_hits, block.after)

@@ -8,22 +8,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.ragged_view import read_only
+from hapgpu.arrays.ragged_view import columns_of, read_only
 from hapgpu.io.fastx.spans import ReadSpans
 from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.io.text.fields import NEWLINE, TAB, put_count, put_tag, put_text, text_of
-from hapgpu.mapping.sam.hit_fields import (
+from hapgpu.mapping.sam.fields import (
     HitPlacement,
+    ReadText,
     placement_of,
     put_cigar,
     put_differences,
+    put_name,
+    put_no_sequence,
     put_position,
+    put_sequence,
     reference_letter,
 )
-from hapgpu.mapping.sam.mapping_quality import MAX_COUNTED, TWO_BEST
-from hapgpu.mapping.sam.read_fields import ReadText, put_name, put_no_sequence, put_sequence
-from hapgpu.mapping.sam.record_counts import RecordCounts, sam_block
-from hapgpu.mapping.sam.tables import RecordFilter, SamTables
+from hapgpu.mapping.sam.tables import (
+    MAX_COUNTED,
+    TWO_BEST,
+    RecordCounts,
+    RecordFilter,
+    SamTables,
+    sam_block,
+)
 from hapgpu.mapping.search.hits import INSERTION, MIN_READ_BASES, KeptHits
 from hapgpu.runtime.jit import njit, njit_inlined
 
@@ -41,7 +49,7 @@ _X1: Final = text_of("\tX1:i:")
 _XL: Final = text_of("\tXL:i:")
 
 
-class _Spans(NamedTuple):
+class _SpanColumns(NamedTuple):
     """`ReadSpans` for compiled code."""
 
     name_starts: NDArray[np.int32]
@@ -79,14 +87,13 @@ class Place(NamedTuple):
 _START: Final = Place(0, 0)
 
 
-class _Kept(NamedTuple):
-    """`KeptHits` for compiled code, and the number of the first kept hit of the first read."""
+class _KeptColumns(NamedTuple):
+    """`KeptHits` for compiled code."""
 
     offsets: NDArray[np.int64]
     hits: NDArray[np.uint64]
     exact: NDArray[np.int64]
     inexact: NDArray[np.int64]
-    first: Integer
 
 
 @njit_inlined
@@ -112,7 +119,7 @@ def _max_line_size(line: Integer, read: ReadText, has_sequence: Integer) -> Inte
 
 @njit
 def _max_text_sizes(
-    tables: SamTables, spans: _Spans, kept: _Kept, start: Place, line: Integer
+    tables: SamTables, spans: _SpanColumns, kept: _KeptColumns, start: Place, line: Integer
 ) -> tuple[Integer, Integer]:
     """Return upper bounds of the characters of all lines from `start` on, and of one line."""
     name_lengths, lengths = spans.name_lengths, spans.lengths
@@ -176,16 +183,18 @@ def _put_counts(
 def _put_reads(
     tables: SamTables,
     text: NDArray[np.uint8],
-    spans: _Spans,
-    kept: _Kept,
+    spans: _SpanColumns,
+    kept: _KeptColumns,
+    first: Integer,
     start: Place,
     line: Integer,
     out: NDArray[np.uint8],
 ) -> tuple[Integer, Place]:
     """Write the records from `start` on, until `out` is full or a kept hit is missing.
 
-    Returns the number of characters and the next record. `line` bounds the characters of a line,
-    without the name, the bases and the qualities of the read.
+    Returns the number of characters and the next record. `first` is the number of the first kept
+    hit of the first read. `line` bounds the characters of a line, without the name, the bases and
+    the qualities of the read.
     """
     # Taken out of their tuples once: within the loops, Numba would count references to them.
     contig_offsets, names, name_offsets = tables.contig_offsets, tables.names, tables.name_offsets
@@ -195,7 +204,7 @@ def _put_reads(
     name_starts, name_lengths = spans.name_starts, spans.name_lengths
     base_starts, quality_starts, lengths = spans.base_starts, spans.quality_starts, spans.lengths
     offsets, hits, exact, inexact = kept.offsets, kept.hits, kept.exact, kept.inexact
-    first_kept = np.int64(kept.first)
+    first_kept = np.int64(first)
     secondary_seq = np.int64(tables.record_filter.secondary_seq)
 
     at: Integer = np.int64(0)
@@ -251,7 +260,11 @@ def _put_reads(
 
 @njit
 def _count_records(
-    record_filter: RecordFilter, lengths: NDArray[np.int32], kept: _Kept, start: Place, end: Place
+    record_filter: RecordFilter,
+    lengths: NDArray[np.int32],
+    kept: _KeptColumns,
+    start: Place,
+    end: Place,
 ) -> tuple[Integer, Integer, Integer, Integer, Integer, Integer]:
     """Count the reads whose first record is between two places, and the records there.
 
@@ -312,27 +325,13 @@ def format_records(
     Place
         The next record to write; its read is k at the end. Its hit may be one that is not kept.
     """
-    columns = _Spans(
-        read_only(spans.name_starts),
-        read_only(spans.name_lengths),
-        read_only(spans.base_starts),
-        read_only(spans.quality_starts),
-        read_only(spans.lengths),
-        spans.has_qualities,
-    )
-    hits = _Kept(
-        read_only(kept.offsets),
-        read_only(kept.hits),
-        read_only(kept.exact),
-        read_only(kept.inexact),
-        first,
-    )
+    columns, hits = columns_of(_SpanColumns, spans), columns_of(_KeptColumns, kept)
     text = read_only(text)
     line = _FIXED_TEXT + tables.longest_name + tables.read_group.size
     total, longest = _max_text_sizes(tables, columns, hits, start, line)
     size = total if max_size is None else min(total, max(max_size, longest))
     out = np.empty(int(size), dtype=np.uint8)
-    size, end = _put_reads(tables, text, columns, hits, start, line, out)
+    size, end = _put_reads(tables, text, columns, hits, first, start, line, out)
     numbers = _count_records(tables.record_filter, columns.lengths, hits, start, end)
     reads, *counts = map(int, numbers)
     return sam_block(out[:size], reads, RecordCounts(*counts)), Place(*map(int, end))

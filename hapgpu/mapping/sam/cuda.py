@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import cupy
 import numpy as np
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from hapgpu.io.fastx.cuda import DeviceSpans
 from hapgpu.mapping.index.cuda import DeviceIndex
-from hapgpu.mapping.sam.read_fields import COMPLEMENTS
-from hapgpu.mapping.sam.record_counts import RecordCounts
-from hapgpu.mapping.sam.tables import SamTables
+from hapgpu.mapping.sam.fields import COMPLEMENTS
+from hapgpu.mapping.sam.tables import RecordCounts, SamTables
 from hapgpu.mapping.search.cuda import DeviceHits, DeviceKeptHits
 from hapgpu.runtime.gpu.context import multiprocessors
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.launch import load_kernel
+from hapgpu.runtime.gpu_array import GpuArray
 
 _SOURCE: Final = "mapping/sam.cu"
 _THREADS: Final = 256
@@ -120,7 +120,7 @@ WRITE_LINES = Kernel(
 )
 
 
-class DeviceRecords(NamedTuple):
+class DeviceSamRecords(NamedTuple):
     """Successive records of some reads on a GPU, and where their lines are.
 
     Attributes
@@ -136,11 +136,11 @@ class DeviceRecords(NamedTuple):
         int64[r + 1].
     """
 
-    offsets: Any
-    best: Any
-    second: Any
-    reads: Any
-    line_offsets: Any
+    offsets: GpuArray
+    best: GpuArray
+    second: GpuArray
+    reads: GpuArray
+    line_offsets: GpuArray
 
     @property
     def text_size(self) -> int:
@@ -152,7 +152,7 @@ class DeviceRecords(NamedTuple):
         ends: NDArray[np.int64] = self.line_offsets[self.offsets].get()
         return ends
 
-    def head(self, max_size: int) -> DeviceRecords:
+    def head(self, max_size: int) -> DeviceSamRecords:
         """Return the first records, as many as have at most `max_size` characters, at least one."""
         count = max(int((self.line_offsets <= max_size).sum()) - 1, 1)
         reads, line_offsets = self.reads[:count], self.line_offsets[: count + 1]
@@ -186,7 +186,9 @@ class DeviceFormatter:
             self._read_group = cupy.asarray(tables.read_group)
             cupy.cuda.get_current_stream().synchronize()
 
-    def lay_out(self, spans: DeviceSpans, hits: DeviceHits) -> tuple[DeviceRecords, RecordCounts]:
+    def lay_out(
+        self, spans: DeviceSpans, hits: DeviceHits
+    ) -> tuple[DeviceSamRecords, RecordCounts]:
         """Count and measure the records of n reads, on the current stream.
 
         Parameters
@@ -216,11 +218,11 @@ class DeviceFormatter:
             blocks, _THREADS, (offsets, reads_of_records, reads, counts.records)
         )
         columns = (offsets, best, second, reads_of_records)
-        return DeviceRecords(*columns, self._line_offsets(spans, hits, columns)), counts
+        return DeviceSamRecords(*columns, self._line_offsets(spans, hits, columns)), counts
 
     def lay_out_later(
         self, spans: DeviceSpans, kept: DeviceKeptHits, first: int, start: int
-    ) -> tuple[DeviceHits, DeviceRecords, RecordCounts]:
+    ) -> tuple[DeviceHits, DeviceSamRecords, RecordCounts]:
         """Count and measure records of one read, from a record on, on the current stream.
 
         Parameters
@@ -256,11 +258,14 @@ class DeviceFormatter:
             cupy.zeros(max(min(total, first + size) - start, 0), dtype=np.int32),
         )
         counts = RecordCounts(1, reported, total, int(total < reported), 0)
-        return hits, DeviceRecords(*columns, self._line_offsets(spans, hits, columns)), counts
+        return hits, DeviceSamRecords(*columns, self._line_offsets(spans, hits, columns)), counts
 
     def _line_offsets(
-        self, spans: DeviceSpans, hits: DeviceHits, records: tuple[Any, Any, Any, Any]
-    ) -> Any:
+        self,
+        spans: DeviceSpans,
+        hits: DeviceHits,
+        records: tuple[GpuArray, GpuArray, GpuArray, GpuArray],
+    ) -> GpuArray:
         """Return int64[records + 1]: the offsets of the lines."""
         count = records[-1].size
         sizes = cupy.zeros(count + 1, dtype=np.int64)
@@ -284,7 +289,9 @@ class DeviceFormatter:
         )
         return cupy.cumsum(sizes)
 
-    def write(self, text: Any, spans: DeviceSpans, hits: DeviceHits, records: DeviceRecords) -> Any:
+    def write(
+        self, text: GpuArray, spans: DeviceSpans, hits: DeviceHits, records: DeviceSamRecords
+    ) -> GpuArray:
         """Write the lines of records, on the current stream.
 
         Parameters

@@ -1,7 +1,9 @@
-"""Values that SAM records need from the index and the options, as arrays."""
+"""Options and counts of SAM records, and tables that the records need."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -9,9 +11,83 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only
+from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.mapping.index.fm_index import FMIndexArrays
-from hapgpu.mapping.sam.mapping_quality import mapping_qualities
-from hapgpu.mapping.sam.options import SamOptions
+
+MAX_COUNTED: Final = 255
+"""Number of second-best hits above which the mapping quality does not change."""
+
+UNIQUE: Final = 60
+TWO_BEST: Final = 3
+_FEW: Final = 23
+_PHRED: Final = 4.343  # 10 / ln(10)
+
+
+def mapping_qualities() -> NDArray[np.uint8]:
+    """Tabulate the mapping qualities of reads with one best hit, as in `bwa aln`.
+
+    The mapping quality of two best hits is `TWO_BEST`; of more, 0.
+
+    Returns
+    -------
+    numpy.ndarray
+        uint8[MAX_COUNTED + 1], by the number of second-best hits.
+    """
+    fewer = [max(1, _FEW - int(_PHRED * math.log(n) + 0.5)) for n in range(1, MAX_COUNTED + 1)]
+    return np.array([UNIQUE, *fewer], dtype=np.uint8)
+
+
+@dataclass(frozen=True, slots=True)
+class SamOptions:
+    """The records to write, and their read group.
+
+    Attributes
+    ----------
+    best
+        Whether to write only the hits of a read with the fewest errors.
+    max_hits
+        Maximum records per read; None for all.
+    unmapped
+        Whether to write reads without hits.
+    read_group
+        Value of the tag RG; None for no tag.
+    secondary_seq
+        Whether secondary records have SEQ and QUAL.
+    """
+
+    best: bool = False
+    max_hits: int | None = None
+    unmapped: bool = True
+    read_group: str | None = None
+    secondary_seq: bool = False
+
+
+class RecordCounts(NamedTuple):
+    """Counts of the reads of a block and of their records.
+
+    Attributes
+    ----------
+    mapped, hits
+        Reads with a hit, and the hits of all reads (after `best`, before `max_hits`).
+    records
+        Lines written.
+    reads_over_max_hits
+        Reads with more hits than `max_hits`.
+    too_short
+        Reads of fewer than `MIN_READ_BASES` bases, which are not mapped.
+    """
+
+    mapped: int
+    hits: int
+    records: int
+    reads_over_max_hits: int
+    too_short: int
+
+
+def sam_block(text: NDArray[np.uint8], reads: int, counts: RecordCounts) -> TextBlock:
+    """Return the SAM records of a block of reads, uint8 text, with their counts."""
+    return TextBlock(text, {"reads": reads, **counts._asdict()})
+
 
 _NO_LIMIT: Final = 2**62
 
@@ -37,7 +113,7 @@ class SamTables(NamedTuple):
     planes, others, letter_positions, letters
         As in `ReferenceBases`.
     mapping_qualities
-        uint8[256]: `hapgpu.mapping.sam.mapping_quality.mapping_qualities`.
+        uint8[256]: result of `mapping_qualities`.
     read_group
         uint8: the tag RG with the tab before it; empty without a read group.
     record_filter

@@ -15,7 +15,6 @@ from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only, with_room
 from hapgpu.mapping.index.cpu import CompiledIndex, compiled_index, locate
 from hapgpu.mapping.index.fm_index import FMIndexArrays
-from hapgpu.mapping.search.candidates import check_candidates
 from hapgpu.mapping.search.hits import (
     DISTANCE_SHIFT,
     HitBatch,
@@ -29,6 +28,7 @@ from hapgpu.mapping.search.seeds import (
     FIRST_ROW,
     ROWS,
     SEED_ID,
+    check_candidates,
     extend_seeds,
     find_seeds,
 )

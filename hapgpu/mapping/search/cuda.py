@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import cupy
 import numpy as np
@@ -29,9 +29,11 @@ from hapgpu.mapping.search.kernels import (
 )
 from hapgpu.mapping.search.packed_reads import PackedReads
 from hapgpu.runtime.devices import CudaDevice
-from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, device_errors, thread_streams
+from hapgpu.runtime.gpu.context import active_on, device_errors
 from hapgpu.runtime.gpu.kernel import Kernel
 from hapgpu.runtime.gpu.launch import load_kernel
+from hapgpu.runtime.gpu.parts import computed_in_parts
+from hapgpu.runtime.gpu_array import GpuArray
 
 _THREADS: Final = 256
 _WARP: Final = 32
@@ -42,12 +44,12 @@ _RANKED_HITS: Final = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceReads:
+class DevicePackedReads:
     """`PackedReads` on a GPU: words uint64, word offsets and lengths int32."""
 
-    words: Any
-    word_offsets: Any
-    lengths: Any
+    words: GpuArray
+    word_offsets: GpuArray
+    lengths: GpuArray
     total_words: int
 
     def __len__(self) -> int:
@@ -58,15 +60,15 @@ class DeviceReads:
 class DeviceHits:
     """`HitBatch` on a GPU: offsets int64, hits uint64."""
 
-    offsets: Any
-    hits: Any
+    offsets: GpuArray
+    hits: GpuArray
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceKeptHits:
     """Successive hits of one read on a GPU, uint64, and the numbers of all its hits."""
 
-    hits: Any
+    hits: GpuArray
     exact: int
     inexact: int
 
@@ -94,39 +96,33 @@ def search(
     """
     with device_errors(device):
         resident = resident_index(index, device)
-        return HitBatch.concatenate(_search_in_pieces(resident, reads, options, device))
 
+    def compute(part: PackedReads) -> HitBatch:
+        return _search_packed(resident, part, options, device.index)
 
-def _search_in_pieces(
-    index: DeviceIndex, reads: PackedReads, options: SearchOptions, device: CudaDevice
-) -> list[HitBatch]:
-    try:
-        return [_search_packed(index, reads, options, device)]
-    except OUT_OF_MEMORY:
-        if len(reads) < 2:  # CuPy has emptied its pool already
-            raise
-    middle = len(reads) // 2
-    pieces = (reads.slice(0, middle), reads.slice(middle, len(reads)))
-    return [hits for piece in pieces for hits in _search_in_pieces(index, piece, options, device)]
+    with active_on(device):
+        return HitBatch.concatenate(list(computed_in_parts(reads, compute, PackedReads.halves)))
 
 
 def _search_packed(
-    index: DeviceIndex, reads: PackedReads, options: SearchOptions, device: CudaDevice
+    index: DeviceIndex, reads: PackedReads, options: SearchOptions, device: int
 ) -> HitBatch:
-    with cupy.cuda.Device(device.index), thread_streams(device.index, 1)[0] as stream:
-        on_device = DeviceReads(
-            cupy.asarray(reads.words),
-            cupy.asarray(reads.word_offsets.astype(np.int32)),
-            cupy.asarray(reads.lengths),
-            int(reads.word_offsets[-1]),
-        )
-        found = search_on_device(index, on_device, options, device.index)
-        hits = HitBatch(cupy.asnumpy(found.offsets), cupy.asnumpy(found.hits))
-        stream.synchronize()
-        return hits
+    """Search reads in host memory on the current stream of the current GPU."""
+    on_device = DevicePackedReads(
+        cupy.asarray(reads.words),
+        cupy.asarray(reads.word_offsets.astype(np.int32)),
+        cupy.asarray(reads.lengths),
+        int(reads.word_offsets[-1]),
+    )
+    found = search_on_device(index, on_device, options, device)
+    hits = HitBatch(cupy.asnumpy(found.offsets), cupy.asnumpy(found.hits))
+    cupy.cuda.get_current_stream().synchronize()
+    return hits
 
 
-def pack_on_device(text: Any, starts: Any, lengths: Any, device: int) -> DeviceReads:
+def pack_on_device(
+    text: GpuArray, starts: GpuArray, lengths: GpuArray, device: int
+) -> DevicePackedReads:
     """Pack reads as `packed_reads.pack_reads` does, on the current stream.
 
     Parameters
@@ -149,11 +145,11 @@ def pack_on_device(text: Any, starts: Any, lengths: Any, device: int) -> DeviceR
         n * _WARP,
         (text, text.size, starts, lengths, ends, word_offsets, words, n, total),
     )
-    return DeviceReads(words, word_offsets, lengths, total)
+    return DevicePackedReads(words, word_offsets, lengths, total)
 
 
 def search_on_device(
-    index: DeviceIndex, reads: DeviceReads, options: SearchOptions, device: int
+    index: DeviceIndex, reads: DevicePackedReads, options: SearchOptions, device: int
 ) -> DeviceHits:
     """Find all hits of reads on the GPU, on the current stream."""
     if not len(reads):
@@ -177,7 +173,7 @@ class DeviceSearch:
     """
 
     def __init__(
-        self, index: DeviceIndex, reads: DeviceReads, options: SearchOptions, device: int
+        self, index: DeviceIndex, reads: DevicePackedReads, options: SearchOptions, device: int
     ) -> None:
         self._index = index
         self._device = device
@@ -206,7 +202,7 @@ class DeviceSearch:
     def hits(self) -> DeviceHits:
         """Return all hits."""
         offsets = cupy.empty(self._count + 1, dtype=np.int64)
-        parts: list[tuple[Any, Any]] = []
+        parts: list[tuple[GpuArray, GpuArray]] = []
         hit_count = 0
         for start in range(0, max(self.rows, 1), _CANDIDATES_PER_STEP):
             count = min(self.rows - start, _CANDIDATES_PER_STEP)
@@ -239,7 +235,7 @@ class DeviceSearch:
             kept = kept[:most].copy()
         return DeviceKeptHits(kept, exact, total - exact)
 
-    def _seed(self) -> tuple[Any, Any, Any]:
+    def _seed(self) -> tuple[GpuArray, GpuArray, GpuArray]:
         """Return, per seed, the first row and the offset in the read, and [s + 1] ends of rows."""
         first_rows = cupy.empty(self._seeds, dtype=np.uint32)
         read_offsets = cupy.empty(self._seeds, dtype=np.int32)
@@ -258,8 +254,12 @@ class DeviceSearch:
         return first_rows, read_offsets, cupy.cumsum(row_counts)
 
     def _verify(
-        self, seeds: tuple[Any, Any, Any], start: int, count: int, ends: tuple[Any, int]
-    ) -> tuple[Any, Any]:
+        self,
+        seeds: tuple[GpuArray, GpuArray, GpuArray],
+        start: int,
+        count: int,
+        ends: tuple[GpuArray, int],
+    ) -> tuple[GpuArray, GpuArray]:
         """Verify `count` candidates from `start` on; return their hits, and the read of each hit.
 
         `ends` are the offsets of all hits, filled in for reads whose last candidate is among these,
@@ -307,7 +307,7 @@ class DeviceSearch:
         )
         return self._collect(candidate_hits, hit_ends, owners)
 
-    def _owners(self, seed_ends: Any, start: int, count: int) -> Any:
+    def _owners(self, seed_ends: GpuArray, start: int, count: int) -> GpuArray:
         """Return int32[count]: the seed of each candidate from `start` on."""
         owners = cupy.empty(count, dtype=np.int32)
         _launch(
@@ -318,7 +318,9 @@ class DeviceSearch:
         )
         return owners
 
-    def _collect(self, candidate_hits: Any, hit_ends: Any, owners: Any) -> tuple[Any, Any]:
+    def _collect(
+        self, candidate_hits: GpuArray, hit_ends: GpuArray, owners: GpuArray
+    ) -> tuple[GpuArray, GpuArray]:
         """Return the hits of candidates without gaps in the array, and their reads."""
         count, total = int(owners.size), int(hit_ends[-1])
         hits = cupy.empty(total, dtype=np.uint64)
@@ -341,7 +343,7 @@ class DeviceSearch:
             )
         return hits, hit_reads
 
-    def _ordered(self, parts: list[tuple[Any, Any]], offsets: Any) -> Any:
+    def _ordered(self, parts: list[tuple[GpuArray, GpuArray]], offsets: GpuArray) -> GpuArray:
         """Concatenate hits and sort the hits of each read."""
         hits, hit_reads = parts[0]
         if len(parts) > 1:
@@ -375,6 +377,6 @@ class DeviceSearch:
         return ordered
 
 
-def _launch(kernel: Kernel, device: int, threads: int, arguments: tuple[Any, ...]) -> None:
+def _launch(kernel: Kernel, device: int, threads: int, arguments: tuple[object, ...]) -> None:
     """Launch a kernel with at least `threads` threads."""
     load_kernel(kernel, device).launch(-(-threads // _THREADS), _THREADS, arguments)

@@ -67,6 +67,11 @@ class PackedReads:
         first, last = 2 * PLANES * offsets[0], 2 * PLANES * offsets[-1]
         return PackedReads(self.words[first:last], offsets - offsets[0], self.lengths[start:end])
 
+    def halves(self) -> list[PackedReads]:
+        """Split the batch in two; return nothing for fewer than two reads."""
+        middle = len(self) // 2
+        return [self.slice(0, middle), self.slice(middle, len(self))] if middle else []
+
 
 def pack_reads(
     text: NDArray[np.uint8], starts: NDArray[np.int32], lengths: NDArray[np.int32]

@@ -17,9 +17,9 @@ from hapgpu.chaining.align.batches import (
 )
 from hapgpu.chaining.align.cpu import align_pieces
 from hapgpu.chaining.align.parameters import align_parameters, scoring_of
-from hapgpu.chaining.options import AlignOptions, MapOptions, SketchOptions
+from hapgpu.chaining.options import AlignOptions, LongReadOptions, SketchOptions
 
-PARAMETERS = align_parameters(MapOptions(), SketchOptions())
+PARAMETERS = align_parameters(LongReadOptions(), SketchOptions())
 BASES = 4
 
 

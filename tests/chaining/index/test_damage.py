@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hapgpu.chaining.index.build import build_index
 from hapgpu.chaining.index.files import MINIMIZER_FILE
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
-from hapgpu.chaining.options import MapOptions, SketchOptions
+from hapgpu.chaining.options import LongReadOptions, SketchOptions
 from hapgpu.chaining.run.cpu import CpuChainer
 from hapgpu.errors import InputError
 from hapgpu.io.fastx.read_block import ReadBlock
@@ -34,7 +34,7 @@ def valid_index(tmp_path_factory: pytest.TempPathFactory) -> MinimizerIndex:
 def lines_of(index: MinimizerIndex) -> list[list[str]]:
     text = "".join(f">r{number}\n{read}\n" for number, read in enumerate(READS)).encode()
     block = ReadBlock(np.frombuffer(text, dtype=np.uint8), is_fasta=True, first=1, name="reads")
-    lines = computed(CpuChainer(index, replace(MapOptions(), sketch=index.sketch)), block).text
+    lines = computed(CpuChainer(index, replace(LongReadOptions(), sketch=index.sketch)), block).text
     return [line.split("\t") for line in lines.tobytes().decode("ascii").splitlines()]
 
 

@@ -16,9 +16,8 @@ import pytest
 
 from hapgpu.chaining.index import files
 from hapgpu.chaining.index.build import build_index
-from hapgpu.chaining.index.files import MINIMIZER_FILE, default_index_path
+from hapgpu.chaining.index.files import MINIMIZER_FILE, default_index_path, open_index
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
-from hapgpu.chaining.index.open import open_index
 from hapgpu.chaining.options import SketchOptions
 from hapgpu.errors import InputError, OutputError
 
@@ -235,7 +234,7 @@ def test_directory_that_does_not_exist(fasta: Path, tmp_path: Path) -> None:
 def test_index_beside_the_reference_is_opened(
     fasta: Path, saved: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr("hapgpu.chaining.index.open.build_index")
+    monkeypatch.delattr("hapgpu.chaining.index.files.build_index")
     assert_same(open_index(fasta, SMALL, 1), MINIMIZER_FILE.load(saved))
     assert not caplog.records
 

@@ -147,7 +147,7 @@ def test_mappings_equal_the_reference_implementation(
     columns = (
         *(found.scores, found.counts, found.sequences, found.is_reverse, found.query_starts),
         *(found.query_ends, found.target_starts, found.target_ends, found.matches, found.lengths),
-        *(found.parents, found.second_scores, found.rivals, found.is_retained),
+        *(found.parents, found.second_scores, found.n_sub, found.is_retained),
         *(found.seeds_matched, found.seeds_expected),
     )
     assert list(zip(*(column.tolist() for column in columns), strict=True)) == expected
@@ -196,7 +196,7 @@ def test_mappings_of_crossing_chains(seed: int, width: int) -> None:
         found.offsets,
         *(found.scores, found.counts, found.query_starts, found.query_ends),
         *(found.target_starts, found.target_ends, found.parents),
-        *(found.second_scores, found.rivals, found.is_retained),
+        *(found.second_scores, found.n_sub, found.is_retained),
     )
 
 

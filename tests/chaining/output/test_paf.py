@@ -81,7 +81,7 @@ def mappings_of(reads: list[list[Row]]) -> ReportedMappings:
         **{name: column(name) for name in Row._fields[:3] + Row._fields[4:11]},
         is_reverse=column("is_reverse").astype(np.uint8),
         parents=zeros,
-        rivals=zeros,
+        n_sub=zeros,
         is_retained=zeros.astype(np.uint8),
         seeds_matched=zeros,
         seeds_expected=zeros,

@@ -72,7 +72,7 @@ def mappings_of(
         lengths=zeros,
         parents=column("parent"),
         second_scores=column("second"),
-        rivals=column("rivals"),
+        n_sub=column("rivals"),
         is_retained=column("is_retained", np.uint8),
         seeds_matched=column("matched"),
         seeds_expected=column("expected"),

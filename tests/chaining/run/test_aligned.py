@@ -19,7 +19,7 @@ from hapgpu.chaining.align.start import code_targets
 from hapgpu.chaining.index.build import build_index_of_records
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import SketchOptions
-from hapgpu.chaining.run.aligned_cpu import CpuAligner
+from hapgpu.chaining.run.cpu import CpuAligner
 from hapgpu.io.fastx.read_blocks import read_blocks
 from tests.chaining.minimap2_options import line_options_of, options_of
 from tests.chaining.stage_runs import computed

@@ -13,8 +13,8 @@ import pytest
 from hapgpu.chaining.index.build import build_index
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import SketchOptions
+from hapgpu.chaining.pipeline import open_workers
 from hapgpu.chaining.run.cpu import CpuChainer
-from hapgpu.chaining.run.workers import chainers_for
 from hapgpu.io.fastx.read_blocks import read_blocks
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
 from tests.chaining.minimap2_options import options_of
@@ -59,7 +59,7 @@ def test_lines_equal_minimap2(data_dir: Path, device: Device, name: str) -> None
             data_dir / Path(entry[which]).relative_to("shared/data") for which in ("ref", "reads")
         )
     options = options_of(entry["options"].split())
-    chainer, *_ = chainers_for([device], index_of(reference, options.sketch), options)
+    chainer, *_ = open_workers([device], index_of(reference, options.sketch), options)
     found = b"".join(
         computed(chainer, block).text.tobytes() for block in read_blocks(reads, 3 << 20)
     )

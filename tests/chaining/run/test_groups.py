@@ -14,18 +14,19 @@ from hypothesis import strategies as st
 
 from hapgpu.chaining.align.start import code_targets
 from hapgpu.chaining.index.build import build_index_of_records
-from hapgpu.chaining.options import LineOptions, MapOptions
+from hapgpu.chaining.options import LineOptions, LongReadOptions
 from hapgpu.chaining.run import groups
-from hapgpu.chaining.run.aligned_cpu import CpuAligner
-from hapgpu.chaining.run.cpu import CpuChainer
-from hapgpu.chaining.run.groups import GroupWorker, LinePart, ReadGroup, group_cuts
+from hapgpu.chaining.run.cpu import CpuAligner, CpuChainer
+from hapgpu.chaining.run.groups import GroupWorker, LinePart, SeededReads, group_cuts
 from hapgpu.errors import InputError
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.runtime.pipeline import Divided
 from tests.chaining.stage_runs import computed, parts_of
 
 LENGTHS = (900, 2500, 0, 40, 1200, 3000, 1, 700)
-OPTIONS = replace(MapOptions(), mappings=replace(MapOptions().mappings, prints_unmapped=True))
+OPTIONS = replace(
+    LongReadOptions(), mappings=replace(LongReadOptions().mappings, prints_unmapped=True)
+)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,7 @@ def make_worker(
     fasta.write_bytes(b">ref\n" + genome + b"\n")
     index, records = build_index_of_records(fasta, OPTIONS.sketch, 1)
 
-    def make(lines: LineOptions | None = None, options: MapOptions = OPTIONS) -> GroupWorker:
+    def make(lines: LineOptions | None = None, options: LongReadOptions = OPTIONS) -> GroupWorker:
         if lines is None:
             return CpuChainer(index, options)
         return CpuAligner(index, code_targets(records.sequences), options, lines)
@@ -110,7 +111,7 @@ def test_memory_runs_out(
     expected = computed(worker, block)
     compute = worker._lines_of
 
-    def compute_few(group: ReadGroup) -> Sequence[LinePart]:
+    def compute_few(group: SeededReads) -> Sequence[LinePart]:
         if len(group) > 2:
             raise MemoryError
         return compute(group)
@@ -118,7 +119,7 @@ def test_memory_runs_out(
     monkeypatch.setattr(worker, "_lines_of", compute_few)
     assert computed(worker, block).text.tobytes() == expected.text.tobytes()
 
-    def compute_short(group: ReadGroup) -> Sequence[LinePart]:
+    def compute_short(group: SeededReads) -> Sequence[LinePart]:
         if group.spans.lengths.max(initial=0) > 2000:
             raise MemoryError
         return compute(group)

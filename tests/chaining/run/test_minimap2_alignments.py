@@ -15,7 +15,7 @@ import pytest
 
 from hapgpu.chaining.align.start import code_targets
 from hapgpu.chaining.index.build import build_index_of_records
-from hapgpu.chaining.run.aligned_cpu import CpuAligner
+from hapgpu.chaining.run.cpu import CpuAligner
 from hapgpu.io.fastx.read_blocks import read_blocks
 from hapgpu.simulation.long_reads import LongReadModel
 from tests.chaining.minimap2_options import line_options_of, options_of

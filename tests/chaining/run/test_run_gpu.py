@@ -12,7 +12,7 @@ import pytest
 
 from hapgpu.chaining.index.build import build_index
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
-from hapgpu.chaining.options import UNLIMITED_SKIP, MapOptions, preset
+from hapgpu.chaining.options import UNLIMITED_SKIP, LongReadOptions, preset
 from hapgpu.chaining.run.cpu import CpuChainer
 from hapgpu.errors import DeviceError, InputError
 from hapgpu.io.fastx.read_block import ReadBlock
@@ -43,7 +43,7 @@ READS = [GENOME[start : start + 3000] for start in range(0, 57_000, 1000)]
 def index(tmp_path_factory: pytest.TempPathFactory) -> MinimizerIndex:
     fasta = tmp_path_factory.mktemp("made") / "made.fa"
     fasta.write_bytes(b">made\n" + GENOME + b"\n")
-    return build_index(fasta, MapOptions().sketch, 1)
+    return build_index(fasta, LongReadOptions().sketch, 1)
 
 
 @pytest.fixture
@@ -56,7 +56,9 @@ def limited(index: MinimizerIndex) -> Iterator[Callable[[int], CudaDevice]]:
         yield lambda size: CudaDevice(0, memory_limit=size)
 
 
-def check(index: MinimizerIndex, options: MapOptions, block: ReadBlock, device: CudaDevice) -> None:
+def check(
+    index: MinimizerIndex, options: LongReadOptions, block: ReadBlock, device: CudaDevice
+) -> None:
     from hapgpu.chaining.run.cuda import CudaChainer  # noqa: PLC0415  (needs CuPy)
 
     expected = computed(CpuChainer(index, options), block)
@@ -65,7 +67,7 @@ def check(index: MinimizerIndex, options: MapOptions, block: ReadBlock, device: 
     assert found.counts == expected.counts
 
 
-def every_option(name: str) -> list[MapOptions]:
+def every_option(name: str) -> list[LongReadOptions]:
     chosen = preset(name)
     return [
         chosen,
@@ -90,7 +92,7 @@ def test_real_reads(data_dir: Path, name: str, variant: int) -> None:
 
 @pytest.mark.parametrize("reads", [[], [b""], [b"ACGT"], [b"", READS[0], b"N" * 500]])
 def test_few_reads(index: MinimizerIndex, reads: list[bytes]) -> None:
-    check(index, MapOptions(), block_of(reads), CudaDevice(0))
+    check(index, LongReadOptions(), block_of(reads), CudaDevice(0))
 
 
 def test_little_memory_splits_blocks(
@@ -104,7 +106,7 @@ def test_little_memory_splits_blocks(
     monkeypatch.setattr(
         ReadBlock, "halves", lambda block: splits.append(block.first) or halves(block)
     )
-    check(index, MapOptions(), block_of(READS * 100), limited(24 * MIB))
+    check(index, LongReadOptions(), block_of(READS * 100), limited(24 * MIB))
     assert splits
 
 
@@ -113,7 +115,7 @@ def test_a_read_that_does_not_fit(
 ) -> None:
     from hapgpu.chaining.run.cuda import CudaChainer  # noqa: PLC0415  (needs CuPy)
 
-    chainer = CudaChainer(index, MapOptions(), limited(2 * MIB))
+    chainer = CudaChainer(index, LongReadOptions(), limited(2 * MIB))
     with pytest.raises(DeviceError, match=r"made.fa, record 1: .*--gpu-mem"):
         chainer(block_of([GENOME * 60]))
 
@@ -125,7 +127,7 @@ def test_same_errors_as_on_the_cpu(index: MinimizerIndex) -> None:
         np.frombuffer(b"@a\nAC\n+\nIII\n", np.uint8), is_fasta=False, first=7, name="bad.fq"
     )
     with pytest.raises(InputError, match=r"bad.fq, record 7 'a'"):
-        CudaChainer(index, MapOptions(), CudaDevice(0))(block)
+        CudaChainer(index, LongReadOptions(), CudaDevice(0))(block)
 
 
 def test_read_of_too_many_anchors(index: MinimizerIndex) -> None:
@@ -133,7 +135,7 @@ def test_read_of_too_many_anchors(index: MinimizerIndex) -> None:
 
     block, messages = block_of([GENOME[:100], b"", GENOME[:3000]]), []
     for max_anchors in (0, -2990):
-        options = replace(MapOptions(), max_anchors=max_anchors)
+        options = replace(LongReadOptions(), max_anchors=max_anchors)
         for worker in (CpuChainer(index, options), CudaChainer(index, options, CudaDevice(0))):
             if max_anchors == 0:
                 assert computed(worker, block).counts["reads"] == 3

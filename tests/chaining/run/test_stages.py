@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hapgpu.chaining.batches import Chains
 from hapgpu.chaining.chains.reference import Chain
 from hapgpu.chaining.mappings.reference import matches_and_length
-from hapgpu.chaining.options import ChainOptions, MapOptions, SketchOptions
+from hapgpu.chaining.options import ChainOptions, LongReadOptions, SketchOptions
 from hapgpu.chaining.quality.cpu import assess
 from hapgpu.chaining.run.cpu import CpuChainer
 from hapgpu.chaining.run.reference import paf_lines
@@ -152,7 +152,7 @@ def gapped_case(seed: int) -> Case:
     read = bases[50:250] + bases[250 + gap : 560]
     if seed % 2:
         read = read.translate(turned)[::-1]
-    options = MapOptions(
+    options = LongReadOptions(
         sketch=SketchOptions(k=9, w=2 + seed % 4),
         chains=ChainOptions(max_gap=100, bandwidth=20, long_bandwidth=400, min_score=20),
     )
@@ -168,7 +168,7 @@ def test_mappings(case: Case) -> None:
     found, kept = mappings.mappings, mappings.rows
     columns = [
         "scores counts sequences is_reverse query_starts query_ends target_starts target_ends",
-        "matches lengths second_scores rivals is_retained",
+        "matches lengths second_scores n_sub is_retained",
     ]
     assert rows_of(
         mappings.offsets,

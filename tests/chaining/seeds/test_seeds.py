@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.chaining.options import SeedOptions
-from hapgpu.chaining.seeds.cpu import find_seeds
+from hapgpu.chaining.seeds.cpu import RunScratch, SeedColumns, drop_repetitive, find_seeds
 from hapgpu.chaining.seeds.reference import Seed, seeds_of
-from hapgpu.chaining.seeds.repetitive_seeds import RunScratch, SeedColumns, drop_repetitive
 from tests.chaining.made_index import (
     index_of,
     lengths_of,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pysam
 import pytest
 
-from hapgpu.chaining.run import workers
+from hapgpu.chaining import pipeline
 from tests.cli.chain.command import (
     Sample,
     complement,
@@ -48,7 +48,7 @@ def test_neither_threads_nor_blocks_change_the_output(
     threads: int,
     block: int,
 ) -> None:
-    monkeypatch.setattr(workers, "_CPU_BLOCK", block)
+    monkeypatch.setattr(pipeline, "_CPU_BLOCK", block)
     path = write_unaligned(sample, tmp_path / "reads.bam", "wb")
     assert lines_of(tmp_path, sample.fasta, path, threads=threads) == lines
 

@@ -15,7 +15,7 @@ import pysam
 import pytest
 
 import hapgpu
-from hapgpu.chaining.run import workers
+from hapgpu.chaining import pipeline
 from tests.cli.chain.command import (
     COMMAND,
     Sample,
@@ -70,7 +70,7 @@ def test_neither_threads_nor_blocks_change_the_output(
     threads: int,
     block: int,
 ) -> None:
-    monkeypatch.setattr(workers, "_CPU_BLOCK", block)
+    monkeypatch.setattr(pipeline, "_CPU_BLOCK", block)
     assert lines_of(tmp_path, sample.fasta, sample.fastq, threads=threads) == lines
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hapgpu.chaining.run import workers
+from hapgpu.chaining import pipeline
 from tests.cli.chain.command import Sample, fastq_text, status_of, write_unaligned
 
 pytestmark = pytest.mark.gpu
@@ -43,7 +43,7 @@ def test_sample(sample: Sample, tmp_path: Path, options: str) -> None:
 def test_small_blocks(
     sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
 ) -> None:
-    monkeypatch.setattr(workers, "_GPU_BLOCK", block)
+    monkeypatch.setattr(pipeline, "_GPU_BLOCK", block)
     assert_same_bytes(tmp_path, sample.fasta, sample.fastq, sample.fastq)
 
 

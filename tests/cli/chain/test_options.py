@@ -13,7 +13,7 @@ from typing import Any, Final
 import pysam
 import pytest
 
-from hapgpu.chaining.options import LARGEST_READ, PRESETS, MapOptions, SketchOptions
+from hapgpu.chaining.options import LARGEST_READ, PRESETS, LongReadOptions, SketchOptions
 from hapgpu.cli.commands import chain as command
 from tests.cli.chain.command import (
     UNIT,
@@ -73,26 +73,26 @@ def test_lines_equal_minimap2(data_dir: Path, some_reads: Path, tmp_path: Path, 
 @pytest.fixture
 def options_of(
     sample: Sample, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[..., MapOptions]]:
+) -> Iterator[Callable[..., LongReadOptions]]:
     """Return a function that returns the options that the command would map with."""
     used = []
     monkeypatch.setattr(
-        command, "_map", lambda _run, _fasta, _reads, options, *_: used.append(options)
+        command, "map_long_reads", lambda _run, _fasta, _reads, options, *_: used.append(options)
     )
 
-    def chosen(*arguments: str) -> MapOptions:
+    def chosen(*arguments: str) -> LongReadOptions:
         files = sample.fasta, sample.fastq
         assert status_of(*files, *arguments, "-q", "--device", "cpu") == 0
-        options: MapOptions = used.pop()
+        options: LongReadOptions = used.pop()
         return options
 
     return chosen
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_presets(options_of: Callable[..., MapOptions], name: str) -> None:
+def test_presets(options_of: Callable[..., LongReadOptions], name: str) -> None:
     assert options_of("-x", name) == options_of("--preset", name) == PRESETS[name]
-    assert options_of() == PRESETS["map-ont"] == MapOptions()
+    assert options_of() == PRESETS["map-ont"] == LongReadOptions()
     changed = replace(PRESETS[name], sketch=replace(PRESETS[name].sketch, w=7))
     assert options_of("-w", "7", "-x", name) == changed
 
@@ -132,16 +132,16 @@ def test_presets(options_of: Callable[..., MapOptions], name: str) -> None:
     ],
 )
 def test_letters(
-    options_of: Callable[..., MapOptions], arguments: str, group: str, fields: Group
+    options_of: Callable[..., LongReadOptions], arguments: str, group: str, fields: Group
 ) -> None:
-    plain = MapOptions()
+    plain = LongReadOptions()
     expected = replace(plain, **{group: replace(getattr(plain, group), **fields)})
     assert options_of(*arguments.split()) == expected
 
 
 @pytest.mark.parametrize(("size", "anchors"), [("64", LARGEST_READ), ("1G", (1 << 30) // (8 + 8))])
 def test_anchors_of_a_read_are_limited_as_records_are(
-    options_of: Callable[..., MapOptions], size: str, anchors: int
+    options_of: Callable[..., LongReadOptions], size: str, anchors: int
 ) -> None:
     """An anchor is two numbers of 64 bits, x and y; a smaller record leaves the usual limit."""
     assert options_of("--max-record", size).max_anchors == anchors

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hapgpu.io.bgzf.block_table import EOF_BLOCK
-from hapgpu.mapping.run import workers
+from hapgpu.mapping import pipeline
 from tests.cli.in_process import status_of_command
 from tests.cli.map.command import Sample, make_sample, status_of
 from tests.io.bgzf_blocks import block as bgzf_block
@@ -51,7 +51,7 @@ def test_sample(sample: Sample, tmp_path: Path, options: list[str]) -> None:
 def test_small_blocks(
     sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
 ) -> None:
-    monkeypatch.setattr(workers, "_GPU_BLOCK", block)
+    monkeypatch.setattr(pipeline, "_GPU_BLOCK", block)
     packed = tmp_path / "r.fq.gz"
     text = sample.fastq_text().encode()
     parts = [text[at : at + 999] for at in range(0, len(text), 999)]

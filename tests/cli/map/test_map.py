@@ -16,7 +16,7 @@ import pysam
 import pytest
 
 import hapgpu
-from hapgpu.mapping.run import workers
+from hapgpu.mapping import pipeline
 from hapgpu.mapping.search.hits import SearchOptions
 from hapgpu.mapping.search.reference import Hit, find_hits
 from tests.cli.in_process import status_of_command
@@ -262,7 +262,7 @@ def test_neither_threads_nor_blocks_change_the_output(
     threads: int,
     block: int,
 ) -> None:
-    monkeypatch.setattr(workers, "_CPU_BLOCK", block)
+    monkeypatch.setattr(pipeline, "_CPU_BLOCK", block)
     assert sam_of(tmp_path, sample.fasta, sample.fastq, threads=threads) == lines
 
 

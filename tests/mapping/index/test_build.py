@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hapgpu.errors import DeviceError, InputError
-from hapgpu.mapping.index import build, bwt, encoding, prefix_doubling, suffix_array
+from hapgpu.mapping.index import build, bwt, encoding, suffix_array
 from hapgpu.mapping.index.build import build_index
 from hapgpu.mapping.index.files import FM_INDEX_FILE
 from hapgpu.mapping.index.fm_index import FMIndexArrays
@@ -89,7 +89,7 @@ def test_arrays_of_any_reference_in_chunks_of_any_size(
 def test_both_builders_sort_suffixes(bases: str) -> None:
     text = np.array(["ACGT".index(base) for base in bases], dtype=np.uint8)
     order = sorted(range(len(bases) + 1), key=lambda start: bases[start:])
-    for suffixes in (suffix_array.sort_suffixes(text), prefix_doubling.sort_suffixes(text, np)):
+    for suffixes in (suffix_array.sort_suffixes(text), suffix_array.double_prefixes(text, np)):
         assert suffixes.dtype == np.uint32
         assert suffixes.tolist() == order
 
@@ -98,7 +98,7 @@ def test_both_builders_sort_suffixes(bases: str) -> None:
 def test_prefix_doubling_of_long_repeats(unit: int) -> None:
     text = np.resize(np.random.default_rng(unit).integers(0, 4, unit, dtype=np.uint8), 50_000)
     np.testing.assert_array_equal(
-        prefix_doubling.sort_suffixes(text, np), suffix_array.sort_suffixes(text)
+        suffix_array.double_prefixes(text, np), suffix_array.sort_suffixes(text)
     )
 
 
@@ -118,7 +118,7 @@ def test_suffixes_of_ecoli_are_sorted(ecoli: Path, ecoli_index: FMIndexArrays) -
 def test_ecoli_is_sorted_the_same_by_prefix_doubling(
     ecoli: Path, ecoli_index: FMIndexArrays
 ) -> None:
-    suffixes = prefix_doubling.sort_suffixes(ecoli_text(ecoli), np)
+    suffixes = suffix_array.double_prefixes(ecoli_text(ecoli), np)
     np.testing.assert_array_equal(suffixes, ecoli_index.suffixes)
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
-from hapgpu.mapping.index import checks
+from hapgpu.mapping.index import files
 from hapgpu.mapping.index.files import FM_INDEX_FILE
 from hapgpu.mapping.index.fm_index import Contigs, FMIndexArrays, ReferenceBases
 from hapgpu.mapping.search import cpu
@@ -143,10 +143,10 @@ def test_a_jump_table_of_single_bases(tmp_path: Path) -> None:
 def test_an_index_as_large_as_allowed(
     limit: str, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks, limit, most)
-    assert checks.is_sound(FULL)
-    monkeypatch.setattr(checks, limit, most - 1)
-    assert not checks.is_sound(FULL)
+    monkeypatch.setattr(files, limit, most)
+    assert files.is_sound(FULL)
+    monkeypatch.setattr(files, limit, most - 1)
+    assert not files.is_sound(FULL)
 
 
 def test_every_count_and_every_rank(tmp_path: Path) -> None:

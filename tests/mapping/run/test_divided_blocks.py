@@ -17,9 +17,7 @@ from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.run.cpu import CpuMapper
 from hapgpu.mapping.sam.cpu import Place, format_records
-from hapgpu.mapping.sam.options import SamOptions
-from hapgpu.mapping.sam.record_counts import RecordCounts
-from hapgpu.mapping.sam.tables import sam_tables
+from hapgpu.mapping.sam.tables import RecordCounts, SamOptions, sam_tables
 from hapgpu.mapping.search.cpu import search_step
 from hapgpu.mapping.search.hits import KeptHits, SearchLimits, SearchOptions
 from hapgpu.mapping.search.packed_reads import PackedReads, pack_reads
@@ -69,7 +67,7 @@ class LaterHits:
 
 
 class Records:
-    """Stand-in of `DeviceRecords`: the lines, and the number of lines of each read."""
+    """Stand-in of `DeviceSamRecords`: the lines, and the number of lines of each read."""
 
     def __init__(self, lines: list[bytes], per_read: list[int]) -> None:
         self.lines, self._per_read = lines, per_read

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import ModuleType
 from typing import Any
 
@@ -48,6 +49,7 @@ def test_search_in_pieces(
     index: FMIndexArrays, cupy: ModuleType, monkeypatch: pytest.MonkeyPatch, fitting: int
 ) -> None:
     from hapgpu.mapping.search import cuda  # noqa: PLC0415  (imports CuPy)
+    from hapgpu.runtime.gpu import parts  # noqa: PLC0415  (imports CuPy)
 
     def searched(_: Any, reads: PackedReads, options: SearchOptions, __: Any) -> HitBatch:
         if len(reads) > fitting:
@@ -55,6 +57,8 @@ def test_search_in_pieces(
         return cpu.search(index, reads, options)
 
     monkeypatch.setattr(cuda, "resident_index", lambda *_: None)
+    monkeypatch.setattr(cuda, "active_on", lambda _: nullcontext())
+    monkeypatch.setattr(parts, "release_memory", lambda: None)
     monkeypatch.setattr(cuda, "_search_packed", searched)
     reads = pack(READS)
     found = cuda.search(index, reads, SearchOptions(), GPU)

@@ -15,7 +15,7 @@ from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.mapping.index.build import build_index
 from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.run.cpu import CpuMapper
-from hapgpu.mapping.sam.options import SamOptions
+from hapgpu.mapping.sam.tables import SamOptions
 from hapgpu.mapping.search import cpu
 from hapgpu.mapping.search.hits import SearchOptions
 from hapgpu.runtime.devices import CpuDevice, CudaDevice

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.run import cpu
-from hapgpu.mapping.sam.options import SamOptions
+from hapgpu.mapping.sam.tables import SamOptions
 from hapgpu.mapping.search.cpu import search, search_step
 from hapgpu.mapping.search.hits import SearchLimits, SearchOptions
 from hapgpu.runtime.pipeline import results_of

@@ -11,7 +11,7 @@ from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.run.cpu import CpuMapper
-from hapgpu.mapping.sam.options import SamOptions
+from hapgpu.mapping.sam.tables import SamOptions
 from hapgpu.mapping.search.cpu import search
 from hapgpu.mapping.search.hits import SearchOptions
 from hapgpu.runtime.devices import CudaDevice

@@ -11,7 +11,7 @@ import numpy as np
 
 from hapgpu.io.fastx.spans import ReadSpans
 from hapgpu.mapping.index.fm_index import Contigs, FMIndexArrays, ReferenceBases
-from hapgpu.mapping.sam.options import SamOptions
+from hapgpu.mapping.sam.tables import SamOptions
 from hapgpu.mapping.search.hits import DELETION, INSERTION, UNGAPPED, KeptHits
 
 MIN_READ_BASES = 10  # docs/methods/map.md

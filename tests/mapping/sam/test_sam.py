@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 
 from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.mapping.sam.cpu import format_records
-from hapgpu.mapping.sam.mapping_quality import mapping_qualities
-from hapgpu.mapping.sam.options import SamOptions
-from hapgpu.mapping.sam.tables import sam_tables
+from hapgpu.mapping.sam.tables import SamOptions, mapping_qualities, sam_tables
 from hapgpu.mapping.search.hits import DELETION, INSERTION, UNGAPPED
 from tests.mapping.sam.sam_oracle import (
     Case,

@@ -11,8 +11,7 @@ from hapgpu.io.fastx.spans import ReadSpans
 from hapgpu.mapping.index.cuda import resident_index
 from hapgpu.mapping.sam.cpu import format_records
 from hapgpu.mapping.sam.cuda import DeviceFormatter, RecordCounts
-from hapgpu.mapping.sam.options import SamOptions
-from hapgpu.mapping.sam.tables import sam_tables
+from hapgpu.mapping.sam.tables import SamOptions, sam_tables
 from hapgpu.mapping.search.cuda import DeviceHits
 from hapgpu.mapping.search.hits import DELETION, INSERTION, UNGAPPED
 from hapgpu.runtime.devices import CudaDevice

@@ -13,20 +13,23 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.chaining.align.batches import Row
-from hapgpu.chaining.mappings.columns import (
+from hapgpu.chaining.mappings.selection import (
     CHAIN,
     COLUMNS,
     COUNT,
     IS_REVERSE,
+    NO_SCORE,
     QUERY_END,
     QUERY_START,
     SCORE,
     SEQUENCE,
     TARGET_END,
     TARGET_START,
+    SelectionLimits,
+    find_parents,
+    numbers_of_parents,
+    select_rows,
 )
-from hapgpu.chaining.mappings.parents import find_parents
-from hapgpu.chaining.mappings.selection import NO_SCORE, Limits, numbers_of_parents, select_rows
 from hapgpu.chaining.options import MappingOptions
 from hapgpu.runtime.jit import njit, njit_inlined
 
@@ -72,7 +75,7 @@ def set_parents(
     parents = np.empty(mappings.size, dtype=np.int64)
     find_parents(table, read_only(offsets), np.float32(options.mask_level), parents)
     _count_rivals(mappings, offsets, parents, near_score)
-    limits = Limits(
+    limits = SelectionLimits(
         score_ratio=np.float32(options.score_ratio),
         max_secondary=options.max_secondary,
         near_score=2 * k,

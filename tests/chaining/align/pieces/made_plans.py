@@ -35,7 +35,7 @@ from hapgpu.chaining.align.pieces.reference import (
     Point,
     plan_mapping,
 )
-from hapgpu.chaining.options import MapOptions, SketchOptions
+from hapgpu.chaining.options import LongReadOptions, SketchOptions
 
 IGNORED = 1 << 41  # minimap2's MM_SEED_IGNORE
 LONG_JOIN = 1 << 40  # minimap2's MM_SEED_LONG_JOIN
@@ -44,7 +44,7 @@ REVERSE = 1 << 63  # minimap2's mm128_t.x
 SPAN_SHIFT = 32  # minimap2's mm128_t.y
 TANDEM = 1 << 42  # minimap2's MM_SEED_TANDEM
 
-PARAMETERS: Final = align_parameters(MapOptions(), SketchOptions())
+PARAMETERS: Final = align_parameters(LongReadOptions(), SketchOptions())
 SCORING: Final = align_scoring(2, 4, (4, 2), (24, 1))
 
 

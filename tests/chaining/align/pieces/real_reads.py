@@ -18,7 +18,7 @@ from hapgpu.chaining.align.start import code_reads, code_targets, start_mappings
 from hapgpu.chaining.batches import TANDEM
 from hapgpu.chaining.index.build import build_index
 from hapgpu.chaining.mappings.cpu import chained_mappings
-from hapgpu.chaining.options import MapOptions
+from hapgpu.chaining.options import LongReadOptions
 from hapgpu.chaining.quality.cpu import reported_rows
 from hapgpu.chaining.run.cpu import cpu_stages
 from hapgpu.chaining.run.stages import MappingFinder
@@ -77,7 +77,7 @@ def _anchors(anchors: MappedAnchors, read: int) -> list[Anchor]:
     ]
 
 
-def map_reads(reference: Path, path: Path, options: MapOptions) -> RealReads:
+def map_reads(reference: Path, path: Path, options: LongReadOptions) -> RealReads:
     """Map the reads of a file up to their alignment."""
     index = build_index(reference, options.sketch, threads=1)
     (block,) = read_blocks(path, _LARGE)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pysam
 import pytest
 
-from hapgpu.chaining.run import workers
+from hapgpu.chaining import pipeline
 from tests.cli.chain.command import (
     ON_CPU,
     Sample,
@@ -118,7 +118,7 @@ def test_neither_threads_nor_blocks_change_the_output(
     threads: int,
     block: int,
 ) -> None:
-    monkeypatch.setattr(workers, "_CPU_BLOCK", block)
+    monkeypatch.setattr(pipeline, "_CPU_BLOCK", block)
     assert lines_of(tmp_path, sample.fasta, sample.fastq, "-c", threads=threads) == aligned_lines
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from hapgpu.chaining.options import PRESETS, AlignOptions, Difference, LineOptions, MapOptions
+from hapgpu.chaining.options import PRESETS, AlignOptions, Difference, LineOptions, LongReadOptions
 from hapgpu.cli.commands import chain as command
 from hapgpu.cli.options.align import AlignmentForm
 from tests.cli.chain.command import Sample, status_of
 
-Chosen = tuple[MapOptions, AlignmentForm | None]
+Chosen = tuple[LongReadOptions, AlignmentForm | None]
 SHORT, LONG, MD, DS = Difference.CS, Difference.LONG_CS, Difference.MD, Difference.DS
 
 
@@ -24,11 +24,16 @@ def chosen(
 ) -> Callable[..., Chosen]:
     """Return a function that returns the options that the command would run with."""
     used: list[Chosen] = []
+    monkeypatch.setattr(command, "_output_of", lambda form, *_: form)
     monkeypatch.setattr(
-        command, "align_reads", lambda _run, _fasta, _reads, *rest: used.append(rest[:2])
+        command,
+        "align_long_reads",
+        lambda _run, _fasta, _reads, options, _lines, form: used.append((options, form)),
     )
     monkeypatch.setattr(
-        command, "_map", lambda _run, _fasta, _reads, options, *_: used.append((options, None))
+        command,
+        "map_long_reads",
+        lambda _run, _fasta, _reads, options, _output: used.append((options, None)),
     )
 
     def run(*arguments: str, output: str = "out") -> Chosen:
@@ -68,7 +73,7 @@ def chosen(
 def test_letters(chosen: Callable[..., Chosen], arguments: str, fields: dict[str, Any]) -> None:
     options, _ = chosen(*arguments.split(), "-a")
     assert options.align == replace(AlignOptions(), **fields)
-    assert options == replace(MapOptions(), align=options.align)
+    assert options == replace(LongReadOptions(), align=options.align)
 
 
 @pytest.mark.parametrize("name", PRESETS)
