@@ -9,18 +9,41 @@ from __future__ import annotations
 import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 from hapgpu.cli.kernels import all_kernels
-from hapgpu.runtime.gpu.compiler import (
-    Usage,
-    compile_kernel,
-    source_directory,
-    usage,
-)
+from hapgpu.errors import DeviceError
 from hapgpu.runtime.gpu.kernel import Kernel
+from hapgpu.runtime.gpu.launch import Compiled, compile_kernel, source_directory
 
 ARCHITECTURES = ("sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 _GLOBAL = re.compile(r"__global__ void(?:\s+__launch_bounds__\([^)]*\))?\s+(\w+)\(")
+_USAGE = re.compile(
+    r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads"
+    r".*?Used (\d+) registers",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Resources per thread of a kernel: registers, and bytes of stack and of register spills."""
+
+    registers: int
+    stack_bytes: int
+    spill_bytes: int
+
+
+def usage(compiled: Compiled) -> Usage:
+    """Read the registers and the spilled bytes of a kernel from the compiler's log."""
+    own = compiled.log.find(f"'{compiled.lowered_name}'")
+    match = _USAGE.search(compiled.log, max(own, 0))
+    if match is None:
+        what = "the compiler did not report the register usage"
+        message = f"{compiled.lowered_name}: {what}:\n{compiled.log}"
+        raise DeviceError(message)
+    stack, stores, loads, registers = map(int, match.groups())
+    return Usage(registers, stack, stores + loads)
 
 
 def forgotten(kernels: list[Kernel]) -> list[str]:

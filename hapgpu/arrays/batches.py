@@ -7,12 +7,13 @@ the columns that it replaces.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.bytes import AnyArray
 from hapgpu.arrays.ragged import Ragged
 
 
@@ -65,42 +66,17 @@ class ReadBatch:
         has_both: NDArray[np.bool_] = has_all & has_none
         return has_both
 
-    def take(self, rows: NDArray[Any]) -> ReadBatch:
+    def take(self, rows: AnyArray) -> ReadBatch:
         """Gather reads: a boolean mask of shape [n], or row numbers in any order."""
         if rows.dtype == np.bool_:
             rows = np.flatnonzero(rows)
-        return ReadBatch(
-            names=self.names.take(rows),
-            flags=self.flags[rows],
-            reference_ids=self.reference_ids[rows],
-            positions=self.positions[rows],
-            mapping_qualities=self.mapping_qualities[rows],
-            cigars=self.cigars.take(rows),
-            mate_reference_ids=self.mate_reference_ids[rows],
-            mate_positions=self.mate_positions[rows],
-            template_lengths=self.template_lengths[rows],
-            bases=self.bases.take(rows),
-            qualities=self.qualities.take(rows),
-            tags=self.tags.take(rows),
-        )
+        return ReadBatch(*[_taken(column, rows) for column in _columns_of(self)])
 
     @classmethod
     def concatenate(cls, parts: Sequence[ReadBatch]) -> ReadBatch:
         """Concatenate batches, at least one."""
-        return cls(
-            names=Ragged.concatenate([part.names for part in parts]),
-            flags=np.concatenate([part.flags for part in parts]),
-            reference_ids=np.concatenate([part.reference_ids for part in parts]),
-            positions=np.concatenate([part.positions for part in parts]),
-            mapping_qualities=np.concatenate([part.mapping_qualities for part in parts]),
-            cigars=Ragged.concatenate([part.cigars for part in parts]),
-            mate_reference_ids=np.concatenate([part.mate_reference_ids for part in parts]),
-            mate_positions=np.concatenate([part.mate_positions for part in parts]),
-            template_lengths=np.concatenate([part.template_lengths for part in parts]),
-            bases=Ragged.concatenate([part.bases for part in parts]),
-            qualities=Ragged.concatenate([part.qualities for part in parts]),
-            tags=Ragged.concatenate([part.tags for part in parts]),
-        )
+        columns = zip(*map(_columns_of, parts), strict=True)
+        return cls(*map(_concatenated, columns))
 
     def split(self, size: int) -> Iterator[ReadBatch]:
         """Yield batches of at most `size` reads, in order."""
@@ -109,6 +85,20 @@ class ReadBatch:
             return
         for start in range(0, len(self), size):
             yield self.take(np.arange(start, min(start + size, len(self))))
+
+
+def _columns_of(batch: ReadBatch) -> list[Any]:
+    return [getattr(batch, column.name) for column in fields(batch)]
+
+
+def _taken(column: Any, rows: AnyArray) -> Any:
+    return column.take(rows) if isinstance(column, Ragged) else column[rows]
+
+
+def _concatenated(column: Sequence[Any]) -> Any:
+    """Concatenate the parts of a column."""
+    is_ragged = isinstance(column[0], Ragged)
+    return Ragged.concatenate(column) if is_ragged else np.concatenate(column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +126,7 @@ class PairBatch:
         """int64[n]: the length of the query of each pair."""
         return self.queries.lengths_of(self.query_index)
 
-    def take(self, rows: NDArray[Any]) -> PairBatch:
+    def take(self, rows: AnyArray) -> PairBatch:
         """Gather pairs; the sequences share memory."""
         return PairBatch(
             self.references, self.queries, self.reference_index[rows], self.query_index[rows]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from llvmlite import ir
@@ -10,64 +11,69 @@ from llvmlite import ir
 from hapgpu.arrays.bytes import Integer
 from hapgpu.runtime.jit import intrinsic, njit_inlined, types
 
+if TYPE_CHECKING:
+    from numba.core.base import BaseContext
+    from numba.core.typing import Signature
+
 _0, _1 = map(np.uint64, (0, 1))
 _ALL = np.uint64(2**64 - 1)
+_Typed: TypeAlias = tuple["Signature", Callable[..., ir.Value]]
+"""The signature of an intrinsic, and the function that writes its LLVM code."""
 
 
-def _unary(instruction: str) -> Any:
-    """Return an LLVM intrinsic from word to word."""
+def _word_function(instruction: str, *, counts: bool) -> Callable[[Integer], Integer]:
+    """Return an LLVM intrinsic from word to word.
 
-    def word_instruction(_: Any, __: Any) -> Any:
-        def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-            word = ir.IntType(64)
-            function = builder.module.declare_intrinsic(
-                f"llvm.{instruction}", [word], ir.FunctionType(word, [word])
-            )
-            return builder.call(function, arguments)
+    One that counts the zeros at one end of a word has a flag too: 64 for zero, not undefined.
+    """
 
-        return types.uint64(types.uint64), generate
-
-    return intrinsic(word_instruction)
-
-
-def _counting(instruction: str) -> Any:
-    """Return an LLVM intrinsic that counts the zeros at one end of a word; 64 for zero."""
-
-    def counting_instruction(_: Any, __: Any) -> Any:
-        def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+    def word_instruction(_context: BaseContext, _word: types.Type) -> _Typed:
+        def generate(
+            _context: BaseContext,
+            builder: ir.IRBuilder,
+            _signature: Signature,
+            arguments: list[ir.Value],
+        ) -> ir.Value:
             word, flag = ir.IntType(64), ir.IntType(1)
+            kinds, flags = ([word, flag], [flag(0)]) if counts else ([word], [])
             function = builder.module.declare_intrinsic(
-                f"llvm.{instruction}", [word], ir.FunctionType(word, [word, flag])
+                f"llvm.{instruction}", [word], ir.FunctionType(word, kinds)
             )
-            return builder.call(function, [*arguments, flag(0)])
+            return builder.call(function, [*arguments, *flags])
 
         return types.uint64(types.uint64), generate
 
-    return intrinsic(counting_instruction)
+    function: Callable[[Integer], Integer] = intrinsic(word_instruction)
+    return function
 
 
-popcount = _unary("ctpop")
+popcount = _word_function("ctpop", counts=False)
 """uint64 -> uint64: the number of set bits."""
 
-reversed_bits = _unary("bitreverse")
+reversed_bits = _word_function("bitreverse", counts=False)
 """uint64 -> uint64: bit i becomes bit 63 - i."""
 
-trailing_zeros = _counting("cttz")
+trailing_zeros = _word_function("cttz", counts=True)
 """uint64 -> uint64: the index of the lowest set bit; 64 for zero."""
 
-leading_zeros = _counting("ctlz")
+leading_zeros = _word_function("ctlz", counts=True)
 """uint64 -> uint64: the number of zeros above the highest set bit; 64 for zero."""
 
 
-def _loading(_: Any, __: Any) -> Any:
-    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+def _loading(_context: BaseContext, _address: types.Type) -> _Typed:
+    def generate(
+        _context: BaseContext,
+        builder: ir.IRBuilder,
+        _signature: Signature,
+        arguments: list[ir.Value],
+    ) -> ir.Value:
         pointer = builder.inttoptr(arguments[0], ir.IntType(64).as_pointer())
         return builder.load(pointer, align=1)
 
     return types.uint64(types.intp), generate
 
 
-load_u64 = intrinsic(_loading)
+load_u64: Callable[[Integer], Integer] = intrinsic(_loading)
 """intp -> uint64: eight bytes, little-endian; the address need not be aligned."""
 
 

@@ -9,8 +9,11 @@ from numpy.typing import NDArray
 
 from hapgpu.runtime.jit import njit
 
-Integer: TypeAlias = int | np.integer[Any]
+Integer: TypeAlias = int | np.integer
 """An integer in compiled functions."""
+
+AnyArray: TypeAlias = NDArray[Any]
+"""An array whose dtype varies."""
 
 # With unsigned indices Numba does not test for negative ones, which would prevent vectorisation;
 # with unsigned constants it does not mix signs, which would make floats.

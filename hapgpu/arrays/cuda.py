@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import cupy
 import numpy as np
@@ -13,6 +13,7 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
+from hapgpu.runtime.gpu_array import GpuArray
 
 _THREADS: Final = 128
 
@@ -49,8 +50,8 @@ class DeviceRagged:
         int64[n + 1] on the GPU, from 0, never decreasing.
     """
 
-    data: Any
-    offsets: Any
+    data: GpuArray
+    offsets: GpuArray
 
     def __len__(self) -> int:
         return int(self.offsets.size) - 1
@@ -65,17 +66,17 @@ class DeviceRagged:
         return Ragged(self.data.get(), self.offsets.get())
 
     @classmethod
-    def from_lengths(cls, data: Any, lengths: Any) -> DeviceRagged:
+    def from_lengths(cls, data: GpuArray, lengths: GpuArray) -> DeviceRagged:
         """Cut `data` into rows of the given lengths, whose sum is the size of `data`."""
         return cls(data, offsets_of(lengths))
 
     @classmethod
-    def gather(cls, data: Any, starts: Any, lengths: Any) -> DeviceRagged:
+    def gather(cls, data: GpuArray, starts: GpuArray, lengths: GpuArray) -> DeviceRagged:
         """Copy rows from anywhere in `data`, end to end; waits for the GPU."""
         return cls.gather_at(data, starts.astype(np.int64, copy=False), offsets_of(lengths))
 
     @classmethod
-    def gather_at(cls, data: Any, starts: Any, offsets: Any) -> DeviceRagged:
+    def gather_at(cls, data: GpuArray, starts: GpuArray, offsets: GpuArray) -> DeviceRagged:
         """Copy rows from anywhere in `data` to `offsets`, int64[n + 1]; waits for the GPU.
 
         `starts` is int64[n].
@@ -95,26 +96,26 @@ class DeviceRagged:
         return cls(data, offsets_of(cupy.concatenate([part.lengths for part in parts])))
 
     @property
-    def lengths(self) -> Any:
+    def lengths(self) -> GpuArray:
         """int64[n] on the GPU: the length of each row."""
         return self.offsets[1:] - self.offsets[:-1]
 
-    def lengths_of(self, rows: Any) -> Any:
+    def lengths_of(self, rows: GpuArray) -> GpuArray:
         """Return int64[r]: the lengths of some rows; rows may repeat."""
         return self.offsets[rows + 1] - self.offsets[rows]
 
-    def take(self, rows: Any) -> DeviceRagged:
+    def take(self, rows: GpuArray) -> DeviceRagged:
         """Gather rows by their numbers, in any order, with repeats; waits for the GPU."""
         return DeviceRagged.gather(self.data, self.offsets[rows], self.lengths_of(rows))
 
 
-def offsets_of(lengths: Any) -> Any:
+def offsets_of(lengths: GpuArray) -> GpuArray:
     """Return int64[n + 1]: the offsets of rows of these lengths, stored end to end."""
     offsets = cupy.zeros(lengths.size + 1, dtype=np.int64)
     cupy.cumsum(lengths, dtype=np.int64, out=offsets[1:])
     return offsets
 
 
-def rows_of(offsets: Any, total: int) -> Any:
+def rows_of(offsets: GpuArray, total: int) -> GpuArray:
     """Return int64[total]: the row of each element; `total` is `offsets[-1]`."""
     return cupy.searchsorted(offsets[1:], cupy.arange(total), side="right")

@@ -9,18 +9,30 @@ all offsets and lengths, and must hold the arrays.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from llvmlite import ir
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.runtime.jit import intrinsic, types
 
+if TYPE_CHECKING:
+    from numba.core.base import BaseContext
+    from numba.core.typing import Signature
 
-def _loading(bits: int, *, signed: bool = False) -> Any:
+_Typed: TypeAlias = tuple["Signature", Callable[..., ir.Value]]
+"""The signature of an intrinsic, and the function that writes its LLVM code."""
+
+
+def _loading(bits: int, *, signed: bool = False) -> _Typed:
     """Return the signature and the code of a load of an integer, little-endian, as int64."""
 
-    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+    def emit(
+        _context: BaseContext,
+        builder: ir.IRBuilder,
+        _signature: Signature,
+        arguments: list[ir.Value],
+    ) -> ir.Value:
         pointer = builder.inttoptr(arguments[0], ir.IntType(bits).as_pointer())
         value = builder.load(pointer, align=1)
         extend = builder.sext if signed else builder.zext
@@ -29,10 +41,15 @@ def _loading(bits: int, *, signed: bool = False) -> Any:
     return types.int64(types.int64), emit
 
 
-def _storing(bits: int) -> Any:
+def _storing(bits: int) -> _Typed:
     """Return the signature and the code of a store of the low bits of an int64, little-endian."""
 
-    def emit(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+    def emit(
+        context: BaseContext,
+        builder: ir.IRBuilder,
+        _signature: Signature,
+        arguments: list[ir.Value],
+    ) -> ir.Value:
         number = ir.IntType(bits)
         pointer = builder.inttoptr(arguments[0], number.as_pointer())
         builder.store(builder.trunc(arguments[1], number), pointer, align=1)
@@ -41,8 +58,13 @@ def _storing(bits: int) -> Any:
     return types.none(types.int64, types.int64), emit
 
 
-def _copying() -> Any:
-    def emit(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+def _copying() -> _Typed:
+    def emit(
+        context: BaseContext,
+        builder: ir.IRBuilder,
+        _signature: Signature,
+        arguments: list[ir.Value],
+    ) -> ir.Value:
         pointer = ir.IntType(8).as_pointer()
         copy = builder.module.declare_intrinsic("llvm.memcpy", [pointer, pointer, ir.IntType(64)])
         target, source = (builder.inttoptr(word, pointer) for word in arguments[:2])

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.bytes import AnyArray
 from hapgpu.runtime.jit import njit
 
 
 @njit
 def _copy_rows(
-    data: NDArray[Any],
+    data: AnyArray,
     starts: NDArray[np.int64],
-    out: NDArray[Any],
+    out: AnyArray,
     out_offsets: NDArray[np.int64],
 ) -> None:
     for row in range(starts.shape[0]):
@@ -39,7 +39,7 @@ class Ragged:
         int64[n + 1], from 0, never decreasing; row i is `data[offsets[i]:offsets[i + 1]]`.
     """
 
-    data: NDArray[Any]
+    data: AnyArray
     offsets: NDArray[np.int64]
 
     @classmethod
@@ -50,12 +50,12 @@ class Ragged:
         return cls(data, offsets_of([len(row) for row in rows]))
 
     @classmethod
-    def from_lengths(cls, data: NDArray[Any], lengths: NDArray[Any] | Sequence[int]) -> Ragged:
+    def from_lengths(cls, data: AnyArray, lengths: AnyArray | Sequence[int]) -> Ragged:
         """Cut `data` into rows of the given lengths, whose sum is the size of `data`."""
         return cls(data, offsets_of(lengths))
 
     @classmethod
-    def gather(cls, data: NDArray[Any], starts: NDArray[Any], lengths: NDArray[Any]) -> Ragged:
+    def gather(cls, data: AnyArray, starts: AnyArray, lengths: AnyArray) -> Ragged:
         """Copy rows from anywhere in `data`, end to end."""
         offsets = offsets_of(lengths)
         rows = np.empty(int(offsets[-1]), dtype=data.dtype)
@@ -75,14 +75,14 @@ class Ragged:
     def __len__(self) -> int:
         return self.offsets.size - 1
 
-    def __getitem__(self, row: int) -> NDArray[Any]:
+    def __getitem__(self, row: int) -> AnyArray:
         if not -len(self) <= row < len(self):
             message = f"row {row} of {len(self)}"
             raise IndexError(message)
         row %= len(self)
         return self.data[self.offsets[row] : self.offsets[row + 1]]
 
-    def __iter__(self) -> Iterator[NDArray[Any]]:
+    def __iter__(self) -> Iterator[AnyArray]:
         return (self[row] for row in range(len(self)))
 
     @property
@@ -90,12 +90,12 @@ class Ragged:
         """int64[n]: the length of each row."""
         return lengths_of(self.offsets)
 
-    def lengths_of(self, rows: NDArray[Any]) -> NDArray[np.int64]:
+    def lengths_of(self, rows: AnyArray) -> NDArray[np.int64]:
         """Return int64[r]: the lengths of some rows; rows may repeat."""
         lengths: NDArray[np.int64] = self.offsets[rows + 1] - self.offsets[rows]
         return lengths
 
-    def take(self, rows: NDArray[Any]) -> Ragged:
+    def take(self, rows: AnyArray) -> Ragged:
         """Gather rows: a boolean mask of shape [n], or row numbers in any order, with repeats.
 
         All rows in order share memory with this array.
@@ -112,7 +112,7 @@ class Ragged:
         return Ragged(self.data[offsets[0] : offsets[-1]], offsets - offsets[0])
 
 
-def offsets_of(lengths: NDArray[Any] | Sequence[int]) -> NDArray[np.int64]:
+def offsets_of(lengths: AnyArray | Sequence[int]) -> NDArray[np.int64]:
     """Return int64[n + 1]: the offsets of rows of these lengths, stored end to end."""
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(np.asarray(lengths, dtype=np.int64), out=offsets[1:])

@@ -7,21 +7,22 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.bytes import AnyArray, Integer
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.runtime.jit import njit, njit_inlined
 
 Columns = TypeVar("Columns", bound=NamedTuple)
+Item = TypeVar("Item", bound=np.generic)
 
 
 class RaggedView(NamedTuple):
     """The columns of a Ragged, read-only."""
 
-    data: NDArray[Any]
+    data: AnyArray
     offsets: NDArray[np.int64]
 
 
-def read_only(array: NDArray[Any]) -> NDArray[Any]:
+def read_only(array: NDArray[Item]) -> NDArray[Item]:
     """View an array read-only, so that functions are compiled for one array type only."""
     view = array.view()
     view.flags.writeable = False
@@ -41,14 +42,14 @@ def columns_of(kind: type[Columns], batch: object) -> Columns:
     return kind(*[_viewed(getattr(batch, name)) for name in kind._fields])
 
 
-def _viewed(column: Any) -> Any:
+def _viewed(column: object) -> Any:
     if isinstance(column, np.ndarray):
         return read_only(column)
     return view_of(column) if isinstance(column, Ragged) else column
 
 
 @njit
-def row_of(rows: RaggedView, row: int) -> NDArray[Any]:
+def row_of(rows: RaggedView, row: int) -> AnyArray:
     """Return one row, sharing memory."""
     return rows.data[rows.offsets[row] : rows.offsets[row + 1]]
 
@@ -64,7 +65,7 @@ def longest_row(rows: RaggedView) -> int:
 
 
 @njit
-def with_room(out: NDArray[Any], needed: int) -> NDArray[Any]:
+def with_room(out: NDArray[Item], needed: int) -> NDArray[Item]:
     """Return `out`, or a larger copy if it has fewer than `needed` elements."""
     if needed <= out.size:
         return out

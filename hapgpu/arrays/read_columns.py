@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
+from hapgpu.arrays.bytes import AnyArray
 from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.arrays.ragged_view import read_only
+
+_FIXED: Final[dict[str, type[np.generic]]] = {
+    "flags": np.uint16,
+    "reference_ids": np.int32,
+    "positions": np.int32,
+    "mapping_qualities": np.uint8,
+    "mate_reference_ids": np.int32,
+    "mate_positions": np.int32,
+    "template_lengths": np.int32,
+}
+"""The columns of one number per read."""
 
 
 class ReadColumns(NamedTuple):
@@ -48,13 +60,7 @@ class ReadColumns(NamedTuple):
         names, cigars = offsets_of(name_lengths), offsets_of(cigar_lengths)
         bases, tags = offsets_of(base_counts), offsets_of(tag_lengths)
         return cls(
-            flags=np.empty(rows, dtype=np.uint16),
-            reference_ids=np.empty(rows, dtype=np.int32),
-            positions=np.empty(rows, dtype=np.int32),
-            mapping_qualities=np.empty(rows, dtype=np.uint8),
-            mate_reference_ids=np.empty(rows, dtype=np.int32),
-            mate_positions=np.empty(rows, dtype=np.int32),
-            template_lengths=np.empty(rows, dtype=np.int32),
+            **{name: np.empty(rows, dtype=dtype) for name, dtype in _FIXED.items()},
             names=np.empty(int(names[-1]), dtype=np.uint8),
             name_offsets=names,
             cigars=np.empty(int(cigars[-1]), dtype=np.uint32),
@@ -78,13 +84,7 @@ class ReadColumns(NamedTuple):
         if not np.array_equal(batch.bases.offsets, batch.qualities.offsets):
             raise ValueError("the rows of bases and qualities differ in length")
         columns = cls(
-            flags=_frozen(batch.flags, np.uint16),
-            reference_ids=_frozen(batch.reference_ids, np.int32),
-            positions=_frozen(batch.positions, np.int32),
-            mapping_qualities=_frozen(batch.mapping_qualities, np.uint8),
-            mate_reference_ids=_frozen(batch.mate_reference_ids, np.int32),
-            mate_positions=_frozen(batch.mate_positions, np.int32),
-            template_lengths=_frozen(batch.template_lengths, np.int32),
+            **{name: _frozen(getattr(batch, name), dtype) for name, dtype in _FIXED.items()},
             names=_frozen(batch.names.data, np.uint8),
             name_offsets=_frozen(batch.names.offsets, np.int64),
             cigars=_frozen(batch.cigars.data, np.uint32),
@@ -101,7 +101,10 @@ class ReadColumns(NamedTuple):
             columns.base_offsets,
             columns.tag_offsets,
         )
-        rows = [*(column.size for column in columns[:7]), *(each.size - 1 for each in offsets)]
+        rows = [
+            *(getattr(columns, name).size for name in _FIXED),
+            *(each.size - 1 for each in offsets),
+        ]
         if set(rows) != {len(batch)}:
             raise ValueError("the columns of a batch differ in their number of rows")
         return columns
@@ -109,21 +112,15 @@ class ReadColumns(NamedTuple):
     def to_batch(self) -> ReadBatch:
         """Return the columns as a batch, without a copy."""
         return ReadBatch(
+            **{name: getattr(self, name) for name in _FIXED},
             names=Ragged(self.names, self.name_offsets),
-            flags=self.flags,
-            reference_ids=self.reference_ids,
-            positions=self.positions,
-            mapping_qualities=self.mapping_qualities,
             cigars=Ragged(self.cigars, self.cigar_offsets),
-            mate_reference_ids=self.mate_reference_ids,
-            mate_positions=self.mate_positions,
-            template_lengths=self.template_lengths,
             bases=Ragged(self.bases, self.base_offsets),
             qualities=Ragged(self.qualities, self.base_offsets),
             tags=Ragged(self.tags, self.tag_offsets),
         )
 
 
-def _frozen(column: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
+def _frozen(column: AnyArray, dtype: type[np.generic]) -> AnyArray:
     """View a column read-only, contiguous and of a dtype."""
     return read_only(np.ascontiguousarray(column, dtype=dtype))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
-from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.bytes import AnyArray, Integer
 from hapgpu.arrays.memory import copy_at
 from hapgpu.arrays.read_columns import ReadColumns
 from hapgpu.runtime.jit import njit, njit_inlined
@@ -75,10 +74,10 @@ def _copy(reads: ReadColumns, rows: NDArray[np.int64], out: ReadColumns, first: 
 
 @njit_inlined
 def _copy_rows(
-    data: NDArray[Any],
+    data: AnyArray,
     offsets: NDArray[np.int64],
     rows: NDArray[np.int64],
-    out: NDArray[Any],
+    out: AnyArray,
     out_offsets: NDArray[np.int64],
     first: Integer,
     item: int,

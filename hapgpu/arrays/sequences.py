@@ -8,7 +8,8 @@ from typing import Any, Final, TypeAlias, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.parallel import largest
+from hapgpu.arrays.bytes import AnyArray
+from hapgpu.arrays.large_arrays import largest
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.errors import InputError, UsageError
 
@@ -65,7 +66,7 @@ def first_row(rows: Ragged, elements: NDArray[np.bool_]) -> int:
     return int(np.searchsorted(rows.offsets, np.argmax(elements), side="right")) - 1
 
 
-def has_rows(given: object) -> TypeGuard[Sequence[Any] | NDArray[Any] | Ragged]:
+def has_rows(given: object) -> TypeGuard[Sequence[Any] | AnyArray | Ragged]:
     """Tell whether something is a list of entries; text is not."""
     is_list = isinstance(given, Sequence | np.ndarray | Ragged)
     return is_list and not isinstance(given, str | bytes)

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.parallel import largest
+from hapgpu.arrays.large_arrays import largest
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.sequences import Sequences, first_row, has_rows, sequence_rows
 from hapgpu.errors import InputError, UsageError

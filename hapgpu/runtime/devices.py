@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, TypeVar
+from pathlib import Path
+from types import ModuleType
+from typing import Final, TypeVar
 
 from hapgpu.errors import DeviceError, UsageError
-from hapgpu.runtime.cupy_cache import set_cupy_cache
+from hapgpu.runtime.cache import cache_path, is_open_to_others, probe
+from hapgpu.runtime.gpu_array import imported_cupy
 
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
@@ -49,16 +53,14 @@ class CudaDevice:
     @property
     def architecture(self) -> str:
         """The architecture to compile kernels for, such as `sm_90`."""
-        import cupy  # noqa: PLC0415  (only where a GPU is used: slow, and not installed everywhere)
-
+        cupy = imported_cupy()
         return f"sm_{cupy.cuda.Device(self.index).compute_capability}"
 
     def memory_budget(self) -> int:
         """Return the number of bytes that may be in use at once on this GPU."""
         if self.memory_limit is not None:
             return self.memory_limit
-        import cupy  # noqa: PLC0415  (only where a GPU is used: slow, and not installed everywhere)
-
+        cupy = imported_cupy()
         with cupy.cuda.Device(self.index) as device:
             free, _ = device.mem_info
             pooled = cupy.get_default_memory_pool().free_bytes()
@@ -119,7 +121,7 @@ def discover(named: Sequence[int] | None = None) -> DeviceReport:
     """
     set_cupy_cache()
     try:
-        import cupy  # noqa: PLC0415  (slow, and not installed everywhere)
+        cupy = imported_cupy()
     except Exception as error:  # noqa: BLE001  (a broken installation fails in many ways)
         missing = f"CuPy cannot be imported ({error}); run: pip install cupy-cuda12x"
         return DeviceReport(
@@ -148,7 +150,7 @@ def discover(named: Sequence[int] | None = None) -> DeviceReport:
     )
 
 
-def _nvrtc_version(cupy: Any) -> tuple[str | None, str | None]:
+def _nvrtc_version(cupy: ModuleType) -> tuple[str | None, str | None]:
     """Return the version of NVRTC; or None and the reason why it cannot be loaded."""
     try:
         major, minor = cupy.cuda.nvrtc.getVersion()
@@ -159,7 +161,7 @@ def _nvrtc_version(cupy: Any) -> tuple[str | None, str | None]:
     return f"{major}.{minor}", None
 
 
-def _describe_gpu(cupy: Any, index: int) -> GpuReport:
+def _describe_gpu(cupy: ModuleType, index: int) -> GpuReport:
     properties = cupy.cuda.runtime.getDeviceProperties(index)
     with cupy.cuda.Device(index) as device:
         free, total = device.mem_info
@@ -269,3 +271,34 @@ def worker_devices(devices: Sequence[Device]) -> list[Device]:
         for device in devices
         for _ in range(1 if isinstance(device, CpuDevice) else _WORKERS_PER_GPU)
     ]
+
+
+def set_cupy_cache() -> None:
+    """Give CuPy a usable cache: its own directory, hapgpu's cache, or memory. Call before import.
+
+    CuPy would fail without a home directory, if it is not writable, and on a full disk.
+    """
+    if "cupy" in sys.modules or _is_usable(_cupy_default()):
+        return
+    substitute = cache_path("cupy")
+    if substitute is not None and _is_usable(substitute) and not is_open_to_others(substitute):
+        os.environ["CUPY_CACHE_DIR"] = str(substitute)
+        return
+    os.environ["CUPY_CACHE_IN_MEMORY"] = "1"
+    os.environ["CUPY_CACHE_DIR"] = "/"  # must exist; is not written to
+
+
+def _cupy_default() -> Path:
+    # Not Path.expanduser, which raises without a home directory; CuPy does not raise.
+    default = os.path.expanduser("~/.cupy/kernel_cache")  # noqa: PTH111  (see the line above)
+    return Path(os.environ.get("CUPY_CACHE_DIR") or default)
+
+
+def _is_usable(directory: Path) -> bool:
+    try:
+        if directory.parts[:1] == ("~",):  # not expanded: CuPy would make a directory named "~"
+            return False
+        probe(directory)
+    except OSError:
+        return False
+    return True

@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import Final, TypeVar, cast
 
 import numba
 from numba import types
@@ -72,7 +72,7 @@ def njit_inlined(function: _Function) -> _Function:
     return _compiled(function, forceinline=True)
 
 
-def _compiled(function: _Function, **options: Any) -> _Function:
+def _compiled(function: _Function, **options: object) -> _Function:
     if numba.config.DISABLE_JIT:
         return function
     compiled = CompiledFunction(function, {"nogil": True, **options})

@@ -76,9 +76,9 @@ def clear_up() -> None:
 @contextmanager
 def temporary_directory() -> Iterator[Path]:
     """Make a directory that is removed with its content when the context or the run ends."""
-    import shutil  # noqa: PLC0415  (slow imports, and the program starts with this module)
-    import tempfile  # noqa: PLC0415
-    from pathlib import Path  # noqa: PLC0415
+    import shutil  # noqa: PLC0415  (slow, and the program starts with this module)
+    import tempfile  # noqa: PLC0415  (slow, and the program starts with this module)
+    from pathlib import Path  # noqa: PLC0415  (slow, and the program starts with this module)
 
     with steady():
         directory = Path(tempfile.mkdtemp(prefix="hapgpu."))

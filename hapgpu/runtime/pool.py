@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
-from types import TracebackType
-from typing import Final, Generic, ParamSpec, Self, TypeVar
+from typing import Final, Generic, ParamSpec, TypeVar
+
+from hapgpu.runtime.closeable import Closeable
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
@@ -41,7 +42,7 @@ class Task(Generic[_Result]):
         return self._future.result()
 
 
-class Pool:
+class Pool(Closeable):
     """Pool of `threads` threads, the thread that asks for results included if it works.
 
     Parameters
@@ -89,14 +90,3 @@ class Pool:
         """Cancel tasks that have not started, and wait for the others."""
         if self._executor:
             self._executor.shutdown(cancel_futures=True)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

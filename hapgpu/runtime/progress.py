@@ -87,7 +87,7 @@ class TqdmProgress:
         if self._bar is not None:
             self._bar.update(count)
 
-    def phase(self, name: str, end: float | None, total: int | None = None) -> None:  # noqa: ARG002  (as above)
+    def phase(self, name: str, end: float | None, total: int | None = None) -> None:  # noqa: ARG002  (tqdm counts)
         """Name the phase before the bar."""
         if self._bar is not None:
             self._bar.set_description(f"{self._description}, {name}")

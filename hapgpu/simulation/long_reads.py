@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only
+from hapgpu.io.bgzf.pieces import Allocate
 from hapgpu.io.fastx.read_block import ReadBlock
-from hapgpu.io.fastx.read_blocks import Allocate
 from hapgpu.io.text.numbers import put_integer
 from hapgpu.mapping.search.packed_reads import BASE_CODES
 from hapgpu.runtime.jit import njit, njit_inlined

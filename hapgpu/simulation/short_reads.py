@@ -12,8 +12,8 @@ from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only
+from hapgpu.io.bgzf.pieces import Allocate
 from hapgpu.io.fastx.read_block import ReadBlock
-from hapgpu.io.fastx.read_blocks import Allocate
 from hapgpu.mapping.index.fm_index import BLOCK, FMIndexArrays
 from hapgpu.mapping.sam.fields import COMPLEMENTS
 from hapgpu.runtime.jit import njit

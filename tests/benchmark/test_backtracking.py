@@ -212,7 +212,7 @@ def test_the_same_on_the_gpu(
 
     from hapgpu.benchmark.cuda import mapping  # noqa: PLC0415  (needs CuPy)
     from hapgpu.mapping.index.cuda import resident_index  # noqa: PLC0415  (needs CuPy)
-    from hapgpu.mapping.search.cuda import DeviceReads  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.mapping.search.cuda import DevicePackedReads  # noqa: PLC0415  (needs CuPy)
 
     monkeypatch.setattr(backtracking, "MAX_RESULTS", max_results)
     monkeypatch.setattr(mapping, "MAX_RESULTS", max_results)
@@ -220,7 +220,7 @@ def test_the_same_on_the_gpu(
     reads = pack([*made_reads(1000), "ACGTN" * 4, "N" * 30, "A" * 130])
     expected = backtrack(index, reads)
     with cupy.cuda.Device(0):
-        on_device = DeviceReads(
+        on_device = DevicePackedReads(
             cupy.asarray(reads.words),
             cupy.asarray(reads.word_offsets.astype(np.int32)),
             cupy.asarray(reads.lengths),

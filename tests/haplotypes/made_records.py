@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hapgpu.haplotypes.batches import Sites
 from hapgpu.haplotypes.sites.columns import sites_of
 from hapgpu.io.vcf.batches import VcfBatch
-from hapgpu.io.vcf.parsing import ParsedLines, line_ends_of, parse_lines
 from hapgpu.io.vcf.records import VcfRecord
+from hapgpu.io.vcf.source import ParsedLines, line_ends_of, parse_lines
 
 NO_SEQUENCE = ("*", "<DEL>", "G]17:198982]", ".C")
 

@@ -32,7 +32,7 @@ from hapgpu.io.fastx.fastq import read_fastq
 from hapgpu.io.fastx.read_blocks import read_blocks
 from hapgpu.io.genome.fasta import read_fasta
 from hapgpu.io.genome.regions import read_bed
-from hapgpu.io.vcf.bcf_sizes import CheckedBcf
+from hapgpu.io.vcf.lines import CheckedBcf
 from hapgpu.io.vcf.source import open_vcf
 from hapgpu.pairhmm.text_batches.reader import read_hmm_batches
 from tests.io.bgzf_blocks import block
@@ -325,7 +325,7 @@ import numpy as np
 from hapgpu.errors import InputError
 from tests.io.test_max_record import READERS, SAM_HEADER, VCF_HEADER
 from tests.io.bgzf_blocks import block
-from hapgpu.io.vcf.bcf_sizes import CheckedBcf
+from hapgpu.io.vcf.lines import CheckedBcf
 from hapgpu.io.bgzf.block_table import EOF_BLOCK
 from hapgpu.io.files.record_limit import MAX_RECORD
 

@@ -194,7 +194,9 @@ def _profile(
         max_clip=MAX_PROPAGATION + kernel.size // 2,
     )
     states = band_pass(probabilities, counts, kernel)
-    return Profile(start, *map(read_only, (probabilities, counts, kernel, states)))
+    return Profile(
+        start, read_only(probabilities), read_only(counts), read_only(kernel), read_only(states)
+    )
 
 
 @njit

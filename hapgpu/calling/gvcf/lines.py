@@ -39,8 +39,7 @@ from hapgpu.calling.output.lines import (
     put_values,
 )
 from hapgpu.calling.reads.segments import EmptyIntervals
-from hapgpu.io.text.fixed import FIXED_WIDTH, put_fixed
-from hapgpu.io.text.numbers import put_integer
+from hapgpu.io.text.numbers import FIXED_WIDTH, put_fixed, put_integer
 from hapgpu.runtime.jit import njit
 
 _TAB, _NEWLINE, _COLON, _SEMICOLON, _COMMA, _SLASH, _BAR, _POINT = b"\t\n:;,/|."

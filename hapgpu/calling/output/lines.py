@@ -15,9 +15,8 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.calling.annotations.fields import INFO_FIELDS
 from hapgpu.calling.batches import Annotations, VariantCalls
-from hapgpu.io.text.fixed import FIXED_WIDTH, put_fixed, put_scientific
-from hapgpu.io.text.numbers import put_integer
-from hapgpu.io.vcf.header_lines import (
+from hapgpu.io.text.numbers import FIXED_WIDTH, put_fixed, put_integer, put_scientific
+from hapgpu.io.vcf.header import (
     check_samples,
     column_line,
     contig_lines,

@@ -29,8 +29,8 @@ from hapgpu.io.bam.constants import (
     SOFT_CLIP,
 )
 from hapgpu.io.genome.regions import Region, contig_hint
-from hapgpu.io.text.contig_names import are_contig_names, is_contig_name
-from hapgpu.io.vcf.alleles import quoted
+from hapgpu.io.text.values import are_contig_names, is_contig_name
+from hapgpu.io.vcf.records import quoted
 from hapgpu.runtime.jit import njit
 
 logger = logging.getLogger(__name__)

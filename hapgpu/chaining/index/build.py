@@ -16,9 +16,9 @@ from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import SeedOptions, SketchOptions
 from hapgpu.chaining.sketch.cpu import sketch
 from hapgpu.errors import InputError
+from hapgpu.io.array_files.index_file import digest_fasta
 from hapgpu.io.files.reread import rereadable
 from hapgpu.io.genome.fasta import FastaRecords, read_fasta
-from hapgpu.io.genome.fasta_digest import digest_fasta
 from hapgpu.runtime.pool import Pool
 from hapgpu.runtime.progress import NoProgress, Progress
 

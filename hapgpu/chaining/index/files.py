@@ -28,9 +28,17 @@ from hapgpu.chaining.index.hash_table import LAST_KEY
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import LONGEST_KMER, WIDEST_WINDOW, SketchOptions
 from hapgpu.errors import InputError
-from hapgpu.io.array_files.array_file import ArrayFormat, Arrays
-from hapgpu.io.array_files.chunk_checks import holds_everywhere, never_decreases
-from hapgpu.io.array_files.header import Header, bytes_of, flag_of, names_of, whole_of
+from hapgpu.io.array_files.array_file import (
+    ArrayFormat,
+    Arrays,
+    Header,
+    bytes_of,
+    flag_of,
+    holds_everywhere,
+    names_of,
+    never_decreases,
+    whole_of,
+)
 from hapgpu.io.array_files.index_file import IndexFile, rebuild_command
 from hapgpu.io.genome.fasta import FastaRecords
 from hapgpu.runtime.jit import njit

@@ -165,8 +165,9 @@ def paf_parts(
     mappings = mapping_rows(reported.mappings, reported.rows)
     mappings["number"], mappings["parent"] = 0, np.where(reported.is_primary, 0, -1)
     mappings["quality"] = reported.qualities
-    columns = (mappings, reported.offsets, reported.divergences)
-    lines = _ReportedRows(*map(read_only, columns))
+    lines = _ReportedRows(
+        read_only(mappings), read_only(reported.offsets), read_only(reported.divergences)
+    )
     rows = read_only(read_rows(reads, reported.mappings.repeat_lengths))
 
     def put(part: LineRange, out: NDArray[np.uint8], counts: NDArray[np.int64]) -> int:

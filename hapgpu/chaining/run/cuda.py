@@ -24,12 +24,12 @@ from hapgpu.chaining.run.stages import ChainStages, MappingFinder
 from hapgpu.chaining.scores.cuda import chain_scores
 from hapgpu.chaining.seeds.cuda import find_seeds
 from hapgpu.chaining.sketch.cuda import sketch
-from hapgpu.io.fastx.blocks_cuda import GpuWorker
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.cuda import DeviceSpans
 from hapgpu.io.fastx.limits import LONG_READS
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.text_block import TextBlock
+from hapgpu.io.fastx.uncut.cuda import GpuWorker
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import active_on, device_errors
 from hapgpu.runtime.gpu.parts import computed_in_parts

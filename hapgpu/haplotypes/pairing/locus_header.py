@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from hapgpu.errors import InputError
 from hapgpu.io.genome.regions import Region
-from hapgpu.io.text.excerpt import excerpt
-from hapgpu.io.text.positions import LAST_POSITION, parse_position
+from hapgpu.io.text.values import LAST_POSITION, excerpt, parse_position
 
 _INTERVAL = re.compile(r"(?P<contig>\S+):(?P<start>[0-9,]+)-(?P<end>[0-9,]+)")
 

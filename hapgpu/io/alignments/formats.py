@@ -9,15 +9,19 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from io import BufferedReader, RawIOBase
 from pathlib import Path, PurePath
-from typing import Any, BinaryIO, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from hapgpu.errors import InputError, UsageError
 from hapgpu.io.bgzf.block_table import EOF_BLOCK
-from hapgpu.io.bgzf.pieces import missing_eof_block
-from hapgpu.io.bgzf.reader import has_closing_bytes, is_bgzf
-from hapgpu.io.fastx.faults import warn_of_old_qualities
+from hapgpu.io.bgzf.pieces import has_closing_bytes, is_bgzf, missing_eof_block
+from hapgpu.io.fastx.limits import warn_of_old_qualities
+from hapgpu.io.files.compressed import standard_input
 from hapgpu.io.files.file_kind import guess_kind
 from hapgpu.io.files.record_limit import MAX_RECORD
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
 
 _HEAD_BYTES: Final = 1 << 16
 _CRAM_3 = b"CRAM\3"
@@ -58,7 +62,7 @@ class ReadInput:
 
     name: str
     path: Path | None
-    stream: BinaryIO
+    stream: BufferedReader
     format: ReadFormat
     closing: bytes
     max_record: int
@@ -71,15 +75,15 @@ class ReadInput:
 class _Rejoined(RawIOBase):
     """Stream that starts again with the bytes that were already read from it."""
 
-    def __init__(self, head: bytes, rest: BinaryIO, name: str) -> None:
+    def __init__(self, head: bytes, rest: BufferedReader, name: str) -> None:
         self._head = memoryview(head)
-        self._rest = cast("BufferedReader", rest)
+        self._rest = rest
         self.name = name
 
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any) -> int:
+    def readinto(self, buffer: WriteableBuffer) -> int:
         view = memoryview(buffer)
         if not self._head:
             return self._rest.readinto(view)
@@ -112,7 +116,7 @@ class OpenedInput:
 
     name: str
     path: Path | None
-    stream: BinaryIO
+    stream: BufferedReader
     head: bytes
 
     @property
@@ -147,7 +151,7 @@ def open_head(path: str, name: str | None = None) -> OpenedInput:
         It cannot be opened or read.
     """
     if path == "-":
-        return _with_head("standard input", None, sys.stdin.buffer)
+        return _with_head("standard input", None, standard_input())
     name = name or path
     try:
         stream = Path(path).open("rb")  # noqa: SIM115 (closed by the caller)
@@ -160,7 +164,7 @@ def open_head(path: str, name: str | None = None) -> OpenedInput:
         raise
 
 
-def _with_head(name: str, path: Path | None, stream: BinaryIO) -> OpenedInput:
+def _with_head(name: str, path: Path | None, stream: BufferedReader) -> OpenedInput:
     try:
         return OpenedInput(name, path, stream, stream.read(_HEAD_BYTES))
     except OSError as error:
@@ -193,8 +197,7 @@ def _recognised(opened: OpenedInput, max_record: int, *, takes_empty: bool) -> R
         opened.warn_of_old_qualities()
     closing = _closing(opened.head)
     if opened.path is None:
-        whole = cast("BinaryIO", opened.rejoined())
-        return ReadInput(name, None, whole, found, closing, max_record)
+        return ReadInput(name, None, opened.rejoined(), found, closing, max_record)
     source = ReadInput(name, opened.path, stream, found, closing, max_record)
     if not has_closing_bytes(stream, closing):
         raise source.truncated()

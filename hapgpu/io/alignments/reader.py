@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from functools import lru_cache
-from io import BufferedReader
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Protocol, Self, TypeVar, cast
+from typing import TypeVar
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.errors import InputError
-from hapgpu.io.alignments.converted_reads import ConvertedSource
 from hapgpu.io.alignments.formats import (
     OpenedInput,
     ReadFormat,
@@ -21,33 +18,26 @@ from hapgpu.io.alignments.formats import (
     open_input,
     recognised,
 )
-from hapgpu.io.alignments.index.crai import contigs_in_slices, has_entries
-from hapgpu.io.alignments.index.file_state import FileState
 from hapgpu.io.alignments.index.open import (
     contigs_in_bins,
-    find_index,
-    has_index,
-    index_mismatch,
-    ranges_of,
+    contigs_in_slices,
 )
-from hapgpu.io.alignments.source import INDEX_KINDS, Closeable, is_sorted
+from hapgpu.io.alignments.packed import index_for, index_of, packed_bam, packed_conversion
+from hapgpu.io.alignments.samtools.convert import ConvertedInput
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.bam.record_block import RecordBlock
-from hapgpu.io.bam.record_reader import RecordReader, piece_reader, to_batch
-from hapgpu.io.bgzf.block_table import DamagedBlockError
-from hapgpu.io.bgzf.pieces import PackedPiece
+from hapgpu.io.bam.record_reader import PackedSource, RecordReader, piece_reader, to_batch
 from hapgpu.io.fastx.fastq import read_fastq
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.regions import EVERYTHING, RegionChoice
+from hapgpu.runtime.closeable import Closeable
 from hapgpu.runtime.inputs import expect_file, note_position
 from hapgpu.runtime.pool import Pool
 
-_MAX_HEADERS_KEPT: Final = 16
 _Converted = TypeVar("_Converted")
 
 
-class ReadSource(Protocol):
+class ReadSource(Closeable):
     """Source of reads in file order; a context manager.
 
     Attributes
@@ -56,14 +46,13 @@ class ReadSource(Protocol):
         Header of the file; for FASTQ, a header without contigs.
     is_fastq
         Whether the reads have no alignments.
+    is_sorted
+        Whether the header, or an index beside the file, says that records are sorted.
     """
 
     header: SamHeader
-    is_fastq: bool
-
-    @property
-    def is_sorted(self) -> bool:
-        """Whether the header, or an index beside the file, says that records are sorted."""
+    is_fastq = False
+    is_sorted = False
 
     def batches(self) -> Iterator[ReadBatch]:
         """Read the file, once; each batch owns its arrays.
@@ -73,6 +62,7 @@ class ReadSource(Protocol):
         InputError
             The file is damaged or truncated.
         """
+        return self.converted(to_batch)
 
     def blocks(self) -> Iterator[RecordBlock]:
         """Read the file, once, as records; each block owns its arrays.
@@ -82,7 +72,9 @@ class ReadSource(Protocol):
         InputError
             The file is damaged or truncated.
         """
+        return self.converted(RecordBlock.copied)
 
+    @abstractmethod
     def converted(self, convert: Callable[[RecordBlock], _Converted]) -> Iterator[_Converted]:
         """Read the file, once; yield the results of a function of its records, in file order.
 
@@ -96,17 +88,8 @@ class ReadSource(Protocol):
         Raises
         ------
         InputError
-            The file is damaged or truncated.
+            The file is damaged or truncated, or is FASTQ.
         """
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
 
 
 def open_reads(
@@ -159,15 +142,22 @@ def open_reads(
     source = recognised(opened, max_record, takes_empty=takes_empty)
     if source.format is ReadFormat.FASTQ:
         return FastqSource(source, batch_bases)
-    try:
-        is_partial = not regions.is_everything
-        index = index_of(source, needs_index=needs_index) if is_partial else None
-    except BaseException:
-        source.stream.close()
-        raise
-    if source.format is ReadFormat.BAM:
-        return _BamSource(source, threads, batch_bases, regions, index)
-    return ConvertedSource(source, threads, batch_bases, reference, regions, index)
+    index = index_for(source, regions, needs_index=needs_index)
+    is_bam = source.format is ReadFormat.BAM
+    with ExitStack() as stack:
+        if is_bam:
+            stack.callback(source.stream.close)
+        pool = stack.enter_context(Pool(threads, caller_works=False))
+        if is_bam:
+            reader = piece_reader(source.stream, source.name, batch_bases)
+            packed = packed_bam(source, reader, regions, index)
+        else:
+            # It closes the stream itself, also if it fails: its feeder may wait for the stream.
+            samtools = ConvertedInput(source, threads, reference, regions, index)
+            stack.callback(samtools.close)
+            reader = piece_reader(samtools.stream, source.name, batch_bases)
+            packed = packed_conversion(source, samtools, reader, regions)
+        return _RecordSource(packed, pool, batch_bases, stack.pop_all().close)
 
 
 def contigs_with_records(path: str, contigs: int) -> frozenset[int] | None:
@@ -200,18 +190,8 @@ def contigs_with_records(path: str, contigs: int) -> frozenset[int] | None:
     return contigs_in_slices(index, Path(path), contigs)
 
 
-def index_of(source: ReadInput, *, needs_index: bool) -> Path | None:
-    """Find the index through which records of regions are read; None to read the whole file."""
-    kinds = INDEX_KINDS[source.format]
-    if not (source.path and kinds) or not (needs_index or has_index(source.path, kinds)):
-        return None
-    index = find_index(source.path, kinds)
-    is_usable = source.format is ReadFormat.BAM or has_entries(index, source.path)
-    return index if is_usable else None
-
-
-class FastqSource(Closeable):
-    """Source of reads in FASTQ: a `ReadSource`.
+class FastqSource(ReadSource):
+    """Source of reads in FASTQ.
 
     Parameters
     ----------
@@ -222,7 +202,6 @@ class FastqSource(Closeable):
     """
 
     is_fastq = True
-    is_sorted = False
 
     def __init__(self, source: ReadInput, batch_bases: int) -> None:
         self.header = SamHeader.from_references((), ())
@@ -232,17 +211,13 @@ class FastqSource(Closeable):
     def batches(self) -> Iterator[ReadBatch]:
         """Read the file, once; each batch owns its arrays."""
         source = self._source
-        stream = cast("BufferedReader", source.stream)
+        stream = source.stream
         if source.path:
             expect_file(source.name, source.path)
         for batch in read_fastq(stream, self._batch_bases, source.max_record, source.name):
             if source.path:
                 note_position(source.name, stream.tell())
             yield batch
-
-    def blocks(self) -> Iterator[RecordBlock]:
-        """Raise an error: there are no records."""
-        return self.converted(RecordBlock.copied)
 
     def converted(self, _convert: Callable[[RecordBlock], _Converted]) -> Iterator[_Converted]:
         """Raise an error: there are no records."""
@@ -253,78 +228,34 @@ class FastqSource(Closeable):
         self._source.stream.close()
 
 
-class _BamSource(Closeable):
-    is_fastq = False
+class _RecordSource(ReadSource):
+    """Source of the records of BAM, CRAM or SAM."""
 
     def __init__(
-        self,
-        source: ReadInput,
-        threads: int,
-        batch_bases: int,
-        regions: RegionChoice,
-        index: Path | None,
+        self, packed: PackedSource, pool: Pool, batch_bases: int, release: Callable[[], None]
     ) -> None:
-        self._source = source
+        self.header = packed.header
+        self.is_sorted = packed.is_sorted
+        self._packed = packed
+        self._reader = RecordReader(packed.pieces, packed.name, packed.max_record, pool)
         self._batch_bases = batch_bases
-        self._intervals = None
-        self._index = index
-        with ExitStack() as stack:
-            stack.callback(source.stream.close)
-            self._pool = stack.enter_context(Pool(threads, caller_works=False))
-            reader = piece_reader(source.stream, source.name, batch_bases)
-            if source.path and index:
-                self.header = header_of(source.path, FileState.of(source.path), source.max_record)
-                self._intervals = Intervals.from_choice(regions, self.header, source.name)
-                chosen = cast("Intervals", self._intervals)  # an index is only used with regions
-                pieces = reader.pieces_of(ranges_of(source.path, chosen))
-                self._reader = self._reader_of(pieces)
-            else:
-                if source.path:
-                    expect_file(source.name, source.path)
-                self._reader = self._reader_of(reader.pieces())
-                self.header = self._reader.take_header()
-                self._intervals = Intervals.from_choice(regions, self.header, source.name)
-            self._stack = stack.pop_all()
-
-    @property
-    def is_sorted(self) -> bool:
-        return is_sorted(self._source, self.header)
-
-    def batches(self) -> Iterator[ReadBatch]:
-        return self.converted(to_batch)
-
-    def blocks(self) -> Iterator[RecordBlock]:
-        return self.converted(RecordBlock.copied)
-
-    def _reader_of(self, pieces: Iterator[PackedPiece]) -> RecordReader:
-        return RecordReader(pieces, self._source.name, self._source.max_record, self._pool)
+        self._release = release
 
     def converted(self, convert: Callable[[RecordBlock], _Converted]) -> Iterator[_Converted]:
-        # An error that an index causes is replaced by one that names the index.
-        references = len(self.header.reference_names)
+        def counted(block: RecordBlock) -> tuple[int, _Converted]:
+            return len(block), convert(block)
+
+        packed, done = self._packed, 0
         try:
-            yield from self._reader.converted(
-                convert, references, self._batch_bases, self._intervals
-            )
-        except DamagedBlockError:
-            raise
+            for count, records in self._reader.converted(
+                counted, len(self.header.reference_names), self._batch_bases, packed.intervals
+            ):
+                done += count
+                yield records
         except InputError as error:
-            if self._index is None or self._source.path is None:
-                raise
-            reason = str(error).rsplit("; ", 1)[0]  # without the remedy
-            raise index_mismatch(self._index, self._source.path, f"or {reason}") from error
+            packed.explain(error, done)
+            raise
+        packed.check_end(done)
 
     def close(self) -> None:
-        self._stack.close()
-
-
-@lru_cache(_MAX_HEADERS_KEPT)
-def header_of(path: Path, _state: FileState, max_record: int) -> SamHeader:
-    """Read the header of a BAM file, once while the file is unchanged.
-
-    The header of an assembly with thousands of contigs takes longer than the reads of a small
-    region.
-    """
-    with path.open("rb") as stream, Pool(1) as pool:
-        pieces = piece_reader(stream, str(path), 1).pieces()
-        return RecordReader(pieces, str(path), max_record, pool).take_header()
+        self._release()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,19 +17,22 @@ from hapgpu.io.bam.decode import block_of, decode_block
 from hapgpu.io.bam.encode import EncodedRecords
 from hapgpu.io.bam.header import SamHeader, encode_header
 from hapgpu.io.bam.record_block import RecordBlock
-from hapgpu.io.bgzf.writer import BgzfWriter
+from hapgpu.io.bgzf.deflater import BgzfWriter
 from hapgpu.io.files.htslib import INDEX_DELIMITER, has_index_delimiter
-from hapgpu.io.files.output import OutputFile, remove_indexes
+from hapgpu.io.files.output import OutputFile, ThreadedOutput
 from hapgpu.io.files.text_output import TextSink
-from hapgpu.io.files.threaded_output import ThreadedOutput
-from hapgpu.runtime import leftovers
-
-_INDEX_SUFFIXES: Final = (".bai", ".csi", ".crai")
 
 
-class RecordWriter(Protocol):
+class RecordWriter(ThreadedOutput):
     """Output of reads; an exception in its context discards it."""
 
+    _index_suffixes = (".bai", ".csi", ".crai")
+
+    def __init__(self, path: str, header: SamHeader, threads: int) -> None:
+        super().__init__(path, threads)
+        self._header = header
+
+    @abstractmethod
     def write(self, batch: ReadBatch) -> None:
         """Append reads; the arrays of the batch must not change later.
 
@@ -40,6 +42,7 @@ class RecordWriter(Protocol):
             The output cannot be written, or its format cannot represent a read.
         """
 
+    @abstractmethod
     def write_block(self, block: RecordBlock) -> None:
         """Append records, in BAM byte for byte; they must not change later.
 
@@ -49,6 +52,7 @@ class RecordWriter(Protocol):
             The output cannot be written.
         """
 
+    @abstractmethod
     def write_records(self, records: NDArray[np.uint8]) -> None:
         """Append finished BAM records, uint8, end to end; the bytes must not change later.
 
@@ -57,24 +61,6 @@ class RecordWriter(Protocol):
         OutputError
             The output cannot be written.
         """
-
-    def finish(self) -> None:
-        """Write everything: see `ThreadedOutput.finish`.
-
-        Raises
-        ------
-        OutputError
-            The output cannot be written.
-        """
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
 
 
 def open_writer(
@@ -130,15 +116,7 @@ def open_writer(
     return _CramWriter(path, header, threads, reference, write_index=write_index)
 
 
-class _Writer(ThreadedOutput):
-    """Output of alignments."""
-
-    def __init__(self, path: str, header: SamHeader, threads: int) -> None:
-        super().__init__(path, threads)
-        self._header = header
-
-
-class _SamWriter(_Writer):
+class _SamWriter(RecordWriter):
     def __init__(self, path: str, header: SamHeader, threads: int) -> None:
         super().__init__(path, header, threads)
         self._sink = TextSink(self._output, self._pool)
@@ -161,7 +139,7 @@ class _SamWriter(_Writer):
         self._sink.finish()
 
 
-class _BamWriter(_Writer):
+class _BamWriter(RecordWriter):
     _index_kind = "csi"
 
     def __init__(
@@ -169,9 +147,7 @@ class _BamWriter(_Writer):
     ) -> None:
         super().__init__(path, header, threads)
         self._blocks = BgzfWriter(self._output, self._pool, compressed=compressed)
-        self._path = path
         self._write_index = write_index
-        self._index: OutputFile | None = None
 
     def _start(self) -> None:
         if self._write_index:
@@ -198,23 +174,6 @@ class _BamWriter(_Writer):
         data, index = self._output.staged_path(), self._index.staged_path()
         if failure := index_alignments(data, index, self._index_kind, self._pool.threads):
             raise OutputError(f"{self._index.name}: cannot be written ({failure})")
-
-    def _commit(self) -> None:
-        if not self._index:
-            super()._commit()
-            return
-        # In this order there is never an index beside a file that it does not match. A signal waits
-        # until both are complete.
-        with leftovers.steady():
-            with self._index.reporting():
-                remove_indexes(self._path, _INDEX_SUFFIXES, Path(self._index.name))
-            super()._commit()
-            self._index.commit()
-
-    def _close(self) -> None:
-        super()._close()
-        if self._index:
-            self._index.discard()
 
 
 class _CramWriter(_BamWriter):

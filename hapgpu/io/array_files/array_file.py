@@ -22,18 +22,126 @@ import numpy as np
 from isal import isal_zlib
 from numpy.typing import NDArray
 
+from hapgpu.arrays.bytes import AnyArray
 from hapgpu.errors import InputError
-from hapgpu.io.array_files.header import Header, parsed_header, records_of, whole_of
 from hapgpu.io.files.output import OutputFile
 from hapgpu.runtime.devices import usable_cpus
+from hapgpu.runtime.pool import Pool
+
+Header: TypeAlias = dict[str, Any]
 
 ALIGNMENT: Final = 64
 PIECE_BYTES: Final = 1 << 26
 """Bytes per checksum, so that several threads can verify an array."""
 
-Arrays: TypeAlias = dict[str, NDArray[Any]]
+Arrays: TypeAlias = dict[str, AnyArray]
 _Content = TypeVar("_Content")
 _PRELUDE = struct.Struct("<8sIII")  # magic, version, size and CRC-32 of the header
+
+CHUNK: Final = 1 << 18
+"""Rows per check: temporary arrays of a chunk stay in the cache of a core."""
+
+
+def parsed_header(text: bytes) -> Header:
+    """Parse a header.
+
+    Raises
+    ------
+    ValueError
+        The text is not JSON, or not an object.
+    """
+    try:
+        header = json.loads(text)
+    except (RecursionError, ValueError) as error:
+        message = "its header is not JSON"
+        raise ValueError(message) from error
+    if not isinstance(header, dict):
+        message = "its header is not a JSON object"
+        raise ValueError(message)  # noqa: TRY004  (a fault of the file, not of the program)
+    return header
+
+
+def whole_of(header: Header, key: str) -> int:
+    """Return the integer of a key.
+
+    Raises
+    ------
+    ValueError
+        There is no integer.
+    """
+    value = header.get(key)
+    if type(value) is not int:  # bool is a subclass of int
+        raise _without(key)
+    return value
+
+
+def flag_of(header: Header, key: str) -> bool:
+    """Return the boolean of a key.
+
+    Raises
+    ------
+    ValueError
+        There is no boolean.
+    """
+    value = header.get(key)
+    if not isinstance(value, bool):
+        raise _without(key)
+    return value
+
+
+def bytes_of(header: Header, key: str) -> bytes:
+    """Return the bytes of a key, stored as hexadecimal digits.
+
+    Raises
+    ------
+    ValueError
+        There are no hexadecimal digits.
+    """
+    value = header.get(key)
+    if not isinstance(value, str):
+        raise _without(key)
+    try:
+        return bytes.fromhex(value)
+    except ValueError:
+        raise _without(key) from None
+
+
+def names_of(header: Header, key: str) -> tuple[str, ...]:
+    """Return the names of a key; they are unique and can be encoded.
+
+    Raises
+    ------
+    ValueError
+        There is no list of such names.
+    """
+    value = header.get(key)
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise _without(key)
+    try:
+        "".join(value).encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise _without(key) from None
+    if len(set(value)) < len(value):
+        raise _without(key)
+    return tuple(value)
+
+
+def records_of(header: Header, key: str) -> list[Header]:
+    """Return the objects of a key.
+
+    Raises
+    ------
+    ValueError
+        There is no list of objects.
+    """
+    value = header.get(key)
+    if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
+        raise _without(key)
+    return value
+
+
+def _without(key: str) -> ValueError:
+    return ValueError(f"its header has no valid {key}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,3 +342,21 @@ def _checksums(arrays: Iterable[NDArray[np.uint8]]) -> list[list[int]]:
     with ThreadPoolExecutor(usable_cpus()) as pool:
         found = pool.map(isal_zlib.crc32, chain.from_iterable(pieces))
         return [list(islice(found, len(own))) for own in pieces]
+
+
+def holds_everywhere(check: Callable[[int, int], bool], rows: int) -> bool:
+    """Tell whether `check(start, end)` holds for every chunk of the rows."""
+    starts = range(0, rows, CHUNK)
+    with Pool(min(usable_cpus(), max(len(starts), 1))) as pool:
+        tasks = [pool.submit(check, start, min(start + CHUNK, rows)) for start in starts]
+        holds = pool.results(tasks)
+    return all(holds)
+
+
+def never_decreases(values: NDArray[np.integer]) -> bool:
+    """Tell whether each value is at least the value before it."""
+
+    def rises(start: int, end: int) -> bool:
+        return bool((values[start:end] <= values[start + 1 : end + 1]).all())
+
+    return holds_everywhere(rises, values.size - 1)

@@ -34,9 +34,8 @@ from hapgpu.io.bam.constants import (
     UNMAPPED,
 )
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.io.text.excerpt import excerpt
+from hapgpu.io.text.values import excerpt
 from hapgpu.runtime.jit import njit, njit_inlined
-from hapgpu.runtime.pool import Pool
 
 _NAMELESS: Final = ord("*")
 _LONG_CIGAR_HEADER: Final = 8
@@ -220,24 +219,6 @@ class EncodedRecords:
         out = np.empty(int(self.offsets[last] - self.offsets[first]), dtype=np.uint8)
         _store_records(self._columns, first, last, self.offsets, out, _NIBBLES)
         return out
-
-
-def encode_records(batch: ReadBatch, header: SamHeader, pool: Pool) -> NDArray[np.uint8]:
-    """Write reads as BAM records, end to end.
-
-    Returns
-    -------
-    numpy.ndarray
-        uint8: the records.
-
-    Raises
-    ------
-    OutputError
-        A name is longer than 254 characters, or the header lacks a contig.
-    """
-    records = EncodedRecords(batch, header)
-    parts = pool.over_rows(records.made, records.size)
-    return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
 def check_writable(columns: ReadColumns, header: SamHeader) -> None:

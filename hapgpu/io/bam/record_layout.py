@@ -19,6 +19,7 @@ from hapgpu.io.bam.constants import (
     SOFT_CLIP,
 )
 from hapgpu.io.bam.tags import field_bytes_at
+from hapgpu.io.files.record_limit import too_long
 from hapgpu.runtime.jit import njit, njit_inlined
 
 (
@@ -33,6 +34,9 @@ from hapgpu.runtime.jit import njit, njit_inlined
     UNEQUAL_CIGAR,
     BAD_TAG,
 ) = range(10)
+
+INCOMPLETE: Final = -1
+"""Fault of a record that does not end within the stretch, or the pieces, in which it starts."""
 
 FAULTS: Final = {
     BAD_SIZE: "its size is impossible",
@@ -51,6 +55,23 @@ def record_fault(name: str, record: int, fault: int) -> InputError:
     return InputError(
         f"{name}, record {record + 1}: damaged ({FAULTS[fault]}); correct or remove the record"
     )
+
+
+def truncated(name: str, record: int) -> InputError:
+    """Return the error for a file that ends within a record; records count from 1."""
+    return InputError(f"{name}: truncated (it ends within record {record}); copy it again")
+
+
+def reading_fault(name: str, done: int, fault: int, max_record: int) -> InputError:
+    """Return the error for the record after `done` others of a file.
+
+    `fault` is a code, or `INCOMPLETE`; `max_record` is the limit of the size of records.
+    """
+    if fault == INCOMPLETE:
+        return truncated(name, done + 1)
+    if fault == TOO_LONG:
+        return too_long(f"{name}, record {done + 1}", max_record)
+    return record_fault(name, done, fault)
 
 
 class RecordLayout(NamedTuple):

@@ -9,23 +9,22 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
-from typing import BinaryIO, Final, Generic
+from typing import Final, Generic
+
+import numpy as np
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.errors import InputError
 from hapgpu.io.bam.decode import decode_block
-from hapgpu.io.bam.header import SamHeader
+from hapgpu.io.bam.header import RecordBuffer, SamHeader, take_header
 from hapgpu.io.bam.overlap import Intervals
-from hapgpu.io.bam.piece_decoder import INCOMPLETE, Part, PieceDecoder, PieceRecords
+from hapgpu.io.bam.piece_decoder import Part, PieceDecoder, PieceRecords
 from hapgpu.io.bam.record_block import RecordBlock
-from hapgpu.io.bam.record_buffer import RecordBuffer, take_header
-from hapgpu.io.bam.record_layout import SOUND, TOO_LONG, record_fault
-from hapgpu.io.bgzf.block_table import MAX_BLOCK_BYTES
-from hapgpu.io.bgzf.pieces import PackedPiece, PieceReader
-from hapgpu.io.bgzf.reader import inflated_blocks
-from hapgpu.io.files.record_limit import too_long
+from hapgpu.io.bam.record_layout import INCOMPLETE, SOUND, reading_fault
+from hapgpu.io.bgzf.block_table import MAX_BLOCK_BYTES, BlockTable
+from hapgpu.io.bgzf.pieces import PackedPiece, PieceReader, Readable, inflated_blocks
 from hapgpu.runtime.pool import Pool, Task
 
 _BYTES_PER_BASE: Final = 2  # of inflated short reads with tags; long reads have fewer
@@ -35,7 +34,7 @@ _MIN_WAITING: Final = 2
 _ALONE: Final = Pool(1)
 
 
-def piece_reader(stream: BinaryIO, name: str, batch_bases: int) -> PieceReader:
+def piece_reader(stream: Readable, name: str, batch_bases: int) -> PieceReader:
     """Return a reader of pieces that hold about as many bases as a batch."""
     inflated = max(_BYTES_PER_BASE * batch_bases, MAX_BLOCK_BYTES)
     packed = max(_READ_BYTES, inflated)
@@ -56,17 +55,52 @@ class _Job(Generic[Part]):
     task: Task[PieceRecords[Part]]
 
 
+@dataclass(frozen=True, slots=True)
+class PackedSource:
+    """A file of BAM, opened, whose header was read.
+
+    Attributes
+    ----------
+    name
+        Its name for messages.
+    header
+        Its header.
+    pieces
+        The pieces after the header, or those of `intervals` from an index.
+    intervals
+        Records that overlap none of these are left out.
+    max_record
+        Bytes of the longest record.
+    is_sorted
+        Whether the header, or an index beside the file, says that records are sorted.
+    explain
+        Called with an error of the reader and the number of records before it; raises an error
+        that explains it, if there is one.
+    check_end
+        Called once with the number of records, after the last of them.
+    """
+
+    name: str
+    header: SamHeader
+    pieces: Iterator[PackedPiece]
+    intervals: Intervals | None
+    max_record: int
+    is_sorted: bool
+    explain: Callable[[InputError, int], None]
+    check_end: Callable[[int], None]
+
+
 class RecordReader:
-    """Reader of the header and the records of a BAM file, once.
+    """Reader of the records of a BAM file, once.
 
     Parameters
     ----------
     pieces
-        The pieces of the file, or of ranges of it.
+        The pieces of the file after its header, or of ranges of it.
     name
         The file's name for messages.
     max_record
-        Bytes of the longest record, and of the longest header.
+        Bytes of the longest record.
     pool
         Decodes pieces ahead of the caller.
     """
@@ -78,34 +112,6 @@ class RecordReader:
         self._name = name
         self._max_record = max_record
         self._pool = pool
-        self._start: int | None = None
-
-    def take_header(self) -> SamHeader:
-        """Read the header; the records start after it.
-
-        Raises
-        ------
-        InputError
-            It is not a BAM file, or its header is damaged, truncated, or too long.
-        """
-        first: list[PackedPiece] = []
-        inflated = 0
-
-        def blocks() -> Iterator[bytes]:
-            nonlocal inflated
-            for piece in self._pieces:
-                first[:] = [piece]
-                inflated = 0
-                for content in inflated_blocks([piece], self._name):
-                    inflated += len(content)
-                    yield content
-
-        buffer = RecordBuffer(blocks(), self._name, self._max_record)
-        header = take_header(buffer)
-        # The records start within the blocks of the last piece that was needed, or after them.
-        self._start = inflated - buffer.window.size
-        self._pieces = chain(first, self._pieces)
-        return header
 
     def converted(
         self,
@@ -142,7 +148,7 @@ class RecordReader:
 
     def _in_order(self, decode: PieceDecoder[Part]) -> Iterator[PieceRecords[Part]]:
         """Yield the records of each piece, proved to start where the records before end."""
-        ahead = _Ahead(self._pieces, decode, self._pool, self._start)
+        ahead = _Ahead(self._pieces, decode, self._pool)
         expected = done = 0
         while job := ahead.next_job():
             piece = job.piece
@@ -164,20 +170,12 @@ class RecordReader:
             yield records
             done += records.count
             if records.fault != SOUND:
-                raise (ahead.fault if records.missing else None) or self._fault(records.fault, done)
+                raise (ahead.fault if records.missing else None) or reading_fault(
+                    self._name, done, records.fault, self._max_record
+                )
             expected = records.end - piece.size
         if ahead.fault:
             raise ahead.fault
-
-    def _fault(self, fault: int, done: int) -> InputError:
-        """Return the error for the record after `done` others."""
-        if fault == INCOMPLETE:
-            return InputError(
-                f"{self._name}: truncated (it ends within record {done + 1}); copy it again"
-            )
-        if fault == TOO_LONG:
-            return too_long(f"{self._name}, record {done + 1}", self._max_record)
-        return record_fault(self._name, done, fault)
 
 
 class _Ahead(Generic[Part]):
@@ -194,14 +192,12 @@ class _Ahead(Generic[Part]):
         pieces: Iterator[PackedPiece],
         decode: PieceDecoder[Part],
         pool: Pool,
-        start: int | None,
     ) -> None:
         self._pieces = pieces
         waiting = _WAITING_BYTES // (_BYTES_PER_BASE * decode.batch_bases)
         self._waiting = min(max(waiting, _MIN_WAITING), pool.threads)
         self._decode = decode
         self._pool = pool
-        self._start = start
         self._jobs: deque[_Job[Part]] = deque()
         self._last: PackedPiece | None = None  # not decoded before the next one is known
         self._has_ended = False
@@ -240,8 +236,46 @@ class _Ahead(Generic[Part]):
         self._has_ended = piece is None
 
     def _submit(self, piece: PackedPiece, following: list[PackedPiece]) -> None:
-        start, self._start = self._start, None
-        if start is None and not piece.continues:
-            start = int(piece.starts[0])
+        start = None if piece.continues else int(piece.starts[0])
         task = self._pool.submit(self._decode, piece, start, following)
         self._jobs.append(_Job(piece, start, task))
+
+
+def take_first_header(
+    pieces: Iterator[PackedPiece], name: str, max_record: int
+) -> tuple[SamHeader, Iterator[PackedPiece]]:
+    """Read the header of a file from its pieces, of one stretch each; return the rest of them.
+
+    Raises
+    ------
+    InputError
+        A block of the header is damaged, or as `take_header`.
+    """
+    last: list[PackedPiece] = []
+    inflated = 0
+
+    def contents() -> Iterator[bytes]:
+        nonlocal inflated
+        for piece in pieces:
+            last[:] = [piece]
+            inflated = 0
+            for content in inflated_blocks(last, name):
+                inflated += len(content)
+                yield content
+
+    buffer = RecordBuffer(contents(), name, max_record)
+    header = take_header(buffer)
+    # The records start within the blocks of the last piece that was needed, or after them.
+    return header, chain([_without(last[0], inflated - buffer.window.size)], pieces)
+
+
+def _without(piece: PackedPiece, size: int) -> PackedPiece:
+    """Return a piece without the first bytes of its content."""
+    ends = np.cumsum(piece.table.sizes)
+    # At least one block remains, perhaps all of whose content is left out.
+    row = min(int(np.searchsorted(ends, size, side="right")), ends.size - 1)
+    skip = size - (int(ends[row - 1]) if row else 0)
+    table = BlockTable._make(column[row:] for column in piece.table)
+    starts = np.array([skip], dtype=np.int64)
+    stops = np.array([table.sizes.sum()], dtype=np.int64)
+    return replace(piece, table=table, starts=starts, ends=stops, continues=False)

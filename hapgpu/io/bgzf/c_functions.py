@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 from llvmlite import ir
@@ -19,14 +19,28 @@ from numpy.typing import NDArray
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.runtime.jit import intrinsic, types
 
+if TYPE_CHECKING:
+    from ctypes import _NamedFuncPointer
+
+    from numba.core.base import BaseContext
+    from numba.core.typing import Signature
+
 _WORD = ir.IntType(64)
+
+CFunction: TypeAlias = "_NamedFuncPointer"
+"""A function of a C library, by ctypes."""
+
 _ALIGNMENT: Final = 64
 
 
-def _emitting(arguments: int, result: Any = types.int32) -> tuple[Any, Callable[..., Any]]:
+def _emitting(
+    arguments: int, result: types.Integer = types.int32
+) -> tuple[Signature, Callable[..., ir.Value]]:
     """Return the signature and the code of a call with words, which returns an integer."""
 
-    def emit(_context: Any, builder: Any, _signature: Any, values: Sequence[Any]) -> Any:
+    def emit(
+        _context: BaseContext, builder: ir.IRBuilder, _signature: Signature, values: list[ir.Value]
+    ) -> ir.Value:
         function = ir.FunctionType(ir.IntType(result.bitwidth), [_WORD] * arguments)
         address = builder.inttoptr(values[0], function.as_pointer())
         return builder.call(address, values[1:])
@@ -48,7 +62,7 @@ call_6 = intrinsic(lambda _context, _address, _1, _2, _3, _4, _5, _6: _emitting(
 """(address, six words) -> int32."""
 
 
-def find_functions(modules: Sequence[str], names: Sequence[str]) -> dict[str, Any] | None:
+def find_functions(modules: Sequence[str], names: Sequence[str]) -> dict[str, CFunction] | None:
     """Return functions of the first of some extension modules that can be imported.
 
     They are functions of ctypes, by name; None if one is missing. An address stays valid: a module
@@ -64,7 +78,7 @@ def find_functions(modules: Sequence[str], names: Sequence[str]) -> dict[str, An
     return None
 
 
-def addresses_of(*functions: Any) -> NDArray[np.uint64]:
+def addresses_of(*functions: CFunction) -> NDArray[np.uint64]:
     """Return the addresses of functions of ctypes, read-only, for the calls above."""
     addresses = [ctypes.cast(function, ctypes.c_void_p).value for function in functions]
     return read_only(np.array(addresses, dtype=np.uint64))

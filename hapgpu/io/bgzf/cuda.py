@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import cupy
 import numpy as np
@@ -13,6 +13,7 @@ from hapgpu.io.bgzf.block_table import BlockTable
 from hapgpu.runtime.gpu.context import pinned_array
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.launch import load_kernel
+from hapgpu.runtime.gpu_array import GpuArray
 
 PADDING: Final = 16
 """Bytes behind inflated data, of any value, that kernels may read."""
@@ -70,9 +71,9 @@ class Inflated:
         Host memory that copies read: it must be kept until the stream was waited for.
     """
 
-    data: Any
-    verdicts: Any
-    fault: Any
+    data: GpuArray
+    verdicts: GpuArray
+    fault: GpuArray
     held: tuple[NDArray[np.uint8], ...]
 
 
@@ -116,7 +117,7 @@ def inflate_blocks(raw: NDArray[np.uint8], table: BlockTable, room: int = 0) -> 
     return Inflated(data, verdicts, fault, (staged, raw))
 
 
-def _upload(columns: tuple[NDArray[Any], ...]) -> tuple[list[Any], NDArray[np.uint8]]:
+def _upload(columns: tuple[NDArray[np.generic], ...]) -> tuple[list[GpuArray], NDArray[np.uint8]]:
     """Copy columns in one piece of pinned memory: small copies of other memory would wait."""
     ends = np.cumsum([column.nbytes for column in columns]).tolist()
     staged = pinned_array(ends[-1], np.uint8)
@@ -130,6 +131,6 @@ def _upload(columns: tuple[NDArray[Any], ...]) -> tuple[list[Any], NDArray[np.ui
     return views, staged
 
 
-def _launch(kernel: Kernel, arrays: tuple[Any, ...], scalars: tuple[int, ...]) -> None:
+def _launch(kernel: Kernel, arrays: tuple[GpuArray, ...], scalars: tuple[int, ...]) -> None:
     grid = -(-scalars[-2] // _BLOCKS_PER_THREAD_BLOCK)
     load_kernel(kernel, cupy.cuda.Device().id).launch(grid, _THREADS, (*arrays, *scalars))

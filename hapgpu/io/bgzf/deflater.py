@@ -1,16 +1,14 @@
-"""Making of BGZF blocks, many in one call without the GIL.
-
-ISA-L deflates at level 1: by address, or from Python where that fails, to the same bytes.
-"""
+"""Compression to BGZF, with libdeflate or igzip, and the writer of files."""
 
 from __future__ import annotations
 
 import struct
 import threading
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from isal import igzip_lib, isal_zlib
@@ -19,8 +17,16 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer, copy_bytes, store_32
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.io.bgzf.block_table import EOF_BLOCK, MAX_BLOCK_BYTES
-from hapgpu.io.bgzf.c_functions import addresses_of, call_1, call_3, find_functions, room_for
+from hapgpu.io.bgzf.c_functions import (
+    CFunction,
+    addresses_of,
+    call_1,
+    call_3,
+    find_functions,
+    room_for,
+)
 from hapgpu.runtime.jit import njit
+from hapgpu.runtime.pool import Pool, Task
 
 PAYLOAD_BYTES: Final = 0xFF00
 """Bytes of the content of a block, as htslib cuts it."""
@@ -36,6 +42,12 @@ _ISAL_STATE_BYTES: Final = 1 << 18  # the state takes some 86 KB
 _ISAL_TABLE_BYTES: Final = 276 << 10  # as many as `igzip_lib` gives: fewer make other bytes
 _ISAL_NAMES: Final = ("isal_deflate", "isal_deflate_init", "crc32_gzip_refl")
 _LOCK = threading.Lock()
+
+_BLOCKS_PER_TASK: Final = 32
+_TASKS_PER_THREAD: Final = 2
+
+MakeBytes: TypeAlias = Callable[[int, int], NDArray[np.uint8]]
+"""Returns bytes start to end of some content, uint8; called in several threads."""
 
 
 class Deflater(Protocol):
@@ -152,7 +164,7 @@ def _blocks_by_isal(
 
 
 class _IsalDeflater:
-    def __init__(self, functions: dict[str, Any]) -> None:
+    def __init__(self, functions: dict[str, CFunction]) -> None:
         addresses = addresses_of(*(functions[name] for name in _ISAL_NAMES))
         self._isal = _Isal(addresses, room_for(_ISAL_STATE_BYTES), room_for(_ISAL_TABLE_BYTES))
 
@@ -216,3 +228,89 @@ def deflate_library() -> DeflateLibrary:
     """Return the fastest way to deflate that passes a trial; the trial is made once."""
     with _LOCK:
         return _chosen_library()
+
+
+class Sink(Protocol):
+    """Receiver of bytes."""
+
+    def write(self, data: memoryview) -> None:
+        """Append bytes."""
+
+
+class BgzfWriter:
+    """Writer of BGZF blocks of equal size, independent of the sizes of the pieces written.
+
+    Parameters
+    ----------
+    output
+        Receives the blocks.
+    pool
+        Deflates while the caller goes on.
+    compressed
+        Deflate at level 1; otherwise the blocks are stored as they are.
+    """
+
+    def __init__(self, output: Sink, pool: Pool, *, compressed: bool) -> None:
+        self._output = output
+        self._pool = pool
+        self._compressed = compressed
+        self._library = deflate_library()
+        self._spare: list[Deflater] = []
+        self._pending = np.empty(PAYLOAD_BYTES, dtype=np.uint8)
+        self._pending_bytes = 0
+        self._tasks: deque[Task[NDArray[np.uint8]]] = deque()
+
+    def write(self, data: memoryview | NDArray[np.uint8]) -> None:
+        """Append bytes, which must not change later: they are deflated asynchronously."""
+        content = np.frombuffer(data, dtype=np.uint8)
+        self.write_made(content.size, lambda start, end: content[start:end])
+
+    def write_made(self, size: int, make: MakeBytes) -> None:
+        """Append `size` bytes, made by the threads that deflate them, some here, some later."""
+        start = 0
+        if self._pending_bytes:
+            start = min(PAYLOAD_BYTES - self._pending_bytes, size)
+            self._keep(make(0, start))
+            if self._pending_bytes < PAYLOAD_BYTES:
+                return
+            self._flush()
+        whole = start + (size - start) // PAYLOAD_BYTES * PAYLOAD_BYTES
+        step = _BLOCKS_PER_TASK * PAYLOAD_BYTES
+        for at in range(start, whole, step):
+            self._submit(make, at, min(at + step, whole))
+        if whole < size:
+            self._keep(make(whole, size))
+
+    def finish(self) -> None:
+        """Write the pending bytes and the closing empty block."""
+        if self._pending_bytes:
+            self._flush()
+        while self._tasks:
+            self._output.write(self._tasks.popleft().result().data)
+        self._output.write(memoryview(EOF_BLOCK))
+
+    def _keep(self, data: NDArray[np.uint8]) -> None:
+        end = self._pending_bytes + data.size
+        self._pending[self._pending_bytes : end] = data
+        self._pending_bytes = end
+
+    def _flush(self) -> None:
+        content = self._pending[: self._pending_bytes]
+        self._submit(lambda start, end: content[start:end], 0, content.size)
+        self._pending = np.empty(PAYLOAD_BYTES, dtype=np.uint8)
+        self._pending_bytes = 0
+
+    def _submit(self, make: MakeBytes, start: int, end: int) -> None:
+        self._tasks.append(self._pool.submit(self._blocks, make, start, end))
+        while len(self._tasks) > _TASKS_PER_THREAD * self._pool.threads:
+            self._output.write(self._tasks.popleft().result().data)
+
+    def _blocks(self, make: MakeBytes, start: int, end: int) -> NDArray[np.uint8]:
+        content = make(start, end)
+        try:
+            deflate = self._spare.pop()
+        except IndexError:
+            deflate = self._library.new_deflater()
+        blocks = deflate(content, compressed=self._compressed)
+        self._spare.append(deflate)
+        return blocks

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, Protocol, cast
+from typing import Final, Protocol, cast
 
 import numpy as np
 from isal import isal_zlib
@@ -24,6 +24,7 @@ from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.io.bgzf.block_table import MAX_BLOCK_BYTES, BlockTable
 from hapgpu.io.bgzf.c_functions import (
+    CFunction,
     addresses_of,
     call_1,
     call_3,
@@ -35,7 +36,7 @@ from hapgpu.runtime.jit import njit
 
 RAW_DEFLATE: Final = -15
 
-_INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
+INFLATE_ERROR: Final = cast("type[Exception]", isal_zlib.error)  # typed as an instance
 _ISAL_STATE_BYTES: Final = 1 << 17  # the state takes 84,096 bytes
 _LOCK = threading.Lock()
 
@@ -144,7 +145,7 @@ def _inflate_by_isal(
 
 
 class _LibdeflateInflater:
-    def __init__(self, functions: dict[str, Any]) -> None:
+    def __init__(self, functions: dict[str, CFunction]) -> None:
         allocate = functions["libdeflate_alloc_decompressor"]
         allocate.restype = ctypes.c_void_p
         handle = allocate()
@@ -165,7 +166,7 @@ class _LibdeflateInflater:
 
 
 class _IsalInflater:
-    def __init__(self, functions: dict[str, Any]) -> None:
+    def __init__(self, functions: dict[str, CFunction]) -> None:
         self._state = room_for(_ISAL_STATE_BYTES)
         self._functions = addresses_of(
             functions["isal_inflate_stateless"],
@@ -186,7 +187,7 @@ def _inflate_from_python(raw: NDArray[np.uint8], table: BlockTable, out: NDArray
             data = isal_zlib.decompress(
                 raw[start:end].data, wbits=RAW_DEFLATE, bufsize=max(size, 1)
             )
-        except _INFLATE_ERROR:
+        except INFLATE_ERROR:
             return k
         if len(data) != size or isal_zlib.crc32(data) != crc:
             return k

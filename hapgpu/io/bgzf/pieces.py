@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Final, Protocol, TypeAlias, cast
+from io import SEEK_END
+from typing import TYPE_CHECKING, BinaryIO, Final, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,24 +13,39 @@ from numpy.typing import NDArray
 from hapgpu.errors import InputError
 from hapgpu.io.bgzf.block_table import (
     EOF_BLOCK,
+    MAGIC,
     MAX_BLOCK_BYTES,
     BlockTable,
+    damaged_block,
     may_start_block,
     scan_blocks,
 )
+from hapgpu.io.bgzf.inflater import inflate_library
 from hapgpu.runtime.inputs import expect, note_position
 
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+
 Allocate: TypeAlias = Callable[[int], NDArray[np.uint8]]
-"""Returns an array of so many bytes, of any content."""
+"""Returns an array of at least so many bytes, of any content."""
 
 _MIN_ROOM: Final = 2 * MAX_BLOCK_BYTES
 _FOOTER_BYTES: Final = 8
 
+_MAX_TRAILING_BYTES: Final = 1 << 20
 
-class _Readable(Protocol):
-    def readinto(self, buffer: Any, /) -> int | None: ...
 
-    def seek(self, offset: int, /) -> int: ...
+class Readable(Protocol):
+    """What is read of a stream of bytes: of files, pipes and standard input."""
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int | None:
+        """Read bytes to the start of a buffer; return their number, 0 at the end."""
+        ...
+
+    def seek(self, offset: int, /) -> int:
+        """Move to an offset."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +134,14 @@ class PieceReader:
 
     def __init__(
         self,
-        stream: BinaryIO,
+        stream: Readable,
         name: str,
         *,
         packed_bytes: int,
         inflated_bytes: int,
         allocate: Allocate = lambda size: np.empty(size, dtype=np.uint8),
     ) -> None:
-        self._stream = cast("_Readable", stream)  # as files, pipes and standard input are
+        self._stream = stream
         self._name = name
         self._packed_bytes = max(packed_bytes, _MIN_ROOM)
         self._inflated_bytes = inflated_bytes
@@ -321,3 +337,49 @@ def _split(table: BlockTable, inflated_bytes: int) -> Iterator[BlockTable]:
         end = min(int(np.searchsorted(ends, done + size)) + 1, ends.size)
         yield table.slice(start, end)
         start, done = end, int(ends[end - 1])
+
+
+def is_bgzf(head: bytes) -> bool:
+    """Tell whether a file that starts with these bytes is BGZF; plain gzip is not."""
+    return head.startswith(MAGIC) and head[12:16] == b"BC\2\0"
+
+
+def has_closing_bytes(stream: BinaryIO, closing: bytes) -> bool:
+    """Tell whether a file has its closing bytes, if there are any; moves the file position.
+
+    Up to a megabyte may follow them, unless it starts as a block does: a truncated block.
+    """
+    if not closing:
+        return True
+    size = stream.seek(0, SEEK_END)
+    for room in (0, _MAX_TRAILING_BYTES):
+        stream.seek(max(size - len(closing) - room, 0))
+        _, found, trailing = stream.read().rpartition(closing)
+        if found:
+            return not trailing.lstrip(b"\0").startswith(MAGIC)
+    return False
+
+
+def inflated_blocks(pieces: Iterable[PackedPiece], name: str) -> Iterator[bytes]:
+    """Inflate the blocks of pieces, each when it is requested.
+
+    Parameters
+    ----------
+    pieces
+        The pieces.
+    name
+        The file's name for messages.
+
+    Raises
+    ------
+    InputError
+        A block is damaged.
+    """
+    inflate = inflate_library().new_inflater()
+    content = np.empty(MAX_BLOCK_BYTES, dtype=np.uint8)
+    for piece in pieces:
+        for row in range(piece.table.sizes.size):
+            table = piece.table.slice(row, row + 1)
+            if inflate(piece.raw, table, content) >= 0:
+                raise damaged_block(name, int(table.offsets[0]))
+            yield content[: int(table.sizes[0])].tobytes()

@@ -10,8 +10,9 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.io.bgzf.pieces import Allocate
 from hapgpu.io.fastx.read_block import ReadBlock
-from hapgpu.io.fastx.read_blocks import Allocate, read_blocks
+from hapgpu.io.fastx.read_blocks import read_blocks
 from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.io.fastx.uncut.blocks import UncutBlock, uncut_file
 from hapgpu.runtime.devices import CudaDevice, Device, side_by_side
@@ -24,6 +25,28 @@ Raises InputError if a record is malformed; the message names the file and the r
 """
 _MAX_READING_THREADS: Final = 8  # per GPU; more threads hardly copy faster
 _MAX_WRITING_THREADS: Final = 12  # per GPU; they also make the pages of the file
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSettings:
+    """Settings for reading files of reads.
+
+    Attributes
+    ----------
+    transfer
+        The size of the blocks, and how they get to the devices.
+    max_record
+        Bytes of the longest record.
+    threads
+        Threads that decode BAM, CRAM and SAM.
+    with_comments
+        Whether the tags of BAM, CRAM and SAM follow the names, as lines of SAM have them.
+    """
+
+    transfer: BlockTransfer
+    max_record: int
+    threads: int
+    with_comments: bool = False
 
 
 def workers_for(

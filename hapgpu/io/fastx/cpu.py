@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.io.fastx.faults import (
+from hapgpu.io.fastx.limits import (
     AT_NAME,
     BAD_BASE,
     BAD_NAME,
@@ -24,16 +24,17 @@ from hapgpu.io.fastx.faults import (
     REASONS,
     TRUNCATED,
     UNEQUAL,
+    UNKNOWN,
     WELL_FORMED,
+    ReadLimits,
     bad_character,
     is_same_text,
     record_fault,
     without_mate,
 )
-from hapgpu.io.fastx.limits import UNKNOWN, ReadLimits
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.spans import ReadSpans
-from hapgpu.io.files.newlines import count_newlines
+from hapgpu.io.files.byte_source import count_newlines
 from hapgpu.runtime.jit import njit
 
 _NEWLINE, _RETURN, _TAB, _BLANK, _AT, _PLUS, _GREATER = b"\n\r\t @+>"

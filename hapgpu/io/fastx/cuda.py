@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import cupy
 import numpy as np
 
 from hapgpu.io.fastx.limits import ReadLimits
-from hapgpu.io.fastx.spans import ReadSpans
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.launch import load_kernel
 from hapgpu.runtime.gpu.scalars import last_values
+from hapgpu.runtime.gpu_array import GpuArray
 
 _THREADS: Final = 256
 _WARPS_PER_BLOCK: Final = _THREADS // 32
@@ -67,18 +67,18 @@ class DeviceSpans:
         As in `ReadSpans`.
     """
 
-    name_starts: Any
-    name_lengths: Any
-    base_starts: Any
-    quality_starts: Any
-    lengths: Any
+    name_starts: GpuArray
+    name_lengths: GpuArray
+    base_starts: GpuArray
+    quality_starts: GpuArray
+    lengths: GpuArray
     has_qualities: bool
 
     def __len__(self) -> int:
         return int(self.lengths.size)
 
 
-def parse_text(text: Any, limits: ReadLimits, *, is_fasta: bool) -> DeviceSpans | None:
+def parse_text(text: GpuArray, limits: ReadLimits, *, is_fasta: bool) -> DeviceSpans | None:
     """Find and check all reads of a text; same as `hapgpu.io.fastx.cpu.parse_block`.
 
     Runs on the current stream of the device of the text, which must be the current device, and
@@ -133,19 +133,7 @@ def parse_text(text: Any, limits: ReadLimits, *, is_fasta: bool) -> DeviceSpans 
     )
 
 
-def spans_to_host(spans: DeviceSpans) -> ReadSpans:
-    """Copy spans from the device."""
-    return ReadSpans(
-        name_starts=cupy.asnumpy(spans.name_starts),
-        name_lengths=cupy.asnumpy(spans.name_lengths),
-        base_starts=cupy.asnumpy(spans.base_starts),
-        quality_starts=cupy.asnumpy(spans.quality_starts),
-        lengths=cupy.asnumpy(spans.lengths),
-        has_qualities=spans.has_qualities,
-    )
-
-
-def newlines_of(text: Any) -> Any:
+def newlines_of(text: GpuArray) -> GpuArray:
     """Return int32 on the device: offsets of the newlines, ascending; waits for the stream."""
     device = text.device.id
     tiles = max(-(-text.size // _TILE_BYTES), 1)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.errors import InputError
-from hapgpu.io.fastx.faults import (
+from hapgpu.io.fastx.limits import (
     BASE_BYTES,
     NAME_BYTES,
     NO_AT,

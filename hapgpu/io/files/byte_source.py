@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedIOBase, BufferedReader
 from itertools import pairwise
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +18,102 @@ from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.errors import InputError
 from hapgpu.io.bgzf.c_functions import addresses_of, call_4
-from hapgpu.io.files.newlines import count_newlines
 from hapgpu.runtime.inputs import note_position
 from hapgpu.runtime.jit import njit
 from hapgpu.runtime.pool import Pool
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+
+_NEWLINE = ord("\n")
 
 _MIN_SHARE: Final = 1 << 20
 """Bytes that are worth a thread."""
 _BYTES_AT_ONCE: Final = 1 << 18  # few enough to be in the cache when newlines are counted
 _STREAMED_AT_ONCE: Final = 1 << 21  # so many that the reader seldom waits for the GIL
 _C_FUNCTIONS: Final = addresses_of(ctypes.CDLL(None).pread)
+
+
+@njit
+def count_newlines(text: NDArray[np.uint8]) -> int:
+    """Count the newlines of a text."""
+    count = 0
+    for k in range(text.size):
+        count += text[k] == _NEWLINE
+    return count
+
+
+@njit
+def end_without_lines(text: NDArray[np.uint8], lines: int) -> int:
+    """Return the end of a text without its last `lines` lines and the unended line after them."""
+    at = text.size
+    while at > 0:
+        if text[at - 1] == _NEWLINE:
+            if lines == 0:
+                return at
+            lines -= 1
+        at -= 1
+    return 0
+
+
+class ParallelStream:
+    """Stream of a regular file whose reads are shared among the threads of a pool.
+
+    A read copies from the page cache; one thread copies more slowly than a GPU takes the bytes.
+
+    Parameters
+    ----------
+    stream
+        The file. Its position is not used and does not change.
+    pool
+        The threads.
+    """
+
+    def __init__(self, stream: BinaryIO, pool: Pool) -> None:
+        self._descriptor = stream.fileno()
+        self._pool = pool
+        self._position = 0
+
+    @property
+    def position(self) -> int:
+        """The offset of the next read."""
+        return self._position
+
+    def seek(self, offset: int) -> int:
+        """Move to an offset."""
+        self._position = offset
+        return offset
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        """Read bytes until a buffer is full or the file ends; return their number.
+
+        Raises
+        ------
+        OSError
+            The file cannot be read.
+        """
+        view = memoryview(buffer).cast("B")
+        shares = max(min(self._pool.threads, len(view) // _MIN_SHARE), 1)
+        cuts = [len(view) * share // shares for share in range(shares + 1)]
+        tasks = [
+            self._pool.submit(self._read, view[start:end], self._position + start)
+            for start, end in pairwise(cuts)
+        ]
+        # A file that shrinks meanwhile may leave a gap: bytes after it do not count.
+        total = 0
+        for start, count in zip(cuts, self._pool.results(tasks), strict=False):
+            total = start + count if total == start else total
+        self._position += total
+        return total
+
+    def _read(self, view: memoryview, offset: int) -> int:
+        done = 0
+        while done < len(view) and (
+            count := os.preadv(self._descriptor, [view[done:]], offset + done)
+        ):
+            done += count
+        return done
 
 
 class ByteSource(Protocol):

@@ -8,17 +8,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader, FileIO, RawIOBase
 from pathlib import Path
-from typing import Any, BinaryIO, Final, cast
+from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from isal import isal_zlib
 
 from hapgpu.errors import InputError
 from hapgpu.io.bgzf.block_table import EOF_BLOCK
-from hapgpu.io.bgzf.pieces import missing_eof_block, trailing_bytes
-from hapgpu.io.bgzf.reader import has_closing_bytes, is_bgzf
+from hapgpu.io.bgzf.inflater import INFLATE_ERROR
+from hapgpu.io.bgzf.pieces import has_closing_bytes, is_bgzf, missing_eof_block, trailing_bytes
 from hapgpu.runtime.inputs import expect_file, note_position
 
-_DAMAGED: Final = (gzip.BadGzipFile, cast("type[Exception]", isal_zlib.error))
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+
+_DAMAGED: Final = (gzip.BadGzipFile, INFLATE_ERROR)
 _MAGIC: Final = b"\x1f\x8b"
 _READ_BYTES: Final = 1 << 19
 _BUFFER_BYTES: Final = 1 << 17
@@ -49,11 +53,11 @@ def open_inflated(source: str | Path | BufferedReader, name: str) -> Iterator[Bu
         if isinstance(source, BufferedReader):
             yield _inflated(source, name)
         elif str(source) == "-":
-            yield _inflated(cast("BufferedReader", sys.stdin.buffer), name)
+            yield _inflated(standard_input(), name)
         else:
             expect_file(name, source)
-            with BufferedReader(_NotedFile(Path(source), name), _BUFFER_BYTES) as stream:
-                yield _inflated(cast("BufferedReader", stream), name)
+            with _noted(Path(source), name) as stream:
+                yield _inflated(stream, name)
     except FileNotFoundError:
         raise InputError(f"{name}: no such file") from None
     except EOFError:
@@ -64,6 +68,15 @@ def open_inflated(source: str | Path | BufferedReader, name: str) -> Iterator[Bu
         raise InputError(f"{name}: cannot be read ({error.strerror or error})") from error
 
 
+def standard_input() -> BufferedReader:
+    """Return standard input, as bytes."""
+    return cast("BufferedReader", sys.stdin.buffer)
+
+
+def _noted(path: Path, name: str) -> BufferedReader:
+    return BufferedReader(_NotedFile(path, name), _BUFFER_BYTES)
+
+
 class _NotedFile(FileIO):
     """File that notes its position, for the progress of the run."""
 
@@ -72,7 +85,7 @@ class _NotedFile(FileIO):
         self._input = name
         self._has_position = self.seekable()
 
-    def readinto(self, buffer: Any) -> int:
+    def readinto(self, buffer: WriteableBuffer) -> int:
         got = super().readinto(buffer)
         if self._has_position:
             note_position(self._input, self.tell())
@@ -103,7 +116,7 @@ class _Members(RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any) -> int:
+    def readinto(self, buffer: WriteableBuffer) -> int:
         try:
             return self._inflater.readinto(buffer)
         except gzip.BadGzipFile as error:
@@ -144,7 +157,7 @@ class _Deflated(RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any) -> int:
+    def readinto(self, buffer: WriteableBuffer) -> int:
         view = memoryview(buffer)
         got = self._stream.readinto(view)
         if len(self._head) < len(_MAGIC):

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import secrets
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import BinaryIO, ClassVar, Self
 
 from hapgpu.errors import OutputError
 from hapgpu.runtime import leftovers
+from hapgpu.runtime.pool import Pool
 
 _BUFFER_BYTES = 1 << 20
 _STANDARD_OUTPUT = 1
@@ -175,3 +177,97 @@ def remove_indexes(path: str, suffixes: Sequence[str], written: Path) -> None:
             index = Path(f"{name}{suffix}")
             # A link through which the new index is written stays.
             (index.resolve() if index == written else index).unlink(missing_ok=True)
+
+
+class ThreadedOutput(ABC):
+    """Output file and the threads that prepare its content; a context manager.
+
+    An exception in the context discards the output. The file may get an index: both get their names
+    when both are complete, and the indexes of an earlier file are removed.
+
+    Parameters
+    ----------
+    path
+        A file, which appears when it is complete, or `-` for standard output.
+    threads
+        CPU threads, the calling thread included.
+
+    Raises
+    ------
+    OutputError
+        The output cannot be created.
+    """
+
+    _index_suffixes: ClassVar[tuple[str, ...]] = ()
+    """Suffixes of the indexes that a file of this kind may have."""
+
+    def __init__(self, path: str, threads: int) -> None:
+        self._pool = Pool(threads)
+        self._path = path
+        self._output = OutputFile(path)
+        self._index: OutputFile | None = None
+        self._is_finished = False
+
+    def finish(self) -> None:
+        """Write everything, so that the end of the context only gives the file its name.
+
+        Of several outputs, all appear or none, if each is finished before any context ends.
+
+        Raises
+        ------
+        OutputError
+            The output cannot be written.
+        """
+        self._finish()
+        self._output.flush()
+        self._is_finished = True
+
+    @abstractmethod
+    def _start(self) -> None:
+        """Write the header."""
+
+    @abstractmethod
+    def _finish(self) -> None:
+        """Write the pending data and the end of the file."""
+
+    def _commit(self) -> None:
+        """Give the complete files their names."""
+        if not self._index:
+            self._output.commit()
+            return
+        # In this order there is never an index beside a file that it does not match. A signal waits
+        # until both are complete.
+        with leftovers.steady():
+            with self._index.reporting():
+                remove_indexes(self._path, self._index_suffixes, Path(self._index.name))
+            self._output.commit()
+            self._index.commit()
+
+    def _close(self) -> None:
+        """Release threads and files; discard what was not committed."""
+        self._pool.close()
+        self._output.discard()
+        if self._index:
+            self._index.discard()
+
+    def __enter__(self) -> Self:
+        try:
+            self._start()
+        except BaseException:
+            self._close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None:
+                if not self._is_finished:
+                    self._finish()
+                self._commit()
+        finally:
+            self._close()

@@ -10,11 +10,13 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from io import BufferedIOBase
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO
 
 from hapgpu.errors import InputError
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsRead
 
 _COPY_BYTES = 1 << 20
 
@@ -57,7 +59,7 @@ def rereadable(path: str) -> Iterator[RereadableInput]:
 
 
 @contextmanager
-def unnamed_copy(stream: BinaryIO | BufferedIOBase, name: str) -> Iterator[BinaryIO]:
+def unnamed_copy(stream: SupportsRead[bytes], name: str) -> Iterator[BinaryIO]:
     """Copy the rest of a stream to an unnamed file in the directory of temporary files.
 
     Parameters
@@ -84,7 +86,7 @@ def unnamed_copy(stream: BinaryIO | BufferedIOBase, name: str) -> Iterator[Binar
             raise
         except OSError as error:
             raise _uncopied(name, error) from error
-        yield cast("BinaryIO", copy)
+        yield copy
 
 
 def _opened(path: Path) -> BinaryIO:

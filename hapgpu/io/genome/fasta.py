@@ -2,26 +2,45 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import BinaryIO, Final, NamedTuple
+from weakref import finalize
 
 import numpy as np
 import pysam
+from isal import igzip
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.errors import InputError
+from hapgpu.io.bgzf.inflater import INFLATE_ERROR
+from hapgpu.io.bgzf.pieces import is_bgzf
 from hapgpu.io.files.compressed import open_inflated
 from hapgpu.io.files.htslib import silent_htslib
 from hapgpu.io.files.record_limit import MAX_RECORD
-from hapgpu.io.genome.fasta_index import FastaIndexCheck, read_fai
 from hapgpu.io.genome.fasta_text import FastaText
 from hapgpu.io.genome.regions import Region, contig_hint
+from hapgpu.io.text.values import LAST_POSITION
+from hapgpu.runtime.closeable import Closeable
 
 _MAX_UNCOUNTED: Final = 1 << 28
+
+_NUMBERS: Final = 4
+_MAX_DIGITS: Final = 4 * 19
+_LINES: Final = 10_000
+"""Lines that are parsed at once."""
+_PIECE_BYTES: Final = 1 << 16
+"""Bytes per read: an index must not determine the memory used."""
+_LINE_BYTES: Final = 256
+"""Bytes of the first read of a piece: most header lines are shorter."""
+_MAX_BLOCK_BYTES: Final = 1 << 16
+_MAX_OFFSET: Final = 1 << 62
+_BGZF_HEAD_BYTES: Final = 18
+_DAMAGED: Final = (OSError, EOFError, INFLATE_ERROR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +119,7 @@ def _count(path: str | Path, text: FastaText) -> None:
         deque(text.pieces(stream), maxlen=0)
 
 
-class ReferenceFasta:
+class ReferenceFasta(Closeable):
     """Reference with an index (`samtools faidx`), open for random access.
 
     Parameters
@@ -181,17 +200,6 @@ class ReferenceFasta:
         self._file.close()
         self._index_check.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
 
 def _check_files(path: Path) -> None:
     """Raise an error for files that htslib cannot read, or not within bounded memory."""
@@ -205,3 +213,224 @@ def _check_files(path: Path) -> None:
     for file in (index, blocks):
         if file.is_file() and file.stat().st_size > MAX_RECORD:
             raise InputError(f"{file}: too large for an index; run: samtools faidx {path}")
+
+
+class FastaEntry(NamedTuple):
+    """Location of a sequence in its file.
+
+    Attributes
+    ----------
+    length
+        Number of bases.
+    offset
+        Offset of the first base in the inflated file.
+    line_bases, line_width
+        Bases of each line except the last, and bytes with the line end.
+    """
+
+    length: int
+    offset: int
+    line_bases: int
+    line_width: int
+
+    def offset_of(self, base: int) -> int:
+        """Return the offset of a base in the inflated file."""
+        line, column = divmod(base, self.line_bases)
+        return self.offset + line * self.line_width + column
+
+
+def read_fai(fasta: Path) -> dict[str, FastaEntry]:
+    """Read the index of a FASTA file.
+
+    Raises
+    ------
+    InputError
+        The index cannot be read, or a line is malformed.
+    """
+    index = f"{fasta}.fai"
+    try:
+        text = Path(index).read_text("utf-8", "surrogateescape")
+    except OSError as error:
+        raise InputError(f"{index}: cannot be read ({error.strerror or error})") from error
+    lines = text.split("\n")[: -1 if text.endswith("\n") else None]
+    entries = _plain_entries(lines)
+    if entries is not None:
+        return entries
+    entries = {}
+    for number, line in enumerate(lines, 1):
+        name, *numbers = line.rstrip("\r").split("\t")
+        entry = _entry(numbers[:_NUMBERS])
+        if not name or name in entries or entry is None:
+            raise InputError(
+                f"{index}, line {number}: expected the name and four numbers of a contig; run:"
+                f" samtools faidx {fasta}"
+            )
+        entries[name] = entry
+    if not entries:
+        raise InputError(f"{index}: lists no contig; run: samtools faidx {fasta}")
+    return entries
+
+
+def _plain_entries(lines: list[str]) -> dict[str, FastaEntry] | None:
+    """Parse lines of exactly five columns, many at once; None if there are others or a fault.
+
+    An assembly may have a million lines.
+    """
+    entries: dict[str, FastaEntry] = {}
+    for start in range(0, len(lines), _LINES):
+        part = lines[start : start + _LINES]
+        fields = "\t".join(part).split("\t")
+        columns = [fields[column :: 1 + _NUMBERS] for column in range(1 + _NUMBERS)]
+        numbers = list(chain.from_iterable(columns[1:]))
+        digits = "".join(numbers)
+        are_numbers = digits.isascii() and digits.isdecimal() and all(numbers)
+        are_plain = all(line.count("\t") == _NUMBERS for line in part)
+        if not (are_plain and are_numbers and max(map(len, numbers)) <= _MAX_DIGITS // _NUMBERS):
+            return None
+        found = map(FastaEntry, *(map(int, column) for column in columns[1:]))
+        entries.update(zip(columns[0], found, strict=True))
+    if "" in entries or len(entries) < max(len(lines), 1):
+        return None
+    return entries if all(map(_is_sound, entries.values())) else None
+
+
+def _entry(numbers: list[str]) -> FastaEntry | None:
+    digits = "".join(numbers)
+    if len(numbers) != _NUMBERS or not (digits.isascii() and digits.isdecimal() and all(numbers)):
+        return None
+    if len(digits) > _MAX_DIGITS:
+        return None
+    entry = FastaEntry(*map(int, numbers))
+    return entry if _is_sound(entry) else None
+
+
+def _is_sound(entry: FastaEntry) -> bool:
+    has_lines = 0 < entry.line_bases < entry.line_width or entry.length <= entry.line_bases
+    is_small = max(entry.length, entry.line_width) <= LAST_POSITION and entry.offset < _MAX_OFFSET
+    return has_lines and is_small
+
+
+class FastaIndexCheck:
+    """Check that sequences of a FASTA file start and end where its index says.
+
+    Parameters
+    ----------
+    fasta
+        FASTA, plain, or compressed by bgzip with its `.gzi`.
+
+    Attributes
+    ----------
+    close
+        Closes the file; called at the latest when this object is deleted.
+    """
+
+    def __init__(self, fasta: Path) -> None:
+        self._fasta = fasta
+        self._file = fasta.open("rb")
+        self.close = finalize(self, self._file.close)  # not every user closes a reference
+        is_compressed = is_bgzf(self._file.read(_BGZF_HEAD_BYTES))
+        self._blocks = _blocks_of(Path(f"{fasta}.gzi")) if is_compressed else None
+
+    def __call__(self, name: str, entry: FastaEntry) -> None:
+        """Make sure that a sequence is where its entry says.
+
+        Checks the name before it, the ends of its first and last lines, and that no base follows.
+
+        Raises
+        ------
+        InputError
+            The sequence is not there.
+        """
+        try:
+            matches = self._matches(self._file, name.encode("utf-8", "surrogateescape"), entry)
+        except _DAMAGED:
+            matches = False
+        if not matches:
+            raise InputError(
+                f"{self._fasta}.fai: does not match {self._fasta} at contig {name}; run: samtools"
+                f" faidx {self._fasta}"
+            )
+
+    def _matches(self, file: BinaryIO, name: bytes, entry: FastaEntry) -> bool:
+        if not self._has_name(file, name, entry.offset):
+            return False
+        if entry.length == 0:
+            return self._is_last(file, entry.offset)
+        last = entry.offset_of(entry.length - 1)
+        end = self._read(file, last, 2)
+        is_end = end[:1].strip() and not end[1:].strip()
+        return bool(is_end) and self._is_last(file, last + 1) and self._has_lines(file, entry)
+
+    def _has_name(self, file: BinaryIO, name: bytes, offset: int) -> bool:
+        """Tell whether a header line with this name ends before an offset."""
+        if offset == 0 or self._read(file, offset - 1, 1) != b"\n":
+            return False
+        start = self._line_start(file, offset - 1)
+        line = self._read(file, start, min(len(name) + 2, offset - start))
+        return line[1:].split(maxsplit=1)[:1] == [name]
+
+    def _line_start(self, file: BinaryIO, end: int) -> int:
+        """Return the start of the line that ends at `end`."""
+        size = _LINE_BYTES
+        while end > 0:
+            start, size = max(end - size, 0), _PIECE_BYTES
+            found = self._read(file, start, end - start).rfind(b"\n")
+            if found >= 0:
+                return start + found + 1
+            end = start
+        return 0
+
+    def _is_last(self, file: BinaryIO, offset: int) -> bool:
+        """Tell whether only white space is between an offset and the next header, or the end."""
+        size = _LINE_BYTES
+        while piece := self._read(file, offset, size):
+            if following := piece.lstrip():
+                return following[:1] == b">"
+            offset, size = offset + len(piece), _PIECE_BYTES
+        return True
+
+    def _has_lines(self, file: BinaryIO, entry: FastaEntry) -> bool:
+        """Tell whether the first line and the second to last line end where the entry says."""
+        whole_lines = (entry.length - 1) // entry.line_bases
+        return all(
+            self._ends_line(file, entry, entry.offset + line * entry.line_width)
+            for line in {1, whole_lines}
+            if whole_lines
+        )
+
+    def _ends_line(self, file: BinaryIO, entry: FastaEntry, end: int) -> bool:
+        """Tell whether a line ends at `end`, with a line end of the size in the entry."""
+        line_end = entry.line_width - entry.line_bases
+        text = self._read(file, end - line_end - 1, min(1 + line_end, _PIECE_BYTES))
+        is_end = text[:1].strip() and not text[1:].strip()
+        return bool(is_end) and self._read(file, end - 1, 1) == b"\n"
+
+    def _read(self, file: BinaryIO, offset: int, size: int) -> bytes:
+        """Read `size` bytes, less only at the end of the file; `size` is small."""
+        if self._blocks is None:
+            file.seek(offset)
+            return file.read(size)
+        starts, offsets = self._blocks
+        block = bisect_right(starts, offset) - 1
+        before = offset - starts[block]
+        if before > _MAX_BLOCK_BYTES and block + 1 < len(starts):
+            raise EOFError
+        file.seek(offsets[block])
+        with igzip.IGzipFile(fileobj=file) as inflated:
+            while before > 0 and (skipped := len(inflated.read(min(before, _PIECE_BYTES)))):
+                before -= skipped
+            return b"" if before else bytes(inflated.read(size))
+
+
+def _blocks_of(index: Path) -> tuple[list[int], list[int]]:
+    """Return the offsets of blocks in the inflated file, and in the file."""
+    try:
+        numbers = np.fromfile(index, dtype="<u8")
+    except OSError as error:
+        raise InputError(f"{index}: cannot be read ({error.strerror or error})") from error
+    rows = numbers[1:].reshape(-1, 2) if numbers.size % 2 else numbers[:0].reshape(-1, 2)
+    is_sorted = (rows < _MAX_OFFSET).all() and (rows[1:] >= rows[:-1]).all()
+    if numbers.size != 2 * int(numbers[:1].sum()) + 1 or not is_sorted:
+        raise InputError(f"{index}: damaged; run: bgzip -r {index.with_suffix('')}")
+    offsets, starts = numbers[1::2].tolist(), numbers[2::2].tolist()
+    return [0, *starts], [0, *offsets]

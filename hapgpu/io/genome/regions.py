@@ -16,8 +16,7 @@ from typing import Final
 from hapgpu.errors import InputError, UsageError
 from hapgpu.io.files.compressed import open_inflated
 from hapgpu.io.files.record_limit import MAX_RECORD, too_long
-from hapgpu.io.text.excerpt import excerpt
-from hapgpu.io.text.positions import LAST_POSITION, parse_position
+from hapgpu.io.text.values import LAST_POSITION, excerpt, parse_position
 
 END_OF_CONTIG: Final = LAST_POSITION
 """End of a region up to the end of a contig of unknown length: the limit of BAM."""

@@ -25,6 +25,13 @@ _DOUBT: Final = 1e-14
 _MAX_EXACT: Final = 2.0**53
 _POWERS: Final = np.array([float(f"1e{k}") for k in range(60)])
 
+FIXED_WIDTH: Final = 24
+"""Bytes of the longest number: sign, 19 digits and the point, rounded up."""
+_TEN: Final = np.int64(10)
+_MAX_HALVED: Final = 2**52
+"""Larger numbers of units have no exact halves."""
+_EXACT_POWERS: Final = np.array([10.0**k for k in range(23)])  # exact
+
 
 @njit
 def put_integer(out: NDArray[np.uint8], at: Integer, value: Integer) -> Integer:
@@ -140,3 +147,72 @@ def put_float(out: NDArray[np.uint8], at: Integer, value: np.float32) -> Integer
         mantissa *= 10
         digits += 1
     return _put_digits(out, at, mantissa, digits, exponent + 1)
+
+
+@njit
+def put_fixed(out: NDArray[np.uint8], at: Integer, value: float, decimals: Integer) -> Integer:
+    """Write a number with at least one decimal, as Java's `%.3f` for three.
+
+    Parameters
+    ----------
+    out
+        Must have room for `FIXED_WIDTH` bytes from `at` on; not checked.
+    at
+        Offset of the first byte written.
+    value
+        Finite, and less than 9e18 in units of the last decimal; not checked.
+    decimals
+        From 1 to 18.
+
+    Returns
+    -------
+    int
+        The end of the number.
+    """
+    if value < 0.0:
+        out[at] = _MINUS
+        at += 1
+        value = -value
+    return _put_units(out, at, _rounded(value, decimals), decimals)
+
+
+@njit
+def put_scientific(out: NDArray[np.uint8], at: Integer, value: float, decimals: Integer) -> Integer:
+    """Write a number from 1e-9 to below 1 with an exponent, as Java's `%.3e` for three decimals."""
+    exponent: Integer = np.int64(-math.floor(math.log10(value)))
+    mantissa = _rounded(value, decimals + exponent)
+    if mantissa < _EXACT_POWERS[decimals]:  # log10 was rounded up
+        exponent += 1
+        mantissa = _rounded(value, decimals + exponent)
+    elif mantissa >= _EXACT_POWERS[decimals + 1]:
+        exponent -= 1
+        mantissa = _rounded(value, decimals + exponent)
+    at = _put_units(out, at, mantissa, decimals)
+    out[at], out[at + 1], out[at + 2] = _EXPONENT, _MINUS, _ZERO
+    return put_integer(out, at + 3, exponent)
+
+
+@njit
+def _rounded(value: float, decimals: Integer) -> Integer:
+    """Return a number that is not negative, in units of the last decimal."""
+    below = np.int64(value * _EXACT_POWERS[decimals])
+    if below >= _MAX_HALVED:
+        return below
+    # The division is rounded once, so that it is the float64 of the decimal between two units.
+    half = (2.0 * below + 1.0) / (2.0 * _EXACT_POWERS[decimals])
+    return below + np.int64(value >= half)
+
+
+@njit
+def _put_units(out: NDArray[np.uint8], at: Integer, units: Integer, decimals: Integer) -> Integer:
+    """Write a number given in units of its last decimal."""
+    whole: Integer = units
+    for _ in range(decimals):
+        whole //= _TEN
+    at = put_integer(out, at, whole)
+    out[at] = _POINT
+    rest: Integer = units
+    for k in range(decimals, 0, -1):
+        out[at + k] = _ZERO + rest % _TEN
+        rest //= _TEN
+    return at + 1 + decimals

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 import pysam
 
 from hapgpu.errors import OutputError, UsageError
 from hapgpu.io.files.htslib import INDEX_DELIMITER, has_index_delimiter, silent_htslib
-from hapgpu.io.files.output import OutputFile, remove_indexes
+from hapgpu.io.files.output import OutputFile, ThreadedOutput
 from hapgpu.io.files.text_output import TextSink, is_bgzf_name
-from hapgpu.io.files.threaded_output import ThreadedOutput
-from hapgpu.runtime import leftovers
 
 _MAX_TBI_LENGTH: Final = 2**29
-_INDEX_SUFFIXES: Final = (".tbi", ".csi")
 
 
 class VcfWriter(ThreadedOutput):
@@ -45,6 +41,8 @@ class VcfWriter(ThreadedOutput):
         The output cannot be created, written or indexed.
     """
 
+    _index_suffixes = (".tbi", ".csi")
+
     def __init__(
         self, path: str, header_text: bytes, contig_lengths: Sequence[int], threads: int
     ) -> None:
@@ -53,12 +51,10 @@ class VcfWriter(ThreadedOutput):
                 f"{path}: htslib splits names at '{INDEX_DELIMITER}' and cannot index it; rename it"
             )
         super().__init__(path, threads)
-        self._path = path
         self._header_text = header_text
         is_long = max(contig_lengths, default=0) > _MAX_TBI_LENGTH
         self._index_suffix = ".csi" if is_long else ".tbi"
         self._sink = TextSink(self._output, self._pool)
-        self._index: OutputFile | None = None
 
     def write(self, lines: bytes) -> None:
         """Append whole lines, sorted by contig and position.
@@ -79,23 +75,6 @@ class VcfWriter(ThreadedOutput):
         self._sink.finish()
         if self._index:
             _build_index(self._output, self._index, is_csi=self._index_suffix == ".csi")
-
-    def _commit(self) -> None:
-        if not self._index:
-            super()._commit()
-            return
-        # In this order there is never an index beside a file that it does not match. A signal waits
-        # until both are complete.
-        with leftovers.steady():
-            with self._index.reporting():
-                remove_indexes(self._path, _INDEX_SUFFIXES, Path(self._index.name))
-            super()._commit()
-            self._index.commit()
-
-    def _close(self) -> None:
-        super()._close()
-        if self._index:
-            self._index.discard()
 
 
 def _build_index(data: OutputFile, index: OutputFile, *, is_csi: bool) -> None:

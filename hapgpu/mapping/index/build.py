@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.errors import DeviceError, InputError
+from hapgpu.io.array_files.index_file import digest_fasta
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.files.reread import RereadableInput, rereadable
 from hapgpu.io.genome.fasta import FastaRecords, read_fasta
-from hapgpu.io.genome.fasta_digest import digest_fasta
-from hapgpu.io.text.positions import LAST_POSITION
+from hapgpu.io.text.values import LAST_POSITION
 from hapgpu.mapping.index import bwt, encoding, suffix_array
 from hapgpu.mapping.index.encoding import XpArray
 from hapgpu.mapping.index.fm_index import (

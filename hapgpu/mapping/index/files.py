@@ -21,12 +21,17 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bits import popcount
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.io.array_files.array_file import ArrayFormat, Arrays
-from hapgpu.io.array_files.chunk_checks import holds_everywhere
-from hapgpu.io.array_files.header import Header, bytes_of, names_of, whole_of
+from hapgpu.io.array_files.array_file import (
+    ArrayFormat,
+    Arrays,
+    Header,
+    bytes_of,
+    holds_everywhere,
+    names_of,
+    whole_of,
+)
 from hapgpu.io.array_files.index_file import IndexFile, rebuild_command
-from hapgpu.io.text.contig_names import is_contig_name
-from hapgpu.io.text.positions import LAST_POSITION
+from hapgpu.io.text.values import LAST_POSITION, is_contig_name
 from hapgpu.mapping.index.build import build_index
 from hapgpu.mapping.index.bwt import MAX_JUMP
 from hapgpu.mapping.index.encoding import block_count

@@ -14,11 +14,11 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.io.fastx.blocks_cuda import GpuWorker
 from hapgpu.io.fastx.cuda import DeviceSpans
 from hapgpu.io.fastx.limits import SHORT_READS
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.text_block import TextBlock
+from hapgpu.io.fastx.uncut.cuda import GpuWorker
 from hapgpu.mapping.index.cuda import resident_index
 from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.sam.cuda import DeviceFormatter

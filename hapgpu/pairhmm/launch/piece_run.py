@@ -9,7 +9,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.parallel import copy_together
+from hapgpu.arrays.large_arrays import copy_together
 from hapgpu.arrays.ragged import lengths_of
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.pairhmm.batches import HmmBatch, is_uniform

@@ -60,11 +60,6 @@ class TextPiece:
     number: int
     first_line: int
 
-    @property
-    def first_line_name(self) -> str:
-        """File and number of the first line."""
-        return f"{self.name}, line {self.first_line}"
-
 
 def parse_piece(piece: TextPiece) -> HmmBatch:
     """Parse the text batches of a piece.

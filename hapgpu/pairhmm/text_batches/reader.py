@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from hapgpu.arrays.ragged import offsets_of
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.errors import InputError
-from hapgpu.io.files.byte_source import ByteSource, byte_source
+from hapgpu.io.files.byte_source import ByteSource, byte_source, count_newlines
 from hapgpu.io.files.compressed import open_inflated
-from hapgpu.io.files.newlines import count_newlines
 from hapgpu.io.files.record_limit import LARGEST_LIMIT, MAX_RECORD, too_long
 from hapgpu.pairhmm.batches import HmmBatch
 from hapgpu.pairhmm.text_batches.lines import last_header, line_end

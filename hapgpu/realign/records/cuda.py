@@ -80,7 +80,7 @@ def finished_records(
 ) -> tuple[Any, Any]:
     """Write records with new alignments, tags of the old alignments, and no mates.
 
-    The bytes are the same as by `realigned_records` and `encode_records`. Waits for the GPU.
+    The bytes are the same as by `realigned_records` and `EncodedRecords`. Waits for the GPU.
 
     Parameters
     ----------

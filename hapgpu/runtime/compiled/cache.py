@@ -13,7 +13,7 @@ import pickle
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -24,6 +24,10 @@ from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
 from hapgpu.runtime import cache
+
+if TYPE_CHECKING:
+    from numba.core.cpu import CPUContext
+    from numba.core.typing import Signature
 
 _SUFFIX: Final = ".compiled"
 _STUB: Final = 'define void @"{}"() {{ ret void }}'
@@ -46,7 +50,7 @@ class CheckedCache:
         self._function = function
         self.cache_path = directory
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
+    def load_overload(self, sig: Signature, target_context: CPUContext) -> CompileResult | None:
         """Return the stored version for these types; None to compile it."""
         path, label = self._version(sig, target_context)
         content = cache.load(path, label)
@@ -56,23 +60,23 @@ class CheckedCache:
             symbols, inner, state = pickle.loads(content)  # noqa: S301  (see hapgpu.runtime.cache)
             _find_symbols(symbols, target_context)
             environments = tuple(_environment(*parts) for parts in inner)
-            return CompileResult._rebuild(target_context, *state, environments)  # noqa: SLF001  (no other way)
+            return CompileResult._rebuild(target_context, *state, environments)
         except Exception:  # noqa: BLE001  (a version that cannot be loaded is compiled)
             cache.warn_of_damage(path)
             return None
 
-    def save_overload(self, sig: Any, result: Any) -> None:
+    def save_overload(self, sig: Signature, result: CompileResult) -> None:
         """Store the version for these types, unless it refers to objects of this process."""
         if result.library.has_dynamic_globals:
             return
-        symbols = _symbols(result.library._final_module)  # noqa: SLF001  (as above)
-        (name, kind, (machine_code, _)), *state, environments = result._reduce()  # noqa: SLF001  (as above)
+        symbols = _symbols(result.library._final_module)
+        (name, kind, (machine_code, _)), *state, environments = result._reduce()
         inner = [(env.globals["__name__"], env.consts, env.env_name) for env in environments]
         library = (name, kind, (machine_code, _stub(result.fndesc.llvm_cpython_wrapper_name)))
         path, label = self._version(sig, result.target_context)
         cache.store(path, label, dumps((symbols, inner, (library, *state))))
 
-    def _version(self, sig: Any, target_context: Any) -> tuple[Path | None, str]:
+    def _version(self, sig: Signature, target_context: CPUContext) -> tuple[Path | None, str]:
         """Return the file of the version for these types, and its label."""
         code = self._function.__code__
         name = f"{self._function.__module__}.{self._function.__qualname__}-{code.co_firstlineno}"
@@ -86,7 +90,7 @@ _VERSIONS: Final = f"numba {numba.__version__} llvmlite {llvmlite.__version__}"
 
 
 @functools.cache
-def _machine(target_context: Any) -> str:
+def _machine(target_context: CPUContext) -> str:
     return str(target_context.codegen().magic_tuple())
 
 
@@ -95,7 +99,7 @@ def _file_digest(path: str) -> str:
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
-def _symbols(module: Any) -> list[str]:
+def _symbols(module: llvm.ModuleRef) -> list[str]:
     """Return what LLVM code declares and does not define, except instructions of LLVM's."""
     values = [*module.functions, *module.global_variables]
     declared = [value.name for value in values if value.is_declaration]
@@ -124,11 +128,11 @@ def _environment(module: str, constants: Sequence[object], name: str) -> Environ
         environment = Environment(names)
         environment.consts[:] = constants
         environment.env_name = name
-        Environment._memo[name] = environment  # noqa: SLF001  (as above)
+        Environment._memo[name] = environment
     return environment
 
 
-def _find_symbols(names: Sequence[str], target_context: Any) -> None:
+def _find_symbols(names: Sequence[str], target_context: CPUContext) -> None:
     """Let Numba define the symbols that machine code refers to.
 
     LLVM would end the process at a symbol that is not defined. Nearly all are defined by imports

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from itertools import count
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import count, product
+from typing import Final
 
 from hapgpu.errors import DeviceError
 from hapgpu.runtime.compiled.ahead import compile_ahead
-from hapgpu.runtime.compiled.kernels import compiling
 from hapgpu.runtime.compiled.signatures import Version
 from hapgpu.runtime.devices import usable_cpus
+from hapgpu.runtime.gpu.kernel import Kernel
+from hapgpu.runtime.gpu.launch import cached_cubin
 from hapgpu.runtime.progress import Progress
-
-if TYPE_CHECKING:
-    from hapgpu.runtime.gpu.kernel import Kernel
 
 _EXPONENT: Final = 1 / 3
 """The large functions come first: half of the functions take four fifths of the time."""
@@ -50,3 +50,37 @@ def compile_side_by_side(
     finally:
         progress.finish()
     return faults
+
+
+@contextmanager
+def compiling(
+    kernels: Iterable[Kernel],
+    architectures: Iterable[str],
+    threads: int,
+    note_one: Callable[[], object] = lambda: None,
+) -> Iterator[list[DeviceError]]:
+    """Compile kernels that are not in the cache, until the end of the context; yield the faults.
+
+    Parameters
+    ----------
+    kernels
+        Sources and names; the parameters of a kernel are not needed.
+    architectures
+        Such as `sm_90`.
+    threads
+        The number of threads.
+    note_one
+        Called after each kernel.
+    """
+
+    def store(job: tuple[Kernel, str]) -> None:
+        try:
+            cached_cubin(*job)
+        except DeviceError as error:
+            faults.append(error)
+        note_one()
+
+    faults: list[DeviceError] = []
+    with ThreadPoolExecutor(threads, "hapgpu-kernels") as pool:
+        pool.map(store, product(kernels, architectures))
+        yield faults

@@ -6,7 +6,7 @@ import functools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import cupy
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hapgpu.errors import DeviceError
 from hapgpu.runtime.devices import CudaDevice
+from hapgpu.runtime.gpu_array import GpuArray
 
 OUT_OF_MEMORY: Final = MemoryError
 """Raised by CuPy when GPU memory runs out: its own error is a subclass, its sorts raise this."""
@@ -23,15 +24,18 @@ _MIN_PINNED: Final = 1 << 20
 _URGENT, _USUAL = -1, 0  # CUDA priorities: lower numbers first
 _thread = threading.local()
 _Result = TypeVar("_Result")
+_Item = TypeVar("_Item", bound=np.generic)
 
 
-def thread_streams(device: int, count: int, *, urgent: bool = False) -> list[Any]:
+def thread_streams(device: int, count: int, *, urgent: bool = False) -> list[cupy.cuda.Stream]:
     """Return streams of the calling thread on a GPU, the same streams at each call.
 
     Threads with separate streams do not wait for each other. Kernels on `urgent` streams get free
     multiprocessors before kernels on other streams.
     """
-    streams: dict[tuple[int, bool], list[Any]] = _thread.__dict__.setdefault("streams", {})
+    streams: dict[tuple[int, bool], list[cupy.cuda.Stream]] = _thread.__dict__.setdefault(
+        "streams", {}
+    )
     own = streams.setdefault((device, urgent), [])
     priority = _URGENT if urgent else _USUAL
     while len(own) < count:
@@ -40,7 +44,7 @@ def thread_streams(device: int, count: int, *, urgent: bool = False) -> list[Any
     return own[:count]
 
 
-def pinned_array(size: int, dtype: Any) -> NDArray[Any]:
+def pinned_array(size: int, dtype: type[_Item]) -> NDArray[_Item]:
     """Return uninitialised pinned memory, one-dimensional, from CuPy's pool.
 
     Copies from and to pinned memory run beside kernels, at the full rate of the bus.
@@ -49,13 +53,13 @@ def pinned_array(size: int, dtype: Any) -> NDArray[Any]:
     return np.frombuffer(memory, dtype=dtype, count=size)
 
 
-def download_pinned(data: Any) -> NDArray[np.uint8]:
+def download_pinned(data: GpuArray) -> NDArray[np.uint8]:
     """Copy uint8[n] on the GPU to pinned memory; only the current stream is waited for."""
     size = int(data.size)
     room = -(-size // _PINNED_UNIT) * _PINNED_UNIT
     if size < _PINNED_UNIT:
         room = max(1 << (size - 1).bit_length(), _MIN_PINNED)
-    out: NDArray[np.uint8] = pinned_array(room, np.uint8)[:size]
+    out = pinned_array(room, np.uint8)[:size]
     stream = cupy.cuda.get_current_stream()
     data.get(stream=stream, out=out, blocking=False)
     stream.synchronize()
@@ -75,6 +79,16 @@ def retried(compute: Callable[[], _Result]) -> _Result:
     except OUT_OF_MEMORY:
         release_memory()
     return compute()
+
+
+def retried_or_none(compute: Callable[[], _Result]) -> _Result | None:
+    """Call a function as `retried` does; return None if GPU memory is too small even then."""
+    try:
+        return retried(compute)
+    except OUT_OF_MEMORY:
+        pass  # without the traceback, which holds arrays
+    release_memory()
+    return None
 
 
 @contextmanager

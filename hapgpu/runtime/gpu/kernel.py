@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+
+from hapgpu.runtime.gpu_array import GpuArray
+
+KernelArgument: TypeAlias = GpuArray | float
+"""Argument of a kernel: an array on its GPU, or a number."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,22 +4,104 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
+from hapgpu.errors import DeviceError
 from hapgpu.runtime import cache
-from hapgpu.runtime.gpu.compiler import OPTIONS, compile_kernel, read_source
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, KernelArgument, Scalar
+from hapgpu.runtime.gpu_array import GpuArray, imported_cupy
+
+if TYPE_CHECKING:
+    from cupy.cuda import Function
+
+OPTIONS = ("-std=c++17", "--ptxas-options=-v")
+_INCLUDE = re.compile(r'^#include "([\w./]+)"$', re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """Machine code of a kernel for one architecture, its lowered name, and the compiler's log."""
+
+    cubin: bytes
+    lowered_name: str
+    log: str
+
+
+def source_directory() -> Path:
+    """Return the directory of the CUDA sources: in the installed package, or beside it."""
+    package = Path(__file__).parents[2]
+    for directory in (package / "cuda", package.parent / "cuda"):
+        if directory.is_dir():
+            return directory
+    message = f"{package}: CUDA sources are missing; reinstall hapgpu"
+    raise DeviceError(message)
+
+
+def read_source(name: str) -> str:
+    """Return the text of a CUDA source with hapgpu's headers included, each once."""
+    seen: set[str] = set()
+
+    def splice(file: str) -> str:
+        text = (source_directory() / file).read_text(encoding="utf-8")
+        return _INCLUDE.sub(include, text)
+
+    def include(match: re.Match[str]) -> str:
+        if match[1] in seen:
+            return ""
+        seen.add(match[1])
+        return splice(match[1])
+
+    return splice(name)
+
+
+def compile_kernel(kernel: Kernel, architecture: str) -> Compiled:
+    """Compile a kernel for an architecture such as `sm_90`; needs no GPU and no driver.
+
+    Raises
+    ------
+    DeviceError
+        NVRTC is missing, does not know the architecture, or cannot compile the source.
+    """
+    try:
+        nvrtc = imported_cupy().cuda.nvrtc
+        nvrtc.getVersion()
+    except Exception as error:
+        reason = str(error).strip().split("\n")[0]
+        message = f"NVRTC, the CUDA compiler, cannot be loaded: {reason}; run: hapgpu doctor"
+        raise DeviceError(message) from error
+    program = nvrtc.createProgram(read_source(kernel.source), kernel.source, (), ())
+    try:
+        nvrtc.addNameExpression(program, kernel.expression)
+        nvrtc.compileProgram(program, (*OPTIONS, *_no_cache(nvrtc), f"-arch={architecture}"))
+        return Compiled(
+            cubin=nvrtc.getCUBIN(program) + b"\0",  # CuPy expects a terminator
+            lowered_name=nvrtc.getLoweredName(program, kernel.expression),
+            log=nvrtc.getProgramLog(program),
+        )
+    except nvrtc.NVRTCError as error:
+        log = nvrtc.getProgramLog(program)
+        message = f"{kernel.source}: {kernel.expression} for {architecture}: {error}\n{log}"
+        raise DeviceError(message.strip()) from error
+    finally:
+        nvrtc.destroyProgram(program)
+
+
+def _no_cache(nvrtc: ModuleType) -> tuple[str, ...]:
+    """Return the option that disables NVRTC's own cache, which gives no log, if it has one."""
+    return ("--no-cache",) if nvrtc.getVersion() >= (12, 9) else ()
 
 
 @functools.cache
 def load_kernel(kernel: Kernel, device: int) -> LoadedKernel:
     """Load a kernel on a GPU, from the cache on disk if it was compiled before."""
-    import cupy  # noqa: PLC0415  (slow, and not installed everywhere)
-
+    cupy = imported_cupy()
     with cupy.cuda.Device(device) as current:
         cubin, lowered_name = cached_cubin(kernel, f"sm_{current.compute_capability}")
         module = cupy.cuda.function.Module()
@@ -39,8 +121,7 @@ def cached_cubin(kernel: Kernel, architecture: str) -> tuple[bytes, str]:
     DeviceError
         The kernel cannot be compiled.
     """
-    from cupy.cuda import nvrtc  # noqa: PLC0415  (as above)
-
+    nvrtc = imported_cupy().cuda.nvrtc
     key = repr((read_source(kernel.source), kernel.expression, OPTIONS, architecture))
     label = hashlib.sha256(f"{key}{nvrtc.getVersion()}".encode()).hexdigest()[:32]
     path = cache.cache_path("kernels", f"{label}.kernel")
@@ -58,13 +139,13 @@ class Checked:
     """Arguments checked against the parameters of a kernel."""
 
     parameters: tuple[Array | Scalar, ...]
-    values: tuple[Any, ...]
+    values: tuple[KernelArgument, ...]
 
 
 class LoadedKernel:
     """A kernel loaded on a GPU, which checks its arguments; CuPy accepts any array as a pointer."""
 
-    def __init__(self, kernel: Kernel, function: Any, device: int) -> None:
+    def __init__(self, kernel: Kernel, function: Function, device: int) -> None:
         self._kernel = kernel
         self._function = function
         self._device = device
@@ -95,14 +176,13 @@ class LoadedKernel:
     def blocks_per_multiprocessor(self, threads: int) -> int:
         """Return how many thread blocks of `threads` threads one multiprocessor runs at a time."""
         if threads not in self._blocks:
-            from cupy.cuda import driver  # noqa: PLC0415  (as above)
-
             function = self._function.ptr
+            driver = imported_cupy().cuda.driver
             blocks = driver.occupancyMaxActiveBlocksPerMultiprocessor(function, threads, 0)
             self._blocks[threads] = int(blocks)
         return self._blocks[threads]
 
-    def launch(self, blocks: int, threads: int, arguments: Sequence[Any]) -> None:
+    def launch(self, blocks: int, threads: int, arguments: Sequence[KernelArgument]) -> None:
         """Launch on the current stream, after checking every argument against its parameter.
 
         Raises
@@ -144,7 +224,7 @@ class LoadedKernel:
             values[index] = dtype(scalar)
         self._function((blocks,), (threads,), tuple(values))
 
-    def check(self, arguments: Sequence[Any]) -> Checked:
+    def check(self, arguments: Sequence[KernelArgument]) -> Checked:
         """Check arguments; once is enough for several kernels with the same parameters.
 
         Raises
@@ -159,7 +239,7 @@ class LoadedKernel:
         for index, dtype in self._scalars:
             values[index] = dtype(values[index])
         for index, array_dtype, length_index, parameter in self._arrays:
-            array = values[index]
+            array: GpuArray = values[index]
             needed = (int(values[length_index]) + parameter.extra) * parameter.width
             if (
                 array.dtype != array_dtype
@@ -170,7 +250,7 @@ class LoadedKernel:
                 self._refuse(parameter, array, needed)
         return Checked(self._kernel.parameters, tuple(values))
 
-    def _refuse(self, parameter: Array, array: Any, needed: int) -> NoReturn:
+    def _refuse(self, parameter: Array, array: GpuArray, needed: int) -> NoReturn:
         where = f"{self._kernel.expression}: {parameter.name}"
         if array.dtype != np.dtype(parameter.dtype):
             message = f"{where} has type {array.dtype}, not {np.dtype(parameter.dtype)}"
@@ -190,8 +270,7 @@ SMOKE = Kernel(
 def smoke_test(device: int) -> str | None:
     """Compile and run a trivial kernel; return None, or the error."""
     try:
-        import cupy  # noqa: PLC0415  (as above)
-
+        cupy = imported_cupy()
         with cupy.cuda.Device(device):
             values = cupy.arange(1000, dtype=np.int32)
             load_kernel(SMOKE, device).launch(4, 256, (values, values.size))

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Final
+from typing import Final
 
 import cupy
 import numpy as np
 
 from hapgpu.runtime.gpu.context import pinned_array
+from hapgpu.runtime.gpu_array import GpuArray
 
 _MAX_VALUES: Final = 8
 _thread = threading.local()
 
 
-def last_values(*arrays: Any) -> tuple[int, ...]:
+def last_values(*arrays: GpuArray) -> tuple[int, ...]:
     """Return the last element of integer arrays on the current GPU; waits for the current stream.
 
     The copies go to pinned memory. A copy to other memory locks the driver until the stream is

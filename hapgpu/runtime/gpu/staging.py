@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any, Final
+from typing import Final
 
 import cupy
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.runtime.gpu.context import pinned_array
+from hapgpu.runtime.gpu_array import GpuArray
 
 _ALIGNMENT: Final = 256
 _thread: Final = threading.local()
@@ -22,9 +23,11 @@ class Staging:
 
     def __init__(self) -> None:
         self._memory: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
-        self._copied: Any = None
+        self._copied: cupy.cuda.Event | None = None
 
-    def upload(self, arrays: Sequence[NDArray[Any]], stream: Any) -> list[Any]:
+    def upload(
+        self, arrays: Sequence[NDArray[np.generic]], stream: cupy.cuda.Stream
+    ) -> list[GpuArray]:
         """Copy arrays to the current GPU; the copy may still run on `stream` at the return.
 
         The arrays may change afterwards.

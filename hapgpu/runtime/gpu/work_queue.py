@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import cupy
 import numpy as np
 
 from hapgpu.runtime.gpu.context import multiprocessors
-from hapgpu.runtime.gpu.kernel import Array, Kernel
+from hapgpu.runtime.gpu.kernel import Array, Kernel, KernelArgument
 from hapgpu.runtime.gpu.launch import LoadedKernel, load_kernel
+from hapgpu.runtime.gpu_array import GpuArray
 
 WARP: Final = 32
 
@@ -17,7 +18,7 @@ QUEUE: Final = (Array("order", np.int64, "reads"), Array("taken", np.int32, "one
 """Parameters of a kernel with a queue; it also has the scalars `reads` and `one`."""
 
 
-def work_queue(offsets: Any) -> tuple[Any, Any]:
+def work_queue(offsets: GpuArray) -> tuple[GpuArray, GpuArray]:
     """Return the arguments for `QUEUE`: int64[n], the reads by descending size, and int32[1], 0.
 
     Parameters
@@ -29,7 +30,9 @@ def work_queue(offsets: Any) -> tuple[Any, Any]:
     return cupy.argsort(offsets[:-1] - offsets[1:]), cupy.zeros(1, dtype=np.int32)
 
 
-def launch_threads(kernel: Kernel, threads: int, items: int, arguments: tuple[Any, ...]) -> None:
+def launch_threads(
+    kernel: Kernel, threads: int, items: int, arguments: tuple[KernelArgument, ...]
+) -> None:
     """Launch a kernel whose threads loop over items with a grid stride, on the current GPU.
 
     Parameters

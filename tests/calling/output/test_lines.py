@@ -18,7 +18,7 @@ from hapgpu.calling.annotations.annotator import annotations_of
 from hapgpu.calling.annotations.fields import FIELDS, INFO_FIELDS
 from hapgpu.calling.batches import Annotations, VariantCalls
 from hapgpu.calling.output.lines import call_lines, calls_header, put_fraction
-from hapgpu.io.text.fixed import FIXED_WIDTH
+from hapgpu.io.text.numbers import FIXED_WIDTH
 from tests.calling.made_calls import made_calls
 
 CONTIGS = {"chr1": 100_000, "HLA-A*01:01:01:01": 3503}

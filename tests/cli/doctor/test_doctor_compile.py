@@ -11,7 +11,7 @@ from hapgpu.cli import compilation
 from hapgpu.cli.commands import doctor as module
 from hapgpu.cli.commands.doctor import doctor
 from hapgpu.errors import DeviceError, OutputError, UsageError
-from hapgpu.runtime.compiled import kernels, side_by_side
+from hapgpu.runtime.compiled import side_by_side
 from hapgpu.runtime.compiled.first_run import FirstRun
 from hapgpu.runtime.compiled.signatures import Version, all_versions
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, DeviceReport
@@ -41,7 +41,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     monkeypatch.setattr(compilation, "COMPILED", tmp_path)
     monkeypatch.setattr(compilation, "_all_kernels", lambda: KERNELS)
     monkeypatch.setattr(side_by_side, "compile_ahead", note_all)
-    monkeypatch.setattr(kernels, "cached_cubin", note)
+    monkeypatch.setattr(side_by_side, "cached_cubin", note)
     return names
 
 

@@ -17,10 +17,10 @@ from hapgpu.arrays.batches import ReadBatch
 from hapgpu.errors import OutputError, UsageError
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.alignments.writer import open_writer
-from hapgpu.io.bam.encode import encode_records
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.runtime.pool import Pool
 from tests.example_counts import many
+from tests.io.bam.encoded_blocks import encode_records
 from tests.io.sam_oracle import Row, batch_of, batch_rows, rows, rows_of_file
 
 HEADER = SamHeader.from_references(["chr1", "chr2"], [2**29, 2**30])

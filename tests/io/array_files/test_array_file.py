@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from hapgpu.errors import InputError
-from hapgpu.io.array_files.array_file import ArrayFormat, Arrays
-from hapgpu.io.array_files.header import Header, whole_of
+from hapgpu.io.array_files.array_file import ArrayFormat, Arrays, Header, whole_of
 
 PRELUDE = struct.Struct("<8sIII")
 FORMAT = ArrayFormat(

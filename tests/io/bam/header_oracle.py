@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hapgpu.errors import InputError
-from hapgpu.io.text.contig_names import is_contig_name
-from hapgpu.io.text.excerpt import excerpt
-from hapgpu.io.text.positions import LAST_POSITION, parse_position
+from hapgpu.io.text.values import LAST_POSITION, excerpt, is_contig_name, parse_position
 
 Header = tuple[str, list[str], list[int]]
 

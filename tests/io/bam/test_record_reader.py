@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
 from hapgpu.io.bam import piece_decoder
-from hapgpu.io.bam.encode import encode_records
 from hapgpu.io.bam.header import SamHeader, encode_header
 from hapgpu.io.bam.record_block import RecordBlock
-from hapgpu.io.bam.record_reader import RecordReader, to_batch
+from hapgpu.io.bam.record_reader import RecordReader, take_first_header, to_batch
 from hapgpu.io.bgzf.block_table import EOF_BLOCK
 from hapgpu.io.bgzf.pieces import PieceReader
 from hapgpu.runtime.pool import Pool
 from tests.example_counts import many
+from tests.io.bam.encoded_blocks import encode_records
 from tests.io.bgzf_blocks import block
 from tests.io.sam_oracle import Row, batch_of, batch_rows
 
@@ -55,10 +55,16 @@ def packed(content: bytes, cuts: list[int]) -> bytes:
 
 
 def reader_of(
-    raw: bytes, pool: Pool, inflated_bytes: int, max_record: int = LARGEST
+    raw: bytes,
+    pool: Pool,
+    inflated_bytes: int,
+    max_record: int = LARGEST,
+    header: SamHeader = HEADER,
 ) -> RecordReader:
     pieces = PieceReader(io.BytesIO(raw), "x.bam", packed_bytes=1, inflated_bytes=inflated_bytes)
-    return RecordReader(pieces.pieces(), "x.bam", max_record, pool)
+    found, rest = take_first_header(pieces.pieces(), "x.bam", max_record)
+    assert found == header
+    return RecordReader(rest, "x.bam", max_record, pool)
 
 
 def bytes_of(records: RecordBlock) -> bytes:
@@ -68,7 +74,6 @@ def bytes_of(records: RecordBlock) -> bytes:
 def stored(raw: bytes, threads: int, inflated_bytes: int) -> Iterator[bytes]:
     with Pool(threads) as pool:
         reader = reader_of(raw, pool, inflated_bytes)
-        assert reader.take_header() == HEADER
         yield from reader.converted(bytes_of, 2, 1000, None)
 
 
@@ -90,7 +95,6 @@ def test_blocks_may_be_cut_anywhere(
     assert b"".join(stored(raw, threads, inflated_bytes)) == content
     with Pool(threads) as pool:
         reader = reader_of(raw, pool, inflated_bytes)
-        reader.take_header()
         batches = list(reader.converted(to_batch, 2, 1000, None))
     assert batch_rows(batches) == rows
     for batch in batches:
@@ -197,7 +201,6 @@ def test_a_record_over_many_pieces(threads: int) -> None:
     raw = packed(HEAD + content, [])
     with Pool(threads) as pool:
         reader = reader_of(raw, pool, 1, max_record=4_000_000)
-        reader.take_header()
         message = r"^x.bam, record 2: longer than 4,000,000 bytes; raise --max-record$"
         with pytest.raises(InputError, match=message):
             list(reader.converted(to_batch, 2, 1000, None))
@@ -210,6 +213,5 @@ def test_a_header_over_many_pieces(inflated_bytes: int) -> None:
     content = encoded([record(0, 30)])
     with Pool(2) as pool:
         raw = packed(bytes(encode_header(header)) + content, [])
-        reader = reader_of(raw, pool, inflated_bytes)
-        assert reader.take_header() == header
+        reader = reader_of(raw, pool, inflated_bytes, header=header)
         assert b"".join(reader.converted(bytes_of, 9000, 99, None)) == content

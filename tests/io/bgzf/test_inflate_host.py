@@ -9,7 +9,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from hapgpu.runtime.gpu.compiler import read_source
+from hapgpu.runtime.gpu.launch import read_source
 from tests.io.bgzf.deflate_streams import by_zlib, damaged, some_streams
 
 COMPILER = shutil.which("g++") or shutil.which("clang++")

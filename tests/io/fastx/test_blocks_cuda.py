@@ -29,7 +29,7 @@ def block_of(records: Sequence[bytes]) -> ReadBlock:
 def in_parts_of(max_bytes: int, monkeypatch: pytest.MonkeyPatch, block: ReadBlock) -> Parts:
     """Parse on a device that fails above a size; return first record and text of each part."""
     cupy: Any = pytest.importorskip("cupy")
-    from hapgpu.io.fastx import blocks_cuda  # noqa: PLC0415  (imports CuPy)
+    from hapgpu.io.fastx.uncut import cuda as blocks_cuda  # noqa: PLC0415  (imports CuPy)
 
     parts = []
 

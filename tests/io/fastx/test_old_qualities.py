@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hapgpu.io.fastx.faults import warn_of_old_qualities
+from hapgpu.io.fastx.limits import warn_of_old_qualities
 
 HIFI = bytes(range(ord("0"), ord("~") + 1))
 

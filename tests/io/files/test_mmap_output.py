@@ -15,9 +15,9 @@ import pytest
 from hapgpu.errors import OutputError
 from hapgpu.io.alignments.text_writer import open_sam_text
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.io.files import mmap_output, text_output
-from hapgpu.io.files.mmap_output import MmapOutput
+from hapgpu.io.files import text_output
 from hapgpu.io.files.output import OutputFile
+from hapgpu.io.files.text_output import MmapOutput
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 HEADER = SamHeader.from_references(["chr1"], [1000], "SO:unsorted")
@@ -40,7 +40,7 @@ def write(path: Path, pieces: Sequence[bytes], threads: int) -> None:
 
 def without_populating(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let pages not be made, as on a full disk or with an old kernel."""
-    monkeypatch.setattr(mmap_output, "_copy_to_pages", lambda *_: 0)
+    monkeypatch.setattr(text_output, "_copy_to_pages", lambda *_: 0)
 
 
 def disk_with_room(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,7 +61,7 @@ def disk_with_room(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_all_bytes_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int, copied_at_once: int
 ) -> None:
-    monkeypatch.setattr(mmap_output, "_SHARE_BYTES", copied_at_once)
+    monkeypatch.setattr(text_output, "_SHARE_BYTES", copied_at_once)
     pieces = made_pieces()
     write(tmp_path / "out", pieces, threads)
     assert (tmp_path / "out").read_bytes() == b"".join(pieces)
@@ -94,19 +94,19 @@ def test_without_populating_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert (tmp_path / "out").read_bytes() == b"".join(pieces)
 
 
-@pytest.mark.parametrize("kind", [mmap_output._SMALL_PAGES, mmap_output._HUGE_PAGES])
+@pytest.mark.parametrize("kind", [text_output._SMALL_PAGES, text_output._HUGE_PAGES])
 def test_either_kind_of_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: int) -> None:
     """Where there are no huge pages, small ones take their place."""
-    monkeypatch.setattr(mmap_output._FasterPages, "kind", lambda _: kind)
+    monkeypatch.setattr(text_output._FasterPages, "kind", lambda _: kind)
     pieces = [*made_pieces(), bytes(range(256)) * 40_000, b"the end"]
     write(tmp_path / "out", pieces, 3)
     assert (tmp_path / "out").read_bytes() == b"".join(pieces)
 
 
 def test_the_faster_kind_of_pages_is_taken() -> None:
-    small, huge = mmap_output._SMALL_PAGES, mmap_output._HUGE_PAGES
+    small, huge = text_output._SMALL_PAGES, text_output._HUGE_PAGES
     for times in ({small: 1.0, huge: 2.0}, {small: 2.0, huge: 1.0}):
-        pages = mmap_output._FasterPages()
+        pages = text_output._FasterPages()
         taken = []
         for _ in range(160):
             taken.append(pages.kind())
@@ -114,7 +114,7 @@ def test_the_faster_kind_of_pages_is_taken() -> None:
         assert taken[:16] == [huge, small] * 8
         slower = max(times, key=times.__getitem__)
         assert taken[16:].count(slower) == 9
-    pages = mmap_output._FasterPages()
+    pages = text_output._FasterPages()
     for _ in range(160):
         taken.append(pages.kind())
         pages.note(taken[-1], small, 1.0, 10)  # as without huge pages

@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hapgpu.io.files import parallel_stream
-from hapgpu.io.files.parallel_stream import ParallelStream
+from hapgpu.io.files import byte_source
+from hapgpu.io.files.byte_source import ParallelStream
 from hapgpu.runtime.pool import Pool
 
 
 @pytest.mark.parametrize("threads", [1, 3, 8])
 @pytest.mark.parametrize("size", [0, 1, 99, 5000])
 def test_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int, size: int) -> None:
-    monkeypatch.setattr(parallel_stream, "_MIN_SHARE", 10)
+    monkeypatch.setattr(byte_source, "_MIN_SHARE", 10)
     path = tmp_path / "data"
     content = np.random.default_rng(1).integers(0, 256, size, dtype=np.uint8)
     path.write_bytes(content.tobytes())

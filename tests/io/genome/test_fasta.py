@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
 from hapgpu.haplotypes.pairing.locus_header import parse_locus
-from hapgpu.io.genome.fasta import ReferenceFasta, read_fasta
-from hapgpu.io.genome.fasta_index import read_fai
-from hapgpu.io.genome.fasta_records import plain_records
+from hapgpu.io.genome.fasta import ReferenceFasta, read_fai, read_fasta
+from hapgpu.io.genome.fasta_text import plain_records
 from hapgpu.io.genome.regions import Region
 from tests.example_counts import many
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hapgpu.io.text.fixed import FIXED_WIDTH, put_fixed, put_scientific
+from hapgpu.io.text.numbers import FIXED_WIDTH, put_fixed, put_scientific
 
 
 def fixed(value: float, decimals: int) -> str:

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hapgpu.io.vcf.alleles import MalformedError
 from hapgpu.io.vcf.batches import END, GENOTYPES, VcfBatch
-from hapgpu.io.vcf.parsing import ParsedLines, line_ends_of, parse_lines
-from hapgpu.io.vcf.records import FIXED_COLUMNS, VcfRecord, record_of
+from hapgpu.io.vcf.records import FIXED_COLUMNS, MalformedError, VcfRecord, record_of
+from hapgpu.io.vcf.source import ParsedLines, line_ends_of, parse_lines
 from tests.example_counts import many
 
 TEXTS = ["", ".", "A", "acgtN", "R", "*", "<", ">", "<>", "<D>", "A[1:2[", "]1:2]A", "A.", "\u00e9"]

@@ -16,7 +16,7 @@ import pytest
 
 from hapgpu.errors import OutputError, UsageError
 from hapgpu.io.bgzf.block_table import EOF_BLOCK
-from hapgpu.io.bgzf.reader import is_bgzf
+from hapgpu.io.bgzf.pieces import is_bgzf
 from hapgpu.io.vcf.writer import VcfWriter
 
 LENGTHS = (64_000_000, 1_000_000)

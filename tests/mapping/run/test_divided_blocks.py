@@ -167,7 +167,7 @@ def test_parts_give_the_records_of_the_whole(
     hits: int,
 ) -> None:
     pytest.importorskip("cupy")
-    from hapgpu.io.fastx import blocks_cuda  # noqa: PLC0415  (imports CuPy)
+    from hapgpu.io.fastx.uncut import cuda as blocks_cuda  # noqa: PLC0415  (imports CuPy)
     from hapgpu.mapping.run import cuda as run_cuda  # noqa: PLC0415  (imports CuPy)
 
     monkeypatch.setattr(blocks_cuda, "_parsed", parsed)

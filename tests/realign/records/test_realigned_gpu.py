@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from hapgpu.arrays.cuda import DeviceRagged
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
-from hapgpu.io.bam.encode import encode_records
 from hapgpu.realign.realigner import Realigner, RealignOptions
 from hapgpu.realign.realigner_cuda import DeviceRealigner
 from hapgpu.realign.records.cuda import finished_records
@@ -21,7 +20,7 @@ from hapgpu.realign.scoring import PRESETS
 from hapgpu.realign.selection.by_score import BestBy
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
 from hapgpu.runtime.pool import Pool
-from tests.io.bam.encoded_blocks import encode_block
+from tests.io.bam.encoded_blocks import encode_block, encode_records
 from tests.realign.batches.made_reads import HEADER, made_reads
 
 pytestmark = pytest.mark.gpu

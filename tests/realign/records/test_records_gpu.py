@@ -20,7 +20,6 @@ from hapgpu.errors import OutputError
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.io.bam.decode import decode_block
-from hapgpu.io.bam.encode import encode_records
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.realign.records.build import NewAlignments, realigned_records
@@ -28,6 +27,7 @@ from hapgpu.realign.records.cuda import finished_records
 from hapgpu.realign.records.device_alignments import DeviceNewAlignments
 from hapgpu.runtime.gpu.context import download_pinned
 from hapgpu.runtime.pool import Pool
+from tests.io.bam.encoded_blocks import encode_records
 from tests.realign.records.made_records import (
     CONTIGS,
     OUTPUT_CONTIGS,

@@ -14,7 +14,7 @@ import pytest
 
 from hapgpu.runtime import cache
 from hapgpu.runtime.cache import cache_directory, load, mark_used, store
-from hapgpu.runtime.cupy_cache import set_cupy_cache
+from hapgpu.runtime.devices import set_cupy_cache
 
 
 def test_damage_is_reported_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

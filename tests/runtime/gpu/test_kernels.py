@@ -16,16 +16,17 @@ from cupy.cuda import nvrtc
 from hapgpu.cli.kernels import all_kernels
 from hapgpu.errors import DeviceError
 from hapgpu.realign.align.kernels import MAX_COLUMNS, ScoreType, kernel_for
-from hapgpu.runtime.gpu import compiler
-from hapgpu.runtime.gpu import launch as gpu_launch
-from hapgpu.runtime.gpu.compiler import (
-    compile_kernel,
-    read_source,
-    source_directory,
-    usage,
-)
+from hapgpu.runtime.gpu import launch
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
-from hapgpu.runtime.gpu.launch import LoadedKernel, load_kernel, smoke_test
+from hapgpu.runtime.gpu.launch import (
+    LoadedKernel,
+    compile_kernel,
+    load_kernel,
+    read_source,
+    smoke_test,
+    source_directory,
+)
+from tests.compile_kernels import usage
 
 ARCHITECTURES = [70, 75, 80, 86, 89, 90, 100, 120]
 ADD = Kernel(
@@ -128,7 +129,7 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Replace `cuda/` by an empty directory."""
     directory = tmp_path / "sources"
     directory.mkdir()
-    monkeypatch.setattr(compiler, "source_directory", lambda: directory)
+    monkeypatch.setattr(launch, "source_directory", lambda: directory)
     return directory
 
 
@@ -164,44 +165,44 @@ def stored_in(cache: Path) -> list[Path]:
 
 
 def refuse_to_compile(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu_launch, "compile_kernel", lambda *_: pytest.fail("compiled again"))
+    monkeypatch.setattr(launch, "compile_kernel", lambda *_: pytest.fail("compiled again"))
 
 
 def test_cubins_are_compiled_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cubin, name = gpu_launch.cached_cubin(ADD, "sm_90")
+    cubin, name = launch.cached_cubin(ADD, "sm_90")
     assert len(stored_in(cache)) == 1
     assert is_elf(cubin)
     assert name == "double_all"
     refuse_to_compile(monkeypatch)
-    assert gpu_launch.cached_cubin(ADD, "sm_90") == (cubin, name)
+    assert launch.cached_cubin(ADD, "sm_90") == (cubin, name)
 
 
 @pytest.mark.parametrize("length", [0, 40, 64, 500, -1])
 def test_a_cubin_cut_short_is_compiled_again(
     length: int, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compiled = gpu_launch.cached_cubin(ADD, "sm_90")
+    compiled = launch.cached_cubin(ADD, "sm_90")
     (file,) = stored_in(cache)
     file.write_bytes(file.read_bytes()[:length])
-    assert gpu_launch.cached_cubin(ADD, "sm_90") == compiled
+    assert launch.cached_cubin(ADD, "sm_90") == compiled
     refuse_to_compile(monkeypatch)
-    assert gpu_launch.cached_cubin(ADD, "sm_90") == compiled
+    assert launch.cached_cubin(ADD, "sm_90") == compiled
 
 
 def test_a_cubin_of_another_architecture_is_compiled_again(cache: Path) -> None:
-    right = gpu_launch.cached_cubin(ADD, "sm_90")
+    right = launch.cached_cubin(ADD, "sm_90")
     (path,) = stored_in(cache)
-    gpu_launch.cached_cubin(ADD, "sm_80")
+    launch.cached_cubin(ADD, "sm_80")
     (other,) = set(stored_in(cache)) - {path}
     other.replace(path)
-    assert gpu_launch.cached_cubin(ADD, "sm_90") == right
+    assert launch.cached_cubin(ADD, "sm_90") == right
 
 
 def test_cubins_depend_on_text_options_and_architecture(
     cache: Path, sources: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def count(number: int = 90) -> int:
-        gpu_launch.cached_cubin(Kernel("k.cu", "k", ()), f"sm_{number}")
+        launch.cached_cubin(Kernel("k.cu", "k", ()), f"sm_{number}")
         return len(stored_in(cache))
 
     (sources / "k.cu").write_text('#include "h.cuh"\nextern "C" __global__ void k() {}\n')
@@ -210,7 +211,7 @@ def test_cubins_depend_on_text_options_and_architecture(
     assert count(80) == 2
     (sources / "h.cuh").write_text("constexpr int h = 2;\n")
     assert count() == 3
-    monkeypatch.setattr(gpu_launch, "OPTIONS", (*gpu_launch.OPTIONS, "-DX"))
+    monkeypatch.setattr(launch, "OPTIONS", (*launch.OPTIONS, "-DX"))
     assert count() == 4
 
 
@@ -218,7 +219,7 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
     occupied = tmp_path / "file"
     occupied.touch()
     monkeypatch.setenv("HAPGPU_CACHE_DIR", str(occupied))
-    cubin, _ = gpu_launch.cached_cubin(ADD, "sm_90")
+    cubin, _ = launch.cached_cubin(ADD, "sm_90")
     assert is_elf(cubin)
 
 
@@ -374,4 +375,4 @@ def test_a_damaged_cache_on_a_gpu(cache: Path, length: int) -> None:
 
 def test_usage_without_a_report_is_an_error() -> None:
     with pytest.raises(DeviceError, match="did not report"):
-        usage(compiler.Compiled(b"", "k", "no such line"))
+        usage(launch.Compiled(b"", "k", "no such line"))

@@ -21,15 +21,9 @@ from hapgpu.chaining.align.cigars.cpu import identity_of, logarithm
 from hapgpu.chaining.align.parameters import AlignParameters, AlignScoring
 from hapgpu.chaining.align.ranking.parents import set_parents
 from hapgpu.chaining.options import MappingOptions
-from hapgpu.chaining.quality.terms import (
-    ONE,
-    ROUNDING,
-    SCALE,
-    cost_of_rivals,
-    limited,
-    unique_fraction_of,
-    weight_of,
-)
+from hapgpu.chaining.quality.cpu import ONE, ROUNDING, SCALE, unique_fraction_of
+from hapgpu.chaining.quality.reference import cost_of_rivals
+from hapgpu.chaining.quality.cpu import limited, weight_of
 from hapgpu.chaining.sort.cpu import radix_sort, sort_descending
 from hapgpu.cigar.encoding import MATCH, length_of, operation_of
 from hapgpu.runtime.jit import njit, njit_inlined

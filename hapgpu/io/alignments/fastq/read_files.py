@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import closing
 
-from hapgpu.io.alignments.fastq.settings import ReadSettings
 from hapgpu.io.alignments.formats import open_head
+from hapgpu.io.fastx.block_workers import ReadSettings
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.read_blocks import read_blocks
 from hapgpu.io.fastx.uncut.blocks import UncutBlock
@@ -36,8 +36,7 @@ def read_file(
     opened = open_head(path)
     opened.warn_of_old_qualities()
     if opened.has_records:
-        # Imports pysam, which is not needed for FASTQ.
-        from hapgpu.io.alignments.fastq.read_texts import read_texts  # noqa: PLC0415  (as above)
+        from hapgpu.io.alignments.fastq.read_texts import read_texts  # noqa: PLC0415  (imports pysam)
 
         yield from read_texts(opened, settings, count_excluded)
     elif opened.stream.seekable():

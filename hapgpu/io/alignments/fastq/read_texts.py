@@ -24,10 +24,10 @@ from hapgpu.io.alignments.fastq.record_texts import (
     measure_texts,
     write_texts,
 )
-from hapgpu.io.alignments.fastq.settings import ReadSettings
 from hapgpu.io.alignments.formats import OpenedInput
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.bam.record_block import RecordBlock
+from hapgpu.io.fastx.block_workers import ReadSettings
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.files.record_limit import too_long
 

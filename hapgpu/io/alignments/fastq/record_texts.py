@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.bytes import Integer, load_u16
 from hapgpu.arrays.memory import (
     copy_at,
     load_i32_at,
@@ -22,10 +22,11 @@ from hapgpu.arrays.memory import (
     store_16_at,
 )
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.io.alignments.fastq.tag_comments import MAX_TEXT_PER_BYTE, put_comment
+from hapgpu.io.alignments.sam.records import put_tags
 from hapgpu.io.bam.constants import FIXED_BYTES, MISSING_QUALITY, NUCLEOTIDES
 from hapgpu.io.bam.decode import BASE_PAIRS, unpack_bases
 from hapgpu.io.bam.record_layout import RecordLayout
+from hapgpu.io.bam.tags import field_bytes, name_number
 from hapgpu.runtime.jit import njit, njit_inlined
 
 EXCLUDED, FASTQ, FASTA, EITHER = range(4)
@@ -38,6 +39,13 @@ _REVERSE: Final = 0x10
 _NEWLINE, _AT, _PLUS, _GREATER = b"\n@+>"
 _FASTQ_MARKS: Final = len(b"@\n\n+\n\n")
 _FIRST_QUALITY, _LAST_QUALITY = np.uint8(33), np.uint8(93)
+
+MAX_TEXT_PER_BYTE: Final = 5
+"""Maximum of the characters for a byte of tags, as `put_tags` needs them."""
+
+_OF_ALIGNMENTS: Final = "NM MD AS SA CG cs cg ds tp cm s1 s2 de rl ms nn zd"
+_DROPPED: Final = np.array([*map(name_number, _OF_ALIGNMENTS.split())], dtype=np.int64)
+_FIRST_PRINTABLE = np.uint8(ord(" "))
 
 
 def _reverse_pairs() -> NDArray[np.uint16]:
@@ -77,7 +85,7 @@ class TextPart(NamedTuple):
 def measure_texts(
     data: NDArray[np.uint8],
     layout: RecordLayout,
-    with_comments: bool,  # noqa: FBT001  (compiled functions have no keyword-only parameters)
+    with_comments: bool,  # noqa: FBT001  (compiled)
     kinds: NDArray[np.uint8],
     sizes: NDArray[np.int64],
 ) -> None:
@@ -241,7 +249,7 @@ def _are_printable(text: NDArray[np.uint8], start: Integer, length: Integer) -> 
 
 
 @njit_inlined
-def _put_bases(source: Integer, target: Integer, length: Integer, is_reverse: bool) -> None:  # noqa: FBT001  (as above)
+def _put_bases(source: Integer, target: Integer, length: Integer, is_reverse: bool) -> None:  # noqa: FBT001  (compiled)
     """Write packed bases at an address as letters."""
     if not is_reverse:
         unpack_bases(source, target, length, BASE_PAIRS.ctypes.data)
@@ -262,7 +270,7 @@ def _put_qualities(
     out: NDArray[np.uint8],
     target: Integer,
     length: Integer,
-    is_reverse: bool,  # noqa: FBT001  (as above)
+    is_reverse: bool,  # noqa: FBT001  (compiled)
 ) -> None:
     to = np.uint64(target)
     if is_reverse:
@@ -278,3 +286,54 @@ def _put_qualities(
 @njit_inlined
 def _letter(quality: np.uint8) -> np.uint8:
     return np.uint8(min(quality, _LAST_QUALITY) + _FIRST_QUALITY)
+
+
+@njit
+def put_comment(
+    data: NDArray[np.uint8], start: Integer, end: Integer, out: NDArray[np.uint8], to: Integer
+) -> Integer:
+    """Write the tags of a record as SAM text, each after a tab.
+
+    Tags that describe an alignment, and that a new alignment has too, are left out.
+
+    Parameters
+    ----------
+    data
+        uint8: the record.
+    start, end
+        The range of its tags, which are well-formed.
+    out, to
+        uint8, with room for the maximum size, and the offset to write to.
+
+    Returns
+    -------
+    int
+        The end of the text; -1 if a tag has a control character, which would end the comment.
+    """
+    at = start
+    while at < end:
+        size = field_bytes(data, at, end)
+        if not _is_dropped(load_u16(data, at)):
+            first = to + 1  # after the tab
+            to = put_tags(data, at, at + size, out, to)
+            if _has_control_character(out, first, to):
+                return -1
+        at += size
+    return to
+
+
+@njit
+def _is_dropped(name: Integer) -> bool:
+    found = False
+    for k in range(_DROPPED.size):
+        found |= bool(_DROPPED[k] == name)
+    return found
+
+
+@njit
+def _has_control_character(text: NDArray[np.uint8], start: Integer, end: Integer) -> bool:
+    first = np.uint64(start)
+    found = False
+    for k in range(np.uint64(end - start)):
+        found |= bool(text[first + k] < _FIRST_PRINTABLE)
+    return found

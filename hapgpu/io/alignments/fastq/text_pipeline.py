@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from hapgpu.io.alignments.fastq.read_files import read_file
-from hapgpu.io.alignments.fastq.settings import ReadSettings
 from hapgpu.io.alignments.text_writer import open_sam_text
 from hapgpu.io.alignments.unsorted_header import ReadGroup, unsorted_header
-from hapgpu.io.fastx.block_workers import BlockTransfer, BlockWorker
+from hapgpu.io.fastx.block_workers import BlockTransfer, BlockWorker, ReadSettings
 from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.io.files.text_output import WriteText
 from hapgpu.runtime.inputs import expect_file

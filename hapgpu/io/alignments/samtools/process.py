@@ -3,21 +3,65 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from functools import partial
+from io import BufferedReader, BufferedWriter
+from itertools import islice
 from pathlib import Path
-from typing import IO, Final, cast
+from typing import IO, Final, TypeVar
 
 from hapgpu.errors import InputError
-from hapgpu.io.alignments.samtools.failure import SamtoolsFailure
 from hapgpu.runtime import leftovers
 
+_ORIGIN = re.compile(r"\[[EW]::\w+\] |\[main_samview\] |samtools view: ")
+_LINE: Final = re.compile(r"Parse error at line (\d+)")
+_GENERAL: Final = re.compile(r"error (reading|closing) file|error closing|fail to read the header")
+"""Lines that say only that samtools failed on the name that it was given."""
+_NO_MEMORY: Final = re.compile(r"Cannot allocate memory|error closing .*: -12$")
+_WARNING: Final = "[W::"
+
+_Pipe = TypeVar("_Pipe", BufferedReader, BufferedWriter)
+
 _COMMAND: Final = Path(__file__).with_name("command.py")
+
+
+@dataclass(frozen=True, slots=True)
+class SamtoolsFailure:
+    """Error output of a samtools that failed, at least one line."""
+
+    lines: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return _join(self.lines)
+
+    @property
+    def reason(self) -> str:
+        """Reason of the failure; empty if the output gives none."""
+        return _join(
+            line for line in self.lines if not (line.startswith(_WARNING) or _GENERAL.search(line))
+        )
+
+    @property
+    def is_out_of_memory(self) -> bool:
+        """Whether samtools ran out of memory."""
+        return any(_NO_MEMORY.search(line) for line in self.lines)
+
+    @property
+    def line(self) -> int | None:
+        """Line of SAM at which samtools failed; known only if it ran on one thread."""
+        found = _LINE.search("\n".join(self.lines))
+        return int(found[1]) if found else None
+
+
+def _join(lines: Iterable[str]) -> str:
+    return "; ".join(islice((_ORIGIN.sub("", line).strip() for line in lines), 2))
 
 
 class Samtools:
@@ -74,14 +118,14 @@ class Samtools:
             return process, leftovers.register(partial(_kill, process))
 
     @property
-    def input(self) -> IO[bytes]:
+    def input(self) -> BufferedWriter:
         """Pipe to samtools."""
-        return cast("IO[bytes]", self._process.stdin)
+        return _pipe(self._process.stdin, BufferedWriter)
 
     @property
-    def output(self) -> IO[bytes]:
+    def output(self) -> BufferedReader:
         """Pipe from samtools."""
-        return cast("IO[bytes]", self._process.stdout)
+        return _pipe(self._process.stdout, BufferedReader)
 
     def failure(self) -> SamtoolsFailure | None:
         """Wait for the end of samtools; return its failure, or None."""
@@ -102,6 +146,13 @@ class Samtools:
             if stream:
                 with suppress(OSError):
                     stream.close()
+
+
+def _pipe(stream: IO[bytes] | None, kind: type[_Pipe]) -> _Pipe:
+    """Return the end of a pipe that this process was asked for."""
+    if not isinstance(stream, kind):
+        raise TypeError("not a pipe of samtools")
+    return stream
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

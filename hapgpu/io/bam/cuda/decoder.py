@@ -3,24 +3,41 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import partial
+from typing import Final, NamedTuple
 
 import cupy
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.cuda import DeviceRagged
+from hapgpu.arrays.ragged_view import read_only
 from hapgpu.errors import InputError
 from hapgpu.io.bam.constants import FIXED_BYTES
-from hapgpu.io.bam.cuda.device_records import DeviceRecords
-from hapgpu.io.bam.cuda.fields import measure_records
-from hapgpu.io.bam.cuda.hand_over import HandOver
-from hapgpu.io.bam.cuda.read_again import content_of, read_again, truncated
+from hapgpu.io.bam.cuda.device_records import DeviceRecords, measured_records
 from hapgpu.io.bam.cuda.starts import Proof, RecordLimits, StartSearch
-from hapgpu.io.bgzf.block_table import BlockTable
+from hapgpu.io.bam.record_block import RecordBlock
+from hapgpu.io.bam.record_layout import (
+    INCOMPLETE,
+    SOUND,
+    RecordLayout,
+    measure_records,
+    reading_fault,
+    truncated,
+    walk_records,
+)
+from hapgpu.io.bgzf.block_table import BlockTable, damaged_block
 from hapgpu.io.bgzf.cuda import PADDING, inflate_blocks
+from hapgpu.io.bgzf.inflater import inflate_library
 from hapgpu.io.bgzf.pieces import PackedPiece
-from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, release_memory, retried
+from hapgpu.io.files.unfinished import Unfinished
+from hapgpu.runtime.gpu.context import (
+    OUT_OF_MEMORY,
+    release_memory,
+    retried,
+    retried_or_none,
+)
+from hapgpu.runtime.gpu_array import GpuArray
 from hapgpu.runtime.relay import Relay
 
 _ROOM: Final = 1 << 16
@@ -69,7 +86,7 @@ class PieceDecoder:
     def __init__(self, name: str, limits: RecordLimits) -> None:
         self._name = name
         self._limits = limits
-        self._relay = Relay(HandOver())
+        self._relay = Relay(Unfinished())
         self._records: dict[int, int] = {}
         self.pieces_read_again = 0
         """How many pieces the CPU has read, because of a fault or of too little memory."""
@@ -89,7 +106,7 @@ class PieceDecoder:
         try:
             if not (piece.ends > piece.starts).any():
                 return self._empty(number, piece)
-            guessed = self._guessed_in_memory(piece)
+            guessed = retried_or_none(partial(self._guessed, piece))
             before = self._wait(number)
             return self._decoded(number, piece, guessed, before)
         finally:
@@ -123,7 +140,7 @@ class PieceDecoder:
         """Return the number of records before the piece that has failed, for its message."""
         return self._records.get(number, 0)
 
-    def _wait(self, number: int) -> HandOver:
+    def _wait(self, number: int) -> Unfinished:
         before = self._relay.wait(number)
         self._records[number] = before.records
         return before
@@ -140,7 +157,7 @@ class PieceDecoder:
         return no_records()
 
     def _decoded(
-        self, number: int, piece: PackedPiece, guessed: _Guessed | None, before: HandOver
+        self, number: int, piece: PackedPiece, guessed: _Guessed | None, before: Unfinished
     ) -> DeviceRecords:
         if guessed is not None and (piece.continues or not before.size):
             try:
@@ -153,19 +170,11 @@ class PieceDecoder:
         del guessed
         return self._read_again(number, piece, before)
 
-    def _read_again(self, number: int, piece: PackedPiece, before: HandOver) -> DeviceRecords:
+    def _read_again(self, number: int, piece: PackedPiece, before: Unfinished) -> DeviceRecords:
         self.pieces_read_again += 1
         found = read_again(piece, before, self._limits, self._name)
         self._relay.put(number, found.hand_over)
         return retried(lambda: DeviceRecords.upload(found.block))
-
-    def _guessed_in_memory(self, piece: PackedPiece) -> _Guessed | None:
-        for _ in range(2):
-            try:
-                return self._guessed(piece)
-            except OUT_OF_MEMORY:
-                release_memory()
-        return None
 
     def _guessed(self, piece: PackedPiece) -> _Guessed | None:
         """Inflate a piece and guess its records; None if a block is damaged."""
@@ -182,7 +191,7 @@ class PieceDecoder:
         return _Guessed(search, proof, head, _tail(search, proof), inner_starts)
 
     def _proved(
-        self, number: int, piece: PackedPiece, guessed: _Guessed, before: HandOver
+        self, number: int, piece: PackedPiece, guessed: _Guessed, before: Unfinished
     ) -> DeviceRecords | None:
         """Return the records of a piece behind what the piece before hands over.
 
@@ -201,8 +210,7 @@ class PieceDecoder:
         if sure is None or (sure.tail.size and not piece.goes_on):
             return None
         records = sure.proof.records + (before.size > 0)
-        tail = (sure.tail,) if sure.tail.size else ()
-        hand_over = HandOver(tail, before.records + records)
+        hand_over = Unfinished(records=before.records + records).then(sure.tail)
         if not sure.inner_starts.size:
             self._relay.put(number, hand_over)
         starts = cupy.empty(records, dtype=np.int64)
@@ -218,7 +226,7 @@ class PieceDecoder:
             self._relay.put(number, hand_over)
         return found
 
-    def _entry(self, guessed: _Guessed, before: HandOver) -> int | None:
+    def _entry(self, guessed: _Guessed, before: Unfinished) -> int | None:
         """Return where the first record behind the one before starts, perhaps after the piece.
 
         None if the size of the record before is impossible.
@@ -248,8 +256,8 @@ class PieceDecoder:
         tail = _tail(search, proof)
         return _Guessed(search, proof, guessed.head, tail, guessed.inner_starts)
 
-    def _measured(self, data: Any, starts: Any) -> DeviceRecords | None:
-        records, fault = measure_records(data, starts, self._limits.contigs)
+    def _measured(self, data: GpuArray, starts: GpuArray) -> DeviceRecords | None:
+        records, fault = measured_records(data, starts, self._limits.contigs)
         return None if int(fault[0]) else records  # waits
 
 
@@ -260,7 +268,7 @@ def no_records() -> DeviceRecords:
 
 def _no_records() -> DeviceRecords:
     nothing = cupy.empty(PADDING, dtype=np.uint8)
-    return measure_records(nothing, cupy.empty(0, dtype=np.int64), 0)[0]
+    return measured_records(nothing, cupy.empty(0, dtype=np.int64), 0)[0]
 
 
 def _tail(search: StartSearch, proof: Proof) -> NDArray[np.uint8]:
@@ -272,7 +280,7 @@ def _tail(search: StartSearch, proof: Proof) -> NDArray[np.uint8]:
     return tail
 
 
-def _behind(search: StartSearch, before: HandOver) -> tuple[Any, int]:
+def _behind(search: StartSearch, before: Unfinished) -> tuple[GpuArray, int]:
     """Put the bytes handed over in front of a piece; return the data, and its shift."""
     data, size = search.data, before.size
     shift = 0
@@ -287,7 +295,9 @@ def _behind(search: StartSearch, before: HandOver) -> tuple[Any, int]:
     return data, shift
 
 
-def _joined_stretches(data: Any, piece: PackedPiece) -> tuple[Any, int, NDArray[np.int64]]:
+def _joined_stretches(
+    data: GpuArray, piece: PackedPiece
+) -> tuple[GpuArray, int, NDArray[np.int64]]:
     """Return the stretches of a piece end to end, behind `_ROOM` bytes.
 
     Also their size, and where they start, without one that continues the piece before.
@@ -323,7 +333,7 @@ def _parts_of_blocks(
     return begins[is_wanted], (stops - begins)[is_wanted]
 
 
-def _are_among(places: NDArray[np.int64], starts: Any) -> bool:
+def _are_among(places: NDArray[np.int64], starts: GpuArray) -> bool:
     """Tell whether sorted starts, on the GPU, have all of some places."""
     if not places.size:
         return True
@@ -332,3 +342,86 @@ def _are_among(places: NDArray[np.int64], starts: Any) -> bool:
     wanted = cupy.asarray(places)
     rows = cupy.minimum(cupy.searchsorted(starts, wanted), starts.size - 1)
     return bool((starts[rows] == wanted).all())
+
+
+class ReadAgain(NamedTuple):
+    """Records of a piece, and what it hands over."""
+
+    block: RecordBlock
+    hand_over: Unfinished
+
+
+def read_again(
+    piece: PackedPiece, before: Unfinished, limits: RecordLimits, name: str
+) -> ReadAgain:
+    """Read a piece on the CPU.
+
+    Raises
+    ------
+    InputError
+        A block or a record is damaged.
+    """
+    content, lengths = content_of(piece, name)
+    data = read_only(np.concatenate([before.bytes(), content]))
+    ends = before.size + np.cumsum(lengths)
+    if before.size and not piece.continues:
+        ends[0] = before.size  # no more bytes of the record handed over
+    starts, fault = _walked(data, ends, limits.max_record)
+    layout = RecordLayout.empty(starts)
+    row, row_fault = map(int, measure_records(data, layout, 0, starts.size, limits.contigs))
+    if row_fault != SOUND:
+        raise reading_fault(name, before.records + row, row_fault, limits.max_record)
+    end = _end_of(data, starts)
+    if fault == SOUND and end < data.size and not piece.goes_on:
+        fault = INCOMPLETE
+    if fault != SOUND:
+        raise reading_fault(name, before.records + starts.size, fault, limits.max_record)
+    after = Unfinished(records=before.records + starts.size).then(data[end:].copy())
+    return ReadAgain(RecordBlock(data, layout), after)
+
+
+def _walked(
+    data: NDArray[np.uint8], ends: NDArray[np.int64], max_record: int
+) -> tuple[NDArray[np.int64], int]:
+    """Find the records of stretches; each must start with a record, and all but the last end so.
+
+    Return their starts and the fault of the next record.
+    """
+    found = [np.empty(0, dtype=np.int64)]
+    at, fault = 0, SOUND
+    for end in ends.tolist():
+        starts = np.empty((end - at) // FIXED_BYTES + 1, dtype=np.int64)
+        walked = walk_records(data[:end], at, max_record, starts)
+        count, _, at, fault = map(int, walked)
+        found.append(starts[:count].copy())  # a view would keep all of `starts`
+        if fault == SOUND and at < end < data.size:
+            fault = INCOMPLETE
+        if fault != SOUND:
+            break
+    return np.concatenate(found), fault
+
+
+def _end_of(data: NDArray[np.uint8], starts: NDArray[np.int64]) -> int:
+    if not starts.size:
+        return 0
+    last = int(starts[-1])
+    return last + 4 + int.from_bytes(data[last : last + 4].tobytes(), "little")
+
+
+def content_of(piece: PackedPiece, name: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Inflate a piece on the CPU; return its stretches end to end, uint8, and their lengths.
+
+    Raises
+    ------
+    InputError
+        A block is damaged.
+    """
+    content = np.empty(piece.size, dtype=np.uint8)
+    row = inflate_library().new_inflater()(piece.raw, piece.table, content)
+    if row >= 0:
+        raise damaged_block(name, int(piece.table.offsets[row]))
+    stretches = zip(piece.starts.tolist(), piece.ends.tolist(), strict=True)
+    return (
+        np.concatenate([content[start:end] for start, end in stretches]),
+        piece.ends - piece.starts,
+    )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import cupy
 import numpy as np
@@ -17,7 +17,9 @@ from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.io.bam.record_layout import RecordLayout
 from hapgpu.io.bgzf.cuda import PADDING
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.launch import load_kernel
 from hapgpu.runtime.gpu.work_queue import launch_threads
+from hapgpu.runtime.gpu_array import GpuArray
 
 _THREADS: Final = 128
 _COLUMNS: Final = (
@@ -47,6 +49,31 @@ TAKE_RECORDS: Final = Kernel(
         Scalar("records", np.int32),
     ),
 )
+_LENGTHS = ("name_lengths", "cigar_lengths", "base_counts", "tag_lengths")
+_OFFSETS = ("cigar_starts", "tag_starts", "long_cigars")
+_FIELDS = (
+    ("flags", np.uint16),
+    ("reference_ids", np.int32),
+    ("positions", np.int32),
+    ("mapping_qualities", np.uint8),
+)
+
+MEASURE_RECORDS: Final = Kernel(
+    "io/bam/fields.cu",
+    "measure_records",
+    (
+        Array("data", np.uint8, "size"),
+        Array("starts", np.int64, "records"),
+        *(Array(name, np.int32, "records") for name in _LENGTHS),
+        *(Array(name, np.int64, "records") for name in _OFFSETS),
+        *(Array(name, dtype, "records") for name, dtype in _FIELDS),
+        Array("fault", np.int32, "one"),
+        Scalar("size", np.int64),
+        Scalar("records", np.int32),
+        Scalar("contigs", np.int32),
+        Scalar("one", np.int32),
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +96,12 @@ class DeviceRecords:
         uint8[n].
     """
 
-    data: Any
+    data: GpuArray
     layout: RecordLayout
-    flags: Any
-    reference_ids: Any
-    positions: Any
-    mapping_qualities: Any
+    flags: GpuArray
+    reference_ids: GpuArray
+    positions: GpuArray
+    mapping_qualities: GpuArray
 
     def __len__(self) -> int:
         return int(self.flags.size)
@@ -89,11 +116,11 @@ class DeviceRecords:
         return cls.of(data, layout)
 
     @classmethod
-    def of(cls, data: Any, layout: RecordLayout) -> DeviceRecords:
+    def of(cls, data: GpuArray, layout: RecordLayout) -> DeviceRecords:
         """Read the fixed fields of records on the current GPU."""
         at = layout.starts[:, None]
 
-        def field(offset: int, dtype: Any) -> Any:
+        def field(offset: int, dtype: type[np.generic]) -> GpuArray:
             width = np.dtype(dtype).itemsize
             return data[at + cupy.arange(offset, offset + width)].view(dtype)[:, 0]
 
@@ -106,7 +133,7 @@ class DeviceRecords:
             mapping_qualities=data[layout.starts + 13],
         )
 
-    def take(self, rows: Any) -> DeviceRecords:
+    def take(self, rows: GpuArray) -> DeviceRecords:
         """Gather records; the bytes are shared.
 
         `rows` is a slice, or on the GPU a mask or int64 row numbers in any order.
@@ -122,16 +149,51 @@ class DeviceRecords:
         return self._with(columns)
 
     @property
-    def _columns(self) -> tuple[Any, ...]:
+    def _columns(self) -> tuple[GpuArray, ...]:
         fixed = (self.flags, self.reference_ids, self.positions, self.mapping_qualities)
         return (*self.layout, *fixed)
 
-    def _with(self, columns: Sequence[Any]) -> DeviceRecords:
+    def _with(self, columns: Sequence[GpuArray]) -> DeviceRecords:
         layout = RecordLayout(*columns[:_LAYOUT_COLUMNS])
         return DeviceRecords(self.data, layout, *columns[_LAYOUT_COLUMNS:])
 
     def download(self) -> RecordBlock:
         """Copy records, with all bytes, to host memory."""
-        columns: tuple[Any, ...] = self.layout
+        columns: tuple[GpuArray, ...] = self.layout
         layout = RecordLayout._make(column.get() for column in columns)
         return RecordBlock(read_only(self.data.get()), layout)
+
+
+def measured_records(
+    data: GpuArray, starts: GpuArray, contigs: int
+) -> tuple[DeviceRecords, GpuArray]:
+    """Find and check the parts of records, as `record_layout.measure_records` does.
+
+    Does not wait for the stream.
+
+    Parameters
+    ----------
+    data
+        uint8 on the current GPU, with `PADDING` bytes behind the last record.
+    starts
+        int64[n] on the GPU: where the records start; all are whole.
+    contigs
+        Number of contigs in the header.
+
+    Returns
+    -------
+    The records, and int32[1] on the GPU: whether one of them is damaged, so that none may be used.
+    """
+    records = int(starts.size)
+    lengths = [cupy.empty(records, dtype=np.int32) for _ in _LENGTHS]
+    offsets = [cupy.empty(records, dtype=np.int64) for _ in _OFFSETS]
+    fields = {name: cupy.empty(records, dtype=dtype) for name, dtype in _FIELDS}
+    fault = cupy.zeros(1, dtype=np.int32)
+    arrays = (data, starts, *lengths, *offsets, *fields.values(), fault)
+    if records:
+        load_kernel(MEASURE_RECORDS, cupy.cuda.Device().id).launch(
+            -(-records // _THREADS),
+            _THREADS,
+            (*arrays, data.size, records, contigs, 1),
+        )
+    return DeviceRecords(data, RecordLayout(starts, *lengths, *offsets), **fields), fault

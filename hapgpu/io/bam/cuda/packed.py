@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import cupy
 import numpy as np
@@ -16,6 +16,7 @@ from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.io.bam.record_layout import RecordLayout
 from hapgpu.io.bgzf.cuda import PADDING
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
+from hapgpu.runtime.gpu_array import GpuArray
 from hapgpu.runtime.pool import Pool
 
 _THREADS: Final = 128
@@ -64,7 +65,7 @@ def download_reads(records: DeviceRecords) -> ReadBatch:
         return decode_block(download_records(records), pool)
 
 
-def _moved(records: DeviceRecords, data: Any, by: Any) -> DeviceRecords:
+def _moved(records: DeviceRecords, data: GpuArray, by: GpuArray) -> DeviceRecords:
     """Return records whose bytes were copied to `data`, `by` bytes from where they were."""
     layout = records.layout
     long_cigars = cupy.where(layout.long_cigars < 0, -1, layout.long_cigars + by)

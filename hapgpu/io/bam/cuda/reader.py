@@ -6,21 +6,94 @@ import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from types import TracebackType
-from typing import Final, Self
+from threading import Lock
+from typing import Final
+
+import cupy
+import numpy as np
 
 from hapgpu.errors import InputError
 from hapgpu.io.bam.cuda.decoder import PieceDecoder, no_records
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
-from hapgpu.io.bam.cuda.overlap import DeviceIntervals
 from hapgpu.io.bam.cuda.starts import RecordLimits
-from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.overlap import Intervals
+from hapgpu.io.bam.record_reader import PackedSource
 from hapgpu.io.bgzf.pieces import PackedPiece
+from hapgpu.runtime.closeable import Closeable
 from hapgpu.runtime.gpu.context import retried
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.launch import load_kernel
+from hapgpu.runtime.gpu_array import GpuArray
+
+_THREADS: Final = 128
+
+MARK_OVERLAPS: Final = Kernel(
+    "io/bam/overlap.cu",
+    "mark_overlaps",
+    (
+        Array("data", np.uint8, "size"),
+        Array("cigar_starts", np.int64, "records"),
+        Array("cigar_lengths", np.int32, "records"),
+        Array("flags", np.uint16, "records"),
+        Array("reference_ids", np.int32, "records"),
+        Array("positions", np.int32, "records"),
+        Array("offsets", np.int64, "contigs", 1),
+        Array("starts", np.int64, "intervals"),
+        Array("ends", np.int64, "intervals"),
+        Array("marks", np.uint8, "records"),
+        Scalar("size", np.int64),
+        Scalar("records", np.int32),
+        Scalar("contigs", np.int32),
+        Scalar("intervals", np.int32),
+    ),
+)
 
 PIECE_BYTES: Final = 1 << 24
 """Bytes of a file per piece, unless the caller or the memory of a GPU sets another size."""
+
+
+class DeviceIntervals:
+    """Intervals in the memory of each GPU that asks for them; for several threads.
+
+    Parameters
+    ----------
+    intervals
+        Intervals of the contigs of a header.
+    """
+
+    def __init__(self, intervals: Intervals) -> None:
+        self._intervals = intervals
+        further = intervals.further
+        self._further = None if further is None else DeviceIntervals(further)
+        self._lock = Lock()
+        self._copies: dict[int, tuple[GpuArray, GpuArray, GpuArray]] = {}
+
+    def overlapped(self, records: DeviceRecords) -> GpuArray:
+        """Return bool[n] on the GPU: as `Intervals.overlapped`."""
+        offsets, starts, ends = self._on(cupy.cuda.Device().id)
+        marks = cupy.empty(len(records), dtype=np.uint8)
+        if len(records):
+            layout = records.layout
+            fields = (records.flags, records.reference_ids, records.positions)
+            sizes = (records.data.size, len(records), offsets.size - 1, starts.size)
+            arrays = (records.data, layout.cigar_starts, layout.cigar_lengths, *fields)
+            load_kernel(MARK_OVERLAPS, cupy.cuda.Device().id).launch(
+                -(-len(records) // _THREADS),
+                _THREADS,
+                (*arrays, offsets, starts, ends, marks, *sizes),
+            )
+        found = marks.view(np.bool_)
+        return found if self._further is None else found & self._further.overlapped(records)
+
+    def _on(self, device: int) -> tuple[GpuArray, GpuArray, GpuArray]:
+        with self._lock:
+            if device not in self._copies:
+                intervals = self._intervals
+                columns = (intervals.offsets_by_contig(), intervals.starts, intervals.ends)
+                offsets, starts, ends = map(cupy.asarray, columns)
+                cupy.cuda.get_current_stream().synchronize()  # others use other streams
+                self._copies[device] = (offsets, starts, ends)
+            return self._copies[device]
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
@@ -41,42 +114,7 @@ class DevicePiece:
     content: PackedPiece | InputError | None
 
 
-@dataclass(frozen=True, slots=True)
-class PackedSource:
-    """A file of BAM, opened, whose header was read.
-
-    Attributes
-    ----------
-    name
-        Its name for messages.
-    header
-        Its header.
-    pieces
-        The pieces behind the header, or those of `intervals` from an index.
-    intervals
-        Records that overlap none of these are left out.
-    max_record
-        Bytes of the longest record.
-    is_sorted
-        Whether the header, or an index beside the file, says that records are sorted.
-    explain
-        Called with an error of the reader and the number of records before it; raises an error
-        that explains it, if there is one.
-    check_end
-        Called once with the number of records, after the last of them.
-    """
-
-    name: str
-    header: SamHeader
-    pieces: Iterator[PackedPiece]
-    intervals: Intervals | None
-    max_record: int
-    is_sorted: bool
-    explain: Callable[[InputError, int], None]
-    check_end: Callable[[int], None]
-
-
-class DeviceReads:
+class DeviceReads(Closeable):
     """Source of BAM records in GPU memory, for a pipeline; a context manager.
 
         source: reads.pieces()           in the thread that reads
@@ -174,17 +212,6 @@ class DeviceReads:
     def close(self) -> None:
         """Release files, threads and processes."""
         self._release()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _taken(records: DeviceRecords, intervals: DeviceIntervals) -> DeviceRecords:

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import cupy
 
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.io.bam.cuda.reader import DevicePiece, DeviceReads
 from hapgpu.runtime.devices import CudaDevice
-from hapgpu.runtime.gpu.context import (
-    OUT_OF_MEMORY,
-    device_errors,
-    release_memory,
-    retried,
-    thread_streams,
-)
+from hapgpu.runtime.gpu.context import device_errors, retried, thread_streams
 from hapgpu.runtime.gpu.memory_turns import memory_turns
+from hapgpu.runtime.gpu.parts import computed_in_parts
 
 _Result = TypeVar("_Result")
-
-_MIN_SPLIT: Final = 2
 
 
 class RecordWorker(Generic[_Result]):
@@ -70,19 +63,16 @@ class RecordWorker(Generic[_Result]):
         # The many short kernels of a worker need not wait for the long ones of another worker.
         stream = thread_streams(index, 1, urgent=True)[0]
         with device_errors(self._device), cupy.cuda.Device(index), stream:
-            return self._join(list(self._results(self._reads.records(piece))))
+            results = computed_in_parts(self._reads.records(piece), self._computed, _halves)
+            return self._join(list(results))
 
-    def _results(self, records: DeviceRecords) -> Iterator[_Result]:
-        parts = [records]
-        del records
-        while parts:
-            part = parts.pop(0)
-            try:
-                yield self._turns.compute(partial(self._compute, part))
-                continue
-            except OUT_OF_MEMORY:
-                if len(part) < _MIN_SPLIT:
-                    raise
-            release_memory()  # not in `except`, where the traceback still holds arrays
-            middle = len(part) // 2
-            parts[:0] = [part.take(slice(0, middle)), part.take(slice(middle, len(part)))]
+    def _computed(self, records: DeviceRecords) -> _Result:
+        return self._turns.compute(partial(self._compute, records))
+
+
+def _halves(records: DeviceRecords) -> list[DeviceRecords]:
+    """Divide records in two parts, which share their bytes; a single record has none."""
+    middle = len(records) // 2
+    if not middle:
+        return []
+    return [records.take(slice(0, middle)), records.take(slice(middle, len(records)))]

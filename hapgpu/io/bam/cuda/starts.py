@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import cupy
 import numpy as np
 
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, KernelArgument, Scalar
 from hapgpu.runtime.gpu.launch import load_kernel
+from hapgpu.runtime.gpu_array import GpuArray
 
 STRETCH_BYTES: Final = 1 << 15
 """Bytes of a stretch. Shorter ones need more guesses, longer ones leave fewer threads to walk."""
@@ -142,7 +143,7 @@ class StartSearch:
     """
 
     def __init__(
-        self, data: Any, begin: int, end: int, limits: RecordLimits, step: int = STRETCH_BYTES
+        self, data: GpuArray, begin: int, end: int, limits: RecordLimits, step: int = STRETCH_BYTES
     ) -> None:
         self.data, self.begin, self.end = data, begin, end
         self._limits = limits
@@ -193,7 +194,7 @@ class StartSearch:
         """Return the result of `prove` or `repair`; waits for the stream."""
         return Proof._make(self._result.get().tolist())
 
-    def list(self, starts: Any) -> None:
+    def list(self, starts: GpuArray) -> None:
         """Write the start of each record to `starts`, int64[records], if the guesses are proved."""
         if not starts.size:
             return
@@ -211,5 +212,7 @@ class StartSearch:
         self._launch(PROVE_STARTS, 1, _PROVERS, (*arrays, *scalars))
 
     @staticmethod
-    def _launch(kernel: Kernel, blocks: int, threads: int, arguments: tuple[Any, ...]) -> None:
+    def _launch(
+        kernel: Kernel, blocks: int, threads: int, arguments: tuple[KernelArgument, ...]
+    ) -> None:
         load_kernel(kernel, cupy.cuda.Device().id).launch(blocks, threads, arguments)

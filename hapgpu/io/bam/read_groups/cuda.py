@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from threading import Lock
-from typing import Any, Final
+from typing import Final
 
 import cupy
 import numpy as np
@@ -14,6 +14,7 @@ from hapgpu.io.bam.cuda.packed import download_reads
 from hapgpu.io.bam.read_groups.samples import ReadGroups
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import launch_threads
+from hapgpu.runtime.gpu_array import GpuArray
 
 _THREADS: Final = 128
 
@@ -46,9 +47,9 @@ class DeviceReadGroups:
     def __init__(self, groups: ReadGroups) -> None:
         self._groups = groups
         self._lock = Lock()
-        self._copies: dict[int, tuple[DeviceRagged, Any]] = {}
+        self._copies: dict[int, tuple[DeviceRagged, GpuArray]] = {}
 
-    def samples_of(self, records: DeviceRecords) -> Any:
+    def samples_of(self, records: DeviceRecords) -> GpuArray:
         """Return the sample of each read, int32[n], as `ReadGroups.samples_of`; waits.
 
         Raises
@@ -89,7 +90,7 @@ class DeviceReadGroups:
             raise AssertionError(message)
         return samples
 
-    def _on(self, device: int) -> tuple[DeviceRagged, Any]:
+    def _on(self, device: int) -> tuple[DeviceRagged, GpuArray]:
         with self._lock:
             if device not in self._copies:
                 identifiers = DeviceRagged.upload(self._groups.identifiers)

@@ -9,23 +9,27 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
-from typing import Any, Final, TypeAlias, cast
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.errors import InputError
 from hapgpu.io.bgzf.block_table import EOF_BLOCK
-from hapgpu.io.bgzf.pieces import PackedPiece, PieceReader
-from hapgpu.io.bgzf.reader import is_bgzf
-from hapgpu.io.fastx.read_blocks import Allocate, read_blocks
-from hapgpu.io.fastx.uncut.hand_over import Unfinished
+from hapgpu.io.bgzf.pieces import Allocate, PackedPiece, PieceReader, is_bgzf
+from hapgpu.io.fastx.read_blocks import read_blocks
+from hapgpu.io.files.byte_source import ParallelStream
 from hapgpu.io.files.compressed import open_inflated
 from hapgpu.io.files.file_kind import guess_kind
-from hapgpu.io.files.parallel_stream import ParallelStream
+from hapgpu.io.files.unfinished import Unfinished
 from hapgpu.runtime.inputs import note_position
 from hapgpu.runtime.pool import Pool
 from hapgpu.runtime.relay import Relay
+
+LINES: Final = 4
+"""Lines of a record of FASTQ."""
+
+_NEWLINE, _GREATER = b"\n>"
 
 Content: TypeAlias = PackedPiece | NDArray[np.uint8]
 """BGZF blocks, or text, uint8 of at least one byte."""
@@ -37,6 +41,101 @@ _RATIO: Final = 4
 """Content of a piece in units of its packed bytes; a file that inflates more has more pieces."""
 _HEAD_BYTES: Final = 1 << 12
 _CHECKED_BYTES: Final = 1 << 24
+
+
+class Cut(NamedTuple):
+    """A piece cut after its last whole record.
+
+    Attributes
+    ----------
+    end
+        The end of that record in the piece; 0 if it has none, or ends before the piece.
+    after
+        What to hand to the next piece.
+    """
+
+    end: int
+    after: Unfinished
+
+
+class PieceEnd(Protocol):
+    """The end of a piece of text, from which it is cut without its text."""
+
+    def cut(self, before: Unfinished) -> Cut:
+        """Cut the piece, after what the piece before hands over."""
+
+
+@dataclass(frozen=True, slots=True)
+class FastqEnd:
+    """The end of a piece of FASTQ.
+
+    Attributes
+    ----------
+    newlines
+        Number of newlines of the piece.
+    last
+        int[k]: offsets of the last newlines, ascending; k is 4, or all newlines if there are fewer.
+    suffix
+        uint8: the bytes after the first of four newlines; all bytes if there are fewer.
+    """
+
+    newlines: int
+    last: NDArray[np.integer]
+    suffix: NDArray[np.uint8]
+
+    def cut(self, before: Unfinished) -> Cut:
+        """Cut the piece after as many lines as whole records have."""
+        records, lines = divmod(before.lines + self.newlines, LINES)
+        if not records:
+            return Cut(0, before.then(self.suffix, lines))
+        end = int(self.last[self.last.size - 1 - lines]) + 1
+        start = int(self.last[0]) + 1 if self.newlines >= LINES else 0
+        after = Unfinished(records=before.records + records)
+        return Cut(end, after.then(self.suffix[end - start :], lines))
+
+
+@dataclass(frozen=True, slots=True)
+class FastaEnd:
+    """The end of a piece of FASTA.
+
+    Attributes
+    ----------
+    starts
+        Number of records that start after a newline of the piece.
+    last
+        Offset of the last of them; 0 without one.
+    is_greater
+        Whether the first byte is `>`, so a record starts there if the piece before ends a line.
+    suffix
+        uint8: the bytes from `last` on.
+    """
+
+    starts: int
+    last: int
+    is_greater: bool
+    suffix: NDArray[np.uint8]
+
+    def cut(self, before: Unfinished) -> Cut:
+        """Cut the piece before the last start of a record."""
+        ends_line = not before.parts or before.parts[-1][-1] == _NEWLINE
+        starts = self.starts + (self.is_greater and bool(ends_line))
+        if not starts:
+            return Cut(0, before.then(self.suffix))
+        started = before.records + bool(before.parts) + starts
+        return Cut(self.last, Unfinished(records=started - 1).then(self.suffix))
+
+
+def end_of_text(text: NDArray[np.uint8], *, is_fasta: bool) -> PieceEnd:
+    """Return the end of a piece in host memory, which has at least one byte."""
+    newlines = np.flatnonzero(text == _NEWLINE)
+    if is_fasta:
+        after = newlines[newlines < text.size - 1] + 1
+        starts = after[text[after] == _GREATER]
+        last = int(starts[-1]) if starts.size else 0
+        return FastaEnd(starts.size, last, bool(text[0] == _GREATER), text[last:].copy())
+    last_newlines = newlines[-LINES:]
+    start = int(last_newlines[0]) + 1 if newlines.size >= LINES else 0
+    return FastqEnd(newlines.size, last_newlines, text[start:].copy())
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
@@ -146,7 +245,7 @@ class UncutFile:
     def _pieces(self, size: int, allocate: Allocate, threads: int) -> Iterator[PackedPiece]:
         with Path(self.name).open("rb") as stream, Pool(threads) as pool:
             reader = PieceReader(
-                cast("Any", ParallelStream(stream, pool)),
+                ParallelStream(stream, pool),
                 self.name,
                 packed_bytes=size // _RATIO,
                 inflated_bytes=size,

@@ -1,10 +1,12 @@
-"""Uncut blocks to text of whole records in GPU memory."""
+"""Uncut blocks to text of whole records in GPU memory, and the worker that computes with it."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Final, TypeAlias
+from math import inf
+from typing import Final, TypeAlias
 
 import cupy
 import numpy as np
@@ -15,20 +17,37 @@ from hapgpu.io.bgzf.block_table import damaged_block
 from hapgpu.io.bgzf.cuda import inflate_blocks
 from hapgpu.io.bgzf.inflater import inflate_library
 from hapgpu.io.bgzf.pieces import PackedPiece
-from hapgpu.io.fastx.cuda import newlines_of
-from hapgpu.io.fastx.fasta_lines import LineJoiner
+from hapgpu.io.fastx.cpu import parse_block
+from hapgpu.io.fastx.cuda import DeviceSpans, newlines_of, parse_text
+from hapgpu.io.fastx.limits import ReadLimits
 from hapgpu.io.fastx.read_block import ReadBlock
-from hapgpu.io.fastx.uncut.blocks import SLACK, Content, UncutBlock, UncutFile
-from hapgpu.io.fastx.uncut.hand_over import (
+from hapgpu.io.fastx.read_blocks import LineJoiner
+from hapgpu.io.fastx.text_block import TextBlock
+from hapgpu.io.fastx.uncut.blocks import (
     LINES,
+    SLACK,
+    Content,
     FastaEnd,
     FastqEnd,
     PieceEnd,
-    Unfinished,
+    UncutBlock,
+    UncutFile,
     end_of_text,
 )
-from hapgpu.io.fastx.uncut.lines_cuda import join_lines, record_starts
-from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, download_pinned, release_memory, retried
+from hapgpu.io.files.unfinished import Unfinished
+from hapgpu.runtime.devices import CudaDevice
+from hapgpu.runtime.gpu.context import (
+    OUT_OF_MEMORY,
+    device_errors,
+    download_pinned,
+    retried_or_none,
+    thread_streams,
+)
+from hapgpu.runtime.gpu.kernel import Array, Kernel, KernelArgument, Scalar
+from hapgpu.runtime.gpu.launch import load_kernel
+from hapgpu.runtime.gpu.memory_turns import memory_turns
+from hapgpu.runtime.gpu_array import GpuArray
+from hapgpu.runtime.pipeline import Divided
 
 _ROOM: Final = 1 << 16
 """Bytes before the content of a block, for the start of its first record; longer ones are moved."""
@@ -38,6 +57,143 @@ _Copy: TypeAlias = Callable[[int, int], NDArray[np.uint8]]
 _MAX_TEXT: Final = 2**31 - 1
 _MAX_FASTA: Final = 2**30  # joined lines take less than twice the bytes
 _NEWLINE, _GREATER = b"\n>"
+
+_SOURCE: Final = "io/fastx/fasta_lines.cu"
+_THREADS: Final = 256
+_WARPS_PER_BLOCK: Final = _THREADS // 32
+_TILE_BYTES: Final = 1024  # kTileBytes in the source
+
+_TEXT: Final = (Array("text", np.uint8, "size"), Array("newlines", np.int32, "newline_count"))
+_SIZES: Final = (Scalar("size", np.int32), Scalar("newline_count", np.int32))
+
+FIND_RECORD_STARTS: Final = Kernel(
+    _SOURCE,
+    "find_record_starts",
+    (*_TEXT, Array("starts", np.int32, "two"), *_SIZES, Scalar("two", np.int32)),
+)
+MEASURE_FASTA_LINES: Final = Kernel(
+    _SOURCE,
+    "measure_fasta_lines",
+    (*_TEXT, Array("sizes", np.int32, "newline_count", 1), *_SIZES),
+)
+JOIN_FASTA_LINES: Final = Kernel(
+    _SOURCE,
+    "join_fasta_lines",
+    (
+        *_TEXT,
+        Array("offsets", np.int32, "newline_count", 1),
+        Array("joined", np.uint8, "joined_size"),
+        *_SIZES,
+        Scalar("joined_size", np.int32),
+    ),
+)
+
+
+class GpuWorker(ABC):
+    """Worker that computes text from blocks of reads on one GPU; one stream per calling thread.
+
+    Parameters
+    ----------
+    device
+        The GPU.
+    limits
+        Limits of the reads.
+    """
+
+    def __init__(self, device: CudaDevice, limits: ReadLimits) -> None:
+        self._device = device
+        self._limits = limits
+        self._turns = memory_turns(device)
+        self._largest: float = inf  # bytes of a block that may fit; shared by the threads
+        _limit_memory(device)
+
+    def __call__(self, block: ReadBlock | UncutBlock) -> TextBlock | Divided[ReadBlock, TextBlock]:
+        """Compute one block; it is divided if it does not fit into the memory of the GPU.
+
+        Raises
+        ------
+        InputError
+            A record is malformed; the message names the file and the record.
+        DeviceError
+            A single read does not fit the GPU, or the GPU failed.
+        """
+        number = self._device.index
+        with device_errors(self._device), cupy.cuda.Device(number), thread_streams(number, 1)[0]:
+            text = decoded(block) if isinstance(block, UncutBlock) else block
+            return self._divided(text) if text is not None else _no_reads()
+
+    @abstractmethod
+    def _text_of(
+        self, block: ReadBlock, text: GpuArray, spans: DeviceSpans
+    ) -> TextBlock | Divided[ReadBlock, TextBlock]:
+        """Compute one block on the current stream.
+
+        Parameters
+        ----------
+        block
+            The block.
+        text
+            uint8: its text on the device.
+        spans
+            Spans of the reads in the text.
+        """
+
+    def _divided(self, block: ReadBlock) -> TextBlock | Divided[ReadBlock, TextBlock]:
+        halves = block.halves() if block.size > self._largest else [block]
+        if len(halves) == 1:
+            try:
+                return self._turns.compute(partial(self._computed, block))
+            except OUT_OF_MEMORY as error:
+                halves = block.halves()
+                if len(halves) == 1:
+                    raise DeviceError(
+                        f"{block.name}, record {block.first}: does not fit into the memory of "
+                        f"{self._device.name}; raise --gpu-mem or use --device cpu"
+                    ) from error
+                self._largest = min(max(half.size for half in halves), self._largest)
+        outcome = self._divided(halves[0])
+        first = outcome if isinstance(outcome, Divided) else Divided(outcome, ())
+        return Divided(first.result, [*first.rest, halves[1]])
+
+    def _computed(self, block: ReadBlock) -> TextBlock | Divided[ReadBlock, TextBlock]:
+        return self._text_of(block, *_parsed(block, self._limits, self._device))
+
+
+def _limit_memory(device: CudaDevice) -> None:
+    """Limit the memory that CuPy takes on a device to the limit of the user."""
+    if device.memory_limit is not None:
+        with cupy.cuda.Device(device.index):
+            cupy.get_default_memory_pool().set_limit(size=device.memory_limit)
+
+
+def _no_reads() -> TextBlock:
+    return TextBlock(np.empty(0, dtype=np.uint8), {"reads": 0})
+
+
+def _parsed(
+    block: ReadBlock, limits: ReadLimits, device: CudaDevice
+) -> tuple[GpuArray, DeviceSpans]:
+    """Parse the text of a block on the current device, and copy it there if it is not there.
+
+    Returns
+    -------
+    The text, uint8 on the device, and the spans of the reads in it.
+
+    Raises
+    ------
+    InputError
+        A record is malformed; the message names the file and the record.
+    """
+    if isinstance(block, DeviceBlock):
+        text = block.on_device
+    else:
+        text = cupy.empty(block.text.size, dtype=np.uint8)
+        text.set(block.text, stream=cupy.cuda.get_current_stream())
+    spans = parse_text(text, limits, is_fasta=block.is_fasta)
+    if spans is None:
+        parse_block(block, limits)
+        raise DeviceError(f"{device.name}: internal error; use --device cpu and report this")
+    return text, spans
 
 
 class DeviceBlock(ReadBlock):
@@ -53,9 +209,9 @@ class DeviceBlock(ReadBlock):
 
     __slots__ = ("_host", "_on_device")
     _host: NDArray[np.uint8] | None
-    _on_device: Any
+    _on_device: GpuArray
 
-    def __init__(self, on_device: Any, is_fasta: bool, first: int, name: str) -> None:  # noqa: FBT001  (as `ReadBlock`)
+    def __init__(self, on_device: GpuArray, is_fasta: bool, first: int, name: str) -> None:  # noqa: FBT001  (as `ReadBlock`)
         object.__setattr__(self, "_on_device", on_device)
         object.__setattr__(self, "_host", None)
         object.__setattr__(self, "is_fasta", is_fasta)
@@ -63,7 +219,7 @@ class DeviceBlock(ReadBlock):
         object.__setattr__(self, "name", name)
 
     @property
-    def on_device(self) -> Any:
+    def on_device(self) -> GpuArray:
         """uint8 on the GPU: the text."""
         return self._on_device
 
@@ -111,11 +267,10 @@ def decoded(block: UncutBlock) -> ReadBlock | None:
     try:
         if content is None or isinstance(content, InputError):
             return _rest(file, number, content)
-        try:
-            data, end = retried(partial(_in_gpu_memory, content, file))
-        except OUT_OF_MEMORY:
-            release_memory()
+        found = retried_or_none(partial(_in_gpu_memory, content, file))
+        if found is None:
             return _on_host(file, number, _host_text(content, file))
+        data, end = found
         before = file.relay.wait(number)
         cut = _hand_over(file, number, before, end)
         return _whole_records(file, before, data, cut) if cut >= 0 else None
@@ -147,13 +302,13 @@ def _host_block(file: UncutFile, first: int, text: NDArray[np.uint8]) -> ReadBlo
     return ReadBlock(text, file.is_fasta, first, file.name)
 
 
-def _longest(newlines: NDArray[np.integer[Any]], file: UncutFile) -> int:
+def _longest(newlines: NDArray[np.integer], file: UncutFile) -> int:
     """Return the bytes of the longest record of a text with these newlines."""
     lines = 2 if file.is_fasta else LINES
     return int(np.diff(newlines[lines - 1 :: lines], prepend=-1).max(initial=0))
 
 
-def _in_gpu_memory(content: Content, file: UncutFile) -> tuple[Any, PieceEnd]:
+def _in_gpu_memory(content: Content, file: UncutFile) -> tuple[GpuArray, PieceEnd]:
     """Return uint8 with `_ROOM` bytes before the content, and the end of the content."""
     if isinstance(content, PackedPiece):
         size = content.size
@@ -169,7 +324,7 @@ def _in_gpu_memory(content: Content, file: UncutFile) -> tuple[Any, PieceEnd]:
     return data, _end_of(data[_ROOM:], file, lambda start, end: on_host[start:end].copy())
 
 
-def _end_of(text: Any, file: UncutFile, copy: _Copy) -> PieceEnd:
+def _end_of(text: GpuArray, file: UncutFile, copy: _Copy) -> PieceEnd:
     """Return the end of a text on the GPU; `copy` returns a part of it in host memory."""
     newlines = newlines_of(text)
     size = int(text.size)
@@ -216,17 +371,13 @@ def _on_host(file: UncutFile, number: int, text: NDArray[np.uint8]) -> ReadBlock
     return _host_block(file, before.records + 1, np.concatenate([*before.parts, text[:cut]]))
 
 
-def _whole_records(file: UncutFile, before: Unfinished, data: Any, cut: int) -> ReadBlock:
+def _whole_records(file: UncutFile, before: Unfinished, data: GpuArray, cut: int) -> ReadBlock:
     """Return the text of whole records, which starts with the record that the block ends."""
     start, first = before.bytes(), before.records + 1
     if start.size + cut > (_MAX_FASTA if file.is_fasta else _MAX_TEXT):
         raise DeviceError(f"{file.name}, record {first}: too long for a GPU; use --device cpu")
-    try:
-        text = retried(partial(_joined, file, start, data, cut))
-    except OUT_OF_MEMORY:
-        text = None
+    text = retried_or_none(partial(_joined, file, start, data, cut))
     if text is None:
-        release_memory()
         rest = data[_ROOM : _ROOM + cut].get()
         return _host_block(file, first, np.concatenate([start, rest]))
     if text.size >= file.max_record - SLACK:
@@ -234,7 +385,7 @@ def _whole_records(file: UncutFile, before: Unfinished, data: Any, cut: int) -> 
     return DeviceBlock(text, file.is_fasta, first, file.name)
 
 
-def _joined(file: UncutFile, start: NDArray[np.uint8], data: Any, cut: int) -> Any:
+def _joined(file: UncutFile, start: NDArray[np.uint8], data: GpuArray, cut: int) -> GpuArray:
     """Return uint8 on the GPU: bytes of the host, and after them the content up to a cut."""
     if start.size <= _ROOM:
         text = data[_ROOM - start.size : _ROOM + cut]
@@ -243,3 +394,52 @@ def _joined(file: UncutFile, start: NDArray[np.uint8], data: Any, cut: int) -> A
     else:
         text = cupy.concatenate([cupy.asarray(start), data[_ROOM : _ROOM + cut]])
     return join_lines(text) if file.is_fasta else text
+
+
+def record_starts(text: GpuArray, newlines: GpuArray) -> tuple[int, int]:
+    """Return how many records start after a newline, and where the last does; 0 without one.
+
+    Waits for the stream.
+
+    Parameters
+    ----------
+    text, newlines
+        uint8 on the GPU, and the offsets of its newlines.
+    """
+    starts = cupy.zeros(2, dtype=np.int32)
+    count = int(newlines.size)
+    if count:
+        _launch(FIND_RECORD_STARTS, count, (text, newlines, starts, text.size, count, 2))
+    records, last = starts.get().tolist()
+    return records, last
+
+
+def join_lines(text: GpuArray) -> GpuArray:
+    """Return records with a line for the header and a line for the sequence, as `LineJoiner` does.
+
+    Waits for the stream.
+
+    Parameters
+    ----------
+    text
+        uint8 on the GPU: whole records, which end with a newline. The result must have less than
+        2**31 bytes.
+    """
+    newlines = newlines_of(text)
+    count = int(newlines.size)
+    sizes = cupy.empty(count + 1, dtype=np.int32)
+    _launch(MEASURE_FASTA_LINES, count, (text, newlines, sizes, text.size, count))
+    offsets = cupy.cumsum(sizes, dtype=np.int32)
+    joined = cupy.empty(int(offsets[-1]) + 1, dtype=np.uint8)
+    tiles = -(-text.size // _TILE_BYTES)
+    arguments = (text, newlines, offsets, joined, text.size, count, joined.size)
+    load_kernel(JOIN_FASTA_LINES, text.device.id).launch(
+        -(-tiles // _WARPS_PER_BLOCK), _THREADS, arguments
+    )
+    return joined
+
+
+def _launch(kernel: Kernel, threads: int, arguments: tuple[KernelArgument, ...]) -> None:
+    """Launch a kernel on the current GPU with at least `threads` threads."""
+    device = cupy.cuda.Device().id
+    load_kernel(kernel, device).launch(-(-threads // _THREADS), _THREADS, arguments)

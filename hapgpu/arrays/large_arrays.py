@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hapgpu.arrays.bytes import AnyArray
 from hapgpu.runtime.devices import usable_cpus
 from hapgpu.runtime.pool import Pool
 
@@ -19,7 +19,7 @@ _MIN_SHARE: Final = 1 << 19
 """Bytes that are worth a thread."""
 _MAX_THREADS: Final = 8
 
-_Copy = tuple[NDArray[Any], NDArray[Any]]
+_Copy = tuple[AnyArray, AnyArray]
 
 
 def copy_together(copies: Sequence[_Copy]) -> None:
@@ -51,7 +51,7 @@ def _copy_all(copies: Sequence[_Copy]) -> None:
         np.copyto(to, source)
 
 
-def largest(data: NDArray[Any]) -> int:
+def largest(data: AnyArray) -> int:
     """Return the largest of the numbers in an array of one dimension, not empty."""
     if data.nbytes <= _MIN_SHARE:
         return int(data.max())

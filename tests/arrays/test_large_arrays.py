@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hapgpu.arrays import parallel
-from hapgpu.arrays.parallel import copy_together, largest
+from hapgpu.arrays import large_arrays
+from hapgpu.arrays.large_arrays import copy_together, largest
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 1 << 20])
@@ -14,7 +14,7 @@ from hapgpu.arrays.parallel import copy_together, largest
 def test_all_bytes_are_copied(
     chunk: int, sizes: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parallel, "_MIN_SHARE", chunk)
+    monkeypatch.setattr(large_arrays, "_MIN_SHARE", chunk)
     rng = np.random.default_rng(1)
     sources = [rng.integers(0, 256, size, dtype=np.uint8) for size in sizes]
     targets = [np.zeros(size + 4, dtype=np.uint8) for size in sizes]
@@ -26,7 +26,7 @@ def test_all_bytes_are_copied(
 @pytest.mark.parametrize("chunk", [1, 8, 1 << 20])
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64])
 def test_largest(chunk: int, dtype: type[np.generic], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel, "_MIN_SHARE", chunk)
+    monkeypatch.setattr(large_arrays, "_MIN_SHARE", chunk)
     for size in (1, 2, 100):
         data = np.arange(size).astype(dtype)
         assert largest(np.roll(data, 1)) == size - 1

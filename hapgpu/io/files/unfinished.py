@@ -1,4 +1,4 @@
-"""What a piece of BAM hands to the piece behind it."""
+"""The record between two pieces of a file, handed from the piece it starts in to the next."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-@dataclass(frozen=True, slots=True)
-class HandOver:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unfinished:
     """The start of a record that no piece so far holds to its end.
 
     Attributes
@@ -17,11 +17,14 @@ class HandOver:
     parts
         uint8 arrays, in host memory: the bytes of the record, end to end; empty after a whole
         record. Many pieces may hold parts of one record.
+    lines
+        Number of its whole lines, 0 to 3; 0 in formats other than FASTQ.
     records
-        Number of whole records so far, for messages.
+        Number of whole records before it, for messages.
     """
 
     parts: tuple[NDArray[np.uint8], ...] = ()
+    lines: int = 0
     records: int = 0
 
     @property
@@ -38,6 +41,7 @@ class HandOver:
         parts = [part[:count] for part in (*self.parts, more)]
         return np.concatenate(parts)[:count]
 
-    def then(self, part: NDArray[np.uint8]) -> HandOver:
-        """Return the hand-over after a piece, all bytes of which belong to the record."""
-        return HandOver((*self.parts, part) if part.size else self.parts, self.records)
+    def then(self, part: NDArray[np.uint8], lines: int = 0) -> Unfinished:
+        """Return the record with more bytes, and another number of whole lines."""
+        parts = (*self.parts, part) if part.size else self.parts
+        return Unfinished(parts=parts, lines=lines, records=self.records)
