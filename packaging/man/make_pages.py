@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Write the man pages, one for each command, out of the help of the commands.
 
-`python packaging/man/make_pages.py` writes them to `packaging/man/man1`; the wheel installs them.
-Run it after a change of a help text: a test compares the pages with the commands.
+`python packaging/man/make_pages.py DIRECTORY` writes them to a directory. `build_hook.py` runs it
+when a wheel is built.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
@@ -20,7 +21,6 @@ from hapgpu.cli.command_line import build_app
 from hapgpu.cli.parameters import Description, Parameter, describe
 from hapgpu.version import __version__
 
-PAGES: Final = Path(__file__).resolve().parent / "man1"
 _CITATION: Final = Path(__file__).resolve().parents[2] / "CITATION.cff"
 
 _STATUSES: Final = {
@@ -164,14 +164,11 @@ def _escaped(text: str) -> str:
 
 
 def main() -> None:
-    """Write the pages, and remove pages of commands that are gone."""
-    PAGES.mkdir(exist_ok=True)
-    written = pages()
-    for old in PAGES.iterdir():
-        if old.name not in written:
-            old.unlink()
-    for name, text in written.items():
-        (PAGES / name).write_text(text, encoding="utf-8")
+    """Write the pages to the directory of the command line."""
+    directory = Path(sys.argv[1])
+    directory.mkdir(exist_ok=True)
+    for name, text in pages().items():
+        (directory / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import subprocess
 import sys
 import venv
@@ -72,7 +73,7 @@ def test_wheel_has_the_package_and_nothing_else(wheel: Path) -> None:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
     package = {*files_below("hapgpu"), *(f"hapgpu/{name}" for name in files_below("cuda"))}
     assert {name for name in names if name.startswith("hapgpu/")} == package
-    pages = {path.name for path in (ROOT / "packaging" / "man" / "man1").iterdir()}
+    pages = runpy.run_path(str(ROOT / "packaging" / "man" / "make_pages.py"))["pages"]()
     assert names - package == {f"{data}{page}" for page in pages}
     assert {"hapgpu/py.typed", "hapgpu/runtime/compiled/signatures.json"} <= package
 

@@ -1,6 +1,8 @@
 """Types of arguments as text, and the functions and kernels that each command calls.
 
-Their list, `signatures.json`, is written by `tests/record_signatures.py`.
+Their list, `signatures.json`, is written by `tests/record_signatures.py`. It has each type of
+arrays and tuples once, in `types`, and each function once, in `versions`; others refer to them by
+number.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache, reduce
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 import numpy as np
 from numba import types as numba_types
@@ -22,30 +24,44 @@ PATH: Final = Path(__file__).with_name("signatures.json")
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A compiled function, by module and qualified name, and the types of its arguments as JSON."""
+    """A compiled function, by module and qualified name, and the types of its arguments.
+
+    `arguments` has the text of a number, and the place of another type in the list of types.
+    """
 
     module: str
     name: str
-    arguments: str
+    arguments: tuple[str | int, ...]
 
     def compile(self) -> None:
         """Compile the function for these types, unless the cache has it."""
         function: Any = reduce(getattr, self.name.split("."), import_module(self.module))
-        function.compile(tuple(type_of(text) for text in json.loads(self.arguments)))
+        function.compile(tuple(map(type_of, self.arguments)))
+
+
+class _Content(TypedDict):
+    types: list[list[Any]]
+    versions: list[tuple[str, str, list[str | int]]]
+    functions: dict[str, list[int]]
+    kernels: dict[str, list[tuple[str, str]]]
 
 
 @cache
-def _read() -> dict[str, dict[str, list[list[str]]]]:
-    content: dict[str, dict[str, list[list[str]]]] = json.loads(PATH.read_text(encoding="utf-8"))
+def _read() -> _Content:
+    content: _Content = json.loads(PATH.read_text(encoding="utf-8"))
     return content
 
 
 @cache
 def read_groups() -> dict[str, list[Version]]:
     """Return the functions of each group, such as `map cpu`, the largest first."""
+    content = _read()
+    versions = [
+        Version(module, name, tuple(arguments)) for module, name, arguments in content["versions"]
+    ]
     return {
-        group: [Version(*version) for version in versions]
-        for group, versions in _read()["functions"].items()
+        group: [versions[number] for number in numbers]
+        for group, numbers in content["functions"].items()
     }
 
 
@@ -96,10 +112,15 @@ def _text_of_tuple(kind: Any) -> list[Any]:
     return ["tuple", *fields]
 
 
+@cache
+def _listed_type(number: int) -> Any:
+    return type_of(_read()["types"][number])
+
+
 def type_of(text: Any) -> Any:
-    """Return the type of Numba that `text_of` was given."""
-    if isinstance(text, str):
-        return getattr(types, text)
+    """Return the type of Numba that `text_of` was given; a number is a place in the list."""
+    if isinstance(text, str | int):
+        return getattr(types, text) if isinstance(text, str) else _listed_type(text)
     kind, *parts = text
     if kind == "array":
         dtype, ndim, layout, readonly = parts

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from functools import reduce
 from importlib import import_module
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from numba import typeof, types
 
 from hapgpu.runtime.compiled.dispatcher import CompiledFunction
-from hapgpu.runtime.compiled.signatures import all_versions, read_groups, text_of, type_of
+from hapgpu.runtime.compiled.signatures import PATH, all_versions, read_groups, text_of, type_of
+from tests import record_signatures
 
 
 class Pair(NamedTuple):
@@ -60,10 +62,29 @@ def test_a_type_without_text() -> None:
 
 
 def test_every_listed_function_exists() -> None:
-    """Otherwise, run `python tests/record_signatures.py`."""
+    """Otherwise, run `python tests/record_signatures.py`; it needs no GPU."""
     assert read_groups()
     for version in all_versions():
         function = reduce(getattr, version.name.split("."), import_module(version.module))
         assert isinstance(function, CompiledFunction)
-        arguments = [type_of(text) for text in json.loads(version.arguments)]
+        arguments = [type_of(text) for text in version.arguments]
         assert len(arguments) == function.py_func.__code__.co_argcount
+        for kind in arguments:
+            check_fields(kind)
+
+
+def check_fields(kind: Any) -> None:
+    """Check that NamedTuples have as many types as fields."""
+    if isinstance(kind, types.BaseTuple):
+        fields = getattr(kind, "fields", kind.types)
+        assert len(fields) == len(kind.types), kind
+        for each in kind.types:
+            check_fields(each)
+
+
+def test_the_list_is_as_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = record_signatures.read()
+    monkeypatch.setattr(record_signatures, "PATH", tmp_path / "signatures.json")
+    record_signatures.write(*content)
+    assert (tmp_path / "signatures.json").read_bytes() == PATH.read_bytes()
+    assert record_signatures.read() == content

@@ -1,0 +1,58 @@
+"""Build hook of hatchling: a wheel gets the man pages, made of the help of its commands."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+_IMPORTED: Final = {"numpy", "numba", "pysam", "isal", "pydivsufsort", "typer", "rich"}
+"""The dependencies that the modules of the commands import: not CuPy, which is the largest."""
+
+
+class ManPages(BuildHookInterface):
+    """Make the man pages, which a wheel installs below `share/man`."""
+
+    _pages: TemporaryDirectory[str] | None = None
+
+    def dependencies(self) -> list[str]:
+        """Return what must be installed for the build, in the versions of the project."""
+        lines = self.metadata.core.dependencies
+        return [line for line in lines if re.match(r"[\w.-]+", line)[0] in _IMPORTED]
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Make the pages; an editable install has none.
+
+        Parameters
+        ----------
+        version
+            The kind of the wheel: `standard` or `editable`.
+        build_data
+            The data of the build, to which the pages are added.
+        """
+        if version == "editable":
+            return
+        self._pages = TemporaryDirectory(prefix="hapgpu-man-")
+        directory = self._pages.name
+        paths = [self.root, *filter(None, [os.environ.get("PYTHONPATH")])]
+        subprocess.run(
+            [sys.executable, Path(self.root, "packaging", "man", "make_pages.py"), directory],
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join(paths),
+                "PYTHONDONTWRITEBYTECODE": "1",
+            },
+            check=True,
+        )
+        build_data["shared_data"][directory] = "share/man/man1"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002  (hatchling passes them)
+        """Remove the pages, which the wheel has by now."""
+        if self._pages is not None:
+            self._pages.cleanup()
