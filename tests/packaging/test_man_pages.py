@@ -9,8 +9,8 @@ from shutil import which
 from typing import Any, Final
 
 import pytest
-
 from hapgpu.cli.bench.group import METHODS
+
 from hapgpu.cli.command_line import COMMANDS
 
 ROOT: Final = Path(__file__).resolve().parents[2]

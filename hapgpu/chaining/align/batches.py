@@ -61,7 +61,7 @@ MAPPING: Final = np.dtype(
         ("score", np.int32),
         ("first_score", np.int32),
         ("second_score", np.int32),
-        ("rivals", np.int32),
+        ("n_sub", np.int32),
         ("hash", np.uint32),
         ("number", np.int32),
         ("parent", np.int32),
@@ -90,7 +90,7 @@ MAPPING: Final = np.dtype(
 - `read`, `sequence`, `is_reverse`, `target_start`, `target_end`; `query_start` and `query_end` on
   the read's forward strand; all half-open;
 - `score`, `first_score`: score of the chain, and before a split (minimap2: score0);
-- `second_score`, `rivals`: best score of the secondaries and their number (subsc, n_sub);
+- `second_score`, `n_sub`: best score of the secondaries and their number (subsc, n_sub);
 - `hash`: breaks ties;
 - `number`, `parent`: within the read; a primary mapping is its own parent;
 - `next`: row of the next mapping of the read, -1 after the last;

@@ -79,7 +79,7 @@ _COPIED = {
     "lengths": "length",
     "parents": "parent",
     "second_scores": "second_score",
-    "n_sub": "rivals",
+    "n_sub": "n_sub",
 }
 
 

@@ -42,7 +42,7 @@ class Mapping:
     number, parent
         Number of the mapping within its read, and number of its parent: its own number if it is
         primary, `NO_PARENT` with `all_chains`.
-    second_score, rivals
+    second_score, n_sub
         Highest score of the secondaries, and number of secondaries with at least as many anchors.
     is_retained
         The mapping is kept only because its strand differs from its parent's.
@@ -58,7 +58,7 @@ class Mapping:
     number: int = 0
     parent: int = NO_PARENT
     second_score: int = 0
-    rivals: int = 0
+    n_sub: int = 0
     is_retained: bool = False
     divergence: np.float32 = np.float32(0)  # noqa: RUF009  (immutable)
     quality: int = 0
@@ -165,7 +165,7 @@ def set_parents(mappings: Sequence[Mapping], mask_level: float) -> None:
             primary = primaries[found]
             mapping.parent = primary.number
             primary.second_score = max(primary.second_score, mapping.score)
-            primary.rivals += mapping.count >= primary.count
+            primary.n_sub += mapping.count >= primary.count
 
 
 def masking_primary(own: Interval, primaries: Sequence[Interval], mask_level: float) -> int | None:

@@ -141,12 +141,12 @@ def _quality(mapping: Mapping, weight: np.float32, min_score: int) -> int:
     single = np.float32
     second = single(max(mapping.second_score, min_score)) / single(mapping.score)
     quality = int(weight * single(40) * (single(1) - second) * logarithm(mapping.score))
-    return limited(quality - cost_of_rivals(mapping.rivals))
+    return limited(quality - cost_of_secondaries(mapping.n_sub))
 
 
-def cost_of_rivals(rivals: int) -> int:
+def cost_of_secondaries(n_sub: int) -> int:
     """Return the quality that a mapping loses if other mappings are as good."""
-    return int(np.float32(4.343) * logarithm(rivals + 1) + np.float32(0.499))
+    return int(np.float32(4.343) * logarithm(n_sub + 1) + np.float32(0.499))
 
 
 def limited(quality: int) -> int:

@@ -139,7 +139,7 @@ def test_mappings_equal_the_reference_implementation(
         expected += [
             (
                 *(r.score, r.count, r.sequence, r.is_reverse, *r.query, *r.target),
-                *(*matches_and_length(r.chain), r.parent, r.second_score, r.rivals, r.is_retained),
+                *(*matches_and_length(r.chain), r.parent, r.second_score, r.n_sub, r.is_retained),
                 *count_seeds(r, its_seeds, LENGTH, int(TARGETS[r.sequence])),
             )
             for r in mappings
@@ -187,7 +187,7 @@ def test_mappings_of_crossing_chains(seed: int, width: int) -> None:
             [
                 (
                     *(each.score, each.count, *each.query, *each.target, each.parent),
-                    *(each.second_score, each.rivals, int(each.is_retained)),
+                    *(each.second_score, each.n_sub, int(each.is_retained)),
                 )
                 for each in select(mappings, index.sketch.k, chain_options, options)
             ]

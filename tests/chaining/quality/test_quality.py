@@ -38,14 +38,14 @@ def c_logarithm(value: int) -> np.float32:
 
 
 def plain_quality(
-    score: int, count: int, second: int, rivals: int, total: int, repeats: int, min_score: int
+    score: int, count: int, second: int, n_sub: int, total: int, repeats: int, min_score: int
 ) -> int:
     unique = F(total) / F(total + repeats)
     by_score = (F(1) if score > 100 else F(0.01) * F(score)) * unique
     weight = min(by_score, F(1) if count > 10 else F(0.1) * F(count))
     x = F(max(second, min_score)) / F(score)
     quality = int(F(F(weight * F(40)) * (F(1) - x)) * c_logarithm(score))
-    quality -= int(F(4.343) * c_logarithm(rivals + 1) + F(0.499))
+    quality -= int(F(4.343) * c_logarithm(n_sub + 1) + F(0.499))
     return min(max(quality, 0), MAX_QUALITY)
 
 
@@ -72,7 +72,7 @@ def mappings_of(
         lengths=zeros,
         parents=column("parent"),
         second_scores=column("second"),
-        n_sub=column("rivals"),
+        n_sub=column("n_sub"),
         is_retained=column("is_retained", np.uint8),
         seeds_matched=column("matched"),
         seeds_expected=column("expected"),
@@ -87,7 +87,7 @@ MAPPING = st.fixed_dictionaries(
         "score": st.integers(1, 200_000),
         "count": st.integers(1, 30),
         "second": st.integers(0, 200_000),
-        "rivals": st.integers(0, 50),
+        "n_sub": st.integers(0, 50),
     }
 )
 
@@ -102,7 +102,7 @@ def test_qualities_of_primaries(reads: list[list[dict[str, int]]], repeats: int)
     found = assess(mappings_of(reads, [repeats] * len(reads)), 40)
     expected = [
         plain_quality(
-            *(mapping[name] for name in ("score", "count", "second", "rivals")),
+            *(mapping[name] for name in ("score", "count", "second", "n_sub")),
             sum(other["score"] for other in read),
             repeats,
             40,

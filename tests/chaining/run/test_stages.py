@@ -179,7 +179,7 @@ def test_mappings(case: Case) -> None:
             (
                 *(mapping.score, mapping.count, mapping.sequence, int(mapping.is_reverse)),
                 *(*mapping.query, *mapping.target, *matches_and_length(mapping.chain)),
-                *(mapping.second_score, mapping.rivals, int(mapping.is_retained)),
+                *(mapping.second_score, mapping.n_sub, int(mapping.is_retained)),
                 mapping.is_primary,
             )
             for mapping in mappings

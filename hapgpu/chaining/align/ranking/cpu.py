@@ -21,9 +21,15 @@ from hapgpu.chaining.align.cigars.cpu import identity_of, logarithm
 from hapgpu.chaining.align.parameters import AlignParameters, AlignScoring
 from hapgpu.chaining.align.ranking.parents import set_parents
 from hapgpu.chaining.options import MappingOptions
-from hapgpu.chaining.quality.cpu import ONE, ROUNDING, SCALE, unique_fraction_of
-from hapgpu.chaining.quality.reference import cost_of_rivals
-from hapgpu.chaining.quality.cpu import limited, weight_of
+from hapgpu.chaining.quality.cpu import (
+    ONE,
+    ROUNDING,
+    SCALE,
+    cost_of_secondaries,
+    limited,
+    unique_fraction_of,
+    weight_of,
+)
 from hapgpu.chaining.sort.cpu import radix_sort, sort_descending
 from hapgpu.cigar.encoding import MATCH, length_of, operation_of
 from hapgpu.runtime.jit import njit, njit_inlined
@@ -222,7 +228,7 @@ def _quality(mapping: Row, weight: np.float32, match: Integer, min_chain_score: 
     else:
         distinctness = np.float32(ONE - np.float32(chain_score / np.float32(mapping.first_score)))
         quality = np.int64(np.float32(np.float32(scale * distinctness) * logarithm))
-    quality = limited(quality - cost_of_rivals(mapping.rivals))
+    quality = limited(quality - cost_of_secondaries(mapping.n_sub))
     return max(quality, np.int64(dp_max > second))
 
 

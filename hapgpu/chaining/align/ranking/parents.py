@@ -74,7 +74,7 @@ def set_parents(
     table = read_only(_table_of(mappings))
     parents = np.empty(mappings.size, dtype=np.int64)
     find_parents(table, read_only(offsets), np.float32(options.mask_level), parents)
-    _count_rivals(mappings, offsets, parents, near_score)
+    _count_secondaries(mappings, offsets, parents, near_score)
     limits = SelectionLimits(
         score_ratio=np.float32(options.score_ratio),
         max_secondary=options.max_secondary,
@@ -99,15 +99,15 @@ def _table_of(mappings: NDArray[np.void]) -> NDArray[np.int32]:
 
 
 @njit
-def _count_rivals(
+def _count_secondaries(
     mappings: NDArray[np.void],
     offsets: NDArray[np.int64],
     parents: NDArray[np.int64],
     near_score: Integer,
 ) -> None:
-    """Set the best scores of the secondaries of each primary, and its rivals.
+    """Set the best scores of the secondaries of each primary, and their number.
 
-    Scores and, of the first mapping, rivals are carried on from chaining, as in minimap2.
+    Scores and, of the first mapping, numbers are carried on from chaining, as in minimap2.
     """
     for read in range(offsets.size - 1):
         for row in range(offsets[read], offsets[read + 1]):
@@ -115,15 +115,15 @@ def _count_rivals(
             if parents[row] == row:
                 mapping.second_dp_max = 0
                 if row > offsets[read]:
-                    mapping.rivals = 0
+                    mapping.n_sub = 0
                 continue
             parent = mappings[parents[row]]
             parent.second_score = max(parent.second_score, mapping.score)
-            is_rival = mapping.anchors >= parent.anchors
+            is_counted = mapping.anchors >= parent.anchors
             if not _is_at_same_place(mapping, parent):
                 parent.second_dp_max = max(parent.second_dp_max, mapping.dp_max)
-                is_rival |= parent.dp_max - mapping.dp_max <= near_score
-            parent.rivals += is_rival
+                is_counted |= parent.dp_max - mapping.dp_max <= near_score
+            parent.n_sub += is_counted
 
 
 @njit_inlined

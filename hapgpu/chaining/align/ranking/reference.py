@@ -10,7 +10,7 @@ import numpy as np
 
 from hapgpu.chaining.align.cigars.reference import logarithm as log2
 from hapgpu.chaining.mappings.reference import Interval, masking_primary, overlap, scores_near
-from hapgpu.chaining.quality.reference import cost_of_rivals, limited, logarithm, weight_of
+from hapgpu.chaining.quality.reference import cost_of_secondaries, limited, logarithm, weight_of
 from hapgpu.chaining.sort.reference import sort_ascending
 
 _MIN_LENGTH: Final = 500
@@ -52,7 +52,7 @@ class AlignedMapping:
     is_aligned: bool = True
     is_inversion: bool = False
     second_score: int = 0
-    rivals: int = 0
+    n_sub: int = 0
     number: int = 0
     parent: int = 0
     second_dp_max: int = 0
@@ -121,9 +121,9 @@ def identity(mapping: AlignedMapping) -> float:
 
 
 def _set_parents(mappings: Sequence[AlignedMapping], rules: Rules) -> None:
-    """Set parents, and the best scores of secondaries and the rivals of the primaries.
+    """Set parents, and the best scores of secondaries and their numbers (n_sub).
 
-    `second_score` of all and `rivals` of the first keep their values of chaining.
+    `second_score` of all and `n_sub` of the first keep their values of chaining.
     """
     near = 2 * rules.match + rules.mismatch
     primaries: list[AlignedMapping] = []
@@ -133,7 +133,7 @@ def _set_parents(mappings: Sequence[AlignedMapping], rules: Rules) -> None:
         if found is None:
             mapping.parent = number
             if number > 0:
-                mapping.rivals = 0
+                mapping.n_sub = 0
             primaries.append(mapping)
             continue
         parent = primaries[found]
@@ -142,11 +142,11 @@ def _set_parents(mappings: Sequence[AlignedMapping], rules: Rules) -> None:
         shorter = min(each.query.end - each.query.start for each in (mapping, parent))
         is_same = _place(mapping) == _place(parent)
         if is_same and overlap(mapping.query, parent.query) == shorter:
-            parent.rivals += mapping.anchors >= parent.anchors
+            parent.n_sub += mapping.anchors >= parent.anchors
         else:
             parent.second_dp_max = max(parent.second_dp_max, mapping.dp_max)
             is_near = parent.dp_max - mapping.dp_max <= near
-            parent.rivals += mapping.anchors >= parent.anchors or is_near
+            parent.n_sub += mapping.anchors >= parent.anchors or is_near
 
 
 def _place(mapping: AlignedMapping) -> tuple[int, Interval]:
@@ -217,5 +217,5 @@ def _quality(mapping: AlignedMapping, weight: np.float32, rules: Rules) -> int:
     else:
         ratio = second_score / single(mapping.first_score)
         quality = int(scale * (single(1) - ratio) * log)
-    quality = limited(quality - cost_of_rivals(mapping.rivals))
+    quality = limited(quality - cost_of_secondaries(mapping.n_sub))
     return max(quality, int(dp_max > second))

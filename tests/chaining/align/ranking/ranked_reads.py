@@ -30,7 +30,7 @@ RULES: Final = Rules(
     all_chains=False,
 )
 _COLUMNS: Final = (
-    *("sequence", "anchors", "score", "first_score", "second_score", "rivals", "hash", "number"),
+    *("sequence", "anchors", "score", "first_score", "second_score", "n_sub", "hash", "number"),
     *("parent", "is_inversion", "matches", "length", "ambiguous", "dp_max", "second_dp_max"),
     *("quality", "is_first_primary"),
 )

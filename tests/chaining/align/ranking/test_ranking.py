@@ -148,24 +148,24 @@ def test_equal_scores_and_hashes_are_in_the_order_of_the_unstable_sort(count: in
     assert targets(rank_one(read, length=100 * count)) == targets(expected)
 
 
-def test_scores_and_rivals_of_chaining_carry_on() -> None:
-    """The first mapping keeps its rivals, any primary its second score."""
+def test_scores_and_secondaries_of_chaining_carry_on() -> None:
+    """The first mapping keeps its n_sub, any primary its second score."""
     read = [
-        mapping_at(0, 600, rivals=3, second_score=77),
-        mapping_at(600, 1000, rivals=5, second_score=333),
-        mapping_at(0, 590, dp_max=900, score=500, rivals=9, second_score=8, **SECOND),
+        mapping_at(0, 600, n_sub=3, second_score=77),
+        mapping_at(600, 1000, n_sub=5, second_score=333),
+        mapping_at(0, 590, dp_max=900, score=500, n_sub=9, second_score=8, **SECOND),
         mapping_at(600, 990, dp_max=700, score=320, anchors=19, target=70_000),
     ]
     found = rank_one(read)
     assert [mapping.parent for mapping in found] == [0, 0, 2, 2]
     assert [mapping.second_score for mapping in found] == [500, 8, 333, 0]
-    assert [mapping.rivals for mapping in found] == [3 + 1, 9, 0, 0]
+    assert [mapping.n_sub for mapping in found] == [3 + 1, 9, 0, 0]
     assert [mapping.second_dp_max for mapping in found] == [900, 0, 700, 0]
     assert [mapping.is_first_primary for mapping in found] == [True, False, False, False]
 
 
 @pytest.mark.parametrize(
-    ("fields", "rivals", "second_dp_max"),
+    ("fields", "n_sub", "second_dp_max"),
     [
         ({"anchors": 20, "dp_max": 1000}, 1, 1000),
         ({"anchors": 19, "dp_max": 1000}, 0, 1000),
@@ -173,10 +173,10 @@ def test_scores_and_rivals_of_chaining_carry_on() -> None:
         ({"anchors": 19, "dp_max": 1991}, 0, 1991),
     ],
 )
-def test_rivals(fields: dict[str, int], rivals: int, second_dp_max: int) -> None:
+def test_secondaries(fields: dict[str, int], n_sub: int, second_dp_max: int) -> None:
     read = [mapping_at(0, 1000), mapping_at(0, 1000, target=30_000, **fields)]
     first, _ = rank_one(read)
-    assert (first.rivals, first.second_dp_max) == (rivals, second_dp_max)
+    assert (first.n_sub, first.second_dp_max) == (n_sub, second_dp_max)
 
 
 @pytest.mark.parametrize(
@@ -189,9 +189,9 @@ def test_the_same_place_of_the_reference_is_no_second_place(
     second = replace(first, query=Interval(*query), dp_max=1999, anchors=19)
     found, other = rank_one([first, second])
     assert other.parent == 0
-    assert (found.second_dp_max, found.rivals) == ((0, 0) if is_same else (1999, 1))
+    assert (found.second_dp_max, found.n_sub) == ((0, 0) if is_same else (1999, 1))
     found, _ = rank_one([first, replace(second, anchors=20)])
-    assert found.rivals == 1
+    assert found.n_sub == 1
 
 
 def secondary(number: int, score: int, **fields: int) -> AlignedMapping:
@@ -249,7 +249,7 @@ def test_quality_of_a_single_mapping() -> None:
     assert found.quality == 14
     (found,) = rank_one([mapping_at(0, 60, matches=54, dp_max=100, anchors=4)])
     assert found.quality == int(0.9 * 0.4 * 40 * (1 - 40 / 60) * np.log(50)) == 18
-    (found,) = rank_one([mapping_at(0, 60, matches=54, dp_max=100, rivals=3)])
+    (found,) = rank_one([mapping_at(0, 60, matches=54, dp_max=100, n_sub=3)])
     assert found.quality == 28 - int(4.343 * np.log(4) + 0.499) == 22
     (found,) = rank_one([mapping_at(0, 60, matches=54, dp_max=100, first_score=41)])
     assert found.quality == int(0.9 * 0.6 * 40 * (1 - 40 / 41) * np.log(50)) == 2
@@ -363,7 +363,7 @@ def read_of(draw: st.DrawFn, length: int) -> list[AlignedMapping]:
                 is_aligned=bool(generator.random() < 0.95),
                 is_inversion=is_inversion,
                 second_score=int(generator.integers(0, bases)),
-                rivals=int(generator.integers(0, 4)),
+                n_sub=int(generator.integers(0, 4)),
                 number=int(generator.choice([number, number, -1])),
                 parent=int(generator.choice([number, -1, -2])),
             )
