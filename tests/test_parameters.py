@@ -20,7 +20,7 @@ ALLOWED: set[str] = {
     "hapgpu/chaining/mappings/cpu.py: make_mappings",
     "hapgpu/chaining/mappings/cuda.py: make_mappings",
     "hapgpu/chaining/mappings/seed_counts.py: count_seeds",
-    "hapgpu/genotyping/reads/read_buffer_cuda.py: __init__",
+    "hapgpu/genotyping/reads/cuda/read_buffer.py: __init__",
     "hapgpu/haplotypes/candidates/haplotypes.py: haplotypes_of",
     "hapgpu/io/alignments/cuda.py: open_device_reads",
     "hapgpu/io/alignments/reader.py: open_reads",

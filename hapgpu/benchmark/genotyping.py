@@ -27,8 +27,7 @@ from hapgpu.benchmark.measurement import (
 )
 from hapgpu.benchmark.whole_runs import WHOLE_RUN, WholeRun
 from hapgpu.genotyping.genotyper import GenotypeOptions
-from hapgpu.genotyping.run import PAIR_HMM, write_genotypes
-from hapgpu.genotyping.session import GenotypeInputs, GenotypeSession
+from hapgpu.genotyping.pipeline import PAIR_HMM, GenotypeInputs, GenotypeSession, write_genotypes
 from hapgpu.io.genome.regions import EVERYTHING, Region, RegionChoice
 from hapgpu.io.vcf.source import open_vcf
 from hapgpu.pairhmm.batches import HmmBatch

@@ -7,6 +7,6 @@ The stages, in the order of the data:
 - `evidence`: reads clipped to loci, grouped by fragment, with likelihoods of `hapgpu.pairhmm`,
 - `calls`: genotype likelihoods, priors, genotypes, lines of VCF.
 
-`batches` holds the arrays between stages. `genotyper` runs the stages in order, `session` opens the
-inputs of a run, `run` writes a VCF, `api` is `hapgpu.genotype`.
+`batches` holds the arrays between stages. `genotyper` runs the stages in order, which `cpu` and
+`cuda` fill in. `pipeline` opens the inputs of a run and writes a VCF, `api` is `hapgpu.genotype`.
 """

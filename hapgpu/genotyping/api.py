@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.errors import UsageError
-from hapgpu.genotyping.batches import Calls, Genotyped
+from hapgpu.genotyping.batches import GenotypeCalls, Genotyped
 from hapgpu.genotyping.calls.priors import Prior
-from hapgpu.genotyping.genotyper import MAX_PLOIDY, GenotypeOptions
-from hapgpu.genotyping.session import AnyGenotyper, GenotypeInputs, GenotypeSession
+from hapgpu.genotyping.genotyper import MAX_PLOIDY, AnyGenotyper, GenotypeOptions
+from hapgpu.genotyping.pipeline import GenotypeInputs, GenotypeSession
 from hapgpu.io.vcf.records import VcfRecord
 from hapgpu.pairhmm.qualities.pcr_model import PcrModel
 from hapgpu.runtime.devices import resolve_devices, usable_cpus
@@ -124,7 +124,7 @@ def genotype(
 
 
 def _genotyped(genotyper: AnyGenotyper, group: Iterable[Any]) -> list[Genotyped]:
-    with genotyper.active():
+    with genotyper.stages.active():
         return [found for reads in group for found in genotyper(reads)]
 
 
@@ -155,10 +155,10 @@ def _concatenated(samples: tuple[str, ...], results: Sequence[Genotyped], ploidy
     )
 
 
-def _empty_calls(samples: int, ploidy: int) -> Calls:
+def _empty_calls(samples: int, ploidy: int) -> GenotypeCalls:
     """Return calls of no sites: they define shapes and dtypes if there are no others."""
     empty = Ragged(np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64))
-    return Calls(
+    return GenotypeCalls(
         np.empty((0, samples, ploidy), dtype=np.int16),
         np.empty((0, samples), dtype=np.int16),
         np.empty((0, samples), dtype=np.int32),

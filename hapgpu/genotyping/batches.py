@@ -71,7 +71,7 @@ class ClippedReads:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class FragmentEvidence:
     """f fragments at loci, ordered by locus and sample, with their haplotype likelihoods.
 
     Attributes
@@ -120,7 +120,7 @@ class SiteLikelihoods:
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class GenotypeCalls:
     """The genotypes of m samples at s sites.
 
     Attributes
@@ -150,7 +150,7 @@ class Genotyped:
     """Loci, the calls of their sites, and named counts of the work."""
 
     batch: LocusBatch
-    calls: Calls
+    calls: GenotypeCalls
     counts: Mapping[str, int]
 
 

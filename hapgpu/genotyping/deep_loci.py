@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final, Protocol
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged import offsets_of
-from hapgpu.genotyping.batches import (
-    ClippedReads,
-    Evidence,
-    Genotyped,
-    GenotypedLoci,
-    LocusReads,
-)
+from hapgpu.genotyping.batches import ClippedReads, Genotyped, GenotypedLoci, LocusReads
 from hapgpu.genotyping.evidence.fragment_likelihoods import evidence_of
 from hapgpu.genotyping.evidence.scored_reads import (
     ScoredReads,
@@ -26,7 +19,9 @@ from hapgpu.genotyping.evidence.scored_reads import (
     row_bytes,
 )
 from hapgpu.haplotypes.batches import LocusBatch
-from hapgpu.pairhmm.batches import HmmBatch
+
+if TYPE_CHECKING:
+    from hapgpu.genotyping.cpu import HostGenotyper
 
 MAX_LOCUS_BYTES: Final = 192 << 20
 """Bytes of the scored reads of a locus, at most: 3.6 million reads with two haplotypes."""
@@ -41,36 +36,19 @@ _MAX_ROWS: Final = 1 << 20
 _EVERY: Final = np.iinfo(np.uint64).max
 
 
-class Scorer(Protocol):
-    """Steps of genotyping in host memory, as in `hapgpu.genotyping.genotyper.Genotyper`."""
-
-    likelihoods: Callable[[HmmBatch], NDArray[np.float64]]
-
-    def clipped(self, locus_reads: LocusReads) -> ClippedReads:
-        """Return the clipped reads of some loci."""
-        ...
-
-    def hmm_batch(self, batch: LocusBatch, reads: ReadBatch, clipped: ClippedReads) -> HmmBatch:
-        """Return the pair-HMM batch of clipped reads."""
-        ...
-
-    def genotyped(
-        self, batch: LocusBatch, evidence: Evidence, work: Mapping[str, int]
-    ) -> Genotyped:
-        """Call the sites of some loci."""
-        ...
-
-
 def has_too_many(reads: NDArray[np.int64], haplotypes: NDArray[np.int64]) -> bool:
-    """Return whether a locus has more clipped reads than are used, given its haplotypes."""
+    """Return whether a locus has more clipped reads than are used.
+
+    `reads` and `haplotypes`, int64[l], are the numbers of each locus.
+    """
     return bool((reads > MAX_LOCUS_BYTES // row_bytes(haplotypes)).any())
 
 
 def genotyped_in_pieces(
-    scorer: Scorer, batch: LocusBatch, pieces: Iterable[LocusReads]
+    genotyper: HostGenotyper, batch: LocusBatch, pieces: Iterable[LocusReads]
 ) -> Iterator[Genotyped]:
     """Genotype loci, given all their reads in pieces, as `DeepLoci`."""
-    deep = DeepLoci(scorer, batch)
+    deep = DeepLoci(genotyper, batch)
     for reads in pieces:
         deep.add(reads, 0)
     yield from deep.finish(0, len(batch.loci)).parts
@@ -85,14 +63,14 @@ class DeepLoci:
 
     Parameters
     ----------
-    scorer
-        Genotyper, used by one thread at a time.
+    genotyper
+        Used by one thread at a time.
     batch
         The loci.
     """
 
-    def __init__(self, scorer: Scorer, batch: LocusBatch) -> None:
-        self._scorer = scorer
+    def __init__(self, genotyper: HostGenotyper, batch: LocusBatch) -> None:
+        self._genotyper = genotyper
         self._batch = batch
         self._haplotypes = np.diff(batch.haplotypes.offsets)
         self._max_rows = MAX_LOCUS_BYTES // row_bytes(self._haplotypes)
@@ -110,7 +88,7 @@ class DeepLoci:
         InputError
             As `Genotyper`.
         """
-        clipped = self._scorer.clipped(reads)
+        clipped = self._genotyper.stages.clip(reads)
         order = np.lexsort((clipped.reads, clipped.loci))
         clipped = _rows_of(clipped, order)
         digests = self._digests(reads, clipped)
@@ -144,7 +122,7 @@ class DeepLoci:
         first: int,
     ) -> ScoredReads:
         """Return some clipped reads with their likelihoods; count the work."""
-        hmm = self._scorer.hmm_batch(reads.batch, reads.reads, clipped)
+        hmm = self._genotyper.stages.join(reads, clipped)
         self._work.update(likelihoods=hmm.pairs, cells=hmm.cells)
         return ScoredReads(
             (clipped.loci + first).astype(np.int32),
@@ -154,7 +132,7 @@ class DeepLoci:
             clipped.starts.astype(np.int32),
             clipped.ends.astype(np.int32),
             digests,
-            self._scorer.likelihoods(hmm).copy(),  # may be in pinned memory
+            self._genotyper.stages.likelihoods(hmm).copy(),  # may be in pinned memory
         )
 
     def _limit(self, loci: NDArray[np.int64], *, is_last: bool) -> None:
@@ -192,7 +170,7 @@ class DeepLoci:
             excess = int((self._seen - rows)[slice(*bounds)].sum())
             work = {**self._work, READS_OVER_LIMIT: excess}
             self._work.clear()
-            yield self._scorer.genotyped(self._batch.slice(*bounds), evidence, work)
+            yield self._genotyper.called(self._batch.slice(*bounds), evidence, work)
 
     def _taken(self, start: int, end: int) -> ScoredReads:
         """Return the scored reads of the loci start to end, and forget those of all before."""

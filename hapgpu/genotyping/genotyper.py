@@ -1,37 +1,31 @@
-"""Genotyping of one batch of loci: clipped reads, qualities, pair-HMM, likelihoods, calls."""
+"""Genotyping of batches of loci on any device: clipped reads, pair-HMM, likelihoods, calls."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.batches import ReadBatch
-from hapgpu.arrays.ragged import offsets_of
-from hapgpu.cigar.read_parts import ReadParts
-from hapgpu.genotyping.batches import (
-    ClippedReads,
-    Evidence,
-    Genotyped,
-    GenotypedLoci,
-    LocusReads,
-)
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.genotyping.batches import Genotyped, GenotypedLoci, SiteLikelihoods
 from hapgpu.genotyping.calls.genotypes import calls_of
-from hapgpu.genotyping.calls.likelihoods import site_likelihoods
 from hapgpu.genotyping.calls.priors import Prior
-from hapgpu.genotyping.deep_loci import READS_OVER_LIMIT, genotyped_in_pieces, has_too_many
-from hapgpu.genotyping.evidence.clipped_reads import clipped_reads_of
-from hapgpu.genotyping.evidence.fragment_likelihoods import evidence_of
+from hapgpu.genotyping.deep_loci import READS_OVER_LIMIT, has_too_many
 from hapgpu.haplotypes.batches import LocusBatch
 from hapgpu.haplotypes.candidates.allele_table import allele_table
-from hapgpu.pairhmm.batches import HmmBatch
 from hapgpu.pairhmm.qualities.pcr_model import PcrModel
-from hapgpu.pairhmm.qualities.prepare import QualityOptions
-from hapgpu.pairhmm.qualities.windows import prepared_windows
+from hapgpu.runtime.gpu_array import GpuArray
+
+if TYPE_CHECKING:
+    from hapgpu.genotyping.batches import FragmentEvidence, LocusReads
+    from hapgpu.genotyping.evidence.cuda import DeviceEvidence  # imports CuPy
+    from hapgpu.genotyping.reads.cuda.aligned_reads import DeviceLocusReads
+    from hapgpu.pairhmm.batches import HmmBatch
+    from hapgpu.pairhmm.cuda import DeviceHmmBatch
 
 MARGIN: Final = 60
 """Bases of the reference on either side of a locus that reads are clipped to."""
@@ -43,8 +37,11 @@ MIN_BASES: Final = 10
 
 REMEDY: Final = "add them, or remove the read"
 
-LikelihoodsOf = Callable[[HmmBatch], NDArray[np.float64]]
-"""`hapgpu.pairhmm.forward.dispatch.log10_likelihoods` on a device."""
+Given = TypeVar("Given")
+Reads = TypeVar("Reads", bound="LocusReads | DeviceLocusReads")
+Clipped = TypeVar("Clipped")
+Batch = TypeVar("Batch", bound="HmmBatch | DeviceHmmBatch")
+Found = TypeVar("Found", bound="FragmentEvidence | DeviceEvidence")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +66,48 @@ class GenotypeOptions:
     min_mapping_quality: int = 20
 
 
-class Genotyper:
-    """Genotyping of batches of loci on a device.
+@dataclass(frozen=True, slots=True)
+class GenotypingStages(Generic[Given, Reads, Clipped, Batch, Found]):
+    """Stages of genotyping on one kind of device, in their order.
+
+    Attributes
+    ----------
+    active
+        Returns a context in which the calling thread reads and genotypes.
+    in_parts
+        Yields the results of a function for some loci with their reads, on the device: one, or one
+        per part of the loci if memory runs out.
+    clip
+        Clips the reads to the loci.
+    count
+        Returns int64[l]: clipped reads of each locus.
+    join
+        Returns the pair-HMM batch, a group per locus: its clipped reads and haplotypes. Raises an
+        error for a read without base qualities, or with a tag `BI` or `BD` that does not fit.
+    likelihoods
+        The pair-HMM: float64, log10, as ordered in the batch.
+    combine
+        Combines the likelihoods of the clipped reads of each fragment.
+    site_likelihoods
+        Computes genotype likelihoods, of so many samples and of a ploidy, with the allele of each
+        haplotype at each site.
+    in_pieces
+        Genotypes loci with more reads than are used, piece by piece.
+    """
+
+    active: Callable[[], AbstractContextManager[None]]
+    in_parts: Callable[[Given, Callable[[Reads], Genotyped | Reads]], Iterable[Genotyped | Reads]]
+    clip: Callable[[Reads], Clipped]
+    count: Callable[[Reads, Clipped], NDArray[np.int64]]
+    join: Callable[[Reads, Clipped], Batch]
+    likelihoods: Callable[[Batch], GpuArray]
+    combine: Callable[[Reads, Clipped, GpuArray], Found]
+    site_likelihoods: Callable[[Found, LocusBatch, Ragged, int, int], SiteLikelihoods]
+    in_pieces: Callable[[Reads], Iterator[Genotyped]]
+
+
+class Genotyper(Generic[Given, Reads, Clipped, Batch, Found]):
+    """Genotyping of batches of loci on a device; on a GPU, threads must not share an object.
 
     Parameters
     ----------
@@ -78,50 +115,54 @@ class Genotyper:
         Ploidy, prior, PCR model.
     samples
         Number of samples.
-    likelihoods
-        The pair-HMM on a device.
-    source
-        Name of the reads, for errors.
+    stages
+        Stages of the device.
 
     Attributes
     ----------
-    likelihoods
-        The pair-HMM.
+    stages
+        The stages.
     """
 
     def __init__(
-        self, options: GenotypeOptions, samples: int, likelihoods: LikelihoodsOf, source: str
+        self,
+        options: GenotypeOptions,
+        samples: int,
+        stages: GenotypingStages[Given, Reads, Clipped, Batch, Found],
     ) -> None:
         self._options = options
-        self._qualities = QualityOptions(pcr_model=options.pcr_model)
         self._samples = samples
-        self.likelihoods = likelihoods
-        self._source = source
+        self.stages = stages
 
-    def active(self) -> AbstractContextManager[None]:
-        """Return a context in which the calling thread reads and genotypes."""
-        return nullcontext()
-
-    def __call__(self, locus_reads: LocusReads | GenotypedLoci) -> Iterator[Genotyped]:
-        """Genotype the sites of some loci, in one slice unless they were genotyped before.
+    def __call__(self, locus_reads: Given | GenotypedLoci) -> Iterator[Genotyped]:
+        """Genotype the sites of some loci, in order, in slices where memory is too small.
 
         Raises
         ------
         InputError
             A read has no base qualities, or a tag `BI` or `BD` that does not fit its bases.
+        MemoryError
+            The GPU has too little memory for one locus.
         """
         if isinstance(locus_reads, GenotypedLoci):
             yield from locus_reads.parts
             return
-        batch, haplotypes = locus_reads.batch, np.diff(locus_reads.batch.haplotypes.offsets)
-        clipped = self.clipped(locus_reads)
-        if has_too_many(np.bincount(clipped.loci, minlength=len(batch.loci)), haplotypes):
-            yield from genotyped_in_pieces(self, batch, [locus_reads])
-            return
-        evidence, hmm = self._evidence(locus_reads, clipped)
-        yield self.genotyped(batch, evidence, {"likelihoods": hmm.pairs, "cells": hmm.cells})
+        for found in self.stages.in_parts(locus_reads, self._genotyped):
+            if isinstance(found, Genotyped):
+                yield found
+            else:
+                yield from self.stages.in_pieces(found)
 
-    def evidence(self, locus_reads: LocusReads) -> tuple[ClippedReads, Evidence, HmmBatch]:
+    def _genotyped(self, reads: Reads) -> Genotyped | Reads:
+        """Return the calls; the reads as they are, if a locus has too many."""
+        clipped = self.stages.clip(reads)
+        haplotypes = np.diff(reads.batch.haplotypes.offsets)
+        if has_too_many(self.stages.count(reads, clipped), haplotypes):
+            return reads
+        evidence, hmm = self._evidence(reads, clipped)
+        return self.called(reads.batch, evidence, {"likelihoods": hmm.pairs, "cells": hmm.cells})
+
+    def evidence(self, reads: Reads) -> tuple[Clipped, Found, Batch]:
         """Return the clipped reads of some loci, their fragments, and the batch of the pair-HMM.
 
         Raises
@@ -129,30 +170,25 @@ class Genotyper:
         InputError
             As in a call.
         """
-        clipped = self.clipped(locus_reads)
-        return clipped, *self._evidence(locus_reads, clipped)
+        clipped = self.stages.clip(reads)
+        return clipped, *self._evidence(reads, clipped)
 
-    def _evidence(
-        self, locus_reads: LocusReads, clipped: ClippedReads
-    ) -> tuple[Evidence, HmmBatch]:
-        batch = locus_reads.batch
-        hmm = self.hmm_batch(batch, locus_reads.reads, clipped)
-        haplotypes = np.diff(batch.haplotypes.offsets)
-        return evidence_of(clipped, self.likelihoods(hmm), haplotypes), hmm
+    def _evidence(self, reads: Reads, clipped: Clipped) -> tuple[Found, Batch]:
+        hmm = self.stages.join(reads, clipped)
+        return self.stages.combine(reads, clipped, self.stages.likelihoods(hmm)), hmm
 
-    def genotyped(
-        self, batch: LocusBatch, evidence: Evidence, work: Mapping[str, int]
-    ) -> Genotyped:
+    def called(self, batch: LocusBatch, evidence: Found, work: Mapping[str, int]) -> Genotyped:
         """Call the sites of some loci from all of their fragments; `work` are further counts."""
+        is_explained: GpuArray = evidence.is_explained
+        poor = (~is_explained).sum()
         alleles = allele_table(batch.sites, batch.loci, batch.haplotypes)
-        likelihoods = site_likelihoods(
-            evidence, batch, alleles, self._samples, self._options.ploidy
-        )
-        calls = calls_of(likelihoods, batch, self._options.prior, self._options.ploidy)
+        ploidy = self._options.ploidy
+        likelihoods = self.stages.site_likelihoods(evidence, batch, alleles, self._samples, ploidy)
+        calls = calls_of(likelihoods, batch, self._options.prior, ploidy)
         counts = {
             "haplotypes": len(batch.haplotypes.sequences),
-            "fragments": evidence.loci.size,
-            "poorly_modelled_fragments": int((~evidence.is_explained).sum()),
+            "fragments": is_explained.size,
+            "poorly_modelled_fragments": int(poor),
             READS_OVER_LIMIT: 0,
             **work,
             "calls": int((calls.qualities >= 0).sum()),
@@ -160,25 +196,6 @@ class Genotyper:
         }
         return Genotyped(batch, calls, counts)
 
-    def clipped(self, locus_reads: LocusReads) -> ClippedReads:
-        """Return the clipped reads of some loci."""
-        files, loci = locus_reads.files, locus_reads.batch.loci
-        return clipped_reads_of(
-            locus_reads.reads, locus_reads.samples, files, loci, MARGIN, MIN_BASES
-        )
 
-    def hmm_batch(self, batch: LocusBatch, reads: ReadBatch, clipped: ClippedReads) -> HmmBatch:
-        """Return the pair-HMM batch, a group per locus: its clipped reads and haplotypes.
-
-        Raises
-        ------
-        InputError
-            As in a call.
-        """
-        parts = ReadParts(clipped.reads, clipped.base_starts, clipped.base_ends)
-        return HmmBatch(
-            prepared_windows(reads, parts, self._qualities, self._source, REMEDY),
-            batch.haplotypes.sequences,
-            offsets_of(np.bincount(clipped.loci, minlength=len(batch.loci))),
-            batch.haplotypes.offsets,
-        )
+AnyGenotyper: TypeAlias = Genotyper[Any, Any, Any, Any, Any]
+"""Genotyper on a device of any kind."""

@@ -7,6 +7,6 @@ The stages, in the order of the data:
 - `launch`, `forward`: the forward algorithm,
 - `normalize`: likelihoods capped as GATK caps them.
 
-`batches` holds pairs as arrays, `model` the parameters. `run` writes tables, `api` is
-`hapgpu.pair_hmm`.
+`batches` holds pairs as arrays, `model` the parameters. `pipeline` writes tables,
+`api` is `hapgpu.pair_hmm`.
 """

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged, lengths_of, offsets_of
+from hapgpu.runtime.output import Output
+
+TextOutput: TypeAlias = Output[Iterable[NDArray[np.uint8]]]
+"""Lines of a table, in parts of uint8 text that may be made as they are iterated over."""
 
 
 def is_uniform(column: NDArray[np.uint8]) -> bool:
-    """Tell whether a column is one value, broadcast."""
+    """Tell whether a column, uint8[n], is one value, broadcast."""
     return column.size > 0 and column.strides == (0,)
 
 
 def uniform_column(column: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return a column of equal values as one value, broadcast; another column as it is."""
+    """Return a column, uint8[n]: as one value, broadcast, if all are equal, else as it is."""
     if not column.size or is_uniform(column) or (column != column[0]).any():
         return column
     return np.broadcast_to(column[:1].copy(), column.shape)
@@ -66,12 +71,18 @@ class HmmReads:
             self.gap_continuations,
         )
 
+    @property
+    def uniform_continuation(self) -> int | None:
+        """The gap continuation, if all bases have the same one."""
+        column = self.gap_continuations
+        return int(column[0]) if is_uniform(column) else None
+
     def take(self, rows: NDArray[np.int64]) -> HmmReads:
-        """Gather reads, in any order, with repeats."""
+        """Gather reads by their rows, int64[k], in any order, with repeats."""
         return self.gather(self.bases.offsets[rows], self.bases.lengths_of(rows))
 
     def gather(self, starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> HmmReads:
-        """Copy reads, or parts of reads, that start at elements `starts` of the columns."""
+        """Copy k reads or parts of reads, that start at elements of the columns; int64[k] both."""
         bases = Ragged.gather(self.bases.data, starts, lengths)
         columns = (
             np.broadcast_to(column[:1], bases.data.shape)
@@ -139,6 +150,11 @@ class HmmBatch:
     def group_columns(self) -> NDArray[np.int64]:
         """int64[b]: bases of the haplotypes of each group."""
         return lengths_of(self.haplotypes.offsets[self.haplotype_offsets])
+
+    @property
+    def column_offsets(self) -> NDArray[np.int64]:
+        """int64[h + 1]: where the haplotypes start."""
+        return self.haplotypes.offsets
 
     @property
     def haplotype_lengths(self) -> NDArray[np.int64]:

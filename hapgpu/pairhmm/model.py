@@ -6,7 +6,7 @@ match (`coefficients.py`), so that a matching base multiplies by exactly 1.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -48,7 +48,7 @@ same sign: a read of 3,000 bases with the same qualities throughout is off by up
 class Precision(NamedTuple):
     """A floating-point type, its start value, and the smallest sum that is accurate in it."""
 
-    dtype: Any
+    dtype: type[np.float32 | np.float64]
     scale: float
     threshold: float
 

@@ -37,17 +37,10 @@ def normalized(
     float64[sum of counts], none more than 4.5 below the best of its read; and float64[n], the
     best of each read.
     """
-    best = best_of(likelihoods, counts)
+    best: NDArray[np.float64] = np.empty(0)
+    if counts.size:
+        best = np.maximum.reduceat(likelihoods, np.cumsum(counts) - counts)
     return np.maximum(likelihoods, np.repeat(best + WORST_DIFFERENCE, counts)), best
-
-
-def best_of(likelihoods: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the best log10 likelihood of each read, float64[n]; arguments as of `normalized`."""
-    starts = np.cumsum(counts) - counts
-    best: NDArray[np.float64] = (
-        np.maximum.reduceat(likelihoods, starts) if counts.size else np.empty(0)
-    )
-    return best
 
 
 def is_well_modelled(best: NDArray[np.float64], lengths: NDArray[np.int64]) -> NDArray[np.bool_]:

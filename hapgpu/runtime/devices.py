@@ -18,6 +18,7 @@ from hapgpu.runtime.gpu_array import imported_cupy
 
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
+_Device = TypeVar("_Device", bound="CpuDevice | CudaDevice")
 
 MEMORY_FRACTION = 0.8
 """Fraction of the free memory of a GPU that is used unless the user sets a limit."""
@@ -264,7 +265,7 @@ def side_by_side(make: Callable[[_In], _Out], items: Sequence[_In]) -> list[_Out
         return list(pool.map(make, items))
 
 
-def worker_devices(devices: Sequence[Device]) -> list[Device]:
+def worker_devices(devices: Sequence[_Device]) -> list[_Device]:
     """Return the device of each worker: several workers per GPU, one for the CPU's thread pool."""
     return [
         device

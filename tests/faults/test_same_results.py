@@ -18,7 +18,7 @@ from hapgpu.genotyping.reads import aligned_reads
 from hapgpu.haplotypes import locus_batches
 from hapgpu.haplotypes.locus_batches import LocusLimits
 from hapgpu.io.bgzf.block_table import EOF_BLOCK
-from hapgpu.pairhmm import run as pairhmm_run
+from hapgpu.pairhmm.reads import cpu as pairhmm_reads
 from hapgpu.realign import run as realign_run
 from tests.faults.checks import plain
 from tests.faults.commands import COMMANDS, Command, cells, each, streamed
@@ -29,9 +29,9 @@ _TEXTS = (".sam", ".paf", ".tsv", ".fa", ".vcf")
 SMALL_BATCHES = {
     "realign": [(realign_run, "_PAIRS_PER_BATCH", 7)],
     "pairhmm": [
-        (pairhmm_run, "_CELLS_PER_BATCH", 1),
-        (pairhmm_run, "_BASES_PER_BATCH", 300),
-        (pairhmm_run, "_LIKELIHOODS_PER_BATCH", 7),
+        (pairhmm_reads, "_CELLS_PER_BATCH", 1),
+        (pairhmm_reads, "_BASES_PER_BATCH", 300),
+        (pairhmm_reads, "_LIKELIHOODS_PER_BATCH", 7),
     ],
     "genotype": [
         (aligned_reads, "_BATCH_BASES", (300, 600)),

@@ -9,17 +9,32 @@ import pytest
 from hapgpu.genotyping.batches import ClippedReads
 
 if TYPE_CHECKING:
-    from hapgpu.genotyping.device_batches import DeviceClippedReads  # imports CuPy
+    from hapgpu.genotyping.evidence.cuda import DeviceClippedReads  # imports CuPy
 
 
 def on_device(clipped: ClippedReads) -> DeviceClippedReads:
     """Copy clipped reads to the current GPU."""
     cupy = pytest.importorskip("cupy")
     from hapgpu.cigar.cuda.read_parts import DeviceReadParts  # noqa: PLC0415  (needs CuPy)
-    from hapgpu.genotyping.device_batches import DeviceClippedReads  # noqa: PLC0415  (as above)
+    from hapgpu.genotyping.evidence.cuda import DeviceClippedReads  # noqa: PLC0415  (as above)
 
     parts = (clipped.reads, clipped.base_starts, clipped.base_ends)
     rest = (
         clipped.loci, clipped.samples, clipped.starts, clipped.ends, clipped.fragment_offsets
     )  # fmt: skip
     return DeviceClippedReads(DeviceReadParts(*map(cupy.asarray, parts)), *map(cupy.asarray, rest))
+
+
+def on_host(clipped: DeviceClippedReads) -> ClippedReads:
+    """Copy clipped reads to host memory."""
+    parts = clipped.parts
+    return ClippedReads(
+        parts.reads.get(),
+        clipped.loci.get(),
+        clipped.samples.get(),
+        parts.starts.get(),
+        parts.ends.get(),
+        clipped.starts.get(),
+        clipped.ends.get(),
+        clipped.fragment_offsets.get(),
+    )

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from hapgpu.genotyping.session import _LOCUS_OPTIONS, LocusOptions
+from hapgpu.genotyping.pipeline import _LOCUS_OPTIONS, LocusOptions
 from tests.constants import Rows, constant, names, not_as_named
 
 ROWS: Rows = [

@@ -10,13 +10,13 @@ from pathlib import Path
 import pysam
 import pytest
 
-from hapgpu.genotyping import deep_loci, session
+from hapgpu.genotyping import deep_loci, pipeline
 from hapgpu.genotyping.batches import LocusReads
 from hapgpu.genotyping.deep_loci import DeepLoci
 from hapgpu.genotyping.genotyper import GenotypeOptions
+from hapgpu.genotyping.pipeline import GenotypeInputs, GenotypeSession
 from hapgpu.genotyping.reads import locus_groups
 from hapgpu.genotyping.reads.aligned_reads import AlignedReads
-from hapgpu.genotyping.session import GenotypeInputs, GenotypeSession
 from hapgpu.haplotypes import locus_batches
 from hapgpu.haplotypes.locus_batches import LocusLimits
 from hapgpu.runtime.devices import CpuDevice
@@ -58,7 +58,7 @@ def limit_pieces(monkeypatch: pytest.MonkeyPatch, bases: int) -> list[int]:
         add(self, reads, first)
 
     monkeypatch.setattr(DeepLoci, "add", noted)
-    monkeypatch.setattr(session, "AlignedReads", partial(AlignedReads, max_bases=bases))
+    monkeypatch.setattr(pipeline, "AlignedReads", partial(AlignedReads, max_bases=bases))
     return added
 
 

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from hapgpu.genotyping import deep_loci
-from hapgpu.genotyping.reads.aligned_reads import LocusReader
+from hapgpu.genotyping.reads.aligned_reads import AlignedReads
 from tests.deep_reads import SITE, made_files, made_reference, made_sites
 from tests.genotyping.test_genotype_gpu import assert_same_calls, calls_on
 
 pytestmark = pytest.mark.gpu
 
 GPU = "cuda:0"
-HOST_BYTES = "hapgpu.genotyping.device_batches._HOST_BYTES"
+HOST_BYTES = "hapgpu.genotyping.reads.cuda.aligned_reads._HOST_BYTES"
 """By name: the module imports CuPy."""
 READS = 5000
 POSITIONS = [5000, SITE - 40, SITE, SITE + 20, SITE + 85, 15_000]
@@ -35,11 +35,11 @@ def limit_pieces(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         added.append(len(reads.reads))
         add(self, reads, first)
 
-    def opened(self: LocusReader[Any], *arguments: Any, **options: Any) -> None:
+    def opened(self: AlignedReads[Any, Any], *arguments: Any, **options: Any) -> None:
         init(self, *arguments, **{**options, "max_bases": 1})
 
-    init = LocusReader.__init__
-    monkeypatch.setattr(LocusReader, "__init__", opened)
+    init = AlignedReads.__init__
+    monkeypatch.setattr(AlignedReads, "__init__", opened)
     monkeypatch.setattr(deep_loci.DeepLoci, "add", noted)
     monkeypatch.setattr(HOST_BYTES, 100_000)
     return added

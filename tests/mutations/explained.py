@@ -62,7 +62,7 @@ _TABLE: Final = {
         pairhmm.forward.coefficients: _LONG_GAPS _SMALL_PRODUCT
         pairhmm.forward.cpu: _LENGTH_BIN _SLICES _MIN_READS _MAX_BYTES _PAIR_BYTES _BASE_BYTES
         pairhmm.qualities.tandem_repeats: _FULL
-        pairhmm.run: _CELLS_PER_BATCH _BASES_PER_BATCH _LIKELIHOODS_PER_BATCH
+        pairhmm.reads.cpu: _CELLS_PER_BATCH _BASES_PER_BATCH _LIKELIHOODS_PER_BATCH
         pairhmm.text_batches.reader: _PIECE_BYTES _MIN_PIECES _SMALL_PIECE
         realign.align.cpu: LANES SEARCHED WORKSPACE_BYTES
         realign.align.lane_group: _INT16_SCORES
@@ -163,11 +163,9 @@ _TABLE: Final = {
     """,
     GPU: """
         chaining.pipeline: _GPU_BLOCK _WORKERS_PER_GPU
-        genotyping.device_batches: _HOST_BYTES
-        genotyping.session: _WORKERS_PER_GPU _LOCI_OF_GPU
         mapping.api: _BASES_ON_GPU
         mapping.pipeline: _GPU_BLOCK _WORKERS_PER_GPU
-        pairhmm.run: _PIECE_BYTES _MIN_PIECE_BYTES _USUAL_CANDIDATES
+        genotyping.pipeline: _WORKERS_PER_GPU _LOCI_OF_GPU
         realign.align.layouts: WARP_LANES MAX_THREADS_PER_BLOCK ROWS_PER_WORD _CELL_COST _ROW_COST
         realign.run: _PIECE_BYTES _MOVES_PIECE_BYTES _MIN_PIECE_BYTES
     """,

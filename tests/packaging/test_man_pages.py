@@ -9,9 +9,8 @@ from shutil import which
 from typing import Any, Final
 
 import pytest
-from hapgpu.cli.bench.group import METHODS
 
-from hapgpu.cli.command_line import COMMANDS
+from hapgpu.cli.command_line import COMMANDS, METHODS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 MAN: Final = ROOT / "packaging" / "man"

@@ -8,7 +8,7 @@ from hapgpu.pairhmm.qualities.pcr_model import PcrModel, gap_open_limits
 from tests.constants import Rows, constant, names, not_as_named
 
 ROWS: Rows = [
-    ("pairhmm.arguments._MAX_QUALITY", 254, "QualityUtils.MAX_QUAL"),
+    ("pairhmm.api._MAX_QUALITY", 254, "QualityUtils.MAX_QUAL"),
     ("pairhmm.model.ANY_BASE", 78, "PairHMM: 'N' equals any base"),
     ("pairhmm.normalize.WORST_DIFFERENCE", -4.5, "--phred-scaled-global-read-mismapping-rate 45"),
     ("pairhmm.normalize.ERRORS_PER_BASE", 0.02, "EXPECTED_ERROR_RATE_PER_BASE"),
@@ -25,10 +25,10 @@ ROWS: Rows = [
     ("pairhmm.qualities.tags._LAST_QUALITY", 126, "SAM: '~' is the last"),
     ("pairhmm.qualities.tandem_repeats.MAX_COPIES", 20, "MAX_REPEAT_LENGTH"),
     ("pairhmm.qualities.tandem_repeats._LONGEST_UNIT", 8, "MAX_STR_UNIT_LENGTH"),
-    ("pairhmm.reads.scorer._UNMAPPED", 0x4, "SAM"),
-    ("pairhmm.reads.scorer._PAIRED", 0x1, "SAM"),
-    ("pairhmm.reads.scorer._FIRST", 0x40, "SAM"),
-    ("pairhmm.reads.scorer._SECOND", 0x80, "SAM"),
+    ("pairhmm.reads.cpu.UNMAPPED", 0x4, "SAM"),
+    ("pairhmm.reads.cpu._PAIRED", 0x1, "SAM"),
+    ("pairhmm.reads.cpu._FIRST", 0x40, "SAM"),
+    ("pairhmm.reads.cpu._SECOND", 0x80, "SAM"),
     ("pairhmm.text_batches.lines._MAX_DIGITS", 10, "digits of 2**31 - 1"),
     ("pairhmm.text_batches.lines.PHRED_OFFSET", 33, "SAM: '!' is 0"),
     ("pairhmm.text_batches.lines.READ_FIELDS", 5, "bases and four qualities"),

@@ -46,11 +46,11 @@ from hapgpu.calling.reads.windows import (
 )
 from hapgpu.genotyping.reads.inputs import (
     AlignedInput,
+    OpenInputs,
     ReadingOptions,
     StreamedInput,
     open_aligned,
 )
-from hapgpu.genotyping.reads.open_inputs import OpenInputs
 from hapgpu.genotyping.reads.read_buffer import ReadBuffer, SamplesOf
 from hapgpu.haplotypes.batches import ReferenceSlice
 from hapgpu.io.bam.header import SamHeader

@@ -80,7 +80,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Part of a contig whose reads are read; a `ReadGroup`.
+    """Part of a contig whose reads are read; a `ContigPart`.
 
     Attributes
     ----------

@@ -31,12 +31,10 @@ from hapgpu.cli.run import start_run
 from hapgpu.errors import UsageError
 from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes
 from hapgpu.io.alignments.read_selection import ReadSelection
+from hapgpu.pairhmm.pipeline import LikelihoodRun, score_batches, score_reads
 from hapgpu.pairhmm.qualities.pcr_model import PcrModel
 from hapgpu.pairhmm.qualities.prepare import MIN_QUALITY, QualityOptions
-from hapgpu.pairhmm.reads.scorer import ScorerOptions
-from hapgpu.pairhmm.resources import LikelihoodRun
-from hapgpu.pairhmm.run import score_reads
-from hapgpu.pairhmm.text_batches.run import score_batches
+from hapgpu.pairhmm.reads.scorer import ScorerOptions, ScoringTask
 
 EXAMPLES: Final = """Compare the reads of an indexed BAM with the haplotypes of some loci:
 hapgpu pairhmm sample.bam haplotypes.fa -o likelihoods.tsv
@@ -232,12 +230,11 @@ def pairhmm(
             exclude_flags=filters.exclude_flags,
         )
         regions = given_regions(filters.regions, filters.targets_file, compute.max_record)
-        score_reads(
-            likelihoods,
+        task = ScoringTask(
             ReadSelection(reads, regions, compute.max_record),
             read_haplotypes(haplotypes, compute.max_record),
             options,
-            reference=reference,
-            as_matrix=matrix,
+            reference,
         )
+        score_reads(likelihoods, task, as_matrix=matrix)
     run.finish(("reads", "likelihoods", "cells"), _WARNINGS)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import RaggedView, view_of
-from hapgpu.genotyping.batches import Calls, SiteLikelihoods
+from hapgpu.genotyping.batches import GenotypeCalls, SiteLikelihoods
 from hapgpu.genotyping.calls.genotype_order import common_table
 from hapgpu.genotyping.calls.priors import Prior, log10_priors
 from hapgpu.haplotypes.batches import LocusBatch
@@ -35,7 +35,9 @@ class _Called(NamedTuple):
     reference_qualities: NDArray[np.float64]
 
 
-def calls_of(likelihoods: SiteLikelihoods, batch: LocusBatch, prior: Prior, ploidy: int) -> Calls:
+def calls_of(
+    likelihoods: SiteLikelihoods, batch: LocusBatch, prior: Prior, ploidy: int
+) -> GenotypeCalls:
     """Call the most probable genotypes, given the reads and the prior.
 
     GT has the highest posterior probability p; ties: the first in the order of VCF. GQ
@@ -60,7 +62,7 @@ def calls_of(likelihoods: SiteLikelihoods, batch: LocusBatch, prior: Prior, ploi
 
     Returns
     -------
-    Calls
+    GenotypeCalls
     """
     sites, samples = likelihoods.depths.shape
     genotypes = likelihoods.genotypes
@@ -74,7 +76,7 @@ def calls_of(likelihoods: SiteLikelihoods, batch: LocusBatch, prior: Prior, ploi
     posteriors = np.empty(genotypes.lengths.max(initial=0))
     _call(view_of(genotypes), view_of(priors), samples, posteriors, called)
     is_called = called.bests != _NO_CALL
-    return Calls(
+    return GenotypeCalls(
         _alleles_of(called.bests, batch, ploidy).reshape(sites, samples, ploidy),
         called.qualities.reshape(sites, samples),
         likelihoods.depths,

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged, offsets_of
-from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
-from hapgpu.genotyping.batches import Evidence, SiteLikelihoods
+from hapgpu.arrays.ragged_view import RaggedView, columns_of, read_only, view_of
+from hapgpu.genotyping.batches import FragmentEvidence, SiteLikelihoods
 from hapgpu.genotyping.calls.genotype_order import common_table, genotype_counts
 from hapgpu.genotyping.evidence.spanning import SpanRequirements, fulfils, span_requirements_of
 from hapgpu.haplotypes.batches import LocusBatch
@@ -30,7 +30,7 @@ NOT_USED: Final = -2
 
 
 class _Fragments(NamedTuple):
-    """`Evidence` for compiled code."""
+    """`FragmentEvidence` for compiled code."""
 
     loci: NDArray[np.int64]
     samples: NDArray[np.int32]
@@ -74,7 +74,7 @@ class _Scratch(NamedTuple):
 
 
 def site_likelihoods(
-    evidence: Evidence, batch: LocusBatch, alleles: Ragged, samples: int, ploidy: int
+    evidence: FragmentEvidence, batch: LocusBatch, alleles: Ragged, samples: int, ploidy: int
 ) -> SiteLikelihoods:
     """Compute the likelihoods of the genotypes of each site from the fragments of each sample.
 
@@ -116,18 +116,22 @@ def site_likelihoods(
         _zeros(np.repeat(counts, samples), np.float64),
     )
     _add_evidence(
-        _compiled_fragments(evidence),
+        columns_of(_Fragments, evidence),
         _compiled_sites(batch, alleles, span_requirements_of(evidence, batch, samples)),
         samples,
         table,
         _Scratch(np.empty(allele_counts.max(initial=0)), np.empty(table.shape[0])),
-        _compiled_totals(totals),
+        _Totals(
+            totals.depths.reshape(-1),
+            RaggedView(totals.allele_depths.data, read_only(totals.allele_depths.offsets)),
+            RaggedView(totals.genotypes.data, read_only(totals.genotypes.offsets)),
+        ),
     )
     return totals
 
 
 def supported_alleles(
-    evidence: Evidence, batch: LocusBatch, alleles: Ragged, samples: int
+    evidence: FragmentEvidence, batch: LocusBatch, alleles: Ragged, samples: int
 ) -> Ragged:
     """Return the allele that each fragment supports at each site of its locus.
 
@@ -149,7 +153,7 @@ def supported_alleles(
     supported = np.full(int(offsets[-1]), NOT_USED, dtype=np.int16)
     allele_counts = np.diff(batch.sites.allele_offsets)
     _find_supported(
-        _compiled_fragments(evidence),
+        columns_of(_Fragments, evidence),
         _compiled_sites(batch, alleles, span_requirements_of(evidence, batch, samples)),
         samples,
         read_only(allele_counts),
@@ -164,31 +168,12 @@ def _zeros(lengths: NDArray[np.int64], dtype: type[np.int32 | np.float64]) -> Ra
     return Ragged(np.zeros(int(offsets[-1]), dtype=dtype), offsets)
 
 
-def _compiled_fragments(evidence: Evidence) -> _Fragments:
-    return _Fragments(
-        read_only(evidence.loci),
-        read_only(evidence.samples),
-        view_of(evidence.likelihoods),
-        view_of(evidence.cover),
-    )
-
-
 def _compiled_sites(batch: LocusBatch, alleles: Ragged, requirements: SpanRequirements) -> _Sites:
     return _Sites(
         read_only(batch.loci.site_offsets),
-        SpanRequirements(
-            read_only(requirements.latest_starts), read_only(requirements.earliest_ends)
-        ),
+        columns_of(SpanRequirements, requirements),
         read_only(batch.haplotypes.offsets),
         view_of(alleles),
-    )
-
-
-def _compiled_totals(totals: SiteLikelihoods) -> _Totals:
-    return _Totals(
-        totals.depths.reshape(-1),
-        RaggedView(totals.allele_depths.data, read_only(totals.allele_depths.offsets)),
-        RaggedView(totals.genotypes.data, read_only(totals.genotypes.offsets)),
     )
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
-from hapgpu.genotyping.batches import Calls
+from hapgpu.genotyping.batches import GenotypeCalls
 from hapgpu.haplotypes.batches import LocusBatch
 from hapgpu.io.text.numbers import put_integer
 from hapgpu.io.vcf.batches import GENOTYPES
@@ -36,7 +36,7 @@ class _Columns(NamedTuple):
 
 
 class _Calls(NamedTuple):
-    """`Calls`, a row per site and sample; `variant_qualities` has a row per site."""
+    """`GenotypeCalls`, a row per site and sample; `variant_qualities` has a row per site."""
 
     genotypes: NDArray[np.int16]
     qualities: NDArray[np.int16]
@@ -46,7 +46,7 @@ class _Calls(NamedTuple):
     variant_qualities: NDArray[np.float64]
 
 
-def call_lines(batch: LocusBatch, calls: Calls) -> bytes:
+def call_lines(batch: LocusBatch, calls: GenotypeCalls) -> bytes:
     """Write a line for each site, with the columns of at least one sample.
 
     CHROM, POS, ID, REF, ALT and FILTER are copied from the record. So is INFO, except DP: the

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged, offsets_of
-from hapgpu.arrays.ragged_view import read_only
-from hapgpu.genotyping.batches import ClippedReads, Evidence
+from hapgpu.arrays.ragged_view import columns_of, read_only
+from hapgpu.genotyping.batches import ClippedReads, FragmentEvidence
 from hapgpu.pairhmm.normalize import WORST_DIFFERENCE, explains
 from hapgpu.runtime.jit import njit, njit_inlined
 
@@ -27,7 +27,7 @@ def evidence_of(
     clipped: ClippedReads,
     likelihoods: NDArray[np.float64],
     haplotype_counts: NDArray[np.int64],
-) -> Evidence:
+) -> FragmentEvidence:
     """Cap the likelihoods of clipped reads, and multiply those of a fragment.
 
     Likelihoods are raised to at most 4.5 below the best of the clipped read, as in GATK; to 1.5
@@ -51,7 +51,7 @@ def evidence_of(
 
     Returns
     -------
-    Evidence
+    FragmentEvidence
         All fragments, with finite likelihoods.
     """
     first = clipped.fragment_offsets[:-1]
@@ -61,20 +61,14 @@ def evidence_of(
     cover = np.empty(2 * len(clipped), dtype=np.int64)
     is_explained = np.zeros(first.size, dtype=np.bool_)
     _multiply(
-        _Clipped(
-            read_only(clipped.base_starts),
-            read_only(clipped.base_ends),
-            read_only(clipped.starts),
-            read_only(clipped.ends),
-            read_only(clipped.fragment_offsets),
-        ),
+        columns_of(_Clipped, clipped),
         read_only(likelihoods),
         read_only(offsets),
         products,
         cover,
         is_explained,
     )
-    return Evidence(
+    return FragmentEvidence(
         loci,
         clipped.samples[first],
         Ragged(products, offsets),
@@ -102,7 +96,7 @@ def _multiply(
     cover: NDArray[np.int64],
     is_explained: NDArray[np.bool_],
 ) -> None:
-    """Write the last three columns of `Evidence`."""
+    """Write the last three columns of `FragmentEvidence`."""
     at = np.int64(0)  # likelihoods of the next clipped read
     for fragment in range(is_explained.size):
         out, count = offsets[fragment], offsets[fragment + 1] - offsets[fragment]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, fields, replace
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
 _30, _27, _31, _29 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(29)
 _ROW_BYTES: Final = 6 * 4 + 8 * _DIGEST
 _VALUE_BYTES: Final = 8
+_Rows: TypeAlias = slice | NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,20 +72,16 @@ class ScoredReads:
         rows = self.rows(start, end)
         before = int(counts[self.loci[: rows.start]].sum())
         size = int(counts[self.loci[rows]].sum())
-        return ScoredReads(
-            self.loci[rows] - np.int32(start),
-            self.samples[rows],
-            self.files[rows],
-            self.lengths[rows],
-            self.starts[rows],
-            self.ends[rows],
-            self.digests[rows],
-            self.likelihoods[before : before + size],
-        )
+        taken = self._rows(rows, self.likelihoods[before : before + size])
+        return replace(taken, loci=taken.loci - np.int32(start))
 
     def take(self, rows: NDArray[np.int64], counts: NDArray[np.int64]) -> ScoredReads:
-        """Gather rows."""
+        """Gather rows, int64[k]; `counts`, int64[l], are the haplotypes of each locus."""
         lengths = counts[self.loci]
+        gathered = Ragged.gather(self.likelihoods, offsets_of(lengths)[rows], lengths[rows])
+        return self._rows(rows, gathered.data)
+
+    def _rows(self, rows: _Rows, likelihoods: NDArray[np.float64]) -> ScoredReads:
         return ScoredReads(
             self.loci[rows],
             self.samples[rows],
@@ -93,26 +90,18 @@ class ScoredReads:
             self.starts[rows],
             self.ends[rows],
             self.digests[rows],
-            Ragged.gather(self.likelihoods, offsets_of(lengths)[rows], lengths[rows]).data,
+            likelihoods,
         )
 
     @classmethod
     def concatenate(cls, pieces: Sequence[ScoredReads]) -> ScoredReads:
         """Concatenate at least one piece; the loci need not ascend from piece to piece."""
-        return cls(
-            np.concatenate([piece.loci for piece in pieces]),
-            np.concatenate([piece.samples for piece in pieces]),
-            np.concatenate([piece.files for piece in pieces]),
-            np.concatenate([piece.lengths for piece in pieces]),
-            np.concatenate([piece.starts for piece in pieces]),
-            np.concatenate([piece.ends for piece in pieces]),
-            np.concatenate([piece.digests for piece in pieces]),
-            np.concatenate([piece.likelihoods for piece in pieces]),
-        )
+        names = [column.name for column in fields(cls)]
+        return cls(*(np.concatenate([getattr(piece, name) for piece in pieces]) for name in names))
 
 
 def row_bytes(haplotypes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the bytes of a row at loci with these numbers of haplotypes."""
+    """Return int64[l]: bytes of a row at loci with these numbers of haplotypes, int64[l]."""
     return _ROW_BYTES + _VALUE_BYTES * haplotypes
 
 

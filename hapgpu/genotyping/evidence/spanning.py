@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
-from hapgpu.genotyping.batches import Evidence
+from hapgpu.genotyping.batches import FragmentEvidence
 from hapgpu.haplotypes.batches import LocusBatch, ShiftRanges
 from hapgpu.runtime.jit import njit, njit_inlined
 
@@ -27,7 +27,9 @@ class SpanRequirements(NamedTuple):
     earliest_ends: NDArray[np.int64]
 
 
-def span_requirements_of(evidence: Evidence, batch: LocusBatch, samples: int) -> SpanRequirements:
+def span_requirements_of(
+    evidence: FragmentEvidence, batch: LocusBatch, samples: int
+) -> SpanRequirements:
     """Return the span requirements that select the fragments used at each site.
 
     A read that ends within a repeat does not show how long the repeat is: it fits a wrong allele as

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -10,46 +9,39 @@ from functools import partial
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import Any, Final, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.read_columns import ReadColumns
 from hapgpu.arrays.read_gathering import gathered_reads
-from hapgpu.genotyping.batches import LocusReads
+from hapgpu.genotyping.batches import GenotypedLoci, LocusReads
 from hapgpu.genotyping.reads.filters import FilterOptions, ReadFilter
-from hapgpu.genotyping.reads.inputs import AlignedInput, ReadingOptions, open_aligned
+from hapgpu.genotyping.reads.inputs import AlignedInput, OpenInputs, ReadingOptions, open_aligned
 from hapgpu.genotyping.reads.locus_groups import LocusGroup, LocusIntervals, locus_groups_of
-from hapgpu.genotyping.reads.open_inputs import OpenInputs
-from hapgpu.genotyping.reads.read_buffer import SamplesOf
+from hapgpu.genotyping.reads.read_buffer import ReadBuffer, SamplesOf, SortedBuffer
 from hapgpu.haplotypes.batches import LocusBatch
+from hapgpu.io.bam.read_groups.samples import SampleTable
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.regions import END_OF_CONTIG
 from hapgpu.runtime.pool import MAX_IO_THREADS
 
-_MAX_BASES: Final = 8_000_000
-"""Bases of buffered reads of a group; above it, loci are yielded as soon as they are complete."""
+if TYPE_CHECKING:
+    from hapgpu.genotyping.deep_loci import DeepLoci
+
+_MAX_BASES: Final = 8_000_000  # in host memory
 _BATCH_BASES: Final = (65_536, 2_000_000)  # of each input, times as many as there are workers
 _NO_READS: Final = ReadColumns.empty(*[np.empty(0, dtype=np.int32)] * 4).to_batch()
 
+Buffer = TypeVar("Buffer", bound=SortedBuffer[Any])
 Found = TypeVar("Found")
 """Batch of loci with their reads."""
+Given = TypeVar("Given")
+"""Batch of loci with their reads as any worker takes it."""
 
 
-class DeepLoci(Protocol):
-    """Loci whose reads are too many to be held, such as `hapgpu.genotyping.deep_loci.DeepLoci`."""
-
-    def add(self, reads: LocusReads, first: int) -> None:
-        """Take what is needed of some reads at the loci from `first` on."""
-        ...
-
-    def finish(self, start: int, end: int) -> Any:
-        """Return the result of the loci start to end, after all of their reads."""
-        ...
-
-
-DeepLociOf = Callable[[LocusBatch], DeepLoci]
+DeepLociOf: TypeAlias = "Callable[[LocusBatch], DeepLoci]"
 """Function that returns `DeepLoci` without reads."""
 
 
@@ -65,11 +57,11 @@ class GroupReads(Generic[Found]):
 
 
 @dataclass(frozen=True, slots=True)
-class _Batches:
+class _Batches(Generic[Buffer]):
     """Batches of a group while it is read; `deep` are those that have had too many reads."""
 
     group: LocusGroup
-    buffers: list[Any]
+    buffers: list[Buffer]
     new: DeepLociOf | None
     deep: dict[int, DeepLoci] = field(default_factory=dict)
 
@@ -79,15 +71,47 @@ class _Batches:
         return self.deep[number]
 
 
-class LocusReader(ABC, Generic[Found]):
-    """Reads at loci of one or several BAM, CRAM and SAM inputs; a context manager.
+@dataclass(frozen=True, slots=True)
+class ReadingStages(Generic[Buffer, Found, Given]):
+    """Stages of reading for one kind of device.
 
-    Subclasses have the inputs, and the kind of batch that they yield.
+    Attributes
+    ----------
+    open_input
+        Opens an input.
+    samples_of
+        Returns the function that returns the samples of reads, given the number of an input.
+    gather
+        Returns the reads of all buffers, in their order, that overlap an interval.
+    host_pieces
+        Yields reads in host memory, in order, in pieces of a limited size.
+    hand_over
+        Yields what was read of streams in a form that any worker takes.
+    max_bases
+        Bases of buffered reads of a group; above it, loci are yielded as soon as they are complete,
+        and reads of a locus that is not are taken piece by piece.
+    max_batches
+        Batches of loci per group; None: the usual number.
+    """
+
+    open_input: Callable[[str, ReadingOptions], AlignedInput]
+    samples_of: Callable[[SampleTable, int], object]
+    gather: Callable[[list[Buffer], LocusBatch, LocusIntervals], Found]
+    host_pieces: Callable[[Found], Iterable[LocusReads]]
+    hand_over: Callable[[Iterator[Found | GenotypedLoci]], Iterator[Given | GenotypedLoci]]
+    max_bases: int
+    max_batches: int | None = None
+
+
+class AlignedReads(Generic[Buffer, Found, Given]):
+    """Reads at loci of one or several BAM, CRAM and SAM inputs; a context manager.
 
     Parameters
     ----------
     paths
         Files, at least one; `-` is standard input.
+    stages
+        Stages of the device.
     threads
         CPU threads to read streams with, including the calling thread.
     reference
@@ -95,10 +119,7 @@ class LocusReader(ABC, Generic[Found]):
     filters
         Filters of reads, and the margin around a locus.
     max_bases
-        Bases of buffered reads of a group; above it, loci are yielded as soon as they are complete,
-        and reads of a locus that is not are taken piece by piece.
-    max_batches
-        Batches of loci per group; None: the usual number.
+        As in `ReadingStages`, which has the usual number.
     max_record
         Bytes of a record or a header, at most.
 
@@ -118,30 +139,30 @@ class LocusReader(ABC, Generic[Found]):
     def __init__(
         self,
         paths: Sequence[str],
+        stages: ReadingStages[Buffer, Found, Given],
         *,
         threads: int,
         reference: Path,
         filters: FilterOptions,
-        max_bases: int = _MAX_BASES,
-        max_batches: int | None = None,
+        max_bases: int | None = None,
         max_record: int = MAX_RECORD,
     ) -> None:
         inputs = max(len(paths), 1)
+        self._stages = stages
         self._reference = reference
         self._margin = filters.margin
-        self._max_bases = max_bases
-        self._max_batches = max_batches
+        self._max_bases = stages.max_bases if max_bases is None else max_bases
         self._filter = ReadFilter(filters)
         self._turn = Lock()
         reading = ReadingOptions(
             threads=1 + (min(threads, MAX_IO_THREADS) - 1) // inputs,
-            batch_bases=int(np.clip(max_bases // (4 * inputs), *_BATCH_BASES)),
+            batch_bases=int(np.clip(self._max_bases // (4 * inputs), *_BATCH_BASES)),
             reference=reference,
             max_record=max_record,
         )
         self._inputs = OpenInputs(
             paths,
-            partial(self._open, reading=reading),
+            lambda path: stages.open_input(path, reading),
             without_haplotypes=filters.without_haplotypes,
         )
         self.table = self._inputs.table
@@ -181,7 +202,7 @@ class LocusReader(ABC, Generic[Found]):
 
     def at(
         self, batches: Iterator[LocusBatch], deep_loci: DeepLociOf | None = None
-    ) -> Iterator[Iterable[Any]]:
+    ) -> Iterator[Iterable[Found | Given | GenotypedLoci]]:
         """Yield groups of loci in order, with all kept reads that overlap a locus or its margin.
 
         Each group must be iterated once. If all inputs are indexed, it is read on iteration, in any
@@ -204,23 +225,30 @@ class LocusReader(ABC, Generic[Found]):
             An input lacks a contig, is not sorted, is damaged, or is a stream that is already past
             a contig.
         """
-        for group in locus_groups_of(batches, self._margin, self._max_batches):
+        for group in locus_groups_of(batches, self._margin, self._stages.max_batches):
             if self.is_indexed:
                 yield GroupReads(group, partial(self._read, deep_loci=deep_loci))
             else:
-                yield from ([reads] for reads in self._read(group, deep_loci))
+                found = self._stages.hand_over(self._read(group, deep_loci))
+                yield from ([reads] for reads in found)
 
-    def _read(self, group: LocusGroup, deep_loci: DeepLociOf | None) -> Iterator[Any]:
+    def _read(
+        self, group: LocusGroup, deep_loci: DeepLociOf | None
+    ) -> Iterator[Found | GenotypedLoci]:
         with ExitStack() as stack:
-            buffers = [
-                stack.enter_context(input_.at(group, self._filter, self._samples_of(file)))
+            buffers: list[Buffer] = [
+                stack.enter_context(
+                    input_.at(group, self._filter, self._stages.samples_of(self.table, file))
+                )
                 for file, input_ in enumerate(self._inputs)
             ]
             batches = _Batches(group, buffers, deep_loci)
             for number, next_start in enumerate(group.next_starts()):
                 yield from self._slices(batches, number, next_start)
 
-    def _slices(self, batches: _Batches, number: int, next_start: int) -> Iterator[Any]:
+    def _slices(
+        self, batches: _Batches[Buffer], number: int, next_start: int
+    ) -> Iterator[Found | GenotypedLoci]:
         """Yield a batch, perhaps in slices; drop reads that no later locus needs."""
         batch, intervals = batches.group.batches[number]
         min_starts, max_ends = intervals.min_starts(next_start), intervals.max_ends
@@ -229,15 +257,16 @@ class LocusReader(ABC, Generic[Found]):
             for buffer in batches.buffers:
                 buffer.drop_before(int(min_starts[done]))
             end = self._read_on(batches, max_ends, done)
+            found: Found | GenotypedLoci
             if end == done or number in batches.deep:
                 end, found = self._deep(batches, number, done, end)
             else:
                 part = batch if end - done == count else batch.slice(done, end)
-                found = self._gathered(batches.buffers, part, intervals.slice(done, end))
+                found = self._stages.gather(batches.buffers, part, intervals.slice(done, end))
             yield found
             done = end
 
-    def _read_on(self, batches: _Batches, max_ends: NDArray[np.int64], done: int) -> int:
+    def _read_on(self, batches: _Batches[Buffer], max_ends: NDArray[np.int64], done: int) -> int:
         """Read until all loci from `done` on are complete, or `max_bases` is exceeded.
 
         Return the first locus that is not complete; it is after `done` unless the reads of one
@@ -254,7 +283,9 @@ class LocusReader(ABC, Generic[Found]):
                 return complete
             slowest.read_on()
 
-    def _deep(self, batches: _Batches, number: int, done: int, end: int) -> tuple[int, Any]:
+    def _deep(
+        self, batches: _Batches[Buffer], number: int, done: int, end: int
+    ) -> tuple[int, GenotypedLoci]:
         """Take the reads of locus `done` in pieces; return the end of the loci, and their result.
 
         Only one thread does this at a time: it is not a generator, which would hold the turn while
@@ -268,7 +299,7 @@ class LocusReader(ABC, Generic[Found]):
             self._take(batches, number, done, end)
             return end, batches.deep_loci(number).finish(done, end)
 
-    def _take_all(self, batches: _Batches, number: int, done: int) -> None:
+    def _take_all(self, batches: _Batches[Buffer], number: int, done: int) -> None:
         """Take all buffered reads, for all loci of the group from one on, and drop them."""
         group = batches.group
         self._take(batches, number, done, len(group.batches[number][0].loci))
@@ -277,29 +308,14 @@ class LocusReader(ABC, Generic[Found]):
         for buffer in batches.buffers:
             buffer.release(END_OF_CONTIG if self.is_indexed else group.next_start)
 
-    def _take(self, batches: _Batches, number: int, start: int, end: int) -> None:
+    def _take(self, batches: _Batches[Buffer], number: int, start: int, end: int) -> None:
         """Take the buffered reads of the loci start to end of a batch."""
         batch, intervals = batches.group.batches[number]
         part, bounds = batch.slice(start, end), intervals.slice(start, end)
-        for reads in self._host_pieces(self._gathered(batches.buffers, part, bounds)):
+        found = self._stages.gather(batches.buffers, part, bounds)
+        for reads in self._stages.host_pieces(found):
             if len(reads.reads):
                 batches.deep_loci(number).add(reads, start)
-
-    @abstractmethod
-    def _open(self, path: str, reading: ReadingOptions) -> AlignedInput:
-        """Open an input."""
-
-    @abstractmethod
-    def _samples_of(self, file: int) -> Any:
-        """Return the function that returns the samples of reads of an input."""
-
-    @abstractmethod
-    def _gathered(self, buffers: list[Any], batch: LocusBatch, intervals: LocusIntervals) -> Found:
-        """Return the reads of all buffers, in their order, that overlap an interval."""
-
-    @abstractmethod
-    def _host_pieces(self, found: Found) -> Iterator[LocusReads]:
-        """Yield the reads in host memory, in order, in pieces of a limited size."""
 
     def __enter__(self) -> Self:
         return self
@@ -313,35 +329,46 @@ class LocusReader(ABC, Generic[Found]):
         self._inputs.close()
 
 
-class AlignedReads(LocusReader[LocusReads]):
-    """Reads at loci in host memory."""
+def _gathered(
+    buffers: list[ReadBuffer], batch: LocusBatch, intervals: LocusIntervals
+) -> LocusReads:
+    ordered = intervals.sorted()
+    found = [
+        (file, reads)
+        for file, buffer in enumerate(buffers)
+        for reads in buffer.at(ordered.starts, ordered.max_ends)
+    ]
+    if not found:
+        empty = np.empty(0, dtype=np.int32)
+        return LocusReads(batch, _NO_READS, empty, empty)
+    return LocusReads(
+        batch,
+        gathered_reads([(buffered.reads, buffered.rows) for _, buffered in found]),
+        np.concatenate([buffered.samples for _, buffered in found]),
+        np.concatenate(
+            [np.full(buffered.rows.size, file, dtype=np.int32) for file, buffered in found]
+        ),
+    )
 
-    def _open(self, path: str, reading: ReadingOptions) -> AlignedInput:
-        return open_aligned(path, reading)
 
-    def _samples_of(self, file: int) -> SamplesOf:
-        return partial(self.table.samples_of, file)
+def _samples_of(table: SampleTable, file: int) -> SamplesOf:
+    return partial(table.samples_of, file)
 
-    def _host_pieces(self, found: LocusReads) -> Iterator[LocusReads]:
-        yield found
 
-    def _gathered(
-        self, buffers: list[Any], batch: LocusBatch, intervals: LocusIntervals
-    ) -> LocusReads:
-        ordered = intervals.sorted()
-        found = [
-            (file, reads)
-            for file, buffer in enumerate(buffers)
-            for reads in buffer.at(ordered.starts, ordered.max_ends)
-        ]
-        if not found:
-            empty = np.empty(0, dtype=np.int32)
-            return LocusReads(batch, _NO_READS, empty, empty)
-        return LocusReads(
-            batch,
-            gathered_reads([(buffered.reads, buffered.rows) for _, buffered in found]),
-            np.concatenate([buffered.samples for _, buffered in found]),
-            np.concatenate(
-                [np.full(buffered.rows.size, file, dtype=np.int32) for file, buffered in found]
-            ),
-        )
+def _as_one_piece(found: LocusReads) -> list[LocusReads]:
+    return [found]
+
+
+def _as_it_is(found: Iterator[LocusReads | GenotypedLoci]) -> Iterator[LocusReads | GenotypedLoci]:
+    return found
+
+
+HOST_READING: Final = ReadingStages(
+    open_input=open_aligned,
+    samples_of=_samples_of,
+    gather=_gathered,
+    host_pieces=_as_one_piece,
+    hand_over=_as_it_is,
+    max_bases=_MAX_BASES,
+)
+"""Stages of reading to host memory."""

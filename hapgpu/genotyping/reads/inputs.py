@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from hapgpu.errors import InputError
+from hapgpu.errors import InputError, UsageError
 from hapgpu.genotyping.reads.filters import AnyReadFilter
 from hapgpu.genotyping.reads.locus_groups import NO_INTERVALS, LocusIntervals
 from hapgpu.genotyping.reads.read_buffer import ReadBuffer, SamplesOf
 from hapgpu.io.alignments.formats import ReadFormat, open_input
 from hapgpu.io.alignments.reader import ReadSource, contigs_with_records, open_reads
 from hapgpu.io.bam.header import SamHeader
+from hapgpu.io.bam.read_groups.samples import SampleTable
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.regions import EVERYTHING, Region, RegionChoice, contig_hint
 
+_STANDARD: Final = "-"
 _INDEXED: Final = (ReadFormat.BAM, ReadFormat.CRAM)
 
 
@@ -46,7 +48,7 @@ class ReadingOptions:
     max_record: int = MAX_RECORD
 
 
-class ReadGroup(Protocol):
+class ContigPart(Protocol):
     """Part of a contig whose reads are read together, such as a `LocusGroup`."""
 
     @property
@@ -97,6 +99,9 @@ class AlignedInput(Protocol):
         """Close the input."""
 
 
+_Input = TypeVar("_Input", bound=AlignedInput)
+
+
 def open_aligned(path: str, reading: ReadingOptions) -> IndexedInput | StreamedInput:
     """Open a BAM, CRAM or SAM file, or standard input if `path` is `-`.
 
@@ -111,7 +116,7 @@ def open_aligned(path: str, reading: ReadingOptions) -> IndexedInput | StreamedI
 def is_indexed(path: str) -> bool:
     """Tell whether an input is a file of a format that is read through an index."""
     # Reading the first bytes of a pipe would lose them.
-    if path == "-" or not Path(path).is_file():
+    if path == _STANDARD or not Path(path).is_file():
         return False
     opened = open_input(path)
     opened.stream.close()
@@ -143,7 +148,7 @@ class IndexedInput:
         return frozenset(names[number] for number in numbers if number >= 0)
 
     @contextmanager
-    def over(self, groups: Iterable[ReadGroup]) -> Iterator[ContinuedInput]:
+    def over(self, groups: Iterable[ContigPart]) -> Iterator[ContinuedInput]:
         """Open the file once for several groups, in the order of the contigs of its header.
 
         None of the reads of the groups was counted before.
@@ -164,7 +169,7 @@ class IndexedInput:
 
     @contextmanager
     def at(
-        self, group: ReadGroup, read_filter: AnyReadFilter, samples_of: SamplesOf
+        self, group: ContigPart, read_filter: AnyReadFilter, samples_of: SamplesOf
     ) -> Iterator[ReadBuffer]:
         """Open the file; see `AlignedInput`."""
         contig = contig_of(self, group.contig)
@@ -205,7 +210,7 @@ class ContinuedInput:
         self._reads: ReadBuffer | None = None
 
     def at(
-        self, group: ReadGroup, read_filter: AnyReadFilter, samples_of: SamplesOf
+        self, group: ContigPart, read_filter: AnyReadFilter, samples_of: SamplesOf
     ) -> AbstractContextManager[ReadBuffer]:
         """Continue the input; see `AlignedInput`."""
         contig = contig_of(self, group.contig)
@@ -259,7 +264,7 @@ class StreamedInput(ContinuedInput):
 
 def stream_name(path: str) -> str:
     """Return the name of a stream for messages."""
-    return "standard input" if path == "-" else path
+    return "standard input" if path == _STANDARD else path
 
 
 def without_alignments(name: str) -> InputError:
@@ -283,3 +288,97 @@ def contig_of(file: AlignedInput, contig: str) -> int:
             "give reads aligned to the same reference"
         )
     return number
+
+
+class OpenInputs(Generic[_Input]):
+    """Open inputs of one run, at least one.
+
+    Parameters
+    ----------
+    paths
+        Files; `-` is standard input.
+    open_input
+        Opens one of them.
+    without_haplotypes
+        As in `SampleTable.of`.
+
+    Attributes
+    ----------
+    table
+        The samples of the inputs.
+
+    Raises
+    ------
+    InputError
+        An input cannot be read, has no index or holds no alignments.
+    UsageError
+        An input is given twice, or none at all.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        open_input: Callable[[str], _Input],
+        *,
+        without_haplotypes: bool = False,
+    ) -> None:
+        _check_distinct(paths)
+        with ExitStack() as stack:
+            self._inputs: list[_Input] = []
+            for path in paths:
+                self._inputs.append(open_input(path))
+                stack.callback(self._inputs[-1].close)
+            headers = [input_.header for input_ in self._inputs]
+            self.table = SampleTable.of(headers, paths, without_haplotypes=without_haplotypes)
+            self._stack = stack.pop_all()
+
+    def __len__(self) -> int:
+        return len(self._inputs)
+
+    def __iter__(self) -> Iterator[_Input]:
+        return iter(self._inputs)
+
+    @property
+    def are_indexed(self) -> bool:
+        """Whether all are read through an index: anywhere, and concurrently."""
+        return all(input_.is_indexed for input_ in self._inputs)
+
+    def check_contigs(self, lengths: Mapping[str, int], reference: Path) -> None:
+        """Compare the contig lengths of the inputs and the reference.
+
+        Raises
+        ------
+        InputError
+            A contig of an input has another length in the reference.
+        """
+        for input_ in self._inputs:
+            header = input_.header
+            for contig, length in zip(
+                header.reference_names, header.reference_lengths, strict=True
+            ):
+                if lengths.get(contig, length) != length:
+                    raise InputError(
+                        f"{input_.name}: {contig} has {length:,} bases, but {lengths[contig]:,} in "
+                        f"{reference}; give the reference that the reads were aligned to"
+                    )
+
+    def close(self) -> None:
+        """Close all inputs."""
+        self._stack.close()
+
+
+def _check_distinct(paths: Sequence[str]) -> None:
+    if not paths:
+        raise UsageError("reads: no file given; give at least one file of aligned reads")
+    for number, path in enumerate(paths):
+        if any(_is_same_input(path, other) for other in paths[:number]):
+            name = stream_name(path)
+            raise UsageError(f"{name}: given twice; give each input once")
+
+
+def _is_same_input(one: str, other: str) -> bool:
+    """Return whether two names are the same input, following links."""
+    if one == other:
+        return True
+    is_file = _STANDARD not in {one, other} and Path(one).exists() and Path(other).exists()
+    return is_file and Path(one).samefile(other)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +61,7 @@ class BufferedReads:
     max_ends: NDArray[np.int64]
 
     def take(self, kept: NDArray[np.int64]) -> BufferedReads:
-        """Return ascending ones of the n reads, sharing memory with these."""
+        """Return reads by their rows, int64[k], ascending, sharing memory with these."""
         ends = self.ends[kept]
         return BufferedReads(
             self.reads,
@@ -106,46 +107,37 @@ class BufferedReads:
         return self.take(np.flatnonzero(is_needed)).compact() if is_sparse else self
 
 
-class ReadBuffer:
-    """Buffer of reads, contig by contig, read as far as requested.
+class Buffered(Protocol):
+    """Reads that are buffered together: `BufferedReads`, or `DeviceBufferedReads`."""
+
+    def ending_after(self, key: int, /) -> Self | None:
+        """Return at least the reads that end after a key; None if none does."""
+
+
+Part = TypeVar("Part", bound=Buffered)
+
+
+class SortedBuffer(ABC, Generic[Part]):
+    """Buffer of sorted reads, contig by contig, read as far as requested.
 
     Parameters
     ----------
-    source
-        Open source, at its first read.
+    header
+        Header of the input.
     name
         Name of the input, for messages.
-    read_filter
-        Filter of the reads.
-    samples_of
-        Function that returns the samples of reads.
     contig
         Number of the first contig needed, in the header.
-    counted
-        Sorted intervals of this contig: reads that overlap one were counted before.
     """
 
-    def __init__(
-        self,
-        source: ReadSource,
-        name: str,
-        read_filter: AnyReadFilter,
-        samples_of: SamplesOf,
-        contig: int,
-        counted: LocusIntervals,
-    ) -> None:
-        self._header: SamHeader = source.header
-        self._batches = source.batches()
+    def __init__(self, header: SamHeader, name: str, contig: int) -> None:
+        self._header = header
         self._name = name
-        self._filter = read_filter
-        self._samples_of = samples_of
-        self._counted_starts = key_of(contig, 0) + counted.starts
-        self._counted_max_ends = key_of(contig, 0) + counted.max_ends
         self._contig = contig
         self._needed_from = key_of(contig, 0)
         self._last = 0
-        self._buffered: list[BufferedReads] = []
-        self._released: list[BufferedReads] = []
+        self._buffered: list[Part] = []
+        self._released: list[Part] = []
 
     @property
     def frontier(self) -> int:
@@ -153,9 +145,9 @@ class ReadBuffer:
         return self._last - key_of(self._contig, 0)
 
     @property
+    @abstractmethod
     def bases(self) -> int:
-        """Number of bases of the buffered reads."""
-        return sum(part.reads.bases.data.size for part in self._buffered)
+        """About the number of bases of the buffered reads."""
 
     def move_to(self, contig: int) -> None:
         """Move to a contig, by its number in the header, and drop the reads before it.
@@ -167,11 +159,99 @@ class ReadBuffer:
         InputError
             The contig is before the current one.
         """
-        check_contig_order(self._header, self._name, self._contig, contig)
-        self._contig = contig
+        self._set_contig(contig)
         self._buffered[:0] = self._released
         self._released = []
         self.drop_before(0)
+
+    def _set_contig(self, contig: int) -> None:
+        if contig < self._contig:
+            names = self._header.reference_names
+            raise InputError(
+                f"{self._name}: a stream, but sites of {names[contig]} come after sites of "
+                f"{names[self._contig]}; sort the sites by the contigs of its header, or give the "
+                "reads as an indexed BAM file"
+            )
+        self._contig = contig
+
+    def release(self, position: int) -> None:
+        """Drop reads that end before a position of the contig, and hide the others for now."""
+        self._released += self._ending_after(key_of(self._contig, position))
+        self._buffered = []
+
+    def drop_before(self, position: int) -> None:
+        """Drop reads that end before a position of the contig."""
+        self._needed_from = max(self._needed_from, key_of(self._contig, position))
+        self._buffered = self._ending_after(self._needed_from)
+
+    def _ending_after(self, key: int) -> list[Part]:
+        parts = (part.ending_after(key) for part in self._buffered)
+        return [part for part in parts if part is not None]
+
+    def read_on(self) -> None:
+        """Read the next batch; at the end of the input, the frontier moves after all contigs.
+
+        Raises
+        ------
+        InputError
+            The reads are not sorted, or the input is damaged.
+        """
+        found = self._next()
+        self._last, part = (END_KEY, None) if found is None else found
+        if part is not None:
+            self._buffered.append(part)
+
+    @abstractmethod
+    def _next(self) -> tuple[int, Part | None] | None:
+        """Read a batch; return the key of its last read, and the reads to keep; None at the end."""
+
+    def _not_sorted(self, read: NDArray[np.uint8], key: int, before: int) -> InputError:
+        """Return the error for a read, by its name, after a read with a larger key."""
+        text = read.tobytes().decode("utf-8", "replace")
+        return InputError(
+            f"{self._name}: not sorted by position: read '{text}' at "
+            f"{_text_of(self._header, key)} comes after a read at "
+            f"{_text_of(self._header, before)}; run: samtools sort"
+        )
+
+
+class ReadBuffer(SortedBuffer[BufferedReads]):
+    """Buffer of reads in host memory.
+
+    Parameters
+    ----------
+    source
+        Open source, at its first read.
+    name, contig
+        As in `SortedBuffer`.
+    read_filter
+        Filter of the reads.
+    samples_of
+        Function that returns the samples of reads.
+    counted
+        Sorted intervals of the contig: reads that overlap one were counted before.
+    """
+
+    def __init__(
+        self,
+        source: ReadSource,
+        name: str,
+        read_filter: AnyReadFilter,
+        samples_of: SamplesOf,
+        contig: int,
+        counted: LocusIntervals,
+    ) -> None:
+        super().__init__(source.header, name, contig)
+        self._batches = source.batches()
+        self._filter = read_filter
+        self._samples_of = samples_of
+        self._counted_starts = key_of(contig, 0) + counted.starts
+        self._counted_max_ends = key_of(contig, 0) + counted.max_ends
+
+    @property
+    def bases(self) -> int:
+        """Number of bases of the buffered reads."""
+        return sum(part.reads.bases.data.size for part in self._buffered)
 
     def has_reads(self, contig: int, end: int) -> bool:
         """Move to a contig; tell whether a read of it starts before a position.
@@ -183,8 +263,7 @@ class ReadBuffer:
         InputError
             The contig is before the current one, or as `read_on`.
         """
-        check_contig_order(self._header, self._name, self._contig, contig)
-        self._contig = contig
+        self._set_contig(contig)
         first, last = key_of(contig, 0), key_of(contig, end)
         self._needed_from = max(self._needed_from, first)
         self._buffered = [part for part in self._buffered if part.max_ends[-1] > first]
@@ -194,31 +273,10 @@ class ReadBuffer:
             self.read_on()
         return True
 
-    def release(self, position: int) -> None:
-        """Drop reads that end before a position of the contig, and hide the others for now."""
-        key = key_of(self._contig, position)
-        parts = (part.ending_after(key) for part in self._buffered)
-        self._released += [part for part in parts if part is not None]
-        self._buffered = []
-
-    def drop_before(self, position: int) -> None:
-        """Drop reads that end before a position of the contig."""
-        self._needed_from = max(self._needed_from, key_of(self._contig, position))
-        parts = (part.ending_after(self._needed_from) for part in self._buffered)
-        self._buffered = [part for part in parts if part is not None]
-
-    def read_on(self) -> None:
-        """Read the next batch; at the end of the input, the frontier moves after all contigs.
-
-        Raises
-        ------
-        InputError
-            The reads are not sorted, or the input is damaged.
-        """
+    def _next(self) -> tuple[int, BufferedReads | None] | None:
         reads = next(self._batches, None)
         if reads is None:
-            self._last = END_KEY
-            return
+            return None
         starts, ends = np.empty((2, len(reads)), dtype=np.int64)
         row = _place(
             read_only(reads.reference_ids),
@@ -231,16 +289,16 @@ class ReadBuffer:
         )
         if row >= 0:
             before = int(starts[row - 1]) if row else self._last
-            raise not_sorted(self._header, self._name, reads.names[row], int(starts[row]), before)
-        self._last = int(starts[-1])
+            raise self._not_sorted(reads.names[row], int(starts[row]), before)
         is_old = np.empty(len(reads), dtype=np.bool_)
         _mark_overlaps(self._counted_starts, self._counted_max_ends, starts, ends, is_old)
         kept = self._filter.keeps(reads, ~is_old) & (ends > self._needed_from)
-        rows = np.flatnonzero(kept)
-        if rows.size:
-            samples, ends = self._samples_of(reads, rows), ends[rows]
-            max_ends = np.maximum.accumulate(ends)
-            self._buffered.append(BufferedReads(reads, rows, samples, starts[rows], ends, max_ends))
+        rows, last = np.flatnonzero(kept), int(starts[-1])
+        if not rows.size:
+            return last, None
+        samples, ends = self._samples_of(reads, rows), ends[rows]
+        max_ends = np.maximum.accumulate(ends)
+        return last, BufferedReads(reads, rows, samples, starts[rows], ends, max_ends)
 
     def keep(self, choose: ChoiceOfReads) -> None:
         """Keep only some of the buffered reads of the contig, to save memory.
@@ -277,34 +335,6 @@ class ReadBuffer:
         base = key_of(self._contig, 0)
         found = (part.overlapping(base + starts, base + max_ends) for part in self._buffered)
         return [part for part in found if part.starts.size]
-
-
-def check_contig_order(header: SamHeader, name: str, current: int, contig: int) -> None:
-    """Raise an error if a contig is before the current one of a stream, by their numbers.
-
-    Raises
-    ------
-    InputError
-        It is.
-    """
-    if contig < current:
-        names = header.reference_names
-        raise InputError(
-            f"{name}: a stream, but sites of {names[contig]} come after sites of "
-            f"{names[current]}; sort the sites by the contigs of its header, or give the "
-            "reads as an indexed BAM file"
-        )
-
-
-def not_sorted(
-    header: SamHeader, name: str, read: NDArray[np.uint8], key: int, before: int
-) -> InputError:
-    """Return the error for a read, by its name, after a read with a larger key."""
-    text = read.tobytes().decode("utf-8", "replace")
-    return InputError(
-        f"{name}: not sorted by position: read '{text}' at {_text_of(header, key)} comes after a "
-        f"read at {_text_of(header, before)}; run: samtools sort"
-    )
 
 
 def _text_of(header: SamHeader, key: int) -> str:

@@ -20,7 +20,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.pairhmm.forward.read_arrays import ReadArrays
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.pairhmm.batches import HmmReads
 from hapgpu.pairhmm.model import ANY_BASE, ERROR_PROBABILITIES
 from hapgpu.runtime.jit import njit, njit_inlined
 
@@ -36,6 +37,23 @@ _MIN_FIELD = float(np.finfo(np.float32).tiny)
 
 _SMALL_PRODUCT = 1e-200
 """Below this a product is added to the logarithm, before it becomes 0."""
+
+
+class ReadArrays(NamedTuple):
+    """The columns of `HmmReads`, read-only."""
+
+    bases: NDArray[np.uint8]
+    base_qualities: NDArray[np.uint8]
+    insertion_qualities: NDArray[np.uint8]
+    deletion_qualities: NDArray[np.uint8]
+    gap_continuations: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+
+
+def read_arrays_of(reads: HmmReads) -> ReadArrays:
+    """Return reads as an argument of compiled functions."""
+    columns = (reads.bases.data, *reads.qualities, reads.bases.offsets)
+    return ReadArrays(*(read_only(np.ascontiguousarray(column)) for column in columns))
 
 
 class Coefficients(NamedTuple):
@@ -129,7 +147,7 @@ def _row_of(
     stay = 1.0 - (here.insertion + here.deletion)
     g = stay * (1.0 - here.error)
     if stay <= 0.0 or g <= 0.0:
-        return _Row(0.0, 0.0, 0.0, 0.0, 0.0, 1.0, False)  # noqa: FBT003  (as above)
+        return _Row(0.0, 0.0, 0.0, 0.0, 0.0, 1.0, False)  # noqa: FBT003  (Numba: no keyword arguments)
     a, b, c, e = 0.0, 0.0, (1.0 - here.continuation) / stay, 1.0
     if not is_first:
         a = c * before.insertion / previous_g

@@ -14,12 +14,13 @@ from hapgpu.arrays.ragged_view import view_of
 from hapgpu.pairhmm.batches import HmmBatch
 from hapgpu.pairhmm.forward.coefficients import (
     Coefficients,
+    ReadArrays,
     new_coefficients,
+    read_arrays_of,
     set_coefficients,
 )
 from hapgpu.pairhmm.forward.exact import exact_likelihoods, new_columns
-from hapgpu.pairhmm.forward.lanes import LANES, Pairs, lane_likelihoods, new_lane_arrays
-from hapgpu.pairhmm.forward.read_arrays import ReadArrays, read_arrays_of
+from hapgpu.pairhmm.forward.lanes import LANES, PairRows, lane_likelihoods, new_lane_arrays
 from hapgpu.pairhmm.model import DOUBLE, FLOAT, FLOAT_LONGEST_READ, Precision
 from hapgpu.runtime.devices import CpuDevice
 
@@ -185,14 +186,14 @@ def _coefficients(reads: ReadArrays, threads: int) -> Coefficients:
     return coefficients
 
 
-def _pairs(batch: HmmBatch) -> Pairs:
+def _pairs(batch: HmmBatch) -> PairRows:
     """Return the row numbers of the read and the haplotype of each pair."""
     reads = np.diff(batch.read_offsets)
     per_read = np.repeat(np.diff(batch.haplotype_offsets), reads)
     read = np.repeat(np.arange(len(batch.reads)), per_read)
     first_haplotypes = np.repeat(batch.haplotype_offsets[:-1], reads)
     within = np.arange(read.size) - (np.cumsum(per_read) - per_read)[read]
-    return Pairs(read, first_haplotypes[read] + within)
+    return PairRows(read, first_haplotypes[read] + within)
 
 
 def _run_slices(task: Callable[[int, int], None], count: int, unit: int, threads: int) -> None:

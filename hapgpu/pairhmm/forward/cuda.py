@@ -6,16 +6,16 @@ import functools
 from collections.abc import Callable
 from functools import partial
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import cupy
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.pairhmm.batches import HmmBatch
-from hapgpu.pairhmm.device_batches import DeviceHmmBatch
+from hapgpu.pairhmm.cuda import DeviceHmmBatch
 from hapgpu.pairhmm.forward.cpu import exact_log10_likelihoods
-from hapgpu.pairhmm.launch.device_arrays import array_store
+from hapgpu.pairhmm.launch.arrays import array_store
 from hapgpu.pairhmm.launch.piece_run import PieceRun
 from hapgpu.pairhmm.launch.pieces import split_in_two, split_into_pieces
 from hapgpu.runtime.devices import CudaDevice, usable_cpus
@@ -26,6 +26,7 @@ from hapgpu.runtime.gpu.context import (
     thread_streams,
 )
 from hapgpu.runtime.gpu.memory_turns import TooLittleMemoryError, memory_turns
+from hapgpu.runtime.gpu_array import GpuArray
 
 _PIECE_CELLS = 9_000_000_000  # a few milliseconds, longer than the host needs for the next piece
 _PIECE_BASES = 1 << 23  # bounds the pinned memory
@@ -71,7 +72,7 @@ def log10_likelihoods(batch: HmmBatch, device: CudaDevice) -> NDArray[np.float64
 
 def device_log10_likelihoods(
     batch: DeviceHmmBatch, device: CudaDevice, memory_budget: int | None = None
-) -> Any:
+) -> GpuArray:
     """Compute log10 P(read | haplotype) of reads on the current GPU, and wait for it.
 
     Parameters
@@ -103,7 +104,7 @@ def device_log10_likelihoods(
 
 def _computed(
     batch: HmmBatch | DeviceHmmBatch,
-    likelihoods: Any,
+    likelihoods: GpuArray,
     device: CudaDevice,
     memory_budget: int | None = None,
 ) -> bool:
@@ -115,7 +116,7 @@ def _computed(
 
 
 def _compute(
-    batch: HmmBatch | DeviceHmmBatch, likelihoods: Any, device: CudaDevice, budget: _Memory
+    batch: HmmBatch | DeviceHmmBatch, likelihoods: GpuArray, device: CudaDevice, budget: _Memory
 ) -> bool:
     with _PiecesInFlight(device, budget) as pieces:
         end = 0
@@ -167,7 +168,7 @@ class _PiecesInFlight:
         """Return the bytes that a piece may use beside the others."""
         return self._budget() // _PIECES_IN_FLIGHT
 
-    def start(self, batch: HmmBatch | DeviceHmmBatch, likelihoods: Any) -> None:
+    def start(self, batch: HmmBatch | DeviceHmmBatch, likelihoods: GpuArray) -> None:
         """Start a piece; split it where it does not fit the memory of the device."""
         if not likelihoods.size:
             return
@@ -190,7 +191,7 @@ class _PiecesInFlight:
             likelihoods = likelihoods[piece.pairs :]
 
     def _start_piece(
-        self, batch: HmmBatch | DeviceHmmBatch, likelihoods: Any, memory: _Memory
+        self, batch: HmmBatch | DeviceHmmBatch, likelihoods: GpuArray, memory: _Memory
     ) -> bool:
         turn = self._started % _PIECES_IN_FLIGHT
         forward_streams = self._forward_streams[turn * _STREAMS : (turn + 1) * _STREAMS]
@@ -207,7 +208,7 @@ class _PiecesInFlight:
         return True
 
     def _start_piece_alone(
-        self, batch: HmmBatch | DeviceHmmBatch, likelihoods: Any, memory: _Memory
+        self, batch: HmmBatch | DeviceHmmBatch, likelihoods: GpuArray, memory: _Memory
     ) -> bool:
         for stream in self._streams:
             stream.synchronize()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,18 +37,13 @@ def log10_likelihoods(batch: HmmBatch, device: Device) -> NDArray[np.float64]:
     _check("haplotype", batch.haplotypes)
     if not batch.pairs:
         return np.empty(0, dtype=np.float64)
-    likelihoods: NDArray[np.float64] = _backend(device).log10_likelihoods(batch, device)
-    return likelihoods
+    if isinstance(device, CpuDevice):  # only the kernels in use are loaded
+        from hapgpu.pairhmm.forward import cpu  # noqa: PLC0415  (loads compiled functions)
 
+        return cpu.log10_likelihoods(batch, device)
+    from hapgpu.pairhmm.forward import cuda  # noqa: PLC0415  (imports CuPy)
 
-def _backend(device: Device) -> ModuleType:
-    if isinstance(device, CpuDevice):
-        from hapgpu.pairhmm.forward import cpu  # noqa: PLC0415  (only the kernels in use are loaded)
-
-        return cpu
-    from hapgpu.pairhmm.forward import cuda  # noqa: PLC0415  (as above)
-
-    return cuda
+    return cuda.log10_likelihoods(batch, device)
 
 
 def _check(kind: str, sequences: Ragged) -> None:

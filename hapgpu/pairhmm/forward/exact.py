@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged_view import RaggedView, row_of
-from hapgpu.pairhmm.forward.read_arrays import ReadArrays
+from hapgpu.pairhmm.forward.coefficients import ReadArrays
 from hapgpu.pairhmm.model import ANY_BASE, ERROR_PROBABILITIES
 from hapgpu.runtime.jit import njit
 

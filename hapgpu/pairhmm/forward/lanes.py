@@ -51,18 +51,21 @@ _U_A, _U_B, _U_C, _U_E, _U_R, _U_LETTER = (
     np.uint64(field * LANES) for field in (A, B, C, E, R, LETTER)
 )
 
-Floats = NDArray[np.floating[Any]]
+Float = np.floating[Any]
+Floats = NDArray[Float]
+RowFields = tuple[Float, Float, Float, Float, Float, Float]
+"""The fields of a row: a, b, c, e, r, letter."""
 
 
-class Pairs(NamedTuple):
+class PairRows(NamedTuple):
     """Pairs as row numbers of reads and of haplotypes, int64[n] each."""
 
     reads: NDArray[np.int64]
     haplotypes: NDArray[np.int64]
 
-    def take(self, rows: NDArray[np.int64]) -> Pairs:
-        """Gather pairs."""
-        return Pairs(self.reads[rows], self.haplotypes[rows])
+    def take(self, rows: NDArray[np.int64]) -> PairRows:
+        """Gather pairs by their rows, int64[k]."""
+        return PairRows(self.reads[rows], self.haplotypes[rows])
 
 
 class LaneArrays(NamedTuple):
@@ -80,7 +83,7 @@ class LaneArrays(NamedTuple):
     first_rows: NDArray[np.int64]
 
 
-def new_lane_arrays(rows: int, columns: int, dtype: Any) -> LaneArrays:
+def new_lane_arrays(rows: int, columns: int, dtype: type[Float]) -> LaneArrays:
     """Allocate for reads of up to `rows` and haplotypes of up to `columns` bases."""
     return LaneArrays(
         np.empty((columns + STEP_COLUMNS) * _COLUMN, dtype=dtype),
@@ -96,7 +99,7 @@ def lane_likelihoods(
     coefficients: Coefficients,
     read_offsets: NDArray[np.int64],
     haplotypes: RaggedView,
-    pairs: Pairs,
+    pairs: PairRows,
     arrays: LaneArrays,
     scale: float,
     threshold: float,
@@ -231,7 +234,7 @@ def _start_rows(arrays: LaneArrays, row: int) -> None:
 
 
 @njit_contracting
-def _row_fields(rows: Floats, k: np.uint64) -> tuple[Any, Any, Any, Any, Any, Any]:
+def _row_fields(rows: Floats, k: np.uint64) -> RowFields:
     return (
         rows[k + _U_A],
         rows[k + _U_B],
@@ -244,14 +247,14 @@ def _row_fields(rows: Floats, k: np.uint64) -> tuple[Any, Any, Any, Any, Any, An
 
 @njit_contracting
 def _cell(
-    letter: Any,
-    fields: Any,
-    above: Any,
-    above_insertion: Any,
-    diagonal: Any,
-    deletion: Any,
-    one: Any,
-) -> tuple[Any, Any, Any, Any]:
+    letter: Float,
+    fields: RowFields,
+    above: Float,
+    above_insertion: Float,
+    diagonal: Float,
+    deletion: Float,
+    one: Float,
+) -> tuple[Float, Float, Float, Float]:
     """Return M' and I' of a cell, and the carried values; small terms first, for accuracy."""
     a, b, c, e, r, base = fields
     match = diagonal * (r if (base < letter) | (base > letter) else one)

@@ -74,10 +74,6 @@ class LayoutPlan:
     layouts: tuple[LaneLayout, ...]
     numbers: NDArray[np.int32]
 
-    def slice(self, start: int, end: int) -> LayoutPlan:
-        """Return the plan of haplotypes start to end."""
-        return LayoutPlan(self.layouts, self.numbers[start:end])
-
 
 def plan_layouts(
     lengths: NDArray[np.int64], pairs: NDArray[np.int64], min_warps: int

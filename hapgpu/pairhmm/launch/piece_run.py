@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import cupy
 import numpy as np
@@ -12,10 +11,9 @@ from numpy.typing import NDArray
 from hapgpu.arrays.large_arrays import copy_together
 from hapgpu.arrays.ragged import lengths_of
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.pairhmm.batches import HmmBatch, is_uniform
-from hapgpu.pairhmm.device_batches import DeviceHmmBatch
-from hapgpu.pairhmm.launch.device_arrays import ArrayStore, PieceArrays, PieceSizes
-from hapgpu.pairhmm.launch.indices import PieceIndices, fill_indices
+from hapgpu.pairhmm.batches import HmmBatch
+from hapgpu.pairhmm.cuda import DeviceHmmBatch
+from hapgpu.pairhmm.launch.arrays import ArrayStore, PieceArrays, PieceSizes
 from hapgpu.pairhmm.launch.kernels import (
     COUNT_PAIRS,
     EXACT,
@@ -27,6 +25,7 @@ from hapgpu.pairhmm.launch.kernels import (
     forward_kernel,
 )
 from hapgpu.pairhmm.launch.layouts import plan_layouts
+from hapgpu.pairhmm.launch.pieces import PieceIndices, fill_indices
 from hapgpu.pairhmm.model import (
     ERROR_PROBABILITIES,
     FLOAT_LONGEST_READ,
@@ -38,6 +37,7 @@ from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import multiprocessors, pinned_array
 from hapgpu.runtime.gpu.kernel import Kernel
 from hapgpu.runtime.gpu.launch import load_kernel
+from hapgpu.runtime.gpu_array import GpuArray
 
 _WARPS_PER_MULTIPROCESSOR = 8
 _EXACT_WARPS_PER_MULTIPROCESSOR = 16
@@ -60,7 +60,7 @@ class PieceRun:
         batch: HmmBatch | DeviceHmmBatch,
         pairs: int,
         device: CudaDevice,
-        streams: tuple[Any, Sequence[Any]],
+        streams: tuple[cupy.cuda.Stream, Sequence[cupy.cuda.Stream]],
         store: ArrayStore,
     ) -> None:
         self._batch = batch
@@ -82,7 +82,9 @@ class PieceRun:
         self._pairs_per_layout = np.bincount(
             self._plan.numbers, pairs_per_haplotype, self._words.size
         )
-        self._is_uniform, self._extend = _uniform_continuation(batch)
+        one = batch.reads.uniform_continuation
+        self._is_uniform = one is not None
+        self._extend = 0.0 if one is None else float(ERROR_PROBABILITIES[one])
         bases = int(batch.group_bases.sum())
         self._sizes = PieceSizes(
             reads=int(batch.read_offsets[-1] - batch.read_offsets[0]),
@@ -98,11 +100,11 @@ class PieceRun:
             is_on_device=isinstance(batch, DeviceHmmBatch),
         )
         self._blocks = 0
-        self._scalars: dict[str, Any] = {}
-        self._given: dict[str, Any] = {}
+        self._scalars: dict[str, float] = {}
+        self._given: dict[str, GpuArray] = {}
         self._arrays: PieceArrays
 
-    def launch(self, likelihoods: Any, memory: Callable[[], int]) -> NDArray[np.int32]:
+    def launch(self, likelihoods: GpuArray, memory: Callable[[], int]) -> NDArray[np.int32]:
         """Start the kernels and copies that write the likelihoods, float64[pairs].
 
         They are in pinned memory, or on the device for a batch on the device. `memory` returns a
@@ -145,7 +147,7 @@ class PieceRun:
         self._blocks = exact_blocks
         rows = 0 if self._widest <= _EXACT_COLUMNS_IN_REGISTERS else 3 * self._widest
         self._sizes = self._sizes._replace(scratch=rows * exact_blocks)
-        self._scalars = self._sizes.scalars()
+        self._scalars = {**self._sizes.scalars()}
         self._arrays = self._store.arrays(self._sizes)
         self._fill_in()
         self._store.upload(self._arrays, self._stream)
@@ -172,7 +174,7 @@ class PieceRun:
         fill_indices(
             read_only(batch.read_offsets),
             read_only(batch.haplotype_offsets),
-            read_only(_haplotype_offsets_of(batch)),
+            read_only(batch.column_offsets),
             read_only(plan.numbers),
             read_only(self._words),
             PieceIndices(*(host[name] for name in PieceIndices._fields)),
@@ -238,20 +240,7 @@ class PieceRun:
         loaded.launch_checked(blocks, threads, checked, self._scalars)
 
 
-def _uniform_continuation(batch: HmmBatch | DeviceHmmBatch) -> tuple[bool, float]:
-    """Tell whether all bases have one gap continuation; return its probability, or 0."""
-    if isinstance(batch, HmmBatch):
-        column = batch.reads.gap_continuations
-        return (True, float(ERROR_PROBABILITIES[column[0]])) if is_uniform(column) else (False, 0.0)
-    one = batch.reads.gap_continuation
-    return (True, float(ERROR_PROBABILITIES[one])) if isinstance(one, int) else (False, 0.0)
-
-
-def _haplotype_offsets_of(batch: HmmBatch | DeviceHmmBatch) -> NDArray[np.int64]:
-    return batch.haplotypes.offsets if isinstance(batch, HmmBatch) else batch.column_offsets
-
-
-def _sequences_of(batch: DeviceHmmBatch) -> dict[str, Any]:
+def _sequences_of(batch: DeviceHmmBatch) -> dict[str, GpuArray]:
     """Return the sequences of a batch on the device by the names of the kernels' parameters."""
     first, end = batch.base_offsets[[0, -1]].tolist()
     first_read, end_read = batch.read_offsets[[0, -1]].tolist()

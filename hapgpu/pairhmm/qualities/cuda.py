@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 import cupy
 import numpy as np
@@ -13,12 +13,13 @@ from hapgpu.cigar.cuda.read_parts import DeviceReadParts
 from hapgpu.io.bam.constants import MISSING_QUALITY
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.io.bam.cuda.packed import download_reads
-from hapgpu.pairhmm.device_batches import DeviceHmmReads
+from hapgpu.pairhmm.cuda import DeviceHmmReads
 from hapgpu.pairhmm.qualities.pcr_model import gap_open_limits_of_bases
 from hapgpu.pairhmm.qualities.prepare import QualityOptions, check_base_qualities
 from hapgpu.pairhmm.qualities.tags import tag_qualities
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
+from hapgpu.runtime.gpu_array import GpuArray
 
 _THREADS: Final = 128
 _NO_CAP: Final = 255
@@ -100,7 +101,7 @@ def prepared_device_parts(
     parts: DeviceReadParts,
     options: QualityOptions,
     source: str,
-    is_reversed: Any = None,
+    is_reversed: GpuArray = None,
 ) -> DeviceHmmReads:
     """Return parts of reads with the qualities of the pair-HMM, as `prepared_parts`.
 
@@ -154,7 +155,9 @@ def prepared_device_parts(
     )
 
 
-def _indel_qualities(records: DeviceRecords, gap_open: int, source: str) -> tuple[Any, Any]:
+def _indel_qualities(
+    records: DeviceRecords, gap_open: int, source: str
+) -> tuple[GpuArray, GpuArray]:
     """Return int64[n] each: where the values of `BI` and `BD` start in the bytes, or -1."""
     count, layout = len(records), records.layout
     insertions, deletions = (cupy.empty(count, dtype=np.int64) for _ in range(2))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -78,10 +78,25 @@ def prepared_parts(
     InputError
         A tag `BI` or `BD` of a read does not hold one quality per base.
     """
-    qualities = _RecordQualities.of(reads, options.gap_open, source).take(parts)
-    if base_qualities is not None:
-        qualities = replace(qualities, qualities=base_qualities)
-    return _prepared(qualities, options)
+    starts, lengths = reads.bases.offsets[parts.reads] + parts.starts, parts.lengths
+    bases = Ragged.gather(reads.bases.data, starts, lengths)
+    gap_opens = [
+        Ragged.gather(tag_qualities(reads, name, options.gap_open, source), starts, lengths).data
+        for name in ("BI", "BD")
+    ]
+    if base_qualities is None:
+        base_qualities = Ragged.gather(reads.qualities.data, starts, lengths)
+    caps = reads.mapping_qualities[parts.reads]
+    if not options.cap_by_mapping_quality:
+        caps = np.full_like(caps, _NO_CAP)
+    limit_gap_opens(gap_opens, bases, options.pcr_model)
+    insertions, deletions = (np.maximum(column, MIN_QUALITY) for column in gap_opens)
+    prepared = np.empty(bases.data.size, dtype=np.uint8)
+    _cap_and_floor(
+        view_of(base_qualities), read_only(caps), options.base_quality_threshold, prepared
+    )
+    continuations = np.broadcast_to(np.uint8(options.gap_continuation), bases.data.shape)
+    return HmmReads(bases, prepared, insertions, deletions, continuations)
 
 
 def check_base_qualities(reads: ReadBatch, source: str, remedy: str) -> None:
@@ -108,67 +123,6 @@ def check_base_qualities(reads: ReadBatch, source: str, remedy: str) -> None:
         raise InputError(
             f"{source}, read '{name}': no base qualities, which likelihoods need; {remedy}"
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _RecordQualities:
-    """n reads, or parts of reads, with the qualities from their records.
-
-    Attributes
-    ----------
-    bases
-        uint8 text, n rows.
-    qualities
-        uint8 Phred with the rows of `bases`.
-    gap_opens
-        uint8 Phred with the rows of `bases`, of insertions and of deletions; changed in place.
-    mapping_qualities
-        uint8[n].
-    """
-
-    bases: Ragged
-    qualities: Ragged
-    gap_opens: tuple[NDArray[np.uint8], NDArray[np.uint8]]
-    mapping_qualities: NDArray[np.uint8]
-
-    @classmethod
-    def of(cls, reads: ReadBatch, gap_open: int, source: str) -> _RecordQualities:
-        insertions, deletions = (
-            tag_qualities(reads, name, gap_open, source) for name in ("BI", "BD")
-        )
-        return cls(reads.bases, reads.qualities, (insertions, deletions), reads.mapping_qualities)
-
-    def take(self, parts: ReadParts) -> _RecordQualities:
-        starts = self.bases.offsets[parts.reads] + parts.starts
-        insertions, deletions = (
-            Ragged.gather(column, starts, parts.lengths).data for column in self.gap_opens
-        )
-        return _RecordQualities(
-            Ragged.gather(self.bases.data, starts, parts.lengths),
-            Ragged.gather(self.qualities.data, starts, parts.lengths),
-            (insertions, deletions),
-            self.mapping_qualities[parts.reads],
-        )
-
-
-def _prepared(reads: _RecordQualities, options: QualityOptions) -> HmmReads:
-    limit_gap_opens(reads.gap_opens, reads.bases, options.pcr_model)
-    insertions, deletions = (np.maximum(column, MIN_QUALITY) for column in reads.gap_opens)
-    continuations = np.broadcast_to(np.uint8(options.gap_continuation), reads.bases.data.shape)
-    return HmmReads(
-        reads.bases, _base_qualities(reads, options), insertions, deletions, continuations
-    )
-
-
-def _base_qualities(reads: _RecordQualities, options: QualityOptions) -> NDArray[np.uint8]:
-    caps = reads.mapping_qualities
-    if not options.cap_by_mapping_quality:
-        caps = np.full_like(caps, _NO_CAP)
-    prepared = np.empty(reads.qualities.data.size, dtype=np.uint8)
-    _cap_and_floor(
-        view_of(reads.qualities), read_only(caps), options.base_quality_threshold, prepared
-    )
-    return prepared
 
 
 @njit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self, TypeVar
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,6 @@ from hapgpu.haplotypes.pairing.extended_haplotypes import ExtendedHaplotypes
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.haplotypes.pairing.pairs import ReadHaplotypePairs
 from hapgpu.pairhmm.batches import HmmBatch, HmmReads
-
-_Value = TypeVar("_Value", np.bool_, np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +90,15 @@ class PairsByLocus:
         first = np.flatnonzero(is_first)
         return cls(reads[first], loci[first], order, np.diff(first, append=order.size))
 
-    def whole_reads(self, reads: ReadBatch) -> ReadParts:
-        """Return the read of each overlap, whole, as m parts of the batch of reads."""
-        return ReadParts.whole(reads, self.reads)
+    def take(self, overlaps: NDArray[np.bool_]) -> PairsByLocus:
+        """Keep the overlaps of a mask, bool[m]; `order` still has rows of the whole input."""
+        order, counts = self.order[self.pairs_of(overlaps)], self.counts[overlaps]
+        return PairsByLocus(self.reads[overlaps], self.loci[overlaps], order, counts)
 
     def clipped_reads(self, reads: ReadBatch, haplotypes: LocusHaplotypes) -> ReadParts:
         """Return the read of each overlap, clipped to its locus if there are loci, as m parts."""
         if not haplotypes.starts.size:
-            return self.whole_reads(reads)
+            return ReadParts.whole(reads, self.reads)
         starts, ends = haplotypes.starts[self.loci], haplotypes.ends[self.loci]
         return clipped_parts(reads, self.reads, starts, ends)
 
@@ -118,11 +117,11 @@ class PairsByLocus:
         )
 
     def pairs_of(self, overlaps: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return bool[p]: a mask of pairs, in input order, from a mask of overlaps, bool[m]."""
-        return self.in_input_order(np.repeat(overlaps, self.counts))
+        """Return bool[p]: a mask of pairs, in `order`, from a mask of overlaps, bool[m]."""
+        return np.repeat(overlaps, self.counts)
 
-    def in_input_order(self, values: NDArray[_Value]) -> NDArray[_Value]:
-        """Return values given in `order`, [p] of any dtype, in the input order of the pairs."""
-        result = np.empty_like(values)
-        result[self.order] = values
+    def in_input_order(self, likelihoods: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return likelihoods given in `order`, float64[p], in the input order of the pairs."""
+        result = np.empty_like(likelihoods)
+        result[self.order] = likelihoods
         return result

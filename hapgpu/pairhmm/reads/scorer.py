@@ -1,39 +1,23 @@
-"""Likelihoods of one batch of aligned reads: pairs, qualities, pair-HMM."""
+"""Likelihoods of batches of aligned reads on any device: pairs, qualities, pair-HMM, limits."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Generic, Protocol, Self, TypeAlias, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from hapgpu.arrays.batches import ReadBatch
-from hapgpu.arrays.ragged import Ragged
-from hapgpu.cigar.clips import clips_of
-from hapgpu.cigar.encoding import skipped_lengths
-from hapgpu.cigar.read_parts import ReadParts
+from hapgpu.errors import InputError
 from hapgpu.haplotypes.pairing.extended_haplotypes import Extender
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
-from hapgpu.haplotypes.pairing.pairs import PairFinder, ReadHaplotypePairs
+from hapgpu.io.alignments.read_selection import ReadSelection
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
-from hapgpu.pairhmm.normalize import is_well_modelled, normalized
-from hapgpu.pairhmm.qualities.prepare import (
-    QualityOptions,
-    check_base_qualities,
-    prepared_parts,
-)
-from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes, PairsByLocus
-from hapgpu.runtime.devices import Device
+from hapgpu.pairhmm.qualities.prepare import QualityOptions
+from hapgpu.runtime.gpu_array import GpuArray
 
 REMEDY: Final = "add them, or remove the read"
 """Of a read without base qualities."""
-
-_UNMAPPED: Final = 4
-_PAIRED, _FIRST, _SECOND = 1, 64, 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,177 +45,203 @@ class ScorerOptions:
     exclude_flags: int
 
 
-def extender_of(
-    haplotypes: HaplotypeSet, header: SamHeader, options: ScorerOptions, reference: Path | None
-) -> Extender | None:
-    """Return a new extender of the haplotypes; None if they are not extended.
-
-    Raises
-    ------
-    InputError
-        The reference cannot be read, lacks a contig, or ends before a locus.
-    """
-    if reference is None or not haplotypes.loci or options.whole_reads:
-        return None
-    return Extender(haplotypes, reference, header)
-
-
 @dataclass(frozen=True, slots=True)
-class ReadLikelihoods:
-    """n reads with their likelihoods, in input order, and counts.
+class ScoringTask:
+    """Reads of a run, and what they are compared with.
 
     Attributes
     ----------
-    names
-        uint8 text, n rows.
-    mates
-        uint8[n]: 1 or 2, or 0 for reads that are not paired or whose flags do not say.
-    pairs
-        The haplotypes paired with each read, at least one.
-    likelihoods
-        float64[pairs], log10.
-    counts
-        Numbers of reads, likelihoods, cells and excluded reads, by name.
+    reads
+        The reads.
+    haplotypes
+        The haplotypes; each read is paired with the haplotypes of the loci that it overlaps.
+    options
+        Options of the likelihoods.
+    reference
+        FASTA with its index, of CRAM. If given, haplotypes with loci are also extended by its
+        bases as far as each read reaches, and reads are not clipped.
     """
 
-    names: Ragged
-    mates: NDArray[np.uint8]
-    pairs: ReadHaplotypePairs
-    likelihoods: NDArray[np.float64]
-    counts: Mapping[str, int]
+    reads: ReadSelection
+    haplotypes: HaplotypeSet
+    options: ScorerOptions
+    reference: Path | None = None
+
+    def new_extender(self, header: SamHeader) -> Extender | None:
+        """Return a new extender of the haplotypes; None if they are not extended.
+
+        Raises
+        ------
+        InputError
+            The reference cannot be read, lacks a contig, or ends before a locus.
+        """
+        if self.reference is None or not self.haplotypes.loci or self.options.whole_reads:
+            return None
+        return Extender(self.haplotypes, self.reference, header)
+
+    def without_alignments(self) -> InputError:
+        """Return the error for reads of FASTQ."""
+        return InputError(
+            f"{self.reads.path}: FASTQ, but likelihoods need the orientation and mapping quality of"
+            " aligned reads; map the reads to BAM first"
+        )
 
 
-class Scorer:
+class _Overlaps(Protocol):
+    """`PairsByLocus`, or `DevicePairsByLocus`."""
+
+    @property
+    def order(self) -> GpuArray:
+        """int64[p], the row of each pair in the input, in the order of the likelihoods."""
+
+    def take(self, overlaps: GpuArray, /) -> Self:
+        """Keep the overlaps of a mask, bool[m]."""
+
+    def pairs_of(self, overlaps: GpuArray, /) -> GpuArray:
+        """Return bool[p]: a mask of pairs, in `order`, from a mask of overlaps, bool[m]."""
+
+
+class _Parts(Protocol):
+    """`ReadParts`, or `DeviceReadParts`."""
+
+    @property
+    def lengths(self) -> GpuArray:
+        """int64[m]: bases of the parts."""
+
+    def take(self, rows: GpuArray, /) -> Self:
+        """Keep the parts of a mask, bool[m]."""
+
+
+class _Batch(Protocol):
+    """`HmmBatch`, or `DeviceHmmBatch`."""
+
+    @property
+    def cells(self) -> int:
+        """Matrix cells of all pairs."""
+
+
+ScoredPairs: TypeAlias = tuple[GpuArray, GpuArray]
+"""float64[k], log10, and int64[k], the row of the pair of each; `numpy.ndarray` on the CPU."""
+
+Reads = TypeVar("Reads", bound=Sized)
+Pairs = TypeVar("Pairs", bound=Sized)
+Haplotypes = TypeVar("Haplotypes")
+Overlaps = TypeVar("Overlaps", bound=_Overlaps)
+Parts = TypeVar("Parts", bound=_Parts)
+Prepared = TypeVar("Prepared")
+Batch = TypeVar("Batch", bound=_Batch)
+Scored = TypeVar("Scored")
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringStages(Generic[Reads, Pairs, Haplotypes, Overlaps, Parts, Prepared, Batch, Scored]):
+    """Stages of the likelihoods of reads on one kind of device, in their order.
+
+    Attributes
+    ----------
+    find
+        Finds the haplotypes of reads, in one part or several, and counts the excluded reads: by
+        their flags, at no locus, unmapped (their orientation is unknown), without bases and, where
+        haplotypes are extended, spliced.
+    check_qualities
+        Raises an error for reads without base qualities.
+    extend
+        Returns the haplotypes as used for the reads, and the pairs with row numbers of these: an
+        extended haplotype has a row for each pair of flanks.
+    group
+        Groups pairs by locus, in m overlaps.
+    clip
+        Returns the part of the read that each overlap uses; it may have no bases.
+    prepare
+        Prepares the qualities of parts of reads.
+    join
+        Returns the batch of the pair-HMM.
+    likelihoods
+        Returns float64[p], log10, in the order of the overlaps.
+    normalize
+        Raises low likelihoods; returns them, and which overlaps a haplotype explains, bool[m].
+    result
+        Returns likelihoods in the order of the pairs; None for none.
+    """
+
+    find: Callable[[Reads, Counter[str]], Iterable[tuple[Reads, Pairs]]]
+    check_qualities: Callable[[Reads], None]
+    extend: Callable[[Reads, Pairs], tuple[Haplotypes, Pairs]]
+    group: Callable[[Pairs, Haplotypes], Overlaps]
+    clip: Callable[[Overlaps, Reads, Haplotypes], Parts]
+    prepare: Callable[[Reads, Parts], Prepared]
+    join: Callable[[Overlaps, Prepared, Haplotypes], Batch]
+    likelihoods: Callable[[Batch], GpuArray]
+    normalize: Callable[[GpuArray, Overlaps, Parts], tuple[GpuArray, GpuArray]]
+    result: Callable[[Reads, Pairs, ScoredPairs | None], Scored]
+
+
+class Scorer(Generic[Reads, Pairs, Haplotypes, Overlaps, Parts, Prepared, Batch, Scored]):
     """Computes the likelihoods of batches of reads on one device.
 
     Parameters
     ----------
-    haplotypes
-        The haplotypes; each read is paired with the haplotypes of the loci it overlaps.
-    header
-        The header of the input.
-    options
-        Options of the likelihoods.
-    device
-        The device that computes.
-    source
-        Name of the input, for errors.
-    reference
-        FASTA with its index. If given, haplotypes with loci are extended by its bases as far as
-        each read reaches, and reads are not clipped; then threads must not share the object.
-
-    Raises
-    ------
-    InputError
-        A locus is on a contig that the header lacks; or the reference cannot be read, lacks a
-        contig, or ends before a locus.
+    stages
+        Stages of the device; threads must not share them.
+    is_normalized
+        See `ScorerOptions.normalize`.
     """
 
     def __init__(
         self,
-        haplotypes: HaplotypeSet,
-        header: SamHeader,
-        options: ScorerOptions,
-        device: Device,
-        source: str,
-        reference: Path | None = None,
+        stages: ScoringStages[Reads, Pairs, Haplotypes, Overlaps, Parts, Prepared, Batch, Scored],
+        *,
+        is_normalized: bool,
     ) -> None:
-        self._haplotypes = LocusHaplotypes.of(haplotypes)
-        self._options = options
-        self._device = device
-        self._source = source
-        self._finder = PairFinder(haplotypes, header, source)
-        self._extender = extender_of(haplotypes, header, options, reference)
+        self._stages = stages
+        self._is_normalized = is_normalized
+        poor = ("poorly_modelled",) if is_normalized else ()
+        self._counted = ("without_bases_at_locus", *poor, "likelihoods", "cells")
 
-    def __call__(self, reads: ReadBatch) -> ReadLikelihoods:
-        """Compute the likelihoods of reads; reads that the flags exclude are not in the result.
+    def __call__(self, reads: Reads) -> Iterator[tuple[Scored, Counter[str]]]:
+        """Compute the likelihoods of reads, in order, in at least one part, with its counts.
 
-        Also excluded are reads at no locus, unmapped reads (their orientation is unknown), reads
-        without bases, or without bases at their loci, and, where haplotypes are extended, spliced
-        reads.
+        Excluded are the reads that `ScoringStages.find` names, and reads without bases at
+        their loci.
 
         Raises
         ------
         InputError
             A read has no base qualities, a tag `BI` or `BD` without one quality per base, or
             fewer bases than its CIGAR clips; or the reference is damaged.
+        MemoryError
+            The reads do not fit the memory of the GPU.
         """
-        counts = {"reads": len(reads)}
-        reads = reads.take(
-            reads.has_flags(self._options.require_flags, self._options.exclude_flags)
-        )
-        unmapped = reads.flags & _UNMAPPED > 0
-        empty = ~unmapped & (reads.bases.lengths == 0)
-        counts |= {"unmapped": int(unmapped.sum()), "without_bases": int(empty.sum())}
-        reads = reads.take(~unmapped & ~empty)
-        pairs = self._finder.find(reads)
-        if self._extender is not None:
-            # Extended haplotypes have the introns that spliced reads lack.
-            spliced = (skipped_lengths(reads.cigars) > 0) & (pairs.counts > 0)
-            counts["spliced"] = int(spliced.sum())
-            pairs = pairs.without(spliced)
-        reads = reads.take(pairs.counts > 0)
-        return self._scored(reads, pairs.of_reads_with_any(), counts)
+        counts = Counter(reads=len(reads))
+        for part, pairs in self._stages.find(reads, counts):
+            counts.update(dict.fromkeys(self._counted, 0))
+            scored = self._scored(part, pairs, counts) if len(pairs) else None
+            yield self._stages.result(part, pairs, scored), counts
+            counts = Counter()
 
-    def _scored(
-        self, reads: ReadBatch, pairs: ReadHaplotypePairs, counts: dict[str, int]
-    ) -> ReadLikelihoods:
-        """Compute the likelihoods of reads with at least one haplotype each."""
-        check_base_qualities(reads, self._source, REMEDY)
-        haplotypes, extended_pairs = self._extended(reads, pairs)
-        pairs_by_locus = PairsByLocus.of(extended_pairs, haplotypes)
-        parts = self._parts(reads, pairs_by_locus, haplotypes)
-        if not (has_bases := parts.lengths > 0).all():
-            kept = pairs_by_locus.pairs_of(has_bases)
-            pairs, extended_pairs = pairs.take(kept), extended_pairs.take(kept)
-            pairs_by_locus = PairsByLocus.of(extended_pairs, haplotypes)
-            parts = parts.take(has_bases)
-        prepared = prepared_parts(reads, parts, self._options.qualities, self._source)
-        batch = pairs_by_locus.hmm_batch(prepared, haplotypes)
-        likelihoods = log10_likelihoods(batch, self._device)
-        kept = np.ones(len(pairs), dtype=np.bool_)
-        counts["without_bases_at_locus"] = int((~has_bases).sum())
-        if self._options.normalize:
-            likelihoods, best = normalized(likelihoods, pairs_by_locus.counts)
-            is_explained = is_well_modelled(best, parts.lengths)
-            counts["poorly_modelled"] = int((~is_explained).sum())
-            kept = pairs_by_locus.pairs_of(is_explained)
-        counts |= {"likelihoods": int(kept.sum()), "cells": batch.cells}
-        likelihoods = pairs_by_locus.in_input_order(likelihoods)[kept]
-        pairs = pairs.take(kept)
-        has_any = pairs.counts > 0
-        return ReadLikelihoods(
-            reads.names.take(has_any),
-            _mates(reads.flags[has_any]),
-            pairs.of_reads_with_any(),
-            likelihoods,
-            counts,
-        )
-
-    def _extended(
-        self, reads: ReadBatch, pairs: ReadHaplotypePairs
-    ) -> tuple[LocusHaplotypes, ReadHaplotypePairs]:
-        """Return the haplotypes as used for the reads, and the pairs with row numbers of these.
-
-        An extended haplotype has a row for each pair of flanks.
-        """
-        if self._extender is None:
-            return self._haplotypes, pairs
-        clips = clips_of(reads, self._source)
-        needed = self._extender.flanks_needed(reads, clips, pairs.reads, pairs.haplotypes)
-        extended, rows = self._extender.extend(pairs.haplotypes, needed)
-        return LocusHaplotypes.of_windows(extended), ReadHaplotypePairs(pairs.offsets, rows)
-
-    def _parts(
-        self, reads: ReadBatch, pairs_by_locus: PairsByLocus, haplotypes: LocusHaplotypes
-    ) -> ReadParts:
-        """Return the part of the read that each overlap uses; it may have no bases."""
-        if self._options.whole_reads:
-            return pairs_by_locus.whole_reads(reads)
-        return pairs_by_locus.clipped_reads(reads, haplotypes)
+    def _scored(self, reads: Reads, pairs: Pairs, counts: Counter[str]) -> ScoredPairs:
+        """Compute the likelihoods of reads with at least one haplotype each; add to counts."""
+        stages = self._stages
+        stages.check_qualities(reads)
+        haplotypes, pairs = stages.extend(reads, pairs)
+        overlaps = stages.group(pairs, haplotypes)
+        parts = stages.clip(overlaps, reads, haplotypes)
+        if without_bases := _count(parts.lengths == 0):
+            has_bases = parts.lengths > 0
+            overlaps, parts = overlaps.take(has_bases), parts.take(has_bases)
+        batch = stages.join(overlaps, stages.prepare(reads, parts), haplotypes)
+        likelihoods, order = stages.likelihoods(batch), overlaps.order
+        counts["without_bases_at_locus"] += without_bases
+        if self._is_normalized:
+            likelihoods, is_explained = stages.normalize(likelihoods, overlaps, parts)
+            counts["poorly_modelled"] += _count(~is_explained)
+            kept = overlaps.pairs_of(is_explained)
+            likelihoods, order = likelihoods[kept], order[kept]
+        counts["likelihoods"] += int(order.size)
+        counts["cells"] += batch.cells
+        return likelihoods, order
 
 
-def _mates(flags: NDArray[np.uint16]) -> NDArray[np.uint8]:
-    """Return uint8[n]: 1 or 2 for the reads of a pair, else 0."""
-    number = np.where(flags & _FIRST, 1, np.where(flags & _SECOND, 2, 0))
-    return np.where(flags & _PAIRED, number, 0).astype(np.uint8)
+def _count(mask: GpuArray) -> int:
+    """Count the rows of a mask: not a sum, as CuPy compiles its reductions in each process."""
+    return int(mask.nonzero()[0].size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -12,14 +13,36 @@ from hapgpu.arrays.bytes import Integer, copy_bytes
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import RaggedView, view_of
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
+from hapgpu.haplotypes.pairing.pairs import ReadHaplotypePairs
 from hapgpu.io.text.decimals import DECIMAL_WIDTH, put_decimal
-from hapgpu.pairhmm.reads.scorer import ReadLikelihoods
 from hapgpu.runtime.jit import njit
 
 _TAB, _NEWLINE, _ZERO = b"\t\n0"
 _MISSING: Final = np.frombuffer(b"\tNA", dtype=np.uint8)
 _READ_TEXT: Final = 2  # a tab and the mate
 _VALUE_TEXT: Final = 2 + DECIMAL_WIDTH  # between a tab and a newline
+
+
+@dataclass(frozen=True, slots=True)
+class HostLikelihoods:
+    """n reads with their likelihoods, in input order.
+
+    Attributes
+    ----------
+    names
+        uint8 text, n rows.
+    mates
+        uint8[n]: 1 or 2, or 0 for reads that are not paired or whose flags do not say.
+    pairs
+        The haplotypes paired with each read, at least one.
+    likelihoods
+        float64[pairs], log10.
+    """
+
+    names: Ragged
+    mates: NDArray[np.uint8]
+    pairs: ReadHaplotypePairs
+    likelihoods: NDArray[np.float64]
 
 
 class Table(ABC):
@@ -41,7 +64,7 @@ class Table(ABC):
     columns: int
 
     @abstractmethod
-    def lines(self, scored: ReadLikelihoods) -> NDArray[np.uint8]:
+    def lines(self, scored: HostLikelihoods) -> NDArray[np.uint8]:
         """Return the lines of reads, uint8 text, in the order of the reads."""
 
 
@@ -61,7 +84,7 @@ class PairTable(Table):
         )
         self.columns = 0
 
-    def lines(self, scored: ReadLikelihoods) -> NDArray[np.uint8]:
+    def lines(self, scored: HostLikelihoods) -> NDArray[np.uint8]:
         """Return the lines of some reads."""
         pairs = scored.pairs
         names = np.repeat(scored.names.lengths, pairs.counts)
@@ -90,7 +113,7 @@ class MatrixTable(Table):
         self.labels = Ragged.from_sequences([])
         self.columns = len(haplotypes)
 
-    def lines(self, scored: ReadLikelihoods) -> NDArray[np.uint8]:
+    def lines(self, scored: HostLikelihoods) -> NDArray[np.uint8]:
         """Return the lines of some reads."""
         pairs = scored.pairs
         rows = len(scored.names) * (_READ_TEXT + 1 + _MISSING.size * self.columns)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sized
-from dataclasses import dataclass
+from collections.abc import Iterable, Sized
 from typing import Final, Protocol
 
 import numpy as np
@@ -13,30 +12,15 @@ from hapgpu.arrays.bytes import Integer, copy_bytes
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.io.text.decimals import DECIMAL_WIDTH, put_decimal
 from hapgpu.io.text.numbers import put_integer
-from hapgpu.pairhmm.batches import HmmBatch
+from hapgpu.pairhmm.batches import HmmBatch, TextOutput
 from hapgpu.runtime.jit import njit
+from hapgpu.runtime.output import Output
 
 LIKELIHOOD_HEADER: Final = b"batch\tread\thaplotype\tlog10_likelihood\n"
 """The first line of a file of `likelihood_table`."""
 
 _INDEX_WIDTH: Final = 20
 _TAB, _NEWLINE, _BLANK = b"\t\n "
-
-
-@dataclass(frozen=True, slots=True)
-class ScoredText:
-    """Text of the likelihoods of text batches.
-
-    Attributes
-    ----------
-    text
-        uint8.
-    counts
-        `batches`, `reads`, `likelihoods` and `cells`.
-    """
-
-    text: NDArray[np.uint8]
-    counts: Mapping[str, int]
 
 
 class _Batch(Sized, Protocol):
@@ -55,25 +39,24 @@ class _Batch(Sized, Protocol):
         """Matrix cells of all pairs."""
 
 
-def counts_of(batch: _Batch) -> Mapping[str, int]:
-    """Return the counts of `ScoredText`."""
-    return {
+def text_output(batch: _Batch, text: Iterable[NDArray[np.uint8]]) -> TextOutput:
+    """Return the text of a batch, with its counts `batches`, `reads`, `likelihoods`, `cells`."""
+    counts = {
         "batches": len(batch),
         "reads": len(batch.reads),
         "likelihoods": batch.pairs,
         "cells": batch.cells,
     }
+    return Output(text, counts, len(batch.reads))
 
 
-def scored_text(
+def likelihood_text(
     first_group: int, batch: HmmBatch, likelihoods: NDArray[np.float64], *, as_matrix: bool
-) -> ScoredText:
-    """Write `likelihood_matrix` or `likelihood_table`, and count."""
+) -> NDArray[np.uint8]:
+    """Write uint8 text: `likelihood_matrix` or `likelihood_table`, as in these."""
     if as_matrix:
-        text = likelihood_matrix(batch, likelihoods)
-    else:
-        text = likelihood_table(first_group, batch, likelihoods)
-    return ScoredText(text, counts_of(batch))
+        return likelihood_matrix(batch, likelihoods)
+    return likelihood_table(first_group, batch, likelihoods)
 
 
 def likelihood_table(

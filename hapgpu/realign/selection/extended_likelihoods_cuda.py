@@ -15,7 +15,7 @@ from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.pairhmm.forward.cuda import device_log10_likelihoods
 from hapgpu.pairhmm.qualities.cuda import check_device_qualities, prepared_device_parts
 from hapgpu.pairhmm.qualities.prepare import QualityOptions
-from hapgpu.pairhmm.reads.cuda import DeviceLocusHaplotypes, DevicePairsByLocus
+from hapgpu.pairhmm.reads.cuda.pairs_by_locus import DeviceLocusHaplotypes, DevicePairsByLocus
 from hapgpu.realign.selection.by_likelihood import REMEDY
 from hapgpu.runtime.devices import CudaDevice
 

@@ -21,9 +21,9 @@ from hapgpu.cigar.encoding import (
     operation_of,
 )
 from hapgpu.cigar.read_parts import clipped_parts
-from hapgpu.genotyping.batches import Evidence, LocusReads
+from hapgpu.genotyping.batches import FragmentEvidence, LocusReads
 from hapgpu.genotyping.calls.likelihoods import supported_alleles
-from hapgpu.genotyping.genotyper import Genotyper
+from hapgpu.genotyping.cpu import HostGenotyper
 from hapgpu.haplotypes.batches import Loci, LocusBatch
 from hapgpu.haplotypes.candidates.allele_table import allele_table
 from hapgpu.haplotypes.pairing.pairs import ReadHaplotypePairs
@@ -159,7 +159,7 @@ class SiteReads:
     supported: Ragged
 
 
-def site_reads_of(locus_reads: LocusReads, genotyper: Genotyper, samples: int) -> SiteReads:
+def site_reads_of(locus_reads: LocusReads, genotyper: HostGenotyper, samples: int) -> SiteReads:
     """Compare reads with the candidate haplotypes of their loci, as `hapgpu genotype` does.
 
     Ties of likelihoods go to the first haplotype, the reference.
@@ -193,7 +193,7 @@ def site_reads_of(locus_reads: LocusReads, genotyper: Genotyper, samples: int) -
 
 
 def _first_of_groups(
-    evidence: Evidence, hashes: NDArray[np.uint64], samples: int
+    evidence: FragmentEvidence, hashes: NDArray[np.uint64], samples: int
 ) -> NDArray[np.bool_]:
     """Return bool[f]: the first `MAX_FRAGMENTS` of each locus and sample, by hash of the name."""
     groups = evidence.loci * samples + evidence.samples
@@ -208,7 +208,7 @@ def _first_of_groups(
 
 
 def _counts(
-    evidence: Evidence, mask: NDArray[np.bool_], loci: int, samples: int
+    evidence: FragmentEvidence, mask: NDArray[np.bool_], loci: int, samples: int
 ) -> NDArray[np.int64]:
     """Return int64[loci, samples]: the fragments of a mask."""
     groups = evidence.loci * samples + evidence.samples
@@ -216,7 +216,7 @@ def _counts(
 
 
 def _depths(
-    evidence: Evidence, supported: Ragged, batch: LocusBatch, samples: int
+    evidence: FragmentEvidence, supported: Ragged, batch: LocusBatch, samples: int
 ) -> NDArray[np.int64]:
     """Return int64[samples, alleles]: the fragments that support each allele."""
     fragments = np.repeat(np.arange(evidence.loci.size), supported.lengths)
@@ -228,7 +228,7 @@ def _depths(
     return np.bincount(cells[supported.data >= 0], minlength=samples * size).reshape(samples, size)
 
 
-def _best_haplotypes(evidence: Evidence, batch: LocusBatch) -> NDArray[np.int32]:
+def _best_haplotypes(evidence: FragmentEvidence, batch: LocusBatch) -> NDArray[np.int32]:
     """Return int32[f]: the first of the best haplotypes of each fragment."""
     offsets = evidence.likelihoods.offsets
     fragments = np.repeat(np.arange(evidence.loci.size), evidence.likelihoods.lengths)

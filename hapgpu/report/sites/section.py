@@ -12,8 +12,9 @@ from typing import Any, Final
 
 from hapgpu.errors import UsageError
 from hapgpu.genotyping.batches import LocusReads
-from hapgpu.genotyping.genotyper import GenotypeOptions, Genotyper
-from hapgpu.genotyping.session import GenotypeInputs, GenotypeSession
+from hapgpu.genotyping.cpu import host_genotyper
+from hapgpu.genotyping.genotyper import GenotypeOptions
+from hapgpu.genotyping.pipeline import GenotypeInputs, GenotypeSession
 from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.genome.regions import Region, RegionChoice
 from hapgpu.io.vcf.source import open_vcf
@@ -105,7 +106,7 @@ class _Worker:
         self._reference = inputs.reference
         self._fasta = ReferenceFasta(inputs.reference)
         likelihoods = partial(log10_likelihoods, device=CpuDevice(1))
-        self._genotyper = Genotyper(options, self._samples, likelihoods, self._source)
+        self._genotyper = host_genotyper(options, self._samples, likelihoods, self._source)
 
     def __call__(self, group: Iterable[LocusReads]) -> list[Slice]:
         return [part for reads in group for part in self._slices(reads)]

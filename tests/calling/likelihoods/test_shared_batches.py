@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hapgpu.calling.likelihoods.likelihoods import SharedBatches
 from hapgpu.errors import DeviceError
-from hapgpu.pairhmm.arguments import hmm_batch
+from hapgpu.pairhmm.api import hmm_batch
 from hapgpu.pairhmm.batches import HmmBatch
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.runtime.devices import CpuDevice

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hapgpu.pairhmm import run
 from tests.cli.pairhmm.command import status_of
 from tests.cli.realign import command as realign_command
 from tests.cli.realign.command import make_example
@@ -62,16 +61,16 @@ def test_small_pieces_and_parts(
     example: Path, tmp_path: Path, options: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither the pieces of the file nor the parts of the text change a byte."""
-    from hapgpu.pairhmm import run_cuda  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.pairhmm.reads.cuda import scorer  # noqa: PLC0415  (needs CuPy)
 
     files = example / "reads.bam", example / "haplotypes.fa"
     tables = []
-    usual = run._PIECE_BYTES, run_cuda._PART_BYTES, run_cuda._MAX_TEXT_BYTES
+    usual = scorer._PIECE_BYTES, scorer._PART_BYTES, scorer._MAX_TEXT_BYTES
     for piece_bytes, part_bytes, text_bytes in (usual, (1, 3000, 1 << 30), (1, 3000, 4000)):
-        monkeypatch.setattr(run, "_PIECE_BYTES", piece_bytes)
-        monkeypatch.setattr(run, "_MIN_PIECE_BYTES", 1)
-        monkeypatch.setattr(run_cuda, "_PART_BYTES", part_bytes)
-        monkeypatch.setattr(run_cuda, "_MAX_TEXT_BYTES", text_bytes)
+        monkeypatch.setattr(scorer, "_PIECE_BYTES", piece_bytes)
+        monkeypatch.setattr(scorer, "_MIN_PIECE_BYTES", 1)
+        monkeypatch.setattr(scorer, "_PART_BYTES", part_bytes)
+        monkeypatch.setattr(scorer, "_MAX_TEXT_BYTES", text_bytes)
         output = tmp_path / "table.tsv"
         assert status_of(*files, *options, "-q", "--device", "cuda", "-o", output) == 0
         tables.append(output.read_bytes())

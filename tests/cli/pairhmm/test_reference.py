@@ -12,7 +12,7 @@ import numpy as np
 import pysam
 import pytest
 
-from hapgpu.pairhmm import run as command
+from hapgpu.pairhmm.reads import cpu
 from tests.cli.pairhmm.command import Row, lines_of, rows_of, status_of
 from tests.cli.realign.command import haplotypes_of, make_example
 from tests.pairhmm.extension_oracle import Locus, flanks, likelihoods
@@ -229,7 +229,7 @@ def test_how_reads_are_batched_changes_nothing(
     options = ["--normalize"] * normalize
     expected = made.table(*options)
     max_candidates = 3
-    monkeypatch.setattr(command, "_LIKELIHOODS_PER_BATCH", reads * max_candidates)
+    monkeypatch.setattr(cpu, "_LIKELIHOODS_PER_BATCH", reads * max_candidates)
     assert made.table(*options) == expected
 
 

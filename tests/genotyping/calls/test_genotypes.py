@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.genotyping.batches import Calls, SiteLikelihoods
+from hapgpu.genotyping.batches import GenotypeCalls, SiteLikelihoods
 from hapgpu.genotyping.calls.genotypes import calls_of
 from hapgpu.genotyping.calls.priors import Prior, log10_priors
 from hapgpu.genotyping.calls.reference import call_reference
@@ -24,7 +24,7 @@ def calls(
     alleles: Sequence[int],
     ploidy: int = 2,
     prior: Prior = Prior.FLAT,
-) -> Calls:
+) -> GenotypeCalls:
     """Call sites with these numbers of alleles, given genotype likelihoods by sample."""
     samples = len(likelihoods[0])
     rows = [row for site in likelihoods for row in site]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.genotyping.batches import Evidence, SiteLikelihoods
+from hapgpu.genotyping.batches import FragmentEvidence, SiteLikelihoods
 from hapgpu.genotyping.calls.likelihoods import (
     NO_ALLELE,
     NOT_USED,
@@ -123,12 +123,12 @@ def batch_with_shift_ranges(case: Case) -> LocusBatch:
     return replace(batch, shift_ranges=ShiftRanges(*shift_ranges.T.copy()), haplotypes=flanked)
 
 
-def inputs_of(case: Case) -> tuple[Evidence, LocusBatch, Ragged]:
+def inputs_of(case: Case) -> tuple[FragmentEvidence, LocusBatch, Ragged]:
     """Return the evidence, loci and alleles of a case."""
     batch = batch_with_shift_ranges(case)
     table = rows_of_values([row for haplotypes in case.carried for row in haplotypes], np.int16)
     covers = [[k for pair in fragment.cover for k in pair] for fragment in case.fragments]
-    evidence = Evidence(
+    evidence = FragmentEvidence(
         np.array([fragment.locus for fragment in case.fragments], dtype=np.int64),
         np.array([fragment.sample for fragment in case.fragments], dtype=np.int32),
         rows_of_values([fragment.likelihoods for fragment in case.fragments], np.float64),

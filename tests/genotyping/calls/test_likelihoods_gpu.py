@@ -47,10 +47,10 @@ def clipped_reads_of(case: Case) -> ClippedReads:
 
 def on_gpu(case: Case) -> SiteLikelihoods:
     cupy = pytest.importorskip("cupy")
-    from hapgpu.genotyping.calls.likelihoods_cuda import (  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.genotyping.calls.cuda import (  # noqa: PLC0415  (needs CuPy)
         device_site_likelihoods,
     )
-    from hapgpu.genotyping.device_batches import DeviceEvidence  # noqa: PLC0415  (as above)
+    from hapgpu.genotyping.evidence.cuda import DeviceEvidence  # noqa: PLC0415  (as above)
 
     likelihoods = [
         fragment.likelihoods if part == 0 else [np.nan] * len(fragment.likelihoods)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged, offsets_of
-from hapgpu.genotyping.batches import Calls
+from hapgpu.genotyping.batches import GenotypeCalls
 from hapgpu.genotyping.calls.vcf_lines import call_lines
 from hapgpu.haplotypes.batches import Haplotypes, Loci, LocusBatch, ShiftRanges
 from hapgpu.io.vcf.header import genotyped_header
@@ -78,7 +78,7 @@ def counts_of(random: np.random.Generator, count: int) -> NDArray[np.int32]:
     return np.where(largest, bounds, random.integers(0, bounds)).astype(np.int32)
 
 
-def calls_of(allele_counts: list[int], samples: int, ploidy: int, seed: int) -> Calls:
+def calls_of(allele_counts: list[int], samples: int, ploidy: int, seed: int) -> GenotypeCalls:
     """Draw calls, a quarter of which are missing."""
     random = np.random.default_rng(seed)
     shape = (len(allele_counts), samples)
@@ -91,7 +91,7 @@ def calls_of(allele_counts: list[int], samples: int, ploidy: int, seed: int) -> 
         for count, is_known in zip(row_alleles, known.reshape(-1), strict=True)
     ]
     qualities = random.choice([0.0, -0.0, 0.004, 0.005, 7.1, 100, 12345.678, 1e7 / 3], shape[0])
-    return Calls(
+    return GenotypeCalls(
         genotypes=np.where(known[..., None], genotypes, -1).astype(np.int16),
         qualities=np.where(known, random.integers(0, 100, shape), -1).astype(np.int16),
         depths=random.choice([0, 1, 10, 99, 70_000], shape).astype(np.int32),
@@ -108,7 +108,7 @@ INFO_ITEMS = st.lists(
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[list[VcfRecord], Calls]:
+def cases(draw: st.DrawFn) -> tuple[list[VcfRecord], GenotypeCalls]:
     ploidy, samples = draw(st.integers(1, 4)), draw(st.integers(1, 3))
     alternatives = draw(st.lists(st.integers(0, 13 - 2 * ploidy), max_size=4))
     records = [
@@ -142,7 +142,7 @@ def number_text(number: int) -> str:
     return "." if number < 0 else str(number)
 
 
-def expected_sample(calls: Calls, site: int, sample: int) -> str:
+def expected_sample(calls: GenotypeCalls, site: int, sample: int) -> str:
     row = site * calls.depths.shape[1] + sample
     fields = [
         "/".join(map(number_text, calls.genotypes[site, sample])),
@@ -154,7 +154,7 @@ def expected_sample(calls: Calls, site: int, sample: int) -> str:
     return ":".join(fields)
 
 
-def expected_line(record: VcfRecord, calls: Calls, site: int) -> str:
+def expected_line(record: VcfRecord, calls: GenotypeCalls, site: int) -> str:
     columns = list(record.columns)
     columns[5] = expected_quality(calls.variant_qualities[site])
     columns[7] = expected_info(columns[7], sum(map(int, calls.depths[site])))
@@ -166,13 +166,13 @@ def expected_line(record: VcfRecord, calls: Calls, site: int) -> str:
 
 @settings(max_examples=many(150))
 @given(cases())
-def test_lines_equal_plain_python(case: tuple[list[VcfRecord], Calls]) -> None:
+def test_lines_equal_plain_python(case: tuple[list[VcfRecord], GenotypeCalls]) -> None:
     records, calls = case
     text = call_lines(batch_of(records), calls).decode()
     assert text == "".join(f"{expected_line(r, calls, k)}\n" for k, r in enumerate(records))
 
 
-def write_vcf(path: Path, records: list[VcfRecord], calls: Calls) -> None:
+def write_vcf(path: Path, records: list[VcfRecord], calls: GenotypeCalls) -> None:
     samples = [f"sample {k}" for k in range(calls.depths.shape[1])]
     header = genotyped_header(HEADER, {"chr1": 100_000}, samples, "hapgpu genotype", "1.0")
     path.write_bytes(header + call_lines(batch_of(records), calls))
@@ -181,7 +181,7 @@ def write_vcf(path: Path, records: list[VcfRecord], calls: Calls) -> None:
 @settings(max_examples=60)
 @given(case=cases())
 def test_pysam_reads_the_same_values(
-    case: tuple[list[VcfRecord], Calls], tmp_path_factory: pytest.TempPathFactory
+    case: tuple[list[VcfRecord], GenotypeCalls], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     records, calls = case
     path = tmp_path_factory.getbasetemp() / "calls.vcf"
@@ -217,7 +217,7 @@ def known_of(values: tuple[int | None, ...] | None) -> list[int]:
 def test_missing_calls() -> None:
     records = [record_of(5, ["C"], "rs5", "q10", "."), record_of(9, ["C", "G"], ".", ".", "DB")]
     missing = np.full((2, 1, 2), -1, dtype=np.int16)
-    calls = Calls(
+    calls = GenotypeCalls(
         genotypes=missing,
         qualities=missing[:, :, 0],
         depths=np.zeros((2, 1), dtype=np.int32),

@@ -18,6 +18,7 @@ from hapgpu.genotyping.evidence.clipped_reads import clipped_reads_of
 from hapgpu.haplotypes.batches import Loci
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.runtime.pool import Pool
+from tests.genotyping.device_evidence import on_host
 from tests.genotyping.evidence.test_clipped_reads import (
     LOCI,
     READS,
@@ -42,9 +43,10 @@ def on_gpu(
     min_bases: int,
 ) -> ClippedReads:
     cupy = pytest.importorskip("cupy")
-    from hapgpu.genotyping.device_batches import DeviceLoci, locus_columns  # noqa: PLC0415  (CuPy)
-    from hapgpu.genotyping.evidence.clipped_reads_cuda import (  # noqa: PLC0415  (as above)
+    from hapgpu.genotyping.evidence.cuda import (  # noqa: PLC0415  (needs CuPy)
+        DeviceLoci,
         clipped_device_reads,
+        locus_columns,
     )
     from hapgpu.io.bam.cuda.device_records import DeviceRecords  # noqa: PLC0415  (as above)
 
@@ -61,7 +63,7 @@ def on_gpu(
         min_bases,
     )
     rows = np.flatnonzero(np.isin(records.layout.starts.get(), kept.layout.starts.get()))
-    found = clipped.download()
+    found = on_host(clipped)
     return replace(found, reads=rows[found.reads])
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.arrays.ragged import offsets_of
-from hapgpu.genotyping.batches import ClippedReads, Evidence
+from hapgpu.genotyping.batches import ClippedReads, FragmentEvidence
 from hapgpu.genotyping.calls.reference import fragment_reference
 from hapgpu.genotyping.evidence.fragment_likelihoods import evidence_of
 
@@ -49,7 +49,7 @@ def clipped_reads_of_fragments(fragments: Sequence[Fragment]) -> ClippedReads:
     )
 
 
-def evidence_of_fragments(counts: Sequence[int], fragments: Sequence[Fragment]) -> Evidence:
+def evidence_of_fragments(counts: Sequence[int], fragments: Sequence[Fragment]) -> FragmentEvidence:
     values = [v for fragment in fragments for row in fragment.likelihoods for v in row]
     return evidence_of(
         clipped_reads_of_fragments(fragments), np.array(values, dtype=np.float64), np.array(counts)

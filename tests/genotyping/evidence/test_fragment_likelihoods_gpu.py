@@ -22,7 +22,7 @@ pytestmark = pytest.mark.gpu
 
 def check(counts: Sequence[int], fragments: Sequence[Fragment]) -> None:
     cupy = pytest.importorskip("cupy")
-    from hapgpu.genotyping.evidence.fragment_likelihoods_cuda import (  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.genotyping.evidence.cuda import (  # noqa: PLC0415  (needs CuPy)
         device_evidence_of,
     )
 

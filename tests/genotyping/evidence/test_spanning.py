@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.genotyping.batches import Evidence
+from hapgpu.genotyping.batches import FragmentEvidence
 from hapgpu.genotyping.calls.reference import used_fragments_reference
 from hapgpu.genotyping.evidence.spanning import SpanRequirements, span_requirements_of
 from hapgpu.haplotypes.batches import LocusBatch, ShiftRanges
@@ -73,7 +73,7 @@ def edges(intervals: Sequence[range], which: str) -> NDArray[np.int64]:
     return np.array([getattr(interval, which) for interval in intervals], dtype=np.int64)
 
 
-def evidence_at(loci: Sequence[Locus]) -> Evidence:
+def evidence_at(loci: Sequence[Locus]) -> FragmentEvidence:
     rows = [
         (k, sample, fragment)
         for k, locus in enumerate(loci)
@@ -81,7 +81,7 @@ def evidence_at(loci: Sequence[Locus]) -> Evidence:
         for fragment in fragments
     ]
     cover = [[edge for part in parts for edge in (part.start, part.stop)] for *_, parts in rows]
-    return Evidence(
+    return FragmentEvidence(
         np.array([locus for locus, *_ in rows], dtype=np.int64),
         np.array([sample for _, sample, _ in rows], dtype=np.int32),
         Ragged.from_lengths(np.zeros(2 * len(rows)), [2] * len(rows)),
@@ -206,7 +206,7 @@ def test_the_fragments_may_be_the_first_of_longer_arrays() -> None:
     """A fragment after them, which spans the site, does not count."""
     locus = Locus([range(10, 15)], [[[range(11)], [range(20)]]])
     both = evidence_at([locus])
-    first = Evidence(
+    first = FragmentEvidence(
         both.loci[:1],
         both.samples[:1],
         Ragged(both.likelihoods.data[:2], both.likelihoods.offsets[:2]),

@@ -25,7 +25,7 @@ from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.errors import InputError, UsageError
 from hapgpu.genotyping.batches import LocusReads
 from hapgpu.genotyping.reads import aligned_reads, locus_groups
-from hapgpu.genotyping.reads.aligned_reads import AlignedReads
+from hapgpu.genotyping.reads.aligned_reads import HOST_READING, AlignedReads
 from hapgpu.genotyping.reads.filters import FilterOptions
 from hapgpu.genotyping.reads.inputs import IndexedInput, ReadingOptions
 from hapgpu.genotyping.reads.read_buffer import ReadBuffer
@@ -99,6 +99,7 @@ def read_at(
 ) -> list[LocusKeys]:
     with AlignedReads(
         [str(path) for path in paths],
+        HOST_READING,
         threads=threads,
         reference=reference,
         filters=FILTERS,
@@ -386,6 +387,7 @@ def test_deep_loci_are_yielded_in_slices(
     intervals = [(at + shift, at + shift + 1) for at in amplicons for shift in (3, 20)]
     with AlignedReads(
         [str(path.with_suffix(suffix))],
+        HOST_READING,
         threads=1,
         reference=NO_FASTA,
         filters=FILTERS,
@@ -409,7 +411,9 @@ def test_counts_do_not_depend_on_groups(
     counts = []
     for max_batches in (1, 2, 64):
         monkeypatch.setattr(locus_groups, "_MAX_BATCHES", max_batches)
-        with AlignedReads([str(made[0])], threads=1, reference=NO_FASTA, filters=FILTERS) as reads:
+        with AlignedReads(
+            [str(made[0])], HOST_READING, threads=1, reference=NO_FASTA, filters=FILTERS
+        ) as reads:
             for contig in ("three", "one"):
                 for group in reads.at(iter(batches_of(contig, intervals, 4))):
                     deque(group, maxlen=0)
@@ -439,7 +443,9 @@ def test_a_read_at_several_groups_is_counted_once(
     max_batches: int,
 ) -> None:
     monkeypatch.setattr(locus_groups, "_MAX_BATCHES", max_batches)
-    with AlignedReads([str(made[0])], threads=1, reference=NO_FASTA, filters=FILTERS) as reads:
+    with AlignedReads(
+        [str(made[0])], HOST_READING, threads=1, reference=NO_FASTA, filters=FILTERS
+    ) as reads:
         for group in reads.at(iter(batches_of("one", loci, size))):
             deque(group, maxlen=0)
     with pysam.AlignmentFile(str(made[0])) as file:
@@ -475,7 +481,9 @@ def test_groups_are_read_in_any_order_and_thread(
     for workers in (1, 4):
         paths = [str(hg002), str(other)]
         with (
-            AlignedReads(paths, threads=workers, reference=fasta, filters=FILTERS) as reads,
+            AlignedReads(
+                paths, HOST_READING, threads=workers, reference=fasta, filters=FILTERS
+            ) as reads,
             ThreadPoolExecutor(workers) as pool,
         ):
             assert reads.is_indexed
@@ -489,7 +497,9 @@ def test_groups_are_read_in_any_order_and_thread(
 
 def test_one_stream_makes_all_inputs_streams(made: tuple[Path, Path]) -> None:
     bam, sam = map(str, made)
-    with AlignedReads([bam, sam], threads=1, reference=NO_FASTA, filters=FILTERS) as reads:
+    with AlignedReads(
+        [bam, sam], HOST_READING, threads=1, reference=NO_FASTA, filters=FILTERS
+    ) as reads:
         assert not reads.is_indexed
         groups = list(reads.at(iter(batches_of("one", [(100, 101), (900, 950)], 1))))
         found = [keys for group in groups for each in group for keys in keys_by_locus(each)]
@@ -511,7 +521,7 @@ def test_unknown_contig(made: tuple[Path, Path], file: int) -> None:
 
 def test_contig_of_another_length(made: tuple[Path, Path]) -> None:
     with AlignedReads(
-        [str(made[0])], threads=1, reference=Path("genome.fa"), filters=FILTERS
+        [str(made[0])], HOST_READING, threads=1, reference=Path("genome.fa"), filters=FILTERS
     ) as reads:
         reads.check_contigs({"one": 5000, "two": 5000, "other": 7})
         with pytest.raises(InputError, match=r"made\.bam: two has 5,000 .* 6,000 in genome\.fa"):

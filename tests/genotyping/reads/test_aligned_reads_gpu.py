@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
 from hapgpu.genotyping.batches import LocusReads
-from hapgpu.genotyping.reads.aligned_reads import AlignedReads
+from hapgpu.genotyping.reads.aligned_reads import HOST_READING, AlignedReads
 from hapgpu.haplotypes.batches import LocusBatch
 from hapgpu.io.bam.decode import decode_block
 from hapgpu.runtime.devices import CudaDevice, discover
@@ -44,7 +44,9 @@ def on_cpu(
 ) -> Found:
     """Return the reads at each locus, and the counts of reads."""
     names = [str(path) for path in paths]
-    with AlignedReads(names, threads=1, reference=reference, filters=FILTERS) as reads:
+    with AlignedReads(
+        names, HOST_READING, threads=1, reference=reference, filters=FILTERS
+    ) as reads:
         found = [reads_ for group in reads.at(iter(batches)) for reads_ in group]
         return [keys for each in found for keys in keys_by_locus(each)], dict(reads.counts)
 
@@ -57,8 +59,8 @@ def on_gpu(
 ) -> Found:
     """Return the same from GPU memory."""
     pytest.importorskip("cupy")
-    from hapgpu.genotyping.reads.aligned_reads_cuda import (  # noqa: PLC0415  (needs CuPy)
-        DeviceAlignedReads,
+    from hapgpu.genotyping.reads.cuda.aligned_reads import (  # noqa: PLC0415  (needs CuPy)
+        device_reading,
     )
     from hapgpu.runtime.gpu.context import active_on  # noqa: PLC0415  (as above)
 
@@ -66,8 +68,8 @@ def on_gpu(
     names = [str(path) for path in paths]
     with (
         active_on(device),
-        DeviceAlignedReads(
-            names, devices=[device], threads=2, reference=reference, filters=FILTERS
+        AlignedReads(
+            names, device_reading([device]), threads=2, reference=reference, filters=FILTERS
         ) as reads,
     ):
         found = [reads_ for group in reads.at(iter(batches)) for reads_ in group]
@@ -77,7 +79,7 @@ def on_gpu(
 
 
 def _on_host(found: object) -> LocusReads:
-    from hapgpu.genotyping.device_batches import (  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.genotyping.reads.cuda.aligned_reads import (  # noqa: PLC0415  (needs CuPy)
         DeviceLocusReads,
         HostLocusReads,
     )

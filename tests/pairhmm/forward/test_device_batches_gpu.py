@@ -31,10 +31,10 @@ def mixed_batch(seed: int) -> HmmBatch:
 def uploaded(batch: HmmBatch) -> Any:
     cupy = pytest.importorskip("cupy")
     from hapgpu.arrays.cuda import DeviceRagged  # noqa: PLC0415  (needs CuPy)
-    from hapgpu.pairhmm import device_batches  # noqa: PLC0415  (as above)
+    from hapgpu.pairhmm import cuda  # noqa: PLC0415  (as above)
 
     base, insertion, deletion, gap = batch.reads.qualities
-    reads = device_batches.DeviceHmmReads(
+    reads = cuda.DeviceHmmReads(
         DeviceRagged.upload(batch.reads.bases),
         cupy.asarray(base),
         cupy.asarray(insertion),
@@ -43,7 +43,7 @@ def uploaded(batch: HmmBatch) -> Any:
     )
     offsets = (cupy.asarray(batch.read_offsets), cupy.asarray(batch.haplotype_offsets))
     haplotypes = DeviceRagged.upload(batch.haplotypes)
-    return device_batches.DeviceHmmBatch.of(reads, haplotypes, *offsets)
+    return cuda.DeviceHmmBatch.of(reads, haplotypes, *offsets)
 
 
 def check(batch: HmmBatch, device: CudaDevice) -> None:

@@ -31,7 +31,7 @@ def check(
     from hapgpu.haplotypes.pairing.cuda import DeviceReadPairs  # noqa: PLC0415  (needs CuPy)
     from hapgpu.io.bam.cuda.device_records import DeviceRecords  # noqa: PLC0415  (as above)
     from hapgpu.pairhmm.qualities.cuda import prepared_device_parts  # noqa: PLC0415  (as above)
-    from hapgpu.pairhmm.reads.cuda import (  # noqa: PLC0415  (as above)
+    from hapgpu.pairhmm.reads.cuda.pairs_by_locus import (  # noqa: PLC0415  (as above)
         DeviceLocusHaplotypes,
         DevicePairsByLocus,
     )
@@ -51,7 +51,8 @@ def check(
         equal(getattr(parts, name), getattr(expected_parts, name))
     kept = expected_parts.lengths > np.random.default_rng(seed).integers(0, 20)
     found, parts = found.take(cupy.asarray(kept)), parts.take(cupy.asarray(kept))
-    of_pairs = expected.pairs_of(kept)
+    np.testing.assert_array_equal(found.order.get(), expected.take(kept).order)
+    of_pairs = expected.in_input_order(expected.pairs_of(kept))
     expected = PairsByLocus.of(pairs.take(of_pairs), haplotypes)
     for name in ("reads", "loci", "counts"):
         equal(getattr(found, name), getattr(expected, name))

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
+from typing import NamedTuple
 
 import numpy as np
 import pysam
 import pytest
+from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.errors import InputError
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet, read_haplotypes
+from hapgpu.haplotypes.pairing.pairs import ReadHaplotypePairs
+from hapgpu.io.alignments.read_selection import ReadSelection
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.bam.header import SamHeader
+from hapgpu.io.files.record_limit import MAX_RECORD
+from hapgpu.io.genome.regions import EVERYTHING
 from hapgpu.pairhmm.qualities.prepare import QualityOptions
-from hapgpu.pairhmm.reads.scorer import ReadLikelihoods, Scorer, ScorerOptions
+from hapgpu.pairhmm.reads.cpu import host_scorer
+from hapgpu.pairhmm.reads.scorer import ScorerOptions, ScoringTask
 from hapgpu.runtime.devices import CpuDevice
 from tests.pairhmm.clipping_oracle import clip, prepare_part
 from tests.pairhmm.made_reads import random_reads, write_sam
@@ -42,6 +51,16 @@ READS = 90
 Row = tuple[str, int, str, float]
 
 
+class Scored(NamedTuple):
+    """`HostLikelihoods`, and the counts."""
+
+    names: Ragged
+    mates: NDArray[np.uint8]
+    pairs: ReadHaplotypePairs
+    likelihoods: NDArray[np.float64]
+    counts: Counter[str]
+
+
 @dataclass(frozen=True)
 class Input:
     """Reads, haplotypes, and for the oracle each haplotype's name, locus and bases."""
@@ -52,9 +71,18 @@ class Input:
     rows: list[tuple[str, tuple[int, int], str]]
     path: Path
 
-    def score(self, options: ScorerOptions, reads: ReadBatch | None = None) -> ReadLikelihoods:
-        scorer = Scorer(self.haplotypes, self.header, options, CpuDevice(2), "reads.sam")
-        return scorer(self.reads if reads is None else reads)
+    def score(
+        self,
+        options: ScorerOptions,
+        reads: ReadBatch | None = None,
+        reference: Path | None = None,
+    ) -> Scored:
+        task = ScoringTask(
+            ReadSelection("reads.sam", EVERYTHING, MAX_RECORD), self.haplotypes, options, reference
+        )
+        scorer = host_scorer(task, self.header, CpuDevice(2))
+        ((scored, counts),) = scorer(self.reads if reads is None else reads)
+        return Scored(scored.names, scored.mates, scored.pairs, scored.likelihoods, counts)
 
     def expected(self, *, normalize: bool, whole_reads: bool) -> list[Row]:
         """Return the expected likelihoods, read by read in plain Python."""
@@ -118,7 +146,7 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return Input(batch, header, haplotypes, rows, directory / "reads.sam")
 
 
-def rows_of(scored: ReadLikelihoods, haplotypes: HaplotypeSet) -> list[Row]:
+def rows_of(scored: Scored, haplotypes: HaplotypeSet) -> list[Row]:
     reads = scored.pairs.reads
     names = [row.tobytes().decode() for row in scored.names]
     return [
@@ -195,9 +223,8 @@ def test_spliced_reads_are_counted_at_loci_only(made: Input, tmp_path: Path) -> 
     pysam.faidx(str(reference))
     with open_reads(str(tmp_path / "reads.sam")) as source:
         (batch,) = source.batches()
-    device = CpuDevice(1)
-    scorer = Scorer(made.haplotypes, made.header, OPTIONS, device, "reads.sam", reference)
-    assert scorer(batch).counts.get("spliced") == (1 if made.haplotypes.loci else None)
+    counts = made.score(OPTIONS, batch, reference).counts
+    assert counts.get("spliced") == (1 if made.haplotypes.loci else None)
 
 
 @pytest.mark.parametrize("size", [1, 7, 40])

@@ -15,11 +15,15 @@ from hapgpu.arrays.batches import ReadBatch
 from hapgpu.errors import InputError
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet, read_haplotypes
 from hapgpu.haplotypes.pairing.pairs import PairFinder
+from hapgpu.io.alignments.read_selection import ReadSelection
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.bam.header import SamHeader
+from hapgpu.io.files.record_limit import MAX_RECORD
+from hapgpu.io.genome.regions import EVERYTHING
 from hapgpu.pairhmm.qualities.prepare import QualityOptions
+from hapgpu.pairhmm.reads.cpu import host_scorer
 from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes
-from hapgpu.pairhmm.reads.scorer import Scorer, ScorerOptions, extender_of
+from hapgpu.pairhmm.reads.scorer import ScorerOptions, ScoringTask
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
 from hapgpu.runtime.pool import Pool
 from tests.io.bam.encoded_blocks import encode_block
@@ -71,12 +75,14 @@ def on_cpu(
     options: ScorerOptions,
     reference: Path | None,
 ) -> Scored:
-    scorer = Scorer(haplotypes, header, options, CpuDevice(2), "reads.sam", reference)
-    scored = scorer(reads)
+    task = ScoringTask(
+        ReadSelection("reads.sam", EVERYTHING, MAX_RECORD), haplotypes, options, reference
+    )
+    ((scored, counts),) = host_scorer(task, header, CpuDevice(2))(reads)
     rows = {name.tobytes(): row for row, name in enumerate(reads.names)}
     names = [rows[scored.names[row].tobytes()] for row in scored.pairs.reads]
     pairs = list(zip(names, scored.pairs.haplotypes.tolist(), strict=True))
-    return pairs, scored.likelihoods, Counter(scored.counts)
+    return pairs, scored.likelihoods, counts
 
 
 def on_gpu(
@@ -92,15 +98,18 @@ def on_gpu(
         DeviceExtender,
     )
     from hapgpu.io.bam.cuda.device_records import DeviceRecords  # noqa: PLC0415  (as above)
-    from hapgpu.pairhmm.reads.scorer_cuda import (  # noqa: PLC0415  (as above)
+    from hapgpu.pairhmm.reads.cuda.scorer import (  # noqa: PLC0415  (as above)
         DeviceHaplotypes,
-        DeviceScorer,
+        device_scorer,
     )
 
     device = CudaDevice(0, memory_limit=memory)
     by_locus, finder = LocusHaplotypes.of(haplotypes), PairFinder(haplotypes, header, "x")
-    extender = extender_of(haplotypes, header, options, reference)
-    scorer = DeviceScorer(
+    task = ScoringTask(
+        ReadSelection("reads.sam", EVERYTHING, MAX_RECORD), haplotypes, options, reference
+    )
+    extender = task.new_extender(header)
+    scorer = device_scorer(
         DeviceHaplotypes.upload(by_locus, finder),
         DeviceExtender(extender, haplotypes) if extender else None,
         options,

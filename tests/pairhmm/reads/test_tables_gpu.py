@@ -13,8 +13,7 @@ from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.haplotypes.pairing.pairs import ReadHaplotypePairs
 from hapgpu.io.genome.regions import Region
-from hapgpu.pairhmm.reads.scorer import ReadLikelihoods
-from hapgpu.pairhmm.reads.tables import MatrixTable, PairTable, Table
+from hapgpu.pairhmm.reads.tables import HostLikelihoods, MatrixTable, PairTable, Table
 from tests.cigar.made_alignments import block_of
 from tests.realign.batches.made_reads import made_reads
 
@@ -53,12 +52,11 @@ def expected(
 ) -> bytes:
     mates = np.array([1 if f & 65 == 65 else 2 if f & 129 == 129 else 0 for f in reads.flags])
     has_any = pairs.counts > 0
-    scored = ReadLikelihoods(
+    scored = HostLikelihoods(
         reads.names.take(has_any),
         mates[has_any].astype(np.uint8),
         pairs.of_reads_with_any(),
         likelihoods,
-        {},
     )
     return table.lines(scored).tobytes()
 
@@ -72,7 +70,7 @@ def found(
 ) -> Iterator[bytes]:
     cupy = pytest.importorskip("cupy")
     from hapgpu.io.bam.cuda.device_records import DeviceRecords  # noqa: PLC0415  (needs CuPy)
-    from hapgpu.pairhmm.reads.tables_cuda import (  # noqa: PLC0415  (as above)
+    from hapgpu.pairhmm.reads.cuda.tables import (  # noqa: PLC0415  (as above)
         DeviceLikelihoods,
         DeviceTable,
     )

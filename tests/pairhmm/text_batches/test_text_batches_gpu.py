@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.errors import InputError
 from hapgpu.pairhmm.batches import HmmBatch, HmmReads
-from hapgpu.pairhmm.resources import LikelihoodRun
-from hapgpu.pairhmm.text_batches import run_cuda
+from hapgpu.pairhmm.pipeline import LikelihoodRun, score_batches
+from hapgpu.pairhmm.text_batches import cuda
 from hapgpu.pairhmm.text_batches.parser import TextPiece, parse_piece
-from hapgpu.pairhmm.text_batches.run import score_batches
 from hapgpu.pairhmm.text_batches.tables import likelihood_matrix, likelihood_table
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.progress import NoProgress
@@ -38,7 +37,7 @@ def piece_of(text: bytes) -> TextPiece:
 def parsed_on_gpu(text: bytes) -> HmmBatch | None:
     import cupy  # noqa: PLC0415  (only with a GPU)
 
-    from hapgpu.pairhmm.text_batches.parser_cuda import parse_on_gpu  # noqa: PLC0415  (as above)
+    from hapgpu.pairhmm.text_batches.cuda import parse_on_gpu  # noqa: PLC0415  (as above)
 
     batch = parse_on_gpu(cupy.asarray(np.frombuffer(text, dtype=np.uint8)))
     return None if batch is None else batch.download()
@@ -122,11 +121,11 @@ def written_on_gpu(first: int, batch: HmmBatch, values: NDArray[Any], *, as_matr
     import cupy  # noqa: PLC0415  (only with a GPU)
 
     from hapgpu.arrays.cuda import DeviceRagged  # noqa: PLC0415  (as above)
-    from hapgpu.pairhmm.device_batches import (  # noqa: PLC0415  (as above)
+    from hapgpu.pairhmm.cuda import (  # noqa: PLC0415  (as above)
         DeviceHmmBatch,
         DeviceHmmReads,
     )
-    from hapgpu.pairhmm.text_batches.tables_cuda import table_text  # noqa: PLC0415  (as above)
+    from hapgpu.pairhmm.text_batches.cuda import table_text  # noqa: PLC0415  (as above)
 
     columns = [cupy.asarray(column) for column in batch.reads.qualities]
     reads = DeviceHmmReads(DeviceRagged.upload(batch.reads.bases), *columns[:3], columns[3])
@@ -194,7 +193,7 @@ def test_pieces_do_not_matter(
     *,
     compressed: bool,
 ) -> None:
-    monkeypatch.setattr(run_cuda, "_PIECE_BYTES", piece_bytes)
+    monkeypatch.setattr(cuda, "_PIECE_BYTES", piece_bytes)
     text = (data_dir / "pairhmm" / "tiny.in").read_bytes() * 3
     path, output = tmp_path / "batches.in", tmp_path / "out.tsv"
     path.write_bytes(gzip.compress(text) if compressed else text)
@@ -226,7 +225,7 @@ def test_fault(
     line: int,
     message: str,
 ) -> None:
-    monkeypatch.setattr(run_cuda, "_PIECE_BYTES", piece_bytes)
+    monkeypatch.setattr(cuda, "_PIECE_BYTES", piece_bytes)
     good = b"1 1\nAC II II II ++\nACG\n\n"
     path, output = tmp_path / "batches.in", tmp_path / "out.tsv"
     path.write_bytes(good * 51 + fault + good * 50)
@@ -262,6 +261,6 @@ def test_too_little_memory(
     def fail(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(run_cuda, function, fail)
+    monkeypatch.setattr(cuda, function, fail)
     run_of(path, output, as_matrix=as_matrix)
     assert output.read_bytes() == expected

@@ -15,6 +15,7 @@ from hapgpu.pairhmm.launch.kernels import LENGTH_BINS
 from hapgpu.pairhmm.model import ERROR_PROBABILITIES
 from hapgpu.runtime.gpu.context import pinned_array
 from hapgpu.runtime.gpu.launch import Checked, LoadedKernel
+from hapgpu.runtime.gpu_array import GpuArray
 
 _ALIGNMENT: Final = 256
 _KEPT_BYTES: Final = 1 << 25
@@ -112,7 +113,7 @@ class PieceSizes(NamedTuple):
             ("scratch", np.float64, self.scratch),
         ]
 
-    def scalars(self) -> dict[str, Any]:
+    def scalars(self) -> dict[str, int]:
         """Return the sizes by the names of the kernels' parameters."""
         return {
             "read_bases": self.bases,
@@ -157,7 +158,7 @@ class PieceArrays:
         *starts, size = _starts(fields)
         on_device = cupy.empty(size, dtype=np.uint8)
         self._memory, self._uploaded = memory, on_device[: memory.size]
-        self.device: dict[str, Any] = {
+        self.device: dict[str, GpuArray] = {
             name: cupy.ndarray((count,), dtype, on_device.data + start)
             for (name, dtype, count), start in zip(fields, starts, strict=True)
         }
@@ -170,13 +171,13 @@ class PieceArrays:
             self.host[name][:] = 0
         self._checked: dict[int, Checked] = {}
 
-    def upload(self, stream: Any) -> Any:
+    def upload(self, stream: cupy.cuda.Stream) -> cupy.cuda.Event:
         """Start the copy of all arrays of `host`; return an event at its end."""
         self._uploaded.set(self._memory, stream=stream)
         return stream.record()
 
     def arguments(
-        self, kernel: LoadedKernel, scalars: Mapping[str, Any], given: Mapping[str, Any]
+        self, kernel: LoadedKernel, scalars: Mapping[str, float], given: Mapping[str, GpuArray]
     ) -> Checked:
         """Return the arguments of a kernel: these arrays and their sizes.
 
@@ -212,7 +213,7 @@ class ArrayStore:
     def __init__(self) -> None:
         self._kept: PieceArrays | None = None
         self._memory: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
-        self._copied: Any = None
+        self._copied: cupy.cuda.Event | None = None
 
     def arrays(self, sizes: PieceSizes) -> PieceArrays:
         """Return arrays of at least these sizes, after the upload from their memory has ended."""
@@ -228,7 +229,7 @@ class ArrayStore:
         self._kept = PieceArrays(rounded, memory)
         return self._kept
 
-    def upload(self, arrays: PieceArrays, stream: Any) -> None:
+    def upload(self, arrays: PieceArrays, stream: cupy.cuda.Stream) -> None:
         """Start the copy of all arrays of `arrays.host`."""
         self._copied = arrays.upload(stream)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import cupy
 import numpy as np
@@ -12,6 +12,7 @@ from hapgpu.genotyping.reads.filters import ReadFilter
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import launch_threads
+from hapgpu.runtime.gpu_array import GpuArray
 
 _THREADS: Final = 128
 _COUNTS: Final = 5
@@ -65,7 +66,7 @@ MARK_READS: Final = Kernel(
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceIntervals:
+class DeviceLocusIntervals:
     """k intervals of keys on the current GPU (see `read_buffer`).
 
     Attributes
@@ -76,10 +77,10 @@ class DeviceIntervals:
         int64[k], the largest end up to each interval.
     """
 
-    starts: Any
-    max_ends: Any
+    starts: GpuArray
+    max_ends: GpuArray
 
-    def overlapped(self, starts: Any, ends: Any) -> Any:
+    def overlapped(self, starts: GpuArray, ends: GpuArray) -> GpuArray:
         """Return bool[n]: which reads overlap any interval, by the keys of their own."""
         marks = cupy.empty(starts.size, dtype=np.uint8)
         arguments = (starts, ends, self.starts, self.max_ends, marks, starts.size, self.starts.size)
@@ -105,9 +106,9 @@ class FilteredReads:
         The first record before the record before it, or None.
     """
 
-    rows: Any
-    starts: Any
-    ends: Any
+    rows: GpuArray
+    starts: GpuArray
+    ends: GpuArray
     last_key: int
     max_end: int
     unsorted_row: int | None
@@ -116,8 +117,8 @@ class FilteredReads:
 def filtered_reads(
     records: DeviceRecords,
     read_filter: ReadFilter,
-    wanted: DeviceIntervals,
-    counted: DeviceIntervals,
+    wanted: DeviceLocusIntervals,
+    counted: DeviceLocusIntervals,
     last_key: int,
     needed_from: int,
 ) -> FilteredReads:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import cupy
 import numpy as np
@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.genotyping.batches import SiteLikelihoods
 from hapgpu.genotyping.calls.genotype_order import common_table, genotype_counts
-from hapgpu.genotyping.device_batches import DeviceEvidence
+from hapgpu.genotyping.evidence.cuda import DeviceEvidence
 from hapgpu.genotyping.evidence.spanning import spanning_fragments
 from hapgpu.haplotypes.batches import LocusBatch
 from hapgpu.runtime.gpu.context import download_pinned
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.staging import thread_staging
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
+from hapgpu.runtime.gpu_array import GpuArray
 
 _THREADS: Final = 128
 _STAGING: Final = 3  # of the thread; the pair-HMM has the ones before
@@ -70,10 +71,10 @@ ADD_FRAGMENTS: Final = Kernel(
 class _Totals(NamedTuple):
     """The columns of `SiteLikelihoods` in one array of the current GPU, zeros first."""
 
-    data: Any
-    genotypes: Any
-    depths: Any
-    allele_depths: Any
+    data: GpuArray
+    genotypes: GpuArray
+    depths: GpuArray
+    allele_depths: GpuArray
 
     @classmethod
     def zeros(cls, rows: int, depths: int, genotypes: int) -> _Totals:
@@ -173,7 +174,7 @@ def _site_columns(batch: LocusBatch) -> tuple[NDArray[np.int32] | NDArray[np.int
     )
 
 
-def _fragment_bounds(evidence: DeviceEvidence, loci: int, samples: int) -> Any:
+def _fragment_bounds(evidence: DeviceEvidence, loci: int, samples: int) -> GpuArray:
     """Return int64[loci * samples + 1]: the fragments of each locus and sample."""
     clipped = evidence.clipped
     first = clipped.fragment_offsets[:-1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import cupy
 import numpy as np
@@ -13,10 +13,11 @@ from hapgpu.cigar.cuda.read_parts import DeviceReadParts, clipped_parts
 from hapgpu.haplotypes.pairing.cuda import DeviceReadPairs
 from hapgpu.haplotypes.pairing.extender_cuda import DeviceExtended
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
-from hapgpu.pairhmm.device_batches import DeviceHmmBatch, DeviceHmmReads
+from hapgpu.pairhmm.cuda import DeviceHmmBatch, DeviceHmmReads
 from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import launch_threads
+from hapgpu.runtime.gpu_array import GpuArray
 
 _THREADS: Final = 128
 _ROW_BITS: Final = 32
@@ -132,12 +133,12 @@ class DeviceLocusHaplotypes:
         int64[l], the loci on the reference; empty where there are none.
     """
 
-    locus_index: Any
-    members: Any
-    member_offsets: Any
+    locus_index: GpuArray
+    members: GpuArray
+    member_offsets: GpuArray
     sequences: DeviceRagged
-    starts: Any
-    ends: Any
+    starts: GpuArray
+    ends: GpuArray
 
     @classmethod
     def upload(cls, haplotypes: LocusHaplotypes) -> Self:
@@ -187,11 +188,11 @@ class DevicePairsByLocus:
         int64[g + 1]: the overlaps of each locus with any.
     """
 
-    reads: Any
-    loci: Any
-    order: Any
-    offsets: Any
-    groups: Any
+    reads: GpuArray
+    loci: GpuArray
+    order: GpuArray
+    offsets: GpuArray
+    groups: GpuArray
 
     @classmethod
     def of(cls, pairs: DeviceReadPairs, haplotypes: DeviceLocusHaplotypes) -> Self:
@@ -216,7 +217,7 @@ class DevicePairsByLocus:
         return cls(overlap_reads, overlap_loci, order, offsets, groups)
 
     @property
-    def counts(self) -> Any:
+    def counts(self) -> GpuArray:
         """int64[m], the number of pairs of each overlap."""
         return self.offsets[1:] - self.offsets[:-1]
 
@@ -229,12 +230,16 @@ class DevicePairsByLocus:
         starts, ends = haplotypes.starts[self.loci], haplotypes.ends[self.loci]
         return clipped_parts(records, self.reads, starts, ends)
 
-    def take(self, overlaps: Any) -> DevicePairsByLocus:
+    def take(self, overlaps: GpuArray) -> DevicePairsByLocus:
         """Keep the overlaps of a mask, bool[m]; `order` still has rows of the whole input."""
-        kept = overlaps[rows_of(self.offsets, int(self.order.size))]
+        kept = self.pairs_of(overlaps)
         loci, offsets = self.loci[overlaps], offsets_of(self.counts[overlaps])
         groups = _runs(loci)
         return DevicePairsByLocus(self.reads[overlaps], loci, self.order[kept], offsets, groups)
+
+    def pairs_of(self, overlaps: GpuArray) -> GpuArray:
+        """Return bool[p]: a mask of pairs, in `order`, from a mask of overlaps, bool[m]."""
+        return overlaps[rows_of(self.offsets, int(self.order.size))]
 
     def hmm_batch(self, reads: DeviceHmmReads, haplotypes: DeviceLocusHaplotypes) -> DeviceHmmBatch:
         """Return a batch with a group per locus; its likelihoods are in `order`.
@@ -258,13 +263,13 @@ class DevicePairsByLocus:
         return DeviceHmmBatch.of(reads, texts, self.groups, offsets)
 
 
-def _sorted_rows(values: Any) -> tuple[Any, Any]:
+def _sorted_rows(values: GpuArray) -> tuple[GpuArray, GpuArray]:
     """Return int64[n]: values below 2**31, ascending, and the row of each, ascending if equal."""
     keys = cupy.sort((values << _ROW_BITS) + cupy.arange(values.size))
     return keys >> _ROW_BITS, keys & _ROW_MASK
 
 
-def _runs(column: Any) -> Any:
+def _runs(column: GpuArray) -> GpuArray:
     """Return int64[r + 1]: where runs of equal rows start, and the number of rows."""
     is_first = cupy.ones(column.size + 1, dtype=np.bool_)
     if column.size:

@@ -1,9 +1,12 @@
-"""Parser of pieces of text batches on a GPU (`cuda/pairhmm/text_batches/parse.cu`)."""
+"""Text batches on a GPU (`cuda/pairhmm/text_batches/*.cu`): parser, tables, and the workers."""
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import partial
+from typing import Final, TypeVar
 
 import cupy
 import numpy as np
@@ -12,12 +15,34 @@ from numpy.typing import NDArray
 from hapgpu.arrays.cuda import DeviceRagged
 from hapgpu.arrays.cuda import offsets_of as device_offsets_of
 from hapgpu.arrays.ragged import offsets_of
+from hapgpu.errors import DeviceError
 from hapgpu.io.fastx.cuda import newlines_of
-from hapgpu.pairhmm.device_batches import DeviceHmmBatch, DeviceHmmReads
+from hapgpu.io.text.decimals import POWERS_OF_TEN
+from hapgpu.pairhmm.batches import HmmBatch, TextOutput
+from hapgpu.pairhmm.cuda import DeviceHmmBatch, DeviceHmmReads
+from hapgpu.pairhmm.forward.cuda import device_log10_likelihoods
+from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.pairhmm.text_batches.lines import PHRED_OFFSET, READ_FIELDS
+from hapgpu.pairhmm.text_batches.parser import TextPiece, parse_piece
+from hapgpu.pairhmm.text_batches.reader import text_pieces
+from hapgpu.pairhmm.text_batches.tables import likelihood_text, text_output
+from hapgpu.runtime.devices import CudaDevice
+from hapgpu.runtime.gpu.context import (
+    OUT_OF_MEMORY,
+    device_errors,
+    download_pinned,
+    pinned_array,
+    release_memory,
+    thread_streams,
+)
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.memory_turns import memory_turns
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
+from hapgpu.runtime.gpu_array import GpuArray
+from hapgpu.runtime.relay import Relay
 
+_PIECE_BYTES: Final = 1 << 25
+"""Bytes of text per piece: some milliseconds of a GPU."""
 _THREADS: Final = 256
 _FOUND_FIELDS: Final = 4  # kFoundFields in parse.cu
 _HEADER_ENTRIES: Final = 3
@@ -84,6 +109,138 @@ COPY_ROWS: Final = Kernel(
     ),
 )
 
+_TABLE_INPUTS: Final = (
+    Array("items", np.int64, "groups", 1),
+    Array("pairs", np.int64, "groups", 1),
+    Array("reads", np.int64, "groups"),
+    Array("haplotypes", np.int64, "groups"),
+    Array("likelihoods", np.float64, "pair_count"),
+    Array("powers", np.float64, "power_count"),
+)
+_TABLE_SIZES: Final = (
+    Scalar("groups", np.int32),
+    Scalar("pair_count", np.int64),
+    Scalar("power_count", np.int32),
+    Scalar("item_count", np.int64),
+    Scalar("first_group", np.int64),
+    Scalar("as_matrix", np.int32),
+)
+MEASURE_TABLE: Final = Kernel(
+    "pairhmm/text_batches/tables.cu",
+    "measure_table",
+    (*_TABLE_INPUTS, Array("sizes", np.int64, "item_count"), *_TABLE_SIZES),
+)
+WRITE_TABLE: Final = Kernel(
+    "pairhmm/text_batches/tables.cu",
+    "write_table",
+    (
+        *_TABLE_INPUTS,
+        Array("ends", np.int64, "item_count"),
+        Array("text", np.uint8, "text_size"),
+        *_TABLE_SIZES,
+        Scalar("text_size", np.int64),
+    ),
+)
+
+_Result = TypeVar("_Result")
+
+
+class TextBatchScorer:
+    """Source and workers of a run.
+
+    Parameters
+    ----------
+    path
+        Text batches; `-` for standard input.
+    max_record
+        Bytes of the longest text batch that is read.
+    as_matrix
+        Whether to write a matrix per text batch, instead of a line per pair.
+    """
+
+    def __init__(self, path: str, max_record: int, *, as_matrix: bool) -> None:
+        self._path = path
+        self._max_record = max_record
+        self._as_matrix = as_matrix
+        self._numbers = Relay(0)  # of the first text batch of each piece
+
+    def pieces(self, threads: int) -> Iterator[TextPiece]:
+        """Read the file with a number of threads; see `text_pieces`."""
+        allocate = partial(pinned_array, dtype=np.uint8)
+        pieces = text_pieces(
+            self._path, _PIECE_BYTES, allocate, threads, max_record=self._max_record
+        )
+        for piece in pieces:
+            # A pipeline that stops lets pieces go, for whose successors workers may wait.
+            weakref.finalize(piece, self._numbers.abandon, piece.number).atexit = False
+            yield piece
+
+    def score(self, device: CudaDevice, piece: TextPiece) -> TextOutput:
+        """Compute the likelihoods of a piece on a GPU; pieces must be started in their order.
+
+        Raises
+        ------
+        InputError
+            A line is malformed, or a text batch is not whole.
+        AbandonedError
+            A piece before has an error, which a pipeline raises.
+        DeviceError
+            A read with its haplotypes does not fit the memory of the GPU, or the GPU failed.
+        """
+        index = device.index
+        # Other kernels are urgent beside those of the forward algorithm, which fill the GPU.
+        stream = thread_streams(index, 1, urgent=True)[0]
+        try:
+            with device_errors(device), cupy.cuda.Device(index), stream:
+                return self._scored(device, piece)
+        finally:
+            self._numbers.abandon(piece.number)  # without effect after `put`
+
+    def _scored(self, device: CudaDevice, piece: TextPiece) -> TextOutput:
+        batch: HmmBatch | DeviceHmmBatch | None
+        batch = _if_memory_suffices(device, partial(_parsed, device, piece))
+        if batch is None:
+            batch = parse_piece(piece)
+        first = self._numbers.wait(piece.number)
+        self._numbers.put(piece.number, first + len(batch))
+        if isinstance(batch, DeviceHmmBatch):
+            compute = partial(_device_text, device, first, batch, as_matrix=self._as_matrix)
+            text = _if_memory_suffices(device, compute)
+            if text is not None:
+                return text_output(batch, [text])
+            batch = batch.download()
+        likelihoods = log10_likelihoods(batch, device)
+        text = likelihood_text(first, batch, likelihoods, as_matrix=self._as_matrix)
+        return text_output(batch, [text])
+
+
+def _if_memory_suffices(device: CudaDevice, compute: Callable[[], _Result]) -> _Result | None:
+    """Call a function in a turn; return None if the GPU has too little memory for it."""
+    try:
+        return memory_turns(device).compute(compute)
+    except OUT_OF_MEMORY:
+        pass
+    release_memory()  # not in `except`, where the traceback still holds arrays
+    return None
+
+
+def _parsed(device: CudaDevice, piece: TextPiece) -> DeviceHmmBatch:
+    text = cupy.empty(piece.text.size, dtype=np.uint8)
+    text.set(piece.text, stream=cupy.cuda.get_current_stream())
+    batch = parse_on_gpu(text)
+    if batch is None:
+        parse_piece(piece)
+        message = f"{device.name}: internal error; use --device cpu and report this"
+        raise DeviceError(message)
+    return batch
+
+
+def _device_text(
+    device: CudaDevice, first_group: int, batch: DeviceHmmBatch, *, as_matrix: bool
+) -> NDArray[np.uint8]:
+    likelihoods = device_log10_likelihoods(batch, device)
+    return download_pinned(table_text(first_group, batch, likelihoods, as_matrix=as_matrix))
+
 
 @dataclass(frozen=True, slots=True)
 class _Headers:
@@ -111,7 +268,7 @@ class _Headers:
         return bool((self.lines + self.reads + self.haplotypes < ends).all())
 
 
-def parse_on_gpu(text: Any) -> DeviceHmmBatch | None:
+def parse_on_gpu(text: GpuArray) -> DeviceHmmBatch | None:
     """Parse a piece of text batches on the current device and stream; same as `parse_piece`.
 
     Waits for the stream three times.
@@ -140,7 +297,7 @@ def parse_on_gpu(text: Any) -> DeviceHmmBatch | None:
     return _batch(text, (fields, starts, lengths), found, headers)
 
 
-def _headers(found: Any) -> _Headers | None:
+def _headers(found: GpuArray) -> _Headers | None:
     """Download the headers; return None if a line is malformed."""
     first = found[: _FOUND_FIELDS + _HEADER_ENTRIES * _EXPECTED_HEADERS].get()
     is_faulty, low, high, count = first[:_FOUND_FIELDS].tolist()
@@ -155,7 +312,10 @@ def _headers(found: Any) -> _Headers | None:
 
 
 def _batch(
-    text: Any, measured: tuple[Any, Any, Any], found: Any, headers: _Headers
+    text: GpuArray,
+    measured: tuple[GpuArray, GpuArray, GpuArray],
+    found: GpuArray,
+    headers: _Headers,
 ) -> DeviceHmmBatch | None:
     """Copy the rows of text batches with these headers; return None if a line is malformed."""
     fields, starts, lengths = measured
@@ -210,10 +370,51 @@ def _batch(
     )
 
 
-def _uploaded(columns: list[NDArray[np.int64]]) -> list[Any]:
+def _uploaded(columns: list[NDArray[np.int64]]) -> list[GpuArray]:
     """Copy columns to the device as int32, together."""
     joined = np.concatenate(columns).astype(np.int32)
     on_device = cupy.asarray(joined)
     ends = np.cumsum([column.size for column in columns]).tolist()
     starts = [0, *ends[:-1]]
     return [on_device[start:end] for start, end in zip(starts, ends, strict=True)]
+
+
+def table_text(
+    first_group: int, batch: DeviceHmmBatch, likelihoods: GpuArray, *, as_matrix: bool
+) -> GpuArray:
+    """Write a line per pair, or a matrix per text batch; waits for the GPU.
+
+    Parameters
+    ----------
+    first_group
+        Number in the file of the first text batch.
+    batch
+        The pairs.
+    likelihoods
+        float64[batch.pairs] on the current GPU, in the order of `HmmBatch`.
+    as_matrix
+        Whether to write `likelihood_matrix`; otherwise `likelihood_table`.
+
+    Returns
+    -------
+    uint8 text on the GPU, the same as on the CPU.
+    """
+    reads, haplotypes = np.diff(batch.read_offsets), np.diff(batch.haplotype_offsets)
+    items = offsets_of(np.maximum(reads * haplotypes, 1))
+    if not (count := int(items[-1])):
+        return cupy.empty(0, dtype=np.uint8)
+    columns = (items, batch.pair_offsets, reads, haplotypes)
+    table = cupy.asarray(np.concatenate([*columns, POWERS_OF_TEN.view(np.int64)]))
+    cuts = np.cumsum([column.size for column in columns]).tolist()
+    *groups, powers = (
+        table[start:end] for start, end in zip([0, *cuts], [*cuts, table.size], strict=True)
+    )
+    inputs = (*groups, likelihoods, powers.view(np.float64))
+    sizes = (reads.size, likelihoods.size, powers.size, count, first_group, as_matrix)
+    item_sizes = cupy.empty(count, dtype=np.int64)
+    launch_threads(MEASURE_TABLE, _THREADS, count, (*inputs, item_sizes, *sizes))
+    ends = cupy.cumsum(item_sizes)
+    text = cupy.empty(int(ends[-1]), dtype=np.uint8)
+    if text.size:
+        launch_threads(WRITE_TABLE, _THREADS, count, (*inputs, ends, text, *sizes, text.size))
+    return text

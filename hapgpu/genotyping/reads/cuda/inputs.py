@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final, cast
+from typing import Final
 
 import numpy as np
 
+from hapgpu.genotyping.reads.cuda.read_buffer import DeviceReadBuffer, DeviceSamplesOf
 from hapgpu.genotyping.reads.filters import ReadFilter
 from hapgpu.genotyping.reads.inputs import (
     IndexedInput,
@@ -17,7 +18,6 @@ from hapgpu.genotyping.reads.inputs import (
     without_alignments,
 )
 from hapgpu.genotyping.reads.locus_groups import NO_INTERVALS, LocusGroup, LocusIntervals
-from hapgpu.genotyping.reads.read_buffer_cuda import DeviceReadBuffer, DeviceSamplesOf
 from hapgpu.io.alignments.cuda import open_device_reads
 from hapgpu.io.bam.cuda.reader import DeviceReads
 from hapgpu.io.genome.regions import Region, RegionChoice
@@ -46,7 +46,7 @@ class DeviceIndexedInput:
         """Open the file; see `AlignedInput`."""
         contig = contig_of(self, group.contig)
         wanted = group.intervals()
-        opened = open_device_reads(
+        with open_device_reads(
             self.name,
             self._devices,
             threads=self._reading.threads,
@@ -54,8 +54,9 @@ class DeviceIndexedInput:
             reference=self._reading.reference,
             regions=RegionChoice(_joined_regions(group.contig, wanted.sorted())),
             max_record=self._reading.max_record,
-        )
-        with cast("DeviceReads", opened) as source:
+        ) as source:
+            if not isinstance(source, DeviceReads):
+                raise without_alignments(self.name)
             yield DeviceReadBuffer(
                 source, self.name, read_filter, samples_of, contig, wanted, group.counted
             )

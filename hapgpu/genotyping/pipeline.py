@@ -1,21 +1,24 @@
-"""Session of a genotyping run: its open inputs, and the workers of its devices."""
+"""The run of `hapgpu genotype`, on the CPU or GPUs: reads at the sites of a VCF to genotypes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Self
 
-from hapgpu.genotyping.batches import Genotyped
+from hapgpu.errors import UsageError
+from hapgpu.genotyping.calls.vcf_lines import call_lines
+from hapgpu.genotyping.cpu import host_genotyper
 from hapgpu.genotyping.deep_loci import DeepLoci
-from hapgpu.genotyping.genotyper import MARGIN, GenotypeOptions, Genotyper
-from hapgpu.genotyping.reads.aligned_reads import AlignedReads, LocusReader
+from hapgpu.genotyping.genotyper import MARGIN, AnyGenotyper, GenotypeOptions
+from hapgpu.genotyping.reads.aligned_reads import HOST_READING, AlignedReads, ReadingStages
 from hapgpu.genotyping.reads.filters import FilterOptions
-from hapgpu.genotyping.shards import Shard
 from hapgpu.haplotypes.batches import LocusBatch
 from hapgpu.haplotypes.locus_batches import (
     EVERY_ROW,
@@ -30,10 +33,22 @@ from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.genome.regions import EVERYTHING, RegionChoice
 from hapgpu.io.vcf.batches import VcfBatch
+from hapgpu.io.vcf.header import genotyped_header
 from hapgpu.io.vcf.source import VcfSource, open_vcf
+from hapgpu.io.vcf.writer import VcfWriter
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
+from hapgpu.runtime.output import CountingSink, Output
+from hapgpu.runtime.pipeline import run_pipeline
+from hapgpu.runtime.pool import MAX_IO_THREADS
+from hapgpu.runtime.progress import Progress
+from hapgpu.runtime.statistics import RunStatistics, Timed, untimed
+from hapgpu.version import __version__
 
+PAIR_HMM: Final = "pairhmm"
+"""Name of the pair-HMM stage in the statistics."""
+
+_SHARD: Final = re.compile(r"([0-9]{1,9})/([0-9]{1,9})", re.ASCII)
 _LOCUS_OPTIONS: Final = LocusOptions(
     distance=MARGIN, flank=MARGIN + 40, max_combinations=64, masks=True, phased=False
 )
@@ -42,24 +57,118 @@ _LOCI_OF_GPU: Final = LocusLimits(loci=4096, bases=8_000_000)
 _WORKERS_PER_GPU: Final = 2
 """One computes while the other reads and writes lines; more wait for each other."""
 
-Timed = Callable[[str, Callable[..., Any]], Callable[..., Any]]
-"""Function such as `hapgpu.runtime.statistics.RunStatistics.timed`."""
+
+def write_genotypes(
+    session: GenotypeSession,
+    output: str,
+    statistics: RunStatistics,
+    *,
+    threads: int,
+    command_line: str,
+    progress: Progress | None = None,
+) -> None:
+    """Genotype all sites of a session, and write them as VCF.
+
+    Parameters
+    ----------
+    session
+        The open inputs; all sites are read.
+    output
+        Name of the VCF, or `-`: see `VcfWriter`.
+    statistics
+        Receives counts, and the time of each stage.
+    threads
+        CPU threads; 1: the calling thread does everything.
+    command_line
+        For the VCF header.
+    progress
+        Receives the number of sites written.
+
+    Raises
+    ------
+    InputError
+        A site or a read is malformed.
+    OutputError
+        The VCF cannot be written.
+    """
+    header = genotyped_header(
+        session.header, session.contigs, session.samples, command_line, __version__
+    )
+    timed = statistics.timed
+    lengths = list(session.contigs.values())
+    with VcfWriter(output, header, lengths, min(threads, MAX_IO_THREADS)) as writer:
+        workers = session.genotypers(timed)
+        groups = session.groups(statistics.count, timed)
+        run_pipeline(
+            statistics.timed_source("read", groups),
+            [_Worker(genotyper, statistics) for genotyper in workers],
+            timed("write", CountingSink(writer.write, statistics)),
+            progress=progress,
+            total=session.site_count,
+            inputs=session.streamed,
+            threaded=threads > 1,
+        )
+    statistics.add(session.read_counts)
 
 
-class AnyGenotyper(Protocol):
-    """Genotyper of batches of loci on a device: `Genotyper` or its CUDA counterpart."""
+class _Worker:
+    """Worker that genotypes groups of loci and formats the lines of their sites."""
 
-    def active(self) -> AbstractContextManager[None]:
-        """Return a context in which the calling thread reads and genotypes."""
-        ...
+    def __init__(self, genotyper: AnyGenotyper, statistics: RunStatistics) -> None:
+        self._genotyper = genotyper
+        self._statistics = statistics
+        self._timed_lines = statistics.timed("genotype", self._lines)
 
-    def __call__(self, locus_reads: Any) -> Iterator[Genotyped]:
-        """Genotype the sites of some loci, in slices."""
-        ...
+    def __call__(self, group: Iterable[Any]) -> Output[bytes]:
+        with self._genotyper.stages.active():
+            found = self._statistics.timed_source("read", group)
+            parts = [part for reads in found for part in self._timed_lines(reads)]
+        counts: Counter[str] = Counter()
+        for part in parts:
+            counts.update(part.counts)
+        lines = b"".join(part.content for part in parts)
+        return Output(lines, counts, sum(part.units for part in parts))
+
+    def _lines(self, reads: Any) -> list[Output[bytes]]:
+        return [
+            Output(call_lines(found.batch, found.calls), found.counts, len(found.batch.sites))
+            for found in self._genotyper(reads)
+        ]
 
 
-def _untimed(_stage: str, step: Callable[..., Any]) -> Callable[..., Any]:
-    return step
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Part `number` of `count` parts of the sites.
+
+    Attributes
+    ----------
+    number
+        From 1 to `count`.
+    count
+        Number of parts.
+    """
+
+    number: int
+    count: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Parse `K/N`.
+
+        Raises
+        ------
+        UsageError
+            The text has another form, or K is not from 1 to N.
+        """
+        found = _SHARD.fullmatch(text)
+        if found is None or not 1 <= int(found[1]) <= int(found[2]):
+            raise UsageError(f"'{text}': must be K/N, with K from 1 to N")
+        return cls(int(found[1]), int(found[2]))
+
+    def rows(self, records: Iterable[VcfBatch]) -> range:
+        """Return the rows of this part among all records: equally many for each, to one row."""
+        rows = sum(map(len, records))
+        return range(rows * (self.number - 1) // self.count, rows * self.number // self.count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +257,7 @@ class GenotypeSession:
     def groups(
         self,
         count: Count = uncounted,
-        timed: Timed = _untimed,
+        timed: Timed = untimed,
         *,
         in_pieces: bool = True,
     ) -> Iterator[Iterable[Any]]:
@@ -181,17 +290,14 @@ class GenotypeSession:
         return self._reads.at(batches, partial(self._deep_loci, timed) if in_pieces else None)
 
     def _deep_loci(self, timed: Timed, batch: LocusBatch) -> DeepLoci:
-        likelihoods = timed("pairhmm", partial(log10_likelihoods, device=self._current_device()))
-        genotyper = Genotyper(self._options, len(self.samples), likelihoods, self._source)
+        device: Device = CpuDevice(1)
+        if self._gpus:
+            from hapgpu.genotyping.cuda import current_gpu  # noqa: PLC0415  (imports CuPy)
+
+            device = current_gpu(self._gpus)  # of the thread, which is in `active` of its stages
+        likelihoods = timed(PAIR_HMM, partial(log10_likelihoods, device=device))
+        genotyper = host_genotyper(self._options, len(self.samples), likelihoods, self._source)
         return DeepLoci(genotyper, batch)
-
-    def _current_device(self) -> Device:
-        """Return the device of the calling thread, which is in `AnyGenotyper.active`."""
-        if not self._gpus:
-            return CpuDevice(1)
-        from hapgpu.genotyping.genotyper_cuda import current_gpu  # noqa: PLC0415  (imports CuPy)
-
-        return current_gpu(self._gpus)
 
     def _records(self, vcf: VcfSource) -> Iterator[VcfBatch]:
         return within(vcf.batches(for_vcf=True), self._inputs.regions, self.contigs)
@@ -203,26 +309,24 @@ class GenotypeSession:
         with open_vcf(self._inputs.sites, self._inputs.max_record) as vcf:
             return self._inputs.shard.rows(self._records(vcf))
 
-    def _open_reads(self, inputs: GenotypeInputs, filters: FilterOptions) -> LocusReader[Any]:
+    def _open_reads(
+        self, inputs: GenotypeInputs, filters: FilterOptions
+    ) -> AlignedReads[Any, Any, Any]:
+        stages: ReadingStages[Any, Any, Any] = HOST_READING
         if self._gpus:
-            from hapgpu.genotyping.reads.aligned_reads_cuda import (  # noqa: PLC0415  (imports CuPy)
-                DeviceAlignedReads,
-            )
+            from hapgpu.genotyping.reads.cuda.aligned_reads import device_reading  # noqa: PLC0415  (imports CuPy)
 
-            opened: Callable[..., LocusReader[Any]] = partial(
-                DeviceAlignedReads, devices=self._gpus
-            )
-        else:
-            opened = AlignedReads
-        return opened(
+            stages = device_reading(self._gpus)
+        return AlignedReads(
             inputs.reads,
+            stages,
             threads=self._threads,
             reference=inputs.reference,
             filters=filters,
             max_record=inputs.max_record,
         )
 
-    def genotypers(self, timed: Timed = _untimed) -> list[AnyGenotyper]:
+    def genotypers(self, timed: Timed = untimed) -> list[AnyGenotyper]:
         """Return the workers that together keep the devices and threads busy.
 
         Parameters
@@ -233,16 +337,15 @@ class GenotypeSession:
         return [self._genotyper(worker, timed) for worker in self._workers()]
 
     def _genotyper(self, device: Device, timed: Timed) -> AnyGenotyper:
-        samples = len(self.samples)
+        options, samples, source = self._options, len(self.samples), self._source
         if isinstance(device, CpuDevice):
-            likelihoods = timed("pairhmm", partial(log10_likelihoods, device=device))
-            return Genotyper(self._options, samples, likelihoods, self._source)
-        from hapgpu.genotyping.genotyper_cuda import DeviceGenotyper  # noqa: PLC0415  (imports CuPy)
-        from hapgpu.pairhmm.forward.cuda import device_log10_likelihoods  # noqa: PLC0415  (as above)
+            likelihoods = timed(PAIR_HMM, partial(log10_likelihoods, device=device))
+            return host_genotyper(options, samples, likelihoods, source)
+        from hapgpu.genotyping.cuda import device_genotyper  # noqa: PLC0415  (imports CuPy)
+        from hapgpu.pairhmm.forward.cuda import device_log10_likelihoods  # noqa: PLC0415  (imports CuPy)
 
-        likelihoods = timed("pairhmm", partial(device_log10_likelihoods, device=device))
-        options, inputs = self._options, self._reads.inputs
-        return DeviceGenotyper(options, samples, inputs, device, likelihoods, self._source)
+        on_gpu = timed(PAIR_HMM, partial(device_log10_likelihoods, device=device))
+        return device_genotyper(options, samples, self._reads.inputs, device, on_gpu, source)
 
     def _workers(self) -> Iterator[Device]:
         """Yield the device of each worker; a CPU thread is a worker."""

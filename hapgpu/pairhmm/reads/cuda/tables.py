@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 import cupy
 import numpy as np
@@ -18,6 +18,7 @@ from hapgpu.pairhmm.reads.tables import Table
 from hapgpu.runtime.gpu.context import download_pinned
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import launch_threads
+from hapgpu.runtime.gpu_array import GpuArray
 
 _SOURCE: Final = "pairhmm/reads/tables.cu"
 _THREADS: Final = 128  # 32 kWarps in the source
@@ -92,9 +93,9 @@ class DeviceLikelihoods:
     """
 
     records: DeviceRecords
-    reads: Any
-    haplotypes: Any
-    likelihoods: Any
+    reads: GpuArray
+    haplotypes: GpuArray
+    likelihoods: GpuArray
 
     def __len__(self) -> int:
         return int(self.reads.size)
@@ -126,7 +127,9 @@ class DeviceTable:
         offsets = cupy.cumsum(sizes)
         return DeviceText(self, scored, offsets, int(offsets[-1]))
 
-    def write(self, scored: DeviceLikelihoods, offsets: Any, rows: slice, size: int) -> Any:
+    def write(
+        self, scored: DeviceLikelihoods, offsets: GpuArray, rows: slice, size: int
+    ) -> GpuArray:
         """Write the text of some pairs, uint8[size] on the GPU.
 
         `offsets`, int64[p + 1], has the place of each pair's text.
@@ -175,7 +178,7 @@ class DeviceText:
 
     _table: DeviceTable
     _scored: DeviceLikelihoods
-    _offsets: Any
+    _offsets: GpuArray
     size: int
 
     def parts(self, part_bytes: int) -> Iterator[NDArray[np.uint8]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Final
 
 import cupy
 import numpy as np
@@ -12,6 +12,15 @@ from numpy.typing import NDArray
 from hapgpu.arrays.cuda import DeviceRagged
 from hapgpu.arrays.ragged import offsets_of
 from hapgpu.pairhmm.batches import HmmBatch, HmmReads
+from hapgpu.pairhmm.normalize import (
+    ERRORS_PER_BASE,
+    LOG10_OF_ERROR,
+    MAX_ERRORS,
+    WORST_DIFFERENCE,
+)
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.work_queue import launch_threads
+from hapgpu.runtime.gpu_array import GpuArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +38,21 @@ class DeviceHmmReads:
     """
 
     bases: DeviceRagged
-    base_qualities: Any
-    insertion_qualities: Any
-    deletion_qualities: Any
-    gap_continuation: Any
+    base_qualities: GpuArray
+    insertion_qualities: GpuArray
+    deletion_qualities: GpuArray
+    gap_continuation: GpuArray
 
     def __len__(self) -> int:
         return len(self.bases)
 
     @property
-    def columns(self) -> tuple[Any, ...]:
+    def uniform_continuation(self) -> int | None:
+        """The gap continuation, if it is that of all bases."""
+        return self.gap_continuation if isinstance(self.gap_continuation, int) else None
+
+    @property
+    def columns(self) -> tuple[GpuArray, ...]:
         """The bases and the qualities per base."""
         return (
             self.bases.data,
@@ -95,7 +109,11 @@ class DeviceHmmBatch:
 
     @classmethod
     def of(
-        cls, reads: DeviceHmmReads, haplotypes: DeviceRagged, read_offsets: Any, members: Any
+        cls,
+        reads: DeviceHmmReads,
+        haplotypes: DeviceRagged,
+        read_offsets: GpuArray,
+        members: GpuArray,
     ) -> DeviceHmmBatch:
         """Make a batch of whole arrays; waits for the GPU.
 
@@ -174,3 +192,48 @@ class DeviceHmmBatch:
             self.read_offsets,
             self.haplotype_offsets,
         )
+
+
+_THREADS: Final = 128
+
+NORMALIZE_LIKELIHOODS: Final = Kernel(
+    "pairhmm/normalize.cu",
+    "normalize_likelihoods",
+    (
+        Array("likelihoods", np.float64, "count"),
+        Array("offsets", np.int64, "rows", 1),
+        Array("lengths", np.int64, "rows"),
+        Array("is_explained", np.uint8, "rows"),
+        Scalar("count", np.int64),
+        Scalar("rows", np.int32),
+        Scalar("worst_difference", np.float64),
+        Scalar("errors_per_base", np.float64),
+        Scalar("max_errors", np.float64),
+        Scalar("log10_of_error", np.float64),
+    ),
+)
+
+
+def normalize(likelihoods: GpuArray, offsets: GpuArray, lengths: GpuArray) -> GpuArray:
+    """Raise likelihoods in place that are far below the best likelihood of the read.
+
+    Parameters
+    ----------
+    likelihoods
+        float64[offsets[-1]], log10, on the current GPU, read by read.
+    offsets
+        int64[n + 1]: the likelihoods of each read, at least one.
+    lengths
+        int64[n], bases of each read.
+
+    Returns
+    -------
+    cupy.ndarray
+        bool[n]: which reads have a haplotype that explains them.
+    """
+    rows = int(lengths.size)
+    is_explained = cupy.empty(rows, dtype=np.bool_)
+    arguments = (likelihoods, offsets, lengths, is_explained.view(np.uint8), likelihoods.size, rows)
+    limits = (WORST_DIFFERENCE, ERRORS_PER_BASE, MAX_ERRORS, LOG10_OF_ERROR)
+    launch_threads(NORMALIZE_LIKELIHOODS, _THREADS, rows, (*arguments, *limits))
+    return is_explained

@@ -1,0 +1,1 @@
+"""Likelihoods of records in GPU memory: pairs by locus, scorer, tables."""
