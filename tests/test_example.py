@@ -11,7 +11,7 @@ from pathlib import Path
 import pysam
 import pytest
 
-from hapgpu.haplotypes.pairing.locus_header import parse_locus
+from hapgpu.haplotypes.pairing.haplotype_set import parse_locus
 from hapgpu.io.fastx.fastq import read_fastq
 from hapgpu.io.genome.fasta import ReferenceFasta, read_fasta
 

@@ -217,7 +217,7 @@ def _on_gpu(data: _Data, device: CudaDevice, method: Method) -> Iterator[Measure
 
 def _text_to_text(data: _Data, device: Device) -> Measurement:
     measuring(_WHOLE_PATH)
-    mappers = open_workers([device], data.index, ShortReadOptions(_OPTIONS))
+    mappers = open_workers([device], data.index, ShortReadOptions(search=_OPTIONS))
 
     def count(block: _ParsedBlock) -> int:
         return sum(part.counts["hits"] for part in results_of(mappers[0], block.raw))

@@ -12,7 +12,7 @@ import hapgpu
 from hapgpu.mapping.search import kernels as fmindex
 from hapgpu.pairhmm.launch.kernels import forward_kernel
 from hapgpu.pairhmm.launch.layouts import COLUMNS
-from hapgpu.realign.align.kernels import MAX_COLUMNS, kernel_for
+from hapgpu.realign.align.cuda.kernels import MAX_COLUMNS, kernel_for
 from hapgpu.runtime.gpu.kernel import Kernel
 
 

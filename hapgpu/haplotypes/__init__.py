@@ -7,4 +7,5 @@ The stages, in the order of the data:
 - `pairing`: haplotypes of a FASTA, and pairs of reads and haplotypes.
 
 `batches` holds sites, loci and haplotypes; `locus_batches` is the stream of them.
+`pipeline` is the run of `hapgpu haplotypes`.
 """

@@ -20,8 +20,11 @@ from hapgpu.haplotypes.batches import (
     Sites,
 )
 from hapgpu.haplotypes.candidates.haplotypes import haplotypes_of
-from hapgpu.haplotypes.candidates.phased import option_counts, phase_groups_of_samples
-from hapgpu.haplotypes.candidates.unphased import phase_groups_of_sites
+from hapgpu.haplotypes.candidates.phased import (
+    option_counts,
+    phase_groups_of_samples,
+    phase_groups_of_sites,
+)
 from hapgpu.haplotypes.sites.columns import sites_of
 from hapgpu.haplotypes.sites.loci import OVERLAPPING_FACTOR, loci_of
 from hapgpu.haplotypes.sites.record_batches import (

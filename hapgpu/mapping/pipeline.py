@@ -31,7 +31,7 @@ _GPU_BLOCK: Final = 32 << 20  # pinned memory takes long to get: there are sever
 _WORKERS_PER_GPU: Final = 3  # one copies to the GPU, one computes, one copies back
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShortReadOptions:
     """All options of short-read mapping: the hits to find, and the records to write."""
 

@@ -10,7 +10,8 @@ The stages, in the order of the data:
 - `records`: new SAM records and their tags,
 - `rewriting`: all records of a file after the moves.
 
-`realigner` and `mover` run the stages on one batch, `run` on whole files. `scoring` holds the
-weights of the aligner, `resources` the devices and the output of a run. `api` is `hapgpu.align`,
-`hapgpu.haplotype_cigar` and `hapgpu.realign_to_reference`.
+`pipeline` is the recipe of a run. `realigner` and `mover` call the stages in their order for one
+batch, on the CPU or on a GPU; `cpu` and `cuda` have the stages of each device. `scoring` holds the
+weights of the aligner. `api` is `hapgpu.align`, `hapgpu.haplotype_cigar` and
+`hapgpu.realign_to_reference`.
 """

@@ -1,42 +1,30 @@
-"""New alignments with the reference of the reads of a batch, through their best haplotypes."""
+"""New alignments with the reference of the reads of a batch, through their best haplotypes.
+
+The stages are the same on the CPU and on a GPU; `hapgpu.realign.cpu` and `hapgpu.realign.cuda`
+have their functions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Generic, Protocol, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hapgpu.arrays.batches import AlignmentBatch, PairBatch, ReadBatch
-from hapgpu.arrays.ragged import offsets_of
-from hapgpu.cigar.clips import clips_of, with_hard_clips
-from hapgpu.cigar.encoding import reference_lengths
-from hapgpu.cigar.mismatches import mismatch_tags
-from hapgpu.haplotypes.pairing.extended_haplotypes import Extender
-from hapgpu.haplotypes.pairing.pairs import PairFinder, ReadHaplotypePairs
+from hapgpu.arrays.kinds import AnyArray, ArrayKind, Rows
+from hapgpu.cigar.clips import Clips
+from hapgpu.io.bam.constants import UNMAPPED
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.realign.align.dispatch import align_pairs, score_pairs
-from hapgpu.realign.moves.alignment_costs import (
-    INCOMPARABLE,
-    NO_REFERENCE,
-    alignment_costs,
-)
-from hapgpu.realign.moves.movable_reads import BestPairs, MovableReads, PairScores
-from hapgpu.realign.moves.moves import Moves, name_hashes
-from hapgpu.realign.projection.clip_ends import are_same_alignments, clip_end_insertions
+from hapgpu.realign.moves.alignment_costs import INCOMPARABLE, AlignmentCosts
+from hapgpu.realign.moves.moves import Moves
 from hapgpu.realign.projection.placement import Placement
-from hapgpu.realign.projection.project import Projections, project_alignments
-from hapgpu.realign.queries.clip_variants import ClipVariants
-from hapgpu.realign.realigner import RealignOptions
-from hapgpu.realign.scoring import Overhang
-from hapgpu.realign.selection.by_likelihood import INFORMATIVE
-from hapgpu.realign.selection.by_score import BestBy, first_of_best, second_scores
-from hapgpu.realign.selection.extended_likelihoods import ExtendedLikelihoods
-from hapgpu.runtime.devices import Device
+from hapgpu.realign.projection.project import Projections
+from hapgpu.realign.queries.variants import ClipVariants
+from hapgpu.realign.realigner import Alignments, Reads, RealignOptions
+from hapgpu.realign.selection.choice import BestBy, Pairs, Reads_contra
+from hapgpu.runtime.output import Output
 
-_UNMAPPED: Final = 4
 MISMATCHES_PER_DIFFERENCE: Final = 2
 """Mismatches that a new alignment must save per added difference."""
 
@@ -45,17 +33,10 @@ MAX_ADDED_DIFFERENCES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
-    """Moves of the reads of a batch, and counts of reads."""
+class MoveTask:
+    """What a worker needs to find the moves of a run.
 
-    moves: Moves
-    counts: Mapping[str, int]
-
-
-class Mover:
-    """Realigns batches of mapped reads on one device; threads must not share an object.
-
-    Parameters
+    Attributes
     ----------
     placement
         The haplotypes and their alignments with the reference.
@@ -63,265 +44,442 @@ class Mover:
         The header of the input.
     options
         Options of the realignment.
-    device
-        The device that computes.
     source
         Name of the input, for errors.
+    """
 
-    Raises
-    ------
-    InputError
-        A locus is on a contig that the header lacks.
+    placement: Placement
+    header: SamHeader
+    options: RealignOptions
+    source: str
+
+
+class AnyAligned(Protocol):
+    """Mapped reads: `ReadBatch`, or `AlignedRecords` on a GPU."""
+
+    def __len__(self) -> int: ...
+
+    def take(self, rows: AnyArray, /) -> Self:
+        """Gather reads by their numbers, int64."""
+        ...
+
+
+class AnyExtended(Protocol):
+    """Haplotypes with flanks: `ExtendedHaplotypes`, or `DeviceExtended`."""
+
+    @property
+    def windows(self) -> AnyArray:
+        """int32, the reference interval of each haplotype."""
+        ...
+
+
+Found = TypeVar("Found")
+Aligned = TypeVar("Aligned", bound=AnyAligned)
+Extended = TypeVar("Extended", bound=AnyExtended)
+
+
+@dataclass(frozen=True, slots=True)
+class MovableReads(Generic[Aligned, Pairs, Extended]):
+    """n reads that may move.
+
+    Attributes
+    ----------
+    reads
+        The reads.
+    clips
+        The clips of their old CIGARs.
+    pairs
+        Their haplotypes, which are rows of `extended`.
+    extended
+        The haplotypes, extended by flanks.
+    old
+        The costs of their old alignments.
+    """
+
+    reads: Aligned
+    clips: Clips
+    pairs: Pairs
+    extended: Extended
+    old: AlignmentCosts
+
+
+@dataclass(frozen=True, slots=True)
+class PairScores:
+    """Scores of p pairs, int32[p], and the clip variants that have them, int64[p]."""
+
+    scores: AnyArray
+    variants: AnyArray
+
+
+@dataclass(frozen=True, slots=True)
+class BestPairs:
+    """The best haplotype of n reads, its clip variant, and the second-best score.
+
+    int32[n], rows of the extended haplotypes; int64[n]; and int32[n].
+    """
+
+    rows: AnyArray
+    variants: AnyArray
+    second_scores: AnyArray
+
+
+class MoverStages(Protocol[Reads_contra, Found, Aligned, Pairs, Extended, Alignments, Rows]):
+    """Stages of the search for moves on one device."""
+
+    @property
+    def arrays(self) -> ArrayKind[Rows]:
+        """The functions on the device's arrays."""
+        ...
+
+    def pairs(self, offsets: AnyArray, haplotypes: AnyArray, /) -> Pairs:
+        """Make pairs of their columns."""
+        ...
+
+    def find(self, reads: Reads_contra, required: int, excluded: int, /) -> tuple[Found, int, int]:
+        """Find the aligned reads with these flags at loci.
+
+        Returns
+        -------
+        The reads, the number of used reads without bases, and the number of reads found.
+        """
+        ...
+
+    def in_parts(self, found: Found, compute: Callable[[Found], Moves], /) -> Iterator[Moves]:
+        """Compute with reads in parts that fit the memory, in order."""
+        ...
+
+    def aligned(self, found: Found, /) -> tuple[Aligned, Pairs]:
+        """Return reads and their haplotypes."""
+        ...
+
+    def clips(self, reads: Aligned, /) -> Clips:
+        """Return the clips of the reads."""
+        ...
+
+    def extend(self, reads: Aligned, clips: Clips, pairs: Pairs, /) -> tuple[Extended, Pairs]:
+        """Extend the haplotypes to the reads; return pairs with rows of the result."""
+        ...
+
+    def windows(self, extended: Extended, pairs: Pairs, /) -> AnyArray:
+        """Return int32[n]: the interval of the reference of each read, `NO_REFERENCE` for none."""
+        ...
+
+    def rows(self, reads: Aligned, /) -> tuple[Rows, Rows]:
+        """Return the bases, with soft clips, and the old CIGARs of the reads."""
+        ...
+
+    def old_positions(self, reads: Aligned, /) -> AnyArray:
+        """Return int32[n]: the old positions of the reads."""
+        ...
+
+    def costs(
+        self,
+        reads: Aligned,
+        cigars: Rows,
+        positions: AnyArray,
+        extended: Extended,
+        windows: AnyArray,
+        /,
+    ) -> AlignmentCosts:
+        """Return the scores and costs of alignments of the reads with intervals, int32[n]."""
+        ...
+
+    def score(
+        self,
+        targets: Extended,
+        queries: ClipVariants[Rows],
+        haplotypes: AnyArray,
+        rows: AnyArray,
+        /,
+    ) -> AnyArray:
+        """Return int32[k]: the scores of haplotypes, int32[k], and rows of variants, int64[k]."""
+        ...
+
+    def align(
+        self,
+        targets: Extended,
+        queries: ClipVariants[Rows],
+        haplotypes: AnyArray,
+        rows: AnyArray,
+        /,
+    ) -> Alignments:
+        """Align haplotypes, int32[k], and rows of variants, int64[k]."""
+        ...
+
+    def first_of_best(self, pairs: Pairs, scores: AnyArray, /) -> AnyArray:
+        """Return int64[n]: each read's first pair with the highest score."""
+        ...
+
+    def best_by_score(self, pairs: Pairs, scores: AnyArray, /) -> tuple[AnyArray, AnyArray]:
+        """As `ChoiceStages.best_by_score`."""
+        ...
+
+    def best_by_likelihood(
+        self, pairs: Pairs, likelihoods: AnyArray, scores: AnyArray, /
+    ) -> tuple[AnyArray, AnyArray]:
+        """As `ChoiceStages.best_by_likelihood`."""
+        ...
+
+    def extended_likelihoods(
+        self,
+        reads: Aligned,
+        rows: AnyArray,
+        pairs: Pairs,
+        extended: Extended,
+        clips: tuple[AnyArray, AnyArray],
+        /,
+    ) -> AnyArray:
+        """Return log10 P(read | haplotype) of the pairs of some reads, without clipped bases."""
+        ...
+
+    def project(
+        self,
+        variants: ClipVariants[Rows],
+        best: BestPairs,
+        alignments: Alignments,
+        extended: Extended,
+        clip_ends: bool,  # noqa: FBT001  (positional, as all arguments of stages)
+        /,
+    ) -> Projections[Rows]:
+        """Project alignments with haplotypes onto the reference."""
+        ...
+
+    def clip_end_insertions(self, cigars: Rows, positions: AnyArray, /) -> tuple[Rows, AnyArray]:
+        """Turn insertions at the ends into soft clips, and remove deletions next to them."""
+        ...
+
+    def with_hard_clips(self, cigars: Rows, leading: AnyArray, trailing: AnyArray, /) -> Rows:
+        """Add hard clips."""
+        ...
+
+    def are_same_alignments(
+        self, one: Rows, one_positions: AnyArray, other: Rows, other_positions: AnyArray, /
+    ) -> AnyArray:
+        """Return bool[n]: whether all bases have equal positions."""
+        ...
+
+    def moves(
+        self,
+        movable: MovableReads[Aligned, Pairs, Extended],
+        rows: AnyArray,
+        best: BestPairs,
+        scores: AnyArray,
+        projections: Projections[Rows],
+        /,
+    ) -> Moves:
+        """Return the moves of some reads, int64, in host memory, with NM and MD."""
+        ...
+
+
+class Mover(Generic[Reads, Found, Aligned, Pairs, Extended, Alignments, Rows]):
+    """Realigns batches of mapped reads on one device; threads must not share an object.
+
+    Parameters
+    ----------
+    stages
+        The stages on the device, with the haplotypes.
+    options
+        Options of the realignment.
     """
 
     def __init__(
         self,
-        placement: Placement,
-        header: SamHeader,
+        stages: MoverStages[Reads, Found, Aligned, Pairs, Extended, Alignments, Rows],
         options: RealignOptions,
-        device: Device,
-        source: str,
     ) -> None:
-        self._placement = placement
+        self._stages = stages
         self._options = options
-        self._device = device
-        self._source = source
-        self._finder = PairFinder(placement.haplotypes, header, source)
-        self._extender = Extender(placement.haplotypes, placement.reference, header)
-        self._likelihoods = ExtendedLikelihoods(device, source)
 
-    def __call__(self, reads: ReadBatch) -> Moved:
+    def __call__(self, reads: Reads) -> Output[Moves]:
         """Find the moves of a batch.
 
         Raises
         ------
         InputError
-            A record is damaged, or a read lacks qualities that the likelihoods need.
+            A record or the reference is damaged, or a read lacks qualities that the likelihoods
+            need.
+        MemoryError
+            A single read does not fit the memory of the GPU.
         """
-        excluded = self._options.exclude_flags | _UNMAPPED
-        is_used = reads.has_flags(self._options.require_flags, excluded) & (reads.positions >= 0)
-        without_bases = is_used & (reads.bases.lengths == 0)
-        is_aligned = is_used & ~without_bases & (reads.cigars.lengths > 0)
-        pairs = self._finder.find(reads).without(~is_aligned)
-        moves = self._moves(self._movable_reads(reads, pairs)) if len(pairs) else None
+        options = self._options
+        flags = options.require_flags, options.exclude_flags | UNMAPPED
+        found, without_bases, at_loci = self._stages.find(reads, *flags)
+        moves = list(self._stages.in_parts(found, self._moves))
         counts = {
             "reads": len(reads),
-            "without_bases": int(without_bases.sum()),
-            "at_loci": int((pairs.counts > 0).sum()),
-            "realigned": len(moves) if moves else 0,
+            "without_bases": without_bases,
+            "at_loci": at_loci,
+            "realigned": sum(map(len, moves)),
         }
-        return Moved(moves or Moves.none(), counts)
+        return Output(Moves.concatenate([*moves, Moves.none()]), counts, len(reads))
 
-    def _movable_reads(self, reads: ReadBatch, pairs: ReadHaplotypePairs) -> MovableReads:
+    def _moves(self, found: Found) -> Moves:
+        stages, always = self._stages, self._options.always
+        movable = self._movable(found)
+        if not len(movable.reads):
+            return Moves.none()
+        bases, _ = stages.rows(movable.reads)
+        if always:
+            variants = ClipVariants.whole(bases, stages.arrays)
+        else:
+            variants = ClipVariants.of(bases, movable.clips, stages.arrays)
+        scored = self._scored(movable, variants)
+        if not always:
+            is_better = self._scores_better(movable, scored)
+            if not is_better.any():
+                return Moves.none()
+            kept = is_better[movable.pairs.reads]
+            scored = PairScores(scored.scores[kept], scored.variants[kept])
+            movable = self._taken(movable, is_better)
+        best = self._best(movable, scored, variants)
+        alignments = stages.align(movable.extended, variants, best.rows, best.variants)
+        projections = self._projected(movable, variants, best, alignments)
+        is_moved = self._is_moved(movable, best, alignments, projections)
+        rows = stages.arrays.module.flatnonzero(is_moved)
+        return stages.moves(movable, rows, best, alignments.scores, projections)
+
+    def _movable(self, found: Found) -> MovableReads[Aligned, Pairs, Extended]:
         """Extend the haplotypes to the reads, and exclude reads that cannot move.
 
         These are reads without differences from the reference, which no haplotype can explain
         better, and spliced or padded alignments.
         """
-        clips = clips_of(reads, self._source)
-        needed = self._extender.flanks_needed(reads, clips, pairs.reads, pairs.haplotypes)
-        extended, rows = self._extender.extend(pairs.haplotypes, needed)
-        has_any = pairs.counts > 0
-        windows = np.full(len(reads), NO_REFERENCE, dtype=np.int32)
-        windows[has_any] = extended.windows[rows[pairs.offsets[:-1][has_any]]]
-        old = alignment_costs(
-            reads.bases,
-            reads.cigars,
-            reads.positions - extended.reference_starts[windows],
-            extended.references,
-            windows,
-            self._options.scoring,
-        )
+        stages = self._stages
+        reads, pairs = stages.aligned(found)
+        clips = stages.clips(reads)
+        extended, pairs = stages.extend(reads, clips, pairs)
+        windows = stages.windows(extended, pairs)
+        _, cigars = stages.rows(reads)
+        old = stages.costs(reads, cigars, stages.old_positions(reads), extended, windows)
         too_low = INCOMPARABLE if self._options.always else 0
-        all_reads = MovableReads(reads, clips, pairs, rows, extended, old)
-        return all_reads.take(old.costs > too_low)
+        return self._taken(MovableReads(reads, clips, pairs, extended, old), old.costs > too_low)
 
-    def _moves(self, movable: MovableReads) -> Moves:
-        bases = movable.reads.bases
-        if not len(bases):
-            return Moves.none()
-        if self._options.always:
-            variants = ClipVariants.whole(bases)
-        else:
-            variants = ClipVariants.of(bases, movable.clips)
-        scored = self._scored(movable, variants)
-        if not self._options.always:
-            scores_better = self._scores_better(movable, scored)
-            if not scores_better.any():
-                return Moves.none()
-            movable, scored = movable.take(scores_better), scored.take(scores_better)
-        best = self._best(movable, scored, variants)
-        pairs = PairBatch(
-            movable.extended.sequences, variants.bases, best.rows, best.variants.astype(np.int32)
+    def _taken(
+        self, movable: MovableReads[Aligned, Pairs, Extended], mask: AnyArray
+    ) -> MovableReads[Aligned, Pairs, Extended]:
+        """Keep the reads of a mask, bool[n]."""
+        rows = self._stages.arrays.module.flatnonzero(mask)
+        return MovableReads(
+            movable.reads.take(rows),
+            movable.clips.take(rows),
+            self._pairs_of(movable.pairs, mask),
+            movable.extended,
+            AlignmentCosts(*(column[rows] for column in movable.old)),
         )
-        alignments = align_pairs(pairs, self._options.scoring, Overhang.SOFTCLIP, self._device)
-        projections = self._projected(movable, variants, best, alignments)
-        is_moved = self._is_moved(movable, best, alignments, projections)
-        return _moves_of(movable, best, alignments.scores, projections, is_moved)
 
-    def _scored(self, movable: MovableReads, variants: ClipVariants) -> PairScores:
+    def _pairs_of(self, pairs: Pairs, mask: AnyArray) -> Pairs:
+        """Keep the pairs of the reads of a mask, bool[n], and renumber the reads."""
+        offsets = self._stages.arrays.offsets_of(pairs.counts[mask])
+        return self._stages.pairs(offsets, pairs.haplotypes[mask[pairs.reads]])
+
+    def _scored(
+        self, movable: MovableReads[Aligned, Pairs, Extended], variants: ClipVariants[Rows]
+    ) -> PairScores:
         """Score each pair with all clip variants of its read; keep the first of the best."""
-        reads = movable.pairs.reads
-        counts = np.diff(variants.offsets)[reads]
-        with_variants = ReadHaplotypePairs(offsets_of(counts), np.repeat(movable.rows, counts))
-        first = np.repeat(variants.offsets[reads] - with_variants.offsets[:-1], counts)
-        variant = np.arange(len(with_variants)) + first
-        batch = PairBatch(
-            movable.extended.sequences,
-            variants.bases,
-            with_variants.haplotypes,
-            variant.astype(np.int32),
-        )
-        scores = score_pairs(batch, self._options.scoring, Overhang.SOFTCLIP, self._device)
-        best = first_of_best(with_variants, scores)
-        return PairScores(movable.pairs.counts, scores[best], variant[best])
+        stages, arrays, pairs = self._stages, self._stages.arrays, movable.pairs
+        reads = pairs.reads
+        offsets = arrays.offsets_of((variants.offsets[1:] - variants.offsets[:-1])[reads])
+        total = int(offsets[-1])
+        pair = arrays.rows_of(offsets, total)
+        variant = arrays.module.arange(total) + (variants.offsets[reads] - offsets[:-1])[pair]
+        with_variants = stages.pairs(offsets, pairs.haplotypes[pair])
+        scores = stages.score(movable.extended, variants, with_variants.haplotypes, variant)
+        best = stages.first_of_best(with_variants, scores)
+        return PairScores(scores[best], variant[best])
 
-    def _scores_better(self, movable: MovableReads, scored: PairScores) -> NDArray[np.bool_]:
+    def _scores_better(
+        self, movable: MovableReads[Aligned, Pairs, Extended], scored: PairScores
+    ) -> AnyArray:
         """Return bool[n]: whether a haplotype scores higher than the old alignment."""
-        best = np.maximum.reduceat(scored.scores, movable.pairs.offsets[:-1])
-        perfect = self._options.scoring.match * movable.reads.bases.lengths
-        result: NDArray[np.bool_] = (best > movable.old.scores) & (
-            best >= self._options.min_score * perfect
-        )
-        return result
+        best = scored.scores[self._stages.first_of_best(movable.pairs, scored.scores)]
+        return (best > movable.old.scores) & (best >= self._min_scores(movable))
 
-    def _best(self, movable: MovableReads, scored: PairScores, variants: ClipVariants) -> BestPairs:
+    def _min_scores(self, movable: MovableReads[Aligned, Pairs, Extended]) -> AnyArray:
+        bases, _ = self._stages.rows(movable.reads)
+        return self._options.min_score * (self._options.scoring.match * bases.lengths)
+
+    def _best(
+        self,
+        movable: MovableReads[Aligned, Pairs, Extended],
+        scored: PairScores,
+        variants: ClipVariants[Rows],
+    ) -> BestPairs:
         """Choose the best haplotype of each read, the first of equals."""
-        pairs = movable.pairs
-        best = first_of_best(pairs, scored.scores)
+        stages, pairs = self._stages, movable.pairs
+        best, seconds = stages.best_by_score(pairs, scored.scores)
         variant = scored.variants[best]
         if self._options.best_by is BestBy.LIKELIHOOD:
             # All haplotypes are compared with the clip variant of the best score.
             clips = variants.leading[variant], variants.trailing[variant]
-            best = likeliest_pairs(movable, clips, self._likelihoods)
-        seconds = second_scores(pairs, scored.scores, best)
-        return BestPairs(movable.rows[best], variant, seconds)
+            likelihoods = self._likelihoods(movable, clips)
+            best, seconds = stages.best_by_likelihood(pairs, likelihoods, scored.scores)
+        return BestPairs(pairs.haplotypes[best], variant, seconds)
+
+    def _likelihoods(
+        self, movable: MovableReads[Aligned, Pairs, Extended], clips: tuple[AnyArray, AnyArray]
+    ) -> AnyArray:
+        """Return float64[p]: the likelihoods of the pairs; 0 for the only pair of a read."""
+        xp, pairs = self._stages.arrays.module, movable.pairs
+        likelihoods = xp.zeros(len(pairs), dtype=np.float64)
+        several = pairs.counts > 1
+        rows = xp.flatnonzero(several)
+        leading, trailing = clips
+        likelihoods[xp.flatnonzero(several[pairs.reads])] = self._stages.extended_likelihoods(
+            movable.reads,
+            rows,
+            self._pairs_of(pairs, several),
+            movable.extended,
+            (leading[rows], trailing[rows]),
+        )
+        return likelihoods
 
     def _projected(
         self,
-        movable: MovableReads,
-        variants: ClipVariants,
+        movable: MovableReads[Aligned, Pairs, Extended],
+        variants: ClipVariants[Rows],
         best: BestPairs,
-        alignments: AlignmentBatch,
-    ) -> Projections:
+        alignments: Alignments,
+    ) -> Projections[Rows]:
         """Project alignments onto the reference, and add their clips."""
-        projections = project_alignments(
-            variants.bases.take(best.variants),
-            alignments,
-            best.rows,
-            self._placement.place(movable.extended),
-            variants.leading[best.variants],
-            variants.trailing[best.variants],
-            clip_ends=not self._options.always,
-        )
+        stages, clip_ends = self._stages, not self._options.always
+        projections = stages.project(variants, best, alignments, movable.extended, clip_ends)
         cigars, positions = projections.cigars, projections.positions
-        if not self._options.always:
-            cigars, positions = clip_end_insertions(cigars, positions)
+        if clip_ends:
+            cigars, positions = stages.clip_end_insertions(cigars, positions)
         hard = movable.clips.leading_hard, movable.clips.trailing_hard
-        return Projections(positions, with_hard_clips(cigars, *hard), projections.ok)
+        return Projections(positions, stages.with_hard_clips(cigars, *hard), projections.ok)
 
     def _is_moved(
         self,
-        movable: MovableReads,
+        movable: MovableReads[Aligned, Pairs, Extended],
         best: BestPairs,
-        alignments: AlignmentBatch,
-        projections: Projections,
-    ) -> NDArray[np.bool_]:
+        alignments: Alignments,
+        projections: Projections[Rows],
+    ) -> AnyArray:
         """Return bool[n]: whether the new alignment is better than the old one.
 
         If the new alignment differs more from the reference, its score must be higher in
         proportion.
         """
-        options, reads, old = self._options, movable.reads, movable.old
-        perfect = options.scoring.match * reads.bases.lengths
-        is_moved = projections.ok & (alignments.scores >= options.min_score * perfect)
-        is_moved &= ~are_same_alignments(
-            reads.cigars,
-            reads.positions,
+        options, stages, scores = self._options, self._stages, alignments.scores
+        is_moved = projections.ok & (scores >= self._min_scores(movable))
+        _, old_cigars = stages.rows(movable.reads)
+        is_moved &= ~stages.are_same_alignments(
+            old_cigars,
+            stages.old_positions(movable.reads),
             projections.cigars,
             projections.positions.astype(np.int32),
         )
         if options.always:
             return is_moved
-        extended = movable.extended
-        windows = extended.windows[best.rows]
-        new = alignment_costs(
-            reads.bases,
+        new = stages.costs(
+            movable.reads,
             projections.cigars,
-            projections.positions - extended.reference_starts[windows],
-            extended.references,
-            windows,
-            options.scoring,
+            projections.positions,
+            movable.extended,
+            movable.extended.windows[best.rows],
         )
-        gains = alignments.scores - old.scores
-        added = new.costs - old.costs
+        gains, added = scores - movable.old.scores, new.costs - movable.old.costs
         min_gain = MISMATCHES_PER_DIFFERENCE * (options.scoring.match - options.scoring.mismatch)
         is_better = (gains > 0) & (gains >= min_gain * added) & (added <= MAX_ADDED_DIFFERENCES)
-        result: NDArray[np.bool_] = is_moved & is_better & (new.costs != INCOMPARABLE)
-        return result
-
-
-def likeliest_pairs(
-    movable: MovableReads,
-    clips: tuple[NDArray[np.int32], NDArray[np.int32]],
-    likelihoods_of: ExtendedLikelihoods,
-) -> NDArray[np.int64]:
-    """Return int64[n]: the first pair of each read with the highest likelihood.
-
-    `clips` are int32[n] each: bases at the start and at the end that are not used. Reads with
-    one pair need no likelihood.
-
-    Raises
-    ------
-    InputError
-        A read lacks qualities that the likelihoods need.
-    """
-    pairs = movable.pairs
-    has_several = pairs.counts > 1
-    is_computed = np.repeat(has_several, pairs.counts)
-    likelihoods = np.zeros(len(pairs), dtype=np.float64)
-    if is_computed.any():
-        leading, trailing = clips
-        likelihoods[is_computed] = likelihoods_of(
-            movable.reads.take(has_several),
-            pairs.without(~has_several).of_reads_with_any(),
-            movable.rows[is_computed],
-            movable.extended,
-            (leading[has_several], trailing[has_several]),
-        )
-    return first_of_best(pairs, likelihoods, INFORMATIVE)
-
-
-def _moves_of(
-    movable: MovableReads,
-    best: BestPairs,
-    scores: NDArray[np.int32],
-    projections: Projections,
-    is_moved: NDArray[np.bool_],
-) -> Moves:
-    rows = np.flatnonzero(is_moved)
-    reads, extended = movable.reads.take(rows), movable.extended
-    windows = extended.windows[best.rows[rows]]
-    cigars = projections.cigars.take(rows)
-    positions = projections.positions[rows]
-    distances, mismatches = mismatch_tags(
-        reads.bases,
-        cigars,
-        (positions - extended.reference_starts[windows]).astype(np.int32),
-        extended.references,
-        windows,
-    )
-    return Moves(
-        name_hashes(reads.names),
-        reads.flags,
-        reads.reference_ids,
-        reads.positions,
-        (reads.positions + reference_lengths(reads.cigars)).astype(np.int32),
-        positions.astype(np.int32),
-        (positions + reference_lengths(cigars)).astype(np.int32),
-        scores[rows],
-        best.second_scores[rows],
-        distances,
-        mismatches,
-        cigars,
-    )
+        return is_moved & is_better & (new.costs != INCOMPARABLE)

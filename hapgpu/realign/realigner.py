@@ -1,46 +1,64 @@
-"""Realignment of one batch of reads: pairs, scores, best alignments, records."""
+"""Realignment of one batch of reads: pairs, scores, best alignments, records.
+
+The stages are the same on the CPU and on a GPU; `hapgpu.realign.cpu` and `hapgpu.realign.cuda`
+have their functions.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Generic, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.batches import PairBatch, ReadBatch
+from hapgpu.arrays.batches import ReadBatch
+from hapgpu.arrays.kinds import AnyArray, ArrayKind, Rows
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.haplotypes.pairing.extended_haplotypes import (
-    GAP_ROOM,
-    ExtendedHaplotypes,
-    Extender,
-)
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
-from hapgpu.haplotypes.pairing.pairs import PairFinder, ReadHaplotypePairs
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.read_groups.samples import ReadGroups
-from hapgpu.realign.align.dispatch import align_pairs
-from hapgpu.realign.alleles.counts import AlleleCounts, count_alleles
-from hapgpu.realign.projection.output_alignments import (
-    HaplotypeAlignments,
-    OutputAlignments,
-    on_haplotypes,
-    on_reference,
-)
+from hapgpu.realign.alleles import AlleleCounts, count_alleles
 from hapgpu.realign.projection.placement import Placement
-from hapgpu.realign.queries.orientations import Queries, queries_of
-from hapgpu.realign.records.build import NewAlignments, realigned_records
-from hapgpu.realign.scoring import Overhang, Scoring
-from hapgpu.realign.selection.by_likelihood import LikelihoodChoice
-from hapgpu.realign.selection.by_score import (
+from hapgpu.realign.records.build import NewAlignments
+from hapgpu.realign.scoring import Scoring
+from hapgpu.realign.selection.choice import (
     NO_SCORE,
+    AnyQueries,
     BestBy,
+    ChoiceStages,
+    Pairs,
     ScoredPairs,
-    score_read_pairs,
+    choose_by_likelihood,
+    choose_by_score,
 )
-from hapgpu.runtime.devices import Device
+from hapgpu.runtime.output import Output, joined
 
-_Number = TypeVar("_Number", np.int32, np.int64)
+
+class AnyBatch(Protocol):
+    """Reads: `ReadBatch`, or `DeviceRecords`."""
+
+    def __len__(self) -> int: ...
+
+
+class AnyAlignments(Protocol):
+    """Alignments of pairs: `AlignmentBatch`, or `DeviceAlignments`."""
+
+    @property
+    def scores(self) -> AnyArray:
+        """int32: the score of each alignment."""
+        ...
+
+
+Reads = TypeVar("Reads", bound=AnyBatch)
+Queries = TypeVar("Queries", bound=AnyQueries)
+Targets = TypeVar("Targets")
+Alignments = TypeVar("Alignments", bound=AnyAlignments)
+Result = TypeVar("Result")
+
+Records: TypeAlias = ReadBatch | NDArray[np.uint8]
+"""Records to write: as columns, or on GPUs as encoded bytes in host memory, end to end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,20 +91,10 @@ class RealignOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Realigned:
-    """Records to write, and counts of reads; `alleles` if they are wanted."""
+class RealignTask:
+    """What a worker needs to realign the batches of a run.
 
-    records: ReadBatch
-    reads: int
-    unmapped: int
-    without_bases: int
-    alleles: AlleleCounts | None = None
-
-
-class Realigner:
-    """Realigns batches of reads on one device; threads must not share an object.
-
-    Parameters
+    Attributes
     ----------
     haplotypes
         The haplotypes; those of the placement, if there is one.
@@ -97,209 +105,317 @@ class Realigner:
         The header of the input.
     options
         Options of the realignment.
-    device
-        The device that computes.
     source
         Name of the input, for errors.
     groups
         The read groups, to count reads per sample and haplotype; not with a placement.
+    """
 
-    Raises
-    ------
-    InputError
-        A locus is on a contig that the header lacks.
+    haplotypes: HaplotypeSet
+    placement: Placement | None
+    header: SamHeader
+    options: RealignOptions
+    source: str
+    groups: ReadGroups | None = None
+
+    @property
+    def contig_names(self) -> Ragged:
+        """uint8 text, one row per @SQ line of the input."""
+        return Ragged.from_sequences(
+            name.encode("utf-8", "surrogateescape") for name in self.header.reference_names
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Realigned:
+    """Records to write, in parts, and counts of reads per sample and haplotype if wanted."""
+
+    records: Sequence[Records]
+    alleles: Sequence[AlleleCounts]
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Self]) -> Self:
+        """Join the records and counts of consecutive reads."""
+        return cls(
+            [records for part in parts for records in part.records],
+            [counts for part in parts for counts in part.alleles],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ReadsAtLoci(Generic[Reads, Pairs]):
+    """n reads with haplotypes.
+
+    Attributes
+    ----------
+    reads
+        The reads.
+    without_bases
+        bool[n]: reads that cannot be aligned.
+    pairs
+        The haplotypes of the other reads.
+    """
+
+    reads: Reads
+    without_bases: AnyArray
+    pairs: Pairs
+
+
+@dataclass(frozen=True, slots=True)
+class HaplotypeAlignments(Generic[Alignments]):
+    """a alignments of reads with haplotypes, read by read.
+
+    Attributes
+    ----------
+    offsets
+        int64[n + 1]: the alignments of read i are rows `offsets[i]` to `offsets[i + 1]`.
+    reads, queries, haplotypes
+        int64[a], int64[a] and int32[a]: row numbers in the batch, in its queries and in the
+        haplotypes.
+    is_best
+        bool[a], true for one alignment per read.
+    alignments
+        The alignments.
+    """
+
+    offsets: AnyArray
+    reads: AnyArray
+    queries: AnyArray
+    haplotypes: AnyArray
+    is_best: AnyArray
+    alignments: Alignments
+
+
+@dataclass(frozen=True, slots=True)
+class OutputAlignments(Generic[Rows]):
+    """a alignments in the coordinates of the output.
+
+    Attributes
+    ----------
+    ok
+        bool[a]: whether there is one.
+    reference_ids, positions
+        int32[a].
+    cigars
+        uint32 in BAM encoding.
+    edit_distances, mismatches
+        int32[a] and uint8 text: NM and MD.
+    """
+
+    ok: AnyArray
+    reference_ids: AnyArray
+    positions: AnyArray
+    cigars: Rows
+    edit_distances: AnyArray
+    mismatches: Rows
+
+
+class RealignStages(
+    ChoiceStages[Reads, Pairs, Queries, Targets],
+    Protocol[Reads, Pairs, Queries, Targets, Alignments, Rows],
+):
+    """Stages of the realignment on one device."""
+
+    @property
+    def arrays(self) -> ArrayKind[Rows]:
+        """The functions on the device's arrays."""
+        ...
+
+    @property
+    def keeps_unmapped(self) -> bool:
+        """Whether reads without a new alignment keep the old one, instead of becoming unmapped."""
+        ...
+
+    def at_loci(
+        self, reads: Reads, compute: Callable[[ReadsAtLoci[Reads, Pairs]], Result], /
+    ) -> Iterator[Result]:
+        """Compute with the reads that have the flags and a haplotype, in at least one part.
+
+        The parts are in the order of the reads, and fit the memory.
+        """
+        ...
+
+    def queries(self, reads: Reads, /) -> Queries:
+        """Return mapped reads in the orientation of the BAM, unmapped reads in both."""
+        ...
+
+    def targets(self, reads: Reads, pairs: Pairs, /) -> tuple[Pairs, Targets]:
+        """Return the haplotypes to align with, and the pairs with their row numbers."""
+        ...
+
+    def align(
+        self, targets: Targets, queries: Queries, haplotypes: AnyArray, rows: AnyArray, /
+    ) -> Alignments:
+        """Align haplotypes, int32[a], and rows of the queries, int64[a]."""
+        ...
+
+    def locate(
+        self, aligned: HaplotypeAlignments[Alignments], queries: Queries, targets: Targets, /
+    ) -> OutputAlignments[Rows]:
+        """Convert alignments with haplotypes to the coordinates of the output."""
+        ...
+
+    def samples(self, reads: Reads, /) -> AnyArray | None:
+        """Return int32[n]: the sample of each read; None if reads are not counted."""
+        ...
+
+    def are_tied(self, scored: ScoredPairs[Pairs], /) -> AnyArray:
+        """Return bool[n]: whether a read has several pairs within the tolerance of its best."""
+        ...
+
+    def records(self, reads: Reads, queries: Queries, new: NewAlignments[Rows], /) -> Records:
+        """Make the records of new alignments."""
+        ...
+
+
+class Realigner(Generic[Reads, Pairs, Queries, Targets, Alignments, Rows]):
+    """Realigns batches of reads on one device; threads must not share an object.
+
+    Parameters
+    ----------
+    stages
+        The stages on the device, with the haplotypes.
+    options
+        Options of the realignment.
+    haplotypes
+        Number of haplotypes.
     """
 
     def __init__(
         self,
-        haplotypes: HaplotypeSet,
-        placement: Placement | None,
-        header: SamHeader,
+        stages: RealignStages[Reads, Pairs, Queries, Targets, Alignments, Rows],
         options: RealignOptions,
-        device: Device,
-        source: str,
-        *,
-        groups: ReadGroups | None = None,
+        haplotypes: int,
     ) -> None:
-        self._groups = groups
-        self._haplotypes = haplotypes
-        self._placement = placement
+        self._stages = stages
         self._options = options
-        self._device = device
-        self._source = source
-        self._finder = PairFinder(haplotypes, header, source)
-        self._contig_names = Ragged.from_sequences(
-            name.encode("utf-8", "surrogateescape") for name in header.reference_names
-        )
-        self._by_likelihood = self._likelihood_choice(haplotypes)
-        self._extender = None
-        if placement is not None:
-            self._extender = Extender(placement.haplotypes, placement.reference, header)
+        self._haplotypes = haplotypes
 
-    def __call__(self, reads: ReadBatch) -> Realigned:
+    def __call__(self, reads: Reads) -> Output[Realigned]:
         """Realign reads; the records exclude reads by their flags, and reads at no locus.
 
         Raises
         ------
         InputError
-            A record is damaged, or a read has no sample.
+            A record is damaged, or lacks qualities that the likelihoods need, or has no sample.
+        MemoryError
+            A single read does not fit the memory of the GPU.
         """
-        count = len(reads)
-        reads, pairs = self._selected(reads)
-        queries = queries_of(reads)
-        without_bases = reads.bases.lengths == 0
-        pairs = pairs.without(without_bases)
-        haplotypes, extended = self._haplotypes, None
-        if self._extender is not None:
-            extended, pairs = self._extended(self._extender, pairs, reads)
-            haplotypes = _as_set(extended)
-        scored = self._scored(pairs, reads, queries, haplotypes)
-        aligned = self._align(scored, queries.bases, haplotypes.sequences)
-        if self._placement is None or extended is None:
-            located = on_haplotypes(aligned, queries.bases, haplotypes.sequences)
-        else:
-            located = on_reference(aligned, queries.bases, extended, self._placement)
-        is_mapped = self._is_mapped(aligned, queries.bases, len(reads))
-        records = self._records(reads, queries, scored, aligned, located, is_mapped)
-        unmapped, alleles = int((~is_mapped).sum()), None
-        if self._groups is not None:
-            samples = self._groups.samples_of(reads, np.arange(len(reads)))
-            best = aligned.is_best & is_mapped[aligned.reads]
-            chosen = aligned.reads[best], aligned.haplotypes[best]
-            alleles = count_alleles(samples, *chosen, scored.are_tied, len(self._haplotypes))
-        return Realigned(records, count, unmapped, int(without_bases.sum()), alleles)
+        done = joined(list(self._stages.at_loci(reads, self._realigned)), Realigned.concatenate)
+        return Output(done.content, {"reads": len(reads), **done.counts}, len(reads))
 
-    def _selected(self, reads: ReadBatch) -> tuple[ReadBatch, ReadHaplotypePairs]:
-        """Exclude reads by their flags, and reads that overlap no locus."""
-        is_used = reads.has_flags(self._options.require_flags, self._options.exclude_flags)
-        if not is_used.all():
-            reads = reads.take(is_used)
-        pairs = self._finder.find(reads)
-        has_any = pairs.counts > 0
-        if has_any.all():
-            return reads, pairs
-        return reads.take(has_any), pairs.of_reads_with_any()
+    def _realigned(self, found: ReadsAtLoci[Reads, Pairs]) -> Output[Realigned]:
+        queries = self._stages.queries(found.reads)
+        new, mapped, alleles = self._new_alignments(found, queries)
+        counts = {
+            "records": len(new),
+            "unmapped": len(found.reads) - mapped,
+            "without_bases": int(found.without_bases.sum()),
+        }
+        records = self._stages.records(found.reads, queries, new)
+        return Output(Realigned([records], alleles), counts, 0)
 
-    @staticmethod
-    def _extended(
-        extender: Extender, pairs: ReadHaplotypePairs, reads: ReadBatch
-    ) -> tuple[ExtendedHaplotypes, ReadHaplotypePairs]:
-        """Extend haplotypes by the length of the reads, which may align at any offset."""
-        lengths = reads.bases.lengths[pairs.reads] + GAP_ROOM
-        extended, rows = extender.extend(pairs.haplotypes, np.stack([lengths, lengths]))
-        return extended, ReadHaplotypePairs(pairs.offsets, rows)
-
-    def _scored(
-        self,
-        pairs: ReadHaplotypePairs,
-        reads: ReadBatch,
-        queries: Queries,
-        haplotypes: HaplotypeSet,
-    ) -> ScoredPairs:
-        """Choose the best pair of each read."""
+    def _new_alignments(
+        self, found: ReadsAtLoci[Reads, Pairs], queries: Queries
+    ) -> tuple[NewAlignments[Rows], int, Sequence[AlleleCounts]]:
+        """Return the new alignments, the number of mapped reads, and the counts if wanted."""
+        stages, reads = self._stages, found.reads
+        pairs, targets = stages.targets(reads, found.pairs)
         if self._options.best_by is BestBy.LIKELIHOOD:
-            is_given = haplotypes is self._haplotypes
-            choose = self._by_likelihood if is_given else self._likelihood_choice(haplotypes)
-            return choose(pairs, reads, queries)
-        return score_read_pairs(
-            pairs,
-            queries,
-            haplotypes.sequences,
-            self._options.scoring,
-            self._device,
-        )
+            scored = choose_by_likelihood(stages, targets, pairs, reads, queries)
+        else:
+            scored = choose_by_score(stages, targets, pairs, queries)
+        aligned = self._aligned(targets, scored, queries)
+        located = stages.locate(aligned, queries, targets)
+        is_mapped = self._is_mapped(aligned, queries, len(reads))
+        new = self._of_records(scored, aligned, located, is_mapped)
+        return new, int(is_mapped.sum()), self._alleles(reads, scored, aligned, is_mapped)
 
-    def _likelihood_choice(self, haplotypes: HaplotypeSet) -> LikelihoodChoice:
-        return LikelihoodChoice(haplotypes, self._options.scoring, self._device, self._source)
-
-    def _align(self, scored: ScoredPairs, bases: Ragged, sequences: Ragged) -> HaplotypeAlignments:
+    def _aligned(
+        self, targets: Targets, scored: ScoredPairs[Pairs], queries: Queries
+    ) -> HaplotypeAlignments[Alignments]:
         """Align the best pair of each read, or all pairs."""
-        best = scored.best[scored.best >= 0]
-        rows = np.arange(len(scored.pairs)) if self._options.write_all else best
-        haplotypes = scored.pairs.haplotypes[rows]
-        queries = scored.queries[rows]
-        pairs = PairBatch(sequences, bases, haplotypes, queries.astype(np.int32))
-        is_best = np.zeros(len(scored.pairs), dtype=np.bool_)
-        is_best[best] = True
-        return HaplotypeAlignments(
-            scored.pairs.reads[rows].astype(np.int64),
-            queries,
-            haplotypes,
-            is_best[rows],
-            align_pairs(pairs, self._options.scoring, Overhang.SOFTCLIP, self._device),
-        )
+        arrays, has_best = self._stages.arrays, scored.best >= 0
+        best = scored.best[has_best]
+        offsets = arrays.offsets_of(has_best.astype(np.int64))
+        is_best = arrays.module.ones(best.size, dtype=np.bool_)
+        reads, rows, haplotypes = scored.reads, scored.queries, scored.pairs.haplotypes
+        if self._options.write_all:
+            offsets = scored.pairs.offsets
+            is_best = arrays.module.zeros(len(scored.pairs), dtype=np.bool_)
+            is_best[best] = True
+        else:
+            reads, rows, haplotypes = reads[best], rows[best], haplotypes[best]
+        alignments = self._stages.align(targets, queries, haplotypes, rows)
+        return HaplotypeAlignments(offsets, reads, rows, haplotypes, is_best, alignments)
 
     def _is_mapped(
-        self, aligned: HaplotypeAlignments, bases: Ragged, reads: int
-    ) -> NDArray[np.bool_]:
+        self, aligned: HaplotypeAlignments[Alignments], queries: Queries, reads: int
+    ) -> AnyArray:
         """Return bool[reads]: whether the best alignment has the minimum score."""
-        best = aligned.is_best
-        perfect = self._options.scoring.match * bases.lengths[aligned.queries[best]]
-        is_mapped = np.zeros(reads, dtype=np.bool_)
-        is_mapped[aligned.reads[best]] = (
-            aligned.alignments.scores[best] >= self._options.min_score * perfect
-        )
+        perfect = self._options.scoring.match * queries.bases.lengths_of(aligned.queries)
+        reaches = aligned.alignments.scores >= self._options.min_score * perfect
+        is_mapped = self._stages.arrays.module.zeros(reads, dtype=np.bool_)
+        is_mapped[aligned.reads[aligned.is_best & reaches]] = True
         return is_mapped
 
-    def _records(
+    def _alleles(
         self,
-        reads: ReadBatch,
-        queries: Queries,
-        scored: ScoredPairs,
-        aligned: HaplotypeAlignments,
-        located: OutputAlignments,
-        is_mapped: NDArray[np.bool_],
-    ) -> ReadBatch:
-        """Return a record per alignment of a mapped read, and a record per other read.
+        reads: Reads,
+        scored: ScoredPairs[Pairs],
+        aligned: HaplotypeAlignments[Alignments],
+        is_mapped: AnyArray,
+    ) -> Sequence[AlleleCounts]:
+        """Count the reads per sample and haplotype, if wanted."""
+        stages, arrays = self._stages, self._stages.arrays
+        samples = stages.samples(reads)
+        if samples is None:
+            return []
+        best = arrays.module.flatnonzero(aligned.is_best & is_mapped[aligned.reads])
+        chosen = aligned.reads[best], aligned.haplotypes[best]
+        are_tied = stages.are_tied(scored)
+        return [count_alleles(samples, *chosen, are_tied, self._haplotypes, arrays)]
 
-        Other reads keep their alignment in the coordinates of the reference, and become unmapped
-        in the coordinates of the haplotypes.
-        """
-        kept = np.flatnonzero(is_mapped[aligned.reads])
-        other = np.flatnonzero(~is_mapped)
-        read = np.concatenate((aligned.reads[kept], other))
-        order = np.argsort(read, kind="stable")
-        read = read[order]
+    def _of_records(
+        self,
+        scored: ScoredPairs[Pairs],
+        aligned: HaplotypeAlignments[Alignments],
+        located: OutputAlignments[Rows],
+        is_mapped: AnyArray,
+    ) -> NewAlignments[Rows]:
+        """Return a row per alignment of a mapped read, and a row per other read."""
+        arrays, xp = self._stages.arrays, self._stages.arrays.module
+        counts = aligned.offsets[1:] - aligned.offsets[:-1]
+        offsets = arrays.offsets_of(xp.where(is_mapped, counts, 1))
+        total = int(offsets[-1])
+        read = arrays.rows_of(offsets, total)
+        within = xp.arange(total) - offsets[read]
         # The row after the last alignment means no alignment.
-        none = len(aligned.reads)
-        row = np.concatenate((kept, np.full(other.size, none)))[order]
+        none = aligned.reads.size
+        row = xp.where(is_mapped[read], aligned.offsets[read] + within, none)
 
-        def with_none(values: NDArray[_Number], default: int) -> NDArray[_Number]:
-            column: NDArray[_Number] = np.append(values, values.dtype.type(default))[row]
-            return column
+        def column(values: AnyArray, default: int) -> AnyArray:
+            return xp.append(values, xp.asarray([default], dtype=values.dtype))[row]
 
-        ok = np.append(located.ok, False)[row]
-        new = NewAlignments(
-            mapped=ok,
-            kept=~ok & (self._placement is not None),
-            reference_ids=with_none(located.reference_ids, -1),
-            positions=with_none(located.positions, -1),
-            cigars=_with_empty_row(located.cigars).take(row),
-            is_reversed=ok & (with_none(aligned.queries, -1) >= len(reads)),
-            is_secondary=~np.append(aligned.is_best, True)[row],
-            scores=with_none(aligned.alignments.scores, 0),
-            second_scores=scored.second_scores[read],
-            has_second_score=np.append(aligned.is_best, False)[row]
-            & (scored.second_scores[read] != NO_SCORE),
-            edit_distances=with_none(located.edit_distances, 0),
-            mismatches=_with_empty_row(located.mismatches).take(row),
+        def rows(values: Rows) -> Rows:
+            with_empty = arrays.rows(values.data, xp.append(values.offsets, values.offsets[-1:]))
+            return with_empty.take(row)
+
+        mapped = column(located.ok, 0)
+        is_best = column(aligned.is_best, 0)
+        second_scores = scored.second_scores[read]
+        return NewAlignments(
+            rows=read,
+            mapped=mapped,
+            kept=~mapped & self._stages.keeps_unmapped,
+            reference_ids=column(located.reference_ids, -1),
+            positions=column(located.positions, -1),
+            cigars=rows(located.cigars),
+            is_reversed=mapped & (column(aligned.queries, -1) >= is_mapped.size),
+            is_secondary=is_mapped[read] & ~is_best,
+            scores=column(aligned.alignments.scores, 0),
+            second_scores=second_scores,
+            has_second_score=is_best & (second_scores != NO_SCORE),
+            edit_distances=column(located.edit_distances, 0),
+            mismatches=rows(located.mismatches),
         )
-        query = np.where(ok, with_none(aligned.queries, -1), read)
-        return realigned_records(
-            reads.take(read),
-            queries.bases.take(query),
-            queries.qualities.take(query),
-            new,
-            self._contig_names,
-            self._source,
-        )
-
-
-def _as_set(extended: ExtendedHaplotypes) -> HaplotypeSet:
-    """Return extended haplotypes as a set, with a locus per class."""
-    _, classes = np.unique(extended.classes, return_inverse=True)
-    return HaplotypeSet((), extended.sequences, (), classes.astype(np.int32))
-
-
-def _with_empty_row(rows: Ragged) -> Ragged:
-    return Ragged(rows.data, np.append(rows.offsets, rows.offsets[-1]))

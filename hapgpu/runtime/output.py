@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -28,6 +29,17 @@ class Output(Generic[Content]):
     content: Content
     counts: Mapping[str, int]
     units: int
+
+
+def joined(
+    outputs: Sequence[Output[Content]], join: Callable[[Sequence[Content]], Content]
+) -> Output[Content]:
+    """Join the outputs of consecutive parts of a batch, at least one: sum counts and units."""
+    counts: Counter[str] = Counter()
+    for output in outputs:
+        counts.update(output.counts)
+    content = join([output.content for output in outputs])
+    return Output(content, counts, sum(output.units for output in outputs))
 
 
 class CountingSink(Generic[Content]):

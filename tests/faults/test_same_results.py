@@ -19,7 +19,7 @@ from hapgpu.haplotypes import locus_batches
 from hapgpu.haplotypes.locus_batches import LocusLimits
 from hapgpu.io.bgzf.block_table import EOF_BLOCK
 from hapgpu.pairhmm.reads import cpu as pairhmm_reads
-from hapgpu.realign import run as realign_run
+from hapgpu.realign import pipeline as realign_pipeline
 from tests.faults.checks import plain
 from tests.faults.commands import COMMANDS, Command, cells, each, streamed
 from tests.faults.good_outputs import GoodOutputs
@@ -27,7 +27,7 @@ from tests.faults.processes.running import run
 
 _TEXTS = (".sam", ".paf", ".tsv", ".fa", ".vcf")
 SMALL_BATCHES = {
-    "realign": [(realign_run, "_PAIRS_PER_BATCH", 7)],
+    "realign": [(realign_pipeline, "_PAIRS_PER_BATCH", 7)],
     "pairhmm": [
         (pairhmm_reads, "_CELLS_PER_BATCH", 1),
         (pairhmm_reads, "_BASES_PER_BATCH", 300),

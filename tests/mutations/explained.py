@@ -65,11 +65,11 @@ _TABLE: Final = {
         pairhmm.reads.cpu: _CELLS_PER_BATCH _BASES_PER_BATCH _LIKELIHOODS_PER_BATCH
         pairhmm.text_batches.reader: _PIECE_BYTES _MIN_PIECES _SMALL_PIECE
         realign.align.cpu: LANES SEARCHED WORKSPACE_BYTES
-        realign.align.lane_group: _INT16_SCORES
+        realign.align.cpu: _INT16_SCORES
         realign.moves.move_table: _MOVES_IN_MEMORY
         realign.projection.haplotype_cigars: _MAX_MISMATCHES _MIN_DIAGONAL
         realign.projection.placement: _HAPLOTYPES_PER_BATCH
-        realign.run: _PAIRS_PER_BATCH _BATCH_BASES _MAX_REWRITING_THREADS
+        realign.pipeline: _PAIRS_PER_BATCH _BATCH_BASES _MAX_REWRITING_THREADS
     """,
     ROOM: """
         calling.annotations.rank_sums: _MAX_EXACT
@@ -144,7 +144,7 @@ _TABLE: Final = {
     ACCURACY: """
         pairhmm.forward.exact: _STEP _MIN_PROBABILITY
         pairhmm.model: FLOAT_SCALE TRUSTED_GROWTH FLOAT_THRESHOLD FLOAT_LONGEST_READ DOUBLE
-        realign.selection.by_likelihood: ROUNDING
+        realign.selection.choice: ROUNDING
     """,
     LABEL: """
         calling.assembly.graph: _BEFORE
@@ -167,7 +167,7 @@ _TABLE: Final = {
         mapping.pipeline: _GPU_BLOCK _WORKERS_PER_GPU
         genotyping.pipeline: _WORKERS_PER_GPU _LOCI_OF_GPU
         realign.align.layouts: WARP_LANES MAX_THREADS_PER_BLOCK ROWS_PER_WORD _CELL_COST _ROW_COST
-        realign.run: _PIECE_BYTES _MOVES_PIECE_BYTES _MIN_PIECE_BYTES
+        realign.pipeline: _PIECE_BYTES _MOVES_PIECE_BYTES _MIN_PIECE_BYTES
     """,
 }
 """Modules below `hapgpu` and names of their constants, by the reason."""

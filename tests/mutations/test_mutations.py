@@ -99,7 +99,7 @@ def test_importers_come_after_what_they_import() -> None:
     imports = Imports(ROOT)
     found = imports.in_order(imports.importers("hapgpu.realign.scoring"))
     assert found[0] == "hapgpu.realign.scoring"
-    assert found.index("hapgpu.realign.align.cpu") < found.index("hapgpu.realign.run")
+    assert found.index("hapgpu.realign.align.cpu") < found.index("hapgpu.realign.pipeline")
     below = imports.independent_of("hapgpu.realign")
     assert "hapgpu.cigar.encoding" in below
     assert not [name for name in below if name.startswith("hapgpu.realign")]

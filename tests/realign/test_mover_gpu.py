@@ -14,13 +14,15 @@ from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.errors import InputError
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.realign.mover import Moved, Mover
+from hapgpu.realign import cpu
+from hapgpu.realign.mover import MoveTask
 from hapgpu.realign.moves.moves import Moves
 from hapgpu.realign.projection.placement import Placement, place_haplotypes
 from hapgpu.realign.realigner import RealignOptions
 from hapgpu.realign.scoring import PRESETS
-from hapgpu.realign.selection.by_score import BestBy
+from hapgpu.realign.selection.choice import BestBy
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
+from hapgpu.runtime.output import Output
 from hapgpu.runtime.pool import Pool
 from tests.io.bam.encoded_blocks import encode_block
 from tests.realign.made_moves import made_moves
@@ -43,12 +45,12 @@ def options(**changes: Any) -> RealignOptions:
 
 def moved_on_gpu(
     placement: Placement, header: SamHeader, chosen: RealignOptions, parts: Sequence[ReadBatch]
-) -> list[Moved]:
+) -> list[Output[Moves]]:
     pytest.importorskip("cupy")
     from hapgpu.io.bam.cuda.device_records import DeviceRecords  # noqa: PLC0415  (needs CuPy)
-    from hapgpu.realign.mover_cuda import DeviceMover  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.realign import cuda  # noqa: PLC0415  (needs CuPy)
 
-    mover = DeviceMover(placement, header, chosen, CudaDevice(0), "x.bam")
+    mover = cuda.open_mover(MoveTask(placement, header, chosen, "x.bam"), CudaDevice(0))
     with Pool(1) as pool:
         return [mover(DeviceRecords.upload(encode_block(part, header, pool))) for part in parts]
 
@@ -71,17 +73,17 @@ def check_equal(found: Moves, expected: Moves) -> None:
 )
 def test_made_reads(seed: int, changes: Any, tmp_path: Path) -> None:
     made, chosen = made_moves(seed, 150, tmp_path), options(**changes)
-    cpu = CpuDevice(1)
-    placement = place_haplotypes(made.haplotypes, made.reference, made.header, cpu)
-    on_cpu = Mover(placement, made.header, chosen, cpu, "x.bam")
+    device = CpuDevice(1)
+    placement = place_haplotypes(made.haplotypes, made.reference, made.header, device)
+    on_cpu = cpu.open_mover(MoveTask(placement, made.header, chosen, "x.bam"), device)
     batches = [made.reads.take(np.arange(0, 90)), made.reads.take(np.arange(90, 150))]
     expected = [on_cpu(batch) for batch in batches]
-    assert sum(len(moved.moves) for moved in expected) > 0
+    assert sum(len(moved.content) for moved in expected) > 0
     for found, other in zip(
         moved_on_gpu(placement, made.header, chosen, batches), expected, strict=True
     ):
         assert dict(found.counts) == dict(other.counts)
-        check_equal(found.moves, other.moves)
+        check_equal(found.content, other.content)
 
 
 def test_likelihoods_need_qualities(tmp_path: Path) -> None:
@@ -94,7 +96,7 @@ def test_likelihoods_need_qualities(tmp_path: Path) -> None:
         ),
     )
     with pytest.raises(InputError, match="no base qualities") as on_cpu:
-        Mover(placement, made.header, chosen, CpuDevice(1), "x.bam")(reads)
+        cpu.open_mover(MoveTask(placement, made.header, chosen, "x.bam"), CpuDevice(1))(reads)
     with pytest.raises(InputError) as on_gpu:
         moved_on_gpu(placement, made.header, chosen, [reads])
     assert str(on_gpu.value) == str(on_cpu.value)
@@ -105,5 +107,5 @@ def test_no_reads(tmp_path: Path) -> None:
     placement = place_haplotypes(made.haplotypes, made.reference, made.header, CpuDevice(1))
     none = made.reads.take(np.arange(0))
     (moved,) = moved_on_gpu(placement, made.header, options(), [none])
-    assert len(moved.moves) == 0
+    assert len(moved.content) == 0
     assert not any(moved.counts.values())

@@ -283,7 +283,7 @@ def _aligned(pairs: PairBatch, device: Device) -> AlignmentBatch:
     return completed(pairs, offsets, scores, others)
 
 
-def _placed(trimmed: TrimmedRegions) -> PlacedHaplotypes:
+def _placed(trimmed: TrimmedRegions) -> PlacedHaplotypes[Ragged]:
     haplotypes = trimmed.haplotypes
     return PlacedHaplotypes(
         haplotypes.cigars,
@@ -294,7 +294,7 @@ def _placed(trimmed: TrimmedRegions) -> PlacedHaplotypes:
     )
 
 
-def _moved(reads: RegionReads, projections: Projections) -> RegionReads:
+def _moved(reads: RegionReads, projections: Projections[Ragged]) -> RegionReads:
     """Replace the alignments of reads that are projected."""
     ok = projections.ok
     if ok.all():

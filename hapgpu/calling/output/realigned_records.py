@@ -44,7 +44,7 @@ from hapgpu.io.bam.header import SAM_VERSION, SamHeader, fields_of
 from hapgpu.io.bam.read_groups.haplotypes import HAPLOTYPE_GROUP
 from hapgpu.io.bam.read_groups.samples import ReadGroups, SampleTable
 from hapgpu.io.text.columns import repeated, side_by_side
-from hapgpu.realign.records.tags import (
+from hapgpu.realign.records.build import (
     NewTags,
     integer_fields,
     rewrite_tags,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import cupy
 import numpy as np
@@ -13,6 +13,7 @@ from hapgpu.io.bam.constants import FIXED_BYTES
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import launch_threads
+from hapgpu.runtime.gpu_array import GpuArray
 
 _THREADS: Final = 128
 
@@ -78,7 +79,7 @@ def clips_of(records: DeviceRecords, source: str) -> Clips:
     return clips
 
 
-def with_hard_clips(cigars: DeviceRagged, leading: Any, trailing: Any) -> DeviceRagged:
+def with_hard_clips(cigars: DeviceRagged, leading: GpuArray, trailing: GpuArray) -> DeviceRagged:
     """Add hard clips of int32[n] bases, 0 for none, to CIGARs; an empty CIGAR stays empty.
 
     Works on the current GPU, and waits for it.

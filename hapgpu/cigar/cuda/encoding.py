@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import cupy
 import numpy as np
@@ -13,6 +13,7 @@ from hapgpu.io.bam.constants import REFERENCE_OPERATIONS
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
+from hapgpu.runtime.gpu_array import GpuArray
 
 _THREADS: Final = 128
 
@@ -69,17 +70,17 @@ def cigars_of(records: DeviceRecords) -> DeviceRagged:
     return DeviceRagged(out, offsets)
 
 
-def record_reference_lengths(records: DeviceRecords) -> Any:
+def record_reference_lengths(records: DeviceRecords) -> GpuArray:
     """Return int64[n]: bases of the reference that the CIGAR of each record spans."""
     return _record_lengths(records, REFERENCE_OPERATIONS)
 
 
-def record_skipped_lengths(records: DeviceRecords) -> Any:
+def record_skipped_lengths(records: DeviceRecords) -> GpuArray:
     """Return int64[n]: bases of the reference that the CIGAR of each record skips (`N`)."""
     return _record_lengths(records, 1 << SKIP)
 
 
-def reference_lengths(cigars: DeviceRagged) -> Any:
+def reference_lengths(cigars: DeviceRagged) -> GpuArray:
     """Return int64[n]: bases of the reference that each CIGAR spans."""
     count = len(cigars)
     lengths = cupy.empty(count, dtype=np.int64)
@@ -88,7 +89,7 @@ def reference_lengths(cigars: DeviceRagged) -> Any:
     return lengths
 
 
-def _record_lengths(records: DeviceRecords, operations: int) -> Any:
+def _record_lengths(records: DeviceRecords, operations: int) -> GpuArray:
     """Return int64[n]: the sum of the lengths of some operations, a bit each."""
     layout = records.layout
     count = len(records)

@@ -2,15 +2,78 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import cupy
 import numpy as np
 
 from hapgpu.arrays.cuda import DeviceRagged, offsets_of
-from hapgpu.cigar.cuda.alignments import ALIGNMENT_SIZES, ALIGNMENTS, alignment_arguments
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
+from hapgpu.runtime.gpu_array import GpuArray
+
+ALIGNMENTS: Final = (
+    Array("bases", np.uint8, "base_count"),
+    Array("base_offsets", np.int64, "queries", 1),
+    Array("rows", np.int64, "count"),
+    Array("cigars", np.uint32, "elements"),
+    Array("cigar_offsets", np.int64, "count", 1),
+    Array("positions", np.int64, "count"),
+    Array("references", np.uint8, "reference_bases"),
+    Array("reference_offsets", np.int64, "reference_count", 1),
+    Array("reference_index", np.int32, "count"),
+)
+"""Parameters of a kernel, to which the scalars `ALIGNMENT_SIZES` belong."""
+
+ALIGNMENT_SIZES: Final = (
+    Scalar("base_count", np.int64),
+    Scalar("queries", np.int32),
+    Scalar("elements", np.int64),
+    Scalar("reference_bases", np.int64),
+    Scalar("reference_count", np.int32),
+    Scalar("count", np.int32),
+)
+
+
+def alignment_arguments(
+    bases: DeviceRagged,
+    rows: GpuArray,
+    cigars: DeviceRagged,
+    positions: GpuArray,
+    references: DeviceRagged,
+    reference_index: GpuArray,
+) -> tuple[tuple[GpuArray, ...], tuple[int, ...]]:
+    """Return the arguments for `ALIGNMENTS` and for `ALIGNMENT_SIZES`.
+
+    Parameters
+    ----------
+    bases
+        uint8 text, q rows: queries, soft-clipped bases included.
+    rows
+        int64[n], the query of each alignment; None for n queries, one for each.
+    cigars
+        uint32 in BAM encoding, n rows.
+    positions
+        int32[n] or int64[n], 0-based.
+    references
+        uint8 text.
+    reference_index
+        int32[n]: the row of `references` for each alignment; -1 for none.
+    """
+    count = len(cigars)
+    arrays = (
+        *(bases.data, bases.offsets),
+        cupy.arange(count, dtype=np.int64) if rows is None else rows,
+        *(cigars.data, cigars.offsets),
+        positions.astype(np.int64, copy=False),
+        *(references.data, references.offsets, reference_index),
+    )
+    sizes = (
+        *(bases.data.size, len(bases), cigars.data.size),
+        *(references.data.size, len(references), count),
+    )
+    return arrays, sizes
+
 
 _THREADS: Final = 128
 
@@ -39,12 +102,12 @@ WRITE_MISMATCHES: Final = Kernel(
 
 def mismatch_tags(
     bases: DeviceRagged,
-    rows: Any,
+    rows: GpuArray,
     cigars: DeviceRagged,
-    positions: Any,
+    positions: GpuArray,
     references: DeviceRagged,
-    reference_index: Any,
-) -> tuple[Any, DeviceRagged]:
+    reference_index: GpuArray,
+) -> tuple[GpuArray, DeviceRagged]:
     """Compute NM and MD of n alignments on the current GPU, and wait for it.
 
     Parameters

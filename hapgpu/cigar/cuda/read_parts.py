@@ -6,7 +6,7 @@ Same as `hapgpu/cigar/read_parts.py`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import cupy
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import launch_threads
+from hapgpu.runtime.gpu_array import GpuArray
 
 _THREADS: Final = 128
 
@@ -62,12 +63,12 @@ class DeviceReadParts:
         int64[p]: range of bases of the read, 0-based, half-open.
     """
 
-    reads: Any
-    starts: Any
-    ends: Any
+    reads: GpuArray
+    starts: GpuArray
+    ends: GpuArray
 
     @classmethod
-    def whole(cls, records: DeviceRecords, rows: Any) -> Self:
+    def whole(cls, records: DeviceRecords, rows: GpuArray) -> Self:
         """Return all bases of each of the reads `rows`, int64[p]."""
         starts = cupy.zeros(rows.size, dtype=np.int64)
         return cls(rows, starts, records.layout.base_counts[rows].astype(np.int64))
@@ -76,21 +77,21 @@ class DeviceReadParts:
         return int(self.reads.size)
 
     @property
-    def lengths(self) -> Any:
+    def lengths(self) -> GpuArray:
         """int64[p]: the number of bases of each part."""
         return self.ends - self.starts
 
-    def take(self, rows: Any) -> DeviceReadParts:
+    def take(self, rows: GpuArray) -> DeviceReadParts:
         """Select parts by mask, bool[p], or by number."""
         return DeviceReadParts(self.reads[rows], self.starts[rows], self.ends[rows])
 
-    def with_all_bases_of(self, records: DeviceRecords, rows: Any) -> DeviceReadParts:
+    def with_all_bases_of(self, records: DeviceRecords, rows: GpuArray) -> DeviceReadParts:
         """Extend the parts of a mask, bool[p], to whole reads."""
         starts = cupy.where(rows, 0, self.starts)
         lengths = records.layout.base_counts[self.reads].astype(np.int64)
         return DeviceReadParts(self.reads, starts, cupy.where(rows, lengths, self.ends))
 
-    def longest_of_reads(self, reads: int) -> Any:
+    def longest_of_reads(self, reads: int) -> GpuArray:
         """Return int32[p]: the bases of the longest part of the same read; there are n `reads`."""
         longest = cupy.zeros(reads, dtype=np.int32)
         arguments = (self.reads, self.starts, self.ends, longest, len(self), reads)
@@ -98,7 +99,9 @@ class DeviceReadParts:
         return longest[self.reads]
 
 
-def clipped_parts(records: DeviceRecords, rows: Any, starts: Any, ends: Any) -> DeviceReadParts:
+def clipped_parts(
+    records: DeviceRecords, rows: GpuArray, starts: GpuArray, ends: GpuArray
+) -> DeviceReadParts:
     """Clip reads to intervals of the contigs that they are aligned to, on the current GPU.
 
     Parameters

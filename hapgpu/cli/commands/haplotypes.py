@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
-import numpy as np
 import typer
 
 from hapgpu.cli.options.checks import given_regions
@@ -22,19 +21,9 @@ from hapgpu.cli.options.files import (
 from hapgpu.cli.options.input_kinds import REFERENCE, TARGETS, VARIANT_SITES
 from hapgpu.cli.options.output_names import SEQUENCES
 from hapgpu.cli.run import Run
-from hapgpu.haplotypes.batches import AlleleKind
-from hapgpu.haplotypes.candidates.fasta import HaplotypeText
-from hapgpu.haplotypes.locus_batches import UNKNOWN_LENGTH, Count, LocusOptions, locus_batches
-from hapgpu.haplotypes.sites.columns import sites_of
-from hapgpu.haplotypes.sites.record_selection import REGIONS, within
-from hapgpu.haplotypes.sites.telomeres import are_telomeres
+from hapgpu.haplotypes.pipeline import MAX_COMBINATIONS, HaplotypeInputs, write_haplotypes
 from hapgpu.io.files.record_limit import MAX_RECORD
-from hapgpu.io.files.text_output import open_text
-from hapgpu.io.genome.fasta import ReferenceFasta
-from hapgpu.io.vcf.batches import VcfBatch
-from hapgpu.io.vcf.source import open_vcf
 from hapgpu.runtime.devices import CpuDevice
-from hapgpu.runtime.inputs import fraction_read
 
 EXAMPLES: Final = """Write the haplotypes of all sites, and align reads to them:
 hapgpu haplotypes reference.fa calls.vcf.gz -o haplotypes.fa
@@ -54,17 +43,16 @@ FILES: Final = CommandFiles(
 
 _FLANK: Final = 100
 _MAX_FLANK: Final = 10_000
-_MAX_COMBINATIONS: Final = 64
 
 _WARNINGS: Final = {
     "symbolic_alleles": "symbolic alleles and breakends excluded",
     "spanned_alleles": "alleles '*' ignored: they change nothing",
     "telomere_records": "records excluded: at a telomere (POS 0 or after the end of the contig)",
     "loci_without_alt": "loci excluded: no haplotype differs from the reference",
-    "locus_splits": f"locus splits: over {_MAX_COMBINATIONS} combinations of alleles, or over 1000 "
+    "locus_splits": f"locus splits: over {MAX_COMBINATIONS} combinations of alleles, or over 1000 "
     "records close to each other",
     "conflicting_alleles": "alleles excluded: genotypes put another on the same haplotype",
-    "capped_loci": f"loci capped: over {_MAX_COMBINATIONS} combinations of alleles, some excluded",
+    "capped_loci": f"loci capped: over {MAX_COMBINATIONS} combinations of alleles, some excluded",
 }
 """The words after the number, by the name of the count."""
 
@@ -113,46 +101,6 @@ def haplotypes(
     for name in _WARNINGS:
         count(name, 0)
     chosen = given_regions(filters.regions, filters.targets_file, max_record)
-    options = LocusOptions(
-        distance=flank, flank=flank, max_combinations=_MAX_COMBINATIONS, masks=False, phased=True
-    )
-    with ReferenceFasta(reference) as fasta, open_vcf(calls, max_record) as vcf:
-        records = within(vcf.batches(), chosen, fasta.lengths)
-        records = _with_sequences(records, fasta.lengths, count)
-        batches = locus_batches(records, fasta, options, vcf.name, count)
-        with open_text(output) as write:
-            text = HaplotypeText(flank, count)
-            streamed = vcf.name if chosen.is_everything else REGIONS
-            with run.showing("sites") as progress:
-                for batch in batches:
-                    write(memoryview(text.of(batch)))
-                    progress.advance(len(batch.sites), fraction_read([streamed]))
+    inputs = HaplotypeInputs(reference, calls, chosen, max_record)
+    write_haplotypes(inputs, output, flank, count, partial(run.showing, "sites"))
     run.finish(("sites", "records", "loci", "haplotypes"), _WARNINGS)
-
-
-def _with_sequences(
-    batches: Iterable[VcfBatch], lengths: Mapping[str, int], count: Count
-) -> Iterator[VcfBatch]:
-    """Exclude records that change nothing: their neighbours must not share a locus across them."""
-    for batch in batches:
-        count("records", len(batch))
-        length = lengths.get(batch.contig, UNKNOWN_LENGTH)
-        is_telomere = are_telomeres(batch, length)
-        sites = sites_of(batch, length)
-        sequences, spanned = (
-            np.add.reduceat(sites.kinds == kind, sites.allele_offsets[:-1], dtype=np.int64)
-            for kind in (AlleleKind.SEQUENCE, AlleleKind.SPANNED)
-        )
-        has_alternative = sequences > 1  # REF is a sequence, too
-        kept = has_alternative & ~is_telomere
-        without = ~has_alternative & ~is_telomere
-        counts = {
-            "telomere_records": is_telomere.sum(),
-            "spanned_alleles": spanned[without].sum(),
-            "symbolic_alleles": (batch.alternatives - spanned)[without].sum(),
-            "records_without_alt": without.sum(),
-        }
-        for name in filter(counts.get, counts):
-            count(name, int(counts[name]))
-        if kept.any():
-            yield batch.take(kept)

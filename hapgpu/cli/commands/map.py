@@ -166,8 +166,8 @@ def map(  # noqa: A001  (the name of the command; its parameters are the options
         reference,
         ReadFiles(reads, compute.max_record),
         ShortReadOptions(
-            SearchOptions(errors=errors, indels=not no_indels, forward_only=forward_only),
-            SamOptions(
+            search=SearchOptions(errors=errors, indels=not no_indels, forward_only=forward_only),
+            sam=SamOptions(
                 best=best,
                 max_hits=max_hits,
                 unmapped=not no_unmapped,

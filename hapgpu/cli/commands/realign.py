@@ -38,11 +38,15 @@ from hapgpu.errors import UsageError
 from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes
 from hapgpu.io.alignments.read_selection import ReadSelection
 from hapgpu.io.bam.header import SamHeader
+from hapgpu.realign.pipeline import (
+    OutputOptions,
+    Resources,
+    write_on_haplotypes,
+    write_on_reference,
+)
 from hapgpu.realign.realigner import RealignOptions
-from hapgpu.realign.resources import OutputOptions, Resources
-from hapgpu.realign.run import realign_to_haplotypes, realign_to_reference
 from hapgpu.realign.scoring import resolve_scoring
-from hapgpu.realign.selection.by_score import BestBy
+from hapgpu.realign.selection.choice import BestBy
 from hapgpu.runtime.devices import worker_devices
 from hapgpu.version import __version__
 
@@ -225,9 +229,9 @@ def realign(
         alleles_table=None if alleles_table is None else str(alleles_table),
     )
     if reference is None:
-        realign_to_haplotypes(resources, selection, haplotype_set, haplotypes, options, written)
+        write_on_haplotypes(resources, selection, haplotype_set, haplotypes, options, written)
     else:
-        realign_to_reference(resources, selection, haplotype_set, reference, options, written)
+        write_on_reference(resources, selection, haplotype_set, reference, options, written)
     run.finish(("reads", "realigned", "unmapped", "records", "changed_records"), _WARNINGS)
 
 

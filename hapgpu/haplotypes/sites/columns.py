@@ -11,9 +11,32 @@ from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.haplotypes.batches import AlleleKind, Sites
-from hapgpu.haplotypes.sites.telomeres import are_telomeres
 from hapgpu.io.vcf.batches import VcfBatch
 from hapgpu.runtime.jit import njit, njit_inlined
+
+_NS = b"Nn"
+
+
+def are_telomeres(records: VcfBatch, length: int) -> NDArray[np.bool_]:
+    """Return bool[n]: whether records are at POS 0 or, on a contig of N bases, at N + 1.
+
+    See VCF 4.3, 1.6.1. A record at N + 1 whose REF is a base is not at a telomere: it belongs to
+    another reference.
+
+    Parameters
+    ----------
+    records
+        Records of one contig.
+    length
+        Length of the contig; negative if it is unknown.
+    """
+    are: NDArray[np.bool_] = records.starts < 0
+    if length >= 0:
+        for row in np.flatnonzero(records.starts == length).tolist():
+            start, end = records.columns[row, 3:5]
+            are[row] = not records.text[start : end - 1].tobytes().strip(_NS)
+    return are
+
 
 _COMMA, _STAR = b",*"
 _SEQUENCE, _SPANNED, _SYMBOLIC = map(int, AlleleKind)

@@ -37,7 +37,7 @@ def mapping_qualities() -> NDArray[np.uint8]:
     return np.array([UNIQUE, *fewer], dtype=np.uint8)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SamOptions:
     """The records to write, and their read group.
 

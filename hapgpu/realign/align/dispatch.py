@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -41,7 +39,7 @@ def align_pairs(
         none = np.empty(0, dtype=np.int32)
         return AlignmentBatch(none, none, Ragged.from_lengths(none.view(np.uint32), none))
     _check(pairs, scoring, overhang)
-    alignments: AlignmentBatch = _backend(device).align_pairs(pairs, scoring, overhang, device)
+    alignments = _computed(pairs, scoring, overhang, device)
     if scoring.prefers_exact_match or not overhang.has_free_ends:
         return alignments
     return _with_exact_matches(pairs, scoring, alignments)
@@ -54,18 +52,31 @@ def score_pairs(
     if not len(pairs) or (not scoring.prefers_exact_match and overhang.has_free_ends):
         return align_pairs(pairs, scoring, overhang, device).scores
     _check(pairs, scoring, overhang)
-    scores: NDArray[np.int32] = _backend(device).score_pairs(pairs, scoring, overhang, device)
-    return scores
+    return _computed_scores(pairs, scoring, overhang, device)
 
 
-def _backend(device: Device) -> ModuleType:
+def _computed(
+    pairs: PairBatch, scoring: Scoring, overhang: Overhang, device: Device
+) -> AlignmentBatch:
     if isinstance(device, CpuDevice):
         from hapgpu.realign.align import cpu  # noqa: PLC0415  (only the kernels in use are loaded)
 
-        return cpu
-    from hapgpu.realign.align import cuda  # noqa: PLC0415  (as above)
+        return cpu.align_pairs(pairs, scoring, overhang, device)
+    from hapgpu.realign.align.cuda import aligner  # noqa: PLC0415  (imports CuPy)
 
-    return cuda
+    return aligner.align_pairs(pairs, scoring, overhang, device)
+
+
+def _computed_scores(
+    pairs: PairBatch, scoring: Scoring, overhang: Overhang, device: Device
+) -> NDArray[np.int32]:
+    if isinstance(device, CpuDevice):
+        from hapgpu.realign.align import cpu  # noqa: PLC0415  (only the kernels in use are loaded)
+
+        return cpu.score_pairs(pairs, scoring, overhang, device)
+    from hapgpu.realign.align.cuda import aligner  # noqa: PLC0415  (imports CuPy)
+
+    return aligner.score_pairs(pairs, scoring, overhang, device)
 
 
 def _check(pairs: PairBatch, scoring: Scoring, overhang: Overhang) -> None:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import cupy
 import numpy as np
 
 from hapgpu.arrays.cuda import DeviceRagged
-from hapgpu.cigar.cuda.alignments import ALIGNMENT_SIZES, ALIGNMENTS, alignment_arguments
+from hapgpu.cigar.cuda.mismatches import ALIGNMENT_SIZES, ALIGNMENTS, alignment_arguments
 from hapgpu.io.bam.constants import FIXED_BYTES
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.realign.moves.alignment_costs import AlignmentCosts
 from hapgpu.realign.scoring import Scoring
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
+from hapgpu.runtime.gpu_array import GpuArray
 
 _THREADS: Final = 128
 
@@ -48,20 +49,19 @@ NAME_HASHES: Final = Kernel(
 
 def alignment_costs(
     bases: DeviceRagged,
-    rows: Any,
     cigars: DeviceRagged,
-    positions: Any,
+    positions: GpuArray,
     references: DeviceRagged,
-    reference_index: Any,
-    *,
+    reference_index: GpuArray,
     scoring: Scoring,
 ) -> AlignmentCosts:
     """Return the scores and costs of n alignments on the current GPU.
 
     Parameters
     ----------
-    bases, rows, cigars, positions, references, reference_index
-        As in `alignment_arguments`; an alignment without reference is incomparable.
+    bases, cigars, positions, references, reference_index
+        As in `alignment_arguments`, with n rows of bases; an alignment without reference is
+        incomparable.
     scoring
         The weights.
 
@@ -70,7 +70,7 @@ def alignment_costs(
     AlignmentCosts
         In CuPy arrays, as `hapgpu.realign.moves.alignment_costs.alignment_costs` computes them.
     """
-    arrays, sizes = alignment_arguments(bases, rows, cigars, positions, references, reference_index)
+    arrays, sizes = alignment_arguments(bases, None, cigars, positions, references, reference_index)
     count = len(cigars)
     costs = AlignmentCosts(cupy.empty(count, dtype=np.int64), cupy.empty(count, dtype=np.int64))
     arguments = (*arrays, *costs, *sizes, *scoring.weights)
@@ -78,7 +78,7 @@ def alignment_costs(
     return costs
 
 
-def name_hashes(records: DeviceRecords) -> Any:
+def name_hashes(records: DeviceRecords) -> GpuArray:
     """Return uint64[n]: the hash of each record's name, as `moves.name_hashes` computes it."""
     count = len(records)
     hashes = cupy.empty(count, dtype=np.uint64)

@@ -15,8 +15,7 @@ from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.memory import load_i32_at, load_u16_at
 from hapgpu.arrays.ragged import offsets_of
 from hapgpu.errors import OutputError
-from hapgpu.realign.moves.move_view import MoveView, address_of
-from hapgpu.realign.moves.moves import Moves
+from hapgpu.realign.moves.moves import Moves, MoveView, address_of
 from hapgpu.runtime.jit import njit_inlined
 
 NOT_MOVED: Final = -1

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,58 +77,32 @@ class Moves:
     @classmethod
     def concatenate(cls, parts: Sequence[Self]) -> Self:
         """Concatenate at least one object."""
-        return cls(
-            name_hashes=np.concatenate([part.name_hashes for part in parts]),
-            flags=np.concatenate([part.flags for part in parts]),
-            reference_ids=np.concatenate([part.reference_ids for part in parts]),
-            old_positions=np.concatenate([part.old_positions for part in parts]),
-            old_ends=np.concatenate([part.old_ends for part in parts]),
-            positions=np.concatenate([part.positions for part in parts]),
-            ends=np.concatenate([part.ends for part in parts]),
-            scores=np.concatenate([part.scores for part in parts]),
-            second_scores=np.concatenate([part.second_scores for part in parts]),
-            edit_distances=np.concatenate([part.edit_distances for part in parts]),
-            mismatches=Ragged.concatenate([part.mismatches for part in parts]),
-            cigars=Ragged.concatenate([part.cigars for part in parts]),
-        )
+        columns = zip(*(part.columns for part in parts), strict=True)
+        return cls(*(_kind(column[0]).concatenate(column) for column in columns))
 
     def with_columns(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Moves:
         """Replace each array by the result of a function."""
 
-        def changed(rows: Ragged) -> Ragged:
-            return Ragged(change(rows.data), change(rows.offsets))
+        def changed(column: Any) -> Any:
+            if isinstance(column, Ragged):
+                return Ragged(change(column.data), change(column.offsets))
+            return change(column)
 
-        return Moves(
-            name_hashes=change(self.name_hashes),
-            flags=change(self.flags),
-            reference_ids=change(self.reference_ids),
-            old_positions=change(self.old_positions),
-            old_ends=change(self.old_ends),
-            positions=change(self.positions),
-            ends=change(self.ends),
-            scores=change(self.scores),
-            second_scores=change(self.second_scores),
-            edit_distances=change(self.edit_distances),
-            mismatches=changed(self.mismatches),
-            cigars=changed(self.cigars),
-        )
+        return Moves(*map(changed, self.columns))
 
-    def take(self, rows: NDArray[np.int64]) -> Self:
+    def take(self, rows: NDArray[np.int64]) -> Moves:
         """Gather moves by their numbers."""
-        return type(self)(
-            name_hashes=self.name_hashes[rows],
-            flags=self.flags[rows],
-            reference_ids=self.reference_ids[rows],
-            old_positions=self.old_positions[rows],
-            old_ends=self.old_ends[rows],
-            positions=self.positions[rows],
-            ends=self.ends[rows],
-            scores=self.scores[rows],
-            second_scores=self.second_scores[rows],
-            edit_distances=self.edit_distances[rows],
-            mismatches=self.mismatches.take(rows),
-            cigars=self.cigars.take(rows),
-        )
+        return Moves(*(_kind(column).take(column, rows) for column in self.columns))
+
+    @property
+    def columns(self) -> tuple[Any, ...]:
+        """The columns, in their order; their types differ."""
+        return tuple(getattr(self, field.name) for field in fields(self))
+
+
+def _kind(column: Any) -> Any:
+    """Return what concatenates columns, and takes from them."""
+    return Ragged if isinstance(column, Ragged) else np
 
 
 def name_hashes(names: Ragged) -> NDArray[np.uint64]:
@@ -158,3 +132,44 @@ def name_hash_at(name: Integer, size: Integer) -> Integer:
         value = (value ^ np.uint64(load_u8_at(name + k))) * FNV_PRIME
     value ^= value >> np.uint64(32)
     return value * np.uint64(0x9E3779B97F4A7C15)
+
+
+class MoveView(NamedTuple):
+    """Addresses of the columns of `Moves`, which the caller must hold.
+
+    Threads share the columns. Numba would count references to arrays for each record, and the
+    threads would wait for the counters of each other.
+    """
+
+    flags: int
+    old_positions: int
+    old_ends: int
+    positions: int
+    ends: int
+    scores: int
+    second_scores: int
+    edit_distances: int
+    mismatches: int
+    mismatch_offsets: int
+    cigars: int
+    cigar_offsets: int
+
+    @classmethod
+    def of(cls, moves: Moves) -> Self:
+        """Return the addresses of the columns of moves."""
+        numbers = [getattr(moves, name) for name in cls._fields[:-4]]
+        texts = moves.mismatches.data, moves.mismatches.offsets
+        return cls(*map(address_of, (*numbers, *texts, moves.cigars.data, moves.cigars.offsets)))
+
+
+def address_of(column: NDArray[Any]) -> int:
+    """Return the address of an array without gaps.
+
+    Raises
+    ------
+    ValueError
+        The array has gaps.
+    """
+    if not column.flags.c_contiguous:
+        raise ValueError("an array with gaps has no rows at consecutive addresses")
+    return int(np.asarray(column).ctypes.data)

@@ -51,7 +51,7 @@ class Placement:
     cigars: Ragged
     flanks: NDArray[np.int64]
 
-    def place(self, extended: ExtendedHaplotypes) -> PlacedHaplotypes:
+    def place(self, extended: ExtendedHaplotypes) -> PlacedHaplotypes[Ragged]:
         """Return the alignments of extended haplotypes with their windows."""
         longer = extended.flanks - self.flanks[:, extended.haplotypes]
         return PlacedHaplotypes(

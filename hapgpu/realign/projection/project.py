@@ -7,12 +7,13 @@ or raises an error, a row is marked as not projected.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Generic, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import AlignmentBatch
+from hapgpu.arrays.kinds import AnyArray, Rows
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import RaggedView, longest_row, row_of, view_of, with_room
 from hapgpu.cigar.builder import (
@@ -46,8 +47,8 @@ _FAILED = -1
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedHaplotypes:
-    """h haplotypes and their alignments with the reference haplotypes of r loci.
+class PlacedHaplotypes(Generic[Rows]):
+    """h haplotypes and their alignments with the reference haplotypes of r loci, on one device.
 
     Attributes
     ----------
@@ -64,16 +65,16 @@ class PlacedHaplotypes:
         int64[r], the position of the first base of each locus.
     """
 
-    cigars: Ragged
-    starts: NDArray[np.int64]
-    reference_index: NDArray[np.int32]
-    references: Ragged
-    reference_starts: NDArray[np.int64]
+    cigars: Rows
+    starts: AnyArray
+    reference_index: AnyArray
+    references: Rows
+    reference_starts: AnyArray
 
 
 @dataclass(frozen=True, slots=True)
-class Projections:
-    """n reads on the reference.
+class Projections(Generic[Rows]):
+    """n reads on the reference, in host memory or on one GPU.
 
     Attributes
     ----------
@@ -85,21 +86,21 @@ class Projections:
         bool[n], false where GATK does not change the read.
     """
 
-    positions: NDArray[np.int64]
-    cigars: Ragged
-    ok: NDArray[np.bool_]
+    positions: AnyArray
+    cigars: Rows
+    ok: AnyArray
 
 
 def project_alignments(
     reads: Ragged,
     alignments: AlignmentBatch,
     haplotype_index: NDArray[np.int32],
-    haplotypes: PlacedHaplotypes,
+    haplotypes: PlacedHaplotypes[Ragged],
     leading_clips: NDArray[np.int32],
     trailing_clips: NDArray[np.int32],
     *,
     clip_ends: bool = False,
-) -> Projections:
+) -> Projections[Ragged]:
     """Project alignments of reads with haplotypes onto the reference.
 
     Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import cupy
 import numpy as np
@@ -13,6 +13,7 @@ from hapgpu.io.bam.constants import UNMAPPED
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
+from hapgpu.runtime.gpu_array import GpuArray
 
 _THREADS: Final = 128
 
@@ -50,8 +51,8 @@ class DeviceQueries:
     """
 
     bases: DeviceRagged
-    reads: Any
-    reversed_row: Any
+    reads: GpuArray
+    reversed_row: GpuArray
     has_reversed: bool
 
 

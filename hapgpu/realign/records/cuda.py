@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import cupy
 import numpy as np
@@ -12,9 +12,10 @@ from hapgpu.arrays.cuda import DeviceRagged
 from hapgpu.io.bam.constants import FIXED_BYTES
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.io.bam.encode import missing_contig
-from hapgpu.realign.records.device_alignments import DeviceNewAlignments
+from hapgpu.realign.records.build import NewAlignments
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
+from hapgpu.runtime.gpu_array import GpuArray
 
 _THREADS: Final = 128  # kThreads in the source
 
@@ -74,10 +75,10 @@ WRITE_RECORDS = _kernel("finish_records<true>")
 
 def finished_records(
     records: DeviceRecords,
-    new: DeviceNewAlignments,
+    new: NewAlignments[DeviceRagged],
     contig_names: DeviceRagged,
     references: int,
-) -> tuple[Any, Any]:
+) -> tuple[GpuArray, GpuArray]:
     """Write records with new alignments, tags of the old alignments, and no mates.
 
     The bytes are the same as by `realigned_records` and `EncodedRecords`. Waits for the GPU.
@@ -134,7 +135,7 @@ def finished_records(
     lengths = (records.data.size, len(records), count, new.cigars.data.size)
     texts = (new.mismatches.data.size, len(contig_names), contig_names.data.size)
 
-    def launch(kernel: Kernel, offsets: Any, out: Any) -> None:
+    def launch(kernel: Kernel, offsets: GpuArray, out: GpuArray) -> None:
         scalars = (*lengths, *texts, out.size, first_bad.size, references)
         arguments = (*inputs, offsets, out, first_bad, *scalars)
         launch_threads(kernel, _THREADS, count * WARP, arguments)

@@ -30,7 +30,7 @@ from hapgpu.io.bam.record_layout import RecordLayout
 from hapgpu.io.bam.tags import HEAD_BYTES, field_bytes_at, name_number
 from hapgpu.io.text.at_addresses import put_byte, put_copy
 from hapgpu.realign.moves.move_table import NOT_MOVED
-from hapgpu.realign.moves.move_view import MoveView
+from hapgpu.realign.moves.moves import MoveView
 from hapgpu.realign.records.fields import (
     MAX_ELEMENT_TEXT,
     MAX_INTEGER_FIELD,
@@ -45,9 +45,8 @@ from hapgpu.realign.records.fields import (
     put_text_field,
     text_bytes,
 )
-from hapgpu.realign.rewriting.mates import MateFields
-from hapgpu.realign.rewriting.old_records import OldRecord, old_record
-from hapgpu.realign.selection.by_score import NO_SCORE
+from hapgpu.realign.rewriting.mates import MateFields, OldRecord, old_record
+from hapgpu.realign.selection.choice import NO_SCORE
 from hapgpu.runtime.jit import njit, njit_inlined
 
 UNCHANGED: Final = -1

@@ -1,25 +1,30 @@
-"""Choice of the best haplotype of a read on a GPU (`cuda/realign/selection.cu`)."""
+"""Choice of the best haplotype of each read on a GPU (`cuda/realign/selection.cu`)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final
 
 import cupy
 import numpy as np
 
-from hapgpu.arrays.cuda import DeviceRagged
-from hapgpu.haplotypes.pairing.cuda import DeviceReadPairs
-from hapgpu.realign.align.cuda import score_device_pairs
-from hapgpu.realign.align.device_batches import DevicePairs
+from hapgpu.cigar.cuda.read_parts import DeviceReadParts
+from hapgpu.haplotypes.pairing.cuda import DeviceExtended, DeviceReadPairs
+from hapgpu.io.bam.constants import UNMAPPED
+from hapgpu.io.bam.cuda.device_records import DeviceRecords
+from hapgpu.pairhmm.forward.cuda import device_log10_likelihoods
+from hapgpu.pairhmm.qualities.cuda import check_device_qualities, prepared_device_parts
+from hapgpu.pairhmm.qualities.prepare import QualityOptions
+from hapgpu.pairhmm.reads.cuda.pairs_by_locus import DeviceLocusHaplotypes, DevicePairsByLocus
 from hapgpu.realign.queries.cuda import DeviceQueries
-from hapgpu.realign.scoring import Overhang, Scoring
-from hapgpu.realign.selection.by_likelihood import INFORMATIVE
+from hapgpu.realign.selection.choice import INFORMATIVE, REMEDY, ScoredPairs
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import launch_threads
+from hapgpu.runtime.gpu_array import GpuArray
 
 _THREADS: Final = 128
+_NO_CAP: Final = 255
 
 CHOOSE_BY_SCORE: Final = Kernel(
     "realign/selection.cu",
@@ -33,8 +38,6 @@ CHOOSE_BY_SCORE: Final = Kernel(
         Array("second_scores", np.int32, "reads"),
     ),
 )
-
-
 CHOOSE_BY_LIKELIHOOD: Final = Kernel(
     "realign/selection.cu",
     "choose_by_likelihood",
@@ -51,135 +54,7 @@ CHOOSE_BY_LIKELIHOOD: Final = Kernel(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceScoredPairs:
-    """Pairs in their better orientation, and the best pair of each read, as in `ScoredPairs`.
-
-    Attributes
-    ----------
-    pairs
-        n reads and their p pairs.
-    reads
-        int64[p]: the read of each pair.
-    queries
-        int64[p], the row in `DeviceQueries` of the better orientation; the stored read on a tie.
-    best
-        int64[n], the row of the best pair, the first of equals; -1 for none.
-    second_scores
-        int32[n], the best score of the other pairs; NO_SCORE for none.
-    values
-        [p], the score or the likelihood by which the best pair was chosen.
-    tolerance
-        Values that differ by at most this are ties.
-    """
-
-    pairs: DeviceReadPairs
-    reads: Any
-    queries: Any
-    best: Any
-    second_scores: Any
-    values: Any
-    tolerance: float = 0
-
-    @property
-    def are_tied(self) -> Any:
-        """bool[n]: whether a read has several pairs within the tolerance of its best."""
-        highest = self.best
-        if self.tolerance:
-            scores = cupy.zeros(len(self.pairs), dtype=np.int32)
-            highest, _ = best_by_likelihood(self.pairs.offsets, self.values, scores, 0.0)
-        near = self.values >= self.values[highest[self.reads]] - self.tolerance
-        return cupy.bincount(self.reads[near], minlength=int(self.best.size)) > 1
-
-
-@dataclass(frozen=True, slots=True)
-class OrientedPairs:
-    """p pairs, of which some have a second orientation.
-
-    Attributes
-    ----------
-    reads
-        int64[p]: the read of each pair, which is the row of the stored query.
-    both
-        int64[b], ascending: the pairs with two orientations.
-    reversed_rows
-        int64[b]: the row of their reversed query.
-    """
-
-    reads: Any
-    both: Any
-    reversed_rows: Any
-
-    @classmethod
-    def of(cls, pairs: DeviceReadPairs, queries: DeviceQueries) -> OrientedPairs:
-        """Find the pairs of unmapped reads."""
-        reads = pairs.reads
-        if not queries.has_reversed:
-            return cls(reads, reads[:0], reads[:0])
-        rows = queries.reversed_row[reads]
-        both = cupy.flatnonzero(rows >= 0)
-        return cls(reads, both, rows[both])
-
-    def choose(self, values: Any, reversed_values: Any, tolerance: float = 0) -> Any:
-        """Choose the orientation with the higher value; the stored one on a tie.
-
-        Parameters
-        ----------
-        values
-            [p], of the stored queries; those of the better orientation afterwards.
-        reversed_values
-            [b], of the reversed queries.
-        tolerance
-            Values that differ by at most this are ties.
-
-        Returns
-        -------
-        int64[p]: the row of the query in the better orientation.
-        """
-        if not self.both.size:
-            return self.reads
-        stored, query_rows = values[self.both], self.reads.copy()
-        is_better = reversed_values > stored + tolerance
-        query_rows[self.both] = cupy.where(is_better, self.reversed_rows, self.reads[self.both])
-        values[self.both] = cupy.where(is_better, reversed_values, stored)
-        return query_rows
-
-
-def has_alternatives(pairs: DeviceReadPairs, queries: DeviceQueries) -> Any:
-    """Return bool[n]: whether a read has several pairs, or two orientations."""
-    several = pairs.counts > 1
-    return several | (queries.reversed_row >= 0) if queries.has_reversed else several
-
-
-def score_device_read_pairs(
-    pairs: DeviceReadPairs,
-    queries: DeviceQueries,
-    haplotypes: DeviceRagged,
-    scoring: Scoring,
-    device: CudaDevice,
-) -> DeviceScoredPairs:
-    """Choose the best pair of each read by score, as `score_read_pairs`, on the current GPU.
-
-    A read with one pair in one orientation needs no score.
-    """
-    oriented = OrientedPairs.of(pairs, queries)
-    reads, both = oriented.reads, oriented.both
-    stored = cupy.flatnonzero(has_alternatives(pairs, queries)[reads])
-    batch = DevicePairs(
-        haplotypes,
-        queries.bases,
-        pairs.haplotypes[cupy.concatenate([stored, both])],
-        cupy.concatenate([reads[stored], oriented.reversed_rows]).astype(np.int32),
-    )
-    computed = score_device_pairs(batch, scoring, Overhang.SOFTCLIP, device)
-    scores = cupy.zeros(len(pairs), dtype=np.int32)
-    scores[stored] = computed[: stored.size]
-    query_rows = oriented.choose(scores, computed[stored.size :])
-    chosen = best_by_score(pairs.offsets, scores)
-    return DeviceScoredPairs(pairs, reads, query_rows, *chosen, scores)
-
-
-def best_by_score(offsets: Any, scores: Any) -> tuple[Any, Any]:
+def best_by_score(offsets: GpuArray, scores: GpuArray) -> tuple[GpuArray, GpuArray]:
     """Return the best pair of n reads by int32[p] scores, and the second-best score.
 
     Parameters
@@ -202,8 +77,8 @@ def best_by_score(offsets: Any, scores: Any) -> tuple[Any, Any]:
 
 
 def best_by_likelihood(
-    offsets: Any, likelihoods: Any, scores: Any, tolerance: float = INFORMATIVE
-) -> tuple[Any, Any]:
+    offsets: GpuArray, likelihoods: GpuArray, scores: GpuArray, tolerance: float = INFORMATIVE
+) -> tuple[GpuArray, GpuArray]:
     """Return the best pair of n reads by float64[p] likelihoods, and the second-best score.
 
     Parameters
@@ -225,3 +100,101 @@ def best_by_likelihood(
     arguments = (likelihoods, scores, offsets, tolerance, scores.size, count, best, second)
     launch_threads(CHOOSE_BY_LIKELIHOOD, _THREADS, count, arguments)
     return best, second
+
+
+def are_tied(scored: ScoredPairs[DeviceReadPairs]) -> GpuArray:
+    """Return bool[n]: whether a read has several pairs within the tolerance of its best."""
+    highest = scored.best
+    if scored.tolerance:
+        scores = cupy.zeros(len(scored.pairs), dtype=np.int32)
+        highest, _ = best_by_likelihood(scored.pairs.offsets, scored.values, scores, 0.0)
+    near = scored.values >= scored.values[highest[scored.reads]] - scored.tolerance
+    return cupy.bincount(scored.reads[near], minlength=int(scored.best.size)) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceLikelihoods:
+    """Computes likelihoods on the current GPU; `source` names the input in errors."""
+
+    device: CudaDevice
+    source: str
+
+    def at_best_locus(
+        self,
+        records: DeviceRecords,
+        queries: DeviceQueries,
+        rows: GpuArray,
+        pairs: DeviceReadPairs,
+        haplotypes: DeviceLocusHaplotypes,
+    ) -> GpuArray:
+        """Return the log10 likelihoods of the pairs of rows, as `ChoiceStages.likelihoods`.
+
+        Raises
+        ------
+        InputError
+            A read has no base qualities, or invalid indel qualities.
+        """
+        likelihoods = cupy.full(len(pairs), -np.inf)
+        if not likelihoods.size:
+            return likelihoods
+        is_reversed = rows >= len(records)
+        records = _as_sequenced(records.take(queries.reads[rows]))
+        check_device_qualities(records, self.source, REMEDY)
+        all_loci = DevicePairsByLocus.of(pairs, haplotypes)
+        parts = all_loci.clipped_reads(records, haplotypes)
+        max_bases = parts.longest_of_reads(len(records))
+        parts = parts.with_all_bases_of(records, max_bases == 0)
+        is_best_locus = parts.lengths >= max_bases
+        best_loci = all_loci.take(is_best_locus)
+        prepared = prepared_device_parts(
+            records, parts.take(is_best_locus), QualityOptions(), self.source, is_reversed
+        )
+        batch = best_loci.hmm_batch(prepared, haplotypes)
+        likelihoods[best_loci.order] = device_log10_likelihoods(batch, self.device)
+        return likelihoods
+
+    def of_extended(
+        self,
+        records: DeviceRecords,
+        pairs: DeviceReadPairs,
+        extended: DeviceExtended,
+        clips: tuple[GpuArray, GpuArray],
+    ) -> GpuArray:
+        """Return log10 P(read | haplotype) of p pairs, float64[p], as `Likelihoods.of_extended`.
+
+        Raises
+        ------
+        InputError
+            A read has no base qualities, or invalid indel qualities.
+        """
+        likelihoods = cupy.empty(len(pairs), dtype=np.float64)
+        if not likelihoods.size:
+            return likelihoods
+        check_device_qualities(records, self.source, REMEDY)
+        leading, trailing = clips
+        haplotypes = DeviceLocusHaplotypes.of_windows(extended)
+        by_locus = DevicePairsByLocus.of(pairs, haplotypes)
+        ends = (records.layout.base_counts - trailing).astype(np.int64)
+        rows = by_locus.reads
+        parts = DeviceReadParts(rows, leading.astype(np.int64)[rows], ends[rows])
+        prepared = prepared_device_parts(records, parts, QualityOptions(), self.source)
+        batch = by_locus.hmm_batch(prepared, haplotypes)
+        likelihoods[by_locus.order] = device_log10_likelihoods(batch, self.device)
+        return likelihoods
+
+
+def _as_sequenced(records: DeviceRecords) -> DeviceRecords:
+    """Return records without mapping quality, alignment and tags where they are unmapped.
+
+    Tags of base recalibration are for one orientation.
+    """
+    unmapped = (records.flags & UNMAPPED) > 0
+    layout = records.layout
+    return replace(
+        records,
+        mapping_qualities=cupy.where(unmapped, np.uint8(_NO_CAP), records.mapping_qualities),
+        layout=layout._replace(
+            cigar_lengths=cupy.where(unmapped, np.int32(0), layout.cigar_lengths),
+            tag_lengths=cupy.where(unmapped, np.int32(0), layout.tag_lengths),
+        ),
+    )

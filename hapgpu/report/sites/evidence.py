@@ -28,8 +28,8 @@ from hapgpu.haplotypes.batches import Loci, LocusBatch
 from hapgpu.haplotypes.candidates.allele_table import allele_table
 from hapgpu.haplotypes.pairing.pairs import ReadHaplotypePairs
 from hapgpu.realign.moves.moves import name_hashes
-from hapgpu.realign.selection.by_likelihood import INFORMATIVE
-from hapgpu.realign.selection.by_score import first_of_best
+from hapgpu.realign.selection.choice import INFORMATIVE
+from hapgpu.realign.selection.cpu import first_of_best
 from hapgpu.runtime.jit import njit
 
 MAX_WHOLE: Final = 1000

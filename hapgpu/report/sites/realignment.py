@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import AlignmentBatch, PairBatch, ReadBatch
+from hapgpu.arrays.kinds import HOST
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.cigar.clips import Clips, clips_of, with_hard_clips
 from hapgpu.haplotypes.batches import LocusBatch
@@ -23,9 +24,9 @@ from hapgpu.realign.align.dispatch import align_pairs, score_pairs
 from hapgpu.realign.projection.clip_ends import clip_end_insertions
 from hapgpu.realign.projection.placement import Placement, place_haplotypes
 from hapgpu.realign.projection.project import project_alignments
-from hapgpu.realign.queries.clip_variants import ClipVariants
+from hapgpu.realign.queries.variants import ClipVariants
 from hapgpu.realign.scoring import PRESETS, Overhang
-from hapgpu.realign.selection.by_score import first_of_best
+from hapgpu.realign.selection.cpu import first_of_best
 from hapgpu.report.sites.evidence import SiteReads
 from hapgpu.runtime.devices import CpuDevice
 
@@ -174,9 +175,9 @@ def _projected(
 
 def _best_variants(
     bases: Ragged, clips: Clips, extended: ExtendedHaplotypes, rows: NDArray[np.int32]
-) -> tuple[ClipVariants, NDArray[np.int64]]:
+) -> tuple[ClipVariants[Ragged], NDArray[np.int64]]:
     """Return reads with and without clipped ends, and the better variant of each, int64[n]."""
-    variants = ClipVariants.of(bases, clips)
+    variants = ClipVariants.of(bases, clips, HOST)
     pairs = ReadHaplotypePairs(
         variants.offsets, np.repeat(rows, np.diff(variants.offsets)).astype(np.int32)
     )

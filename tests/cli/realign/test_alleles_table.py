@@ -13,7 +13,7 @@ from pathlib import Path
 import pysam
 import pytest
 
-from hapgpu.realign.alleles import table
+from hapgpu.realign import alleles as table
 from tests.cli.in_process import error_of_command, status_of_command
 from tests.cli.realign.command import haplotypes_of, lines_of, make_example, realign, status_of
 

@@ -15,7 +15,7 @@ import pysam
 import pytest
 
 from hapgpu.io.alignments.reader import open_reads
-from hapgpu.realign import run
+from hapgpu.realign import pipeline
 from tests.cli.realign.command import body, realign, records, sam_of
 from tests.realign.made_pairs import MadePairs, make_pairs
 from tests.realign.move_oracle import apart_from_mates
@@ -160,8 +160,8 @@ class InBatches:
         self._patch = monkeypatch
 
     def set(self, bases: int, pairs: int) -> None:
-        self._patch.setattr(run, "open_reads", partial(open_reads, batch_bases=bases))
-        self._patch.setattr(run, "_PAIRS_PER_BATCH", pairs)
+        self._patch.setattr(pipeline, "open_reads", partial(open_reads, batch_bases=bases))
+        self._patch.setattr(pipeline, "_PAIRS_PER_BATCH", pairs)
 
 
 @pytest.fixture

@@ -15,8 +15,11 @@ from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
 from hapgpu.haplotypes.batches import Loci, PhaseGroups
-from hapgpu.haplotypes.candidates.phased import option_counts, phase_groups_of_samples
-from hapgpu.haplotypes.candidates.unphased import phase_groups_of_sites
+from hapgpu.haplotypes.candidates.phased import (
+    option_counts,
+    phase_groups_of_samples,
+    phase_groups_of_sites,
+)
 from hapgpu.haplotypes.sites.sample_genotypes import Genotype, genotypes_of
 from hapgpu.io.vcf.records import VcfRecord
 from hapgpu.io.vcf.source import open_vcf

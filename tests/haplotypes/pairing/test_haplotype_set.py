@@ -10,8 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
-from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet, read_haplotypes
-from hapgpu.haplotypes.pairing.locus_header import parse_loci, parse_locus
+from hapgpu.haplotypes.pairing.haplotype_set import (
+    HaplotypeSet,
+    parse_loci,
+    parse_locus,
+    read_haplotypes,
+)
 from hapgpu.io.genome.regions import Region
 from tests.example_counts import many
 

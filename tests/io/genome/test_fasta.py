@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
-from hapgpu.haplotypes.pairing.locus_header import parse_locus
+from hapgpu.haplotypes.pairing.haplotype_set import parse_locus
 from hapgpu.io.genome.fasta import ReferenceFasta, read_fai, read_fasta
 from hapgpu.io.genome.fasta_text import plain_records
 from hapgpu.io.genome.regions import Region

@@ -23,7 +23,7 @@ from hapgpu.pairhmm.qualities.prepare import (
     check_base_qualities,
     prepared_parts,
 )
-from hapgpu.realign.queries.orientations import queries_of
+from hapgpu.realign.queries.variants import queries_of
 from tests.cigar.made_alignments import LONG_READ, block_of
 from tests.io.sam_oracle import Row, batch_of
 from tests.pairhmm.made_reads import write_sam

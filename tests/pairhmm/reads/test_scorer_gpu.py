@@ -94,7 +94,7 @@ def on_gpu(
     memory: int | None = None,
 ) -> Scored:
     pytest.importorskip("cupy")
-    from hapgpu.haplotypes.pairing.extender_cuda import (  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.haplotypes.pairing.cuda import (  # noqa: PLC0415  (needs CuPy)
         DeviceExtender,
     )
     from hapgpu.io.bam.cuda.device_records import DeviceRecords  # noqa: PLC0415  (as above)

@@ -17,7 +17,8 @@ from hapgpu.arrays.batches import AlignmentBatch, PairBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.cigar.encoding import cigar_strings
 from hapgpu.errors import InputError
-from hapgpu.realign.align import cpu, cuda
+from hapgpu.realign.align import cpu
+from hapgpu.realign.align.cuda import aligner
 from hapgpu.realign.align.dispatch import align_pairs, score_pairs
 from hapgpu.realign.align.reference import align_reference
 from hapgpu.realign.scoring import LARGEST_WEIGHT, PRESETS, Overhang, Scoring
@@ -342,7 +343,7 @@ def test_scores_beyond_32_bits_are_refused(
 
 def test_backends_have_the_same_functions() -> None:
     for name in ("align_pairs", "score_pairs"):
-        signatures = [inspect.signature(getattr(backend, name)) for backend in (cpu, cuda)]
+        signatures = [inspect.signature(getattr(backend, name)) for backend in (cpu, aligner)]
         assert list(signatures[0].parameters) == list(signatures[1].parameters)
         assert signatures[0].return_annotation == signatures[1].return_annotation
 
@@ -465,9 +466,9 @@ def test_batches_are_split_if_memory_runs_out(
     tight_gpu_memory: CudaDevice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pieces: list[int] = []
-    compute = cuda._compute
+    compute = aligner._compute
     monkeypatch.setattr(
-        cuda, "_compute", lambda pairs, task: pieces.append(len(pairs)) or compute(pairs, task)
+        aligner, "_compute", lambda pairs, task: pieces.append(len(pairs)) or compute(pairs, task)
     )
     pairs = batch_of(read_pairs(400, 13) * 10)
     assert_as_cpu(pairs, READ, SOFTCLIP, tight_gpu_memory)

@@ -11,8 +11,8 @@ import pytest
 from hapgpu.arrays.batches import AlignmentBatch, PairBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.errors import DeviceError, InputError
-from hapgpu.realign.align import cuda
-from hapgpu.realign.align.device_batches import DevicePairs
+from hapgpu.realign.align.cuda import aligner
+from hapgpu.realign.align.cuda.batches import DevicePairs
 from hapgpu.realign.align.dispatch import align_pairs, score_pairs
 from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
@@ -58,7 +58,7 @@ def test_as_on_the_cpu(scoring: Scoring, overhang: Overhang) -> None:
     expected = align_pairs(pairs, scoring, overhang, CpuDevice(1))
     uploaded = DevicePairs.upload(pairs)
     assert_equal(uploaded_alignments(uploaded, scoring, overhang), expected)
-    scores = cuda.score_device_pairs(uploaded, scoring, overhang, GPU)
+    scores = aligner.score_device_pairs(uploaded, scoring, overhang, GPU)
     assert scores.get().tolist() == expected.scores.tolist()
     compact = uploaded.compact()
     assert len(compact.queries) < len(uploaded.queries)
@@ -68,20 +68,20 @@ def test_as_on_the_cpu(scoring: Scoring, overhang: Overhang) -> None:
 def uploaded_alignments(
     pairs: DevicePairs, scoring: Scoring, overhang: Overhang = Overhang.SOFTCLIP
 ) -> AlignmentBatch:
-    return cuda.align_device_pairs(pairs, scoring, overhang, GPU).download()
+    return aligner.align_device_pairs(pairs, scoring, overhang, GPU).download()
 
 
 def test_no_pairs() -> None:
     pairs = DevicePairs.upload(made_pairs(2, 0))
     assert len(uploaded_alignments(pairs, READ)) == 0
-    scores = cuda.score_device_pairs(pairs, READ, Overhang.SOFTCLIP, GPU)
+    scores = aligner.score_device_pairs(pairs, READ, Overhang.SOFTCLIP, GPU)
     assert scores.dtype == np.int32
     assert scores.size == 0
 
 
 @pytest.mark.parametrize("limit", [1, 7, 50])
 def test_pairs_that_do_not_fit_are_split(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = cuda._run
+    run = aligner._run
 
     def tight(pairs: DevicePairs, task: Any) -> Any:
         if len(pairs) > limit:
@@ -89,7 +89,7 @@ def test_pairs_that_do_not_fit_are_split(limit: int, monkeypatch: pytest.MonkeyP
         return run(pairs, task)
 
     pairs = made_pairs(3, 60)
-    monkeypatch.setattr(cuda, "_run", tight)
+    monkeypatch.setattr(aligner, "_run", tight)
     expected = align_pairs(pairs, READ, Overhang.SOFTCLIP, CpuDevice(1))
     assert_equal(uploaded_alignments(DevicePairs.upload(pairs), READ), expected)
     assert_equal(align_pairs(pairs, READ, Overhang.SOFTCLIP, GPU), expected)
@@ -101,7 +101,7 @@ def test_a_pair_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: Any) -> Any:
         raise cupy.cuda.memory.OutOfMemoryError(1, 1)
 
-    monkeypatch.setattr(cuda, "_run", never)
+    monkeypatch.setattr(aligner, "_run", never)
     with pytest.raises(DeviceError, match="too little memory for a pair of"):
         uploaded_alignments(DevicePairs.upload(made_pairs(4, 3)), READ)
 
@@ -109,14 +109,14 @@ def test_a_pair_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_sequences_with_offsets_above_32_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = made_pairs(5, 40)
     expected = align_pairs(pairs, READ, Overhang.SOFTCLIP, CpuDevice(1))
-    monkeypatch.setattr(cuda, "_LARGEST_INDEX", 1000)
+    monkeypatch.setattr(aligner, "_LARGEST_INDEX", 1000)
     assert_equal(uploaded_alignments(DevicePairs.upload(pairs), READ), expected)
 
 
 def test_a_pool_that_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = made_pairs(6, 40)
     expected = align_pairs(pairs, READ, Overhang.SOFTCLIP, CpuDevice(1))
-    monkeypatch.setattr(cuda, "_pool_capacity", lambda *_: 30)
+    monkeypatch.setattr(aligner, "_pool_capacity", lambda *_: 30)
     assert_equal(uploaded_alignments(DevicePairs.upload(pairs), READ), expected)
 
 

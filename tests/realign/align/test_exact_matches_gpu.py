@@ -17,8 +17,8 @@ LENGTHS = st.sampled_from([1, 2, 7, 8, 9, 31, 32, 33, 70, 200])
 
 def positions_of(pairs: list[tuple[bytes, bytes]]) -> list[int]:
     pytest.importorskip("cupy")
-    from hapgpu.realign.align.device_batches import DevicePairs  # noqa: PLC0415  (needs CuPy)
-    from hapgpu.realign.align.exact_matches_cuda import (  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.realign.align.cuda.batches import DevicePairs  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.realign.align.cuda.exact_matches import (  # noqa: PLC0415  (needs CuPy)
         exact_positions,
     )
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hapgpu.realign.align.layouts import (
+from hapgpu.realign.align.cuda.layouts import (
     ROWS_PER_WORD,
     WARP_LANES,
     StripeLayout,

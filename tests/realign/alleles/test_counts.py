@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hapgpu.realign.alleles.counts import AlleleCounts, AlleleTally, count_alleles
+from hapgpu.realign.alleles import AlleleCounts, AlleleTally, count_alleles
 
 SAMPLES, HAPLOTYPES = 3, 4
 

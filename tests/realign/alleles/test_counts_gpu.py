@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.read_groups.samples import SampleTable
-from hapgpu.realign.alleles.counts import AlleleTally
-from hapgpu.realign.realigner import Realigner, RealignOptions
+from hapgpu.realign import cpu
+from hapgpu.realign.alleles import AlleleTally
+from hapgpu.realign.realigner import RealignOptions, RealignTask
 from hapgpu.realign.scoring import PRESETS
-from hapgpu.realign.selection.by_score import BestBy
+from hapgpu.realign.selection.choice import BestBy
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
 from hapgpu.runtime.pool import Pool
 from tests.io.bam.encoded_blocks import encode_block
@@ -42,8 +43,7 @@ def test_same_counts(
 ) -> None:
     pytest.importorskip("cupy")
     from hapgpu.io.bam.cuda.device_records import DeviceRecords  # noqa: PLC0415  (needs CuPy)
-    from hapgpu.io.bam.read_groups.cuda import DeviceReadGroups  # noqa: PLC0415  (needs CuPy)
-    from hapgpu.realign.realigner_cuda import DeviceRealigner  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.realign import cuda  # noqa: PLC0415  (needs CuPy)
 
     made = made_reads(seed, count, per_locus=4, is_in_order=True, with_loci=with_loci)
     # Twice the same haplotypes: ties are frequent.
@@ -72,15 +72,17 @@ def test_same_counts(
         exclude_flags=0x704,
     )
     own = SampleTable.of([GROUPED], ["x.bam"]).files[0]
-    on_cpu = Realigner(twice, None, GROUPED, options, CpuDevice(1), "x.bam", groups=own)(reads)
+    task = RealignTask(twice, None, GROUPED, options, "x.bam", own)
+    on_cpu = cpu.open_realigner(task, CpuDevice(1))(reads)
     with Pool(1) as pool:
         block = encode_block(reads, GROUPED, pool)
     device = CudaDevice(0, memory_limit=1 << 20)
-    on_gpu = DeviceRealigner(twice, GROUPED, options, device, "x.bam", DeviceReadGroups(own))
+    on_gpu = cuda.open_realigner(task, device)(DeviceRecords.upload(block))
     tallies = [AlleleTally(2, rows.size), AlleleTally(2, rows.size)]
-    for tally, done in zip(tallies, (on_cpu, on_gpu(DeviceRecords.upload(block))), strict=True):
-        assert done.alleles is not None
-        tally.add(done.alleles)
+    for tally, done in zip(tallies, (on_cpu, on_gpu), strict=True):
+        assert done.content.alleles
+        for counts in done.content.alleles:
+            tally.add(counts)
     for name in ("alone", "tied", "unexplained"):
         found, expected = getattr(tallies[1], name), getattr(tallies[0], name)
         np.testing.assert_array_equal(found, expected, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, cast
@@ -18,11 +19,11 @@ from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.genome.regions import Region
-from hapgpu.realign import realigner
-from hapgpu.realign.realigner import Realigner, RealignOptions
+from hapgpu.realign import cpu
+from hapgpu.realign.realigner import RealignOptions, RealignTask
 from hapgpu.realign.records.build import NewAlignments
 from hapgpu.realign.scoring import PRESETS, Scoring
-from hapgpu.realign.selection.by_score import BestBy
+from hapgpu.realign.selection.choice import BestBy
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
 from hapgpu.runtime.pool import Pool
 from tests.io.bam.encoded_blocks import encode_block
@@ -49,7 +50,7 @@ def options(**changes: Any) -> RealignOptions:
 
 def expected(
     haplotypes: HaplotypeSet, header: SamHeader, reads: ReadBatch, chosen: RealignOptions
-) -> tuple[list[str], NewAlignments, tuple[int, int, int]]:
+) -> tuple[list[str], NewAlignments[Ragged], Mapping[str, int]]:
     """Return the names and new alignments of the records that the CPU writes, and its counts."""
 
     def records(originals: ReadBatch, bases: Ragged, qualities: Ragged, *rest: Any) -> Any:
@@ -59,11 +60,11 @@ def expected(
         return names, new
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(realigner, "realigned_records", records)
-        on_cpu = Realigner(haplotypes, None, header, chosen, CpuDevice(1), "x.bam")
-        done = on_cpu(reads)
-    names, new = cast(Any, done.records)
-    return names, new, (done.reads, done.unmapped, done.without_bases)
+        patch.setattr(cpu, "realigned_records", records)
+        task = RealignTask(haplotypes, None, header, chosen, "x.bam")
+        done = cpu.open_realigner(task, CpuDevice(1))(reads)
+    ((names, new),) = cast(Any, done.content.records)
+    return names, new, done.counts
 
 
 def realigned(
@@ -72,17 +73,35 @@ def realigned(
     reads: ReadBatch,
     chosen: RealignOptions,
     memory: int | None = None,
-) -> Any:
-    """Return what the GPU computes, with pieces of an eighth of `memory` bytes."""
-    pytest.importorskip("cupy")
+) -> tuple[list[str], dict[str, list[Any]], Mapping[str, int]]:
+    """Return as `expected` what the GPU computes, with pieces of an eighth of `memory` bytes.
+
+    The new alignments are the columns of all pieces, in host memory.
+    """
+    cupy = pytest.importorskip("cupy")
     from hapgpu.io.bam.cuda.device_records import DeviceRecords  # noqa: PLC0415  (needs CuPy)
-    from hapgpu.realign.realigner_cuda import DeviceRealigner  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.io.bam.cuda.packed import download_reads  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.realign import cuda  # noqa: PLC0415  (needs CuPy)
+
+    names: list[str] = []
+    columns: dict[str, list[Any]] = {field.name: [] for field in fields(NewAlignments)}
+
+    def records(originals: Any, new: Any, *_rest: Any) -> Any:
+        batch = download_reads(originals.take(new.rows))
+        names.extend(name.tobytes().decode() for name in batch.names)
+        for name, values in columns.items():
+            column = getattr(new, name)
+            values.append(column.get() if hasattr(column, "get") else column.download())
+        return cupy.empty(0, dtype=np.uint8), None
 
     with Pool(1) as pool:
         block = encode_block(reads, header, pool)
     device = CudaDevice(0, memory_limit=memory)
-    on_gpu = DeviceRealigner(haplotypes, header, chosen, device, "x.bam")
-    return on_gpu(DeviceRecords.upload(block))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cuda, "finished_records", records)
+        task = RealignTask(haplotypes, None, header, chosen, "x.bam")
+        done = cuda.open_realigner(task, device)(DeviceRecords.upload(block))
+    return names, columns, done.counts
 
 
 def check(
@@ -93,22 +112,21 @@ def check(
     memory: int | None = None,
 ) -> None:
     names, new, counts = expected(haplotypes, header, reads, chosen)
-    done = realigned(haplotypes, header, reads, chosen, memory)
-    assert (done.reads, done.unmapped, done.without_bases) == counts
-    found = done.alignments
-    all_names = [name.tobytes().decode() for name in reads.names]
-    assert found.rows.dtype == np.int64
-    assert [all_names[row] for row in found.rows.get()] == names
-    for field in fields(NewAlignments):
-        column, other = getattr(found, field.name), getattr(new, field.name)
+    found_names, columns, found_counts = realigned(haplotypes, header, reads, chosen, memory)
+    assert found_counts == counts
+    assert found_names == names
+    assert columns.pop("rows")[0].dtype == np.int64  # the rows of a piece
+    for name, parts in columns.items():
+        other = getattr(new, name)
         if isinstance(other, Ragged):
-            column = column.download()
-            assert column.data.dtype == other.data.dtype, field.name
-            np.testing.assert_array_equal(column.offsets, other.offsets, field.name)
-            np.testing.assert_array_equal(column.data, other.data, field.name)
+            column = Ragged.concatenate(parts)
+            assert column.data.dtype == other.data.dtype, name
+            np.testing.assert_array_equal(column.offsets, other.offsets, name)
+            np.testing.assert_array_equal(column.data, other.data, name)
         else:
-            assert column.dtype == other.dtype, field.name
-            np.testing.assert_array_equal(column.get(), other, field.name)
+            values = np.concatenate(parts)
+            assert values.dtype == other.dtype, name
+            np.testing.assert_array_equal(values, other, name)
 
 
 def check_made(made: MadeReads, chosen: RealignOptions, memory: int | None = None) -> None:
@@ -147,16 +165,16 @@ def test_pieces_of_any_size(write_all: bool) -> None:
 
 def test_pieces_that_do_not_fit_are_split(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("cupy")
-    from hapgpu.realign import realigner_cuda  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.realign import cuda  # noqa: PLC0415  (needs CuPy)
 
-    device_queries = realigner_cuda.device_queries
+    device_queries = cuda.device_queries
 
     def tight(records: Any) -> Any:
         if len(records) > 30:
             raise MemoryError
         return device_queries(records)
 
-    monkeypatch.setattr(realigner_cuda, "device_queries", tight)
+    monkeypatch.setattr(cuda._RealignStages, "queries", staticmethod(tight))
     check_made(made_reads(7, 200), OPTIONS)
 
 

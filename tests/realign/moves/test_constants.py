@@ -10,16 +10,11 @@ FLAGS = {"PROPER_PAIR": 0x2, "UNMAPPED": 0x4, "MATE_UNMAPPED": 0x8, "REVERSE": 0
 FLAGS |= {"MATE_REVERSE": 0x20, "SEGMENT": 0xC0, "SECONDARY": 0x100, "SUPPLEMENTARY": 0x800}
 FLAGS |= {"NOT_PRIMARY": 0x900, "PAIRED": 0x1}
 USES = {
-    "mover": ["UNMAPPED"],
     "moves.move_table": ["NOT_PRIMARY"],
-    "queries.orientations": ["UNMAPPED"],
     "records.build": ["PROPER_PAIR", "UNMAPPED", "MATE_UNMAPPED", "REVERSE", "MATE_REVERSE"],
-    "records.tags": ["UNMAPPED", "REVERSE"],
-    "rewriting.affected_records": ["PAIRED", "UNMAPPED"],
+    "rewriting.rewriter": ["PAIRED", "UNMAPPED", "REVERSE", "SEGMENT"],
     "rewriting.changed_records": ["UNMAPPED", "REVERSE"],
     "rewriting.mates": ["PROPER_PAIR", "UNMAPPED", "MATE_UNMAPPED", "REVERSE", "MATE_REVERSE"],
-    "rewriting.supplementary": ["REVERSE", "SEGMENT"],
-    "selection.by_likelihood": ["UNMAPPED"],
 }
 OTHER_USES = {
     "records.build": ["SECONDARY", "SUPPLEMENTARY"],
@@ -29,7 +24,7 @@ ROWS: Rows = [
     ("realign.scoring.LOWEST_SCORE", -100_000_000, "SmithWatermanJavaAligner"),
     ("realign.scoring.UNREACHABLE", -(2**30), "SmithWatermanJavaAligner: MIN_VALUE / 2"),
     ("realign.projection.haplotype_cigars._PAD", 10, "CigarUtils.SW_PAD: ten N"),
-    ("realign.selection.by_likelihood.INFORMATIVE", 0.2, "LOG_10_INFORMATIVE_THRESHOLD"),
+    ("realign.selection.choice.INFORMATIVE", 0.2, "LOG_10_INFORMATIVE_THRESHOLD"),
     ("realign.records.build._UNKNOWN_MAPPING_QUALITY", 255, "SAM"),
     ("realign.mover.MISMATCHES_PER_DIFFERENCE", 2, "Rules"),
     ("realign.mover.MAX_ADDED_DIFFERENCES", 5, "Rules"),

@@ -9,12 +9,13 @@ import pytest
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.cigar.encoding import parse_cigar
-from hapgpu.realign.mover import Mover
+from hapgpu.realign.cpu import open_mover
+from hapgpu.realign.mover import MoveTask
 from hapgpu.realign.moves.alignment_costs import alignment_costs
 from hapgpu.realign.projection.placement import place_haplotypes
 from hapgpu.realign.realigner import RealignOptions
 from hapgpu.realign.scoring import Scoring
-from hapgpu.realign.selection.by_score import BestBy
+from hapgpu.realign.selection.choice import BestBy
 from hapgpu.runtime.devices import CpuDevice
 from tests.io.sam_oracle import Row, batch_of
 from tests.realign.made_moves import made_moves
@@ -89,5 +90,6 @@ def test_reads_at_loci_are_counted(tmp_path: Path) -> None:
         exclude_flags=0,
     )
     placement = place_haplotypes(made.haplotypes, made.reference, made.header, CpuDevice(1))
-    counts = Mover(placement, made.header, options, CpuDevice(1), "x.bam")(batch_of(rows)).counts
+    task = MoveTask(placement, made.header, options, "x.bam")
+    counts = open_mover(task, CpuDevice(1))(batch_of(rows)).counts
     assert (counts["reads"], counts["at_loci"], counts["without_bases"]) == (4, 2, 0)

@@ -14,11 +14,12 @@ from hapgpu.cigar.encoding import cigar_strings, parse_cigar
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.genome.regions import Region
-from hapgpu.realign.mover import Mover
+from hapgpu.realign.cpu import open_mover
+from hapgpu.realign.mover import MoveTask
 from hapgpu.realign.projection.placement import place_haplotypes
 from hapgpu.realign.realigner import RealignOptions
 from hapgpu.realign.scoring import PRESETS
-from hapgpu.realign.selection.by_score import BestBy
+from hapgpu.realign.selection.choice import BestBy
 from hapgpu.runtime.devices import CpuDevice
 from tests.io.sam_oracle import Row, batch_of
 
@@ -72,7 +73,8 @@ class Locus:
         row = Row("r", 0, 0, position, 60, elements, -1, -1, 0, bases, qualities, ())
         header, cpu = SamHeader.from_references(("a",), (length,)), CpuDevice(1)
         placement = place_haplotypes(haplotypes, path, header, cpu)
-        moves = Mover(placement, header, options, cpu, "x.bam")(batch_of([row])).moves
+        task = MoveTask(placement, header, options, "x.bam")
+        moves = open_mover(task, cpu)(batch_of([row])).content
         return cigar_strings(moves.cigars)[0] if len(moves) else None
 
 

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hapgpu.arrays.kinds import HOST
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.cigar.clips import Clips
 from hapgpu.cigar.encoding import cigar_strings, parse_cigar
 from hapgpu.realign.moves.alignment_costs import INCOMPARABLE, alignment_costs
 from hapgpu.realign.projection.clip_ends import are_same_alignments, clip_end_insertions
-from hapgpu.realign.queries.clip_variants import ClipVariants
+from hapgpu.realign.queries.variants import ClipVariants
 from hapgpu.realign.scoring import PRESETS
 from tests.example_counts import many
 from tests.realign.move_oracle import _plain, _without_end_insertions, alignment_cost
@@ -48,7 +49,7 @@ def test_every_variant_of_clipped_ends(reads: list[tuple[str, str, str]]) -> Non
     reads = [read for read in reads if "".join(read)]
     bases = Ragged.from_sequences(["".join(read) for read in reads])
     ends = [[len(read[k]) for read in reads] for k in (0, 2)]
-    variants = ClipVariants.of(bases, clips(*ends))
+    variants = ClipVariants.of(bases, clips(*ends), HOST)
     for row, (first, middle, last) in enumerate(reads):
         of_read = range(variants.offsets[row], variants.offsets[row + 1])
         found = [
@@ -68,7 +69,7 @@ def test_every_variant_of_clipped_ends(reads: list[tuple[str, str, str]]) -> Non
 
 def test_reads_as_they_are() -> None:
     bases = Ragged.from_sequences(["ACGT", "", "AC"])
-    variants = ClipVariants.whole(bases)
+    variants = ClipVariants.whole(bases, HOST)
     assert variants.offsets.tolist() == [0, 1, 2, 3]
     assert not variants.leading.any()
     assert not variants.trailing.any()

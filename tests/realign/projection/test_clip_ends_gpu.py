@@ -18,7 +18,7 @@ pytestmark = pytest.mark.gpu
 def check_ends(cigars: Ragged) -> None:
     cupy = pytest.importorskip("cupy")
     from hapgpu.arrays.cuda import DeviceRagged  # noqa: PLC0415  (needs CuPy)
-    from hapgpu.realign.projection.cuda.clip_ends import (  # noqa: PLC0415  (as above)
+    from hapgpu.realign.projection.cuda import (  # noqa: PLC0415  (as above)
         clip_end_insertions,
     )
 
@@ -33,7 +33,7 @@ def check_ends(cigars: Ragged) -> None:
 def check_same(one: Ragged, other: Ragged) -> None:
     cupy = pytest.importorskip("cupy")
     from hapgpu.arrays.cuda import DeviceRagged  # noqa: PLC0415  (needs CuPy)
-    from hapgpu.realign.projection.cuda.clip_ends import (  # noqa: PLC0415  (as above)
+    from hapgpu.realign.projection.cuda import (  # noqa: PLC0415  (as above)
         are_same_alignments,
     )
 

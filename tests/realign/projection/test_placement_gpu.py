@@ -28,8 +28,8 @@ pytestmark = pytest.mark.gpu
 def test_made_haplotypes(seed: int, haplotypes: int, count: int, most: int) -> None:
     cupy = pytest.importorskip("cupy")
     from hapgpu.arrays.cuda import DeviceRagged  # noqa: PLC0415  (needs CuPy)
-    from hapgpu.haplotypes.pairing.extender_cuda import DeviceExtended  # noqa: PLC0415  (as above)
-    from hapgpu.realign.projection.cuda.placement import DevicePlacement  # noqa: PLC0415  (as above)
+    from hapgpu.haplotypes.pairing.cuda import DeviceExtended  # noqa: PLC0415  (as above)
+    from hapgpu.realign.projection.cuda import DevicePlacement  # noqa: PLC0415  (as above)
 
     rng = np.random.default_rng(seed)
     flanks = rng.integers(0, 65, (2, haplotypes))

@@ -33,8 +33,8 @@ def check(
     """Compare with and without clipped ends; return the number of projected rows."""
     cupy = pytest.importorskip("cupy")
     from hapgpu.arrays.cuda import DeviceRagged  # noqa: PLC0415  (needs CuPy)
-    from hapgpu.realign.align.device_batches import DeviceAlignments  # noqa: PLC0415  (as above)
-    from hapgpu.realign.projection.cuda import project as on_gpu  # noqa: PLC0415  (as above)
+    from hapgpu.realign.align.cuda.batches import DeviceAlignments  # noqa: PLC0415  (as above)
+    from hapgpu.realign.projection import cuda as on_gpu  # noqa: PLC0415  (as above)
 
     done = 0
     for clip_ends in (False, True):
@@ -50,7 +50,7 @@ def check(
             DeviceRagged.upload(reads),
             DeviceAlignments.upload(alignments),
             cupy.asarray(haplotype_index),
-            on_gpu.DevicePlacedHaplotypes(
+            PlacedHaplotypes(
                 DeviceRagged.upload(placed.cigars),
                 cupy.asarray(placed.starts),
                 cupy.asarray(placed.reference_index),
@@ -199,7 +199,7 @@ def test_most_reads_of_haplotypes_are_projected() -> None:
 def test_long_cigars_and_little_memory(monkeypatch: pytest.MonkeyPatch, scratch: int) -> None:
     """Long CIGARs are projected apart; with one thread or a few, each projects many."""
     pytest.importorskip("cupy")
-    from hapgpu.realign.projection.cuda import project as on_gpu  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.realign.projection import cuda as on_gpu  # noqa: PLC0415  (needs CuPy)
 
     monkeypatch.setattr(on_gpu, "_READ_ELEMENTS", 3)
     monkeypatch.setattr(on_gpu, "_HAPLOTYPE_ELEMENTS", 5)

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from hapgpu.io.bam.decode import decode_block
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.realign.queries.orientations import queries_of
-from hapgpu.realign.selection.by_score import reads_of_rows
+from hapgpu.realign.queries.variants import queries_of
 from hapgpu.runtime.pool import Pool
 from tests.io.bam.encoded_blocks import encode_block
 from tests.io.sam_oracle import Row, batch_of, rows
@@ -44,8 +43,8 @@ def test_queries_of_any_records(drawn: list[Row], is_mapped: bool) -> None:
     assert found.bases.download().offsets.tolist() == queries.bases.offsets.tolist()
     assert found.bases.data.get().tobytes() == queries.bases.data.tobytes()
     assert found.reversed_row.get().tolist() == queries.reversed_row.tolist()
-    assert found.reads.get().tolist() == reads_of_rows(queries).tolist()
-    assert found.has_reversed == bool((queries.reversed_row >= 0).any())
+    assert found.reads.get().tolist() == queries.reads.tolist()
+    assert found.has_reversed == queries.has_reversed
 
 
 def np_to_gpu(values: np.ndarray) -> object:

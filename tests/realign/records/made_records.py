@@ -136,7 +136,7 @@ def split_records(data: bytes) -> list[bytes]:
     return [data[start:end] for start, end in pairwise(bounds)]
 
 
-def new_alignments(rng: Random, count: int) -> NewAlignments:
+def new_alignments(rng: Random, count: int) -> NewAlignments[Ragged]:
     """Return any new alignments of records."""
 
     def mask(probability: float) -> NDArray[np.bool_]:
@@ -148,6 +148,7 @@ def new_alignments(rng: Random, count: int) -> NewAlignments:
     mapped = mask(0.6)
     cigars = [made_cigar(rng, 60) if is_mapped else [] for is_mapped in mapped]
     return NewAlignments(
+        rows=np.arange(count),
         mapped=mapped,
         kept=~mapped & mask(0.5),
         reference_ids=numbers(range(OUTPUT_CONTIGS)),

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import cupy
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hapgpu.arrays.cuda import DeviceRagged
-from hapgpu.arrays.ragged import Ragged
+from hapgpu.arrays.batches import ReadBatch
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
-from hapgpu.realign.realigner import Realigner, RealignOptions
-from hapgpu.realign.realigner_cuda import DeviceRealigner
-from hapgpu.realign.records.cuda import finished_records
+from hapgpu.realign import cpu, cuda
+from hapgpu.realign.realigner import RealignOptions, RealignTask
 from hapgpu.realign.scoring import PRESETS
-from hapgpu.realign.selection.by_score import BestBy
+from hapgpu.realign.selection.choice import BestBy
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
 from hapgpu.runtime.pool import Pool
 from tests.io.bam.encoded_blocks import encode_block, encode_records
@@ -48,16 +45,12 @@ def test_finished_records(seed: int, count: int, write_all: bool, memory: int | 
     options = replace(OPTIONS, write_all=write_all)
     haplotypes = made.haplotypes
     header = HEADER.with_references(haplotypes.names, [1000] * len(haplotypes.names))
+    task = RealignTask(haplotypes, None, HEADER, options, "x.bam")
     with Pool(1) as pool:
-        done = Realigner(haplotypes, None, HEADER, options, CpuDevice(1), "x.bam")(made.reads)
-        expected = encode_records(done.records, header, pool)
+        (on_cpu,) = cpu.open_realigner(task, CpuDevice(1))(made.reads).content.records
+        assert isinstance(on_cpu, ReadBatch)
+        expected = encode_records(on_cpu, header, pool)
         records = DeviceRecords.upload(encode_block(made.reads, HEADER, pool))
-    contigs = DeviceRagged.upload(Ragged.from_sequences(HEADER.reference_names))
-    on_gpu = DeviceRealigner(
-        haplotypes, HEADER, options, CudaDevice(0, memory_limit=memory), "x.bam"
-    )
-    found = [
-        finished_records(records, piece.alignments, contigs, len(header.reference_names))[0]
-        for piece in on_gpu.pieces(records)
-    ]
-    np.testing.assert_array_equal(cupy.concatenate(found).get(), expected)
+    on_gpu = cuda.open_realigner(task, CudaDevice(0, memory_limit=memory))
+    found = on_gpu(records).content.records
+    np.testing.assert_array_equal(np.concatenate(found), expected)

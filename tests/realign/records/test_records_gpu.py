@@ -24,7 +24,6 @@ from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.realign.records.build import NewAlignments, realigned_records
 from hapgpu.realign.records.cuda import finished_records
-from hapgpu.realign.records.device_alignments import DeviceNewAlignments
 from hapgpu.runtime.gpu.context import download_pinned
 from hapgpu.runtime.pool import Pool
 from tests.io.bam.encoded_blocks import encode_records
@@ -59,7 +58,7 @@ def oriented(reads: ReadBatch, is_reversed: NDArray[np.bool_]) -> tuple[Ragged, 
 def on_host(
     block: RecordBlock,
     rows: NDArray[np.int64],
-    new: NewAlignments,
+    new: NewAlignments[Ragged],
     contigs: Ragged,
     references: int,
 ) -> bytes:
@@ -75,13 +74,13 @@ def on_host(
 def on_gpu(
     block: RecordBlock,
     rows: NDArray[np.int64],
-    new: NewAlignments,
+    new: NewAlignments[Ragged],
     contigs: Ragged,
     references: int,
 ) -> bytes:
     data, offsets = finished_records(
         DeviceRecords.upload(block),
-        DeviceNewAlignments(
+        NewAlignments(
             rows=cupy.asarray(rows),
             mapped=cupy.asarray(new.mapped),
             kept=cupy.asarray(new.kept),
@@ -108,7 +107,7 @@ def on_gpu(
 def assert_same(
     block: RecordBlock,
     rows: NDArray[np.int64],
-    new: NewAlignments,
+    new: NewAlignments[Ragged],
     contigs: Ragged | None = None,
     references: int = OUTPUT_CONTIGS,
 ) -> None:

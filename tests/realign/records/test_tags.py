@@ -19,7 +19,7 @@ from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.cigar.encoding import parse_cigar
 from hapgpu.cigar.mismatches import mismatch_tags
-from hapgpu.realign.records.tags import NewTags, rewrite_tags
+from hapgpu.realign.records.build import NewTags, rewrite_tags
 
 HEADER = pysam.AlignmentHeader.from_dict(
     {"SQ": [{"SN": "chr20", "LN": 64000000}, {"SN": "a,b", "LN": 2**31 - 1}]}

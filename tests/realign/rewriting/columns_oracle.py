@@ -18,9 +18,9 @@ from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.io.bam.tags import field_bytes
 from hapgpu.realign.moves.move_table import NOT_MOVED, MoveTable
 from hapgpu.realign.moves.moves import Moves, name_hashes
-from hapgpu.realign.records.tags import NewTags, rewrite_tags, text_values
-from hapgpu.realign.rewriting.affected_records import find_moves
-from hapgpu.realign.selection.by_score import NO_SCORE
+from hapgpu.realign.records.build import NewTags, rewrite_tags, text_values
+from hapgpu.realign.rewriting.rewriter import find_moves
+from hapgpu.realign.selection.choice import NO_SCORE
 from hapgpu.runtime.jit import njit
 from hapgpu.runtime.pool import Pool
 from tests.io.bam.encoded_blocks import encode_block

@@ -20,7 +20,7 @@ from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.realign.moves.move_table import MoveCollector, MoveTable
 from hapgpu.realign.moves.moves import Moves, name_hashes
 from hapgpu.realign.rewriting.rewriter import Rewriter, Rewritten, WrittenReads
-from hapgpu.realign.selection.by_score import NO_SCORE
+from hapgpu.realign.selection.choice import NO_SCORE
 from hapgpu.runtime.pool import Pool
 from tests.example_counts import many
 from tests.io.bam.encoded_blocks import encode_block

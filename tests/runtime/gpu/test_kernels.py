@@ -15,7 +15,7 @@ from cupy.cuda import nvrtc
 
 from hapgpu.cli.kernels import all_kernels
 from hapgpu.errors import DeviceError
-from hapgpu.realign.align.kernels import MAX_COLUMNS, ScoreType, kernel_for
+from hapgpu.realign.align.cuda.kernels import MAX_COLUMNS, ScoreType, kernel_for
 from hapgpu.runtime.gpu import launch
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.launch import (

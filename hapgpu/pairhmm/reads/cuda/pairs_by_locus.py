@@ -10,8 +10,7 @@ import numpy as np
 
 from hapgpu.arrays.cuda import DeviceRagged, offsets_of, rows_of
 from hapgpu.cigar.cuda.read_parts import DeviceReadParts, clipped_parts
-from hapgpu.haplotypes.pairing.cuda import DeviceReadPairs
-from hapgpu.haplotypes.pairing.extender_cuda import DeviceExtended
+from hapgpu.haplotypes.pairing.cuda import DeviceExtended, DeviceReadPairs
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.pairhmm.cuda import DeviceHmmBatch, DeviceHmmReads
 from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes

@@ -17,8 +17,12 @@ from numpy.typing import NDArray
 from hapgpu.cigar.cuda.clips import clips_of
 from hapgpu.cigar.cuda.encoding import record_reference_lengths, record_skipped_lengths
 from hapgpu.cigar.cuda.read_parts import DeviceReadParts
-from hapgpu.haplotypes.pairing.cuda import DeviceCandidates, DevicePairFinder, DeviceReadPairs
-from hapgpu.haplotypes.pairing.extender_cuda import DeviceExtender
+from hapgpu.haplotypes.pairing.cuda import (
+    DeviceCandidates,
+    DeviceExtender,
+    DevicePairFinder,
+    DeviceReadPairs,
+)
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.haplotypes.pairing.pairs import PairFinder
 from hapgpu.io.alignments.cuda import open_device_reads

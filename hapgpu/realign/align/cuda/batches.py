@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import cupy
 import numpy as np
 
 from hapgpu.arrays.batches import AlignmentBatch, PairBatch
 from hapgpu.arrays.cuda import DeviceRagged
+from hapgpu.runtime.gpu_array import GpuArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class DevicePairs:
 
     references: DeviceRagged
     queries: DeviceRagged
-    reference_index: Any
-    query_index: Any
+    reference_index: GpuArray
+    query_index: GpuArray
 
     def __len__(self) -> int:
         return int(self.reference_index.size)
@@ -61,7 +61,7 @@ class DevicePairs:
             self.query_index[start:end],
         )
 
-    def take(self, rows: Any) -> DevicePairs:
+    def take(self, rows: GpuArray) -> DevicePairs:
         """Gather pairs by their numbers; the sequences are shared."""
         return DevicePairs(
             self.references, self.queries, self.reference_index[rows], self.query_index[rows]
@@ -91,8 +91,8 @@ class DeviceAlignments:
         uint32 in BAM encoding.
     """
 
-    scores: Any
-    offsets: Any
+    scores: GpuArray
+    offsets: GpuArray
     cigars: DeviceRagged
 
     def __len__(self) -> int:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 import cupy
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.errors import InputError
-from hapgpu.realign.align.device_batches import DevicePairs
-from hapgpu.realign.align.kernels import MAX_COLUMNS, ScoreType
-from hapgpu.realign.align.layouts import (
+from hapgpu.realign.align.cuda.batches import DevicePairs
+from hapgpu.realign.align.cuda.kernels import MAX_COLUMNS, ScoreType
+from hapgpu.realign.align.cuda.layouts import (
     ScratchLayout,
     StripeLayout,
     choose_layout,
@@ -22,6 +22,7 @@ from hapgpu.realign.align.layouts import (
 from hapgpu.realign.scoring import Overhang, Scoring
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import launch_threads
+from hapgpu.runtime.gpu_array import GpuArray
 
 _CLASSES: Final = 64  # of reference lengths: powers of two
 _INT32_SCORES: Final = 1 << 25
@@ -57,8 +58,8 @@ class PairLengths:
         int32[n]: the reference length.
     """
 
-    keys: Any
-    rows: Any
+    keys: GpuArray
+    rows: GpuArray
 
     @classmethod
     def of(cls, pairs: DevicePairs) -> PairLengths:
@@ -81,11 +82,11 @@ class PairLengths:
         return cls(keys, rows)
 
     @property
-    def columns(self) -> Any:
+    def columns(self) -> GpuArray:
         """int64[n]: the query lengths."""
         return self.keys // _CLASSES
 
-    def take(self, rows: Any) -> PairLengths:
+    def take(self, rows: GpuArray) -> PairLengths:
         """Gather the lengths of some pairs."""
         return PairLengths(self.keys[rows], self.rows[rows])
 
@@ -131,8 +132,8 @@ class PairSizes:
 
     keys: NDArray[np.int64]
     counts: NDArray[np.int64]
-    size_index: Any
-    rows: Any
+    size_index: GpuArray
+    rows: GpuArray
     max_rows: int
 
     @classmethod
@@ -175,7 +176,7 @@ class Bucket:
 
 def plan_buckets(
     sizes: PairSizes, score_type: ScoreType, *, with_trace: bool
-) -> tuple[Any, list[Bucket]]:
+) -> tuple[GpuArray, list[Bucket]]:
     """Sort pairs into buckets of one layout and of similar scratch size.
 
     Returns

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from hapgpu.arrays.ragged import offsets_of
 from hapgpu.haplotypes.pairing.pairs import ReadHaplotypePairs
-from hapgpu.realign.selection.by_score import NO_SCORE, ScoredPairs, first_of_best, second_scores
+from hapgpu.realign.selection.choice import NO_SCORE
+from hapgpu.realign.selection.cpu import are_tied, first_of_best, second_scores
 
 SCORES = st.lists(st.lists(st.integers(-3, 3), max_size=5), max_size=6)
 
@@ -43,8 +44,5 @@ def test_best_and_second_scores(values: list[list[int]]) -> None:
 def test_ties(values: list[list[int]], tolerance: float) -> None:
     pairs = pairs_of(values)
     likelihoods = np.array([value for row in values for value in row], dtype=np.float64)
-    best = first_of_best(pairs, likelihoods, tolerance)
-    none = np.empty(0, dtype=np.int32)
-    scored = ScoredPairs(pairs, none, best, none, likelihoods, tolerance)
     expected = [sum(value >= max(row) - tolerance for value in row) > 1 for row in values]
-    assert scored.are_tied.tolist() == expected
+    assert are_tied(pairs, likelihoods, tolerance).tolist() == expected

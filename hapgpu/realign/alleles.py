@@ -1,24 +1,118 @@
-"""The table of reads per sample and haplotype: lines of text, and its file."""
+"""Reads per sample and haplotype: counts of batches, and the table of a run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import PairBatch
+from hapgpu.arrays.kinds import HOST, AnyArray, AnyRagged, ArrayKind
 from hapgpu.cigar.encoding import cigar_strings
 from hapgpu.errors import UsageError
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.read_groups.samples import ReadGroups, SampleTable
 from hapgpu.io.files.text_output import WriteText
-from hapgpu.realign.alleles.counts import AlleleTally
 from hapgpu.realign.projection.haplotype_cigars import haplotype_cigars
 from hapgpu.runtime.devices import Device
+
+
+@dataclass(frozen=True, slots=True)
+class AlleleCounts:
+    """Numbers of reads of some batches.
+
+    A sample has two cells per haplotype: of the reads that it alone explains best, and of those
+    that another one explains as well. The last cell is of reads that no haplotype explains.
+
+    Attributes
+    ----------
+    cells
+        int64[c]: cells of one sample after the other, in any order.
+    reads
+        int64[c]: numbers of reads to add to them.
+    """
+
+    cells: NDArray[np.int64]
+    reads: NDArray[np.int64]
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Self]) -> Self:
+        """Join counts, at least one."""
+        return cls(
+            np.concatenate([part.cells for part in parts]),
+            np.concatenate([part.reads for part in parts]),
+        )
+
+
+def count_alleles(
+    samples: AnyArray,
+    reads: AnyArray,
+    haplotypes: AnyArray,
+    are_tied: AnyArray,
+    count: int,
+    arrays: ArrayKind[AnyRagged] = HOST,
+) -> AlleleCounts:
+    """Count the reads of a batch.
+
+    Parameters
+    ----------
+    samples
+        int32[n]: the sample of each read.
+    reads, haplotypes
+        int64[m] and int32[m]: the reads that a haplotype explains, and this haplotype.
+    are_tied
+        bool[n]: whether another haplotype explains the read as well.
+    count
+        Number of haplotypes.
+    arrays
+        The functions on these arrays.
+    """
+    if not samples.size:
+        none = np.empty(0, dtype=np.int64)
+        return AlleleCounts(none, none)
+    chosen = arrays.module.full(samples.size, 2 * count, dtype=np.int64)
+    chosen[reads] = 2 * haplotypes.astype(np.int64) + are_tied[reads]
+    found = samples.astype(np.int64) * (2 * count + 1) + chosen
+    cells, numbers = map(arrays.to_host, arrays.module.unique(found, return_counts=True))
+    return AlleleCounts(cells, numbers.astype(np.int64))
+
+
+class AlleleTally:
+    """Numbers of reads of a whole run.
+
+    Parameters
+    ----------
+    samples, haplotypes
+        Their numbers, s and h.
+    """
+
+    def __init__(self, samples: int, haplotypes: int) -> None:
+        self._cells = np.zeros((samples, 2 * haplotypes + 1), dtype=np.int64)
+
+    def add(self, counts: AlleleCounts) -> None:
+        """Add the counts of some batches."""
+        np.add.at(self._cells.reshape(-1), counts.cells, counts.reads)
+
+    @property
+    def alone(self) -> NDArray[np.int64]:
+        """int64[s, h]: reads that this haplotype alone explains best."""
+        return self._cells[:, :-1:2]
+
+    @property
+    def tied(self) -> NDArray[np.int64]:
+        """int64[s, h]: reads that this haplotype, the first of the best, and others explain."""
+        return self._cells[:, 1:-1:2]
+
+    @property
+    def unexplained(self) -> NDArray[np.int64]:
+        """int64[s]: reads that no haplotype explains."""
+        return self._cells[:, -1]
+
 
 MAX_LINES: Final = 5_000_000
 """Samples x haplotypes, at most: 16 bytes each in memory."""

@@ -1,20 +1,24 @@
-"""Projection onto the reference on a GPU (`cuda/realign/projection/project.cu`).
+"""Projection onto the reference on a GPU (`cuda/realign/projection/`).
 
-Same as `hapgpu/realign/projection/project.py`.
+The same as `project`, `placement` and `clip_ends`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import cupy
 import numpy as np
 
 from hapgpu.arrays.cuda import DeviceRagged, offsets_of
-from hapgpu.realign.align.device_batches import DeviceAlignments
+from hapgpu.haplotypes.pairing.cuda import DeviceExtended
+from hapgpu.realign.align.cuda.batches import DeviceAlignments
+from hapgpu.realign.projection.placement import Placement
+from hapgpu.realign.projection.project import PlacedHaplotypes, Projections
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import launch_threads
+from hapgpu.runtime.gpu_array import GpuArray
 
 _THREADS: Final = 128
 _SOURCE: Final = "realign/projection/project.cu"
@@ -83,36 +87,16 @@ WRITE_PROJECTIONS: Final = Kernel(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class DevicePlacedHaplotypes:
-    """`PlacedHaplotypes` on the current GPU: the same fields."""
-
-    cigars: DeviceRagged
-    starts: Any
-    reference_index: Any
-    references: DeviceRagged
-    reference_starts: Any
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceProjections:
-    """`Projections` on the current GPU: the same fields."""
-
-    positions: Any
-    cigars: DeviceRagged
-    ok: Any
-
-
 def project_alignments(
     bases: DeviceRagged,
     alignments: DeviceAlignments,
-    haplotype_index: Any,
-    haplotypes: DevicePlacedHaplotypes,
-    clips: tuple[Any, Any],
+    haplotype_index: GpuArray,
+    haplotypes: PlacedHaplotypes[DeviceRagged],
+    clips: tuple[GpuArray, GpuArray],
     *,
-    queries: Any = None,
+    queries: GpuArray = None,
     clip_ends: bool = False,
-) -> DeviceProjections:
+) -> Projections[DeviceRagged]:
     """Project n alignments of reads with haplotypes onto the reference; waits for the GPU.
 
     Parameters
@@ -161,7 +145,7 @@ def project_alignments(
         inputs = (part.rows, *arrays, part.scratch(), offsets, out)
         scalars = (part.rows.size, *lengths, *part.sizes, clip_ends)
         launch_threads(WRITE_PROJECTIONS, _THREADS, part.workers, (*inputs, *scalars, out.size))
-    return DeviceProjections(positions, DeviceRagged(out, offsets), sizes > 0)
+    return Projections(positions, DeviceRagged(out, offsets), sizes > 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +155,7 @@ class _Part:
     `rows` are int64 on the GPU, at least one.
     """
 
-    rows: Any
+    rows: GpuArray
     read_elements: int
     haplotype_elements: int
 
@@ -193,12 +177,12 @@ class _Part:
         words = self.workers * self.words
         return words, self.workers, self.read_elements, self.haplotype_elements
 
-    def scratch(self) -> Any:
+    def scratch(self) -> GpuArray:
         """Allocate the memory of all threads."""
         return cupy.empty(self.workers * self.words, dtype=np.int64)
 
 
-def _parts(read_elements: Any, haplotype_elements: Any) -> list[_Part]:
+def _parts(read_elements: GpuArray, haplotype_elements: GpuArray) -> list[_Part]:
     """Separate alignments with long CIGARs, which need more memory; int64[n] each: elements."""
     is_long = (read_elements > _READ_ELEMENTS) | (haplotype_elements > _HAPLOTYPE_ELEMENTS)
     parts = []
@@ -207,3 +191,170 @@ def _parts(read_elements: Any, haplotype_elements: Any) -> list[_Part]:
             longest = (read_elements[rows].max(), haplotype_elements[rows].max())
             parts.append(_Part(rows, *map(int, longest)))
     return parts
+
+
+_PLACEMENT_SOURCE: Final = "realign/projection/placement.cu"
+
+_PLACEMENT_INPUTS: Final = (
+    Array("cigars", np.uint32, "elements"),
+    Array("offsets", np.int64, "haplotype_count", 1),
+    Array("haplotypes", np.int32, "count"),
+    Array("before", np.int64, "count"),
+    Array("after", np.int64, "count"),
+)
+_PLACEMENT_SIZES: Final = (
+    Scalar("elements", np.int64),
+    Scalar("haplotype_count", np.int32),
+    Scalar("count", np.int32),
+)
+MEASURE_LENGTHENED: Final = Kernel(
+    _PLACEMENT_SOURCE,
+    "measure_lengthened",
+    (*_PLACEMENT_INPUTS, Array("sizes", np.int64, "count"), *_PLACEMENT_SIZES),
+)
+WRITE_LENGTHENED: Final = Kernel(
+    _PLACEMENT_SOURCE,
+    "write_lengthened",
+    (
+        *_PLACEMENT_INPUTS,
+        Array("out_offsets", np.int64, "count", 1),
+        Array("out", np.uint32, "written"),
+        *_PLACEMENT_SIZES,
+        Scalar("written", np.int64),
+    ),
+)
+
+
+class DevicePlacement:
+    """`Placement` for haplotypes that were extended on the current GPU."""
+
+    def __init__(self, placement: Placement) -> None:
+        self._cigars = DeviceRagged.upload(placement.cigars)
+        self._flanks = cupy.asarray(placement.flanks)
+
+    def place(self, extended: DeviceExtended) -> PlacedHaplotypes[DeviceRagged]:
+        """Return the alignments of extended haplotypes with their windows; waits for the GPU."""
+        rows = extended.haplotypes
+        return PlacedHaplotypes(
+            lengthened(self._cigars, rows, extended.flanks - self._flanks[:, rows]),
+            cupy.zeros(rows.size, dtype=np.int64),
+            extended.windows,
+            extended.references,
+            extended.reference_starts,
+        )
+
+
+def lengthened(cigars: DeviceRagged, rows: GpuArray, longer: GpuArray) -> DeviceRagged:
+    """Add matches before and after CIGARs, and wait for the GPU.
+
+    Parameters
+    ----------
+    cigars
+        uint32 in BAM encoding.
+    rows
+        int32[n], the row of `cigars` for each result.
+    longer
+        int64[2, n], the matches to add; none where the number is 0.
+    """
+    count = int(rows.size)
+    inputs = (cigars.data, cigars.offsets, rows, longer[0], longer[1])
+    lengths = (cigars.data.size, len(cigars), count)
+    sizes = cupy.empty(count, dtype=np.int64)
+    launch_threads(MEASURE_LENGTHENED, _THREADS, count, (*inputs, sizes, *lengths))
+    offsets = offsets_of(sizes)
+    out = cupy.empty(int(offsets[-1]), dtype=np.uint32)
+    written = (*inputs, offsets, out, *lengths, out.size)
+    launch_threads(WRITE_LENGTHENED, _THREADS, count, written)
+    return DeviceRagged(out, offsets)
+
+
+_ENDS_SOURCE: Final = "realign/projection/clip_ends.cu"
+
+_END_CIGARS: Final = (
+    Array("cigars", np.uint32, "elements"),
+    Array("offsets", np.int64, "count", 1),
+)
+MEASURE_CLIPPED_ENDS: Final = Kernel(
+    _ENDS_SOURCE,
+    "measure_clipped_ends",
+    (
+        *_END_CIGARS,
+        Array("positions", np.int64, "count"),
+        Array("sizes", np.int64, "count"),
+        Array("starts", np.int64, "count"),
+        Scalar("elements", np.int64),
+        Scalar("count", np.int32),
+    ),
+)
+WRITE_CLIPPED_ENDS: Final = Kernel(
+    _ENDS_SOURCE,
+    "write_clipped_ends",
+    (
+        *_END_CIGARS,
+        Array("out_offsets", np.int64, "count", 1),
+        Array("out", np.uint32, "written"),
+        Scalar("elements", np.int64),
+        Scalar("count", np.int32),
+        Scalar("written", np.int64),
+    ),
+)
+COMPARE_ALIGNMENTS: Final = Kernel(
+    _ENDS_SOURCE,
+    "compare_alignments",
+    (
+        Array("one", np.uint32, "one_elements"),
+        Array("one_offsets", np.int64, "count", 1),
+        Array("one_positions", np.int32, "count"),
+        Array("other", np.uint32, "other_elements"),
+        Array("other_offsets", np.int64, "count", 1),
+        Array("other_positions", np.int32, "count"),
+        Array("same", np.uint8, "count"),
+        Scalar("one_elements", np.int64),
+        Scalar("other_elements", np.int64),
+        Scalar("count", np.int32),
+    ),
+)
+
+
+def clip_end_insertions(cigars: DeviceRagged, positions: GpuArray) -> tuple[DeviceRagged, GpuArray]:
+    """Turn insertions at the ends into soft clips, and remove deletions next to them.
+
+    Works on the current GPU, and waits for it.
+
+    Parameters
+    ----------
+    cigars
+        uint32 in BAM encoding, n rows.
+    positions
+        int64[n].
+
+    Returns
+    -------
+    CIGARs, and int64[n], the positions of their first aligned bases.
+    """
+    count = len(cigars)
+    sizes = cupy.empty(count, dtype=np.int64)
+    starts = cupy.empty(count, dtype=np.int64)
+    columns = (cigars.data, cigars.offsets)
+    measured = (*columns, positions, sizes, starts, cigars.data.size, count)
+    launch_threads(MEASURE_CLIPPED_ENDS, _THREADS, count, measured)
+    offsets = offsets_of(sizes)
+    out = cupy.empty(int(offsets[-1]), dtype=np.uint32)
+    written = (*columns, offsets, out, cigars.data.size, count, out.size)
+    launch_threads(WRITE_CLIPPED_ENDS, _THREADS, count, written)
+    return DeviceRagged(out, offsets), starts
+
+
+def are_same_alignments(
+    one: DeviceRagged, one_positions: GpuArray, other: DeviceRagged, other_positions: GpuArray
+) -> GpuArray:
+    """Return bool[n]: whether all bases have equal positions; M, = and X are the same.
+
+    Positions are int32[n].
+    """
+    count = len(one)
+    same = cupy.empty(count, dtype=np.uint8)
+    columns = (one.data, one.offsets, one_positions, other.data, other.offsets, other_positions)
+    sizes = (one.data.size, other.data.size, count)
+    launch_threads(COMPARE_ALIGNMENTS, _THREADS, count, (*columns, same, *sizes))
+    return same.view(np.bool_)

@@ -6,15 +6,16 @@ steps than an alignment.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import cupy
 import numpy as np
 
 from hapgpu.arrays.cuda import DeviceRagged
-from hapgpu.realign.align.device_batches import DeviceAlignments, DevicePairs
+from hapgpu.realign.align.cuda.batches import DeviceAlignments, DevicePairs
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
+from hapgpu.runtime.gpu_array import GpuArray
 
 _THREADS: Final = 128
 _LENGTH_SHIFT: Final = 4  # of a CIGAR element; the operation M is 0
@@ -39,7 +40,7 @@ EXACT_MATCHES: Final = Kernel(
 )
 
 
-def exact_positions(pairs: DevicePairs) -> Any:
+def exact_positions(pairs: DevicePairs) -> GpuArray:
     """Return int32[n]: the last position of each query in its reference; -1 for none."""
     positions = cupy.empty(len(pairs), dtype=np.int32)
     arguments = (
@@ -61,7 +62,7 @@ def exact_positions(pairs: DevicePairs) -> Any:
 
 
 def with_exact_matches(
-    rest: Any, computed: DeviceAlignments, positions: Any, lengths: Any, match: int
+    rest: GpuArray, computed: DeviceAlignments, positions: GpuArray, lengths: GpuArray, match: int
 ) -> DeviceAlignments:
     """Put exact matches and the alignments of the other pairs in one batch.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import cupy
 import numpy as np
@@ -17,11 +16,11 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import AlignmentBatch, PairBatch
 from hapgpu.arrays.cuda import DeviceRagged
-from hapgpu.realign.align.buckets_cuda import Bucket, PairLengths, PairSizes, plan_buckets
-from hapgpu.realign.align.device_batches import DeviceAlignments, DevicePairs
-from hapgpu.realign.align.exact_matches_cuda import exact_positions, with_exact_matches
-from hapgpu.realign.align.kernels import ScoreType, kernel_for
-from hapgpu.realign.align.layouts import (
+from hapgpu.realign.align.cuda.batches import DeviceAlignments, DevicePairs
+from hapgpu.realign.align.cuda.buckets import Bucket, PairLengths, PairSizes, plan_buckets
+from hapgpu.realign.align.cuda.exact_matches import exact_positions, with_exact_matches
+from hapgpu.realign.align.cuda.kernels import ScoreType, kernel_for
+from hapgpu.realign.align.cuda.layouts import (
     MAX_THREADS_PER_BLOCK,
     MAX_WARPS_PER_BLOCK,
     Grid,
@@ -37,6 +36,7 @@ from hapgpu.runtime.gpu.context import (
 )
 from hapgpu.runtime.gpu.launch import LoadedKernel, load_kernel
 from hapgpu.runtime.gpu.memory_turns import TooLittleMemoryError, memory_turns
+from hapgpu.runtime.gpu_array import GpuArray
 
 _TAG_BITS = 4
 _DIAGONAL, _INSERTION_EXTENDED, _DELETION_EXTENDED = 8, 2, 1
@@ -114,7 +114,7 @@ def align_device_pairs(
 
 def score_device_pairs(
     pairs: DevicePairs, scoring: Scoring, overhang: Overhang, device: CudaDevice
-) -> Any:
+) -> GpuArray:
     """Return only the scores, int32[n] on the GPU, of `align_device_pairs`, in less time."""
     if not len(pairs):
         return DeviceAlignments.none().scores
@@ -137,12 +137,12 @@ class _Task:
 class _Outputs:
     """Arrays on the device that the launches fill; the CIGARs in `pool` are in no order."""
 
-    scores: Any
-    offsets: Any
-    cigar_starts: Any
-    cigar_counts: Any
-    pool: Any
-    pool_used: Any
+    scores: GpuArray
+    offsets: GpuArray
+    cigar_starts: GpuArray
+    cigar_counts: GpuArray
+    pool: GpuArray
+    pool_used: GpuArray
 
     @classmethod
     def for_pairs(cls, pairs: int, pool_capacity: int) -> _Outputs:
@@ -155,7 +155,7 @@ class _Outputs:
             pool_used=cupy.zeros(1, dtype=np.uint64),
         )
 
-    def of(self, first: int, last: int) -> tuple[Any, ...]:
+    def of(self, first: int, last: int) -> tuple[GpuArray, ...]:
         """Return the arguments of the launch for pairs `first` to `last`."""
         per_pair = (self.scores, self.offsets, self.cigar_starts, self.cigar_counts)
         return (
@@ -303,7 +303,7 @@ def _by_recurrences(pairs: DevicePairs, lengths: PairLengths, task: _Task) -> De
     return DeviceAlignments(scores, _in_input_order(outputs.offsets, order), cigars)
 
 
-def _in_input_order(values: Any, order: Any) -> Any:
+def _in_input_order(values: GpuArray, order: GpuArray) -> GpuArray:
     """Return `values[k]` at `order[k]`."""
     placed = cupy.empty_like(values)
     placed[order] = values
@@ -312,7 +312,7 @@ def _in_input_order(values: Any, order: Any) -> Any:
 
 def _prepare(
     pairs: DevicePairs, lengths: PairLengths, task: _Task, outputs: _Outputs
-) -> tuple[Any, list[Callable[[], None]]]:
+) -> tuple[GpuArray, list[Callable[[], None]]]:
     """Sort the pairs, and bind the arguments of each launch; all launches share scratch.
 
     Returns
@@ -327,7 +327,7 @@ def _prepare(
 
 def _launches(
     pairs: DevicePairs,
-    order: Any,
+    order: GpuArray,
     buckets: list[Bucket],
     task: _Task,
     score_type: ScoreType,

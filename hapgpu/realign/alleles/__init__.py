@@ -1,1 +1,0 @@
-"""Reads per sample and haplotype, and their table."""

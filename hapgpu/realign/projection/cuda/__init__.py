@@ -1,1 +1,0 @@
-"""Projection of alignments onto the reference on a GPU, and their ends."""
