@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from hapgpu.calling.batches import VariantCalls
 from hapgpu.calling.options import AssemblyOptions, CallOptions, VariantOptions
 from hapgpu.calling.pipeline import CallInputs, CallSession
 from hapgpu.calling.reads.segments import EmptyIntervals
-from hapgpu.calling.segment_calls import SegmentCalls
+from hapgpu.calling.segment_calls import SegmentCalls, SegmentRecords
 from hapgpu.errors import UsageError
 from hapgpu.io.genome.regions import EVERYTHING, RegionChoice
 from hapgpu.pairhmm.qualities.pcr_model import PcrModel
@@ -25,6 +25,7 @@ from hapgpu.runtime.devices import resolve_devices, usable_cpus
 from hapgpu.runtime.pipeline import run_pipeline
 
 _Path = str | PathLike[str]
+_Number = TypeVar("_Number", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,40 +156,38 @@ def _not_negative(name: str, value: float) -> float:
 
 def _concatenated(samples: tuple[str, ...], results: Sequence[SegmentCalls]) -> Calls:
     """Join the records of all segments that are theirs."""
-    found = [(result, np.flatnonzero(result.rows)) for result in results if result.rows.any()]
-    values = _joined([result.annotations.values[rows] for result, rows in found], len(FIELDS))
-    count = len(samples)
+    found = [
+        (result.segment.contig, result.records, np.flatnonzero(result.records.rows))
+        for result in results
+        if result.records is not None and result.records.rows.any()
+    ]
+    n = len(samples)
+    values = _joined(found, lambda of: of.annotations.values, np.empty((0, len(FIELDS))))
+    by_sample = np.empty((0, n), dtype=np.int16)
+    depths = np.empty((0, n), dtype=np.int32)
     return Calls(
         samples,
-        tuple(result.segment.contig for result, rows in found for _ in rows),
-        _joined([result.calls.starts[rows] for result, rows in found], dtype=np.int64),
-        tuple(alleles for result, rows in found for alleles in _alleles(result.calls, rows)),
-        _joined([result.calls.qualities[rows] for result, rows in found]),
-        _joined([result.calls.genotypes[rows] for result, rows in found], count, 2, dtype=np.int16),
-        _joined(
-            [result.calls.genotype_qualities[rows] for result, rows in found],
-            count,
-            dtype=np.int16,
-        ),
-        _joined(
-            [result.annotations.sample_depths[rows] for result, rows in found],
-            count,
-            dtype=np.int32,
-        ),
-        _joined_rows(
-            [_of_samples(result.annotations.allele_depths, rows, count) for result, rows in found]
-        ),
-        _joined_rows(
-            [_of_samples(result.calls.phred_likelihoods, rows, count) for result, rows in found]
-        ),
-        _joined([result.annotations.depths[rows] for result, rows in found], dtype=np.int32),
+        tuple(contig for contig, _, rows in found for _ in rows),
+        _joined(found, lambda of: of.calls.starts, np.empty(0, dtype=np.int64)),
+        tuple(alleles for _, of, rows in found for alleles in _alleles(of.calls, rows)),
+        _joined(found, lambda of: of.calls.qualities, np.empty(0)),
+        _joined(found, lambda of: of.calls.genotypes, np.empty((0, n, 2), dtype=np.int16)),
+        _joined(found, lambda of: of.calls.genotype_qualities, by_sample),
+        _joined(found, lambda of: of.annotations.sample_depths, depths),
+        _joined_rows([_of_samples(of.annotations.allele_depths, rows, n) for _, of, rows in found]),
+        _joined_rows([_of_samples(of.calls.phred_likelihoods, rows, n) for _, of, rows in found]),
+        _joined(found, lambda of: of.annotations.depths, np.empty(0, dtype=np.int32)),
         {field.name: values[:, column] for column, field in enumerate(FIELDS)},
     )
 
 
-def _joined(parts: Sequence[NDArray[Any]], *shape: int, dtype: Any = np.float64) -> NDArray[Any]:
-    """Join arrays of records; none gives an array of no records of a shape and type."""
-    return np.concatenate([np.empty((0, *shape), dtype=dtype), *parts])
+def _joined(
+    found: Sequence[tuple[str, SegmentRecords, NDArray[np.int64]]],
+    column: Callable[[SegmentRecords], NDArray[_Number]],
+    none: NDArray[_Number],
+) -> NDArray[_Number]:
+    """Join a column of the chosen rows of records; `none` is that of no records."""
+    return np.concatenate([none, *(column(records)[rows] for _, records, rows in found)])
 
 
 def _joined_rows(parts: Sequence[Ragged]) -> Ragged:

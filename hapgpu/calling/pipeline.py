@@ -55,11 +55,11 @@ from hapgpu.calling.reads.windows import Room
 from hapgpu.calling.segment_calls import (
     RegionRecords,
     SegmentCalls,
+    SegmentRecords,
     VariantsOnly,
     WindowRegions,
     call_mode,
     no_counts,
-    no_records,
     read_counts,
     region_counts,
     segment_counts,
@@ -222,9 +222,8 @@ class SegmentWorker:
         if self._realigned is not None:
             realign = self._timed("bam_out", self._realigned.of_segment)
             realigned = realign(calls, rows, sites, likelihoods, trimmed, segment)
-        return SegmentCalls(
-            segment.segment, calls, records.annotations, rows, counts, realigned, reference
-        )
+        kept = SegmentRecords(calls, records.annotations, rows)
+        return SegmentCalls(segment.segment, counts, kept, realigned, reference)
 
     def _regions(self, segment: SegmentReads) -> tuple[WindowRegions, NDArray[np.bool_]] | None:
         """Return the regions, and bool[r]: which active ones have a junction of split reads."""
@@ -302,9 +301,7 @@ class SegmentWorker:
         counts: Mapping[str, int],
     ) -> SegmentCalls:
         reference = self._mode.reference(segment, regions, reads, None)
-        rows = np.empty(0, dtype=np.bool_)
-        records = no_records(self._samples)
-        return SegmentCalls(segment.segment, *records, rows, counts, reference=reference)
+        return SegmentCalls(segment.segment, counts, reference=reference)
 
 
 class CallSession:
@@ -450,8 +447,7 @@ def formatted(
             if part.bases.size:
                 parts.lines.append(part)
             continue
-        records = part.calls, part.annotations, part.rows, part.reference
-        parts.lines.append(mode.lines(part.segment.contig, *records))
+        parts.lines.append(mode.lines(part))
         counts.update(part.counts)
         if part.realigned is not None:
             parts.realigned.append((part.segment, part.realigned))

@@ -9,10 +9,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import Ragged, lengths_of
+from hapgpu.arrays.ragged import lengths_of
 from hapgpu.calling.activity.active_regions import active_regions, all_regions
 from hapgpu.calling.activity.junctions import Junctions
-from hapgpu.calling.annotations.fields import FIELDS
 from hapgpu.calling.assembly.haplotypes import AT_LIMIT, NOT_ASSEMBLED, UNROLLED
 from hapgpu.calling.batches import (
     ActiveRegions,
@@ -28,7 +27,7 @@ from hapgpu.calling.batches import (
     VariantCalls,
 )
 from hapgpu.calling.gvcf.blocks import CalledRegions, ReferencePositions, reference_positions
-from hapgpu.calling.gvcf.lines import GvcfPart, gvcf_part
+from hapgpu.calling.gvcf.lines import NO_LINES, GvcfPart, gvcf_part
 from hapgpu.calling.gvcf.phasing import Phasing, phased
 from hapgpu.calling.likelihoods.likelihoods import PreparedReads
 from hapgpu.calling.likelihoods.site_reads import (
@@ -51,22 +50,36 @@ _OUTCOMES: Final = {
 """Flags of active regions, by the names of their counts."""
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentCalls:
+class SegmentRecords(NamedTuple):
     """Records of a segment, and of the active regions before it.
 
     Attributes
     ----------
-    segment
-        The segment.
     calls
         v records.
     annotations
         Of these records.
     rows
         bool[v]: whether the record is of an active region that starts in the segment.
+    """
+
+    calls: VariantCalls
+    annotations: Annotations
+    rows: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentCalls:
+    """Result of a segment.
+
+    Attributes
+    ----------
+    segment
+        The segment.
     counts
         Named counts of the work in the segment.
+    records
+        The records; None if no active region has a variant.
     realigned
         BAM records of the realigned reads; None if they are not wanted.
     reference
@@ -74,10 +87,8 @@ class SegmentCalls:
     """
 
     segment: Segment
-    calls: VariantCalls
-    annotations: Annotations
-    rows: NDArray[np.bool_]
     counts: Mapping[str, int]
+    records: SegmentRecords | None = None
     realigned: RecordRun | None = None
     reference: Reference | None = None
 
@@ -153,35 +164,6 @@ def read_counts(
     }
 
 
-def no_records(samples: int) -> tuple[VariantCalls, Annotations]:
-    """Return no records, of a number of samples."""
-    numbers = np.empty(0, dtype=np.int64)
-    table = np.empty((0, samples), dtype=np.int32)
-    texts = Ragged(np.empty(0, dtype=np.uint8), np.zeros(1, dtype=np.int64))
-    values = Ragged(np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64))
-    calls = VariantCalls(
-        numbers,
-        numbers,
-        np.zeros(1, dtype=np.int64),
-        texts,
-        numbers.astype(np.int16),
-        numbers.astype(np.float64),
-        np.empty((0, samples, 2), dtype=np.int16),
-        table.astype(np.int16),
-        values,
-        numbers.astype(np.int32),
-    )
-    annotations = Annotations(
-        numbers.astype(np.int32),
-        table,
-        values,
-        np.empty((0, len(FIELDS))),
-        np.empty((0, samples, 4), dtype=np.int64),
-        np.empty((0, 2), dtype=np.int64),
-    )
-    return calls, annotations
-
-
 class WindowRegions(NamedTuple):
     """Regions of a segment: active ones, and inactive ones if the output needs them."""
 
@@ -200,10 +182,10 @@ class RegionRecords(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """Positions of the regions that start in a segment, and the phases of its records."""
+    """Positions of the regions that start in a segment, and the phases of records if it has any."""
 
     positions: ReferencePositions
-    phasing: Phasing
+    phasing: Phasing | None
 
 
 class VariantsOnly:
@@ -264,16 +246,9 @@ class VariantsOnly:
         """Return bool[v]: records that are written, if they are of the segment."""
         return np.ones(len(found.calls), dtype=np.bool_)
 
-    def lines(
-        self,
-        contig: str,
-        calls: VariantCalls,
-        annotations: Annotations,
-        rows: NDArray[np.bool_],
-        _reference: Reference | None,
-    ) -> bytes | GvcfPart:
-        """Format the records of a segment: those of v records that `rows`, bool[v], selects."""
-        return call_lines(contig, calls, annotations, rows)
+    def lines(self, found: SegmentCalls) -> bytes | GvcfPart:
+        """Format the records of a segment."""
+        return b"" if found.records is None else call_lines(found.segment.contig, *found.records)
 
 
 class GenomicVcf(VariantsOnly):
@@ -312,15 +287,13 @@ class GenomicVcf(VariantsOnly):
         assembly = self._options.assembly
         if reads is None:
             reads = finalized_reads(segment, regions.active, assembly)
-        none = np.empty(0, dtype=np.int64)
-        phasing = Phasing(none, np.empty(0, dtype=np.bool_))
         if found is None:
+            phasing, none = None, np.empty(0, dtype=np.int64)
             nowhere = np.zeros(len(regions.active), dtype=np.bool_)
             called = CalledRegions(none, regions.active.take(none), reads.of_regions(nowhere))
         else:
             called = _called_regions(found)
-            phase = self._timed("reference", phased)
-            phasing = phase(found.calls, found.sites, found.trimmed)
+            phasing = self._timed("reference", phased)(found.calls, found.sites, found.trimmed)
         positions = self._timed("reference", reference_positions)(
             segment, regions.inactive, regions.active, reads, called, assembly
         )
@@ -330,18 +303,15 @@ class GenomicVcf(VariantsOnly):
         """Return bool[v]: records of active regions in which a record has a genotype."""
         return _has_genotype(found)[found.sites.regions[found.calls.sites]]
 
-    def lines(
-        self,
-        contig: str,
-        calls: VariantCalls,
-        annotations: Annotations,
-        rows: NDArray[np.bool_],
-        reference: Reference | None,
-    ) -> GvcfPart:
+    def lines(self, found: SegmentCalls) -> GvcfPart:
         """Format the records; blocks of the positions between them are made in the output."""
-        if reference is None:
+        if found.reference is None:
             raise ValueError("a genomic VCF needs the reference confidence")
-        return gvcf_part(contig, calls, annotations, rows, reference)
+        contig, (positions, phasing) = found.segment.contig, found.reference
+        if found.records is None or phasing is None:
+            none = np.empty(0, dtype=np.int64)
+            return GvcfPart(contig, positions, none, none, NO_LINES)
+        return gvcf_part(contig, *found.records, positions, phasing)
 
 
 def call_mode(options: CallOptions, timed: Timed = untimed) -> VariantsOnly:

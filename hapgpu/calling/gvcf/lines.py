@@ -400,7 +400,8 @@ def gvcf_part(
     calls: VariantCalls,
     annotations: Annotations,
     chosen: NDArray[np.bool_],
-    reference: tuple[ReferencePositions, Phasing],
+    positions: ReferencePositions,
+    phasing: Phasing,
 ) -> GvcfPart:
     """Format the records of a segment.
 
@@ -414,10 +415,11 @@ def gvcf_part(
         Of these records.
     chosen
         bool[v]: the records at the positions.
-    reference
-        The positions, and the phases of the records.
+    positions
+        The positions.
+    phasing
+        Of the records.
     """
-    positions, phasing = reference
     rows = np.flatnonzero(chosen)
     lines = record_lines(contig, calls, annotations, phasing, rows)
     starts = calls.starts[rows]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hapgpu.arrays.ragged import Ragged
+from hapgpu.arrays.ragged_view import columns_of
 from hapgpu.calling.batches import Events
 from hapgpu.calling.events import spans
 from hapgpu.calling.events.events import EventsView, ReferenceView
@@ -16,10 +17,11 @@ from tests.calling.events.made_haplotypes import Event, random_reference, refere
 
 def repeat_at(event: Event, reference: str, context_end: int, start: int = 0) -> tuple[int, ...]:
     first = np.array([event[0]], dtype=np.int64)
-    view = EventsView.of(
-        Events(np.array([0, 1]), first, first + len(event[1]), Ragged.from_sequences([event[2]]))
-    )
-    found = repeat_of(view, 0, ReferenceView.of(reference_of(reference, start)), context_end)
+    alternates = Ragged.from_sequences([event[2]])
+    events = Events(np.array([0, 1]), first, first + len(event[1]), alternates)
+    view = columns_of(EventsView, events)
+    bases = columns_of(ReferenceView, reference_of(reference, start))
+    found = repeat_of(view, 0, bases, context_end)
     return tuple(int(value) for value in found)
 
 
