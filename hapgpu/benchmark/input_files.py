@@ -17,7 +17,7 @@ from hapgpu.haplotypes.batches import ReferenceSlice
 from hapgpu.io.alignments.writer import open_writer
 from hapgpu.io.genome.fasta import read_fasta
 from hapgpu.runtime.devices import CpuDevice, Device, usable_cpus
-from hapgpu.simulation.fragments import PairedReadModel
+from hapgpu.simulation.paired_reads import PairedReadModel
 from hapgpu.simulation.phased_variants import vcf_text
 from hapgpu.simulation.sample import sample_header, simulated_reads
 from hapgpu.simulation.sequences import random_reference

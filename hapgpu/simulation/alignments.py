@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer
 from hapgpu.io.bam.constants import SOFT_CLIP
 from hapgpu.runtime.jit import njit
-from hapgpu.simulation.copies import INSERTED
+from hapgpu.simulation.phased_variants import INSERTED
 
 MIN_ALIGNED: Final = 20
 """Reads with fewer aligned bases are excluded: no mapper would find them."""

@@ -17,8 +17,7 @@ from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.text.numbers import put_integer
 from hapgpu.mapping.search.packed_reads import BASE_CODES
 from hapgpu.runtime.jit import njit, njit_inlined
-from hapgpu.simulation.read_text import put_fastq_end
-from hapgpu.simulation.sequences import LETTERS, other_code
+from hapgpu.simulation.sequences import LETTERS, other_code, put_fastq_end
 
 _SPREAD: Final = 0.4
 """Standard deviation of the logarithm of the length of a read."""

@@ -12,11 +12,9 @@ from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.haplotypes.batches import ReferenceSlice
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.simulation.copies import CopyEdits, chromosome_copy, copy_edits
-from hapgpu.simulation.fragments import PairedReadModel, drawn_fragments
-from hapgpu.simulation.paired_reads import PairColumns, read_pairs
-from hapgpu.simulation.phased_variants import PhasedVariants
-from hapgpu.simulation.read_text import numbered_names
+from hapgpu.simulation.paired_reads import PairColumns, PairedReadModel, drawn_fragments, read_pairs
+from hapgpu.simulation.phased_variants import CopyEdits, PhasedVariants, chromosome_copy, copy_edits
+from hapgpu.simulation.sequences import numbered_names
 
 _READS_PER_BATCH: Final = 1 << 16
 _MIN_INTERVAL: Final = 1000

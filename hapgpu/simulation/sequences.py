@@ -1,4 +1,4 @@
-"""Sequences: random bases, random changes of bases, random references, tandem repeats."""
+"""Sequences: random bases and changes of bases, random references, tandem repeats, names, FASTQ."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.runtime.jit import njit_inlined
+from hapgpu.runtime.jit import njit, njit_inlined
 
 LETTERS: Final = np.frombuffer(b"ACGT", dtype=np.uint8)
 LONGEST_UNIT: Final = 6
 """Bases of the longest unit of a tandem repeat."""
-
-_EQUAL_DRAWS: Final = 4 / 3
-"""`replace_bases` draws the same base again in one of four cases."""
 
 _1, _3 = np.uint64(1), np.uint64(3)
 _FAMILY_LENGTH, _FAMILY_FRACTION, _FAMILY_DIVERGENCE = 300, 0.1, 0.1
@@ -175,36 +172,31 @@ def _repeats_of_unit(
     return starts, ends, np.full(starts.size, unit, dtype=np.int64)
 
 
-def with_segmental_copies(
-    bases: NDArray[np.uint8],
-    copies: int,
-    lengths: tuple[int, int],
-    divergences: tuple[float, float],
-    seed: int = 1,
-) -> NDArray[np.uint8]:
-    """Return a sequence followed by changed copies of random parts of it: uint8 text.
+NAME_DIGITS: Final = 9
+_NEWLINE, _PLUS = b"\n+"
 
-    Reads of a part may be mapped to its copy, as in segmental duplications of genomes.
 
-    Parameters
-    ----------
-    bases
-        uint8 text: A, C, G and T.
-    copies
-        Number of copies.
-    lengths
-        Fewest and most bases of a copy; each number is as probable.
-    divergences
-        Least and largest fraction of bases that differ in a copy, drawn for each.
-    seed
-        Seed of the random numbers.
+def numbered_names(prefix: bytes, numbers: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Return uint8 text, a row per number: the prefix and the number in `NAME_DIGITS` digits."""
+    digits = numbers[:, None] // 10 ** np.arange(NAME_DIGITS - 1, -1, -1) % 10 + ord("0")
+    names = np.empty((numbers.size, len(prefix) + NAME_DIGITS), dtype=np.uint8)
+    names[:, : len(prefix)] = np.frombuffer(prefix, dtype=np.uint8)
+    names[:, len(prefix) :] = digits
+    return names
+
+
+@njit
+def put_fastq_end(
+    out: NDArray[np.uint8], at: Integer, length: Integer, quality: Integer
+) -> Integer:
+    """Write a FASTQ record from the end of its bases on: `length` times the same quality.
+
+    Returns the offset after the record. There are `length` + 4 bytes to write.
     """
-    rng = np.random.default_rng(seed)
-    parts = [bases]
-    for _ in range(copies):
-        length = int(rng.integers(lengths[0], lengths[1] + 1))
-        start = int(rng.integers(bases.size - length + 1))
-        copy = bases[start : start + length].copy()
-        replace_bases(copy, rng.uniform(*divergences) * _EQUAL_DRAWS, rng)
-        parts.append(copy)
-    return np.concatenate(parts)
+    out[at] = out[at + 2] = _NEWLINE
+    out[at + 1] = _PLUS
+    at += 3
+    for k in range(length):
+        out[at + k] = quality
+    out[at + length] = _NEWLINE
+    return at + length + 1

@@ -17,8 +17,13 @@ from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.mapping.index.fm_index import BLOCK, FMIndexArrays
 from hapgpu.mapping.sam.fields import COMPLEMENTS
 from hapgpu.runtime.jit import njit
-from hapgpu.simulation.read_text import NAME_DIGITS, numbered_names, put_fastq_end
-from hapgpu.simulation.sequences import random_bases, replace_bases
+from hapgpu.simulation.sequences import (
+    NAME_DIGITS,
+    numbered_names,
+    put_fastq_end,
+    random_bases,
+    replace_bases,
+)
 
 READ_LENGTH: Final = 100
 ERROR_RATE: Final = 0.005

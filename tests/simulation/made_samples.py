@@ -10,7 +10,7 @@ import pysam
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.io.alignments.writer import open_writer
-from hapgpu.simulation.fragments import PairedReadModel
+from hapgpu.simulation.paired_reads import PairedReadModel
 from hapgpu.simulation.phased_variants import PhasedVariants, vcf_text
 from hapgpu.simulation.sample import sample_header, simulated_reads
 from hapgpu.simulation.variants import VariantKind, VariantModel, drawn_variants

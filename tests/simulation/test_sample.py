@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.io.alignments.writer import open_writer
 from hapgpu.simulation.alignments import align
-from hapgpu.simulation.copies import INSERTED, chromosome_copy, copy_edits
-from hapgpu.simulation.fragments import PairedReadModel
-from hapgpu.simulation.phased_variants import PhasedVariants
+from hapgpu.simulation.paired_reads import PairedReadModel
+from hapgpu.simulation.phased_variants import INSERTED, PhasedVariants, chromosome_copy, copy_edits
 from hapgpu.simulation.sample import sample_header, simulated_reads
 from hapgpu.simulation.sequences import tandem_repeats
 from hapgpu.simulation.variants import VariantModel, drawn_variants

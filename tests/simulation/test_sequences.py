@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hapgpu.simulation.sequences import random_bases, with_segmental_copies
+from hapgpu.simulation.sequences import random_bases
+from tests.simulation.segmental_copies import with_segmental_copies
 
 BASES = random_bases(20_000, np.random.default_rng(2))
 

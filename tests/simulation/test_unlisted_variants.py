@@ -7,9 +7,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from hapgpu.simulation.fragments import PairedReadModel
+from hapgpu.simulation.paired_reads import PairedReadModel
 from hapgpu.simulation.phased_variants import PhasedVariants
-from hapgpu.simulation.unlisted_variants import Unlisted, with_unlisted
 from hapgpu.simulation.variants import VariantKind, VariantModel, drawn_variants
 from tests.haplotypes.made_references import copy_texts, random_text, slice_of
 from tests.simulation.unlisted_samples import (
@@ -19,6 +18,7 @@ from tests.simulation.unlisted_samples import (
     outcome_of,
     spaced,
 )
+from tests.simulation.unlisted_variants import Unlisted, with_unlisted
 
 WITHIN = 70
 START = 500

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from hapgpu.benchmark.input_files import _tile_of
 from hapgpu.genotyping.api import genotype
-from hapgpu.simulation.fragments import PairedReadModel
+from hapgpu.simulation.paired_reads import PairedReadModel
 from hapgpu.simulation.phased_variants import PhasedVariants
 from hapgpu.simulation.sample import simulated_reads
-from hapgpu.simulation.unlisted_variants import Unlisted, with_unlisted
 from hapgpu.simulation.variants import VariantKind, VariantModel, drawn_variants
 from tests.haplotypes.made_references import slice_of
 from tests.simulation.made_samples import written_sample
+from tests.simulation.unlisted_variants import Unlisted, with_unlisted
 
 INDELS = (1, -1, 2, -2, 3, -3, 5, -5, 10, -10)
 BESIDE = (

@@ -8,7 +8,7 @@ from typing import Final
 
 import pysam
 
-from hapgpu.simulation.fragments import PairedReadModel
+from hapgpu.simulation.paired_reads import PairedReadModel
 from hapgpu.simulation.sample import simulated_reads
 from hapgpu.simulation.variants import VariantKind, VariantModel, drawn_variants
 from tests.haplotypes.made_references import slice_of

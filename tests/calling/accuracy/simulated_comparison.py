@@ -27,14 +27,15 @@ from numpy.typing import NDArray
 from hapgpu.benchmark.input_files import _tile_of
 from hapgpu.haplotypes.batches import ReferenceSlice
 from hapgpu.io.alignments.writer import open_writer
-from hapgpu.simulation.fragments import PairedReadModel
+from hapgpu.simulation.paired_reads import PairedReadModel
 from hapgpu.simulation.phased_variants import vcf_text
 from hapgpu.simulation.sample import sample_header, simulated_reads
-from hapgpu.simulation.sequences import tandem_repeats, with_segmental_copies
+from hapgpu.simulation.sequences import tandem_repeats
 from hapgpu.simulation.variants import VariantKind, VariantModel, drawn_variants
 from tests.calling.accuracy.truth_comparison import NAMES, calls_of_hapgpu
 from tests.calling.accuracy.variant_matching import Matched, Placed, matched, placed_alleles
 from tests.realign.caller_comparison import Inputs, Prepared, calls_of
+from tests.simulation.segmental_copies import with_segmental_copies
 
 CONTIG = "tile"
 VARIANTS = VariantModel(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hapgpu.simulation.fragments import PairedReadModel
+from hapgpu.simulation.paired_reads import PairedReadModel
 from tests.calling.accuracy.simulated_comparison import (
     CLASSES,
     VARIANTS,
