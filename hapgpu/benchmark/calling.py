@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from hapgpu.benchmark.alleles import called_alleles, carried_alleles, missed_and_false
 from hapgpu.benchmark.input_files import (
@@ -15,7 +15,7 @@ from hapgpu.benchmark.input_files import (
     simulated_files,
 )
 from hapgpu.benchmark.measurement import Measurement, measuring, plan, thread_variants
-from hapgpu.benchmark.whole_runs import WHOLE_RUN, WholeRun
+from hapgpu.benchmark.whole_runs import WHOLE_RUN, Statistics, WholeRun
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.pipeline import PAIR_HMM, CallInputs, CallSession, write_calls
 from hapgpu.io.genome.fasta import read_fasta
@@ -115,7 +115,7 @@ class CallRun:
     def _output(self) -> Path:
         return self.files.sites.with_name("calls.vcf.gz")
 
-    def _call(self, regions: RegionChoice = EVERYTHING) -> Mapping[str, Any]:
+    def _call(self, regions: RegionChoice = EVERYTHING) -> Statistics:
         """Return the statistics of a run, as `--json` writes them."""
         files = self.files
         statistics = RunStatistics("bench", (_COMMAND,), (self.device.name,), self.threads)

@@ -21,9 +21,6 @@ GPU_REPEATS: Final = 9
 _Work = TypeVar("_Work")
 _Result = TypeVar("_Result")
 
-_progress: Progress = NoProgress()
-_planned = 0
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
@@ -123,25 +120,35 @@ def timed_blocks(
         return timed(lambda: list(pool.map(do, blocks)), CPU_REPEATS)
 
 
+@dataclass(slots=True)
+class _Shown:
+    """Who shows the progress of the benchmark, and how many measurements it has."""
+
+    progress: Progress
+    planned: int = 0
+
+
+_shown: Final = _Shown(NoProgress())
+"""Of the one benchmark in a process."""
+
+
 @contextmanager
 def shown_by(progress: Progress) -> Iterator[None]:
     """Show measurements within the context, of one benchmark at a time."""
-    global _progress, _planned  # noqa: PLW0603  (one benchmark in a process)
-    _progress, _planned = progress, 0
+    _shown.progress, _shown.planned = progress, 0
     progress.start(None)
     try:
         yield
     finally:
         progress.finish()
-        _progress = NoProgress()
+        _shown.progress = NoProgress()
 
 
 def plan(measurements: int) -> None:
     """Note how many measurements a device is going to get."""
-    global _planned  # noqa: PLW0603  (one benchmark in a process)
-    _planned += measurements
+    _shown.planned += measurements
 
 
 def measuring(what: str) -> None:
     """Note what is measured from now on."""
-    _progress.phase(what, None, _planned)
+    _shown.progress.phase(what, None, _shown.planned)

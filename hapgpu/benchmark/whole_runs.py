@@ -15,7 +15,10 @@ from hapgpu.runtime.statistics import TOTAL, busy_fractions
 WHOLE_RUN: Final = "whole run"
 """Task of a measurement of a command, from its files to its output."""
 
-RunCommand: TypeAlias = Callable[[Sequence[str]], Mapping[str, Any]]
+Statistics: TypeAlias = Mapping[str, Any]
+"""Statistics of a run, as `--json` writes them."""
+
+RunCommand: TypeAlias = Callable[[Sequence[str]], Statistics]
 """Runs a command with these arguments in this process; returns what `--json` writes."""
 
 
@@ -41,7 +44,7 @@ class WholeRun:
     busy: float
 
     @classmethod
-    def of(cls, statistics: Mapping[str, Any]) -> WholeRun:
+    def of(cls, statistics: Statistics) -> WholeRun:
         """Find the bound in the statistics of a run."""
         busy = busy_fractions(statistics)
         bound = max(busy, key=lambda stage: busy[stage])

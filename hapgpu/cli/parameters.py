@@ -168,13 +168,13 @@ def describe(command: Any, *words: str) -> Description:
     )
 
 
-def arguments_of(function: Any) -> dict[str, str]:
+def arguments_of(function: Callable[..., None]) -> dict[str, str]:
     """Return the placeholder of each argument of a command, by the name of its parameter."""
     described = _parameters(function).items()
     return {name: one.placeholder.split("|")[0] for name, one in described if not one.names}
 
 
-def _parameters(function: Any) -> dict[str, Parameter]:
+def _parameters(function: Callable[..., None]) -> dict[str, Parameter]:
     """Return the parameters of the function of a command, by name and in their order."""
     found = {}
     for name, parameter in get_params_from_function(function).items():
@@ -185,7 +185,7 @@ def _parameters(function: Any) -> dict[str, Parameter]:
     return found
 
 
-def _described(name: str, types: list[Any], info: OptionInfo | ArgumentInfo) -> Parameter:
+def _described(name: str, types: list[object], info: OptionInfo | ArgumentInfo) -> Parameter:
     is_argument = isinstance(info, ArgumentInfo)
     return Parameter(
         () if is_argument else tuple(info.param_decls or (f"--{name.replace('_', '-')}",)),
@@ -200,7 +200,7 @@ def _described(name: str, types: list[Any], info: OptionInfo | ArgumentInfo) -> 
     )
 
 
-def _placeholder(name: str, types: list[Any], *, is_argument: bool) -> str:
+def _placeholder(name: str, types: list[object], *, is_argument: bool) -> str:
     for kind in types:
         if isinstance(kind, type) and issubclass(kind, Enum):
             return "|".join(str(member.value) for member in kind)

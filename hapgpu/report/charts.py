@@ -74,10 +74,10 @@ def svg(spec: Spec, width: int = 640) -> str:
 
 
 @cache
-def _config() -> dict[str, Any]:
+def _config() -> Spec:
     """Return the style, which the script of the page uses, too."""
     source = (resources.files("hapgpu.report") / "chart_config.json").read_text(encoding="utf-8")
-    config: dict[str, Any] = json.loads(source)
+    config: Spec = json.loads(source)
     return config
 
 
@@ -110,10 +110,10 @@ def histogram(
         {"start": float(edges[k]), "end": float(edges[k + 1]), "count": int(counts[k])}
         for k in used
     ]
-    scale: dict[str, Any] = {"type": "log"} if log else {"zero": False, "nice": not used.size}
+    scale: Spec = {"type": "log"} if log else {"zero": False, "nice": not used.size}
     if len(edges) > 1 and not log:
         scale["domain"] = [float(edges[0]), float(edges[-1])]
-    axis: dict[str, Any] = {"format": x_format} if x_format else {}
+    axis: Spec = {"format": x_format} if x_format else {}
     end = {
         "field": "end",
         "type": "quantitative",

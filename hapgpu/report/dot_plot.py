@@ -6,7 +6,7 @@ It shows all reads of a small file, one in N of a large file.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -182,7 +182,7 @@ def read_plot(drawn: DrawnReads, names: list[str]) -> Spec | None:
     }
 
 
-def _segments(drawn: DrawnReads, names: list[str]) -> list[dict[str, Any]]:
+def _segments(drawn: DrawnReads, names: list[str]) -> list[Spec]:
     """Return the mappings as lines; on the reverse strand, they fall."""
     columns = drawn.columns
     is_reverse = columns[:, Column.REVERSE] == 1
@@ -233,9 +233,7 @@ def _read_starts(columns: NDArray[np.int64], contig_starts: NDArray[np.int64]) -
     return of_mapping
 
 
-def _boundaries(
-    names: list[str], lengths: list[int], starts: NDArray[np.int64]
-) -> list[dict[str, Any]]:
+def _boundaries(names: list[str], lengths: list[int], starts: NDArray[np.int64]) -> list[Spec]:
     """Return layers with a line at the start of each contig, and the names of the long ones."""
     if len(names) == 1:
         return []
@@ -261,19 +259,19 @@ def _boundaries(
     ]
 
 
-def _axis(field: str, title: str) -> dict[str, Any]:
+def _axis(field: str, title: str) -> Spec:
     scale = {"zero": False, "nice": False}
     axis = {"format": "~s"}
     return {"field": field, "type": "quantitative", "title": title, "scale": scale, "axis": axis}
 
 
-def _positions(title: str, domain: list[int]) -> dict[str, Any]:
+def _positions(title: str, domain: list[int]) -> Spec:
     axis = _axis("x", title)
     axis["scale"] = {"domain": domain, "nice": False}
     return {"x": axis, "x2": {"field": "x2"}}
 
 
-def _look() -> dict[str, Any]:
+def _look() -> Spec:
     return {
         "color": {
             "field": "strand",

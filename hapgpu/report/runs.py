@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias, TypeGuard
 
 from hapgpu.errors import InputError
 from hapgpu.io.files.compressed import open_inflated
@@ -18,6 +18,9 @@ from hapgpu.io.files.record_limit import too_long
 from hapgpu.report.charts import CHART_SCRIPTS, COLOURS, bars, figure, figures
 from hapgpu.report.markup import facts, table
 from hapgpu.report.page import Section, SectionOptions
+
+Line: TypeAlias = dict[str, Any]
+"""A measurement of `hapgpu bench`, as `--json` writes it."""
 
 SHORTEST: Final = 1e-9
 """Seconds below which a time is no divisor."""
@@ -66,7 +69,7 @@ class RunRecord:
         }
 
 
-def read_statistics(path: Path, max_record: int) -> RunRecord | list[dict[str, Any]]:
+def read_statistics(path: Path, max_record: int) -> RunRecord | list[Line]:
     """Read the statistics of a run, or the measurements of `hapgpu bench`.
 
     Raises
@@ -105,15 +108,15 @@ def _run_of(path: Path, found: Any) -> RunRecord:
     return RunRecord(about, counts, stages, threads, seconds.get("total", 0))
 
 
-def _list_of(value: Any) -> list[Any]:
+def _list_of(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
-def _holds_numbers(table: Any) -> bool:
+def _holds_numbers(table: object) -> bool:
     return isinstance(table, dict) and all(map(is_number, table.values()))
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """Tell whether a value of JSON is a number that statistics may have."""
     return (
         isinstance(value, int | float)
@@ -198,7 +201,7 @@ def _whole(number: float) -> object:
     return int(number) if number == int(number) else number
 
 
-def _bench(lines: list[dict[str, Any]]) -> str:
+def _bench(lines: list[Line]) -> str:
     if not lines:
         return "<p>The file has no measurements.</p>\n"
     lines = lines[:_MAX_LINES]
@@ -219,7 +222,7 @@ def _bench(lines: list[dict[str, Any]]) -> str:
     return figures(charts) + table(keys, rows)
 
 
-def _cell(value: Any) -> object:
+def _cell(value: object) -> object:
     if value is None:
         return "-"
     return f"{value:.4g}" if isinstance(value, float) else value

@@ -201,8 +201,7 @@ class PairColumns(NamedTuple):
     @classmethod
     def concatenate(cls, parts: Sequence[PairColumns]) -> PairColumns:
         """Concatenate pairs, at least one part of them."""
-        columns: Any = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return cls._make(columns)
+        return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def take(self, rows: NDArray[np.bool_]) -> PairColumns:
         """Return the pairs of a mask, bool[f]."""

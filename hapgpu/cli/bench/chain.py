@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
 from hapgpu.benchmark.anchors import Method, benchmark_anchors
 from hapgpu.benchmark.long_reads import benchmark_reads
 from hapgpu.benchmark.measurement import Measurement
+from hapgpu.benchmark.whole_runs import Statistics
 from hapgpu.chaining.index.files import SUFFIX
 from hapgpu.chaining.options import preset
 from hapgpu.cli.bench.options import PLOT, BenchOptions, Copies
@@ -126,7 +127,7 @@ def chain(
 
     run_chain = options.runner_of(commands.chain)
 
-    def run(arguments: Sequence[str]) -> Mapping[str, Any]:
+    def run(arguments: Sequence[str]) -> Statistics:
         return run_chain([*arguments, "-x", preset_name or DEFAULT_PRESET])
 
     def measure(device: Device) -> Iterable[Measurement]:

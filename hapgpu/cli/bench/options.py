@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from json import loads
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 from typer.main import get_command
 
 from hapgpu.benchmark.measurement import Measurement, shown_by
-from hapgpu.benchmark.whole_runs import RunCommand
+from hapgpu.benchmark.whole_runs import RunCommand, Statistics
 from hapgpu.cli.bench.plot import require_plots, write_plot
 from hapgpu.cli.bench.table import Table
 from hapgpu.cli.options.common import Debug, DeviceName, GpuMemory, Threads
@@ -92,7 +92,7 @@ class BenchOptions:
         app.command()(one_parameter_per_option(function))
         command = get_command(app)
 
-        def run(arguments: Sequence[str]) -> Mapping[str, Any]:
+        def run(arguments: Sequence[str]) -> Statistics:
             with leftovers.temporary_directory() as directory:
                 path = Path(directory, "statistics.json")
                 words = [*arguments, "--json", str(path)]
@@ -100,7 +100,7 @@ class BenchOptions:
                     words += ["--gpu-mem", str(self.gpu_mem)]
                 with command.make_context(function.__name__, words) as context:
                     command.invoke(context)
-                statistics: dict[str, Any] = loads(path.read_text(encoding="utf-8"))
+                statistics: Statistics = loads(path.read_text(encoding="utf-8"))
                 return statistics
 
         return run

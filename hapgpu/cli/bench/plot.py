@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from importlib import util
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from hapgpu.benchmark.measurement import Measurement
 from hapgpu.cli.bench.table import percent
 from hapgpu.cli.terminal.work import short_number
 from hapgpu.errors import UsageError
 from hapgpu.io.files.output import OutputFile
-from hapgpu.report.charts import COLOURS, svg
+from hapgpu.report.charts import COLOURS, Spec, svg
 
 _WIDTH: Final = 420
 _STEP: Final = 20
@@ -59,9 +59,7 @@ def write_plot(
         output.write(drawn.encode())
 
 
-def plot_of(
-    title: str, lines: Sequence[Measurement], name: Callable[[Measurement], str]
-) -> dict[str, Any]:
+def plot_of(title: str, lines: Sequence[Measurement], name: Callable[[Measurement], str]) -> Spec:
     """Return the Vega-Lite specification of a plot, one panel per unit."""
     panels: dict[str, list[Measurement]] = {}
     for line in lines:
@@ -91,9 +89,7 @@ def _note(line: Measurement) -> str:
     return f"bound: {line.bound}, {percent(line.busy)} % busy{reached}"
 
 
-def _panel(
-    unit: str, lines: Sequence[Measurement], name: Callable[[Measurement], str]
-) -> dict[str, Any]:
+def _panel(unit: str, lines: Sequence[Measurement], name: Callable[[Measurement], str]) -> Spec:
     """Return a row per measurement: its rate, its limit if known, and both in words."""
     rates = [line.rate for line in lines]
     is_log = max(rates) > _MAX_LINEAR * min(rates)
@@ -158,5 +154,5 @@ def _panel(
     }
 
 
-def _along_x(field: str) -> dict[str, Any]:
+def _along_x(field: str) -> Spec:
     return {"field": field, "type": "quantitative"}

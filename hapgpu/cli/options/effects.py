@@ -44,7 +44,7 @@ class NoEffect:
     """
 
     parameters: Container[str]
-    where: Callable[[Values], Any]
+    where: Callable[[Values], object]
     reason: str
 
 

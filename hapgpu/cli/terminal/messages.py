@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import typer
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED: Final = 130
 BROKEN_PIPE: Final = 141
-_UsageFault: Final = cast("type[Exception]", typer.BadParameter.__base__)
+_UsageFault: Final[type[Exception]] = typer.BadParameter.__mro__[1]
 _DISK_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 

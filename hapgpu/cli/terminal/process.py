@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from typing import Any, Final, NoReturn, cast
+from typing import Any, Final, NoReturn
 
 from hapgpu.errors import InputError, OutputError
 from hapgpu.runtime import leftovers
@@ -37,7 +37,7 @@ def secure_standard_streams() -> None:
         line_buffering=os.isatty(1),
     )
     sys.stderr = io.TextIOWrapper(
-        cast("io.BufferedWriter", _StandardError(2, "w", closefd=False)),  # unbuffered, as with -u
+        _StandardError(2, "w", closefd=False),  # unbuffered, as with -u
         encoding=_encoding(sys.stderr),
         errors="backslashreplace",
         write_through=True,

@@ -193,18 +193,16 @@ def line_of(title: str, unit: str, state: WorkState, console: Console) -> Render
     console
         The terminal.
     """
-    from rich.progress_bar import ProgressBar  # noqa: PLC0415  (slow to import)
-    from rich.table import Table  # noqa: PLC0415  (slow to import)
-    from rich.text import Text  # noqa: PLC0415  (slow to import)
+    from rich import progress_bar, table, text  # noqa: PLC0415  (slow to import)
 
     room = console.width - _MARGIN
     texts = _texts(title, unit, state, room)
     bar = min(room - _length(texts) - 1, _MAX_BAR)
-    line = Table.grid(padding=(0, 1, 0, 0))
-    cells: list[RenderableType] = [Text(text, no_wrap=True) for text in texts]
+    line = table.Table.grid(padding=(0, 1, 0, 0))
+    cells: list[RenderableType] = [text.Text(part, no_wrap=True) for part in texts]
     if bar >= _MIN_BAR:
         known = state.fraction is not None
-        cells.insert(1, ProgressBar(1.0, state.fraction or 0.0, bar, pulse=not known))
+        cells.insert(1, progress_bar.ProgressBar(1.0, state.fraction or 0.0, bar, pulse=not known))
     for _ in cells:
         line.add_column(no_wrap=True)
     line.add_row(*cells)

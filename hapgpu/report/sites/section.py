@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from hapgpu.errors import UsageError
 from hapgpu.genotyping.batches import LocusReads
@@ -143,7 +143,7 @@ def _section(
         number, of_locus = places.get(label, (-1, 0))
         depths = slices[number].depths[of_locus] if number >= 0 else None
         site += [number, tag_of(of_locus), depths]
-    data = {
+    data: dict[str, object] = {
         "id": identifier,
         "file": path.name,
         "samples": table.samples,
@@ -160,7 +160,7 @@ def _section(
 
 
 def _html(
-    identifier: str, table: SiteTable, data: dict[str, Any], slices: Sequence[Slice]
+    identifier: str, table: SiteTable, data: dict[str, object], slices: Sequence[Slice]
 ) -> Iterator[str]:
     yield f"<style>{_asset('sites.css')}</style>\n"
     if not table.sites:

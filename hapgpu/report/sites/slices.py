@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +64,7 @@ class Slice:
 
     labels: Sequence[str]
     depths: Sequence[Sequence[Sequence[int]]]
-    page: dict[str, Any]
+    page: dict[str, object]
     bam: bytes
 
 
@@ -134,7 +134,7 @@ def _site_depths(found: SiteReads, site: int) -> list[list[int]]:
     return depths
 
 
-def _page_values(found: SiteReads, locus: int, fasta: ReferenceFasta) -> dict[str, Any]:
+def _page_values(found: SiteReads, locus: int, fasta: ReferenceFasta) -> dict[str, object]:
     batch = found.batch
     start, end = int(batch.loci.starts[locus]), int(batch.loci.ends[locus])
     length = fasta.lengths[batch.contig]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from hapgpu.io.genome.regions import Region
 from hapgpu.io.vcf.records import VcfRecord
@@ -40,8 +40,8 @@ class SiteTable:
     """
 
     samples: list[str]
-    sites: list[list[Any]] = field(default_factory=list)
-    rows: list[list[Any]] = field(default_factory=list)
+    sites: list[list[object]] = field(default_factory=list)
+    rows: list[list[object]] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
     regions: list[Region] = field(default_factory=list)
     is_complete: bool = True
