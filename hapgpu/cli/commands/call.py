@@ -24,6 +24,7 @@ from hapgpu.cli.options.common import (
     targets_option,
 )
 from hapgpu.cli.options.effects import contradicts
+from hapgpu.cli.options.file_kinds import ALIGNED_READS, ALIGNMENTS, REFERENCE, TARGETS, VARIANTS
 from hapgpu.cli.options.files import (
     ALIGNMENT_INDEXES,
     FASTA_INDEXES,
@@ -35,9 +36,7 @@ from hapgpu.cli.options.files import (
     Written,
     standard_output,
 )
-from hapgpu.cli.options.input_kinds import ALIGNED_READS, REFERENCE, TARGETS
 from hapgpu.cli.options.numbers import parse_open_fraction, parse_phred
-from hapgpu.cli.options.output_names import ALIGNMENTS, VARIANTS
 from hapgpu.cli.run import start_run
 from hapgpu.pairhmm.qualities.pcr_model import PcrModel
 

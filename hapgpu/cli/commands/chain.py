@@ -22,6 +22,15 @@ from hapgpu.cli.options.chain import LongReadArguments, YesNo
 from hapgpu.cli.options.checks import require_inputs
 from hapgpu.cli.options.common import ComputeOptions, NoPG, Output, ReportOptions
 from hapgpu.cli.options.effects import DROP_ONE, AllBut, NoEffect, contradicts
+from hapgpu.cli.options.file_kinds import (
+    ALIGNMENTS,
+    ANCHORS,
+    ANY_FORMAT,
+    CHAIN_REFERENCE,
+    MAPPINGS,
+    READS,
+    Formats,
+)
 from hapgpu.cli.options.files import (
     ALIGNMENT_INDEXES,
     FASTA_INDEXES,
@@ -31,8 +40,6 @@ from hapgpu.cli.options.files import (
     Values,
     output_of,
 )
-from hapgpu.cli.options.input_kinds import ANCHORS, CHAIN_REFERENCE, READS
-from hapgpu.cli.options.output_names import ALIGNMENTS, ANY_FORMAT, MAPPINGS, Formats
 from hapgpu.cli.run import start_run
 from hapgpu.errors import UsageError
 from hapgpu.io.alignments.fastq.text_pipeline import EXCLUDED_WARNING, ReadFiles, SamOutput

@@ -19,6 +19,7 @@ from hapgpu.cli.options.common import (
     mapping_quality_option,
     pcr_model_option,
 )
+from hapgpu.cli.options.file_kinds import ALIGNED_READS, REFERENCE, TARGETS, VARIANT_SITES, VARIANTS
 from hapgpu.cli.options.files import (
     ALIGNMENT_INDEXES,
     FASTA_INDEXES,
@@ -30,8 +31,6 @@ from hapgpu.cli.options.files import (
     Written,
     standard_output,
 )
-from hapgpu.cli.options.input_kinds import ALIGNED_READS, REFERENCE, TARGETS, VARIANT_SITES
-from hapgpu.cli.options.output_names import VARIANTS
 from hapgpu.cli.run import start_run
 from hapgpu.errors import UsageError
 from hapgpu.genotyping.calls.priors import Prior

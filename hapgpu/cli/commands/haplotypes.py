@@ -10,6 +10,7 @@ import typer
 
 from hapgpu.cli.options.checks import given_regions
 from hapgpu.cli.options.common import MaxRecord, Output, ReportOptions, SiteFilterOptions
+from hapgpu.cli.options.file_kinds import REFERENCE, SEQUENCES, TARGETS, VARIANT_SITES
 from hapgpu.cli.options.files import (
     FASTA_INDEXES,
     STATISTICS,
@@ -18,8 +19,6 @@ from hapgpu.cli.options.files import (
     Read,
     output_of,
 )
-from hapgpu.cli.options.input_kinds import REFERENCE, TARGETS, VARIANT_SITES
-from hapgpu.cli.options.output_names import SEQUENCES
 from hapgpu.cli.run import Run
 from hapgpu.haplotypes.pipeline import MAX_COMBINATIONS, HaplotypeInputs, write_haplotypes
 from hapgpu.io.files.record_limit import MAX_RECORD

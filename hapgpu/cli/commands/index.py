@@ -13,6 +13,7 @@ from hapgpu.chaining.options import SketchOptions
 from hapgpu.cli.options.chain import SketchArguments
 from hapgpu.cli.options.common import MAX_THREADS, DeviceName, ReportOptions
 from hapgpu.cli.options.effects import contradicts, needs
+from hapgpu.cli.options.file_kinds import REFERENCE, Formats
 from hapgpu.cli.options.files import (
     FASTA_INDEXES,
     STATISTICS,
@@ -21,8 +22,6 @@ from hapgpu.cli.options.files import (
     Values,
     Written,
 )
-from hapgpu.cli.options.input_kinds import REFERENCE
-from hapgpu.cli.options.output_names import Formats
 from hapgpu.cli.run import Run
 from hapgpu.errors import UsageError
 from hapgpu.io.files.reread import is_pipe

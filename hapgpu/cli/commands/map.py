@@ -13,6 +13,7 @@ import typer
 from hapgpu.cli.options.checks import require_inputs
 from hapgpu.cli.options.common import ComputeOptions, NoPG, Output, OutputFmt, ReportOptions
 from hapgpu.cli.options.effects import NoEffect
+from hapgpu.cli.options.file_kinds import MAP_REFERENCE, READS
 from hapgpu.cli.options.files import (
     ALIGNMENT_INDEXES,
     FASTA_INDEXES,
@@ -23,7 +24,6 @@ from hapgpu.cli.options.files import (
     alignment_formats,
     output_of,
 )
-from hapgpu.cli.options.input_kinds import MAP_REFERENCE, READS
 from hapgpu.cli.run import start_run
 from hapgpu.errors import UsageError
 from hapgpu.io.alignments.fastq.text_pipeline import EXCLUDED_WARNING, ReadFiles, SamOutput

@@ -17,6 +17,14 @@ from hapgpu.cli.options.common import (
     pcr_model_option,
 )
 from hapgpu.cli.options.effects import DROP_ONE, AllBut, NoEffect
+from hapgpu.cli.options.file_kinds import (
+    ALIGNED_READS,
+    BATCHES,
+    HAPLOTYPES,
+    REFERENCE,
+    TABLE,
+    TARGETS,
+)
 from hapgpu.cli.options.files import (
     ALIGNMENT_INDEXES,
     FASTA_INDEXES,
@@ -25,8 +33,6 @@ from hapgpu.cli.options.files import (
     Read,
     output_of,
 )
-from hapgpu.cli.options.input_kinds import ALIGNED_READS, BATCHES, HAPLOTYPES, REFERENCE, TARGETS
-from hapgpu.cli.options.output_names import TABLE
 from hapgpu.cli.run import start_run
 from hapgpu.errors import UsageError
 from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes

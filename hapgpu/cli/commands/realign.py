@@ -21,6 +21,7 @@ from hapgpu.cli.options.common import (
     Uncompressed,
 )
 from hapgpu.cli.options.effects import DROP_ONE, NoEffect, contradicts, needs
+from hapgpu.cli.options.file_kinds import FASTQ_OR_ALIGNED, HAPLOTYPES, REFERENCE, TABLE, TARGETS
 from hapgpu.cli.options.files import (
     ALIGNMENT_INDEXES,
     FASTA_INDEXES,
@@ -31,8 +32,6 @@ from hapgpu.cli.options.files import (
     alignment_formats,
     standard_output,
 )
-from hapgpu.cli.options.input_kinds import FASTQ_OR_ALIGNED, HAPLOTYPES, REFERENCE, TARGETS
-from hapgpu.cli.options.output_names import TABLE
 from hapgpu.cli.run import prepare_run
 from hapgpu.errors import UsageError
 from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes

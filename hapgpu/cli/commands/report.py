@@ -8,6 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from hapgpu.cli.options.common import MaxRecord, Output, ReportOptions, Threads
+from hapgpu.cli.options.file_kinds import ALIGNED_READS, REFERENCE
 from hapgpu.cli.options.files import (
     ALIGNMENT_INDEXES,
     FASTA_INDEXES,
@@ -17,7 +18,6 @@ from hapgpu.cli.options.files import (
     Read,
     output_of,
 )
-from hapgpu.cli.options.input_kinds import ALIGNED_READS, REFERENCE
 from hapgpu.cli.run import Run
 from hapgpu.io.files.output import OutputFile
 from hapgpu.io.files.record_limit import MAX_RECORD

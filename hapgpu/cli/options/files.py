@@ -15,8 +15,15 @@ from glob import escape
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from hapgpu.cli.options.input_kinds import Expected, check_region_options, missing_argument
-from hapgpu.cli.options.output_names import ALIGNMENTS, ANY_FORMAT, Formats, check_name
+from hapgpu.cli.options.file_kinds import (
+    ALIGNMENTS,
+    ANY_FORMAT,
+    Expected,
+    Formats,
+    check_name,
+    check_region_options,
+    missing_argument,
+)
 from hapgpu.errors import InputError, OutputError, UsageError
 
 STANDARD: Final = "-"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hapgpu.cli.command_line import command_module
-from hapgpu.cli.options.output_names import check_name
+from hapgpu.cli.options.file_kinds import check_name
 from hapgpu.errors import UsageError
 
 
