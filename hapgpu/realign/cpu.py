@@ -58,7 +58,7 @@ def open_realigner(task: RealignTask, device: Device) -> Callable[[ReadBatch], O
     InputError
         A locus is on a contig that the header lacks.
     """
-    return Realigner(_RealignStages(task, device), task.options, len(task.haplotypes))
+    return Realigner(_HostRealignStages(task, device), task.options, len(task.haplotypes))
 
 
 def open_mover(task: MoveTask, device: Device) -> Callable[[ReadBatch], Output[Moves]]:
@@ -69,10 +69,10 @@ def open_mover(task: MoveTask, device: Device) -> Callable[[ReadBatch], Output[M
     InputError
         A locus is on a contig that the header lacks.
     """
-    return Mover(_MoverStages(task, device), task.options)
+    return Mover(_HostMoverStages(task, device), task.options)
 
 
-class _Stages:
+class _HostStages:
     """Stages that are the same for realignment to haplotypes and to the reference."""
 
     arrays = HOST
@@ -120,7 +120,7 @@ class _Stages:
 
 
 @dataclass(frozen=True, slots=True)
-class _Targets:
+class _HostTargets:
     """Haplotypes to align with, also by locus; extended if there is a placement.
 
     A locus of extended haplotypes is a class with the same flanks.
@@ -131,7 +131,7 @@ class _Targets:
     extended: ExtendedHaplotypes | None = None
 
 
-class _RealignStages(_Stages):
+class _HostRealignStages(_HostStages):
     """Stages of `Realigner`."""
 
     queries = staticmethod(queries_of)
@@ -143,7 +143,7 @@ class _RealignStages(_Stages):
         self._contig_names = task.contig_names
         self._likelihoods = Likelihoods(device, task.source)
         by_locus = LocusHaplotypes.of(task.haplotypes)
-        self._targets = _Targets(task.haplotypes.sequences, by_locus)
+        self._targets = _HostTargets(task.haplotypes.sequences, by_locus)
         self._extender = None
         if task.placement is not None:
             placement = task.placement
@@ -171,7 +171,7 @@ class _RealignStages(_Stages):
 
     def targets(
         self, reads: ReadBatch, pairs: ReadHaplotypePairs
-    ) -> tuple[ReadHaplotypePairs, _Targets]:
+    ) -> tuple[ReadHaplotypePairs, _HostTargets]:
         """Extend haplotypes by the length of the reads, which may align at any offset."""
         if self._extender is None:
             return pairs, self._targets
@@ -179,13 +179,13 @@ class _RealignStages(_Stages):
         extended, rows = self._extender.extend(pairs.haplotypes, np.stack([lengths, lengths]))
         _, classes = np.unique(extended.classes, return_inverse=True)
         as_set = HaplotypeSet((), extended.sequences, (), classes.astype(np.int32))
-        return ReadHaplotypePairs(pairs.offsets, rows), _Targets(
+        return ReadHaplotypePairs(pairs.offsets, rows), _HostTargets(
             extended.sequences, LocusHaplotypes.of(as_set), extended
         )
 
     def likelihoods(
         self,
-        targets: _Targets,
+        targets: _HostTargets,
         reads: ReadBatch,
         queries: Queries,
         rows: NDArray[np.int64],
@@ -201,7 +201,7 @@ class _RealignStages(_Stages):
         return None if groups is None else groups.samples_of(reads, np.arange(len(reads)))
 
     def locate(
-        self, aligned: HaplotypeAlignments[AlignmentBatch], queries: Queries, targets: _Targets
+        self, aligned: HaplotypeAlignments[AlignmentBatch], queries: Queries, targets: _HostTargets
     ) -> OutputAlignments[Ragged]:
         bases = queries.bases.take(aligned.queries)
         if self._task.placement is None or targets.extended is None:
@@ -255,7 +255,7 @@ def _on_reference(
     return OutputAlignments(projections.ok, contigs, positions.astype(np.int32), cigars, *tags)
 
 
-class _MoverStages(_Stages):
+class _HostMoverStages(_HostStages):
     """Stages of `Mover`."""
 
     clip_end_insertions = staticmethod(clip_end_insertions)

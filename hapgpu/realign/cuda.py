@@ -104,7 +104,7 @@ def open_realigner(
     InputError
         A locus is on a contig that the header lacks.
     """
-    return Realigner(_RealignStages(task, device), task.options, len(task.haplotypes))
+    return Realigner(_DeviceRealignStages(task, device), task.options, len(task.haplotypes))
 
 
 def open_mover(task: MoveTask, device: CudaDevice) -> Callable[[DeviceRecords], Output[Moves]]:
@@ -117,7 +117,7 @@ def open_mover(task: MoveTask, device: CudaDevice) -> Callable[[DeviceRecords], 
     InputError
         A locus is on a contig that the header lacks.
     """
-    return Mover(_MoverStages(task, device), task.options)
+    return Mover(_DeviceMoverStages(task, device), task.options)
 
 
 def realign_workers(
@@ -175,7 +175,7 @@ class _Part:
         return [replace(self, end=middle), replace(self, start=middle)]
 
 
-class _Stages:
+class _DeviceStages:
     """Stages that are the same for realignment to haplotypes and to the reference."""
 
     arrays = _ARRAYS
@@ -219,14 +219,14 @@ class _Stages:
 
 
 @dataclass(frozen=True, slots=True)
-class _Targets:
+class _DeviceTargets:
     """Haplotypes to align with, also by locus."""
 
     sequences: DeviceRagged
     by_locus: DeviceLocusHaplotypes
 
 
-class _RealignStages(_Stages):
+class _DeviceRealignStages(_DeviceStages):
     """Stages of `Realigner`; the haplotypes stay in the memory of the GPU."""
 
     keeps_unmapped = False
@@ -237,7 +237,7 @@ class _RealignStages(_Stages):
         super().__init__(task.options.scoring, device)
         self._options = task.options
         self._finder = DevicePairFinder(PairFinder(task.haplotypes, task.header, task.source))
-        self._targets = _Targets(
+        self._targets = _DeviceTargets(
             DeviceRagged.upload(task.haplotypes.sequences),
             DeviceLocusHaplotypes.upload(LocusHaplotypes.of(task.haplotypes)),
         )
@@ -276,12 +276,12 @@ class _RealignStages(_Stages):
 
     def targets(
         self, _records: DeviceRecords, pairs: DeviceReadPairs
-    ) -> tuple[DeviceReadPairs, _Targets]:
+    ) -> tuple[DeviceReadPairs, _DeviceTargets]:
         return pairs, self._targets
 
     def likelihoods(
         self,
-        targets: _Targets,
+        targets: _DeviceTargets,
         records: DeviceRecords,
         queries: DeviceQueries,
         rows: GpuArray,
@@ -296,7 +296,7 @@ class _RealignStages(_Stages):
         self,
         aligned: HaplotypeAlignments[DeviceAlignments],
         queries: DeviceQueries,
-        targets: _Targets,
+        targets: _DeviceTargets,
     ) -> OutputAlignments[DeviceRagged]:
         cigars, positions = aligned.alignments.cigars, aligned.alignments.offsets
         tags = mismatch_tags(
@@ -346,7 +346,7 @@ class AlignedRecords:
         )
 
 
-class _MoverStages(_Stages):
+class _DeviceMoverStages(_DeviceStages):
     """Stages of `Mover`."""
 
     clip_end_insertions = staticmethod(clip_end_insertions)

@@ -29,7 +29,7 @@ _NAMED: Final = re.compile(
 )
 
 
-class Loci(NamedTuple):
+class HeaderLoci(NamedTuple):
     """The loci of h haplotypes.
 
     Attributes
@@ -47,7 +47,7 @@ class Loci(NamedTuple):
     locus_index: NDArray[np.int32]
 
 
-def parse_loci(names: Sequence[str], descriptions: Sequence[str]) -> Loci:
+def parse_loci(names: Sequence[str], descriptions: Sequence[str]) -> HeaderLoci:
     """Return the loci in n header lines, without newlines: `parse_locus` of each.
 
     Raises
@@ -62,7 +62,7 @@ def parse_loci(names: Sequence[str], descriptions: Sequence[str]) -> Loci:
     )
 
 
-def _described(names: Sequence[str], descriptions: Sequence[str]) -> Loci | None:
+def _described(names: Sequence[str], descriptions: Sequence[str]) -> HeaderLoci | None:
     """Return the loci if each description starts with one; else None."""
     found = _DESCRIBED.findall("\n".join(descriptions))
     if len(found) < len(names) or any("::" in name for name in names):
@@ -70,7 +70,7 @@ def _described(names: Sequence[str], descriptions: Sequence[str]) -> Loci | None
     return _of_fields(tuple(names), found, first=1)
 
 
-def _named(names: Sequence[str]) -> Loci | None:
+def _named(names: Sequence[str]) -> HeaderLoci | None:
     """Return the loci if each name ends with one; else None."""
     found = _NAMED.findall("\n".join(names))
     if len(found) < len(names):
@@ -78,21 +78,23 @@ def _named(names: Sequence[str]) -> Loci | None:
     return _of_fields(tuple(name for name, *_ in found), [rest for _, *rest in found], first=0)
 
 
-def _of_fields(names: tuple[str, ...], fields: Sequence[Sequence[str]], first: int) -> Loci | None:
+def _of_fields(
+    names: tuple[str, ...], fields: Sequence[Sequence[str]], first: int
+) -> HeaderLoci | None:
     """Return loci by contig, start and end; None if one of them is empty."""
     keys = list(map(tuple, fields))
     numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     loci = [Region(contig, int(start) - first, int(end)) for contig, start, end in numbers]
     if any(locus.start >= locus.end for locus in loci):
         return None
-    return Loci(names, tuple(loci), np.array([numbers[key] for key in keys], dtype=np.int32))
+    return HeaderLoci(names, tuple(loci), np.array([numbers[key] for key in keys], dtype=np.int32))
 
 
-def _one_by_one(parsed: Sequence[tuple[str, Region | None]]) -> Loci:
+def _one_by_one(parsed: Sequence[tuple[str, Region | None]]) -> HeaderLoci:
     loci = dict.fromkeys(locus for _, locus in parsed if locus is not None)
     numbers: dict[Region | None, int] = {locus: number for number, locus in enumerate(loci)}
     index = np.array([numbers.get(locus, -1) for _, locus in parsed], dtype=np.int32)
-    return Loci(tuple(name for name, _ in parsed), tuple(loci), index)
+    return HeaderLoci(tuple(name for name, _ in parsed), tuple(loci), index)
 
 
 def parse_locus(name: str, description: str) -> tuple[str, Region | None]:

@@ -174,7 +174,7 @@ def test_pieces_that_do_not_fit_are_split(monkeypatch: pytest.MonkeyPatch) -> No
             raise MemoryError
         return device_queries(records)
 
-    monkeypatch.setattr(cuda._RealignStages, "queries", staticmethod(tight))
+    monkeypatch.setattr(cuda._DeviceRealignStages, "queries", staticmethod(tight))
     check_made(made_reads(7, 200), OPTIONS)
 
 
