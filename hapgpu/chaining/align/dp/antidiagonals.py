@@ -2,7 +2,7 @@
 
 The lane of a cell is its target offset. A vector of lanes is loaded, takes v, x and x2 of the lanes
 before by a shift, and is stored again. With `Band.leaks`, lanes outside of the band take part in
-blocks of 16, exactly as in minimap2 (`reference.py`).
+blocks of 16, exactly as in minimap2 (`ksw_extd2_sse41`, `ksw_extz2_sse41`).
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 
 The cells hold differences of scores in 8 bits (Suzuki and Kasahara 2018, BMC Bioinformatics 19:45):
 u and v to the neighbours before on the target and on the query, x and y (x2 and y2 for long gaps)
-to the scores with an open gap. `reference.py` has the same steps for one lane.
+to the scores with an open gap, as in minimap2's `ksw_extd2_sse41` and `ksw_extz2_sse41`.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.vectors import (
@@ -27,7 +27,8 @@ from hapgpu.chaining.align.dp.results import (
 from hapgpu.chaining.align.parameters import AMBIGUOUS, Costs, has_transitions
 from hapgpu.runtime.jit import njit_inlined
 
-Vector = Any
+Vector: TypeAlias = Any
+"""Bytes or integers, one per lane: LLVM's vectors have no types for mypy."""
 
 _TRANSITION_BIT = 2
 

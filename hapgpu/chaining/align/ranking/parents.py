@@ -1,6 +1,7 @@
 """Parents of aligned mappings, the selection of secondary ones, and the first primary.
 
-The rules are those of minimap2 2.30 (Li 2018, Bioinformatics 34:3094).
+The rules are those of minimap2 2.30 (Li 2018, Bioinformatics 34:3094): `mm_set_parent`,
+`mm_select_sub` and `mm_set_sam_pri`.
 """
 
 from __future__ import annotations

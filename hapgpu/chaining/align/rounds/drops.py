@@ -1,7 +1,8 @@
 """Test of fills for drops of the score, after their alignment without a limit on drops.
 
 A fill whose score drops far crosses the end of a homology, or an inversion (Li 2018,
-Bioinformatics 34:3094). minimap2 2.30 measures drops with the cost of short gaps only.
+Bioinformatics 34:3094). minimap2 2.30 measures drops with the cost of short gaps only
+(`mm_test_zdrop`).
 """
 
 from __future__ import annotations

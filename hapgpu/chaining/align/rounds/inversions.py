@@ -1,7 +1,7 @@
 """Inversions between two parts of split mappings (Li 2018, Bioinformatics 34:3094).
 
 The stretch between the parts is aligned locally with the other strand of the read; from the start
-of this alignment it is then extended. Rules and limits are those of minimap2 2.30.
+of this alignment it is then extended. Rules and limits: minimap2 2.30's `mm_align1_inv`.
 """
 
 from __future__ import annotations
