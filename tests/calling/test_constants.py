@@ -50,9 +50,9 @@ ROWS: Rows = [
     ("calling.assembly.kmer_graphs.dangling_tails._GAP_OPEN", -110, "STANDARD_NGS"),
     ("calling.assembly.kmer_graphs.dangling_tails._GAP_EXTEND", -6, "STANDARD_NGS"),
     ("calling.assembly.kmer_graphs.dangling_tails.MAX_ELEMENTS", 3, "MAX_CIGAR_COMPLEXITY"),
-    ("calling.assembly.kmer_graphs.inputs.GraphRules.min_matching", -1, "legacy rules"),
-    ("calling.assembly.kmer_graphs.inputs.GraphRules.min_tail", 4, "--min-dangling-branch-length"),
-    ("calling.assembly.kmer_graphs.inputs.GraphRules.min_head", 4, "--min-dangling-branch-length"),
+    ("calling.assembly.kmer_graphs.kmers.GraphRules.min_matching", -1, "legacy rules"),
+    ("calling.assembly.kmer_graphs.kmers.GraphRules.min_tail", 4, "--min-dangling-branch-length"),
+    ("calling.assembly.kmer_graphs.kmers.GraphRules.min_head", 4, "--min-dangling-branch-length"),
     ("calling.assembly.sequence_graph.simplification._ROUNDS_UNCOMPARED", 6, "SeqGraph: i > 5"),
     (
         "calling.assembly.sequence_graph.simplification._MAX_ROUNDS",
