@@ -7,15 +7,15 @@ from hapgpu.version import __version__ as __version__
 TYPE_CHECKING = False  # as in `typing`, whose import would be the slowest at start-up
 if TYPE_CHECKING:
     from hapgpu.calling.api import Calls, call
-    from hapgpu.chaining.anchors.files import load_anchors
-    from hapgpu.chaining.api import chain
-    from hapgpu.chaining.batches import AnchorChains, Anchors, Chains
-    from hapgpu.chaining.options import ChainOptions
     from hapgpu.genotyping.api import Genotypes, genotype
-    from hapgpu.mapping.api import FMIndex, Hits
+    from hapgpu.longread.api import chain
+    from hapgpu.longread.batches import AnchorChains, Anchors, Chains
+    from hapgpu.longread.options import ChainOptions
+    from hapgpu.longread.seed.anchor_files import load_anchors
     from hapgpu.pairhmm.api import pair_hmm, pair_hmm_batches
     from hapgpu.realign.api import Alignments, align, haplotype_cigar, realign_to_reference
     from hapgpu.realign.scoring import Overhang, Scoring
+    from hapgpu.shortread.api import FMIndex, Hits
 
 __all__ = [
     "Alignments",
@@ -43,20 +43,20 @@ __all__ = [
 # Resolved on first use: importing hapgpu imports nothing heavy.
 _MODULES = {
     "Alignments": "hapgpu.realign.api",
-    "AnchorChains": "hapgpu.chaining.batches",
-    "Anchors": "hapgpu.chaining.batches",
+    "AnchorChains": "hapgpu.longread.batches",
+    "Anchors": "hapgpu.longread.batches",
     "Calls": "hapgpu.calling.api",
-    "ChainOptions": "hapgpu.chaining.options",
-    "Chains": "hapgpu.chaining.batches",
-    "FMIndex": "hapgpu.mapping.api",
+    "ChainOptions": "hapgpu.longread.options",
+    "Chains": "hapgpu.longread.batches",
+    "FMIndex": "hapgpu.shortread.api",
     "Genotypes": "hapgpu.genotyping.api",
-    "Hits": "hapgpu.mapping.api",
+    "Hits": "hapgpu.shortread.api",
     "align": "hapgpu.realign.api",
     "call": "hapgpu.calling.api",
-    "chain": "hapgpu.chaining.api",
+    "chain": "hapgpu.longread.api",
     "genotype": "hapgpu.genotyping.api",
     "haplotype_cigar": "hapgpu.realign.api",
-    "load_anchors": "hapgpu.chaining.anchors.files",
+    "load_anchors": "hapgpu.longread.seed.anchor_files",
     "pair_hmm": "hapgpu.pairhmm.api",
     "pair_hmm_batches": "hapgpu.pairhmm.api",
     "realign_to_reference": "hapgpu.realign.api",

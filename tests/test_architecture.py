@@ -8,7 +8,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-MAX_FILES = 20
+MIN_FILES, MAX_FILES = 3, 20
+"""Python files of a directory with modules."""
 
 
 def directories_of(root: str, suffixes: tuple[str, ...]) -> dict[Path, list[Path]]:
@@ -25,8 +26,13 @@ def rule_of(package: Path) -> str:
     return (ast.get_docstring(ast.parse(text)) or "").splitlines()[0]
 
 
+def test_packages_are_neither_tiny_nor_large() -> None:
+    for directory, files in directories_of("hapgpu", (".py",)).items():
+        assert MIN_FILES <= len([*files, "__init__.py"]) <= MAX_FILES, directory
+
+
 def test_no_directory_has_many_files() -> None:
-    for root in ("hapgpu", "cuda", "tests"):
+    for root in ("cuda", "tests"):
         for directory, files in directories_of(root, (".py", ".cu", ".cuh")).items():
             assert len(files) <= MAX_FILES, directory
 
@@ -56,3 +62,28 @@ def test_paths_of_the_project_in_all_pages_exist() -> None:
         ):
             is_pattern = re.search(r"/(M|S|STAGE)(/|\.|$)", path)
             assert is_pattern or (ROOT / path).exists(), f"{page.name}: {path}"
+
+
+def compiled_functions(module: str) -> set[str]:
+    """Return the names of the functions of a module of hapgpu that Numba compiles."""
+    path = ROOT / f"{module.replace('.', '/')}.py"
+    if not path.is_file():
+        return set()
+    return {
+        node.name
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef)
+        and any("njit" in ast.unparse(part) for part in node.decorator_list)
+    }
+
+
+def test_oracles_share_nothing_with_what_they_check() -> None:
+    """They take options, parameters and the forms of batches, but call nothing compiled."""
+    oracles = sorted((ROOT / "tests").rglob("reference.py"))
+    assert oracles
+    for oracle in oracles:
+        for node in ast.walk(ast.parse(oracle.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("hapgpu"):
+                module = str(node.module)
+                assert not {"cpu", "cuda", "jit"} & set(module.split(".")), oracle
+                assert not compiled_functions(module) & {name.name for name in node.names}, oracle

@@ -14,14 +14,12 @@ COMMANDS = ("hapgpu/cli/commands/", "hapgpu/cli/bench/")
 """Typer makes an option of each parameter."""
 
 ALLOWED: set[str] = {
-    "hapgpu/chaining/align/dp/reference.py: _refresh_scores",
-    "hapgpu/chaining/align/rounds/reference.py: align_piece",
-    "hapgpu/chaining/mappings/cpu.py: chained_mappings",
-    "hapgpu/chaining/mappings/cpu.py: make_mappings",
-    "hapgpu/chaining/mappings/cuda.py: make_mappings",
-    "hapgpu/chaining/mappings/seed_counts.py: count_seeds",
+    "hapgpu/longread/mappings/mappings.py: chained_mappings",
+    "hapgpu/longread/mappings/mappings.py: make_mappings",
+    "hapgpu/longread/cuda/mappings.py: make_mappings",
+    "hapgpu/longread/mappings/seed_counts.py: count_seeds",
     "hapgpu/genotyping/reads/cuda/read_buffer.py: __init__",
-    "hapgpu/haplotypes/candidates/haplotypes.py: haplotypes_of",
+    "hapgpu/haplotypes/sites/haplotypes.py: haplotypes_of",
     "hapgpu/io/alignments/cuda.py: open_device_reads",
     "hapgpu/io/alignments/reader.py: open_reads",
 }

@@ -1,8 +1,8 @@
 // Search of Seide 2012, Algorithm 3: one thread visits a strand of a read from its last base to its
 // first, and tries all errors at each base. Same as hapgpu/benchmark/baselines/backtracking.py.
 
-#include "mapping/fm_index.cuh"
-#include "mapping/packed_reads.cuh"
+#include "shortread/fm_index.cuh"
+#include "shortread/packed_reads.cuh"
 
 // Half-open range of rows of the sorted suffixes.
 struct Interval {

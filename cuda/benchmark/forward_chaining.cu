@@ -2,7 +2,7 @@
 // scores of its possible successors. Launched by
 // hapgpu/benchmark/baselines/forward_chaining_cuda.py.
 
-#include "chaining/scores/pair_score.cuh"
+#include "longread/chain/pair_score.cuh"
 
 // Scores and predecessors of all anchors; one thread block per read.
 extern "C" __global__ void __launch_bounds__(1024) update_successors(

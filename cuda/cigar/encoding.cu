@@ -1,4 +1,4 @@
-// CIGARs copied from records, and their lengths (hapgpu/cigar/cuda/encoding.py).
+// CIGARs copied from records, and their lengths (hapgpu/cigar/cuda.py).
 
 #include "cigar/operations.cuh"
 #include "cigar/record_cigars.cuh"

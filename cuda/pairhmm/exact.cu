@@ -1,8 +1,8 @@
-// Pair-HMM in float64, by GATK's recurrence (hapgpu/pairhmm/forward/reference.py):
+// Pair-HMM in float64, by GATK's recurrence (tests/pairhmm/forward/reference.py):
 //     M(i,j) = lambda (alpha M(i-1,j-1) + beta (I(i-1,j-1) + D(i-1,j-1)))
 //     I(i,j) = delta M(i-1,j) + eps I(i-1,j)        D(i,j) = zeta M(i,j-1) + eps D(i,j-1)
 // for the few pairs whose likelihood is too small for float32. A likelihood too small for float64
-// becomes NaN, and hapgpu/pairhmm/forward/exact.py computes it. One warp per pair. Haplotypes of
+// becomes NaN, and hapgpu/pairhmm/forward/cpu.py computes it. One warp per pair. Haplotypes of
 // at most 512 bases are in registers, and each lane is one row after the lane to its left, as in
 // pairhmm/forward.cu; for longer haplotypes the row above is in memory.
 

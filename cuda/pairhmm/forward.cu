@@ -1,5 +1,5 @@
 // Pair-HMM in float32: forward likelihoods of GATK's LoglessPairHMM (read rows i, haplotype
-// columns j; reference implementation: hapgpu/pairhmm/forward/reference.py; coefficients:
+// columns j; reference implementation: tests/pairhmm/forward/reference.py; coefficients:
 // hapgpu/pairhmm/forward/coefficients.py). Schmidt et al. 2024, gpuPairHMM, describe the problem
 // on GPUs; the layout and the arithmetic here are different.
 //

@@ -1,5 +1,5 @@
 // Qualities of reads for the pair-HMM, prepared as by GATK: the same as
-// hapgpu/pairhmm/qualities/prepare.py, on BAM records.
+// hapgpu/pairhmm/reads/qualities.py, on BAM records.
 
 #include "common/grid.cuh"
 #include "io/bam/bases.cuh"

@@ -1,6 +1,6 @@
 // Semi-global affine alignment with traceback of GATK's SmithWatermanJavaAligner (Ren et al. 2019,
 // BMC Genomics 20:184, eq. 1-3; tie rules of GATK). Same result as hapgpu/realign/align/cpu.py and
-// hapgpu/realign/align/reference.py.
+// tests/realign/align/reference.py.
 //
 // A group of neighbouring lanes of a warp fills the matrix of one pair. A lane has a slot of
 // kColumns neighbouring columns (query bases), or one less: the first slots are the shorter ones,

@@ -1,4 +1,4 @@
-// Bases of BAM records as letters, in one orientation or both (hapgpu/realign/queries/cuda.py).
+// Bases of BAM records as letters, in one orientation or both (hapgpu/realign/selection/cuda.py).
 
 #include "common/warp.cuh"
 #include "io/bam/bases.cuh"

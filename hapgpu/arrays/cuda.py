@@ -1,4 +1,4 @@
-"""Ragged arrays on a GPU (`cuda/arrays/ragged.cu`)."""
+"""Ragged arrays on a GPU (`cuda/common/ragged.cu`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _THREADS: Final = 128
 
 def _gather_kernel(name: str, item: type[np.generic]) -> Kernel:
     return Kernel(
-        "arrays/ragged.cu",
+        "common/ragged.cu",
         name,
         (
             Array("data", item, "size"),

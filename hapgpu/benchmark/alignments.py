@@ -12,17 +12,16 @@ from hapgpu.benchmark.long_read_data import LongReadData
 from hapgpu.benchmark.measurement import Measurement, measuring, thread_variants, timed_blocks
 from hapgpu.benchmark.stages import StageClock
 from hapgpu.benchmark.whole_runs import RunCommand, files_of_run, measured_run
-from hapgpu.chaining.align.batches import FILL, PieceAlignments, Pieces, SequenceCodes, TargetCodes
-from hapgpu.chaining.align.parameters import AlignParameters, AlignScoring
-from hapgpu.chaining.align.pipeline import AlignStages
-from hapgpu.chaining.align.start import code_targets
-from hapgpu.chaining.index.files import MINIMIZER_FILE, default_index_path
-from hapgpu.chaining.index.minimizer_index import MinimizerIndex
-from hapgpu.chaining.options import LineOptions, LongReadOptions
-from hapgpu.chaining.run.cpu import CPU_RUN, CpuAligner, RunStages
 from hapgpu.io.fastx.block_workers import BlockWorker
-from hapgpu.io.fastx.read_block import ReadBlock
-from hapgpu.io.fastx.text_block import TextBlock
+from hapgpu.io.fastx.read_block import ReadBlock, TextBlock
+from hapgpu.longread.align.batches import FILL, PieceAlignments, Pieces, SequenceCodes, TargetCodes
+from hapgpu.longread.align.parameters import AlignParameters, AlignScoring
+from hapgpu.longread.align.pipeline import AlignStages
+from hapgpu.longread.align.start import code_targets
+from hapgpu.longread.cpu import CPU_RUN, CpuAligner, RunStages
+from hapgpu.longread.index.files import MINIMIZER_FILE, default_index_path
+from hapgpu.longread.index.minimizer_index import MinimizerIndex
+from hapgpu.longread.options import LineOptions, LongReadOptions
 from hapgpu.runtime.devices import CpuDevice
 from hapgpu.runtime.pipeline import results_of
 

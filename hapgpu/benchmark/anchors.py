@@ -18,19 +18,19 @@ from hapgpu.benchmark.measurement import (
     thread_variants,
     timed_blocks,
 )
-from hapgpu.chaining.anchors.files import load_anchors
-from hapgpu.chaining.anchors.predecessor_ranges import predecessor_ranges
-from hapgpu.chaining.batches import Anchors
-from hapgpu.chaining.options import UNLIMITED_SKIP, LongReadOptions
-from hapgpu.chaining.parameters import ChainParameters, chain_parameters
-from hapgpu.chaining.scores.cpu import chain_scores
 from hapgpu.errors import InputError, UsageError
+from hapgpu.longread.batches import Anchors
+from hapgpu.longread.chain.scores import chain_scores
+from hapgpu.longread.options import UNLIMITED_SKIP, LongReadOptions
+from hapgpu.longread.parameters import ChainParameters, chain_parameters
+from hapgpu.longread.seed.anchor_files import load_anchors
+from hapgpu.longread.seed.predecessor_ranges import predecessor_ranges
 from hapgpu.runtime.devices import CudaDevice, Device
 
 _ANCHORS_ON_CPU: Final = 1 << 16
 
 
-class Method(StrEnum):
+class ScoreMethod(StrEnum):
     """Methods of scoring: by predecessors as in minimap2, or by successors as in mm2-ax."""
 
     PREDECESSOR = "predecessor"
@@ -46,7 +46,7 @@ class _Job:
     anchors: Anchors
     parameters: ChainParameters
     copies: int
-    method: Method
+    method: ScoreMethod
 
     @property
     def units(self) -> list[str]:
@@ -75,7 +75,7 @@ def benchmark_anchors(
     path: Path,
     options: LongReadOptions,
     copies: int = 1,
-    method: Method = Method.PREDECESSOR,
+    method: ScoreMethod = ScoreMethod.PREDECESSOR,
 ) -> Iterator[Measurement]:
     """Measure the scoring of the anchors of a file: with all predecessors, then with skipping.
 
@@ -103,7 +103,7 @@ def benchmark_anchors(
     DeviceError
         The copies do not fit the memory of the GPU.
     """
-    if method is Method.SUCCESSOR and not isinstance(device, CudaDevice):
+    if method is ScoreMethod.SUCCESSOR and not isinstance(device, CudaDevice):
         raise UsageError("--method successor: needs a GPU; give --device cuda")
     anchors = load_anchors(path)
     if not anchors.x.size:
@@ -118,11 +118,11 @@ def benchmark_anchors(
 
 
 def _jobs(
-    data: str, anchors: Anchors, options: LongReadOptions, copies: int, method: Method
+    data: str, anchors: Anchors, options: LongReadOptions, copies: int, method: ScoreMethod
 ) -> Iterator[_Job]:
     without_skips = replace(options.chains, max_skip=UNLIMITED_SKIP)
     parameters = chain_parameters(without_skips, options.sketch.k)
-    if method is Method.SUCCESSOR:
+    if method is ScoreMethod.SUCCESSOR:
         yield _Job("successors, all", data, anchors, parameters, copies, method)
         return
     yield _Job("scores, all predecessors", data, anchors, parameters, copies, method)
@@ -134,7 +134,7 @@ def _seconds(job: _Job, device: Device) -> float:
     if isinstance(device, CudaDevice):
         from hapgpu.benchmark.cuda.chaining import time_scores, time_successors  # noqa: PLC0415  (imports CuPy)
 
-        time_on_gpu = time_successors if job.method is Method.SUCCESSOR else time_scores
+        time_on_gpu = time_successors if job.method is ScoreMethod.SUCCESSOR else time_scores
         return time_on_gpu(job.anchors, job.parameters, device, job.copies, GPU_REPEATS)
     pieces = job.anchors.pieces(_ANCHORS_ON_CPU) * job.copies
 

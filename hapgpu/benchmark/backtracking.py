@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.mapping.index.cpu import CompiledIndex, backward_step, compiled_index
-from hapgpu.mapping.index.fm_index import FMIndexArrays
-from hapgpu.mapping.search.packed_reads import PackedReads
-from hapgpu.mapping.search.seeds import strand_base
 from hapgpu.runtime.jit import njit
+from hapgpu.shortread.index.cpu import CompiledIndex, backward_step, compiled_index
+from hapgpu.shortread.index.fm_index import FMIndexArrays
+from hapgpu.shortread.search.packed_reads import PackedReads
+from hapgpu.shortread.search.seeds import strand_base
 
 MATCH, MISMATCH, LEFT_OUT, ADDED = range(4)
 """Kinds of results; the thesis calls a base left out a deletion, an added base an insertion."""
@@ -80,6 +80,7 @@ def _backtrack_all(
     counts: NDArray[np.int32],
     results: NDArray[np.uint32],
 ) -> None:
+    """Write the hits of each read and strand, and their numbers, int32[2n]."""
     for search in range(counts.size):
         read = search >> 1
         length = np.int64(lengths[read])

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Final
 
 from hapgpu.benchmark.measurement import Measurement
-from hapgpu.chaining.index.minimizer_index import MinimizerIndex
-from hapgpu.chaining.pipeline import block_transfer
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.limits import LONG_READS
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.genome.fasta import FastaRecords
+from hapgpu.longread.index.minimizer_index import MinimizerIndex
+from hapgpu.longread.pipeline import block_transfer
 from hapgpu.runtime.devices import CpuDevice, Device
 from hapgpu.simulation.long_reads import LongReadModel, simulated_reads
 

@@ -24,12 +24,12 @@ from hapgpu.benchmark.measurement import (
 )
 from hapgpu.benchmark.stages import STAGES, StagedChainer, staged_cpu
 from hapgpu.benchmark.whole_runs import WHOLE_RUN, RunCommand, files_of_run, measured_run
-from hapgpu.chaining.index.build import build_index_of_records
-from hapgpu.chaining.index.files import MINIMIZER_FILE, SUFFIX
-from hapgpu.chaining.index.minimizer_index import MinimizerIndex
-from hapgpu.chaining.options import LongReadOptions
-from hapgpu.chaining.pipeline import open_workers
 from hapgpu.io.genome.fasta import FastaRecords
+from hapgpu.longread.index.build import build_index_of_records
+from hapgpu.longread.index.files import MINIMIZER_FILE, SUFFIX
+from hapgpu.longread.index.minimizer_index import MinimizerIndex
+from hapgpu.longread.options import LongReadOptions
+from hapgpu.longread.pipeline import open_workers
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device, usable_cpus
 from hapgpu.simulation.long_reads import LongReadModel
 

@@ -22,18 +22,17 @@ from hapgpu.benchmark.whole_runs import WHOLE_RUN, RunCommand, files_of_run, mea
 from hapgpu.errors import InputError
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.limits import SHORT_READS
-from hapgpu.io.fastx.read_block import ReadBlock
+from hapgpu.io.fastx.read_block import ReadBlock, ReadSpans
 from hapgpu.io.fastx.read_blocks import read_blocks
-from hapgpu.io.fastx.spans import ReadSpans
-from hapgpu.mapping.index.build import build_index
-from hapgpu.mapping.index.files import FM_INDEX_FILE, open_index
-from hapgpu.mapping.index.fm_index import FMIndexArrays
-from hapgpu.mapping.pipeline import ShortReadOptions, block_transfer, open_workers
-from hapgpu.mapping.search import cpu
-from hapgpu.mapping.search.hits import SearchOptions
-from hapgpu.mapping.search.packed_reads import PackedReads, pack_reads
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
 from hapgpu.runtime.pipeline import results_of
+from hapgpu.shortread.index.build import build_index
+from hapgpu.shortread.index.files import FM_INDEX_FILE, open_index
+from hapgpu.shortread.index.fm_index import FMIndexArrays
+from hapgpu.shortread.pipeline import ShortReadOptions, block_transfer, open_workers
+from hapgpu.shortread.search import cpu
+from hapgpu.shortread.search.hits import SearchOptions
+from hapgpu.shortread.search.packed_reads import PackedReads, pack_reads
 from hapgpu.simulation.sequences import random_reference
 from hapgpu.simulation.short_reads import simulated_blocks
 
@@ -48,7 +47,7 @@ _WHOLE_PATH: Final = "text to text"
 _OPTIONS: Final = SearchOptions()
 
 
-class Method(StrEnum):
+class SearchMethod(StrEnum):
     """Search algorithm."""
 
     FM = "fm"
@@ -91,7 +90,7 @@ def benchmark_map(
     reference: Path | None = None,
     reads: str | None = None,
     copies: int = 1,
-    method: Method = Method.FM,
+    method: SearchMethod = SearchMethod.FM,
     run: RunCommand | None = None,
 ) -> Iterator[Measurement]:
     """Measure the search for all hits of reads with at most one error.
@@ -134,19 +133,19 @@ def benchmark_map(
         else:
             name, index = reference.name, open_index(reference, device)
         data = _data(device, index, name, reads, copies)
-        tasks = 2 if method is Method.FM else 1
-        has_run = run is not None and method is Method.FM
+        tasks = 2 if method is SearchMethod.FM else 1
+        has_run = run is not None and method is SearchMethod.FM
         plan(tasks * len(thread_variants(device)) + has_run)
         for line in _measurements(data, device, method):
             if line.task.startswith(_SEARCH):
                 search = line  # at last with all threads
             yield line
-        if run is not None and method is Method.FM:
+        if run is not None and method is SearchMethod.FM:
             measuring(WHOLE_RUN)
             yield _whole_run(data, device, run, directory).compared_with(search)
 
 
-def _measurements(data: _Data, device: Device, method: Method) -> Iterator[Measurement]:
+def _measurements(data: _Data, device: Device, method: SearchMethod) -> Iterator[Measurement]:
     if isinstance(device, CudaDevice):
         return _on_gpu(data, device, method)
     return _on_cpu(data, device, method)
@@ -181,9 +180,9 @@ def _data(
     return _Data(f"{reference}, {name}", index, blocks * copies)
 
 
-def _on_cpu(data: _Data, device: CpuDevice, method: Method) -> Iterator[Measurement]:
+def _on_cpu(data: _Data, device: CpuDevice, method: SearchMethod) -> Iterator[Measurement]:
     count_hits = _hits_of_search
-    if method is Method.BACKTRACKING:
+    if method is SearchMethod.BACKTRACKING:
         count_hits = _hits_of_backtracking
         data = data.head(_CPU_BACKTRACKED_READS)
 
@@ -195,15 +194,15 @@ def _on_cpu(data: _Data, device: CpuDevice, method: Method) -> Iterator[Measurem
         measuring(f"{_SEARCH}, {used.name}")
         hits, seconds = timed_blocks(count, data.blocks, used.threads)
         yield _measured(used, _SEARCH, data, (sum(hits), seconds))
-        if method is Method.FM:
+        if method is SearchMethod.FM:
             yield _text_to_text(data, used)
 
 
-def _on_gpu(data: _Data, device: CudaDevice, method: Method) -> Iterator[Measurement]:
+def _on_gpu(data: _Data, device: CudaDevice, method: SearchMethod) -> Iterator[Measurement]:
     from hapgpu.benchmark.cuda.mapping import time_backtracking, time_search  # noqa: PLC0415  (imports CuPy)
 
     timed, reads = time_search, data.reads
-    if method is Method.BACKTRACKING:
+    if method is SearchMethod.BACKTRACKING:
         timed, reads = time_backtracking, _GPU_BACKTRACKED_READS
     head = data.head(reads)
     texts = [block.raw.text for block in head.blocks]
@@ -211,7 +210,7 @@ def _on_gpu(data: _Data, device: CudaDevice, method: Method) -> Iterator[Measure
     measuring(f"{_SEARCH}, kernels")
     timing = timed(data.index, texts, spans, device, GPU_REPEATS)
     yield _measured(device, f"{_SEARCH}, kernels", head, timing)
-    if method is Method.FM:
+    if method is SearchMethod.FM:
         yield _text_to_text(data, device)
 
 

@@ -8,16 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from hapgpu.chaining.batches import Mappings, NamedReads
-from hapgpu.chaining.index.minimizer_index import MinimizerIndex
-from hapgpu.chaining.options import LongReadOptions
-from hapgpu.chaining.output.paf import PafWriter
-from hapgpu.chaining.run.cpu import cpu_stages, named_reads
-from hapgpu.chaining.run.stages import ChainStages, MappingFinder
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.limits import LONG_READS
-from hapgpu.io.fastx.read_block import ReadBlock
-from hapgpu.io.fastx.text_block import TextBlock
+from hapgpu.io.fastx.read_block import ReadBlock, TextBlock
+from hapgpu.longread.batches import Mappings, NamedReads
+from hapgpu.longread.cpu import cpu_stages, named_reads
+from hapgpu.longread.index.minimizer_index import MinimizerIndex
+from hapgpu.longread.options import LongReadOptions
+from hapgpu.longread.output.paf import PafWriter
+from hapgpu.longread.stages import ChainStages, MappingFinder
 from hapgpu.runtime.statistics import Arguments, Out
 
 _NAMES: Final = {

@@ -3,14 +3,13 @@
 The stages of a segment, in the order of the data:
 
 - `reads`: reads at a segment, filtered and downsampled; then clipped to active regions,
-- `activity`: active and inactive regions,
+- `regions`: active and inactive regions,
 - `assembly`: haplotypes of active regions, from graphs of k-mers,
 - `events`: variants of haplotypes, trimmed regions, and the alleles of sites,
-- `likelihoods`: likelihoods of reads given haplotypes (by the pair-HMM), and given alleles,
-- `genotypes`: alleles that are kept, QUAL and genotypes,
-- `annotations`: INFO fields and depths,
-- `gvcf`: for a genomic VCF, confidence of positions, blocks and phases,
-- `output`: header and lines of VCF, and realigned reads.
+- `genotypes`: likelihoods of reads given haplotypes (by the pair-HMM), and given alleles; alleles
+  that are kept, QUAL, genotypes, INFO fields and depths,
+- `output`: header and lines of VCF, and realigned reads; for a genomic VCF, confidence of
+  positions, blocks and phases.
 
 `pipeline` runs them, from open inputs to complete files; `segment_calls` has the result of a
 segment, and the steps that VCF and genomic VCF do not share. `batches` holds the arrays between

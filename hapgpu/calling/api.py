@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.calling.annotations.fields import FIELDS
 from hapgpu.calling.batches import VariantCalls
+from hapgpu.calling.genotypes.annotation_fields import FIELDS
 from hapgpu.calling.options import AssemblyOptions, CallOptions, VariantOptions
 from hapgpu.calling.pipeline import CallInputs, CallSession
 from hapgpu.calling.reads.segments import EmptyIntervals
 from hapgpu.calling.segment_calls import SegmentCalls, SegmentRecords
 from hapgpu.errors import UsageError
 from hapgpu.io.genome.regions import EVERYTHING, RegionChoice
-from hapgpu.pairhmm.qualities.pcr_model import PcrModel
+from hapgpu.pairhmm.reads.pcr_model import PcrModel
 from hapgpu.runtime.devices import resolve_devices, usable_cpus
 from hapgpu.runtime.pipeline import run_pipeline
 

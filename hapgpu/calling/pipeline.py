@@ -17,9 +17,6 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.calling.activity.active_regions import MAX_ROOM_BEFORE, ROOM_AFTER, ROOM_BEFORE
-from hapgpu.calling.activity.junctions import NO_JUNCTIONS, junctions_of, widened_to
-from hapgpu.calling.annotations.annotator import annotations_of
 from hapgpu.calling.assembly.assembler import assembled_haplotypes
 from hapgpu.calling.batches import (
     LEAD,
@@ -32,17 +29,18 @@ from hapgpu.calling.batches import (
 from hapgpu.calling.events.alleles import call_sites
 from hapgpu.calling.events.spans import ANY_UNIT, LONGEST_UNIT
 from hapgpu.calling.events.trimming import trimmed_to_variants
+from hapgpu.calling.genotypes.annotations import annotations_of
 from hapgpu.calling.genotypes.calls import called_variants
-from hapgpu.calling.gvcf.lines import GvcfPart, JoinedLines
-from hapgpu.calling.likelihoods.likelihoods import (
+from hapgpu.calling.genotypes.likelihoods import (
     LikelihoodsOf,
     SharedBatches,
     prepared_reads,
     read_likelihoods,
 )
-from hapgpu.calling.likelihoods.site_reads import site_reads
+from hapgpu.calling.genotypes.site_reads import site_reads
 from hapgpu.calling.options import CallOptions
-from hapgpu.calling.output.lines import calls_header
+from hapgpu.calling.output.call_lines import calls_header
+from hapgpu.calling.output.gvcf_lines import GvcfPart, JoinedLines
 from hapgpu.calling.output.realigned_records import (
     RealignedOutput,
     RealignedRecords,
@@ -52,6 +50,8 @@ from hapgpu.calling.reads.finalized import finalized_reads, reclipped_reads
 from hapgpu.calling.reads.segment_reader import SegmentReader
 from hapgpu.calling.reads.segments import EmptyIntervals, SegmentSource, segment_bases
 from hapgpu.calling.reads.windows import Room
+from hapgpu.calling.regions.active_regions import MAX_ROOM_BEFORE, ROOM_AFTER, ROOM_BEFORE
+from hapgpu.calling.regions.junctions import NO_JUNCTIONS, junctions_of, widened_to
 from hapgpu.calling.segment_calls import (
     RegionRecords,
     SegmentCalls,

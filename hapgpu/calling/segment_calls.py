@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import lengths_of
-from hapgpu.calling.activity.active_regions import active_regions, all_regions
-from hapgpu.calling.activity.junctions import Junctions
 from hapgpu.calling.assembly.haplotypes import AT_LIMIT, NOT_ASSEMBLED, UNROLLED
 from hapgpu.calling.batches import (
     ActiveRegions,
@@ -26,18 +24,24 @@ from hapgpu.calling.batches import (
     TrimmedRegions,
     VariantCalls,
 )
-from hapgpu.calling.gvcf.blocks import CalledRegions, ReferencePositions, reference_positions
-from hapgpu.calling.gvcf.lines import NO_LINES, GvcfPart, gvcf_part
-from hapgpu.calling.gvcf.phasing import Phasing, phased
-from hapgpu.calling.likelihoods.likelihoods import PreparedReads
-from hapgpu.calling.likelihoods.site_reads import (
+from hapgpu.calling.genotypes.likelihoods import PreparedReads
+from hapgpu.calling.genotypes.site_reads import (
     reads_with_kept_non_ref,
     reads_with_non_ref,
     sites_with_non_ref,
 )
 from hapgpu.calling.options import CallOptions
-from hapgpu.calling.output.lines import call_lines
+from hapgpu.calling.output.call_lines import call_lines
+from hapgpu.calling.output.gvcf_lines import NO_LINES, GvcfPart, gvcf_part
+from hapgpu.calling.output.phasing import Phasing, phased
+from hapgpu.calling.output.reference_blocks import (
+    CalledRegions,
+    ReferencePositions,
+    reference_positions,
+)
 from hapgpu.calling.reads.finalized import finalized_reads
+from hapgpu.calling.regions.active_regions import active_regions, all_regions
+from hapgpu.calling.regions.junctions import Junctions
 from hapgpu.cigar.encoding import reference_lengths
 from hapgpu.io.alignments.record_order import RecordRun
 from hapgpu.runtime.statistics import Timed, untimed

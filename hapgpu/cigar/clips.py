@@ -92,6 +92,7 @@ def _measure_clips(
     soft: tuple[NDArray[np.int32], NDArray[np.int32]],
     hard: tuple[NDArray[np.int32], NDArray[np.int32]],
 ) -> None:
+    """Set the hard and soft clips, int32[n] at the start and at the end, of the counted reads."""
     for row in range(is_counted.size):
         cigar = row_of(cigars, row)
         if not is_counted[row]:

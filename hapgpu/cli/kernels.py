@@ -9,11 +9,11 @@ from importlib import import_module
 import numpy as np
 
 import hapgpu
-from hapgpu.mapping.search import kernels as fmindex
-from hapgpu.pairhmm.launch.kernels import forward_kernel
-from hapgpu.pairhmm.launch.layouts import COLUMNS
+from hapgpu.pairhmm.cuda.kernels import forward_kernel
+from hapgpu.pairhmm.cuda.layouts import COLUMNS
 from hapgpu.realign.align.cuda.kernels import MAX_COLUMNS, kernel_for
 from hapgpu.runtime.gpu.kernel import Kernel
+from hapgpu.shortread.search import kernels as fmindex
 
 
 def all_kernels() -> list[Kernel]:

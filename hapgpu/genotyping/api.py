@@ -20,7 +20,7 @@ from hapgpu.genotyping.calls.priors import Prior
 from hapgpu.genotyping.genotyper import MAX_PLOIDY, AnyGenotyper, GenotypeOptions
 from hapgpu.genotyping.pipeline import GenotypeInputs, GenotypeSession
 from hapgpu.io.vcf.records import VcfRecord
-from hapgpu.pairhmm.qualities.pcr_model import PcrModel
+from hapgpu.pairhmm.reads.pcr_model import PcrModel
 from hapgpu.runtime.devices import resolve_devices, usable_cpus
 from hapgpu.runtime.pipeline import run_pipeline
 

@@ -105,7 +105,7 @@ class SiteLikelihoods:
     ----------
     depths
         int32[s, m]: DP, the fragments used at the site
-        (`hapgpu.genotyping.evidence.spanning.span_requirements_of`).
+        (`hapgpu.genotyping.reads.spanning.span_requirements_of`).
     allele_depths
         int32 rows, s * m of them, site by site and sample by sample: AD, A values, the fragments
         that support each allele.

@@ -14,8 +14,6 @@ from hapgpu.cigar.read_parts import ReadParts
 from hapgpu.genotyping.batches import ClippedReads, FragmentEvidence, Genotyped, LocusReads
 from hapgpu.genotyping.calls.likelihoods import site_likelihoods
 from hapgpu.genotyping.deep_loci import genotyped_in_pieces
-from hapgpu.genotyping.evidence.clipped_reads import clipped_reads_of
-from hapgpu.genotyping.evidence.fragment_likelihoods import evidence_of
 from hapgpu.genotyping.genotyper import (
     MARGIN,
     MIN_BASES,
@@ -24,9 +22,11 @@ from hapgpu.genotyping.genotyper import (
     Genotyper,
     GenotypingStages,
 )
+from hapgpu.genotyping.reads.clipped_reads import clipped_reads_of
+from hapgpu.genotyping.reads.fragment_likelihoods import evidence_of
 from hapgpu.pairhmm.batches import HmmBatch
-from hapgpu.pairhmm.qualities.prepare import QualityOptions
-from hapgpu.pairhmm.qualities.windows import prepared_windows
+from hapgpu.pairhmm.reads.qualities import QualityOptions
+from hapgpu.pairhmm.reads.windows import prepared_windows
 
 HostGenotyper: TypeAlias = Genotyper[
     LocusReads, LocusReads, ClippedReads, HmmBatch, FragmentEvidence

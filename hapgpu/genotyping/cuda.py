@@ -11,19 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.cuda import DeviceRagged
-from hapgpu.cigar.cuda.read_parts import DeviceReadParts
+from hapgpu.cigar.cuda import DeviceReadParts
 from hapgpu.genotyping.batches import Genotyped
 from hapgpu.genotyping.calls.cuda import device_site_likelihoods
 from hapgpu.genotyping.cpu import host_genotyper
 from hapgpu.genotyping.deep_loci import genotyped_in_pieces
-from hapgpu.genotyping.evidence.cuda import (
-    DeviceClippedReads,
-    DeviceEvidence,
-    DeviceLoci,
-    clipped_device_reads,
-    device_evidence_of,
-    locus_columns,
-)
 from hapgpu.genotyping.genotyper import (
     MARGIN,
     MIN_BASES,
@@ -33,12 +25,20 @@ from hapgpu.genotyping.genotyper import (
     GenotypingStages,
 )
 from hapgpu.genotyping.reads.cuda.aligned_reads import DeviceLocusReads, HostLocusReads
+from hapgpu.genotyping.reads.cuda.evidence import (
+    DeviceClippedReads,
+    DeviceEvidence,
+    DeviceLoci,
+    clipped_device_reads,
+    device_evidence_of,
+    locus_columns,
+)
 from hapgpu.haplotypes.batches import Haplotypes, Loci
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
-from hapgpu.pairhmm.cuda import DeviceHmmBatch, DeviceHmmReads
+from hapgpu.pairhmm.cuda.batches import DeviceHmmBatch, DeviceHmmReads
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
-from hapgpu.pairhmm.qualities.cuda import check_device_qualities, prepared_device_parts
-from hapgpu.pairhmm.qualities.prepare import QualityOptions
+from hapgpu.pairhmm.reads.cuda.qualities import check_device_qualities, prepared_device_parts
+from hapgpu.pairhmm.reads.qualities import QualityOptions
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import active_on, retried
 from hapgpu.runtime.gpu.memory_turns import memory_turns

@@ -11,13 +11,8 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import offsets_of
 from hapgpu.genotyping.batches import ClippedReads, Genotyped, GenotypedLoci, LocusReads
-from hapgpu.genotyping.evidence.fragment_likelihoods import evidence_of
-from hapgpu.genotyping.evidence.scored_reads import (
-    ScoredReads,
-    fragments_of,
-    name_digests,
-    row_bytes,
-)
+from hapgpu.genotyping.reads.fragment_likelihoods import evidence_of
+from hapgpu.genotyping.reads.scored_reads import ScoredReads, fragments_of, name_digests, row_bytes
 from hapgpu.haplotypes.batches import LocusBatch
 
 if TYPE_CHECKING:

@@ -16,16 +16,16 @@ from hapgpu.genotyping.calls.genotypes import calls_of
 from hapgpu.genotyping.calls.priors import Prior
 from hapgpu.genotyping.deep_loci import READS_OVER_LIMIT, has_too_many
 from hapgpu.haplotypes.batches import LocusBatch
-from hapgpu.haplotypes.candidates.allele_table import allele_table
-from hapgpu.pairhmm.qualities.pcr_model import PcrModel
+from hapgpu.haplotypes.sites.allele_table import allele_table
+from hapgpu.pairhmm.reads.pcr_model import PcrModel
 from hapgpu.runtime.gpu_array import GpuArray
 
 if TYPE_CHECKING:
     from hapgpu.genotyping.batches import FragmentEvidence, LocusReads
-    from hapgpu.genotyping.evidence.cuda import DeviceEvidence  # imports CuPy
     from hapgpu.genotyping.reads.cuda.aligned_reads import DeviceLocusReads
+    from hapgpu.genotyping.reads.cuda.evidence import DeviceEvidence  # imports CuPy
     from hapgpu.pairhmm.batches import HmmBatch
-    from hapgpu.pairhmm.cuda import DeviceHmmBatch
+    from hapgpu.pairhmm.cuda.batches import DeviceHmmBatch
 
 MARGIN: Final = 60
 """Bases of the reference on either side of a locus that reads are clipped to."""

@@ -2,8 +2,8 @@
 
 The stages, in the order of the data:
 
-- `sites`: VCF records to sites, shift ranges and loci,
-- `candidates`: combinations of alleles to candidate haplotypes, phased or not,
+- `sites`: VCF records to sites, shift ranges and loci; combinations of alleles to candidate
+  haplotypes, phased or not,
 - `pairing`: haplotypes of a FASTA, and pairs of reads and haplotypes.
 
 `batches` holds sites, loci and haplotypes; `locus_batches` is the stream of them.

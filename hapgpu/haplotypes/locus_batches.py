@@ -19,19 +19,20 @@ from hapgpu.haplotypes.batches import (
     ShiftRanges,
     Sites,
 )
-from hapgpu.haplotypes.candidates.haplotypes import haplotypes_of
-from hapgpu.haplotypes.candidates.phased import (
+from hapgpu.haplotypes.sites.columns import sites_of
+from hapgpu.haplotypes.sites.haplotypes import haplotypes_of
+from hapgpu.haplotypes.sites.loci import (
+    DEFAULT_LIMITS,
+    OVERLAPPING_FACTOR,
+    RecordBatch,
+    RecordLimits,
+    loci_of,
+    record_batches_of,
+)
+from hapgpu.haplotypes.sites.phased import (
     option_counts,
     phase_groups_of_samples,
     phase_groups_of_sites,
-)
-from hapgpu.haplotypes.sites.columns import sites_of
-from hapgpu.haplotypes.sites.loci import OVERLAPPING_FACTOR, loci_of
-from hapgpu.haplotypes.sites.record_batches import (
-    DEFAULT_LIMITS,
-    RecordBatch,
-    RecordLimits,
-    record_batches_of,
 )
 from hapgpu.haplotypes.sites.reference_check import (
     check_positions,

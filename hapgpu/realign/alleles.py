@@ -16,7 +16,7 @@ from hapgpu.cigar.encoding import cigar_strings
 from hapgpu.errors import UsageError
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.io.bam.read_groups.samples import ReadGroups, SampleTable
+from hapgpu.io.bam.read_groups import ReadGroups, SampleTable
 from hapgpu.io.files.text_output import WriteText
 from hapgpu.realign.projection.haplotype_cigars import haplotype_cigars
 from hapgpu.runtime.devices import Device

@@ -25,12 +25,11 @@ from hapgpu.haplotypes.pairing.pairs import PairFinder, ReadHaplotypePairs
 from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes
 from hapgpu.realign.align.dispatch import align_pairs, score_pairs
 from hapgpu.realign.mover import BestPairs, MovableReads, Mover, MoveTask
-from hapgpu.realign.moves.alignment_costs import NO_REFERENCE, AlignmentCosts, alignment_costs
-from hapgpu.realign.moves.moves import Moves, name_hashes
+from hapgpu.realign.projection.alignment_costs import NO_REFERENCE, AlignmentCosts, alignment_costs
 from hapgpu.realign.projection.clip_ends import are_same_alignments, clip_end_insertions
+from hapgpu.realign.projection.moves import Moves, name_hashes
 from hapgpu.realign.projection.placement import Placement
 from hapgpu.realign.projection.project import Projections, project_alignments
-from hapgpu.realign.queries.variants import ClipVariants, Queries, queries_of
 from hapgpu.realign.realigner import (
     HaplotypeAlignments,
     OutputAlignments,
@@ -43,6 +42,7 @@ from hapgpu.realign.records.build import NewAlignments, realigned_records
 from hapgpu.realign.scoring import Overhang, Scoring
 from hapgpu.realign.selection.choice import INFORMATIVE, ScoredPairs, WithBases, WithSequences
 from hapgpu.realign.selection.cpu import Likelihoods, are_tied, first_of_best, second_scores
+from hapgpu.realign.selection.queries import ClipVariants, Queries, queries_of
 from hapgpu.runtime.devices import Device
 from hapgpu.runtime.output import Output
 

@@ -14,13 +14,14 @@ import numpy as np
 from hapgpu.arrays.cuda import DeviceRagged, offsets_of, rows_of
 from hapgpu.arrays.kinds import ArrayKind
 from hapgpu.cigar.clips import Clips
-from hapgpu.cigar.cuda.clips import clips_of, with_hard_clips
-from hapgpu.cigar.cuda.encoding import (
+from hapgpu.cigar.cuda import (
     cigars_of,
+    clips_of,
+    mismatch_tags,
     record_reference_lengths,
     reference_lengths,
+    with_hard_clips,
 )
-from hapgpu.cigar.cuda.mismatches import mismatch_tags
 from hapgpu.haplotypes.pairing.cuda import (
     DeviceCandidates,
     DeviceExtended,
@@ -31,26 +32,24 @@ from hapgpu.haplotypes.pairing.cuda import (
 from hapgpu.haplotypes.pairing.extended_haplotypes import Extender
 from hapgpu.haplotypes.pairing.pairs import PairFinder
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
-from hapgpu.io.bam.cuda.reader import DeviceReads
-from hapgpu.io.bam.cuda.record_worker import RecordWorker
-from hapgpu.io.bam.read_groups.cuda import DeviceReadGroups
+from hapgpu.io.bam.cuda.read_groups import DeviceReadGroups
+from hapgpu.io.bam.cuda.reader import DeviceReads, RecordWorker
 from hapgpu.pairhmm.reads.cuda.pairs_by_locus import DeviceLocusHaplotypes
 from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes
 from hapgpu.realign.align.cuda.aligner import align_device_pairs, score_device_pairs
 from hapgpu.realign.align.cuda.batches import DeviceAlignments, DevicePairs
 from hapgpu.realign.mover import BestPairs, MovableReads, Mover, MoveTask
-from hapgpu.realign.moves.alignment_costs import AlignmentCosts
-from hapgpu.realign.moves.cuda import alignment_costs, name_hashes
-from hapgpu.realign.moves.moves import Moves
+from hapgpu.realign.projection.alignment_costs import AlignmentCosts
 from hapgpu.realign.projection.cuda import (
     DevicePlacement,
+    alignment_costs,
     are_same_alignments,
     clip_end_insertions,
+    name_hashes,
     project_alignments,
 )
+from hapgpu.realign.projection.moves import Moves
 from hapgpu.realign.projection.project import Projections
-from hapgpu.realign.queries.cuda import DeviceQueries, device_queries
-from hapgpu.realign.queries.variants import ClipVariants
 from hapgpu.realign.realigner import (
     HaplotypeAlignments,
     OutputAlignments,
@@ -65,11 +64,14 @@ from hapgpu.realign.records.cuda import finished_records
 from hapgpu.realign.scoring import Overhang, Scoring
 from hapgpu.realign.selection.choice import WithBases, WithSequences
 from hapgpu.realign.selection.cuda import (
-    DeviceLikelihoods,
+    DevicePairLikelihoods,
+    DeviceQueries,
     are_tied,
     best_by_likelihood,
     best_by_score,
+    device_queries,
 )
+from hapgpu.realign.selection.queries import ClipVariants
 from hapgpu.runtime.devices import CudaDevice, side_by_side
 from hapgpu.runtime.gpu.context import download_pinned
 from hapgpu.runtime.gpu.parts import computed_in_parts
@@ -241,7 +243,7 @@ class _DeviceRealignStages(_DeviceStages):
             DeviceRagged.upload(task.haplotypes.sequences),
             DeviceLocusHaplotypes.upload(LocusHaplotypes.of(task.haplotypes)),
         )
-        self._likelihoods = DeviceLikelihoods(device, task.source)
+        self._likelihoods = DevicePairLikelihoods(device, task.source)
         self._contig_names = DeviceRagged.upload(task.contig_names)
         self._references = len(task.haplotypes)
         self._groups = None if task.groups is None else DeviceReadGroups(task.groups)
@@ -361,7 +363,7 @@ class _DeviceMoverStages(_DeviceStages):
         extender = Extender(haplotypes, placement.reference, task.header)
         self._extender = DeviceExtender(extender, haplotypes)
         self._placement = DevicePlacement(placement)
-        self._likelihoods = DeviceLikelihoods(device, task.source)
+        self._likelihoods = DevicePairLikelihoods(device, task.source)
 
     def find(self, records: DeviceRecords, required: int, excluded: int) -> tuple[_Part, int, int]:
         flags, bases = records.flags, records.layout.base_counts

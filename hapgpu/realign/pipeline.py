@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 from hapgpu.arrays.batches import ReadBatch, split_batches
 from hapgpu.errors import UsageError
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
-from hapgpu.io.alignments.read_selection import ReadSelection
-from hapgpu.io.alignments.reader import ReadSource, open_reads
+from hapgpu.io.alignments.reader import ReadSelection, ReadSource, open_reads
 from hapgpu.io.alignments.record_order import OrderKeeper
 from hapgpu.io.alignments.writer import RecordWriter, open_writer
 from hapgpu.io.bam.header import SamHeader
@@ -31,11 +30,11 @@ from hapgpu.io.genome.regions import RegionChoice
 from hapgpu.realign import cpu
 from hapgpu.realign.alleles import AlleleTable
 from hapgpu.realign.mover import MoveTask
-from hapgpu.realign.moves.move_table import MoveCollector, MoveTable
-from hapgpu.realign.moves.moves import Moves
+from hapgpu.realign.projection.move_table import MoveCollector, MoveTable
+from hapgpu.realign.projection.moves import Moves
 from hapgpu.realign.projection.placement import place_haplotypes
 from hapgpu.realign.realigner import Realigned, RealignOptions, RealignTask
-from hapgpu.realign.rewriting.rewriter import Rewriter, Rewritten, WrittenReads
+from hapgpu.realign.records.rewriter import Rewriter, Rewritten, WrittenReads
 from hapgpu.runtime import leftovers
 from hapgpu.runtime.devices import CudaDevice, Device
 from hapgpu.runtime.output import CountingSink, Output

@@ -18,7 +18,7 @@ from hapgpu.arrays.kinds import AnyArray, ArrayKind, Rows
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.io.bam.read_groups.samples import ReadGroups
+from hapgpu.io.bam.read_groups import ReadGroups
 from hapgpu.realign.alleles import AlleleCounts, count_alleles
 from hapgpu.realign.projection.placement import Placement
 from hapgpu.realign.records.build import NewAlignments

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.memory import load_i32_at, load_u8_at, load_u16_at, load_u32_at
-from hapgpu.io.bam.record_block import RecordBlock
-from hapgpu.io.bam.record_layout import RecordLayout
+from hapgpu.io.bam.record_layout import RecordBlock, RecordLayout
 from hapgpu.io.bam.tags import HEAD_BYTES, field_bytes_at, name_number
 from hapgpu.report.line_blocks import name_digest
 from hapgpu.runtime.jit import njit, njit_inlined
@@ -20,7 +19,7 @@ MISSING: Final = -(2**62)
 """The value of a tag that a record lacks, or that is no integer."""
 
 
-class Column(IntEnum):
+class ReadColumn(IntEnum):
     """Columns; those from `NM` on are tags, the `OLD` ones out of OC and OA.
 
     `OLD_CONTIG` is the digest of a name; see `name_digest`.
@@ -48,22 +47,22 @@ class Column(IntEnum):
     OP = auto()
 
 
-_TAGS: Final = np.array([name_number(tag.name) for tag in Column if tag >= Column.NM])
-_FIRST_TAG: Final = int(Column.NM)
-_OLD_NM: Final = int(Column.OLD_NM)
-_NEW_OPERATIONS: Final = int(Column.INSERTED)
-_OLD_OPERATIONS: Final = int(Column.OLD_INSERTED)
+_TAGS: Final = np.array([name_number(tag.name) for tag in ReadColumn if tag >= ReadColumn.NM])
+_FIRST_TAG: Final = int(ReadColumn.NM)
+_OLD_NM: Final = int(ReadColumn.OLD_NM)
+_NEW_OPERATIONS: Final = int(ReadColumn.INSERTED)
+_OLD_OPERATIONS: Final = int(ReadColumn.OLD_INSERTED)
 _OC: Final = name_number("OC")
 _OA: Final = name_number("OA")
 _TEXT, _ZERO, _NINE, _COMMA, _SEMICOLON = b"Z09,;"
-_OLD_CONTIG: Final = int(Column.OLD_CONTIG)
+_OLD_CONTIG: Final = int(ReadColumn.OLD_CONTIG)
 _OPERATIONS: Final = np.full(256, -1, dtype=np.int64)
 _OPERATIONS[[1, 2, 4]] = _OPERATIONS[list(b"IDS")] = 0, 1, 2  # as numbers, and as letters
 
 
 def columns_of(block: RecordBlock) -> NDArray[np.int64]:
-    """Return int64[columns, n], a row per `Column`."""
-    out = np.empty((len(Column), len(block)), dtype=np.int64)
+    """Return int64[columns, n], a row per `ReadColumn`."""
+    out = np.empty((len(ReadColumn), len(block)), dtype=np.int64)
     _read_columns(block.data, block.layout, _TAGS, out)
     return out
 
@@ -75,6 +74,7 @@ def _read_columns(
     tags: NDArray[np.int64],
     out: NDArray[np.int64],
 ) -> None:
+    """Write the fields, operations and tags of each record to its column of `out`, int64[c, n]."""
     base = data.ctypes.data
     for row in range(layout.starts.size):
         record = base + layout.starts[row]

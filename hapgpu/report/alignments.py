@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.bam.constants import UNMAPPED
-from hapgpu.io.bam.read_groups.haplotypes import are_haplotypes, has_haplotypes
-from hapgpu.io.bam.record_block import RecordBlock
-from hapgpu.report.alignment_columns import MISSING, Column, columns_of
+from hapgpu.io.bam.read_groups import are_haplotypes, has_haplotypes
+from hapgpu.io.bam.record_layout import RecordBlock
+from hapgpu.report.alignment_columns import MISSING, ReadColumn, columns_of
 from hapgpu.report.charts import CHART_SCRIPTS, COLOURS, Spec, bars, figure, figures
 from hapgpu.report.line_blocks import digests_of
 from hapgpu.report.markup import facts, percent, table
@@ -95,14 +95,14 @@ class AlignmentCounts:
         return counts
 
     def add(self, columns: NDArray[np.int64], contigs: NDArray[np.int64]) -> Self:
-        """Count the records with these `Column`s; before, nothing was counted."""
-        flags = columns[Column.FLAGS]
+        """Count the records with these `ReadColumn`s; before, nothing was counted."""
+        flags = columns[ReadColumn.FLAGS]
         is_mapped = _are_mapped(columns)
         is_primary = flags & (_SECONDARY | _SUPPLEMENTARY) == 0
         self.numbers = {
             "records": flags.size,
             "reads": int(is_primary.sum()),
-            "bases": int(columns[Column.BASES][is_primary].sum()),
+            "bases": int(columns[ReadColumn.BASES][is_primary].sum()),
             "mapped": int((is_primary & is_mapped).sum()),
             "reverse": int((is_primary & is_mapped & (flags & _REVERSE != 0)).sum()),
             "secondary": int((flags & _SECONDARY != 0).sum()),
@@ -115,35 +115,35 @@ class AlignmentCounts:
 
     def _count_primary(self, columns: NDArray[np.int64]) -> None:
         is_mapped = _are_mapped(columns)
-        self.lengths.add(columns[Column.BASES])
-        hits = columns[Column.NH]
+        self.lengths.add(columns[ReadColumn.BASES])
+        hits = columns[ReadColumn.NH]
         self.numbers["with_hits"] = int((hits != MISSING).sum())
         self.hits.add(np.where(is_mapped, hits, 0)[~is_mapped | (hits != MISSING)])
         mapped = columns[:, is_mapped]
-        self.contigs += np.bincount(mapped[Column.CONTIG], minlength=self.contigs.size)
-        self.qualities.add(mapped[Column.MAPPING_QUALITY])
-        self.distances.add(_present(mapped[Column.NM]))
-        scores, seconds = mapped[Column.AS], mapped[Column.XS]
+        self.contigs += np.bincount(mapped[ReadColumn.CONTIG], minlength=self.contigs.size)
+        self.qualities.add(mapped[ReadColumn.MAPPING_QUALITY])
+        self.distances.add(_present(mapped[ReadColumn.NM]))
+        scores, seconds = mapped[ReadColumn.AS], mapped[ReadColumn.XS]
         self.scores.add(_present(scores))
         self.margins.add((scores - seconds)[(scores != MISSING) & (seconds != MISSING)])
-        best, following = mapped[Column.X0], mapped[Column.X1]
+        best, following = mapped[ReadColumn.X0], mapped[ReadColumn.X1]
         has_best = best != MISSING
         group = np.where(best > 1, 2, np.where(following > 0, 1, 0))[has_best]
         self.best += np.bincount(group, minlength=3)
 
     def _count_moved(self, columns: NDArray[np.int64], contigs: NDArray[np.int64]) -> None:
         """Count the reads that hapgpu realigned: they hold their old alignment."""
-        has_old = (columns[Column.OP] != MISSING) & (columns[Column.OLD_CLIPPED] != MISSING)
+        has_old = (columns[ReadColumn.OP] != MISSING) & (columns[ReadColumn.OLD_CLIPPED] != MISSING)
         moved = columns[:, has_old]
         self.numbers["moved"] = moved.shape[1]
         # Without --reference, reads are on haplotypes: positions cannot be compared.
-        has_same = moved[Column.OLD_CONTIG] == contigs[moved[Column.CONTIG]]
-        self.shifts.add((moved[Column.POSITION] + 1 - moved[Column.OP])[has_same])
-        both = (moved[Column.NM] != MISSING) & (moved[Column.OLD_NM] != MISSING)
-        self.old_distances.add(moved[Column.OLD_NM][both])
-        self.new_distances.add(moved[Column.NM][both])
+        has_same = moved[ReadColumn.OLD_CONTIG] == contigs[moved[ReadColumn.CONTIG]]
+        self.shifts.add((moved[ReadColumn.POSITION] + 1 - moved[ReadColumn.OP])[has_same])
+        both = (moved[ReadColumn.NM] != MISSING) & (moved[ReadColumn.OLD_NM] != MISSING)
+        self.old_distances.add(moved[ReadColumn.OLD_NM][both])
+        self.new_distances.add(moved[ReadColumn.NM][both])
         for row, name in enumerate(_OPERATIONS):
-            old, new = moved[Column[f"OLD_{name}"]], moved[Column[name]]
+            old, new = moved[ReadColumn[f"OLD_{name}"]], moved[ReadColumn[name]]
             self.moved_changes[row] += (old > 0).sum(), (new > 0).sum()
 
     def merge(self, other: AlignmentCounts) -> None:
@@ -163,7 +163,9 @@ class AlignmentCounts:
 
 def _are_mapped(columns: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Tell which records are mapped: flags of some programs say so without a contig."""
-    are: NDArray[np.bool_] = (columns[Column.FLAGS] & UNMAPPED == 0) & (columns[Column.CONTIG] >= 0)
+    are: NDArray[np.bool_] = (columns[ReadColumn.FLAGS] & UNMAPPED == 0) & (
+        columns[ReadColumn.CONTIG] >= 0
+    )
     return are
 
 

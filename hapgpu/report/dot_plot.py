@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.report.charts import COLOURS, Spec
-from hapgpu.report.mapping_lines import Column
+from hapgpu.report.mapping_lines import PafColumn
 
 MAX_SEGMENTS: Final = 6000
 
@@ -30,16 +30,16 @@ class DrawnReads:
     is_cut
         Whether shorter mappings of a read are left out.
     columns
-        int64[n, columns]: the mappings, as in `Column`; `READ` and `CONTIG` replace two of them.
+        int64[n, columns]: the mappings, as in `PafColumn`; `READ` and `CONTIG` replace two of them.
     """
 
-    READ: Final = Column.QUERY
-    CONTIG: Final = Column.TARGET
+    READ: Final = PafColumn.QUERY
+    CONTIG: Final = PafColumn.TARGET
 
     def __init__(self) -> None:
         self.stride = 1
         self.is_cut = False
-        self.columns = np.empty((0, len(Column)), dtype=np.int64)
+        self.columns = np.empty((0, len(PafColumn)), dtype=np.int64)
         self._names: dict[int, str] = {}
 
     def add(
@@ -72,7 +72,7 @@ class DrawnReads:
         kept[:, self.READ], kept[:, self.CONTIG] = reads[is_kept], contigs[is_kept]
         self.columns = np.concatenate([self.columns, kept])
         if len(self.columns) > MAX_SEGMENTS:
-            spans = self.columns[:, Column.TARGET_STOP] - self.columns[:, Column.TARGET_START]
+            spans = self.columns[:, PafColumn.TARGET_STOP] - self.columns[:, PafColumn.TARGET_START]
             longest = np.argsort(-spans, kind="stable")[:MAX_SEGMENTS]
             self.columns = self.columns[np.sort(longest)]
             self.is_cut = True
@@ -85,7 +85,7 @@ class DrawnReads:
         self, text: NDArray[np.uint8], kept: NDArray[np.int64], reads: NDArray[np.int64]
     ) -> None:
         numbers, first = np.unique(reads, return_index=True)
-        starts, ends = kept[first, Column.QUERY], kept[first, Column.QUERY_END]
+        starts, ends = kept[first, PafColumn.QUERY], kept[first, PafColumn.QUERY_END]
         names = Ragged.gather(text, starts, ends - starts)
         self._names = {
             number: name for number, name in self._names.items() if number % self.stride == 0
@@ -148,7 +148,7 @@ def read_plot(drawn: DrawnReads, names: list[str]) -> Spec | None:
     Offered are the reads with the most primary mappings, at least two; None if there are none.
     """
     columns = drawn.columns
-    primary = columns[columns[:, Column.SECONDARY] == 0]
+    primary = columns[columns[:, PafColumn.SECONDARY] == 0]
     reads, counts = np.unique(primary[:, DrawnReads.READ], return_counts=True)
     split = np.flatnonzero(counts > 1)
     order = split[np.argsort(-counts[split], kind="stable")][:_MAX_CHOICES]
@@ -185,18 +185,18 @@ def read_plot(drawn: DrawnReads, names: list[str]) -> Spec | None:
 def _segments(drawn: DrawnReads, names: list[str]) -> list[Spec]:
     """Return the mappings as lines; on the reverse strand, they fall."""
     columns = drawn.columns
-    is_reverse = columns[:, Column.REVERSE] == 1
-    bottoms = np.where(is_reverse, columns[:, Column.END], columns[:, Column.START])
-    tops = np.where(is_reverse, columns[:, Column.START], columns[:, Column.END])
-    strands = np.where(columns[:, Column.SECONDARY] == 1, 2, is_reverse)
+    is_reverse = columns[:, PafColumn.REVERSE] == 1
+    bottoms = np.where(is_reverse, columns[:, PafColumn.END], columns[:, PafColumn.START])
+    tops = np.where(is_reverse, columns[:, PafColumn.START], columns[:, PafColumn.END])
+    strands = np.where(columns[:, PafColumn.SECONDARY] == 1, 2, is_reverse)
     numbers = (
         columns[:, DrawnReads.CONTIG],
-        columns[:, Column.TARGET_START],
-        columns[:, Column.TARGET_STOP],
+        columns[:, PafColumn.TARGET_START],
+        columns[:, PafColumn.TARGET_STOP],
         bottoms,
         tops,
         strands,
-        columns[:, Column.QUALITY],
+        columns[:, PafColumn.QUALITY],
     )
     rows = zip(drawn.names(), *(column.tolist() for column in numbers), strict=True)
     return [
@@ -216,9 +216,9 @@ def _segments(drawn: DrawnReads, names: list[str]) -> list[Spec]:
 
 def _read_starts(columns: NDArray[np.int64], contig_starts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return int64[n]: where the read of each mapping starts, in the order of their positions."""
-    positions = contig_starts[columns[:, DrawnReads.CONTIG]] + columns[:, Column.TARGET_START]
-    spans = columns[:, Column.TARGET_STOP] - columns[:, Column.TARGET_START]
-    spans = np.where(columns[:, Column.SECONDARY] == 1, 0, spans)
+    positions = contig_starts[columns[:, DrawnReads.CONTIG]] + columns[:, PafColumn.TARGET_START]
+    spans = columns[:, PafColumn.TARGET_STOP] - columns[:, PafColumn.TARGET_START]
+    spans = np.where(columns[:, PafColumn.SECONDARY] == 1, 0, spans)
     longest_first = np.lexsort((-spans, columns[:, DrawnReads.READ]))
     _, first, inverse = np.unique(
         columns[longest_first, DrawnReads.READ], return_index=True, return_inverse=True
@@ -226,7 +226,7 @@ def _read_starts(columns: NDArray[np.int64], contig_starts: NDArray[np.int64]) -
     best = longest_first[first]
     order = np.argsort(positions[best], kind="stable")
     starts = np.empty(best.size, dtype=np.int64)
-    lengths = columns[best[order], Column.LENGTH]
+    lengths = columns[best[order], PafColumn.LENGTH]
     starts[order] = np.cumsum(lengths) - lengths
     of_mapping = np.empty(len(columns), dtype=np.int64)
     of_mapping[longest_first] = starts[inverse]

@@ -14,7 +14,7 @@ from hapgpu.runtime.jit import njit
 _TAB, _NEWLINE, _ZERO, _NINE, _BLANK = b"\t\n09 "
 
 
-class Pairs(NamedTuple):
+class LinePairs(NamedTuple):
     """Columns of a table with a line per pair.
 
     Attributes
@@ -33,7 +33,7 @@ class Pairs(NamedTuple):
     values: NDArray[np.float64]
 
     @classmethod
-    def allocated(cls, count: int) -> Pairs:
+    def allocated(cls, count: int) -> LinePairs:
         """Return columns for a number of lines."""
         return cls(
             groups=np.empty(count, dtype=np.int64),
@@ -70,7 +70,7 @@ class Best(NamedTuple):
 
 @njit
 def parse_pairs(
-    text: NDArray[np.uint8], columns: int, locus: int, out: Pairs
+    text: NDArray[np.uint8], columns: int, locus: int, out: LinePairs
 ) -> tuple[Integer, Integer]:
     """Parse lines of a table with a line per pair, up to the first malformed line.
 

@@ -16,7 +16,7 @@ from hapgpu.io.files.compressed import open_inflated
 from hapgpu.report.charts import CHART_SCRIPTS, bars, figure, figures
 from hapgpu.report.likelihood_lines import (
     Best,
-    Pairs,
+    LinePairs,
     best_of_groups,
     parse_matrix,
     parse_pairs,
@@ -159,7 +159,7 @@ def _count_pairs(
 ) -> None:
     columns, locus = (5, 2) if has_loci else (4, -1)
     for text in blocks:
-        pairs = Pairs.allocated(_lines(text))
+        pairs = LinePairs.allocated(_lines(text))
         parsed, end = map(int, parse_pairs(text, columns, locus, pairs))
         if end < text.size:
             raise _malformed(path, blocks.first_line + parsed)

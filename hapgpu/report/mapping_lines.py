@@ -13,7 +13,7 @@ from hapgpu.report.line_blocks import name_digest, read_decimal
 from hapgpu.runtime.jit import njit, njit_inlined
 
 
-class Column(IntEnum):
+class PafColumn(IntEnum):
     """Columns of a line; names as offsets in the text and 64-bit digests."""
 
     QUERY = 0
@@ -40,7 +40,7 @@ UNMAPPED: Final = 2
 """`REVERSE` of a line without a mapping."""
 IDENTITY_UNIT: Final = 10_000
 """`IDENTITY` is a number of these parts."""
-COLUMNS: Final = len(Column)
+COLUMNS: Final = len(PafColumn)
 
 _TAB, _NEWLINE, _RETURN, _ZERO, _NINE = b"\t\n\r09"
 _PLUS, _MINUS, _STAR = b"+-*"

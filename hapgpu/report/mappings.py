@@ -18,7 +18,7 @@ from hapgpu.report.line_blocks import LineBlocks
 from hapgpu.report.mapping_lines import (
     IDENTITY_UNIT,
     UNMAPPED,
-    Column,
+    PafColumn,
     covered_lengths,
     parse_lines,
 )
@@ -31,7 +31,7 @@ OTHER: Final = -1
 _BINS: Final = 2000
 
 
-class Contigs:
+class ShownContigs:
     """The first 1,000 contigs of a file, in bins; others are only counted.
 
     Attributes
@@ -151,7 +151,7 @@ class MappingCounts:
     coverages: Tally = field(default_factory=lambda: Tally(0, _COVERAGE_UNIT, 1 / _COVERAGE_UNIT))
     qualities: Tally = field(default_factory=lambda: Tally(0, 255))
     per_read: Tally = field(default_factory=lambda: Tally(0, 100))
-    contigs: Contigs = field(default_factory=Contigs)
+    contigs: ShownContigs = field(default_factory=ShownContigs)
     drawn: DrawnReads = field(default_factory=DrawnReads)
 
     def _count(self, **numbers: int) -> None:
@@ -172,45 +172,49 @@ class MappingCounts:
             return
         first = first_lines(columns)
         reads = np.cumsum(first) - 1 + self.numbers.get("reads", 0)
-        self.lengths.add(columns[first, Column.LENGTH])
-        is_mapped = columns[:, Column.REVERSE] != UNMAPPED
-        is_primary = is_mapped & (columns[:, Column.SECONDARY] == 0)
+        self.lengths.add(columns[first, PafColumn.LENGTH])
+        is_mapped = columns[:, PafColumn.REVERSE] != UNMAPPED
+        is_primary = is_mapped & (columns[:, PafColumn.SECONDARY] == 0)
         primary = columns[is_primary]
         per_read = np.bincount(reads[is_primary] - reads[0], minlength=int(first.sum()))
         self._count(
             lines=len(columns),
             reads=first.sum(),
-            bases=columns[first, Column.LENGTH].sum(),
+            bases=columns[first, PafColumn.LENGTH].sum(),
             mapped=(per_read > 0).sum(),
             primary=len(primary),
             secondary=(is_mapped & ~is_primary).sum(),
-            reverse=primary[:, Column.REVERSE].sum(),
+            reverse=primary[:, PafColumn.REVERSE].sum(),
         )
         self.per_read.add(per_read)
-        self.identities.add(primary[:, Column.IDENTITY])
-        self.qualities.add(primary[:, Column.QUALITY])
+        self.identities.add(primary[:, PafColumn.IDENTITY])
+        self.qualities.add(primary[:, PafColumn.QUALITY])
         self._cover_reads(primary, per_read)
-        names = slice(Column.TARGET, Column.TARGET_DIGEST + 1)
+        names = slice(PafColumn.TARGET, PafColumn.TARGET_DIGEST + 1)
         mapped = columns[is_mapped]
-        numbers = self.contigs.numbers_of(text, mapped[:, names], mapped[:, Column.TARGET_LENGTH])
+        numbers = self.contigs.numbers_of(
+            text, mapped[:, names], mapped[:, PafColumn.TARGET_LENGTH]
+        )
         known = numbers[is_primary[is_mapped]]
-        self.contigs.cover(known, primary[:, Column.TARGET_START], primary[:, Column.TARGET_STOP])
+        self.contigs.cover(
+            known, primary[:, PafColumn.TARGET_START], primary[:, PafColumn.TARGET_STOP]
+        )
         self.drawn.add(text, mapped, reads[is_mapped], numbers)
 
     def _cover_reads(self, primary: NDArray[np.int64], per_read: NDArray[np.int64]) -> None:
         counts = per_read[per_read > 0]
         offsets = np.concatenate([[0], np.cumsum(counts)])
         covered = np.empty(counts.size, dtype=np.int64)
-        starts = np.ascontiguousarray(primary[:, Column.START])
-        covered_lengths(starts, np.ascontiguousarray(primary[:, Column.END]), offsets, covered)
-        lengths = np.maximum(primary[offsets[:-1], Column.LENGTH], 1)
+        starts = np.ascontiguousarray(primary[:, PafColumn.START])
+        covered_lengths(starts, np.ascontiguousarray(primary[:, PafColumn.END]), offsets, covered)
+        lengths = np.maximum(primary[offsets[:-1], PafColumn.LENGTH], 1)
         self.coverages.add(covered * _COVERAGE_UNIT // lengths)
         self._count(covered=covered.sum())
 
 
 def first_lines(columns: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Tell which lines start another read: lines of a read follow each other."""
-    digests = columns[:, Column.QUERY_DIGEST]
+    digests = columns[:, PafColumn.QUERY_DIGEST]
     return np.concatenate([[True], digests[1:] != digests[:-1]])
 
 
@@ -227,7 +231,7 @@ def count_mappings(path: Path, options: SectionOptions) -> MappingCounts:
         blocks = LineBlocks(stream, str(path), options.max_record)
         for text in blocks:
             lines = int(np.count_nonzero(text == _NEWLINE)) + 1
-            columns = np.empty((lines, len(Column)), dtype=np.int64)
+            columns = np.empty((lines, len(PafColumn)), dtype=np.int64)
             parsed, end = map(int, parse_lines(text, columns))
             if end < text.size:
                 line = blocks.first_line + parsed
@@ -236,7 +240,7 @@ def count_mappings(path: Path, options: SectionOptions) -> MappingCounts:
             if not blocks.is_last and parsed:
                 last = int(np.flatnonzero(first_lines(columns))[-1])
                 # The next block may have more mappings of the last read.
-                blocks.keep(text[columns[last, Column.QUERY] :])
+                blocks.keep(text[columns[last, PafColumn.QUERY] :])
                 columns = columns[:last]
             counts.add(text, columns)
             options.advance(len(columns))
@@ -323,7 +327,7 @@ def _drawn_note(counts: MappingCounts) -> str:
     return f"{shown}{more}. Reads stand above each other, by the position of their longest mapping."
 
 
-def _depth_charts(contigs: Contigs) -> Iterator[str]:
+def _depth_charts(contigs: ShownContigs) -> Iterator[str]:
     depths = contigs.depths()
     widths = contigs.bin_widths()
     yield figure(

@@ -151,6 +151,7 @@ def _clipped_back(positions: NDArray[np.int64], first: Integer) -> Integer:
 def _put_cigar(
     positions: NDArray[np.int64], first: Integer, end: Integer, cigar: NDArray[np.uint32]
 ) -> Integer:
+    """Write the CIGAR of bases at positions, clipped at both ends; return its size or 0."""
     count = 0
     if first > 0:
         cigar[count] = first << 4 | SOFT_CLIP

@@ -15,8 +15,8 @@ from hapgpu.arrays.ragged_view import read_only
 from hapgpu.io.bgzf.pieces import Allocate
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.text.numbers import put_integer
-from hapgpu.mapping.search.packed_reads import BASE_CODES
 from hapgpu.runtime.jit import njit, njit_inlined
+from hapgpu.shortread.search.packed_reads import BASE_CODES
 from hapgpu.simulation.sequences import LETTERS, other_code, put_fastq_end
 
 _SPREAD: Final = 0.4

@@ -16,8 +16,8 @@ from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.haplotypes.batches import ReferenceSlice
 from hapgpu.io.bam.constants import REFERENCE_OPERATIONS, SOFT_CLIP
-from hapgpu.mapping.search.packed_reads import BASE_CODES
 from hapgpu.runtime.jit import njit
+from hapgpu.shortread.search.packed_reads import BASE_CODES
 from hapgpu.simulation.alignments import align
 from hapgpu.simulation.phased_variants import INSERTED, ChromosomeCopy
 from hapgpu.simulation.sequences import LETTERS, LONGEST_UNIT, other_code, tandem_repeats

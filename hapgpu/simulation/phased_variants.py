@@ -286,6 +286,7 @@ def _put_copy(
     bases: NDArray[np.uint8],
     positions: NDArray[np.int64],
 ) -> None:
+    """Write a copy of the reference with edits, and the position of each base."""
     texts, text_offsets = sequences
     at = 0
     position = start

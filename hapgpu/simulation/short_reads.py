@@ -14,9 +14,9 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.io.bgzf.pieces import Allocate
 from hapgpu.io.fastx.read_block import ReadBlock
-from hapgpu.mapping.index.fm_index import BLOCK, FMIndexArrays
-from hapgpu.mapping.sam.fields import COMPLEMENTS
 from hapgpu.runtime.jit import njit
+from hapgpu.shortread.index.fm_index import BLOCK, FMIndexArrays
+from hapgpu.shortread.sam.fields import COMPLEMENTS
 from hapgpu.simulation.sequences import (
     NAME_DIGITS,
     numbered_names,

@@ -22,7 +22,12 @@ class ManPages(BuildHookInterface):
     _pages: TemporaryDirectory[str] | None = None
 
     def dependencies(self) -> list[str]:
-        """Return what must be installed for the build, in the versions of the project."""
+        """Return what must be installed for the build, in the versions of the project.
+
+        An editable install, whose hook is named on pip's command line, makes no pages.
+        """
+        if "get_requires_for_build_editable" in sys.argv:
+            return []
         lines = self.metadata.core.dependencies
         return [line for line in lines if re.match(r"[\w.-]+", line)[0] in _IMPORTED]
 

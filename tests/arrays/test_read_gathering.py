@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.read_columns import ReadColumns
-from hapgpu.arrays.read_gathering import gathered_reads
+from hapgpu.arrays.read_columns import ReadColumns, gathered_reads
 
 
 def drawn_reads(seed: int, count: int) -> ReadBatch:

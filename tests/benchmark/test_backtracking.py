@@ -21,13 +21,13 @@ from hapgpu.benchmark.backtracking import (
     backtrack,
     row_count,
 )
-from hapgpu.mapping.index.build import build_index
-from hapgpu.mapping.index.fm_index import FMIndexArrays
-from hapgpu.mapping.search import cpu
-from hapgpu.mapping.search.hits import DELETION, INSERTION, UNGAPPED, SearchOptions
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
-from tests.mapping.made_reads import random_bases, reverse_complement, write_fasta
-from tests.mapping.search_oracle import pack
+from hapgpu.shortread.index.build import build_index
+from hapgpu.shortread.index.fm_index import FMIndexArrays
+from hapgpu.shortread.search import cpu
+from hapgpu.shortread.search.hits import DELETION, INSERTION, UNGAPPED, SearchOptions
+from tests.shortread.made_reads import random_bases, reverse_complement, write_fasta
+from tests.shortread.search_oracle import pack
 
 Result: TypeAlias = tuple[int, int, int, int]
 """Kind, position in the read, base of the reference, and start of the window."""
@@ -211,8 +211,8 @@ def test_the_same_on_the_gpu(
     import cupy  # noqa: PLC0415  (only where there is a GPU)
 
     from hapgpu.benchmark.cuda import mapping  # noqa: PLC0415  (needs CuPy)
-    from hapgpu.mapping.index.cuda import resident_index  # noqa: PLC0415  (needs CuPy)
-    from hapgpu.mapping.search.cuda import DevicePackedReads  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.shortread.index.cuda import resident_index  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.shortread.search.cuda import DevicePackedReads  # noqa: PLC0415  (needs CuPy)
 
     monkeypatch.setattr(backtracking, "MAX_RESULTS", max_results)
     monkeypatch.setattr(mapping, "MAX_RESULTS", max_results)

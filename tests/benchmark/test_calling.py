@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from hapgpu.benchmark import calling
-from hapgpu.benchmark.alleles import (
+from hapgpu.benchmark.calling import (
+    benchmark_call,
     called_alleles,
     carried_alleles,
     missed_and_false,
     simple_alleles,
 )
-from hapgpu.benchmark.calling import benchmark_call
 from hapgpu.benchmark.measurement import Measurement
 from hapgpu.runtime.devices import CpuDevice
 from tests.haplotypes.made_references import random_text

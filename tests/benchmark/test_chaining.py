@@ -13,24 +13,24 @@ from hapgpu.benchmark.alignments import (
     ALIGN_STAGES,
     StagedAligner,
 )
-from hapgpu.benchmark.anchors import Method, benchmark_anchors
+from hapgpu.benchmark.anchors import ScoreMethod, benchmark_anchors
 from hapgpu.benchmark.long_reads import benchmark_reads
 from hapgpu.benchmark.stages import (
     STAGES,
     StagedChainer,
     staged_cpu,
 )
-from hapgpu.chaining.align.start import code_targets
-from hapgpu.chaining.index.build import build_index
-from hapgpu.chaining.index.minimizer_index import MinimizerIndex
-from hapgpu.chaining.options import LineOptions, LongReadOptions
-from hapgpu.chaining.run.cpu import CpuAligner, CpuChainer
 from hapgpu.errors import InputError, UsageError
 from hapgpu.io.fastx.read_block import ReadBlock
+from hapgpu.longread.align.start import code_targets
+from hapgpu.longread.cpu import CpuAligner, CpuChainer
+from hapgpu.longread.index.build import build_index
+from hapgpu.longread.index.minimizer_index import MinimizerIndex
+from hapgpu.longread.options import LineOptions, LongReadOptions
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
 from hapgpu.simulation.long_reads import LongReadModel, simulated_reads
-from tests.chaining.chain_oracle import Anchor, to_batch
-from tests.chaining.stage_runs import computed
+from tests.longread.chain_oracle import Anchor, to_batch
+from tests.longread.stage_runs import computed
 from tests.simulation.made_genomes import empty_text, made_reference
 
 JOINED = LongReadOptions()
@@ -139,7 +139,7 @@ def test_anchors(anchor_file: Path, threads: int) -> None:
 
 def test_successors_need_a_gpu(anchor_file: Path) -> None:
     with pytest.raises(UsageError, match="--device cuda"):
-        list(benchmark_anchors(CpuDevice(), anchor_file, JOINED, method=Method.SUCCESSOR))
+        list(benchmark_anchors(CpuDevice(), anchor_file, JOINED, method=ScoreMethod.SUCCESSOR))
 
 
 def test_no_anchors(tmp_path: Path) -> None:
@@ -176,11 +176,11 @@ def test_reads_on_the_gpu(fasta: Path) -> None:
 @pytest.mark.parametrize(
     ("method", "measured"),
     [
-        (Method.PREDECESSOR, ["scores, all predecessors"] * 2 + ["scores, skip 25"]),
-        (Method.SUCCESSOR, ["successors, all"] * 2),
+        (ScoreMethod.PREDECESSOR, ["scores, all predecessors"] * 2 + ["scores, skip 25"]),
+        (ScoreMethod.SUCCESSOR, ["successors, all"] * 2),
     ],
 )
-def test_anchors_on_the_gpu(anchor_file: Path, method: Method, measured: list[str]) -> None:
+def test_anchors_on_the_gpu(anchor_file: Path, method: ScoreMethod, measured: list[str]) -> None:
     device: Device = CudaDevice(0)
     found = list(benchmark_anchors(device, anchor_file, JOINED, copies=4, method=method))
     assert [line.task for line in found] == measured

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hapgpu.chaining.batches import Anchors, ChainScores
-from hapgpu.chaining.options import UNLIMITED_SKIP, ChainOptions
-from hapgpu.chaining.parameters import ChainParameters, chain_parameters
-from hapgpu.chaining.scores import cpu
-from tests.chaining.chain_oracle import Anchor, colinear_reads, made_reads, to_batch
+from hapgpu.longread.batches import Anchors, ChainScores
+from hapgpu.longread.chain import scores as cpu
+from hapgpu.longread.options import UNLIMITED_SKIP, ChainOptions
+from hapgpu.longread.parameters import ChainParameters, chain_parameters
+from tests.longread.chain_oracle import Anchor, colinear_reads, made_reads, to_batch
 
 pytestmark = pytest.mark.gpu
 

@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.limits import SHORT_READS
 from hapgpu.io.fastx.read_block import ReadBlock
-from hapgpu.mapping.index.build import build_index
-from hapgpu.mapping.index.fm_index import FMIndexArrays
-from hapgpu.mapping.search import cpu
-from hapgpu.mapping.search.hits import HitBatch, SearchOptions
-from hapgpu.mapping.search.packed_reads import pack_reads
 from hapgpu.runtime.devices import CpuDevice
+from hapgpu.shortread.index.build import build_index
+from hapgpu.shortread.index.fm_index import FMIndexArrays
+from hapgpu.shortread.search import cpu
+from hapgpu.shortread.search.hits import HitBatch, SearchOptions
+from hapgpu.shortread.search.packed_reads import pack_reads
 from hapgpu.simulation.sequences import random_reference
 from hapgpu.simulation.short_reads import READ_LENGTH, simulated_blocks
-from tests.mapping.made_reads import write_fasta
+from tests.shortread.made_reads import write_fasta
 
 BASES = 60_000
 

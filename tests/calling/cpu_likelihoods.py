@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hapgpu.calling.batches import RegionLikelihoods, RegionReads, SegmentReads, TrimmedRegions
-from hapgpu.calling.likelihoods.likelihoods import prepared_reads, read_likelihoods
+from hapgpu.calling.genotypes.likelihoods import prepared_reads, read_likelihoods
 from hapgpu.calling.options import CallOptions
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.runtime.devices import CpuDevice

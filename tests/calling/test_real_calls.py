@@ -8,20 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hapgpu.calling.activity.active_regions import active_regions
-from hapgpu.calling.annotations.annotator import annotations_of
-from hapgpu.calling.annotations.fields import FIELDS
 from hapgpu.calling.assembly.assembler import assembled_haplotypes
 from hapgpu.calling.batches import ActiveRegions, RegionHaplotypes, TrimmedRegions
 from hapgpu.calling.events.alleles import call_sites
 from hapgpu.calling.events.trimming import trimmed_to_variants
+from hapgpu.calling.genotypes.annotation_fields import FIELDS
+from hapgpu.calling.genotypes.annotations import annotations_of
 from hapgpu.calling.genotypes.calls import called_variants
 from hapgpu.calling.genotypes.kept_alleles import pseudo_counts
-from hapgpu.calling.genotypes.reference import phreds_reference, variant_reference
-from hapgpu.calling.likelihoods.reference import allele_likelihoods_reference, is_at_site_reference
-from hapgpu.calling.likelihoods.site_reads import site_reads
+from hapgpu.calling.genotypes.site_reads import site_reads
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.reads.finalized import finalized_reads, reclipped_reads
+from hapgpu.calling.regions.active_regions import active_regions
 from hapgpu.cigar.encoding import cigar_strings
 from hapgpu.runtime.devices import CpuDevice
 from tests.calling.annotations.test_annotator import expected_depths, expected_values
@@ -33,6 +31,8 @@ from tests.calling.events.event_oracle import (
     expected_span,
 )
 from tests.calling.events.made_haplotypes import Event, Haplotype
+from tests.calling.genotypes.reference import phreds_reference, variant_reference
+from tests.calling.likelihoods.reference import allele_likelihoods_reference, is_at_site_reference
 from tests.calling.made_calls import MadeCalls
 from tests.calling.segments import segment_reads
 

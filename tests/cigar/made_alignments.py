@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.io.bam.record_block import RecordBlock
+from hapgpu.io.bam.record_layout import RecordBlock
 from hapgpu.runtime.pool import Pool
 from tests.io.bam.encoded_blocks import encode_block
 from tests.io.sam_oracle import Row, batch_of

@@ -35,15 +35,15 @@ def equal_rows(found: Any, expected: Ragged) -> None:
 
 
 def check(reads: ReadBatch) -> None:
-    from hapgpu.cigar.cuda import clips, encoding  # noqa: PLC0415  (needs CuPy)
-    from hapgpu.io.bam.cuda.device_records import DeviceRecords  # noqa: PLC0415  (as above)
+    from hapgpu.cigar import cuda  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.io.bam.cuda.device_records import DeviceRecords  # noqa: PLC0415  (needs CuPy)
 
     records = DeviceRecords.upload(block_of(reads))
-    equal_rows(encoding.cigars_of(records), reads.cigars)
+    equal_rows(cuda.cigars_of(records), reads.cigars)
     spans = reference_lengths(reads.cigars)
-    equal(encoding.record_reference_lengths(records), spans)
-    equal(encoding.reference_lengths(encoding.cigars_of(records)), spans)
-    found, expected = clips.clips_of(records, "x"), on_cpu.clips_of(reads, "x")
+    equal(cuda.record_reference_lengths(records), spans)
+    equal(cuda.reference_lengths(cuda.cigars_of(records)), spans)
+    found, expected = cuda.clips_of(records, "x"), on_cpu.clips_of(reads, "x")
     for field in fields(Clips):
         equal(getattr(found, field.name), getattr(expected, field.name))
 
@@ -66,8 +66,8 @@ def test_real_reads(data_dir: Path) -> None:
 
 def test_more_clips_than_bases() -> None:
     """A checked record cannot have them; the lengths are changed afterwards."""
-    from hapgpu.cigar.cuda.clips import clips_of  # noqa: PLC0415  (needs CuPy)
-    from hapgpu.io.bam.cuda.device_records import DeviceRecords  # noqa: PLC0415  (as above)
+    from hapgpu.cigar.cuda import clips_of  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.io.bam.cuda.device_records import DeviceRecords  # noqa: PLC0415  (needs CuPy)
 
     records = DeviceRecords.upload(block_of(batch_of([LONG_READ] * 3)))
     records.layout.base_counts[1:] = 8
@@ -85,7 +85,7 @@ def test_more_clips_than_bases() -> None:
 def test_hard_clips(seed: int, count: int, longest: int, share: float) -> None:
     cupy = pytest.importorskip("cupy")
     from hapgpu.arrays.cuda import DeviceRagged  # noqa: PLC0415  (needs CuPy)
-    from hapgpu.cigar.cuda.clips import with_hard_clips  # noqa: PLC0415  (as above)
+    from hapgpu.cigar.cuda import with_hard_clips  # noqa: PLC0415  (needs CuPy)
 
     rng = np.random.default_rng(seed)
     cigars = made_cigars(rng, count, longest, 50)

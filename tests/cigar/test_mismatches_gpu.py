@@ -22,7 +22,7 @@ pytestmark = pytest.mark.gpu
 def check(made: MadeAlignments, rows: Any = None) -> None:
     cupy = pytest.importorskip("cupy")
     from hapgpu.arrays.cuda import DeviceRagged  # noqa: PLC0415  (needs CuPy)
-    from hapgpu.cigar.cuda.mismatches import mismatch_tags  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.cigar.cuda import mismatch_tags  # noqa: PLC0415  (needs CuPy)
 
     bases = made.bases if rows is None else made.bases.take(rows)
     expected, texts = on_cpu.mismatch_tags(bases, *made[1:])

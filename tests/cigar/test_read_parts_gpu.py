@@ -28,7 +28,7 @@ def check(
     ends: NDArray[np.int64],
 ) -> None:
     cupy = pytest.importorskip("cupy")
-    from hapgpu.cigar.cuda import read_parts  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.cigar import cuda as read_parts  # noqa: PLC0415  (needs CuPy)
     from hapgpu.io.bam.cuda.device_records import DeviceRecords  # noqa: PLC0415  (as above)
 
     def equal(found: read_parts.DeviceReadParts, expected: on_cpu.ReadParts) -> None:

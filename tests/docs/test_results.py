@@ -10,8 +10,8 @@ import numpy as np
 import pysam
 import pytest
 
-from hapgpu.pairhmm.forward.reference import likelihood_reference
 from tests.docs.pages import blocks, read_page
+from tests.pairhmm.forward.reference import likelihood_reference
 
 pytestmark = pytest.mark.exhaustive  # pages that are run
 TOLERANCE = 1e-5

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hapgpu.io.alignments.index.open import has_entries
+from hapgpu.io.alignments.index_files import has_entries
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.fastx.fastq import read_fastq
 from tests.fuzz.oracles import (

@@ -32,7 +32,7 @@ class ForkedScript:
     """A process that runs a Python script, given as `[python, "-P", script, *arguments]`.
 
     It takes a fiftieth of the time of a new interpreter, and has the parts of
-    `subprocess.Popen` that `hapgpu.io.alignments.samtools` uses. It stays in the group of
+    `subprocess.Popen` that `hapgpu.io.alignments` uses. It stays in the group of
     processes that a worker is ended with.
     """
 

@@ -9,14 +9,14 @@ import pytest
 from hapgpu.genotyping.batches import ClippedReads
 
 if TYPE_CHECKING:
-    from hapgpu.genotyping.evidence.cuda import DeviceClippedReads  # imports CuPy
+    from hapgpu.genotyping.reads.cuda.evidence import DeviceClippedReads  # imports CuPy
 
 
 def on_device(clipped: ClippedReads) -> DeviceClippedReads:
     """Copy clipped reads to the current GPU."""
     cupy = pytest.importorskip("cupy")
-    from hapgpu.cigar.cuda.read_parts import DeviceReadParts  # noqa: PLC0415  (needs CuPy)
-    from hapgpu.genotyping.evidence.cuda import DeviceClippedReads  # noqa: PLC0415  (as above)
+    from hapgpu.cigar.cuda import DeviceReadParts  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.genotyping.reads.cuda.evidence import DeviceClippedReads  # noqa: PLC0415  (as above)
 
     parts = (clipped.reads, clipped.base_starts, clipped.base_ends)
     rest = (

@@ -15,7 +15,8 @@ import pysam
 import pytest
 
 from hapgpu import genotype
-from hapgpu.genotyping.calls.reference import (
+from hapgpu.io.vcf.records import VcfRecord
+from tests.genotyping.calls.reference import (
     SiteCall,
     allele_depths_reference,
     allele_likelihoods_reference,
@@ -25,7 +26,6 @@ from hapgpu.genotyping.calls.reference import (
     genotypes_reference,
     used_fragments_reference,
 )
-from hapgpu.io.vcf.records import VcfRecord
 from tests.haplotypes.haplotype_oracle import applied, edit_of, haplotypes
 from tests.haplotypes.made_records import record
 from tests.pairhmm.preparation_oracle import Prepared, Rules, array_of, prepare_record

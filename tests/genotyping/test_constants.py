@@ -21,16 +21,16 @@ ROWS: Rows = [
     ("genotyping.genotyper.GenotypeOptions.min_mapping_quality", 20, "--minimum-mapping-quality"),
     ("genotyping.reads.filters._NO_EVIDENCE", 0x4 | 0x100 | 0x200 | 0x400 | 0x800, "SAM"),
     ("genotyping.reads.filters._UNAVAILABLE", 255, "SAM"),
-    ("genotyping.reads.filters.FilterOptions.min_mapping_quality", 20, "--minimum-mapping-.."),
+    ("genotyping.reads.filters.FilterOptions.min_mapping_quality", 20, "--minimum-shortread-.."),
     # Chosen for this method; docs/methods/genotype.md states them.
     ("genotyping.genotyper.MARGIN", 60, "Rules"),
     ("genotyping.reads.filters.FilterOptions.margin", 60, "Rules"),
     ("genotyping.genotyper.MAX_PLOIDY", 4, "Rules"),
     ("genotyping.calls.genotype_order.MAX_GENOTYPES", 10_000, "Rules"),
-    ("genotyping.evidence.spanning._MIN_SPANNING_FRACTION", 0.1, "Rules"),
-    ("genotyping.evidence.fragment_likelihoods._WORST_DIFFERENCE_IF_POOR", -1.5, "Rules"),
-    ("genotyping.evidence.fragment_likelihoods._WORST_DIFFERENCE_IF_FAR", -1.0, "Rules"),
-    ("genotyping.evidence.fragment_likelihoods._FAR", -24.0, "Rules"),
+    ("genotyping.reads.spanning._MIN_SPANNING_FRACTION", 0.1, "Rules"),
+    ("genotyping.reads.fragment_likelihoods._WORST_DIFFERENCE_IF_POOR", -1.5, "Rules"),
+    ("genotyping.reads.fragment_likelihoods._WORST_DIFFERENCE_IF_FAR", -1.0, "Rules"),
+    ("genotyping.reads.fragment_likelihoods._FAR", -24.0, "Rules"),
 ]
 
 

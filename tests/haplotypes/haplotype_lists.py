@@ -9,9 +9,9 @@ import numpy as np
 
 from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.haplotypes.batches import Haplotypes, Loci, PhaseGroups, ReferenceSlice, Sites
-from hapgpu.haplotypes.candidates.haplotypes import haplotypes_of
-from hapgpu.haplotypes.candidates.phased import phase_groups_of_sites
+from hapgpu.haplotypes.sites.haplotypes import haplotypes_of
 from hapgpu.haplotypes.sites.loci import loci_of
+from hapgpu.haplotypes.sites.phased import phase_groups_of_sites
 from hapgpu.haplotypes.sites.shift_ranges import shift_ranges_of
 from hapgpu.io.vcf.records import VcfRecord
 from tests.haplotypes.haplotype_oracle import Options

@@ -18,8 +18,7 @@ from hapgpu.errors import InputError, UsageError
 from hapgpu.haplotypes import locus_batches as module
 from hapgpu.haplotypes.batches import LocusBatch
 from hapgpu.haplotypes.locus_batches import EVERY_ROW, LocusLimits, LocusOptions, locus_batches
-from hapgpu.haplotypes.sites.loci import OVERLAPPING_FACTOR
-from hapgpu.haplotypes.sites.record_batches import RecordLimits
+from hapgpu.haplotypes.sites.loci import OVERLAPPING_FACTOR, RecordLimits
 from hapgpu.haplotypes.sites.record_selection import within
 from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.genome.regions import EVERYTHING, Region, RegionChoice

@@ -24,7 +24,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hapgpu.chaining.anchors.files import load_anchors
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.bgzf.block_table import EOF_BLOCK
@@ -34,6 +33,7 @@ from hapgpu.io.genome.fasta import read_fasta
 from hapgpu.io.genome.regions import read_bed
 from hapgpu.io.vcf.lines import CheckedBcf
 from hapgpu.io.vcf.source import open_vcf
+from hapgpu.longread.seed.anchor_files import load_anchors
 from hapgpu.pairhmm.text_batches.reader import read_hmm_batches
 from tests.io.bgzf_blocks import block
 

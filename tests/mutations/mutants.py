@@ -12,9 +12,9 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parents[2]
 COMMANDS: Final = {
     "calling": "call",
-    "chaining": "chain",
+    "longread": "chain",
     "genotyping": "genotype",
-    "mapping": "map",
+    "shortread": "map",
     "pairhmm": "pairhmm",
     "realign": "realign",
 }

@@ -19,8 +19,8 @@ from hapgpu.errors import DeviceError, InputError, UsageError
 from hapgpu.pairhmm import api
 from hapgpu.pairhmm.batches import HmmBatch, HmmReads
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
-from hapgpu.pairhmm.forward.reference import likelihood_reference
 from hapgpu.runtime.devices import CpuDevice
+from tests.pairhmm.forward.reference import likelihood_reference
 
 TOLERANCE = 1e-5
 READS = ["ACGTTACG", "ACGNACG", "T", "GGGGACGTACGTTT"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hapgpu.pairhmm.qualities.pcr_model import PcrModel, gap_open_limits
+from hapgpu.pairhmm.reads.pcr_model import PcrModel, gap_open_limits
 from tests.constants import Rows, constant, names, not_as_named
 
 ROWS: Rows = [
@@ -14,17 +14,17 @@ ROWS: Rows = [
     ("pairhmm.normalize.ERRORS_PER_BASE", 0.02, "EXPECTED_ERROR_RATE_PER_BASE"),
     ("pairhmm.normalize.MAX_ERRORS", 2.0, "MAXIMUM_BEST_ALT.. maxErrorsForRead: min(2, ..)"),
     ("pairhmm.normalize.LOG10_OF_ERROR", -4.0, "log10 of the quality of an error: -4.0"),
-    ("pairhmm.qualities.pcr_model._QUALITY_WITHOUT_REPEAT", 40.0, "INITIAL_QSCORE"),
-    ("pairhmm.qualities.pcr_model._MIN_QUALITY", 10, "MIN_ADJUSTED_QSCORE"),
-    ("pairhmm.qualities.prepare.MIN_QUALITY", 6, "QualityUtils.MIN_USABLE_Q_SCORE"),
-    ("pairhmm.forward.subnormals._FLUSH", 0x8040, "MXCSR of x86: FZ and DAZ"),
-    ("pairhmm.qualities.prepare.QualityOptions.gap_open", 45, "DEFAULT_INSERTION_QUALITY"),
-    ("pairhmm.qualities.prepare.QualityOptions.gap_continuation", 10, "--gap-continuation.."),
-    ("pairhmm.qualities.prepare.QualityOptions.base_quality_threshold", 18, "--base-quality-.."),
-    ("pairhmm.qualities.tags.FIRST_QUALITY", 33, "SAM: '!' is 0"),
-    ("pairhmm.qualities.tags._LAST_QUALITY", 126, "SAM: '~' is the last"),
-    ("pairhmm.qualities.tandem_repeats.MAX_COPIES", 20, "MAX_REPEAT_LENGTH"),
-    ("pairhmm.qualities.tandem_repeats._LONGEST_UNIT", 8, "MAX_STR_UNIT_LENGTH"),
+    ("pairhmm.reads.pcr_model._QUALITY_WITHOUT_REPEAT", 40.0, "INITIAL_QSCORE"),
+    ("pairhmm.reads.pcr_model._MIN_QUALITY", 10, "MIN_ADJUSTED_QSCORE"),
+    ("pairhmm.reads.qualities.MIN_QUALITY", 6, "QualityUtils.MIN_USABLE_Q_SCORE"),
+    ("pairhmm.forward.lanes._FLUSH", 0x8040, "MXCSR of x86: FZ and DAZ"),
+    ("pairhmm.reads.qualities.QualityOptions.gap_open", 45, "DEFAULT_INSERTION_QUALITY"),
+    ("pairhmm.reads.qualities.QualityOptions.gap_continuation", 10, "--gap-continuation.."),
+    ("pairhmm.reads.qualities.QualityOptions.base_quality_threshold", 18, "--base-quality-.."),
+    ("pairhmm.reads.quality_tags.FIRST_QUALITY", 33, "SAM: '!' is 0"),
+    ("pairhmm.reads.quality_tags._LAST_QUALITY", 126, "SAM: '~' is the last"),
+    ("pairhmm.reads.tandem_repeats.MAX_COPIES", 20, "MAX_REPEAT_LENGTH"),
+    ("pairhmm.reads.tandem_repeats._LONGEST_UNIT", 8, "MAX_STR_UNIT_LENGTH"),
     ("pairhmm.reads.cpu.UNMAPPED", 0x4, "SAM"),
     ("pairhmm.reads.cpu._PAIRED", 0x1, "SAM"),
     ("pairhmm.reads.cpu._FIRST", 0x40, "SAM"),

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.gpu
 @pytest.mark.parametrize("reads", [0, 1, 2000])
 def test_as_on_the_cpu(reads: int) -> None:
     cupy = pytest.importorskip("cupy")
-    from hapgpu.pairhmm.cuda import normalize  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.pairhmm.cuda.batches import normalize  # noqa: PLC0415  (needs CuPy)
 
     random = np.random.default_rng(reads)
     counts = random.integers(1, 9, reads)

@@ -11,14 +11,14 @@ from typing import Any
 import numba
 import numpy as np
 
-from hapgpu.realign.align.reference import (
+from hapgpu.realign.scoring import Overhang, Scoring
+from tests.realign.align.reference import (
     Alignment,
     _border,
     _end_cell,
     _trace_back,
     align_reference,
 )
-from hapgpu.realign.scoring import Overhang, Scoring
 
 LOWEST_SCORE = -100_000_000  # SmithWatermanJavaAligner: MATRIX_MIN_CUTOFF
 UNREACHABLE = -(2**30)  # SmithWatermanJavaAligner: Integer.MIN_VALUE / 2

@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hapgpu.realign.align.reference import Alignment
 from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
 from tests.pairhmm import preparation_oracle as hmm
 from tests.pairhmm.clipping_oracle import clip
 from tests.pairhmm.hmm_oracle import plain_likelihood
 from tests.realign import gatk_projection as gatk
+from tests.realign.align.reference import Alignment
 from tests.realign.compiled_aligner import align
 
 REPLACED = {"AS", "XS", "NM", "MD"}

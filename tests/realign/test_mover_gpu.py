@@ -16,7 +16,7 @@ from hapgpu.errors import InputError
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.realign import cpu
 from hapgpu.realign.mover import MoveTask
-from hapgpu.realign.moves.moves import Moves
+from hapgpu.realign.projection.moves import Moves
 from hapgpu.realign.projection.placement import Placement, place_haplotypes
 from hapgpu.realign.realigner import RealignOptions
 from hapgpu.realign.scoring import PRESETS

@@ -12,7 +12,7 @@ import pysam
 import pytest
 
 from hapgpu.io.alignments.reader import open_reads
-from hapgpu.io.bam.read_groups.haplotypes import has_haplotypes
+from hapgpu.io.bam.read_groups import has_haplotypes
 from hapgpu.report.alignments import AlignmentCounts
 from hapgpu.report.line_blocks import digests_of
 from hapgpu.report.tally import Tally

@@ -12,7 +12,7 @@ import pytest
 from hapgpu.errors import InputError
 from hapgpu.report import line_blocks
 from hapgpu.report.dot_plot import MAX_SEGMENTS
-from hapgpu.report.mapping_lines import Column
+from hapgpu.report.mapping_lines import PafColumn
 from hapgpu.report.mappings import MappingCounts, count_mappings
 from hapgpu.report.page import SectionOptions
 from tests.report.made_paf import CONTIGS, paf_lines, text_of
@@ -104,7 +104,7 @@ def test_drawn_mappings_of_one_read_are_the_longest(tmp_path: Path) -> None:
     fields = "read\t5000\t0\t{0}\t+\tchr1\t9000\t0\t{0}\t{0}\t{0}\t60\n"
     text = "".join(fields.format(span) for span in spans)
     drawn = counted(tmp_path / "made.paf", text).drawn
-    found = drawn.columns[:, Column.TARGET_STOP].tolist()
+    found = drawn.columns[:, PafColumn.TARGET_STOP].tolist()
     assert sorted(found) == sorted(spans)[-MAX_SEGMENTS:]
     assert set(drawn.names()) == {"read"}
     assert drawn.is_cut

@@ -8,7 +8,7 @@ from threading import Thread
 
 import pytest
 
-from hapgpu.io.alignments.samtools.process import Samtools
+from hapgpu.io.alignments.samtools import Samtools
 from hapgpu.io.files.output import OutputFile
 from hapgpu.runtime import leftovers
 

@@ -1,4 +1,4 @@
-// Samples of reads by their tags RG: the same as hapgpu/io/bam/read_groups/samples.py.
+// Samples of reads by their tags RG: the same as hapgpu/io/bam/read_groups.py.
 
 #include "common/grid.cuh"
 #include "io/bam/tags.cuh"

@@ -5,7 +5,7 @@
 
 namespace {
 
-constexpr int kTileBytes = 1024;  // per warp; same as _TILE_BYTES in hapgpu/io/fastx/uncut/lines_cuda.py
+constexpr int kTileBytes = 1024;  // per warp; same as _TILE_BYTES in hapgpu/io/fastx/lines_cuda.py
 
 __device__ inline int warp_id() { return (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes; }
 

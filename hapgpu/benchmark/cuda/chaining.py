@@ -14,20 +14,20 @@ from typing import Any, Final
 import cupy
 import numpy as np
 
-from hapgpu.benchmark.cuda.timing import timed_on_gpu
+from hapgpu.benchmark.cuda.io import timed_on_gpu
 from hapgpu.benchmark.stages import StagedChainer, StagedDevice
-from hapgpu.chaining.batches import Anchors, ChainScores
-from hapgpu.chaining.index.minimizer_index import MinimizerIndex
-from hapgpu.chaining.kernels import OFFSETS
-from hapgpu.chaining.options import LongReadOptions
-from hapgpu.chaining.output.cuda import copy_to_host
-from hapgpu.chaining.parameters import ChainParameters
-from hapgpu.chaining.run.cuda import cuda_stages
-from hapgpu.chaining.scores.cuda import ANCHOR_ARRAYS, SCORE_ARRAYS, chain_scores
 from hapgpu.errors import DeviceError
 from hapgpu.io.fastx.cuda import DeviceSpans, parse_text
 from hapgpu.io.fastx.limits import LONG_READS
 from hapgpu.io.fastx.read_block import ReadBlock
+from hapgpu.longread.batches import Anchors, ChainScores
+from hapgpu.longread.cuda.output import copy_to_host
+from hapgpu.longread.cuda.scores import ANCHOR_ARRAYS, SCORE_ARRAYS, chain_scores
+from hapgpu.longread.cuda.stages import cuda_stages
+from hapgpu.longread.index.minimizer_index import MinimizerIndex
+from hapgpu.longread.kernels import OFFSETS
+from hapgpu.longread.options import LongReadOptions
+from hapgpu.longread.parameters import ChainParameters
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import device_errors, thread_streams
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar

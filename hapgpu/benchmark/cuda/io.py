@@ -1,10 +1,15 @@
-"""Reading of BAM into GPU memory, for its benchmark."""
+"""Reading of BAM into GPU memory, for its benchmark.
+
+Timing of work on the current stream of a GPU.
+"""
 
 from __future__ import annotations
 
-from typing import Final, cast
+from collections.abc import Callable
+from typing import Final, TypeVar, cast
 
 import cupy
+import numpy as np
 
 from hapgpu.io.alignments.cuda import open_device_reads
 from hapgpu.io.bam.cuda.reader import DevicePiece, DeviceReads
@@ -50,3 +55,21 @@ def read_to_gpu(path: str, device: CudaDevice, threads: int) -> int:
     with cast("DeviceReads", opened) as reads:
         run_pipeline(reads.pieces(), [count] * _WORKERS, add)
     return sum(counts)
+
+
+_Result = TypeVar("_Result")
+
+
+def timed_on_gpu(run: Callable[[], _Result], repeats: int) -> tuple[_Result, float]:
+    """Return the result of a run, and the median of the seconds; the first run is not timed."""
+    result = run()
+    seconds = []
+    for _ in range(repeats):
+        del result  # frees its memory for the next run
+        start, end = cupy.cuda.Event(), cupy.cuda.Event()
+        start.record()
+        result = run()
+        end.record()
+        end.synchronize()
+        seconds.append(cupy.cuda.get_elapsed_time(start, end) / 1e3)
+    return result, float(np.median(seconds))

@@ -14,18 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.benchmark.backtracking import MAX_RESULTS, row_count
-from hapgpu.benchmark.cuda.timing import timed_on_gpu
-from hapgpu.io.fastx.spans import ReadSpans
-from hapgpu.mapping.index.cuda import DeviceIndex, resident_index
-from hapgpu.mapping.index.fm_index import FMIndexArrays
-from hapgpu.mapping.search.cuda import DevicePackedReads, pack_on_device, search_on_device
-from hapgpu.mapping.search.hits import SearchOptions
-from hapgpu.mapping.search.kernels import OCCURRENCES, READS
+from hapgpu.benchmark.cuda.io import timed_on_gpu
+from hapgpu.io.fastx.read_block import ReadSpans
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import thread_streams
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.launch import load_kernel
 from hapgpu.runtime.gpu_array import GpuArray
+from hapgpu.shortread.index.cuda import DeviceIndex, resident_index
+from hapgpu.shortread.index.fm_index import FMIndexArrays
+from hapgpu.shortread.search.cuda import DevicePackedReads, pack_on_device, search_on_device
+from hapgpu.shortread.search.hits import SearchOptions
+from hapgpu.shortread.search.kernels import OCCURRENCES, READS
 
 _THREADS = 256
 _STRANDS = 2

@@ -1,1 +1,1 @@
-"""Local assembly of active regions to haplotypes."""
+"""Local assembly of active regions: graphs of k-mers, sequence graphs, haplotypes."""

@@ -11,6 +11,7 @@ from hapgpu.arrays.bytes import Integer, copy_bytes, hash_of
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only, view_of, with_room
 from hapgpu.calling.assembly.graph import Graph, has_cycle, new_graph
+from hapgpu.calling.assembly.graph_edits import reference_ends
 from hapgpu.calling.assembly.haplotypes import (
     AT_LIMIT,
     NOT_ASSEMBLED,
@@ -21,21 +22,9 @@ from hapgpu.calling.assembly.haplotypes import (
     haplotypes_of,
     remove_cycles,
 )
-from hapgpu.calling.assembly.kmer_graphs.build import (
-    CYCLIC,
-    FAILED,
-    READY,
-    build_kmer_graph,
-)
-from hapgpu.calling.assembly.kmer_graphs.kmers import (
-    AssemblyData,
-    GraphRules,
-    KmerSpace,
-    RegionRows,
-    new_space,
-)
-from hapgpu.calling.assembly.sequence_graph.edits import reference_ends
-from hapgpu.calling.assembly.sequence_graph.simplification import simplified
+from hapgpu.calling.assembly.kmer_graphs import CYCLIC, FAILED, READY, build_kmer_graph
+from hapgpu.calling.assembly.kmers import AssemblyData, GraphRules, KmerSpace, RegionRows, new_space
+from hapgpu.calling.assembly.simplification import simplified
 from hapgpu.calling.batches import ActiveRegions, RegionHaplotypes, RegionReads, SegmentReads
 from hapgpu.calling.options import AssemblyOptions
 from hapgpu.runtime.devices import Device

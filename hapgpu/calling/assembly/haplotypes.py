@@ -14,7 +14,7 @@ from hapgpu.arrays.bytes import Integer, copy_bytes
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only, with_room
 from hapgpu.calling.assembly.graph import VERTICES, Graph, remove_edge, remove_vertex
-from hapgpu.calling.assembly.sequence_graph.edits import length_of
+from hapgpu.calling.assembly.graph_edits import length_of
 from hapgpu.calling.batches import RegionHaplotypes
 from hapgpu.cigar.encoding import INSERTION, MATCH, match_cigars, reference_lengths
 from hapgpu.io.bam.constants import REFERENCE_OPERATIONS
@@ -157,6 +157,7 @@ def _join(
     starts: NDArray[np.int64],
     is_chosen: NDArray[np.bool_],
 ) -> None:
+    """Move insertions to the first one of their length within reach, in chosen regions."""
     for region in range(is_chosen.size):
         if not is_chosen[region]:
             continue

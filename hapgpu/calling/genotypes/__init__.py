@@ -1,1 +1,1 @@
-"""Genotype likelihoods, QUAL, alleles kept and genotypes."""
+"""Likelihoods of reads, genotypes, alleles kept, and INFO fields."""

@@ -1,1 +1,1 @@
-"""Lines of VCF, and realigned reads."""
+"""Lines of VCF and genomic VCF, and realigned reads."""

@@ -41,8 +41,7 @@ from hapgpu.io.alignments.record_order import OldOrder, OrderKeeper, RecordRun
 from hapgpu.io.alignments.writer import open_writer
 from hapgpu.io.bam.encode import EncodedRecords
 from hapgpu.io.bam.header import SAM_VERSION, SamHeader, fields_of
-from hapgpu.io.bam.read_groups.haplotypes import HAPLOTYPE_GROUP
-from hapgpu.io.bam.read_groups.samples import ReadGroups, SampleTable
+from hapgpu.io.bam.read_groups import HAPLOTYPE_GROUP, ReadGroups, SampleTable
 from hapgpu.io.text.columns import repeated, side_by_side
 from hapgpu.realign.records.build import (
     NewTags,

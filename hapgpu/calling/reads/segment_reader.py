@@ -54,7 +54,7 @@ from hapgpu.genotyping.reads.inputs import (
 from hapgpu.genotyping.reads.read_buffer import ReadBuffer, SamplesOf
 from hapgpu.haplotypes.batches import ReferenceSlice
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.io.bam.read_groups.samples import SampleTable
+from hapgpu.io.bam.read_groups import SampleTable
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.genome.regions import END_OF_CONTIG, Region, RegionChoice

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import hash_of
 from hapgpu.arrays.ragged_view import RaggedView, view_of
-from hapgpu.arrays.read_columns import ReadColumns
-from hapgpu.arrays.read_gathering import gathered_reads
+from hapgpu.arrays.read_columns import ReadColumns, gathered_reads
 from hapgpu.calling.batches import MAX_JUNCTION, PADDING, REFERENCE_ROOM, Segment
 from hapgpu.calling.reads.filters import with_regular_bases
 from hapgpu.cigar.encoding import reference_lengths
@@ -22,7 +21,7 @@ from hapgpu.genotyping.reads.read_buffer import ChoiceOfReads, ReadBuffer
 from hapgpu.haplotypes.batches import ReferenceSlice
 from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.genome.regions import Region
-from hapgpu.pairhmm.qualities.prepare import check_base_qualities
+from hapgpu.pairhmm.reads.qualities import check_base_qualities
 from hapgpu.runtime.jit import njit
 
 MAX_SPAN: Final = 1000

@@ -14,7 +14,7 @@ from hapgpu.cli.bench.table import (
     GCUPS,
     SECONDS,
     Column,
-    Table,
+    MeasurementTable,
     number,
     plain,
     rate,
@@ -27,7 +27,7 @@ hapgpu bench call --reference ref.fa --copies 10"""
 
 FILES: Final = CommandFiles(reads=(Read("reference", FASTA_INDEXES),), writes=(STATISTICS, PLOT))
 
-_TABLE: Final = Table(
+_TABLE: Final = MeasurementTable(
     (
         *plain("device", "task", "data", "bases", "reads", "active_regions"),
         Column("cells", lambda line: line.numbers["cells"] or "-"),

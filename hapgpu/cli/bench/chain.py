@@ -8,20 +8,20 @@ from typing import Annotated, Final
 
 import typer
 
-from hapgpu.benchmark.anchors import Method, benchmark_anchors
+from hapgpu.benchmark.anchors import ScoreMethod, benchmark_anchors
 from hapgpu.benchmark.long_reads import benchmark_reads
 from hapgpu.benchmark.measurement import Measurement
 from hapgpu.benchmark.whole_runs import Statistics
-from hapgpu.chaining.index.files import SUFFIX
-from hapgpu.chaining.options import preset
 from hapgpu.cli.bench.options import PLOT, BenchOptions, Copies
-from hapgpu.cli.bench.table import BOUND, RUN_KEYS, SECONDS, SHARE, Column, Table, plain
+from hapgpu.cli.bench.table import BOUND, RUN_KEYS, SECONDS, SHARE, Column, MeasurementTable, plain
 from hapgpu.cli.commands import chain as commands
 from hapgpu.cli.options.chain import DEFAULT_PRESET, Preset
 from hapgpu.cli.options.effects import contradicts
 from hapgpu.cli.options.files import FASTA_INDEXES, STATISTICS, CommandFiles, Read
 from hapgpu.cli.options.numbers import parse_count
 from hapgpu.errors import UsageError
+from hapgpu.longread.index.files import SUFFIX
+from hapgpu.longread.options import preset
 from hapgpu.runtime.devices import Device
 from hapgpu.simulation.long_reads import LongReadModel
 
@@ -41,7 +41,7 @@ NO_EFFECT: Final = (
     contradicts("reference", "--reference", "method", "copies"),
 )
 
-_TABLE: Final = Table(
+_TABLE: Final = MeasurementTable(
     (
         *plain("device", "task", "data", "count", "unit"),
         SECONDS,
@@ -72,7 +72,7 @@ def chain(
         ),
     ] = None,
     method: Annotated[
-        Method | None,
+        ScoreMethod | None,
         typer.Option(
             "--method",
             help="Algorithm for --anchors: predecessor, as in hapgpu chain, or successor (mm2-ax; "
@@ -135,7 +135,7 @@ def chain(
             yield from benchmark_reads(device, reference, long_read_options, bases, model, run)
         if anchors is not None:
             yield from benchmark_anchors(
-                device, anchors, long_read_options, copies or 1, method or Method.PREDECESSOR
+                device, anchors, long_read_options, copies or 1, method or ScoreMethod.PREDECESSOR
             )
 
     options.publish("chain", _TABLE, options.on_each(measure))

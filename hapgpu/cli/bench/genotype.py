@@ -8,7 +8,16 @@ from typing import Final
 from hapgpu.benchmark.genotyping import benchmark_genotype
 from hapgpu.benchmark.measurement import Measurement
 from hapgpu.cli.bench.options import PLOT, BenchOptions, Copies, SampleReference
-from hapgpu.cli.bench.table import BOUND, BOUND_KEYS, GCUPS, SECONDS, Table, number, plain, rate
+from hapgpu.cli.bench.table import (
+    BOUND,
+    BOUND_KEYS,
+    GCUPS,
+    SECONDS,
+    MeasurementTable,
+    number,
+    plain,
+    rate,
+)
 from hapgpu.cli.options.files import FASTA_INDEXES, STATISTICS, CommandFiles, Read
 from hapgpu.runtime.devices import Device
 
@@ -17,7 +26,7 @@ hapgpu bench genotype --reference ref.fa --copies 10"""
 
 FILES: Final = CommandFiles(reads=(Read("reference", FASTA_INDEXES),), writes=(STATISTICS, PLOT))
 
-_TABLE: Final = Table(
+_TABLE: Final = MeasurementTable(
     (
         *plain("device", "data", "sites", "reads", "cells"),
         SECONDS,

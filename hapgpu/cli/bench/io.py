@@ -6,14 +6,14 @@ from typing import Final
 
 from hapgpu.benchmark.io import benchmark_io
 from hapgpu.cli.bench.options import PLOT, BenchOptions, Copies
-from hapgpu.cli.bench.table import SECONDS, Table, plain, rate
+from hapgpu.cli.bench.table import SECONDS, MeasurementTable, plain, rate
 from hapgpu.cli.options.files import STATISTICS, CommandFiles
 
 EXAMPLES: Final = """Example: hapgpu bench io -t 16"""
 
 FILES: Final = CommandFiles(writes=(STATISTICS, PLOT))
 
-_TABLE: Final = Table(
+_TABLE: Final = MeasurementTable(
     (
         *plain("device", "task", "threads", "reads"),
         SECONDS,

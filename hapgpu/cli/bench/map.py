@@ -8,16 +8,16 @@ from typing import Annotated, Final
 
 import typer
 
-from hapgpu.benchmark.mapping import Method, benchmark_map
+from hapgpu.benchmark.mapping import SearchMethod, benchmark_map
 from hapgpu.benchmark.measurement import Measurement
 from hapgpu.cli.bench.options import PLOT, BenchOptions, Copies
-from hapgpu.cli.bench.table import BOUND, RUN_KEYS, SECONDS, SHARE, Table, plain, rate
+from hapgpu.cli.bench.table import BOUND, RUN_KEYS, SECONDS, SHARE, MeasurementTable, plain, rate
 from hapgpu.cli.commands import map as commands
 from hapgpu.cli.options.effects import needs
 from hapgpu.cli.options.files import FASTA_INDEXES, STATISTICS, CommandFiles, Read
 from hapgpu.errors import UsageError
-from hapgpu.mapping.index.files import SUFFIX
 from hapgpu.runtime.devices import Device
+from hapgpu.shortread.index.files import SUFFIX
 
 EXAMPLES: Final = """Measure simulated reads, and the search of Seide 2012 in the same index:
 hapgpu bench map --reference ref.fa && hapgpu bench map --reference ref.fa --method backtracking
@@ -32,7 +32,7 @@ FILES: Final = CommandFiles(
 
 NO_EFFECT: Final = (needs("reads", "--reads", "copies"),)
 
-_TABLE: Final = Table(
+_TABLE: Final = MeasurementTable(
     (
         *plain("device", "task", "data", "reads", "hits"),
         SECONDS,
@@ -63,12 +63,12 @@ def map(  # noqa: A001  (the name of the command)
         ),
     ] = None,
     method: Annotated[
-        Method,
+        SearchMethod,
         typer.Option(
             "--method",
             help="Algorithm: fm, as in hapgpu map, or backtracking (Seide 2012).",
         ),
-    ] = Method.FM,
+    ] = SearchMethod.FM,
     copies: Copies = None,
     options: BenchOptions,
 ) -> None:

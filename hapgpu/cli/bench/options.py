@@ -17,7 +17,7 @@ from typer.main import get_command
 from hapgpu.benchmark.measurement import Measurement, shown_by
 from hapgpu.benchmark.whole_runs import RunCommand, Statistics
 from hapgpu.cli.bench.plot import require_plots, write_plot
-from hapgpu.cli.bench.table import Table
+from hapgpu.cli.bench.table import MeasurementTable
 from hapgpu.cli.options.common import Debug, DeviceName, GpuMemory, Threads
 from hapgpu.cli.options.files import Written
 from hapgpu.cli.parameters import one_parameter_per_option
@@ -109,7 +109,9 @@ class BenchOptions:
         """Return the measurements on all devices, one device after the other."""
         return chain.from_iterable(measure(device) for device in self.devices())
 
-    def publish(self, method: str, table: Table, measurements: Iterable[Measurement]) -> None:
+    def publish(
+        self, method: str, table: MeasurementTable, measurements: Iterable[Measurement]
+    ) -> None:
         """Print measurements as they are made; write them to the files of `--json` and `--plot`.
 
         Parameters

@@ -10,7 +10,7 @@ import typer
 from hapgpu.benchmark.measurement import Measurement
 from hapgpu.benchmark.pairhmm import benchmark_pairhmm, benchmark_text_batches
 from hapgpu.cli.bench.options import PLOT, BenchOptions, Copies
-from hapgpu.cli.bench.table import BOUND, GCUPS, RUN_KEYS, SECONDS, SHARE, Table, plain
+from hapgpu.cli.bench.table import BOUND, GCUPS, RUN_KEYS, SECONDS, SHARE, MeasurementTable, plain
 from hapgpu.cli.commands import pairhmm as commands
 from hapgpu.cli.options.effects import needs
 from hapgpu.cli.options.files import STATISTICS, CommandFiles, Read
@@ -26,7 +26,7 @@ FILES: Final = CommandFiles(reads=(Read("batches", standard=True),), writes=(STA
 
 NO_EFFECT: Final = (needs("batches", "--batches", "copies"),)
 
-_TABLE: Final = Table(
+_TABLE: Final = MeasurementTable(
     (*plain("device", "task", "data", "cells"), SECONDS, GCUPS, *BOUND, SHARE),
     ("device", "task", "data", "cells", "seconds", *RUN_KEYS),
     shows_data=True,

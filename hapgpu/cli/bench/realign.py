@@ -8,7 +8,7 @@ from typing import Final
 from hapgpu.benchmark.measurement import Measurement
 from hapgpu.benchmark.realign import benchmark_realign
 from hapgpu.cli.bench.options import PLOT, BenchOptions
-from hapgpu.cli.bench.table import BOUND, RUN_KEYS, SHARE, Table, number, plain, rate
+from hapgpu.cli.bench.table import BOUND, RUN_KEYS, SHARE, MeasurementTable, number, plain, rate
 from hapgpu.cli.commands import realign as commands
 from hapgpu.cli.options.files import STATISTICS, CommandFiles
 from hapgpu.runtime.devices import Device
@@ -18,7 +18,7 @@ hapgpu bench realign --device cuda:0 --plot rates.svg"""
 
 FILES: Final = CommandFiles(writes=(STATISTICS, PLOT))
 
-_TABLE: Final = Table(
+_TABLE: Final = MeasurementTable(
     (
         *plain("device", "task"),
         *(number("read", "read_length", "d"), number("haplotype", "haplotype_length", "d")),

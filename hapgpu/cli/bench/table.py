@@ -20,7 +20,7 @@ class Column(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class MeasurementTable:
     """What is shown of the measurements of a method.
 
     Attributes

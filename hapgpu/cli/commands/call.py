@@ -38,7 +38,7 @@ from hapgpu.cli.options.files import (
 )
 from hapgpu.cli.options.numbers import parse_open_fraction, parse_phred
 from hapgpu.cli.run import start_run
-from hapgpu.pairhmm.qualities.pcr_model import PcrModel
+from hapgpu.pairhmm.reads.pcr_model import PcrModel
 
 logger = logging.getLogger(__name__)
 

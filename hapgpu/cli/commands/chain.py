@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
 
-from hapgpu.chaining.index.files import SUFFIX
-from hapgpu.chaining.pipeline import align_long_reads, chain_anchor_file, map_long_reads
 from hapgpu.cli.options.align import (
     AlignArguments,
     AlignmentForm,
@@ -42,8 +40,10 @@ from hapgpu.cli.options.files import (
 )
 from hapgpu.cli.run import start_run
 from hapgpu.errors import UsageError
-from hapgpu.io.alignments.fastq.text_pipeline import EXCLUDED_WARNING, ReadFiles, SamOutput
+from hapgpu.io.alignments.text_pipeline import EXCLUDED_WARNING, ReadFiles, SamOutput
 from hapgpu.io.files.reread import is_pipe
+from hapgpu.longread.index.files import SUFFIX
+from hapgpu.longread.pipeline import align_long_reads, chain_anchor_file, map_long_reads
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -37,7 +37,7 @@ from hapgpu.genotyping.calls.priors import Prior
 from hapgpu.genotyping.deep_loci import READS_OVER_LIMIT
 from hapgpu.genotyping.genotyper import MAX_PLOIDY, GenotypeOptions
 from hapgpu.genotyping.pipeline import GenotypeInputs, GenotypeSession, Shard, write_genotypes
-from hapgpu.pairhmm.qualities.pcr_model import PcrModel
+from hapgpu.pairhmm.reads.pcr_model import PcrModel
 
 EXAMPLES: Final = """Genotype the sites of a VCF; the output is bgzipped and indexed:
 hapgpu genotype sample.bam reference.fa sites.vcf.gz -o genotypes.vcf.gz

@@ -8,8 +8,6 @@ from typing import Annotated, Final
 
 import typer
 
-from hapgpu.chaining.index import files as minimizer_files
-from hapgpu.chaining.options import SketchOptions
 from hapgpu.cli.options.chain import SketchArguments
 from hapgpu.cli.options.common import MAX_THREADS, DeviceName, ReportOptions
 from hapgpu.cli.options.effects import contradicts, needs
@@ -25,8 +23,10 @@ from hapgpu.cli.options.files import (
 from hapgpu.cli.run import Run
 from hapgpu.errors import UsageError
 from hapgpu.io.files.reread import is_pipe
-from hapgpu.mapping.index import files as fm_files
+from hapgpu.longread.index import files as minimizer_files
+from hapgpu.longread.options import SketchOptions
 from hapgpu.runtime.devices import CpuDevice, resolve_devices, usable_cpus
+from hapgpu.shortread.index import files as fm_files
 
 EXAMPLES: Final = """Write the index of hapgpu map beside the reference:
 hapgpu index reference.fa

@@ -26,13 +26,13 @@ from hapgpu.cli.options.files import (
 )
 from hapgpu.cli.run import start_run
 from hapgpu.errors import UsageError
-from hapgpu.io.alignments.fastq.text_pipeline import EXCLUDED_WARNING, ReadFiles, SamOutput
 from hapgpu.io.alignments.formats import output_format
+from hapgpu.io.alignments.text_pipeline import EXCLUDED_WARNING, ReadFiles, SamOutput
 from hapgpu.io.alignments.unsorted_header import parse_read_group
-from hapgpu.mapping.index.files import FM_INDEX_FILE, SUFFIX
-from hapgpu.mapping.pipeline import ShortReadOptions, map_short_reads
-from hapgpu.mapping.sam.tables import SamOptions
-from hapgpu.mapping.search.hits import MIN_READ_BASES, SearchOptions
+from hapgpu.shortread.index.files import FM_INDEX_FILE, SUFFIX
+from hapgpu.shortread.pipeline import ShortReadOptions, map_short_reads
+from hapgpu.shortread.sam.tables import SamOptions
+from hapgpu.shortread.search.hits import MIN_READ_BASES, SearchOptions
 
 EXAMPLES: Final = r"""Find all hits of the reads of two files:
 hapgpu index reference.fa && hapgpu map reference.fa reads_1.fq.gz reads_2.fq.gz -o hits.bam

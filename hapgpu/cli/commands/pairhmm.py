@@ -36,10 +36,10 @@ from hapgpu.cli.options.files import (
 from hapgpu.cli.run import start_run
 from hapgpu.errors import UsageError
 from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes
-from hapgpu.io.alignments.read_selection import ReadSelection
+from hapgpu.io.alignments.reader import ReadSelection
 from hapgpu.pairhmm.pipeline import LikelihoodRun, score_batches, score_reads
-from hapgpu.pairhmm.qualities.pcr_model import PcrModel
-from hapgpu.pairhmm.qualities.prepare import MIN_QUALITY, QualityOptions
+from hapgpu.pairhmm.reads.pcr_model import PcrModel
+from hapgpu.pairhmm.reads.qualities import MIN_QUALITY, QualityOptions
 from hapgpu.pairhmm.reads.scorer import ScorerOptions, ScoringTask
 
 EXAMPLES: Final = """Compare the reads of an indexed BAM with the haplotypes of some loci:

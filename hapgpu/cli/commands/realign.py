@@ -35,7 +35,7 @@ from hapgpu.cli.options.files import (
 from hapgpu.cli.run import prepare_run
 from hapgpu.errors import UsageError
 from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes
-from hapgpu.io.alignments.read_selection import ReadSelection
+from hapgpu.io.alignments.reader import ReadSelection
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.realign.pipeline import (
     OutputOptions,

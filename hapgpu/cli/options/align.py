@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 import typer
 
-from hapgpu.chaining.options import (
+from hapgpu.cli.options.common import OutputFormat
+from hapgpu.cli.options.numbers import OneOrTwo, parse_count, parse_large_count, parse_one_or_two
+from hapgpu.errors import UsageError
+from hapgpu.io.alignments.formats import OUTPUT_FORMATS
+from hapgpu.io.alignments.unsorted_header import ReadGroup, parse_read_group
+from hapgpu.io.files.text_output import extension_of
+from hapgpu.longread.options import (
     MAX_DROP,
     MAX_GAP_COSTS,
     MAX_SCORE,
@@ -19,12 +25,6 @@ from hapgpu.chaining.options import (
     Difference,
     LineOptions,
 )
-from hapgpu.cli.options.common import OutputFormat
-from hapgpu.cli.options.numbers import OneOrTwo, parse_count, parse_large_count, parse_one_or_two
-from hapgpu.errors import UsageError
-from hapgpu.io.alignments.formats import OUTPUT_FORMATS
-from hapgpu.io.alignments.unsorted_header import ReadGroup, parse_read_group
-from hapgpu.io.files.text_output import extension_of
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

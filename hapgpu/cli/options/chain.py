@@ -9,7 +9,16 @@ from typing import Annotated, Final
 
 import typer
 
-from hapgpu.chaining.options import (
+from hapgpu.cli.options.align import AlignArguments, changed
+from hapgpu.cli.options.numbers import (
+    OneOrTwo,
+    parse_count,
+    parse_fraction,
+    parse_one_or_two,
+    parse_repetitive,
+)
+from hapgpu.errors import UsageError
+from hapgpu.longread.options import (
     ANCHOR_BYTES,
     LONGEST_KMER,
     PRESETS,
@@ -20,15 +29,6 @@ from hapgpu.chaining.options import (
     SketchOptions,
     preset,
 )
-from hapgpu.cli.options.align import AlignArguments, changed
-from hapgpu.cli.options.numbers import (
-    OneOrTwo,
-    parse_count,
-    parse_fraction,
-    parse_one_or_two,
-    parse_repetitive,
-)
-from hapgpu.errors import UsageError
 
 DEFAULT_PRESET: Final = next(iter(PRESETS))
 

@@ -1,4 +1,4 @@
-"""Genotype likelihoods of sites, on a GPU (`cuda/genotyping/calls/likelihoods.cu`)."""
+"""Genotype likelihoods of sites, on a GPU (`cuda/genotyping/likelihoods.cu`)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.genotyping.batches import SiteLikelihoods
 from hapgpu.genotyping.calls.genotype_order import common_table, genotype_counts
-from hapgpu.genotyping.evidence.cuda import DeviceEvidence
-from hapgpu.genotyping.evidence.spanning import spanning_fragments
+from hapgpu.genotyping.reads.cuda.evidence import DeviceEvidence
+from hapgpu.genotyping.reads.spanning import spanning_fragments
 from hapgpu.haplotypes.batches import LocusBatch
 from hapgpu.runtime.gpu.context import download_pinned
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
@@ -24,7 +24,7 @@ _THREADS: Final = 128
 _STAGING: Final = 3  # of the thread; the pair-HMM has the ones before
 
 ADD_FRAGMENTS: Final = Kernel(
-    "genotyping/calls/likelihoods.cu",
+    "genotyping/likelihoods.cu",
     "add_fragments",
     (
         Array("fragment_offsets", np.int64, "fragments", 1),

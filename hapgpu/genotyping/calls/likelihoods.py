@@ -13,7 +13,7 @@ from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.arrays.ragged_view import RaggedView, columns_of, read_only, view_of
 from hapgpu.genotyping.batches import FragmentEvidence, SiteLikelihoods
 from hapgpu.genotyping.calls.genotype_order import common_table, genotype_counts
-from hapgpu.genotyping.evidence.spanning import SpanRequirements, fulfils, span_requirements_of
+from hapgpu.genotyping.reads.spanning import SpanRequirements, fulfils, span_requirements_of
 from hapgpu.haplotypes.batches import LocusBatch
 from hapgpu.pairhmm.normalize import WORST_DIFFERENCE
 from hapgpu.runtime.jit import njit, njit_inlined

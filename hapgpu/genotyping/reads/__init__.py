@@ -1,1 +1,1 @@
-"""Aligned reads of all inputs at each group of loci, and their samples."""
+"""Aligned reads at groups of loci, clipped, and scored as fragments."""

@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.read_columns import ReadColumns
-from hapgpu.arrays.read_gathering import gathered_reads
+from hapgpu.arrays.read_columns import ReadColumns, gathered_reads
 from hapgpu.genotyping.batches import GenotypedLoci, LocusReads
 from hapgpu.genotyping.reads.filters import FilterOptions, ReadFilter
 from hapgpu.genotyping.reads.inputs import AlignedInput, OpenInputs, ReadingOptions, open_aligned
 from hapgpu.genotyping.reads.locus_groups import LocusGroup, LocusIntervals, locus_groups_of
 from hapgpu.genotyping.reads.read_buffer import ReadBuffer, SamplesOf, SortedBuffer
 from hapgpu.haplotypes.batches import LocusBatch
-from hapgpu.io.bam.read_groups.samples import SampleTable
+from hapgpu.io.bam.read_groups import SampleTable
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.regions import END_OF_CONTIG
 from hapgpu.runtime.pool import MAX_IO_THREADS

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.io.bam.read_groups.haplotypes import are_haplotypes
+from hapgpu.io.bam.read_groups import are_haplotypes
 from hapgpu.runtime.jit import njit
 
 _NO_EVIDENCE: Final = 0xF04

@@ -17,7 +17,7 @@ from hapgpu.genotyping.reads.read_buffer import ReadBuffer, SamplesOf
 from hapgpu.io.alignments.formats import ReadFormat, open_input
 from hapgpu.io.alignments.reader import ReadSource, contigs_with_records, open_reads
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.io.bam.read_groups.samples import SampleTable
+from hapgpu.io.bam.read_groups import SampleTable
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.regions import EVERYTHING, Region, RegionChoice, contig_hint
 

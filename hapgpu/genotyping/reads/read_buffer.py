@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged_view import RaggedView, last_at_most, read_only, view_of
-from hapgpu.arrays.read_gathering import gathered_reads
+from hapgpu.arrays.read_columns import gathered_reads
 from hapgpu.errors import InputError
 from hapgpu.genotyping.reads.filters import AnyReadFilter
 from hapgpu.genotyping.reads.locus_groups import LocusIntervals

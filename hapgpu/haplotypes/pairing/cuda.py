@@ -243,7 +243,7 @@ def _sorted(pairs: DeviceReadPairs) -> DeviceReadPairs:
 
 
 JOIN_HAPLOTYPES = Kernel(
-    "haplotypes/pairing/join.cu",
+    "haplotypes/join.cu",
     "join_haplotypes",
     (
         Array("sequences", np.uint8, "sequences_size"),

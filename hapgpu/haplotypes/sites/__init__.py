@@ -1,1 +1,1 @@
-"""VCF records to sites, shift ranges and loci."""
+"""Sites and loci of a VCF, and the candidate haplotypes at each locus."""

@@ -67,6 +67,7 @@ def _trimmed(
     kinds: NDArray[np.uint8],
     allele_offsets: NDArray[np.int64],
 ) -> TrimmedAlleles:
+    """Return each allele without the bases that it shares with REF at its ends."""
     count, text = kinds.size, alleles.data
     starts, ends = np.empty(count, np.int64), np.empty(count, np.int64)
     text_starts, text_ends = np.empty(count, np.int64), np.empty(count, np.int64)

@@ -1,1 +1,1 @@
-"""Aligned reads in any format: recognise, open, read, write."""
+"""Files of aligned reads: BAM, CRAM and SAM in and out, indexes, records as FASTQ."""

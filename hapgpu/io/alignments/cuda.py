@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hapgpu.io.alignments.formats import ReadFormat, ReadInput, open_input
 from hapgpu.io.alignments.packed import index_for, packed_bam, packed_conversion
 from hapgpu.io.alignments.reader import FastqSource, ReadSource
-from hapgpu.io.alignments.samtools.convert import ConvertedInput
+from hapgpu.io.alignments.samtools_convert import ConvertedInput
 from hapgpu.io.bam.cuda.reader import PIECE_BYTES, DeviceReads
 from hapgpu.io.bgzf.pieces import PieceReader, Readable
 from hapgpu.io.files.byte_source import ParallelStream

@@ -1,7 +1,11 @@
-"""Formats of reads: recognition by the first bytes, and choice of the output format."""
+"""Formats of reads: recognition by the first bytes, and choice of the output format.
+
+References that the header of a CRAM file names.
+"""
 
 from __future__ import annotations
 
+import re
 import sys
 import zlib
 from contextlib import suppress
@@ -11,16 +15,46 @@ from io import BufferedReader, RawIOBase
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
+import pysam
+
 from hapgpu.errors import InputError, UsageError
 from hapgpu.io.bgzf.block_table import EOF_BLOCK
 from hapgpu.io.bgzf.pieces import has_closing_bytes, is_bgzf, missing_eof_block
 from hapgpu.io.fastx.limits import warn_of_old_qualities
 from hapgpu.io.files.compressed import standard_input
 from hapgpu.io.files.file_kind import guess_kind
+from hapgpu.io.files.htslib import release_freed_memory, silent_htslib
 from hapgpu.io.files.record_limit import MAX_RECORD
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
+
+
+_MAGIC: Final = b"CRAM"
+_SCHEME: Final = "file://"
+_UR: Final = re.compile(r"^@SQ\t(?:.*\t)?UR:([^\t\n]+)", re.MULTILINE)
+"""Read from the text: dictionaries of half a million contigs take many times its memory."""
+
+
+def named_references(path: Path) -> set[str]:
+    """Return the files that the header of a CRAM file names (UR of @SQ).
+
+    The set is empty for a file of another kind and for a file that cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            if file.read(len(_MAGIC)) != _MAGIC:
+                return set()
+        header = _header_text(path)
+    except (OSError, ValueError):
+        return set()
+    release_freed_memory()
+    return {name.removeprefix(_SCHEME) for name in _UR.findall(header)}
+
+
+def _header_text(path: Path) -> str:
+    with silent_htslib(), path.open("rb") as file:
+        return str(pysam.AlignmentFile(file, "rc", check_sq=False).header)
 
 
 _HEAD_BYTES: Final = 1 << 16

@@ -8,7 +8,7 @@ from typing import Final
 
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.formats import ReadFormat, ReadInput
-from hapgpu.io.alignments.index.open import (
+from hapgpu.io.alignments.index_files import (
     FileState,
     find_index,
     has_entries,
@@ -16,7 +16,7 @@ from hapgpu.io.alignments.index.open import (
     index_mismatch,
     ranges_of,
 )
-from hapgpu.io.alignments.samtools.convert import ConvertedInput
+from hapgpu.io.alignments.samtools_convert import ConvertedInput
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.bam.record_reader import PackedSource, piece_reader, take_first_header

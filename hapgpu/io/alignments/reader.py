@@ -1,10 +1,14 @@
-"""Sources of reads in any format, as columnar batches."""
+"""Sources of reads in any format, as columnar batches.
+
+The reads that a run uses.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,14 +22,11 @@ from hapgpu.io.alignments.formats import (
     open_input,
     recognised,
 )
-from hapgpu.io.alignments.index.open import (
-    contigs_in_bins,
-    contigs_in_slices,
-)
+from hapgpu.io.alignments.index_files import contigs_in_bins, contigs_in_slices
 from hapgpu.io.alignments.packed import index_for, index_of, packed_bam, packed_conversion
-from hapgpu.io.alignments.samtools.convert import ConvertedInput
+from hapgpu.io.alignments.samtools_convert import ConvertedInput
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.io.bam.record_block import RecordBlock
+from hapgpu.io.bam.record_layout import RecordBlock
 from hapgpu.io.bam.record_reader import PackedSource, RecordReader, piece_reader, to_batch
 from hapgpu.io.fastx.fastq import read_fastq
 from hapgpu.io.files.record_limit import MAX_RECORD
@@ -33,6 +34,26 @@ from hapgpu.io.genome.regions import EVERYTHING, RegionChoice
 from hapgpu.runtime.closeable import Closeable
 from hapgpu.runtime.inputs import expect_file, note_position
 from hapgpu.runtime.pool import Pool
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSelection:
+    """A file of reads and the regions whose reads are used.
+
+    Attributes
+    ----------
+    path
+        A file, or `-` for standard input.
+    regions
+        The regions, if the user gave any.
+    max_record
+        Bytes of the longest record, and of the longest header, that is read.
+    """
+
+    path: str
+    regions: RegionChoice
+    max_record: int
+
 
 _Converted = TypeVar("_Converted")
 

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.errors import OutputError, UsageError
 from hapgpu.io.alignments.formats import output_format
-from hapgpu.io.alignments.sam.records import format_records
-from hapgpu.io.alignments.samtools.convert import ConvertedOutput, index_alignments
+from hapgpu.io.alignments.sam_records import format_records
+from hapgpu.io.alignments.samtools_convert import ConvertedOutput, index_alignments
 from hapgpu.io.bam.decode import block_of, decode_block
 from hapgpu.io.bam.encode import EncodedRecords
 from hapgpu.io.bam.header import SamHeader, encode_header
-from hapgpu.io.bam.record_block import RecordBlock
+from hapgpu.io.bam.record_layout import RecordBlock
 from hapgpu.io.bgzf.deflater import BgzfWriter
 from hapgpu.io.files.htslib import INDEX_DELIMITER, has_index_delimiter
 from hapgpu.io.files.output import OutputFile, ThreadedOutput

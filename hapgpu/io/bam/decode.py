@@ -20,9 +20,9 @@ from hapgpu.arrays.memory import (
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.arrays.read_columns import ReadColumns
 from hapgpu.io.bam.constants import FIXED_BYTES, MISSING_QUALITY, NUCLEOTIDES
-from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.io.bam.record_layout import (
     SOUND,
+    RecordBlock,
     RecordLayout,
     measure_records,
     record_fault,
@@ -75,6 +75,7 @@ def _fill_rows(
     columns: ReadColumns,
     pairs: NDArray[np.uint16],
 ) -> None:
+    """Copy the records from `start` to `end` to the columns."""
     base = data.ctypes.data
     names, cigars, tags = columns.names, columns.cigars, columns.tags
     bases, qualities = columns.bases.ctypes.data, columns.qualities.ctypes.data

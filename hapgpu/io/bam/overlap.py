@@ -43,6 +43,7 @@ def _mark_overlaps(
     ends: NDArray[np.int64],
     out: NDArray[np.bool_],
 ) -> None:
+    """Set which records overlap an interval, bool[n]; the intervals are sorted, by contig."""
     base = data.ctypes.data
     contig: Integer = np.int64(0)
     for row in range(out.size):

@@ -14,10 +14,10 @@ from hapgpu.arrays.memory import load_i32_at, load_u8_at, load_u16_at
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.io.bam.constants import FIXED_BYTES
 from hapgpu.io.bam.overlap import Intervals
-from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.io.bam.record_layout import (
     INCOMPLETE,
     SOUND,
+    RecordBlock,
     RecordLayout,
     measure_records,
     walk_records,
@@ -39,7 +39,7 @@ _FIRST_PRINTABLE: Final = ord("!")
 _LAST_PRINTABLE: Final = ord("~")
 
 
-class Workspace:
+class DecodeWorkspace:
     """Memory for the content of a piece and the layout of its records, and an inflater."""
 
     def __init__(self) -> None:
@@ -142,7 +142,7 @@ class PieceDecoder(Generic[Part]):
     intervals: Intervals | None
     batch_bases: int
     convert: Callable[[RecordBlock], Part]
-    _spare: list[Workspace] = field(default_factory=list)
+    _spare: list[DecodeWorkspace] = field(default_factory=list)
 
     def __call__(
         self, piece: PackedPiece, start: int | None, following: Sequence[PackedPiece]
@@ -174,11 +174,11 @@ class PieceDecoder(Generic[Part]):
         self._spare.append(workspace)
         return PieceRecords(walk.first, walk.end, walk.count, walk.fault, walk.missing, parts)
 
-    def _workspace(self) -> Workspace:
+    def _workspace(self) -> DecodeWorkspace:
         try:
             return self._spare.pop()
         except IndexError:
-            return Workspace()
+            return DecodeWorkspace()
 
     def _parts(self, block: RecordBlock) -> Iterator[RecordBlock]:
         """Split the kept records at the reads that reach `batch_bases`."""
@@ -221,7 +221,7 @@ class _Walk:
 
     def __init__(
         self,
-        workspace: Workspace,
+        workspace: DecodeWorkspace,
         piece: PackedPiece,
         start: int | None,
         decoder: PieceDecoder[Part],
@@ -314,7 +314,9 @@ class _Tail:
         Whether it may go on after the last of the pieces.
     """
 
-    def __init__(self, workspace: Workspace, following: Sequence[PackedPiece], name: str) -> None:
+    def __init__(
+        self, workspace: DecodeWorkspace, following: Sequence[PackedPiece], name: str
+    ) -> None:
         self.limit = workspace.size
         self.goes_on = True
         self._workspace = workspace

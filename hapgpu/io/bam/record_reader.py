@@ -21,8 +21,7 @@ from hapgpu.io.bam.decode import decode_block
 from hapgpu.io.bam.header import RecordBuffer, SamHeader, take_header
 from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.bam.piece_decoder import Part, PieceDecoder, PieceRecords
-from hapgpu.io.bam.record_block import RecordBlock
-from hapgpu.io.bam.record_layout import INCOMPLETE, SOUND, reading_fault
+from hapgpu.io.bam.record_layout import INCOMPLETE, SOUND, RecordBlock, reading_fault
 from hapgpu.io.bgzf.block_table import MAX_BLOCK_BYTES, BlockTable
 from hapgpu.io.bgzf.pieces import PackedPiece, PieceReader, Readable, inflated_blocks
 from hapgpu.runtime.pool import Pool, Task

@@ -95,6 +95,7 @@ def _inflate_by_libdeflate(
     table: BlockTable,
     out: NDArray[np.uint8],
 ) -> Integer:
+    """Inflate blocks and check their checksums; return the first bad block, or -1."""
     inflate, checksum = functions[0], functions[1]
     source, target = np.uint64(raw.ctypes.data), np.uint64(out.ctypes.data)
     nothing = np.uint64(0)
@@ -121,6 +122,7 @@ def _inflate_by_isal(
     table: BlockTable,
     out: NDArray[np.uint8],
 ) -> Integer:
+    """Inflate blocks and check their checksums; return the first bad block, or -1."""
     inflate, checksum, start_state = functions[0], functions[1], functions[2]
     source, target = np.uint64(raw.ctypes.data), np.uint64(out.ctypes.data)
     here = np.uint64(state.ctypes.data)

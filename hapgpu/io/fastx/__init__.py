@@ -1,1 +1,1 @@
-"""FASTQ and FASTA in blocks of whole records, parsed on the CPU or on a GPU."""
+"""FASTQ and FASTA: blocks of whole records, cut on the CPU or on a GPU."""

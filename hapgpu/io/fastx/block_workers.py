@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.io.bgzf.pieces import Allocate
-from hapgpu.io.fastx.read_block import ReadBlock
+from hapgpu.io.fastx.read_block import ReadBlock, TextBlock
 from hapgpu.io.fastx.read_blocks import read_blocks
-from hapgpu.io.fastx.text_block import TextBlock
-from hapgpu.io.fastx.uncut.blocks import UncutBlock, uncut_file
+from hapgpu.io.fastx.uncut_blocks import UncutBlock, uncut_file
 from hapgpu.runtime.devices import CudaDevice, Device, side_by_side
 from hapgpu.runtime.pipeline import Divided
 

@@ -32,8 +32,7 @@ from hapgpu.io.fastx.limits import (
     record_fault,
     without_mate,
 )
-from hapgpu.io.fastx.read_block import ReadBlock
-from hapgpu.io.fastx.spans import ReadSpans
+from hapgpu.io.fastx.read_block import ReadBlock, ReadSpans
 from hapgpu.io.files.byte_source import count_newlines
 from hapgpu.runtime.jit import njit
 

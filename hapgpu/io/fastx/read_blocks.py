@@ -254,6 +254,7 @@ class LineJoiner:
 
 @njit
 def _join(text: NDArray[np.uint8], out: NDArray[np.uint8], state: NDArray[np.int64]) -> None:
+    """Copy FASTA with each sequence on one line; `state` continues over pieces of the text."""
     used, line, records = state[_USED], state[_LINE], state[_RECORDS]
     is_return_pending = state[_RETURN_PENDING]
     at = 0

@@ -1,1 +1,1 @@
-"""Files of any kind: sources, outputs, compression, state, kind."""
+"""Files: bytes in and out, compressed text, outputs that appear whole, index files."""

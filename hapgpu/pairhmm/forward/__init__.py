@@ -1,1 +1,1 @@
-"""The forward algorithm: reference, CPU (lanes, exact), CUDA, and the choice between them."""
+"""The forward algorithm: CPU (lanes, exact), CUDA, and the choice between them."""

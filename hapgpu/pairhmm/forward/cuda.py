@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.pairhmm.batches import HmmBatch
-from hapgpu.pairhmm.cuda import DeviceHmmBatch
+from hapgpu.pairhmm.cuda.arrays import array_store
+from hapgpu.pairhmm.cuda.batches import DeviceHmmBatch
+from hapgpu.pairhmm.cuda.piece_run import PieceRun
+from hapgpu.pairhmm.cuda.pieces import split_in_two, split_into_pieces
 from hapgpu.pairhmm.forward.cpu import exact_log10_likelihoods
-from hapgpu.pairhmm.launch.arrays import array_store
-from hapgpu.pairhmm.launch.piece_run import PieceRun
-from hapgpu.pairhmm.launch.pieces import split_in_two, split_into_pieces
 from hapgpu.runtime.devices import CudaDevice, usable_cpus
 from hapgpu.runtime.gpu.context import (
     OUT_OF_MEMORY,

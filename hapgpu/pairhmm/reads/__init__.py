@@ -1,1 +1,1 @@
-"""Likelihoods of aligned reads, on the CPU and on a GPU: pairs by locus, scorer, tables."""
+"""Reads with their qualities and haplotypes as pairs of the pair-HMM, and their table."""

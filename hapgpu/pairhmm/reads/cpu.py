@@ -23,8 +23,8 @@ from hapgpu.io.bam.header import SamHeader
 from hapgpu.pairhmm.batches import HmmBatch, HmmReads, TextOutput
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.pairhmm.normalize import is_well_modelled, normalized
-from hapgpu.pairhmm.qualities.prepare import check_base_qualities, prepared_parts
 from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes, PairsByLocus
+from hapgpu.pairhmm.reads.qualities import check_base_qualities, prepared_parts
 from hapgpu.pairhmm.reads.scorer import REMEDY, ScoredPairs, Scorer, ScoringStages, ScoringTask
 from hapgpu.pairhmm.reads.tables import HostLikelihoods, Table
 from hapgpu.runtime.devices import Device, worker_devices

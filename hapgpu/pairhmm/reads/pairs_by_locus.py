@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from hapgpu.haplotypes.pairing.extended_haplotypes import ExtendedHaplotypes
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.haplotypes.pairing.pairs import ReadHaplotypePairs
 from hapgpu.pairhmm.batches import HmmBatch, HmmReads
+
+Value = TypeVar("Value", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +122,8 @@ class PairsByLocus:
         """Return bool[p]: a mask of pairs, in `order`, from a mask of overlaps, bool[m]."""
         return np.repeat(overlaps, self.counts)
 
-    def in_input_order(self, likelihoods: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return likelihoods given in `order`, float64[p], in the input order of the pairs."""
-        result = np.empty_like(likelihoods)
-        result[self.order] = likelihoods
+    def in_input_order(self, values: NDArray[Value]) -> NDArray[Value]:
+        """Return values of pairs given in `order`, such as float64[p], in the input order."""
+        result = np.empty_like(values)
+        result[self.order] = values
         return result

@@ -11,9 +11,9 @@ from typing import Final, Generic, Protocol, Self, TypeAlias, TypeVar
 from hapgpu.errors import InputError
 from hapgpu.haplotypes.pairing.extended_haplotypes import Extender
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
-from hapgpu.io.alignments.read_selection import ReadSelection
+from hapgpu.io.alignments.reader import ReadSelection
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.pairhmm.qualities.prepare import QualityOptions
+from hapgpu.pairhmm.reads.qualities import QualityOptions
 from hapgpu.runtime.gpu_array import GpuArray
 
 REMEDY: Final = "add them, or remove the read"

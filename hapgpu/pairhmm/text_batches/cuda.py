@@ -19,7 +19,7 @@ from hapgpu.errors import DeviceError
 from hapgpu.io.fastx.cuda import newlines_of
 from hapgpu.io.text.decimals import POWERS_OF_TEN
 from hapgpu.pairhmm.batches import HmmBatch, TextOutput
-from hapgpu.pairhmm.cuda import DeviceHmmBatch, DeviceHmmReads
+from hapgpu.pairhmm.cuda.batches import DeviceHmmBatch, DeviceHmmReads
 from hapgpu.pairhmm.forward.cuda import device_log10_likelihoods
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.pairhmm.text_batches.lines import PHRED_OFFSET, READ_FIELDS
@@ -59,7 +59,7 @@ def _sizes(*names: str) -> tuple[Scalar, ...]:
 
 
 MEASURE_LINES: Final = Kernel(
-    "pairhmm/text_batches/parse.cu",
+    "pairhmm/text_parse.cu",
     "measure_lines",
     (
         _TEXT,
@@ -72,7 +72,7 @@ MEASURE_LINES: Final = Kernel(
     ),
 )
 ASSIGN_LINES: Final = Kernel(
-    "pairhmm/text_batches/parse.cu",
+    "pairhmm/text_parse.cu",
     "assign_lines",
     (
         Array("fields", np.int32, "lines"),
@@ -89,7 +89,7 @@ ASSIGN_LINES: Final = Kernel(
     ),
 )
 COPY_ROWS: Final = Kernel(
-    "pairhmm/text_batches/parse.cu",
+    "pairhmm/text_parse.cu",
     "copy_rows",
     (
         _TEXT,
@@ -126,12 +126,12 @@ _TABLE_SIZES: Final = (
     Scalar("as_matrix", np.int32),
 )
 MEASURE_TABLE: Final = Kernel(
-    "pairhmm/text_batches/tables.cu",
+    "pairhmm/text_tables.cu",
     "measure_table",
     (*_TABLE_INPUTS, Array("sizes", np.int64, "item_count"), *_TABLE_SIZES),
 )
 WRITE_TABLE: Final = Kernel(
-    "pairhmm/text_batches/tables.cu",
+    "pairhmm/text_tables.cu",
     "write_table",
     (
         *_TABLE_INPUTS,

@@ -1,1 +1,1 @@
-"""Semi-global affine aligner: reference implementation, CPU (lanes), CUDA, and dispatch."""
+"""Semi-global affine aligner: CPU (lanes), CUDA, and the choice between them."""

@@ -16,7 +16,7 @@ from hapgpu.arrays.ragged_view import read_only
 from hapgpu.cigar.encoding import DELETION, INSERTION, MATCH, SOFT_CLIP, match_cigars
 from hapgpu.realign.align.lanes import (
     Array,
-    Pairs,
+    LanePairs,
     State,
     Trace,
     Weights,
@@ -296,11 +296,11 @@ class LaneGroup:
         for target, source in zip(self._state, self._kept[number], strict=True):
             target[...] = source
 
-    def _packed(self, pairs: PairBatch) -> Pairs:
+    def _packed(self, pairs: PairBatch) -> LanePairs:
         layout, lanes = self._matrix_layout, len(pairs)
         references = self._workspace.array("references", (layout.rows, lanes), self._score_type)
         queries = self._workspace.array("queries", (layout.columns, lanes), self._score_type)
-        packed = Pairs(references, queries, pairs.reference_lengths, pairs.query_lengths)
+        packed = LanePairs(references, queries, pairs.reference_lengths, pairs.query_lengths)
         reference_starts = pairs.references.offsets[pairs.reference_index]
         query_starts = pairs.queries.offsets[pairs.query_index]
         pack_lanes(

@@ -40,7 +40,7 @@ class Weights(NamedTuple):
     lowest: Any
 
 
-class Pairs(NamedTuple):
+class LanePairs(NamedTuple):
     """Sequences of a group as lanes: `references` [rows, lanes], `queries` [columns, lanes]."""
 
     references: Array
@@ -148,7 +148,7 @@ def _start_row(state: State, i: int, weights: Weights, overhang: int) -> None:
 
 @njit
 def fill_rows(
-    pairs: Pairs,
+    pairs: LanePairs,
     state: State,
     directions: Array | None,
     trace: Trace,
@@ -206,7 +206,7 @@ def fill_rows(
 
 
 @njit
-def _find_ends(pairs: Pairs, scores: Array, trace: Trace, overhang: int, row: int) -> None:
+def _find_ends(pairs: LanePairs, scores: Array, trace: Trace, overhang: int, row: int) -> None:
     """Update the best end cells by a filled row (1-based; `_end_cell` of reference.py)."""
     for lane in range(scores.shape[1]):
         rows = pairs.reference_lengths[lane]

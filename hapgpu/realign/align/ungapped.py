@@ -138,6 +138,7 @@ def _search(
     rules: _Rules,
     found: _Diagonals,
 ) -> None:
+    """Write the diagonal with the fewest mismatches of each pair, if these prove it the optimum."""
     for pair in range(reference_index.size):
         reference, query = reference_index[pair], query_index[pair]
         start, query_start = references.offsets[reference], queries.offsets[query]

@@ -1,1 +1,1 @@
-"""Haplotypes aligned with the reference, and alignments projected onto it."""
+"""Alignments projected onto the reference, and the table of the reads that move."""

@@ -1,6 +1,8 @@
 """Projection onto the reference on a GPU (`cuda/realign/projection/`).
 
 The same as `project`, `placement` and `clip_ends`.
+
+Costs of alignments and hashes of names on a GPU (`cuda/realign/moves/`).
 """
 
 from __future__ import annotations
@@ -12,16 +14,91 @@ import cupy
 import numpy as np
 
 from hapgpu.arrays.cuda import DeviceRagged, offsets_of
+from hapgpu.cigar.cuda import ALIGNMENT_SIZES, ALIGNMENTS, alignment_arguments
 from hapgpu.haplotypes.pairing.cuda import DeviceExtended
+from hapgpu.io.bam.constants import FIXED_BYTES
+from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.realign.align.cuda.batches import DeviceAlignments
+from hapgpu.realign.projection.alignment_costs import AlignmentCosts
 from hapgpu.realign.projection.placement import Placement
 from hapgpu.realign.projection.project import PlacedHaplotypes, Projections
+from hapgpu.realign.scoring import Scoring
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
-from hapgpu.runtime.gpu.work_queue import launch_threads
+from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
 
 _THREADS: Final = 128
-_SOURCE: Final = "realign/projection/project.cu"
+
+ALIGNMENT_COSTS: Final = Kernel(
+    "realign/alignment_costs.cu",
+    "alignment_costs",
+    (
+        *ALIGNMENTS,
+        Array("scores", np.int64, "count"),
+        Array("costs", np.int64, "count"),
+        *ALIGNMENT_SIZES,
+        Scalar("match", np.int64),
+        Scalar("mismatch", np.int64),
+        Scalar("gap_open", np.int64),
+        Scalar("gap_extend", np.int64),
+    ),
+)
+NAME_HASHES: Final = Kernel(
+    "realign/name_hashes.cu",
+    "name_hashes",
+    (
+        Array("data", np.uint8, "size"),
+        Array("starts", np.int64, "count"),
+        Array("lengths", np.int32, "count"),
+        Array("hashes", np.uint64, "count"),
+        Scalar("size", np.int64),
+        Scalar("count", np.int32),
+    ),
+)
+
+
+def alignment_costs(
+    bases: DeviceRagged,
+    cigars: DeviceRagged,
+    positions: GpuArray,
+    references: DeviceRagged,
+    reference_index: GpuArray,
+    scoring: Scoring,
+) -> AlignmentCosts:
+    """Return the scores and costs of n alignments on the current GPU.
+
+    Parameters
+    ----------
+    bases, cigars, positions, references, reference_index
+        As in `alignment_arguments`, with n rows of bases; an alignment without reference is
+        incomparable.
+    scoring
+        The weights.
+
+    Returns
+    -------
+    AlignmentCosts
+        In CuPy arrays, as `projection.alignment_costs.alignment_costs` computes them.
+    """
+    arrays, sizes = alignment_arguments(bases, None, cigars, positions, references, reference_index)
+    count = len(cigars)
+    costs = AlignmentCosts(cupy.empty(count, dtype=np.int64), cupy.empty(count, dtype=np.int64))
+    arguments = (*arrays, *costs, *sizes, *scoring.weights)
+    launch_threads(ALIGNMENT_COSTS, _THREADS, count * WARP, arguments)
+    return costs
+
+
+def name_hashes(records: DeviceRecords) -> GpuArray:
+    """Return uint64[n]: the hash of each record's name, as `moves.name_hashes` computes it."""
+    count = len(records)
+    hashes = cupy.empty(count, dtype=np.uint64)
+    names = (records.layout.starts + FIXED_BYTES, records.layout.name_lengths)
+    arguments = (records.data, *names, hashes, records.data.size, count)
+    launch_threads(NAME_HASHES, _THREADS, count, arguments)
+    return hashes
+
+
+_SOURCE: Final = "realign/project.cu"
 _MAX_WORKERS: Final = 1 << 16
 _SCRATCH_BYTES: Final = 256 << 20
 # CIGARs with more elements than these are projected by fewer threads with more memory each.
@@ -193,7 +270,7 @@ def _parts(read_elements: GpuArray, haplotype_elements: GpuArray) -> list[_Part]
     return parts
 
 
-_PLACEMENT_SOURCE: Final = "realign/projection/placement.cu"
+_PLACEMENT_SOURCE: Final = "realign/placement.cu"
 
 _PLACEMENT_INPUTS: Final = (
     Array("cigars", np.uint32, "elements"),
@@ -268,7 +345,7 @@ def lengthened(cigars: DeviceRagged, rows: GpuArray, longer: GpuArray) -> Device
     return DeviceRagged(out, offsets)
 
 
-_ENDS_SOURCE: Final = "realign/projection/clip_ends.cu"
+_ENDS_SOURCE: Final = "realign/clip_ends.cu"
 
 _END_CIGARS: Final = (
     Array("cigars", np.uint32, "elements"),

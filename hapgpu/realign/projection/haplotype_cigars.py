@@ -159,6 +159,7 @@ def _end_to_end_rows(
     cigars: RaggedView,
     starts: NDArray[np.int32],
 ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Return the end-to-end CIGARs of n haplotypes: uint32 rows and their offsets, int64[n + 1]."""
     count = starts.size
     offsets = np.zeros(count + 1, dtype=np.int64)
     out = np.empty(4 * count, dtype=np.uint32)

@@ -158,6 +158,7 @@ def _lengthen(
     out: NDArray[np.uint32],
     offsets: NDArray[np.int64],
 ) -> None:
+    """Write CIGARs with matches added at both ends, int64[2, n], and join adjacent matches."""
     for row in range(offsets.size - 1):
         end = offsets[row]
         pending = longer[0, row]  # matches that the next element may still add to

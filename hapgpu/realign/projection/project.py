@@ -190,6 +190,7 @@ def _project_rows(
     clips: tuple[NDArray[np.int32], NDArray[np.int32]],
     clip_ends: bool,  # noqa: FBT001  (Numba: no keyword-only arguments)
 ) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64]]:
+    """Return the positions, int64[n], and CIGARs on the reference: uint32 rows and int64[n + 1]."""
     count = alignments.starts.size
     positions = np.full(count, _FAILED, dtype=np.int64)
     offsets = np.zeros(count + 1, dtype=np.int64)

@@ -1,1 +1,1 @@
-"""New SAM records and their tags."""
+"""New SAM records with their tags, and all records of a file after the moves."""

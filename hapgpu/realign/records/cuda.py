@@ -1,4 +1,4 @@
-"""Finished BAM records of new alignments on a GPU (`cuda/realign/records/records.cu`)."""
+"""Finished BAM records of new alignments on a GPU (`cuda/realign/records.cu`)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _THREADS: Final = 128  # kThreads in the source
 def _kernel(expression: str) -> Kernel:
     source, record = "sources", "records"
     return Kernel(
-        "realign/records/records.cu",
+        "realign/records.cu",
         expression,
         (
             Array("data", np.uint8, "data_size"),

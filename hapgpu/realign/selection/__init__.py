@@ -1,1 +1,1 @@
-"""Choice of the best haplotype of each read: by score, or by likelihood."""
+"""Bases of reads to align, and the choice of the best haplotype: by score, or by likelihood."""

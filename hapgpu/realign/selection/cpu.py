@@ -15,14 +15,10 @@ from hapgpu.haplotypes.pairing.extended_haplotypes import ExtendedHaplotypes
 from hapgpu.haplotypes.pairing.pairs import ReadHaplotypePairs
 from hapgpu.io.bam.constants import UNMAPPED
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
-from hapgpu.pairhmm.qualities.prepare import (
-    QualityOptions,
-    check_base_qualities,
-    prepared_parts,
-)
 from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes, PairsByLocus
-from hapgpu.realign.queries.variants import Queries
+from hapgpu.pairhmm.reads.qualities import QualityOptions, check_base_qualities, prepared_parts
 from hapgpu.realign.selection.choice import NO_SCORE, REMEDY
+from hapgpu.realign.selection.queries import Queries
 from hapgpu.runtime.devices import Device
 
 _Number = TypeVar("_Number", np.int32, np.float64)
@@ -103,7 +99,7 @@ class Likelihoods:
         max_bases = _max_bases(parts, len(oriented))
         parts = parts.with_all_bases_of(oriented, max_bases == 0)
         is_best_locus = parts.lengths >= max_bases
-        best_rows = all_loci.pairs_of(is_best_locus)
+        best_rows = all_loci.in_input_order(all_loci.pairs_of(is_best_locus))
         best_loci = PairsByLocus.of(pairs.take(best_rows), haplotypes)
         likelihoods[best_rows] = self._of_parts(
             oriented, parts.take(is_best_locus), best_loci, haplotypes

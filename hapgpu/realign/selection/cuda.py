@@ -1,4 +1,7 @@
-"""Choice of the best haplotype of each read on a GPU (`cuda/realign/selection.cu`)."""
+"""Choice of the best haplotype of each read on a GPU (`cuda/realign/selection.cu`).
+
+Bases of BAM records on a GPU, in one orientation or in both (`cuda/realign/queries.cu`).
+"""
 
 from __future__ import annotations
 
@@ -8,22 +11,99 @@ from typing import Final
 import cupy
 import numpy as np
 
-from hapgpu.cigar.cuda.read_parts import DeviceReadParts
+from hapgpu.arrays.cuda import DeviceRagged, offsets_of
+from hapgpu.cigar.cuda import DeviceReadParts
 from hapgpu.haplotypes.pairing.cuda import DeviceExtended, DeviceReadPairs
 from hapgpu.io.bam.constants import UNMAPPED
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.pairhmm.forward.cuda import device_log10_likelihoods
-from hapgpu.pairhmm.qualities.cuda import check_device_qualities, prepared_device_parts
-from hapgpu.pairhmm.qualities.prepare import QualityOptions
 from hapgpu.pairhmm.reads.cuda.pairs_by_locus import DeviceLocusHaplotypes, DevicePairsByLocus
-from hapgpu.realign.queries.cuda import DeviceQueries
+from hapgpu.pairhmm.reads.cuda.qualities import check_device_qualities, prepared_device_parts
+from hapgpu.pairhmm.reads.qualities import QualityOptions
 from hapgpu.realign.selection.choice import INFORMATIVE, REMEDY, ScoredPairs
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
-from hapgpu.runtime.gpu.work_queue import launch_threads
+from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
 
 _THREADS: Final = 128
+
+UNPACK_QUERIES: Final = Kernel(
+    "realign/queries.cu",
+    "unpack_queries",
+    (
+        Array("data", np.uint8, "size"),
+        Array("base_starts", np.int64, "n_reads"),
+        Array("reads", np.int64, "queries"),
+        Array("offsets", np.int64, "queries", 1),
+        Scalar("size", np.int64),
+        Scalar("n_reads", np.int32),
+        Scalar("queries", np.int32),
+        Scalar("total", np.int64),
+        Array("out", np.uint8, "total"),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceQueries:
+    """The n reads as stored in the BAM, then the reversed reads, as in `Queries`, on a GPU.
+
+    Attributes
+    ----------
+    bases
+        uint8 text; reverse-complemented in the rows from n on.
+    reads
+        int64: the read of each row.
+    reversed_row
+        int64[n], the row of the reversed read; -1 for a read with one orientation.
+    has_reversed
+        Whether any read has two orientations.
+    """
+
+    bases: DeviceRagged
+    reads: GpuArray
+    reversed_row: GpuArray
+    has_reversed: bool
+
+
+def device_queries(records: DeviceRecords) -> DeviceQueries:
+    """Return mapped reads in the orientation of the BAM, unmapped reads in both.
+
+    Parameters
+    ----------
+    records
+        n records on the current GPU; their bases are copied.
+    """
+    count = len(records)
+    reads = cupy.arange(count)
+    reversed_row = cupy.full(count, -1, dtype=np.int64)
+    unmapped = cupy.flatnonzero(records.flags & UNMAPPED)
+    if unmapped.size:
+        reversed_row[unmapped] = count + cupy.arange(unmapped.size)
+        reads = cupy.concatenate([reads, unmapped])
+    base_counts = records.layout.base_counts
+    # The bases are followed by as many qualities, and these by the tags.
+    base_starts = records.layout.tag_starts - base_counts - (base_counts + 1) // 2
+    offsets = offsets_of(base_counts[reads])
+    total = int(offsets[-1])
+    bases = cupy.empty(total, dtype=np.uint8)
+    if total:
+        arguments = (
+            records.data,
+            base_starts,
+            reads,
+            offsets,
+            records.data.size,
+            count,
+            reads.size,
+            total,
+            bases,
+        )
+        launch_threads(UNPACK_QUERIES, _THREADS, reads.size * WARP, arguments)
+    return DeviceQueries(DeviceRagged(bases, offsets), reads, reversed_row, unmapped.size > 0)
+
+
 _NO_CAP: Final = 255
 
 CHOOSE_BY_SCORE: Final = Kernel(
@@ -113,7 +193,7 @@ def are_tied(scored: ScoredPairs[DeviceReadPairs]) -> GpuArray:
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceLikelihoods:
+class DevicePairLikelihoods:
     """Computes likelihoods on the current GPU; `source` names the input in errors."""
 
     device: CudaDevice

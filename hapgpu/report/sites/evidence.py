@@ -25,9 +25,9 @@ from hapgpu.genotyping.batches import FragmentEvidence, LocusReads
 from hapgpu.genotyping.calls.likelihoods import supported_alleles
 from hapgpu.genotyping.cpu import HostGenotyper
 from hapgpu.haplotypes.batches import Loci, LocusBatch
-from hapgpu.haplotypes.candidates.allele_table import allele_table
 from hapgpu.haplotypes.pairing.pairs import ReadHaplotypePairs
-from hapgpu.realign.moves.moves import name_hashes
+from hapgpu.haplotypes.sites.allele_table import allele_table
+from hapgpu.realign.projection.moves import name_hashes
 from hapgpu.realign.selection.choice import INFORMATIVE
 from hapgpu.realign.selection.cpu import first_of_best
 from hapgpu.runtime.jit import njit

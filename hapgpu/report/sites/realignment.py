@@ -24,9 +24,9 @@ from hapgpu.realign.align.dispatch import align_pairs, score_pairs
 from hapgpu.realign.projection.clip_ends import clip_end_insertions
 from hapgpu.realign.projection.placement import Placement, place_haplotypes
 from hapgpu.realign.projection.project import project_alignments
-from hapgpu.realign.queries.variants import ClipVariants
 from hapgpu.realign.scoring import PRESETS, Overhang
 from hapgpu.realign.selection.cpu import first_of_best
+from hapgpu.realign.selection.queries import ClipVariants
 from hapgpu.report.sites.evidence import SiteReads
 from hapgpu.runtime.devices import CpuDevice
 

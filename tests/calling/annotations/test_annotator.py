@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from hapgpu.calling.annotations import reference
-from hapgpu.calling.annotations.annotator import annotations_of
-from hapgpu.calling.annotations.fields import FIELDS
-from hapgpu.calling.annotations.reference import Read
+from hapgpu.calling.genotypes.annotation_fields import FIELDS
+from hapgpu.calling.genotypes.annotations import annotations_of
+from tests.calling.annotations import reference
+from tests.calling.annotations.reference import Read
 from tests.calling.made_calls import MadeCalls, made_calls
 
 

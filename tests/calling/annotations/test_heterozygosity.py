@@ -7,12 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hapgpu.calling.annotations import reference
-from hapgpu.calling.annotations.annotator import (
-    excess_heterozygosity,
-    genotype_row,
-    right_tail,
-)
+from hapgpu.calling.genotypes.annotations import excess_heterozygosity, genotype_row, right_tail
+from tests.calling.annotations import reference
 from tests.calling.made_calls import likelihood_calls
 
 COUNTS = st.one_of(st.integers(0, 3), st.integers(0, 40))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hapgpu.calling.annotations import reference
-from hapgpu.calling.annotations.annotator import quality_by_depth
+from hapgpu.calling.genotypes.annotations import quality_by_depth
+from tests.calling.annotations import reference
 from tests.calling.made_calls import joined, likelihood_calls
 
 HET, HOM, REF, NONE = [0, 1], [1, 1], [0, 0], [-1, -1]

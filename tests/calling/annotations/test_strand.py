@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hapgpu.calling.annotations import reference
-from hapgpu.calling.annotations.evidence import fisher_p, odds_ratio, strand_statistics
+from hapgpu.calling.genotypes.evidence import fisher_p, odds_ratio, strand_statistics
+from tests.calling.annotations import reference
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hapgpu.calling.annotations.evidence import ALTERNATE, NEITHER, REFERENCE, support_of
 from hapgpu.calling.batches import ReadsAtSites
+from hapgpu.calling.genotypes.evidence import ALTERNATE, NEITHER, REFERENCE, support_of
 from tests.calling.made_calls import joined, likelihood_calls
 
 

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.calling.activity.active_regions import active_regions
 from hapgpu.calling.assembly.assembler import assembled_haplotypes, assembled_paths
 from hapgpu.calling.assembly.haplotypes import AT_LIMIT, AssembledPaths
 from hapgpu.calling.batches import RegionHaplotypes, RegionReads
 from hapgpu.calling.options import AssemblyOptions, VariantOptions
 from hapgpu.calling.reads.finalized import finalized_reads
+from hapgpu.calling.regions.active_regions import active_regions
 from hapgpu.cigar.encoding import query_lengths, reference_lengths
 from hapgpu.runtime.devices import CpuDevice
 from tests.calling.assembly.kmer_graphs.made_graphs import reads_of

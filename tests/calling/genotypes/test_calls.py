@@ -9,7 +9,6 @@ import pytest
 from hapgpu.calling.batches import VariantCalls
 from hapgpu.calling.genotypes.calls import variants_of
 from hapgpu.calling.genotypes.kept_alleles import kept_alleles, pseudo_counts
-from hapgpu.calling.genotypes.reference import SiteVariant, variant_reference
 from hapgpu.calling.options import VariantOptions
 from tests.calling.genotypes.made_sites import (
     MadeSite,
@@ -17,6 +16,7 @@ from tests.calling.genotypes.made_sites import (
     phreds_of,
     random_sites,
 )
+from tests.calling.genotypes.reference import SiteVariant, variant_reference
 
 DEFAULTS = VariantOptions()
 

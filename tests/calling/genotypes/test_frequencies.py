@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from hapgpu.calling.genotypes.kept_alleles import NO_ALLELE, estimate, new_work
 from hapgpu.calling.genotypes.kept_alleles import pseudo_counts as pseudo_counts_of
-from hapgpu.calling.genotypes.reference import frequencies_reference, genotypes_reference
 from hapgpu.calling.options import VariantOptions
 from tests.calling.genotypes.made_sites import random_phreds
+from tests.calling.genotypes.reference import frequencies_reference, genotypes_reference
 
 DEFAULTS = VariantOptions()
 CONFIDENT = 20

@@ -15,7 +15,7 @@ from hapgpu.calling.genotypes.calls import (
     log_sum_table,
     phred_likelihoods,
 )
-from hapgpu.calling.genotypes.reference import phreds_reference
+from tests.calling.genotypes.reference import phreds_reference
 
 
 def phreds(sites: list[list[tuple[int, list[float]]]], alleles: list[int], samples: int) -> Ragged:

@@ -18,7 +18,7 @@ from hapgpu.calling.batches import (
     TrimmedRegions,
 )
 from hapgpu.calling.genotypes.calls import called_variants
-from hapgpu.calling.likelihoods.site_reads import site_reads
+from hapgpu.calling.genotypes.site_reads import site_reads
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.reads.finalized import finalized_reads, reclipped_reads
 from hapgpu.cigar.encoding import parse_cigar

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hapgpu.calling.gvcf.blocks import (
+from hapgpu.calling.output.reference_blocks import (
     DEPTH,
     END,
     HETEROZYGOUS,
@@ -22,7 +22,7 @@ from hapgpu.calling.gvcf.blocks import (
     Items,
     ReferencePositions,
 )
-from hapgpu.calling.gvcf.reference import Block, blocks_of
+from tests.calling.gvcf.reference import Block, blocks_of
 
 BANDS = (*range(1, 61), 70, 80, 90, 99)  # GATK's --gvcf-gq-bands
 

@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.calling.batches import ActiveRegions, RegionReads
-from hapgpu.calling.gvcf.confidence import (
+from hapgpu.calling.output.reference_confidence import (
     Confidence,
     ReferenceWindow,
     Row,
     find_informative,
     reference_confidence,
 )
-from hapgpu.calling.gvcf.reference import confidence, informative_bases
 from hapgpu.haplotypes.batches import ReferenceSlice
 from tests.calling.gvcf.made_reads import Alignment, region_reads
+from tests.calling.gvcf.reference import confidence, informative_bases
 
 MAX_INDEL = 10  # GATK's --indel-size-to-eliminate-in-ref-model
 

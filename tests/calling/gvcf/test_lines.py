@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.calling.annotations.fields import FIELDS
 from hapgpu.calling.batches import Annotations, VariantCalls
-from hapgpu.calling.gvcf.blocks import Items
-from hapgpu.calling.gvcf.lines import item_lines, record_lines
-from hapgpu.calling.gvcf.phasing import UNPHASED, Phasing
+from hapgpu.calling.genotypes.annotation_fields import FIELDS
+from hapgpu.calling.output.gvcf_lines import item_lines, record_lines
+from hapgpu.calling.output.phasing import UNPHASED, Phasing
+from hapgpu.calling.output.reference_blocks import Items
 
 WIDE = np.iinfo(np.int32).max
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.calling.batches import CallSites, Events, TrimmedRegions
-from hapgpu.calling.gvcf.phasing import UNPHASED, phase_groups, phased
-from hapgpu.calling.gvcf.reference import phase_sets
+from hapgpu.calling.output.phasing import UNPHASED, phase_groups, phased
 from tests.calling.events.made_haplotypes import haplotypes_of, regions_of
+from tests.calling.gvcf.reference import phase_sets
 from tests.calling.made_calls import likelihood_calls
 
 HAPLOTYPES = "abcd"

@@ -10,12 +10,11 @@ import pytest
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.batches import RegionLikelihoods
-from hapgpu.calling.likelihoods.likelihoods import best_haplotypes
-from hapgpu.calling.likelihoods.reference import best_haplotype_reference
+from hapgpu.calling.genotypes.likelihoods import best_haplotypes
 from hapgpu.calling.options import CallOptions
 from hapgpu.cigar.encoding import cigar_strings, parse_cigar, reference_length
 from hapgpu.errors import InputError
-from hapgpu.pairhmm.qualities.pcr_model import PcrModel
+from hapgpu.pairhmm.reads.pcr_model import PcrModel
 from hapgpu.realign.api import realign_to_reference
 from tests.calling.cpu_likelihoods import haplotype_likelihoods
 from tests.calling.likelihoods.made_regions import (
@@ -26,6 +25,7 @@ from tests.calling.likelihoods.made_regions import (
     segment_of,
     trimmed_of,
 )
+from tests.calling.likelihoods.reference import best_haplotype_reference
 from tests.pairhmm.preparation_oracle import Rules, is_well_modelled, normalized, prepare
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.batches import CallSites, ReadsAtSites, VariantCalls
-from hapgpu.calling.likelihoods.site_reads import (
+from hapgpu.calling.genotypes.site_reads import (
     reads_with_kept_non_ref,
     reads_with_non_ref,
     sites_with_non_ref,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hapgpu.calling.likelihoods.likelihoods import SharedBatches
+from hapgpu.calling.genotypes.likelihoods import SharedBatches
 from hapgpu.errors import DeviceError
 from hapgpu.pairhmm.api import hmm_batch
 from hapgpu.pairhmm.batches import HmmBatch

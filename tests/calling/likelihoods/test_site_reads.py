@@ -9,12 +9,9 @@ import pytest
 
 from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.calling.batches import CallSites, ReadsAtSites, RegionLikelihoods, RegionReads
-from hapgpu.calling.likelihoods.reference import (
-    allele_likelihoods_reference,
-    is_at_site_reference,
-)
-from hapgpu.calling.likelihoods.site_reads import site_reads
+from hapgpu.calling.genotypes.site_reads import site_reads
 from tests.calling.likelihoods.made_regions import cigars_of
+from tests.calling.likelihoods.reference import allele_likelihoods_reference, is_at_site_reference
 
 
 def reads_of(regions: list[list[tuple[int, int]]]) -> RegionReads:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pysam
 import pytest
 
-from hapgpu.calling.annotations.fields import FIELDS, INFO_FIELDS
-from hapgpu.calling.output.lines import calls_header
+from hapgpu.calling.genotypes.annotation_fields import FIELDS, INFO_FIELDS
+from hapgpu.calling.output.call_lines import calls_header
 from hapgpu.errors import OutputError
 
 CONTIGS = {"chr1": 1000, "chr2": 2**29 + 5, "HLA-A*01:01:01:01": 3503, "a,b": 7}

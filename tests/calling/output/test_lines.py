@@ -14,10 +14,10 @@ import pysam
 import pytest
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.calling.annotations.annotator import annotations_of
-from hapgpu.calling.annotations.fields import FIELDS, INFO_FIELDS
 from hapgpu.calling.batches import Annotations, VariantCalls
-from hapgpu.calling.output.lines import call_lines, calls_header, put_fraction
+from hapgpu.calling.genotypes.annotation_fields import FIELDS, INFO_FIELDS
+from hapgpu.calling.genotypes.annotations import annotations_of
+from hapgpu.calling.output.call_lines import call_lines, calls_header, put_fraction
 from hapgpu.io.text.numbers import FIXED_WIDTH
 from tests.calling.made_calls import made_calls
 

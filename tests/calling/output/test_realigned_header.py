@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hapgpu.calling.output.realigned_records import RealignedHeader, realigned_header
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.io.bam.read_groups.samples import SampleTable
+from hapgpu.io.bam.read_groups import SampleTable
 
 HAPLOTYPES = "@RG\tID:ArtificialHaplotypeRG\tSM:HC"
 CONTIG = "@SQ\tSN:chr1\tLN:1000\tM5:abc"

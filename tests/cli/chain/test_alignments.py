@@ -9,7 +9,7 @@ from pathlib import Path
 import pysam
 import pytest
 
-from hapgpu.chaining import pipeline
+from hapgpu.longread import pipeline
 from tests.cli.chain.command import (
     Sample,
     complement,

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import hapgpu
-from tests.chaining.chain_oracle import Anchor, to_batch
 from tests.cli.chain.command import COMMAND, status_of
+from tests.longread.chain_oracle import Anchor, to_batch
 
 DIAGONAL = [Anchor(1 << 31, 1000 + at, 50 + at, 15) for at in range(0, 90, 9)]
 BATCH = to_batch([DIAGONAL, [], DIAGONAL[:2]])

@@ -15,7 +15,7 @@ import pysam
 import pytest
 
 import hapgpu
-from hapgpu.chaining import pipeline
+from hapgpu.longread import pipeline
 from tests.cli.chain.command import (
     COMMAND,
     Sample,

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hapgpu.chaining import pipeline
+from hapgpu.longread import pipeline
 from tests.cli.chain.command import Sample, fastq_text, status_of, write_unaligned
 
 pytestmark = pytest.mark.gpu

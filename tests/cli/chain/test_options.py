@@ -13,8 +13,8 @@ from typing import Any, Final
 import pysam
 import pytest
 
-from hapgpu.chaining.options import LARGEST_READ, PRESETS, LongReadOptions, SketchOptions
 from hapgpu.cli.commands import chain as command
+from hapgpu.longread.options import LARGEST_READ, PRESETS, LongReadOptions, SketchOptions
 from tests.cli.chain.command import (
     UNIT,
     Sample,

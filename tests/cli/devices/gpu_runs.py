@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from tests.chaining.chain_oracle import Anchor, to_batch
 from tests.cli.in_process import status_of_command
 from tests.cli.realign.command import make_example
+from tests.longread.chain_oracle import Anchor, to_batch
 
 GPU = "cuda"
 

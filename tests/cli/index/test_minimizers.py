@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hapgpu.chaining.index.files import MINIMIZER_FILE
-from hapgpu.chaining.options import SketchOptions
+from hapgpu.longread.index.files import MINIMIZER_FILE
+from hapgpu.longread.options import SketchOptions
 from tests.cli.in_process import status_of_command
 
 

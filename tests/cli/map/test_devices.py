@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hapgpu.io.bgzf.block_table import EOF_BLOCK
-from hapgpu.mapping import pipeline
+from hapgpu.shortread import pipeline
 from tests.cli.in_process import status_of_command
 from tests.cli.map.command import Sample, make_sample, status_of
 from tests.io.bgzf_blocks import block as bgzf_block

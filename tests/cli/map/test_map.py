@@ -16,11 +16,11 @@ import pysam
 import pytest
 
 import hapgpu
-from hapgpu.mapping import pipeline
-from hapgpu.mapping.search.hits import SearchOptions
-from hapgpu.mapping.search.reference import Hit, find_hits
+from hapgpu.shortread import pipeline
+from hapgpu.shortread.search.hits import SearchOptions
 from tests.cli.in_process import status_of_command
 from tests.cli.map.command import COMMAND, Sample, make_sample, sam_of, status_of
+from tests.shortread.search.reference import Hit, find_hits
 
 UNMAPPED, REVERSE, SECONDARY = 4, 16, 256
 

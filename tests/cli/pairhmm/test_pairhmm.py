@@ -15,10 +15,10 @@ import numpy as np
 import pysam
 import pytest
 
-from hapgpu.pairhmm.forward.reference import likelihood_reference
 from tests.cli.pairhmm.command import COMMAND, Row, lines_of, rows_of, status_of
 from tests.cli.realign.command import haplotypes_of, make_example
 from tests.pairhmm.clipping_oracle import clip, prepare_part
+from tests.pairhmm.forward.reference import likelihood_reference
 from tests.pairhmm.made_reads import random_reads, write_sam
 from tests.pairhmm.preparation_oracle import Rules, array_of, prepare_record
 from tests.pairhmm.truth_sites import truth_sites, write_haplotypes

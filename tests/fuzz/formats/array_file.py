@@ -1,4 +1,4 @@
-"""Array files (`hapgpu.io.array_files`): records are entries of the header, and arrays."""
+"""Array files (`hapgpu.io.files`): records are entries of the header, and arrays."""
 
 from __future__ import annotations
 

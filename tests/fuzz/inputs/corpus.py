@@ -13,10 +13,10 @@ import numpy as np
 import pysam
 import pysam.bcftools
 
-from hapgpu.chaining.index.build import build_index as build_minimizers
-from hapgpu.chaining.index.files import MINIMIZER_FILE, default_index_path
-from hapgpu.chaining.options import SketchOptions
-from hapgpu.mapping.api import FMIndex
+from hapgpu.longread.index.build import build_index as build_minimizers
+from hapgpu.longread.index.files import MINIMIZER_FILE, default_index_path
+from hapgpu.longread.options import SketchOptions
+from hapgpu.shortread.api import FMIndex
 from tests.fuzz.formats.framing import EOF_BLOCK, bgzf_block
 from tests.fuzz.inputs.corpus_text import (
     BATCHES,

@@ -17,8 +17,8 @@ from unittest.mock import patch
 
 from hapgpu.cli.terminal.messages import explain
 from hapgpu.errors import HapgpuError
-from hapgpu.io.alignments.samtools import convert as samtools_convert
-from hapgpu.io.array_files import array_file
+from hapgpu.io.alignments import samtools_convert
+from hapgpu.io.files import array_file
 from hapgpu.runtime.compiled import side_by_side
 from tests.fuzz.inputs.corpus import Corpus
 from tests.fuzz.inputs.fields import Document

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.genotyping.calls.genotype_order import common_table, genotype_counts, genotype_table
-from hapgpu.genotyping.calls.reference import genotypes_reference
+from tests.genotyping.calls.reference import genotypes_reference
 
 MAX_GENOTYPES = 10_000  # docs/methods/genotype.md
 

@@ -20,13 +20,13 @@ from hapgpu.genotyping.calls.likelihoods import (
     site_likelihoods,
     supported_alleles,
 )
-from hapgpu.genotyping.calls.reference import (
+from hapgpu.haplotypes.batches import LocusBatch, ShiftRanges
+from tests.genotyping.calls.reference import (
     allele_depths_reference,
     allele_likelihoods_reference,
     genotype_likelihoods_reference,
     used_fragments_reference,
 )
-from hapgpu.haplotypes.batches import LocusBatch, ShiftRanges
 from tests.haplotypes.made_sites import SITE_DISTANCE, batch_of, insertions, record_of
 
 FLANK = 100

@@ -50,7 +50,7 @@ def on_gpu(case: Case) -> SiteLikelihoods:
     from hapgpu.genotyping.calls.cuda import (  # noqa: PLC0415  (needs CuPy)
         device_site_likelihoods,
     )
-    from hapgpu.genotyping.evidence.cuda import DeviceEvidence  # noqa: PLC0415  (as above)
+    from hapgpu.genotyping.reads.cuda.evidence import DeviceEvidence  # noqa: PLC0415  (as above)
 
     likelihoods = [
         fragment.likelihoods if part == 0 else [np.nan] * len(fragment.likelihoods)

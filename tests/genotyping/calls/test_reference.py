@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hapgpu.genotyping.calls.reference import (
+from tests.genotyping.calls.reference import (
     allele_depths_reference,
     allele_likelihoods_reference,
     call_reference,

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.genotyping.batches import ClippedReads
-from hapgpu.genotyping.evidence.clipped_reads import clipped_reads_of
+from hapgpu.genotyping.reads.clipped_reads import clipped_reads_of
 from hapgpu.haplotypes.batches import Loci
 from hapgpu.io.alignments.reader import open_reads
 from tests.example_counts import many

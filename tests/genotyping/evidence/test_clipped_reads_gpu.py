@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.genotyping.batches import ClippedReads
-from hapgpu.genotyping.evidence.clipped_reads import clipped_reads_of
+from hapgpu.genotyping.reads.clipped_reads import clipped_reads_of
 from hapgpu.haplotypes.batches import Loci
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.runtime.pool import Pool
@@ -43,7 +43,7 @@ def on_gpu(
     min_bases: int,
 ) -> ClippedReads:
     cupy = pytest.importorskip("cupy")
-    from hapgpu.genotyping.evidence.cuda import (  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.genotyping.reads.cuda.evidence import (  # noqa: PLC0415  (needs CuPy)
         DeviceLoci,
         clipped_device_reads,
         locus_columns,

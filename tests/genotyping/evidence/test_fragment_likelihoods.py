@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from hapgpu.arrays.ragged import offsets_of
 from hapgpu.genotyping.batches import ClippedReads, FragmentEvidence
-from hapgpu.genotyping.calls.reference import fragment_reference
-from hapgpu.genotyping.evidence.fragment_likelihoods import evidence_of
+from hapgpu.genotyping.reads.fragment_likelihoods import evidence_of
+from tests.genotyping.calls.reference import fragment_reference
 
 
 class Fragment(NamedTuple):

@@ -22,9 +22,7 @@ pytestmark = pytest.mark.gpu
 
 def check(counts: Sequence[int], fragments: Sequence[Fragment]) -> None:
     cupy = pytest.importorskip("cupy")
-    from hapgpu.genotyping.evidence.cuda import (  # noqa: PLC0415  (needs CuPy)
-        device_evidence_of,
-    )
+    from hapgpu.genotyping.reads.cuda.evidence import device_evidence_of  # noqa: PLC0415  (needs CuPy)
 
     values = [v for fragment in fragments for row in fragment.likelihoods for v in row]
     clipped: ClippedReads = clipped_reads_of_fragments(fragments)

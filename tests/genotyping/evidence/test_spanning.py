@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.genotyping.batches import FragmentEvidence
-from hapgpu.genotyping.calls.reference import used_fragments_reference
-from hapgpu.genotyping.evidence.spanning import SpanRequirements, span_requirements_of
+from hapgpu.genotyping.reads.spanning import SpanRequirements, span_requirements_of
 from hapgpu.haplotypes.batches import LocusBatch, ShiftRanges
+from tests.genotyping.calls.reference import used_fragments_reference
 from tests.haplotypes.made_sites import batch_of, record_of
 
 CONTIG = range(60)

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.haplotypes.batches import Loci
-from hapgpu.haplotypes.candidates.haplotypes import haplotypes_of
-from hapgpu.haplotypes.candidates.phased import phase_groups_of_sites
+from hapgpu.haplotypes.sites.haplotypes import haplotypes_of
 from hapgpu.haplotypes.sites.loci import loci_of
+from hapgpu.haplotypes.sites.phased import phase_groups_of_sites
 from hapgpu.haplotypes.sites.shift_ranges import shift_ranges_of
 from hapgpu.io.vcf.records import VcfRecord
 from tests.example_counts import many

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
 from hapgpu.haplotypes.batches import Loci, PhaseGroups
-from hapgpu.haplotypes.candidates.phased import (
+from hapgpu.haplotypes.sites.phased import (
     option_counts,
     phase_groups_of_samples,
     phase_groups_of_sites,

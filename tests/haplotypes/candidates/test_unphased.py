@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 
 from hapgpu.haplotypes.batches import Loci, PhaseGroups
-from hapgpu.haplotypes.candidates.phased import phase_groups_of_sites
+from hapgpu.haplotypes.sites.phased import phase_groups_of_sites
 from hapgpu.io.vcf.records import VcfRecord
 from tests.haplotypes.made_records import made_sites, record, references_and_records, sequence_rows
 

@@ -12,8 +12,7 @@ from hapgpu.io.alignments.cuda import open_device_reads
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.io.bam.cuda.reader import DeviceReads
-from hapgpu.io.bam.record_block import RecordBlock
-from hapgpu.io.bam.record_layout import RecordLayout
+from hapgpu.io.bam.record_layout import RecordBlock, RecordLayout
 from hapgpu.runtime.devices import CudaDevice
 
 GPU = CudaDevice(0)

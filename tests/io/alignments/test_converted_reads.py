@@ -11,7 +11,7 @@ import pytest
 
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.reader import open_reads
-from hapgpu.io.alignments.samtools.convert import Samtools
+from hapgpu.io.alignments.samtools_convert import Samtools
 from hapgpu.io.genome.regions import Region, RegionChoice
 
 BAD_HEADER = "@SQ\tSN:chr1\tLN:x\n"

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.io.alignments.writer import open_writer
-from hapgpu.io.bam.record_block import RecordBlock
+from hapgpu.io.bam.record_layout import RecordBlock
 from hapgpu.io.bgzf.block_table import EOF_BLOCK
 from hapgpu.io.genome.regions import Region, RegionChoice
 from tests.io.alignments.device_reading import device_records, host_records, outcome

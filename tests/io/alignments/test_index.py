@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
-from hapgpu.io.alignments.index.bins import BinIndex
+from hapgpu.io.alignments.index_bins import BinIndex
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.alignments.writer import open_writer
 from hapgpu.io.bam.header import SamHeader

@@ -12,7 +12,7 @@ import pysam
 import pytest
 
 from hapgpu.errors import InputError
-from hapgpu.io.alignments.index.open import has_entries
+from hapgpu.io.alignments.index_files import has_entries
 from hapgpu.io.alignments.reader import contigs_with_records, open_reads
 from hapgpu.io.alignments.writer import open_writer
 from hapgpu.io.bam.header import SamHeader

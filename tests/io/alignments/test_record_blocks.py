@@ -19,7 +19,7 @@ from hapgpu.io.alignments.record_order import OldOrder, OrderKeeper, RecordRun
 from hapgpu.io.bam.decode import block_of as records_of
 from hapgpu.io.bam.decode import decode_block
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.io.bam.record_block import RecordBlock
+from hapgpu.io.bam.record_layout import RecordBlock
 from hapgpu.runtime.pool import Pool
 from tests.example_counts import many
 from tests.io.bam.encoded_blocks import encode_block

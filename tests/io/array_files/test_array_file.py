@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from hapgpu.errors import InputError
-from hapgpu.io.array_files.array_file import ArrayFormat, Arrays, Header, whole_of
+from hapgpu.io.files.array_file import ArrayFormat, Arrays, Header, whole_of
 
 PRELUDE = struct.Struct("<8sIII")
 FORMAT = ArrayFormat(

@@ -9,7 +9,7 @@ from hapgpu.arrays.batches import ReadBatch
 from hapgpu.io.bam.decode import block_of
 from hapgpu.io.bam.encode import EncodedRecords
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.io.bam.record_block import RecordBlock
+from hapgpu.io.bam.record_layout import RecordBlock
 from hapgpu.runtime.pool import Pool
 
 

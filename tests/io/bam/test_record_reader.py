@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hapgpu.errors import InputError
 from hapgpu.io.bam import piece_decoder
 from hapgpu.io.bam.header import SamHeader, encode_header
-from hapgpu.io.bam.record_block import RecordBlock
+from hapgpu.io.bam.record_layout import RecordBlock
 from hapgpu.io.bam.record_reader import RecordReader, take_first_header, to_batch
 from hapgpu.io.bgzf.block_table import EOF_BLOCK
 from hapgpu.io.bgzf.pieces import PieceReader

@@ -10,8 +10,7 @@ import pytest
 
 from hapgpu.errors import DeviceError
 from hapgpu.io.fastx.limits import LONG_READS
-from hapgpu.io.fastx.read_block import ReadBlock
-from hapgpu.io.fastx.text_block import TextBlock
+from hapgpu.io.fastx.read_block import ReadBlock, TextBlock
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.memory_turns import MemoryTurns
 from hapgpu.runtime.pipeline import results_of
@@ -29,7 +28,7 @@ def block_of(records: Sequence[bytes]) -> ReadBlock:
 def in_parts_of(max_bytes: int, monkeypatch: pytest.MonkeyPatch, block: ReadBlock) -> Parts:
     """Parse on a device that fails above a size; return first record and text of each part."""
     cupy: Any = pytest.importorskip("cupy")
-    from hapgpu.io.fastx.uncut import cuda as blocks_cuda  # noqa: PLC0415  (imports CuPy)
+    from hapgpu.io.fastx import cuda as blocks_cuda  # noqa: PLC0415  (imports CuPy)
 
     parts = []
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.limits import LONG_READS
-from hapgpu.io.fastx.read_block import ReadBlock
-from hapgpu.io.fastx.spans import comment_spans
+from hapgpu.io.fastx.read_block import ReadBlock, comment_spans
 
 
 def comments_of(headers: list[str], ending: str) -> list[str]:

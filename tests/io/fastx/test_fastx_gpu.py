@@ -10,8 +10,7 @@ import pytest
 from hapgpu.errors import InputError
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.limits import LONG_READS, SHORT_READS, ReadLimits
-from hapgpu.io.fastx.read_block import ReadBlock
-from hapgpu.io.fastx.spans import ReadSpans
+from hapgpu.io.fastx.read_block import ReadBlock, ReadSpans
 from tests.io.fastx.made_texts import corrupted, well_formed
 
 pytestmark = pytest.mark.gpu

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from hapgpu.errors import OutputError
-from hapgpu.io.alignments.text_writer import open_sam_text
+from hapgpu.io.alignments.text_pipeline import open_sam_text
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.files import text_output
 from hapgpu.io.files.output import OutputFile

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from hapgpu.pairhmm.batches import HmmBatch
 from hapgpu.pairhmm.forward import cpu
 from hapgpu.pairhmm.forward.cpu import log10_likelihoods
-from hapgpu.pairhmm.forward.reference import log10_likelihoods_reference
 from hapgpu.runtime.devices import CpuDevice
 from tests.example_counts import many
+from tests.pairhmm.forward.reference import log10_likelihoods_reference
 from tests.pairhmm.hmm_oracle import (
     Read,
     batches,

@@ -31,7 +31,7 @@ def mixed_batch(seed: int) -> HmmBatch:
 def uploaded(batch: HmmBatch) -> Any:
     cupy = pytest.importorskip("cupy")
     from hapgpu.arrays.cuda import DeviceRagged  # noqa: PLC0415  (needs CuPy)
-    from hapgpu.pairhmm import cuda  # noqa: PLC0415  (as above)
+    from hapgpu.pairhmm.cuda import batches as cuda  # noqa: PLC0415  (as above)
 
     base, insertion, deletion, gap = batch.reads.qualities
     reads = cuda.DeviceHmmReads(

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from hapgpu.errors import DeviceError
 from hapgpu.pairhmm.batches import HmmBatch
-from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
-from hapgpu.pairhmm.launch.layouts import (
+from hapgpu.pairhmm.cuda.layouts import (
     COLUMNS,
     LANES,
     LONGEST_HAPLOTYPE,
@@ -25,6 +24,7 @@ from hapgpu.pairhmm.launch.layouts import (
     LayoutPlan,
     plan_layouts,
 )
+from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
 from tests.gpu_memory import own_pool
 from tests.pairhmm.hmm_oracle import (
@@ -335,7 +335,7 @@ def test_many_layouts_in_one_call(large_batch: HmmBatch, monkeypatch: pytest.Mon
         plans.append(plan_layouts(*arguments))
         return plans[-1]
 
-    monkeypatch.setattr("hapgpu.pairhmm.launch.piece_run.plan_layouts", plan)
+    monkeypatch.setattr("hapgpu.pairhmm.cuda.piece_run.plan_layouts", plan)
     assert_close(on_gpu(large_batch), plain_likelihoods(large_batch))
     assert max(len(plan.layouts) for plan in plans) > 3
 
@@ -367,7 +367,7 @@ def test_every_layout(columns: int, lanes: int, monkeypatch: pytest.MonkeyPatch)
         qualities = rng.integers(10, 45, (4, length), dtype=np.uint8)
         bases = simulated_read(rng, source, length)
         reads.append((bases, *(column.tobytes() for column in qualities)))
-    monkeypatch.setattr("hapgpu.pairhmm.launch.piece_run.plan_layouts", one_layout_for_all(layout))
+    monkeypatch.setattr("hapgpu.pairhmm.cuda.piece_run.plan_layouts", one_layout_for_all(layout))
     batch = make_batch([(reads, haplotypes), (reads[::-1], haplotypes[:2])])
     assert_close(on_gpu(batch), plain_likelihoods(batch))
 

@@ -12,11 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hapgpu.pairhmm.forward.reference import (
-    likelihood_reference,
-    log10_likelihoods_reference,
-)
 from tests.example_counts import many
+from tests.pairhmm.forward.reference import likelihood_reference, log10_likelihoods_reference
 from tests.pairhmm.hmm_oracle import (
     Read,
     batches,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hapgpu.pairhmm.batches import HmmBatch
-from hapgpu.pairhmm.launch.layouts import (
+from hapgpu.pairhmm.cuda.layouts import (
     COLUMNS,
     LANES,
     LONGEST_HAPLOTYPE,
@@ -20,7 +20,7 @@ from hapgpu.pairhmm.launch.layouts import (
     LayoutPlan,
     plan_layouts,
 )
-from hapgpu.pairhmm.launch.pieces import split_in_two, split_into_pieces
+from hapgpu.pairhmm.cuda.pieces import split_in_two, split_into_pieces
 from tests.pairhmm.hmm_oracle import Group, batches, groups_of, make_batch, uniform_read
 
 NO_HAPLOTYPES: Group = ([uniform_read(b"ACGT", 30, 45, 45, 10)], [])

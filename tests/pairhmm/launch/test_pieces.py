@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.arrays.ragged import offsets_of
-from hapgpu.pairhmm.launch.pieces import PieceIndices, fill_indices
+from hapgpu.pairhmm.cuda.pieces import PieceIndices, fill_indices
 
 GROUPS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=6)
 

@@ -17,13 +17,9 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.cigar.read_parts import ReadParts
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.reader import open_reads
-from hapgpu.pairhmm.qualities.pcr_model import PcrModel
-from hapgpu.pairhmm.qualities.prepare import (
-    QualityOptions,
-    check_base_qualities,
-    prepared_parts,
-)
-from hapgpu.realign.queries.variants import queries_of
+from hapgpu.pairhmm.reads.pcr_model import PcrModel
+from hapgpu.pairhmm.reads.qualities import QualityOptions, check_base_qualities, prepared_parts
+from hapgpu.realign.selection.queries import queries_of
 from tests.cigar.made_alignments import LONG_READ, block_of
 from tests.io.sam_oracle import Row, batch_of
 from tests.pairhmm.made_reads import write_sam
@@ -95,9 +91,9 @@ def prepared_on_gpu(
     is_reversed: np.ndarray[Any, Any] | None = None,
 ) -> Any:
     cupy = pytest.importorskip("cupy")
-    from hapgpu.cigar.cuda.read_parts import DeviceReadParts  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.cigar.cuda import DeviceReadParts  # noqa: PLC0415  (needs CuPy)
     from hapgpu.io.bam.cuda.device_records import DeviceRecords  # noqa: PLC0415  (as above)
-    from hapgpu.pairhmm.qualities.cuda import prepared_device_parts  # noqa: PLC0415  (as above)
+    from hapgpu.pairhmm.reads.cuda.qualities import prepared_device_parts  # noqa: PLC0415  (as above)
 
     columns = (cupy.asarray(column) for column in (parts.reads, parts.starts, parts.ends))
     reverse = None if is_reversed is None else cupy.asarray(is_reversed)
@@ -180,7 +176,7 @@ def test_a_tag_that_does_not_fit(tmp_path: Path, name: str, field: str) -> None:
 def test_reads_without_base_qualities() -> None:
     pytest.importorskip("cupy")
     from hapgpu.io.bam.cuda.device_records import DeviceRecords  # noqa: PLC0415  (needs CuPy)
-    from hapgpu.pairhmm.qualities.cuda import check_device_qualities  # noqa: PLC0415  (as above)
+    from hapgpu.pairhmm.reads.cuda.qualities import check_device_qualities  # noqa: PLC0415  (as above)
 
     fine = Row("fine", 4, -1, -1, 0, (), -1, -1, 0, "ACG", (0, 30, 30), ())
     bad = replace(fine, name="bad", qualities=None)

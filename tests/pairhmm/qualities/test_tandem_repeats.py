@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.pairhmm.qualities.tandem_repeats import repeat_counts
+from hapgpu.pairhmm.reads.tandem_repeats import repeat_counts
 from tests.pairhmm.preparation_oracle import repeat_count
 
 TEXT = st.one_of(

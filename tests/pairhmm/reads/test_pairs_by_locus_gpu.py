@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.haplotypes.pairing.pairs import PairFinder, ReadHaplotypePairs
-from hapgpu.pairhmm.qualities.prepare import QualityOptions, prepared_parts
 from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes, PairsByLocus
+from hapgpu.pairhmm.reads.qualities import QualityOptions, prepared_parts
 from tests.cigar.made_alignments import block_of
 from tests.realign.batches.made_reads import HEADER, made_reads
 
@@ -30,11 +30,11 @@ def check(
     cupy = pytest.importorskip("cupy")
     from hapgpu.haplotypes.pairing.cuda import DeviceReadPairs  # noqa: PLC0415  (needs CuPy)
     from hapgpu.io.bam.cuda.device_records import DeviceRecords  # noqa: PLC0415  (as above)
-    from hapgpu.pairhmm.qualities.cuda import prepared_device_parts  # noqa: PLC0415  (as above)
     from hapgpu.pairhmm.reads.cuda.pairs_by_locus import (  # noqa: PLC0415  (as above)
         DeviceLocusHaplotypes,
         DevicePairsByLocus,
     )
+    from hapgpu.pairhmm.reads.cuda.qualities import prepared_device_parts  # noqa: PLC0415  (as above)
 
     on_gpu = DeviceLocusHaplotypes.upload(haplotypes)
     records = DeviceRecords.upload(block_of(reads))

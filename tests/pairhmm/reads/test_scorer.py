@@ -18,13 +18,12 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.errors import InputError
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet, read_haplotypes
 from hapgpu.haplotypes.pairing.pairs import ReadHaplotypePairs
-from hapgpu.io.alignments.read_selection import ReadSelection
-from hapgpu.io.alignments.reader import open_reads
+from hapgpu.io.alignments.reader import ReadSelection, open_reads
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.regions import EVERYTHING
-from hapgpu.pairhmm.qualities.prepare import QualityOptions
 from hapgpu.pairhmm.reads.cpu import host_scorer
+from hapgpu.pairhmm.reads.qualities import QualityOptions
 from hapgpu.pairhmm.reads.scorer import ScorerOptions, ScoringTask
 from hapgpu.runtime.devices import CpuDevice
 from tests.pairhmm.clipping_oracle import clip, prepare_part

@@ -121,10 +121,7 @@ def written_on_gpu(first: int, batch: HmmBatch, values: NDArray[Any], *, as_matr
     import cupy  # noqa: PLC0415  (only with a GPU)
 
     from hapgpu.arrays.cuda import DeviceRagged  # noqa: PLC0415  (as above)
-    from hapgpu.pairhmm.cuda import (  # noqa: PLC0415  (as above)
-        DeviceHmmBatch,
-        DeviceHmmReads,
-    )
+    from hapgpu.pairhmm.cuda.batches import DeviceHmmBatch, DeviceHmmReads  # noqa: PLC0415  (as above)
     from hapgpu.pairhmm.text_batches.cuda import table_text  # noqa: PLC0415  (as above)
 
     columns = [cupy.asarray(column) for column in batch.reads.qualities]

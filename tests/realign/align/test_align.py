@@ -20,12 +20,12 @@ from hapgpu.errors import InputError
 from hapgpu.realign.align import cpu
 from hapgpu.realign.align.cuda import aligner
 from hapgpu.realign.align.dispatch import align_pairs, score_pairs
-from hapgpu.realign.align.reference import align_reference
 from hapgpu.realign.scoring import LARGEST_WEIGHT, PRESETS, Overhang, Scoring
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
 from tests.example_counts import many
 from tests.gpu_memory import own_pool
 from tests.realign.align.gatk_aligner_cases import CASES
+from tests.realign.align.reference import align_reference
 
 Sequences = Sequence[tuple[bytes, bytes]]
 

@@ -14,7 +14,6 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
-from hapgpu.realign.align.reference import Alignment, align_reference
 from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
 from tests.example_counts import many
 from tests.realign import compiled_aligner
@@ -26,6 +25,7 @@ from tests.realign.align.gatk_aligner_cases import (
     LOCAL_SCORING,
     Case,
 )
+from tests.realign.align.reference import Alignment, align_reference
 
 Cell = tuple[int, int]
 Cigar = list[tuple[int, str]]

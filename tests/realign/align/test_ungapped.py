@@ -16,11 +16,11 @@ from hapgpu.arrays.batches import PairBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.cigar.encoding import cigar_strings
 from hapgpu.realign.align import cpu
-from hapgpu.realign.align.reference import align_reference
 from hapgpu.realign.align.ungapped import UNPROVED, ungapped_alignments
 from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
 from hapgpu.runtime.devices import CpuDevice
 from tests.example_counts import many
+from tests.realign.align.reference import align_reference
 
 READ = PRESETS["read-to-haplotype"]
 FREE_ENDS = [Overhang.SOFTCLIP, Overhang.IGNORE]

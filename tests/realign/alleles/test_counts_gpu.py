@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.io.bam.read_groups.samples import SampleTable
+from hapgpu.io.bam.read_groups import SampleTable
 from hapgpu.realign import cpu
 from hapgpu.realign.alleles import AlleleTally
 from hapgpu.realign.realigner import RealignOptions, RealignTask

@@ -79,8 +79,7 @@ def realigned(
     The new alignments are the columns of all pieces, in host memory.
     """
     cupy = pytest.importorskip("cupy")
-    from hapgpu.io.bam.cuda.device_records import DeviceRecords  # noqa: PLC0415  (needs CuPy)
-    from hapgpu.io.bam.cuda.packed import download_reads  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.io.bam.cuda.device_records import DeviceRecords, download_reads  # noqa: PLC0415  (needs CuPy)
     from hapgpu.realign import cuda  # noqa: PLC0415  (needs CuPy)
 
     names: list[str] = []

@@ -10,15 +10,15 @@ FLAGS = {"PROPER_PAIR": 0x2, "UNMAPPED": 0x4, "MATE_UNMAPPED": 0x8, "REVERSE": 0
 FLAGS |= {"MATE_REVERSE": 0x20, "SEGMENT": 0xC0, "SECONDARY": 0x100, "SUPPLEMENTARY": 0x800}
 FLAGS |= {"NOT_PRIMARY": 0x900, "PAIRED": 0x1}
 USES = {
-    "moves.move_table": ["NOT_PRIMARY"],
+    "projection.move_table": ["NOT_PRIMARY"],
     "records.build": ["PROPER_PAIR", "UNMAPPED", "MATE_UNMAPPED", "REVERSE", "MATE_REVERSE"],
-    "rewriting.rewriter": ["PAIRED", "UNMAPPED", "REVERSE", "SEGMENT"],
-    "rewriting.changed_records": ["UNMAPPED", "REVERSE"],
-    "rewriting.mates": ["PROPER_PAIR", "UNMAPPED", "MATE_UNMAPPED", "REVERSE", "MATE_REVERSE"],
+    "records.rewriter": ["PAIRED", "UNMAPPED", "REVERSE", "SEGMENT"],
+    "records.changed_records": ["UNMAPPED", "REVERSE"],
+    "records.mates": ["PROPER_PAIR", "UNMAPPED", "MATE_UNMAPPED", "REVERSE", "MATE_REVERSE"],
 }
 OTHER_USES = {
     "records.build": ["SECONDARY", "SUPPLEMENTARY"],
-    "rewriting.mates": ["NOT_PRIMARY"],
+    "records.mates": ["NOT_PRIMARY"],
 }
 ROWS: Rows = [
     ("realign.scoring.LOWEST_SCORE", -100_000_000, "SmithWatermanJavaAligner"),
@@ -28,9 +28,9 @@ ROWS: Rows = [
     ("realign.records.build._UNKNOWN_MAPPING_QUALITY", 255, "SAM"),
     ("realign.mover.MISMATCHES_PER_DIFFERENCE", 2, "Rules"),
     ("realign.mover.MAX_ADDED_DIFFERENCES", 5, "Rules"),
-    ("realign.moves.alignment_costs._LONGEST_GAP", 12, "Rules"),
-    ("realign.rewriting.rewriter.WrittenReads.require_flags", 0, "samtools view -f"),
-    ("realign.rewriting.rewriter.WrittenReads.exclude_flags", 0, "samtools view -F"),
+    ("realign.projection.alignment_costs._LONGEST_GAP", 12, "Rules"),
+    ("realign.records.rewriter.WrittenReads.require_flags", 0, "samtools view -f"),
+    ("realign.records.rewriter.WrittenReads.exclude_flags", 0, "samtools view -F"),
     *(
         (f"realign.{module}._{name}", FLAGS[name], "SAM")
         for uses in (USES, OTHER_USES)

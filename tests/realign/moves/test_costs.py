@@ -11,7 +11,7 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.cigar.encoding import parse_cigar
 from hapgpu.realign.cpu import open_mover
 from hapgpu.realign.mover import MoveTask
-from hapgpu.realign.moves.alignment_costs import alignment_costs
+from hapgpu.realign.projection.alignment_costs import alignment_costs
 from hapgpu.realign.projection.placement import place_haplotypes
 from hapgpu.realign.realigner import RealignOptions
 from hapgpu.realign.scoring import Scoring

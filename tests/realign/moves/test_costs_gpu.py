@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.io.bam.decode import decode_block
-from hapgpu.realign.moves import alignment_costs as on_cpu
-from hapgpu.realign.moves.moves import name_hashes
+from hapgpu.realign.projection import alignment_costs as on_cpu
+from hapgpu.realign.projection.moves import name_hashes
 from hapgpu.realign.scoring import PRESETS, Scoring
 from hapgpu.runtime.pool import Pool
 from tests.cigar.made_alignments import (
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.gpu
 def check(made: MadeAlignments, scoring: Scoring) -> None:
     cupy = pytest.importorskip("cupy")
     from hapgpu.arrays.cuda import DeviceRagged  # noqa: PLC0415  (needs CuPy)
-    from hapgpu.realign.moves.cuda import alignment_costs  # noqa: PLC0415  (as above)
+    from hapgpu.realign.projection.cuda import alignment_costs  # noqa: PLC0415  (as above)
 
     positions = made.positions.astype(np.int64)
     expected = on_cpu.alignment_costs(
@@ -63,7 +63,7 @@ def test_made_alignments(
 @pytest.mark.parametrize("count", [0, 1, 300])
 def test_name_hashes(count: int) -> None:
     from hapgpu.io.bam.cuda.device_records import DeviceRecords  # noqa: PLC0415  (needs CuPy)
-    from hapgpu.realign.moves.cuda import name_hashes as on_gpu  # noqa: PLC0415  (as above)
+    from hapgpu.realign.projection.cuda import name_hashes as on_gpu  # noqa: PLC0415  (as above)
 
     block = block_of(made_reads(3, count))
     found = on_gpu(DeviceRecords.upload(block))

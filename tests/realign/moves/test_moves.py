@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.realign.moves import move_table
-from hapgpu.realign.moves.move_table import NOT_MOVED, MoveCollector, MoveTable
-from hapgpu.realign.moves.moves import Moves, name_hashes
-from hapgpu.realign.rewriting.rewriter import AffectedRecords, find_moves
+from hapgpu.realign.projection import move_table
+from hapgpu.realign.projection.move_table import NOT_MOVED, MoveCollector, MoveTable
+from hapgpu.realign.projection.moves import Moves, name_hashes
+from hapgpu.realign.records.rewriter import AffectedRecords, find_moves
 from hapgpu.runtime.pool import Pool
 from tests.io.bam.encoded_blocks import encode_block
 from tests.io.sam_oracle import Row, batch_of

@@ -14,10 +14,10 @@ from hapgpu.arrays.kinds import HOST
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.cigar.clips import Clips
 from hapgpu.cigar.encoding import cigar_strings, parse_cigar
-from hapgpu.realign.moves.alignment_costs import INCOMPARABLE, alignment_costs
+from hapgpu.realign.projection.alignment_costs import INCOMPARABLE, alignment_costs
 from hapgpu.realign.projection.clip_ends import are_same_alignments, clip_end_insertions
-from hapgpu.realign.queries.variants import ClipVariants
 from hapgpu.realign.scoring import PRESETS
+from hapgpu.realign.selection.queries import ClipVariants
 from tests.example_counts import many
 from tests.realign.move_oracle import _plain, _without_end_insertions, alignment_cost
 from tests.realign.realign_oracle import gatk

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hapgpu.io.bam.decode import decode_block
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.realign.queries.variants import queries_of
+from hapgpu.realign.selection.queries import queries_of
 from hapgpu.runtime.pool import Pool
 from tests.io.bam.encoded_blocks import encode_block
 from tests.io.sam_oracle import Row, batch_of, rows
@@ -22,9 +22,8 @@ HEADER = SamHeader.from_references(("a", "b"), (2**30, 2**30))
 @given(st.lists(rows(), max_size=20), st.booleans())
 def test_queries_of_any_records(drawn: list[Row], is_mapped: bool) -> None:
     pytest.importorskip("cupy")
-    from hapgpu.io.bam.cuda.device_records import DeviceRecords  # noqa: PLC0415  (needs CuPy)
-    from hapgpu.io.bam.cuda.packed import download_records  # noqa: PLC0415  (needs CuPy)
-    from hapgpu.realign.queries.cuda import device_queries  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.io.bam.cuda.device_records import DeviceRecords, download_records  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.realign.selection.cuda import device_queries  # noqa: PLC0415  (needs CuPy)
 
     reads = batch_of(drawn)
     if is_mapped:

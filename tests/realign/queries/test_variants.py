@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.cigar.clips import clips_of
 from hapgpu.errors import InputError
-from hapgpu.realign.queries.variants import queries_of
+from hapgpu.realign.selection.queries import queries_of
 from tests.io.sam_oracle import Row, batch_of
 
 OPERATIONS = "MIDNSHP=X"

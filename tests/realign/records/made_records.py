@@ -11,8 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.io.bam.record_block import RecordBlock
-from hapgpu.io.bam.record_layout import SOUND, RecordLayout, measure_records, walk_records
+from hapgpu.io.bam.record_layout import (
+    SOUND,
+    RecordBlock,
+    RecordLayout,
+    measure_records,
+    walk_records,
+)
 from hapgpu.realign.records.build import NewAlignments
 
 CONTIGS = ("chr20", "a,b", "chrUn_KI270742v1")

@@ -21,7 +21,7 @@ from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.io.bam.decode import decode_block
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.io.bam.record_block import RecordBlock
+from hapgpu.io.bam.record_layout import RecordBlock
 from hapgpu.realign.records.build import NewAlignments, realigned_records
 from hapgpu.realign.records.cuda import finished_records
 from hapgpu.runtime.gpu.context import download_pinned

@@ -14,12 +14,12 @@ from hapgpu.arrays.ragged_view import RaggedView, row_of, view_of
 from hapgpu.cigar.encoding import cigar_strings, cigar_text, reference_lengths
 from hapgpu.io.bam.decode import decode_block
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.io.bam.record_block import RecordBlock
+from hapgpu.io.bam.record_layout import RecordBlock
 from hapgpu.io.bam.tags import field_bytes
-from hapgpu.realign.moves.move_table import NOT_MOVED, MoveTable
-from hapgpu.realign.moves.moves import Moves, name_hashes
+from hapgpu.realign.projection.move_table import NOT_MOVED, MoveTable
+from hapgpu.realign.projection.moves import Moves, name_hashes
 from hapgpu.realign.records.build import NewTags, rewrite_tags, text_values
-from hapgpu.realign.rewriting.rewriter import find_moves
+from hapgpu.realign.records.rewriter import find_moves
 from hapgpu.realign.selection.choice import NO_SCORE
 from hapgpu.runtime.jit import njit
 from hapgpu.runtime.pool import Pool

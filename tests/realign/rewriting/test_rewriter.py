@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.io.bam.decode import block_of
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.io.bam.record_block import RecordBlock
-from hapgpu.realign.moves.move_table import MoveCollector, MoveTable
-from hapgpu.realign.moves.moves import Moves, name_hashes
-from hapgpu.realign.rewriting.rewriter import Rewriter, Rewritten, WrittenReads
+from hapgpu.io.bam.record_layout import RecordBlock
+from hapgpu.realign.projection.move_table import MoveCollector, MoveTable
+from hapgpu.realign.projection.moves import Moves, name_hashes
+from hapgpu.realign.records.rewriter import Rewriter, Rewritten, WrittenReads
 from hapgpu.realign.selection.choice import NO_SCORE
 from hapgpu.runtime.pool import Pool
 from tests.example_counts import many

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from hapgpu.report.multiqc.summaries import RunSummary, StatisticsError, parse_statistics
+from hapgpu.report.multiqc_summaries import RunSummary, StatisticsError, parse_statistics
 from hapgpu.runtime.statistics import RunStatistics
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 
 CODE = """
-from hapgpu.runtime.compiled.ahead import compile_ahead
+from hapgpu.runtime.compiled.side_by_side import compile_ahead
 from hapgpu.runtime.compiled.signatures import all_versions
 versions = [v for v in all_versions() if v.module == "hapgpu.arrays.ragged"]
 assert versions

@@ -1,1 +1,1 @@
-"""Aligned reads at loci in GPU memory: the CUDA counterparts of the modules of `reads`."""
+"""CUDA counterparts of the reads at loci and of their evidence."""

@@ -15,11 +15,11 @@ from hapgpu.arrays.ragged_view import read_only
 from hapgpu.errors import InputError
 from hapgpu.io.bam.constants import FIXED_BYTES
 from hapgpu.io.bam.cuda.device_records import DeviceRecords, measured_records
-from hapgpu.io.bam.cuda.starts import Proof, RecordLimits, StartSearch
-from hapgpu.io.bam.record_block import RecordBlock
+from hapgpu.io.bam.cuda.starts import Proof, StartLimits, StartSearch
 from hapgpu.io.bam.record_layout import (
     INCOMPLETE,
     SOUND,
+    RecordBlock,
     RecordLayout,
     measure_records,
     reading_fault,
@@ -69,7 +69,7 @@ class _Guessed:
     inner_starts: NDArray[np.int64]
 
 
-class PieceDecoder:
+class DevicePieceDecoder:
     """Decoder of the pieces of one file; for several threads and GPUs.
 
     Each piece is inflated, and its records are guessed and walked, without the piece before. What
@@ -83,7 +83,7 @@ class PieceDecoder:
         Limits of the records.
     """
 
-    def __init__(self, name: str, limits: RecordLimits) -> None:
+    def __init__(self, name: str, limits: StartLimits) -> None:
         self._name = name
         self._limits = limits
         self._relay = Relay(Unfinished())
@@ -351,9 +351,7 @@ class ReadAgain(NamedTuple):
     hand_over: Unfinished
 
 
-def read_again(
-    piece: PackedPiece, before: Unfinished, limits: RecordLimits, name: str
-) -> ReadAgain:
+def read_again(piece: PackedPiece, before: Unfinished, limits: StartLimits, name: str) -> ReadAgain:
     """Read a piece on the CPU.
 
     Raises

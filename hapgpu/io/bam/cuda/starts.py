@@ -88,7 +88,7 @@ LIST_STARTS: Final = Kernel(
 
 
 @dataclass(frozen=True, slots=True)
-class RecordLimits:
+class StartLimits:
     """What the header and the user say of records.
 
     Attributes
@@ -143,7 +143,7 @@ class StartSearch:
     """
 
     def __init__(
-        self, data: GpuArray, begin: int, end: int, limits: RecordLimits, step: int = STRETCH_BYTES
+        self, data: GpuArray, begin: int, end: int, limits: StartLimits, step: int = STRETCH_BYTES
     ) -> None:
         self.data, self.begin, self.end = data, begin, end
         self._limits = limits

@@ -1,1 +1,1 @@
-"""Likelihoods of records in GPU memory: pairs by locus, scorer, tables."""
+"""CUDA counterparts of the qualities, the pairs and the table."""

@@ -1,4 +1,4 @@
-"""Pairs grouped by locus, on a GPU (`cuda/pairhmm/reads/overlaps.cu`); same as `pairs_by_locus`."""
+"""Pairs grouped by locus, on a GPU (`cuda/pairhmm/overlaps.cu`); same as `pairs_by_locus`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import cupy
 import numpy as np
 
 from hapgpu.arrays.cuda import DeviceRagged, offsets_of, rows_of
-from hapgpu.cigar.cuda.read_parts import DeviceReadParts, clipped_parts
+from hapgpu.cigar.cuda import DeviceReadParts, clipped_parts
 from hapgpu.haplotypes.pairing.cuda import DeviceExtended, DeviceReadPairs
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
-from hapgpu.pairhmm.cuda import DeviceHmmBatch, DeviceHmmReads
+from hapgpu.pairhmm.cuda.batches import DeviceHmmBatch, DeviceHmmReads
 from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import launch_threads
@@ -24,7 +24,7 @@ _ROW_MASK: Final = (1 << _ROW_BITS) - 1
 _LOWER_A, _LOWER_Z, _TO_UPPER = (np.uint8(value) for value in b"az ")
 
 
-_SOURCE: Final = "pairhmm/reads/overlaps.cu"
+_SOURCE: Final = "pairhmm/overlaps.cu"
 _SORTED: Final = (Array("keys", np.int64, "pairs"), Array("reads", np.int64, "pairs"))
 _GROUPS: Final = (Array("loci", np.int64, "overlaps"), Array("first", np.int64, "groups"))
 _MEMBER_OFFSETS: Final = Array("member_offsets", np.int64, "locus_count", 1)

@@ -14,9 +14,12 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.cigar.cuda.clips import clips_of
-from hapgpu.cigar.cuda.encoding import record_reference_lengths, record_skipped_lengths
-from hapgpu.cigar.cuda.read_parts import DeviceReadParts
+from hapgpu.cigar.cuda import (
+    DeviceReadParts,
+    clips_of,
+    record_reference_lengths,
+    record_skipped_lengths,
+)
 from hapgpu.haplotypes.pairing.cuda import (
     DeviceCandidates,
     DeviceExtender,
@@ -28,17 +31,16 @@ from hapgpu.haplotypes.pairing.pairs import PairFinder
 from hapgpu.io.alignments.cuda import open_device_reads
 from hapgpu.io.bam.constants import UNMAPPED
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
-from hapgpu.io.bam.cuda.reader import DevicePiece, DeviceReads
-from hapgpu.io.bam.cuda.record_worker import RecordWorker
+from hapgpu.io.bam.cuda.reader import DevicePiece, DeviceReads, RecordWorker
 from hapgpu.pairhmm.batches import TextOutput
-from hapgpu.pairhmm.cuda import DeviceHmmBatch, DeviceHmmReads, normalize
+from hapgpu.pairhmm.cuda.batches import DeviceHmmBatch, DeviceHmmReads, normalize
 from hapgpu.pairhmm.forward.cuda import device_log10_likelihoods
-from hapgpu.pairhmm.qualities.cuda import check_device_qualities, prepared_device_parts
 from hapgpu.pairhmm.reads.cuda.pairs_by_locus import (
     DeviceLocusHaplotypes,
     DevicePairsByLocus,
     count_excluded,
 )
+from hapgpu.pairhmm.reads.cuda.qualities import check_device_qualities, prepared_device_parts
 from hapgpu.pairhmm.reads.cuda.tables import DeviceLikelihoods, DeviceTable, DeviceText
 from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes
 from hapgpu.pairhmm.reads.scorer import (

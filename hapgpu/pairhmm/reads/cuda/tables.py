@@ -1,4 +1,4 @@
-"""Likelihoods of records as text on a GPU (`cuda/pairhmm/reads/tables.cu`); same as `tables`."""
+"""Likelihoods of records as text on a GPU (`cuda/pairhmm/tables.cu`); same as `tables`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
 
-_SOURCE: Final = "pairhmm/reads/tables.cu"
+_SOURCE: Final = "pairhmm/tables.cu"
 _THREADS: Final = 128  # 32 kWarps in the source
 
 _NAME_LENGTHS: Final = Array("name_lengths", np.int32, "records")

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only, view_of
 from hapgpu.calling.assembly.graph import Graph, new_graph
-from hapgpu.calling.assembly.kmer_graphs.build import KmerGraph, build_kmer_graph
-from hapgpu.calling.assembly.kmer_graphs.kmers import (
+from hapgpu.calling.assembly.kmer_graphs import KmerGraph, build_kmer_graph
+from hapgpu.calling.assembly.kmers import (
     AssemblyData,
     GraphRules,
     KmerSpace,

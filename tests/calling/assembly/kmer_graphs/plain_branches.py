@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hapgpu.realign.align.reference import align_reference
 from hapgpu.realign.scoring import Overhang, Scoring
 from tests.calling.assembly.kmer_graphs.plain_graph import (
     Edge,
@@ -17,6 +16,7 @@ from tests.calling.assembly.kmer_graphs.plain_graph import (
     repeated,
     threaded,
 )
+from tests.realign.align.reference import align_reference
 
 SCORING = Scoring(match=25, mismatch=-50, gap_open=-110, gap_extend=-6)
 

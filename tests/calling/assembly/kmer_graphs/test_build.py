@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hapgpu.calling.assembly.kmer_graphs.build import CYCLIC, FAILED, READY, SHORT
+from hapgpu.calling.assembly.kmer_graphs import CYCLIC, FAILED, READY, SHORT
 from tests.calling.assembly.kmer_graphs.made_graphs import (
     built,
     paths_of,

@@ -7,6 +7,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from hapgpu.calling.assembly.dangling_heads import aligned_head, dangling_heads, recover_heads
+from hapgpu.calling.assembly.dangling_tails import (
+    aligned_tail,
+    branch_cigar,
+    count_tails,
+    recover_tails,
+)
 from hapgpu.calling.assembly.graph import (
     Graph,
     add_vertex,
@@ -14,25 +21,13 @@ from hapgpu.calling.assembly.graph import (
     graph_with_room,
     keep_between,
 )
-from hapgpu.calling.assembly.kmer_graphs.build import (
+from hapgpu.calling.assembly.kmer_graphs import (
     load_bases,
     number_read_kmers,
     thread_reads,
     thread_reference,
 )
-from hapgpu.calling.assembly.kmer_graphs.dangling_heads import (
-    aligned_head,
-    dangling_heads,
-    recover_heads,
-)
-from hapgpu.calling.assembly.kmer_graphs.dangling_tails import (
-    aligned_tail,
-    branch_cigar,
-    count_tails,
-    recover_tails,
-)
-from hapgpu.calling.assembly.kmer_graphs.kmers import RegionRows, number_kmers
-from hapgpu.realign.align.reference import align_reference
+from hapgpu.calling.assembly.kmers import RegionRows, number_kmers
 from hapgpu.realign.scoring import Overhang
 from tests.calling.assembly.kmer_graphs.made_graphs import (
     built,
@@ -49,6 +44,7 @@ from tests.calling.assembly.kmer_graphs.made_graphs import (
 from tests.calling.assembly.kmer_graphs.plain_branches import SCORING, recover_head, recover_tail
 from tests.calling.assembly.kmer_graphs.plain_graph import PlainGraph, Rules
 from tests.calling.assembly.kmer_graphs.plain_graph import threaded as plain_threaded
+from tests.realign.align.reference import align_reference
 
 PREFIX = "AAAAAAAAAACCCCCCCCCCGGGGGGGGGGTTTTTTTTTT"
 TAILS = [

@@ -15,12 +15,8 @@ from hapgpu.calling.assembly.graph import (
     new_graph,
     remove_vertex,
 )
-from hapgpu.calling.assembly.kmer_graphs.kmers import cleared_space, new_space
-from hapgpu.calling.assembly.kmer_graphs.pruning import (
-    prune_chains,
-    remove_lone_vertices,
-    remove_rare_edges,
-)
+from hapgpu.calling.assembly.kmers import cleared_space, new_space
+from hapgpu.calling.assembly.pruning import prune_chains, remove_lone_vertices, remove_rare_edges
 
 Edges = list[tuple[str, str, int]]
 

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import pytest
 
 from hapgpu.arrays.ragged_view import read_only, view_of
-from hapgpu.calling.activity.active_regions import active_regions
 from hapgpu.calling.assembly.graph import new_graph
-from hapgpu.calling.assembly.kmer_graphs.build import READY, KmerGraph, build_kmer_graph
-from hapgpu.calling.assembly.kmer_graphs.kmers import AssemblyData, RegionRows, new_space
+from hapgpu.calling.assembly.kmer_graphs import READY, KmerGraph, build_kmer_graph
+from hapgpu.calling.assembly.kmers import AssemblyData, RegionRows, new_space
 from hapgpu.calling.options import AssemblyOptions, VariantOptions
 from hapgpu.calling.reads.finalized import finalized_reads
+from hapgpu.calling.regions.active_regions import active_regions
 from tests.calling.assembly.kmer_graphs.made_graphs import compiled_rules, shown, shown_plain
 from tests.calling.assembly.kmer_graphs.plain_branches import assembled
 from tests.calling.assembly.kmer_graphs.plain_graph import PlainRead, Rules

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from hapgpu.calling.assembly.graph import Graph
-from hapgpu.calling.assembly.kmer_graphs.build import (
+from hapgpu.calling.assembly.kmer_graphs import (
     load_bases,
     number_read_kmers,
     thread_reads,
     thread_reference,
 )
-from hapgpu.calling.assembly.kmer_graphs.kmers import KmerSpace, RegionRows, number_kmers
+from hapgpu.calling.assembly.kmers import KmerSpace, RegionRows, number_kmers
 from tests.calling.assembly.kmer_graphs.made_graphs import (
     compiled_rules,
     data_of,

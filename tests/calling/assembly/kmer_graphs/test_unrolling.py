@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hapgpu.calling.assembly.graph import Graph, has_cycle
 from hapgpu.calling.assembly.haplotypes import NOT_ASSEMBLED, UNROLLED, best_paths
-from hapgpu.calling.assembly.kmer_graphs.pruning import back_edges, unrolled
+from hapgpu.calling.assembly.pruning import back_edges, unrolled
 from hapgpu.calling.options import AssemblyOptions
 from tests.calling.assembly.kmer_graphs.made_graphs import reads_of
 from tests.calling.assembly.kmer_graphs.plain_unrolling import Step, Steps, walks

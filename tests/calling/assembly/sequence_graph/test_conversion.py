@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given, settings
 
 from hapgpu.calling.assembly.graph import new_graph
-from hapgpu.calling.assembly.sequence_graph.simplification import sequence_graph_of
+from hapgpu.calling.assembly.simplification import sequence_graph_of
 from tests.calling.assembly.sequence_graph import plain_sequences as plain
 from tests.calling.assembly.sequence_graph.made_sequences import (
     drawn_graphs,

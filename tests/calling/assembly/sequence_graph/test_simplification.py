@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 
 from hapgpu.calling.assembly.graph import VERTICES, Graph, new_graph
-from hapgpu.calling.assembly.sequence_graph.edits import CHANGED, reference_ends, zip_chains
-from hapgpu.calling.assembly.sequence_graph.simplification import simplified, simplify
+from hapgpu.calling.assembly.graph_edits import CHANGED, reference_ends, zip_chains
+from hapgpu.calling.assembly.simplification import simplified, simplify
 from tests.calling.assembly.sequence_graph import plain_sequences as plain
 from tests.calling.assembly.sequence_graph.made_sequences import (
     drawn_graphs,

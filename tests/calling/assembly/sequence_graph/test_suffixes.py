@@ -5,11 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hapgpu.calling.assembly.graph import graph_with_room
-from hapgpu.calling.assembly.sequence_graph.edits import CHANGED, NO_ROOM, UNCHANGED
-from hapgpu.calling.assembly.sequence_graph.suffixes import (
-    merge_common_suffixes,
-    split_common_suffixes,
-)
+from hapgpu.calling.assembly.graph_edits import CHANGED, NO_ROOM, UNCHANGED
+from hapgpu.calling.assembly.suffixes import merge_common_suffixes, split_common_suffixes
 from tests.calling.assembly.sequence_graph.made_sequences import (
     graph_of,
     roomy_graph_of,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pysam
 import pytest
 
-from hapgpu.chaining import pipeline
+from hapgpu.longread import pipeline
 from tests.cli.chain.command import (
     ON_CPU,
     Sample,

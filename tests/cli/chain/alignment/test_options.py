@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from hapgpu.chaining.options import PRESETS, AlignOptions, Difference, LineOptions, LongReadOptions
 from hapgpu.cli.commands import chain as command
 from hapgpu.cli.options.align import AlignmentForm
+from hapgpu.longread.options import PRESETS, AlignOptions, Difference, LineOptions, LongReadOptions
 from tests.cli.chain.command import Sample, status_of
 
 Chosen = tuple[LongReadOptions, AlignmentForm | None]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from hapgpu.chaining.options import AlignOptions
 from hapgpu.cli.options.align import AlignArguments
 from hapgpu.cli.options.numbers import OneOrTwo
 from hapgpu.errors import UsageError
+from hapgpu.longread.options import AlignOptions
 
 
 def options_with(**arguments: int | list[str] | OneOrTwo) -> AlignOptions:

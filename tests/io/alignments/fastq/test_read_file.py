@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
-from hapgpu.io.alignments.fastq.read_files import read_file
+from hapgpu.io.alignments.text_pipeline import read_file
 from hapgpu.io.alignments.writer import open_writer
 from hapgpu.io.bgzf.block_table import EOF_BLOCK
 from tests.io.alignments.fastq.texts import (

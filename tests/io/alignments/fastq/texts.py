@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pysam
 
-from hapgpu.io.alignments.fastq.read_files import read_file
+from hapgpu.io.alignments.text_pipeline import read_file
 from hapgpu.io.fastx.block_workers import ReadSettings, transfer_for
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.files.record_limit import MAX_RECORD

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hapgpu.io.bam.cuda.starts import RecordLimits, StartSearch
+from hapgpu.io.bam.cuda.starts import StartLimits, StartSearch
 
 pytestmark = pytest.mark.gpu
 
 CONTIGS = 3
-LIMITS = RecordLimits(CONTIGS, 1 << 20)
+LIMITS = StartLimits(CONTIGS, 1 << 20)
 BEGIN = 24
 """Bytes before the records, as a piece has them."""
 

@@ -7,7 +7,7 @@ import pytest
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.io.bam.read_groups.haplotypes import HAPLOTYPE_GROUP, are_haplotypes, has_haplotypes
+from hapgpu.io.bam.read_groups import HAPLOTYPE_GROUP, are_haplotypes, has_haplotypes
 
 GROUP = b"RGZ" + HAPLOTYPE_GROUP.encode() + b"\0"
 

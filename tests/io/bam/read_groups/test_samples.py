@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.io.bam.read_groups.samples import SampleTable
+from hapgpu.io.bam.read_groups import SampleTable
 from tests.genotyping.short_reads import ShortRead, batch_of
 
 BEFORE = (b"", b"NMC\5", b"XXZRGZa\0", b"XBBC\2\0\0\0RG", b"RXZb\0")

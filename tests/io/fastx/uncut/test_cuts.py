@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hapgpu.io.fastx.uncut.blocks import LINES, end_of_text
+from hapgpu.io.fastx.uncut_blocks import LINES, end_of_text
 from hapgpu.io.files.unfinished import Unfinished
 
 LINE = st.text("ab>", max_size=6).map(lambda line: line.encode() + b"\n")

@@ -15,7 +15,7 @@ import pytest
 from hapgpu.errors import InputError
 from hapgpu.io.bgzf.block_table import EOF_BLOCK
 from hapgpu.io.fastx.read_blocks import read_blocks
-from hapgpu.io.fastx.uncut.blocks import uncut_file
+from hapgpu.io.fastx.uncut_blocks import uncut_file
 from hapgpu.io.files.record_limit import MAX_RECORD
 from tests.io.bgzf_blocks import block
 from tests.io.fastx.made_texts import BLANKS, record
@@ -45,7 +45,7 @@ def on_cpu(path: Path, max_record: int) -> bytes | str:
 
 def on_gpu(path: Path, size: int, max_record: int) -> bytes | str:
     cupy: Any = pytest.importorskip("cupy")
-    from hapgpu.io.fastx.uncut.cuda import decoded  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.io.fastx.cuda import decoded  # noqa: PLC0415  (needs CuPy)
     from hapgpu.runtime.gpu.context import pinned_array  # noqa: PLC0415
 
     text, records = b"", 0
@@ -82,7 +82,7 @@ def test_blocks_that_end_anywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, room: int
 ) -> None:
     pytest.importorskip("cupy")
-    from hapgpu.io.fastx.uncut import cuda  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.io.fastx import cuda  # noqa: PLC0415  (needs CuPy)
 
     monkeypatch.setattr(cuda, "_ROOM", room)
     monkeypatch.setattr(cuda, "_LAST_LINES_BYTES", 3 if room else 4096)
@@ -110,7 +110,7 @@ def test_fasta(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, room: int, packing: str
 ) -> None:
     pytest.importorskip("cupy")
-    from hapgpu.io.fastx.uncut import cuda  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.io.fastx import cuda  # noqa: PLC0415  (needs CuPy)
 
     monkeypatch.setattr(cuda, "_ROOM", room)
     random = Random(seed)  # noqa: S311  (made text)
@@ -129,7 +129,7 @@ def test_fasta(
 def test_memory_runs_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The CPU inflates and cuts then."""
     pytest.importorskip("cupy")
-    from hapgpu.io.fastx.uncut import cuda  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.io.fastx import cuda  # noqa: PLC0415  (needs CuPy)
 
     def fail(*_: object) -> None:
         raise MemoryError

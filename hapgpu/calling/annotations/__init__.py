@@ -1,1 +1,0 @@
-"""INFO fields of calls."""

@@ -1,1 +1,0 @@
-"""Sequence graphs of k-mer graphs: simplification, cycles, best paths."""

@@ -1,1 +1,0 @@
-"""Genomic VCF: confidence of reference positions, blocks of them, and physical phasing."""

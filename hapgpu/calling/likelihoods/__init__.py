@@ -1,1 +1,0 @@
-"""Likelihoods of reads given haplotypes, and the best haplotype of each read."""

@@ -1,1 +1,0 @@
-"""Alignment of one pair of sequences, by dynamic programming."""

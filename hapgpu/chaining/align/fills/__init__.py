@@ -1,1 +1,0 @@
-"""Global alignment of many pairs of sequences side by side."""

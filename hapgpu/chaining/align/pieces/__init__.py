@@ -1,1 +1,0 @@
-"""Chains to pieces of dynamic programming."""

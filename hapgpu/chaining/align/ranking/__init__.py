@@ -1,1 +1,0 @@
-"""Aligned mappings in the order of the lines: filtered, ranked, with parents and qualities."""

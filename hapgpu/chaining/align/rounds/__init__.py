@@ -1,1 +1,0 @@
-"""Alignments of pieces to alignments of mappings: dropped fills, splits, inversions."""

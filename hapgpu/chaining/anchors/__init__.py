@@ -1,1 +1,0 @@
-"""Seeds to sorted anchors; checked anchors from files."""

@@ -1,1 +1,0 @@
-"""Scores to chains, by backtracking."""

@@ -1,1 +1,0 @@
-"""Minimizer index: construction, hash table, file, look-up on the CPU and on a GPU."""

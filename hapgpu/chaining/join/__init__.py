@@ -1,1 +1,0 @@
-"""Long join: chains joined over long gaps."""

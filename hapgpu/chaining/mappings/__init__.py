@@ -1,1 +1,0 @@
-"""Chains to primary and secondary mappings."""

@@ -1,1 +1,0 @@
-"""Mappings to lines of PAF."""

@@ -1,1 +1,0 @@
-"""Mappings with base alignments to lines of PAF and SAM."""

@@ -1,1 +1,0 @@
-"""Divergence and mapping quality of mappings."""

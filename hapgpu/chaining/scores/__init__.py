@@ -1,1 +1,0 @@
-"""Anchors to scores and predecessors, by dynamic programming."""

@@ -1,1 +1,0 @@
-"""Minimizers to seeds, without too frequent and too repetitive ones."""

@@ -1,1 +1,0 @@
-"""minimap2's unstable radix sort, whose exact order several stages need."""

@@ -1,0 +1,425 @@
+"""Reads clipped to intervals on a GPU (`cuda/cigar/read_parts.cu`).
+
+Same as `hapgpu/cigar/read_parts.py`.
+
+Soft and hard clips on a GPU (`cuda/cigar/clips.cu`); same as `hapgpu/cigar/clips.py`.
+
+CIGARs of records and their lengths on a GPU (`cuda/cigar/encoding.cu`).
+
+NM and MD on a GPU (`cuda/cigar/mismatches.cu`); same as `hapgpu/cigar/mismatches.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Self
+
+import cupy
+import numpy as np
+
+from hapgpu.arrays.cuda import DeviceRagged, offsets_of
+from hapgpu.cigar.clips import Clips, too_many_clips
+from hapgpu.cigar.encoding import SKIP
+from hapgpu.io.bam.constants import FIXED_BYTES, REFERENCE_OPERATIONS
+from hapgpu.io.bam.cuda.device_records import DeviceRecords
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
+from hapgpu.runtime.gpu_array import GpuArray
+
+_THREADS: Final = 128
+
+MEASURE_CLIPS: Final = Kernel(
+    "cigar/clips.cu",
+    "measure_clips",
+    (
+        Array("data", np.uint8, "size"),
+        Array("flags", np.uint16, "count"),
+        Array("base_counts", np.int32, "count"),
+        Array("starts", np.int64, "count"),
+        Array("sizes", np.int32, "count"),
+        Array("leading", np.int32, "count"),
+        Array("trailing", np.int32, "count"),
+        Array("leading_hard", np.int32, "count"),
+        Array("trailing_hard", np.int32, "count"),
+        Array("first_fault", np.int32, "one"),
+        Scalar("size", np.int64),
+        Scalar("count", np.int32),
+        Scalar("one", np.int32),
+    ),
+)
+ADD_HARD_CLIPS: Final = Kernel(
+    "cigar/clips.cu",
+    "add_hard_clips",
+    (
+        Array("cigars", np.uint32, "elements"),
+        Array("offsets", np.int64, "count", 1),
+        Array("leading", np.int32, "count"),
+        Array("trailing", np.int32, "count"),
+        Array("out_offsets", np.int64, "count", 1),
+        Array("out", np.uint32, "written"),
+        Scalar("elements", np.int64),
+        Scalar("count", np.int32),
+        Scalar("written", np.int64),
+    ),
+)
+
+
+def clips_of(records: DeviceRecords, source: str) -> Clips:
+    """Return the clips of mapped records with bases, in CuPy arrays; 0 for others.
+
+    Works on the current GPU, and waits for it.
+
+    Raises
+    ------
+    InputError
+        A read has fewer bases than its CIGAR clips.
+    """
+    layout = records.layout
+    count = len(records)
+    clips = Clips(*(cupy.empty(count, dtype=np.int32) for _ in range(4)))
+    first_fault = cupy.full(1, count, dtype=np.int32)
+    cigars = (layout.base_counts, layout.cigar_starts, layout.cigar_lengths)
+    measured = (clips.leading, clips.trailing, clips.leading_hard, clips.trailing_hard)
+    arguments = (records.data, records.flags, *cigars, *measured, first_fault)
+    launch_threads(MEASURE_CLIPS, _THREADS, count, (*arguments, records.data.size, count, 1))
+    row = int(first_fault[0])
+    if row < count:
+        start = int(layout.starts[row]) + FIXED_BYTES
+        name = records.data[start : start + int(layout.name_lengths[row])]
+        raise too_many_clips(source, name.get())
+    return clips
+
+
+def with_hard_clips(cigars: DeviceRagged, leading: GpuArray, trailing: GpuArray) -> DeviceRagged:
+    """Add hard clips of int32[n] bases, 0 for none, to CIGARs; an empty CIGAR stays empty.
+
+    Works on the current GPU, and waits for it.
+    """
+    count = len(cigars)
+    added = (leading > 0).astype(np.int64) + (trailing > 0)
+    offsets = offsets_of(cigars.lengths + cupy.where(cigars.lengths > 0, added, 0))
+    written = int(offsets[-1])
+    if written == cigars.data.size:
+        return cigars
+    out = cupy.empty(written, dtype=np.uint32)
+    arguments = (cigars.data, cigars.offsets, leading, trailing, offsets, out)
+    sizes = (cigars.data.size, count, written)
+    launch_threads(ADD_HARD_CLIPS, _THREADS, count, (*arguments, *sizes))
+    return DeviceRagged(out, offsets)
+
+
+_RECORD_CIGARS: Final = (
+    Array("data", np.uint8, "size"),
+    Array("starts", np.int64, "count"),
+    Array("sizes", np.int32, "count"),
+)
+COPY_CIGARS: Final = Kernel(
+    "cigar/encoding.cu",
+    "copy_cigars",
+    (
+        *_RECORD_CIGARS,
+        Array("offsets", np.int64, "count", 1),
+        Array("out", np.uint32, "elements"),
+        Scalar("size", np.int64),
+        Scalar("count", np.int32),
+        Scalar("elements", np.int64),
+    ),
+)
+RECORD_LENGTHS: Final = Kernel(
+    "cigar/encoding.cu",
+    "record_lengths",
+    (
+        *_RECORD_CIGARS,
+        Array("lengths", np.int64, "count"),
+        Scalar("size", np.int64),
+        Scalar("count", np.int32),
+        Scalar("operations", np.int32),
+    ),
+)
+REFERENCE_LENGTHS: Final = Kernel(
+    "cigar/encoding.cu",
+    "reference_lengths",
+    (
+        Array("cigars", np.uint32, "elements"),
+        Array("offsets", np.int64, "count", 1),
+        Array("lengths", np.int64, "count"),
+        Scalar("elements", np.int64),
+        Scalar("count", np.int32),
+    ),
+)
+
+
+def cigars_of(records: DeviceRecords) -> DeviceRagged:
+    """Copy the CIGARs of records, uint32 in BAM encoding, on the current GPU; waits for it."""
+    layout = records.layout
+    offsets = offsets_of(layout.cigar_lengths)
+    count, elements = len(records), int(offsets[-1])
+    out = cupy.empty(elements, dtype=np.uint32)
+    cigars = (records.data, layout.cigar_starts, layout.cigar_lengths)
+    arguments = (*cigars, offsets, out, records.data.size, count, elements)
+    launch_threads(COPY_CIGARS, _THREADS, count * WARP, arguments)
+    return DeviceRagged(out, offsets)
+
+
+def record_reference_lengths(records: DeviceRecords) -> GpuArray:
+    """Return int64[n]: bases of the reference that the CIGAR of each record spans."""
+    return _record_lengths(records, REFERENCE_OPERATIONS)
+
+
+def record_skipped_lengths(records: DeviceRecords) -> GpuArray:
+    """Return int64[n]: bases of the reference that the CIGAR of each record skips (`N`)."""
+    return _record_lengths(records, 1 << SKIP)
+
+
+def reference_lengths(cigars: DeviceRagged) -> GpuArray:
+    """Return int64[n]: bases of the reference that each CIGAR spans."""
+    count = len(cigars)
+    lengths = cupy.empty(count, dtype=np.int64)
+    arguments = (cigars.data, cigars.offsets, lengths, cigars.data.size, count)
+    launch_threads(REFERENCE_LENGTHS, _THREADS, count, arguments)
+    return lengths
+
+
+def _record_lengths(records: DeviceRecords, operations: int) -> GpuArray:
+    """Return int64[n]: the sum of the lengths of some operations, a bit each."""
+    layout = records.layout
+    count = len(records)
+    lengths = cupy.empty(count, dtype=np.int64)
+    cigars = (records.data, layout.cigar_starts, layout.cigar_lengths)
+    arguments = (*cigars, lengths, records.data.size, count, operations)
+    launch_threads(RECORD_LENGTHS, _THREADS, count, arguments)
+    return lengths
+
+
+ALIGNMENTS: Final = (
+    Array("bases", np.uint8, "base_count"),
+    Array("base_offsets", np.int64, "queries", 1),
+    Array("rows", np.int64, "count"),
+    Array("cigars", np.uint32, "elements"),
+    Array("cigar_offsets", np.int64, "count", 1),
+    Array("positions", np.int64, "count"),
+    Array("references", np.uint8, "reference_bases"),
+    Array("reference_offsets", np.int64, "reference_count", 1),
+    Array("reference_index", np.int32, "count"),
+)
+"""Parameters of a kernel, to which the scalars `ALIGNMENT_SIZES` belong."""
+
+ALIGNMENT_SIZES: Final = (
+    Scalar("base_count", np.int64),
+    Scalar("queries", np.int32),
+    Scalar("elements", np.int64),
+    Scalar("reference_bases", np.int64),
+    Scalar("reference_count", np.int32),
+    Scalar("count", np.int32),
+)
+
+
+def alignment_arguments(
+    bases: DeviceRagged,
+    rows: GpuArray,
+    cigars: DeviceRagged,
+    positions: GpuArray,
+    references: DeviceRagged,
+    reference_index: GpuArray,
+) -> tuple[tuple[GpuArray, ...], tuple[int, ...]]:
+    """Return the arguments for `ALIGNMENTS` and for `ALIGNMENT_SIZES`.
+
+    Parameters
+    ----------
+    bases
+        uint8 text, q rows: queries, soft-clipped bases included.
+    rows
+        int64[n], the query of each alignment; None for n queries, one for each.
+    cigars
+        uint32 in BAM encoding, n rows.
+    positions
+        int32[n] or int64[n], 0-based.
+    references
+        uint8 text.
+    reference_index
+        int32[n]: the row of `references` for each alignment; -1 for none.
+    """
+    count = len(cigars)
+    arrays = (
+        *(bases.data, bases.offsets),
+        cupy.arange(count, dtype=np.int64) if rows is None else rows,
+        *(cigars.data, cigars.offsets),
+        positions.astype(np.int64, copy=False),
+        *(references.data, references.offsets, reference_index),
+    )
+    sizes = (
+        *(bases.data.size, len(bases), cigars.data.size),
+        *(references.data.size, len(references), count),
+    )
+    return arrays, sizes
+
+
+MEASURE_MISMATCHES: Final = Kernel(
+    "cigar/mismatches.cu",
+    "measure_mismatches",
+    (
+        *ALIGNMENTS,
+        Array("distances", np.int32, "count"),
+        Array("sizes", np.int64, "count"),
+        *ALIGNMENT_SIZES,
+    ),
+)
+WRITE_MISMATCHES: Final = Kernel(
+    "cigar/mismatches.cu",
+    "write_mismatches",
+    (
+        *ALIGNMENTS,
+        Array("offsets", np.int64, "count", 1),
+        Array("texts", np.uint8, "characters"),
+        *ALIGNMENT_SIZES,
+        Scalar("characters", np.int64),
+    ),
+)
+
+
+def mismatch_tags(
+    bases: DeviceRagged,
+    rows: GpuArray,
+    cigars: DeviceRagged,
+    positions: GpuArray,
+    references: DeviceRagged,
+    reference_index: GpuArray,
+) -> tuple[GpuArray, DeviceRagged]:
+    """Compute NM and MD of n alignments on the current GPU, and wait for it.
+
+    Parameters
+    ----------
+    bases, rows, cigars, positions, references, reference_index
+        As in `alignment_arguments`; references in upper or lower case.
+
+    Returns
+    -------
+    NM, int32[n], and MD, uint8 text, as `hapgpu.cigar.mismatches.mismatch_tags` computes them.
+    """
+    arrays, sizes = alignment_arguments(bases, rows, cigars, positions, references, reference_index)
+    count = len(cigars)
+    distances = cupy.empty(count, dtype=np.int32)
+    lengths = cupy.empty(count, dtype=np.int64)
+    measured = (*arrays, distances, lengths, *sizes)
+    launch_threads(MEASURE_MISMATCHES, _THREADS, count * WARP, measured)
+    offsets = offsets_of(lengths)
+    characters = int(offsets[-1])
+    texts = cupy.empty(characters, dtype=np.uint8)
+    written = (*arrays, offsets, texts, *sizes, characters)
+    launch_threads(WRITE_MISMATCHES, _THREADS, count * WARP, written)
+    return distances, DeviceRagged(texts, offsets)
+
+
+CLIP_READS: Final = Kernel(
+    "cigar/read_parts.cu",
+    "clip_reads",
+    (
+        Array("data", np.uint8, "size"),
+        Array("positions", np.int32, "reads"),
+        Array("base_counts", np.int32, "reads"),
+        Array("cigar_starts", np.int64, "reads"),
+        Array("cigar_sizes", np.int32, "reads"),
+        Array("rows", np.int64, "count"),
+        Array("starts", np.int64, "count"),
+        Array("ends", np.int64, "count"),
+        Array("part_starts", np.int64, "count"),
+        Array("part_ends", np.int64, "count"),
+        Scalar("size", np.int64),
+        Scalar("reads", np.int32),
+        Scalar("count", np.int32),
+    ),
+)
+MEASURE_LONGEST_PARTS: Final = Kernel(
+    "cigar/read_parts.cu",
+    "measure_longest_parts",
+    (
+        Array("rows", np.int64, "count"),
+        Array("starts", np.int64, "count"),
+        Array("ends", np.int64, "count"),
+        Array("longest", np.int32, "reads"),
+        Scalar("count", np.int32),
+        Scalar("reads", np.int32),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceReadParts:
+    """The columns of `ReadParts` on the current GPU: p parts of reads.
+
+    Attributes
+    ----------
+    reads
+        int64[p]: rows of the records.
+    starts, ends
+        int64[p]: range of bases of the read, 0-based, half-open.
+    """
+
+    reads: GpuArray
+    starts: GpuArray
+    ends: GpuArray
+
+    @classmethod
+    def whole(cls, records: DeviceRecords, rows: GpuArray) -> Self:
+        """Return all bases of each of the reads `rows`, int64[p]."""
+        starts = cupy.zeros(rows.size, dtype=np.int64)
+        return cls(rows, starts, records.layout.base_counts[rows].astype(np.int64))
+
+    def __len__(self) -> int:
+        return int(self.reads.size)
+
+    @property
+    def lengths(self) -> GpuArray:
+        """int64[p]: the number of bases of each part."""
+        return self.ends - self.starts
+
+    def take(self, rows: GpuArray) -> DeviceReadParts:
+        """Select parts by mask, bool[p], or by number."""
+        return DeviceReadParts(self.reads[rows], self.starts[rows], self.ends[rows])
+
+    def with_all_bases_of(self, records: DeviceRecords, rows: GpuArray) -> DeviceReadParts:
+        """Extend the parts of a mask, bool[p], to whole reads."""
+        starts = cupy.where(rows, 0, self.starts)
+        lengths = records.layout.base_counts[self.reads].astype(np.int64)
+        return DeviceReadParts(self.reads, starts, cupy.where(rows, lengths, self.ends))
+
+    def longest_of_reads(self, reads: int) -> GpuArray:
+        """Return int32[p]: the bases of the longest part of the same read; there are n `reads`."""
+        longest = cupy.zeros(reads, dtype=np.int32)
+        arguments = (self.reads, self.starts, self.ends, longest, len(self), reads)
+        launch_threads(MEASURE_LONGEST_PARTS, _THREADS, len(self), arguments)
+        return longest[self.reads]
+
+
+def clipped_parts(
+    records: DeviceRecords, rows: GpuArray, starts: GpuArray, ends: GpuArray
+) -> DeviceReadParts:
+    """Clip reads to intervals of the contigs that they are aligned to, on the current GPU.
+
+    Parameters
+    ----------
+    records
+        n reads with positions.
+    rows
+        int64[p]: reads to clip, in any order, repeats allowed.
+    starts, ends
+        int64[p]: the interval of each, 0-based, half-open.
+
+    Returns
+    -------
+    p parts, in order, as `hapgpu.cigar.read_parts.clipped_parts` clips them.
+    """
+    count = int(rows.size)
+    parts = DeviceReadParts(rows, *(cupy.empty(count, dtype=np.int64) for _ in range(2)))
+    layout = records.layout
+    reads = (
+        records.data,
+        records.positions,
+        layout.base_counts,
+        layout.cigar_starts,
+        layout.cigar_lengths,
+    )
+    intervals = (rows, starts, ends, parts.starts, parts.ends)
+    sizes = (records.data.size, len(records), count)
+    launch_threads(CLIP_READS, _THREADS, count, (*reads, *intervals, *sizes))
+    return parts

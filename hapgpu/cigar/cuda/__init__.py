@@ -1,1 +1,0 @@
-"""CIGARs on a GPU: NM and MD, clips, lengths, parts of reads."""

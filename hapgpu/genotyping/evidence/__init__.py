@@ -1,1 +1,0 @@
-"""Reads clipped to loci, grouped by fragment, and the fragments that span a site."""

@@ -1,1 +1,0 @@
-"""Combinations of alleles to candidate haplotypes, phased or not, and their FASTA."""

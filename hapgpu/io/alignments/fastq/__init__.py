@@ -1,1 +1,0 @@
-"""Reads of BAM, CRAM and SAM as blocks of FASTQ or FASTA."""

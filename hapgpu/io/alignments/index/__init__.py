@@ -1,1 +1,0 @@
-"""Indexes of BAM and CRAM (BAI, CSI, CRAI), checked against their files."""

@@ -1,1 +1,0 @@
-"""Text of SAM: records to lines, and tags."""

@@ -1,1 +1,0 @@
-"""samtools as a child process that converts SAM and CRAM."""

@@ -1,1 +1,0 @@
-"""Files of named arrays with a checked header, as used for indexes."""

@@ -1,1 +1,0 @@
-"""Read groups of BAM records: the samples of reads, and called haplotypes among them."""

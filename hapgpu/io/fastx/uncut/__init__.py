@@ -1,1 +1,0 @@
-"""Files inflated, cut at records and joined to lines on a GPU: BGZF and FASTA."""

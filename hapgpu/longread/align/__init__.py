@@ -1,0 +1,1 @@
+"""Base alignment of mappings: pieces between anchors, rounds, CIGARs, ranking."""

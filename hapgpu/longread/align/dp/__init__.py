@@ -1,0 +1,1 @@
+"""Dynamic programming of base alignment: one pair, or many pairs side by side."""

@@ -1,0 +1,1 @@
+"""Anchors to chains: scores, chains, joins over long gaps."""

@@ -1,0 +1,1 @@
+"""CUDA counterparts of the stages up to the mappings, and their index."""

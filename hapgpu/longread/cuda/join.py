@@ -1,0 +1,271 @@
+"""Chains joined over long gaps, on a GPU (`cuda/longread/join/{scores,join}.cu`).
+
+Same as `hapgpu/longread/chain/join.py` and `scores_cpu.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import cupy
+import numpy as np
+
+from hapgpu.longread.batches import Anchors, Chains, ChainScores
+from hapgpu.longread.cuda.chains import trace_chains
+from hapgpu.longread.cuda.scores import (
+    ANCHOR_ARRAYS,
+    BINS,
+    SCORE_ARRAYS,
+    SEGMENT_ARRAYS,
+    cut_into_segments,
+)
+from hapgpu.longread.kernels import LENGTHS, OFFSETS, READS, X, Y, chaining_kernel, sizes
+from hapgpu.longread.parameters import JoinParameters
+from hapgpu.runtime.gpu.kernel import Array, Scalar
+from hapgpu.runtime.gpu.scalars import last_values
+from hapgpu.runtime.gpu.work_queue import QUEUE, WARP, launch_threads, work_queue
+from hapgpu.runtime.gpu_array import GpuArray
+
+_THREADS: Final = 128  # per block, as in the source
+
+SCORE_JOINED: Final = chaining_kernel(
+    "chain/join_scores.cu",
+    "score_joined",
+    (
+        *ANCHOR_ARRAYS,
+        *SEGMENT_ARRAYS,
+        Array("penalties", np.uint16, "bandwidth", 1),
+        *SCORE_ARRAYS,
+        Array("nodes", np.int32, "anchors", width=4),
+        Array("marks", np.int32, "anchors"),
+        Array("ranks", np.int64, "anchors"),
+        Array("ceilings", np.int64, "anchors"),
+        Array("old_ceilings", np.int64, "anchors"),
+        Array("near_keys", np.uint64, "anchors"),
+        Array("taken", np.uint32, "one"),
+        Scalar("anchors", np.int64),
+        Scalar("capacity", np.int64),
+        *sizes("bins", "one", "max_distance", "inner_distance", "max_candidates", "bandwidth"),
+        Scalar("half_slope", np.float64),
+        Scalar("max_skip", np.int32),
+    ),
+)
+
+
+def score_joins(anchors: Anchors, parameters: JoinParameters) -> ChainScores:
+    """Find the best chain over long gaps that ends at each anchor.
+
+    A read is cut into segments where consecutive anchors are farther apart on the reference than a
+    chain allows; one warp scores a segment. Works on the current stream of the anchors' device,
+    which must be the current device.
+
+    Parameters
+    ----------
+    anchors
+        Anchors of the reads to join, on the device, sorted by x; at least one.
+    parameters
+        Parameters of the long join.
+
+    Returns
+    -------
+    ChainScores
+        On the device; equal to the scores on the CPU.
+
+    Raises
+    ------
+    cupy.cuda.memory.OutOfMemoryError
+        The anchors do not fit the device.
+    """
+    count = int(anchors.x.size)
+    scores = ChainScores(cupy.empty(count, dtype=np.int32), cupy.empty(count, dtype=np.int32))
+    segments = cut_into_segments(anchors, scores, parameters.max_distance)
+    arguments = (
+        *(anchors.x, anchors.y, segments.rows, segments.counts, cupy.asarray(parameters.penalties)),
+        *(scores.scores, scores.predecessors),
+        *(cupy.empty(4 * count, dtype=np.int32), cupy.empty(count, dtype=np.int32)),
+        *(cupy.empty(count, dtype=np.int64) for _ in range(3)),
+        *(cupy.empty(count, dtype=np.uint64), cupy.zeros(1, dtype=np.uint32)),
+        *(count, segments.capacity, BINS, 1),
+        *(
+            parameters.max_distance,
+            parameters.inner_distance,
+            parameters.max_candidates,
+            parameters.bandwidth,
+        ),
+        *(0.5 * parameters.slope, parameters.max_skip),
+    )
+    # Two anchors make the smallest segment.
+    launch_threads(SCORE_JOINED, _THREADS, max(count // 2, 1) * WARP, arguments)
+    return scores
+
+
+_ANCHORS = Scalar("anchors", np.int64)
+_CHAIN_ENDS = (Array("anchor_offsets", np.int64, "chains", 1), Scalar("chains", np.int32))
+_QUEUE = (*QUEUE, Scalar("one", np.int32))
+_JOINED_OFFSETS = Array("joined_offsets", np.int64, "reads", 1)
+
+COUNT_JOINED: Final = chaining_kernel(
+    "chain/join.cu",
+    "count_joined",
+    (
+        Y,
+        _ANCHORS,
+        *_CHAIN_ENDS,
+        OFFSETS,
+        LENGTHS,
+        READS,
+        Array("counts", np.int64, "reads", 1),
+    ),
+)
+SORT_JOINED: Final = chaining_kernel(
+    "chain/join.cu",
+    "sort_joined",
+    (
+        X,
+        Y,
+        _ANCHORS,
+        *_CHAIN_ENDS,
+        OFFSETS,
+        READS,
+        _JOINED_OFFSETS,
+        *_QUEUE,
+        Array("joined_x", np.uint64, "joined"),
+        Array("joined_y", np.uint64, "joined"),
+        Array("source_rows", np.uint32, "joined"),
+        Scalar("joined", np.int64),
+    ),
+)
+COUNT_MERGED: Final = chaining_kernel(
+    "chain/join.cu",
+    "count_merged",
+    (
+        *_CHAIN_ENDS,
+        OFFSETS,
+        READS,
+        _JOINED_OFFSETS,
+        Array("joined_anchor_offsets", np.int64, "joined_chains", 1),
+        Scalar("joined_chains", np.int32),
+        Array("joined_chain_offsets", np.int64, "reads", 1),
+        Array("chain_counts", np.int64, "reads", 1),
+        Array("anchor_counts", np.int64, "reads", 1),
+    ),
+)
+MERGE_CHAINS: Final = chaining_kernel(
+    "chain/join.cu",
+    "merge_chains",
+    (
+        *(X, Y, _ANCHORS),
+        Array("anchor_offsets", np.int64, "chains", 1),
+        Array("scores", np.int32, "chains"),
+        Scalar("chains", np.int32),
+        OFFSETS,
+        READS,
+        _JOINED_OFFSETS,
+        Array("joined_x", np.uint64, "joined_anchors"),
+        Array("joined_y", np.uint64, "joined_anchors"),
+        Scalar("joined_anchors", np.int64),
+        Array("joined_anchor_offsets", np.int64, "joined_chains", 1),
+        Array("joined_scores", np.int32, "joined_chains"),
+        Scalar("joined_chains", np.int32),
+        Array("joined_chain_offsets", np.int64, "reads", 1),
+        Array("merged_offsets", np.int64, "reads", 1),
+        Array("merged_starts", np.int64, "reads", 1),
+        Array("merged_x", np.uint64, "merged_anchors"),
+        Array("merged_y", np.uint64, "merged_anchors"),
+        Scalar("merged_anchors", np.int64),
+        Array("merged_anchor_offsets", np.int64, "merged_chains", 1),
+        Array("merged_scores", np.int32, "merged_chains"),
+        Scalar("merged_chains", np.int32),
+    ),
+)
+
+
+def join_chains(chains: Chains, lengths: GpuArray, parameters: JoinParameters) -> Chains:
+    """Join the chains of each read with several chains.
+
+    Works on the current stream of the chains' device, which must be the current device. A read
+    keeps its chains if the first chain leaves at most 1000 bases and covers at most a tenth of it.
+
+    Parameters
+    ----------
+    chains
+        Chains of n reads, on the device.
+    lengths
+        int32[n] on the device: lengths of the reads in bases.
+    parameters
+        Parameters of the long join.
+
+    Returns
+    -------
+    Chains
+        On the device; the same object if no read needs a join.
+    """
+    offsets = _joined_offsets(chains, lengths)
+    (total,) = last_values(offsets)
+    if not total:
+        return chains
+    anchors = _sorted_anchors(chains, offsets, total)
+    joined = trace_chains(anchors, score_joins(anchors, parameters), parameters)
+    return _merged(chains, joined, offsets)
+
+
+def _joined_offsets(chains: Chains, lengths: GpuArray) -> GpuArray:
+    """Return int64[n + 1]: the first anchor of each read among the anchors of all reads to join."""
+    reads = lengths.size
+    counts = cupy.empty(reads + 1, dtype=np.int64)
+    arguments = (
+        *(chains.y, chains.y.size, chains.anchor_offsets, chains.scores.size, chains.offsets),
+        *(lengths, reads, counts),
+    )
+    launch_threads(COUNT_JOINED, _THREADS, reads, arguments)
+    return cupy.cumsum(counts)
+
+
+def _sorted_anchors(chains: Chains, offsets: GpuArray, total: int) -> Anchors:
+    """Return the anchors of the reads to join, `total` in all, sorted by x."""
+    x, y = (cupy.empty(total, dtype=np.uint64) for _ in range(2))
+    reads = offsets.size - 1
+    arguments = (
+        *(chains.x, chains.y, chains.x.size, chains.anchor_offsets, chains.scores.size),
+        *(chains.offsets, reads, offsets, *work_queue(offsets), 1),
+        *(x, y, cupy.empty(total, dtype=np.uint32), total),
+    )
+    launch_threads(SORT_JOINED, _THREADS, reads * WARP, arguments)
+    return Anchors(x, y, offsets)
+
+
+def _merged(chains: Chains, joined: Chains, joined_offsets: GpuArray) -> Chains:
+    """Return the chains of each read: joined chains if it had anchors to join."""
+    reads = joined_offsets.size - 1
+    chain_counts, anchor_counts = (cupy.empty(reads + 1, dtype=np.int64) for _ in range(2))
+    arguments: tuple[object, ...] = (
+        *(chains.anchor_offsets, chains.scores.size, chains.offsets, reads, joined_offsets),
+        *(joined.anchor_offsets, joined.scores.size, joined.offsets),
+        *(chain_counts, anchor_counts),
+    )
+    launch_threads(COUNT_MERGED, _THREADS, reads, arguments)
+    offsets, starts = cupy.cumsum(chain_counts), cupy.cumsum(anchor_counts)
+    count, total = last_values(offsets, starts)
+    merged = Chains(
+        x=cupy.empty(total, dtype=np.uint64),
+        y=cupy.empty(total, dtype=np.uint64),
+        anchor_offsets=cupy.empty(count + 1, dtype=np.int64),
+        scores=cupy.empty(count, dtype=np.int32),
+        offsets=offsets,
+    )
+    arguments = (
+        *_columns(chains),
+        *(reads, joined_offsets),
+        *_columns(joined),
+        *(offsets, starts, merged.x, merged.y, total),
+        *(merged.anchor_offsets, merged.scores, count),
+    )
+    launch_threads(MERGE_CHAINS, _THREADS, reads * WARP, arguments)
+    return merged
+
+
+def _columns(chains: Chains) -> tuple[GpuArray, ...]:
+    return (
+        *(chains.x, chains.y, chains.x.size, chains.anchor_offsets, chains.scores),
+        *(chains.scores.size, chains.offsets),
+    )

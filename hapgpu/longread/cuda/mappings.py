@@ -1,0 +1,311 @@
+"""Mappings on a GPU (`cuda/longread/mappings.cu`); the same as `longread/mappings`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import cupy
+import numpy as np
+
+from hapgpu.longread.batches import Chains, Mappings, Seeds
+from hapgpu.longread.cuda.index import DeviceMinimizerIndex
+from hapgpu.longread.kernels import LENGTHS, OFFSETS, READS, X, Y, chaining_kernel
+from hapgpu.longread.mappings.selection import COLUMNS, STRAND_FRACTION
+from hapgpu.longread.options import ChainOptions, MappingOptions
+from hapgpu.runtime.gpu.kernel import Array, Scalar
+from hapgpu.runtime.gpu.scalars import last_values
+from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
+from hapgpu.runtime.gpu_array import GpuArray
+
+_THREADS: Final = 128  # per block, as in the source
+_COLUMNS: Final = (  # of `Mappings`, in the order of the source
+    *("scores", "counts", "sequences", "query_starts", "query_ends", "target_starts"),
+    *("target_ends", "matches", "lengths", "parents", "second_scores", "n_sub"),
+    *("seeds_matched", "seeds_expected"),
+)
+_NO_PARENT: Final = -1
+
+_CHAINS = Scalar("chains", np.int32)
+_ANCHORS = (
+    X,
+    Y,
+    Scalar("anchors", np.int64),
+    Array("anchor_offsets", np.int64, "chains", 1),
+)
+_TABLE = Array("table", np.int32, "chains", width=COLUMNS)
+
+
+def _chain_arrays(*names: str) -> tuple[Array, ...]:
+    return tuple(Array(name, np.int32, "chains") for name in names)
+
+
+HASH_NAMES: Final = chaining_kernel(
+    "mappings.cu",
+    "hash_names",
+    (
+        Array("text", np.uint8, "text_bytes"),
+        Scalar("text_bytes", np.int64),
+        Array("name_starts", np.int32, "reads"),
+        Array("name_lengths", np.int32, "reads"),
+        LENGTHS,
+        Scalar("uses_names", np.int32),
+        Array("hashes", np.uint32, "reads"),
+        READS,
+    ),
+)
+SORT_CHAINS: Final = chaining_kernel(
+    "mappings.cu",
+    "sort_chains",
+    (
+        *_ANCHORS,
+        *_chain_arrays("scores"),
+        _CHAINS,
+        OFFSETS,
+        LENGTHS,
+        Array("hashes", np.uint32, "reads"),
+        READS,
+        Array("keys", np.uint64, "chains"),
+        Array("order", np.uint32, "chains"),
+        _TABLE,
+    ),
+)
+FIND_PARENTS: Final = chaining_kernel(
+    "mappings.cu",
+    "find_parents",
+    (
+        _TABLE,
+        _CHAINS,
+        OFFSETS,
+        READS,
+        Scalar("mask_level", np.float32),
+        Array("covered", np.int32, "chains", width=2),
+        *_chain_arrays("primaries", "parents", "second_scores", "rivals"),
+    ),
+)
+SELECT_ROWS: Final = chaining_kernel(
+    "mappings.cu",
+    "select_rows",
+    (
+        _TABLE,
+        _CHAINS,
+        OFFSETS,
+        READS,
+        *_chain_arrays("parents"),
+        Scalar("keeps_all", np.int32),
+        Scalar("score_ratio", np.float32),
+        Scalar("max_secondary", np.int32),
+        Scalar("near_score", np.int32),
+        Scalar("strand_score", np.int32),
+        *_chain_arrays("kept", "new_rows", "numbers"),
+        Array("is_retained", np.uint8, "chains"),
+        Array("counts", np.int64, "reads", 1),
+    ),
+)
+AVERAGE_SPANS: Final = chaining_kernel(
+    "mappings.cu",
+    "average_spans",
+    (
+        Array("spans", np.uint8, "seeds"),
+        Scalar("seeds", np.int64),
+        OFFSETS,
+        READS,
+        Array("means", np.float32, "reads"),
+    ),
+)
+MEASURE_MAPPINGS: Final = chaining_kernel(
+    "mappings.cu",
+    "measure_mappings",
+    (
+        *_ANCHORS,
+        _CHAINS,
+        OFFSETS,
+        LENGTHS,
+        READS,
+        _TABLE,
+        *_chain_arrays("kept", "numbers"),
+        Array("is_retained", np.uint8, "chains"),
+        *_chain_arrays("second_scores", "rivals"),
+        Array("positions", np.uint32, "seeds"),
+        Scalar("seeds", np.int64),
+        Array("seed_offsets", np.int64, "reads", 1),
+        Array("means", np.float32, "reads"),
+        Array("sequence_lengths", np.int32, "sequences"),
+        Scalar("sequences", np.int32),
+        Array("mapping_offsets", np.int64, "reads", 1),
+        Array("columns", np.int32, "mappings", width=len(_COLUMNS)),
+        Array("is_reverse", np.uint8, "mappings"),
+        Array("mapping_is_retained", np.uint8, "mappings"),
+        Scalar("mappings", np.int32),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Selection:
+    """Rows of the table to report, and their parents, secondaries and flags.
+
+    Attributes
+    ----------
+    kept, numbers, is_retained
+        int32[c], int32[c] and uint8[c]: row within the read, number of the parent among the kept
+        rows, and flag as in `Mappings`. The kept rows of a read start at its first chain.
+    second_scores, n_sub
+        int32[c]: as in `Mappings`, per row of the table.
+    offsets
+        int64[n + 1]: offsets of the reads among the kept rows.
+    """
+
+    kept: GpuArray
+    numbers: GpuArray
+    is_retained: GpuArray
+    second_scores: GpuArray
+    n_sub: GpuArray
+    offsets: GpuArray
+
+
+def name_hashes(
+    text: GpuArray,
+    name_starts: GpuArray,
+    name_lengths: GpuArray,
+    lengths: GpuArray,
+    uses_names: bool,  # noqa: FBT001  (a stage takes its arguments by position)
+) -> GpuArray:
+    """Return hashes of the reads, which break ties between chains.
+
+    Works on the current stream of the text's device, which must be the current device.
+
+    Parameters
+    ----------
+    text, name_starts, name_lengths, lengths, uses_names
+        As for `mappings.cpu.name_hashes`, on the device.
+
+    Returns
+    -------
+    uint32[n] on the device.
+    """
+    reads = lengths.size
+    hashes = cupy.empty(reads, dtype=np.uint32)
+    arguments = (text, text.size, name_starts, name_lengths, lengths, uses_names, hashes, reads)
+    launch_threads(HASH_NAMES, _THREADS, reads, arguments)
+    return hashes
+
+
+def make_mappings(
+    chains: Chains,
+    seeds: Seeds,
+    lengths: GpuArray,
+    name_hashes: GpuArray,
+    index: DeviceMinimizerIndex,
+    chain_options: ChainOptions,
+    options: MappingOptions,
+) -> Mappings:
+    """Return the mappings of n reads to report.
+
+    Works on the current stream of the chains' device, which must be the current device.
+
+    Parameters
+    ----------
+    chains, seeds, lengths, name_hashes, index, chain_options, options
+        As for `mappings.cpu.make_mappings`, on the device.
+
+    Returns
+    -------
+    Mappings
+        On the device.
+    """
+    table = _chain_table(chains, lengths, name_hashes)
+    selection = _selected(table, chains.offsets, index.sketch.k, chain_options, options)
+    return _mappings_of(table, chains, seeds, lengths, index, selection)
+
+
+def _chain_table(chains: Chains, lengths: GpuArray, name_hashes: GpuArray) -> GpuArray:
+    """Return int32[COLUMNS, c]: the chains of each read, the highest score first."""
+    count, reads = chains.scores.size, lengths.size
+    table = cupy.empty((COLUMNS, count), dtype=np.int32)
+    arguments = (
+        *(chains.x, chains.y, chains.x.size, chains.anchor_offsets, chains.scores, count),
+        *(chains.offsets, lengths, name_hashes, reads),
+        *(cupy.empty(count, dtype=np.uint64), cupy.empty(count, dtype=np.uint32), table),
+    )
+    launch_threads(SORT_CHAINS, _THREADS, reads * WARP, arguments)
+    return table
+
+
+def _selected(
+    table: GpuArray, offsets: GpuArray, k: int, chain_options: ChainOptions, options: MappingOptions
+) -> _Selection:
+    """Find the parents of chains, and keep the primaries and the best of the others."""
+    count, reads = table.shape[1], offsets.size - 1
+    parents, second_scores, n_sub = _parents(table, offsets, options)
+    kept, new_rows, numbers = (cupy.empty(count, dtype=np.int32) for _ in range(3))
+    is_retained = cupy.empty(count, dtype=np.uint8)
+    counts = cupy.empty(reads + 1, dtype=np.int64)
+    arguments = (
+        *(table, count, offsets, reads, parents),
+        options.all_chains or options.score_ratio <= 0,
+        *(options.score_ratio, options.max_secondary),
+        *(2 * k, int(STRAND_FRACTION * chain_options.max_gap)),
+        *(kept, new_rows, numbers, is_retained, counts),
+    )
+    launch_threads(SELECT_ROWS, _THREADS, reads, arguments)
+    return _Selection(kept, numbers, is_retained, second_scores, n_sub, cupy.cumsum(counts))
+
+
+def _parents(
+    table: GpuArray, offsets: GpuArray, options: MappingOptions
+) -> tuple[GpuArray, GpuArray, GpuArray]:
+    """Return int32[c] each: parent, highest score of the secondaries, number of these."""
+    count, reads = table.shape[1], offsets.size - 1
+    second_scores, n_sub = (cupy.zeros(count, dtype=np.int32) for _ in range(2))
+    if options.all_chains:
+        return cupy.full(count, _NO_PARENT, dtype=np.int32), second_scores, n_sub
+    parents, primaries = (cupy.empty(count, dtype=np.int32) for _ in range(2))
+    arguments = (
+        *(table, count, offsets, reads, options.mask_level),
+        *(cupy.empty(2 * count, dtype=np.int32), primaries, parents, second_scores, n_sub),
+    )
+    launch_threads(FIND_PARENTS, _THREADS, reads * WARP, arguments)
+    return parents, second_scores, n_sub
+
+
+def _mappings_of(
+    table: GpuArray,
+    chains: Chains,
+    seeds: Seeds,
+    lengths: GpuArray,
+    index: DeviceMinimizerIndex,
+    selection: _Selection,
+) -> Mappings:
+    """Return the selected mappings with their estimates."""
+    (count,), reads = last_values(selection.offsets), lengths.size
+    means = _mean_spans(seeds)
+    columns = cupy.empty((len(_COLUMNS), count), dtype=np.int32)
+    is_reverse, is_retained = (cupy.empty(count, dtype=np.uint8) for _ in range(2))
+    arguments = (
+        *(chains.x, chains.y, chains.x.size, chains.anchor_offsets, chains.scores.size),
+        *(chains.offsets, lengths, reads, table),
+        *(selection.kept, selection.numbers, selection.is_retained),
+        *(selection.second_scores, selection.n_sub),
+        *(seeds.positions, seeds.positions.size, seeds.offsets, means),
+        *(index.lengths, index.lengths.size),
+        *(selection.offsets, columns, is_reverse, is_retained, count),
+    )
+    launch_threads(MEASURE_MAPPINGS, _THREADS, count * WARP, arguments)
+    return Mappings(
+        **dict(zip(_COLUMNS, columns, strict=True)),
+        is_reverse=is_reverse,
+        is_retained=is_retained,
+        offsets=selection.offsets,
+        mean_spans=means,
+        repeat_lengths=seeds.repeat_lengths,
+    )
+
+
+def _mean_spans(seeds: Seeds) -> GpuArray:
+    """Return float32[n]: the mean span of the seeds of each read; 0 without seeds."""
+    reads = seeds.offsets.size - 1
+    means = cupy.empty(reads, dtype=np.float32)
+    arguments = (seeds.spans, seeds.spans.size, seeds.offsets, reads, means)
+    launch_threads(AVERAGE_SPANS, _THREADS, reads * WARP, arguments)
+    return means

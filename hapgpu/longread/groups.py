@@ -1,0 +1,254 @@
+"""Blocks of reads computed on the CPU in groups: the anchors of a group decide on its memory.
+
+The anchors of a read are counted before they are made: a minimizer has as many as occurrences in
+the reference. In a reference of repeats, one read of 20 kb has 16 million.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from threading import Condition
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.errors import InputError
+from hapgpu.io.fastx.cpu import parse_block
+from hapgpu.io.fastx.limits import LONG_READS
+from hapgpu.io.fastx.read_block import ReadBlock, ReadSpans, TextBlock
+from hapgpu.longread.batches import Seeds
+from hapgpu.longread.index.minimizer_index import MinimizerIndex
+from hapgpu.longread.options import LARGEST_READ
+from hapgpu.longread.stages import MappingFinder
+from hapgpu.runtime.pipeline import Divided
+
+GROUP_ANCHORS: Final = 1 << 21
+"""Most anchors of a group of several reads; each worker computes one group at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeededReads:
+    """Successive reads of a block, with their seeds.
+
+    Attributes
+    ----------
+    block
+        The block.
+    first
+        Number of the first read in the block.
+    spans
+        Spans of the n reads in the text of the block.
+    seeds
+        Their seeds.
+    anchors
+        int64[n]: number of anchors of each read.
+    """
+
+    block: ReadBlock
+    first: int
+    spans: ReadSpans
+    seeds: Seeds
+    anchors: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.spans)
+
+    def part(self, first: int, end: int) -> SeededReads:
+        """Return the reads from `first` to `end`, sharing memory."""
+        return SeededReads(
+            self.block,
+            self.first + first,
+            self.spans.slice(first, end),
+            self.seeds.part(first, end),
+            self.anchors[first:end],
+        )
+
+    def halves(self) -> list[SeededReads]:
+        """Split the group of several reads in two."""
+        middle = len(self) // 2
+        return [self.part(0, middle), self.part(middle, len(self))]
+
+
+LinePart: TypeAlias = Callable[[], TextBlock]
+"""Writes some of the lines of a group."""
+
+Outcome: TypeAlias = TextBlock | Divided["ReadBlock | SeededReads | LinePart", TextBlock]
+
+
+class GroupWorker:
+    """Worker that computes text from blocks of reads, group by group.
+
+    Parameters
+    ----------
+    finder
+        Finds the seeds of a block.
+    lines_of
+        Computes a group: returns functions that write its lines, at least one, in order.
+    max_anchors
+        Most anchors of a read, besides one per base.
+    """
+
+    def __init__(
+        self,
+        finder: MappingFinder[MinimizerIndex, NDArray[Any]],
+        lines_of: Callable[[SeededReads], Sequence[LinePart]],
+        max_anchors: int,
+    ) -> None:
+        self._finder = finder
+        self._lines_of = lines_of
+        self._max_anchors = max_anchors
+
+    def __call__(self, batch: ReadBlock | SeededReads | LinePart) -> Outcome:
+        """Compute a block, a group of its reads, or some of the lines of a group.
+
+        Raises
+        ------
+        InputError
+            A record is malformed, or a read needs too much memory; the message names the file and
+            the record.
+        """
+        if isinstance(batch, ReadBlock):
+            first, *rest = self._groups(batch)
+            return self._computed(first, rest)
+        if isinstance(batch, SeededReads):
+            return self._computed(batch, [])
+        return batch()
+
+    def _computed(self, group: SeededReads, rest: Sequence[SeededReads]) -> Outcome:
+        """Compute a group; the others follow it."""
+        parts = self._parts_of(group)
+        if parts is None:
+            return _divided(_no_lines, [*group.halves(), *rest])
+        return _divided(parts[0], [*parts[1:], *rest])
+
+    def _parts_of(self, group: SeededReads) -> Sequence[LinePart] | None:
+        """Compute a group; return None if memory runs out, but may suffice for half of it."""
+        try:
+            with _LARGE_READS.holding(int(group.anchors.sum())):
+                return self._lines_of(group)
+        except MemoryError:
+            if len(group) > 1:
+                return None
+        place = _place_of(group.block, group.spans, 0, group.first)
+        raise InputError(
+            f"{place}: out of memory; drop frequent minimizers (-f 1000), use fewer threads (-t)"
+            " or remove the read"
+        )
+
+    def _groups(self, block: ReadBlock) -> list[SeededReads]:
+        """Split a block between reads."""
+        spans = parse_block(block, LONG_READS)
+        seeds = self._finder.find_seeds(block.text, spans)
+        group = SeededReads(block, 0, spans, seeds, _anchors_per_read(seeds))
+        check_anchors(block, spans, group.anchors, self._max_anchors)
+        cuts = group_cuts(group.anchors, GROUP_ANCHORS)
+        return [group.part(*span) for span in pairwise(cuts)] if len(cuts) > 2 else [group]
+
+
+def check_anchors(
+    block: ReadBlock, spans: ReadSpans, anchors: NDArray[np.int64], most: int
+) -> None:
+    """Refuse a block if a read has too many anchors.
+
+    Parameters
+    ----------
+    block, spans
+        A block of n reads, and its spans.
+    anchors
+        int64[n]: number of anchors of each read.
+    most
+        Most anchors of a read, besides one per base.
+
+    Raises
+    ------
+    InputError
+        The message names the first such read.
+    """
+    limits = most + spans.lengths.astype(np.int64)
+    too_many = np.flatnonzero(anchors > limits)
+    if too_many.size:
+        read = int(too_many[0])
+        raise InputError(
+            f"{_place_of(block, spans, read, read)}: has {anchors[read]:,} anchors, more than"
+            f" {limits[read]:,}; drop frequent minimizers (-f 1000), remove the read or raise"
+            " --max-record"
+        )
+
+
+def _place_of(block: ReadBlock, spans: ReadSpans, row: int, read: int) -> str:
+    """Return file, record and name of the read in a row of spans, for messages."""
+    start = spans.name_starts[row]
+    name = block.text[start : start + spans.name_lengths[row]].tobytes()
+    return f"{block.name}, record {block.first + read}, read {name.decode(errors='replace')}"
+
+
+def group_cuts(anchors: NDArray[np.int64], most: int) -> list[int]:
+    """Return the first read of each group, and the number of reads.
+
+    Parameters
+    ----------
+    anchors
+        int64[n]: number of anchors of each read.
+    most
+        Most anchors of a group of several reads.
+    """
+    ends = np.cumsum(anchors)
+    cuts = [0]
+    while cuts[-1] < anchors.size:
+        first = cuts[-1]
+        before = int(ends[first - 1]) if first else 0
+        cuts.append(max(first + 1, int(np.searchsorted(ends, before + most, side="right"))))
+    return cuts if anchors.size else [0, 0]
+
+
+def _anchors_per_read(seeds: Seeds) -> NDArray[np.int64]:
+    ends = np.zeros(seeds.occurrence_counts.size + 1, dtype=np.int64)
+    np.cumsum(seeds.occurrence_counts, out=ends[1:])
+    return np.diff(ends[seeds.offsets])
+
+
+def _divided(first: LinePart, rest: Sequence[ReadBlock | SeededReads | LinePart]) -> Outcome:
+    return Divided(first(), rest) if rest else first()
+
+
+def _no_lines() -> TextBlock:
+    return TextBlock(np.empty(0, dtype=np.uint8), {"reads": 0})
+
+
+class _AnchorBudget:
+    """Anchors of reads that are groups of their own: their sum is limited over all threads.
+
+    Parameters
+    ----------
+    most
+        Most anchors of several such reads; a read of more is computed alone.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held = 0
+        self._changed = Condition()
+
+    @contextmanager
+    def holding(self, anchors: int) -> Iterator[None]:
+        """Hold the anchors of a group in a `with` block; wait until there is room for them."""
+        counted = anchors if anchors > GROUP_ANCHORS else 0
+        with self._changed:
+            self._changed.wait_for(lambda: self._has_room(counted))
+            self._held += counted
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._held -= counted
+                self._changed.notify_all()
+
+    def _has_room(self, anchors: int) -> bool:
+        return not anchors or not self._held or self._held + anchors <= self._most
+
+
+_LARGE_READS: Final = _AnchorBudget(LARGEST_READ)

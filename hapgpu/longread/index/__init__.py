@@ -1,0 +1,1 @@
+"""Minimizers of bases, and their index: construction, hash table, file, look-up."""

@@ -1,0 +1,1 @@
+"""Chains to mappings: primary and secondary ones, divergences, mapping qualities."""

@@ -1,0 +1,1 @@
+"""Lines of PAF and SAM, with and without base alignments."""

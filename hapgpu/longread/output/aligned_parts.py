@@ -1,0 +1,77 @@
+"""Lines of PAF or SAM for the aligned mappings of a block of reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.io.fastx.read_block import TextBlock
+from hapgpu.longread.align.batches import TargetCodes
+from hapgpu.longread.index.minimizer_index import MinimizerIndex
+from hapgpu.longread.options import LineOptions, MappingOptions
+from hapgpu.longread.output.aligned_paf import paf_form
+from hapgpu.longread.output.cigars import split_matches
+from hapgpu.longread.output.parts import PART_BYTES, LineRange, text_parts
+from hapgpu.longread.output.rows import AlignedBlock, LineRows, LineTargets, bounded_parts
+from hapgpu.longread.output.sam import sam_form
+
+
+class AlignmentWriter:
+    """Writer of the aligned mappings of reads as lines of PAF or SAM, on the host.
+
+    Parameters
+    ----------
+    index
+        Index of the reference.
+    targets
+        Bases of the reference.
+    options, line_options
+        Options of the user.
+    """
+
+    def __init__(
+        self,
+        index: MinimizerIndex,
+        targets: TargetCodes,
+        options: MappingOptions,
+        line_options: LineOptions,
+    ) -> None:
+        self._targets = LineTargets.of(index.names, targets.lengths, targets)
+        self._form = (sam_form if line_options.is_sam else paf_form)(options, line_options)
+        self._line_options = line_options
+
+    def __call__(
+        self, reads: AlignedBlock, anchors: int, most: int = PART_BYTES
+    ) -> list[Callable[[], TextBlock]]:
+        """Return functions that write the lines of a block, each a part of them, in order.
+
+        Parameters
+        ----------
+        reads
+            The reads with their mappings.
+        anchors
+            Number of anchors of the reads, for the statistics.
+        most
+            Most bytes of a part of several lines.
+        """
+        text, form, aligned = read_only(reads.text), self._form, reads.aligned
+        rows = LineRows(
+            read_only(aligned.mappings),
+            read_only(aligned.operations),
+            read_only(aligned.offsets),
+            reads.rows(has_comments=self._line_options.copies_comments),
+            self._targets.rows,
+        )
+        if self._line_options.splits_matches:
+            rows = split_matches(rows)
+
+        def put(part: LineRange, out: NDArray[np.uint8], counts: NDArray[np.int64]) -> int:
+            return form.put(text, rows, part, out, counts)
+
+        base_counts, longest_name = form.base_counts(rows), self._targets.longest_name
+        parts = bounded_parts(rows, base_counts, longest_name, form.read_group, most)
+        held = (reads.text, reads.codes, self._targets)
+        return text_parts(put, parts, reads.spans.lengths, anchors, held=held)

@@ -1,0 +1,209 @@
+"""Long-read mapping: reads to lines of PAF or SAM.
+
+Workers take blocks of reads through the stages in this order (`run.stages`):
+
+1. `io.fastx`: the text of a block to the spans of its reads,
+2. `sketch`, `seeds`, `anchors`: bases to minimizers, to seeds, to sorted anchors,
+3. `scores`, `chains`, `join`: anchors to chains, joined over long gaps,
+4. `mappings`: chains to mappings,
+5. `align`: base alignments of the mappings, if they are wanted (`run.cpu.CpuAligner`),
+6. `quality`, `output`: divergences, mapping qualities and lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from hapgpu.io.alignments.text_pipeline import ReadFiles, SamOutput, process_reads
+from hapgpu.io.fastx.block_workers import BlockTransfer, BlockWorker, transfer_for, workers_for
+from hapgpu.io.files.output import OutputFile
+from hapgpu.io.files.text_output import open_text
+from hapgpu.longread.align.start import code_targets
+from hapgpu.longread.api import chain_anchors
+from hapgpu.longread.batches import AnchorChains, Chains
+from hapgpu.longread.cpu import CpuAligner, CpuChainer
+from hapgpu.longread.index.files import open_index, open_index_with_bases
+from hapgpu.longread.index.minimizer_index import MinimizerIndex
+from hapgpu.longread.options import LineOptions, LongReadOptions
+from hapgpu.longread.parameters import chain_parameters
+from hapgpu.longread.seed.anchor_files import load_anchors
+from hapgpu.longread.seed.predecessor_ranges import range_statistics
+from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
+from hapgpu.runtime.run_context import RunContext
+
+_CPU_BLOCK: Final = 4 << 20
+_GPU_BLOCK: Final = 64 << 20  # pinned memory takes long to get: there are several blocks of it
+_WORKERS_PER_GPU: Final = 4  # the longest reads of a block leave warps for other blocks
+_READ, _CHAINED, _COUNTED = 0.5, 0.75, 0.93
+"""Fraction of the time at the end of each phase of anchors: 20 million on four cores."""
+
+
+def map_long_reads(
+    run: RunContext,
+    reference: Path,
+    files: ReadFiles,
+    options: LongReadOptions,
+    output: Path | None,
+) -> None:
+    """Map the reads of all files, one file after the other, to PAF without base alignments.
+
+    Parameters
+    ----------
+    run
+        Devices and threads; receives counts, times and progress.
+    reference
+        FASTA, or an index; the index of a FASTA file is built if there is none.
+    files
+        The reads.
+    options
+        Options of long-read mapping.
+    output
+        The file; None is standard output.
+
+    Raises
+    ------
+    InputError
+        A file cannot be read, or a record is malformed.
+    OutputError
+        The output cannot be written.
+    DeviceError
+        The index does not fit into the memory of a GPU.
+    """
+    with open_text(output, run.threads) as write:
+        with run.showing("bases", "index") as progress:
+            index = run.statistics.timed("index", open_index)(
+                reference, options.sketch, run.threads, progress
+            )
+        workers = open_workers(run.devices, index, options)
+        transfer = block_transfer(run.devices, run.threads)
+        process_reads(run, "chain", files, transfer, workers, write)
+
+
+def align_long_reads(
+    run: RunContext,
+    reference: Path,
+    files: ReadFiles,
+    options: LongReadOptions,
+    lines: LineOptions,
+    output: Path | SamOutput | None,
+) -> None:
+    """Map and align the reads of all files, one file after the other, on the CPU.
+
+    Parameters
+    ----------
+    run, files, options
+        As for `map_long_reads`; the devices are CPUs.
+    reference
+        FASTA.
+    lines
+        Options for the lines.
+    output
+        The file of PAF, None for standard output; or the output of SAM.
+
+    Raises
+    ------
+    InputError
+        A file cannot be read, or a record is malformed.
+    OutputError
+        The output cannot be written.
+    """
+    with run.showing("bases", "index") as progress:
+        index, records = run.statistics.timed("index", open_index_with_bases)(
+            reference, options.sketch, run.threads, progress
+        )
+    targets = code_targets(records.sequences)
+    del records
+    threads = sum(device.threads for device in run.devices if isinstance(device, CpuDevice))
+    workers = [CpuAligner(index, targets, options, lines) for _ in range(threads)]
+    transfer = block_transfer(run.devices, run.threads)
+    contigs = index.names, index.lengths.tolist()
+    with (
+        output.opened(*contigs, reference, run.threads)
+        if isinstance(output, SamOutput)
+        else open_text(output, run.threads)
+    ) as write:
+        process_reads(run, "align", files, transfer, workers, write)
+
+
+def chain_anchor_file(
+    run: RunContext, path: Path, options: LongReadOptions, max_record: int, output: Path | None
+) -> None:
+    """Chain the anchors of a file, and write their scores and chains as arrays of NumPy.
+
+    Parameters
+    ----------
+    run
+        Its first device computes; receives the counts, the predecessor ranges, and progress.
+    path
+        A .npz file that `load_anchors` reads.
+    options
+        Only the options on chains and the length of k-mers apply.
+    max_record
+        See `load_anchors`.
+    output
+        Becomes a .npz file, None for standard output: `f` and `p` are the columns of
+        `ChainScores`, `chain_…` those of `Chains`.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or does not contain anchors.
+    OutputError
+        The output cannot be written.
+    DeviceError
+        A single read does not fit the device, or the device failed.
+    """
+    statistics = run.statistics
+    parameters = chain_parameters(options.chains, options.sketch.k)
+    with OutputFile(output) as file, run.showing("anchors") as progress:
+        progress.phase("reading", _READ)
+        anchors = statistics.timed("read", load_anchors)(path, max_record)
+        progress.phase("chaining", _CHAINED, anchors.x.size)
+        result = statistics.timed("chain", chain_anchors)(anchors, parameters, run.devices[0])
+        chains = result.chains.scores.size
+        statistics.add({"reads": len(anchors), "anchors": anchors.x.size, "chains": chains})
+        progress.phase("counting predecessors", _COUNTED)
+        statistics.describe("predecessor_ranges", asdict(range_statistics(anchors, parameters)))
+        progress.phase("writing", 1.0)
+        file.write(_as_npz(result))
+
+
+def _as_npz(result: AnchorChains) -> memoryview:
+    file = BytesIO()
+    chains = {f"chain_{each.name}": getattr(result.chains, each.name) for each in fields(Chains)}
+    np.savez(file, f=result.scores, p=result.predecessors, **chains)
+    return file.getbuffer()
+
+
+def open_workers(
+    devices: Sequence[Device], index: MinimizerIndex, options: LongReadOptions
+) -> list[BlockWorker]:
+    """Return one chainer per worker: one per CPU thread, or several per GPU.
+
+    Raises
+    ------
+    DeviceError
+        The index does not fit into the memory of a GPU.
+    """
+    return workers_for(devices, partial(open_worker, options, index), per_gpu=_WORKERS_PER_GPU)
+
+
+def open_worker(options: LongReadOptions, index: MinimizerIndex, device: Device) -> BlockWorker:
+    """Return a chainer of blocks of reads on a device."""
+    if isinstance(device, CudaDevice):
+        from hapgpu.longread.cuda.stages import CudaChainer  # noqa: PLC0415  (imports CuPy)
+
+        return CudaChainer(index, options, device)
+    return CpuChainer(index, options)
+
+
+def block_transfer(devices: Sequence[Device], threads: int) -> BlockTransfer:
+    """Return the block transfer for the devices, which are all CPUs or all GPUs."""
+    return transfer_for(devices, threads, cpu_bytes=_CPU_BLOCK, gpu_bytes=_GPU_BLOCK)

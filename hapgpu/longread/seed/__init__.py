@@ -1,0 +1,1 @@
+"""Minimizers to seeds, to sorted anchors."""

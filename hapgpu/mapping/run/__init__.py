@@ -1,1 +1,0 @@
-"""Blocks of reads to SAM records, one module per device."""

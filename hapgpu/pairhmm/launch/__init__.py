@@ -1,1 +1,0 @@
-"""Launches of `forward.cuda`: kernels, layouts, pieces, arrays."""

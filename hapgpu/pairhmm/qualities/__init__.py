@@ -1,1 +1,0 @@
-"""GATK's preparation of qualities, and its PCR model."""

@@ -1,0 +1,241 @@
+"""Mate fields of records after moves.
+
+As in `samtools fixmate`, template lengths are differences of half-open positions of 5' ends.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import load_i32_at, load_u8_at, load_u16_at
+from hapgpu.io.bam.encode import reference_span
+from hapgpu.io.bam.record_layout import RecordLayout
+from hapgpu.io.bam.tags import HEAD_BYTES, name_number
+from hapgpu.realign.projection.move_table import NOT_MOVED
+from hapgpu.realign.projection.moves import MoveView
+from hapgpu.realign.records.fields import find_field_at, text_bytes
+from hapgpu.runtime.jit import njit, njit_inlined
+
+
+class OldRecord(NamedTuple):
+    """A record in an array of bytes.
+
+    Attributes
+    ----------
+    at
+        Address of its `block_size`.
+    name_bytes
+        Bytes of the name, without the NUL.
+    cigar, elements
+        Address and number of its CIGAR elements, in their field or in the tag CG.
+    bases
+        Number of bases.
+    fields, end
+        Addresses of the first optional field and after the last one.
+    long_cigar
+        Address of the field CG that holds a long CIGAR; before `at` for none.
+    limit
+        Address after the array.
+    """
+
+    at: Integer
+    name_bytes: Integer
+    cigar: Integer
+    elements: Integer
+    bases: Integer
+    fields: Integer
+    end: Integer
+    long_cigar: Integer
+    limit: Integer
+
+
+@njit_inlined
+def old_record(base: Integer, size: Integer, layout: RecordLayout, row: Integer) -> OldRecord:
+    """Return a record of an array of `size` bytes at the address `base`."""
+    at = base + layout.starts[row]
+    return OldRecord(
+        at,
+        np.int64(layout.name_lengths[row]),
+        base + layout.cigar_starts[row],
+        np.int64(layout.cigar_lengths[row]),
+        np.int64(layout.base_counts[row]),
+        base + layout.tag_starts[row],
+        at + 4 + load_i32_at(at),
+        base + layout.long_cigars[row],
+        base + size,
+    )
+
+
+_PROPER_PAIR, _UNMAPPED, _MATE_UNMAPPED, _REVERSE, _MATE_REVERSE = 0x2, 0x4, 0x8, 0x10, 0x20
+_NOT_PRIMARY: Final = 0x900
+_UNKNOWN: Final = -1
+_ZERO, _NINE = b"09"
+_SPANNING = b"MDN=X"
+_MC: Final = name_number("MC")
+
+
+class MateFields(NamedTuple):
+    """Fields of n records that depend on moves of the records or of their mates.
+
+    Attributes
+    ----------
+    flags, positions, mate_positions, template_lengths
+        int32[n].
+    """
+
+    flags: NDArray[np.int32]
+    positions: NDArray[np.int32]
+    mate_positions: NDArray[np.int32]
+    template_lengths: NDArray[np.int32]
+
+    @classmethod
+    def empty(cls, rows: int) -> MateFields:
+        """Allocate the fields."""
+        return cls(*(np.empty(rows, dtype=np.int32) for _ in cls._fields))
+
+
+@njit
+def set_mate_fields(
+    data: NDArray[np.uint8],
+    layout: RecordLayout,
+    rows: NDArray[np.int64],
+    changes: tuple[NDArray[np.int64], NDArray[np.int64]],
+    moves: MoveView,
+    out: MateFields,
+) -> None:
+    """Compute PNEXT, TLEN, flag 0x2, and POS of changed records.
+
+    `MQ` and flag 0x20 stay, because moves do not change MAPQ and strand.
+
+    Parameters
+    ----------
+    data, layout
+        Records.
+    rows
+        int64[n]: the rows of the changed records.
+    changes
+        int64[n] each: the move of the record, and the move of its mate; or `NOT_MOVED`.
+    moves
+        The moves.
+    out
+        Receives the fields of the n records. Unmapped reads get the positions of their moved mates.
+    """
+    base = data.ctypes.data
+    own_moves, mate_moves = changes
+    flags, positions = out.flags, out.positions
+    mate_positions, lengths = out.mate_positions, out.template_lengths
+    for k in range(rows.size):
+        record = old_record(base, data.size, layout, rows[k])
+        fields = _mate_fields(record, own_moves[k], mate_moves[k], moves)
+        flags[k], positions[k], mate_positions[k], lengths[k] = fields
+
+
+@njit_inlined
+def _mate_fields(
+    record: OldRecord, own: Integer, mate: Integer, moves: MoveView
+) -> tuple[Integer, Integer, Integer, Integer]:
+    """Return flags, POS, PNEXT and TLEN of a record."""
+    flag = load_u16_at(record.at + 18)
+    contig, position = load_i32_at(record.at + 4), load_i32_at(record.at + 8)
+    mate_contig, mate_position = load_i32_at(record.at + 24), load_i32_at(record.at + 28)
+    is_unmapped, is_alone = flag & _UNMAPPED != 0, flag & _MATE_UNMAPPED != 0
+    is_beside_mate = contig == mate_contig and position == mate_position
+    if own != NOT_MOVED:
+        position = load_i32_at(moves.positions + 4 * own)
+    if mate != NOT_MOVED:
+        mate_position = load_i32_at(moves.positions + 4 * mate)
+    ends = _five_prime_ends(record, own, mate, moves)
+    if is_beside_mate and is_alone and not is_unmapped:
+        mate_position = position  # an unmapped mate has the position of the mapped read
+    if is_beside_mate and is_unmapped and mate != NOT_MOVED:
+        position = mate_position
+    length = load_i32_at(record.at + 32)
+    if contig == mate_contig and not is_unmapped and not is_alone and ends[2] != _UNKNOWN:
+        length = _template_length(flag, length, ends)
+        flag = _without_broken_pair(flag, ends)
+    return flag, position, mate_position, length
+
+
+@njit_inlined
+def _five_prime_ends(
+    record: OldRecord, own: Integer, mate: Integer, moves: MoveView
+) -> tuple[Integer, Integer, Integer, Integer]:
+    """Return the 5' ends of a read, old and new, and of its mate, old and new.
+
+    The ends of the mate are `_UNKNOWN` where the record does not imply them.
+    """
+    old = load_i32_at(record.at + 8)
+    new = old if own == NOT_MOVED else load_i32_at(moves.positions + 4 * own)
+    if load_u16_at(record.at + 18) & _REVERSE:
+        span = reference_span(record.cigar, record.elements)
+        old += span
+        if own == NOT_MOVED:
+            new += span
+        else:
+            new = load_i32_at(moves.ends + 4 * own)
+    if mate == NOT_MOVED:
+        mate_end = _mate_five_prime(record, old)
+        return old, new, mate_end, mate_end
+    if load_u16_at(moves.flags + 2 * mate) & _REVERSE:
+        mate_old, mate_new = moves.old_ends, moves.ends
+    else:
+        mate_old, mate_new = moves.old_positions, moves.positions
+    return old, new, load_i32_at(mate_old + 4 * mate), load_i32_at(mate_new + 4 * mate)
+
+
+@njit_inlined
+def _template_length(
+    flag: Integer, length: Integer, ends: tuple[Integer, Integer, Integer, Integer]
+) -> Integer:
+    """Return TLEN; of records that are not primary, the mapper's length plus the shift."""
+    old, new, mate_old, mate_new = ends
+    if not flag & _NOT_PRIMARY:
+        return mate_new - new
+    return length + (mate_new - mate_old) - (new - old) if length != 0 else length
+
+
+@njit_inlined
+def _without_broken_pair(flag: Integer, ends: tuple[Integer, Integer, Integer, Integer]) -> Integer:
+    """Clear flag 0x2 of a read that faced its mate and no longer does."""
+    old, new, mate_old, mate_new = ends
+    strands = flag & (_REVERSE | _MATE_REVERSE)
+    if strands == _REVERSE and mate_old <= old and mate_new > new:
+        return flag & ~_PROPER_PAIR
+    if strands == _MATE_REVERSE and old <= mate_old and new > mate_new:
+        return flag & ~_PROPER_PAIR
+    return flag
+
+
+@njit_inlined
+def _mate_five_prime(record: OldRecord, own: Integer) -> Integer:
+    """Return the 5' end of a mate by PNEXT, by PNEXT and MC, or by TLEN; or `_UNKNOWN`."""
+    start = load_i32_at(record.at + 28)
+    if not load_u16_at(record.at + 18) & _MATE_REVERSE:
+        return start
+    field = find_field_at(record.fields, record.end, record.limit, _MC)
+    if field:
+        size = text_bytes(field, record.end, record.limit)
+        span = _span_of_text(field + HEAD_BYTES, size)
+        if span > 0:
+            return start + span
+    length = load_i32_at(record.at + 32)
+    return own + length if length != 0 else np.int64(_UNKNOWN)
+
+
+@njit_inlined
+def _span_of_text(text: Integer, size: Integer) -> Integer:
+    """Return the reference bases that a CIGAR in text spans; 0 for other text."""
+    number, span = np.int64(0), np.int64(0)
+    for k in range(size):
+        letter = load_u8_at(text + k)
+        if _ZERO <= letter <= _NINE:
+            number = 10 * number + letter - _ZERO
+            continue
+        for operation in _SPANNING:
+            span += number if letter == operation else 0
+        number = np.int64(0)
+    return span

@@ -1,0 +1,377 @@
+"""Search on a GPU (`cuda/shortread/search.cu`), with the hits of `cpu.py`, bit for bit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import cupy
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.runtime.devices import CudaDevice
+from hapgpu.runtime.gpu.context import active_on, device_errors
+from hapgpu.runtime.gpu.kernel import Kernel
+from hapgpu.runtime.gpu.launch import load_kernel
+from hapgpu.runtime.gpu.parts import computed_in_parts
+from hapgpu.runtime.gpu_array import GpuArray
+from hapgpu.shortread.index.cuda import DeviceIndex, resident_index
+from hapgpu.shortread.index.fm_index import FMIndexArrays
+from hapgpu.shortread.search.hits import DISTANCE_SHIFT, MIN_READ_BASES, HitBatch, SearchOptions
+from hapgpu.shortread.search.kernels import (
+    COLLECT,
+    COUNT_WORDS,
+    END_READS,
+    EXPAND_SEEDS,
+    ORDER_HITS,
+    PACK_READS,
+    seed_kernel,
+    verify_kernel,
+)
+from hapgpu.shortread.search.packed_reads import PackedReads
+
+_THREADS: Final = 256
+_WARP: Final = 32
+_CANDIDATES_PER_STEP: Final = 1 << 23
+_INEXACT: Final = np.uint64(1 << DISTANCE_SHIFT)  # the least number of a hit with an error
+_RANKED_HITS: Final = 1 << 14
+"""Largest number of hits of a read that are sorted by rank, the number of lesser hits."""
+
+
+@dataclass(frozen=True, slots=True)
+class DevicePackedReads:
+    """`PackedReads` on a GPU: words uint64, word offsets and lengths int32."""
+
+    words: GpuArray
+    word_offsets: GpuArray
+    lengths: GpuArray
+    total_words: int
+
+    def __len__(self) -> int:
+        return int(self.lengths.size)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceHits:
+    """`HitBatch` on a GPU: offsets int64, hits uint64."""
+
+    offsets: GpuArray
+    hits: GpuArray
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceKeptHits:
+    """Successive hits of one read on a GPU, uint64, and the numbers of all its hits."""
+
+    hits: GpuArray
+    exact: int
+    inexact: int
+
+
+def search(
+    index: FMIndexArrays, reads: PackedReads, options: SearchOptions, device: CudaDevice
+) -> HitBatch:
+    """Find all hits of reads, in pieces if they do not fit into the memory of the GPU.
+
+    Parameters
+    ----------
+    index
+        The index of the reference; it stays on the GPU as long as it is in use.
+    reads
+        The reads; reads shorter than `MIN_READ_BASES` get no hits.
+    options
+        The hits to find.
+    device
+        The GPU.
+
+    Raises
+    ------
+    DeviceError
+        The index or a single read does not fit, or the GPU failed.
+    """
+    with device_errors(device):
+        resident = resident_index(index, device)
+
+    def compute(part: PackedReads) -> HitBatch:
+        return _search_packed(resident, part, options, device.index)
+
+    with active_on(device):
+        return HitBatch.concatenate(list(computed_in_parts(reads, compute, PackedReads.halves)))
+
+
+def _search_packed(
+    index: DeviceIndex, reads: PackedReads, options: SearchOptions, device: int
+) -> HitBatch:
+    """Search reads in host memory on the current stream of the current GPU."""
+    on_device = DevicePackedReads(
+        cupy.asarray(reads.words),
+        cupy.asarray(reads.word_offsets.astype(np.int32)),
+        cupy.asarray(reads.lengths),
+        int(reads.word_offsets[-1]),
+    )
+    found = search_on_device(index, on_device, options, device)
+    hits = HitBatch(cupy.asnumpy(found.offsets), cupy.asnumpy(found.hits))
+    cupy.cuda.get_current_stream().synchronize()
+    return hits
+
+
+def pack_on_device(
+    text: GpuArray, starts: GpuArray, lengths: GpuArray, device: int
+) -> DevicePackedReads:
+    """Pack reads as `packed_reads.pack_reads` does, on the current stream.
+
+    Parameters
+    ----------
+    text, starts, lengths
+        uint8, int32[n] and int32[n] on the GPU.
+    device
+        The number of the GPU.
+    """
+    n = int(lengths.size)
+    counts = cupy.empty(n + 1, dtype=np.int64)
+    _launch(COUNT_WORDS, device, n, (lengths, counts, n))
+    ends = cupy.cumsum(counts)
+    total = int(ends[-1])
+    word_offsets = cupy.empty(n + 1, dtype=np.int32)
+    words = cupy.empty(6 * total, dtype=np.uint64)
+    _launch(
+        PACK_READS,
+        device,
+        n * _WARP,
+        (text, text.size, starts, lengths, ends, word_offsets, words, n, total),
+    )
+    return DevicePackedReads(words, word_offsets, lengths, total)
+
+
+def search_on_device(
+    index: DeviceIndex, reads: DevicePackedReads, options: SearchOptions, device: int
+) -> DeviceHits:
+    """Find all hits of reads on the GPU, on the current stream."""
+    if not len(reads):
+        return DeviceHits(cupy.zeros(1, dtype=np.int64), cupy.empty(0, dtype=np.uint64))
+    return DeviceSearch(index, reads, options, device).hits()
+
+
+class DeviceSearch:
+    """The steps of one search: kernels, with running sums between them, on the current stream.
+
+    Parameters
+    ----------
+    index
+        The index of the reference.
+    reads
+        The reads, at least one.
+    options
+        The hits to find.
+    device
+        The number of the GPU.
+    """
+
+    def __init__(
+        self, index: DeviceIndex, reads: DevicePackedReads, options: SearchOptions, device: int
+    ) -> None:
+        self._index = index
+        self._device = device
+        self._count = len(reads)
+        self._reads = (
+            reads.words,
+            reads.total_words,
+            reads.word_offsets,
+            reads.lengths,
+            self._count,
+        )
+        self._indels = options.indels
+        self._strands = 1 if options.forward_only else 2
+        self._pieces = options.errors + 1
+        self._seeds_per_read = self._strands * self._pieces
+        self._seeds = self._count * self._seeds_per_read
+        self._found = self._seed()
+        self.rows = int(self._found[-1][-1])
+        """Number of candidate positions of all reads."""
+
+    def row_ends(self) -> NDArray[np.int64]:
+        """Return int64[n + 1]: the number of candidate positions before each of the reads."""
+        ends: NDArray[np.int64] = self._found[-1][:: self._seeds_per_read].get()
+        return ends
+
+    def hits(self) -> DeviceHits:
+        """Return all hits."""
+        offsets = cupy.empty(self._count + 1, dtype=np.int64)
+        parts: list[tuple[GpuArray, GpuArray]] = []
+        hit_count = 0
+        for start in range(0, max(self.rows, 1), _CANDIDATES_PER_STEP):
+            count = min(self.rows - start, _CANDIDATES_PER_STEP)
+            hits, hit_reads = self._verify(self._found, start, count, (offsets, hit_count))
+            hit_count += int(hits.size)
+            parts.append((hits, hit_reads))
+        return DeviceHits(offsets, self._ordered(parts, offsets))
+
+    def least_hits(self, most: int, after: int) -> DeviceKeptHits:
+        """Return the least hits of the only read.
+
+        Parameters
+        ----------
+        most
+            Maximum of hits to keep.
+        after
+            Only greater hits are kept.
+        """
+        offsets = cupy.empty(2, dtype=np.int64)
+        kept = cupy.empty(0, dtype=np.uint64)
+        total = exact = 0
+        for start in range(0, self.rows, _CANDIDATES_PER_STEP):
+            count = min(self.rows - start, _CANDIDATES_PER_STEP)
+            hits, _ = self._verify(self._found, start, count, (offsets, total))
+            total += int(hits.size)
+            exact += int((hits < _INEXACT).sum())
+            kept = cupy.concatenate([kept, hits[hits > np.uint64(after)]])
+            if kept.size:
+                kept.sort()
+            kept = kept[:most].copy()
+        return DeviceKeptHits(kept, exact, total - exact)
+
+    def _seed(self) -> tuple[GpuArray, GpuArray, GpuArray]:
+        """Return, per seed, the first row and the offset in the read, and [s + 1] ends of rows."""
+        first_rows = cupy.empty(self._seeds, dtype=np.uint32)
+        read_offsets = cupy.empty(self._seeds, dtype=np.int32)
+        row_counts = cupy.empty(self._seeds + 1, dtype=np.int64)
+        arguments = (
+            *self._index.occurrences,
+            *self._index.jump,
+            *self._reads,
+            MIN_READ_BASES,
+            first_rows,
+            read_offsets,
+            row_counts,
+            self._seeds,
+        )
+        _launch(seed_kernel(self._strands, self._pieces), self._device, self._seeds, arguments)
+        return first_rows, read_offsets, cupy.cumsum(row_counts)
+
+    def _verify(
+        self,
+        seeds: tuple[GpuArray, GpuArray, GpuArray],
+        start: int,
+        count: int,
+        ends: tuple[GpuArray, int],
+    ) -> tuple[GpuArray, GpuArray]:
+        """Verify `count` candidates from `start` on; return their hits, and the read of each hit.
+
+        `ends` are the offsets of all hits, filled in for reads whose last candidate is among these,
+        and the number of earlier hits.
+        """
+        first_rows, read_offsets, seed_ends = seeds
+        owners = self._owners(seed_ends, start, count)
+        candidate_hits = cupy.empty(2 * count, dtype=np.uint64)
+        hit_counts = cupy.empty(count + 1, dtype=np.int32)
+        arguments = (
+            *self._index.occurrences,
+            *self._index.suffixes,
+            *self._index.reference,
+            *self._reads,
+            self._indels,
+            first_rows,
+            read_offsets,
+            seed_ends,
+            self._seeds,
+            start,
+            owners,
+            candidate_hits,
+            hit_counts,
+            count,
+        )
+        kernel = verify_kernel(self._strands, self._pieces)
+        _launch(kernel, self._device, max(count, 1), arguments)
+        hit_ends = cupy.cumsum(hit_counts, dtype=np.int32)
+        offsets, before = ends
+        _launch(
+            END_READS,
+            self._device,
+            self._count,
+            (
+                seed_ends,
+                self._seeds,
+                self._seeds_per_read,
+                hit_ends,
+                count,
+                start,
+                before,
+                offsets,
+                self._count,
+            ),
+        )
+        return self._collect(candidate_hits, hit_ends, owners)
+
+    def _owners(self, seed_ends: GpuArray, start: int, count: int) -> GpuArray:
+        """Return int32[count]: the seed of each candidate from `start` on."""
+        owners = cupy.empty(count, dtype=np.int32)
+        _launch(
+            EXPAND_SEEDS,
+            self._device,
+            self._seeds,
+            (seed_ends, self._seeds, start, start + count, owners, count),
+        )
+        return owners
+
+    def _collect(
+        self, candidate_hits: GpuArray, hit_ends: GpuArray, owners: GpuArray
+    ) -> tuple[GpuArray, GpuArray]:
+        """Return the hits of candidates without gaps in the array, and their reads."""
+        count, total = int(owners.size), int(hit_ends[-1])
+        hits = cupy.empty(total, dtype=np.uint64)
+        hit_reads = cupy.empty(total, dtype=np.int32)
+        if total:
+            _launch(
+                COLLECT,
+                self._device,
+                count,
+                (
+                    candidate_hits,
+                    hit_ends,
+                    owners,
+                    count,
+                    self._seeds_per_read,
+                    hits,
+                    hit_reads,
+                    total,
+                ),
+            )
+        return hits, hit_reads
+
+    def _ordered(self, parts: list[tuple[GpuArray, GpuArray]], offsets: GpuArray) -> GpuArray:
+        """Concatenate hits and sort the hits of each read."""
+        hits, hit_reads = parts[0]
+        if len(parts) > 1:
+            hits = cupy.concatenate([part[0] for part in parts])
+            hit_reads = cupy.concatenate([part[1] for part in parts])
+            parts.clear()
+        if not hits.size:
+            return hits
+        ordered = cupy.empty_like(hits)
+        has_more = cupy.zeros(1, dtype=np.int32)
+        _launch(
+            ORDER_HITS,
+            self._device,
+            int(hits.size),
+            (
+                hits,
+                hit_reads,
+                hits.size,
+                offsets,
+                self._count,
+                _RANKED_HITS,
+                ordered,
+                has_more,
+                1,
+            ),
+        )
+        if int(has_more[0]):
+            ends = cupy.asnumpy(offsets)
+            for read in np.flatnonzero(np.diff(ends) > _RANKED_HITS):
+                ordered[ends[read] : ends[read + 1]].sort()
+        return ordered
+
+
+def _launch(kernel: Kernel, device: int, threads: int, arguments: tuple[object, ...]) -> None:
+    """Launch a kernel with at least `threads` threads."""
+    load_kernel(kernel, device).launch(-(-threads // _THREADS), _THREADS, arguments)

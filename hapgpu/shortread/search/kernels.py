@@ -1,0 +1,178 @@
+"""Kernels that pack and search reads, with their parameters."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from itertools import product
+from typing import Final
+
+import numpy as np
+
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+
+OCCURRENCES = (
+    Array("occurrences", np.uint32, "occurrence_blocks", width=8),
+    Scalar("occurrence_blocks", np.int32),
+    Scalar("primary", np.uint32),
+)
+_JUMP = (
+    Array("jump", np.uint32, "jump_entries"),
+    Scalar("jump_length", np.int32),
+    Scalar("jump_entries", np.int32),
+)
+_SUFFIXES = (
+    Array("suffixes", np.uint32, "suffix_entries"),
+    Scalar("suffix_entries", np.int64),
+    Array("marks", np.uint64, "mark_words"),
+    Array("mark_ranks", np.uint32, "mark_words"),
+    Scalar("mark_words", np.int32),
+)
+_REFERENCE = (
+    Array("planes", np.uint64, "base_blocks", width=2),
+    Array("others", np.uint64, "base_blocks"),
+    Scalar("base_blocks", np.int32),
+    Array("contig_offsets", np.int64, "contigs", 1),
+    Scalar("contigs", np.int32),
+)
+_WORDS = (
+    Array("words", np.uint64, "total_words", width=6),
+    Scalar("total_words", np.int32),
+)
+READS = (
+    *_WORDS,
+    Array("word_offsets", np.int32, "reads", 1),
+    Array("lengths", np.int32, "reads"),
+    Scalar("reads", np.int32),
+)
+_SEED_ENDS = (Array("seed_ends", np.int64, "seeds", 1), Scalar("seeds", np.int32))
+_CANDIDATES = Scalar("candidates", np.int32)
+_OWNERS = Array("owners", np.int32, "candidates")
+_CANDIDATE_HITS = Array("candidate_hits", np.uint64, "candidates", width=2)
+_HIT_COUNTS = Array("hit_counts", np.int32, "candidates", 1)
+_HIT_ENDS = Array("hit_ends", np.int32, "candidates", 1)
+
+_SEED = (
+    *OCCURRENCES,
+    *_JUMP,
+    *READS,
+    Scalar("min_read_bases", np.int32),
+    Array("first_rows", np.uint32, "seeds"),
+    Array("read_offsets", np.int32, "seeds"),
+    Array("row_counts", np.int64, "seeds", 1),
+    Scalar("seeds", np.int32),
+)
+_VERIFY = (
+    *OCCURRENCES,
+    *_SUFFIXES,
+    *_REFERENCE,
+    *READS,
+    Scalar("indels", np.int32),
+    Array("first_rows", np.uint32, "seeds"),
+    Array("read_offsets", np.int32, "seeds"),
+    *_SEED_ENDS,
+    Scalar("start", np.int64),
+    _OWNERS,
+    _CANDIDATE_HITS,
+    _HIT_COUNTS,
+    _CANDIDATES,
+)
+
+COUNT_WORDS: Final = Kernel(
+    "shortread/pack_reads.cu",
+    "count_words",
+    (
+        Array("lengths", np.int32, "reads"),
+        Array("word_counts", np.int64, "reads", 1),
+        Scalar("reads", np.int32),
+    ),
+)
+PACK_READS: Final = Kernel(
+    "shortread/pack_reads.cu",
+    "pack_reads",
+    (
+        Array("text", np.uint8, "text_bytes"),
+        Scalar("text_bytes", np.int64),
+        Array("starts", np.int32, "reads"),
+        Array("lengths", np.int32, "reads"),
+        Array("word_ends", np.int64, "reads", 1),
+        Array("word_offsets", np.int32, "reads", 1),
+        Array("words", np.uint64, "total_words", width=6),
+        Scalar("reads", np.int32),
+        Scalar("total_words", np.int32),
+    ),
+)
+EXPAND_SEEDS: Final = Kernel(
+    "shortread/search.cu",
+    "expand_seeds",
+    (
+        *_SEED_ENDS,
+        Scalar("start", np.int64),
+        Scalar("end", np.int64),
+        _OWNERS,
+        _CANDIDATES,
+    ),
+)
+COLLECT: Final = Kernel(
+    "shortread/search.cu",
+    "collect",
+    (
+        _CANDIDATE_HITS,
+        _HIT_ENDS,
+        _OWNERS,
+        _CANDIDATES,
+        Scalar("seeds_per_read", np.int32),
+        Array("hits", np.uint64, "count"),
+        Array("hit_reads", np.int32, "count"),
+        Scalar("count", np.int64),
+    ),
+)
+END_READS: Final = Kernel(
+    "shortread/search.cu",
+    "end_reads",
+    (
+        *_SEED_ENDS,
+        Scalar("seeds_per_read", np.int32),
+        _HIT_ENDS,
+        _CANDIDATES,
+        Scalar("start", np.int64),
+        Scalar("base", np.int64),
+        Array("offsets", np.int64, "reads", 1),
+        Scalar("reads", np.int32),
+    ),
+)
+ORDER_HITS: Final = Kernel(
+    "shortread/search.cu",
+    "order_hits",
+    (
+        Array("hits", np.uint64, "count"),
+        Array("hit_reads", np.int32, "count"),
+        Scalar("count", np.int64),
+        Array("offsets", np.int64, "reads", 1),
+        Scalar("reads", np.int32),
+        Scalar("max_ranked", np.int32),
+        Array("ordered", np.uint64, "count"),
+        Array("has_more", np.int32, "flags"),
+        Scalar("flags", np.int32),
+    ),
+)
+
+
+@functools.cache
+def seed_kernel(strands: int, pieces: int) -> Kernel:
+    """Return the kernel that searches the pieces of one or two strands of reads."""
+    return Kernel("shortread/search.cu", f"seed<{strands}, {pieces}>", _SEED)
+
+
+@functools.cache
+def verify_kernel(strands: int, pieces: int) -> Kernel:
+    """Return the kernel that verifies the candidates of the pieces."""
+    return Kernel("shortread/search.cu", f"verify<{strands}, {pieces}>", _VERIFY)
+
+
+def all_kernels() -> Iterator[Kernel]:
+    """Yield every kernel of this module."""
+    yield from (COUNT_WORDS, PACK_READS, EXPAND_SEEDS, COLLECT, END_READS, ORDER_HITS)
+    for strands, pieces in product((1, 2), (1, 2)):
+        yield seed_kernel(strands, pieces)
+        yield verify_kernel(strands, pieces)

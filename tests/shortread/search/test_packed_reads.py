@@ -1,0 +1,79 @@
+"""Reads packed into bit planes, against their letters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from hapgpu.shortread.search.packed_reads import PackedReads, pack_reads
+
+COMPLEMENT = str.maketrans("ACGT", "TGCA")
+READS = st.lists(st.text("ACGTacgtNRx", max_size=200), min_size=1, max_size=5)
+
+
+def letters(reads: PackedReads, read: int, strand: int) -> str:
+    """Read the planes of one strand base by base."""
+    first, end = reads.word_offsets[read : read + 2].tolist()
+    words = reads.words.reshape(-1, 3)[2 * first + strand * (end - first) :]
+    length = int(reads.lengths[read])
+    bases = []
+    for base in range(64 * (end - first)):
+        low, high, other = ((int(word) >> base % 64) & 1 for word in words[base // 64])
+        assert base < length or low == high == other == 0
+        bases.append("N" if other else "ACGT"[2 * high + low])
+    return "".join(bases[:length])
+
+
+def in_text(
+    reads: Sequence[str], between: str
+) -> tuple[NDArray[np.uint8], NDArray[np.int32], NDArray[np.int32]]:
+    """Return a text with the reads in it, and the starts and lengths of the reads."""
+    starts, text = [], ""
+    for read in reads:
+        text += between
+        starts.append(len(text))
+        text += read
+    lengths = np.array([len(read) for read in reads], dtype=np.int32)
+    return np.frombuffer(text.encode(), np.uint8), np.array(starts, np.int32), lengths
+
+
+def expected(read: str, strand: int) -> str:
+    bases = "".join(base if base in "ACGT" else "N" for base in read.upper())
+    return bases.translate(COMPLEMENT)[::-1] if strand else bases
+
+
+@given(READS, st.sampled_from(["", "A", "\n", "NNNNNNNNN"]))
+def test_both_strands(reads: list[str], between: str) -> None:
+    packed = pack_reads(*in_text(reads, between))
+    for number, read in enumerate(reads):
+        for strand in (0, 1):
+            assert letters(packed, number, strand) == expected(read, strand)
+
+
+@pytest.mark.parametrize("length", [1, 7, 8, 9, 63, 64, 65, 127, 128, 129, 1000])
+def test_ends_of_words_and_of_the_text(length: int) -> None:
+    read = ("ACGGTTTTCA" * 100)[:length]
+    packed = pack_reads(*in_text([read, read + "C"], ""))
+    assert letters(packed, 0, 1) == expected(read, 1)
+    assert letters(packed, 1, 0) == read + "C"
+
+
+@pytest.mark.gpu
+def test_on_the_gpu() -> None:
+    import cupy  # noqa: PLC0415  (only where there is a GPU)
+
+    from hapgpu.shortread.search.cuda import pack_on_device  # noqa: PLC0415  (as above)
+
+    rng = np.random.default_rng(1)
+    lengths = [0, 1, 63, 64, 65, 128, 500, *rng.integers(0, 300, 2000).tolist()]
+    reads = ["".join(rng.choice(list("ACGTacgtNR."), length)) for length in lengths]
+    text, starts, sizes = in_text(reads, "@")
+    packed = pack_reads(text, starts, sizes)
+    on_device = pack_on_device(*map(cupy.asarray, (text, starts, sizes)), 0)
+    np.testing.assert_array_equal(cupy.asnumpy(on_device.words), packed.words)
+    np.testing.assert_array_equal(cupy.asnumpy(on_device.word_offsets), packed.word_offsets)
