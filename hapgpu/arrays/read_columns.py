@@ -1,7 +1,4 @@
-"""Batches of reads as plain arrays, for compiled functions.
-
-Reads gathered from several batches into one.
-"""
+"""Batches of reads as plain arrays, for compiled functions; reads of several batches gathered."""
 
 from __future__ import annotations
 

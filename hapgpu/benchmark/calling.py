@@ -1,7 +1,4 @@
-"""Benchmark of variant calling, its speed and its accuracy, for `hapgpu bench call`.
-
-Alleles of a called VCF and of a simulated sample, in one notation.
-"""
+"""Benchmark of variant calling: speed, and called alleles compared with those of the sample."""
 
 from __future__ import annotations
 

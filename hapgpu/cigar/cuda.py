@@ -1,12 +1,6 @@
-"""Reads clipped to intervals on a GPU (`cuda/cigar/read_parts.cu`).
+"""CIGARs on a GPU (`cuda/cigar/`): encoding and lengths, clips, parts of reads, NM and MD.
 
-Same as `hapgpu/cigar/read_parts.py`.
-
-Soft and hard clips on a GPU (`cuda/cigar/clips.cu`); same as `hapgpu/cigar/clips.py`.
-
-CIGARs of records and their lengths on a GPU (`cuda/cigar/encoding.cu`).
-
-NM and MD on a GPU (`cuda/cigar/mismatches.cu`); same as `hapgpu/cigar/mismatches.py`.
+The functions are those of the modules beside this one.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Long-read mapping: reads to lines of PAF or SAM.
 
-Workers take blocks of reads through the stages in this order (`run.stages`):
+Workers take blocks of reads through the stages in this order (`stages`):
 
 1. `io.fastx`: the text of a block to the spans of its reads,
-2. `sketch`, `seeds`, `anchors`: bases to minimizers, to seeds, to sorted anchors,
-3. `scores`, `chains`, `join`: anchors to chains, joined over long gaps,
-4. `mappings`: chains to mappings,
-5. `align`: base alignments of the mappings, if they are wanted (`run.cpu.CpuAligner`),
-6. `quality`, `output`: divergences, mapping qualities and lines.
+2. `index.sketch`, `seed`: bases to minimizers, to seeds, to sorted anchors,
+3. `chain`: anchors to chains, joined over long gaps,
+4. `mappings`: chains to mappings, their divergences and mapping qualities,
+5. `align`: base alignments of the mappings, if they are wanted (`cpu.CpuAligner`),
+6. `output`: lines.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Short-read mapping: reads to SAM records.
 
-Workers take blocks of reads through the stages in this order (`run.cpu`, `run.cuda`):
+Workers take blocks of reads through the stages in this order (`cpu`, `cuda`):
 
 1. `io.fastx`: the text of a block to the spans of its reads,
 2. `search.packed_reads`: bases to bits,

@@ -168,14 +168,14 @@ def _time(
 def successor_scores(anchors: Anchors, parameters: ChainParameters) -> ChainScores:
     """Find the best chain that ends at each anchor, visiting all predecessors.
 
-    The result equals `scores.cuda.chain_scores` with `UNLIMITED_SKIP` if no anchor has more than
+    The result equals `cuda.scores.chain_scores` with `UNLIMITED_SKIP` if no anchor has more than
     `parameters.max_iterations` predecessors within reach. Beyond these, minimap2 visits one more,
     the anchor of the highest score; this method does not.
 
     Parameters
     ----------
     anchors
-        As for `scores.cuda.chain_scores`.
+        As for `cuda.scores.chain_scores`.
     parameters
         Parameters of chaining; `max_skip` is not used.
 

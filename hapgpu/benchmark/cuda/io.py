@@ -1,7 +1,4 @@
-"""Reading of BAM into GPU memory, for its benchmark.
-
-Timing of work on the current stream of a GPU.
-"""
+"""Benchmark of reading BAM into GPU memory, and timing of work on the current stream."""
 
 from __future__ import annotations
 

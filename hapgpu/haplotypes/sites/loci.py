@@ -1,7 +1,4 @@
-"""Loci: groups of close sites.
-
-Batches of VCF records of a size that is good to compute with.
-"""
+"""Loci, which are groups of close sites, and batches of VCF records that hold whole groups."""
 
 from __future__ import annotations
 

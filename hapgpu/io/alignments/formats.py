@@ -1,6 +1,6 @@
 """Formats of reads: recognition by the first bytes, and choice of the output format.
 
-References that the header of a CRAM file names.
+The header of a CRAM file names its references, which are inputs, too.
 """
 
 from __future__ import annotations

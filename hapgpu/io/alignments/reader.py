@@ -1,7 +1,4 @@
-"""Sources of reads in any format, as columnar batches.
-
-The reads that a run uses.
-"""
+"""Sources of reads in any format, as columnar batches, and the reads that a run uses."""
 
 from __future__ import annotations
 

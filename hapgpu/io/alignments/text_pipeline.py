@@ -1,9 +1,4 @@
-"""Pipeline from files of reads to lines of text, which the mapping of all reads has in common.
-
-Blocks of the reads of a file of any format.
-
-Writer of SAM text as SAM, BAM or CRAM.
-"""
+"""Run of `map` and `chain`: blocks of the reads of files in any format to lines of text, or SAM."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Samples of reads: the read groups of several files.
+"""Samples of reads, by the read groups of several files.
 
-Called haplotypes among the records of a BAM: GATK's bamout and `call --bam-out` write them.
+Called haplotypes are recognised by theirs: GATK's bamout and `call --bam-out` write them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Layout of BAM records in a buffer, with every length checked.
-
-Blocks of BAM records: their bytes, and the layout of their parts.
-"""
+"""Blocks of BAM records: their bytes, and the layout of their parts, with every length checked."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Parser of blocks of FASTQ and FASTA on a GPU (`cuda/io/fastx/fastx.cu`).
-
-Uncut blocks to text of whole records in GPU memory, and the worker that computes with it.
-"""
+"""FASTQ and FASTA on a GPU (`cuda/io/fastx/`): uncut blocks to whole records, records to spans."""
 
 from __future__ import annotations
 

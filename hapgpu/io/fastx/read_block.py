@@ -1,9 +1,4 @@
-"""Block of a FASTQ or FASTA file.
-
-Spans of the parts of reads in a text.
-
-Text computed from a block of reads.
-"""
+"""Blocks of a FASTQ or FASTA file, the spans of their reads, and the text computed from them."""
 
 from __future__ import annotations
 

@@ -16,11 +16,9 @@ after the first. Here all pieces of a round are aligned together: all mappings i
 then the second parts of split mappings, and so on. A mapping depends on no other, except a second
 part on its first.
 
-Steps in which the pieces of mappings are aligned: each of twice as many fills of a mapping.
-
 minimap2's `mm_align1` aligns the fills of a mapping one by one and stops at the first dropped one:
-the remaining fills belong to the second part of the mapping. Here the steps of all mappings are
-aligned together.
+the remaining fills belong to the second part of the mapping. Here they are aligned in steps, each
+of twice as many fills of a mapping, and the steps of all mappings together.
 """
 
 from __future__ import annotations
@@ -243,7 +241,7 @@ class MappingAligner:
         mapped_chains
             int32[r]: chain of each mapping.
         name_hashes
-            uint32[n]: result of `mappings.cpu.name_hashes`.
+            uint32[n]: result of `mappings.mappings.name_hashes`.
         reads
             Bases of the reads.
         """

@@ -5,10 +5,8 @@ The rules are those of minimap2 2.30 (Li 2018, Bioinformatics 34:3094; Li 2021, 
 nearly as well to several places, mismatches and gaps cost less the more it differs from its best
 mapping.
 
-Parents of aligned mappings, the selection of secondary ones, and the first primary.
-
-The rules are those of minimap2 2.30 (Li 2018, Bioinformatics 34:3094): `mm_set_parent`,
-`mm_select_sub` and `mm_set_sam_pri`.
+Parents of aligned mappings, the selection of secondary ones, and the first primary are those of
+`mm_set_parent`, `mm_select_sub` and `mm_set_sam_pri`.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def start_mappings(
     mapped_chains
         int32[r]: chain of each row of `mappings`.
     name_hashes
-        uint32[n]: result of `mappings.cpu.name_hashes`.
+        uint32[n]: result of `mappings.mappings.name_hashes`.
 
     Returns
     -------

@@ -1,11 +1,10 @@
 """Pair-HMM on the CPU: pairs of similar size in lanes, slices of pairs in threads.
 
-Pair-HMM in float64 with an exponent per column, so that no likelihood is too small.
-
-GATK's recurrence, one pair at a time, for pairs that the normalised recurrence cannot compute.
-The probabilities of a column are multiples of 2**(1000 e), and e is lowered when the larger falls
-below 2**-500. Before two are added, the one with the lower e is converted to the exponent of the
-other, usually to 0; the loss is 2**-500 of a probability at the same cell.
+Pairs that the normalised recurrence cannot compute are computed one at a time by GATK's
+recurrence, in float64 with an exponent per column, so that no likelihood is too small. The
+probabilities of a column are multiples of 2**(1000 e), and e is lowered when the larger falls below
+2**-500. Before two are added, the one with the lower e is converted to the exponent of the other,
+usually to 0; the loss is 2**-500 of a probability at the same cell.
 """
 
 from __future__ import annotations

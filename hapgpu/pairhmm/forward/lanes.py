@@ -9,11 +9,10 @@ same column; columns after the end of a shorter haplotype do not affect the resu
 depends neither on its lane nor on the other lanes. All arrays are flat, so that strides are
 constants: otherwise the compiler guards each vector loop against overlaps.
 
-Control of the processor: subnormal numbers computed, or treated as 0.
-
-Away from the diagonal the probabilities of the pair-HMM become subnormal before they are 0. Some
-processors need 150 cycles for an operation on a subnormal number instead of half a cycle; if a
-tenth of the operations have one, they take most of the time. Only x86 needs this setting.
+The processor treats subnormal numbers as 0 here. Away from the diagonal the probabilities of the
+pair-HMM become subnormal before they are 0. Some processors need 150 cycles for an operation on a
+subnormal number instead of half a cycle; if a tenth of the operations have one, they take most of
+the time. Only x86 needs this setting.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Projection onto the reference on a GPU (`cuda/realign/projection/`).
+"""Projection onto the reference on a GPU (`cuda/realign/`), costs of alignments, hashes of names.
 
-The same as `project`, `placement` and `clip_ends`.
-
-Costs of alignments and hashes of names on a GPU (`cuda/realign/moves/`).
+The functions are those of `project`, `placement`, `clip_ends`, `alignment_costs` and `moves`.
 """
 
 from __future__ import annotations

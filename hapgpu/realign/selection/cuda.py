@@ -1,6 +1,6 @@
 """Choice of the best haplotype of each read on a GPU (`cuda/realign/selection.cu`).
 
-Bases of BAM records on a GPU, in one orientation or in both (`cuda/realign/queries.cu`).
+The bases to align are unpacked by `cuda/realign/queries.cu`, in one orientation or in both.
 """
 
 from __future__ import annotations

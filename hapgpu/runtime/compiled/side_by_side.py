@@ -1,6 +1,4 @@
-"""Compilation of functions in processes and of kernels in threads, at the same time.
-
-Compilation of many functions side by side, in processes, before a run calls them.
+"""Compilation of functions in processes and of kernels in threads, before a run calls them.
 
 Numba compiles one function at a time in a process. So the first run of a command starts processes
 that compile the functions that it is going to call, and finds them in the cache.

@@ -1,7 +1,4 @@
-"""Aligned reads at each batch of loci, in GPU memory: the stages of `aligned_reads`.
-
-Inputs of aligned reads in GPU memory: the CUDA counterpart of `inputs`.
-"""
+"""Aligned reads at batches of loci, in GPU memory: the stages of `aligned_reads` and `inputs`."""
 
 from __future__ import annotations
 

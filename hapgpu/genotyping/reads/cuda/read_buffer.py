@@ -1,6 +1,6 @@
-"""Buffer of the sorted reads of one input in GPU memory: the CUDA counterpart of `read_buffer`.
+"""Buffer of the sorted reads of one input in GPU memory, and their filters.
 
-Filters of reads and their overlaps with loci, on a GPU (`cuda/genotyping/filters.cu`).
+The kernels are in `cuda/genotyping/filters.cu`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Batches of BAM records in GPU memory: bytes, fixed fields, and layout of the parts.
 
-Rows are gathered by `cuda/io/bam/take.cu`.
-
-Records without the bytes between them, on a GPU and in host memory.
+Rows are gathered by `cuda/io/bam/take.cu`, without the bytes between them, here and for the host.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Source of BAM records in GPU memory.
-
-Worker of a pipeline that computes with records in GPU memory.
-"""
+"""Source of BAM records in GPU memory, and the worker of a pipeline that computes with them."""
 
 from __future__ import annotations
 
