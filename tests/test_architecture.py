@@ -87,3 +87,9 @@ def test_oracles_share_nothing_with_what_they_check() -> None:
                 module = str(node.module)
                 assert not {"cpu", "cuda", "jit"} & set(module.split(".")), oracle
                 assert not compiled_functions(module) & {name.name for name in node.names}, oracle
+
+
+def test_paths_in_comments_of_kernels_exist() -> None:
+    for source in [*(ROOT / "cuda").rglob("*.cu"), *(ROOT / "cuda").rglob("*.cuh")]:
+        for path in re.findall(r"hapgpu/[\w/]+\.py", source.read_text(encoding="utf-8")):
+            assert (ROOT / path).exists(), f"{source.name}: {path}"

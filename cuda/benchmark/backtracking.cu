@@ -1,5 +1,5 @@
 // Search of Seide 2012, Algorithm 3: one thread visits a strand of a read from its last base to its
-// first, and tries all errors at each base. Same as hapgpu/benchmark/baselines/backtracking.py.
+// first, and tries all errors at each base. Same as hapgpu/benchmark/backtracking.py.
 
 #include "shortread/fm_index.cuh"
 #include "shortread/packed_reads.cuh"

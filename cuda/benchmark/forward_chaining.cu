@@ -1,6 +1,6 @@
 // Chain scores by forward transformation (mm2-ax, Sadasivan et al. 2023): an anchor updates the
 // scores of its possible successors. Launched by
-// hapgpu/benchmark/baselines/forward_chaining_cuda.py.
+// hapgpu/benchmark/cuda/chaining.py.
 
 #include "longread/chain/pair_score.cuh"
 

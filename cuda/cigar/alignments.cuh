@@ -1,4 +1,4 @@
-// Alignments of queries with references (hapgpu/cigar/alignments.py).
+// Alignments of queries with references (hapgpu/cigar/cuda.py).
 
 #include "common/rows.cuh"
 

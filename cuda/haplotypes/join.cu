@@ -1,4 +1,4 @@
-// Haplotypes with flanks of the reference (hapgpu/haplotypes/pairing/extender_cuda.py).
+// Haplotypes with flanks of the reference (hapgpu/haplotypes/pairing/cuda.py).
 
 #include "common/warp.cuh"
 

@@ -10,7 +10,7 @@ using Word = unsigned long long;
 constexpr int kWarpsPerBlock = 4;
 constexpr unsigned kSalt = 11;
 
-// Columns of the table of chains: hapgpu/longread/mappings/columns.py.
+// Columns of the table of chains: hapgpu/longread/mappings/selection.py.
 enum Column {
     kScore, kCount, kSequence, kIsReverse, kQueryStart, kQueryEnd, kTargetStart, kTargetEnd, kChain
 };

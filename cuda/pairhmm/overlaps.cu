@@ -1,4 +1,4 @@
-// Read-haplotype pairs grouped by locus (hapgpu/pairhmm/reads/cuda.py), and counts of reads.
+// Read-haplotype pairs grouped by locus (hapgpu/pairhmm/reads/cuda/pairs_by_locus.py), and counts of reads.
 
 #include "common/binary_search.cuh"
 #include "common/grid.cuh"

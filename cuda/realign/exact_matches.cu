@@ -1,4 +1,4 @@
-// Queries that are substrings of their reference (hapgpu/realign/align/exact_matches_cuda.py).
+// Queries that are substrings of their reference (hapgpu/realign/align/cuda/exact_matches.py).
 
 #include "common/grid.cuh"
 

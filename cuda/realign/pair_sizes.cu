@@ -1,4 +1,4 @@
-// Sizes of pairs to align (hapgpu/realign/align/buckets_cuda.py).
+// Sizes of pairs to align (hapgpu/realign/align/cuda/buckets.py).
 
 // Writes for each pair a key of its query length and of the class of its reference length, which
 // is the number of its binary digits, and the reference length itself.

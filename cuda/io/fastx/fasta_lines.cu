@@ -1,11 +1,11 @@
 // FASTA with sequences over several lines to two lines per record.
-// Same as LineJoiner of hapgpu/io/fastx/fasta_lines.py, for text that ends with a newline.
+// Same as LineJoiner of hapgpu/io/fastx/read_blocks.py, for text that ends with a newline.
 
 #include "common/warp.cuh"
 
 namespace {
 
-constexpr int kTileBytes = 1024;  // per warp; same as _TILE_BYTES in hapgpu/io/fastx/lines_cuda.py
+constexpr int kTileBytes = 1024;  // per warp; same as _TILE_BYTES in hapgpu/io/fastx/cuda.py
 
 __device__ inline int warp_id() { return (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes; }
 

@@ -1,5 +1,5 @@
 // Segments of anchors that are chained independently. Launched by
-// hapgpu/longread/chain/segments_cuda.py.
+// hapgpu/longread/cuda/scores.py.
 
 #include "longread/chain/pair_score.cuh"
 
