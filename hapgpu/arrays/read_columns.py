@@ -26,6 +26,8 @@ _FIXED: Final[dict[str, type[np.generic]]] = {
 }
 """The columns of one number per read."""
 
+_CIGAR_BYTES = 4
+
 
 class ReadColumns(NamedTuple):
     """The columns of a `ReadBatch`, each ragged one as its data and its offsets.
@@ -127,9 +129,6 @@ class ReadColumns(NamedTuple):
 def _frozen(column: AnyArray, dtype: type[np.generic]) -> AnyArray:
     """View a column read-only, contiguous and of a dtype."""
     return read_only(np.ascontiguousarray(column, dtype=dtype))
-
-
-_CIGAR_BYTES = 4
 
 
 def gathered_reads(parts: Sequence[tuple[ReadBatch, NDArray[np.int64]]]) -> ReadBatch:

@@ -37,6 +37,11 @@ _SPANNING: Final = "*"
 _NEAR: Final = 10
 """Bases between neighbours, at most."""
 
+_FIRST_BASES: Final = 100_000
+"""Bases called before the measurement."""
+_COMMAND: Final = "hapgpu bench call"
+_OPTIONS: Final = CallOptions()
+
 
 def called_alleles(path: Path, reference: str) -> set[Allele]:
     """Return the ALT alleles of the genotypes of a VCF with one contig and one sample."""
@@ -158,12 +163,6 @@ def _applied(alleles: set[Allele], cluster: list[Allele], reference: str) -> str
 def _without_base_before(allele: Allele) -> Allele:
     start, ref, alt = allele
     return allele if len(ref) == len(alt) else (start + 1, ref[1:], alt[1:])
-
-
-_FIRST_BASES: Final = 100_000
-"""Bases called before the measurement."""
-_COMMAND: Final = "hapgpu bench call"
-_OPTIONS: Final = CallOptions()
 
 
 def benchmark_call(device: Device, reference: Path, copies: int = 1) -> Iterator[Measurement]:

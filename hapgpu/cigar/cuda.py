@@ -57,6 +57,118 @@ ADD_HARD_CLIPS: Final = Kernel(
     ),
 )
 
+_RECORD_CIGARS: Final = (
+    Array("data", np.uint8, "size"),
+    Array("starts", np.int64, "count"),
+    Array("sizes", np.int32, "count"),
+)
+COPY_CIGARS: Final = Kernel(
+    "cigar/encoding.cu",
+    "copy_cigars",
+    (
+        *_RECORD_CIGARS,
+        Array("offsets", np.int64, "count", 1),
+        Array("out", np.uint32, "elements"),
+        Scalar("size", np.int64),
+        Scalar("count", np.int32),
+        Scalar("elements", np.int64),
+    ),
+)
+RECORD_LENGTHS: Final = Kernel(
+    "cigar/encoding.cu",
+    "record_lengths",
+    (
+        *_RECORD_CIGARS,
+        Array("lengths", np.int64, "count"),
+        Scalar("size", np.int64),
+        Scalar("count", np.int32),
+        Scalar("operations", np.int32),
+    ),
+)
+REFERENCE_LENGTHS: Final = Kernel(
+    "cigar/encoding.cu",
+    "reference_lengths",
+    (
+        Array("cigars", np.uint32, "elements"),
+        Array("offsets", np.int64, "count", 1),
+        Array("lengths", np.int64, "count"),
+        Scalar("elements", np.int64),
+        Scalar("count", np.int32),
+    ),
+)
+ALIGNMENTS: Final = (
+    Array("bases", np.uint8, "base_count"),
+    Array("base_offsets", np.int64, "queries", 1),
+    Array("rows", np.int64, "count"),
+    Array("cigars", np.uint32, "elements"),
+    Array("cigar_offsets", np.int64, "count", 1),
+    Array("positions", np.int64, "count"),
+    Array("references", np.uint8, "reference_bases"),
+    Array("reference_offsets", np.int64, "reference_count", 1),
+    Array("reference_index", np.int32, "count"),
+)
+"""Parameters of a kernel, to which the scalars `ALIGNMENT_SIZES` belong."""
+ALIGNMENT_SIZES: Final = (
+    Scalar("base_count", np.int64),
+    Scalar("queries", np.int32),
+    Scalar("elements", np.int64),
+    Scalar("reference_bases", np.int64),
+    Scalar("reference_count", np.int32),
+    Scalar("count", np.int32),
+)
+MEASURE_MISMATCHES: Final = Kernel(
+    "cigar/mismatches.cu",
+    "measure_mismatches",
+    (
+        *ALIGNMENTS,
+        Array("distances", np.int32, "count"),
+        Array("sizes", np.int64, "count"),
+        *ALIGNMENT_SIZES,
+    ),
+)
+WRITE_MISMATCHES: Final = Kernel(
+    "cigar/mismatches.cu",
+    "write_mismatches",
+    (
+        *ALIGNMENTS,
+        Array("offsets", np.int64, "count", 1),
+        Array("texts", np.uint8, "characters"),
+        *ALIGNMENT_SIZES,
+        Scalar("characters", np.int64),
+    ),
+)
+CLIP_READS: Final = Kernel(
+    "cigar/read_parts.cu",
+    "clip_reads",
+    (
+        Array("data", np.uint8, "size"),
+        Array("positions", np.int32, "reads"),
+        Array("base_counts", np.int32, "reads"),
+        Array("cigar_starts", np.int64, "reads"),
+        Array("cigar_sizes", np.int32, "reads"),
+        Array("rows", np.int64, "count"),
+        Array("starts", np.int64, "count"),
+        Array("ends", np.int64, "count"),
+        Array("part_starts", np.int64, "count"),
+        Array("part_ends", np.int64, "count"),
+        Scalar("size", np.int64),
+        Scalar("reads", np.int32),
+        Scalar("count", np.int32),
+    ),
+)
+MEASURE_LONGEST_PARTS: Final = Kernel(
+    "cigar/read_parts.cu",
+    "measure_longest_parts",
+    (
+        Array("rows", np.int64, "count"),
+        Array("starts", np.int64, "count"),
+        Array("ends", np.int64, "count"),
+        Array("longest", np.int32, "reads"),
+        Scalar("count", np.int32),
+        Scalar("reads", np.int32),
+    ),
+)
+
 
 def clips_of(records: DeviceRecords, source: str) -> Clips:
     """Return the clips of mapped records with bases, in CuPy arrays; 0 for others.
@@ -102,47 +214,6 @@ def with_hard_clips(cigars: DeviceRagged, leading: GpuArray, trailing: GpuArray)
     return DeviceRagged(out, offsets)
 
 
-_RECORD_CIGARS: Final = (
-    Array("data", np.uint8, "size"),
-    Array("starts", np.int64, "count"),
-    Array("sizes", np.int32, "count"),
-)
-COPY_CIGARS: Final = Kernel(
-    "cigar/encoding.cu",
-    "copy_cigars",
-    (
-        *_RECORD_CIGARS,
-        Array("offsets", np.int64, "count", 1),
-        Array("out", np.uint32, "elements"),
-        Scalar("size", np.int64),
-        Scalar("count", np.int32),
-        Scalar("elements", np.int64),
-    ),
-)
-RECORD_LENGTHS: Final = Kernel(
-    "cigar/encoding.cu",
-    "record_lengths",
-    (
-        *_RECORD_CIGARS,
-        Array("lengths", np.int64, "count"),
-        Scalar("size", np.int64),
-        Scalar("count", np.int32),
-        Scalar("operations", np.int32),
-    ),
-)
-REFERENCE_LENGTHS: Final = Kernel(
-    "cigar/encoding.cu",
-    "reference_lengths",
-    (
-        Array("cigars", np.uint32, "elements"),
-        Array("offsets", np.int64, "count", 1),
-        Array("lengths", np.int64, "count"),
-        Scalar("elements", np.int64),
-        Scalar("count", np.int32),
-    ),
-)
-
-
 def cigars_of(records: DeviceRecords) -> DeviceRagged:
     """Copy the CIGARs of records, uint32 in BAM encoding, on the current GPU; waits for it."""
     layout = records.layout
@@ -185,29 +256,6 @@ def _record_lengths(records: DeviceRecords, operations: int) -> GpuArray:
     return lengths
 
 
-ALIGNMENTS: Final = (
-    Array("bases", np.uint8, "base_count"),
-    Array("base_offsets", np.int64, "queries", 1),
-    Array("rows", np.int64, "count"),
-    Array("cigars", np.uint32, "elements"),
-    Array("cigar_offsets", np.int64, "count", 1),
-    Array("positions", np.int64, "count"),
-    Array("references", np.uint8, "reference_bases"),
-    Array("reference_offsets", np.int64, "reference_count", 1),
-    Array("reference_index", np.int32, "count"),
-)
-"""Parameters of a kernel, to which the scalars `ALIGNMENT_SIZES` belong."""
-
-ALIGNMENT_SIZES: Final = (
-    Scalar("base_count", np.int64),
-    Scalar("queries", np.int32),
-    Scalar("elements", np.int64),
-    Scalar("reference_bases", np.int64),
-    Scalar("reference_count", np.int32),
-    Scalar("count", np.int32),
-)
-
-
 def alignment_arguments(
     bases: DeviceRagged,
     rows: GpuArray,
@@ -248,29 +296,6 @@ def alignment_arguments(
     return arrays, sizes
 
 
-MEASURE_MISMATCHES: Final = Kernel(
-    "cigar/mismatches.cu",
-    "measure_mismatches",
-    (
-        *ALIGNMENTS,
-        Array("distances", np.int32, "count"),
-        Array("sizes", np.int64, "count"),
-        *ALIGNMENT_SIZES,
-    ),
-)
-WRITE_MISMATCHES: Final = Kernel(
-    "cigar/mismatches.cu",
-    "write_mismatches",
-    (
-        *ALIGNMENTS,
-        Array("offsets", np.int64, "count", 1),
-        Array("texts", np.uint8, "characters"),
-        *ALIGNMENT_SIZES,
-        Scalar("characters", np.int64),
-    ),
-)
-
-
 def mismatch_tags(
     bases: DeviceRagged,
     rows: GpuArray,
@@ -302,39 +327,6 @@ def mismatch_tags(
     written = (*arrays, offsets, texts, *sizes, characters)
     launch_threads(WRITE_MISMATCHES, _THREADS, count * WARP, written)
     return distances, DeviceRagged(texts, offsets)
-
-
-CLIP_READS: Final = Kernel(
-    "cigar/read_parts.cu",
-    "clip_reads",
-    (
-        Array("data", np.uint8, "size"),
-        Array("positions", np.int32, "reads"),
-        Array("base_counts", np.int32, "reads"),
-        Array("cigar_starts", np.int64, "reads"),
-        Array("cigar_sizes", np.int32, "reads"),
-        Array("rows", np.int64, "count"),
-        Array("starts", np.int64, "count"),
-        Array("ends", np.int64, "count"),
-        Array("part_starts", np.int64, "count"),
-        Array("part_ends", np.int64, "count"),
-        Scalar("size", np.int64),
-        Scalar("reads", np.int32),
-        Scalar("count", np.int32),
-    ),
-)
-MEASURE_LONGEST_PARTS: Final = Kernel(
-    "cigar/read_parts.cu",
-    "measure_longest_parts",
-    (
-        Array("rows", np.int64, "count"),
-        Array("starts", np.int64, "count"),
-        Array("ends", np.int64, "count"),
-        Array("longest", np.int32, "reads"),
-        Scalar("count", np.int32),
-        Scalar("reads", np.int32),
-    ),
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ from hapgpu.runtime.pipeline import run_pipeline
 _PIECE_BYTES: Final = 1 << 26
 _WORKERS: Final = 3  # inflating needs many blocks at a time
 
+_Result = TypeVar("_Result")
+
 
 def read_to_gpu(path: str, device: CudaDevice, threads: int) -> int:
     """Read a BAM file into GPU memory, all checks included; return the number of records.
@@ -52,9 +54,6 @@ def read_to_gpu(path: str, device: CudaDevice, threads: int) -> int:
     with cast("DeviceReads", opened) as reads:
         run_pipeline(reads.pieces(), [count] * _WORKERS, add)
     return sum(counts)
-
-
-_Result = TypeVar("_Result")
 
 
 def timed_on_gpu(run: Callable[[], _Result], repeats: int) -> tuple[_Result, float]:

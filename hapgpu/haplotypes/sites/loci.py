@@ -17,6 +17,8 @@ from hapgpu.runtime.jit import njit
 OVERLAPPING_FACTOR: Final = 4
 """Factor for `max_combinations` of a locus that could be split only within a repeat."""
 
+_NO_NEXT_RECORD: Final = 2**62
+
 
 def loci_of(
     shift_ranges: ShiftRanges,
@@ -125,9 +127,6 @@ def _widest_gap(
             widest, best = gap, site
         max_end = max(max_end, ends[site])
     return best, widest
-
-
-_NO_NEXT_RECORD: Final = 2**62
 
 
 @dataclass(frozen=True, slots=True)

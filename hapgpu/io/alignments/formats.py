@@ -35,6 +35,14 @@ _SCHEME: Final = "file://"
 _UR: Final = re.compile(r"^@SQ\t(?:.*\t)?UR:([^\t\n]+)", re.MULTILINE)
 """Read from the text: dictionaries of half a million contigs take many times its memory."""
 
+_HEAD_BYTES: Final = 1 << 16
+_CRAM_3 = b"CRAM\3"
+_CRAM_3_EOF = bytes.fromhex(
+    "0f000000ffffffff0fe0454f4600000000010005bdd94f0001000606010001000100ee63014b"
+)
+_GZIP = b"\x1f\x8b"
+OUTPUT_FORMATS: Final = ("sam", "bam", "cram")
+
 
 def named_references(path: Path) -> set[str]:
     """Return the files that the header of a CRAM file names (UR of @SQ).
@@ -55,14 +63,6 @@ def named_references(path: Path) -> set[str]:
 def _header_text(path: Path) -> str:
     with silent_htslib(), path.open("rb") as file:
         return str(pysam.AlignmentFile(file, "rc", check_sq=False).header)
-
-
-_HEAD_BYTES: Final = 1 << 16
-_CRAM_3 = b"CRAM\3"
-_CRAM_3_EOF = bytes.fromhex(
-    "0f000000ffffffff0fe0454f4600000000010005bdd94f0001000606010001000100ee63014b"
-)
-_GZIP = b"\x1f\x8b"
 
 
 class ReadFormat(Enum):
@@ -303,9 +303,6 @@ def _guess(text: bytes, kind: str | None) -> str:
     if text.startswith(b">"):
         return "looks like FASTA"
     return f"looks like {kind}" if kind in {"VCF", "BCF"} else "unknown kind of file"
-
-
-OUTPUT_FORMATS: Final = ("sam", "bam", "cram")
 
 
 def output_format(

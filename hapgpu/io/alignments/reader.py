@@ -32,6 +32,8 @@ from hapgpu.runtime.closeable import Closeable
 from hapgpu.runtime.inputs import expect_file, note_position
 from hapgpu.runtime.pool import Pool
 
+_Converted = TypeVar("_Converted")
+
 
 @dataclass(frozen=True, slots=True)
 class ReadSelection:
@@ -50,9 +52,6 @@ class ReadSelection:
     path: str
     regions: RegionChoice
     max_record: int
-
-
-_Converted = TypeVar("_Converted")
 
 
 class ReadSource(Closeable):

@@ -26,6 +26,14 @@ from hapgpu.runtime.pipeline import Budget, run_pipeline
 from hapgpu.runtime.pool import MAX_IO_THREADS
 from hapgpu.runtime.run_context import RunContext
 
+EXCLUDED: Final = "excluded_by_flags"
+"""Count of the secondary and supplementary records, which are not read."""
+EXCLUDED_WARNING: Final = {EXCLUDED: "secondary and supplementary records excluded"}
+"""Words of the warning, by the count."""
+_WAITING_TEXT: Final = 128 << 20
+_TEXT_PER_WORKER: Final = 16 << 20
+"""Bytes of text that wait to be written, in all and for each worker besides: then workers wait."""
+
 
 def read_file(
     path: str, settings: ReadSettings, count_excluded: Callable[[int], object]
@@ -117,15 +125,6 @@ def open_sam_text(
         converted.write(text)
         yield converted.write
         converted.finish()
-
-
-EXCLUDED: Final = "excluded_by_flags"
-"""Count of the secondary and supplementary records, which are not read."""
-EXCLUDED_WARNING: Final = {EXCLUDED: "secondary and supplementary records excluded"}
-"""Words of the warning, by the count."""
-_WAITING_TEXT: Final = 128 << 20
-_TEXT_PER_WORKER: Final = 16 << 20
-"""Bytes of text that wait to be written, in all and for each worker besides: then workers wait."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,9 @@ HAPLOTYPE_GROUP: Final = "ArtificialHaplotypeRG"
 _READ_GROUP: Final = name_number("RG")
 _VALUE: Final = np.frombuffer(HAPLOTYPE_GROUP.encode() + b"\0", dtype=np.uint8)
 
+_TEXT: Final = ord("Z")
+_NO_GROUP, _UNKNOWN_GROUP, _NO_SAMPLE = -1, -2, -3
+
 
 def has_haplotypes(header: SamHeader) -> bool:
     """Tell whether a header has the read group of called haplotypes."""
@@ -70,10 +73,6 @@ def _mark(
         while same < value.size and data[at + HEAD_BYTES + same] == value[same]:
             same += 1
         found[row] = same == value.size
-
-
-_TEXT: Final = ord("Z")
-_NO_GROUP, _UNKNOWN_GROUP, _NO_SAMPLE = -1, -2, -3
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,39 @@ _TILE_BYTES: Final = 1024  # kTileBytes in fastx.cu
 _TEXT = Array("text", np.uint8, "size")
 _NEWLINES = Array("newlines", np.int32, "newline_count")
 
+_ROOM: Final = 1 << 16
+"""Bytes before the content of a block, for the start of its first record; longer ones are moved."""
+_LAST_LINES_BYTES: Final = 4096
+"""Bytes at the end of a block that are searched for its last lines, at first."""
+_Copy: TypeAlias = Callable[[int, int], NDArray[np.uint8]]
+_MAX_TEXT: Final = 2**31 - 1
+_MAX_FASTA: Final = 2**30  # joined lines take less than twice the bytes
+_NEWLINE, _GREATER = b"\n>"
+_SOURCE: Final = "io/fastx/fasta_lines.cu"
+_UNCUT_TEXT: Final = (Array("text", np.uint8, "size"), Array("newlines", np.int32, "newline_count"))
+_SIZES: Final = (Scalar("size", np.int32), Scalar("newline_count", np.int32))
+FIND_RECORD_STARTS: Final = Kernel(
+    _SOURCE,
+    "find_record_starts",
+    (*_UNCUT_TEXT, Array("starts", np.int32, "two"), *_SIZES, Scalar("two", np.int32)),
+)
+MEASURE_FASTA_LINES: Final = Kernel(
+    _SOURCE,
+    "measure_fasta_lines",
+    (*_UNCUT_TEXT, Array("sizes", np.int32, "newline_count", 1), *_SIZES),
+)
+JOIN_FASTA_LINES: Final = Kernel(
+    _SOURCE,
+    "join_fasta_lines",
+    (
+        *_UNCUT_TEXT,
+        Array("offsets", np.int32, "newline_count", 1),
+        Array("joined", np.uint8, "joined_size"),
+        *_SIZES,
+        Scalar("joined_size", np.int32),
+    ),
+)
+
 
 def _sizes(*names: str) -> tuple[Scalar, ...]:
     return tuple(Scalar(name, np.int32) for name in names)
@@ -187,43 +220,6 @@ def newlines_of(text: GpuArray) -> GpuArray:
 def _blocks(warps: int) -> int:
     """Return the number of thread blocks for `warps` warps, at least 1."""
     return max(-(-warps // _WARPS_PER_BLOCK), 1)
-
-
-_ROOM: Final = 1 << 16
-"""Bytes before the content of a block, for the start of its first record; longer ones are moved."""
-_LAST_LINES_BYTES: Final = 4096
-"""Bytes at the end of a block that are searched for its last lines, at first."""
-_Copy: TypeAlias = Callable[[int, int], NDArray[np.uint8]]
-_MAX_TEXT: Final = 2**31 - 1
-_MAX_FASTA: Final = 2**30  # joined lines take less than twice the bytes
-_NEWLINE, _GREATER = b"\n>"
-
-_SOURCE: Final = "io/fastx/fasta_lines.cu"
-
-_UNCUT_TEXT: Final = (Array("text", np.uint8, "size"), Array("newlines", np.int32, "newline_count"))
-_SIZES: Final = (Scalar("size", np.int32), Scalar("newline_count", np.int32))
-
-FIND_RECORD_STARTS: Final = Kernel(
-    _SOURCE,
-    "find_record_starts",
-    (*_UNCUT_TEXT, Array("starts", np.int32, "two"), *_SIZES, Scalar("two", np.int32)),
-)
-MEASURE_FASTA_LINES: Final = Kernel(
-    _SOURCE,
-    "measure_fasta_lines",
-    (*_UNCUT_TEXT, Array("sizes", np.int32, "newline_count", 1), *_SIZES),
-)
-JOIN_FASTA_LINES: Final = Kernel(
-    _SOURCE,
-    "join_fasta_lines",
-    (
-        *_UNCUT_TEXT,
-        Array("offsets", np.int32, "newline_count", 1),
-        Array("joined", np.uint8, "joined_size"),
-        *_SIZES,
-        Scalar("joined_size", np.int32),
-    ),
-)
 
 
 class GpuWorker(ABC):

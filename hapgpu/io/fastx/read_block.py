@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.runtime.jit import njit
 
+_NEWLINE, _RETURN = b"\n\r"
+
 
 @dataclass(frozen=True, slots=True)
 class ReadBlock:
@@ -58,9 +60,6 @@ class ReadBlock:
             ReadBlock(self.text[start:end], self.is_fasta, self.first + number, self.name)
             for (number, start), (_, end) in pairwise(ends)
         ]
-
-
-_NEWLINE, _RETURN = b"\n\r"
 
 
 @dataclass(frozen=True, slots=True)

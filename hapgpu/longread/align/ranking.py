@@ -64,6 +64,15 @@ _FIELDS: Final = {
     TARGET_END: "target_end",
 }
 
+_32: Final = np.uint64(32)
+MIN_LENGTH: Final = 500
+"""Shortest read whose scores are rescaled."""
+MIN_FRACTION: Final = float(np.float32(0.9))
+"""Fraction of the read that the best mapping must cover, and of its score that another has."""
+MIN_DIVERGENCE: Final = 0.02
+_ROUNDING: Final = 0.499
+_PER_MATCH: Final = np.float32(6.02)
+
 
 def set_parents(
     mappings: NDArray[np.void],
@@ -173,9 +182,6 @@ def _number(mappings: NDArray[np.void], offsets: NDArray[np.int64]) -> None:
             has_primary |= is_primary
 
 
-_32: Final = np.uint64(32)
-
-
 def rank(
     aligned: AlignedMappings,
     lengths: NDArray[np.int32],
@@ -250,14 +256,6 @@ def _sort(keys: NDArray[np.uint64], rows: NDArray[np.uint64], offsets: NDArray[n
         sort_descending(keys, rows, offsets[read], offsets[read + 1])
 
 
-MIN_LENGTH: Final = 500
-"""Shortest read whose scores are rescaled."""
-MIN_FRACTION: Final = float(np.float32(0.9))
-"""Fraction of the read that the best mapping must cover, and of its score that another has."""
-MIN_DIVERGENCE: Final = 0.02
-_ROUNDING: Final = 0.499
-
-
 @njit
 def rescale(
     mappings: NDArray[np.void],
@@ -311,9 +309,6 @@ def _rescaled(mapping: Row, operations: NDArray[np.uint32], cost: float, match: 
     mismatches = mapping.length + mapping.ambiguous - mapping.matches - mapping.gap_bases
     score = mapping.matches - cost * mismatches - gap_costs
     return max(np.int64(match * score + _ROUNDING), np.int64(0))
-
-
-_PER_MATCH: Final = np.float32(6.02)
 
 
 @njit

@@ -45,6 +45,17 @@ _LOG10_STEP = _STEP * np.log10(2.0)
 _ZERO_EXPONENT = -(1 << 40)
 """The exponent of 0, below all others."""
 
+_LENGTH_BIN = 8
+"""Bin width of read lengths; within a bin, pairs are sorted by haplotype length."""
+_SLICES = 8
+"""Slices of work per thread, so that no thread waits long for the last slice."""
+_MIN_READS = 64
+"""Smallest number of reads in a slice of coefficients."""
+_MAX_BYTES: Final = 150_000_000
+"""Memory of pairs that are computed together, at most, except for those of a single read."""
+_PAIR_BYTES: Final = 150
+_BASE_BYTES: Final = 54  # of a read: mostly its coefficients
+
 
 class Columns(NamedTuple):
     """M and I of the last filled row, as multiples of 2**(1000 `exponents`); all [capacity]."""
@@ -167,22 +178,6 @@ def _log10_sum(columns: Columns, size: int) -> float:
             shift = 1.0 if columns.exponents[j] == exponent else _DOWN
             total += shift * (columns.matches[j] + columns.insertions[j])
     return float(np.log10(total) + exponent * _LOG10_STEP)
-
-
-_LENGTH_BIN = 8
-"""Bin width of read lengths; within a bin, pairs are sorted by haplotype length."""
-
-_SLICES = 8
-"""Slices of work per thread, so that no thread waits long for the last slice."""
-
-_MIN_READS = 64
-"""Smallest number of reads in a slice of coefficients."""
-
-_MAX_BYTES: Final = 150_000_000
-"""Memory of pairs that are computed together, at most, except for those of a single read."""
-
-_PAIR_BYTES: Final = 150
-_BASE_BYTES: Final = 54  # of a read: mostly its coefficients
 
 
 def log10_likelihoods(batch: HmmBatch, device: CpuDevice) -> NDArray[np.float64]:

@@ -48,6 +48,25 @@ _FLUSH = 0x8040
 _control_type = cgutils.ir.IntType(32)
 _function_type = cgutils.ir.FunctionType(cgutils.ir.VoidType(), [cgutils.voidptr_t])
 
+LANES = 32
+"""Pairs per batch of lanes; fewer are slower, more gain nothing and leave more lanes empty."""
+STEP_ROWS, STEP_COLUMNS = 2, 4
+_STATES = 3
+_LETTER, _M, _I = 0, LANES, 2 * LANES
+_COLUMN = _STATES * LANES
+_ROW = FIELDS * LANES
+_U0, _U2, _U3 = np.uint64(0), np.uint64(2), np.uint64(3)
+_U_LANES, _U_M, _U_I = np.uint64(LANES), np.uint64(_M), np.uint64(_I)
+_U_ROW, _U_COLUMN = np.uint64(_ROW), np.uint64(_COLUMN)
+_U_STEP_ROWS, _U_STEP_COLUMNS = np.uint64(STEP_ROWS), np.uint64(STEP_COLUMNS)
+_U_A, _U_B, _U_C, _U_E, _U_R, _U_LETTER = (
+    np.uint64(field * LANES) for field in (A, B, C, E, R, LETTER)
+)
+Float = np.floating[Any]
+Floats = NDArray[Float]
+RowFields = tuple[Float, Float, Float, Float, Float, Float]
+"""The fields of a row: a, b, c, e, r, letter."""
+
 
 def _call(builder: Any, name: str, pointer: Any) -> None:
     function = cgutils.get_or_insert_function(builder.module, _function_type, name)
@@ -94,30 +113,6 @@ def flush_subnormals() -> int:
 def restore(control: int) -> None:
     """Restore the state that `flush_subnormals` returned."""
     _write_control(types.uint32(control))
-
-
-LANES = 32
-"""Pairs per batch of lanes; fewer are slower, more gain nothing and leave more lanes empty."""
-
-STEP_ROWS, STEP_COLUMNS = 2, 4
-
-_STATES = 3
-_LETTER, _M, _I = 0, LANES, 2 * LANES
-_COLUMN = _STATES * LANES
-_ROW = FIELDS * LANES
-
-_U0, _U2, _U3 = np.uint64(0), np.uint64(2), np.uint64(3)
-_U_LANES, _U_M, _U_I = np.uint64(LANES), np.uint64(_M), np.uint64(_I)
-_U_ROW, _U_COLUMN = np.uint64(_ROW), np.uint64(_COLUMN)
-_U_STEP_ROWS, _U_STEP_COLUMNS = np.uint64(STEP_ROWS), np.uint64(STEP_COLUMNS)
-_U_A, _U_B, _U_C, _U_E, _U_R, _U_LETTER = (
-    np.uint64(field * LANES) for field in (A, B, C, E, R, LETTER)
-)
-
-Float = np.floating[Any]
-Floats = NDArray[Float]
-RowFields = tuple[Float, Float, Float, Float, Float, Float]
-"""The fields of a row: a, b, c, e, r, letter."""
 
 
 class PairRows(NamedTuple):

@@ -54,55 +54,12 @@ NAME_HASHES: Final = Kernel(
     ),
 )
 
-
-def alignment_costs(
-    bases: DeviceRagged,
-    cigars: DeviceRagged,
-    positions: GpuArray,
-    references: DeviceRagged,
-    reference_index: GpuArray,
-    scoring: Scoring,
-) -> AlignmentCosts:
-    """Return the scores and costs of n alignments on the current GPU.
-
-    Parameters
-    ----------
-    bases, cigars, positions, references, reference_index
-        As in `alignment_arguments`, with n rows of bases; an alignment without reference is
-        incomparable.
-    scoring
-        The weights.
-
-    Returns
-    -------
-    AlignmentCosts
-        In CuPy arrays, as `projection.alignment_costs.alignment_costs` computes them.
-    """
-    arrays, sizes = alignment_arguments(bases, None, cigars, positions, references, reference_index)
-    count = len(cigars)
-    costs = AlignmentCosts(cupy.empty(count, dtype=np.int64), cupy.empty(count, dtype=np.int64))
-    arguments = (*arrays, *costs, *sizes, *scoring.weights)
-    launch_threads(ALIGNMENT_COSTS, _THREADS, count * WARP, arguments)
-    return costs
-
-
-def name_hashes(records: DeviceRecords) -> GpuArray:
-    """Return uint64[n]: the hash of each record's name, as `moves.name_hashes` computes it."""
-    count = len(records)
-    hashes = cupy.empty(count, dtype=np.uint64)
-    names = (records.layout.starts + FIXED_BYTES, records.layout.name_lengths)
-    arguments = (records.data, *names, hashes, records.data.size, count)
-    launch_threads(NAME_HASHES, _THREADS, count, arguments)
-    return hashes
-
-
 _SOURCE: Final = "realign/project.cu"
 _MAX_WORKERS: Final = 1 << 16
 _SCRATCH_BYTES: Final = 256 << 20
 # CIGARs with more elements than these are projected by fewer threads with more memory each.
 _READ_ELEMENTS: Final = 24
 _HAPLOTYPE_ELEMENTS: Final = 48
-
 _INPUTS: Final = (
     Array("rows", np.int64, "row_count"),
     Array("bases", np.uint8, "base_count"),
@@ -160,6 +117,121 @@ WRITE_PROJECTIONS: Final = Kernel(
         Scalar("written", np.int64),
     ),
 )
+_PLACEMENT_SOURCE: Final = "realign/placement.cu"
+_PLACEMENT_INPUTS: Final = (
+    Array("cigars", np.uint32, "elements"),
+    Array("offsets", np.int64, "haplotype_count", 1),
+    Array("haplotypes", np.int32, "count"),
+    Array("before", np.int64, "count"),
+    Array("after", np.int64, "count"),
+)
+_PLACEMENT_SIZES: Final = (
+    Scalar("elements", np.int64),
+    Scalar("haplotype_count", np.int32),
+    Scalar("count", np.int32),
+)
+MEASURE_LENGTHENED: Final = Kernel(
+    _PLACEMENT_SOURCE,
+    "measure_lengthened",
+    (*_PLACEMENT_INPUTS, Array("sizes", np.int64, "count"), *_PLACEMENT_SIZES),
+)
+WRITE_LENGTHENED: Final = Kernel(
+    _PLACEMENT_SOURCE,
+    "write_lengthened",
+    (
+        *_PLACEMENT_INPUTS,
+        Array("out_offsets", np.int64, "count", 1),
+        Array("out", np.uint32, "written"),
+        *_PLACEMENT_SIZES,
+        Scalar("written", np.int64),
+    ),
+)
+_ENDS_SOURCE: Final = "realign/clip_ends.cu"
+_END_CIGARS: Final = (
+    Array("cigars", np.uint32, "elements"),
+    Array("offsets", np.int64, "count", 1),
+)
+MEASURE_CLIPPED_ENDS: Final = Kernel(
+    _ENDS_SOURCE,
+    "measure_clipped_ends",
+    (
+        *_END_CIGARS,
+        Array("positions", np.int64, "count"),
+        Array("sizes", np.int64, "count"),
+        Array("starts", np.int64, "count"),
+        Scalar("elements", np.int64),
+        Scalar("count", np.int32),
+    ),
+)
+WRITE_CLIPPED_ENDS: Final = Kernel(
+    _ENDS_SOURCE,
+    "write_clipped_ends",
+    (
+        *_END_CIGARS,
+        Array("out_offsets", np.int64, "count", 1),
+        Array("out", np.uint32, "written"),
+        Scalar("elements", np.int64),
+        Scalar("count", np.int32),
+        Scalar("written", np.int64),
+    ),
+)
+COMPARE_ALIGNMENTS: Final = Kernel(
+    _ENDS_SOURCE,
+    "compare_alignments",
+    (
+        Array("one", np.uint32, "one_elements"),
+        Array("one_offsets", np.int64, "count", 1),
+        Array("one_positions", np.int32, "count"),
+        Array("other", np.uint32, "other_elements"),
+        Array("other_offsets", np.int64, "count", 1),
+        Array("other_positions", np.int32, "count"),
+        Array("same", np.uint8, "count"),
+        Scalar("one_elements", np.int64),
+        Scalar("other_elements", np.int64),
+        Scalar("count", np.int32),
+    ),
+)
+
+
+def alignment_costs(
+    bases: DeviceRagged,
+    cigars: DeviceRagged,
+    positions: GpuArray,
+    references: DeviceRagged,
+    reference_index: GpuArray,
+    scoring: Scoring,
+) -> AlignmentCosts:
+    """Return the scores and costs of n alignments on the current GPU.
+
+    Parameters
+    ----------
+    bases, cigars, positions, references, reference_index
+        As in `alignment_arguments`, with n rows of bases; an alignment without reference is
+        incomparable.
+    scoring
+        The weights.
+
+    Returns
+    -------
+    AlignmentCosts
+        In CuPy arrays, as `projection.alignment_costs.alignment_costs` computes them.
+    """
+    arrays, sizes = alignment_arguments(bases, None, cigars, positions, references, reference_index)
+    count = len(cigars)
+    costs = AlignmentCosts(cupy.empty(count, dtype=np.int64), cupy.empty(count, dtype=np.int64))
+    arguments = (*arrays, *costs, *sizes, *scoring.weights)
+    launch_threads(ALIGNMENT_COSTS, _THREADS, count * WARP, arguments)
+    return costs
+
+
+def name_hashes(records: DeviceRecords) -> GpuArray:
+    """Return uint64[n]: the hash of each record's name, as `moves.name_hashes` computes it."""
+    count = len(records)
+    hashes = cupy.empty(count, dtype=np.uint64)
+    names = (records.layout.starts + FIXED_BYTES, records.layout.name_lengths)
+    arguments = (records.data, *names, hashes, records.data.size, count)
+    launch_threads(NAME_HASHES, _THREADS, count, arguments)
+    return hashes
 
 
 def project_alignments(
@@ -268,38 +340,6 @@ def _parts(read_elements: GpuArray, haplotype_elements: GpuArray) -> list[_Part]
     return parts
 
 
-_PLACEMENT_SOURCE: Final = "realign/placement.cu"
-
-_PLACEMENT_INPUTS: Final = (
-    Array("cigars", np.uint32, "elements"),
-    Array("offsets", np.int64, "haplotype_count", 1),
-    Array("haplotypes", np.int32, "count"),
-    Array("before", np.int64, "count"),
-    Array("after", np.int64, "count"),
-)
-_PLACEMENT_SIZES: Final = (
-    Scalar("elements", np.int64),
-    Scalar("haplotype_count", np.int32),
-    Scalar("count", np.int32),
-)
-MEASURE_LENGTHENED: Final = Kernel(
-    _PLACEMENT_SOURCE,
-    "measure_lengthened",
-    (*_PLACEMENT_INPUTS, Array("sizes", np.int64, "count"), *_PLACEMENT_SIZES),
-)
-WRITE_LENGTHENED: Final = Kernel(
-    _PLACEMENT_SOURCE,
-    "write_lengthened",
-    (
-        *_PLACEMENT_INPUTS,
-        Array("out_offsets", np.int64, "count", 1),
-        Array("out", np.uint32, "written"),
-        *_PLACEMENT_SIZES,
-        Scalar("written", np.int64),
-    ),
-)
-
-
 class DevicePlacement:
     """`Placement` for haplotypes that were extended on the current GPU."""
 
@@ -341,54 +381,6 @@ def lengthened(cigars: DeviceRagged, rows: GpuArray, longer: GpuArray) -> Device
     written = (*inputs, offsets, out, *lengths, out.size)
     launch_threads(WRITE_LENGTHENED, _THREADS, count, written)
     return DeviceRagged(out, offsets)
-
-
-_ENDS_SOURCE: Final = "realign/clip_ends.cu"
-
-_END_CIGARS: Final = (
-    Array("cigars", np.uint32, "elements"),
-    Array("offsets", np.int64, "count", 1),
-)
-MEASURE_CLIPPED_ENDS: Final = Kernel(
-    _ENDS_SOURCE,
-    "measure_clipped_ends",
-    (
-        *_END_CIGARS,
-        Array("positions", np.int64, "count"),
-        Array("sizes", np.int64, "count"),
-        Array("starts", np.int64, "count"),
-        Scalar("elements", np.int64),
-        Scalar("count", np.int32),
-    ),
-)
-WRITE_CLIPPED_ENDS: Final = Kernel(
-    _ENDS_SOURCE,
-    "write_clipped_ends",
-    (
-        *_END_CIGARS,
-        Array("out_offsets", np.int64, "count", 1),
-        Array("out", np.uint32, "written"),
-        Scalar("elements", np.int64),
-        Scalar("count", np.int32),
-        Scalar("written", np.int64),
-    ),
-)
-COMPARE_ALIGNMENTS: Final = Kernel(
-    _ENDS_SOURCE,
-    "compare_alignments",
-    (
-        Array("one", np.uint32, "one_elements"),
-        Array("one_offsets", np.int64, "count", 1),
-        Array("one_positions", np.int32, "count"),
-        Array("other", np.uint32, "other_elements"),
-        Array("other_offsets", np.int64, "count", 1),
-        Array("other_positions", np.int32, "count"),
-        Array("same", np.uint8, "count"),
-        Scalar("one_elements", np.int64),
-        Scalar("other_elements", np.int64),
-        Scalar("count", np.int32),
-    ),
-)
 
 
 def clip_end_insertions(cigars: DeviceRagged, positions: GpuArray) -> tuple[DeviceRagged, GpuArray]:

@@ -44,6 +44,34 @@ UNPACK_QUERIES: Final = Kernel(
     ),
 )
 
+_NO_CAP: Final = 255
+CHOOSE_BY_SCORE: Final = Kernel(
+    "realign/selection.cu",
+    "choose_by_score",
+    (
+        Array("scores", np.int32, "pairs"),
+        Array("offsets", np.int64, "reads", 1),
+        Scalar("pairs", np.int32),
+        Scalar("reads", np.int32),
+        Array("best", np.int64, "reads"),
+        Array("second_scores", np.int32, "reads"),
+    ),
+)
+CHOOSE_BY_LIKELIHOOD: Final = Kernel(
+    "realign/selection.cu",
+    "choose_by_likelihood",
+    (
+        Array("likelihoods", np.float64, "pairs"),
+        Array("scores", np.int32, "pairs"),
+        Array("offsets", np.int64, "reads", 1),
+        Scalar("tolerance", np.float64),
+        Scalar("pairs", np.int32),
+        Scalar("reads", np.int32),
+        Array("best", np.int64, "reads"),
+        Array("second_scores", np.int32, "reads"),
+    ),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceQueries:
@@ -102,36 +130,6 @@ def device_queries(records: DeviceRecords) -> DeviceQueries:
         )
         launch_threads(UNPACK_QUERIES, _THREADS, reads.size * WARP, arguments)
     return DeviceQueries(DeviceRagged(bases, offsets), reads, reversed_row, unmapped.size > 0)
-
-
-_NO_CAP: Final = 255
-
-CHOOSE_BY_SCORE: Final = Kernel(
-    "realign/selection.cu",
-    "choose_by_score",
-    (
-        Array("scores", np.int32, "pairs"),
-        Array("offsets", np.int64, "reads", 1),
-        Scalar("pairs", np.int32),
-        Scalar("reads", np.int32),
-        Array("best", np.int64, "reads"),
-        Array("second_scores", np.int32, "reads"),
-    ),
-)
-CHOOSE_BY_LIKELIHOOD: Final = Kernel(
-    "realign/selection.cu",
-    "choose_by_likelihood",
-    (
-        Array("likelihoods", np.float64, "pairs"),
-        Array("scores", np.int32, "pairs"),
-        Array("offsets", np.int64, "reads", 1),
-        Scalar("tolerance", np.float64),
-        Scalar("pairs", np.int32),
-        Scalar("reads", np.int32),
-        Array("best", np.int64, "reads"),
-        Array("second_scores", np.int32, "reads"),
-    ),
-)
 
 
 def best_by_score(offsets: GpuArray, scores: GpuArray) -> tuple[GpuArray, GpuArray]:

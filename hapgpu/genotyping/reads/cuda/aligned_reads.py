@@ -43,6 +43,11 @@ _PIECE_BYTES: Final = 32 << 20
 _MAX_GAP: Final = 1 << 14
 """Loci with a shorter gap are read as one region: a bin of an index is as long."""
 
+_HOST_BYTES: Final = 16 << 20
+_MEMORY_SHARE: Final = 32
+_MAX_BASES: Final = 1 << 27
+"""Bases of buffered reads of a batch; above it, loci are yielded as soon as they are complete."""
+
 
 class DeviceIndexedInput:
     """BAM or CRAM file, opened again for each group."""
@@ -129,12 +134,6 @@ def _joined_regions(contig: str, intervals: LocusIntervals) -> tuple[Region, ...
     is_last = np.append(is_first[1:], True)[: is_first.size]
     bounds = zip(intervals.starts[is_first].tolist(), max_ends[is_last].tolist(), strict=True)
     return tuple(Region(contig, start, end) for start, end in bounds)
-
-
-_HOST_BYTES: Final = 16 << 20
-_MEMORY_SHARE: Final = 32
-_MAX_BASES: Final = 1 << 27
-"""Bases of buffered reads of a batch; above it, loci are yielded as soon as they are complete."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,9 @@ MARK_READS: Final = Kernel(
     ),
 )
 
+DeviceSamplesOf = Callable[[DeviceRecords], GpuArray]
+"""Function that returns the sample of each read, int32[n] on the current GPU."""
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceLocusIntervals:
@@ -189,10 +192,6 @@ def filtered_reads(
     if not is_unsorted:
         read_filter.add(dict(zip(read_filter.counts, counts, strict=True)))
     return FilteredReads(rows, starts, ends, last, max_end, unsorted_row if is_unsorted else None)
-
-
-DeviceSamplesOf = Callable[[DeviceRecords], GpuArray]
-"""Function that returns the sample of each read, int32[n] on the current GPU."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,8 @@ MARK_OVERLAPS: Final = Kernel(
 PIECE_BYTES: Final = 1 << 24
 """Bytes of a file per piece, unless the caller or the memory of a GPU sets another size."""
 
+_Result = TypeVar("_Result")
+
 
 class DeviceIntervals:
     """Intervals in the memory of each GPU that asks for them; for several threads.
@@ -219,9 +221,6 @@ class DeviceReads(Closeable):
 
 def _taken(records: DeviceRecords, intervals: DeviceIntervals) -> DeviceRecords:
     return records.take(intervals.overlapped(records))
-
-
-_Result = TypeVar("_Result")
 
 
 class RecordWorker(Generic[_Result]):
