@@ -101,7 +101,8 @@ class LikelihoodCounts:
     def add(self, best: Best) -> NDArray[np.bool_]:
         """Count the best likelihoods of reads; return which have a best haplotype alone."""
         has_best = best.rows >= 0
-        margins = best.best - best.second
+        with np.errstate(over="ignore"):  # of numbers that no likelihood has
+            margins = best.best - best.second
         has_margin = ~np.isnan(margins)
         self.reads += int(has_best.sum())
         self.alone += int((has_best & ~has_margin).sum())
@@ -114,7 +115,9 @@ class LikelihoodCounts:
 
 def _in_units(values: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return values in units, rounded down; very large ones are limited."""
-    units: NDArray[np.int64] = np.floor(np.clip(values / _UNIT, -_LIMIT, _LIMIT)).astype(np.int64)
+    with np.errstate(over="ignore"):
+        scaled = values / _UNIT
+    units: NDArray[np.int64] = np.floor(np.clip(scaled, -_LIMIT, _LIMIT)).astype(np.int64)
     return units
 
 

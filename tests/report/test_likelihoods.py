@@ -102,3 +102,10 @@ def test_text_batches(tmp_path: Path) -> None:
 def test_malformed_lines(tmp_path: Path, text: str, line: int) -> None:
     with pytest.raises(InputError, match=f"made.tsv, line {line}: malformed likelihoods"):
         counted(tmp_path / "made.tsv", text)
+
+
+def test_numbers_too_large_for_a_likelihood(tmp_path: Path) -> None:
+    """They are limited: neither their difference nor its units overflow."""
+    text = "read\tmate\th1\th2\na\t1\t-1e308\t-1.7e308\nb\t1\t1e308\t-1.7e308\n"
+    counts = counted(tmp_path / "made.tsv", text)
+    assert (counts.reads, counts.ties, counts.alone) == (2, 0, 0)
