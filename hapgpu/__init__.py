@@ -66,7 +66,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> object:
-    from importlib import import_module  # noqa: PLC0415  (as above)
+    from importlib import import_module  # noqa: PLC0415  (only where it is used)
 
     if name not in _MODULES:
         message = f"module 'hapgpu' has no attribute '{name}'"

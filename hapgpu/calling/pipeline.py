@@ -11,8 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +71,7 @@ from hapgpu.io.genome.regions import EVERYTHING, RegionChoice
 from hapgpu.io.vcf.writer import VcfWriter
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.runtime import leftovers
+from hapgpu.runtime.closeable import Closeable
 from hapgpu.runtime.devices import CpuDevice, Device
 from hapgpu.runtime.output import CountingSink, Output
 from hapgpu.runtime.pipeline import run_pipeline
@@ -304,7 +304,7 @@ class SegmentWorker:
         return SegmentCalls(segment.segment, counts, reference=reference)
 
 
-class CallSession:
+class CallSession(Closeable):
     """Open inputs of a run; a context manager.
 
     Parameters
@@ -414,15 +414,8 @@ class CallSession:
         """Numbers of reads and of excluded reads so far, by name."""
         return self._reads.counts
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Close the inputs."""
         self._stack.close()
 
 

@@ -9,7 +9,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 from hapgpu.errors import UsageError
@@ -37,6 +36,7 @@ from hapgpu.io.vcf.header import genotyped_header
 from hapgpu.io.vcf.source import VcfSource, open_vcf
 from hapgpu.io.vcf.writer import VcfWriter
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
+from hapgpu.runtime.closeable import Closeable
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
 from hapgpu.runtime.output import CountingSink, Output
 from hapgpu.runtime.pipeline import run_pipeline
@@ -203,7 +203,7 @@ class GenotypeInputs:
     without_haplotypes: bool = False
 
 
-class GenotypeSession:
+class GenotypeSession(Closeable):
     """Open inputs of a run; a context manager.
 
     Attributes
@@ -369,13 +369,6 @@ class GenotypeSession:
         """Numbers of reads and of excluded reads so far, by name."""
         return self._reads.counts
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Close the inputs."""
         self._stack.close()

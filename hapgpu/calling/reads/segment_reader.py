@@ -7,8 +7,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from math import inf
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +57,7 @@ from hapgpu.io.bam.read_groups import SampleTable
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.genome.regions import END_OF_CONTIG, Region, RegionChoice
+from hapgpu.runtime.closeable import Closeable
 from hapgpu.runtime.pool import MAX_IO_THREADS
 
 _BATCH_BASES: Final = 4_000_000  # of each input: most of a segment at 30x
@@ -70,7 +70,7 @@ _SHORT: Final = 1000
 """Segments of so many bases are not halved: most of their reads are beside them."""
 
 
-class SegmentReader:
+class SegmentReader(Closeable):
     """Reads of segments of one or several BAM, CRAM and SAM inputs; a context manager.
 
     Parameters
@@ -411,13 +411,6 @@ class SegmentReader:
     def _samples_of(self, file: int) -> SamplesOf:
         return partial(self._inputs.table.samples_of, file)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Close the inputs."""
         self._stack.close()

@@ -73,8 +73,7 @@ class Read:
             for suffix in self.indexes:
                 yield from map(str, file.parent.glob(escape(stem) + suffix))
         if self.indexes == ALIGNMENT_INDEXES and file.is_file():
-            # Imports pysam, which some commands do not need.
-            from hapgpu.io.alignments.formats import named_references  # noqa: PLC0415
+            from hapgpu.io.alignments.formats import named_references  # noqa: PLC0415  (imports pysam)
 
             for reference in named_references(file):
                 yield from (reference, *(f"{reference}{suffix}" for suffix in FASTA_INDEXES))
