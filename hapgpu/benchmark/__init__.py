@@ -1,1 +1,1 @@
-"""Benchmarks of `hapgpu bench`, one module per method; `whole_runs` times whole commands."""
+"""Benchmarks of `hapgpu bench`, one per method; `whole_runs` and `scaling` time whole commands."""

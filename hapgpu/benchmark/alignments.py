@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from hapgpu.benchmark.long_read_data import LongReadData
 from hapgpu.benchmark.measurement import Measurement, measuring, thread_variants, timed_blocks
 from hapgpu.benchmark.stages import StageClock
-from hapgpu.benchmark.whole_runs import RunCommand, files_of_run, measured_run
+from hapgpu.benchmark.whole_runs import CommandRun, RunCommand, files_of_run, measured_run
 from hapgpu.io.fastx.block_workers import BlockWorker
 from hapgpu.io.fastx.read_block import ReadBlock, TextBlock
 from hapgpu.longread.align.batches import FILL, PieceAlignments, Pieces, SequenceCodes, TargetCodes
@@ -142,12 +143,23 @@ class StagedAligner(StageClock):
         return PieceAlignments.joined(parts).take(np.argsort(np.concatenate(rows)))
 
 
+def alignment_run(data: LongReadData, directory: Path) -> CommandRun:
+    """Write the index and the reads; return `hapgpu chain -a` of them."""
+    reference = directory / data.reference.name
+    reference.symlink_to(data.reference.resolve())
+    MINIMIZER_FILE.save(data.index, default_index_path(reference, data.index.sketch))
+    reads, output = data.written_reads(directory), directory / "alignments.sam"
+    return CommandRun(
+        task=WHOLE_ALIGNMENT,
+        data=data.name,
+        unit="bases",
+        command="chain",
+        arguments=("-a", reference, reads, "-o", output),
+        on_gpus=False,
+    )
+
+
 def _whole_run(data: LongReadData, device: CpuDevice, run: RunCommand) -> Measurement:
     with files_of_run() as directory:
-        reference, reads = directory / data.reference.name, directory / "reads.fq"
-        reference.symlink_to(data.reference.resolve())
-        MINIMIZER_FILE.save(data.index, default_index_path(reference, data.index.sketch))
-        data.write_reads(reads)
-        output = directory / "alignments.sam"
-        whole = measured_run(run, ["-a", reference, reads, "-o", output], device)
+        whole = measured_run(run, alignment_run(data, directory), device)
     return data.measured(device, WHOLE_ALIGNMENT, whole.seconds).of_run(whole)

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from hapgpu.benchmark.input_files import (
     CONTIG,
-    READ_MODEL,
     SimulatedFiles,
+    name_of_sample,
     simulated_files,
 )
 from hapgpu.benchmark.measurement import Measurement, measuring, plan, thread_variants
-from hapgpu.benchmark.whole_runs import WHOLE_RUN, Statistics, WholeRun
+from hapgpu.benchmark.whole_runs import WHOLE_RUN, CommandRun, Statistics, WholeRun
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.pipeline import PAIR_HMM, CallInputs, CallSession, write_calls
 from hapgpu.io.genome.fasta import read_fasta
@@ -191,7 +191,7 @@ def benchmark_call(device: Device, reference: Path, copies: int = 1) -> Iterator
     with leftovers.temporary_directory() as directory:
         measuring("simulating a sample")
         files = simulated_files(Path(directory), reference, copies, threads)
-        data = f"{reference.name} x{copies}, {READ_MODEL.depth:.0f}x"
+        data = name_of_sample(reference, copies)
         runs = [
             CallRun(files, each, each.threads if isinstance(each, CpuDevice) else threads)
             for each in thread_variants(device)
@@ -200,6 +200,17 @@ def benchmark_call(device: Device, reference: Path, copies: int = 1) -> Iterator
         for run in runs:
             measuring(run.device.name)
             yield from run.measured(data)
+
+
+def call_run(directory: Path, reference: Path, copies: int, threads: int) -> CommandRun:
+    """Simulate a sample, as `benchmark_call` does; return `hapgpu call` of its files."""
+    files = simulated_files(directory, reference, copies, threads)
+    return CommandRun(
+        data=name_of_sample(reference, copies),
+        unit="bases",
+        command="call",
+        arguments=(files.reads, files.reference, "-o", directory / "calls.vcf.gz"),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from hapgpu.benchmark.input_files import (
     CONTIG,
-    READ_MODEL,
     SimulatedFiles,
+    name_of_sample,
     simulated_files,
 )
 from hapgpu.benchmark.measurement import (
@@ -25,7 +25,7 @@ from hapgpu.benchmark.measurement import (
     thread_variants,
     timed,
 )
-from hapgpu.benchmark.whole_runs import WHOLE_RUN, WholeRun
+from hapgpu.benchmark.whole_runs import WHOLE_RUN, CommandRun, WholeRun
 from hapgpu.genotyping.genotyper import GenotypeOptions
 from hapgpu.genotyping.pipeline import PAIR_HMM, GenotypeInputs, GenotypeSession, write_genotypes
 from hapgpu.io.genome.regions import EVERYTHING, Region, RegionChoice
@@ -67,7 +67,7 @@ def benchmark_genotype(device: Device, reference: Path, copies: int = 1) -> Iter
     with leftovers.temporary_directory() as directory:
         measuring("simulating a sample")
         files = simulated_files(Path(directory), reference, copies, threads)
-        data = f"{reference.name} x{copies}, {READ_MODEL.depth:.0f}x"
+        data = name_of_sample(reference, copies)
         runs = [
             _Run(files, each, each.threads if isinstance(each, CpuDevice) else threads)
             for each in thread_variants(device)
@@ -76,6 +76,18 @@ def benchmark_genotype(device: Device, reference: Path, copies: int = 1) -> Iter
         for run in runs:
             measuring(run.device.name)
             yield run.measured(data)
+
+
+def genotype_run(directory: Path, reference: Path, copies: int, threads: int) -> CommandRun:
+    """Simulate a sample, as `benchmark_genotype` does; return `hapgpu genotype` of its files."""
+    files = simulated_files(directory, reference, copies, threads)
+    output = directory / "genotypes.vcf.gz"
+    return CommandRun(
+        data=name_of_sample(reference, copies),
+        unit="sites",
+        command="genotype",
+        arguments=(files.reads, files.reference, files.sites, "-o", output),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,6 +140,11 @@ def simulated_files(
     )
 
 
+def name_of_sample(reference: Path, copies: int) -> str:
+    """Return the name of the data of `simulated_files`."""
+    return f"{reference.name} x{copies}, {READ_MODEL.depth:.0f}x"
+
+
 def _tile_of(path: Path) -> NDArray[np.uint8]:
     """Return uint8 text, upper case: the longest run without N in the longest contig."""
     sequences = read_fasta(path).sequences
@@ -212,9 +217,17 @@ class SampleFiles:
 def sample_files(directory: Path, device: Device) -> SampleFiles:
     """Simulate a sample for a device: 100 kb at 30x for a CPU, 20 Mb for a GPU."""
     if isinstance(device, CpuDevice):
-        tile, copies, threads = random_reference(_CPU_TILE), 1, device.threads
-    else:
-        tile, copies, threads = random_reference(_GPU_TILE), _GPU_COPIES, usable_cpus()
+        return _sample_files(directory, _CPU_TILE, 1, device.threads)
+    return _sample_files(directory, _GPU_TILE, _GPU_COPIES, usable_cpus())
+
+
+def scaling_files(directory: Path, copies: int, threads: int) -> SampleFiles:
+    """Simulate a sample for any number of threads and GPUs: 2 Mb at 30x per copy."""
+    return _sample_files(directory, _GPU_TILE, copies, threads)
+
+
+def _sample_files(directory: Path, bases: int, copies: int, threads: int) -> SampleFiles:
+    tile = random_reference(bases)
     reference = directory / "tile.fa"
     reference.write_bytes(b">tile\n" + tile.tobytes() + b"\n")
     files = simulated_files(directory, reference, copies, threads)

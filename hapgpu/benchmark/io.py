@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from hapgpu.arrays.batches import ReadBatch
-from hapgpu.benchmark.measurement import Measurement, measuring, plan
+from hapgpu.benchmark.measurement import Measurement, doubling_counts, measuring, plan
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.alignments.writer import open_writer
 from hapgpu.io.bam.header import SamHeader
@@ -50,7 +50,7 @@ def benchmark_io(
     batch = simulated_reads(_BATCH_READS)
     reads = copies * _BATCHES * _BATCH_READS
     gpus = [device for device in devices if not isinstance(device, CpuDevice)]
-    counts = _thread_counts(threads)
+    counts = doubling_counts(threads)
     plan(_TASKS * len(counts) + len(gpus))
     with leftovers.temporary_directory() as directory:
         path = str(Path(directory, "reads.bam"))
@@ -94,11 +94,6 @@ def _tasks(
             lambda: _write(copy, batch, batches, threads, uncompressed=True)
         ),
     }
-
-
-def _thread_counts(threads: int) -> list[int]:
-    """Return the powers of two below a number of threads, and the number."""
-    return [*(1 << k for k in range((threads - 1).bit_length())), threads]
 
 
 def _read(path: str, threads: int) -> None:

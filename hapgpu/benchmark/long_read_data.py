@@ -49,10 +49,13 @@ class LongReadData:
         """Return a measurement of all reads."""
         return bases_measured(device, task, self.name, self.bases, seconds)
 
-    def write_reads(self, path: Path) -> None:
-        """Write the FASTQ file of all reads."""
-        with path.open("wb") as file:
-            file.writelines(block.text.data for block in self.blocks)
+    def written_reads(self, directory: Path) -> Path:
+        """Return the FASTQ file of all reads in a directory; write it unless it exists."""
+        path = directory / "reads.fq"
+        if not path.exists():
+            with path.open("wb") as file:
+                file.writelines(block.text.data for block in self.blocks)
+        return path
 
 
 def simulated_data(

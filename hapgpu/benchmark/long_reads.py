@@ -10,6 +10,7 @@ from typing import Final
 
 from hapgpu.benchmark.alignments import (
     alignment_measurements,
+    alignment_run,
     benchmark_alignments,
     compute_all,
 )
@@ -23,7 +24,13 @@ from hapgpu.benchmark.measurement import (
     timed_blocks,
 )
 from hapgpu.benchmark.stages import STAGES, StagedChainer, staged_cpu
-from hapgpu.benchmark.whole_runs import WHOLE_RUN, RunCommand, files_of_run, measured_run
+from hapgpu.benchmark.whole_runs import (
+    WHOLE_RUN,
+    CommandRun,
+    RunCommand,
+    files_of_run,
+    measured_run,
+)
 from hapgpu.io.genome.fasta import FastaRecords
 from hapgpu.longread.index.build import build_index_of_records
 from hapgpu.longread.index.files import MINIMIZER_FILE, SUFFIX
@@ -34,6 +41,7 @@ from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device, usable_cpus
 from hapgpu.simulation.long_reads import LongReadModel
 
 _WHOLE_PATH: Final = "text to lines"
+_SCALING_BASES: Final = 200_000_000
 
 
 def benchmark_reads(
@@ -99,13 +107,53 @@ def benchmark_reads(
         yield from benchmark_alignments(device, data, options, run)
 
 
+def chain_runs(
+    directory: Path,
+    reference: Path,
+    options: LongReadOptions,
+    model: LongReadModel,
+    bases: int | None,
+    threads: int,
+) -> list[CommandRun]:
+    """Write simulated reads and the index; return `hapgpu chain` of them, without and with -a.
+
+    Parameters
+    ----------
+    directory
+        Output directory.
+    reference, options, model
+        As for `benchmark_reads`.
+    bases
+        Approximate number of bases of the reads; None: 200 million.
+    threads
+        CPU threads to prepare with.
+
+    Raises
+    ------
+    InputError
+        The reference cannot be read.
+    """
+    index, records = build_index_of_records(reference, options.sketch, threads)
+    size = _SCALING_BASES if bases is None else bases
+    data = simulated_data(CpuDevice(threads), reference, records, index, size, model)
+    return [_command_run(data, directory), alignment_run(data, directory)]
+
+
+def _command_run(data: LongReadData, directory: Path) -> CommandRun:
+    """Write the index and the reads; return `hapgpu chain` of them."""
+    index = directory / f"reference{SUFFIX}"
+    MINIMIZER_FILE.save(data.index, index)
+    return CommandRun(
+        data=data.name,
+        unit="bases",
+        command="chain",
+        arguments=(index, data.written_reads(directory), "-o", directory / "mappings.paf"),
+    )
+
+
 def _whole_run(data: LongReadData, device: Device, run: RunCommand) -> Measurement:
     with files_of_run() as directory:
-        index, reads = directory / f"reference{SUFFIX}", directory / "reads.fq"
-        MINIMIZER_FILE.save(data.index, index)
-        data.write_reads(reads)
-        output = directory / "mappings.paf"
-        whole = measured_run(run, [index, reads, "-o", output], device)
+        whole = measured_run(run, _command_run(data, directory), device)
     return data.measured(device, WHOLE_RUN, whole.seconds).of_run(whole)
 
 

@@ -18,7 +18,13 @@ from hapgpu.benchmark.measurement import (
     thread_variants,
     timed_blocks,
 )
-from hapgpu.benchmark.whole_runs import WHOLE_RUN, RunCommand, files_of_run, measured_run
+from hapgpu.benchmark.whole_runs import (
+    WHOLE_RUN,
+    CommandRun,
+    RunCommand,
+    files_of_run,
+    measured_run,
+)
 from hapgpu.errors import InputError
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.limits import SHORT_READS
@@ -39,6 +45,7 @@ from hapgpu.simulation.short_reads import simulated_blocks
 _RANDOM_BASES = 8_000_000
 _CPU_READS = 200_000
 _GPU_READS = 5_000_000
+_SCALING_READS = 5_000_000
 _CPU_BACKTRACKED_READS = 50_000
 _GPU_BACKTRACKED_READS = 2_000_000  # results take 800 bytes per read
 
@@ -125,14 +132,9 @@ def benchmark_map(
         The index does not fit into the memory of the GPU.
     """
     with files_of_run() as directory:
-        if reference is None:
-            reference, name = directory / "random.fa", "random reference"
-            bases = random_reference(_RANDOM_BASES).tobytes()
-            reference.write_bytes(b">random\n" + bases + b"\n")
-            index = build_index(reference, device)
-        else:
-            name, index = reference.name, open_index(reference, device)
-        data = _data(device, index, name, reads, copies)
+        name, index = _reference(device, reference, directory)
+        count = _CPU_READS if isinstance(device, CpuDevice) else _GPU_READS
+        data = _data(device, index, name, reads, count, copies)
         tasks = 2 if method is SearchMethod.FM else 1
         has_run = run is not None and method is SearchMethod.FM
         plan(tasks * len(thread_variants(device)) + has_run)
@@ -145,32 +147,79 @@ def benchmark_map(
             yield _whole_run(data, device, run, directory).compared_with(search)
 
 
+def map_run(
+    directory: Path, reference: Path | None, reads: str | None, copies: int, threads: int
+) -> CommandRun:
+    """Write an index and reads; return `hapgpu map` of them.
+
+    Parameters
+    ----------
+    directory
+        Output directory.
+    reference, reads
+        As for `benchmark_map`; 5 million reads are simulated.
+    copies
+        How many times to use the reads, at least once.
+    threads
+        CPU threads to prepare with.
+
+    Raises
+    ------
+    InputError
+        A file cannot be read, or the reference is too short for simulated reads.
+    """
+    device = CpuDevice(threads)
+    name, index = _reference(device, reference, directory)
+    data = _data(device, index, name, reads, _SCALING_READS, copies)
+    return _command_run(data, directory)
+
+
+def _reference(
+    device: Device, reference: Path | None, directory: Path
+) -> tuple[str, FMIndexArrays]:
+    """Return the name of a reference, or of a random one, and its index."""
+    if reference is not None:
+        return reference.name, open_index(reference, device)
+    path = directory / "random.fa"
+    path.write_bytes(b">random\n" + random_reference(_RANDOM_BASES).tobytes() + b"\n")
+    return "random reference", build_index(path, device)
+
+
 def _measurements(data: _Data, device: Device, method: SearchMethod) -> Iterator[Measurement]:
     if isinstance(device, CudaDevice):
         return _on_gpu(data, device, method)
     return _on_cpu(data, device, method)
 
 
-def _whole_run(data: _Data, device: Device, run: RunCommand, directory: Path) -> Measurement:
+def _command_run(data: _Data, directory: Path) -> CommandRun:
+    """Write the index and the reads; return `hapgpu map` of them."""
     index, reads = directory / "reference.hgx", directory / "reads.fq"
     FM_INDEX_FILE.save(data.index, index)
     with reads.open("wb") as file:
         file.writelines(block.raw.text.data for block in data.blocks)
-    output = directory / "hits.sam"
-    arguments: list[str | Path] = [index, reads, "-o", output]
-    whole = measured_run(run, arguments, device)
+    arguments = (index, reads, "-o", directory / "hits.sam")
+    return CommandRun(data=data.name, unit="reads", command="map", arguments=arguments)
+
+
+def _whole_run(data: _Data, device: Device, run: RunCommand, directory: Path) -> Measurement:
+    whole = measured_run(run, _command_run(data, directory), device)
     timing = (whole.counts["hits"], whole.seconds)
     return _measured(device, WHOLE_RUN, data, timing).of_run(whole)
 
 
 def _data(
-    device: Device, index: FMIndexArrays, reference: str, reads: str | None, copies: int
+    device: Device,
+    index: FMIndexArrays,
+    reference: str,
+    reads: str | None,
+    count: int,
+    copies: int,
 ) -> _Data:
+    """Return copies of the reads of a file, or of `count` simulated ones."""
     transfer = block_transfer([device], threads=1)
     if reads is None:
-        count = _CPU_READS if isinstance(device, CpuDevice) else _GPU_READS
         source = simulated_blocks(index, count, transfer.size, transfer.allocate)
-        name = "simulated reads"
+        name = "simulated reads" + (f" x{copies}" if copies > 1 else "")
     else:
         source = read_blocks(reads, transfer.size, transfer.allocate)
         name = f"{Path(reads).name} x{copies}"

@@ -96,6 +96,11 @@ def thread_variants(device: Device) -> Sequence[Device]:
     return [device]
 
 
+def doubling_counts(most: int) -> list[int]:
+    """Return the powers of two below a number of threads or GPUs, and the number."""
+    return [*(1 << k for k in range((most - 1).bit_length())), most]
+
+
 def repeats_on(device: Device) -> int:
     """Return how many runs to time on a device."""
     return CPU_REPEATS if isinstance(device, CpuDevice) else GPU_REPEATS

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.benchmark.input_files import sample_files
+from hapgpu.benchmark.input_files import SampleFiles, sample_files, scaling_files
 from hapgpu.benchmark.measurement import (
     GPU_REPEATS,
     Measurement,
@@ -19,7 +19,13 @@ from hapgpu.benchmark.measurement import (
     thread_variants,
     timed,
 )
-from hapgpu.benchmark.whole_runs import WHOLE_RUN, RunCommand, files_of_run, measured_run
+from hapgpu.benchmark.whole_runs import (
+    WHOLE_RUN,
+    CommandRun,
+    RunCommand,
+    files_of_run,
+    measured_run,
+)
 from hapgpu.io.files.compressed import open_inflated
 from hapgpu.pairhmm.batches import HmmBatch, HmmReads, uniform_column
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
@@ -99,23 +105,60 @@ def benchmark_pairhmm(device: Device, run: RunCommand | None = None) -> Iterator
             yield line
     if run is not None:
         with files_of_run() as directory:
-            files = sample_files(directory, device)
-            inputs = (files.reads, files.haplotypes)
-            yield _whole_run(run, inputs, directory, files.data, device, lines)
+            command = _command_of_sample(sample_files(directory, device), directory)
+            yield _whole_run(run, command, device, lines)
+
+
+def pairhmm_run(directory: Path, batches: str | None, copies: int, threads: int) -> CommandRun:
+    """Write the files of `hapgpu pairhmm`; return it with them.
+
+    Parameters
+    ----------
+    directory
+        Output directory.
+    batches
+        Text batches; `-` for standard input. None: a simulated sample of 2 Mb at 30x per copy.
+    copies
+        How many times to use the data, at least once.
+    threads
+        CPU threads to write with.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read.
+    """
+    if batches is not None:
+        return _command_of_batches(batches, copies, directory)
+    return _command_of_sample(scaling_files(directory, copies, threads), directory)
+
+
+def _command_of_sample(files: SampleFiles, directory: Path) -> CommandRun:
+    return _command(directory, files.data, files.reads, files.haplotypes)
+
+
+def _command_of_batches(path: str, copies: int, directory: Path) -> CommandRun:
+    repeated = directory / "batches.in"
+    _write_copies(path, repeated, copies)
+    return _command(directory, _repeated_name(path, copies), "--batches", repeated)
+
+
+def _command(directory: Path, data: str, *inputs: str | Path) -> CommandRun:
+    arguments = (*inputs, "-o", directory / "table.tsv")
+    return CommandRun(data=data, unit="cells", command="pairhmm", arguments=arguments)
+
+
+def _repeated_name(path: str, copies: int) -> str:
+    return f"{Path(path).name} x{copies}"
 
 
 def _whole_run(
-    run: RunCommand,
-    inputs: Sequence[str | Path],
-    directory: Path,
-    data: str,
-    device: Device,
-    lines: Sequence[Measurement],
+    run: RunCommand, command: CommandRun, device: Device, lines: Sequence[Measurement]
 ) -> Measurement:
     """Measure a command, and compare it with the fastest of the lines."""
     measuring(WHOLE_RUN)
-    whole = measured_run(run, [*inputs, "-o", directory / "table.tsv"], device)
-    line = _measured(device, WHOLE_RUN, data, whole.counts["cells"], whole.seconds)
+    whole = measured_run(run, command, device)
+    line = _measured(device, WHOLE_RUN, command.data, whole.counts["cells"], whole.seconds)
     return line.of_run(whole).compared_with(max(lines, key=lambda line: line.rate))
 
 
@@ -144,7 +187,7 @@ def benchmark_text_batches(
     """
     once = HmmBatch.concatenate(list(read_hmm_batches(path)))
     batch = HmmBatch.concatenate([once] * copies)
-    data = f"{Path(path).name} x{copies}"
+    data = _repeated_name(path, copies)
     lines = []
     has_run = run is not None and path != _STANDARD_INPUT
     plan(len(thread_variants(device)) + has_run)
@@ -153,9 +196,7 @@ def benchmark_text_batches(
         yield line
     if run is not None and path != _STANDARD_INPUT:
         with files_of_run() as directory:
-            repeated = directory / "batches.in"
-            _write_copies(path, repeated, copies)
-            yield _whole_run(run, ("--batches", repeated), directory, data, device, lines)
+            yield _whole_run(run, _command_of_batches(path, copies, directory), device, lines)
 
 
 def _write_copies(path: str, repeated: Path, copies: int) -> None:

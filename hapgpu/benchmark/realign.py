@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
 from hapgpu.arrays.batches import PairBatch
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.benchmark.input_files import HAPLOTYPE_LENGTH, READ_LENGTH, sample_files
+from hapgpu.benchmark.input_files import (
+    HAPLOTYPE_LENGTH,
+    READ_LENGTH,
+    SampleFiles,
+    sample_files,
+    scaling_files,
+)
 from hapgpu.benchmark.measurement import (
     GPU_REPEATS,
     Measurement,
@@ -19,7 +26,13 @@ from hapgpu.benchmark.measurement import (
     thread_variants,
     timed,
 )
-from hapgpu.benchmark.whole_runs import WHOLE_RUN, RunCommand, files_of_run, measured_run
+from hapgpu.benchmark.whole_runs import (
+    WHOLE_RUN,
+    CommandRun,
+    RunCommand,
+    files_of_run,
+    measured_run,
+)
 from hapgpu.realign.align.dispatch import align_pairs, score_pairs
 from hapgpu.realign.scoring import PRESETS, Overhang
 from hapgpu.runtime.devices import CpuDevice, Device
@@ -87,11 +100,24 @@ def _whole_run(device: Device, run: RunCommand) -> Measurement:
     measuring(WHOLE_RUN)
     with files_of_run() as directory:
         files = sample_files(directory, device)
-        output = directory / "realigned.bam"
-        inputs = (files.reads, files.haplotypes)
-        whole = measured_run(run, [*inputs, "-u", "-o", output], device)
+        whole = measured_run(run, _command_run(files), device)
     shape = (READ_LENGTH, HAPLOTYPE_LENGTH)
     return _measured(device.name, WHOLE_RUN, *shape, files.pairs, whole.seconds).of_run(whole)
+
+
+def realign_run(directory: Path, copies: int, threads: int) -> CommandRun:
+    """Simulate a sample of 2 Mb at 30x per copy; return `hapgpu realign` of its files."""
+    return _command_run(scaling_files(directory, copies, threads))
+
+
+def _command_run(files: SampleFiles) -> CommandRun:
+    output = files.reads.with_name("realigned.bam")
+    return CommandRun(
+        data=files.data,
+        unit="reads",
+        command="realign",
+        arguments=(files.reads, files.haplotypes, "-u", "-o", output),
+    )
 
 
 def _measured(

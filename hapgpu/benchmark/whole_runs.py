@@ -22,6 +22,32 @@ RunCommand: TypeAlias = Callable[[Sequence[str]], Statistics]
 """Runs a command with these arguments in this process; returns what `--json` writes."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandRun:
+    """A command with its files, but without devices and threads.
+
+    Attributes
+    ----------
+    task, data
+        Names of the measurement and of its data.
+    unit
+        What the rate counts: the name of a count of `--json`.
+    command
+        The subcommand.
+    arguments
+        Its arguments, the output included.
+    on_gpus
+        Whether the command can use GPUs.
+    """
+
+    task: str = WHOLE_RUN
+    data: str
+    unit: str
+    command: str
+    arguments: tuple[str | Path, ...]
+    on_gpus: bool = True
+
+
 @dataclass(frozen=True, slots=True)
 class WholeRun:
     """A run of a command.
@@ -58,15 +84,15 @@ def files_of_run() -> Iterator[Path]:
         yield Path(directory)
 
 
-def measured_run(run: RunCommand, arguments: Sequence[str | Path], device: Device) -> WholeRun:
+def measured_run(run: RunCommand, command: CommandRun, device: Device) -> WholeRun:
     """Run a command on a device twice, and measure the second run; the first may compile.
 
     Parameters
     ----------
     run
-        Runs the command.
-    arguments
-        Its arguments, the output included.
+        Runs the subcommand.
+    command
+        Its arguments.
     device
         The device, with all its threads; on a GPU, the run has all usable CPUs.
     """
@@ -74,6 +100,6 @@ def measured_run(run: RunCommand, arguments: Sequence[str | Path], device: Devic
         name, threads = "cpu", device.threads
     else:
         name, threads = f"cuda:{device.index}", usable_cpus()
-    command = [*map(str, arguments), "--device", name, "-t", str(threads), "-q"]
-    run(command)
-    return WholeRun.of(run(command))
+    arguments = [*map(str, command.arguments), "--device", name, "-t", str(threads), "-q"]
+    run(arguments)
+    return WholeRun.of(run(arguments))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Final
 
-from hapgpu.benchmark.calling import benchmark_call
+from hapgpu.benchmark.calling import benchmark_call, call_run
 from hapgpu.benchmark.measurement import Measurement
+from hapgpu.benchmark.whole_runs import CommandRun
 from hapgpu.cli.bench.options import PLOT, BenchOptions, Copies, SampleReference
+from hapgpu.cli.bench.scaling import Scaling, publish_scaling
 from hapgpu.cli.bench.table import (
     BOUND,
     BOUND_KEYS,
@@ -23,7 +26,10 @@ from hapgpu.cli.options.files import FASTA_INDEXES, STATISTICS, CommandFiles, Re
 from hapgpu.runtime.devices import Device
 
 EXAMPLES: Final = """Measure a simulated sample, repeated 10 times:
-hapgpu bench call --reference ref.fa --copies 10"""
+hapgpu bench call --reference ref.fa --copies 10
+
+Measure runs with 1, 2, 4 ... threads and GPUs:
+hapgpu bench call --scaling --reference ref.fa --plot speed-ups.svg"""
 
 FILES: Final = CommandFiles(reads=(Read("reference", FASTA_INDEXES),), writes=(STATISTICS, PLOT))
 
@@ -51,6 +57,7 @@ def call(
     *,
     reference: SampleReference,
     copies: Copies = None,
+    scaling: Scaling = False,
     options: BenchOptions,
 ) -> None:
     """Measure variant calling of a simulated sample, from BAM to VCF, and its stages.
@@ -58,7 +65,13 @@ def call(
     Prints one line per measurement, tab-separated. Seconds of a stage are summed over its threads.
     """
 
+    def prepare(directory: Path) -> list[CommandRun]:
+        return [call_run(directory, reference, copies or 1, options.threads)]
+
     def measure(device: Device) -> Iterable[Measurement]:
         return benchmark_call(device, reference, copies or 1)
 
-    options.publish("call", _TABLE, options.on_each(measure))
+    if scaling:
+        publish_scaling(options, "call", prepare)
+    else:
+        options.publish("call", _TABLE, options.on_each(measure))

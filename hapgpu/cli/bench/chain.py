@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
 from hapgpu.benchmark.anchors import ScoreMethod, benchmark_anchors
-from hapgpu.benchmark.long_reads import benchmark_reads
+from hapgpu.benchmark.long_reads import benchmark_reads, chain_runs
 from hapgpu.benchmark.measurement import Measurement
-from hapgpu.benchmark.whole_runs import Statistics
+from hapgpu.benchmark.whole_runs import CommandRun, Statistics
 from hapgpu.cli.bench.options import PLOT, BenchOptions, Copies
+from hapgpu.cli.bench.scaling import Scaling, publish_scaling
 from hapgpu.cli.bench.table import BOUND, RUN_KEYS, SECONDS, SHARE, Column, MeasurementTable, plain
 from hapgpu.cli.commands import chain as commands
 from hapgpu.cli.options.chain import DEFAULT_PRESET, Preset
@@ -37,7 +39,7 @@ FILES: Final = CommandFiles(
 )
 
 NO_EFFECT: Final = (
-    contradicts("anchors", "--anchors", "bases", "read_length", "error"),
+    contradicts("anchors", "--anchors", "bases", "read_length", "error", "scaling"),
     contradicts("reference", "--reference", "method", "copies"),
 )
 
@@ -80,13 +82,14 @@ def chain(
         ),
     ] = None,
     copies: Copies = None,
+    scaling: Scaling = False,
     bases: Annotated[
         int | None,
         typer.Option(
             "--bases",
             metavar="INT",
             parser=parse_count,
-            help="Total bases, such as 200m [20m; a GPU 1g].",
+            help="Total bases, such as 200m [20m; a GPU 1g; --scaling 200m].",
             rich_help_panel=_READS,
         ),
     ] = None,
@@ -122,13 +125,14 @@ def chain(
         raise UsageError("--reference, --anchors: both or neither; give one of them")
     if read_length is not None and read_length < _MIN_READ_LENGTH:
         raise UsageError(f"--read-length {read_length}: must be at least {_MIN_READ_LENGTH}")
-    long_read_options = preset(preset_name or DEFAULT_PRESET)
+    name = preset_name or DEFAULT_PRESET
+    long_read_options = preset(name)
     model = _read_model(read_length, error)
 
     run_chain = options.runner_of(commands.chain)
 
     def run(arguments: Sequence[str]) -> Statistics:
-        return run_chain([*arguments, "-x", preset_name or DEFAULT_PRESET])
+        return run_chain([*arguments, "-x", name])
 
     def measure(device: Device) -> Iterable[Measurement]:
         if reference is not None:
@@ -138,7 +142,16 @@ def chain(
                 device, anchors, long_read_options, copies or 1, method or ScoreMethod.PREDECESSOR
             )
 
-    options.publish("chain", _TABLE, options.on_each(measure))
+    if reference is not None and scaling:
+
+        def prepare(directory: Path) -> list[CommandRun]:
+            threads = options.threads
+            runs = chain_runs(directory, reference, long_read_options, model, bases, threads)
+            return [replace(each, arguments=(*each.arguments, "-x", name)) for each in runs]
+
+        publish_scaling(options, "chain", prepare)
+    else:
+        options.publish("chain", _TABLE, options.on_each(measure))
 
 
 def _read_model(read_length: int | None, error: float | None) -> LongReadModel:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Final
 
-from hapgpu.benchmark.genotyping import benchmark_genotype
+from hapgpu.benchmark.genotyping import benchmark_genotype, genotype_run
 from hapgpu.benchmark.measurement import Measurement
+from hapgpu.benchmark.whole_runs import CommandRun
 from hapgpu.cli.bench.options import PLOT, BenchOptions, Copies, SampleReference
+from hapgpu.cli.bench.scaling import Scaling, publish_scaling
 from hapgpu.cli.bench.table import (
     BOUND,
     BOUND_KEYS,
@@ -48,6 +51,7 @@ def genotype(
     *,
     reference: SampleReference,
     copies: Copies = None,
+    scaling: Scaling = False,
     options: BenchOptions,
 ) -> None:
     """Measure genotyping of a simulated sample, from BAM to VCF.
@@ -55,7 +59,13 @@ def genotype(
     Prints one line per measurement, tab-separated.
     """
 
+    def prepare(directory: Path) -> list[CommandRun]:
+        return [genotype_run(directory, reference, copies or 1, options.threads)]
+
     def measure(device: Device) -> Iterable[Measurement]:
         return benchmark_genotype(device, reference, copies or 1)
 
-    options.publish("genotype", _TABLE, options.on_each(measure))
+    if scaling:
+        publish_scaling(options, "genotype", prepare)
+    else:
+        options.publish("genotype", _TABLE, options.on_each(measure))

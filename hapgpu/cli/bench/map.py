@@ -8,12 +8,14 @@ from typing import Annotated, Final
 
 import typer
 
-from hapgpu.benchmark.mapping import SearchMethod, benchmark_map
+from hapgpu.benchmark.mapping import SearchMethod, benchmark_map, map_run
 from hapgpu.benchmark.measurement import Measurement
+from hapgpu.benchmark.whole_runs import CommandRun
 from hapgpu.cli.bench.options import PLOT, BenchOptions, Copies
+from hapgpu.cli.bench.scaling import Scaling, copies_need, publish_scaling
 from hapgpu.cli.bench.table import BOUND, RUN_KEYS, SECONDS, SHARE, MeasurementTable, plain, rate
 from hapgpu.cli.commands import map as commands
-from hapgpu.cli.options.effects import needs
+from hapgpu.cli.options.effects import contradicts
 from hapgpu.cli.options.files import FASTA_INDEXES, STATISTICS, CommandFiles, Read
 from hapgpu.errors import UsageError
 from hapgpu.runtime.devices import Device
@@ -30,7 +32,10 @@ FILES: Final = CommandFiles(
     writes=(STATISTICS, PLOT),
 )
 
-NO_EFFECT: Final = (needs("reads", "--reads", "copies"),)
+NO_EFFECT: Final = (
+    copies_need("reads", "--reads"),
+    contradicts("scaling", "--scaling", "method"),
+)
 
 _TABLE: Final = MeasurementTable(
     (
@@ -70,6 +75,7 @@ def map(  # noqa: A001  (the name of the command)
         ),
     ] = SearchMethod.FM,
     copies: Copies = None,
+    scaling: Scaling = False,
     options: BenchOptions,
 ) -> None:
     """Measure the mapping of short reads, on simulated data or your files, and a whole run.
@@ -81,6 +87,9 @@ def map(  # noqa: A001  (the name of the command)
 
     run = options.runner_of(commands.map)
 
+    def prepare(directory: Path) -> list[CommandRun]:
+        return [map_run(directory, reference, reads, copies or 1, options.threads)]
+
     def measure(device: Device) -> Iterable[Measurement]:
         return benchmark_map(
             device,
@@ -91,4 +100,7 @@ def map(  # noqa: A001  (the name of the command)
             run=run,
         )
 
-    options.publish("map", _TABLE, options.on_each(measure))
+    if scaling:
+        publish_scaling(options, "map", prepare)
+    else:
+        options.publish("map", _TABLE, options.on_each(measure))

@@ -16,7 +16,7 @@ from typer.main import get_command
 
 from hapgpu.benchmark.measurement import Measurement, shown_by
 from hapgpu.benchmark.whole_runs import RunCommand, Statistics
-from hapgpu.cli.bench.plot import require_plots, write_plot
+from hapgpu.cli.bench.plot import Plot, plot_of, require_plots, write_plot
 from hapgpu.cli.bench.table import MeasurementTable
 from hapgpu.cli.options.common import Debug, DeviceName, GpuMemory, Threads
 from hapgpu.cli.options.files import Written
@@ -48,7 +48,7 @@ BenchPlot = Annotated[
     typer.Option(
         "--plot",
         metavar="FILE.svg",
-        help="Draw the rates, and the bound of whole runs, as SVG.",
+        help="Draw the rates, and the bound of whole runs, or the speed-ups, as SVG.",
         rich_help_panel="Output",
     ),
 ]
@@ -110,7 +110,11 @@ class BenchOptions:
         return chain.from_iterable(measure(device) for device in self.devices())
 
     def publish(
-        self, method: str, table: MeasurementTable, measurements: Iterable[Measurement]
+        self,
+        method: str,
+        table: MeasurementTable,
+        measurements: Iterable[Measurement],
+        plot: Plot = plot_of,
     ) -> None:
         """Print measurements as they are made; write them to the files of `--json` and `--plot`.
 
@@ -122,6 +126,8 @@ class BenchOptions:
             What is shown of a measurement.
         measurements
             At least one.
+        plot
+            Returns what `--plot` draws.
         """
         progress = choose_progress(
             f"hapgpu bench {method}",
@@ -138,4 +144,4 @@ class BenchOptions:
         if self.json is not None:
             write_json(self.json, [table.as_json(line) for line in lines])
         if self.plot is not None:
-            write_plot(self.plot, f"hapgpu bench {method}", lines, table.name)
+            write_plot(self.plot, plot(f"hapgpu bench {method}", lines, table.name))

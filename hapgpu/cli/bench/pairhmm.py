@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
 from hapgpu.benchmark.measurement import Measurement
-from hapgpu.benchmark.pairhmm import benchmark_pairhmm, benchmark_text_batches
+from hapgpu.benchmark.pairhmm import benchmark_pairhmm, benchmark_text_batches, pairhmm_run
+from hapgpu.benchmark.whole_runs import CommandRun
 from hapgpu.cli.bench.options import PLOT, BenchOptions, Copies
+from hapgpu.cli.bench.scaling import Scaling, copies_need, publish_scaling
 from hapgpu.cli.bench.table import BOUND, GCUPS, RUN_KEYS, SECONDS, SHARE, MeasurementTable, plain
 from hapgpu.cli.commands import pairhmm as commands
-from hapgpu.cli.options.effects import needs
 from hapgpu.cli.options.files import STATISTICS, CommandFiles, Read
 from hapgpu.runtime.devices import Device
 
@@ -24,7 +26,7 @@ hapgpu bench pairhmm --batches 10s.in --copies 300"""
 
 FILES: Final = CommandFiles(reads=(Read("batches", standard=True),), writes=(STATISTICS, PLOT))
 
-NO_EFFECT: Final = (needs("batches", "--batches", "copies"),)
+NO_EFFECT: Final = (copies_need("batches", "--batches"),)
 
 _TABLE: Final = MeasurementTable(
     (*plain("device", "task", "data", "cells"), SECONDS, GCUPS, *BOUND, SHARE),
@@ -44,6 +46,7 @@ def pairhmm(
         ),
     ] = None,
     copies: Copies = None,
+    scaling: Scaling = False,
     options: BenchOptions,
 ) -> None:
     """Measure the pair-HMM on simulated data or your text batches, and a whole run of the command.
@@ -52,9 +55,15 @@ def pairhmm(
     """
     run = options.runner_of(commands.pairhmm)
 
+    def prepare(directory: Path) -> list[CommandRun]:
+        return [pairhmm_run(directory, batches, copies or 1, options.threads)]
+
     def measure(device: Device) -> Iterable[Measurement]:
         if batches is None:
             return benchmark_pairhmm(device, run)
         return benchmark_text_batches(batches, copies or 1, device, run)
 
-    options.publish("pairhmm", _TABLE, options.on_each(measure))
+    if scaling:
+        publish_scaling(options, "pairhmm", prepare)
+    else:
+        options.publish("pairhmm", _TABLE, options.on_each(measure))

@@ -1,11 +1,11 @@
-"""Plots of measurements: the rate of each, and beside it the bound of a whole run."""
+"""Plots of measurements: rates, beside them the bounds of whole runs; and speed-ups."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib import util
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from hapgpu.benchmark.measurement import Measurement
 from hapgpu.cli.bench.table import percent
@@ -14,7 +14,12 @@ from hapgpu.errors import UsageError
 from hapgpu.io.files.output import OutputFile
 from hapgpu.report.charts import COLOURS, Spec, svg
 
+Name: TypeAlias = Callable[[Measurement], str]
+Plot: TypeAlias = Callable[[str, Sequence[Measurement], Name], Spec]
+"""Returns a specification, as `plot_of` does."""
+
 _WIDTH: Final = 420
+_HEIGHT: Final = 260
 _STEP: Final = 20
 _LIMIT_COLOUR: Final = "#222222"
 _MAX_LINEAR: Final = 50
@@ -33,34 +38,38 @@ def require_plots() -> None:
         raise UsageError("--plot: needs vl-convert-python; run: pip install 'hapgpu[report]'")
 
 
-def write_plot(
-    path: Path, title: str, lines: Sequence[Measurement], name: Callable[[Measurement], str]
-) -> None:
+def write_plot(path: Path, plot: Spec) -> None:
     """Write a plot as SVG, whole or not at all.
 
     Parameters
     ----------
     path
         The file; `-` is standard output.
-    title
-        Its heading.
-    lines
-        Measurements, at least one.
-    name
-        Returns the name of a measurement in the plot.
+    plot
+        Its specification.
 
     Raises
     ------
     OutputError
         The file cannot be written.
     """
-    drawn = svg(plot_of(title, lines, name), _WIDTH)
+    drawn = svg(plot, _WIDTH)
     with OutputFile(path) as output:
         output.write(drawn.encode())
 
 
-def plot_of(title: str, lines: Sequence[Measurement], name: Callable[[Measurement], str]) -> Spec:
-    """Return the Vega-Lite specification of a plot, one panel per unit."""
+def plot_of(title: str, lines: Sequence[Measurement], name: Name) -> Spec:
+    """Return the Vega-Lite specification of a plot of rates, one panel per unit.
+
+    Parameters
+    ----------
+    title
+        Its heading.
+    lines
+        Measurements, at least one.
+    name
+        Returns the name of a measurement in the plot.
+    """
     panels: dict[str, list[Measurement]] = {}
     for line in lines:
         panels.setdefault(_unit(line), []).append(line)
@@ -89,7 +98,7 @@ def _note(line: Measurement) -> str:
     return f"bound: {line.bound}, {percent(line.busy)} % busy{reached}"
 
 
-def _panel(unit: str, lines: Sequence[Measurement], name: Callable[[Measurement], str]) -> Spec:
+def _panel(unit: str, lines: Sequence[Measurement], name: Name) -> Spec:
     """Return a row per measurement: its rate, its limit if known, and both in words."""
     rates = [line.rate for line in lines]
     is_log = max(rates) > _MAX_LINEAR * min(rates)
@@ -116,7 +125,7 @@ def _panel(unit: str, lines: Sequence[Measurement], name: Callable[[Measurement]
         },
     }
     rate = {
-        **_along_x("rate"),
+        **_along("rate"),
         "title": unit + (", logarithmic" if is_log else ""),
         "scale": {"type": "log" if is_log else "linear"},
         "axis": {"format": "~s"},
@@ -144,15 +153,97 @@ def _panel(unit: str, lines: Sequence[Measurement], name: Callable[[Measurement]
             {
                 "transform": [{"filter": "datum.limit"}],
                 "mark": tick,
-                "encoding": {"x": _along_x("limit")},
+                "encoding": {"x": _along("limit")},
             },
             {
                 "mark": words,
-                "encoding": {"x": _along_x("end"), "text": {"field": "words", "type": "nominal"}},
+                "encoding": {"x": _along("end"), "text": {"field": "words", "type": "nominal"}},
             },
         ],
     }
 
 
-def _along_x(field: str) -> Spec:
+def _along(field: str) -> Spec:
     return {"field": field, "type": "quantitative"}
+
+
+def speed_ups_of(title: str, lines: Sequence[Measurement], name: Name) -> Spec:
+    """Return the specification of a plot of speed-ups: of CPU threads, and of GPUs.
+
+    Parameters
+    ----------
+    title
+        Its heading.
+    lines
+        Measurements of `benchmark_scaling`, at least one.
+    name
+        Returns the name of a series.
+    """
+    on_gpus = [line for line in lines if line.numbers["gpus"]]
+    on_cpu = [line for line in lines if not line.numbers["gpus"]]
+    panels = (("CPU threads", "threads", on_cpu), ("GPUs", "gpus", on_gpus))
+    data = sorted({line.data for line in lines})
+    ideal = "Dashed: the first speed-up times the number of threads or GPUs."
+    return {
+        "title": {"text": title, "subtitle": [*data, ideal], "anchor": "start"},
+        "vconcat": [_speed_ups(x, key, panel, name) for x, key, panel in panels if panel],
+    }
+
+
+def _speed_ups(x: str, key: str, lines: Sequence[Measurement], name: Name) -> Spec:
+    """Return a line per series, and the ideal line of each."""
+    firsts: dict[str, float] = {}
+    values = []
+    for line in lines:
+        count, speed_up = line.numbers[key] or 0, line.numbers["speed_up"] or 0
+        first = firsts.setdefault(name(line), speed_up / count)
+        values.append(
+            {
+                "name": name(line),
+                "count": count,
+                "speed_up": speed_up,
+                "ideal": first * count,
+                "words": f"{speed_up:.3g}",
+            }
+        )
+    counts = sorted({line.numbers[key] or 0 for line in lines})
+    doubling = {"type": "log", "base": 2}
+    along = {**_along("count"), "title": x, "scale": doubling, "axis": {"values": counts}}
+    up = {"title": "speed-up", "scale": doubling, "axis": {"format": "~r"}}
+    series = {"field": "name", "type": "nominal", "title": None, "sort": None}
+    ideal = {"type": "line", "color": _LIMIT_COLOUR, "strokeDash": [4, 4], "strokeWidth": 1}
+    words = {
+        "type": "text",
+        "dx": 5,
+        "dy": 10,
+        "align": "left",
+        "baseline": "middle",
+        "fontSize": 10,
+    }
+    return {
+        "data": {"values": values},
+        "width": _WIDTH,
+        "height": _HEIGHT,
+        "encoding": {"x": along},
+        "layer": [
+            {
+                "mark": ideal,
+                "encoding": {"y": {**_along("ideal"), **up}, "detail": {"field": "name"}},
+            },
+            {
+                "mark": {"type": "line", "point": {"size": 60}},
+                "encoding": {
+                    "y": {**_along("speed_up"), **up},
+                    "color": {**series, "scale": {"range": list(COLOURS)}},
+                },
+            },
+            {
+                "transform": [{"filter": "datum.speed_up != 1"}],
+                "mark": words,
+                "encoding": {
+                    "y": {**_along("speed_up"), **up},
+                    "text": {"field": "words", "type": "nominal"},
+                },
+            },
+        ],
+    }

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Final
 
 from hapgpu.benchmark.measurement import Measurement
-from hapgpu.benchmark.realign import benchmark_realign
-from hapgpu.cli.bench.options import PLOT, BenchOptions
+from hapgpu.benchmark.realign import benchmark_realign, realign_run
+from hapgpu.benchmark.whole_runs import CommandRun
+from hapgpu.cli.bench.options import PLOT, BenchOptions, Copies
+from hapgpu.cli.bench.scaling import Scaling, publish_scaling
 from hapgpu.cli.bench.table import BOUND, RUN_KEYS, SHARE, MeasurementTable, number, plain, rate
 from hapgpu.cli.commands import realign as commands
+from hapgpu.cli.options.effects import needs
 from hapgpu.cli.options.files import STATISTICS, CommandFiles
 from hapgpu.runtime.devices import Device
 
@@ -17,6 +21,8 @@ EXAMPLES: Final = """Measure one GPU, and draw the rates:
 hapgpu bench realign --device cuda:0 --plot rates.svg"""
 
 FILES: Final = CommandFiles(writes=(STATISTICS, PLOT))
+
+NO_EFFECT: Final = (needs("scaling", "--scaling", "copies"),)
 
 _TABLE: Final = MeasurementTable(
     (
@@ -32,14 +38,25 @@ _TABLE: Final = MeasurementTable(
 )
 
 
-def realign(*, options: BenchOptions) -> None:
+def realign(
+    *,
+    copies: Copies = None,
+    scaling: Scaling = False,
+    options: BenchOptions,
+) -> None:
     """Measure the alignment of random reads to haplotypes, and a whole run of the command.
 
     Prints one line per measurement, tab-separated.
     """
     run = options.runner_of(commands.realign)
 
+    def prepare(directory: Path) -> list[CommandRun]:
+        return [realign_run(directory, copies or 1, options.threads)]
+
     def measure(device: Device) -> Iterable[Measurement]:
         return benchmark_realign(device, run)
 
-    options.publish("realign", _TABLE, options.on_each(measure))
+    if scaling:
+        publish_scaling(options, "realign", prepare)
+    else:
+        options.publish("realign", _TABLE, options.on_each(measure))

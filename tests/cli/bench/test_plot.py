@@ -11,7 +11,7 @@ import pytest
 
 from hapgpu.benchmark.measurement import Measurement
 from hapgpu.cli.bench import plot
-from hapgpu.cli.bench.plot import plot_of
+from hapgpu.cli.bench.plot import plot_of, speed_ups_of
 from hapgpu.cli.command_line import METHODS
 from hapgpu.report.charts import svg
 from tests.cli.in_process import status_of_command
@@ -57,6 +57,28 @@ def test_rates_of_other_magnitudes_have_a_logarithmic_axis() -> None:
         lines = [WHOLE, measured("lines", "cuda:0", rate)]
         [panel] = plotted(lines)["vconcat"]
         assert panel["layer"][0]["encoding"]["x"]["scale"]["type"] == scale
+
+
+def scaled(task: str, threads: int, gpus: int, speed_up: float) -> Measurement:
+    numbers = {"reads": 9, "threads": threads, "gpus": gpus, "speed_up": speed_up}
+    return replace(measured(task, "", 1.0), numbers=numbers)
+
+
+def test_speed_ups_beside_the_ideal() -> None:
+    lines = [
+        *(scaled("PAF", threads, 0, up) for threads, up in ((1, 1.0), (2, 1.5))),
+        *(scaled("PAF", 4, gpus, up) for gpus, up in ((1, 6.0), (2, 9.0))),
+        scaled("SAM", 1, 0, 1.0),
+    ]
+    cpu, gpus = speed_ups_of("hapgpu bench chain", lines, lambda line: line.task)["vconcat"]
+    found = [
+        [tuple(point[key] for key in ("name", "count", "speed_up", "ideal")) for point in points]
+        for points in (cpu["data"]["values"], gpus["data"]["values"])
+    ]
+    assert found == [
+        [("PAF", 1, 1, 1), ("PAF", 2, 1.5, 2), ("SAM", 1, 1, 1)],
+        [("PAF", 1, 6, 6), ("PAF", 2, 9, 12)],
+    ]
 
 
 @needs_vega

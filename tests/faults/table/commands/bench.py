@@ -12,6 +12,7 @@ _OF_ANOTHER: Final = (
     "realign --preset",
     "io --batches",
     "io --method",
+    "io --scaling",
     "map --batches",
     "map --bases",
     "pairhmm --reference",
@@ -23,8 +24,14 @@ _OF_ANOTHER: Final = (
 
 _REFUSED: Final = (
     ("bwa", "No such command 'bwa'"),
-    ("pairhmm --copies 3", "--copies: no effect without --batches; add it"),
-    ("map --reference x.fa --copies 3", "--copies: no effect without --reads; add it"),
+    ("pairhmm --copies 3", "--copies: no effect without --batches or --scaling; add one of them"),
+    ("realign --copies 3", "--copies: no effect without --scaling; add it"),
+    (
+        "map --reference x.fa --copies 3",
+        "--copies: no effect without --reads or --scaling; add one of them",
+    ),
+    ("map --scaling --method fm", "--method: no effect with --scaling; drop one of them"),
+    ("chain --anchors x.npz --scaling", "--scaling: no effect with --anchors"),
     ("pairhmm --batches x.in --copies 0", "--copies"),
     ("map --reads x.fq", "--reads: ... add --reference FASTA"),
     ("map --method bwa", "--method"),
