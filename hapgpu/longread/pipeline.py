@@ -21,7 +21,12 @@ from typing import Final
 
 import numpy as np
 
-from hapgpu.io.alignments.text_pipeline import ReadFiles, SamOutput, process_reads
+from hapgpu.io.alignments.text_pipeline import (
+    ReadFiles,
+    SamOutput,
+    open_lines,
+    process_reads,
+)
 from hapgpu.io.fastx.block_workers import BlockTransfer, BlockWorker, transfer_for, workers_for
 from hapgpu.io.files.output import OutputFile
 from hapgpu.io.files.text_output import open_text
@@ -127,9 +132,9 @@ def align_long_reads(
     with (
         output.opened(*contigs, reference, run.threads)
         if isinstance(output, SamOutput)
-        else open_text(output, run.threads)
-    ) as write:
-        process_reads(run, "align", files, transfer, workers, write)
+        else open_lines(output, run.threads)
+    ) as opened:
+        process_reads(run, "align", files, transfer, opened.wrapped(workers), opened.write)
 
 
 def chain_anchor_file(

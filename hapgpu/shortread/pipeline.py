@@ -77,8 +77,8 @@ def map_short_reads(
     contigs = index.contigs
     with output.opened(
         contigs.names, contigs.lengths.tolist(), reference, run.threads, transfer.writing_threads
-    ) as write:
-        process_reads(run, "map", files, transfer, workers, write)
+    ) as lines:
+        process_reads(run, "map", files, transfer, lines.wrapped(workers), lines.write)
 
 
 def open_workers(

@@ -1,4 +1,4 @@
-"""Conversion of SAM text and CRAM from and to BAM by samtools."""
+"""Conversion of SAM text and CRAM to BAM, and of both to CRAM, by samtools."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ _STANDARD_INPUT: Final = "/proc/self/fd/0"
 _COPY_BYTES: Final = 1 << 16
 _SAM_BYTES: Final = 1 << 28
 """Memory for samtools to read SAM, beside the text of a line and its record."""
-_WRITE: Final = {"bam": "-b", "cram": "-C"}
 
 _COLUMNS: Final = 11
 _PART_BYTES: Final = 1 << 20
@@ -218,35 +217,26 @@ def _bases(regions: Sequence[Region]) -> int:
 
 
 class ConvertedOutput:
-    """Output file of BAM or CRAM, to which SAM or BAM is written.
+    """Output file of CRAM, to which SAM or BAM is written.
 
     Parameters
     ----------
     output
         An output to which nothing has been written.
-    format
-        `bam` or `cram`.
     threads
         CPU threads of samtools.
     reference
         FASTA with which CRAM is compressed.
     """
 
-    def __init__(
-        self,
-        output: OutputFile,
-        format: str,  # noqa: A002 (the name of the option)
-        threads: int,
-        reference: Path | None = None,
-    ) -> None:
-        self._label = f"{output.name}: cannot be written as {format.upper()}"
-        arguments: list[str | Path] = ["view", _WRITE[format], "--no-PG", "-@", str(threads - 1)]
-        if format == "cram":
-            # Otherwise readers make these tags anew, after the other tags.
-            for option in ("store_md=1", "store_nm=1"):
-                arguments += ["--output-fmt-option", option]
-            if reference:
-                arguments += ["-T", _absolute_name(reference)]
+    def __init__(self, output: OutputFile, threads: int, reference: Path | None = None) -> None:
+        self._label = f"{output.name}: cannot be written as CRAM"
+        arguments: list[str | Path] = ["view", "-C", "--no-PG", "-@", str(threads - 1)]
+        # Otherwise readers make these tags anew, after the other tags.
+        for option in ("store_md=1", "store_nm=1"):
+            arguments += ["--output-fmt-option", option]
+        if reference:
+            arguments += ["-T", _absolute_name(reference)]
         self._descriptor = output.fileno()
         self._samtools = Samtools([*arguments, "-"], subprocess.PIPE, self._descriptor)
 

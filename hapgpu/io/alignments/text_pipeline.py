@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from hapgpu.io.alignments.bam_lines import BamLines
 from hapgpu.io.alignments.formats import open_head, output_format
 from hapgpu.io.alignments.samtools_convert import ConvertedOutput
 from hapgpu.io.alignments.unsorted_header import ReadGroup, unsorted_header
-from hapgpu.io.bam.header import SamHeader
+from hapgpu.io.bam.header import SamHeader, encode_header
+from hapgpu.io.bgzf.deflater import BgzfWriter
 from hapgpu.io.fastx.block_workers import BlockTransfer, BlockWorker, ReadSettings
 from hapgpu.io.fastx.read_block import ReadBlock, TextBlock
 from hapgpu.io.fastx.read_blocks import read_blocks
@@ -22,8 +24,8 @@ from hapgpu.io.files.output import OutputFile
 from hapgpu.io.files.text_output import WriteText, open_text
 from hapgpu.runtime.inputs import expect_file
 from hapgpu.runtime.output import CountingSink, Output
-from hapgpu.runtime.pipeline import Budget, run_pipeline
-from hapgpu.runtime.pool import MAX_IO_THREADS
+from hapgpu.runtime.pipeline import Budget, Divided, run_pipeline
+from hapgpu.runtime.pool import MAX_IO_THREADS, Pool
 from hapgpu.runtime.run_context import RunContext
 
 EXCLUDED: Final = "excluded_by_flags"
@@ -77,6 +79,53 @@ def read_file(
             )
 
 
+@dataclass(frozen=True, slots=True)
+class LineOutput:
+    """Output of lines, in the form that its format needs.
+
+    Attributes
+    ----------
+    write
+        Appends lines or, for BAM, records.
+    convert
+        For BAM: converts whole lines to records; None for text.
+    """
+
+    write: WriteText
+    convert: BamLines | None = None
+
+    def wrapped(self, workers: Sequence[BlockWorker]) -> Sequence[BlockWorker]:
+        """Return workers whose results can be written: they convert them, if it is necessary."""
+        convert = self.convert
+        if convert is None:
+            return workers
+        return [_ConvertingWorker(worker, convert) for worker in workers]
+
+
+@dataclass(frozen=True, slots=True)
+class _ConvertingWorker:
+    """Worker that converts its lines, in its own thread or process."""
+
+    worker: BlockWorker
+    convert: BamLines
+
+    def __call__(self, block: Any) -> TextBlock | Divided[Any, TextBlock]:
+        result = self.worker(block)
+        if isinstance(result, Divided):
+            return replace(result, result=self._converted(result.result))
+        return self._converted(result)
+
+    def _converted(self, lines: TextBlock) -> TextBlock:
+        return replace(lines, text=self.convert(lines.text))
+
+
+@contextmanager
+def open_lines(path: str | Path | None, threads: int) -> Iterator[LineOutput]:
+    """Open an output for text: see `open_text`."""
+    with open_text(path, threads) as write:
+        yield LineOutput(write)
+
+
 @contextmanager
 def open_sam_text(
     path: str,
@@ -86,7 +135,7 @@ def open_sam_text(
     threads: int = 1,
     reference: Path | None = None,
     copying_threads: int = 1,
-) -> Iterator[WriteText]:
+) -> Iterator[LineOutput]:
     """Open an output for lines of SAM; an exception in the context discards it.
 
     Parameters
@@ -116,15 +165,20 @@ def open_sam_text(
     if chosen_format == "sam":
         with open_text(path, threads, copying_threads) as write:
             write(text)
-            yield write
+            yield LineOutput(write)
         return
-    with (
-        OutputFile(path) as output,
-        closing(ConvertedOutput(output, chosen_format, threads, reference)) as converted,
-    ):
-        converted.write(text)
-        yield converted.write
-        converted.finish()
+    with OutputFile(path) as output:
+        if chosen_format == "bam":
+            with Pool(min(threads, MAX_IO_THREADS)) as pool:
+                blocks = BgzfWriter(output, pool, compressed=True)
+                blocks.write(memoryview(encode_header(header)))
+                yield LineOutput(blocks.write, BamLines(header, output.name))
+                blocks.finish()
+            return
+        with closing(ConvertedOutput(output, threads, reference)) as converted:
+            converted.write(text)
+            yield LineOutput(converted.write)
+            converted.finish()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +228,7 @@ class SamOutput:
         reference: Path,
         threads: int,
         copying_threads: int = 1,
-    ) -> AbstractContextManager[WriteText]:
+    ) -> AbstractContextManager[LineOutput]:
         """Open the output for lines of SAM, and write the header.
 
         Parameters
@@ -215,9 +269,9 @@ def process_reads(
     transfer
         The size of the blocks, and how they get to the devices.
     workers
-        At least one.
+        At least one; of `LineOutput.wrapped`, if `write` takes records.
     write
-        Writes lines.
+        Writes lines, or records.
 
     Raises
     ------

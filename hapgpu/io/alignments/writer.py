@@ -189,7 +189,7 @@ class _CramWriter(_BamWriter):
         write_index: bool,
     ) -> None:
         super().__init__(path, header, threads, compressed=False, write_index=write_index)
-        self._cram = ConvertedOutput(self._output, "cram", threads, reference)
+        self._cram = ConvertedOutput(self._output, threads, reference)
         self._blocks = BgzfWriter(self._cram, self._pool, compressed=False)
 
     def _finish(self) -> None:

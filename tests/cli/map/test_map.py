@@ -357,6 +357,18 @@ def test_other_formats_have_the_same_content(
     assert [tags(row) for row in found] == [tags(row) for row in expected]
 
 
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_bam_is_that_of_samtools(
+    sample: Sample, lines: list[str], tmp_path: Path, threads: str
+) -> None:
+    sam, path, expected = tmp_path / "x.sam", tmp_path / "out.bam", tmp_path / "expected.bam"
+    sam.write_text("\n".join([*lines, ""]))
+    options = "-q", "--device", "cpu", "-t", threads, "--no-PG"
+    assert status_of(sample.fasta, sample.fastq, "-o", path, *options) == 0
+    pysam.samtools.view("-b", "--no-PG", "-o", str(expected), str(sam), catch_stdout=False)
+    assert gzip.decompress(path.read_bytes()) == gzip.decompress(expected.read_bytes())
+
+
 def test_standard_output(sample: Sample, lines: list[str]) -> None:
     options = ["--device", "cpu", "-q", "--no-PG"]
     command = [*COMMAND, str(sample.fasta), str(sample.fastq), *options]

@@ -166,12 +166,12 @@ def test_sam_is_the_same_with_any_number_of_threads(
     path = tmp_path / "out.sam"
     with open_sam_text(str(path), HEADER, copying_threads=threads) as sink:
         for line in lines:
-            sink(memoryview(line))
+            sink.write(memoryview(line))
     assert path.read_bytes() == HEADER.text.encode() + b"".join(lines)
     assert made == [4] * (threads > 1)
 
 
 def test_a_pipe_is_written_by_one_thread(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     with open_sam_text("-", HEADER, copying_threads=4) as sink:
-        sink(memoryview(b"a line\n"))
+        sink.write(memoryview(b"a line\n"))
     assert capfdbinary.readouterr().out == HEADER.text.encode() + b"a line\n"

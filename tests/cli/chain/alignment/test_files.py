@@ -81,6 +81,46 @@ def test_paf_by_default(sample: Sample, tmp_path: Path, options: list[str]) -> N
     }
 
 
+@pytest.mark.parametrize("options", [(), ("--cs", "-L"), ("--secondary-seq", "--eqx", "-Y")])
+def test_bam_is_that_of_samtools(sample: Sample, tmp_path: Path, options: tuple[str, ...]) -> None:
+    sam, path, expected = tmp_path / "x.sam", tmp_path / "out.bam", tmp_path / "expected.bam"
+    for output in sam, path:
+        files = sample.fasta, sample.fastq, "-o", output
+        assert status_of(*files, *options, *ON_CPU, "--no-PG") == 0
+    pysam.samtools.view("-b", "--no-PG", "-o", str(expected), str(sam), catch_stdout=False)
+    assert gzip.decompress(path.read_bytes()) == gzip.decompress(expected.read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("comment", "reason"),
+    [
+        ("BC:Z:ACGT\tML:B:C,3,255\tXF:f:nan", None),
+        ("1:N:0:ACGT", "read 'r1': unrecognized type ':'"),
+        ("a comment", "read 'r1': invalid aux tag id"),
+    ],
+)
+def test_comments_in_bam(
+    sample: Sample,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    comment: str,
+    reason: str | None,
+) -> None:
+    """With -y they must be tags."""
+    reads, path = tmp_path / "reads.fa", tmp_path / "out.bam"
+    bases = next(iter(sample.reads.values()))
+    reads.write_text(f">r1 {comment}\n{bases}\n")
+    status = status_of(sample.fasta, reads, "-y", *ON_CPU, "-o", path)
+    if reason is None:
+        assert status == 0
+        with pysam.AlignmentFile(str(path)) as file:
+            assert {record.get_tag("BC") for record in file} == {"ACGT"}
+    else:
+        assert status == 4
+        assert f"{path}: cannot be written as BAM ({reason})" in error_of_command("chain", capsys)
+        assert not path.exists()
+
+
 def test_header_names_the_program_and_the_read_group(sample: Sample, tmp_path: Path) -> None:
     path = tmp_path / "out.bam"
     group = r"@RG\tID:run 1\tSM:sample"
