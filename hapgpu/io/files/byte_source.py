@@ -141,13 +141,14 @@ def byte_source(stream: BufferedIOBase, name: str, threads: int) -> Iterator[Byt
         Threads that read a file on disk; of other files they count the newlines.
     """
     with Pool(threads) as pool:
-        if isinstance(stream, BufferedReader) and _is_regular_file(stream):
+        if isinstance(stream, BufferedReader) and is_regular_file(stream):
             yield _FileSource(stream, name, pool)
         else:
             yield _StreamSource(stream, pool)
 
 
-def _is_regular_file(stream: BufferedReader) -> bool:
+def is_regular_file(stream: BufferedReader) -> bool:
+    """Tell whether a stream reads a file on disk of known size, as it is."""
     try:
         status = os.fstat(stream.fileno())
     except OSError:  # io.UnsupportedOperation: the stream is in memory

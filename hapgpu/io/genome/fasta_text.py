@@ -71,6 +71,11 @@ class FastaText:
         self._line = 0
         self._open_line = b""  # a letter for its bases, and a blank after them
 
+    @property
+    def is_reference(self) -> bool:
+        """Whether the sequences are those of a reference, with a limit of their own."""
+        return self._max_bases is not None
+
     def pieces(self, stream: BufferedIOBase) -> Iterator[int]:
         """Parse a stream; yield, after each piece, the number of bases of the last record so far.
 
@@ -111,29 +116,42 @@ class FastaText:
         Whatever raises an error is left to the other methods, which name its line.
         """
         records = plain_records(text, at)
-        lengths = records.lengths.tolist()
-        limit = self._max_record if self._max_bases is None else self._max_bases
-        if max(lengths, default=0) > limit or max(map(len, records.headers), default=0) > (
-            self._max_record
-        ):
+        if not self.add(b"\n".join(records.headers), records.lengths.tolist()):
             return at
-        try:
-            headers = b"\n".join(records.headers).decode("utf-8")
-        except UnicodeDecodeError:
-            return at
-        names = _NAMES.findall(headers)
-        new = {
-            name: rest.rstrip()
-            for name, rest in zip(names, _DESCRIPTIONS.findall(headers), strict=False)
-        }
-        if len(new) < len(lengths) or not self.descriptions.keys().isdisjoint(new):
-            return at
-        self.descriptions.update(new)
-        self.lengths += lengths
         if self._keeps_bases:
             self.bases += records.bases.data
         self._line += records.lines
         return records.end
+
+    def add(self, headers: bytes | bytearray, lengths: list[int]) -> bool:
+        """Add whole records, with joined header lines; return False, and add none, for a fault.
+
+        Of those faults, the other methods name the line.
+        """
+        longest = len(headers)
+        if longest > self._max_record:
+            longest = max(map(len, headers.split(b"\n")))
+        if not self.allows(longest, max(lengths, default=0)):
+            return False
+        try:
+            text = headers.decode("utf-8")
+        except UnicodeDecodeError:
+            return False
+        names = _NAMES.findall(text)
+        new = {
+            name: rest.rstrip()
+            for name, rest in zip(names, _DESCRIPTIONS.findall(text), strict=False)
+        }
+        if len(new) < len(lengths) or not self.descriptions.keys().isdisjoint(new):
+            return False
+        self.descriptions.update(new)
+        self.lengths += lengths
+        return True
+
+    def allows(self, header_bytes: int, bases: int) -> bool:
+        """Tell whether a record is not too long."""
+        limit = self._max_record if self._max_bases is None else self._max_bases
+        return header_bytes <= self._max_record and bases <= limit
 
     def _take_header(self, text: bytes, at: int) -> int:
         """Parse a header line, or a part of it; return its end."""

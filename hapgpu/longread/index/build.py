@@ -19,6 +19,7 @@ from hapgpu.longread.index.hash_table import MinimizerBatch, group_by_hash, tabl
 from hapgpu.longread.index.minimizer_index import MinimizerIndex
 from hapgpu.longread.index.sketch import sketch
 from hapgpu.longread.options import SeedOptions, SketchOptions
+from hapgpu.runtime.jit import njit
 from hapgpu.runtime.pool import Pool
 from hapgpu.runtime.progress import NoProgress, Progress
 
@@ -32,6 +33,8 @@ _NO_PROGRESS: Final = NoProgress()
 _READ, _SKETCHED, _SORTED, _TABLE = 0.18, 0.42, 0.58, 0.76
 """Fraction of the time, writing included, at the end of each phase: 8 and 64 Mb on four cores."""
 
+_FREQUENT: Final = 1 << 16
+"""Occurrences of minimizers that are counted alike; cutoffs are smaller, except by request."""
 _MIN_BATCH: Final = 1 << 20
 _MAX_BATCH: Final = 1 << 28
 _BATCHES_PER_THREAD: Final = 4
@@ -68,7 +71,7 @@ def build_index_of_records(
     """Build the minimizer index of a reference as `build_index` does; return the records, too."""
     with rereadable(str(path)) as file, Pool(threads) as pool:
         progress.phase("reading", _READ)
-        records = read_reference(file.path, file.name)
+        records = read_reference(file.path, pool, file.name)
         digest = pool.submit(digest_fasta, file.path)
         progress.phase("minimizers", _SKETCHED, records.sequences.data.size)
         batches = _sketch_records(records, options, pool)
@@ -77,7 +80,7 @@ def build_index_of_records(
         mixed, occurrences = group_by_hash(batches, pool)
         del batches
         progress.phase("hash table", _TABLE)
-        entries, directory, bits = table_of(mixed)
+        entries, directory, bits = table_of(mixed, pool)
         fasta_bytes, fasta_sha256 = digest.result()
     index = MinimizerIndex(
         names=records.names,
@@ -93,7 +96,7 @@ def build_index_of_records(
     return index, records
 
 
-def read_reference(path: str | Path, name: str | None = None) -> FastaRecords:
+def read_reference(path: str | Path, pool: Pool, name: str | None = None) -> FastaRecords:
     """Read the sequences of a reference.
 
     Parameters
@@ -108,7 +111,7 @@ def read_reference(path: str | Path, name: str | None = None) -> FastaRecords:
     InputError
         The file cannot be read or is not FASTA, or a sequence is too long.
     """
-    return read_fasta(path, name=name, allow_empty=True, max_bases=MAX_BASES)
+    return read_fasta(path, name=name, allow_empty=True, max_bases=MAX_BASES, pool=pool)
 
 
 def _check_count(name: str, batches: Sequence[MinimizerBatch]) -> None:
@@ -156,9 +159,26 @@ def repeat_cutoff(index: MinimizerIndex, options: SeedOptions) -> int:
 
 
 def _cutoff_of_fraction(index: MinimizerIndex, fraction: float) -> int:
-    counts = np.diff(index.entries[1::2])
+    hashes = index.entries.size // 2 - 1
     rounded = float(np.float32(fraction))  # as in minimap2
-    if rounded <= 0 or not counts.size:
+    if rounded <= 0 or hashes < 1:
         return UNLIMITED
-    rank = min(int((1.0 - rounded) * counts.size), counts.size - 1)
-    return int(np.partition(counts, rank)[rank]) + 1
+    rank = min(int((1.0 - rounded) * hashes), hashes - 1)
+    histogram = np.zeros(_FREQUENT, dtype=np.int64)
+    _count_occurrences(read_only(index.entries), histogram)
+    cutoff = int(np.searchsorted(np.cumsum(histogram), rank, side="right"))
+    if cutoff == _FREQUENT - 1:
+        cutoff = int(np.partition(np.diff(index.entries[1::2]), rank)[rank])
+    return cutoff + 1
+
+
+@njit
+def _count_occurrences(entries: NDArray[np.uint64], histogram: NDArray[np.int64]) -> None:
+    """Count the minimizers by their occurrences; the last number counts those with more, too."""
+    last = histogram.size - 1
+    for row in range(1, entries.size - 2, 2):
+        occurrences = np.int64(entries[row + 2]) - np.int64(entries[row])
+        if occurrences < last:
+            histogram[occurrences] += 1
+        else:
+            histogram[last] += 1

@@ -42,6 +42,7 @@ from hapgpu.longread.index.lookup import CompiledTable, compiled_table
 from hapgpu.longread.index.minimizer_index import MinimizerIndex
 from hapgpu.longread.options import LONGEST_KMER, WIDEST_WINDOW, SketchOptions
 from hapgpu.runtime.jit import njit
+from hapgpu.runtime.pool import Pool
 from hapgpu.runtime.progress import NoProgress, Progress
 from hapgpu.runtime.run_context import RunContext
 
@@ -277,7 +278,10 @@ def open_index_with_bases(
         return index
 
     index = _load_or_build(reference, sketch, build)
-    return index, built[0] if built else read_reference(reference)
+    if built:
+        return index, built[0]
+    with Pool(threads) as pool:
+        return index, read_reference(reference, pool)
 
 
 def _load_or_build(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -99,7 +100,7 @@ def _pieces(
 
 
 def table_of(
-    mixed: NDArray[np.uint64],
+    mixed: NDArray[np.uint64], pool: Pool
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint32], int]:
     """Return `entries`, `directory` and `directory_bits` of a `MinimizerIndex`.
 
@@ -107,12 +108,25 @@ def table_of(
     ----------
     mixed
         uint64[h], ascending: `hash * MIX` of each occurrence.
+    pool
+        Its threads fill the table, each a part of it.
     """
-    distinct = _count_distinct(mixed)
+    counts = pool.over_rows(partial(_distinct_from, mixed), mixed.size)
+    distinct = sum(count for _, count in counts)
+    firsts, first = {}, 0
+    for start, count in counts:
+        firsts[start], first = first, first + count
     bits = max(distinct.bit_length(), 1)
     entries = np.empty(2 * (distinct + 1), dtype=np.uint64)
     directory = np.empty((1 << bits) + 1, dtype=np.uint32)
-    _fill_table(mixed, entries, directory, bits)
+    entries[2 * distinct], entries[2 * distinct + 1] = LAST_KEY, mixed.size
+
+    def fill(start: int, end: int) -> None:
+        _fill_table(mixed, start, end, firsts[start], entries, directory, bits)
+
+    pool.over_rows(fill, mixed.size)
+    last = int(mixed[-1] >> np.uint64(_KEY_BITS - bits)) if mixed.size else -1
+    directory[last + 1 :] = distinct
     return entries, directory, bits
 
 
@@ -252,33 +266,39 @@ def _is_ascending(mixed: NDArray[np.uint64], start: Integer, end: Integer) -> bo
     return falls == 0
 
 
+def _distinct_from(mixed: NDArray[np.uint64], start: int, end: int) -> tuple[int, int]:
+    """Return `start`, and how many values differ from the value before, from there to `end`."""
+    return start, int(_count_distinct(mixed, start, end))
+
+
 @njit
-def _count_distinct(mixed: NDArray[np.uint64]) -> int:
-    distinct = min(mixed.size, 1)
-    for i in range(1, mixed.size):
-        distinct += mixed[i] != mixed[i - 1]
+def _count_distinct(mixed: NDArray[np.uint64], start: Integer, end: Integer) -> Integer:
+    """Count the values from start to end that differ from the value before."""
+    distinct = 0
+    for i in range(start, end):
+        distinct += i == 0 or mixed[i] != mixed[i - 1]
     return distinct
 
 
 @njit
 def _fill_table(
     mixed: NDArray[np.uint64],
+    start: Integer,
+    end: Integer,
+    first: Integer,
     entries: NDArray[np.uint64],
     directory: NDArray[np.uint32],
     bits: int,
 ) -> None:
-    """Fill `entries` and `directory` of a `MinimizerIndex`."""
+    """Fill `entries`, from `first` on, and `directory` with the occurrences from start to end."""
     shift = np.uint64(_KEY_BITS - bits)
-    entry, filled = np.int64(-1), np.int64(0)
-    for i in range(mixed.size):
-        if i and mixed[i] == mixed[i - 1]:
+    entry = np.int64(first)
+    filled = np.int64(mixed[start - 1] >> shift) + 1 if start > 0 else np.int64(0)
+    for i in range(start, end):
+        if i > 0 and mixed[i] == mixed[i - 1]:
             continue
-        entry += 1
         entries[2 * entry], entries[2 * entry + 1] = mixed[i], i
         while filled <= np.int64(mixed[i] >> shift):
             directory[filled] = entry
             filled += 1
-    entries[2 * entry + 2], entries[2 * entry + 3] = np.uint64(LAST_KEY), mixed.size
-    while filled < directory.size:
-        directory[filled] = entry + 1
-        filled += 1
+        entry += 1

@@ -19,7 +19,8 @@ from hapgpu.io.files.index_file import digest_fasta
 from hapgpu.io.files.reread import RereadableInput, rereadable
 from hapgpu.io.genome.fasta import FastaRecords, read_fasta
 from hapgpu.io.text.values import LAST_POSITION
-from hapgpu.runtime.devices import CudaDevice, Device
+from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
+from hapgpu.runtime.pool import Pool
 from hapgpu.runtime.progress import NoProgress, Progress
 from hapgpu.shortread.index import bwt, encoding, suffix_array
 from hapgpu.shortread.index.encoding import XpArray
@@ -71,7 +72,7 @@ def build_index(
     """
     with rereadable(str(path)) as file:
         progress.phase("reading", _READ)
-        reference = _read(file)
+        reference = _read(file, device.threads if isinstance(device, CpuDevice) else 1)
     if isinstance(device, CudaDevice):
         return _build_on_gpu(reference, device, progress, low_memory=low_memory)
     index = _assemble(reference, np, suffix_array.sort_suffixes, progress, low_memory=low_memory)
@@ -89,9 +90,10 @@ class _FastaReference:
     fasta_sha256: bytes
 
 
-def _read(file: RereadableInput) -> _FastaReference:
+def _read(file: RereadableInput, threads: int) -> _FastaReference:
     name = file.name
-    records = read_fasta(file.path, name=name, max_bases=LAST_POSITION)
+    with Pool(threads) as pool:
+        records = read_fasta(file.path, name=name, max_bases=LAST_POSITION, pool=pool)
     letters, offsets = records.sequences.data, records.sequences.offsets
     if letters.size > MAX_BASES:
         limit = f"more than the {MAX_BASES:,} that an index holds"

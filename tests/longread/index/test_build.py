@@ -112,12 +112,27 @@ def test_threads_and_batches_do_not_change_the_index(
 
 
 def test_the_directory_is_filled_up_to_its_end() -> None:
-    """The keys begin with 1 and 3, in two bits; the number behind the directory is not its own."""
-    mixed, entries = np.array([1 << 62, 3 << 62], dtype=np.uint64), np.empty(6, dtype=np.uint64)
-    memory = np.full(6, 77, dtype=np.uint32)
-    hash_table._fill_table(mixed, entries, memory[:5], 2)
-    assert memory.tolist() == [0, 0, 1, 1, 2, 77]
-    assert entries.tolist() == [1 << 62, 0, 3 << 62, 1, 2**64 - 1, 2]
+    """The keys begin with 1 and 3, in two bits."""
+    mixed = np.array([1 << 62, 3 << 62], dtype=np.uint64)
+    for threads in (1, 2, 3, 9):
+        with Pool(threads) as pool:
+            entries, directory, bits = hash_table.table_of(mixed, pool)
+        assert bits == 2
+        assert directory.tolist() == [0, 0, 1, 1, 2]
+        assert entries.tolist() == [1 << 62, 0, 3 << 62, 1, 2**64 - 1, 2]
+
+
+def test_threads_do_not_change_the_table() -> None:
+    rng = np.random.default_rng(4)
+    for size in (0, 1, 7, 500):
+        mixed = np.sort(rng.integers(0, 40, size, dtype=np.uint64) << np.uint64(58))
+        tables = []
+        for threads in (1, 2, 5, 16):
+            with Pool(threads) as pool:
+                table = hash_table.table_of(mixed, pool)
+                tables.append([np.array(part).tolist() for part in table])
+        assert all(table == tables[0] for table in tables)
+        assert tables[0][0][:-2:2] == np.unique(mixed).tolist()
 
 
 def test_keys_that_differ_in_their_last_bits_only() -> None:
