@@ -13,6 +13,7 @@ from hapgpu.longread.index.minimizer_index import MinimizerIndex
 from hapgpu.longread.options import SketchOptions
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.resident import ResidentCopies
+from hapgpu.runtime.gpu.staging import uploaded
 from hapgpu.runtime.gpu_array import GpuArray
 
 
@@ -72,7 +73,7 @@ def _copied(index: MinimizerIndex) -> DeviceMinimizerIndex:
 
 
 def _on_device(array: NDArray[Any]) -> GpuArray:
-    return cupy.asarray(np.ascontiguousarray(array))
+    return uploaded(np.ascontiguousarray(array))
 
 
 _copies = ResidentCopies("the minimizer index", index_bytes, _copied, "use --device cpu")

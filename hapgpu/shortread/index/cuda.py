@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.resident import ResidentCopies
+from hapgpu.runtime.gpu.staging import uploaded
 from hapgpu.runtime.gpu_array import GpuArray
 from hapgpu.shortread.index.fm_index import FMIndexArrays, SuffixSamples
 
@@ -84,7 +85,7 @@ def _copied(index: FMIndexArrays) -> DeviceIndex:
 
 
 def _on_device(array: NDArray[Any]) -> GpuArray:
-    return cupy.asarray(np.ascontiguousarray(array))
+    return uploaded(np.ascontiguousarray(array))
 
 
 _copies = ResidentCopies(
