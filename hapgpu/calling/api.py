@@ -87,6 +87,7 @@ def call(
     max_reads_per_start: int = 50,
     gatk_strict: bool = False,
     device: str = "auto",
+    processes: int = 1,
 ) -> Calls:
     """Find and genotype the variants of aligned reads, as `hapgpu call` does.
 
@@ -109,6 +110,9 @@ def call(
         Whether only GATK's rules are followed, also where they lose long variants.
     device
         `auto`, `cpu`, `cuda` or `cuda:N`.
+    processes
+        Processes that the threads, one per usable CPU, are divided into. They are forked from this
+        one, whose other threads should hold no locks then; a script needs no guard.
 
     Raises
     ------
@@ -137,7 +141,9 @@ def call(
         return sum(part.segment.end - part.segment.start for part in called)
 
     with CallSession(inputs, options, devices, usable_cpus()) as session:
-        run_pipeline(session.segments(), session.workers(), keep)
+        run_pipeline(
+            session.segments(), session.workers(), keep, processes=session.processes(processes)
+        )
         return _concatenated(session.samples, results)
 
 

@@ -76,6 +76,9 @@ from hapgpu.runtime.devices import CpuDevice, Device
 from hapgpu.runtime.output import CountingSink, Output
 from hapgpu.runtime.pipeline import run_pipeline
 from hapgpu.runtime.pool import MAX_IO_THREADS
+from hapgpu.runtime.processes.forked import Processes
+from hapgpu.runtime.processes.in_run import InRun
+from hapgpu.runtime.processes.tallies import Tally
 from hapgpu.runtime.progress import Progress
 from hapgpu.runtime.statistics import RunStatistics, Timed, untimed
 from hapgpu.version import __version__
@@ -139,7 +142,7 @@ def pair_hmm_on(device: Device) -> LikelihoodsOf:
     """Return the pair-HMM on a device, for one thread on the CPU, or for all threads on a GPU."""
     if isinstance(device, CpuDevice):
         return partial(log10_likelihoods, device=CpuDevice(1))
-    return SharedBatches(partial(log10_likelihoods, device=device))
+    return InRun(SharedBatches(partial(log10_likelihoods, device=device)))
 
 
 def open_worker(
@@ -355,6 +358,7 @@ class CallSession(Closeable):
         self.options = options
         self._devices = devices
         self._threads = threads
+        self._pair_hmms = [pair_hmm_on(device) for device in devices]
         self._source = ", ".join(inputs.reads)
         with ExitStack() as stack:
             reference = stack.enter_context(ReferenceFasta(inputs.reference))
@@ -391,6 +395,10 @@ class CallSession(Closeable):
         header = realigned_header(self._reads.headers, self._reads.sample_table, self.contigs)
         return RealignedRecords(header.with_program(command_line), self._source)
 
+    def processes(self, count: int, tallies: Sequence[Tally] = ()) -> Processes:
+        """Return so many processes for the workers, which also add to the tallies."""
+        return Processes(count, [self._reads], [*tallies, self._reads.tally])
+
     def workers(
         self, timed: Timed = untimed, realigned: RealignedRecords | None = None
     ) -> list[SegmentWorker]:
@@ -403,7 +411,7 @@ class CallSession(Closeable):
         options = WorkerOptions(
             call=self.options, samples=len(self.samples), source=self._source, realigned=realigned
         )
-        pair_hmms = [pair_hmm_on(device) for device in self._devices]
+        pair_hmms = self._pair_hmms
         return [
             open_worker(options, pair_hmms[number % len(pair_hmms)], timed)
             for number in range(max(threads, len(pair_hmms)))
@@ -474,6 +482,7 @@ def write_calls(
     statistics: RunStatistics,
     *,
     threads: int,
+    processes: int = 1,
     command_line: str,
     bam_out: str | None = None,
     progress: Progress | None = None,
@@ -492,6 +501,8 @@ def write_calls(
         Receives counts, and the time of each stage.
     threads
         CPU threads; 1: the calling thread does everything.
+    processes
+        Number of processes that they are divided into.
     command_line
         For the headers.
     bam_out
@@ -531,8 +542,9 @@ def write_calls(
             [partial(formatted, worker, mode) for worker in session.workers(timed, records)],
             timed("write", CountingSink(writer, statistics)),
             progress=progress,
-            total=session.bases,
+            extent=session.bases,
             threaded=threads > 1,
+            processes=session.processes(processes, [statistics]),
         )
         writer.finish()
         with leftovers.steady():

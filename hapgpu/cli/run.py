@@ -37,6 +37,8 @@ class Run:
         The devices in words, for `announce`.
     output
         The file that is written; None is standard output.
+    processes
+        The number of processes that the user wants; None: what suits the command.
     variant
         Options that decide on the functions to compile before a first run; None: those of the
         command line.
@@ -56,12 +58,14 @@ class Run:
         description: str = "",
         output: Path | None = None,
         *,
+        processes: int | None = None,
         variant: Sequence[str] | None = None,
     ) -> None:
         self._since = time.monotonic()
         self._compiling = 0.0
         self.devices = list(devices)
         self.threads = threads
+        self.processes = processes
         self.statistics = RunStatistics(command, sys.argv, [d.name for d in devices], threads)
         self._command = command
         self._options = options
@@ -171,4 +175,13 @@ def prepare_run(
     devices, description = resolve_devices(
         compute.device, threads=compute.threads, gpu_memory=compute.gpu_mem
     )
-    return Run(command, devices, compute.threads, options, description, output, variant=variant)
+    return Run(
+        command,
+        devices,
+        compute.threads,
+        options,
+        description,
+        output,
+        processes=compute.processes,
+        variant=variant,
+    )

@@ -74,6 +74,7 @@ def genotype(
     prior: str = "population",
     pcr_model: str = "conservative",
     device: str = "auto",
+    processes: int = 1,
 ) -> Genotypes:
     """Genotype the sites of a VCF from aligned reads, as `hapgpu genotype` does.
 
@@ -93,6 +94,9 @@ def genotype(
         `none`, `conservative`, `aggressive` or `hostile`.
     device
         `auto`, `cpu`, `cuda` or `cuda:N`.
+    processes
+        Processes that the threads of a CPU, one per usable one, are divided into. They are forked
+        from this one, whose other threads should hold no locks then; a script needs no guard.
 
     Raises
     ------
@@ -119,7 +123,7 @@ def genotype(
 
     with GenotypeSession(inputs, options, devices, usable_cpus()) as session:
         workers = [partial(_genotyped, genotyper) for genotyper in session.genotypers()]
-        run_pipeline(session.groups(), workers, keep)
+        run_pipeline(session.groups(), workers, keep, processes=session.processes(processes))
         return _concatenated(session.samples, results, ploidy)
 
 

@@ -41,6 +41,8 @@ from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
 from hapgpu.runtime.output import CountingSink, Output
 from hapgpu.runtime.pipeline import run_pipeline
 from hapgpu.runtime.pool import MAX_IO_THREADS
+from hapgpu.runtime.processes.forked import Processes
+from hapgpu.runtime.processes.tallies import Tally
 from hapgpu.runtime.progress import Progress
 from hapgpu.runtime.statistics import RunStatistics, Timed, untimed
 from hapgpu.version import __version__
@@ -64,6 +66,7 @@ def write_genotypes(
     statistics: RunStatistics,
     *,
     threads: int,
+    processes: int = 1,
     command_line: str,
     progress: Progress | None = None,
 ) -> None:
@@ -79,6 +82,8 @@ def write_genotypes(
         Receives counts, and the time of each stage.
     threads
         CPU threads; 1: the calling thread does everything.
+    processes
+        Number of processes that they are divided into; with GPUs it is 1.
     command_line
         For the VCF header.
     progress
@@ -104,9 +109,9 @@ def write_genotypes(
             [_Worker(genotyper, statistics) for genotyper in workers],
             timed("write", CountingSink(writer.write, statistics)),
             progress=progress,
-            total=session.site_count,
-            inputs=session.streamed,
+            extent=session.extent,
             threaded=threads > 1,
+            processes=session.processes(processes, [statistics]),
         )
     statistics.add(session.read_counts)
 
@@ -357,11 +362,16 @@ class GenotypeSession(Closeable):
             else:
                 yield from [device] * _WORKERS_PER_GPU
 
+    def processes(self, count: int, tallies: Sequence[Tally] = ()) -> Processes:
+        """Return the processes of workers on the CPU; workers of GPUs are threads of the run."""
+        tallies = [*tallies, self._reads.tally]
+        return Processes(1 if self._gpus else count, [self, self._reads], tallies)
+
     @property
-    def streamed(self) -> list[str]:
-        """What a run without `site_count` reads, as `fraction_read` takes it: sites or regions."""
+    def extent(self) -> int | list[str]:
+        """Number of sites, or what the run reads, as `fraction_read` takes it: sites or regions."""
         if self.site_count is not None:
-            return []
+            return self.site_count
         return [self._vcf.name if self._inputs.regions.is_everything else REGIONS]
 
     @property

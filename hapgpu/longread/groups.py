@@ -6,11 +6,12 @@ the reference. In a reference of repeats, one read of 20 kb has 16 million.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from threading import Condition
+from threading import Lock
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -24,10 +25,14 @@ from hapgpu.longread.batches import Seeds
 from hapgpu.longread.index.minimizer_index import MinimizerIndex
 from hapgpu.longread.options import LARGEST_READ
 from hapgpu.longread.stages import MappingFinder
-from hapgpu.runtime.pipeline import Divided
+from hapgpu.runtime.output import Divided
+from hapgpu.runtime.processes.in_run import InRun
 
 GROUP_ANCHORS: Final = 1 << 21
 """Most anchors of a group of several reads; each worker computes one group at a time."""
+
+_TRY_SECONDS: Final = 0.02
+"""Between two attempts to hold the anchors of a large read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +106,7 @@ class GroupWorker:
         self._finder = finder
         self._lines_of = lines_of
         self._max_anchors = max_anchors
+        self._large_reads = _AnchorBudget(LARGEST_READ)
 
     def __call__(self, batch: ReadBlock | SeededReads | LinePart) -> Outcome:
         """Compute a block, a group of its reads, or some of the lines of a group.
@@ -128,7 +134,7 @@ class GroupWorker:
     def _parts_of(self, group: SeededReads) -> Sequence[LinePart] | None:
         """Compute a group; return None if memory runs out, but may suffice for half of it."""
         try:
-            with _LARGE_READS.holding(int(group.anchors.sum())):
+            with self._large_reads.holding(int(group.anchors.sum())):
                 return self._lines_of(group)
         except MemoryError:
             if len(group) > 1:
@@ -220,7 +226,7 @@ def _no_lines() -> TextBlock:
 
 
 class _AnchorBudget:
-    """Anchors of reads that are groups of their own: their sum is limited over all threads.
+    """Anchors of reads that are groups of their own: their sum is limited over all workers.
 
     Parameters
     ----------
@@ -231,24 +237,33 @@ class _AnchorBudget:
     def __init__(self, most: int) -> None:
         self._most = most
         self._held = 0
-        self._changed = Condition()
+        self._lock = Lock()
+        self._try, self._give_back = InRun(self._added), InRun(self._subtract)
 
     @contextmanager
     def holding(self, anchors: int) -> Iterator[None]:
         """Hold the anchors of a group in a `with` block; wait until there is room for them."""
-        counted = anchors if anchors > GROUP_ANCHORS else 0
-        with self._changed:
-            self._changed.wait_for(lambda: self._has_room(counted))
-            self._held += counted
+        if anchors <= GROUP_ANCHORS:
+            yield
+            return
+        while not self._try(anchors):
+            time.sleep(_TRY_SECONDS)
         try:
             yield
         finally:
-            with self._changed:
-                self._held -= counted
-                self._changed.notify_all()
+            self._give_back(anchors)
+
+    def _added(self, anchors: int) -> bool:
+        """Hold anchors if there is room; nobody waits here for a process that may have ended."""
+        with self._lock:
+            if not self._has_room(anchors):
+                return False
+            self._held += anchors
+            return True
+
+    def _subtract(self, anchors: int) -> None:
+        with self._lock:
+            self._held -= anchors
 
     def _has_room(self, anchors: int) -> bool:
-        return not anchors or not self._held or self._held + anchors <= self._most
-
-
-_LARGE_READS: Final = _AnchorBudget(LARGEST_READ)
+        return not self._held or self._held + anchors <= self._most

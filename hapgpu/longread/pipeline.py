@@ -126,7 +126,7 @@ def align_long_reads(
     targets = code_targets(records.sequences)
     del records
     threads = sum(device.threads for device in run.devices if isinstance(device, CpuDevice))
-    workers = [CpuAligner(index, targets, options, lines) for _ in range(threads)]
+    workers = [CpuAligner(index, targets, options, lines)] * threads
     transfer = block_transfer(run.devices, run.threads)
     contigs = index.names, index.lengths.tolist()
     with (

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from itertools import starmap
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,10 +20,11 @@ from hapgpu.pairhmm.reads.scorer import ScoringTask
 from hapgpu.pairhmm.reads.tables import MatrixTable, PairTable, Table
 from hapgpu.pairhmm.text_batches.reader import no_text_batches, read_hmm_batches
 from hapgpu.pairhmm.text_batches.tables import LIKELIHOOD_HEADER, likelihood_text, text_output
-from hapgpu.runtime.devices import CudaDevice, Device, worker_devices
+from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device, worker_devices
 from hapgpu.runtime.output import CountingSink
 from hapgpu.runtime.pipeline import run_pipeline
 from hapgpu.runtime.pool import MAX_IO_THREADS
+from hapgpu.runtime.processes.forked import Processes
 from hapgpu.runtime.progress import Progress
 from hapgpu.runtime.statistics import RunStatistics
 
@@ -34,10 +34,11 @@ _Worker = Callable[[_Batch], TextOutput]
 
 @dataclass(frozen=True, slots=True)
 class LikelihoodRun:
-    """Devices, threads, output, progress and statistics of a run."""
+    """Devices, threads, processes, output, progress and statistics of a run."""
 
     devices: list[Device]
     threads: int
+    processes: int
     output: Path | None
     progress: Progress
     statistics: RunStatistics
@@ -46,6 +47,11 @@ class LikelihoodRun:
     def gpus(self) -> list[CudaDevice]:
         """The devices, if they are GPUs."""
         return [device for device in self.devices if isinstance(device, CudaDevice)]
+
+    @property
+    def cpu_workers(self) -> list[CpuDevice]:
+        """The threads of each worker on the CPU."""
+        return CpuDevice(self.threads).divided(self.processes)
 
 
 def score_reads(run: LikelihoodRun, task: ScoringTask, *, as_matrix: bool) -> None:
@@ -72,7 +78,7 @@ def score_reads(run: LikelihoodRun, task: ScoringTask, *, as_matrix: bool) -> No
         open_text(run.output, run.threads, copying_threads) as write,
     ):
         write(memoryview(table.header))
-        _write_all(run, task.reads.path, batches, workers, write, threaded=bool(run.gpus))
+        _write_all(run, task.reads.path, batches, workers, write)
 
 
 def score_batches(run: LikelihoodRun, path: str, max_record: int, *, as_matrix: bool) -> None:
@@ -92,11 +98,13 @@ def score_batches(run: LikelihoodRun, path: str, max_record: int, *, as_matrix: 
 
             scorer = TextBatchScorer(path, max_record, as_matrix=as_matrix)
             on_gpus = [partial(scorer.score, device) for device in worker_devices(run.gpus)]
-            _write_all(run, path, scorer.pieces(threads), on_gpus, write, threaded=True)
+            _write_all(run, path, scorer.pieces(threads), on_gpus, write)
         else:
             batches = _numbered(read_hmm_batches(path, max_record=max_record))
-            worker = partial(_scored_on_cpu, run.devices[0], as_matrix=as_matrix)
-            _write_all(run, path, batches, [worker], write, threaded=run.threads > 1)
+            on_cpu = [
+                partial(_scored_on_cpu, device, as_matrix=as_matrix) for device in run.cpu_workers
+            ]
+            _write_all(run, path, batches, on_cpu, write)
         if not run.statistics.counts.get("batches"):
             raise no_text_batches(path)
 
@@ -106,7 +114,7 @@ def _opened(
 ) -> AbstractContextManager[tuple[Iterator[Any], Sequence[_Worker[Any]]]]:
     """Open the reads: batches of a kind that the workers of the devices take."""
     if not run.gpus:
-        return opened_on_cpu(task, table, run.devices, run.threads)
+        return opened_on_cpu(task, table, run.cpu_workers, run.threads)
     from hapgpu.pairhmm.reads.cuda.scorer import opened_on_gpus  # noqa: PLC0415  (imports CuPy)
 
     return opened_on_gpus(task, table, run.gpus, run.threads)
@@ -118,8 +126,6 @@ def _write_all(
     batches: Iterable[_Batch],
     workers: Sequence[_Worker[_Batch]],
     write: WriteText,
-    *,
-    threaded: bool,
 ) -> None:
     """Send batches through the workers, and write their text."""
 
@@ -132,8 +138,9 @@ def _write_all(
         [run.statistics.timed("pairhmm", worker) for worker in workers],
         run.statistics.timed("write", CountingSink(write_parts, run.statistics)),
         progress=run.progress,
-        inputs=[source_name],
-        threaded=threaded,
+        extent=[source_name],
+        threaded=run.threads > 1 or bool(run.gpus),
+        processes=Processes(1 if run.gpus else run.processes, tallies=[run.statistics]),
     )
 
 
@@ -148,7 +155,8 @@ def _numbered(batches: Iterable[HmmBatch]) -> Iterator[tuple[int, HmmBatch]]:
 def _scored_on_cpu(
     device: Device, numbered: tuple[int, HmmBatch], *, as_matrix: bool
 ) -> TextOutput:
-    """Compute the likelihoods of text batches; their text is written as it is iterated over."""
+    """Compute the likelihoods of text batches, and write their text."""
     likelihoods = log10_likelihoods(numbered[1], device)
-    write = partial(likelihood_text, likelihoods=likelihoods, as_matrix=as_matrix)
-    return text_output(numbered[1], starmap(write, [numbered]))
+    return text_output(
+        numbered[1], [likelihood_text(*numbered, likelihoods=likelihoods, as_matrix=as_matrix)]
+    )

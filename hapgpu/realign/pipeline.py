@@ -36,10 +36,11 @@ from hapgpu.realign.projection.placement import place_haplotypes
 from hapgpu.realign.realigner import Realigned, RealignOptions, RealignTask
 from hapgpu.realign.records.rewriter import Rewriter, Rewritten, WrittenReads
 from hapgpu.runtime import leftovers
-from hapgpu.runtime.devices import CudaDevice, Device
+from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device, worker_devices
 from hapgpu.runtime.output import CountingSink, Output
 from hapgpu.runtime.pipeline import run_pipeline
 from hapgpu.runtime.pool import MAX_IO_THREADS
+from hapgpu.runtime.processes.forked import Processes
 from hapgpu.runtime.progress import Progress
 from hapgpu.runtime.statistics import RunStatistics
 
@@ -65,25 +66,38 @@ class Resources:
 
     Attributes
     ----------
-    workers
-        Devices, one entry per worker.
+    devices
+        The devices that compute.
     threads
         CPU threads.
+    processes
+        Number of processes that they are divided into, if the CPU computes.
     statistics
         Counts and times.
     progress
         Returns the progress display of a pass, which is given in words.
     """
 
-    workers: Sequence[Device]
+    devices: Sequence[Device]
     threads: int
+    processes: int
     statistics: RunStatistics
     progress: Callable[[str], Progress]
 
     @property
     def gpus(self) -> Sequence[CudaDevice]:
         """The GPUs, one entry per worker; none if the CPU computes."""
-        return [device for device in self.workers if isinstance(device, CudaDevice)]
+        return worker_devices([device for device in self.devices if isinstance(device, CudaDevice)])
+
+    @property
+    def cpu_workers(self) -> Sequence[CpuDevice]:
+        """The threads of each worker, if the CPU computes."""
+        return CpuDevice(self.threads).divided(self.processes)
+
+    @property
+    def device(self) -> Device:
+        """A GPU, or all threads of the CPU."""
+        return self.gpus[0] if self.gpus else CpuDevice(self.threads)
 
     @property
     def io_threads(self) -> int:
@@ -176,7 +190,7 @@ def write_on_haplotypes(
             source.realign(task, resources, partial(_write_realigned, writer, alleles))
             writer.finish()
             if alleles is not None:
-                alleles.write(write_table, resources.workers[0])
+                alleles.write(write_table, resources.device)
             with leftovers.steady():  # both files get their names when both are complete
                 stack.close()
 
@@ -218,8 +232,7 @@ def write_on_reference(
                     f"{file.name}: not sorted by its header, but --write-index needs sorted reads;"
                     " run: samtools sort"
                 )
-            device = resources.workers[0]
-            placement = place_haplotypes(haplotypes, reference, first.header, device)
+            placement = place_haplotypes(haplotypes, reference, first.header, resources.device)
             found = MoveCollector()
             move_task = MoveTask(placement, first.header, options, file.name)
             first.find_moves(move_task, resources, found.add)
@@ -259,7 +272,7 @@ def _task_for_fastq(
     """Place the haplotypes for reads without alignments and without a header."""
     with ReferenceFasta(reference) as fasta:
         header = SamHeader.from_references(tuple(fasta.lengths), tuple(fasta.lengths.values()))
-    placement = place_haplotypes(haplotypes, reference, header, resources.workers[0])
+    placement = place_haplotypes(haplotypes, reference, header, resources.device)
     return RealignTask(placement.haplotypes.without_loci(), placement, header, options, name)
 
 
@@ -289,7 +302,7 @@ def _rewrite(
         [_as_it_is],
         statistics.timed("write", write),
         progress=resources.progress(_SECOND_OF_TWO),
-        inputs=[name],
+        extent=[name],
         threaded=resources.threads > 1,
     )
     for records in order.rest() if order is not None else []:
@@ -341,8 +354,9 @@ def _pipe(
         [statistics.timed("realign", worker) for worker in workers],
         statistics.timed("write", CountingSink(write, statistics)),
         progress=resources.progress(run_pass),
-        inputs=[name],
-        threaded=bool(resources.gpus),  # on the CPU each step uses all threads
+        extent=[name],
+        threaded=len(workers) > 1,
+        processes=Processes(1 if resources.gpus else resources.processes, tallies=[statistics]),
     )
 
 
@@ -413,7 +427,7 @@ class _InputOpener:
         cuda.release_pinned_memory()  # a second pass needs the memory
 
     def _in_host_memory(self, source: ReadSource) -> _Input[ReadBatch]:
-        devices = self.resources.workers
+        devices = self.resources.cpu_workers
         return _Input(
             source.header,
             source.is_fastq,

@@ -22,6 +22,7 @@ from threading import Lock
 from typing import Final
 
 from hapgpu.runtime import leftovers
+from hapgpu.runtime.processes.locks import held_at_forks
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +38,7 @@ class _FirstWarning:
     """Logger of the first warning of a run only: later ones have the same cause or remedy."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        self._lock = held_at_forks(Lock())
         self._is_logged = False
 
     def warn(self, message: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Final, TypeVar
@@ -18,7 +19,6 @@ from hapgpu.runtime.gpu_array import imported_cupy
 
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
-_Device = TypeVar("_Device", bound="CpuDevice | CudaDevice")
 
 MEMORY_FRACTION = 0.8
 """Fraction of the free memory of a GPU that is used unless the user sets a limit."""
@@ -36,6 +36,12 @@ class CpuDevice:
     def name(self) -> str:
         """The name of the device in messages."""
         return f"CPU, {self.threads} thread{'s' if self.threads != 1 else ''}"
+
+    def divided(self, parts: int) -> list[CpuDevice]:
+        """Return its threads in so many equal parts, at most one per thread."""
+        parts = min(parts, self.threads)
+        ends = [self.threads * part // parts for part in range(parts + 1)]
+        return [CpuDevice(end - start) for start, end in pairwise(ends)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,13 +271,9 @@ def side_by_side(make: Callable[[_In], _Out], items: Sequence[_In]) -> list[_Out
         return list(pool.map(make, items))
 
 
-def worker_devices(devices: Sequence[_Device]) -> list[_Device]:
-    """Return the device of each worker: several workers per GPU, one for the CPU's thread pool."""
-    return [
-        device
-        for device in devices
-        for _ in range(1 if isinstance(device, CpuDevice) else _WORKERS_PER_GPU)
-    ]
+def worker_devices(gpus: Sequence[CudaDevice]) -> list[CudaDevice]:
+    """Return the device of each worker: several workers per GPU."""
+    return [gpu for gpu in gpus for _ in range(_WORKERS_PER_GPU)]
 
 
 def set_cupy_cache() -> None:

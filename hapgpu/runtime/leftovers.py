@@ -48,6 +48,12 @@ def forget(number: int) -> None:
         _registered.pop(number, None)
 
 
+def forget_all() -> None:
+    """Remove all registrations, in a forked process: they are those of the run."""
+    with _lock:
+        _registered.clear()
+
+
 def note_result() -> None:
     """Note that an output file has its final name: the run is about to end."""
     global _results  # noqa: PLW0603  (as the registrations: one for the process)

@@ -10,6 +10,8 @@ from typing import Generic, TypeVar
 from hapgpu.runtime.statistics import RunStatistics
 
 Content = TypeVar("Content")
+In = TypeVar("In")
+Out = TypeVar("Out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,22 @@ class Output(Generic[Content]):
     content: Content
     counts: Mapping[str, int]
     units: int
+
+
+@dataclass(frozen=True, slots=True)
+class Divided(Generic[In, Out]):
+    """Result of a worker that divides its batch into parts: the first result, and the other parts.
+
+    Attributes
+    ----------
+    result
+        The result of the first part.
+    rest
+        The other parts, in order: batches for any worker, which may divide them again.
+    """
+
+    result: Out
+    rest: Sequence[In]
 
 
 def joined(

@@ -5,22 +5,26 @@
 
 The callables process the batches; this module only runs them. A worker may divide a batch whose
 result would be too large (`Divided`): its parts are computed side by side and written one by one.
+In processes (`processes`), a thread hands its batch to a forked process and waits for the result.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from heapq import heappop, heappush
-from itertools import count
+from itertools import chain, count, islice
 from threading import Condition, Event, Lock, Semaphore, Thread
 from types import TracebackType
-from typing import Final, Generic, Self, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Self, TypeAlias, TypeVar
 
 from hapgpu.errors import DeviceError
 from hapgpu.runtime.inputs import fraction_read
+from hapgpu.runtime.output import Divided
+from hapgpu.runtime.processes.forked import ONE_PROCESS, ForkedWorkers, Processes
 from hapgpu.runtime.progress import NoProgress, Progress
 
 In = TypeVar("In")
@@ -40,22 +44,6 @@ def batches_in_flight(workers: int) -> int:
 def batches_ahead(workers: int) -> int:
     """Return the maximum number of batches that are read or wait for a worker."""
     return _MIN_AHEAD + workers // _WORKERS_PER_BATCH_AHEAD
-
-
-@dataclass(frozen=True, slots=True)
-class Divided(Generic[In, Out]):
-    """Result of a worker that divides its batch into parts: the first result, and the other parts.
-
-    Attributes
-    ----------
-    result
-        The result of the first part.
-    rest
-        The other parts, in order: batches for any worker, which may divide them again.
-    """
-
-    result: Out
-    rest: Sequence[In]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +70,9 @@ def run_pipeline(
     *,
     budget: Budget[Out] | None = None,
     progress: Progress | None = None,
-    total: int | None = None,
-    inputs: Sequence[str] = (),
+    extent: int | Sequence[str] = (),
     threaded: bool = True,
+    processes: Processes = ONE_PROCESS,
 ) -> None:
     """Send every batch of the source through a worker and into the sink, in order.
 
@@ -106,12 +94,13 @@ def run_pipeline(
         Limit of the results that wait for the sink; None for none but the number of batches.
     progress
         Receives the number of reads of each written batch.
-    total
-        The number of reads to come, if known.
-    inputs
-        Names of the inputs that the source reads: the progress is the fraction of them.
+    extent
+        The number of reads to come, or names of the inputs that the source reads: the progress is
+        the fraction of them. Empty if neither is known.
     threaded
         Whether to use threads; False runs everything in the calling thread, with the first worker.
+    processes
+        Processes that the workers are divided into, if there is work for all of them.
 
     Raises
     ------
@@ -121,6 +110,7 @@ def run_pipeline(
         a reader that waits for a pipe; it ends with the next bytes.
     """
     reporter = progress or NoProgress()
+    total, inputs = (extent, ()) if isinstance(extent, int) else (None, extent)
     reporter.start(total)
     positions: deque[float | None] = deque()
     noted = _noted(source, inputs, positions) if inputs else source
@@ -136,7 +126,10 @@ def run_pipeline(
 
     try:
         if threaded:
-            with _Stages(noted, workers, budget) as stages:
+            with (
+                _staffed(iter(noted), workers, processes, inputs) as staff,
+                _Stages(*staff, budget) as stages,
+            ):
                 write(stages.ordered())
         else:
             write(_one_by_one(noted, workers[0]))
@@ -152,6 +145,52 @@ def _noted(
         positions.append(fraction_read(inputs))
         yield batch
         del batch  # it must not stay alive while the next is read
+
+
+_Staff: TypeAlias = "tuple[Iterator[Any], Sequence[Callable[[Any], Any]], Callable[[], None]]"
+"""Batches, their workers, and a function that lets no worker go on."""
+
+
+@contextmanager
+def _staffed(
+    source: Iterator[In],
+    workers: Sequence[Callable[[In], Out | Divided[In, Out]]],
+    processes: Processes,
+    inputs: Sequence[str],
+) -> Iterator[_Staff]:
+    """Yield the batches of a source and their workers, in processes if there are many batches."""
+    head = deque[In]()
+    wanted = len(workers) if min(processes.count, len(workers)) > 1 else 0
+    try:
+        are_many = wanted > 0 and _fill(head, source, wanted, inputs)
+    except BaseException as error:  # noqa: BLE001  (raised after the batches before it)
+        are_many, source = False, _failing(error)
+    if not are_many:
+        yield chain(_emptied(head), source), workers, lambda: None
+        return
+    with ForkedWorkers(workers, processes) as forked:
+        yield chain(_emptied(head), source), forked.workers, forked.stop
+
+
+def _fill(head: deque[In], source: Iterator[In], count: int, inputs: Sequence[str]) -> bool:
+    """Read batches until it is known whether there are so many; return if there are."""
+    for batch in islice(source, count):
+        head.append(batch)
+        fraction = fraction_read(inputs)
+        if fraction is not None and fraction * count <= 1:
+            return True
+    return len(head) == count
+
+
+def _failing(error: BaseException) -> Iterator[Any]:
+    yield from ()
+    raise error
+
+
+def _emptied(batches: deque[In]) -> Iterator[In]:
+    """Yield batches without keeping them."""
+    while batches:
+        yield batches.popleft()
 
 
 _Key: TypeAlias = tuple[int, ...]
@@ -319,11 +358,13 @@ class _Stages(Generic[In, Out]):
 
     def __init__(
         self,
-        source: Iterable[In],
+        source: Iterator[In],
         workers: Sequence[Callable[[In], Out | Divided[In, Out]]],
+        stop_workers: Callable[[], None],
         budget: Budget[Out] | None,
     ) -> None:
-        self._source = iter(source)
+        self._source = source
+        self._stop_workers = stop_workers
         self._tickets = Semaphore(batches_in_flight(len(workers)))
         self._places = Semaphore(batches_ahead(len(workers)))
         self._exchange: _Exchange[In, Out] = _Exchange(budget)
@@ -349,6 +390,7 @@ class _Stages(Generic[In, Out]):
         self._tickets.release()
         self._places.release()
         self._exchange.stop()
+        self._stop_workers()
         for thread in self._workers:
             thread.join()
         self._reader.join(_READER_GRACE_SECONDS)

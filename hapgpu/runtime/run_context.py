@@ -25,6 +25,11 @@ class RunContext(Protocol):
         ...
 
     @property
+    def processes(self) -> int | None:
+        """Number of processes that the user wants; None: what suits the command."""
+        ...
+
+    @property
     def statistics(self) -> RunStatistics:
         """Counts and times."""
         ...

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from threading import Lock, get_ident
-from typing import Any, Final, ParamSpec, Protocol, TypeVar
+from typing import Any, Final, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from hapgpu.version import __version__
 
@@ -15,6 +16,10 @@ TOTAL: Final = "total"
 
 Arguments = ParamSpec("Arguments")
 Out = TypeVar("Out")
+
+
+_Drained: TypeAlias = tuple[dict[str, int], dict[str, float], dict[str, set[tuple[int, int]]]]
+"""Counts, seconds and threads by name."""
 
 
 class Timed(Protocol):
@@ -70,7 +75,7 @@ class RunStatistics:
         }
         self._counts: dict[str, int] = {}
         self._seconds: dict[str, float] = {}
-        self._threads: dict[str, set[int]] = {}
+        self._threads: dict[str, set[tuple[int, int]]] = {}  # process and thread
         self._tables: dict[str, dict[str, object]] = {}
         self._lock = Lock()
         self._start = time.perf_counter()
@@ -131,7 +136,23 @@ class RunStatistics:
     def _add_time(self, stage: str, start: float) -> None:
         with self._lock:
             self._seconds[stage] = self._seconds.get(stage, 0.0) + time.perf_counter() - start
-            self._threads.setdefault(stage, set()).add(get_ident())
+            self._threads.setdefault(stage, set()).add((os.getpid(), get_ident()))
+
+    def drain(self) -> _Drained:
+        """Return the counts and times since the last call, and start again from 0."""
+        with self._lock:
+            drained = self._counts, self._seconds, self._threads
+            self._counts, self._seconds, self._threads = {}, {}, {}
+            return drained
+
+    def absorb(self, drained: _Drained) -> None:
+        """Add the counts and times of another process."""
+        counts, seconds, threads = drained
+        self.add(counts)
+        with self._lock:
+            for stage, spent in seconds.items():
+                self._seconds[stage] = self._seconds.get(stage, 0.0) + spent
+                self._threads.setdefault(stage, set()).update(threads[stage])
 
     def as_dict(self) -> dict[str, object]:
         """Return all statistics so far; `seconds` holds each stage and `total`, the wall time.

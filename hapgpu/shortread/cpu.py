@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.limits import SHORT_READS
 from hapgpu.io.fastx.read_block import ReadBlock, ReadSpans, TextBlock
-from hapgpu.runtime.pipeline import Divided
+from hapgpu.runtime.output import Divided
 from hapgpu.shortread.index.fm_index import FMIndexArrays
 from hapgpu.shortread.sam.cpu import Place, format_records
 from hapgpu.shortread.sam.tables import SamOptions, sam_tables

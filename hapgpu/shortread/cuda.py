@@ -20,7 +20,7 @@ from hapgpu.io.fastx.read_block import ReadBlock, TextBlock
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import device_errors, download_pinned
 from hapgpu.runtime.gpu_array import GpuArray
-from hapgpu.runtime.pipeline import Divided
+from hapgpu.runtime.output import Divided
 from hapgpu.shortread.index.cuda import resident_index
 from hapgpu.shortread.index.fm_index import FMIndexArrays
 from hapgpu.shortread.sam.cuda import DeviceFormatter

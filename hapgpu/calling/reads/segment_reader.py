@@ -59,6 +59,7 @@ from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.genome.regions import END_OF_CONTIG, Region, RegionChoice
 from hapgpu.runtime.closeable import Closeable
 from hapgpu.runtime.pool import MAX_IO_THREADS
+from hapgpu.runtime.processes.tallies import Tally
 
 _BATCH_BASES: Final = 4_000_000  # of each input: most of a segment at 30x
 _MAX_BASES: Final = 32_000_000
@@ -155,6 +156,11 @@ class SegmentReader(Closeable):
         return self._filter.counts
 
     @property
+    def tally(self) -> Tally:
+        """The tally of these counts."""
+        return self._filter
+
+    @property
     def is_indexed(self) -> bool:
         """Whether a segment is read by the thread that asks for its reads."""
         return self._inputs.are_indexed
@@ -231,12 +237,15 @@ class SegmentReader(Closeable):
         start, end = self._room.window(segment, far=True)
         reference = reference_of(self._reference, segment.contig, start, end)
 
-        def window_reads(*, far: bool) -> WindowReads | None:
-            found = None if far else shared.take(segment.contig)
-            return found or self._read_anew(segment, 0, far=far)
-
+        window_reads = partial(self._shared_or_anew, shared, segment)
         halves = partial(self._halves, segment, 0, reference)
         return SegmentSource(segment, self._room, reference, window_reads, halves)
+
+    def _shared_or_anew(
+        self, shared: SharedReads, segment: Segment, *, far: bool
+    ) -> WindowReads | None:
+        found = None if far else shared.take(segment.contig)
+        return found or self._read_anew(segment, 0, far=far)
 
     def _read_together(self, segments: Sequence[Segment]) -> dict[str, WindowReads] | None:
         """Return the reads of segments by contig; None if they are to be read one by one."""

@@ -149,7 +149,10 @@ class WindowReads:
         """Select reads by mask."""
         if kept.all():
             return self
-        return WindowReads(self.reads.take(kept), self.samples[kept], self.ends[kept])
+        rows = np.flatnonzero(kept)
+        return WindowReads(
+            gathered_reads([(self.reads, rows)]), self.samples[rows], self.ends[rows]
+        )
 
 
 def reads_of_window(

@@ -315,6 +315,7 @@ def call(
             str(output or STANDARD),
             run.statistics,
             threads=run.threads,
+            processes=run.processes or run.threads,
             command_line=shlex.join(["hapgpu", *sys.argv[1:]]),
             bam_out=None if bam_out is None else str(bam_out),
             progress=run.progress("bases"),

@@ -218,7 +218,14 @@ def pairhmm(
     if batches is None and haplotypes is None:
         raise UsageError("READS, HAPLOTYPES.fa: missing; give both, or --batches FILE")
     run = start_run("pairhmm", compute, reporting, output)
-    likelihoods = LikelihoodRun(run.devices, run.threads, output, run.progress(), run.statistics)
+    likelihoods = LikelihoodRun(
+        run.devices,
+        run.threads,
+        run.processes or run.threads,
+        output,
+        run.progress(),
+        run.statistics,
+    )
     if batches is not None:
         score_batches(likelihoods, batches, compute.max_record, as_matrix=matrix)
     elif reads is not None and haplotypes is not None:

@@ -46,7 +46,6 @@ from hapgpu.realign.pipeline import (
 from hapgpu.realign.realigner import RealignOptions
 from hapgpu.realign.scoring import resolve_scoring
 from hapgpu.realign.selection.choice import BestBy
-from hapgpu.runtime.devices import worker_devices
 from hapgpu.version import __version__
 
 EXAMPLES: Final = """Align the reads of an indexed BAM to the haplotypes of some loci:
@@ -216,7 +215,11 @@ def realign(
     regions = given_regions(filters.regions, filters.targets_file, max_record)
     selection = ReadSelection(reads, regions, max_record)
     resources = Resources(
-        worker_devices(run.devices), run.threads, run.statistics, partial(run.progress, "reads")
+        run.devices,
+        run.threads,
+        run.processes or run.threads,
+        run.statistics,
+        partial(run.progress, "reads"),
     )
     written = OutputOptions(
         path=str(output) if output else "-",

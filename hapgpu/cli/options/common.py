@@ -224,6 +224,17 @@ Threads = Annotated[
         rich_help_panel=_RESOURCES,
     ),
 ]
+ProcessNumber = Annotated[
+    int | None,
+    typer.Option(
+        "--processes",
+        metavar="N",
+        min=1,
+        max=MAX_THREADS,
+        help="Processes that the CPU threads are divided into; chosen if not given.",
+        rich_help_panel=_RESOURCES,
+    ),
+]
 DeviceName = Annotated[
     str,
     typer.Option(
@@ -296,6 +307,7 @@ class ComputeOptions:
     """The options on devices, threads and memory."""
 
     threads: Threads
+    processes: ProcessNumber = None
     device: DeviceName = "auto"
     gpu_mem: GpuMemory = None
     max_record: MaxRecord = MAX_RECORD

@@ -25,6 +25,7 @@ from hapgpu.io.bam.read_groups import SampleTable
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.regions import END_OF_CONTIG
 from hapgpu.runtime.pool import MAX_IO_THREADS
+from hapgpu.runtime.processes.tallies import Tally
 
 if TYPE_CHECKING:
     from hapgpu.genotyping.deep_loci import DeepLoci
@@ -178,6 +179,11 @@ class AlignedReads(Generic[Buffer, Found, Given]):
         For files with an index, these are the reads at the loci, for others all reads.
         """
         return self._filter.counts
+
+    @property
+    def tally(self) -> Tally:
+        """The tally of these counts."""
+        return self._filter
 
     @property
     def inputs(self) -> int:

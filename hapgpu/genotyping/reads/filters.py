@@ -107,6 +107,14 @@ class ReadFilter:
             for name, number in counts.items():
                 self.counts[name] += number
 
+    def drain(self) -> dict[str, int]:
+        """Return the counts since the last call, and count from 0 again."""
+        with self._lock:
+            drained, self.counts = self.counts, dict.fromkeys(self.counts, 0)
+            return drained
+
+    absorb = add
+
 
 @njit
 def _keep(

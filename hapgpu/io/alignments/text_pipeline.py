@@ -22,10 +22,12 @@ from hapgpu.io.fastx.read_blocks import read_blocks
 from hapgpu.io.fastx.uncut_blocks import UncutBlock
 from hapgpu.io.files.output import OutputFile
 from hapgpu.io.files.text_output import WriteText, open_text
+from hapgpu.runtime.devices import CpuDevice
 from hapgpu.runtime.inputs import expect_file
-from hapgpu.runtime.output import CountingSink, Output
-from hapgpu.runtime.pipeline import Budget, Divided, run_pipeline
+from hapgpu.runtime.output import CountingSink, Divided, Output
+from hapgpu.runtime.pipeline import Budget, run_pipeline
 from hapgpu.runtime.pool import MAX_IO_THREADS, Pool
+from hapgpu.runtime.processes.forked import Processes
 from hapgpu.runtime.run_context import RunContext
 
 EXCLUDED: Final = "excluded_by_flags"
@@ -248,6 +250,15 @@ class SamOutput:
         )
 
 
+def _processes(run: RunContext) -> Processes:
+    """Return the processes of CPU threads; workers of GPUs are threads of the run.
+
+    One is best: a block takes little of Python's lock, and its text need not be sent.
+    """
+    is_cpu = all(isinstance(device, CpuDevice) for device in run.devices)
+    return Processes((is_cpu and run.processes) or 1, tallies=[run.statistics])
+
+
 def process_reads(
     run: RunContext,
     stage: str,
@@ -303,6 +314,7 @@ def process_reads(
             _WAITING_TEXT + _TEXT_PER_WORKER * len(workers), lambda block: block.text.nbytes
         ),
         progress=run.progress(),
-        inputs=files.paths,
+        extent=files.paths,
         threaded=len(workers) > 1,
+        processes=_processes(run),
     )

@@ -27,6 +27,7 @@ from hapgpu.io.bgzf.c_functions import (
 )
 from hapgpu.runtime.jit import njit
 from hapgpu.runtime.pool import Pool, Task
+from hapgpu.runtime.processes.locks import held_at_forks
 
 PAYLOAD_BYTES: Final = 0xFF00
 """Bytes of the content of a block, as htslib cuts it."""
@@ -41,7 +42,7 @@ _ROOM: Final = MAX_BLOCK_BYTES - _HEAD_BYTES - _FOOTER_BYTES
 _ISAL_STATE_BYTES: Final = 1 << 18  # the state takes some 86 KB
 _ISAL_TABLE_BYTES: Final = 276 << 10  # as many as `igzip_lib` gives: fewer make other bytes
 _ISAL_NAMES: Final = ("isal_deflate", "isal_deflate_init", "crc32_gzip_refl")
-_LOCK = threading.Lock()
+_LOCK = held_at_forks(threading.Lock())
 
 _BLOCKS_PER_TASK: Final = 32
 _TASKS_PER_THREAD: Final = 2

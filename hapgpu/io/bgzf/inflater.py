@@ -33,12 +33,13 @@ from hapgpu.io.bgzf.c_functions import (
     room_for,
 )
 from hapgpu.runtime.jit import njit
+from hapgpu.runtime.processes.locks import held_at_forks
 
 RAW_DEFLATE: Final = -15
 
 INFLATE_ERROR: Final = cast("type[Exception]", isal_zlib.error)  # typed as an instance
 _ISAL_STATE_BYTES: Final = 1 << 17  # the state takes 84,096 bytes
-_LOCK = threading.Lock()
+_LOCK = held_at_forks(threading.Lock())
 
 
 class Inflater(Protocol):

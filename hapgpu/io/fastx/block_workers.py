@@ -15,7 +15,7 @@ from hapgpu.io.fastx.read_block import ReadBlock, TextBlock
 from hapgpu.io.fastx.read_blocks import read_blocks
 from hapgpu.io.fastx.uncut_blocks import UncutBlock, uncut_file
 from hapgpu.runtime.devices import CudaDevice, Device, side_by_side
-from hapgpu.runtime.pipeline import Divided
+from hapgpu.runtime.output import Divided
 
 BlockWorker: TypeAlias = Callable[[Any], TextBlock | Divided[Any, TextBlock]]
 """Takes a `ReadBlock`, on a GPU also a `UncutBlock`, or a part into which it divided a block.

@@ -47,7 +47,7 @@ from hapgpu.runtime.gpu.launch import load_kernel
 from hapgpu.runtime.gpu.memory_turns import memory_turns
 from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu_array import GpuArray
-from hapgpu.runtime.pipeline import Divided
+from hapgpu.runtime.output import Divided
 
 _THREADS: Final = 256
 _WARPS_PER_BLOCK: Final = _THREADS // 32

@@ -27,7 +27,7 @@ from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes, PairsByLocus
 from hapgpu.pairhmm.reads.qualities import check_base_qualities, prepared_parts
 from hapgpu.pairhmm.reads.scorer import REMEDY, ScoredPairs, Scorer, ScoringStages, ScoringTask
 from hapgpu.pairhmm.reads.tables import HostLikelihoods, Table
-from hapgpu.runtime.devices import Device, worker_devices
+from hapgpu.runtime.devices import Device
 from hapgpu.runtime.output import Output
 from hapgpu.runtime.pool import MAX_IO_THREADS
 
@@ -142,7 +142,7 @@ def _in_input_order(
 def opened_on_cpu(
     task: ScoringTask, table: Table, devices: Sequence[Device], threads: int
 ) -> Iterator[tuple[Iterator[ReadBatch], list[_Worker]]]:
-    """Open the reads; return their batches and the workers, which write the lines later.
+    """Open the reads; return their batches and the workers.
 
     Raises
     ------
@@ -160,12 +160,12 @@ def opened_on_cpu(
         if source.is_fastq:
             raise task.without_alignments()
         size = _LIKELIHOODS_PER_BATCH // (table.columns or task.haplotypes.max_candidates)
-        workers = [_Worker(task, source.header, table, each) for each in worker_devices(devices)]
+        workers = [_Worker(task, source.header, table, each) for each in devices]
         yield split_batches(source.batches(), max(1, size)), workers
 
 
 class _Worker:
-    """Worker that compares batches of reads; their lines are written as they are iterated over."""
+    """Worker that compares batches of reads and writes their lines."""
 
     def __init__(self, task: ScoringTask, header: SamHeader, table: Table, device: Device) -> None:
         self._score = host_scorer(task, header, device)
@@ -173,7 +173,7 @@ class _Worker:
 
     def __call__(self, reads: ReadBatch) -> TextOutput:
         ((scored, counts),) = self._score(reads)
-        return Output(map(self._table.lines, [scored]), counts, counts["reads"])
+        return Output([self._table.lines(scored)], counts, counts["reads"])
 
 
 def _mates(flags: NDArray[np.uint16]) -> NDArray[np.uint8]:
