@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.faults.commands import Command
@@ -17,16 +17,19 @@ class GoodOutputs:
     directory
         Directory of the inputs. A test changes it only after it has asked for outputs. They are
         made here, as CRAM contains the path of its reference.
+    options
+        Further words of the command lines. Headers hold them, which moves offsets in indexes.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, options: Sequence[str] = ()) -> None:
         self._directory = directory
+        self._options = options
         self._found: dict[str, Mapping[str, bytes]] = {}
 
     def files(self, command: Command) -> Mapping[str, bytes]:
         """Return what a command writes, by name, without what differs from run to run."""
         if command.name not in self._found:
-            self._found[command.name] = whole_outputs(command, self._directory)
+            self._found[command.name] = whole_outputs(command, self._directory, self._options)
         return self._found[command.name]
 
     def main(self, command: Command) -> bytes:

@@ -44,7 +44,7 @@ def main(moments: int, seed: int) -> int:
             moment = _moment(random, whole[command.name].seconds)
             directory = _copy(inputs)
             outcome = interrupt(command, directory, sent, moment)
-            found = faults(outcome, sent, whole[command.name].outputs, directory)
+            found = faults(outcome, 128 + sent, whole[command.name].outputs, directory)
             statuses[sent.name, outcome.status] += 1
             bad += bool(found)
             if found:

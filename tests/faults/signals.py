@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from tests.faults.processes.running import run
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 STATISTICS = "run.json"
 _START = (
-    "import os, sys; sys.argv[0] = 'hapgpu'; os.write({}, b'.');"  # the name is in the header
+    "import os, sys; sys.argv[0] = 'hapgpu'; {}; os.write({}, b'.');"  # the name is in the header
     "from hapgpu.cli.app import main; main()"
 )
 _ENDS_WITHIN = 120.0
@@ -53,14 +53,47 @@ class Interrupted:
 
 
 def interrupt(
-    command: Command, directory: Path, number: signal.Signals, moment: float
+    command: Command,
+    directory: Path,
+    number: signal.Signals,
+    moment: float,
+    preparation: str = "pass",
+    options: Sequence[str] = (),
 ) -> Interrupted:
-    """Run a command in a directory, and send a signal so many seconds after its first statement."""
+    """Run a command in a directory, and send a signal so many seconds after its first statement.
+
+    Parameters
+    ----------
+    preparation, options
+        As of `started`.
+    """
+
+    def send(process: subprocess.Popen[str]) -> None:
+        time.sleep(moment)
+        process.send_signal(number)
+
+    return disturb(command, directory, send, preparation, options)
+
+
+def disturb(
+    command: Command,
+    directory: Path,
+    fault: Callable[[subprocess.Popen[str]], None],
+    preparation: str = "pass",
+    options: Sequence[str] = (),
+    stdout: int = subprocess.DEVNULL,
+) -> Interrupted:
+    """Run a command in a directory, and call a function with the process.
+
+    Parameters
+    ----------
+    preparation, options, stdout
+        As of `started`.
+    """
     before = contents(directory)
     with tempfile.TemporaryDirectory() as temporary:
-        with _started(command, directory, temporary) as process:
-            time.sleep(moment)
-            process.send_signal(number)
+        with started(command, directory, temporary, preparation, options, stdout) as process:
+            fault(process)
             _, err = process.communicate(timeout=_ENDS_WITHIN)
             processes = _processes_left(process.pid)
         left = [path.name for path in Path(temporary).iterdir()]
@@ -71,31 +104,56 @@ def interrupt(
     return Interrupted(status if status >= 0 else 128 - status, err, changes, left, processes)
 
 
-def _started(command: Command, directory: Path, temporary: str) -> subprocess.Popen[str]:
-    """Start a command in a session of its own, and wait for its first statement."""
+def started(
+    command: Command,
+    directory: Path,
+    temporary: str,
+    preparation: str = "pass",
+    options: Sequence[str] = (),
+    stdout: int = subprocess.DEVNULL,
+) -> subprocess.Popen[str]:
+    """Start a command in a session of its own, and wait for its first statement.
+
+    Parameters
+    ----------
+    preparation
+        Statement to run before the program; then it is waited for, too.
+    options
+        Further words of the command line.
+    stdout
+        Descriptor to which the output goes; by default, it is a file. It is closed here.
+    """
     reader, writer = os.pipe()
     environment = os.environ | {"TMPDIR": temporary}
     # Unbuffered, text left in a buffer at the end of the interpreter would not be noticed.
     environment.pop("PYTHONUNBUFFERED", None)
     process = subprocess.Popen(
-        [sys.executable, "-c", _START.format(writer), *_words(command)],
+        [
+            sys.executable,
+            "-c",
+            _START.format(preparation, writer),
+            *_words(command, stdout),
+            *options,
+        ],
         cwd=directory,
         env=environment | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         pass_fds=[writer],
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
+        stdout=stdout,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
-    os.close(writer)
+    for descriptor in {writer, stdout} - {subprocess.DEVNULL}:
+        os.close(descriptor)
     assert os.read(reader, 1)
     os.close(reader)
     return process
 
 
-def _words(command: Command) -> list[str]:
-    return [*command.with_output(), "--json", STATISTICS, "-q"]
+def _words(command: Command, stdout: int = subprocess.DEVNULL) -> list[str]:
+    words = command.with_output() if stdout == subprocess.DEVNULL else command.words()
+    return [*words, "--json", STATISTICS, "-q"]
 
 
 def _processes_left(session: int) -> int:
@@ -120,14 +178,14 @@ def _processes_of(session: int) -> Iterator[int]:
 
 
 def faults(
-    outcome: Interrupted, number: signal.Signals, expected: Mapping[str, bytes], directory: Path
+    outcome: Interrupted, status: int, expected: Mapping[str, bytes], directory: Path
 ) -> list[str]:
-    """Return the faults of an interrupted run.
+    """Return the faults of a run that ends early, with a status.
 
-    An output has to be whole; a run that ended before the signal has all outputs.
+    An output has to be whole; a run that ended before the fault has all outputs.
     """
     found = []
-    if outcome.status not in {0, 128 + number}:
+    if outcome.status not in {0, status}:
         found.append(f"status {outcome.status}")
     found += [f"says {word}" for word in _BAD_WORDS if word in outcome.err]
     found += [f"leaves {name} in TMPDIR" for name in outcome.temporary]
@@ -141,10 +199,12 @@ def faults(
     return found
 
 
-def whole_outputs(command: Command, directory: Path) -> dict[str, bytes]:
-    """Run a command; return its outputs, and delete them."""
+def whole_outputs(
+    command: Command, directory: Path, options: Sequence[str] = ()
+) -> dict[str, bytes]:
+    """Run a command, with further options; return its outputs, and delete them."""
     before = contents(directory).keys()
-    done = run(_words(command), directory)
+    done = run([*_words(command), *options], directory)
     assert done.status == 0, done
     made = contents(directory).keys() - before
     found = {name: plain(directory / name) for name in made if name != STATISTICS}
@@ -157,7 +217,7 @@ def seconds_of(command: Command, directory: Path) -> float:
     """Return how long a run takes from its first statement, and keep its outputs."""
     with (
         tempfile.TemporaryDirectory() as temporary,
-        _started(command, directory, temporary) as process,
+        started(command, directory, temporary) as process,
     ):
         start = time.monotonic()
         process.communicate()

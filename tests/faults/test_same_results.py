@@ -4,66 +4,19 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
-from hapgpu.calling.reads import segment_reader, segments
-from hapgpu.genotyping.reads import aligned_reads
-from hapgpu.haplotypes import locus_batches
-from hapgpu.haplotypes.locus_batches import LocusLimits
 from hapgpu.io.bgzf.block_table import EOF_BLOCK
-from hapgpu.pairhmm.reads import cpu as pairhmm_reads
-from hapgpu.realign import pipeline as realign_pipeline
 from tests.faults.checks import plain
 from tests.faults.commands import COMMANDS, Command, cells, each, streamed
 from tests.faults.good_outputs import GoodOutputs
-from tests.faults.processes.running import run
+from tests.faults.processes.running import a_pipe, run
+from tests.faults.small_batches import SMALL_BATCHES
 
 _TEXTS = (".sam", ".paf", ".tsv", ".fa", ".vcf")
-SMALL_BATCHES = {
-    "realign": [(realign_pipeline, "_PAIRS_PER_BATCH", 7)],
-    "pairhmm": [
-        (pairhmm_reads, "_CELLS_PER_BATCH", 1),
-        (pairhmm_reads, "_BASES_PER_BATCH", 300),
-        (pairhmm_reads, "_LIKELIHOODS_PER_BATCH", 7),
-    ],
-    "genotype": [
-        (aligned_reads, "_BATCH_BASES", (300, 600)),
-        (locus_batches, "DEFAULT_LOCUS_LIMITS", LocusLimits(loci=1, bases=1)),
-    ],
-    "call": [
-        (segments, "_MIN_BASES", 700),
-        (segments, "_MAX_BASES", 1000),
-        (segment_reader, "_BATCH_BASES", 300),
-        (segment_reader, "_MAX_BASES", 3000),
-    ],
-    "haplotypes": [(locus_batches, "DEFAULT_LOCUS_LIMITS", LocusLimits(loci=1, bases=1))],
-}
-"""Option that bounds the batches of a subcommand, and a small bound."""
-
-
-@contextmanager
-def a_pipe(path: Path) -> Iterator[int]:
-    """Return the end of a pipe through which a file is read."""
-    reader, writer = os.pipe()
-
-    def write() -> None:
-        with os.fdopen(writer, "wb") as out:
-            out.write(path.read_bytes())
-
-    thread = Thread(target=write)
-    thread.start()
-    try:
-        yield reader
-    finally:
-        os.close(reader)
-        thread.join()
 
 
 def result(directory: Path, command: Command, *options: str, **replaced: str) -> bytes:
@@ -86,8 +39,8 @@ def test_batches(
     directory: Path, good_outputs: GoodOutputs, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = good_outputs.main(command)
-    for module, name, value in SMALL_BATCHES[command.subcommand]:
-        monkeypatch.setattr(module, name, value)
+    for target, value in SMALL_BATCHES[command.subcommand].items():
+        monkeypatch.setattr(target, value)
     assert result(directory, command) == expected
 
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from hapgpu.errors import DeviceError
 from hapgpu.runtime.inputs import expect, note_position
+from hapgpu.runtime.output import Divided
 from hapgpu.runtime.pipeline import (
     Budget,
-    Divided,
     batches_ahead,
     batches_in_flight,
     results_of,
@@ -87,7 +87,7 @@ def test_order_under_random_delays(batches: int, workers: int, seed: int) -> Non
 @pytest.mark.parametrize("threaded", [True, False])
 def test_progress_gets_each_written_batch(*, threaded: bool) -> None:
     watcher = Watcher()
-    run_pipeline([5, 7], [abs], abs, progress=watcher, total=12, threaded=threaded)
+    run_pipeline([5, 7], [abs], abs, progress=watcher, extent=12, threaded=threaded)
     assert watcher.events == [("start", 12), ("advance", 5), ("advance", 7), ("finish", None)]
 
 
@@ -103,8 +103,8 @@ def test_progress_gets_the_position_of_each_batch_in_the_inputs(threaded: bool) 
         yield 11
 
     watcher = Watcher()
-    run_pipeline([0], [abs], abs, progress=watcher, inputs=["unknown"], threaded=threaded)
-    run_pipeline(source(), [abs], abs, progress=watcher, inputs=["a", "b"], threaded=threaded)
+    run_pipeline([0], [abs], abs, progress=watcher, extent=["unknown"], threaded=threaded)
+    run_pipeline(source(), [abs], abs, progress=watcher, extent=["a", "b"], threaded=threaded)
     assert watcher.fractions == [None, 0.25, 0.75, 1.0]
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 from typing import BinaryIO, TextIO
 from unittest.mock import patch
 
@@ -55,6 +56,24 @@ def run(
 def _content(file: BinaryIO) -> bytes:
     file.seek(0)
     return file.read()
+
+
+@contextmanager
+def a_pipe(path: Path) -> Iterator[int]:
+    """Yield the end of a pipe through which a file is read."""
+    reader, writer = os.pipe()
+
+    def write() -> None:
+        with os.fdopen(writer, "wb") as out:
+            out.write(path.read_bytes())
+
+    thread = Thread(target=write)
+    thread.start()
+    try:
+        yield reader
+    finally:
+        os.close(reader)
+        thread.join()
 
 
 @contextmanager

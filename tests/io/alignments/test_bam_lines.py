@@ -17,7 +17,7 @@ from hapgpu.io.alignments.bam_lines import BamLines
 from hapgpu.io.alignments.text_pipeline import LineOutput, open_sam_text
 from hapgpu.io.bam.header import encode_header
 from hapgpu.io.fastx.read_block import TextBlock
-from hapgpu.runtime.pipeline import Divided
+from hapgpu.runtime.output import Divided
 from tests.example_counts import many
 from tests.io.bam.test_sam_lines import damaged
 from tests.io.sam_texts import HEADER, as_text, by_samtools, lines

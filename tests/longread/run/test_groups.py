@@ -20,7 +20,7 @@ from hapgpu.longread.cpu import CpuAligner, CpuChainer
 from hapgpu.longread.groups import GroupWorker, LinePart, SeededReads, group_cuts
 from hapgpu.longread.index.build import build_index_of_records
 from hapgpu.longread.options import LineOptions, LongReadOptions
-from hapgpu.runtime.pipeline import Divided
+from hapgpu.runtime.output import Divided
 from tests.longread.stage_runs import computed, parts_of
 
 LENGTHS = (900, 2500, 0, 40, 1200, 3000, 1, 700)

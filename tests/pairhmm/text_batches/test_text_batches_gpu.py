@@ -175,7 +175,7 @@ def test_decimals() -> None:
 
 def run_of(path: Path, output: Path, *, as_matrix: bool = False) -> dict[str, object]:
     statistics = RunStatistics("pairhmm", [], [DEVICE.name], 2)
-    run = LikelihoodRun([DEVICE], 2, output, NoProgress(), statistics)
+    run = LikelihoodRun([DEVICE], 2, 1, output, NoProgress(), statistics)
     score_batches(run, str(path), 1 << 28, as_matrix=as_matrix)
     return statistics.as_dict()
 

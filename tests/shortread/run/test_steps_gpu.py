@@ -9,7 +9,8 @@ import pytest
 
 from hapgpu.io.fastx.read_block import ReadBlock, TextBlock
 from hapgpu.runtime.devices import CudaDevice
-from hapgpu.runtime.pipeline import Divided, results_of
+from hapgpu.runtime.output import Divided
+from hapgpu.runtime.pipeline import results_of
 from hapgpu.shortread.cpu import CpuMapper
 from hapgpu.shortread.index.fm_index import FMIndexArrays
 from hapgpu.shortread.sam.tables import SamOptions
