@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeAlias, TypeVar
 
@@ -25,6 +24,7 @@ from hapgpu.io.bam.read_groups import SampleTable
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.regions import END_OF_CONTIG
 from hapgpu.runtime.pool import MAX_IO_THREADS
+from hapgpu.runtime.processes.in_run import TurnInRun
 from hapgpu.runtime.processes.tallies import Tally
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class AlignedReads(Generic[Buffer, Found, Given]):
         self._margin = filters.margin
         self._max_bases = stages.max_bases if max_bases is None else max_bases
         self._filter = ReadFilter(filters)
-        self._turn = Lock()
+        self._turn = TurnInRun()
         reading = ReadingOptions(
             threads=1 + (min(threads, MAX_IO_THREADS) - 1) // inputs,
             batch_bases=int(np.clip(self._max_bases // (4 * inputs), *_BATCH_BASES)),
@@ -293,7 +293,7 @@ class AlignedReads(Generic[Buffer, Found, Given]):
     ) -> tuple[int, GenotypedLoci]:
         """Take the reads of locus `done` in pieces; return the end of the loci, and their result.
 
-        Only one thread does this at a time: it is not a generator, which would hold the turn while
+        Only one worker does this at a time: it is not a generator, which would hold the turn while
         its result is used.
         """
         max_ends = batches.group.batches[number][1].max_ends

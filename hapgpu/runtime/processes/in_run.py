@@ -6,6 +6,7 @@ CUDA does not survive a fork. So processes with workers leave the GPU to the run
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from hapgpu.runtime.processes.locks import held_at_forks
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 _thread: Final = threading.local()
+_TRY_SECONDS: Final = 0.02
 _functions: Final[WeakSet[InRun[Any, Any]]] = WeakSet()
 _functions_lock: Final = held_at_forks(threading.Lock())
 
@@ -62,6 +64,25 @@ class Call:
             raise
         except BaseException as error:  # noqa: BLE001  (raised again where the worker calls)
             channel.send(Outcome(None, sendable(error)))
+
+
+class TurnInRun:
+    """Turn that one worker of all processes has at a time: a context manager.
+
+    A worker that waits for it asks again: so nobody waits for a process that has ended.
+    """
+
+    def __init__(self) -> None:
+        lock = threading.Lock()
+        self._take = InRun(lambda: lock.acquire(blocking=False))
+        self._give_back = InRun(lock.release)
+
+    def __enter__(self) -> None:
+        while not self._take():
+            time.sleep(_TRY_SECONDS)
+
+    def __exit__(self, *_error: object) -> None:
+        self._give_back()
 
 
 class InRun(Generic[_Arguments, _Result]):

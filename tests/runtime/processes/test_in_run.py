@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hapgpu.runtime.processes.in_run import InRun
+from hapgpu.runtime.processes.in_run import InRun, TurnInRun
 from tests.runtime.processes.running import COUNTS, results_of_run
 
 
@@ -125,3 +126,27 @@ def test_a_result_or_an_argument_that_cannot_be_pickled() -> None:
 
     found = results_of_run(range(8), [work] * 2, 2)
     assert found == ["0", "error", "2", "error", "4", "error", "6", "error"]
+
+
+def test_one_worker_has_the_turn() -> None:
+    """Of all threads of all processes."""
+    turn, inside, most = TurnInRun(), [0], [0]
+
+    def enter() -> None:
+        inside[0] += 1
+        most[0] = max(most[0], inside[0])
+
+    def leave() -> None:
+        inside[0] -= 1
+
+    entered, left = InRun(enter), InRun(leave)
+
+    def work(value: int) -> int:
+        with turn:
+            entered()
+            time.sleep(0.002)
+            left()
+        return value
+
+    assert results_of_run(range(20), [work] * 4, 2) == list(range(20))
+    assert most == [1]
