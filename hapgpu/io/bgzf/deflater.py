@@ -1,9 +1,20 @@
-"""Compression to BGZF, with libdeflate or igzip, and the writer of files."""
+"""Compression to BGZF, with ISA-L or zlib, and the writer of files.
+
+The same content makes the same bytes, in any thread and process. ISA-L alone does not keep that:
+for the first byte of a stream, its SSE and AVX code (igzip_icf_body_h1_gr_bt.asm,
+`write_first_byte`) hashes a register that holds the address of the stream instead of content, and
+now and then an entry of the table of matches is lost. So a stream begins in the state that ISA-L
+sets for a prepared dictionary, which has no first byte, with a table in which each entry is the
+first byte of content. Then that byte itself is compared with what lies a window before it, bytes
+that must differ.
+"""
 
 from __future__ import annotations
 
+import gzip
 import struct
 import threading
+import zlib
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,10 +22,9 @@ from functools import cache
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
-from isal import igzip_lib, isal_zlib
 from numpy.typing import NDArray
 
-from hapgpu.arrays.bytes import Integer, copy_bytes, store_32
+from hapgpu.arrays.bytes import Integer, copy_bytes, load_u32, store_32
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.io.bgzf.block_table import EOF_BLOCK, MAX_BLOCK_BYTES
 from hapgpu.io.bgzf.c_functions import (
@@ -40,7 +50,14 @@ _STORED_BYTES: Final = 5
 _ROOM: Final = MAX_BLOCK_BYTES - _HEAD_BYTES - _FOOTER_BYTES
 """Bytes of deflated data that a block has room for."""
 _ISAL_STATE_BYTES: Final = 1 << 18  # the state takes some 86 KB
-_ISAL_TABLE_BYTES: Final = 276 << 10  # as many as `igzip_lib` gives: fewer make other bytes
+_ISAL_TABLE_BYTES: Final = 276 << 10  # ISAL_DEF_LVL1_DEFAULT: fewer make more blocks of DEFLATE
+_ISAL_MATCHES: Final = slice(0x1268 // 8, (0x1268 + 2 * 8192) // 8)
+"""Words of the tables that hold the position of the last content of each hash, uint16."""
+_ISAL_HAS_HISTORY: Final = 135  # internal_state.has_hist: a byte of the state
+_ISAL_PREPARED: Final = 3  # IGZIP_DICT_HASH_SET: the table of matches is filled
+_WINDOW: Final = 1 << 15
+_HASHED: Final = 4
+"""Bytes of the shortest match."""
 _ISAL_NAMES: Final = ("isal_deflate", "isal_deflate_init", "crc32_gzip_refl")
 _LOCK = held_at_forks(threading.Lock())
 
@@ -109,6 +126,21 @@ class _Isal(NamedTuple):
     functions: NDArray[np.uint64]
     state: NDArray[np.uint64]
     tables: NDArray[np.uint64]
+    copy: NDArray[np.uint8]
+    """Bytes of a window, and after them of the content of a block."""
+
+
+@njit
+def _guarded(
+    isal: _Isal, data: NDArray[np.uint8], start: Integer, size: Integer
+) -> tuple[NDArray[np.uint8], Integer]:
+    """Return content and its start; what lies a window before it makes no match with it."""
+    before = start - _WINDOW
+    if size >= _HASHED and before >= 0 and load_u32(data, before) != load_u32(data, start):
+        return data, start
+    isal.copy[:_HASHED] = ~data[start]
+    copy_bytes(data, start, isal.copy, _WINDOW, size)
+    return isal.copy, np.int64(_WINDOW)
 
 
 @njit
@@ -124,8 +156,11 @@ def _deflate_by_isal(
     state = isal.state
     halves, quarters = state.view(np.uint32), state.view(np.uint16)
     here = np.uint64(state.ctypes.data)
+    content, first = _guarded(isal, data, start, size)
     call_1(isal.functions[1], here)
-    state[0] = np.uint64(data.ctypes.data) + np.uint64(start)  # next_in
+    isal.tables[_ISAL_MATCHES.start : _ISAL_MATCHES.stop] = 0
+    state.view(np.uint8)[_ISAL_HAS_HISTORY] = _ISAL_PREPARED
+    state[0] = np.uint64(content.ctypes.data) + np.uint64(first)  # next_in
     halves[2] = size  # avail_in
     state[2] = np.uint64(out.ctypes.data) + np.uint64(at)  # next_out
     halves[6] = _ROOM  # avail_out
@@ -167,7 +202,9 @@ def _blocks_by_isal(
 class _IsalDeflater:
     def __init__(self, functions: dict[str, CFunction]) -> None:
         addresses = addresses_of(*(functions[name] for name in _ISAL_NAMES))
-        self._isal = _Isal(addresses, room_for(_ISAL_STATE_BYTES), room_for(_ISAL_TABLE_BYTES))
+        copy = np.zeros(_WINDOW + PAYLOAD_BYTES, dtype=np.uint8)
+        state, tables = room_for(_ISAL_STATE_BYTES), room_for(_ISAL_TABLE_BYTES)
+        self._isal = _Isal(addresses, state, tables, copy)
 
     def __call__(self, data: NDArray[np.uint8], *, compressed: bool) -> NDArray[np.uint8]:
         blocks = -(-data.size // PAYLOAD_BYTES)
@@ -185,16 +222,17 @@ def _deflate_from_python(data: NDArray[np.uint8], *, compressed: bool) -> NDArra
 def _block(payload: memoryview, *, compressed: bool) -> bytes:
     deflated = b""
     if compressed:
-        deflated = igzip_lib.compress(payload, _LEVEL, igzip_lib.COMP_DEFLATE)
+        deflater = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+        deflated = deflater.compress(payload) + deflater.flush()
     if not compressed or len(deflated) >= _ROOM:
         size = len(payload)
         deflated = struct.pack("<BHH", 1, size, size ^ 0xFFFF) + payload
     last = struct.pack("<H", _HEAD_BYTES + len(deflated) + _FOOTER_BYTES - 1)
-    footer = struct.pack("<II", isal_zlib.crc32(payload), len(payload))
+    footer = struct.pack("<II", zlib.crc32(payload), len(payload))
     return b"".join((_HEAD.tobytes(), last, deflated, footer))
 
 
-_FROM_PYTHON: Final = DeflateLibrary("ISA-L, a call per block", lambda: _deflate_from_python)
+_FROM_PYTHON: Final = DeflateLibrary("zlib, a call per block", lambda: _deflate_from_python)
 
 
 def libraries() -> list[DeflateLibrary]:
@@ -206,18 +244,27 @@ def libraries() -> list[DeflateLibrary]:
 
 
 def is_sound(library: DeflateLibrary) -> bool:
-    """Tell whether a library makes the blocks that calls from Python make, of known content."""
+    """Try a library on known content: zlib inflates the blocks, and repeats make them small."""
     deflate = library.new_deflater()
-    numbers = np.arange(40_000, dtype=np.uint32)
+    numbers = np.arange(60_000, dtype=np.uint32)
     mixed = numbers * numbers ^ numbers << 7  # cannot be deflated
-    data = np.concatenate([numbers.view(np.uint8), mixed.view(np.uint8)[: PAYLOAD_BYTES + 9]])
-    for content in (data, data[:1]):
-        for compressed in (True, False):
-            made = deflate(content, compressed=compressed)
-            expected = _deflate_from_python(content, compressed=compressed)
-            if not np.array_equal(made, expected):
-                return False
+    both = np.concatenate([numbers.view(np.uint8), mixed.view(np.uint8)[: PAYLOAD_BYTES + 9]])
+    for content in (both, both[::-1].copy(), both[:90] % 4, both[:1]):
+        made = deflate(content, compressed=True)
+        stored = deflate(content, compressed=False)
+        if any(_inflated(blocks) != content.tobytes() for blocks in (made, stored)):
+            return False
+        if content.size > PAYLOAD_BYTES and not made.size < 0.8 * stored.size:
+            return False
     return True
+
+
+def _inflated(blocks: NDArray[np.uint8]) -> bytes | None:
+    """Return what zlib makes of blocks, or None where it finds a fault."""
+    try:
+        return gzip.decompress(blocks.tobytes())
+    except (OSError, EOFError, zlib.error):
+        return None
 
 
 @cache
