@@ -51,9 +51,9 @@ RUNS = {
     "haplotypes": "haplotypes {data}/reference.fa {data}/sites.vcf -o {out}/f.fa",
     "index": "index {data}/reference.fa -o {out}/g.hgx",
     "index --minimizers": "index --minimizers {data}/reference.fa -o {out}/h.hgm",
-    "map": "map {data}/reference.fa {data}/reads.fastq.gz -o {out}/i.sam",
+    "map": "map {data}/reference.fa {data}/reads.fastq.gz -o {out}/i.bam",
     "chain": "chain {data}/reference.fa {data}/long_reads.fastq.gz -o {out}/j.paf",
-    "chain -a": "chain -a {data}/reference.fa {data}/long_reads.fastq.gz -o {out}/p.sam",
+    "chain -a": "chain -a {data}/reference.fa {data}/long_reads.fastq.gz -o {out}/p.bam",
     "chain -c": "chain -c --cs {data}/reference.fa {data}/long_reads.fastq.gz -o {out}/q.paf",
     "report": "report {out}/b.bam {out}/c.tsv {out}/j.paf -o {out}/k.html",
     "report --reads": "report {out}/e.vcf --reads {data}/reads.bam"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from hapgpu.runtime import pipeline
-from hapgpu.runtime.processes import forked
+from hapgpu.runtime.processes import desk
 from tests.faults.small_batches import make_batches_small
 
 SUBCOMMANDS: Final = ("realign", "pairhmm", "genotype", "call", "map", "chain")
@@ -23,13 +23,13 @@ def prepare(subcommand: str) -> None:
     """Prepare this process, so that its run forks and has work for a while."""
     make_batches_small(subcommand)
     pipeline._fill = always
-    compute = forked._Desk._compute
+    compute = desk._Desk._compute
 
-    def slow(desk: forked._Desk) -> None:
+    def slow(at: desk._Desk) -> None:
         time.sleep(_DELAY)
-        compute(desk)
+        compute(at)
 
-    forked._Desk._compute = slow  # type: ignore[method-assign]
+    desk._Desk._compute = slow  # type: ignore[method-assign]
 
 
 def always(*_: object) -> bool:
