@@ -47,7 +47,7 @@ _TABLE: Final = {
         genotyping.calls.vcf_lines: _WORD_BITS
         genotyping.deep_loci: _MAX_ROWS _MAX_PAIRS
         genotyping.reads.aligned_reads: _MAX_BASES _BATCH_BASES
-        genotyping.reads.locus_groups: _MAX_BATCHES _MAX_BYTES
+        genotyping.reads.locus_groups: _GROUPS_OF_A_SIZE _MAX_BATCHES _MAX_BYTES
         shortread.api: _BASES_ON_CPU _BASES_PER_READ
         shortread.index.build: _LETTERS_PER_CHECK
         shortread.index.bwt: MAX_JUMP _MIN_JUMP _JUMP_BYTES _JUMP_BYTES_PER_BASE

@@ -16,6 +16,8 @@ from hapgpu.io.vcf.batches import END, GENOTYPES
 
 _MAX_BATCHES: Final = 4
 """Batches per group: opening the files of a group costs as much as reading a tenth of a batch."""
+_GROUPS_OF_A_SIZE: Final = 16
+"""Groups until they grow by a batch: a few thousand sites are divided among many threads, too."""
 _MAX_BYTES: Final = 1 << 24
 
 
@@ -128,19 +130,21 @@ class LocusGroup:
 def locus_groups_of(
     batches: Iterator[LocusBatch], margin: int, max_batches: int | None = None
 ) -> Iterator[LocusGroup]:
-    """Group batches until the contig changes or the group is large; None: the usual size."""
+    """Group batches until the contig changes or the group is large; None: the usual sizes."""
     grouped: list[tuple[LocusBatch, LocusIntervals]] = []
     counted = NO_INTERVALS
-    size = 0
+    size = number = 0
     for batch in batches:
         intervals = LocusIntervals.around(batch.loci, margin)
         if grouped and batch.contig != grouped[0][0].contig:
             yield LocusGroup(grouped, counted, END_OF_CONTIG)
+            number += 1
             grouped, size, counted = [], 0, NO_INTERVALS
-        elif len(grouped) >= (max_batches or _MAX_BATCHES) or size >= _MAX_BYTES:
+        elif len(grouped) >= (max_batches or _usual_batches(number)) or size >= _MAX_BYTES:
             # Sites are sorted, but their shift ranges may start before them.
             next_start = min(int(intervals.starts.min()), _min_start(batch, margin))
             yield LocusGroup(grouped, counted, next_start)
+            number += 1
             for _, others in grouped:
                 counted = counted.joined(others)
             grouped, size, counted = [], 0, counted.relevant_after(next_start).sorted()
@@ -148,6 +152,11 @@ def locus_groups_of(
         size += _bytes_of(batch)
     if grouped:
         yield LocusGroup(grouped, counted, END_OF_CONTIG)
+
+
+def _usual_batches(number: int) -> int:
+    """Return the most batches of a group, by its number from 0."""
+    return min(1 + number // _GROUPS_OF_A_SIZE, _MAX_BATCHES)
 
 
 def _min_start(batch: LocusBatch, margin: int) -> int:

@@ -67,6 +67,11 @@ def batches_of(contig: str, intervals: Sequence[Interval], size: int) -> list[Lo
     return [batch_of(contig, intervals[k : k + size]) for k in range(0, len(intervals), size)]
 
 
+def group_by(monkeypatch: pytest.MonkeyPatch, batches: int) -> None:
+    """Let each group of loci have so many batches."""
+    monkeypatch.setattr(locus_groups, "_usual_batches", lambda _: batches)
+
+
 def keys_by_locus(found: LocusReads) -> Iterator[LocusKeys]:
     """Yield contig, start and end of each locus, and its reads with their samples."""
     reads, loci = found.reads, found.batch.loci
@@ -195,7 +200,7 @@ def test_two_files_equal_pysam(
     threads: int,
     max_bases: int,
 ) -> None:
-    monkeypatch.setattr(locus_groups, "_MAX_BATCHES", max_batches)
+    group_by(monkeypatch, max_batches)
     intervals = intervals_along(START - 500, END, 350)
     found = read_at(
         [na12878, hg002],
@@ -232,7 +237,7 @@ def test_other_inputs_give_the_reads_of_bam(
     kind: str,
     max_bases: int,
 ) -> None:
-    monkeypatch.setattr(locus_groups, "_MAX_BATCHES", 4)
+    group_by(monkeypatch, 4)
     intervals = intervals_along(START, END, 777)
     batches = batches_of("chr20", intervals, 7)
     expected = read_at([hg002, na12878], batches)
@@ -344,7 +349,7 @@ def test_random_loci(
     file: int,
 ) -> None:
     monkeypatch.setattr(aligned_reads, "_BATCH_BASES", (limits.bases_read, limits.bases_read))
-    monkeypatch.setattr(locus_groups, "_MAX_BATCHES", limits.batches_per_group)
+    group_by(monkeypatch, limits.batches_per_group)
     batches = batches_of("one", first, size) + batches_of("three", second, size)
     found = read_at([made[file]], batches, max_bases=limits.bases_buffered)
     assert found == [
@@ -356,7 +361,7 @@ def test_random_loci(
 def test_first_locus_of_a_group_is_before_the_last_of_the_previous_group(
     made: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(locus_groups, "_MAX_BATCHES", 1)
+    group_by(monkeypatch, 1)
     monkeypatch.setattr(aligned_reads, "_BATCH_BASES", (500, 500))
     intervals = [(300, 301), (1900, 1901), (700, 1300), (2500, 2501)]
     found = read_at([made[1]], batches_of("one", intervals, 2), max_bases=1)
@@ -367,7 +372,7 @@ def test_first_locus_of_a_group_is_before_the_last_of_the_previous_group(
 def test_deep_loci_are_yielded_in_slices(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
 ) -> None:
-    monkeypatch.setattr(locus_groups, "_MAX_BATCHES", 1)
+    group_by(monkeypatch, 1)
     max_buffered = 0
 
     def watched_sum(reads: ReadBuffer) -> int:
@@ -410,7 +415,7 @@ def test_counts_do_not_depend_on_groups(
     intervals = intervals_along(100, 4000, 61)
     counts = []
     for max_batches in (1, 2, 64):
-        monkeypatch.setattr(locus_groups, "_MAX_BATCHES", max_batches)
+        group_by(monkeypatch, max_batches)
         with AlignedReads(
             [str(made[0])], HOST_READING, threads=1, reference=NO_FASTA, filters=FILTERS
         ) as reads:
@@ -442,7 +447,7 @@ def test_a_read_at_several_groups_is_counted_once(
     size: int,
     max_batches: int,
 ) -> None:
-    monkeypatch.setattr(locus_groups, "_MAX_BATCHES", max_batches)
+    group_by(monkeypatch, max_batches)
     with AlignedReads(
         [str(made[0])], HOST_READING, threads=1, reference=NO_FASTA, filters=FILTERS
     ) as reads:
@@ -466,7 +471,7 @@ def test_groups_are_read_in_any_order_and_thread(
     monkeypatch: pytest.MonkeyPatch,
     kind: str,
 ) -> None:
-    monkeypatch.setattr(locus_groups, "_MAX_BATCHES", 1)
+    group_by(monkeypatch, 1)
     intervals = intervals_along(START, END, 350)
     other = na12878
     if kind == "cram":
@@ -566,3 +571,15 @@ def test_damaged_bam(made: tuple[Path, Path], tmp_path: Path) -> None:
     intervals = intervals_along(0, 4900, 50)
     with pytest.raises(InputError, match=r"damaged\.bam: damaged"):
         read_at([path], [batch_of(contig, intervals) for contig in ("one", "two", "three")])
+
+
+def test_groups_grow() -> None:
+    """The first groups are small, so that few sites keep many threads busy."""
+    batches = batches_of("chr20", intervals_along(0, 150 * 100, 100), 1)
+    groups = [*locus_groups.locus_groups_of(iter(batches), 0)]
+    sizes = [len(group.batches) for group in groups]
+    assert sizes[:48] == [1] * 16 + [2] * 16 + [3] * 16
+    assert sizes[48:-1] == [4] * (len(sizes) - 49)
+    assert sum(sizes) == len(batches) == 150
+    of_gpu = locus_groups.locus_groups_of(iter(batches), 0, 1)
+    assert [len(group.batches) for group in of_gpu] == [1] * 150
