@@ -81,24 +81,28 @@ class SharedMemory:
 
 
 class _Pickler(pickle.Pickler):
-    """Pickler that writes the numbers of objects that both processes have."""
+    """Pickler that writes the numbers of objects that both processes have.
+
+    Large arrays are appended to a list instead.
+    """
 
     def __init__(
         self, file: io.BytesIO, numbers: dict[int, int], arrays: list[NDArray[np.uint8]]
     ) -> None:
-        super().__init__(file, protocol=5, buffer_callback=self._is_pickled)
+        # Not a method: it would refer to the pickler, which would keep the message until garbage
+        # is collected.
+        def is_pickled(buffer: pickle.PickleBuffer) -> bool:
+            raw = buffer.raw()
+            if raw.nbytes < _MIN_SHARED:
+                return True
+            arrays.append(np.frombuffer(raw, dtype=np.uint8))
+            return False
+
+        super().__init__(file, protocol=5, buffer_callback=is_pickled)
         self._numbers = numbers
-        self._arrays = arrays
 
     def persistent_id(self, value: object) -> int | None:
         return self._numbers.get(id(value))
-
-    def _is_pickled(self, buffer: pickle.PickleBuffer) -> bool:
-        raw = buffer.raw()
-        if raw.nbytes < _MIN_SHARED:
-            return True
-        self._arrays.append(np.frombuffer(raw, dtype=np.uint8))
-        return False
 
 
 class _Unpickler(pickle.Unpickler):  # noqa: S301  (our own messages)
