@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self
@@ -289,7 +289,7 @@ class GenotypeSession(Closeable):
             _LOCUS_OPTIONS,
             self._vcf.name,
             count,
-            locus_limits=_LOCI_OF_GPU if self._gpus else None,
+            locus_limits=self._locus_limits(),
             rows=rows,
         )
         return self._reads.at(batches, partial(self._deep_loci, timed) if in_pieces else None)
@@ -303,6 +303,11 @@ class GenotypeSession(Closeable):
         likelihoods = timed(PAIR_HMM, partial(log10_likelihoods, device=device))
         genotyper = host_genotyper(self._options, len(self.samples), likelihoods, self._source)
         return DeepLoci(genotyper, batch)
+
+    def _locus_limits(self) -> LocusLimits | None:
+        # Of CPU threads, those that compute take longer than the one that makes haplotypes.
+        threads = min(self._threads, MAX_IO_THREADS * len(self._gpus))
+        return replace(_LOCI_OF_GPU, threads=threads) if self._gpus else None
 
     def _records(self, vcf: VcfSource) -> Iterator[VcfBatch]:
         return within(vcf.batches(for_vcf=True), self._inputs.regions, self.contigs)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -45,6 +47,7 @@ from hapgpu.haplotypes.sites.shift_ranges import LONGEST_SHIFT, shift_ranges_of
 from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.vcf.batches import VcfBatch
 from hapgpu.runtime.jit import njit
+from hapgpu.runtime.pool import Pool, Task
 
 _MAX_SITES: Final = 1000
 """Sites of one group, at most; bounds memory."""
@@ -99,10 +102,13 @@ class LocusLimits:
         Number of loci, at most.
     bases
         Bases of the reference from the first locus to the last, at most, except for a single locus.
+    threads
+        Threads that make haplotypes; with several, batches are made ahead.
     """
 
     loci: int = 256
     bases: int = 1_000_000
+    threads: int = 1
 
 
 DEFAULT_LOCUS_LIMITS: Final = LocusLimits()
@@ -199,12 +205,42 @@ def locus_batches(
         The reference lacks a contig, a REF differs from it, or a genotype is invalid; the message
         names file and record.
     """
+    most = locus_limits or DEFAULT_LOCUS_LIMITS
     stream = _LocusStream(reference, options, source, count, rows)
-    for record_batch in record_batches_of(records, limits):
-        for batch in stream.batches(record_batch):
-            yield from _split(batch, locus_limits or DEFAULT_LOCUS_LIMITS)
-        if stream.is_done:
-            return
+    with Pool(most.threads, caller_works=False) as pool:
+        for batch in _computed_ahead(stream.batches(record_batches_of(records, limits)), pool):
+            yield from _split(batch, most)
+
+
+def _computed_ahead(
+    batches: Iterator[Callable[[], LocusBatch]], pool: Pool
+) -> Iterator[LocusBatch]:
+    """Yield batches in order, as many in work as a pool has threads; then the error, if any."""
+    tasks = deque[Task[LocusBatch]]()
+    failure: Exception | None = None
+    while True:
+        try:
+            batch = next(batches, None)
+        except Exception as error:  # noqa: BLE001  (raised after the batches before it)
+            batch, failure = None, error
+        if batch is None:
+            break
+        tasks.append(pool.submit(batch))
+        if len(tasks) >= pool.threads:
+            yield tasks.popleft().result()
+    while tasks:
+        yield tasks.popleft().result()
+    if failure is not None:
+        raise failure
+
+
+class _GroupedSites(NamedTuple):
+    """Whole groups of close sites of a contig, their shift ranges, and the number of groups."""
+
+    contig: str
+    sites: Sites
+    shift_ranges: ShiftRanges
+    groups: int
 
 
 class _LocusStream:
@@ -228,7 +264,14 @@ class _LocusStream:
         self._snvs = np.empty(0, dtype=np.int64)
         self._around = LONGEST_SHIFT + options.flank
 
-    def batches(self, record_batch: RecordBatch) -> Iterator[LocusBatch]:
+    def batches(self, record_batches: Iterable[RecordBatch]) -> Iterator[Callable[[], LocusBatch]]:
+        """Yield functions that return the loci of the rows; they need not be called in order."""
+        for record_batch in record_batches:
+            yield from self._batches(record_batch)
+            if self._row >= self._rows.stop:
+                return
+
+    def _batches(self, record_batch: RecordBatch) -> Iterator[Callable[[], LocusBatch]]:
         """Yield the complete loci of the records, kept and new, if they are in the rows."""
         contig = record_batch.records.contig
         length = self._reference.lengths.get(contig, UNKNOWN_LENGTH)
@@ -252,18 +295,12 @@ class _LocusStream:
         self._count("locus_splits", int(chosen.is_full.sum()))
         full_ends = chosen.ends[chosen.is_full].tolist()
         for start, end in pairwise(sorted({*chosen.starts[:1], *full_ends, *chosen.ends[-1:]})):
-            batch = self._batch(
-                contig, sites.slice(start, end), shift_ranges.slice(start, end), bases
-            )
             first, last = np.searchsorted(chosen.starts, [start, end])
-            self._count("locus_splits", len(batch.loci) - int(last - first))
-            yield batch
+            part = _GroupedSites(
+                contig, sites.slice(start, end), shift_ranges.slice(start, end), int(last - first)
+            )
+            yield partial(self._batch, part, bases, self._snvs)
         self._keep(records, groups, record_batch.next_start)
-
-    @property
-    def is_done(self) -> bool:
-        """Whether all loci of the rows have been yielded."""
-        return self._row >= self._rows.stop
 
     def _skip(self, records: VcfBatch, next_start: int) -> bool:
         """Drop records before the rows, without the reference; return False if that is unsafe."""
@@ -293,10 +330,10 @@ class _LocusStream:
         return groups.slice(0, int(incomplete[0]) if incomplete.size else groups.ends.size)
 
     def _batch(
-        self, contig: str, sites: Sites, shift_ranges: ShiftRanges, bases: ReferenceSlice
+        self, grouped: _GroupedSites, bases: ReferenceSlice, snvs: NDArray[np.int64]
     ) -> LocusBatch:
-        """Put sites into loci and make their haplotypes."""
-        options = self._options
+        """Put sites into loci and make their haplotypes, in which SNVs may be masked."""
+        options, sites, shift_ranges = self._options, grouped.sites, grouped.shift_ranges
         max_combinations = OVERLAPPING_FACTOR * options.max_combinations
         if options.phased:
             genotypes = [genotypes_of(record, self._source) for record in sites.records]
@@ -315,14 +352,15 @@ class _LocusStream:
             bases,
             options.flank,
             max_combinations,
-            self._snvs if options.masks else self._snvs[:0],
+            snvs if options.masks else snvs[:0],
         )
         self._count("sites", len(sites))
         self._count("loci", len(loci))
+        self._count("locus_splits", len(loci) - grouped.groups)
         self._count("spanned_alleles", int((sites.kinds == AlleleKind.SPANNED).sum()))
         self._count("symbolic_alleles", int((sites.kinds == AlleleKind.SYMBOLIC).sum()))
         self._count("capped_loci", _capped_loci(phase_groups, max_combinations))
-        return LocusBatch(contig, sites, shift_ranges, loci, haplotypes)
+        return LocusBatch(grouped.contig, sites, shift_ranges, loci, haplotypes)
 
     def _keep(self, records: VcfBatch, complete: _SiteGroups, next_start: int) -> None:
         """Keep the records after the complete groups, and the SNVs in the flanks of later loci."""

@@ -237,6 +237,41 @@ def test_few_records_are_kept(example: tuple[Path, list[VcfRecord]]) -> None:
     assert done == len(contig)
 
 
+@pytest.mark.parametrize("threads", [2, 5, 16])
+def test_threads_make_the_same_batches(example: tuple[Path, list[VcfRecord]], threads: int) -> None:
+    """In small batches of records, so that many are in work at once."""
+    path, records = example
+    found = []
+    for limits in (LocusLimits(), LocusLimits(threads=threads)):
+        counts = Counter[str]()
+        small = RecordLimits(records=5)
+        batches = batches_of(path, records, SITES_ONLY, small, counts, locus_limits=limits)
+        found.append((list(loci_in(batches)), [len(batch.loci) for batch in batches], counts))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_loci_before_an_error_come_first(tmp_path: Path, threads: int) -> None:
+    bases = made_bases(3, 50_000)
+    path = write_fasta(tmp_path / "ref.fa", {"chr1": bases})
+    records = [record_at(bases, start) for start in range(100, 49_000, 700)]
+    other = "A" if bases[records[40].start] != "A" else "C"
+    records[40] = replace(records[40], reference=other, alternatives=("G",))
+    done: list[int] = []
+    with ReferenceFasta(path) as reference:
+        batches = locus_batches(
+            batches_of_records(records),
+            reference,
+            SITES_ONLY,
+            "calls.vcf",
+            limits=RecordLimits(records=4),
+            locus_limits=LocusLimits(threads=threads),
+        )
+        with pytest.raises(InputError, match="REF"):
+            done.extend(len(batch.loci) for batch in batches)
+    assert 30 <= sum(done) < 40
+
+
 def test_batches_are_bounded(tmp_path: Path) -> None:
     bases = made_bases(1, 100_000) * 31
     path = write_fasta(tmp_path / "ref.fa", {"far": bases, "near": bases[:100_000]})
