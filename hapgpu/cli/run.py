@@ -105,6 +105,11 @@ class Run:
             progress.finish()
 
     @property
+    def process_count(self) -> int:
+        """Number of processes that the user wants, or one for each thread or GPU."""
+        return self.processes or max(self.threads, len(self.devices))
+
+    @property
     def _shows_output(self) -> bool:
         return self._output == STANDARD
 

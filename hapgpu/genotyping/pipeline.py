@@ -38,6 +38,7 @@ from hapgpu.io.vcf.writer import VcfWriter
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.runtime.closeable import Closeable
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
+from hapgpu.runtime.gpu_processes import gpu_processes
 from hapgpu.runtime.output import CountingSink, Output
 from hapgpu.runtime.pipeline import run_pipeline
 from hapgpu.runtime.pool import MAX_IO_THREADS
@@ -83,7 +84,8 @@ def write_genotypes(
     threads
         CPU threads; 1: the calling thread does everything.
     processes
-        Number of processes that they are divided into; with GPUs it is 1.
+        Number of processes that they are divided into; workers on several GPUs get one for each,
+        unless it is 1.
     command_line
         For the VCF header.
     progress
@@ -368,9 +370,11 @@ class GenotypeSession(Closeable):
                 yield from [device] * _WORKERS_PER_GPU
 
     def processes(self, count: int, tallies: Sequence[Tally] = ()) -> Processes:
-        """Return the processes of workers on the CPU; workers of GPUs are threads of the run."""
+        """Return the processes of workers; GPUs that read a stream are for threads of the run."""
         tallies = [*tallies, self._reads.tally]
-        return Processes(1 if self._gpus else count, [self, self._reads], tallies)
+        if self._gpus:
+            count = gpu_processes(self._gpus, count) if self._reads.is_indexed else 1
+        return Processes(count, [self, self._reads], tallies)
 
     @property
     def extent(self) -> int | list[str]:

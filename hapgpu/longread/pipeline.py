@@ -40,7 +40,8 @@ from hapgpu.longread.options import LineOptions, LongReadOptions
 from hapgpu.longread.parameters import chain_parameters
 from hapgpu.longread.seed.anchor_files import load_anchors
 from hapgpu.longread.seed.predecessor_ranges import range_statistics
-from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
+from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device, gpus_of
+from hapgpu.runtime.gpu_processes import gpu_processes
 from hapgpu.runtime.run_context import RunContext
 
 _CPU_BLOCK: Final = 4 << 20
@@ -86,8 +87,9 @@ def map_long_reads(
             index = run.statistics.timed("index", open_index)(
                 reference, options.sketch, run.threads, progress
             )
-        workers = open_workers(run.devices, index, options)
-        transfer = block_transfer(run.devices, run.threads)
+        processes = gpu_processes(gpus_of(run.devices), run.processes)
+        workers = open_workers(run.devices, index, options, processes)
+        transfer = block_transfer(run.devices, run.threads, processes)
         process_reads(run, "chain", files, transfer, workers, write)
 
 
@@ -188,16 +190,23 @@ def _as_npz(result: AnchorChains) -> memoryview:
 
 
 def open_workers(
-    devices: Sequence[Device], index: MinimizerIndex, options: LongReadOptions
+    devices: Sequence[Device], index: MinimizerIndex, options: LongReadOptions, processes: int = 1
 ) -> list[BlockWorker]:
     """Return one chainer per worker: one per CPU thread, or several per GPU.
+
+    `processes` is the result of `gpu_processes`.
 
     Raises
     ------
     DeviceError
         The index does not fit into the memory of a GPU.
     """
-    return workers_for(devices, partial(open_worker, options, index), per_gpu=_WORKERS_PER_GPU)
+    return workers_for(
+        devices,
+        partial(open_worker, options, index),
+        per_gpu=_WORKERS_PER_GPU,
+        processes=processes,
+    )
 
 
 def open_worker(options: LongReadOptions, index: MinimizerIndex, device: Device) -> BlockWorker:
@@ -209,6 +218,11 @@ def open_worker(options: LongReadOptions, index: MinimizerIndex, device: Device)
     return CpuChainer(index, options)
 
 
-def block_transfer(devices: Sequence[Device], threads: int) -> BlockTransfer:
-    """Return the block transfer for the devices, which are all CPUs or all GPUs."""
-    return transfer_for(devices, threads, cpu_bytes=_CPU_BLOCK, gpu_bytes=_GPU_BLOCK)
+def block_transfer(devices: Sequence[Device], threads: int, processes: int = 1) -> BlockTransfer:
+    """Return the block transfer for the devices, which are all CPUs or all GPUs.
+
+    `processes` is the result of `gpu_processes`.
+    """
+    return transfer_for(
+        devices, threads, cpu_bytes=_CPU_BLOCK, gpu_bytes=_GPU_BLOCK, processes=processes
+    )

@@ -20,7 +20,8 @@ from hapgpu.pairhmm.reads.scorer import ScoringTask
 from hapgpu.pairhmm.reads.tables import MatrixTable, PairTable, Table
 from hapgpu.pairhmm.text_batches.reader import no_text_batches, read_hmm_batches
 from hapgpu.pairhmm.text_batches.tables import LIKELIHOOD_HEADER, likelihood_text, text_output
-from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device, worker_devices
+from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device, gpus_of, worker_devices
+from hapgpu.runtime.gpu_processes import gpu_processes, input_memory
 from hapgpu.runtime.output import CountingSink
 from hapgpu.runtime.pipeline import run_pipeline
 from hapgpu.runtime.pool import MAX_IO_THREADS
@@ -46,7 +47,12 @@ class LikelihoodRun:
     @property
     def gpus(self) -> list[CudaDevice]:
         """The devices, if they are GPUs."""
-        return [device for device in self.devices if isinstance(device, CudaDevice)]
+        return gpus_of(self.devices)
+
+    @property
+    def gpu_processes(self) -> int:
+        """Number of processes of workers on GPUs."""
+        return gpu_processes(self.gpus, self.processes)
 
     @property
     def cpu_workers(self) -> list[CpuDevice]:
@@ -97,8 +103,9 @@ def score_batches(run: LikelihoodRun, path: str, max_record: int, *, as_matrix: 
             from hapgpu.pairhmm.text_batches.cuda import TextBatchScorer  # noqa: PLC0415  (imports CuPy)
 
             scorer = TextBatchScorer(path, max_record, as_matrix=as_matrix)
+            pieces = scorer.pieces(threads, input_memory(run.gpu_processes))
             on_gpus = [partial(scorer.score, device) for device in worker_devices(run.gpus)]
-            _write_all(run, path, scorer.pieces(threads), on_gpus, write)
+            _write_all(run, path, pieces, on_gpus, write)
         else:
             batches = _numbered(read_hmm_batches(path, max_record=max_record))
             on_cpu = [
@@ -117,7 +124,7 @@ def _opened(
         return opened_on_cpu(task, table, run.cpu_workers, run.threads)
     from hapgpu.pairhmm.reads.cuda.scorer import opened_on_gpus  # noqa: PLC0415  (imports CuPy)
 
-    return opened_on_gpus(task, table, run.gpus, run.threads)
+    return opened_on_gpus(task, table, run.gpus, run.threads, run.gpu_processes)
 
 
 def _write_all(
@@ -140,7 +147,9 @@ def _write_all(
         progress=run.progress,
         extent=[source_name],
         threaded=run.threads > 1 or bool(run.gpus),
-        processes=Processes(1 if run.gpus else run.processes, tallies=[run.statistics]),
+        processes=Processes(
+            run.gpu_processes if run.gpus else run.processes, tallies=[run.statistics]
+        ),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import Final, TypeVar
+from typing import Final, Generic, TypeVar
 
 import cupy
 import numpy as np
@@ -33,7 +33,7 @@ from hapgpu.haplotypes.pairing.extended_haplotypes import Extender
 from hapgpu.haplotypes.pairing.pairs import PairFinder
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.io.bam.cuda.read_groups import DeviceReadGroups
-from hapgpu.io.bam.cuda.reader import DeviceReads, RecordWorker
+from hapgpu.io.bam.cuda.reader import DevicePiece, DeviceReads, RecordWorker
 from hapgpu.pairhmm.reads.cuda.pairs_by_locus import DeviceLocusHaplotypes
 from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes
 from hapgpu.realign.align.cuda.aligner import align_device_pairs, score_device_pairs
@@ -72,10 +72,11 @@ from hapgpu.realign.selection.cuda import (
     device_queries,
 )
 from hapgpu.realign.selection.queries import ClipVariants
-from hapgpu.runtime.devices import CudaDevice, side_by_side
+from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import download_pinned
 from hapgpu.runtime.gpu.parts import computed_in_parts
 from hapgpu.runtime.gpu_array import GpuArray
+from hapgpu.runtime.gpu_processes import opened_workers
 from hapgpu.runtime.output import Output, joined
 
 # Bytes on the GPU that a read takes for each pair and each base: columns of pairs, sorted and
@@ -123,39 +124,40 @@ def open_mover(task: MoveTask, device: CudaDevice) -> Callable[[DeviceRecords], 
 
 
 def realign_workers(
-    reads: DeviceReads, devices: Sequence[CudaDevice], task: RealignTask
-) -> Sequence[RecordWorker[Output[Realigned]]]:
-    """Return the workers that realign the pieces of a file."""
-    # A second worker on a GPU is hardly faster, because the kernels fill it, and takes 200 MiB.
-    single = list(dict.fromkeys(devices))
-    return _workers(reads, single, open_realigner, task, Realigned.concatenate)
+    reads: DeviceReads, devices: Sequence[CudaDevice], processes: int, task: RealignTask
+) -> Sequence[Callable[[DevicePiece], Output[Realigned]]]:
+    """Return the workers that realign the pieces of a file; `processes`: see `opened_workers`."""
+    # A second worker on a GPU is hardly faster, because the kernels fill it, and takes 200 MiB;
+    # but in another process, one sends records while the other computes.
+    workers = list(dict.fromkeys(devices)) if processes == 1 else devices
+    opener = _WorkerOpener(reads, open_realigner, task, Realigned.concatenate)
+    return opened_workers(workers, opener, processes)
 
 
 def move_workers(
-    reads: DeviceReads, devices: Sequence[CudaDevice], task: MoveTask
-) -> Sequence[RecordWorker[Output[Moves]]]:
-    """Return the workers that find the moves of the pieces of a file."""
-    return _workers(reads, devices, open_mover, task, Moves.concatenate)
+    reads: DeviceReads, devices: Sequence[CudaDevice], processes: int, task: MoveTask
+) -> Sequence[Callable[[DevicePiece], Output[Moves]]]:
+    """Return the workers that find the moves of a file's pieces; see `realign_workers`."""
+    opener = _WorkerOpener(reads, open_mover, task, Moves.concatenate)
+    return opened_workers(devices, opener, processes)
 
 
-def _workers(
-    reads: DeviceReads,
-    devices: Sequence[CudaDevice],
-    open_worker: Callable[[_Task, CudaDevice], Callable[[DeviceRecords], Output[_Content]]],
-    task: _Task,
-    join: Callable[[Sequence[_Content]], _Content],
-) -> Sequence[RecordWorker[Output[_Content]]]:
-    def worker(device: CudaDevice) -> RecordWorker[Output[_Content]]:
+@dataclass(frozen=True, slots=True)
+class _WorkerOpener(Generic[_Task, _Content]):
+    """Opens a worker on a GPU."""
+
+    reads: DeviceReads
+    open_function: Callable[[_Task, CudaDevice], Callable[[DeviceRecords], Output[_Content]]]
+    task: _Task
+    join: Callable[[Sequence[_Content]], _Content]
+
+    def __call__(self, device: CudaDevice) -> RecordWorker[Output[_Content]]:
         return RecordWorker(
-            reads, device, partial(open_worker, task), lambda outputs: joined(outputs, join)
+            self.reads,
+            device,
+            partial(self.open_function, self.task),
+            lambda outputs: joined(outputs, self.join),
         )
-
-    return side_by_side(worker, devices)
-
-
-def release_pinned_memory() -> None:
-    """Release unused pinned memory, which the pieces of a file have taken."""
-    cupy.get_default_pinned_memory_pool().free_all_blocks()
 
 
 @dataclass(frozen=True, slots=True)

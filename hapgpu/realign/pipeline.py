@@ -37,6 +37,7 @@ from hapgpu.realign.realigner import Realigned, RealignOptions, RealignTask
 from hapgpu.realign.records.rewriter import Rewriter, Rewritten, WrittenReads
 from hapgpu.runtime import leftovers
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device, worker_devices
+from hapgpu.runtime.gpu_processes import gpu_processes, input_memory, release_input_memory
 from hapgpu.runtime.output import CountingSink, Output
 from hapgpu.runtime.pipeline import run_pipeline
 from hapgpu.runtime.pool import MAX_IO_THREADS
@@ -71,7 +72,8 @@ class Resources:
     threads
         CPU threads.
     processes
-        Number of processes that they are divided into, if the CPU computes.
+        Number of processes that they are divided into, if the CPU computes; 1 for threads of the
+        run also where there are several GPUs.
     statistics
         Counts and times.
     progress
@@ -95,9 +97,15 @@ class Resources:
         return CpuDevice(self.threads).divided(self.processes)
 
     @property
+    def gpu_processes(self) -> int:
+        """Number of processes of workers on GPUs."""
+        return gpu_processes(self.gpus, self.processes)
+
+    @property
     def device(self) -> Device:
-        """A GPU, or all threads of the CPU."""
-        return self.gpus[0] if self.gpus else CpuDevice(self.threads)
+        """A GPU, or all threads of the CPU: also where GPUs are for other processes."""
+        in_run = self.gpus and self.gpu_processes == 1
+        return self.gpus[0] if in_run else CpuDevice(self.threads)
 
     @property
     def io_threads(self) -> int:
@@ -356,7 +364,10 @@ def _pipe(
         progress=resources.progress(run_pass),
         extent=[name],
         threaded=len(workers) > 1,
-        processes=Processes(1 if resources.gpus else resources.processes, tallies=[statistics]),
+        processes=Processes(
+            resources.gpu_processes if resources.gpus else resources.processes,
+            tallies=[statistics],
+        ),
     )
 
 
@@ -392,7 +403,7 @@ class _InputOpener:
     @contextmanager
     def open_for_devices(self, regions: RegionChoice, piece_bytes: int) -> Iterator[_Opened]:
         """Open the input in GPU memory, if GPUs compute and it is not FASTQ."""
-        gpus = self.resources.gpus
+        gpus, processes = self.resources.gpus, self.resources.gpu_processes
         if not gpus:
             with self.open(regions) as source:
                 yield self._in_host_memory(source)
@@ -412,6 +423,7 @@ class _InputOpener:
             name=self.file.name,
             max_record=self.max_record,
             takes_empty=self.takes_empty,
+            allocate=input_memory(processes),
         ) as reads:
             if not isinstance(reads, DeviceReads):
                 yield self._in_host_memory(reads)
@@ -421,10 +433,10 @@ class _InputOpener:
                 reads.is_fastq,
                 reads.is_sorted,
                 lambda _haplotypes: reads.pieces(),
-                partial(cuda.realign_workers, reads, gpus),
-                partial(cuda.move_workers, reads, gpus),
+                partial(cuda.realign_workers, reads, gpus, processes),
+                partial(cuda.move_workers, reads, gpus, processes),
             )
-        cuda.release_pinned_memory()  # a second pass needs the memory
+        release_input_memory(processes)  # a second pass needs the memory
 
     def _in_host_memory(self, source: ReadSource) -> _Input[ReadBatch]:
         devices = self.resources.cpu_workers

@@ -15,7 +15,9 @@ from typing import Final, TypeVar
 
 from hapgpu.errors import DeviceError, UsageError
 from hapgpu.runtime.cache import cache_path, is_open_to_others, probe
+from hapgpu.runtime.driver import scouted
 from hapgpu.runtime.gpu_array import imported_cupy
+from hapgpu.runtime.scout import SeenGpu
 
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
@@ -46,11 +48,24 @@ class CpuDevice:
 
 @dataclass(frozen=True, slots=True)
 class CudaDevice:
-    """One GPU; `memory_limit` in bytes, or None for a fraction of the free memory."""
+    """One GPU.
+
+    Attributes
+    ----------
+    index
+        Its number.
+    model
+        Its name.
+    memory_limit
+        Bytes that may be in use at once; None for a fraction of the free memory.
+    found
+        Its properties when it was found; None: unknown.
+    """
 
     index: int
     model: str = "GPU"
     memory_limit: int | None = None
+    found: GpuReport | None = field(default=None, compare=False)
 
     @property
     def name(self) -> str:
@@ -60,6 +75,8 @@ class CudaDevice:
     @property
     def architecture(self) -> str:
         """The architecture to compile kernels for, such as `sm_90`."""
+        if self.found is not None:
+            return "sm_{}{}".format(*self.found.compute_capability)
         cupy = imported_cupy()
         return f"sm_{cupy.cuda.Device(self.index).compute_capability}"
 
@@ -73,19 +90,26 @@ class CudaDevice:
             pooled = cupy.get_default_memory_pool().free_bytes()
         return int((free + pooled) * MEMORY_FRACTION)
 
+    def expected_budget(self) -> int:
+        """Return about what `memory_budget` does, if possible without starting CUDA."""
+        if self.memory_limit is None and self.found is not None:
+            return int(self.found.memory_free * MEMORY_FRACTION)
+        return self.memory_budget()
+
 
 Device = CpuDevice | CudaDevice
 
 
 @dataclass(frozen=True, slots=True)
 class GpuReport:
-    """Properties of one GPU; memory in bytes."""
+    """Properties of one GPU; memory in bytes; its address on the PCI bus, as Linux writes it."""
 
     index: int
     model: str
     compute_capability: tuple[int, int]
     memory_total: int
     memory_free: int
+    bus: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +158,17 @@ def discover(named: Sequence[int] | None = None) -> DeviceReport:
         return DeviceReport(
             driver_version=None, cupy_version=None, nvrtc_version=None, problem=missing
         )
-    driver = int(cupy.cuda.runtime.driverGetVersion())
     nvrtc, problem = _nvrtc_version(cupy)
+    if seen := scouted():
+        return DeviceReport(
+            driver_version=seen.driver_version,
+            cupy_version=str(cupy.__version__),
+            nvrtc_version=nvrtc,
+            gpus=[_reported(gpu) for gpu in seen.gpus],
+            problem=problem,
+            gpu_count=seen.count,
+        )
+    driver = int(cupy.cuda.runtime.driverGetVersion())
     gpus: list[GpuReport] = []
     count = 0
     if not driver:
@@ -166,6 +199,17 @@ def _nvrtc_version(cupy: ModuleType) -> tuple[str | None, str | None]:
         remedy = "run: pip install nvidia-cuda-nvrtc-cu12"
         return None, f"NVRTC cannot be loaded ({first_line}); {remedy}"
     return f"{major}.{minor}", None
+
+
+def _reported(gpu: SeenGpu) -> GpuReport:
+    return GpuReport(
+        index=gpu.index,
+        model=gpu.model,
+        compute_capability=(gpu.major, gpu.minor),
+        memory_total=gpu.memory_total,
+        memory_free=gpu.memory_free,
+        bus=gpu.bus,
+    )
 
 
 def _describe_gpu(cupy: ModuleType, index: int) -> GpuReport:
@@ -241,7 +285,7 @@ def resolve_devices(
             message = f"device 'cuda:{missing[0]}': no such GPU; give cuda:0 to cuda:{last}"
             raise DeviceError(message)
         devices: list[Device] = [
-            CudaDevice(gpu.index, gpu.model, gpu_memory) for gpu in report.gpus
+            CudaDevice(gpu.index, gpu.model, gpu_memory, gpu) for gpu in report.gpus
         ]
         return devices, f"device: {', '.join(device.name for device in devices)}"
     problem = report.problem or "no GPU is visible"
@@ -261,6 +305,11 @@ def _gpu_indices(text: str) -> list[int] | None:
         message = f"device '{text}': unknown; give auto, cpu, cuda, cuda:0 or cuda:0,2"
         raise UsageError(message)
     return sorted({int(part) for part in parts})
+
+
+def gpus_of(devices: Sequence[Device]) -> list[CudaDevice]:
+    """Return those of the devices that are GPUs."""
+    return [device for device in devices if isinstance(device, CudaDevice)]
 
 
 def side_by_side(make: Callable[[_In], _Out], items: Sequence[_In]) -> list[_Out]:

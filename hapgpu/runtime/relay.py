@@ -1,10 +1,16 @@
-"""Values handed from each batch of a pipeline to the next, whichever threads compute them."""
+"""Values handed from each batch of a pipeline to the next, wherever they are computed."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from itertools import count
 from math import inf
 from threading import Condition
-from typing import Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
+from weakref import WeakValueDictionary
+
+from hapgpu.runtime.processes.in_run import InRun
 
 Value = TypeVar("Value")
 
@@ -17,6 +23,8 @@ class Relay(Generic[Value]):
     """Chain of values: batch k waits for the value of batch k - 1, and puts one for batch k + 1.
 
     Threads must take batches in their order: then the first batch that is not done never waits.
+    The values are in the process that makes the relay. In a process with workers, a copy of the
+    relay asks the run for them.
 
     Parameters
     ----------
@@ -25,10 +33,13 @@ class Relay(Generic[Value]):
     """
 
     def __init__(self, first: Value) -> None:
-        self._changed = Condition()
-        self._number = 0  # of the batch that `_value` is for, or was for
-        self._value: Value | None = first
-        self._first_abandoned: float = inf
+        self._number = next(_numbers)
+        self._process = os.getpid()
+        self._chain: _Chain[Value] | None = _Chain(first)
+        _chains[self._number] = self._chain
+
+    def __reduce__(self) -> tuple[Callable[[int, int], Relay[Any]], tuple[int, int]]:
+        return _copied, (self._number, self._process)
 
     def wait(self, number: int) -> Value:
         """Wait for the value of a batch and take it, once.
@@ -38,6 +49,42 @@ class Relay(Generic[Value]):
         AbandonedError
             There will be no value.
         """
+        chain = self._here
+        value: Value = _wait(self._number, number) if chain is None else chain.wait(number)
+        return value
+
+    def put(self, number: int, value: Value) -> None:
+        """Hand a value from a batch to the next; only the first value of a batch counts."""
+        chain = self._here
+        if chain is None:
+            _put(self._number, number, value)
+        else:
+            chain.put(number, value)
+
+    def abandon(self, number: int) -> None:
+        """End a batch: without a value, all batches after it end too."""
+        chain = self._here
+        if chain is None:
+            _abandon(self._number, number)
+        else:
+            chain.abandon(number)
+
+    @property
+    def _here(self) -> _Chain[Value] | None:
+        """The values, if they are in this process."""
+        return self._chain if self._process == os.getpid() else None
+
+
+class _Chain(Generic[Value]):
+    """The value of a relay, in the run."""
+
+    def __init__(self, first: Value) -> None:
+        self._changed = Condition()
+        self._number = 0  # of the batch that `_value` is for, or was for
+        self._value: Value | None = first
+        self._first_abandoned: float = inf
+
+    def wait(self, number: int) -> Value:
         with self._changed:
             self._changed.wait_for(lambda: self._number >= number or self._first_abandoned < number)
             if self._number != number or self._value is None:
@@ -46,15 +93,27 @@ class Relay(Generic[Value]):
             return value
 
     def put(self, number: int, value: Value) -> None:
-        """Hand a value from a batch to the next; only the first value of a batch counts."""
         with self._changed:
             if self._number == number:
                 self._number, self._value = number + 1, value
                 self._changed.notify_all()
 
     def abandon(self, number: int) -> None:
-        """End a batch: without a value, all batches after it end too."""
         with self._changed:
             if self._number <= number:
                 self._first_abandoned = min(self._first_abandoned, number)
                 self._changed.notify_all()
+
+
+_numbers: Final = count()
+_chains: Final[WeakValueDictionary[int, _Chain[Any]]] = WeakValueDictionary()
+_wait: Final = InRun(lambda relay, number: _chains[relay].wait(number))
+_put: Final = InRun(lambda relay, number, value: _chains[relay].put(number, value))
+_abandon: Final = InRun(lambda relay, number: _chains[relay].abandon(number))
+
+
+def _copied(number: int, process: int) -> Relay[Any]:
+    relay: Relay[Any] = Relay.__new__(Relay)
+    relay._number, relay._process = number, process  # noqa: SLF001  (of this module)
+    relay._chain = _chains.get(number)  # noqa: SLF001
+    return relay

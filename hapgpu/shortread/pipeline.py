@@ -18,7 +18,8 @@ from typing import Final
 
 from hapgpu.io.alignments.text_pipeline import ReadFiles, SamOutput, process_reads
 from hapgpu.io.fastx.block_workers import BlockTransfer, BlockWorker, transfer_for, workers_for
-from hapgpu.runtime.devices import CudaDevice, Device
+from hapgpu.runtime.devices import CudaDevice, Device, gpus_of
+from hapgpu.runtime.gpu_processes import gpu_processes
 from hapgpu.runtime.run_context import RunContext
 from hapgpu.shortread.cpu import CpuMapper
 from hapgpu.shortread.index.files import open_index
@@ -72,8 +73,9 @@ def map_short_reads(
     """
     with run.showing("bases", "index") as progress:
         index = run.statistics.timed("index", open_index)(reference, run.devices[0], progress)
-    workers = open_workers(run.devices, index, options)
-    transfer = block_transfer(run.devices, run.threads)
+    processes = gpu_processes(gpus_of(run.devices), run.processes)
+    workers = open_workers(run.devices, index, options, processes)
+    transfer = block_transfer(run.devices, run.threads, processes)
     contigs = index.contigs
     with output.opened(
         contigs.names, contigs.lengths.tolist(), reference, run.threads, transfer.writing_threads
@@ -82,16 +84,23 @@ def map_short_reads(
 
 
 def open_workers(
-    devices: Sequence[Device], index: FMIndexArrays, options: ShortReadOptions
+    devices: Sequence[Device], index: FMIndexArrays, options: ShortReadOptions, processes: int = 1
 ) -> list[BlockWorker]:
     """Return one mapper per worker: one per CPU thread, or several per GPU.
+
+    `processes` is the result of `gpu_processes`.
 
     Raises
     ------
     DeviceError
         The index does not fit into the memory of a GPU.
     """
-    return workers_for(devices, partial(open_worker, options, index), per_gpu=_WORKERS_PER_GPU)
+    return workers_for(
+        devices,
+        partial(open_worker, options, index),
+        per_gpu=_WORKERS_PER_GPU,
+        processes=processes,
+    )
 
 
 def open_worker(options: ShortReadOptions, index: FMIndexArrays, device: Device) -> BlockWorker:
@@ -103,6 +112,11 @@ def open_worker(options: ShortReadOptions, index: FMIndexArrays, device: Device)
     return CpuMapper(index, options.search, options.sam)
 
 
-def block_transfer(devices: Sequence[Device], threads: int) -> BlockTransfer:
-    """Return the block transfer for the devices, which are all CPUs or all GPUs."""
-    return transfer_for(devices, threads, cpu_bytes=_CPU_BLOCK, gpu_bytes=_GPU_BLOCK)
+def block_transfer(devices: Sequence[Device], threads: int, processes: int = 1) -> BlockTransfer:
+    """Return the block transfer for the devices, which are all CPUs or all GPUs.
+
+    `processes` is the result of `gpu_processes`.
+    """
+    return transfer_for(
+        devices, threads, cpu_bytes=_CPU_BLOCK, gpu_bytes=_GPU_BLOCK, processes=processes
+    )

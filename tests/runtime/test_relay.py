@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from hapgpu.runtime.relay import AbandonedError, Relay
+from tests.runtime.processes.running import results_of_run
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7])
@@ -65,3 +67,54 @@ def test_a_batch_before_an_abandoned_one_still_gets_its_value() -> None:
     assert got == ["second"]
     with pytest.raises(AbandonedError):
         relay.wait(3)
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3])
+def test_workers_in_processes(processes: int) -> None:
+    """Of relays that are made before and after the fork, by workers that have either."""
+    before = Relay(0)
+
+    def source() -> Iterator[tuple[Relay[int], int]]:
+        for number in range(40):
+            yield before, number
+        after = Relay(5)
+        for number in range(40):
+            yield after, number
+
+    def add(batch: tuple[Relay[int], int]) -> int:
+        relay, number = batch
+        found = (before if relay is before else relay).wait(number)
+        relay.put(number, found + number)
+        return found
+
+    found = results_of_run(source(), [add] * 6, processes)
+    sums = [number * (number - 1) // 2 for number in range(40)]
+    assert found == [*sums, *(5 + each for each in sums)]
+
+
+def test_a_relay_that_a_worker_process_makes_is_its_own() -> None:
+    def work(batch: int) -> int:
+        relay = Relay(batch)
+        found = relay.wait(0)
+        relay.put(0, found + 1)
+        relay.abandon(1)
+        return relay.wait(1)
+
+    assert results_of_run(range(10), [work] * 2, 2) == list(range(1, 11))
+
+
+def test_failures_go_to_batches_in_other_processes() -> None:
+    relay = Relay(0)
+
+    def work(number: int) -> int:
+        found = relay.wait(number)
+        if number == 7:
+            relay.abandon(number)
+            raise ValueError(number)
+        relay.put(number, found + 1)
+        return found
+
+    results: list[int] = []
+    with pytest.raises(ValueError, match="7"):
+        results_of_run(range(30), [work] * 4, 2, results=results)
+    assert results == list(range(7))

@@ -162,7 +162,7 @@ def genotype(
             str(output or STANDARD),
             run.statistics,
             threads=run.threads,
-            processes=run.processes or run.threads,
+            processes=run.process_count,
             command_line=shlex.join(["hapgpu", *sys.argv[1:]]),
             progress=run.progress("sites"),
         )

@@ -221,7 +221,7 @@ def pairhmm(
     likelihoods = LikelihoodRun(
         run.devices,
         run.threads,
-        run.processes or run.threads,
+        run.process_count,
         output,
         run.progress(),
         run.statistics,

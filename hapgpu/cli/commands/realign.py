@@ -217,7 +217,7 @@ def realign(
     resources = Resources(
         run.devices,
         run.threads,
-        run.processes or run.threads,
+        run.process_count,
         run.statistics,
         partial(run.progress, "reads"),
     )

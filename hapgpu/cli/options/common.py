@@ -231,7 +231,8 @@ ProcessNumber = Annotated[
         metavar="N",
         min=1,
         max=MAX_THREADS,
-        help="Processes that the CPU threads are divided into; chosen if not given.",
+        help="Processes that the CPU threads are divided into, 1 also for several GPUs; chosen if "
+        "not given.",
         rich_help_panel=_RESOURCES,
     ),
 ]

@@ -8,20 +8,17 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from hapgpu.io.alignments.formats import ReadFormat, ReadInput, open_input
 from hapgpu.io.alignments.packed import index_for, packed_bam, packed_conversion
 from hapgpu.io.alignments.reader import FastqSource, ReadSource
 from hapgpu.io.alignments.samtools_convert import ConvertedInput
 from hapgpu.io.bam.cuda.reader import PIECE_BYTES, DeviceReads
-from hapgpu.io.bgzf.pieces import PieceReader, Readable
+from hapgpu.io.bgzf.pieces import Allocate, PieceReader, Readable
 from hapgpu.io.files.byte_source import ParallelStream
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.regions import EVERYTHING, RegionChoice
 from hapgpu.runtime.devices import CudaDevice
-from hapgpu.runtime.gpu.context import pinned_array
+from hapgpu.runtime.gpu_processes import input_memory
 from hapgpu.runtime.pool import Pool
 
 _MAX_RATIO: Final = 8
@@ -45,6 +42,7 @@ def open_device_reads(
     name: str | None = None,
     max_record: int = MAX_RECORD,
     takes_empty: bool = False,
+    allocate: Allocate | None = None,
 ) -> DeviceReads | ReadSource:
     """Open reads as `open_reads` does, with their records in GPU memory.
 
@@ -60,6 +58,8 @@ def open_device_reads(
         Bytes of the file per piece; pieces are smaller if the memory of a GPU is.
     reference, regions, needs_index, name, max_record, takes_empty
         As in `open_reads`; records outside the regions are left out.
+    allocate
+        Allocates the memory of pieces; None: pinned memory.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def open_device_reads(
     if source.format is ReadFormat.FASTQ:
         return FastqSource(source, _FASTQ_BASES)
     index = index_for(source, regions, needs_index=needs_index)
-    make_reader = partial(_reader, source, *sizes)
+    make_reader = partial(_reader, source, *sizes, allocate or input_memory(1))
     with ExitStack() as stack:
         if source.format is ReadFormat.BAM:
             stack.callback(source.stream.close)
@@ -95,20 +95,18 @@ def open_device_reads(
 
 def _piece_sizes(piece_bytes: int, devices: Sequence[CudaDevice]) -> tuple[int, int]:
     """Return the maximum of packed bytes and of content of a piece."""
-    most = min(device.memory_budget() for device in devices) // _MEMORY_SHARE
+    most = min(device.expected_budget() for device in devices) // _MEMORY_SHARE
     packed = max(min(piece_bytes, most), 1)
     return packed, max(min(_MAX_RATIO * packed, most), 1)
 
 
-def _reader(source: ReadInput, packed: int, inflated: int, stream: Readable) -> PieceReader:
+def _reader(
+    source: ReadInput, packed: int, inflated: int, allocate: Allocate, stream: Readable
+) -> PieceReader:
     return PieceReader(
         stream,
         source.name,
         packed_bytes=packed,
         inflated_bytes=inflated,
-        allocate=_pinned,
+        allocate=allocate,
     )
-
-
-def _pinned(size: int) -> NDArray[np.uint8]:
-    return pinned_array(size, np.uint8)

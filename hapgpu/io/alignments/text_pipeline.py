@@ -22,7 +22,8 @@ from hapgpu.io.fastx.read_blocks import read_blocks
 from hapgpu.io.fastx.uncut_blocks import UncutBlock
 from hapgpu.io.files.output import OutputFile
 from hapgpu.io.files.text_output import WriteText, open_text
-from hapgpu.runtime.devices import CpuDevice
+from hapgpu.runtime.devices import gpus_of
+from hapgpu.runtime.gpu_processes import gpu_processes
 from hapgpu.runtime.inputs import expect_file
 from hapgpu.runtime.output import CountingSink, Divided, Output
 from hapgpu.runtime.pipeline import Budget, run_pipeline
@@ -251,12 +252,14 @@ class SamOutput:
 
 
 def _processes(run: RunContext) -> Processes:
-    """Return the processes of CPU threads; workers of GPUs are threads of the run.
+    """Return the processes of the workers.
 
-    One is best: a block takes little of Python's lock, and its text need not be sent.
+    One is best for CPU threads: a block takes little of Python's lock, and its text need not be
+    sent.
     """
-    is_cpu = all(isinstance(device, CpuDevice) for device in run.devices)
-    return Processes((is_cpu and run.processes) or 1, tallies=[run.statistics])
+    gpus = gpus_of(run.devices)
+    count = gpu_processes(gpus, run.processes) if gpus else run.processes or 1
+    return Processes(count, tallies=[run.statistics])
 
 
 def process_reads(

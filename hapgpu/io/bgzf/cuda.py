@@ -13,6 +13,7 @@ from hapgpu.io.bgzf.block_table import BlockTable
 from hapgpu.runtime.gpu.context import pinned_array
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.launch import load_kernel
+from hapgpu.runtime.gpu.shared_input import pin_shared
 from hapgpu.runtime.gpu_array import GpuArray
 
 PADDING: Final = 16
@@ -107,6 +108,7 @@ def inflate_blocks(raw: NDArray[np.uint8], table: BlockTable, room: int = 0) -> 
     )
     (starts, offsets, packed_sizes, sums), staged = _upload(columns)
     stream = cupy.cuda.get_current_stream()
+    pin_shared(raw)
     packed[: end - first].set(raw[first:end], stream=stream)
     _launch(
         INFLATE_BLOCKS,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -14,7 +13,8 @@ from hapgpu.io.bgzf.pieces import Allocate
 from hapgpu.io.fastx.read_block import ReadBlock, TextBlock
 from hapgpu.io.fastx.read_blocks import read_blocks
 from hapgpu.io.fastx.uncut_blocks import UncutBlock, uncut_file
-from hapgpu.runtime.devices import CudaDevice, Device, side_by_side
+from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device, gpus_of
+from hapgpu.runtime.gpu_processes import input_memory, opened_workers
 from hapgpu.runtime.output import Divided
 
 BlockWorker: TypeAlias = Callable[[Any], TextBlock | Divided[Any, TextBlock]]
@@ -49,25 +49,30 @@ class ReadSettings:
 
 
 def workers_for(
-    devices: Sequence[Device], open_worker: Callable[[Device], BlockWorker], *, per_gpu: int
+    devices: Sequence[Device],
+    open_worker: Callable[[Device], BlockWorker],
+    *,
+    per_gpu: int,
+    processes: int = 1,
 ) -> list[BlockWorker]:
     """Return a worker for each computing thread: one per CPU thread, `per_gpu` per GPU.
 
     Parameters
     ----------
     devices
-        CPUs and GPUs to use.
+        All are CPUs, or all GPUs.
     open_worker
         Makes the worker of a device, which its threads share.
     per_gpu
         Threads per GPU.
+    processes
+        Result of `gpu_processes`.
     """
-
-    def on_device(device: Device) -> list[BlockWorker]:
-        threads = per_gpu if isinstance(device, CudaDevice) else device.threads
-        return [open_worker(device)] * threads
-
-    return list(chain.from_iterable(side_by_side(on_device, devices)))
+    if gpus := gpus_of(devices):
+        opened = opened_workers(gpus, open_worker, processes)
+        return [worker for worker in opened for _ in range(per_gpu)]
+    cpus = [device for device in devices if isinstance(device, CpuDevice)]
+    return [worker for cpu in cpus for worker in [open_worker(cpu)] * cpu.threads]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +121,7 @@ class BlockTransfer:
 
 
 def transfer_for(
-    devices: Sequence[Device], threads: int, *, cpu_bytes: int, gpu_bytes: int
+    devices: Sequence[Device], threads: int, *, cpu_bytes: int, gpu_bytes: int, processes: int = 1
 ) -> BlockTransfer:
     """Return settings that suit the cache of a CPU, or the copies to a GPU.
 
@@ -128,14 +133,14 @@ def transfer_for(
         Maximum of threads.
     cpu_bytes, gpu_bytes
         Size of a block for CPUs and for GPUs.
+    processes
+        Result of `gpu_processes`.
     """
     if not isinstance(devices[0], CudaDevice):
         return BlockTransfer(cpu_bytes, _unpinned, 1, 1, are_cut_by_workers=False)
-    from hapgpu.runtime.gpu.context import pinned_array  # noqa: PLC0415  (imports CuPy)
-
     return BlockTransfer(
         gpu_bytes,
-        lambda size: pinned_array(size, np.uint8),
+        input_memory(processes),
         min(threads, _MAX_READING_THREADS * len(devices)),
         min(threads, _MAX_WRITING_THREADS * len(devices)),
         are_cut_by_workers=True,

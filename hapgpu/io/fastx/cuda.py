@@ -46,6 +46,7 @@ from hapgpu.runtime.gpu.kernel import Array, Kernel, KernelArgument, Scalar
 from hapgpu.runtime.gpu.launch import load_kernel
 from hapgpu.runtime.gpu.memory_turns import memory_turns
 from hapgpu.runtime.gpu.scalars import last_values
+from hapgpu.runtime.gpu.shared_input import pin_shared
 from hapgpu.runtime.gpu_array import GpuArray
 from hapgpu.runtime.output import Divided
 
@@ -452,6 +453,7 @@ def _in_gpu_memory(content: Content, file: UncutFile) -> tuple[GpuArray, PieceEn
             return data, _end_of(text, file, lambda start, end: text[start:end].get())
         content = _host_text(content, file)
     on_host = content
+    pin_shared(on_host)
     data = cupy.empty(_ROOM + content.size, dtype=np.uint8)
     data[_ROOM:].set(content, stream=cupy.cuda.get_current_stream())
     return data, _end_of(data[_ROOM:], file, lambda start, end: on_host[start:end].copy())

@@ -16,6 +16,7 @@ from hapgpu.arrays.cuda import DeviceRagged
 from hapgpu.arrays.cuda import offsets_of as device_offsets_of
 from hapgpu.arrays.ragged import offsets_of
 from hapgpu.errors import DeviceError
+from hapgpu.io.bgzf.pieces import Allocate
 from hapgpu.io.fastx.cuda import newlines_of
 from hapgpu.io.text.decimals import POWERS_OF_TEN
 from hapgpu.pairhmm.batches import HmmBatch, TextOutput
@@ -31,12 +32,12 @@ from hapgpu.runtime.gpu.context import (
     OUT_OF_MEMORY,
     device_errors,
     download_pinned,
-    pinned_array,
     release_memory,
     thread_streams,
 )
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.memory_turns import memory_turns
+from hapgpu.runtime.gpu.shared_input import pin_shared
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
 from hapgpu.runtime.relay import Relay
@@ -164,9 +165,8 @@ class TextBatchScorer:
         self._as_matrix = as_matrix
         self._numbers = Relay(0)  # of the first text batch of each piece
 
-    def pieces(self, threads: int) -> Iterator[TextPiece]:
+    def pieces(self, threads: int, allocate: Allocate) -> Iterator[TextPiece]:
         """Read the file with a number of threads; see `text_pieces`."""
-        allocate = partial(pinned_array, dtype=np.uint8)
         pieces = text_pieces(
             self._path, _PIECE_BYTES, allocate, threads, max_record=self._max_record
         )
@@ -225,6 +225,7 @@ def _if_memory_suffices(device: CudaDevice, compute: Callable[[], _Result]) -> _
 
 
 def _parsed(device: CudaDevice, piece: TextPiece) -> DeviceHmmBatch:
+    pin_shared(piece.text)
     text = cupy.empty(piece.text.size, dtype=np.uint8)
     text.set(piece.text, stream=cupy.cuda.get_current_stream())
     batch = parse_on_gpu(text)

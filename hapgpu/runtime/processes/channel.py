@@ -7,13 +7,15 @@ import mmap
 import os
 import pickle
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from multiprocessing.connection import Connection, Pipe
 from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hapgpu.runtime.processes.blocks import Part, SharedBlocks, known_blocks
 
 _MIN_SHARED: Final = 1 << 15
 """Bytes of an array that go through shared memory; smaller ones are pickled with the rest."""
@@ -23,7 +25,7 @@ _KEPT_MEMORY: Final = 64 << 20
 """Bytes that shared memory keeps after a large message."""
 
 _Place = tuple[int, int]
-"""Offset and size of an array in shared memory, in bytes."""
+"""Offset and size of an array in the shared memory of a channel, in bytes."""
 
 
 class EndedError(Exception):
@@ -61,10 +63,12 @@ class SharedMemory:
             return self._mapped(size)
         return self._mapped(self._size)
 
-    def read(self, places: Sequence[_Place], size: int) -> list[NDArray[np.uint8]]:
-        """Return copies of the arrays at some places."""
+    def read(
+        self, places: Sequence[_Place], size: int, allocate: Callable[[int], NDArray[np.uint8]]
+    ) -> list[NDArray[np.uint8]]:
+        """Return copies of the arrays at some places, in memory that a function allocates."""
         memory = self._mapped(size)
-        copies = [np.empty(length, dtype=np.uint8) for _, length in places]
+        copies = [allocate(length) for _, length in places]
         for (start, length), copy in zip(places, copies, strict=True):
             np.copyto(copy, memory[start : start + length])
         return copies
@@ -78,6 +82,10 @@ class SharedMemory:
         """Close the memory for this process."""
         self._map = None
         os.close(self._descriptor)
+
+
+def _unshared(size: int) -> NDArray[np.uint8]:
+    return np.empty(size, dtype=np.uint8)
 
 
 class _Pickler(pickle.Pickler):
@@ -127,6 +135,8 @@ class Channel:
         Carry the arrays; `outgoing` of one end is `incoming` of the other.
     shared
         Objects that both processes have had since the fork: they are not copied.
+    blocks
+        Memory of arrays that the other process sees; None: all are copied.
     """
 
     def __init__(
@@ -135,23 +145,27 @@ class Channel:
         outgoing: SharedMemory,
         incoming: SharedMemory,
         shared: Sequence[object],
+        blocks: SharedBlocks | None = None,
     ) -> None:
         self._connection = connection
         self._outgoing = outgoing
         self._incoming = incoming
         self._shared = shared
+        self._blocks = blocks
+        # Blocks are used again and again: their pages are there.
+        self._allocate = blocks.allocate if blocks else _unshared
         self._numbers = {id(value): number for number, value in enumerate(shared)}
 
     @classmethod
     def pair(cls, shared: Sequence[object]) -> tuple[Self, Self]:
-        """Return both ends of a channel, before a fork."""
+        """Return both ends of a channel, before a fork; the first is for this process."""
         with ExitStack() as stack:  # descriptors may run out
             one, other = map(stack.enter_context, Pipe())
             there = SharedMemory()
             stack.callback(there.close)
             back = SharedMemory()
             stack.pop_all()
-        return cls(one, there, back, shared), cls(other, back, there, shared)
+        return cls(one, there, back, shared, known_blocks()), cls(other, back, there, shared)
 
     def send(self, message: object) -> None:
         """Send an object that can be pickled.
@@ -165,8 +179,10 @@ class Channel:
         """
         file, arrays = io.BytesIO(), list[NDArray[np.uint8]]()
         _Pickler(file, self._numbers, arrays).dump(message)
-        places, size = self._outgoing.write(arrays) if arrays else ([], 0)
-        data = pickle.dumps((places, size, file.getvalue()))
+        parts = [self._blocks.part_of(array) if self._blocks else None for array in arrays]
+        rest = [array for array, part in zip(arrays, parts, strict=True) if part is None]
+        places, size = self._outgoing.write(rest) if rest else ([], 0)
+        data = pickle.dumps((parts, places, size, file.getvalue()))
         try:
             self._connection.send_bytes(data)
         except OSError as error:
@@ -184,8 +200,9 @@ class Channel:
             message = self._connection.recv_bytes()
         except (EOFError, OSError) as error:
             raise EndedError from error
-        places, size, data = pickle.loads(message)  # noqa: S301  (our own)
-        arrays = self._incoming.read(places, size) if places else []
+        parts, places, size, data = pickle.loads(message)  # noqa: S301  (our own)
+        copies = iter(self._incoming.read(places, size, self._allocate) if places else [])
+        arrays = [next(copies) if part is None else _array_at(part) for part in parts]
         return _Unpickler(data, self._shared, arrays).load()
 
     def close_connection(self) -> None:
@@ -197,6 +214,13 @@ class Channel:
         self._connection.close()
         self._outgoing.close()
         self._incoming.close()
+
+
+def _array_at(part: Part) -> NDArray[np.uint8]:
+    blocks = known_blocks()
+    if blocks is None:
+        raise ValueError("a process was forked before the shared memory was made")
+    return blocks.array(part)
 
 
 def sendable(error: BaseException) -> BaseException:

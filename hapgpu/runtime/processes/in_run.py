@@ -5,6 +5,7 @@ CUDA does not survive a fork. So processes with workers leave the GPU to the run
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -88,6 +89,8 @@ class TurnInRun:
 class InRun(Generic[_Arguments, _Result]):
     """Function that is computed in the run, whichever process calls it.
 
+    One that a process with workers makes for itself is computed there.
+
     Parameters
     ----------
     function
@@ -97,13 +100,14 @@ class InRun(Generic[_Arguments, _Result]):
 
     def __init__(self, function: Callable[_Arguments, _Result]) -> None:
         self._function = function
+        self._process = os.getpid()
         with _functions_lock:
             _functions.add(self)
 
     def __call__(self, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
         """Call the function."""
         channel: Channel | None = getattr(_thread, "channel", None)
-        if channel is None:
+        if channel is None or self._process == os.getpid():
             return self._function(*args, **kwargs)
         channel.send(Call(self, args, kwargs))
         outcome: Outcome = channel.receive()

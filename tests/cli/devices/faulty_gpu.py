@@ -52,11 +52,11 @@ def _failing(launch: Callable[..., None], kind: str, number: int) -> Callable[..
 if __name__ == "__main__":
     fault, at, *sys.argv[1:] = sys.argv[1:]
     _break(fault, int(at))
-    leave = os._exit
+    leave, run = os._exit, os.getpid()
 
     def leave_with_count(status: int) -> None:
         """Print the number of launches of a run without a fault, which runs no exit handlers."""
-        if not status:
+        if not status and os.getpid() == run:
             sys.stderr.write(f"launches: {_launches}\n")
             sys.stderr.flush()
         leave(status)

@@ -150,3 +150,12 @@ def test_one_worker_has_the_turn() -> None:
 
     assert results_of_run(range(20), [work] * 4, 2) == list(range(20))
     assert most == [1]
+
+
+def test_one_that_a_worker_makes_is_computed_there() -> None:
+    def work(value: int) -> tuple[int, int]:
+        return InRun(place)(value)
+
+    found = results_of_run(range(8), [work] * 2, 2)
+    assert [value for _, value in found] == list(range(8))
+    assert os.getpid() not in {process for process, _ in found}

@@ -222,7 +222,7 @@ def device_reading(
     def samples_of(table: SampleTable, file: int) -> DeviceSamplesOf:
         return read_groups.setdefault(file, DeviceReadGroups(table.files[file])).samples_of
 
-    memory = min(device.memory_budget() for device in devices)
+    memory = min(device.expected_budget() for device in devices)
     return ReadingStages(
         open_input=open_input,
         samples_of=samples_of,

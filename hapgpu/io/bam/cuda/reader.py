@@ -27,6 +27,7 @@ from hapgpu.runtime.gpu.launch import load_kernel
 from hapgpu.runtime.gpu.memory_turns import memory_turns
 from hapgpu.runtime.gpu.parts import computed_in_parts
 from hapgpu.runtime.gpu_array import GpuArray
+from hapgpu.runtime.processes.in_run import InRun
 
 _THREADS: Final = 128
 
@@ -147,7 +148,11 @@ class DeviceReads(Closeable):
 
     def __init__(self, source: PackedSource, release: Callable[[], None]) -> None:
         self.header = source.header
-        self._source = source
+        self._pieces = source.pieces
+        self._is_sorted = source.is_sorted
+        # Where the file is open: its converter, for instance, is a process of the run.
+        self._explain = InRun(source.explain)
+        self._check_end = InRun(source.check_end)
         self._release = release
         limits = StartLimits(len(source.header.reference_names), source.max_record)
         self._decoder = DevicePieceDecoder(source.name, limits)
@@ -158,7 +163,7 @@ class DeviceReads(Closeable):
     @property
     def is_sorted(self) -> bool:
         """Whether the header, or an index beside the file, says that records are sorted."""
-        return self._source.is_sorted
+        return self._is_sorted
 
     @property
     def pieces_read_again(self) -> int:
@@ -170,7 +175,7 @@ class DeviceReads(Closeable):
         number = 0
         content: PackedPiece | InputError | None
         try:
-            for content in self._source.pieces:
+            for content in self._pieces:
                 yield self._piece(number, content)
                 number += 1
             content = None
@@ -196,7 +201,7 @@ class DeviceReads(Closeable):
         try:
             records = self._decoded(piece)
         except InputError as error:
-            self._source.explain(error, self._decoder.records_before(piece.number))
+            self._explain(error, self._decoder.records_before(piece.number))
             raise
         if self._intervals is None or not len(records):
             return records
@@ -205,7 +210,7 @@ class DeviceReads(Closeable):
     def _decoded(self, piece: DevicePiece) -> DeviceRecords:
         if isinstance(piece.content, PackedPiece):
             return self._decoder.decode(piece.number, piece.content)
-        self._source.check_end(self._decoder.end(piece.number, piece.content))
+        self._check_end(self._decoder.end(piece.number, piece.content))
         return no_records()
 
     def _piece(self, number: int, content: PackedPiece | InputError | None) -> DevicePiece:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, pairwise
+from math import inf
+from threading import Lock
 from typing import Final, Self, TypeAlias
 
 import cupy
@@ -52,9 +54,10 @@ from hapgpu.pairhmm.reads.scorer import (
     ScoringTask,
 )
 from hapgpu.pairhmm.reads.tables import Table
-from hapgpu.runtime.devices import CudaDevice, side_by_side
+from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import device_errors, retried, thread_streams
 from hapgpu.runtime.gpu_array import GpuArray
+from hapgpu.runtime.gpu_processes import input_memory, opened_workers
 from hapgpu.runtime.output import Output
 
 # Bytes on the GPU that a read takes for each pair and each base: columns of pairs, sorted and
@@ -246,10 +249,13 @@ def _in_input_order(
 class _LineMaker:
     """Computes the likelihoods of records and writes their lines, on the current GPU."""
 
-    def __init__(self, scorer: DeviceScorer, table: DeviceTable, device: CudaDevice) -> None:
+    def __init__(
+        self, scorer: DeviceScorer, table: DeviceTable, device: CudaDevice, max_text: float
+    ) -> None:
         self._scorer = scorer
         self._table = table
         self._device = device
+        self._max_text = max_text
 
     def __call__(self, records: DeviceRecords) -> TextOutput:
         return _joined(
@@ -260,7 +266,7 @@ class _LineMaker:
         )
 
     def _parts(self, text: DeviceText) -> Iterable[NDArray[np.uint8]]:
-        if text.size > _MAX_TEXT_BYTES:
+        if text.size > self._max_text:
             return self._later(text)
         return list(text.parts(_PART_BYTES))
 
@@ -278,19 +284,23 @@ class _LineMaker:
 
 
 def _joined(results: Sequence[TextOutput]) -> TextOutput:
-    """Join the results of consecutive records."""
+    """Join the results of consecutive records: a list, unless a text is still to be copied."""
     counts: Counter[str] = Counter()
     for result in results:
         counts.update(result.counts)
     texts = [result.content for result in results]
-    return Output(chain.from_iterable(texts), counts, counts["reads"])
+    parts = chain.from_iterable(texts)
+    are_here = all(isinstance(text, list) for text in texts)
+    return Output(list(parts) if are_here else parts, counts, counts["reads"])
 
 
 @contextmanager
 def opened_on_gpus(
-    task: ScoringTask, table: Table, devices: Sequence[CudaDevice], threads: int
-) -> Iterator[tuple[Iterator[DevicePiece], list[RecordWorker[TextOutput]]]]:
+    task: ScoringTask, table: Table, devices: Sequence[CudaDevice], threads: int, processes: int
+) -> Iterator[tuple[Iterator[DevicePiece], list[Callable[[DevicePiece], TextOutput]]]]:
     """Open the reads; return pieces of their records and the workers.
+
+    `processes` is the result of `gpu_processes`.
 
     The parts of a long text are made as they are iterated over, so that they are not in memory
     together.
@@ -311,34 +321,47 @@ def opened_on_gpus(
         reference=task.reference,
         regions=task.reads.regions.or_else(task.haplotypes.loci),
         max_record=task.reads.max_record,
+        allocate=input_memory(processes),
     ) as reads:
         if not isinstance(reads, DeviceReads):
             raise task.without_alignments()
         by_locus = LocusHaplotypes.of(task.haplotypes)
         finder = PairFinder(task.haplotypes, reads.header, task.reads.path)
-        workers_of = partial(_workers_of, task, table, reads, (by_locus, finder))
-        yield reads.pieces(), list(chain.from_iterable(side_by_side(workers_of, devices)))
+        tables = _Tables(by_locus, finder, table)
+
+        def prepare(device: CudaDevice) -> _LineMaker:
+            host_extender = task.new_extender(reads.header)
+            extender = DeviceExtender(host_extender, task.haplotypes) if host_extender else None
+            haplotypes, device_table = tables.on(device)
+            scorer = device_scorer(haplotypes, extender, task.options, device, task.reads.path)
+            # A process of its own sends whole texts.
+            max_text = _MAX_TEXT_BYTES if processes == 1 else inf
+            return _LineMaker(scorer, device_table, device, max_text)
+
+        def open_worker(device: CudaDevice) -> RecordWorker[TextOutput]:
+            return RecordWorker(reads, device, prepare, _joined)
+
+        gpus = [gpu for gpu in devices for _ in range(_WORKERS_PER_GPU)]
+        yield reads.pieces(), opened_workers(gpus, open_worker, processes)
 
 
-def _workers_of(
-    task: ScoringTask,
-    table: Table,
-    reads: DeviceReads,
-    haplotypes: tuple[LocusHaplotypes, PairFinder],
-    device: CudaDevice,
-) -> list[RecordWorker[TextOutput]]:
-    """Return the workers of a GPU, which share the haplotypes and the table on it."""
-    with cupy.cuda.Device(device.index), device_errors(device):
-        on_gpu = retried(lambda: DeviceHaplotypes.upload(*haplotypes))
-        device_table = DeviceTable(table)
+class _Tables:
+    """The haplotypes and the table of a run on each GPU, which its workers share."""
 
-    def prepare(device: CudaDevice) -> _LineMaker:
-        host_extender = task.new_extender(reads.header)
-        extender = DeviceExtender(host_extender, task.haplotypes) if host_extender else None
-        scorer = device_scorer(on_gpu, extender, task.options, device, task.reads.path)
-        return _LineMaker(scorer, device_table, device)
+    def __init__(self, by_locus: LocusHaplotypes, finder: PairFinder, table: Table) -> None:
+        self._haplotypes = by_locus, finder
+        self._table = table
+        self._lock = Lock()
+        self._copies: dict[int, tuple[DeviceHaplotypes, DeviceTable]] = {}
 
-    return [RecordWorker(reads, device, prepare, _joined) for _ in range(_WORKERS_PER_GPU)]
+    def on(self, device: CudaDevice) -> tuple[DeviceHaplotypes, DeviceTable]:
+        """Return them on a GPU, the current device; they are copied at the first call."""
+        with self._lock:
+            if device.index not in self._copies:
+                haplotypes = retried(lambda: DeviceHaplotypes.upload(*self._haplotypes))
+                self._copies[device.index] = haplotypes, DeviceTable(self._table)
+                cupy.cuda.get_current_stream().synchronize()  # others use other streams
+            return self._copies[device.index]
 
 
 def _piece_bytes(haplotypes: HaplotypeSet) -> int:
