@@ -126,13 +126,14 @@ class FastaEnd:
 
 
 def end_of_text(text: NDArray[np.uint8], *, is_fasta: bool) -> PieceEnd:
-    """Return the end of a piece in host memory, which has at least one byte."""
+    """Return the end of a piece in host memory."""
     newlines = np.flatnonzero(text == _NEWLINE)
     if is_fasta:
         after = newlines[newlines < text.size - 1] + 1
         starts = after[text[after] == _GREATER]
         last = int(starts[-1]) if starts.size else 0
-        return FastaEnd(starts.size, last, bool(text[0] == _GREATER), text[last:].copy())
+        is_greater = text[:1].tolist() == [_GREATER]
+        return FastaEnd(starts.size, last, is_greater, text[last:].copy())
     last_newlines = newlines[-LINES:]
     start = int(last_newlines[0]) + 1 if newlines.size >= LINES else 0
     return FastqEnd(newlines.size, last_newlines, text[start:].copy())
