@@ -10,6 +10,7 @@ import ctypes
 import json
 import os
 import signal
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -67,7 +68,10 @@ class Scout:
         run = os.getpid()
         self._reading, writing = os.pipe()
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-        self._number = os.fork()
+        with warnings.catch_warnings():
+            # The thread that waits for signals, the only other one, holds no lock.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self._number = os.fork()
         if not self._number:
             _live(run, writing, indices, mask)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
