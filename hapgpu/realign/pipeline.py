@@ -37,7 +37,12 @@ from hapgpu.realign.realigner import Realigned, RealignOptions, RealignTask
 from hapgpu.realign.records.rewriter import Rewriter, Rewritten, WrittenReads
 from hapgpu.runtime import leftovers
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device, worker_devices
-from hapgpu.runtime.gpu_processes import gpu_processes, input_memory, release_input_memory
+from hapgpu.runtime.gpu_processes import (
+    gpu_processes,
+    input_memory,
+    processes_of_gpus,
+    release_input_memory,
+)
 from hapgpu.runtime.output import CountingSink, Output
 from hapgpu.runtime.pipeline import run_pipeline
 from hapgpu.runtime.pool import MAX_IO_THREADS
@@ -100,6 +105,13 @@ class Resources:
     def gpu_processes(self) -> int:
         """Number of processes of workers on GPUs."""
         return gpu_processes(self.gpus, self.processes)
+
+    @property
+    def division(self) -> Processes:
+        """The processes of a pass."""
+        if self.gpus:
+            return processes_of_gpus(self.gpus, self.processes, tallies=[self.statistics])
+        return Processes(self.processes, tallies=[self.statistics])
 
     @property
     def device(self) -> Device:
@@ -364,10 +376,7 @@ def _pipe(
         progress=resources.progress(run_pass),
         extent=[name],
         threaded=len(workers) > 1,
-        processes=Processes(
-            resources.gpu_processes if resources.gpus else resources.processes,
-            tallies=[statistics],
-        ),
+        processes=resources.division,
     )
 
 

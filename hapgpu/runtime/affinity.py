@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -14,11 +15,11 @@ _PCI_DEVICES: Final = Path("/sys/bus/pci/devices")
 def bind_near(device: CudaDevice) -> None:
     """Let the calling thread, and those that it starts, run only on the usable cores near a GPU.
 
-    Without effect if the system names no such cores.
+    Without effect if the system names no such cores, or does not let this process choose.
     """
-    near = _near_cores(device) & os.sched_getaffinity(0)
-    if near:
-        os.sched_setaffinity(0, near)
+    with suppress(OSError):
+        if near := _near_cores(device) & os.sched_getaffinity(0):
+            os.sched_setaffinity(0, near)
 
 
 def _near_cores(device: CudaDevice) -> set[int]:

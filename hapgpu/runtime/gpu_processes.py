@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from threading import Lock
-from typing import Final, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +14,12 @@ from hapgpu.runtime.affinity import bind_near
 from hapgpu.runtime.devices import CudaDevice, side_by_side
 from hapgpu.runtime.gpu_array import imported_cupy
 from hapgpu.runtime.processes.blocks import known_blocks, shared_blocks
+from hapgpu.runtime.processes.forked import Processes
+from hapgpu.runtime.processes.tallies import Tally
 from hapgpu.runtime.scout import is_cuda_started
 
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
-_thread: Final = threading.local()
 
 
 def gpu_processes(gpus: Sequence[CudaDevice], wanted: int | None) -> int:
@@ -42,6 +41,22 @@ def gpu_processes(gpus: Sequence[CudaDevice], wanted: int | None) -> int:
 
 def _distinct(gpus: Sequence[CudaDevice]) -> int:
     return len({gpu.index for gpu in gpus})
+
+
+def processes_of_gpus(
+    gpus: Sequence[CudaDevice],
+    wanted: int | None,
+    *,
+    shared: Sequence[object] = (),
+    tallies: Sequence[Tally] = (),
+) -> Processes:
+    """Return the processes of workers that are in the order of their GPUs, equally many for each.
+
+    Each process runs on the cores near its GPU. `gpus` and `wanted`: see `gpu_processes`; `shared`
+    and `tallies`: see `Processes`.
+    """
+    starts = [partial(bind_near, gpu) for gpu in dict.fromkeys(gpus)]
+    return Processes(gpu_processes(gpus, wanted), shared, tallies, starts)
 
 
 def opened_workers(
@@ -67,24 +82,17 @@ def opened_workers(
 
 
 class _OpenedLater(Generic[_In, _Out]):
-    """Worker that is opened in the process that uses it, by the first thread that does.
-
-    Threads of a process of its own are bound to the cores near the GPU.
-    """
+    """Worker that is opened in the process that uses it, by the first thread that does."""
 
     def __init__(
         self, open_worker: Callable[[CudaDevice], Callable[[_In], _Out]], gpu: CudaDevice
     ) -> None:
         self._open = open_worker
         self._gpu = gpu
-        self._run = os.getpid()
         self._lock = Lock()
         self._worker: Callable[[_In], _Out] | None = None
 
     def __call__(self, batch: _In) -> _Out:
-        if os.getpid() != self._run and not hasattr(_thread, "is_bound"):
-            bind_near(self._gpu)
-            _thread.is_bound = True
         with self._lock:
             if self._worker is None:
                 self._worker = self._open(self._gpu)

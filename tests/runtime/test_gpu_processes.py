@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from hapgpu.runtime import affinity, gpu_processes
 from hapgpu.runtime.affinity import bind_near
 from hapgpu.runtime.devices import CudaDevice, GpuReport
+from hapgpu.runtime.pipeline import run_pipeline
 from tests.runtime.processes.running import results_of_run
 
 GPUS = [CudaDevice(number) for number in range(3)]
@@ -117,6 +119,37 @@ def test_cores_near_a_gpu(
     text: str, expected: set[int] | None, bind: Callable[[str], set[int] | None]
 ) -> None:
     assert bind(text) == expected
+
+
+def test_processes_are_bound_to_their_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of their threads, which workers make, too."""
+    cores = sorted(os.sched_getaffinity(0))
+    near = [{cores[0]}, {cores[-1]}]
+    monkeypatch.setattr(affinity, "_near_cores", lambda gpu: near[gpu.index])
+    monkeypatch.setattr(gpu_processes, "is_cuda_started", lambda: False)
+
+    def work(_: int) -> list[int]:
+        with ThreadPoolExecutor(1) as pool:
+            return [os.getpid(), *pool.submit(os.sched_getaffinity, 0).result()]
+
+    gpus = [GPUS[0], GPUS[0], GPUS[1], GPUS[1]]
+    found: list[list[int]] = []
+    processes = gpu_processes.processes_of_gpus(gpus, None)
+    run_pipeline(range(40), [work] * 4, lambda each: found.append(each) or 1, processes=processes)
+    assert len(found) == 40
+    assert {process for process, *_ in found} != {os.getpid()}
+    assert all(each in ([cores[0]], [cores[-1]]) for _, *each in found)
+    assert os.sched_getaffinity(0) == set(cores)
+
+
+def test_a_system_that_refuses(
+    bind: Callable[[str], set[int] | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "sched_setaffinity", refuse)
+    assert bind("0-31\n") is None
 
 
 def test_unknown_places(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from hapgpu.io.fastx.uncut_blocks import UncutBlock
 from hapgpu.io.files.output import OutputFile
 from hapgpu.io.files.text_output import WriteText, open_text
 from hapgpu.runtime.devices import gpus_of
-from hapgpu.runtime.gpu_processes import gpu_processes
+from hapgpu.runtime.gpu_processes import processes_of_gpus
 from hapgpu.runtime.inputs import expect_file
 from hapgpu.runtime.output import CountingSink, Divided, Output
 from hapgpu.runtime.pipeline import Budget, run_pipeline
@@ -257,9 +257,10 @@ def _processes(run: RunContext) -> Processes:
     One is best for CPU threads: a block takes little of Python's lock, and its text need not be
     sent.
     """
-    gpus = gpus_of(run.devices)
-    count = gpu_processes(gpus, run.processes) if gpus else run.processes or 1
-    return Processes(count, tallies=[run.statistics])
+    tallies = [run.statistics]
+    if gpus := gpus_of(run.devices):
+        return processes_of_gpus(gpus, run.processes, tallies=tallies)
+    return Processes(run.processes or 1, tallies=tallies)
 
 
 def process_reads(

@@ -34,6 +34,7 @@ def live(
     tallies: Sequence[Tally],
     run: int,
     held: ExitStack,
+    start: Callable[[], object],
 ) -> NoReturn:
     """Live as a worker process, from the fork to the end of the run.
 
@@ -49,6 +50,8 @@ def live(
         Number of the process of the run.
     held
         Holds what was held at the fork.
+    start
+        Is called before anything else, and before there are threads.
     """
     status = 1
     try:
@@ -56,6 +59,7 @@ def live(
             os._exit(TRY_AGAIN)
         _end_with_the_run(run)
         held.close()
+        start()
         pairs[0][1].send(None)  # it has started
         log = _buffered_log()
         for tally in tallies:

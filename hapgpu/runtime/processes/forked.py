@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
@@ -42,14 +42,33 @@ class Processes:
         processes have their own.
     tallies
         What workers add to, beside their results.
+    starts
+        Functions that processes call first, in their order; none: nothing is called.
     """
 
     count: int
     shared: Sequence[object] = ()
     tallies: Sequence[Tally] = ()
+    starts: Sequence[Callable[[], object]] = ()
+
+    def start_of(self, number: int) -> Callable[[], object]:
+        """Return what the process of a number calls first."""
+        return self.starts[number % len(self.starts)] if self.starts else _nothing
+
+
+def _nothing() -> None:
+    """Do nothing."""
 
 
 ONE_PROCESS: Final = Processes(1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Workers of a process, and what it calls first."""
+
+    workers: Sequence[Worker]
+    start: Callable[[], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +104,10 @@ class ForkedWorkers(Closeable):
         self._channels: list[Channel] = []
         self._processes: list[ChildProcess] = []
         self._undo = leftovers.register(self.stop)
-        to_start = [workers[start:end] for start, end in pairwise(cuts)]
+        to_start = [
+            _Part(workers[start:end], processes.start_of(number))
+            for number, (start, end) in enumerate(pairwise(cuts))
+        ]
         with ExitStack() as stack:
             stack.callback(self.close)
             while to_start:
@@ -98,10 +120,8 @@ class ForkedWorkers(Closeable):
                     time.sleep(_TRY_SECONDS)
             stack.pop_all()
 
-    def _fork(
-        self, workers: Sequence[Worker], processes: Processes
-    ) -> tuple[ChildProcess, list[Channel]]:
-        """Fork a process for some workers; return it, and its channels.
+    def _fork(self, part: _Part, processes: Processes) -> tuple[ChildProcess, list[Channel]]:
+        """Fork a process; return it, and its channels.
 
         Raises
         ------
@@ -113,7 +133,7 @@ class ForkedWorkers(Closeable):
         # Within `ready_to_fork`, no process that is forked meanwhile keeps the other ends open.
         with ready_to_fork() as held, ExitStack() as stack:
             try:
-                pairs = [self._pair(stack, shared) for _ in workers]
+                pairs = [self._pair(stack, shared) for _ in part.workers]
                 number = os.fork()
             except OSError as error:
                 raise HapgpuError(
@@ -122,7 +142,7 @@ class ForkedWorkers(Closeable):
                 ) from error
             if not number:
                 stack.pop_all()
-                live(pairs, workers, processes.tallies, run, held)
+                live(pairs, part.workers, processes.tallies, run, held, part.start)
             process = ChildProcess(number)
             self._processes.append(process)
         return process, [own for own, _ in pairs]
