@@ -38,7 +38,7 @@ from hapgpu.io.vcf.writer import VcfWriter
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.runtime.closeable import Closeable
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
-from hapgpu.runtime.gpu_processes import processes_of_gpus
+from hapgpu.runtime.gpu_processes import processes_for
 from hapgpu.runtime.output import CountingSink, Output
 from hapgpu.runtime.pipeline import run_pipeline
 from hapgpu.runtime.pool import MAX_IO_THREADS
@@ -373,9 +373,9 @@ class GenotypeSession(Closeable):
         """Return the processes of workers; GPUs that read a stream are for threads of the run."""
         tallies = [*tallies, self._reads.tally]
         shared = [self, self._reads]
-        if self._gpus and self._reads.is_indexed:
-            return processes_of_gpus(self._gpus, count, shared=shared, tallies=tallies)
-        return Processes(1 if self._gpus else count, shared, tallies)
+        if self._gpus and not self._reads.is_indexed:
+            count = 1
+        return processes_for(self._devices, count, shared=shared, tallies=tallies)
 
     @property
     def extent(self) -> int | list[str]:

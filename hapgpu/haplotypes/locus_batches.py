@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged_view import read_only
+from hapgpu.errors import InputError
 from hapgpu.haplotypes.batches import (
     AlleleKind,
     LocusBatch,
@@ -217,11 +218,11 @@ def _computed_ahead(
 ) -> Iterator[LocusBatch]:
     """Yield batches in order, as many in work as a pool has threads; then the error, if any."""
     tasks = deque[Task[LocusBatch]]()
-    failure: Exception | None = None
+    failure: InputError | None = None
     while True:
         try:
             batch = next(batches, None)
-        except Exception as error:  # noqa: BLE001  (raised after the batches before it)
+        except InputError as error:  # raised after the batches before it
             batch, failure = None, error
         if batch is None:
             break

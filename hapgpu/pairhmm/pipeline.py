@@ -21,16 +21,15 @@ from hapgpu.pairhmm.reads.tables import MatrixTable, PairTable, Table
 from hapgpu.pairhmm.text_batches.reader import no_text_batches, read_hmm_batches
 from hapgpu.pairhmm.text_batches.tables import LIKELIHOOD_HEADER, likelihood_text, text_output
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device, gpus_of, worker_devices
-from hapgpu.runtime.gpu_processes import gpu_processes, input_memory, processes_of_gpus
-from hapgpu.runtime.output import CountingSink
+from hapgpu.runtime.gpu_processes import gpu_processes, input_memory, processes_for
+from hapgpu.runtime.output import CountingSink, Divided
 from hapgpu.runtime.pipeline import run_pipeline
 from hapgpu.runtime.pool import MAX_IO_THREADS
-from hapgpu.runtime.processes.forked import Processes
 from hapgpu.runtime.progress import Progress
 from hapgpu.runtime.statistics import RunStatistics
 
 _Batch = TypeVar("_Batch")
-_Worker = Callable[[_Batch], TextOutput]
+_Worker = Callable[[_Batch], TextOutput | Divided[Any, TextOutput]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +52,6 @@ class LikelihoodRun:
     def gpu_processes(self) -> int:
         """Number of processes of workers on GPUs."""
         return gpu_processes(self.gpus, self.processes)
-
-    @property
-    def division(self) -> Processes:
-        """The processes of the workers."""
-        if self.gpus:
-            return processes_of_gpus(self.gpus, self.processes, tallies=[self.statistics])
-        return Processes(self.processes, tallies=[self.statistics])
 
     @property
     def cpu_workers(self) -> list[CpuDevice]:
@@ -154,7 +146,7 @@ def _write_all(
         progress=run.progress,
         extent=[source_name],
         threaded=run.threads > 1 or bool(run.gpus),
-        processes=run.division,
+        processes=processes_for(run.devices, run.processes, tallies=[run.statistics]),
     )
 
 

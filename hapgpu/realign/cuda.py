@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import Final, Generic, TypeVar
+from typing import Final, TypeVar
 
 import cupy
 import numpy as np
@@ -130,34 +130,30 @@ def realign_workers(
     # A second worker on a GPU is hardly faster, because the kernels fill it, and takes 200 MiB;
     # but in another process, one sends records while the other computes.
     workers = list(dict.fromkeys(devices)) if processes == 1 else devices
-    opener = _WorkerOpener(reads, open_realigner, task, Realigned.concatenate)
-    return opened_workers(workers, opener, processes)
+    return _workers(reads, workers, processes, open_realigner, task, Realigned.concatenate)
 
 
 def move_workers(
     reads: DeviceReads, devices: Sequence[CudaDevice], processes: int, task: MoveTask
 ) -> Sequence[Callable[[DevicePiece], Output[Moves]]]:
     """Return the workers that find the moves of a file's pieces; see `realign_workers`."""
-    opener = _WorkerOpener(reads, open_mover, task, Moves.concatenate)
-    return opened_workers(devices, opener, processes)
+    return _workers(reads, devices, processes, open_mover, task, Moves.concatenate)
 
 
-@dataclass(frozen=True, slots=True)
-class _WorkerOpener(Generic[_Task, _Content]):
-    """Opens a worker on a GPU."""
-
-    reads: DeviceReads
-    open_function: Callable[[_Task, CudaDevice], Callable[[DeviceRecords], Output[_Content]]]
-    task: _Task
-    join: Callable[[Sequence[_Content]], _Content]
-
-    def __call__(self, device: CudaDevice) -> RecordWorker[Output[_Content]]:
+def _workers(
+    reads: DeviceReads,
+    devices: Sequence[CudaDevice],
+    processes: int,
+    open_worker: Callable[[_Task, CudaDevice], Callable[[DeviceRecords], Output[_Content]]],
+    task: _Task,
+    join: Callable[[Sequence[_Content]], _Content],
+) -> Sequence[Callable[[DevicePiece], Output[_Content]]]:
+    def worker(device: CudaDevice) -> RecordWorker[Output[_Content]]:
         return RecordWorker(
-            self.reads,
-            device,
-            partial(self.open_function, self.task),
-            lambda outputs: joined(outputs, self.join),
+            reads, device, partial(open_worker, task), lambda outputs: joined(outputs, join)
         )
+
+    return opened_workers(devices, worker, processes)
 
 
 @dataclass(frozen=True, slots=True)

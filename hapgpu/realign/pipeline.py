@@ -40,13 +40,13 @@ from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device, worker_devices
 from hapgpu.runtime.gpu_processes import (
     gpu_processes,
     input_memory,
-    processes_of_gpus,
+    processes_for,
     release_input_memory,
 )
 from hapgpu.runtime.output import CountingSink, Output
 from hapgpu.runtime.pipeline import run_pipeline
 from hapgpu.runtime.pool import MAX_IO_THREADS
-from hapgpu.runtime.processes.forked import Processes
+from hapgpu.runtime.processes.forked import ONE_PROCESS, Processes
 from hapgpu.runtime.progress import Progress
 from hapgpu.runtime.statistics import RunStatistics
 
@@ -105,13 +105,6 @@ class Resources:
     def gpu_processes(self) -> int:
         """Number of processes of workers on GPUs."""
         return gpu_processes(self.gpus, self.processes)
-
-    @property
-    def division(self) -> Processes:
-        """The processes of a pass."""
-        if self.gpus:
-            return processes_of_gpus(self.gpus, self.processes, tallies=[self.statistics])
-        return Processes(self.processes, tallies=[self.statistics])
 
     @property
     def device(self) -> Device:
@@ -343,41 +336,42 @@ class _Input(Generic[_Batch]):
     batches: Callable[[HaplotypeSet], Iterator[_Batch]]
     realign_workers: Callable[[RealignTask], Sequence[Callable[[_Batch], Output[Realigned]]]]
     move_workers: Callable[[MoveTask], Sequence[Callable[[_Batch], Output[Moves]]]]
+    processes: Processes
 
     def realign(
         self, task: RealignTask, resources: Resources, write: Callable[[Realigned], None]
     ) -> None:
         """Realign all reads, and write them."""
         workers = self.realign_workers(task)
-        _pipe(self.batches(task.haplotypes), workers, write, resources, task.source)
+        self._pipe(self.batches(task.haplotypes), workers, write, resources, task.source)
 
     def find_moves(
         self, task: MoveTask, resources: Resources, keep: Callable[[Moves], None]
     ) -> None:
         """Run the first pass: find the reads that get a new alignment with the reference."""
         workers, batches = self.move_workers(task), self.batches(task.placement.haplotypes)
-        _pipe(batches, workers, keep, resources, task.source, _FIRST_OF_TWO)
+        self._pipe(batches, workers, keep, resources, task.source, _FIRST_OF_TWO)
 
-
-def _pipe(
-    batches: Iterable[_Batch],
-    workers: Sequence[Callable[[_Batch], Output[_Content]]],
-    write: Callable[[_Content], None],
-    resources: Resources,
-    name: str,
-    run_pass: str = "",
-) -> None:
-    """Send batches through the workers, write and count the results, and time the steps."""
-    statistics = resources.statistics
-    run_pipeline(
-        statistics.timed_source("read", batches),
-        [statistics.timed("realign", worker) for worker in workers],
-        statistics.timed("write", CountingSink(write, statistics)),
-        progress=resources.progress(run_pass),
-        extent=[name],
-        threaded=len(workers) > 1,
-        processes=resources.division,
-    )
+    def _pipe(
+        self,
+        batches: Iterable[_Batch],
+        workers: Sequence[Callable[[_Batch], Output[_Content]]],
+        write: Callable[[_Content], None],
+        resources: Resources,
+        name: str,
+        run_pass: str = "",
+    ) -> None:
+        """Send batches through the workers, write and count the results, and time the steps."""
+        statistics = resources.statistics
+        run_pipeline(
+            statistics.timed_source("read", batches),
+            [statistics.timed("realign", worker) for worker in workers],
+            statistics.timed("write", CountingSink(write, statistics)),
+            progress=resources.progress(run_pass),
+            extent=[name],
+            threaded=len(workers) > 1,
+            processes=self.processes,
+        )
 
 
 _Opened: TypeAlias = "_Input[ReadBatch] | _Input[DevicePiece]"
@@ -444,6 +438,7 @@ class _InputOpener:
                 lambda _haplotypes: reads.pieces(),
                 partial(cuda.realign_workers, reads, gpus, processes),
                 partial(cuda.move_workers, reads, gpus, processes),
+                self._processes(self.resources.devices),
             )
         release_input_memory(processes)  # a second pass needs the memory
 
@@ -458,7 +453,12 @@ class _InputOpener:
             ),
             lambda task: [cpu.open_realigner(task, device) for device in devices],
             lambda task: [cpu.open_mover(task, device) for device in devices],
+            self._processes(devices) if not self.resources.gpus else ONE_PROCESS,
         )
+
+    def _processes(self, devices: Sequence[Device]) -> Processes:
+        resources = self.resources
+        return processes_for(devices, resources.processes, tallies=[resources.statistics])
 
 
 def _piece_bytes(haplotypes: HaplotypeSet, options: RealignOptions) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.runtime.affinity import bind_near
-from hapgpu.runtime.devices import CudaDevice, side_by_side
+from hapgpu.runtime.devices import CudaDevice, Device, gpus_of, side_by_side
 from hapgpu.runtime.gpu_array import imported_cupy
 from hapgpu.runtime.processes.blocks import known_blocks, shared_blocks
 from hapgpu.runtime.processes.forked import Processes
@@ -43,20 +43,29 @@ def _distinct(gpus: Sequence[CudaDevice]) -> int:
     return len({gpu.index for gpu in gpus})
 
 
-def processes_of_gpus(
-    gpus: Sequence[CudaDevice],
+def processes_for(
+    devices: Sequence[Device],
     wanted: int | None,
     *,
     shared: Sequence[object] = (),
     tallies: Sequence[Tally] = (),
 ) -> Processes:
-    """Return the processes of workers that are in the order of their GPUs, equally many for each.
+    """Return the processes of workers in the order of their devices, equally many for each.
 
-    Each process runs on the cores near its GPU. `gpus` and `wanted`: see `gpu_processes`; `shared`
-    and `tallies`: see `Processes`.
+    Each process for a GPU runs on the cores near it.
+
+    Parameters
+    ----------
+    devices
+        All are CPUs, or all GPUs.
+    wanted
+        On CPUs the number of processes, None for 1; on GPUs see `gpu_processes`.
+    shared, tallies
+        See `Processes`.
     """
-    starts = [partial(bind_near, gpu) for gpu in dict.fromkeys(gpus)]
-    return Processes(gpu_processes(gpus, wanted), shared, tallies, starts)
+    gpus = gpus_of(devices)
+    count = gpu_processes(gpus, wanted) if gpus else wanted or 1
+    return Processes(count, shared, tallies, [partial(bind_near, gpu) for gpu in gpus])
 
 
 def opened_workers(

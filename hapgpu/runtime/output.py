@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from hapgpu.runtime.statistics import RunStatistics
 
 Content = TypeVar("Content")
 In = TypeVar("In")
 Out = TypeVar("Out")
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,39 @@ class Divided(Generic[In, Out]):
 
     result: Out
     rest: Sequence[In]
+
+
+_ItemByItem: TypeAlias = Divided[Any, Output[Iterable[Item]]]
+
+
+class PartByPart(Generic[In, Item]):
+    """Worker that gives the items of an output one by one, each made after the one before is sent.
+
+    For workers in processes of their own, which send what they make: it need not fit the memory.
+
+    Parameters
+    ----------
+    worker
+        Its outputs have iterables of items, which may be made as they are iterated over.
+    """
+
+    def __init__(self, worker: Callable[[In], Output[Iterable[Item]]]) -> None:
+        self._worker = worker
+
+    def __call__(self, batch: In | Callable[[], _ItemByItem[Item]]) -> _ItemByItem[Item]:
+        """Compute a batch, or the next part of one, whose rest is a function of its process."""
+        if callable(batch):
+            return batch()
+        output = self._worker(batch)
+        return _next_part(iter(output.content), output)
+
+
+def _next_part(items: Iterator[Item], output: Output[Iterable[Item]]) -> _ItemByItem[Item]:
+    """Return an output with the next item instead of its content, and the function for the rest."""
+    for item in items:
+        rest = partial(_next_part, items, Output([], {}, 0))
+        return Divided(replace(output, content=[item]), [rest])
+    return Divided(replace(output, content=[]), ())
 
 
 def joined(

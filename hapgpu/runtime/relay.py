@@ -39,7 +39,14 @@ class Relay(Generic[Value]):
         _chains[self._number] = self._chain
 
     def __reduce__(self) -> tuple[Callable[[int, int], Relay[Any]], tuple[int, int]]:
-        return _copied, (self._number, self._process)
+        return self._copied, (self._number, self._process)
+
+    @classmethod
+    def _copied(cls, number: int, process: int) -> Relay[Any]:
+        relay: Relay[Any] = cls.__new__(cls)
+        relay._number, relay._process = number, process
+        relay._chain = _chains.get(number)
+        return relay
 
     def wait(self, number: int) -> Value:
         """Wait for the value of a batch and take it, once.
@@ -110,10 +117,3 @@ _chains: Final[WeakValueDictionary[int, _Chain[Any]]] = WeakValueDictionary()
 _wait: Final = InRun(lambda relay, number: _chains[relay].wait(number))
 _put: Final = InRun(lambda relay, number, value: _chains[relay].put(number, value))
 _abandon: Final = InRun(lambda relay, number: _chains[relay].abandon(number))
-
-
-def _copied(number: int, process: int) -> Relay[Any]:
-    relay: Relay[Any] = Relay.__new__(Relay)
-    relay._number, relay._process = number, process  # noqa: SLF001  (of this module)
-    relay._chain = _chains.get(number)  # noqa: SLF001
-    return relay

@@ -35,6 +35,11 @@ SMALL_BATCHES: Final[dict[str, dict[str, Any]]] = {
 
 def make_batches_small(subcommand: str) -> None:
     """Set the small bounds of a subcommand in this process."""
-    for target, value in SMALL_BATCHES[subcommand].items():
+    set_bounds(SMALL_BATCHES[subcommand])
+
+
+def set_bounds(bounds: dict[str, Any]) -> None:
+    """Set names of modules in this process."""
+    for target, value in bounds.items():
         module, _, name = target.rpartition(".")
         setattr(import_module(module), name, value)

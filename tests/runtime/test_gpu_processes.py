@@ -12,7 +12,7 @@ import pytest
 
 from hapgpu.runtime import affinity, gpu_processes
 from hapgpu.runtime.affinity import bind_near
-from hapgpu.runtime.devices import CudaDevice, GpuReport
+from hapgpu.runtime.devices import CpuDevice, CudaDevice, GpuReport
 from hapgpu.runtime.pipeline import run_pipeline
 from tests.runtime.processes.running import results_of_run
 
@@ -121,6 +121,12 @@ def test_cores_near_a_gpu(
     assert bind(text) == expected
 
 
+@pytest.mark.parametrize(("wanted", "expected"), [(None, 1), (1, 1), (5, 5)])
+def test_processes_of_cpus(wanted: int | None, expected: int) -> None:
+    found = gpu_processes.processes_for([CpuDevice(3)] * 2, wanted)
+    assert (found.count, list(found.starts)) == (expected, [])
+
+
 def test_processes_are_bound_to_their_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     """All of their threads, which workers make, too."""
     cores = sorted(os.sched_getaffinity(0))
@@ -132,9 +138,8 @@ def test_processes_are_bound_to_their_gpus(monkeypatch: pytest.MonkeyPatch) -> N
         with ThreadPoolExecutor(1) as pool:
             return [os.getpid(), *pool.submit(os.sched_getaffinity, 0).result()]
 
-    gpus = [GPUS[0], GPUS[0], GPUS[1], GPUS[1]]
     found: list[list[int]] = []
-    processes = gpu_processes.processes_of_gpus(gpus, None)
+    processes = gpu_processes.processes_for(GPUS[:2], None)
     run_pipeline(range(40), [work] * 4, lambda each: found.append(each) or 1, processes=processes)
     assert len(found) == 40
     assert {process for process, *_ in found} != {os.getpid()}

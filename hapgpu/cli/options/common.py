@@ -231,7 +231,7 @@ ProcessNumber = Annotated[
         metavar="N",
         min=1,
         max=MAX_THREADS,
-        help="Processes that the CPU threads are divided into, 1 also for several GPUs; chosen if "
+        help="Processes that the CPU threads are divided into; 1: one for all GPUs, too. Chosen if "
         "not given.",
         rich_help_panel=_RESOURCES,
     ),

@@ -22,13 +22,11 @@ from hapgpu.io.fastx.read_blocks import read_blocks
 from hapgpu.io.fastx.uncut_blocks import UncutBlock
 from hapgpu.io.files.output import OutputFile
 from hapgpu.io.files.text_output import WriteText, open_text
-from hapgpu.runtime.devices import gpus_of
-from hapgpu.runtime.gpu_processes import processes_of_gpus
+from hapgpu.runtime.gpu_processes import processes_for
 from hapgpu.runtime.inputs import expect_file
 from hapgpu.runtime.output import CountingSink, Divided, Output
 from hapgpu.runtime.pipeline import Budget, run_pipeline
 from hapgpu.runtime.pool import MAX_IO_THREADS, Pool
-from hapgpu.runtime.processes.forked import Processes
 from hapgpu.runtime.run_context import RunContext
 
 EXCLUDED: Final = "excluded_by_flags"
@@ -251,18 +249,6 @@ class SamOutput:
         )
 
 
-def _processes(run: RunContext) -> Processes:
-    """Return the processes of the workers.
-
-    One is best for CPU threads: a block takes little of Python's lock, and its text need not be
-    sent.
-    """
-    tallies = [run.statistics]
-    if gpus := gpus_of(run.devices):
-        return processes_of_gpus(gpus, run.processes, tallies=tallies)
-    return Processes(run.processes or 1, tallies=tallies)
-
-
 def process_reads(
     run: RunContext,
     stage: str,
@@ -320,5 +306,6 @@ def process_reads(
         progress=run.progress(),
         extent=files.paths,
         threaded=len(workers) > 1,
-        processes=_processes(run),
+        # One is best for CPU threads: a block takes little of Python's lock, and its text is long.
+        processes=processes_for(run.devices, run.processes, tallies=[run.statistics]),
     )

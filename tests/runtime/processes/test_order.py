@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from hapgpu.longread import groups
 from hapgpu.runtime import leftovers
 from hapgpu.runtime.inputs import expect, note_position
-from hapgpu.runtime.output import Divided
+from hapgpu.runtime.output import Divided, Output, PartByPart
 from hapgpu.runtime.pipeline import run_pipeline
 from hapgpu.runtime.processes.forked import Processes
 from tests.example_counts import many
@@ -280,3 +280,38 @@ def test_pipelines_at_once() -> None:
     for thread in threads:
         thread.join()
     assert found == {number: list(range(number, number + 30)) for number in range(4)}
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3])
+def test_items_of_outputs_one_by_one(processes: int) -> None:
+    """They are made in the process of their batch, and counted once."""
+
+    def work(batch: int) -> Output[Iterator[tuple[int, int, int]]]:
+        return Output(((batch, item, os.getpid()) for item in range(batch % 4)), {"reads": 1}, 2)
+
+    outputs = results_of_run(range(40), [PartByPart(work)] * 6, processes)
+    items = [item for output in outputs for item in output.content]
+    assert [item[:2] for item in items] == [(k, item) for k in range(40) for item in range(k % 4)]
+    assert len({item[::2] for item in items}) == 30  # a batch stays in its process
+    assert all(len(output.content) <= 1 for output in outputs)
+    assert sum(output.counts.get("reads", 0) for output in outputs) == 40
+    assert sum(output.units for output in outputs) == 80
+
+
+def test_items_are_made_when_the_one_before_is_written() -> None:
+    made: list[int] = []
+    before: list[int] = []
+
+    def items() -> Iterator[int]:
+        for item in range(5):
+            made.append(item)
+            yield item
+
+    def write(_: Output[list[int]]) -> int:
+        before.append(len(made))
+        return 1
+
+    workers = [PartByPart(lambda _: Output(items(), {}, 1))]
+    run_pipeline([0], workers, write, threaded=False)
+    assert made == list(range(5))
+    assert before == [1, 2, 3, 4, 5, 5]

@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, pairwise
-from math import inf
 from threading import Lock
-from typing import Final, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 import cupy
 import numpy as np
@@ -58,7 +57,7 @@ from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import device_errors, retried, thread_streams
 from hapgpu.runtime.gpu_array import GpuArray
 from hapgpu.runtime.gpu_processes import input_memory, opened_workers
-from hapgpu.runtime.output import Output
+from hapgpu.runtime.output import Divided, Output, PartByPart
 
 # Bytes on the GPU that a read takes for each pair and each base: columns of pairs, sorted and
 # unsorted, and lists of the pair-HMM; bases and qualities, and coefficients of the pair-HMM.
@@ -249,13 +248,10 @@ def _in_input_order(
 class _LineMaker:
     """Computes the likelihoods of records and writes their lines, on the current GPU."""
 
-    def __init__(
-        self, scorer: DeviceScorer, table: DeviceTable, device: CudaDevice, max_text: float
-    ) -> None:
+    def __init__(self, scorer: DeviceScorer, table: DeviceTable, device: CudaDevice) -> None:
         self._scorer = scorer
         self._table = table
         self._device = device
-        self._max_text = max_text
 
     def __call__(self, records: DeviceRecords) -> TextOutput:
         return _joined(
@@ -266,7 +262,7 @@ class _LineMaker:
         )
 
     def _parts(self, text: DeviceText) -> Iterable[NDArray[np.uint8]]:
-        if text.size > self._max_text:
+        if text.size > _MAX_TEXT_BYTES:
             return self._later(text)
         return list(text.parts(_PART_BYTES))
 
@@ -284,20 +280,21 @@ class _LineMaker:
 
 
 def _joined(results: Sequence[TextOutput]) -> TextOutput:
-    """Join the results of consecutive records: a list, unless a text is still to be copied."""
+    """Join the results of consecutive records."""
     counts: Counter[str] = Counter()
     for result in results:
         counts.update(result.counts)
     texts = [result.content for result in results]
-    parts = chain.from_iterable(texts)
-    are_here = all(isinstance(text, list) for text in texts)
-    return Output(list(parts) if are_here else parts, counts, counts["reads"])
+    return Output(chain.from_iterable(texts), counts, counts["reads"])
+
+
+_Worker: TypeAlias = Callable[[DevicePiece], "TextOutput | Divided[Any, TextOutput]"]
 
 
 @contextmanager
 def opened_on_gpus(
     task: ScoringTask, table: Table, devices: Sequence[CudaDevice], threads: int, processes: int
-) -> Iterator[tuple[Iterator[DevicePiece], list[Callable[[DevicePiece], TextOutput]]]]:
+) -> Iterator[tuple[Iterator[DevicePiece], list[_Worker]]]:
     """Open the reads; return pieces of their records and the workers.
 
     `processes` is the result of `gpu_processes`.
@@ -334,12 +331,11 @@ def opened_on_gpus(
             extender = DeviceExtender(host_extender, task.haplotypes) if host_extender else None
             haplotypes, device_table = tables.on(device)
             scorer = device_scorer(haplotypes, extender, task.options, device, task.reads.path)
-            # A process of its own sends whole texts.
-            max_text = _MAX_TEXT_BYTES if processes == 1 else inf
-            return _LineMaker(scorer, device_table, device, max_text)
+            return _LineMaker(scorer, device_table, device)
 
-        def open_worker(device: CudaDevice) -> RecordWorker[TextOutput]:
-            return RecordWorker(reads, device, prepare, _joined)
+        def open_worker(device: CudaDevice) -> _Worker:
+            worker = RecordWorker(reads, device, prepare, _joined)
+            return worker if processes == 1 else PartByPart(worker)
 
         gpus = [gpu for gpu in devices for _ in range(_WORKERS_PER_GPU)]
         yield reads.pieces(), opened_workers(gpus, open_worker, processes)
