@@ -40,13 +40,14 @@ from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device, worker_devices
 from hapgpu.runtime.gpu_processes import (
     gpu_processes,
     input_memory,
+    opened_workers,
     processes_for,
     release_input_memory,
 )
 from hapgpu.runtime.output import CountingSink, Output
 from hapgpu.runtime.pipeline import run_pipeline
 from hapgpu.runtime.pool import MAX_IO_THREADS
-from hapgpu.runtime.processes.forked import ONE_PROCESS, Processes
+from hapgpu.runtime.processes.forked import Processes
 from hapgpu.runtime.progress import Progress
 from hapgpu.runtime.statistics import RunStatistics
 
@@ -64,6 +65,7 @@ _MAX_REWRITING_THREADS: Final = 8  # to read and rewrite: 35 MiB each
 
 _Batch = TypeVar("_Batch")
 _Content = TypeVar("_Content")
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +109,23 @@ class Resources:
         return gpu_processes(self.gpus, self.processes)
 
     @property
+    def division(self) -> Processes:
+        """The processes of the workers."""
+        return processes_for(self.devices, self.processes, tallies=[self.statistics])
+
+    @property
     def device(self) -> Device:
         """A GPU, or all threads of the CPU: also where GPUs are for other processes."""
         in_run = self.gpus and self.gpu_processes == 1
         return self.gpus[0] if in_run else CpuDevice(self.threads)
+
+    def opened(
+        self, open_worker: Callable[[Device], Callable[[_Batch], _Result]]
+    ) -> Sequence[Callable[[_Batch], _Result]]:
+        """Return workers for batches in host memory, on the GPUs or on the CPU."""
+        if self.gpus:
+            return opened_workers(self.gpus, open_worker, self.gpu_processes)
+        return [open_worker(device) for device in self.cpu_workers]
 
     @property
     def io_threads(self) -> int:
@@ -438,12 +453,12 @@ class _InputOpener:
                 lambda _haplotypes: reads.pieces(),
                 partial(cuda.realign_workers, reads, gpus, processes),
                 partial(cuda.move_workers, reads, gpus, processes),
-                self._processes(self.resources.devices),
+                self.resources.division,
             )
         release_input_memory(processes)  # a second pass needs the memory
 
     def _in_host_memory(self, source: ReadSource) -> _Input[ReadBatch]:
-        devices = self.resources.cpu_workers
+        resources = self.resources
         return _Input(
             source.header,
             source.is_fastq,
@@ -451,14 +466,10 @@ class _InputOpener:
             lambda haplotypes: split_batches(
                 source.batches(), max(1, _PAIRS_PER_BATCH // haplotypes.max_candidates)
             ),
-            lambda task: [cpu.open_realigner(task, device) for device in devices],
-            lambda task: [cpu.open_mover(task, device) for device in devices],
-            self._processes(devices) if not self.resources.gpus else ONE_PROCESS,
+            lambda task: resources.opened(partial(cpu.open_realigner, task)),
+            lambda task: resources.opened(partial(cpu.open_mover, task)),
+            resources.division,
         )
-
-    def _processes(self, devices: Sequence[Device]) -> Processes:
-        resources = self.resources
-        return processes_for(devices, resources.processes, tallies=[resources.statistics])
 
 
 def _piece_bytes(haplotypes: HaplotypeSet, options: RealignOptions) -> int:
