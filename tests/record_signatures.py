@@ -13,6 +13,7 @@ recorded ones. What is dropped is compiled when a run calls it.
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import subprocess
@@ -25,6 +26,8 @@ from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
+
+import pysam
 
 from hapgpu.cli.app import main as run_command
 from hapgpu.cli.kernels import all_kernels
@@ -61,6 +64,21 @@ RUNS = {
 }
 """The run that is recorded, by the name of its group."""
 
+OTHER_INPUTS = {
+    "realign": "realign {data}/deep.bam {data}/haplotypes.fa -o {out}/s.bam --processes 1",
+    "realign --reference": "realign {data}/deep.bam {data}/haplotypes.fa -o {out}/t.bam"
+    " --reference {data}/reference.fa --processes 1",
+    "pairhmm": "pairhmm {data}/deep.bam {data}/haplotypes.fa -o {out}/u.tsv --processes 1",
+    "call": "call {data}/deep.bam {data}/reference.fa -o {out}/v.vcf --processes 1",
+    "genotype": "genotype {data}/deep.bam {data}/reference.fa {data}/sites.vcf -o {out}/w.vcf"
+    " --processes 1",
+    "map": "map {data}/reference.fa {data}/reads.fastq -o {out}/x.sam",
+    "chain": "chain {data}/reference.hgm {data}/long_reads.fa -o {out}/y.paf",
+    "chain -a": "chain -a {data}/reference.fa {data}/long_reads.fa -o {out}/z.sam",
+    "chain -c": "chain -c --cs {data}/reference.fa {data}/long_reads.fa -o {out}/z.paf",
+}
+"""Runs whose functions are recorded, too: files of several pieces, without compression."""
+
 ON_CPU = {
     "chain -a",
     "chain -c",
@@ -71,6 +89,7 @@ ON_CPU = {
 }
 
 READ = "ACGTTGCAAC" * 4
+COPIES = 12
 
 
 class Call(NamedTuple):
@@ -101,7 +120,10 @@ def main() -> None:
             command, *options = name.split()
             if (kind == "cuda" and name in ON_CPU) or command not in (commands or [command]):
                 continue
-            called = recorded_process(run.format(data=directory, out=directory), device)
+            runs = [each for each in (run, OTHER_INPUTS.get(name)) if each]
+            called = recorded_group(
+                [each.format(data=directory, out=directory) for each in runs], device
+            )
             group = " ".join([command, kind, *options])
             if called["functions"]:
                 now[group] = [Call(*call) for call in called["functions"]]
@@ -116,6 +138,15 @@ def main() -> None:
             for group, listed in kernels.items()
         }
     write({**functions, **now}, kernels)
+
+
+def recorded_group(runs: Iterable[str], device: str) -> dict[str, list[tuple[str, ...]]]:
+    """Return what `recorded_process` does for all runs of a group, each function once."""
+    found = [recorded_process(run, device) for run in runs]
+    return {
+        kind: [*dict.fromkeys(tuple(call) for called in found for call in called[kind])]
+        for kind in found[0]
+    }
 
 
 def is_of(group: str, kind: str, commands: list[str]) -> bool:
@@ -298,11 +329,32 @@ def write(functions: Functions, kernels: Kernels) -> None:
 
 
 def make_data(directory: Path) -> None:
-    """Write the example data, and a text batch."""
+    """Write the example data, larger files of it without compression, and a text batch."""
     script = ROOT / "examples" / "make_example.py"
     subprocess.run([sys.executable, script, directory], check=True)
+    reads, long_reads = directory / "reads.fastq", directory / "long_reads.fa"
+    reads.write_bytes(COPIES * gzip.decompress((directory / "reads.fastq.gz").read_bytes()))
+    with pysam.FastxFile(str(directory / "long_reads.fastq.gz")) as records:
+        text = "".join(f">{read.name}\n{read.sequence}\n" for read in records)
+    long_reads.write_text(COPIES * text)
+    write_copies(directory / "reads.bam", directory / "deep.bam")
+    index = "index", "--minimizers", directory / "reference.fa", "-o", directory / "reference.hgm"
+    command = "from hapgpu.cli.app import main; main()"
+    subprocess.run([sys.executable, "-c", command, *index, "-q"], check=True, cwd=ROOT)
     lines = [" ".join([READ, *["I" * len(READ)] * 3, "+" * len(READ)])] * 2
     (directory / "tiny.in").write_text("\n".join(["2 2", *lines, *[f"TTGAC{READ}GGATC"] * 2, ""]))
+
+
+def write_copies(path: Path, copy: Path) -> None:
+    """Write a BAM with several copies of each record, without compression, and its index."""
+    with (
+        pysam.AlignmentFile(str(path)) as reads,
+        pysam.AlignmentFile(str(copy), "wb0", template=reads) as out,
+    ):
+        for read in reads:
+            for _ in range(COPIES):
+                out.write(read)
+    pysam.index(str(copy))
 
 
 def recorded_process(run: str, device: str) -> dict[str, list[list[str]]]:

@@ -145,7 +145,7 @@ def gathered_reads(parts: Sequence[tuple[ReadBatch, NDArray[np.int64]]]) -> Read
     lengths = np.empty((4, sum(counts)), dtype=np.int32)
     at = 0
     for part, part_rows, count in zip(columns, rows, counts, strict=True):
-        _measure(part, part_rows, lengths[:, at : at + count])
+        _measure(part, part_rows, lengths, at)
         at += count
     out = ReadColumns.empty(*lengths)
     at = 0
@@ -156,16 +156,18 @@ def gathered_reads(parts: Sequence[tuple[ReadBatch, NDArray[np.int64]]]) -> Read
 
 
 @njit
-def _measure(reads: ReadColumns, rows: NDArray[np.int64], out: NDArray[np.int32]) -> None:
+def _measure(
+    reads: ReadColumns, rows: NDArray[np.int64], out: NDArray[np.int32], first: Integer
+) -> None:
     """Write the lengths of names, CIGARs, bases and tags; raise for a row that does not exist."""
     for k in range(rows.size):
-        row = rows[k]
+        row, to = rows[k], first + k
         if not 0 <= row < reads.flags.size:
             raise IndexError("row of no read")
-        out[0, k] = reads.name_offsets[row + 1] - reads.name_offsets[row]
-        out[1, k] = reads.cigar_offsets[row + 1] - reads.cigar_offsets[row]
-        out[2, k] = reads.base_offsets[row + 1] - reads.base_offsets[row]
-        out[3, k] = reads.tag_offsets[row + 1] - reads.tag_offsets[row]
+        out[0, to] = reads.name_offsets[row + 1] - reads.name_offsets[row]
+        out[1, to] = reads.cigar_offsets[row + 1] - reads.cigar_offsets[row]
+        out[2, to] = reads.base_offsets[row + 1] - reads.base_offsets[row]
+        out[3, to] = reads.tag_offsets[row + 1] - reads.tag_offsets[row]
 
 
 @njit
