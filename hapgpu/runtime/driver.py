@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import stat
 from collections.abc import Sequence
 from threading import Thread
 from typing import TYPE_CHECKING, Final
@@ -17,6 +18,8 @@ _COMMANDS: Final = {"realign", "pairhmm", "call", "genotype", "index", "map", "c
 _IN_PROCESSES: Final = {"realign", "pairhmm", "genotype", "map", "chain"}
 """Commands that use a process for each of several GPUs."""
 _WITHOUT_GPU: Final = {"-h", "--help", "--minimizers"}
+_SMALL_BYTES: Final = 16 << 20
+"""Bytes of files that one process reads and computes before several have started CUDA."""
 _scouts: Final[list[Scout]] = []
 
 
@@ -24,15 +27,19 @@ def start_driver(arguments: Sequence[str]) -> None:
     """Load the driver and create the contexts of the GPUs that a command line names.
 
     CuPy then finds them. This takes a third of a second, most of it without Python's lock. Where
-    several GPUs may get processes of their own, a scout does it, see `scouted`. Faults are left to
-    CuPy, and arguments that are wrong to the command line.
+    several GPUs may get processes of their own, a scout does it, see `scouted`: not for small
+    files, which one process computes. Faults are left to CuPy, and arguments that are wrong to the
+    command line.
     """
     if arguments[:1] and arguments[0] in _COMMANDS and _WITHOUT_GPU.isdisjoint(arguments):
         kind, _, numbers = _option(arguments, "--device", "auto").partition(":")
         if kind in {"auto", "cuda"}:
             indices = [int(number) for number in numbers.split(",") if number.isdecimal()]
-            in_processes = _option(arguments, "--processes", "") != "1"
-            if arguments[0] in _IN_PROCESSES and in_processes and _are_several(indices):
+            if (
+                arguments[0] in _IN_PROCESSES
+                and _may_divide(arguments, _option(arguments, "--processes", ""))
+                and _are_several(indices)
+            ):
                 from hapgpu.runtime.scout import Scout  # noqa: PLC0415  (slow)
 
                 _scouts.append(Scout(indices))
@@ -48,6 +55,27 @@ def start_gpus(indices: Sequence[int]) -> None:
 def scouted() -> SeenGpus | None:
     """Return what a scout has seen of the GPUs, once; None if none was sent, or it failed."""
     return _scouts.pop().report() if _scouts else None
+
+
+def _may_divide(arguments: Sequence[str], processes: str) -> bool:
+    """Tell whether a run may be divided into processes, as its user wants or for its inputs."""
+    return processes != "1" if processes else not _are_small(arguments)
+
+
+def _are_small(arguments: Sequence[str]) -> bool:
+    """Tell whether all files that a command line names are small together; pipes are not."""
+    size = 0
+    for argument in arguments:
+        if argument == "-":
+            return False
+        try:
+            status = os.stat(argument)  # noqa: PTH116  (pathlib is slow to import)
+        except (OSError, ValueError):
+            continue
+        if stat.S_ISFIFO(status.st_mode):
+            return False
+        size += status.st_size
+    return size <= _SMALL_BYTES
 
 
 def _are_several(indices: Sequence[int]) -> bool:

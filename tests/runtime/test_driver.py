@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -71,11 +72,41 @@ def test_where_a_scout_looks(
     for name in ("nvidiactl", "nvidia-uvm", "null"):
         (tmp_path / name).touch()
     monkeypatch.setattr(driver, "_DEVICE_FILES", tmp_path)
+    monkeypatch.setattr(driver, "_are_small", lambda _: False)
     monkeypatch.setattr(driver, "_start", lambda _: None)
     if visible is None:
         monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     else:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    sent: list[list[int]] = []
+    monkeypatch.setattr(scout, "Scout", sent.append)
+    monkeypatch.setattr(driver, "_scouts", [])
+    driver.start_driver(line.split())
+    assert sent == ([] if expected is None else [expected])
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("realign half half", None),
+        ("realign half half --processes 2", []),
+        ("realign half more", []),
+        ("realign - half", []),
+        ("realign pipe half", []),
+        ("realign half half -o /dev/null", None),
+        ("realign absent half", None),
+    ],
+)
+def test_small_files_need_no_scout(
+    line: str, expected: list[int] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "half").write_bytes(bytes(50))
+    (tmp_path / "more").write_bytes(bytes(51))
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(driver, "_SMALL_BYTES", 100)
+    monkeypatch.setattr(driver, "_are_several", lambda _: True)
+    monkeypatch.setattr(driver, "_start", lambda _: None)
     sent: list[list[int]] = []
     monkeypatch.setattr(scout, "Scout", sent.append)
     monkeypatch.setattr(driver, "_scouts", [])

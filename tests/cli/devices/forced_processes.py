@@ -29,7 +29,7 @@ SMALL_PIECES: Final[dict[str, Any]] = {
 
 if __name__ == "__main__":
     count, *sys.argv[1:] = sys.argv[1:]
-    driver._are_several = always
+    driver._are_several = driver._may_divide = always
     gpu_processes._distinct = lambda _: int(count)
     pipeline._fill = always
     set_bounds(SMALL_PIECES)
