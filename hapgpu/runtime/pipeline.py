@@ -18,6 +18,7 @@ from functools import partial
 from heapq import heappop, heappush
 from itertools import chain, count, islice
 from threading import Condition, Event, Lock, Semaphore, Thread
+from traceback import clear_frames
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeAlias, TypeVar
 
@@ -210,7 +211,17 @@ def _attempt(step: Callable[[], Out]) -> Out | _Failure:
     try:
         return step()
     except BaseException as error:  # noqa: BLE001  (raised again in the calling thread)
+        del step  # it has the batch
+        _let_go(error)
         return _Failure(error)
+
+
+def _let_go(error: BaseException) -> None:
+    """Clear the variables of functions that an error has left: the batch, and GPU memory."""
+    of: BaseException | None = error
+    while of is not None:
+        clear_frames(of.__traceback__)
+        of = of.__cause__ or of.__context__
 
 
 def _computed(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Callable
 from itertools import count
 from math import inf
 from threading import Condition
 from typing import Any, Final, Generic, TypeVar
-from weakref import WeakValueDictionary
 
 from hapgpu.runtime.processes.in_run import InRun
 
@@ -57,7 +57,12 @@ class Relay(Generic[Value]):
             There will be no value.
         """
         chain = self._here
-        value: Value = _wait(self._number, number) if chain is None else chain.wait(number)
+        value = None
+        while value is None:
+            if chain is not None:
+                value = chain.wait(number)
+            else:  # asks again: in the run, no thread waits for a process that has ended
+                value = _wait(self._number, number, _ASK_SECONDS)
         return value
 
     def put(self, number: int, value: Value) -> None:
@@ -76,6 +81,18 @@ class Relay(Generic[Value]):
         else:
             chain.abandon(number)
 
+    def abandon_with(self, batch: object, number: int) -> None:
+        """Abandon a batch when nothing refers to an object any more, such as the batch itself.
+
+        A pipeline that stops lets batches go, for whose successors workers may wait.
+        """
+        weakref.finalize(batch, self._dropped, number).atexit = False
+
+    def _dropped(self, number: int) -> None:
+        chain = self._here
+        if chain is not None:  # a worker's process has copies of all objects of the run
+            chain.abandon(number)
+
     @property
     def _here(self) -> _Chain[Value] | None:
         """The values, if they are in this process."""
@@ -91,9 +108,13 @@ class _Chain(Generic[Value]):
         self._value: Value | None = first
         self._first_abandoned: float = inf
 
-    def wait(self, number: int) -> Value:
+    def wait(self, number: int, seconds: float | None = None) -> Value | None:
+        """Wait for a value, at most some time; None if it is not there then."""
         with self._changed:
-            self._changed.wait_for(lambda: self._number >= number or self._first_abandoned < number)
+            if not self._changed.wait_for(
+                lambda: self._number >= number or self._first_abandoned < number, seconds
+            ):
+                return None
             if self._number != number or self._value is None:
                 raise AbandonedError
             value, self._value = self._value, None
@@ -112,8 +133,9 @@ class _Chain(Generic[Value]):
                 self._changed.notify_all()
 
 
+_ASK_SECONDS: Final = 0.05
 _numbers: Final = count()
-_chains: Final[WeakValueDictionary[int, _Chain[Any]]] = WeakValueDictionary()
-_wait: Final = InRun(lambda relay, number: _chains[relay].wait(number))
+_chains: Final[weakref.WeakValueDictionary[int, _Chain[Any]]] = weakref.WeakValueDictionary()
+_wait: Final = InRun(lambda relay, number, seconds: _chains[relay].wait(number, seconds))
 _put: Final = InRun(lambda relay, number, value: _chains[relay].put(number, value))
 _abandon: Final = InRun(lambda relay, number: _chains[relay].abandon(number))

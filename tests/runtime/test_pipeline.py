@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -365,6 +366,31 @@ def test_workers_wait_while_the_sink_holds_the_budget(limit: int) -> None:
     run_pipeline([0], [work] * 3, write, budget=Budget(limit, lambda _: 1))
     assert written == computed == 200
     assert most_ahead <= limit + 4
+
+
+def test_a_failure_lets_go_of_its_batch() -> None:
+    """While the error waits for the results before it."""
+    gone = threading.Event()
+
+    class Batch:
+        def __init__(self, number: int) -> None:
+            self.number = number
+            if number == 1:
+                weakref.finalize(self, gone.set)
+
+    def work(batch: Batch) -> int:
+        if batch.number == 1:
+            try:
+                no_number = {}[batch.number]
+            except KeyError as error:
+                raise ValueError(batch.number) from error
+            return no_number
+        assert gone.wait(60)
+        return batch.number
+
+    with pytest.raises(ValueError, match="1"):
+        run_pipeline((Batch(number) for number in range(2)), [work] * 2, lambda _: 1)
+    assert gone.is_set()
 
 
 @pytest.mark.parametrize("threaded", [True, False])

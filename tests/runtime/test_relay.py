@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -118,3 +119,66 @@ def test_failures_go_to_batches_in_other_processes() -> None:
     with pytest.raises(ValueError, match="7"):
         results_of_run(range(30), [work] * 4, 2, results=results)
     assert results == list(range(7))
+
+
+class Batch:
+    """A number, for which a relay waits until the batch is dropped."""
+
+    def __init__(self, relay: Relay[int], number: int) -> None:
+        self.relay = relay
+        self.number = number
+
+
+def batches(relay: Relay[int], count: int) -> Iterator[Batch]:
+    for number in range(count):
+        batch = Batch(relay, number)
+        relay.abandon_with(batch, number)
+        yield batch
+        del batch
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_no_batch_waits_for_one_that_was_dropped(processes: int) -> None:
+    """The second fails before it has a relay; the errors of the others hold nothing back."""
+
+    def work(batch: Batch) -> int:
+        if batch.number == 1:
+            time.sleep(0.1)
+            raise ValueError(batch.number)
+        found = batch.relay.wait(batch.number)
+        batch.relay.put(batch.number, found + 1)
+        return found
+
+    with pytest.raises(ValueError, match="1"):
+        results_of_run(batches(Relay(0), 9), [work] * 4, processes)
+
+
+def test_no_batch_waits_for_a_process_that_is_killed() -> None:
+    """The error of the first ends the run, while the second computes and others wait for it."""
+
+    def work(batch: Batch) -> int:
+        found = batch.relay.wait(batch.number)
+        if batch.number == 1:
+            time.sleep(1000)
+        batch.relay.put(batch.number, found + 1)
+        if batch.number == 0:
+            time.sleep(0.3)
+            raise ValueError(batch.number)
+        return found
+
+    with pytest.raises(ValueError, match="0"):
+        results_of_run(batches(Relay(0), 9), [work] * 4, 2)
+
+
+def test_processes_drop_their_copies_without_effect() -> None:
+    relay = Relay(0)
+    dropped = [Batch(relay, 0)]
+    relay.abandon_with(dropped[0], 0)
+
+    def work(number: int) -> int:
+        dropped.clear()
+        found = relay.wait(number)
+        relay.put(number, found + 1)
+        return found
+
+    assert results_of_run(range(20), [work] * 4, 2) == list(range(20))

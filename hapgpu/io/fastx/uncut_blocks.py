@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -223,8 +222,7 @@ class UncutFile:
 
     def _block(self, number: int, content: Content | InputError | None) -> UncutBlock:
         block = UncutBlock(self, number, content)
-        # A pipeline that stops lets blocks go, for whose successors workers may wait.
-        weakref.finalize(block, self.relay.abandon, number).atexit = False
+        self.relay.abandon_with(block, number)
         return block
 
     def _contents(self, size: int, allocate: Allocate, threads: int) -> Iterator[Content]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -171,8 +170,7 @@ class TextBatchScorer:
             self._path, _PIECE_BYTES, allocate, threads, max_record=self._max_record
         )
         for piece in pieces:
-            # A pipeline that stops lets pieces go, for whose successors workers may wait.
-            weakref.finalize(piece, self._numbers.abandon, piece.number).atexit = False
+            self._numbers.abandon_with(piece, piece.number)
             yield piece
 
     def score(self, device: CudaDevice, piece: TextPiece) -> TextOutput:

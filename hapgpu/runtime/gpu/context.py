@@ -107,9 +107,17 @@ def device_errors(device: CudaDevice) -> Iterator[None]:
             raise
         message = f"{device.name}: too little memory; use --device cpu"
         raise DeviceError(message) from error
-    except (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError) as error:
+    except RuntimeError as error:
+        if not _is_of_cuda(error):
+            raise
         message = f"{device.name}: failed ({error})"
         raise DeviceError(message) from error
+
+
+def _is_of_cuda(error: RuntimeError) -> bool:
+    """Return whether CUDA reports an error; those of CuPy's sorts have no class of their own."""
+    classes = cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError
+    return isinstance(error, classes) or "cudaError" in str(error)
 
 
 @contextmanager

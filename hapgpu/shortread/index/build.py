@@ -174,21 +174,22 @@ def _build_on_gpu(
 ) -> FMIndexArrays:
     import cupy  # noqa: PLC0415  (only where a GPU is used: slow, and not installed everywhere)
 
-    from hapgpu.runtime.gpu.context import OUT_OF_MEMORY  # noqa: PLC0415  (imports CuPy)
+    from hapgpu.runtime.gpu.context import (  # noqa: PLC0415  (imports CuPy)
+        OUT_OF_MEMORY,
+        device_errors,
+    )
 
     _check_memory(reference.letters.size, device)
 
     def sort_suffixes(text: XpArray) -> XpArray:
         return suffix_array.double_prefixes(text, cupy)
 
-    with cupy.cuda.Device(device.index):
+    with device_errors(device), cupy.cuda.Device(device.index):
         try:
             index = _assemble(reference, cupy, sort_suffixes, progress, low_memory=low_memory)
             return index.changed(lambda array: read_only(cupy.asnumpy(array)))
         except OUT_OF_MEMORY as error:
             raise DeviceError(_lack_of_memory(reference.letters.size, device)) from error
-        except (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError) as error:
-            raise DeviceError(f"{device.name}: failed ({error})") from error
         finally:
             with suppress(cupy.cuda.runtime.CUDARuntimeError):  # raised again by a lost GPU
                 cupy.get_default_memory_pool().free_all_blocks()

@@ -212,3 +212,18 @@ def test_the_message_of_too_little_memory_is_kept() -> None:
 
     with pytest.raises(DeviceError, match="a read of 5 bases"), device_errors(CudaDevice(0)):
         raise TooLittleMemoryError("a read of 5 bases")
+
+
+def test_errors_of_sorts_are_errors_of_the_device() -> None:
+    """They have no class of their own."""
+    pytest.importorskip("cupy")
+    from hapgpu.runtime.gpu.context import device_errors  # noqa: PLC0415  (imports CuPy)
+
+    message = "transform: failed inside CUB: cudaErrorIllegalAddress: an illegal memory access"
+    with (
+        pytest.raises(DeviceError, match=r"cuda:0 .*: failed .transform"),
+        device_errors(CudaDevice(0)),
+    ):
+        raise RuntimeError(message)
+    with pytest.raises(RuntimeError, match="dictionary"), device_errors(CudaDevice(0)):
+        raise RuntimeError("dictionary changed size")

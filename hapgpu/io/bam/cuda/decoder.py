@@ -145,9 +145,9 @@ class DevicePieceDecoder:
         self._records[number] = before.records
         return before
 
-    def abandon(self, number: int) -> None:
-        """End a piece that is not decoded, and all pieces after it."""
-        self._relay.abandon(number)
+    def abandon_with(self, piece: object, number: int) -> None:
+        """End a piece, and all pieces after it, when it is dropped without having been decoded."""
+        self._relay.abandon_with(piece, number)
 
     def _empty(self, number: int, piece: PackedPiece) -> DeviceRecords:
         """Check the blocks of a piece without content."""

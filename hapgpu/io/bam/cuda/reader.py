@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -215,8 +214,7 @@ class DeviceReads(Closeable):
 
     def _piece(self, number: int, content: PackedPiece | InputError | None) -> DevicePiece:
         piece = DevicePiece(number, content)
-        # A pipeline that stops lets pieces go, for whose successors workers may wait.
-        weakref.finalize(piece, self._decoder.abandon, number).atexit = False
+        self._decoder.abandon_with(piece, number)
         return piece
 
     def close(self) -> None:
