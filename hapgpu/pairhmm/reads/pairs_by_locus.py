@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self, TypeVar
+from typing import Final, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged import Ragged, offsets_of
+from hapgpu.arrays.ragged_view import read_only
 from hapgpu.cigar.read_parts import ReadParts, clipped_parts
 from hapgpu.haplotypes.pairing.extended_haplotypes import ExtendedHaplotypes
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
@@ -17,6 +18,7 @@ from hapgpu.haplotypes.pairing.pairs import ReadHaplotypePairs
 from hapgpu.pairhmm.batches import HmmBatch, HmmReads
 
 Value = TypeVar("Value", bound=np.generic)
+_LOWER_A: Final = ord("a")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +48,9 @@ class LocusHaplotypes:
         """Group haplotypes by locus; bases become upper case, as in GATK."""
         index = np.maximum(haplotypes.locus_index, 0).astype(np.int64)
         members = Ragged.from_lengths(np.argsort(index, kind="stable"), np.bincount(index))
-        sequences = haplotypes.sequences
-        upper = np.frombuffer(sequences.data.tobytes().upper(), dtype=np.uint8)
         starts = np.array([locus.start for locus in haplotypes.loci], dtype=np.int64)
         ends = np.array([locus.end for locus in haplotypes.loci], dtype=np.int64)
-        return cls(index, members, Ragged(upper, sequences.offsets), starts, ends)
+        return cls(index, members, _upper_case(haplotypes.sequences), starts, ends)
 
     @classmethod
     def of_windows(cls, extended: ExtendedHaplotypes) -> Self:
@@ -59,6 +59,15 @@ class LocusHaplotypes:
         The result has no starts and ends, because reads are not clipped to windows.
         """
         return cls.of(HaplotypeSet((), extended.sequences, (), extended.windows))
+
+
+def _upper_case(text: Ragged) -> Ragged:
+    """Return a text in upper case, without a copy if it is: it may have gigabytes."""
+    is_upper = text.data.max(initial=0) < _LOWER_A
+    data = (
+        read_only(text.data) if is_upper else np.frombuffer(text.data.tobytes().upper(), np.uint8)
+    )
+    return Ragged(data, text.offsets)
 
 
 @dataclass(frozen=True, slots=True)
