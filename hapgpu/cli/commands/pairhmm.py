@@ -245,7 +245,7 @@ def pairhmm(
         regions = given_regions(filters.regions, filters.targets_file, compute.max_record)
         task = ScoringTask(
             ReadSelection(reads, regions, compute.max_record),
-            read_haplotypes(haplotypes, compute.max_record),
+            read_haplotypes(haplotypes, compute.max_record, run.threads),
             options,
             reference,
         )

@@ -208,7 +208,7 @@ def realign(
         exclude_flags=filters.exclude_flags,
     )
     max_record = compute.max_record
-    haplotype_set = read_haplotypes(haplotypes, max_record)
+    haplotype_set = read_haplotypes(haplotypes, max_record, run.threads)
     if reference is not None and not haplotype_set.loci:
         raise UsageError(f"{haplotypes}: has no loci, which --reference needs; drop --reference")
     run.announce()

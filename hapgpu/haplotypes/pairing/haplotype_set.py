@@ -18,6 +18,7 @@ from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.fasta import read_fasta
 from hapgpu.io.genome.regions import Region
 from hapgpu.io.text.values import LAST_POSITION, excerpt, parse_position
+from hapgpu.runtime.pool import Pool
 
 _INTERVAL = re.compile(r"(?P<contig>\S+):(?P<start>[0-9,]+)-(?P<end>[0-9,]+)")
 
@@ -239,7 +240,9 @@ class HaplotypeSet:
         )
 
 
-def read_haplotypes(path: str | Path, max_record: int = MAX_RECORD) -> HaplotypeSet:
+def read_haplotypes(
+    path: str | Path, max_record: int = MAX_RECORD, threads: int = 1
+) -> HaplotypeSet:
     """Read haplotypes and their loci from a FASTA; header lines hold the loci (`parse_loci`).
 
     Parameters
@@ -248,13 +251,16 @@ def read_haplotypes(path: str | Path, max_record: int = MAX_RECORD) -> Haplotype
         FASTA file, plain or compressed with gzip or BGZF.
     max_record
         Bytes of the longest header line and of the longest haplotype.
+    threads
+        Threads that read a file which is not compressed.
 
     Raises
     ------
     InputError
         The file is not FASTA, two haplotypes have one name, or only some have a locus.
     """
-    records = read_fasta(path, max_record=max_record)
+    with Pool(threads) as pool:
+        records = read_fasta(path, max_record=max_record, pool=pool)
     try:
         names, loci, index = parse_loci(records.names, records.descriptions)
     except InputError as error:
