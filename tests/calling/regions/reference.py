@@ -183,7 +183,8 @@ def kernel(sigma: float, max_wing: int) -> list[float]:
 
     def weights(wing: int) -> list[float]:
         g = [exp(-(d**2) / (2 * sigma**2)) / (sigma * sqrt(2 * pi)) for d in range(-wing, wing + 1)]
-        return [x / sum(g) for x in g]
+        total = sum(g)
+        return [x / total for x in g]
 
     longest = weights(max_wing)
     wing = 0
