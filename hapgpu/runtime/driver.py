@@ -19,7 +19,7 @@ _IN_PROCESSES: Final = {"realign", "pairhmm", "genotype", "map", "chain"}
 """Commands that use a process for each of several GPUs."""
 _WITHOUT_GPU: Final = {"-h", "--help", "--minimizers"}
 _SMALL_BYTES: Final = 16 << 20
-"""Bytes of files that one process reads and computes before several have started CUDA."""
+"""Bytes of files that one process computes: to start CUDA in others takes half a second more."""
 _scouts: Final[list[Scout]] = []
 
 

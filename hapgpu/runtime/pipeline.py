@@ -218,10 +218,11 @@ def _attempt(step: Callable[[], Out]) -> Out | _Failure:
 
 def _let_go(error: BaseException) -> None:
     """Clear the variables of functions that an error has left: the batch, and GPU memory."""
-    of: BaseException | None = error
-    while of is not None:
-        clear_frames(of.__traceback__)
-        of = of.__cause__ or of.__context__
+    chained = [error]
+    while (before := chained[-1].__cause__ or chained[-1].__context__) and before not in chained:
+        chained.append(before)
+    for each in chained:
+        clear_frames(each.__traceback__)
 
 
 def _computed(
