@@ -89,7 +89,7 @@ ON_CPU = {
 }
 
 READ = "ACGTTGCAAC" * 4
-COPIES = 12
+COPIES = 40
 
 
 class Call(NamedTuple):
@@ -346,14 +346,20 @@ def make_data(directory: Path) -> None:
 
 
 def write_copies(path: Path, copy: Path) -> None:
-    """Write a BAM with several copies of each record, without compression, and its index."""
+    """Write a BAM with several copies of each record, without compression, and its index.
+
+    Its blocks end within records, as those of htsjdk do.
+    """
+    whole = copy.with_suffix(".whole.bam")
     with (
         pysam.AlignmentFile(str(path)) as reads,
-        pysam.AlignmentFile(str(copy), "wb0", template=reads) as out,
+        pysam.AlignmentFile(str(whole), "wb", template=reads) as records,
     ):
         for read in reads:
             for _ in range(COPIES):
-                out.write(read)
+                records.write(read)
+    with pysam.BGZFile(str(copy), "wb0") as out:
+        out.write(gzip.decompress(whole.read_bytes()))
     pysam.index(str(copy))
 
 
