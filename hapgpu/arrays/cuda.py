@@ -12,6 +12,7 @@ import numpy as np
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.scalars import last_values
+from hapgpu.runtime.gpu.staging import uploaded
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
 
@@ -60,6 +61,11 @@ class DeviceRagged:
     def upload(cls, rows: Ragged) -> DeviceRagged:
         """Copy rows to the current GPU."""
         return cls(cupy.asarray(rows.data), cupy.asarray(rows.offsets))
+
+    @classmethod
+    def upload_large(cls, rows: Ragged) -> DeviceRagged:
+        """Copy rows through little pinned memory, of which `upload` keeps as much as they take."""
+        return cls(uploaded(rows.data), uploaded(rows.offsets))
 
     def download(self) -> Ragged:
         """Copy rows to host memory."""

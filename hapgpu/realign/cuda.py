@@ -30,6 +30,7 @@ from hapgpu.haplotypes.pairing.cuda import (
     DeviceReadPairs,
 )
 from hapgpu.haplotypes.pairing.extended_haplotypes import Extender
+from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.haplotypes.pairing.pairs import PairFinder
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.io.bam.cuda.read_groups import DeviceReadGroups
@@ -75,6 +76,7 @@ from hapgpu.realign.selection.queries import ClipVariants
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import download_pinned
 from hapgpu.runtime.gpu.parts import computed_in_parts
+from hapgpu.runtime.gpu.resident import ResidentCopies
 from hapgpu.runtime.gpu_array import GpuArray
 from hapgpu.runtime.gpu_processes import opened_workers
 from hapgpu.runtime.output import Output, joined
@@ -219,11 +221,41 @@ class _DeviceStages:
 
 
 @dataclass(frozen=True, slots=True)
-class _DeviceTargets:
-    """Haplotypes to align with, also by locus."""
+class DeviceTargets:
+    """Haplotypes to align with, also by locus; all workers of a GPU share them.
+
+    Attributes
+    ----------
+    sequences
+        uint8 text, as in the file.
+    by_locus
+        The haplotypes of each locus; their text is `sequences`, if that is in upper case.
+    """
 
     sequences: DeviceRagged
     by_locus: DeviceLocusHaplotypes
+
+    @classmethod
+    def upload(cls, haplotypes: HaplotypeSet) -> DeviceTargets:
+        """Copy haplotypes to the current GPU; they may have gigabytes."""
+        sequences, by_locus = haplotypes.sequences, LocusHaplotypes.of(haplotypes)
+        is_same = np.may_share_memory(sequences.data, by_locus.sequences.data)
+        uploaded = DeviceRagged.upload_large(sequences)
+        return cls(uploaded, DeviceLocusHaplotypes.upload(by_locus, uploaded if is_same else None))
+
+
+def _byte_count(haplotypes: HaplotypeSet) -> int:
+    sequences = haplotypes.sequences
+    return int(sequences.data.nbytes + sequences.offsets.nbytes)
+
+
+TARGETS: Final = ResidentCopies(
+    "the text of the haplotypes",
+    _byte_count,
+    DeviceTargets.upload,
+    "divide them among several runs, or use --device cpu",
+)
+"""The haplotypes on each GPU."""
 
 
 class _DeviceRealignStages(_DeviceStages):
@@ -237,10 +269,7 @@ class _DeviceRealignStages(_DeviceStages):
         super().__init__(task.options.scoring, device)
         self._options = task.options
         self._finder = DevicePairFinder(PairFinder(task.haplotypes, task.header, task.source))
-        self._targets = _DeviceTargets(
-            DeviceRagged.upload(task.haplotypes.sequences),
-            DeviceLocusHaplotypes.upload(LocusHaplotypes.of(task.haplotypes)),
-        )
+        self._targets = TARGETS.on(task.haplotypes, device)
         self._likelihoods = DevicePairLikelihoods(device, task.source)
         self._contig_names = DeviceRagged.upload(task.contig_names)
         self._references = len(task.haplotypes)
@@ -276,12 +305,12 @@ class _DeviceRealignStages(_DeviceStages):
 
     def targets(
         self, _records: DeviceRecords, pairs: DeviceReadPairs
-    ) -> tuple[DeviceReadPairs, _DeviceTargets]:
+    ) -> tuple[DeviceReadPairs, DeviceTargets]:
         return pairs, self._targets
 
     def likelihoods(
         self,
-        targets: _DeviceTargets,
+        targets: DeviceTargets,
         records: DeviceRecords,
         queries: DeviceQueries,
         rows: GpuArray,
@@ -296,7 +325,7 @@ class _DeviceRealignStages(_DeviceStages):
         self,
         aligned: HaplotypeAlignments[DeviceAlignments],
         queries: DeviceQueries,
-        targets: _DeviceTargets,
+        targets: DeviceTargets,
     ) -> OutputAlignments[DeviceRagged]:
         cigars, positions = aligned.alignments.cigars, aligned.alignments.offsets
         tags = mismatch_tags(

@@ -44,12 +44,7 @@ def start_driver(arguments: Sequence[str]) -> None:
 
                 _scouts.append(Scout(indices))
             else:
-                start_gpus(indices)
-
-
-def start_gpus(indices: Sequence[int]) -> None:
-    """Start CUDA on GPUs, all if none is given, in a thread; faults are left to CuPy."""
-    Thread(target=_start, args=(indices,), name="hapgpu-driver", daemon=True).start()
+                Thread(target=_start, args=(indices,), name="hapgpu-driver", daemon=True).start()
 
 
 def scouted() -> SeenGpus | None:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from hapgpu.runtime.affinity import bind_near
 from hapgpu.runtime.devices import CudaDevice, Device, gpus_of, side_by_side
-from hapgpu.runtime.driver import start_gpus
 from hapgpu.runtime.gpu_array import imported_cupy
 from hapgpu.runtime.processes.blocks import known_blocks, shared_blocks
 from hapgpu.runtime.processes.forked import Processes
@@ -53,7 +52,7 @@ def processes_for(
 ) -> Processes:
     """Return the processes of workers in the order of their devices, equally many for each.
 
-    Each process for a GPU runs on the cores near it, and starts CUDA while it imports modules.
+    Each process for a GPU runs on the cores near it.
 
     Parameters
     ----------
@@ -66,13 +65,7 @@ def processes_for(
     """
     gpus = gpus_of(devices)
     count = gpu_processes(gpus, wanted) if gpus else wanted or 1
-    return Processes(count, shared, tallies, [partial(_start_near, gpu) for gpu in gpus])
-
-
-def _start_near(gpu: CudaDevice) -> None:
-    """Start what a process needs on its GPU, on the cores near it."""
-    bind_near(gpu)
-    start_gpus([gpu.index])
+    return Processes(count, shared, tallies, [partial(bind_near, gpu) for gpu in gpus])
 
 
 def opened_workers(

@@ -306,7 +306,7 @@ class DeviceExtender:
 
     def __init__(self, extender: Extender, haplotypes: HaplotypeSet) -> None:
         self._extender = extender
-        self._sequences = DeviceRagged.upload(haplotypes.sequences)
+        self._sequences = DeviceRagged.upload_large(haplotypes.sequences)
         self._locus_index = cupy.asarray(haplotypes.locus_index)
         self._starts = cupy.asarray(extender.starts)
         self._ends = cupy.asarray(extender.ends)

@@ -183,9 +183,9 @@ class LocusColumns(NamedTuple):
     ends: NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class HaplotypeSet:
-    """h haplotypes in the order of their file.
+    """h haplotypes in the order of their file; compared by identity.
 
     Attributes
     ----------

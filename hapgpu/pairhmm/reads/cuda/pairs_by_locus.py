@@ -140,13 +140,15 @@ class DeviceLocusHaplotypes:
     ends: GpuArray
 
     @classmethod
-    def upload(cls, haplotypes: LocusHaplotypes) -> Self:
-        """Copy haplotypes to the current GPU."""
+    def upload(cls, haplotypes: LocusHaplotypes, sequences: DeviceRagged | None = None) -> Self:
+        """Copy haplotypes to the current GPU; `sequences` are theirs, if they are there."""
+        if sequences is None:
+            sequences = DeviceRagged.upload_large(haplotypes.sequences)
         return cls(
             cupy.asarray(haplotypes.locus_index),
             cupy.asarray(haplotypes.members.data),
             cupy.asarray(haplotypes.members.offsets),
-            DeviceRagged.upload(haplotypes.sequences),
+            sequences,
             cupy.asarray(haplotypes.starts),
             cupy.asarray(haplotypes.ends),
         )
