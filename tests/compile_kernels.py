@@ -36,12 +36,15 @@ class Usage:
 
 def usage(compiled: Compiled) -> Usage:
     """Read the registers and the spilled bytes of a kernel from the compiler's log."""
-    own = compiled.log.find(f"'{compiled.lowered_name}'")
-    match = _USAGE.search(compiled.log, max(own, 0))
+    return _usage_of(compiled.lowered_name, compiled.log)
+
+
+def _usage_of(lowered_name: str, log: str) -> Usage:
+    own = log.find(f"'{lowered_name}'")
+    match = _USAGE.search(log, own) if own >= 0 else None
     if match is None:
         what = "the compiler did not report the register usage"
-        message = f"{compiled.lowered_name}: {what}:\n{compiled.log}"
-        raise DeviceError(message)
+        raise DeviceError(f"{lowered_name}: {what}:\n{log}")
     stack, stores, loads, registers = map(int, match.groups())
     return Usage(registers, stack, stores + loads)
 
@@ -58,27 +61,38 @@ def forgotten(kernels: list[Kernel]) -> list[str]:
     return [f"{source}: {name}" for source, name in written if (source, name) not in known]
 
 
-def compiled_usage(job: tuple[Kernel, str]) -> Usage:
-    """Compile one kernel and read its resource usage."""
-    kernel, architecture = job
-    return usage(compile_kernel(kernel, architecture))
+def grouped(kernels: list[Kernel]) -> list[list[Kernel]]:
+    """Group kernels that are compiled together: of a source, all that are no templates."""
+    groups: dict[tuple[str, str], list[Kernel]] = {}
+    for kernel in kernels:
+        template = kernel.expression if "<" in kernel.expression else ""
+        groups.setdefault((kernel.source, template), []).append(kernel)
+    return [*groups.values()]
+
+
+def compiled_usages(job: tuple[list[Kernel], str]) -> list[Usage]:
+    """Compile a group of kernels and read the resource usage of each."""
+    (first, *others), architecture = job
+    compiled = compile_kernel(first, architecture)
+    return [usage(compiled), *(_usage_of(each.expression, compiled.log) for each in others)]
 
 
 def main() -> int:
     """Print one line per kernel and architecture."""
     kernels = all_kernels()
-    jobs = [(kernel, arch) for kernel in kernels for arch in ARCHITECTURES]
-    spilling = 0
+    jobs = [(group, arch) for group in grouped(kernels) for arch in ARCHITECTURES]
+    count = spilling = 0
     with ThreadPoolExecutor() as pool:
-        for (kernel, arch), used in zip(jobs, pool.map(compiled_usage, jobs), strict=True):
-            spills = used.stack_bytes > 0 or used.spill_bytes > 0
-            spilling += spills
-            print(
-                f"{arch:7} {kernel.expression:28} {used.registers:3} registers, "
-                f"{used.stack_bytes} B stack, {used.spill_bytes} B spilled"
-                f"{'  <-- must not' if spills else ''}"
-            )
-    print(f"{len(jobs)} kernels compiled, {spilling} of them spill")
+        for (group, arch), usages in zip(jobs, pool.map(compiled_usages, jobs), strict=True):
+            for kernel, used in zip(group, usages, strict=True):
+                spills = used.stack_bytes > 0 or used.spill_bytes > 0
+                count, spilling = count + 1, spilling + spills
+                print(
+                    f"{arch:7} {kernel.expression:28} {used.registers:3} registers, "
+                    f"{used.stack_bytes} B stack, {used.spill_bytes} B spilled"
+                    f"{'  <-- must not' if spills else ''}"
+                )
+    print(f"{count} kernels compiled, {spilling} of them spill")
     missing = forgotten(kernels)
     for name in missing:
         print(f"{name} is not compiled here  <-- must be")

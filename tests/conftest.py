@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -41,6 +43,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--exhaustive", action="store_true", help="run the tests marked 'exhaustive' too"
     )
+    parser.addoption(
+        "--part",
+        type=part,
+        metavar="K/N",
+        help="run the K-th of N parts of the exhaustive tests too",
+    )
+
+
+def part(text: str) -> tuple[int, int]:
+    """Return the number of a part, from 1, and the number of parts."""
+    number, _, count = text.partition("/")
+    if not (number.isdecimal() and count.isdecimal() and 0 < int(number) <= int(count)):
+        raise argparse.ArgumentTypeError(f"{text}: give K/N, as 1/4")
+    return int(number), int(count)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -53,9 +69,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Skip exhaustive tests unless requested, and GPU tests without a GPU; compile functions."""
     if len(items) > _MOST and not config.option.collectonly and _is_first_process(config):
         compile_all(())
+    number, count = config.getoption("part") or (0, 1)
     if not config.getoption("exhaustive"):
         for item in items:
-            if item.get_closest_marker("exhaustive"):
+            is_in_part = crc32(item.nodeid.encode()) % count == number - 1
+            if item.get_closest_marker("exhaustive") and not is_in_part:
                 item.add_marker(pytest.mark.skip(reason="exhaustive: --exhaustive runs it"))
     on_gpu = [item for item in items if item.get_closest_marker("gpu")]
     if not on_gpu:

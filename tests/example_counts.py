@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-_FRACTION: Final = 3
+_FRACTION: Final = 4
 
 
 class _Counts:
@@ -17,5 +17,5 @@ COUNTS: Final = _Counts()
 
 
 def many(count: int) -> int:
-    """Return how many of many examples to try: all with `--exhaustive`, or else a third."""
+    """Return how many of many examples to try: all with `--exhaustive`, or else a quarter."""
     return count if COUNTS.are_all else count // _FRACTION

@@ -102,13 +102,7 @@ def counts_of(path: Path) -> Any:
     return statistics, stages
 
 
-@pytest.mark.parametrize(
-    "processes",
-    [
-        3,
-        *(pytest.param(count, marks=pytest.mark.exhaustive) for count in (5, 16)),
-    ],
-)
+@pytest.mark.parametrize("processes", [3, pytest.param(16, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("command", each(FORKING))
 def test_results(directory: Path, forks: list[int], command: Command, processes: int) -> None:
     """They are those of threads; so are the statistics."""

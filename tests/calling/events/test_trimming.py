@@ -253,7 +253,10 @@ def random_regions(seed: int) -> tuple[str, list[Region], list[list[Haplotype]]]
 
 
 @pytest.mark.parametrize("longest_unit", [1, 3, ANY_UNIT])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize(
+    "seed",
+    [*range(6), *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(6, 20))],
+)
 def test_random_regions_by_the_rules(seed: int, longest_unit: int) -> None:
     reference, regions, rows = random_regions(seed)
     references = [reference[region[2] : region[3]] for region in regions]

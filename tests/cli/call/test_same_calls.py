@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -38,6 +37,14 @@ FORMATS: Final = ("bam", "sam", "cram")
 LIMITS: Final = (0, 3, 50)
 """Values of --max-reads-per-start."""
 pytestmark = pytest.mark.exhaustive
+
+PAIRWISE: Final = [
+    ((1, 2, 4)[first], (500, 1700, None)[second], FORMATS[third], LIMITS[fourth])
+    for first in range(3)
+    for second in range(3)
+    for third, fourth in [((first + second) % 3, (first + 2 * second) % 3)]
+]
+"""Threads, sizes of segments, formats and limits: each value of one with each of every other."""
 
 ONE_LIMIT: Final = [pytest.param(n, marks=() if n == 3 else pytest.mark.exhaustive) for n in LIMITS]
 
@@ -133,15 +140,7 @@ def test_the_runs_are_not_trivial(expected: dict[int, bytes]) -> None:
     assert len(set(expected.values())) == len(LIMITS)
 
 
-@pytest.mark.parametrize(
-    ("threads", "segment_size", "format_", "limit"),
-    [
-        pytest.param(*values, marks=() if number % 20 == 7 else pytest.mark.exhaustive)
-        for number, values in enumerate(
-            itertools.product((1, 2, 4), (500, 1700, None), FORMATS, LIMITS)
-        )
-    ],
-)
+@pytest.mark.parametrize(("threads", "segment_size", "format_", "limit"), PAIRWISE)
 def test_threads_segments_formats_and_limits(
     made: Made,
     expected: dict[int, bytes],

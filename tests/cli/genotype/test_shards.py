@@ -50,7 +50,7 @@ def test_parts_are_the_whole(
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("count", [1, 3, 4, 6, 7, 50, 200])
+@pytest.mark.parametrize("count", [1, 3, 7, 50])
 def test_any_number_of_parts(
     inputs: list[Path], whole: list[str], tmp_path: Path, count: int
 ) -> None:

@@ -43,9 +43,9 @@ def test_reads_with_many_hits(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("bases", "reads", "options"),
     [
-        (1_000_000, 200, ()),
-        (1_000_000, 200, ("--max-hits", 1)),
-        (1_000_000, 40, ("--best", "--secondary-seq")),
+        (1_000_000, 50, ()),
+        (1_000_000, 50, ("--max-hits", 1)),
+        (1_000_000, 20, ("--best", "--secondary-seq")),
         (2_000_000, 1, ()),
         (2_000_000, 1, ("--best", "--secondary-seq")),
     ],

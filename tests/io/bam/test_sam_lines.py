@@ -40,7 +40,7 @@ def converted(rows: Sequence[bytes]) -> list[bytes]:
     return found
 
 
-@settings(max_examples=many(300))
+@settings(max_examples=many(150))
 @given(st.lists(lines(), max_size=20))
 def test_records_of_samtools(rows: list[bytes]) -> None:
     text = as_text(rows)

@@ -57,7 +57,13 @@ def test_smoke_kernel_compiles(number: int) -> None:
     assert used.stack_bytes == used.spill_bytes == 0
 
 
-@pytest.mark.parametrize("number", ARCHITECTURES)
+@pytest.mark.parametrize(
+    "number",
+    [
+        number if number in {70, 90, 120} else pytest.param(number, marks=pytest.mark.exhaustive)
+        for number in ARCHITECTURES
+    ],
+)
 @pytest.mark.parametrize("score_type", MAX_COLUMNS)
 def test_aligner_compiles(number: int, score_type: ScoreType) -> None:
     for with_trace in (True, False):

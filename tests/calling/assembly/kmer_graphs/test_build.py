@@ -63,7 +63,7 @@ def regions(draw: st.DrawFn) -> tuple[str, list[PlainRead], Rules]:
 
 
 @given(regions())
-@settings(max_examples=many(300), deadline=None)
+@settings(max_examples=many(150), deadline=None)
 def test_as_plain(region: tuple[str, list[PlainRead], Rules]) -> None:
     assert_as_plain(*region)
 
