@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from hapgpu.cli.compilation import compile_all
 from hapgpu.runtime.devices import discover
-from tests.example_counts import COUNTS
+from tests.example_counts import COUNTS, FEWER
 from tests.gpu_memory import turn_on_gpus
 
 # One profile for all property tests. The time of an example depends on compilation and on the load
@@ -33,6 +33,7 @@ settings.register_profile(
         HealthCheck.function_scoped_fixture,
     ],
 )
+settings.register_profile("fewer", settings.get_profile("hapgpu"), max_examples=FEWER)
 settings.load_profile("hapgpu")
 
 _MOST = 5000
@@ -60,8 +61,10 @@ def part(text: str) -> tuple[int, int]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose the number of examples of property tests, which their modules read."""
+    """Choose the number of examples of property tests, before their modules are imported."""
     COUNTS.are_all = config.getoption("exhaustive")
+    if not COUNTS.are_all:
+        settings.load_profile("fewer")
 
 
 @pytest.hookimpl(trylast=True)  # after -k and -m have chosen

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-_FRACTION: Final = 4
+FEWER: Final = 40
+"""Examples of a property test that chooses no number: without `--exhaustive`, which takes 100."""
+
+_FRACTION: Final = 5
 
 
 class _Counts:
@@ -17,5 +20,5 @@ COUNTS: Final = _Counts()
 
 
 def many(count: int) -> int:
-    """Return how many of many examples to try: all with `--exhaustive`, or else a quarter."""
+    """Return how many of many examples to try: all with `--exhaustive`, or else a fifth."""
     return count if COUNTS.are_all else count // _FRACTION

@@ -13,6 +13,7 @@ from tests.faults.processes.child import CLOSED, CLOSED_PIPE, Children
 
 TO_STDOUT = [command for command in COMMANDS if command.to_stdout]
 ALL_CLOSED = {"stdin": CLOSED, "stdout": CLOSED, "stderr": CLOSED}
+ONE_CLOSED = [{name: CLOSED} for name in ALL_CLOSED]
 UNUSED = {
     "stdin_closed": {"stdin": CLOSED},
     "stdout_closed": {"stdout": CLOSED},
@@ -33,7 +34,13 @@ PRINTING = {
 """Command lines that write text to standard output."""
 
 
-@pytest.mark.parametrize("fault", UNUSED)
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(name, marks=[pytest.mark.exhaustive] * (streams in ONE_CLOSED))
+        for name, streams in UNUSED.items()
+    ],
+)
 @pytest.mark.parametrize("command", each_format())
 def test_a_stream_that_is_not_needed(
     directory: Path, children: Children, good_outputs: GoodOutputs, command: Command, fault: str
