@@ -16,10 +16,11 @@ from hapgpu.runtime.devices import discover
 from tests.example_counts import COUNTS, FEWER
 from tests.gpu_memory import turn_on_gpus
 
-# One profile for all property tests. The time of an example depends on compilation and on the load
-# of the machine: so no deadlines, and no check of how quickly examples are made, nor of how large
-# they are. Directories and corpora that a test does not change may be shared by its examples. A
-# test must not suppress a check of its own: that would enable the others again.
+# One profile for all property tests; without --exhaustive, with fewer examples. The time of an
+# example depends on compilation and on the load of the machine: so no deadlines, and no check of
+# how quickly examples are made, nor of how large they are. Directories and corpora that a test does
+# not change may be shared by its examples. A test must not suppress a check of its own: that would
+# enable the others again.
 # Examples differ from run to run, on CI too: a suite of fixed examples finds nothing new, and the
 # blob printed with a failure reproduces its example.
 settings.register_profile(
