@@ -6,11 +6,11 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from unittest.mock import patch
 
 import pytest
@@ -65,6 +65,20 @@ def built_before(arguments: Sequence[str] | None) -> Any:
     return built(*arguments[: 2 if arguments[:1] == ["bench"] else 1])
 
 
+def _exit_but_here(process: int, leave: Callable[[int], NoReturn]) -> Callable[[int], NoReturn]:
+    """Return what replaces `os._exit`, by which a run ends at once; these tests must not end.
+
+    Processes that the run forks do end.
+    """
+
+    def end(status: int) -> NoReturn:
+        if os.getpid() != process:
+            leave(status)
+        sys.exit(status)
+
+    return end
+
+
 def status_of_command(command: str, *arguments: str | Path) -> int:
     """Run a subcommand; return its exit status."""
     with (
@@ -72,8 +86,7 @@ def status_of_command(command: str, *arguments: str | Path) -> int:
         patch.object(sys, "argv", ["hapgpu", command, *map(str, arguments)]),
         patch.object(command_line, "build_app", built_before),
         patch.object(command_line, "get_command", lambda made: made),
-        # The command exits at once, even if a thread waits for input; these tests must not.
-        patch.object(os, "_exit", sys.exit),
+        patch.object(os, "_exit", _exit_but_here(os.getpid(), os._exit)),
     ):
         try:
             command_line.run(sys.argv[1:])

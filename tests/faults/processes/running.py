@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Thread
 from typing import BinaryIO, TextIO
 from unittest.mock import patch
 
@@ -60,20 +60,14 @@ def _content(file: BinaryIO) -> bytes:
 
 @contextmanager
 def a_pipe(path: Path) -> Iterator[int]:
-    """Yield the end of a pipe through which a file is read."""
-    reader, writer = os.pipe()
+    """Yield the end of a pipe through which another process writes a file.
 
-    def write() -> None:
-        with os.fdopen(writer, "wb") as out:
-            out.write(path.read_bytes())
-
-    thread = Thread(target=write)
-    thread.start()
-    try:
-        yield reader
-    finally:
-        os.close(reader)
-        thread.join()
+    Not a thread of this one: a run that forks would give its workers the other end, too, and the
+    pipe would not end before they do.
+    """
+    with subprocess.Popen(["cat", path], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        yield process.stdout.fileno()
 
 
 @contextmanager
