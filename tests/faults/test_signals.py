@@ -16,16 +16,16 @@ from random import Random
 import pytest
 
 from tests.faults.checks import contents
-from tests.faults.commands import COMMANDS, Command
+from tests.faults.commands import COMMANDS, Command, each_format
 from tests.faults.good_outputs import GoodOutputs
 from tests.faults.signals import SIGNALS, faults, interrupt
 
 _SECONDS = 1.2  # the duration of most runs
 
 
-@pytest.mark.parametrize("number", range(len(COMMANDS)), ids=lambda n: COMMANDS[n].name)
-def test_nothing_is_left(directory: Path, good_outputs: GoodOutputs, number: int) -> None:
-    command: Command = COMMANDS[number]
+@pytest.mark.parametrize("command", each_format())
+def test_nothing_is_left(directory: Path, good_outputs: GoodOutputs, command: Command) -> None:
+    number = COMMANDS.index(command)
     sent = SIGNALS[number % len(SIGNALS)]
     expected = good_outputs.files(command)
     moment = Random(number).uniform(0, _SECONDS)  # noqa: S311  (a moment, not a secret)

@@ -62,8 +62,7 @@ def limit_pieces(monkeypatch: pytest.MonkeyPatch, bases: int) -> list[int]:
     return added
 
 
-@pytest.mark.parametrize("kind", ["bam", "sam"])
-@pytest.mark.parametrize("bases", PIECES)
+@pytest.mark.parametrize(("kind", "bases"), [*zip(["sam", "bam"], PIECES, strict=True)])
 def test_pieces_change_nothing(
     made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, bases: int
 ) -> None:

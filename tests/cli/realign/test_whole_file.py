@@ -169,8 +169,14 @@ def in_batches(monkeypatch: pytest.MonkeyPatch) -> InBatches:
     return InBatches(monkeypatch)
 
 
-@pytest.mark.parametrize("options", [[], ["--best-by", "likelihood"], ["--always", "-F", "0"]])
-@pytest.mark.parametrize("name", ["sorted", "shuffled"])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("shuffled", []),
+        ("sorted", ["--best-by", "likelihood"]),
+        ("sorted", ["--always", "-F", "0"]),
+    ],
+)
 def test_neither_threads_nor_batches_matter(
     made: MadePairs, tmp_path: Path, in_batches: InBatches, name: str, options: list[str]
 ) -> None:

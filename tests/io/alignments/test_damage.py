@@ -37,9 +37,17 @@ FAULTS: dict[str, tuple[int, str, str]] = {
     "columns": (4, "60\n", "found 5 columns, expected at least 11"),
     "blank": (0, "\nr", "blank line"),
 }
+QUICK = {"position", "qualities", "nul", "columns", "blank"}
+"""Faults of every kind that each run of the tests tries."""
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(
+    "fault",
+    [
+        fault if fault in QUICK else pytest.param(fault, marks=pytest.mark.exhaustive)
+        for fault in FAULTS
+    ],
+)
 def test_a_bad_line_of_sam_is_named(
     small_bam: Path, tmp_path: Path, feed: Feed, fault: str
 ) -> None:

@@ -54,7 +54,7 @@ def as_blocks(text: bytes) -> bytes:
     return b"".join(block(text[cut : cut + 700]) for cut in cuts) + EOF_BLOCK
 
 
-@pytest.mark.parametrize("processes", [1, 2, 3])
+@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.exhaustive), 3])
 @pytest.mark.parametrize("is_fasta", [False, True])
 @pytest.mark.parametrize("is_packed", [False, True])
 @pytest.mark.parametrize("end", ["", "@last\nACGT\n+\nIIII", "@cut\nAC"])

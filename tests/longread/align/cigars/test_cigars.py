@@ -75,10 +75,14 @@ class Batch:
                 self.mappings[row][name] = value
         self.operations = np.array(operations, dtype=np.uint32)
         self.reads = ReadCodes(
-            np.array(query, dtype=np.uint8), np.array(starts), np.array(lengths, dtype=np.int32)
+            np.array(query, dtype=np.uint8),
+            np.array(starts, dtype=np.int64),
+            np.array(lengths, dtype=np.int32),
         )
         self.targets = TargetCodes(
-            np.array(target, dtype=np.uint8), np.array(target_starts), np.array(target_lengths)
+            np.array(target, dtype=np.uint8),
+            np.array(target_starts, dtype=np.int64),
+            np.array(target_lengths, dtype=np.int64),
         )
 
     def finish(self, scoring: AlignScoring, rows: NDArray[np.int64] | None = None) -> None:

@@ -16,10 +16,12 @@ Codes = NDArray[np.uint8]
 def packed(pairs: Iterable[tuple[Codes, Codes]]) -> tuple[Pieces, SequenceCodes]:
     """Return pairs of a query and a target as `align_fills` takes them."""
     (queries, *query_spans), (targets, *target_spans) = map(_joined, zip(*pairs, strict=True))
+    target_starts, target_lengths = target_spans
     count = query_spans[0].size
     unused = np.zeros(count, np.int32)
     pieces = Pieces(np.zeros(count, np.uint8), *query_spans, *target_spans, unused, unused)
-    reads, references = ReadCodes(queries, *query_spans), TargetCodes(targets, *target_spans)
+    reads = ReadCodes(queries, *query_spans)
+    references = TargetCodes(targets, target_starts, target_lengths.astype(np.int64))
     return columns_of(Pieces, pieces), SequenceCodes.of(reads, references)
 
 

@@ -80,7 +80,7 @@ def align_pieces(
         (each.score, each.max_score, each.max_target, each.max_query, each.query_end_target)
         for each in found
     ]
-    scores = np.array(columns, dtype=np.int32).reshape(-1, 5).T
+    scores = np.ascontiguousarray(np.array(columns, dtype=np.int32).reshape(-1, 5).T)
     operations = [length << 4 | code for each in found for length, code in each.operations]
     return PieceAlignments(
         *scores,
