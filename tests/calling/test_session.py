@@ -47,7 +47,16 @@ def expected(
     return run(data_dir, tmp_path_factory.mktemp("expected"), LENGTH, 1)
 
 
-@pytest.mark.parametrize(("segment_size", "threads"), [(8000, 2), (1000, 1), (233, 4)])
+@pytest.mark.parametrize(
+    ("segment_size", "threads"),
+    [
+        (8000, 2),
+        pytest.param(3100, 4, marks=pytest.mark.exhaustive),
+        (1000, 1),
+        pytest.param(700, 3, marks=pytest.mark.exhaustive),
+        (233, 4),
+    ],
+)
 def test_segments_and_threads(
     data_dir: Path,
     tmp_path: Path,

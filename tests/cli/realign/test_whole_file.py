@@ -175,6 +175,9 @@ def in_batches(monkeypatch: pytest.MonkeyPatch) -> InBatches:
         ("shuffled", []),
         ("sorted", ["--best-by", "likelihood"]),
         ("sorted", ["--always", "-F", "0"]),
+        pytest.param("sorted", [], marks=pytest.mark.exhaustive),
+        pytest.param("shuffled", ["--best-by", "likelihood"], marks=pytest.mark.exhaustive),
+        pytest.param("shuffled", ["--always", "-F", "0"], marks=pytest.mark.exhaustive),
     ],
 )
 def test_neither_threads_nor_batches_matter(

@@ -38,7 +38,7 @@ FAULTS: dict[str, tuple[int, str, str]] = {
     "blank": (0, "\nr", "blank line"),
 }
 QUICK = {"position", "qualities", "nul", "columns", "blank"}
-"""Faults of every kind that each run of the tests tries."""
+"""Faults that each run of the tests tries; the others are exhaustive."""
 
 
 @pytest.mark.parametrize(

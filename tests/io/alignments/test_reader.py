@@ -23,7 +23,15 @@ from tests.io.bgzf_blocks import block
 from tests.io.sam_oracle import Row, batch_of, batch_rows, rows, rows_of_file
 
 
-@pytest.mark.parametrize(("threads", "batch_bases"), [(1, 8_000_000), (2, 20_000)])
+@pytest.mark.parametrize(
+    ("threads", "batch_bases"),
+    [
+        (1, 8_000_000),
+        (2, 20_000),
+        pytest.param(1, 20_000, marks=pytest.mark.exhaustive),
+        pytest.param(2, 8_000_000, marks=pytest.mark.exhaustive),
+    ],
+)
 def test_real_bam_as_pysam_reads_it(data_dir: Path, threads: int, batch_bases: int) -> None:
     paths = sorted(data_dir.glob("**/*.bam"))
     if not paths:
