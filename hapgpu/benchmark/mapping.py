@@ -30,7 +30,7 @@ from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.limits import SHORT_READS
 from hapgpu.io.fastx.read_block import ReadBlock, ReadSpans
 from hapgpu.io.fastx.read_blocks import read_blocks
-from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
+from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device, usable_cpus
 from hapgpu.runtime.pipeline import results_of
 from hapgpu.shortread.index.build import build_index
 from hapgpu.shortread.index.files import FM_INDEX_FILE, open_index
@@ -179,10 +179,10 @@ def _reference(
 ) -> tuple[str, FMIndexArrays]:
     """Return the name of a reference, or of a random one, and its index."""
     if reference is not None:
-        return reference.name, open_index(reference, device)
+        return reference.name, open_index(reference, device, usable_cpus())
     path = directory / "random.fa"
     path.write_bytes(b">random\n" + random_reference(_RANDOM_BASES).tobytes() + b"\n")
-    return "random reference", build_index(path, device)
+    return "random reference", build_index(path, device, usable_cpus())
 
 
 def _measurements(data: _Data, device: Device, method: SearchMethod) -> Iterator[Measurement]:

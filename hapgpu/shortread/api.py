@@ -16,7 +16,7 @@ from hapgpu.arrays.sequences import Sequences, sequence_rows
 from hapgpu.cigar.encoding import cigar_strings
 from hapgpu.errors import InputError, UsageError
 from hapgpu.io.fastx.limits import SHORT_READS
-from hapgpu.runtime.devices import CudaDevice, Device, resolve_devices
+from hapgpu.runtime.devices import CudaDevice, Device, resolve_devices, usable_cpus
 from hapgpu.runtime.pool import Pool
 from hapgpu.shortread.index.build import build_index
 from hapgpu.shortread.index.files import FM_INDEX_FILE
@@ -105,7 +105,7 @@ class FMIndex:
             A named device cannot be used.
         """
         devices, _ = resolve_devices(device)
-        return cls(build_index(path, devices[0], low_memory=low_memory))
+        return cls(build_index(path, devices[0], usable_cpus(), low_memory=low_memory))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

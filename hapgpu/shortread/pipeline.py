@@ -72,7 +72,9 @@ def map_short_reads(
         The index does not fit into the memory of a GPU.
     """
     with run.showing("bases", "index") as progress:
-        index = run.statistics.timed("index", open_index)(reference, run.devices[0], progress)
+        index = run.statistics.timed("index", open_index)(
+            reference, run.devices[0], run.threads, progress
+        )
     processes = gpu_processes(gpus_of(run.devices), run.processes)
     workers = open_workers(run.devices, index, options, processes)
     transfer = block_transfer(run.devices, run.threads, processes)

@@ -36,7 +36,7 @@ def index_of(occurrences: Mapping[int, Sequence[int]], bits: int = 4) -> Minimiz
         entries=np.array(entries, dtype=np.uint64),
         occurrences=np.array(listed, dtype=np.uint64),
         fasta_bytes=0,
-        fasta_sha256=bytes(32),
+        fasta_digest=bytes(32),
     )
 
 

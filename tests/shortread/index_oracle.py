@@ -38,11 +38,15 @@ def write_fasta(path: Path, contigs: Sequence[str]) -> Path:
 
 
 def index_of(
-    contigs: Sequence[str], device: Device | None = None, *, low_memory: bool = False
+    contigs: Sequence[str],
+    device: Device | None = None,
+    *,
+    low_memory: bool = False,
+    threads: int = 1,
 ) -> FMIndexArrays:
     with tempfile.TemporaryDirectory() as directory:
         fasta = write_fasta(Path(directory) / "made.fa", contigs)
-        return build_index(fasta, device or CpuDevice(), low_memory=low_memory)
+        return build_index(fasta, device or CpuDevice(), threads, low_memory=low_memory)
 
 
 def assert_same(first: object, second: object) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from hapgpu.cli.options.chain import SketchArguments
-from hapgpu.cli.options.common import MAX_THREADS, DeviceName, ReportOptions
+from hapgpu.cli.options.common import DeviceName, GpuMemory, ReportOptions, Threads
 from hapgpu.cli.options.effects import contradicts, needs
 from hapgpu.cli.options.file_kinds import REFERENCE, Formats
 from hapgpu.cli.options.files import (
@@ -25,7 +25,7 @@ from hapgpu.errors import UsageError
 from hapgpu.io.files.reread import is_pipe
 from hapgpu.longread.index import files as minimizer_files
 from hapgpu.longread.options import SketchOptions
-from hapgpu.runtime.devices import CpuDevice, resolve_devices, usable_cpus
+from hapgpu.runtime.devices import CpuDevice, resolve_devices
 from hapgpu.shortread.index import files as fm_files
 
 EXAMPLES: Final = """Write the index of hapgpu map beside the reference:
@@ -60,7 +60,7 @@ FILES: Final = CommandFiles(
 NO_EFFECT: Final = (
     contradicts("minimizers", "--minimizers", "low_memory"),
     needs(
-        *("minimizers", "--minimizers", "threads"),
+        *("minimizers", "--minimizers"),
         *(option.name for option in fields(SketchArguments)),
     ),
 )
@@ -101,20 +101,9 @@ def index(
         ),
     ] = False,
     arguments: SketchArguments,
+    threads: Threads,
     device: DeviceName = "auto",
-    threads: Annotated[
-        int | None,
-        typer.Option(
-            "-t",
-            "--threads",
-            "-@",
-            min=1,
-            max=MAX_THREADS,
-            show_default="usable CPUs",
-            help="Number of CPU threads, with --minimizers.",
-            rich_help_panel="Devices and threads",
-        ),
-    ] = None,
+    gpu_mem: GpuMemory = None,
     reporting: ReportOptions,
 ) -> None:
     """Build the index of a reference: for hapgpu map, or with --minimizers for hapgpu chain.
@@ -127,9 +116,9 @@ def index(
     if minimizers:
         _index_minimizers(reference, output, arguments.sketch_options(), device, threads, reporting)
         return
-    devices, announcement = resolve_devices(device, threads=1)
+    devices, announcement = resolve_devices(device, threads=threads, gpu_memory=gpu_mem)
     path = output or fm_files.default_index_path(reference)
-    run = Run("index", devices[:1], 1, reporting, announcement, path)
+    run = Run("index", devices[:1], threads, reporting, announcement, path)
     run.announce()
     fm_files.write_index(run, reference, path, low_memory=low_memory)
     run.finish(_SHOWN)
@@ -140,12 +129,12 @@ def _index_minimizers(
     output: Path | None,
     sketch: SketchOptions,
     device: str,
-    threads: int | None,
+    threads: int,
     reporting: ReportOptions,
 ) -> None:
     if device != "auto":
         resolve_devices(device)  # an error for a device that cannot be used
-    cpu = CpuDevice(threads or usable_cpus())
+    cpu = CpuDevice(threads)
     path = output or minimizer_files.default_index_path(reference, sketch)
     run = Run("index", [cpu], cpu.threads, reporting, f"device: {cpu.name}", path)
     run.announce()

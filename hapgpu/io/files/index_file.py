@@ -7,15 +7,20 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from hapgpu.errors import InputError
 from hapgpu.io.files.array_file import ArrayFormat, Arrays, Header
 from hapgpu.io.files.reread import is_pipe
+from hapgpu.runtime.devices import usable_cpus
+from hapgpu.runtime.pool import Pool
 from hapgpu.runtime.progress import Progress
 from hapgpu.runtime.run_context import RunContext
 
 logger = logging.getLogger(__name__)
+
+_DIGEST_BYTES: Final = 1 << 24
+_READ_BYTES: Final = 1 << 20
 
 
 class ReferenceIndex(Protocol):
@@ -26,8 +31,8 @@ class ReferenceIndex(Protocol):
         """Size of the FASTA file on disk."""
 
     @property
-    def fasta_sha256(self) -> bytes:
-        """SHA-256 of the FASTA file."""
+    def fasta_digest(self) -> bytes:
+        """Digest of the FASTA file, see `digest_fasta`."""
 
 
 _Index = TypeVar("_Index", bound=ReferenceIndex)
@@ -115,7 +120,7 @@ class IndexFile(Generic[_Index]):
             As in `load`; or the index does not match the FASTA file, or that cannot be read.
         """
         index = self.load(path)
-        check_digest(fasta, (index.fasta_bytes, index.fasta_sha256), path, command)
+        check_digest(fasta, (index.fasta_bytes, index.fasta_digest), path, command)
         return index
 
     def load_or_build(
@@ -159,8 +164,11 @@ def rebuild_command(path: Path, suffix: str, command: str) -> str:
     return command + (f" -o {path}" if may_be_replaced else "")
 
 
-def digest_fasta(path: str | Path) -> tuple[int, bytes]:
-    """Return the size of a file on disk in bytes, and its SHA-256.
+def digest_fasta(path: str | Path, pool: Pool) -> tuple[int, bytes]:
+    """Return the size of a file on disk in bytes, and its digest.
+
+    The digest is the SHA-256 of the SHA-256 of each piece of 16 MiB: one thread digests a human
+    genome in 3.6 seconds, and several threads digest several pieces at a time.
 
     Raises
     ------
@@ -168,13 +176,26 @@ def digest_fasta(path: str | Path) -> tuple[int, bytes]:
         The file cannot be read.
     """
     try:
-        with Path(path).open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256")
-            return file.tell(), digest.digest()
+        size = Path(path).stat().st_size
+        pieces = [
+            pool.submit(_digest_piece, path, start) for start in range(0, size, _DIGEST_BYTES)
+        ]
+        return size, hashlib.sha256(b"".join(pool.results(pieces))).digest()
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+
+
+def _digest_piece(path: str | Path, start: int) -> bytes:
+    digest = hashlib.sha256()
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123  (opened for each piece)
+        file.seek(start)
+        left = _DIGEST_BYTES
+        while left and (part := file.read(min(left, _READ_BYTES))):
+            digest.update(part)
+            left -= len(part)
+    return digest.digest()
 
 
 def check_digest(
@@ -198,7 +219,9 @@ def check_digest(
     InputError
         The digest differs, or the FASTA file cannot be read.
     """
-    if digest_fasta(path) != expected:
+    with Pool(usable_cpus()) as pool:
+        found = digest_fasta(path, pool)
+    if found != expected:
         raise InputError(
             f"{index_path}: does not match {path} (another file, or changed since); run: {command}"
         )

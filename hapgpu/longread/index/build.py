@@ -72,7 +72,7 @@ def build_index_of_records(
     with rereadable(str(path)) as file, Pool(threads) as pool:
         progress.phase("reading", _READ)
         records = read_reference(file.path, pool, file.name)
-        digest = pool.submit(digest_fasta, file.path)
+        fasta_bytes, fasta_digest = digest_fasta(file.path, pool)
         progress.phase("minimizers", _SKETCHED, records.sequences.data.size)
         batches = _sketch_records(records, options, pool)
         _check_count(file.name, batches)
@@ -81,7 +81,6 @@ def build_index_of_records(
         del batches
         progress.phase("hash table", _TABLE)
         entries, directory, bits = table_of(mixed, pool)
-        fasta_bytes, fasta_sha256 = digest.result()
     index = MinimizerIndex(
         names=records.names,
         lengths=read_only(records.sequences.lengths),
@@ -91,7 +90,7 @@ def build_index_of_records(
         entries=read_only(entries),
         occurrences=read_only(occurrences),
         fasta_bytes=fasta_bytes,
-        fasta_sha256=fasta_sha256,
+        fasta_digest=fasta_digest,
     )
     return index, records
 

@@ -129,7 +129,7 @@ def _are_positions(
 
 SUFFIX: Final = ".hgm"
 MAGIC: Final = b"\x89HGM\r\n\x1a\n"  # as for PNG: not text, and damaged by converted line ends
-VERSION: Final = 1
+VERSION: Final = 2
 
 _DEFAULT_NAME = re.compile(
     r"(?P<fasta>.+)\.k(?P<k>\d{1,2})w(?P<w>\d{1,3})(?P<hpc>H?)\.hgm", re.DOTALL
@@ -173,7 +173,7 @@ def _header_of(index: MinimizerIndex) -> Header:
         "hpc": index.sketch.is_hpc,
         "directory_bits": index.directory_bits,
         "fasta_bytes": index.fasta_bytes,
-        "fasta_sha256": index.fasta_sha256.hex(),
+        "fasta_digest": index.fasta_digest.hex(),
     }
 
 
@@ -189,7 +189,7 @@ def _index_of(header: Header, arrays: Arrays) -> MinimizerIndex:
         entries=arrays["entries"],
         occurrences=arrays["hits"],
         fasta_bytes=whole_of(header, "fasta_bytes"),
-        fasta_sha256=bytes_of(header, "fasta_sha256"),
+        fasta_digest=bytes_of(header, "fasta_digest"),
     )
 
 

@@ -39,7 +39,7 @@ class MinimizerIndex:
         followed by the row of its first occurrence; the last pair is 2**64 - 1 and h.
     occurrences
         uint64[h]: sequence << 32 | position << 1 | strand, ascending per minimizer.
-    fasta_bytes, fasta_sha256
+    fasta_bytes, fasta_digest
         Size and digest of the FASTA file, as `digest_fasta` gives them.
     """
 
@@ -51,4 +51,4 @@ class MinimizerIndex:
     entries: NDArray[np.uint64]
     occurrences: NDArray[np.uint64]
     fasta_bytes: int
-    fasta_sha256: bytes
+    fasta_digest: bytes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any, Final
 
@@ -16,8 +16,8 @@ from hapgpu.runtime.gpu.context import pinned_array
 from hapgpu.runtime.gpu_array import GpuArray
 
 _ALIGNMENT: Final = 256
-_UPLOAD_BYTES: Final = 8 << 20
-_UPLOAD_THREADS: Final = 4
+_STAGED_BYTES: Final = 8 << 20
+_STAGED_THREADS: Final = 4
 _thread: Final = threading.local()
 
 
@@ -71,26 +71,61 @@ def uploaded(array: NDArray[Any]) -> GpuArray:
     """
     on_gpu = cupy.empty(array.shape, dtype=array.dtype)
     source, target = array.reshape(-1).view(np.uint8), on_gpu.reshape(-1).view(np.uint8)
-    threads = min(-(-source.size // _UPLOAD_BYTES), _UPLOAD_THREADS)
+
+    def upload(start: int, staged: NDArray[np.uint8], stream: cupy.cuda.Stream) -> None:
+        part = source[start : start + _STAGED_BYTES]
+        np.copyto(staged[: part.size], part)
+        target[start : start + part.size].set(staged[: part.size], stream)
+
+    _staged(source.size, upload)
+    return on_gpu
+
+
+def downloaded(array: GpuArray, out: NDArray[Any]) -> None:
+    """Copy an array of any size from the current GPU to host memory, as `uploaded` does.
+
+    Parameters
+    ----------
+    array
+        C-contiguous.
+    out
+        The same type and size, C-contiguous.
+    """
+    source, target = array.reshape(-1).view(np.uint8), out.reshape(-1).view(np.uint8)
+
+    def download(start: int, staged: NDArray[np.uint8], stream: cupy.cuda.Stream) -> None:
+        part = source[start : start + _STAGED_BYTES]
+        part.get(stream=stream, out=staged[: part.size], blocking=False)
+        stream.synchronize()
+        np.copyto(target[start : start + part.size], staged[: part.size])
+
+    _staged(source.size, download)
+
+
+def _staged(
+    size: int, copy: Callable[[int, NDArray[np.uint8], cupy.cuda.Stream], None]
+) -> None:
+    """Call `copy(start, staged, stream)` for each part of `size` bytes, in several threads.
+
+    `staged` is pinned memory that no copy of this thread's stream uses.
+    """
+    threads = min(-(-size // _STAGED_BYTES), _STAGED_THREADS)
     device = cupy.cuda.Device().id
 
-    def upload_share(first: int) -> None:
+    def copy_share(first: int) -> None:
         with cupy.cuda.Device(device), cupy.cuda.Stream(non_blocking=True) as stream:
-            staged = [pinned_array(_UPLOAD_BYTES, np.uint8) for _ in range(2)]
+            staged = [pinned_array(_STAGED_BYTES, np.uint8) for _ in range(2)]
             copied = [stream.record() for _ in staged]
-            starts = range(first * _UPLOAD_BYTES, source.size, threads * _UPLOAD_BYTES)
+            starts = range(first * _STAGED_BYTES, size, threads * _STAGED_BYTES)
             for number, start in enumerate(starts):
-                part = source[start : start + _UPLOAD_BYTES]
                 copied[number % 2].synchronize()
-                np.copyto(staged[number % 2][: part.size], part)
-                target[start : start + part.size].set(staged[number % 2][: part.size], stream)
+                copy(start, staged[number % 2], stream)
                 copied[number % 2] = stream.record()
             stream.synchronize()
 
     # The memory may be in use by earlier work of this stream.
     cupy.cuda.get_current_stream().synchronize()
-    side_by_side(upload_share, range(threads))
-    return on_gpu
+    side_by_side(copy_share, range(threads))
 
 
 def thread_staging(number: int) -> Staging:

@@ -1,18 +1,20 @@
-"""Arrays of an FM index computed from its suffix array: occurrences, jump table, positions.
-
-As in `encoding`, each pass takes NumPy or CuPy as `xp`, and works in chunks.
-"""
+"""Arrays of an FM index computed from its suffix array: occurrences, jump table, positions."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from types import ModuleType
-from typing import Any, Final
+from itertools import accumulate, pairwise
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hapgpu.shortread.index.encoding import OTHER, XpArray, chunks, pack_bits
+from hapgpu.arrays.bits import popcount
+from hapgpu.arrays.bytes import Integer
+from hapgpu.runtime.jit import njit, njit_inlined
+from hapgpu.runtime.pool import Pool
+from hapgpu.shortread.index.encoding import TextRuns
 from hapgpu.shortread.index.fm_index import BLOCK, SAMPLING, SuffixSamples
+from hapgpu.shortread.index.suffixes.text import PackedText, key_at
 
 MAX_JUMP: Final = 14
 """Maximum k of the k-mers in a jump table."""
@@ -20,38 +22,9 @@ MAX_JUMP: Final = 14
 _MIN_JUMP: Final = 4
 _JUMP_BYTES: Final = 64 << 20
 _JUMP_BYTES_PER_BASE: Final = 0.4
-
-
-@dataclass(frozen=True, slots=True)
-class TextRuns:
-    """Runs of the text without a gap, as arrays of NumPy or CuPy.
-
-    Attributes
-    ----------
-    starts
-        uint32[r] ascending from 0: the text position at which each run starts.
-    shifts
-        uint32[r]: the number of letters other than A, C, G and T before each run.
-    """
-
-    starts: XpArray
-    shifts: XpArray
-
-    def run_of(self, text_positions: XpArray, xp: ModuleType) -> XpArray:
-        """Return the run of each text position."""
-        return xp.searchsorted(self.starts, text_positions, side="right") - 1
-
-
-def find_runs(codes: XpArray, xp: ModuleType) -> TextRuns:
-    """Find the runs of A, C, G and T between other letters; there must be one."""
-    is_base = codes != OTHER
-    changes = xp.flatnonzero(is_base[1:] != is_base[:-1]) + 1
-    bounds = xp.concatenate([xp.zeros(1, dtype=np.int64), changes, xp.full(1, codes.size)])
-    first = 0 if bool(is_base[0]) else 1
-    positions = bounds[:-1][first::2]
-    lengths = xp.diff(bounds)[first::2]
-    starts = xp.cumsum(lengths) - lengths
-    return TextRuns(starts.astype(np.uint32), (positions - starts).astype(np.uint32))
+_PAGE_BITS: Final = 12
+_0, _1, _2, _3, _4, _8 = map(np.uint64, (0, 1, 2, 3, 4, 8))
+_BLOCK, _PAGE = np.uint64(BLOCK), np.uint64(_PAGE_BITS)
 
 
 def jump_length_for(symbols: int) -> int:
@@ -66,147 +39,259 @@ def jump_length_for(symbols: int) -> int:
     return length
 
 
-def kmers(
-    codes: XpArray, length: int, dtype: type[np.unsignedinteger[Any]], xp: ModuleType
-) -> XpArray:
-    """Return the k-mer at each offset, as a number in base 4.
-
-    Parameters
-    ----------
-    codes
-        uint8[n], 0 to 3; after the end, zeros are assumed.
-    length
-        k, at least 1; two bits of `dtype` per base.
-    dtype
-        Type of the result.
-    xp
-        The module of the array.
-    """
-    one = codes.astype(dtype)
-    kmer, width = one, 1
-    for digit in f"{length:b}"[1:]:
-        kmer = _with_next(kmer, width, kmer, width, xp)
-        width *= 2
-        if digit == "1":
-            kmer = _with_next(kmer, width, one, 1, xp)
-            width += 1
-    return kmer
-
-
-def _with_next(
-    kmer: XpArray, width: int, following: XpArray, count: int, xp: ModuleType
-) -> XpArray:
-    """Append to k-mers of `width` bases the k-mers of `count` bases that follow them."""
-    joined = xp.left_shift(kmer, kmer.dtype.type(2 * count))
-    joined[:-width] |= following[width:]
-    return joined
-
-
-def jump_table(text: XpArray, length: int, xp: ModuleType) -> XpArray:
-    """Return uint32[4**length + 1]: see `FMIndexArrays.jump`."""
-    entries = 4**length
-    counts = xp.zeros(entries + 1, dtype=np.int64)
-    counts[1] = 1  # the empty suffix, padded with A
-    for part in chunks(text.size, at_least=entries):
-        entry = xp.empty(part.stop - part.start, dtype=np.int64)
-        for piece in chunks(entry.size):
-            codes = text[part.start + piece.start : part.start + piece.stop + length - 1]
-            entry[piece] = kmers(codes, length, np.uint32, xp)[: piece.stop - piece.start]
-        counts[1:] += xp.bincount(entry, minlength=entries)
-    return xp.cumsum(counts).astype(np.uint32)
-
-
-def transform(text: XpArray, suffixes: XpArray, xp: ModuleType) -> tuple[XpArray, int]:
-    """Compute the Burrows-Wheeler transform without `$`.
+def transform(
+    text: PackedText, suffixes: NDArray[np.uint32], jump_length: int, pool: Pool
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32], int]:
+    """Compute the Burrows-Wheeler transform, and the jump table.
 
     Parameters
     ----------
     text
-        uint8[n], codes.
+        n bases.
     suffixes
         uint32[n + 1]: the text position of the suffix in each row.
-    xp
-        The module of the arrays.
+    jump_length
+        The k of the jump table.
+    pool
+        Threads to use.
 
     Returns
     -------
-    uint8[64 * (n // 64 + 1)], the symbols, 0 after the last; and the row of the whole text.
+    `occurrences`, `jump` and `primary` of `FMIndexArrays`.
     """
-    primary = int(suffixes.argmin())
-    symbols = xp.zeros(BLOCK * (text.size // BLOCK + 1), dtype=np.uint8)
-    for start, end, target in (
-        (0, primary, 0),
-        (primary + 1, text.size + 1, primary),
-    ):
-        rows, out = suffixes[start:end], symbols[target:]
-        for part in chunks(end - start):
-            out[part] = text[rows[part].astype(np.int64) - 1]
-    return symbols, primary
+    primary = max(pool.over_rows(lambda *rows: _row_of_all(suffixes, *rows), suffixes.size))
+    blocks = text.size // BLOCK + 1
+    occurrences = np.empty(8 * blocks, dtype=np.uint32)
+    jump = np.empty(4**jump_length + 1, dtype=np.uint32)
+
+    def fill(start: int, end: int) -> NDArray[np.int64]:
+        return _fill(*text, suffixes, primary, jump_length, start, end, occurrences, jump)
+
+    slices = list(pairwise(blocks * part // pool.threads for part in range(pool.threads + 1)))
+    totals = pool.results([pool.submit(fill, *span) for span in slices])
+    jump[_last_kmer(*text, suffixes, jump_length) + 1 :] = suffixes.size
+    base_counts = np.sum(totals, axis=0)
+    firsts = 1 + np.cumsum(base_counts) - base_counts
+    before = list(accumulate(totals, initial=firsts))
+    pool.results(
+        [
+            pool.submit(_count_symbols, text.size, occurrences, *span, counts.copy())
+            for span, counts in zip(slices, before, strict=False)
+        ]
+    )
+    return occurrences, jump, primary
 
 
-def occurrence_blocks(symbols: XpArray, size: int, xp: ModuleType) -> XpArray:
-    """Store the transform in blocks with counts.
-
-    Parameters
-    ----------
-    symbols
-        uint8[64 k], from `transform`.
-    size
-        The number of symbols without padding.
-    xp
-        The module of the array.
-
-    Returns
-    -------
-    uint32[8 k]: see `FMIndexArrays.occurrences`.
-    """
-    blocks = symbols.size // BLOCK
-    out = xp.empty((blocks, 8), dtype=np.uint32)
-    planes = out.view(np.uint64)
-    for part in chunks(symbols.size):
-        rows = slice(part.start // BLOCK, part.stop // BLOCK)
-        planes[rows, 2] = pack_bits(symbols[part] & np.uint8(1), xp)
-        planes[rows, 3] = pack_bits(symbols[part] >> 1, xp)
-    low, high = planes[:, 2], planes[:, 3]
-    before = xp.arange(blocks, dtype=np.int64) * BLOCK  # becomes the number of A
-    totals = []
-    for base, members in ((1, low & ~high), (2, high & ~low), (3, low & high)):
-        counts = xp.bitwise_count(members).astype(np.int64)
-        sums = xp.cumsum(counts)
-        totals.append(int(sums[-1]))
-        sums -= counts
-        before -= sums
-        out[:, base] = sums
-    out[:, 0] = before
-    first_rows = np.cumsum([1, size - sum(totals), *totals[:2]]).astype(np.uint32)
-    out[:, :4] += xp.asarray(first_rows)
-    return out.reshape(-1)
-
-
-def to_positions(suffixes: XpArray, runs: TextRuns, bases: int, xp: ModuleType) -> XpArray:
+def to_positions(
+    suffixes: NDArray[np.uint32], runs: TextRuns, bases: int, pool: Pool
+) -> NDArray[np.uint32]:
     """Convert text positions of suffixes to reference positions, in place; row 0 gets `bases`."""
-    for part in chunks(suffixes.size):
-        suffixes[part] += runs.shifts[runs.run_of(suffixes[part], xp)]
+    pages = _pages(runs, suffixes.size)
+
+    def convert(start: int, end: int) -> None:
+        _convert(suffixes, runs.starts, runs.shifts, pages, max(start, 1), end)
+
+    pool.over_rows(convert, suffixes.size)
     suffixes[0] = bases
     return suffixes
 
 
-def sample(suffixes: XpArray, runs: TextRuns, bases: int, xp: ModuleType) -> SuffixSamples:
+def sample(
+    suffixes: NDArray[np.uint32], runs: TextRuns, bases: int, pool: Pool
+) -> SuffixSamples:
     """Sample a suffix array of text positions: see `SuffixSamples`."""
-    marks = xp.zeros(-(-suffixes.size // BLOCK), dtype=np.uint64)
-    positions = []
-    for part in chunks(suffixes.size):
-        offsets = suffixes[part]
-        run = runs.run_of(offsets, xp)
-        is_kept = (offsets % SAMPLING == 0) | (offsets == runs.starts[run])
-        if part.start == 0:
-            is_kept[0] = True
-        bits = xp.zeros(-(-offsets.size // BLOCK) * BLOCK, dtype=np.uint8)
-        bits[: offsets.size] = is_kept
-        first_word = part.start // BLOCK
-        marks[first_word : first_word + bits.size // BLOCK] = pack_bits(bits, xp)
-        positions.append((offsets + runs.shifts[run])[is_kept])
-    positions[0][0] = bases
-    counts = xp.bitwise_count(marks).astype(np.int64)
-    ranks = (xp.cumsum(counts) - counts).astype(np.uint32)
-    return SuffixSamples(marks, ranks, xp.concatenate(positions))
+    pages = _pages(runs, suffixes.size)
+    marks = np.empty(-(-suffixes.size // BLOCK), dtype=np.uint64)
+    ranks = np.empty(marks.size, dtype=np.uint32)
+
+    def mark(start: int, end: int) -> int:
+        return _mark(suffixes, runs.starts, pages, start, end, marks, ranks)
+
+    slices = list(pairwise(marks.size * part // pool.threads for part in range(pool.threads + 1)))
+    counts = pool.results([pool.submit(mark, *span) for span in slices])
+    before = list(accumulate(counts, initial=0))
+    positions = np.empty(before[-1], dtype=np.uint32)
+
+    def take(start: int, end: int, first: int) -> None:
+        columns = suffixes, runs.starts, runs.shifts, pages
+        _take_samples(*columns, start, end, first, marks, ranks, positions)
+
+    pool.results(
+        [pool.submit(take, *span, first) for span, first in zip(slices, before, strict=False)]
+    )
+    positions[0] = bases
+    return SuffixSamples(marks, ranks, positions)
+
+
+def _pages(runs: TextRuns, rows: int) -> NDArray[np.uint32]:
+    """Return the run of the first text position of each page of 4,096."""
+    firsts = np.arange(0, rows, 1 << _PAGE_BITS)
+    return (np.searchsorted(runs.starts, firsts, side="right") - 1).astype(np.uint32)
+
+
+@njit_inlined
+def _run_of(starts: NDArray[np.uint32], pages: NDArray[np.uint32], position: Integer) -> Integer:
+    """Return the run of a text position."""
+    run = np.uint64(pages[position >> _PAGE])
+    while run + _1 < np.uint64(starts.size) and np.uint64(starts[run + _1]) <= position:
+        run += _1
+    return run
+
+
+@njit
+def _row_of_all(suffixes: NDArray[np.uint32], start: int, end: int) -> int:
+    """Return the row of the whole text if it is from `start` to `end`, else -1."""
+    found = np.int64(-1)
+    for row in range(start, end):
+        if suffixes[row] == 0:
+            found = np.int64(row)
+    return found
+
+
+@njit
+def _fill(
+    words: NDArray[np.uint64],
+    size: int,
+    suffixes: NDArray[np.uint32],
+    primary: int,
+    jump_length: int,
+    start: int,
+    end: int,
+    occurrences: NDArray[np.uint32],
+    jump: NDArray[np.uint32],
+) -> NDArray[np.int64]:
+    """Fill the symbols of some blocks, and the jump table up to the k-mers of their rows.
+
+    A symbol and the k-mer after it are loaded together. Return the number of each symbol.
+    """
+    planes = occurrences.view(np.uint64)
+    first, skipped = np.uint64(start * BLOCK), np.uint64(primary)
+    right = np.uint64(64 - 2 * jump_length)
+    following = _0  # the k-mer of which the first row is looked for
+    if first:
+        before = np.uint64(suffixes[first - _1 + np.uint64(first - _1 >= skipped)])
+        following = (key_at(words, before - _1) << _2 >> right) + _1
+    counts = np.zeros(4, np.int64)
+    for block in range(np.uint64(start), np.uint64(end)):
+        low, high = _0, _0
+        symbol = block * _BLOCK
+        for bit in range(min(_BLOCK, np.uint64(size) - symbol)):
+            if symbol == skipped:
+                following = _fill_jump(jump, following, key_at(words, _0) >> right, skipped)
+            row = symbol + np.uint64(symbol >= skipped)
+            key = key_at(words, np.uint64(suffixes[row]) - _1)
+            following = _fill_jump(jump, following, key << _2 >> right, row)
+            base = key >> np.uint64(62)
+            counts[base] += 1
+            low |= (base & _1) << bit
+            high |= (base >> _1) << bit
+            symbol += _1
+        planes[_4 * block + _2], planes[_4 * block + _3] = low, high
+    if np.uint64(end * BLOCK) > np.uint64(size) and skipped == np.uint64(size):
+        _fill_jump(jump, following, key_at(words, _0) >> right, skipped)
+    return counts
+
+
+@njit_inlined
+def _fill_jump(
+    jump: NDArray[np.uint32], following: Integer, kmer: Integer, row: Integer
+) -> Integer:
+    """Enter a row as the first row of the k-mers up to `kmer`; return the k-mer after it."""
+    while following <= kmer:
+        jump[following] = row
+        following += _1
+    return following
+
+
+@njit
+def _last_kmer(
+    words: NDArray[np.uint64], _size: int, suffixes: NDArray[np.uint32], jump_length: int
+) -> int:
+    key = key_at(words, np.uint64(suffixes[suffixes.size - 1]))
+    return np.int64(key >> np.uint64(64 - 2 * jump_length))
+
+
+@njit
+def _count_symbols(
+    size: int,
+    occurrences: NDArray[np.uint32],
+    start: int,
+    end: int,
+    counts: NDArray[np.int64],
+) -> None:
+    """Fill the counts of some blocks; `counts` are those of the first."""
+    planes = occurrences.view(np.uint64)
+    for block in range(np.uint64(start), np.uint64(end)):
+        low, high = planes[_4 * block + _2], planes[_4 * block + _3]
+        for base in range(4):
+            occurrences[_8 * block + np.uint64(base)] = counts[base]
+        used = min(BLOCK, size - np.int64(block) * BLOCK)
+        both = popcount(low & high)
+        counts[1] += popcount(low) - both
+        counts[2] += popcount(high) - both
+        counts[3] += both
+        counts[0] += used - np.int64(popcount(low | high))
+
+
+@njit
+def _convert(
+    suffixes: NDArray[np.uint32],
+    starts: NDArray[np.uint32],
+    shifts: NDArray[np.uint32],
+    pages: NDArray[np.uint32],
+    start: int,
+    end: int,
+) -> None:
+    for row in range(np.uint64(start), np.uint64(end)):
+        position = np.uint64(suffixes[row])
+        suffixes[row] = position + np.uint64(shifts[_run_of(starts, pages, position)])
+
+
+@njit
+def _mark(
+    suffixes: NDArray[np.uint32],
+    starts: NDArray[np.uint32],
+    pages: NDArray[np.uint32],
+    start: int,
+    end: int,
+    marks: NDArray[np.uint64],
+    ranks: NDArray[np.uint32],
+) -> int:
+    """Mark the sampled rows of some words; `ranks` count from `start`. Return their number."""
+    count = _0
+    for word in range(np.uint64(start), np.uint64(end)):
+        bits = _0
+        first = word * _BLOCK
+        for bit in range(min(_BLOCK, np.uint64(suffixes.size) - first)):
+            position = np.uint64(suffixes[first + bit])
+            is_kept = first + bit == _0 or position % np.uint64(SAMPLING) == _0
+            if not is_kept:
+                is_kept = np.uint64(starts[_run_of(starts, pages, position)]) == position
+            bits |= np.uint64(is_kept) << bit
+        marks[word], ranks[word] = bits, count
+        count += popcount(bits)
+    return np.int64(count)
+
+
+@njit
+def _take_samples(
+    suffixes: NDArray[np.uint32],
+    starts: NDArray[np.uint32],
+    shifts: NDArray[np.uint32],
+    pages: NDArray[np.uint32],
+    start: int,
+    end: int,
+    first: int,
+    marks: NDArray[np.uint64],
+    ranks: NDArray[np.uint32],
+    positions: NDArray[np.uint32],
+) -> None:
+    """Take the marked rows of some words, from sample `first` on; `ranks` then count from row 0."""
+    to = np.uint64(first)
+    for word in range(np.uint64(start), np.uint64(end)):
+        ranks[word] += np.uint32(first)
+        for bit in range(_BLOCK):
+            if marks[word] >> bit & _1:
+                position = np.uint64(suffixes[word * _BLOCK + bit])
+                positions[to] = position + np.uint64(shifts[_run_of(starts, pages, position)])
+                to += _1

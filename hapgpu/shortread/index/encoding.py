@@ -1,37 +1,79 @@
-"""Encoding of a reference: codes of letters, bit planes, and the text to be indexed.
-
-Every pass takes its array module, NumPy or CuPy, as `xp`: the index does not depend on the device
-that built it. Temporary arrays are as long as a chunk, not as the reference.
-"""
+"""Encoding of a reference: bit planes of all letters, and the text to be indexed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from types import ModuleType
-from typing import Final, TypeAlias
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hapgpu.runtime.gpu_array import GpuArray
+from hapgpu.arrays.bits import popcount, trailing_zeros
+from hapgpu.arrays.bytes import Integer
+from hapgpu.runtime.jit import njit
+from hapgpu.runtime.pool import Pool
 from hapgpu.shortread.index.fm_index import BLOCK, ReferenceBases
+from hapgpu.shortread.index.suffixes.text import KEY_BASES, PackedText, word_count
 
-OTHER: Final = 4
-"""The code of letters other than A, C, G and T, whose codes are 0 to 3."""
-
-CHUNK = 1 << 20
-"""Symbols per chunk; a multiple of `BLOCK`."""
-
-XpArray: TypeAlias = GpuArray
-"""An array of NumPy or CuPy."""
-
+_N, _NAMED, _WRONG = 4, 5, 6
+"""Kinds of letters after the codes of A, C, G and T: N, other nucleotides, and the rest."""
+_OTHER_NUCLEOTIDES: Final = b"URYSWKMBDHVX"
 _UPPER: Final = 0xDF  # clears the bit of lower case
+_0, _1, _2, _63 = map(np.uint64, (0, 1, 2, 63))
+_ALL: Final = np.uint64(2**64 - 1)
 
 
-def chunks(size: int, at_least: int = 0) -> Iterator[slice]:
-    """Split a range into chunks; the last chunk may be shorter."""
-    length = max(CHUNK, at_least)
-    for start in range(0, size, length):
-        yield slice(start, min(start + length, size))
+def _kinds() -> NDArray[np.uint8]:
+    kinds = np.full(256, _WRONG, dtype=np.uint8)
+    letters = {**dict(zip(b"ACGT", range(4), strict=True)), ord("N"): _N}
+    for letter, kind in {**dict.fromkeys(_OTHER_NUCLEOTIDES, _NAMED), **letters}.items():
+        kinds[[letter, letter | ~_UPPER & 0xFF]] = kind
+    return kinds
+
+
+_KINDS: Final = _kinds()
+
+
+@dataclass(frozen=True, slots=True)
+class TextRuns:
+    """Runs of the text without a gap.
+
+    Attributes
+    ----------
+    starts
+        uint32[r] ascending from 0: the text position at which each run starts.
+    shifts
+        uint32[r]: the number of letters other than A, C, G and T before each run.
+    """
+
+    starts: NDArray[np.uint32]
+    shifts: NDArray[np.uint32]
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedReference:
+    """A reference as an index needs it.
+
+    Attributes
+    ----------
+    bases
+        All letters.
+    text, runs
+        The A, C, G and T alone, and where they are.
+    """
+
+    bases: ReferenceBases
+    text: PackedText
+    runs: TextRuns
+
+
+class NotANucleotideError(ValueError):
+    """A letter is no nucleotide; the first of them is at `offset`."""
+
+    def __init__(self, offset: int) -> None:
+        super().__init__(f"letter {offset} is no nucleotide")
+        self.offset = offset
 
 
 def block_count(bases: int) -> int:
@@ -39,81 +81,187 @@ def block_count(bases: int) -> int:
     return -(-bases // BLOCK) + 3
 
 
-def encode(letters: XpArray, xp: ModuleType) -> XpArray:
-    """Encode letters.
+def encode(letters: NDArray[np.uint8], pool: Pool) -> EncodedReference:
+    """Encode a reference.
 
     Parameters
     ----------
     letters
-        uint8[p], text of either case.
-    xp
-        The module of the array.
+        uint8[p], text of either case, contigs end to end.
+    pool
+        Threads to use.
 
-    Returns
-    -------
-    uint8[64 * block_count(p)]: codes, padded with `OTHER` as in `ReferenceBases`.
+    Raises
+    ------
+    NotANucleotideError
+        A letter is not a nucleotide of IUPAC, U or X.
     """
-    padded = xp.full(BLOCK * block_count(letters.size), OTHER, dtype=np.uint8)
-    codes = unpadded(padded, letters.size)
-    for part in chunks(letters.size):
-        upper = letters[part] & np.uint8(_UPPER)
-        is_base = (upper == ord("A")) | (upper == ord("C")) | (upper == ord("G"))
-        is_base |= upper == ord("T")
-        # Bits 1 and 2 of the ASCII codes of A, C, G and T give 0 to 3.
-        code = ((upper >> 1) ^ (upper >> 2)) & np.uint8(3)
-        codes[part] = xp.where(is_base, code, np.uint8(OTHER))
-    return padded
+    bases = _pack_bases(letters, pool)
+    runs, size = _find_runs(bases.others, pool)
+    return EncodedReference(bases, _pack_text(letters, runs, size, pool), runs)
 
 
-def unpadded(padded: XpArray, bases: int) -> XpArray:
-    """Return the codes of the bases alone, sharing memory."""
-    return padded[BLOCK : BLOCK + bases]
+def _pack_bases(letters: NDArray[np.uint8], pool: Pool) -> ReferenceBases:
+    blocks = block_count(letters.size)
+    planes = np.zeros(2 * blocks, dtype=np.uint64)
+    others = np.full(blocks, _ALL, dtype=np.uint64)
+
+    def pack(start: int, end: int) -> tuple[int, int]:
+        return _pack_blocks(letters, _KINDS, start, end, planes, others)
+
+    cuts = [BLOCK * (blocks * part // pool.threads) for part in range(pool.threads)]
+    spans = [*pairwise([*(min(cut, letters.size) for cut in cuts), letters.size])]
+    found = pool.results([pool.submit(pack, *span) for span in spans])
+    wrong = min(first for _, first in found)
+    if wrong < letters.size:
+        raise NotANucleotideError(wrong)
+    ends = list(accumulate(named for named, _ in found))
+    positions, named = np.empty(ends[-1], dtype=np.int64), np.empty(ends[-1], dtype=np.uint8)
+    for (start, end), (count, _), last in zip(spans, found, ends, strict=True):
+        if count:
+            _take_named(letters, _KINDS, start, end, last - count, positions, named)
+    return ReferenceBases(planes, others, positions, named)
 
 
-def pack_bits(bits: XpArray, xp: ModuleType) -> XpArray:
-    """Pack uint8 zeros and ones into uint64 words, the first into the lowest bit.
+def _find_runs(others: NDArray[np.uint64], pool: Pool) -> tuple[TextRuns, int]:
+    """Return the runs of the text, and its size."""
+    parts = pool.over_rows(lambda start, end: _runs(others, start, end), others.size)
+    before = [0, *accumulate(size for _, _, size in parts)]
+    starts = [own + offset for (own, _, _), offset in zip(parts, before, strict=False)]
+    positions = np.concatenate([own for _, own, _ in parts])
+    joined = np.concatenate(starts)
+    return TextRuns(joined.astype(np.uint32), (positions - joined).astype(np.uint32)), before[-1]
 
-    The size must be a multiple of 64.
+
+def _pack_text(
+    letters: NDArray[np.uint8], runs: TextRuns, size: int, pool: Pool
+) -> PackedText:
+    words = np.zeros(word_count(size), dtype=np.uint64)
+
+    def pack(start: int, end: int) -> None:
+        if start == end:
+            return
+        run = int(np.searchsorted(runs.starts, KEY_BASES * start, side="right")) - 1
+        _pack_words(letters, _KINDS, runs.starts, runs.shifts, run, size, start, end, words)
+
+    pool.over_rows(pack, -(-size // KEY_BASES))
+    return PackedText(words, size)
+
+
+@njit
+def _pack_blocks(
+    letters: NDArray[np.uint8],
+    kinds: NDArray[np.uint8],
+    start: int,
+    end: int,
+    planes: NDArray[np.uint64],
+    others: NDArray[np.uint64],
+) -> tuple[int, int]:
+    """Fill the blocks of the letters from `start`, a multiple of 64, to `end`.
+
+    Return how many are other nucleotides than A, C, G, T and N; and the first letter that is no
+    nucleotide, or the number of letters.
     """
-    return xp.packbits(bits, bitorder="little").view(np.uint64)
+    named, wrong = np.int64(0), np.int64(letters.size)
+    for first in range(np.uint64(start), np.uint64(end), np.uint64(BLOCK)):
+        low, high, other = _0, _0, _ALL
+        highest = np.uint8(0)
+        for bit in range(min(np.uint64(BLOCK), np.uint64(end) - first)):
+            kind = kinds[letters[first + bit]]
+            highest = max(highest, kind)
+            is_base = np.uint64(kind < _N)
+            low |= (np.uint64(kind) & is_base) << bit
+            high |= (np.uint64(kind) >> _1 & is_base) << bit
+            other ^= is_base << bit
+        block = np.uint64(first // np.uint64(BLOCK)) + _1
+        planes[_2 * block], planes[_2 * block + _1], others[block] = low, high, other
+        if highest > _N:
+            for bit in range(min(np.uint64(BLOCK), np.uint64(end) - first)):
+                kind = kinds[letters[first + bit]]
+                named += kind == _NAMED
+                if kind == _WRONG:
+                    wrong = min(wrong, np.int64(first + bit))
+    return named, wrong
 
 
-def pack_bases(letters: XpArray, padded: XpArray, xp: ModuleType) -> ReferenceBases:
-    """Pack the reference into bit planes for comparison with reads, in arrays of `xp`.
+@njit
+def _take_named(
+    letters: NDArray[np.uint8],
+    kinds: NDArray[np.uint8],
+    start: int,
+    end: int,
+    to: int,
+    positions: NDArray[np.int64],
+    named: NDArray[np.uint8],
+) -> None:
+    """Collect the letters other than A, C, G, T and N from `start` to `end`."""
+    for i in range(start, end):
+        if kinds[letters[i]] == _NAMED:
+            positions[to], named[to] = i, letters[i] & np.uint8(_UPPER)
+            to += 1
 
-    Parameters
-    ----------
-    letters
-        uint8[p], text of either case.
-    padded
-        Their codes, from `encode`.
-    xp
-        The module of the arrays.
+
+@njit
+def _runs(
+    others: NDArray[np.uint64], start: int, end: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    """Find the runs that start in the blocks from `start` to `end`.
+
+    Return their starts in the text of these blocks and on the reference, and the size of this text.
     """
-    planes = xp.empty((padded.size // BLOCK, 2), dtype=np.uint64)
-    others = xp.empty(padded.size // BLOCK, dtype=np.uint64)
-    for part in chunks(padded.size):
-        codes = padded[part]
-        blocks = slice(part.start // BLOCK, part.stop // BLOCK)
-        planes[blocks, 0] = pack_bits(codes & np.uint8(1), xp)
-        planes[blocks, 1] = pack_bits((codes >> 1) & np.uint8(1), xp)
-        others[blocks] = pack_bits(codes >> 2, xp)
-    positions = _other_letters(letters, unpadded(padded, letters.size), xp)
-    return ReferenceBases(
-        planes.reshape(-1), others, positions, letters[positions] & np.uint8(_UPPER)
-    )
+    count = _0
+    for block in range(np.uint64(start), np.uint64(end)):
+        count += popcount(_run_starts(others, block))
+    starts, positions = np.empty(count, np.int64), np.empty(count, np.int64)
+    size, to = _0, _0
+    for block in range(np.uint64(start), np.uint64(end)):
+        bases, left = ~others[block], _run_starts(others, block)
+        while left:
+            bit = trailing_zeros(left)
+            starts[to] = size + popcount(bases & ((_1 << bit) - _1))
+            positions[to] = (block - _1) * np.uint64(BLOCK) + bit
+            left &= left - _1
+            to += _1
+        size += popcount(bases)
+    return starts, positions, np.int64(size)
 
 
-def _other_letters(letters: XpArray, codes: XpArray, xp: ModuleType) -> XpArray:
-    """Return int64: the positions of letters other than A, C, G, T and N."""
-    found = []
-    for part in chunks(codes.size):
-        is_named = (letters[part] & np.uint8(_UPPER)) != ord("N")
-        found.append(xp.flatnonzero(is_named & (codes[part] == OTHER)) + part.start)
-    return xp.concatenate(found).astype(np.int64)
+@njit
+def _run_starts(others: NDArray[np.uint64], block: Integer) -> Integer:
+    """Return the bits of a block at which a run starts; there is none in the first block."""
+    bases = ~others[block]
+    before = bases << _1
+    if block:
+        before |= ~others[block - _1] >> _63
+    starts: Integer = bases & ~before
+    return starts
 
 
-def text_of(codes: XpArray) -> XpArray:
-    """Return uint8[n]: the codes without `OTHER`; shares memory if there are none."""
-    is_base = codes != OTHER
-    return codes if bool(is_base.all()) else codes[is_base]
+@njit
+def _pack_words(
+    letters: NDArray[np.uint8],
+    kinds: NDArray[np.uint8],
+    starts: NDArray[np.uint32],
+    shifts: NDArray[np.uint32],
+    run: int,
+    size: int,
+    first: int,
+    last: int,
+    words: NDArray[np.uint64],
+) -> None:
+    """Fill the words from `first` to `last` of a text; its base 32 * `first` lies in `run`."""
+    at, row = np.uint64(first * KEY_BASES), np.uint64(run)
+    shift = np.uint64(shifts[row])
+    run_end = np.uint64(starts[row + _1]) if row + _1 < np.uint64(starts.size) else np.uint64(size)
+    for word in range(np.uint64(first), np.uint64(last)):
+        key = _0
+        count = min(np.uint64(KEY_BASES), np.uint64(size) - at)
+        for _ in range(count):
+            if at == run_end:
+                row += _1
+                shift = np.uint64(shifts[row])
+                is_last = row + _1 == np.uint64(starts.size)
+                run_end = np.uint64(size) if is_last else np.uint64(starts[row + _1])
+            key = key << _2 | np.uint64(kinds[letters[at + shift]])
+            at += _1
+        words[word] = key << (_2 * (np.uint64(KEY_BASES) - count)) if count else _0

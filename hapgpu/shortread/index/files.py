@@ -158,7 +158,7 @@ def _are_ranks(marks: NDArray[np.uint64], ranks: NDArray[np.uint32], start: int,
 
 SUFFIX: Final = ".hgx"
 MAGIC: Final = b"\x89HGX\r\n\x1a\n"  # as for PNG: not text, and damaged by converted line ends
-VERSION: Final = 1
+VERSION: Final = 2
 
 
 def default_index_path(fasta: str | Path) -> Path:
@@ -179,7 +179,7 @@ def _header_of(index: FMIndexArrays) -> Header:
         "primary": index.primary,
         "jump_length": index.jump_length,
         "fasta_bytes": index.fasta_bytes,
-        "fasta_sha256": index.fasta_sha256.hex(),
+        "fasta_digest": index.fasta_digest.hex(),
     }
 
 
@@ -190,7 +190,7 @@ def _index_of(header: Header, arrays: Arrays) -> FMIndexArrays:
         primary=whole_of(header, "primary"),
         jump_length=whole_of(header, "jump_length"),
         fasta_bytes=whole_of(header, "fasta_bytes"),
-        fasta_sha256=bytes_of(header, "fasta_sha256"),
+        fasta_digest=bytes_of(header, "fasta_digest"),
     )
 
 
@@ -236,6 +236,7 @@ _NO_PROGRESS: Final = NoProgress()
 def open_index(
     reference: Path,
     device: Device,
+    threads: int,
     progress: Progress = _NO_PROGRESS,
 ) -> FMIndexArrays:
     """Load the index of a reference, or build it if there is none beside the FASTA file.
@@ -244,8 +245,8 @@ def open_index(
     ----------
     reference
         FASTA, plain or gzip-compressed, or an index.
-    device
-        Device that builds the index, if there is none.
+    device, threads
+        Device and number of CPU threads that build the index, if there is none.
     progress
         Receives the phases of building; started and finished by the caller.
 
@@ -263,7 +264,7 @@ def open_index(
         reference,
         path,
         index_command(reference, path),
-        lambda: build_index(reference, device, progress=progress),
+        lambda: build_index(reference, device, threads, progress=progress),
     )
 
 
@@ -281,7 +282,10 @@ def write_index(run: RunContext, reference: Path, path: Path, *, low_memory: boo
     """
 
     def build(progress: Progress) -> FMIndexArrays:
-        return build_index(reference, run.devices[0], low_memory=low_memory, progress=progress)
+        device = run.devices[0]
+        return build_index(
+            reference, device, run.threads, low_memory=low_memory, progress=progress
+        )
 
     contigs = FM_INDEX_FILE.build_and_save(run, path, build).contigs
     run.statistics.add({"contigs": len(contigs.names), "bases": int(contigs.offsets[-1])})

@@ -121,7 +121,7 @@ class FMIndexArrays:
     suffixes
         uint32[n + 1], the position of the suffix in each row (for row 0 the number of all
         positions); or samples of it.
-    fasta_bytes, fasta_sha256
+    fasta_bytes, fasta_digest
         Size and digest of the FASTA file on disk.
     """
 
@@ -133,7 +133,7 @@ class FMIndexArrays:
     jump_length: int
     suffixes: NDArray[np.uint32] | SuffixSamples
     fasta_bytes: int
-    fasta_sha256: bytes
+    fasta_digest: bytes
 
     @classmethod
     def of(
@@ -144,7 +144,7 @@ class FMIndexArrays:
         primary: int,
         jump_length: int,
         fasta_bytes: int,
-        fasta_sha256: bytes,
+        fasta_digest: bytes,
     ) -> FMIndexArrays:
         """Make an index from arrays with the names of `arrays`, and the other attributes.
 
@@ -165,7 +165,7 @@ class FMIndexArrays:
             if suffixes is None
             else suffixes,
             fasta_bytes=fasta_bytes,
-            fasta_sha256=fasta_sha256,
+            fasta_digest=fasta_digest,
         )
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -190,5 +190,5 @@ class FMIndexArrays:
             primary=self.primary,
             jump_length=self.jump_length,
             fasta_bytes=self.fasta_bytes,
-            fasta_sha256=self.fasta_sha256,
+            fasta_digest=self.fasta_digest,
         )

@@ -142,7 +142,7 @@ def test_truncated_and_other_files(saved: Path) -> None:
         {"names": ["one", "two", "two"]},
         {"names": ["one", "two", "th\tree"]},
         {"names": ["one", "two", "\ud800"]},
-        {"fasta_sha256": "xyz"},
+        {"fasta_digest": "xyz"},
         {"arrays": []},
     ],
     ids=str,

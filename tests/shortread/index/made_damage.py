@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.shortread.index.bwt import occurrence_blocks
 from hapgpu.shortread.index.fm_index import BLOCK, FMIndexArrays, SuffixSamples
 
 Change = Callable[[NDArray[Any]], NDArray[Any]]
@@ -52,6 +51,21 @@ def put(offset: int, value: int) -> Change:
     return changed
 
 
+def occurrence_blocks(symbols: NDArray[np.uint8], size: int) -> NDArray[np.uint32]:
+    """Return `occurrences` of `size` symbols, in whole blocks padded with 0."""
+    blocks = symbols.reshape(-1, BLOCK)
+    is_symbol = np.arange(symbols.size).reshape(blocks.shape) < size
+    counts = np.stack([((blocks == base) & is_symbol).sum(axis=1) for base in range(4)], axis=1)
+    totals = np.cumsum(counts, axis=0)
+    firsts = np.cumsum([1, *totals[-1, :3]])
+    out = np.empty((len(blocks), 8), dtype=np.uint32)
+    out[:, :4] = firsts + totals - counts
+    for plane in range(2):
+        bits = np.packbits(blocks >> plane & 1, axis=1, bitorder="little")
+        out[:, 4 + 2 * plane : 6 + 2 * plane] = bits.view(np.uint32)
+    return out.reshape(-1)
+
+
 def with_random_rows(index: FMIndexArrays, seed: int) -> FMIndexArrays:
     """Return a sound index with random rows: most walks to samples would be endless."""
     generator = np.random.default_rng(seed)
@@ -73,7 +87,7 @@ def with_random_rows(index: FMIndexArrays, seed: int) -> FMIndexArrays:
     jump[[0, -1]] = 0, size + 1
     return replace(
         index,
-        occurrences=occurrence_blocks(symbols, size, np),
+        occurrences=occurrence_blocks(symbols, size),
         jump=jump,
         suffixes=suffixes,
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -13,16 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hapgpu.errors import DeviceError, InputError
+from hapgpu.errors import InputError
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
-from hapgpu.shortread.index import build, bwt, encoding, suffix_array
+from hapgpu.shortread.index import build, bwt
 from hapgpu.shortread.index.build import build_index
 from hapgpu.shortread.index.files import FM_INDEX_FILE
 from hapgpu.shortread.index.fm_index import FMIndexArrays
-from tests.example_counts import many
 from tests.shortread.index_oracle import (
     REFERENCES,
-    REPEATS,
     Oracle,
     assert_same,
     index_of,
@@ -69,37 +66,11 @@ def test_arrays_are_as_defined(contigs: list[str], low_memory: bool) -> None:
 
 
 @settings(max_examples=60)
-@given(contigs=REFERENCES, low_memory=st.booleans(), chunk=st.sampled_from([64, 128, 1 << 20]))
-def test_arrays_of_any_reference_in_chunks_of_any_size(
-    contigs: list[str], low_memory: bool, chunk: int
+@given(contigs=REFERENCES, low_memory=st.booleans(), threads=st.integers(1, 5))
+def test_arrays_of_any_reference_with_any_number_of_threads(
+    contigs: list[str], low_memory: bool, threads: int
 ) -> None:
-    with patch.object(encoding, "CHUNK", chunk):
-        Oracle(contigs).check(index_of(contigs, low_memory=low_memory))
-
-
-@settings(max_examples=many(200))
-@given(
-    st.one_of(
-        st.sampled_from(["A", "T", "AC", "ACGT"]).flatmap(
-            lambda bases: st.text(bases, min_size=1, max_size=100)
-        ),
-        REPEATS.map("".join),
-    )
-)
-def test_both_builders_sort_suffixes(bases: str) -> None:
-    text = np.array(["ACGT".index(base) for base in bases], dtype=np.uint8)
-    order = sorted(range(len(bases) + 1), key=lambda start: bases[start:])
-    for suffixes in (suffix_array.sort_suffixes(text), suffix_array.double_prefixes(text, np)):
-        assert suffixes.dtype == np.uint32
-        assert suffixes.tolist() == order
-
-
-@pytest.mark.parametrize("unit", [1, 2, 31, 32, 33, 1000])
-def test_prefix_doubling_of_long_repeats(unit: int) -> None:
-    text = np.resize(np.random.default_rng(unit).integers(0, 4, unit, dtype=np.uint8), 50_000)
-    np.testing.assert_array_equal(
-        suffix_array.double_prefixes(text, np), suffix_array.sort_suffixes(text)
-    )
+    Oracle(contigs).check(index_of(contigs, low_memory=low_memory, threads=threads))
 
 
 def test_suffixes_of_ecoli_are_sorted(ecoli: Path, ecoli_index: FMIndexArrays) -> None:
@@ -113,13 +84,6 @@ def test_suffixes_of_ecoli_are_sorted(ecoli: Path, ecoli_index: FMIndexArrays) -
     offsets = suffixes[1:].astype(np.int64)
     keys = text[offsets] * np.int64(text.size + 1) + rank[offsets + 1]
     assert (np.diff(keys) > 0).all()
-
-
-def test_ecoli_is_sorted_the_same_by_prefix_doubling(
-    ecoli: Path, ecoli_index: FMIndexArrays
-) -> None:
-    suffixes = suffix_array.double_prefixes(ecoli_text(ecoli), np)
-    np.testing.assert_array_equal(suffixes, ecoli_index.suffixes)
 
 
 def test_words_of_ecoli_start_at_the_rows_of_the_jump_table(
@@ -151,7 +115,9 @@ def test_the_fasta_file_is_identified_by_its_bytes_on_disk(
 ) -> None:
     content = ecoli.read_bytes()
     assert ecoli_index.fasta_bytes == len(content)
-    assert ecoli_index.fasta_sha256 == hashlib.sha256(content).digest()
+    pieces = [content[at : at + (1 << 24)] for at in range(0, len(content), 1 << 24)]
+    digests = b"".join(hashlib.sha256(piece).digest() for piece in pieces)
+    assert ecoli_index.fasta_digest == hashlib.sha256(digests).digest()
 
 
 def test_arrays_are_read_only(ecoli_index: FMIndexArrays) -> None:
@@ -199,14 +165,13 @@ def test_contig_name_that_sam_does_not_allow(tmp_path: Path) -> None:
         build_index(fasta, CpuDevice())
 
 
-@pytest.mark.parametrize("chunk", [3, 1000])
-def test_protein(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
-    monkeypatch.setattr(build, "_LETTERS_PER_CHECK", chunk)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_protein(tmp_path: Path, threads: int) -> None:
     path = tmp_path / "protein.fa"
-    path.write_text(">dna\nACGTUNRYxX\n>insulin\nMALWMRLL\n")
+    path.write_text(">dna\nACGTUNRYxX\n>long\n" + "ACGT" * 100 + "\n>insulin\nMALWMRLLPL\n")
     message = r"protein\.fa: contig 'insulin', base 3: 'L' is not a nucleotide; give a DNA"
     with pytest.raises(InputError, match=message):
-        build_index(path, CpuDevice())
+        build_index(path, CpuDevice(), threads)
 
 
 def test_missing_fasta(tmp_path: Path) -> None:
@@ -241,28 +206,3 @@ def test_gpu_and_cpu_make_the_same_file_of_ecoli(
     for name, device in (("gpu.hgx", CudaDevice(0)), ("cpu.hgx", CpuDevice())):
         FM_INDEX_FILE.save(build_index(ecoli, device, low_memory=low_memory), tmp_path / name)
     assert (tmp_path / "gpu.hgx").read_bytes() == (tmp_path / "cpu.hgx").read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("bases", "memory", "is_enough"),
-    [
-        (1000, 60_000, True),  # 60 bytes per base
-        (1000, 59_999, False),
-        (2**31 - 64, 2**40, True),  # the limit of ranks of 31 bits
-        (2**31 - 63, 2**40, False),
-    ],
-)
-def test_bases_that_fit_on_a_gpu(bases: int, memory: int, is_enough: bool) -> None:
-    device = CudaDevice(0, memory_limit=memory)
-    if is_enough:
-        build._check_memory(bases, device)
-        return
-    with pytest.raises(DeviceError, match=f"too little free memory to index {bases:,} bases"):
-        build._check_memory(bases, device)
-
-
-@pytest.mark.gpu
-def test_gpu_with_too_little_memory(ecoli: Path) -> None:
-    device = CudaDevice(0, memory_limit=100_000_000)
-    with pytest.raises(DeviceError, match=r"\(about 0\.3 GB\); use --device cpu"):
-        build_index(ecoli, device)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -205,18 +203,3 @@ def test_rows_that_lead_anywhere_on_the_gpu(index: FMIndexArrays, seed: int) -> 
     expected = cpu.search(made, reads, SearchOptions())
     np.testing.assert_array_equal(found.offsets, expected.offsets)
     np.testing.assert_array_equal(found.hits, expected.hits)
-
-
-def test_an_index_is_built_in_a_forked_process() -> None:
-    code = """
-import os
-import numpy as np
-from hapgpu.shortread.index.suffix_array import sort_suffixes
-text = np.arange(1000, dtype=np.uint8) % 4
-expected = sort_suffixes(text)
-child = os.fork()
-if child == 0:
-    os._exit(int((sort_suffixes(text) != expected).any()))
-raise SystemExit(os.waitpid(child, 0)[1])
-"""
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
