@@ -289,3 +289,58 @@ extern "C" __global__ void __launch_bounds__(256) order_hits(
     }
     ordered[start + rank] = hit;
 }
+
+// One thread per hit: makes a key that orders hits by read, then as their numbers do. The offset of
+// the error is left out: no two hits of a read differ in it alone.
+extern "C" __global__ void __launch_bounds__(256) key_hits(
+    const Word* hits, const int* hit_reads, long long count, Word* keys
+) {
+    const long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (at >= count) return;
+    const Hit hit(hits[at]);
+    keys[at] = (Word)hit_reads[at] << 36 | (Word)hit.distance << 35 | (Word)hit.start << 3
+        | (Word)hit.strand << 2 | (Word)hit.kind;
+}
+
+// One thread block per read with many hits: writes its `most` least hits in order, and after them
+// as many numbers as it has other hits, which hold a distance only.
+extern "C" __global__ void __launch_bounds__(256) select_hits(
+    const Word* hits, long long count, const long long* offsets, int reads, const long long* chosen,
+    int chosen_reads, int most, Word* ordered
+) {
+    constexpr int kWarps = 256 / kWarpLanes;
+    __shared__ Word least[kWarps];
+    __shared__ int exact;
+    const long long start = offsets[chosen[blockIdx.x]], end = offsets[chosen[blockIdx.x] + 1];
+    if (threadIdx.x == 0) exact = 0;
+    __syncthreads();
+    int own_exact = 0;
+    for (long long at = start + threadIdx.x; at < end; at += blockDim.x) {
+        own_exact += distance_of(hits[at]) == 0;
+    }
+    atomicAdd(&exact, own_exact);
+    Word last = 0;
+    for (int rank = 0; rank < most; ++rank) {
+        Word own = kNoHit;
+        for (long long at = start + threadIdx.x; at < end; at += blockDim.x) {
+            const Word hit = hits[at];
+            if (hit < own && (rank == 0 || hit > last)) own = hit;
+        }
+        for (int distance = kWarpLanes / 2; distance; distance /= 2) {
+            const Word other = __shfl_xor_sync(kAllLanes, own, distance);
+            if (other < own) own = other;
+        }
+        if (lane_id() == 0) least[threadIdx.x / kWarpLanes] = own;
+        __syncthreads();
+        own = kNoHit;
+        for (int warp = 0; warp < kWarps; ++warp) {
+            if (least[warp] < own) own = least[warp];
+        }
+        __syncthreads();
+        if (own != kNoHit) last = own;  // always, but for equal hits of an incorrect index
+        if (threadIdx.x == 0) ordered[start + rank] = last;
+    }
+    for (long long at = start + most + threadIdx.x; at < end; at += blockDim.x) {
+        ordered[at] = (Word)(at - start >= exact) << kDistanceShift;
+    }
+}

@@ -28,7 +28,7 @@ from hapgpu.shortread.sam.tables import RecordCounts, SamOptions, sam_block, sam
 from hapgpu.shortread.search.cuda import DeviceHits, DeviceSearch, pack_on_device
 from hapgpu.shortread.search.hits import SearchOptions
 
-_MAX_ROWS: Final = 1 << 23
+_MAX_ROWS: Final = 1 << 26
 """Candidate positions of a part of a block, or those of one read."""
 _MAX_TEXT: Final = 96 << 20
 _MAX_HITS: Final = 1 << 23
@@ -83,7 +83,8 @@ class CudaMapper(GpuWorker):
         device: CudaDevice,
     ) -> None:
         self._options = search_options
-        self._max_hits = min(_MAX_HITS, sam_options.max_hits or _MAX_HITS)
+        self._most = sam_options.max_hits
+        self._max_hits = min(_MAX_HITS, self._most or _MAX_HITS)
         with device_errors(device):
             self._index = resident_index(index, device)
             tables = sam_tables(index, sam_options)
@@ -102,7 +103,7 @@ class CudaMapper(GpuWorker):
             return self._later_records(block, text, spans, search)
         if search.rows > _MAX_ROWS:
             return self._divided_block(block, text, spans, search, search.row_ends(), _MAX_ROWS)
-        hits = search.hits()
+        hits = search.hits(self._most)
         records, counts = self._formatter.lay_out(spans, hits)
         if records.text_size > _MAX_TEXT:
             return self._divided_block(block, text, spans, search, records.text_ends(), _MAX_TEXT)

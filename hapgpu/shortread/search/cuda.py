@@ -23,8 +23,10 @@ from hapgpu.shortread.search.kernels import (
     COUNT_WORDS,
     END_READS,
     EXPAND_SEEDS,
+    KEY_HITS,
     ORDER_HITS,
     PACK_READS,
+    SELECT_HITS,
     seed_kernel,
     verify_kernel,
 )
@@ -34,8 +36,10 @@ _THREADS: Final = 256
 _WARP: Final = 32
 _CANDIDATES_PER_STEP: Final = 1 << 23
 _INEXACT: Final = np.uint64(1 << DISTANCE_SHIFT)  # the least number of a hit with an error
-_RANKED_HITS: Final = 1 << 14
+_RANKED_HITS: Final = 256
 """Largest number of hits of a read that are sorted by rank, the number of lesser hits."""
+_SELECTED_HITS: Final = 64
+"""Largest number of least hits that are found one after the other, not by a sort."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +198,15 @@ class DeviceSearch:
         ends: NDArray[np.int64] = self._found[-1][:: self._seeds_per_read].get()
         return ends
 
-    def hits(self) -> DeviceHits:
-        """Return all hits."""
+    def hits(self, most: int | None = None) -> DeviceHits:
+        """Return all hits.
+
+        Parameters
+        ----------
+        most
+            Of each read, only so many hits are needed, the least ones; of its other hits, only the
+            distances are right. None: all are needed.
+        """
         offsets = cupy.empty(self._count + 1, dtype=np.int64)
         parts: list[tuple[GpuArray, GpuArray]] = []
         hit_count = 0
@@ -204,7 +215,7 @@ class DeviceSearch:
             hits, hit_reads = self._verify(self._found, start, count, (offsets, hit_count))
             hit_count += int(hits.size)
             parts.append((hits, hit_reads))
-        return DeviceHits(offsets, self._ordered(parts, offsets))
+        return DeviceHits(offsets, self._ordered(parts, offsets, most))
 
     def least_hits(self, most: int, after: int) -> DeviceKeptHits:
         """Return the least hits of the only read.
@@ -338,38 +349,32 @@ class DeviceSearch:
             )
         return hits, hit_reads
 
-    def _ordered(self, parts: list[tuple[GpuArray, GpuArray]], offsets: GpuArray) -> GpuArray:
-        """Concatenate hits and sort the hits of each read."""
+    def _ordered(
+        self, parts: list[tuple[GpuArray, GpuArray]], offsets: GpuArray, most: int | None
+    ) -> GpuArray:
+        """Concatenate hits and sort the hits of each read, at least the `most` least ones."""
         hits, hit_reads = parts[0]
         if len(parts) > 1:
             hits = cupy.concatenate([part[0] for part in parts])
             hit_reads = cupy.concatenate([part[1] for part in parts])
             parts.clear()
-        if not hits.size:
+        count = int(hits.size)
+        if not count:
             return hits
         ordered = cupy.empty_like(hits)
         has_more = cupy.zeros(1, dtype=np.int32)
-        _launch(
-            ORDER_HITS,
-            self._device,
-            int(hits.size),
-            (
-                hits,
-                hit_reads,
-                hits.size,
-                offsets,
-                self._count,
-                _RANKED_HITS,
-                ordered,
-                has_more,
-                1,
-            ),
-        )
-        if int(has_more[0]):
-            ends = cupy.asnumpy(offsets)
-            for read in np.flatnonzero(np.diff(ends) > _RANKED_HITS):
-                ordered[ends[read] : ends[read + 1]].sort()
-        return ordered
+        arguments = (hits, hit_reads, count, offsets, self._count, _RANKED_HITS, ordered)
+        _launch(ORDER_HITS, self._device, count, (*arguments, has_more, 1))
+        if not int(has_more[0]):
+            return ordered
+        if most is not None and most <= _SELECTED_HITS:
+            chosen = cupy.flatnonzero(cupy.diff(offsets) > _RANKED_HITS)
+            arguments = (hits, count, offsets, self._count, chosen, chosen.size, most, ordered)
+            _launch(SELECT_HITS, self._device, chosen.size * _THREADS, arguments)
+            return ordered
+        keys = cupy.empty_like(hits)
+        _launch(KEY_HITS, self._device, count, (hits, hit_reads, count, keys))
+        return hits[cupy.argsort(keys)]
 
 
 def _launch(kernel: Kernel, device: int, threads: int, arguments: tuple[object, ...]) -> None:

@@ -141,19 +141,40 @@ END_READS: Final = Kernel(
         Scalar("reads", np.int32),
     ),
 )
+_HITS_OF_READS = (
+    Array("hits", np.uint64, "count"),
+    Array("hit_reads", np.int32, "count"),
+    Scalar("count", np.int64),
+)
 ORDER_HITS: Final = Kernel(
     "shortread/search.cu",
     "order_hits",
     (
-        Array("hits", np.uint64, "count"),
-        Array("hit_reads", np.int32, "count"),
-        Scalar("count", np.int64),
+        *_HITS_OF_READS,
         Array("offsets", np.int64, "reads", 1),
         Scalar("reads", np.int32),
         Scalar("max_ranked", np.int32),
         Array("ordered", np.uint64, "count"),
         Array("has_more", np.int32, "flags"),
         Scalar("flags", np.int32),
+    ),
+)
+
+KEY_HITS: Final = Kernel(
+    "shortread/search.cu", "key_hits", (*_HITS_OF_READS, Array("keys", np.uint64, "count"))
+)
+SELECT_HITS: Final = Kernel(
+    "shortread/search.cu",
+    "select_hits",
+    (
+        Array("hits", np.uint64, "count"),
+        Scalar("count", np.int64),
+        Array("offsets", np.int64, "reads", 1),
+        Scalar("reads", np.int32),
+        Array("chosen", np.int64, "chosen_reads"),
+        Scalar("chosen_reads", np.int32),
+        Scalar("most", np.int32),
+        Array("ordered", np.uint64, "count"),
     ),
 )
 
@@ -172,7 +193,8 @@ def verify_kernel(strands: int, pieces: int) -> Kernel:
 
 def all_kernels() -> Iterator[Kernel]:
     """Yield every kernel of this module."""
-    yield from (COUNT_WORDS, PACK_READS, EXPAND_SEEDS, COLLECT, END_READS, ORDER_HITS)
+    yield from (COUNT_WORDS, PACK_READS, EXPAND_SEEDS, COLLECT, END_READS)
+    yield from (ORDER_HITS, KEY_HITS, SELECT_HITS)
     for strands, pieces in product((1, 2), (1, 2)):
         yield seed_kernel(strands, pieces)
         yield verify_kernel(strands, pieces)

@@ -46,7 +46,7 @@ class Search:
     def row_ends(self) -> NDArray[np.int64]:
         return self._ends
 
-    def hits(self) -> KeptHits:
+    def hits(self, _most: int | None) -> KeptHits:
         return self._found
 
     def least_hits(self, most: int, after: int) -> Any:

@@ -74,6 +74,27 @@ def test_many_hits_of_a_read(index: FMIndexArrays, monkeypatch: pytest.MonkeyPat
     assert_same_hits(found, cpu.search(index, reads, SearchOptions()))
 
 
+@pytest.mark.parametrize("selected", [0, 64])
+@pytest.mark.parametrize("most", [1, 2, 7])
+def test_the_least_of_many_hits(
+    index: FMIndexArrays, most: int, selected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from hapgpu.shortread.cuda import CudaMapper  # noqa: PLC0415  (only where there is a GPU)
+    from hapgpu.shortread.search import cuda  # noqa: PLC0415  (as above)
+
+    monkeypatch.setattr(cuda, "_RANKED_HITS", max(most, 3))
+    monkeypatch.setattr(cuda, "_SELECTED_HITS", selected)
+    for only_best in (False, True):
+        options = SamOptions(max_hits=most, best=only_best)
+        block = block_of(READS)
+        on_cpu = CpuMapper(index, SearchOptions(), options)
+        whole = TextBlock.joined(list(results_of(on_cpu, block)))
+        mapper = CudaMapper(index, SearchOptions(), options, CudaDevice(0))
+        found = TextBlock.joined(list(results_of(mapper, block)))
+        assert found.text.tobytes() == whole.text.tobytes()
+        assert found.counts == whole.counts
+
+
 def test_little_memory_splits_blocks(
     index: FMIndexArrays,
     limited: Callable[[int], CudaDevice],
