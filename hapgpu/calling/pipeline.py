@@ -380,7 +380,7 @@ class CallSession(Closeable):
         self.samples = self._reads.samples
         self.contigs = self._reads.contigs
         self.bases = sum(interval.end - interval.start for interval in self._intervals)
-        self._segment_size = segment_size or segment_bases(self._intervals, threads)
+        self._segment_size = segment_size or segment_bases(self.bases, threads)
 
     def segments(self) -> Iterator[Work]:
         """Yield the segments with their reads, once, in the order of the records.

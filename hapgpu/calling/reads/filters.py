@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -189,9 +190,9 @@ def ordered_contigs(inputs: Iterable[AlignedInput], lengths: Mapping[str, int]) 
 
     Records follow this order: streams are read once, in theirs.
     """
-    names = dict.fromkeys(name for input_ in inputs for name in input_.header.reference_names)
-    known = [name for name in names if name in lengths]
-    return {name: lengths[name] for name in [*known, *lengths]}
+    names = chain.from_iterable(input_.header.reference_names for input_ in inputs)
+    ordered = dict.fromkeys(chain(filter(lengths.__contains__, names), lengths))
+    return dict(zip(ordered, map(lengths.__getitem__, ordered), strict=True))
 
 
 def contigs_of_reads(
@@ -217,6 +218,8 @@ def contigs_of_reads(
         if unknown := len(names) - len(own):
             logger.warning("%s: %d contigs not called: not in %s", input_.name, unknown, reference)
         found |= own
+    if len(found) == len(lengths):
+        return dict(lengths)
     return {name: length for name, length in lengths.items() if name in found}
 
 
@@ -255,10 +258,11 @@ def finder_of_reads(
             indexed |= input_.contigs_with_reads()
 
     def has_reads(intervals: Sequence[Region]) -> bool:
-        contig, end = intervals[0].contig, end_of(intervals[-1])
-        return contig in indexed or any(
-            stream.has_reads(contig, end, read_filter, own) for stream, own in streams
-        )
+        contig = intervals[0].contig
+        if contig in indexed or not streams:
+            return contig in indexed
+        end = end_of(intervals[-1])
+        return any(stream.has_reads(contig, end, read_filter, own) for stream, own in streams)
 
     return has_reads
 
@@ -308,9 +312,11 @@ def check_order_of_streams(inputs: Iterable[AlignedInput], contigs: Iterable[str
     """
     names = list(contigs)
     for input_ in inputs:
+        if input_.is_indexed:
+            continue
         found = map(input_.header.reference_id, names)
         numbers = [number for number in found if number is not None]
-        if not input_.is_indexed and numbers != sorted(numbers):
+        if numbers != sorted(numbers):
             raise InputError(
                 f"{input_.name}: a stream whose contigs have another order than those of the first"
                 " input; give an indexed BAM file"

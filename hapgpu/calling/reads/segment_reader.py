@@ -229,9 +229,11 @@ class SegmentReader(Closeable):
         ]
 
     def _empty(self, intervals: Sequence[Region], *, with_bases: bool) -> EmptyIntervals:
-        starts = (Region(each.contig, each.start, each.start + 1) for each in intervals)
-        texts = (self._reference.fetch(start) for start in starts if with_bases)
-        return EmptyIntervals(intervals, as_regular(b"".join(texts)))
+        size = sum(interval.end - interval.start for interval in intervals)
+        chosen = intervals if with_bases else ()
+        starts = (Region(each.contig, each.start, each.start + 1) for each in chosen)
+        bases = as_regular(b"".join(map(self._reference.fetch, starts)))
+        return EmptyIntervals(size, chosen, bases)
 
     def _shared_source(self, segment: Segment, shared: SharedReads) -> SegmentSource:
         start, end = self._room.window(segment, far=True)

@@ -89,19 +89,17 @@ class EmptyIntervals:
 
     Attributes
     ----------
+    size
+        Number of bases of the intervals.
     intervals
-        i intervals.
+        i intervals, for reference blocks; none if these are not wanted.
     bases
-        uint8 text[i]: the first base of each, for reference blocks; none if they are not wanted.
+        uint8 text[i]: the first base of each.
     """
 
+    size: int
     intervals: Sequence[Region]
     bases: NDArray[np.uint8]
-
-    @property
-    def size(self) -> int:
-        """Number of bases of the intervals."""
-        return sum(interval.end - interval.start for interval in self.intervals)
 
 
 def calling_intervals(choice: RegionChoice, lengths: Mapping[str, int]) -> list[Region]:
@@ -119,13 +117,14 @@ def calling_intervals(choice: RegionChoice, lengths: Mapping[str, int]) -> list[
     UsageError
         A text is not a region, or a region has another contig, or starts after its contig.
     """
-    whole = [Region(contig, 0, length) for contig, length in lengths.items() if length]
+    if choice.is_everything:
+        return [Region(contig, 0, length) for contig, length in lengths.items() if length]
     order = {contig: number for number, contig in enumerate(lengths)}
     sets = [
         merge_regions(_within_contig(region, lengths) for region in regions)
         for regions in choice.sets(lengths)
     ]
-    common = reduce(common_regions, sets) if sets else whole
+    common = reduce(common_regions, sets)
     return sorted(common, key=lambda region: (order[region.contig], region.start))
 
 
@@ -160,9 +159,8 @@ class SharedReads:
         return self._found.pop(contig, None)
 
 
-def segment_bases(intervals: Sequence[Region], workers: int) -> int:
-    """Return the bases of a segment, at most, that keep all workers busy."""
-    total = sum(interval.end - interval.start for interval in intervals)
+def segment_bases(total: int, workers: int) -> int:
+    """Return the bases of a segment, at most, that keep all workers busy with so many in total."""
     return max(min(total // (_SEGMENTS_PER_WORKER * workers), _MAX_BASES), _MIN_BASES)
 
 

@@ -6,10 +6,9 @@ import logging
 import re
 import struct
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Final, NamedTuple, Self, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from hapgpu.io.alignments.index_bins import BinIndex
 from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.bgzf.pieces import PieceReader, VirtualRange, inflated_blocks
 from hapgpu.io.files.compressed import open_inflated
+from hapgpu.io.files.file_state import FileState
 from hapgpu.io.files.record_limit import MAX_RECORD
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
@@ -38,31 +38,6 @@ These are the header of its container, which the entry does not count (up to 56 
 slice), and the closing container (38): room for 800 slices per container. samtools and htsjdk write
 one slice per container by default.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class FileState:
-    """Identity, size and time of modification (ns) of the file at a path."""
-
-    device: int
-    inode: int
-    size: int
-    written: int
-
-    @classmethod
-    def of(cls, path: Path) -> Self:
-        """Return the state of a file.
-
-        Raises
-        ------
-        InputError
-            The file is missing.
-        """
-        try:
-            found = path.stat()
-        except OSError as error:
-            raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
-        return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
 
 
 def ranges_of(path: Path, intervals: Intervals | None) -> list[VirtualRange]:

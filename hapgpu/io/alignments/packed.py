@@ -9,7 +9,6 @@ from typing import Final
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.formats import ReadFormat, ReadInput
 from hapgpu.io.alignments.index_files import (
-    FileState,
     find_index,
     has_entries,
     has_index,
@@ -22,6 +21,7 @@ from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.bam.record_reader import PackedSource, piece_reader, take_first_header
 from hapgpu.io.bgzf.block_table import DamagedBlockError
 from hapgpu.io.bgzf.pieces import PieceReader
+from hapgpu.io.files.file_state import FileState
 from hapgpu.io.genome.regions import RegionChoice
 from hapgpu.runtime.inputs import expect_file
 

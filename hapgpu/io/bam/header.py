@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, count
 from typing import Final
 
 import numpy as np
@@ -82,9 +83,9 @@ class SamHeader:
             text += "\n"
         plain = _PLAIN_SQUARE_LINE.findall(text)
         if len(plain) == text.count("\n@SQ\t") + text.startswith("@SQ\t"):
-            names = tuple(name for name, _ in plain)
+            names, lengths = zip(*plain, strict=True) if plain else ((), ())
             if len(set(names)) == len(names):
-                return cls(text, names, tuple(int(length) for _, length in plain))
+                return cls(text, names, tuple(map(int, lengths)))
         references: dict[str, int] = {}
         for line in _SQUARE_LINE.finditer(text):
             fields = fields_of(line[0])
@@ -111,15 +112,20 @@ class SamHeader:
             _joined([f"@HD\tVN:{SAM_VERSION}\t{order}", *_square_lines(names, lengths)])
         )
 
-    @property
+    @cached_property
     def is_coordinate_sorted(self) -> bool:
         """Whether the @HD line has SO:coordinate."""
         headings = map(fields_of, _HEADING.findall(self.text))
         return any(fields.get("SO") == "coordinate" for fields in headings)
 
+    @cached_property
+    def reference_ids(self) -> Mapping[str, int]:
+        """The index of each contig among the @SQ lines, by its name."""
+        return dict(zip(self.reference_names, count()))
+
     def reference_id(self, name: str) -> int | None:
         """Return the index of a contig among the @SQ lines, or None if it has no line."""
-        return self._ids.get(name)
+        return self.reference_ids.get(name)
 
     def with_line(self, line: str) -> SamHeader:
         """Append a line, such as an @RG line."""
@@ -177,10 +183,6 @@ class SamHeader:
     def _lines(self) -> list[str]:
         return self.text.split("\n")[:-1]
 
-    @cached_property
-    def _ids(self) -> dict[str, int]:
-        return {name: index for index, name in enumerate(self.reference_names)}
-
 
 def fields_of(line: str) -> dict[str, str]:
     """Return the TAG:VALUE fields of a header line."""
@@ -234,12 +236,11 @@ def encode_header(header: SamHeader) -> bytes:
 
 def encode_references(header: SamHeader) -> bytes:
     """Return the list of contigs in BAM encoding, with its length."""
-    encoded = bytearray(_COUNT.pack(len(header.reference_names)))
-    references = zip(header.reference_names, header.reference_lengths, strict=True)
-    for name, length in references:
-        closed = name.encode("utf-8", "surrogateescape") + b"\0"
-        encoded += _COUNT.pack(len(closed)) + closed + _LENGTH.pack(length)
-    return bytes(encoded)
+    closed = [name.encode("utf-8", "surrogateescape") + b"\0" for name in header.reference_names]
+    sizes = map(_COUNT.pack, map(len, closed))
+    lengths = map(_LENGTH.pack, header.reference_lengths)
+    references = zip(sizes, closed, lengths, strict=True)
+    return _COUNT.pack(len(closed)) + b"".join(chain.from_iterable(references))
 
 
 class RecordBuffer:

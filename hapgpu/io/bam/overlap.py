@@ -105,7 +105,7 @@ class Intervals:
             The header lacks a contig.
         """
         chosen = None
-        for regions in reversed(choice.sets(frozenset(header.reference_names))):
+        for regions in reversed(choice.sets(header.reference_ids)):
             chosen = replace(cls.from_regions(regions, header, name), further=chosen)
         return chosen
 

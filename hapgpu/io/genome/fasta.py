@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from io import BufferedReader
-from itertools import chain
+from itertools import count
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple, TypeAlias
 from weakref import finalize
 
 import numpy as np
@@ -24,6 +24,7 @@ from hapgpu.errors import InputError
 from hapgpu.io.bgzf.inflater import INFLATE_ERROR
 from hapgpu.io.bgzf.pieces import is_bgzf
 from hapgpu.io.files.compressed import open_inflated
+from hapgpu.io.files.file_state import FileState
 from hapgpu.io.files.htslib import silent_htslib
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.fasta_text import FastaText
@@ -37,8 +38,12 @@ _MAX_UNCOUNTED: Final = 1 << 28
 
 _NUMBERS: Final = 4
 _MAX_DIGITS: Final = 4 * 19
-_LINES: Final = 10_000
-"""Lines that are parsed at once."""
+_PLAIN_DIGITS: Final = 18
+"""Of a number that fits int64 in any case."""
+_TAB, _NEWLINE = b"\t\n"
+_ZERO: Final = np.uint8(ord("0"))
+_NINE: Final = 9
+_Numbers: TypeAlias = "np.int64 | NDArray[np.int64]"
 _PIECE_BYTES: Final = 1 << 16
 """Bytes per read: an index must not determine the memory used."""
 _LINE_BYTES: Final = 256
@@ -46,6 +51,8 @@ _LINE_BYTES: Final = 256
 _MAX_BLOCK_BYTES: Final = 1 << 16
 _MAX_OFFSET: Final = 1 << 62
 _BGZF_HEAD_BYTES: Final = 18
+_MAX_KEPT: Final = 4
+"""Indexes that are kept."""
 _DAMAGED: Final = (OSError, EOFError, INFLATE_ERROR)
 
 
@@ -176,7 +183,7 @@ class ReferenceFasta(Closeable):
         self.path = Path(path)
         _check_files(self.path)
         self._entries = read_fai(self.path)
-        self._unchecked = set(self._entries)
+        self._checked: set[str] = set()
         try:
             with silent_htslib():
                 # htslib never treats an absolute name as a URL.
@@ -187,7 +194,7 @@ class ReferenceFasta(Closeable):
                 f" samtools faidx {path}"
             ) from error
         self._index_check = FastaIndexCheck(self.path)
-        self.lengths: dict[str, int] = {name: entry.length for name, entry in self._entries.items()}
+        self.lengths: dict[str, int] = self._entries.lengths
 
     def contig_length(self, region: Region) -> int:
         """Return the length of the contig of a region, which must be within it.
@@ -230,9 +237,9 @@ class ReferenceFasta(Closeable):
 
     def _check(self, contig: str) -> None:
         """Check the index of a contig, once: a wrong index gives wrong bases."""
-        if contig in self._unchecked:
+        if contig not in self._checked:
             self._index_check(contig, self._entries[contig])
-            self._unchecked.discard(contig)
+            self._checked.add(contig)
 
     def close(self) -> None:
         """Close the file."""
@@ -278,7 +285,37 @@ class FastaEntry(NamedTuple):
         return self.offset + line * self.line_width + column
 
 
-def read_fai(fasta: Path) -> dict[str, FastaEntry]:
+class FastaIndex(Mapping[str, FastaEntry]):
+    """Entries of a FASTA file by name, in columns: an assembly may have a million.
+
+    Parameters
+    ----------
+    names
+        Name of each sequence, in the order of the file, each once.
+    columns
+        int64[4, n]: the fields of each entry.
+    """
+
+    def __init__(self, names: Iterable[str], columns: NDArray[np.int64]) -> None:
+        self._rows = dict(zip(names, count()))
+        self._columns = columns
+
+    @property
+    def lengths(self) -> dict[str, int]:
+        """Number of bases of each sequence."""
+        return dict(zip(self._rows, self._columns[0].tolist(), strict=True))
+
+    def __getitem__(self, name: str) -> FastaEntry:
+        return FastaEntry(*self._columns[:, self._rows[name]].tolist())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+def read_fai(fasta: Path) -> FastaIndex:
     """Read the index of a FASTA file.
 
     Raises
@@ -286,51 +323,70 @@ def read_fai(fasta: Path) -> dict[str, FastaEntry]:
     InputError
         The index cannot be read, or a line is malformed.
     """
-    index = f"{fasta}.fai"
+    return _read_once(fasta, FileState.of(Path(f"{fasta}.fai")))
+
+
+@lru_cache(_MAX_KEPT)
+def _read_once(fasta: Path, _state: FileState) -> FastaIndex:
+    """Read an index, once while it is unchanged: each worker opens the reference."""
+    path = f"{fasta}.fai"
     try:
-        text = Path(index).read_text("utf-8", "surrogateescape")
+        text = Path(path).read_bytes()
     except OSError as error:
-        raise InputError(f"{index}: cannot be read ({error.strerror or error})") from error
-    lines = text.split("\n")[: -1 if text.endswith("\n") else None]
-    entries = _plain_entries(lines)
-    if entries is not None:
-        return entries
-    entries = {}
-    for number, line in enumerate(lines, 1):
-        name, *numbers = line.rstrip("\r").split("\t")
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+    return _plain_index(text) or _index_by_line(text, fasta)
+
+
+def _index_by_line(text: bytes, fasta: Path) -> FastaIndex:
+    entries: dict[str, FastaEntry] = {}
+    for number, line in enumerate(text.removesuffix(b"\n").split(b"\n"), 1):
+        name, *numbers = line.decode("utf-8", "surrogateescape").rstrip("\r").split("\t")
         entry = _entry(numbers[:_NUMBERS])
-        if not name or name in entries or entry is None:
+        if text and (not name or name in entries or entry is None):
             raise InputError(
-                f"{index}, line {number}: expected the name and four numbers of a contig; run:"
+                f"{fasta}.fai, line {number}: expected the name and four numbers of a contig; run:"
                 f" samtools faidx {fasta}"
             )
-        entries[name] = entry
+        if entry is not None:
+            entries[name] = entry
     if not entries:
-        raise InputError(f"{index}: lists no contig; run: samtools faidx {fasta}")
-    return entries
+        raise InputError(f"{fasta}.fai: lists no contig; run: samtools faidx {fasta}")
+    return FastaIndex(entries, np.array(list(entries.values()), dtype=np.int64).T)
 
 
-def _plain_entries(lines: list[str]) -> dict[str, FastaEntry] | None:
-    """Parse lines of exactly five columns, many at once; None if there are others or a fault.
-
-    An assembly may have a million lines.
-    """
-    entries: dict[str, FastaEntry] = {}
-    for start in range(0, len(lines), _LINES):
-        part = lines[start : start + _LINES]
-        fields = "\t".join(part).split("\t")
-        columns = [fields[column :: 1 + _NUMBERS] for column in range(1 + _NUMBERS)]
-        numbers = list(chain.from_iterable(columns[1:]))
-        digits = "".join(numbers)
-        are_numbers = digits.isascii() and digits.isdecimal() and all(numbers)
-        are_plain = all(line.count("\t") == _NUMBERS for line in part)
-        if not (are_plain and are_numbers and max(map(len, numbers)) <= _MAX_DIGITS // _NUMBERS):
-            return None
-        found = map(FastaEntry, *(map(int, column) for column in columns[1:]))
-        entries.update(zip(columns[0], found, strict=True))
-    if "" in entries or len(entries) < max(len(lines), 1):
+def _plain_index(text: bytes) -> FastaIndex | None:
+    """Parse lines of exactly five columns, all at once; None if there are others or a fault."""
+    data = np.frombuffer(text if text.endswith(b"\n") else text + b"\n", dtype=np.uint8)
+    ends, tabs = np.flatnonzero(data == _NEWLINE), np.flatnonzero(data == _TAB)
+    if tabs.size != _NUMBERS * ends.size:
         return None
-    return entries if all(map(_is_sound, entries.values())) else None
+    bounds = np.column_stack([tabs.reshape(-1, _NUMBERS), ends])
+    starts = np.append(-1, ends[:-1])
+    if not (starts + 1 < bounds[:, 0]).all() or not (bounds[:, 0] < ends).all():
+        return None
+    columns = _columns_of(data, bounds)
+    if columns is None or not _are_sound(*columns):
+        return None
+    steps = np.zeros(data.size, dtype=np.int8)
+    steps[bounds[:, 0]], steps[ends] = 1, -1
+    names = data[np.cumsum(steps, dtype=np.int8) == 0].tobytes()
+    index = FastaIndex(names.decode("utf-8", "surrogateescape").split("\n")[:-1], columns)
+    return index if len(index) == ends.size else None
+
+
+def _columns_of(data: NDArray[np.uint8], bounds: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    """Return the numbers between bounds of fields, int64[4, n]; None if there are others."""
+    starts, widths = bounds.T[:-1] + 1, np.diff(bounds.T, axis=0) - 1
+    if widths.min() < 1 or widths.max() > _PLAIN_DIGITS:
+        return None
+    numbers = np.zeros(starts.shape, dtype=np.int64)
+    for k in range(int(widths.max())):
+        has_digit = k < widths
+        digits = data[np.where(has_digit, starts + k, starts)] - _ZERO  # wraps around
+        if digits.max() > _NINE:
+            return None
+        numbers = np.where(has_digit, 10 * numbers + digits, numbers)
+    return numbers
 
 
 def _entry(numbers: list[str]) -> FastaEntry | None:
@@ -340,13 +396,16 @@ def _entry(numbers: list[str]) -> FastaEntry | None:
     if len(digits) > _MAX_DIGITS:
         return None
     entry = FastaEntry(*map(int, numbers))
-    return entry if _is_sound(entry) else None
+    is_small = max(entry) <= _MAX_OFFSET
+    return entry if is_small and _are_sound(*np.array(entry, dtype=np.int64)) else None
 
 
-def _is_sound(entry: FastaEntry) -> bool:
-    has_lines = 0 < entry.line_bases < entry.line_width or entry.length <= entry.line_bases
-    is_small = max(entry.length, entry.line_width) <= LAST_POSITION and entry.offset < _MAX_OFFSET
-    return has_lines and is_small
+def _are_sound(
+    lengths: _Numbers, offsets: _Numbers, line_bases: _Numbers, line_widths: _Numbers
+) -> bool:
+    has_lines = ((line_bases > 0) & (line_bases < line_widths)) | (lengths <= line_bases)
+    is_small = (np.maximum(lengths, line_widths) <= LAST_POSITION) & (offsets < _MAX_OFFSET)
+    return bool(np.all(has_lines & is_small))
 
 
 class FastaIndexCheck:

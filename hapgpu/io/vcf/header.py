@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from hapgpu.errors import OutputError
-from hapgpu.io.text.values import is_contig_name
+from hapgpu.io.text.values import are_contig_names, is_contig_name
 
 _COLUMNS: Final = ("#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO", "FORMAT")
 _SAMPLE_NAME: Final = re.compile(r"[^\t\n\r\0]+")
@@ -23,6 +23,8 @@ _DEFINITIONS: Final = {
     ("FORMAT", "PL"): ("G", "Integer", "Phred-scaled likelihoods of genotypes, the best being 0"),
 }
 """Number, type and description of the fields of calls, by kind and ID."""
+
+_KINDS: Final = tuple({f"##{kind}=" for kind, _ in _DEFINITIONS})
 
 _VERSION_LINE: Final = re.compile(r"##fileformat=VCFv(\d+)\.(\d+)\s*")
 # A value before the ID may be quoted, and contain text like an ID.
@@ -49,11 +51,10 @@ def check_samples(samples: Sequence[str]) -> None:
 
 def contig_lines(contigs: Mapping[str, int]) -> list[str]:
     """Return a line for each contig, by name and length; none for names that VCF does not allow."""
-    return [
-        f"##contig=<ID={name},length={length}>"
-        for name, length in contigs.items()
-        if is_contig_name(name)
-    ]
+    names = list(contigs)
+    if not are_contig_names(names):
+        names = list(filter(is_contig_name, names))
+    return [f"##contig=<ID={name},length={contigs[name]}>" for name in names]
 
 
 def definition_line(kind: str, name: str, number: str, value_type: str, description: str) -> str:
@@ -135,9 +136,10 @@ def _with_version(lines: Iterable[str]) -> list[str]:
 
 
 def _with_contigs(lines: list[str], contigs: Mapping[str, int]) -> list[str]:
-    identities = [_identity(line) for line in lines]
-    declared = {name for kind, name in identities if kind == "contig"}
-    last = max((k for k, (kind, _) in enumerate(identities) if kind == "contig"), default=None)
+    rows = [k for k, line in enumerate(lines) if line.startswith("##contig=")]
+    identities = {k: _identity(lines[k]) for k in rows}
+    declared = {name for kind, name in identities.values() if kind == "contig"}
+    last = max((k for k, (kind, _) in identities.items() if kind == "contig"), default=None)
     end = len(lines) if last is None else last + 1
     added = contig_lines({name: n for name, n in contigs.items() if name not in declared})
     return [*lines[:end], *added, *lines[end:]]
@@ -151,7 +153,7 @@ def _with_definitions(lines: Iterable[str]) -> list[str]:
     }
     kept = []
     for line in lines:
-        identity = _identity(line)
+        identity = _identity(line) if line.startswith(_KINDS) else ("", "")
         if identity not in _DEFINITIONS:
             kept.append(line)
         elif identity in missing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -28,6 +29,7 @@ _TAB, _NEWLINE, _RETURN, _ZERO, _NINE = b"\t\n\r09"
 _COMMA, _POINT, _STAR, _LESS, _GREATER, _OPENING, _CLOSING = b",.*<>[]"
 _IS_BASE: Final = np.isin(np.arange(256), np.frombuffer(BASES.encode(), dtype=np.uint8))
 _MALFORMED: Final = -2
+_NO_HEADER_LINE: Final = re.compile(rb"^(?!##|\Z)", re.MULTILINE)
 _MIN_SYMBOL: Final = 3  # `<`, a letter, `>`
 
 
@@ -181,21 +183,18 @@ class VcfSource(Closeable):
         header: list[str] = []
         size = 0
         for block in self._blocks:
-            at = 0
-            while at < len(block):
-                end = block.find(b"\n", at) + 1 or len(block)
-                text = _text(block[at:end])
-                at = end
-                if not header:
-                    _check_first_line(text, self.name)
-                text = text.rstrip("\r\n")
-                if not text.startswith("##"):
-                    self._rest = block[at:]
-                    return tuple(header), text
-                size += getsizeof(text) if header else 0
-                header.append(text)
-                if size > max_bytes:
-                    raise too_long(f"{self.name}, header", max_bytes)
+            if not header:
+                _check_first_line(_text(block[: block.find(b"\n") + 1 or None]), self.name)
+            found = _NO_HEADER_LINE.search(block)
+            lines = _text(block[: found.start() if found else None]).split("\n")
+            header += [line.rstrip("\r") for line in lines[: -1 if lines[-1] == "" else None]]
+            size += sum(map(getsizeof, lines))
+            if size - getsizeof(header[0]) > max_bytes:
+                raise too_long(f"{self.name}, header", max_bytes)
+            if found:
+                end = block.find(b"\n", found.start()) + 1 or len(block)
+                self._rest = block[end:]
+                return tuple(header), _text(block[found.start() : end]).rstrip("\r\n")
         if not header:
             _check_first_line("", self.name)
         raise InputError(f"{self.name}: truncated (no #CHROM line); copy it again")

@@ -101,9 +101,9 @@ def test_segments_tile_the_intervals(sizes: list[int], most: int) -> None:
 
 
 def test_sizes_of_segments() -> None:
-    assert segment_bases([Region("c", 0, 50_000)], 4) == 20_000
-    assert segment_bases([Region("c", 0, 1_000_000), Region("d", 0, 600_000)], 10) == 40_000
-    assert segment_bases([Region("c", 0, 3_000_000_000)], 64) == 200_000
+    assert segment_bases(50_000, 4) == 20_000
+    assert segment_bases(1_600_000, 10) == 40_000
+    assert segment_bases(3_000_000_000, 64) == 200_000
 
 
 Run = tuple[list[Region], bool]
