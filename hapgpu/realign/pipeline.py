@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 from hapgpu.arrays.batches import ReadBatch, split_batches
 from hapgpu.errors import UsageError
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
+from hapgpu.io.alignments.alt_contigs import AlignedFile, warn_of_alt_contigs
 from hapgpu.io.alignments.reader import ReadSelection, ReadSource, open_reads
 from hapgpu.io.alignments.record_order import OrderKeeper
 from hapgpu.io.alignments.writer import RecordWriter, open_writer
@@ -260,6 +261,7 @@ def write_on_reference(
                     f"{file.name}: not sorted by its header, but --write-index needs sorted reads;"
                     " run: samtools sort"
                 )
+            warn_of_alt_contigs([AlignedFile(file.name, file.path, first.header)], reference)
             placement = place_haplotypes(haplotypes, reference, first.header, resources.device)
             found = MoveCollector()
             move_task = MoveTask(placement, first.header, options, file.name)

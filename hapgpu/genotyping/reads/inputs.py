@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
+from itertools import compress
+from operator import ne
 from pathlib import Path
 from typing import Any, Final, Generic, Protocol, TypeVar
 
@@ -14,6 +16,7 @@ from hapgpu.errors import InputError, UsageError
 from hapgpu.genotyping.reads.filters import AnyReadFilter
 from hapgpu.genotyping.reads.locus_groups import NO_INTERVALS, LocusIntervals
 from hapgpu.genotyping.reads.read_buffer import ReadBuffer, SamplesOf
+from hapgpu.io.alignments.alt_contigs import AlignedFile, warn_of_alt_contigs
 from hapgpu.io.alignments.formats import ReadFormat, open_input
 from hapgpu.io.alignments.reader import ReadSource, contigs_with_records, open_reads
 from hapgpu.io.bam.header import SamHeader
@@ -323,6 +326,7 @@ class OpenInputs(Generic[_Input]):
         without_haplotypes: bool = False,
     ) -> None:
         _check_distinct(paths)
+        self._paths = paths
         with ExitStack() as stack:
             self._inputs: list[_Input] = []
             for path in paths:
@@ -344,23 +348,24 @@ class OpenInputs(Generic[_Input]):
         return all(input_.is_indexed for input_ in self._inputs)
 
     def check_contigs(self, lengths: Mapping[str, int], reference: Path) -> None:
-        """Compare the contig lengths of the inputs and the reference.
+        """Compare the contigs of the inputs and the reference; warn of ALT contigs without list.
 
         Raises
         ------
         InputError
-            A contig of an input has another length in the reference.
+            A contig of an input has another length in the reference, or an index is damaged.
         """
         for input_ in self._inputs:
-            header = input_.header
-            for contig, length in zip(
-                header.reference_names, header.reference_lengths, strict=True
-            ):
-                if lengths.get(contig, length) != length:
-                    raise InputError(
-                        f"{input_.name}: {contig} has {length:,} bases, but {lengths[contig]:,} in "
-                        f"{reference}; give the reference that the reads were aligned to"
-                    )
+            names, own = input_.header.reference_names, input_.header.reference_lengths
+            differ = map(ne, map(lengths.get, names, own), own)
+            for contig, length in compress(zip(names, own, strict=True), differ):
+                raise InputError(
+                    f"{input_.name}: {contig} has {length:,} bases, but {lengths[contig]:,} in "
+                    f"{reference}; give the reference that the reads were aligned to"
+                )
+        inputs = zip(self._inputs, self._paths, strict=True)
+        files = [AlignedFile(each.name, path, each.header) for each, path in inputs]
+        warn_of_alt_contigs(files, reference)
 
     def close(self) -> None:
         """Close all inputs."""

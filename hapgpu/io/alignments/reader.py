@@ -177,7 +177,9 @@ def open_reads(
         return _RecordSource(packed, pool, batch_bases, stack.pop_all().close)
 
 
-def contigs_with_records(path: str, contigs: int) -> frozenset[int] | None:
+def contigs_with_records(
+    path: str, contigs: int, *, needs_index: bool = True
+) -> frozenset[int] | None:
     """Return the numbers of the contigs at which a BAM or CRAM file has records, by its index.
 
     Parameters
@@ -186,11 +188,13 @@ def contigs_with_records(path: str, contigs: int) -> frozenset[int] | None:
         The file.
     contigs
         Number of contigs in its header.
+    needs_index
+        As in `open_reads`.
 
     Returns
     -------
     frozenset of int or None
-        None if the index does not tell, as for a CRAM file without records.
+        None if the index does not tell, as for a CRAM file without records, or if there is none.
 
     Raises
     ------
@@ -199,7 +203,7 @@ def contigs_with_records(path: str, contigs: int) -> frozenset[int] | None:
     """
     source = open_input(path)
     source.stream.close()
-    index = index_of(source, needs_index=True)
+    index = index_of(source, needs_index=needs_index)
     if index is None:
         return None
     if source.format is ReadFormat.BAM:

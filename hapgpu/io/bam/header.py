@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, count
+from itertools import count
 from typing import Final
 
 import numpy as np
@@ -28,7 +28,7 @@ from hapgpu.io.text.values import (
 
 SAM_VERSION = "1.6"
 _COUNT = struct.Struct("<i")
-_LENGTH = struct.Struct("<I")
+_NUMBER_BYTES: Final = _COUNT.size
 
 _SQUARE_LINE = re.compile("^@SQ\t.*$", re.MULTILINE)
 _HEADING = re.compile("^@HD\t.*$", re.MULTILINE)
@@ -236,11 +236,21 @@ def encode_header(header: SamHeader) -> bytes:
 
 def encode_references(header: SamHeader) -> bytes:
     """Return the list of contigs in BAM encoding, with its length."""
-    closed = [name.encode("utf-8", "surrogateescape") + b"\0" for name in header.reference_names]
-    sizes = map(_COUNT.pack, map(len, closed))
-    lengths = map(_LENGTH.pack, header.reference_lengths)
-    references = zip(sizes, closed, lengths, strict=True)
-    return _COUNT.pack(len(closed)) + b"".join(chain.from_iterable(references))
+    count = len(header.reference_names)
+    text = "\0".join([*header.reference_names, ""]).encode("utf-8", "surrogateescape")
+    names = np.frombuffer(text, dtype=np.uint8)
+    ends = np.flatnonzero(names == 0) + 1
+    widths = np.diff(ends, prepend=0)
+    starts = ends - widths + 2 * _NUMBER_BYTES * np.arange(count)
+    encoded = np.empty(names.size + 2 * _NUMBER_BYTES * count, dtype=np.uint8)
+    is_name = np.ones(encoded.size, dtype=np.bool_)
+    lengths = np.array(header.reference_lengths, dtype=np.int64)
+    for offsets, numbers in ((starts, widths), (starts + _NUMBER_BYTES + widths, lengths)):
+        at = offsets[:, None] + np.arange(_NUMBER_BYTES)
+        encoded[at] = numbers.astype("<u4").view(np.uint8).reshape(at.shape)
+        is_name[at] = False
+    encoded[is_name] = names
+    return _COUNT.pack(count) + encoded.tobytes()
 
 
 class RecordBuffer:
