@@ -204,29 +204,35 @@ __global__ void __launch_bounds__(256, 4) verify(
             }
         } else if (indels && kPieces > 1) {
             // Hits that start (left half) or end (right half) at the candidate, with a gap in the
-            // other half; an ungapped hit with the same end (start) excludes them.
+            // other half; an ungapped hit with the same end (start) excludes them. After (before) the
+            // error, the read must match beside the candidate: most comparisons end there.
             const int step = piece == 0 ? 1 : -1;
             const long long deletion_start = piece == 0 ? diagonal : diagonal - 1;
             if (deletion_start >= low && deletion_start + length + 1 <= high) {
-                const Comparison neighbor =
-                    compare(planes, others, read, length, diagonal + step, 0, 0);
+                const int matching_start = piece == 0 ? own.first : 0;
+                const int matching_end = piece == 0 ? length : own.last + 1;
+                const Comparison neighbor = compare(
+                    planes, others, read, length, diagonal + step, matching_start, matching_end
+                );
                 const int error = (piece == 0 ? neighbor.last : own.last) + 1;
-                const int matching = piece == 0 ? own.first : neighbor.first;
                 const bool is_owned = piece == 0 ? error >= exact_end : error < exact_start;
-                if (neighbor.mismatches > 1 && is_owned && error <= matching) {
+                if (neighbor.mismatches > 1 && is_owned) {
                     hits[0] = packed_hit(1, deletion_start, strand, kDeletion, error);
                 }
             }
             const long long insertion_start = piece == 0 ? diagonal : diagonal + 1;
             if (insertion_start >= low && insertion_start + length - 1 <= high) {
                 const long long beside = diagonal - step;
-                const Comparison neighbor = compare(planes, others, read, length, beside, 0, 0);
+                const int matching_start = piece == 0 ? own.first + 1 : 0;
+                const int matching_end = piece == 0 ? length : max(own.last, 0);
+                const Comparison neighbor = compare(
+                    planes, others, read, length, beside, matching_start, matching_end
+                );
                 const int error = max(piece == 0 ? neighbor.last : own.last, 0);
-                const int matching = piece == 0 ? own.first : neighbor.first;
                 const bool is_owned = piece == 0 ? error >= exact_end : error < exact_start;
                 const bool is_excluded = neighbor.mismatches <= 1 && beside >= low
                     && beside + length <= high;
-                if (!is_excluded && is_owned && error <= matching) {
+                if (neighbor.mismatches >= 0 && !is_excluded && is_owned) {
                     hits[1] = packed_hit(1, insertion_start, strand, kInsertion, error);
                 }
             }

@@ -1,7 +1,7 @@
 // Chains joined over long gaps; same as hapgpu/longread/chain/join.py.
 
-#include "longread/seed/radix_order.cuh"
-#include "common/work_queue.cuh"
+#include "common/binary_search.cuh"
+#include "common/warp.cuh"
 
 namespace {
 
@@ -36,32 +36,21 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) count_joined(
     }
 }
 
-// Anchors of the reads to join, sorted by x; one warp per read.
-extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock, 8) sort_joined(
-    const Word* x, const Word* y, long long anchors, const long long* anchor_offsets, int chains,
-    const long long* offsets, int reads, const long long* joined_offsets, const long long* order,
-    int* taken, int one, Word* joined_x, Word* joined_y, unsigned* source_rows, long long joined
+// x and number of each anchor of the reads to join, in the order of the chains; one thread per
+// anchor. Sets the number of anchors of reads that are not sorted by x, to be sorted.
+extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) list_joined(
+    const Word* x, long long anchors, const long long* anchor_offsets, int chains,
+    const long long* offsets, int reads, const long long* joined_offsets, Word* joined_x,
+    unsigned* source_rows, int* unsorted, int joined
 ) {
-    __shared__ RadixScratch scratch[kWarpsPerBlock];
-    WorkQueue queue{order, taken, reads};
-    for (int read; (read = queue.next()) >= 0;) {
-        const long long to = joined_offsets[read];
-        const int count = (int)(joined_offsets[read + 1] - to);
-        const long long from = anchor_offsets[offsets[read]];
-        bool is_sorted = true;
-        for (int i = lane_id(); i < count; i += kWarpLanes) {
-            const Word key = x[from + i];
-            is_sorted &= i == 0 || x[from + i - 1] <= key;
-            joined_x[to + i] = key;
-            source_rows[to + i] = i;
-        }
-        __syncwarp();
-        // Sorted anchors keep their order without a sort.
-        const int unsorted = __all_sync(kAllLanes, is_sorted) ? 0 : count;
-        radix_order(joined_x + to, source_rows + to, unsorted, scratch[threadIdx.x / kWarpLanes]);
-        __syncwarp();
-        for (int i = lane_id(); i < count; i += kWarpLanes) {
-            joined_y[to + i] = y[from + source_rows[to + i]];
+    for (int at = thread_id(); at < joined; at += thread_count()) {
+        const int read = count_at_most(joined_offsets, reads + 1, at) - 1;
+        const long long start = joined_offsets[read];
+        const long long row = anchor_offsets[offsets[read]] + (at - start);
+        joined_x[at] = x[row];
+        source_rows[at] = (unsigned)row;
+        if (at > start && x[row - 1] > x[row]) {
+            unsorted[read] = (int)(joined_offsets[read + 1] - start);
         }
     }
 }

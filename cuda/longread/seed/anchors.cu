@@ -2,14 +2,12 @@
 // hapgpu/longread/seed/anchors.py.
 
 #include "common/binary_search.cuh"
-#include "longread/seed/radix_order.cuh"
-#include "common/work_queue.cuh"
+#include "common/warp.cuh"
 
 namespace {
 
 constexpr int kWarpsPerBlock = 4;
 constexpr int kThreads = kWarpsPerBlock * kWarpLanes;
-constexpr int kBlocksAtOnce = 7;  // at least so many per multiprocessor: leaves enough registers
 
 // As in hapgpu/longread/batches.py.
 constexpr unsigned long long kReverse = 1ull << 63;
@@ -50,26 +48,21 @@ extern "C" __global__ void __launch_bounds__(kThreads) expand_occurrences(
     }
 }
 
-// Sorts the anchors of each read by x, and sets their y; one warp per read.
-extern "C" __global__ void __launch_bounds__(kThreads, kBlocksAtOnce) sort_anchors(
+// y of each anchor, from its seed; one thread per anchor.
+extern "C" __global__ void __launch_bounds__(kThreads) set_positions(
     const unsigned* positions, const unsigned char* spans, const unsigned char* is_tandem,
-    const int* lengths, const long long* offsets, const long long* order, int* taken,
-    unsigned long long* x, unsigned* anchor_seeds, unsigned long long* y, int seeds, int anchors,
-    int reads, int one
+    const int* lengths, const long long* offsets, const unsigned long long* x,
+    const unsigned* anchor_seeds, unsigned long long* y, int seeds, int anchors, int reads
 ) {
-    __shared__ RadixScratch scratch[kWarpsPerBlock];
-    WorkQueue queue{order, taken, reads};
-    for (int read; (read = queue.next()) >= 0;) {
-        const long long start = offsets[read];
-        const int count = static_cast<int>(offsets[read + 1] - start);
-        radix_order(x + start, anchor_seeds + start, count, scratch[threadIdx.x / kWarpLanes]);
-        for (long long at = start + lane_id(); at < start + count; at += kWarpLanes) {
-            const unsigned seed = anchor_seeds[at];
-            const unsigned span = spans[seed];
-            unsigned position = positions[seed] >> 1;
-            if (x[at] & kReverse) position = lengths[read] + span - position - 2;
-            y[at] = (is_tandem[seed] ? kTandem : 0) |
-                    static_cast<unsigned long long>(span) << kSpanShift | position;
+    for (long long anchor = thread_id(); anchor < anchors; anchor += thread_count()) {
+        const unsigned seed = anchor_seeds[anchor];
+        const unsigned span = spans[seed];
+        unsigned position = positions[seed] >> 1;
+        if (x[anchor] & kReverse) {
+            const int read = count_at_most(offsets, reads + 1, anchor) - 1;
+            position = lengths[read] + span - position - 2;
         }
+        y[anchor] = (is_tandem[seed] ? kTandem : 0) |
+                    static_cast<unsigned long long>(span) << kSpanShift | position;
     }
 }

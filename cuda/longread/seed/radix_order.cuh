@@ -7,6 +7,7 @@
 // after it.
 
 #include "longread/seed/radix_moves.cuh"
+#include "longread/seed/varying_bits.cuh"
 
 // End of the large block that starts at `start`.
 __device__ inline int block_end(const unsigned long long* keys, int start, int n, int shift) {
@@ -102,16 +103,6 @@ __device__ inline void order_blocks(RadixPairs pairs, int n, RadixScratch& scrat
         }
         __syncwarp();
     }
-}
-
-// Bits in which the keys differ.
-__device__ inline unsigned long long varying_bits(const unsigned long long* keys, int n) {
-    unsigned long long bits = 0;
-    for (int i = lane_id(); i < n; i += kWarpLanes) bits |= keys[i] ^ keys[0];
-    for (int distance = kWarpLanes / 2; distance; distance /= 2) {
-        bits |= __shfl_xor_sync(kAllLanes, bits, distance);
-    }
-    return bits;
 }
 
 // Sorts n keys and their values in global memory. Called by all lanes of a warp; writes of other

@@ -177,10 +177,11 @@ def digest_fasta(path: str | Path, pool: Pool) -> tuple[int, bytes]:
     """
     try:
         size = Path(path).stat().st_size
-        pieces = [
-            pool.submit(_digest_piece, path, start) for start in range(0, size, _DIGEST_BYTES)
-        ]
-        return size, hashlib.sha256(b"".join(pool.results(pieces))).digest()
+        starts = range(0, size, _DIGEST_BYTES)
+        digests: list[bytes] = pool.results(
+            [pool.submit(_digest_piece, path, start) for start in starts]
+        )
+        return size, hashlib.sha256(b"".join(digests)).digest()
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except OSError as error:

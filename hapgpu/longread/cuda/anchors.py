@@ -9,17 +9,18 @@ import numpy as np
 
 from hapgpu.longread.batches import Anchors, Seeds
 from hapgpu.longread.cuda.index import DeviceMinimizerIndex
+from hapgpu.longread.cuda.row_sort import sorted_rows
 from hapgpu.longread.kernels import LENGTHS, OFFSETS, X, Y, chaining_kernel, sizes
 from hapgpu.runtime.gpu.kernel import Array, Scalar
 from hapgpu.runtime.gpu.scalars import last_values
-from hapgpu.runtime.gpu.work_queue import QUEUE, WARP, launch_threads, work_queue
+from hapgpu.runtime.gpu.work_queue import launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
 
 MAX_ANCHORS: Final = 2**31 - 1
 """Largest number of anchors in a batch; the later stages could not hold more on a GPU."""
 
 _THREADS: Final = 128  # per block, as in the source
-_BYTES_PER_ANCHOR: Final = 20
+_BYTES_PER_ANCHOR: Final = 32
 
 _POSITIONS = Array("positions", np.uint32, "seeds")
 _ENDS = Array("ends", np.int64, "seeds")
@@ -50,20 +51,19 @@ EXPAND_OCCURRENCES: Final = chaining_kernel(
         *sizes("seeds", "anchors"),
     ),
 )
-SORT_ANCHORS: Final = chaining_kernel(
+SET_POSITIONS: Final = chaining_kernel(
     "seed/anchors.cu",
-    "sort_anchors",
+    "set_positions",
     (
         _POSITIONS,
         Array("spans", np.uint8, "seeds"),
         Array("is_tandem", np.uint8, "seeds"),
         LENGTHS,
         OFFSETS,
-        *QUEUE,
         X,
         _ANCHOR_SEEDS,
         Y,
-        *sizes("seeds", "anchors", "reads", "one"),
+        *sizes("seeds", "anchors", "reads"),
     ),
 )
 
@@ -119,13 +119,13 @@ def expand_anchors(index: DeviceMinimizerIndex, seeds: Seeds, lengths: GpuArray)
     (count,) = last_values(offsets)
     if count > MAX_ANCHORS:
         raise cupy.cuda.memory.OutOfMemoryError(count * _BYTES_PER_ANCHOR, 0)
-    x, y = (cupy.empty(count, dtype=np.uint64) for _ in range(2))
-    anchor_seeds = cupy.empty(count, dtype=np.uint32)
+    x, anchor_seeds = cupy.empty(count, dtype=np.uint64), cupy.empty(count, dtype=np.uint32)
     occurrences = (index.occurrences, seeds.positions, seeds.first_occurrences, ends)
     sizes = (index.occurrences.size, seed_count, count)
     launch_threads(EXPAND_OCCURRENCES, _THREADS, count, (*occurrences, x, anchor_seeds, *sizes))
+    x, anchor_seeds = sorted_rows(x, anchor_seeds, offsets, cupy.diff(offsets).astype(np.int32))
+    y = cupy.empty(count, dtype=np.uint64)
     columns = (seeds.positions, seeds.spans, seeds.is_tandem, lengths, offsets)
-    queue = work_queue(offsets)
-    arguments = (*columns, *queue, x, anchor_seeds, y, seed_count, count, reads, 1)
-    launch_threads(SORT_ANCHORS, _THREADS, reads * WARP, arguments)
+    arguments = (*columns, x, anchor_seeds, y, seed_count, count, reads)
+    launch_threads(SET_POSITIONS, _THREADS, count, arguments)
     return Anchors(x, y, offsets)

@@ -12,6 +12,7 @@ import numpy as np
 
 from hapgpu.longread.batches import Anchors, Chains, ChainScores
 from hapgpu.longread.cuda.chains import trace_chains
+from hapgpu.longread.cuda.row_sort import sorted_rows
 from hapgpu.longread.cuda.scores import (
     ANCHOR_ARRAYS,
     BINS,
@@ -23,7 +24,7 @@ from hapgpu.longread.kernels import LENGTHS, OFFSETS, READS, X, Y, chaining_kern
 from hapgpu.longread.parameters import JoinParameters
 from hapgpu.runtime.gpu.kernel import Array, Scalar
 from hapgpu.runtime.gpu.scalars import last_values
-from hapgpu.runtime.gpu.work_queue import QUEUE, WARP, launch_threads, work_queue
+from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
 
 _THREADS: Final = 128  # per block, as in the source
@@ -101,7 +102,6 @@ def score_joins(anchors: Anchors, parameters: JoinParameters) -> ChainScores:
 
 _ANCHORS = Scalar("anchors", np.int64)
 _CHAIN_ENDS = (Array("anchor_offsets", np.int64, "chains", 1), Scalar("chains", np.int32))
-_QUEUE = (*QUEUE, Scalar("one", np.int32))
 _JOINED_OFFSETS = Array("joined_offsets", np.int64, "reads", 1)
 
 COUNT_JOINED: Final = chaining_kernel(
@@ -117,22 +117,20 @@ COUNT_JOINED: Final = chaining_kernel(
         Array("counts", np.int64, "reads", 1),
     ),
 )
-SORT_JOINED: Final = chaining_kernel(
+LIST_JOINED: Final = chaining_kernel(
     "chain/join.cu",
-    "sort_joined",
+    "list_joined",
     (
         X,
-        Y,
         _ANCHORS,
         *_CHAIN_ENDS,
         OFFSETS,
         READS,
         _JOINED_OFFSETS,
-        *_QUEUE,
         Array("joined_x", np.uint64, "joined"),
-        Array("joined_y", np.uint64, "joined"),
         Array("source_rows", np.uint32, "joined"),
-        Scalar("joined", np.int64),
+        Array("unsorted", np.int32, "reads"),
+        Scalar("joined", np.int32),
     ),
 )
 COUNT_MERGED: Final = chaining_kernel(
@@ -223,15 +221,16 @@ def _joined_offsets(chains: Chains, lengths: GpuArray) -> GpuArray:
 
 def _sorted_anchors(chains: Chains, offsets: GpuArray, total: int) -> Anchors:
     """Return the anchors of the reads to join, `total` in all, sorted by x."""
-    x, y = (cupy.empty(total, dtype=np.uint64) for _ in range(2))
     reads = offsets.size - 1
+    x, rows = cupy.empty(total, dtype=np.uint64), cupy.empty(total, dtype=np.uint32)
+    unsorted = cupy.zeros(reads, dtype=np.int32)
     arguments = (
-        *(chains.x, chains.y, chains.x.size, chains.anchor_offsets, chains.scores.size),
-        *(chains.offsets, reads, offsets, *work_queue(offsets), 1),
-        *(x, y, cupy.empty(total, dtype=np.uint32), total),
+        *(chains.x, chains.x.size, chains.anchor_offsets, chains.scores.size),
+        *(chains.offsets, reads, offsets, x, rows, unsorted, total),
     )
-    launch_threads(SORT_JOINED, _THREADS, reads * WARP, arguments)
-    return Anchors(x, y, offsets)
+    launch_threads(LIST_JOINED, _THREADS, total, arguments)
+    x, rows = sorted_rows(x, rows, offsets, unsorted)
+    return Anchors(x, chains.y[rows], offsets)
 
 
 def _merged(chains: Chains, joined: Chains, joined_offsets: GpuArray) -> Chains:

@@ -17,7 +17,7 @@ from hapgpu.runtime.gpu_array import GpuArray
 
 _ALIGNMENT: Final = 256
 _STAGED_BYTES: Final = 8 << 20
-_STAGED_THREADS: Final = 4
+_STAGED_THREADS: Final = 8
 _thread: Final = threading.local()
 
 
@@ -102,9 +102,7 @@ def downloaded(array: GpuArray, out: NDArray[Any]) -> None:
     _staged(source.size, download)
 
 
-def _staged(
-    size: int, copy: Callable[[int, NDArray[np.uint8], cupy.cuda.Stream], None]
-) -> None:
+def _staged(size: int, copy: Callable[[int, NDArray[np.uint8], cupy.cuda.Stream], None]) -> None:
     """Call `copy(start, staged, stream)` for each part of `size` bytes, in several threads.
 
     `staged` is pinned memory that no copy of this thread's stream uses.

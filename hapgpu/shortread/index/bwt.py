@@ -59,7 +59,8 @@ def transform(
     -------
     `occurrences`, `jump` and `primary` of `FMIndexArrays`.
     """
-    primary = max(pool.over_rows(lambda *rows: _row_of_all(suffixes, *rows), suffixes.size))
+    found = pool.over_rows(lambda start, end: _row_of_all(suffixes, start, end), suffixes.size)
+    primary = max(map(int, found))
     blocks = text.size // BLOCK + 1
     occurrences = np.empty(8 * blocks, dtype=np.uint32)
     jump = np.empty(4**jump_length + 1, dtype=np.uint32)
@@ -96,16 +97,14 @@ def to_positions(
     return suffixes
 
 
-def sample(
-    suffixes: NDArray[np.uint32], runs: TextRuns, bases: int, pool: Pool
-) -> SuffixSamples:
+def sample(suffixes: NDArray[np.uint32], runs: TextRuns, bases: int, pool: Pool) -> SuffixSamples:
     """Sample a suffix array of text positions: see `SuffixSamples`."""
     pages = _pages(runs, suffixes.size)
     marks = np.empty(-(-suffixes.size // BLOCK), dtype=np.uint64)
     ranks = np.empty(marks.size, dtype=np.uint32)
 
     def mark(start: int, end: int) -> int:
-        return _mark(suffixes, runs.starts, pages, start, end, marks, ranks)
+        return int(_mark(suffixes, runs.starts, pages, start, end, marks, ranks))
 
     slices = list(pairwise(marks.size * part // pool.threads for part in range(pool.threads + 1)))
     counts = pool.results([pool.submit(mark, *span) for span in slices])
@@ -139,7 +138,7 @@ def _run_of(starts: NDArray[np.uint32], pages: NDArray[np.uint32], position: Int
 
 
 @njit
-def _row_of_all(suffixes: NDArray[np.uint32], start: int, end: int) -> int:
+def _row_of_all(suffixes: NDArray[np.uint32], start: int, end: int) -> Integer:
     """Return the row of the whole text if it is from `start` to `end`, else -1."""
     found = np.int64(-1)
     for row in range(start, end):
@@ -167,7 +166,7 @@ def _fill(
     planes = occurrences.view(np.uint64)
     first, skipped = np.uint64(start * BLOCK), np.uint64(primary)
     right = np.uint64(64 - 2 * jump_length)
-    following = _0  # the k-mer of which the first row is looked for
+    following: Integer = _0  # the k-mer of which the first row is looked for
     if first:
         before = np.uint64(suffixes[first - _1 + np.uint64(first - _1 >= skipped)])
         following = (key_at(words, before - _1) << _2 >> right) + _1
@@ -181,7 +180,7 @@ def _fill(
             row = symbol + np.uint64(symbol >= skipped)
             key = key_at(words, np.uint64(suffixes[row]) - _1)
             following = _fill_jump(jump, following, key << _2 >> right, row)
-            base = key >> np.uint64(62)
+            base = np.uint64(key >> np.uint64(62))
             counts[base] += 1
             low |= (base & _1) << bit
             high |= (base >> _1) << bit
@@ -206,7 +205,7 @@ def _fill_jump(
 @njit
 def _last_kmer(
     words: NDArray[np.uint64], _size: int, suffixes: NDArray[np.uint32], jump_length: int
-) -> int:
+) -> Integer:
     key = key_at(words, np.uint64(suffixes[suffixes.size - 1]))
     return np.int64(key >> np.uint64(64 - 2 * jump_length))
 
@@ -225,7 +224,7 @@ def _count_symbols(
         low, high = planes[_4 * block + _2], planes[_4 * block + _3]
         for base in range(4):
             occurrences[_8 * block + np.uint64(base)] = counts[base]
-        used = min(BLOCK, size - np.int64(block) * BLOCK)
+        used = min(np.int64(BLOCK), np.int64(size) - np.int64(block) * BLOCK)
         both = popcount(low & high)
         counts[1] += popcount(low) - both
         counts[2] += popcount(high) - both
@@ -256,7 +255,7 @@ def _mark(
     end: int,
     marks: NDArray[np.uint64],
     ranks: NDArray[np.uint32],
-) -> int:
+) -> Integer:
     """Mark the sampled rows of some words; `ranks` count from `start`. Return their number."""
     count = _0
     for word in range(np.uint64(start), np.uint64(end)):

@@ -106,16 +106,16 @@ def _pack_bases(letters: NDArray[np.uint8], pool: Pool) -> ReferenceBases:
     planes = np.zeros(2 * blocks, dtype=np.uint64)
     others = np.full(blocks, _ALL, dtype=np.uint64)
 
-    def pack(start: int, end: int) -> tuple[int, int]:
+    def pack(start: int, end: int) -> tuple[Integer, Integer]:
         return _pack_blocks(letters, _KINDS, start, end, planes, others)
 
     cuts = [BLOCK * (blocks * part // pool.threads) for part in range(pool.threads)]
     spans = [*pairwise([*(min(cut, letters.size) for cut in cuts), letters.size])]
     found = pool.results([pool.submit(pack, *span) for span in spans])
-    wrong = min(first for _, first in found)
+    wrong = min(int(first) for _, first in found)
     if wrong < letters.size:
         raise NotANucleotideError(wrong)
-    ends = list(accumulate(named for named, _ in found))
+    ends = list(accumulate(int(named) for named, _ in found))
     positions, named = np.empty(ends[-1], dtype=np.int64), np.empty(ends[-1], dtype=np.uint8)
     for (start, end), (count, _), last in zip(spans, found, ends, strict=True):
         if count:
@@ -126,16 +126,14 @@ def _pack_bases(letters: NDArray[np.uint8], pool: Pool) -> ReferenceBases:
 def _find_runs(others: NDArray[np.uint64], pool: Pool) -> tuple[TextRuns, int]:
     """Return the runs of the text, and its size."""
     parts = pool.over_rows(lambda start, end: _runs(others, start, end), others.size)
-    before = [0, *accumulate(size for _, _, size in parts)]
+    before = [0, *accumulate(int(size) for _, _, size in parts)]
     starts = [own + offset for (own, _, _), offset in zip(parts, before, strict=False)]
     positions = np.concatenate([own for _, own, _ in parts])
     joined = np.concatenate(starts)
     return TextRuns(joined.astype(np.uint32), (positions - joined).astype(np.uint32)), before[-1]
 
 
-def _pack_text(
-    letters: NDArray[np.uint8], runs: TextRuns, size: int, pool: Pool
-) -> PackedText:
+def _pack_text(letters: NDArray[np.uint8], runs: TextRuns, size: int, pool: Pool) -> PackedText:
     words = np.zeros(word_count(size), dtype=np.uint64)
 
     def pack(start: int, end: int) -> None:
@@ -156,7 +154,7 @@ def _pack_blocks(
     end: int,
     planes: NDArray[np.uint64],
     others: NDArray[np.uint64],
-) -> tuple[int, int]:
+) -> tuple[Integer, Integer]:
     """Fill the blocks of the letters from `start`, a multiple of 64, to `end`.
 
     Return how many are other nucleotides than A, C, G, T and N; and the first letter that is no
@@ -204,7 +202,7 @@ def _take_named(
 @njit
 def _runs(
     others: NDArray[np.uint64], start: int, end: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Integer]:
     """Find the runs that start in the blocks from `start` to `end`.
 
     Return their starts in the text of these blocks and on the reference, and the size of this text.

@@ -283,9 +283,7 @@ def write_index(run: RunContext, reference: Path, path: Path, *, low_memory: boo
 
     def build(progress: Progress) -> FMIndexArrays:
         device = run.devices[0]
-        return build_index(
-            reference, device, run.threads, low_memory=low_memory, progress=progress
-        )
+        return build_index(reference, device, run.threads, low_memory=low_memory, progress=progress)
 
     contigs = FM_INDEX_FILE.build_and_save(run, path, build).contigs
     run.statistics.add({"contigs": len(contigs.names), "bases": int(contigs.offsets[-1])})

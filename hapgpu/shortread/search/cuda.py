@@ -369,8 +369,8 @@ class DeviceSearch:
             return ordered
         if most is not None and most <= _SELECTED_HITS:
             chosen = cupy.flatnonzero(cupy.diff(offsets) > _RANKED_HITS)
-            arguments = (hits, count, offsets, self._count, chosen, chosen.size, most, ordered)
-            _launch(SELECT_HITS, self._device, chosen.size * _THREADS, arguments)
+            selection = (hits, count, offsets, self._count, chosen, chosen.size, most, ordered)
+            _launch(SELECT_HITS, self._device, chosen.size * _THREADS, selection)
             return ordered
         keys = cupy.empty_like(hits)
         _launch(KEY_HITS, self._device, count, (hits, hit_reads, count, keys))

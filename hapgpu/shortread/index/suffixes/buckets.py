@@ -117,7 +117,11 @@ def distribute(
     keys, offsets
         uint64[m], uint32[m]: the first 32 bases, and the start of each suffix.
     """
-    right, first, count = np.uint64(shift), np.uint64(buckets[0]), np.uint64(buckets[1] - buckets[0])
+    right, first, count = (
+        np.uint64(shift),
+        np.uint64(buckets[0]),
+        np.uint64(buckets[1] - buckets[0]),
+    )
     for word in range(np.uint64(start) // _32, (np.uint64(end) + _32 - _1) // _32):
         here, following = words[word], words[word + _1] >> _1
         for base in range(min(_32, np.uint64(end) - word * _32)):

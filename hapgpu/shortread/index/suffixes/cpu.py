@@ -21,7 +21,7 @@ _WIDTH: Final = 4 * KEY_BASES
 """Bases by which buckets are sorted; ties after them are left to `ties`."""
 _MIN_PART: Final = 1 << 24
 _PARTS: Final = 16
-"""Parts of a large text that are sorted one after the other: keys take 9 bytes per row of a part."""
+"""Parts of a large text, sorted one after the other: keys take 9 bytes per row of a part."""
 _TASKS_PER_THREAD: Final = 8
 _DIGIT_BITS: Final = 8
 _1 = np.uint64(1)
@@ -71,20 +71,20 @@ def _sort_part(
     keys = np.empty(offsets.size, dtype=np.uint64)
     counts = buckets.counts[:, first:end]
     starts = np.cumsum(counts, axis=0) - counts + bounds[:-1]
+
+    def distribute_slice(start: int, stop: int, rows: NDArray[np.int64]) -> None:
+        span = (first, end)
+        distribute(text.words, start, stop, buckets.shift, span, rows, keys, offsets)
+
+    slices = pairwise(buckets.slices.tolist())
     pool.results(
-        [
-            pool.submit(
-                *(distribute, text.words, start, stop, buckets.shift, (first, end)),
-                *(starts[part], keys, offsets),
-            )
-            for part, (start, stop) in enumerate(pairwise(buckets.slices.tolist()))
-        ]
+        [pool.submit(distribute_slice, *span, starts[part]) for part, span in enumerate(slices)]
     )
     is_same = np.empty(offsets.size, dtype=np.uint8)
 
     def sort(start: int, stop: int) -> Ties:
-        columns = keys, offsets, is_same
-        _sort_buckets(*text, bounds, start, stop, buckets.shift - _DIGIT_BITS, *columns)
+        shift = buckets.shift - _DIGIT_BITS
+        _sort_buckets(*text, bounds, start, stop, shift, keys, offsets, is_same)
         span = slice(int(bounds[start]), int(bounds[stop]))
         return Ties(*_ties(offsets[span], is_same[span], base + 1 + span.start))
 
@@ -119,12 +119,12 @@ def _sort_buckets(
             continue
         sort_by_keys(keys, offsets, start, end, np.int64(shift), space)
         is_same[start] = 0
-        ties = _mark(keys, is_same, start, end)
-        width = KEY_BASES
+        ties = np.int64(_mark(keys, is_same, start, end))
+        width = np.int64(KEY_BASES)
         while ties and width < _WIDTH:
             _next_keys(words, size, width, keys, offsets, is_same, start, end)
-            ties = _sort_ties(keys, offsets, is_same, start, end, space)
-            width += KEY_BASES
+            ties = np.int64(_sort_ties(keys, offsets, is_same, start, end, space))
+            width += np.int64(KEY_BASES)
 
 
 @njit
@@ -195,7 +195,7 @@ def _ties(
     to, group = np.int64(0), np.int64(0)
     for i in range(is_same.size):
         if not is_same[i]:
-            group = first_row + i
+            group = np.int64(first_row + i)
         if is_same[i] or (i + 1 < is_same.size and is_same[i + 1]):
             rows[to], tied[to], groups[to] = first_row + i, offsets[i], group
             to += 1

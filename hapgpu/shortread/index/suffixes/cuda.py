@@ -20,7 +20,7 @@ from hapgpu.runtime.pool import Pool
 from hapgpu.runtime.progress import Progress
 from hapgpu.shortread.index.suffixes.buckets import Buckets, count_buckets
 from hapgpu.shortread.index.suffixes.text import KEY_BASES, PackedText
-from hapgpu.shortread.index.suffixes.ties import CpuRefiner, Refiner, Ties, resolve
+from hapgpu.shortread.index.suffixes.ties import CpuRefiner, Ties, resolve
 
 _THREADS: Final = 256
 _BLOCK_BASES: Final = _THREADS * KEY_BASES
@@ -73,12 +73,8 @@ SELECT = _kernel(
     _OFFSETS,
     _SUFFIXES,
 )
-FOLLOWING_BASES = _kernel(
-    "following_bases", *_TEXT, _OFFSETS, _GROUPS, _SUFFIXES, _WIDE, _KEYS
-)
-FOLLOWING_RANKS = _kernel(
-    "following_ranks", *_RANKS, _OFFSETS, _GROUPS, _SUFFIXES, _WIDE, _KEYS
-)
+FOLLOWING_BASES = _kernel("following_bases", *_TEXT, _OFFSETS, _GROUPS, _SUFFIXES, _WIDE, _KEYS)
+FOLLOWING_RANKS = _kernel("following_ranks", *_RANKS, _OFFSETS, _GROUPS, _SUFFIXES, _WIDE, _KEYS)
 RANK_ROWS = _kernel("rank_rows", _OFFSETS, _SUFFIXES, Scalar("first_row", np.int64), *_RANKS)
 RANK_GROUPS = _kernel("rank_groups", _OFFSETS, _GROUPS, _SUFFIXES, *_RANKS)
 
@@ -105,23 +101,29 @@ def sort_suffixes(
     suffixes[0] = text.size
     with device_errors(device), cupy.cuda.Device(device.index):
         try:
-            sorter = _Sorter(text, rows, with_ranks=has_ranks)
-            buckets = count_buckets(text, pool)
-            ties = []
-            for first, end in buckets.parts(rows):
-                ties.append(sorter.sort_part(buckets, first, end, suffixes[1:]))
-                progress.advance(0, float(buckets.bounds[end]) / text.size)
-            tied = Ties.joined(ties)
-            if tied.rows.size:
-                refiner: Refiner = sorter
-                if not has_ranks:
-                    release_memory()
-                    refiner = CpuRefiner(suffixes, tied, pool)
-                resolve(suffixes, tied, refiner, _WIDTH, pool)
+            _sort(text, suffixes, _Sorter(text, rows, with_ranks=has_ranks), pool, progress)
         finally:
-            sorter = None
             release_memory()
     return suffixes
+
+
+def _sort(
+    text: PackedText,
+    suffixes: NDArray[np.uint32],
+    sorter: _Sorter,
+    pool: Pool,
+    progress: Progress,
+) -> None:
+    """Fill the rows of a suffix array after the first."""
+    buckets = count_buckets(text, pool)
+    ties = []
+    for first, end in buckets.parts(sorter.rows):
+        ties.append(sorter.sort_part(buckets, first, end, suffixes[1:]))
+        progress.advance(0, float(buckets.bounds[end]) / text.size)
+    tied = Ties.joined(ties)
+    if tied.rows.size:
+        refiner = sorter if sorter.has_ranks else CpuRefiner(suffixes, tied, pool)
+        resolve(suffixes, tied, refiner, _WIDTH, pool)
 
 
 def check_memory(bases: int, budget: int, name: str) -> None:
@@ -147,17 +149,23 @@ def _text_bytes(bases: int) -> int:
 
 
 class _Sorter:
-    """Text, and ranks of its suffixes if they fit, on the current GPU."""
+    """Text, and ranks of its suffixes if they fit, on the current GPU.
+
+    `rows` is the number of rows to sort at a time.
+    """
 
     def __init__(self, text: PackedText, rows: int, *, with_ranks: bool) -> None:
         self._text = uploaded(text.words), text.words.size, text.size
         self._blocks = -(-text.size // _BLOCK_BASES)
-        self._rows = rows
+        self.rows = rows
         self._ranks = cupy.empty(text.size, dtype=np.uint32) if with_ranks else None
 
-    def sort_part(
-        self, buckets: Buckets, first: int, end: int, rows: NDArray[np.uint32]
-    ) -> Ties:
+    @property
+    def has_ranks(self) -> bool:
+        """Whether `refine` can be called."""
+        return self._ranks is not None
+
+    def sort_part(self, buckets: Buckets, first: int, end: int, rows: NDArray[np.uint32]) -> Ties:
         """Sort the buckets from `first` to `end` by `_WIDTH` bases; return their ties in order."""
         base, last = int(buckets.bounds[first]), int(buckets.bounds[end])
         keys, offsets = self._selected(buckets.shift, first, end - first, last - base)
@@ -179,15 +187,15 @@ class _Sorter:
         downloaded(offsets, rows[base:last])
         groups = _first_of_groups(ties + np.uint32(base + 1), numbers)
         if self._ranks is not None:
-            arguments = (offsets, offsets.size, base + 1, self._ranks, self._ranks.size)
-            _launch(RANK_ROWS, offsets.size, arguments)
+            ranking = (offsets, offsets.size, base + 1, self._ranks, self._ranks.size)
+            _launch(RANK_ROWS, offsets.size, ranking)
             self._rank(tied, groups)
         return Ties((ties + np.uint32(base + 1)).get(), tied.get(), groups.get())
 
     def refine(self, ties: Ties, width: int) -> None:
         """Sort groups as `Refiner` says, some at a time: each finds ranks that fit each other."""
         assert self._ranks is not None  # noqa: S101  (otherwise this is not the refiner)
-        for start, end in pairwise(ties.cuts(self._rows)):
+        for start, end in pairwise(ties.cuts(self.rows)):
             rows, offsets, groups = (
                 uploaded(column[start:end]) for column in (ties.rows, ties.offsets, ties.groups)
             )
@@ -242,7 +250,7 @@ def _is_first(keys: GpuArray) -> GpuArray:
 
 
 def _tied(keys: GpuArray) -> tuple[GpuArray, GpuArray]:
-    """Return uint32, uint32: of each key that is not unique, the number of its group, and its row."""
+    """Return uint32, uint32: of each key that is not unique, the number of its group, and row."""
     is_first = _is_first(keys)
     is_tied = ~is_first
     is_tied[:-1] |= ~is_first[1:]

@@ -68,7 +68,11 @@ def sort_by_keys(
         for digit in range(_DIGITS):
             part_end = first + counts[digit]
             if part_end - part > _SMALL:
-                parts[3 * left], parts[3 * left + 1], parts[3 * left + 2] = part, part_end, following
+                parts[3 * left], parts[3 * left + 1], parts[3 * left + 2] = (
+                    part,
+                    part_end,
+                    following,
+                )
                 left += 1
             elif part_end - part > 1:
                 _insert(keys, offsets, part, part_end)
@@ -117,7 +121,7 @@ def _insert(
     first = np.uint64(start)
     for row in range(first + _1, np.uint64(end)):
         key, offset = keys[row], offsets[row]
-        to = row
+        to: Integer = row
         while to > first and keys[to - _1] > key:
             keys[to], offsets[to] = keys[to - _1], offsets[to - _1]
             to -= _1

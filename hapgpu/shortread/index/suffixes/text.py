@@ -42,7 +42,8 @@ def word_count(size: int) -> int:
 def key_at(words: NDArray[np.uint64], offset: Integer) -> Integer:
     """Return 32 bases from `offset` on, the first in the highest bits; offsets end at the size."""
     word, bit = offset >> _5, (offset & _31) << _1
-    return words[word] << bit | (words[word + _1] >> _1) >> (_63 - bit)
+    key: Integer = words[word] << bit | (words[word + _1] >> _1) >> (_63 - bit)
+    return key
 
 
 @njit_inlined

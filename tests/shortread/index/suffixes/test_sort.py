@@ -43,9 +43,7 @@ def test_long_repeats(unit: int) -> None:
 
 
 @pytest.mark.parametrize("prefix", [1, 3, 8])
-def test_many_parts_and_buckets_of_every_size(
-    prefix: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_parts_and_buckets_of_every_size(prefix: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(buckets, "_MAX_PREFIX", prefix)
     monkeypatch.setattr(buckets, "_BUCKET_ROWS", 1)
     monkeypatch.setattr(cpu, "_MIN_PART", 1000)

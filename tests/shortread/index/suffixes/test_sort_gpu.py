@@ -26,7 +26,9 @@ def sort(codes: NDArray[np.uint8], memory: int | None = None) -> NDArray[np.uint
     from hapgpu.shortread.index.suffixes import cuda  # noqa: PLC0415  (imports CuPy)
 
     with Pool(2) as pool:
-        return cuda.sort_suffixes(packed(codes), CudaDevice(0, memory_limit=memory), pool, NoProgress())
+        return cuda.sort_suffixes(
+            packed(codes), CudaDevice(0, memory_limit=memory), pool, NoProgress()
+        )
 
 
 def made_text() -> NDArray[np.uint8]:
