@@ -27,18 +27,27 @@ __device__ int list_ends(
     const int* scores, int count, int min_score, unsigned long long* keys, unsigned* values
 ) {
     const unsigned lower_lanes = (1u << lane_id()) - 1;
+    constexpr int kLoads = 4;  // at a time, independent of each other
     int ends = 0;
-    for (int base = 0; base < count; base += kWarpLanes) {
-        const int anchor = base + lane_id();
-        const int score = anchor < count ? scores[anchor] : 0;
-        const bool is_end = anchor < count && score >= min_score;
-        const unsigned lanes = __ballot_sync(kAllLanes, is_end);
-        if (is_end) {
-            const int row = ends + __popc(lanes & lower_lanes);
-            keys[row] = static_cast<unsigned>(score);
-            values[row] = anchor;
+    for (int base = 0; base < count; base += kLoads * kWarpLanes) {
+        int loaded[kLoads];
+#pragma unroll
+        for (int k = 0; k < kLoads; ++k) {
+            const int anchor = base + k * kWarpLanes + lane_id();
+            loaded[k] = anchor < count ? scores[anchor] : 0;
         }
-        ends += __popc(lanes);
+#pragma unroll
+        for (int k = 0; k < kLoads; ++k) {
+            const int anchor = base + k * kWarpLanes + lane_id();
+            const bool is_end = anchor < count && loaded[k] >= min_score;
+            const unsigned lanes = __ballot_sync(kAllLanes, is_end);
+            if (is_end) {
+                const int row = ends + __popc(lanes & lower_lanes);
+                keys[row] = static_cast<unsigned>(loaded[k]);
+                values[row] = anchor;
+            }
+            ends += __popc(lanes);
+        }
     }
     __syncwarp();
     return ends;

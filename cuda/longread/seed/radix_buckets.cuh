@@ -114,6 +114,14 @@ __device__ inline int place_buckets(
     return filled_buckets;
 }
 
+// Whether at least three elements at the head of a bucket are in place: all lanes skip such faster.
+__device__ inline bool starts_in_place(const RadixBucket& bucket, int number) {
+    constexpr int kLeast = 3;
+    constexpr DigitQueue kOnes = 0x010101;
+    const bool are_known = bucket.digits >> kLeast * kDigitBits;
+    return are_known && (bucket.digits & kOnes * (kBuckets - 1)) == kOnes * number;
+}
+
 // The first bucket with elements from `bucket` on, `kBuckets` if there is none.
 __device__ inline int next_filled(const RadixScratch& scratch, int bucket) {
     unsigned above = ~0u << bucket % kWarpLanes;

@@ -8,9 +8,12 @@
 struct CycleWalk {
     int first;  // the bucket in which cycles start
     int next;   // the bucket to lift from
-    int start;  // row where the cycle started; its last element goes there
+    int start;  // row where the cycle started, its last element goes there; -1: no element lifted
 
-    // Lifts at most 32 elements, fewer if a digit is not known yet; none only at the end.
+    __device__ bool is_at_start() const { return next == first && next < kBuckets; }
+
+    // Lifts at most 32 elements, fewer if a digit is not known yet, or before some elements that are
+    // in place; none only at the end, or if such elements come first.
     __device__ int lift(RadixScratch& scratch) {
         int count = 0;
         while (count < kWarpLanes && next < kBuckets) {
@@ -20,6 +23,7 @@ struct CycleWalk {
                 next = first = next_filled(scratch, first + 1);
                 continue;
             }
+            if (next == first && starts_in_place(bucket, first)) break;
             scratch.buckets[next].head = bucket.head + 1;
             scratch.buckets[next].digits = bucket.digits >> kDigitBits;
             scratch.sources[count] = bucket.head;
@@ -33,6 +37,32 @@ struct CycleWalk {
     }
 };
 
+// Skips the elements at the head of a bucket that are in place. By all lanes; returns whether there
+// are any.
+__device__ inline bool skip_in_place(
+    const unsigned long long* keys, int shift, int number, RadixScratch& scratch
+) {
+    RadixBucket& bucket = scratch.buckets[number];
+    const int start = bucket.head, end = bucket.end;
+    int head = start, run = kWarpLanes;
+    while (run == kWarpLanes) {
+        const int i = head + lane_id();
+        const bool is_in_place = i < end && key_digit(keys[i], shift) == number;
+        const unsigned others = __ballot_sync(kAllLanes, !is_in_place);
+        run = others ? __ffs(others) - 1 : kWarpLanes;
+        head += run;
+    }
+    if (head == start) return false;
+    __syncwarp();  // all have read the bucket
+    if (lane_id() == 0) {
+        bucket.head = head;
+        bucket.digits = kNoDigits;
+        look_ahead(keys, shift, bucket);
+    }
+    __syncwarp();
+    return true;
+}
+
 // Moves elements to their buckets, one cycle at a time.
 __device__ inline void permute_cycles(RadixPairs pairs, int shift, RadixScratch& scratch) {
     const int first = next_filled(scratch, 0);
@@ -40,10 +70,22 @@ __device__ inline void permute_cycles(RadixPairs pairs, int shift, RadixScratch&
     unsigned long long lifted_key = 0;  // of the last lifted element
     unsigned lifted_value = 0;
     while (true) {
+        int at = lane_id() == 0 && walk.is_at_start() ? walk.first : kBuckets;
+        at = __shfl_sync(kAllLanes, at, 0);
+        if (at < kBuckets && skip_in_place(pairs.keys, shift, at, scratch)) {
+            if (lane_id() == 0 && walk.start >= 0) {
+                pairs.keys[walk.start] = lifted_key;
+                pairs.values[walk.start] = lifted_value;
+                walk.start = -1;
+            }
+        }
         int count = lane_id() == 0 ? walk.lift(scratch) : 0;
         count = __shfl_sync(kAllLanes, count, 0);
         __syncwarp();
-        if (count == 0) break;
+        if (count == 0) {
+            if (__shfl_sync(kAllLanes, walk.next, 0) == kBuckets) break;
+            continue;  // the next bucket starts with elements in place
+        }
         unsigned long long key = 0;
         unsigned value = 0;
         int bucket = kBuckets + lane_id(), target = -1;
@@ -72,7 +114,7 @@ __device__ inline void permute_cycles(RadixPairs pairs, int shift, RadixScratch&
         lifted_value = __shfl_sync(kAllLanes, value, count - 1);
         __syncwarp();
     }
-    if (lane_id() == 0) {
+    if (lane_id() == 0 && walk.start >= 0) {
         pairs.keys[walk.start] = lifted_key;
         pairs.values[walk.start] = lifted_value;
     }
