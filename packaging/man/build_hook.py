@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-_IMPORTED: Final = {"numpy", "numba", "pysam", "isal", "pydivsufsort", "typer", "rich"}
+_IMPORTED: Final = {"numpy", "numba", "pysam", "isal", "typer", "rich"}
 """The dependencies that the modules of the commands import: not CuPy, which is the largest."""
 
 

@@ -49,7 +49,7 @@ ROWS: Rows = [
     ("longread.align.drops.INVERSION_DROP", 2, "mm_test_zdrop"),
     ("longread.align.parameters.CODES", 5, "ksw_gen_ts_mat(5, ..)"),
     ("longread.align.parameters.AMBIGUOUS", 4, "seq_nt4_table"),
-    ("longread.index.files.VERSION", 1, "of hgm files that exist"),
+    ("longread.index.files.VERSION", 2, "of hgm files that exist"),
     ("longread.chain.join._MIN_UNCHAINED", 1000, "rmq_rescue_size"),
     ("longread.chain.join._MIN_FRACTION", np.float32(0.1), "rmq_rescue_ratio"),
     ("longread.mappings.mappings._SEED", 11, "--seed"),

@@ -49,10 +49,12 @@ _TABLE: Final = {
         genotyping.reads.aligned_reads: _MAX_BASES _BATCH_BASES
         genotyping.reads.locus_groups: _GROUPS_OF_A_SIZE _MAX_BATCHES _MAX_BYTES
         shortread.api: _BASES_ON_CPU _BASES_PER_READ
-        shortread.index.build: _LETTERS_PER_CHECK
         shortread.index.bwt: MAX_JUMP _MIN_JUMP _JUMP_BYTES _JUMP_BYTES_PER_BASE
-        shortread.index.encoding: CHUNK
-        shortread.index.suffix_array: BYTES_PER_SYMBOL _FIRST_WIDTH
+        shortread.index.suffixes.buckets: _MAX_PREFIX _BUCKET_ROWS
+        shortread.index.suffixes.cpu: _WIDTH _MIN_PART _PARTS _TASKS_PER_THREAD
+        shortread.index.suffixes.key_sort: _SMALL
+        shortread.index.suffixes.ties: _TASKS_PER_THREAD
+        io.files.index_file: _READ_BYTES
         shortread.cpu: _MAX_ROWS _MAX_HITS _MAX_PARTS _MAX_TEXT
         shortread.pipeline: _CPU_BLOCK
         shortread.search.cpu: _READS_PER_STEP _CANDIDATES_PER_STEP

@@ -17,9 +17,8 @@ ROWS: Rows = [
     ("shortread.search.hits.MIN_READ_BASES", 10, "docs/methods/map.md"),
     ("shortread.search.hits.SearchOptions.errors", 1, "docs/methods/map.md"),
     ("shortread.api._MAX_ERRORS", 1, "docs/methods/map.md"),
-    ("shortread.index.files.VERSION", 1, "of hgx files that exist"),
+    ("shortread.index.files.VERSION", 2, "of hgx files that exist"),
     ("shortread.index.fm_index.MAX_BASES", 2**32 - 2**20, "rows of 32 bits"),
-    ("shortread.index.suffix_array.MAX_SYMBOLS", 2**31 - 64, "ranks of 31 bits"),
 ]
 
 
