@@ -1,11 +1,13 @@
-"""Single passes over large arrays in host memory, by several threads.
+"""Large arrays in host memory: single passes by several threads, and memory given back early.
 
 One thread copies more slowly than a GPU takes the bytes.
 """
 
 from __future__ import annotations
 
+import ctypes
 import functools
+import mmap
 from collections.abc import Sequence
 from typing import Final
 
@@ -20,6 +22,9 @@ _MIN_SHARE: Final = 1 << 19
 _MAX_THREADS: Final = 8
 
 _Copy = tuple[AnyArray, AnyArray]
+
+_madvise = ctypes.CDLL(None).madvise
+_madvise.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
 
 
 def copy_together(copies: Sequence[_Copy]) -> None:
@@ -64,3 +69,18 @@ def largest(data: AnyArray) -> int:
 @functools.cache
 def _pool() -> Pool:
     return Pool(min(usable_cpus(), _MAX_THREADS))
+
+
+def give_back(array: AnyArray) -> None:
+    """Give the memory of an array back to the system, while others still refer to the array.
+
+    Parameters
+    ----------
+    array
+        Contiguous, or a part of such an array, which nothing uses any more: its values are lost.
+        Pages that it shares with other memory stay.
+    """
+    start = -(-array.ctypes.data // mmap.PAGESIZE) * mmap.PAGESIZE
+    end = (array.ctypes.data + array.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE
+    if start < end:
+        _madvise(start, end - start, mmap.MADV_DONTNEED)

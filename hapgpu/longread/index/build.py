@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.large_arrays import give_back
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.errors import InputError
 from hapgpu.io.files.index_file import digest_fasta
@@ -61,7 +62,7 @@ def build_index(
     InputError
         The file cannot be read or is not FASTA, or a sequence is too long.
     """
-    index, _ = build_index_of_records(path, options, threads, progress)
+    index, _ = _build(path, options, threads, progress, keeps_bases=False)
     return index
 
 
@@ -69,18 +70,24 @@ def build_index_of_records(
     path: str | Path, options: SketchOptions, threads: int, progress: Progress = _NO_PROGRESS
 ) -> tuple[MinimizerIndex, FastaRecords]:
     """Build the minimizer index of a reference as `build_index` does; return the records, too."""
+    return _build(path, options, threads, progress, keeps_bases=True)
+
+
+def _build(
+    path: str | Path, options: SketchOptions, threads: int, progress: Progress, *, keeps_bases: bool
+) -> tuple[MinimizerIndex, FastaRecords]:
+    """Build the minimizer index of a reference; return the records, too, maybe without bases."""
     with rereadable(str(path)) as file, Pool(threads) as pool:
         progress.phase("reading", _READ)
         records = read_reference(file.path, pool, file.name)
         fasta_bytes, fasta_digest = digest_fasta(file.path, pool)
         progress.phase("minimizers", _SKETCHED, records.sequences.data.size)
-        batches = _sketch_records(records, options, pool)
+        batches = _sketch_records(records, options, pool, keeps_bases=keeps_bases)
         _check_count(file.name, batches)
         progress.phase("sorting minimizers", _SORTED)
-        mixed, occurrences = group_by_hash(batches, pool)
-        del batches
+        grouped = group_by_hash(batches, pool)
         progress.phase("hash table", _TABLE)
-        entries, directory, bits = table_of(mixed, pool)
+        entries, directory, bits = table_of(grouped, pool)
     index = MinimizerIndex(
         names=records.names,
         lengths=read_only(records.sequences.lengths),
@@ -88,7 +95,7 @@ def build_index_of_records(
         directory=read_only(directory),
         directory_bits=bits,
         entries=read_only(entries),
-        occurrences=read_only(occurrences),
+        occurrences=read_only(grouped.occurrences),
         fasta_bytes=fasta_bytes,
         fasta_digest=fasta_digest,
     )
@@ -121,14 +128,17 @@ def _check_count(name: str, batches: Sequence[MinimizerBatch]) -> None:
 
 
 def _sketch_records(
-    records: FastaRecords, options: SketchOptions, pool: Pool
+    records: FastaRecords, options: SketchOptions, pool: Pool, *, keeps_bases: bool
 ) -> list[MinimizerBatch]:
     """Find the minimizers of all sequences, in enough batches for every thread."""
 
     def sketch_rows(first: int, last: int) -> MinimizerBatch:
         rows = records.sequences.slice(first, last)
         starts, lengths = rows.offsets[:-1].astype(np.int32), rows.lengths.astype(np.int32)
-        return MinimizerBatch(first, sketch(rows.data, starts, lengths, options))
+        minimizers = sketch(rows.data, starts, lengths, options)
+        if not keeps_bases:
+            give_back(rows.data)
+        return MinimizerBatch(first, minimizers)
 
     bounds = _batch_bounds(records.sequences.offsets, pool.threads)
     return pool.results([pool.submit(sketch_rows, *rows) for rows in pairwise(bounds)])

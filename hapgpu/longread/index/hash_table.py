@@ -1,20 +1,21 @@
 """Hash table of a minimizer index: minimizers of a reference, grouped by hash.
 
 The grouping is a stable radix sort: the occurrences of a hash keep the order of the reference, so
-they need no sort of their own. The first pass distributes to buckets that fit a core's cache.
+they need no sort of their own. The first pass distributes to parts, the second, within a part, to
+buckets that fit a core's cache. Whatever a pass has read for the last time is given back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.large_arrays import give_back
 from hapgpu.arrays.ragged import offsets_of
 from hapgpu.arrays.ragged_view import last_at_most
 from hapgpu.longread.batches import Minimizers
@@ -25,15 +26,20 @@ from hapgpu.runtime.pool import Pool
 LAST_KEY: Final = 2**64 - 1
 """Larger than `hash * MIX` of every k-mer."""
 
-_MIN_PIECE: Final = 1 << 18
-_BUCKET_SIZE_BITS: Final = 12
-_MAX_BUCKET_BITS: Final = 14  # writing to more buckets at a time would be slower
+_PIECE: Final = 1 << 19
+"""Minimizers that are distributed at a time; then their memory is given back."""
+_PART_SIZE_BITS: Final = 22
+_MIN_PART_BITS: Final = 6  # a part is sorted by one thread
+_MAX_PART_BITS: Final = 8
+_BUCKET_SIZE_BITS: Final = 11
+_MAX_BUCKET_BITS: Final = 12  # writing to more buckets at a time would be slower
 _DIGIT_BITS: Final = 8
 _DIGITS: Final = 1 << _DIGIT_BITS
-_USUAL_BITS: Final = 32  # below the bucket's bits; sorting by more is seldom needed
+_USUAL_BITS: Final = 3 * _DIGIT_BITS  # below the bucket's bits; sorting by more is seldom needed
 _KEY_BITS: Final = 64
 _MIX = np.uint64(MIX)
-_SPAN_BITS, _SEQUENCE_SHIFT, _LAST_DIGIT = map(np.uint64, (8, 32, _DIGITS - 1))
+_1, _2 = np.uint64(1), np.uint64(2)
+_SPAN_BITS, _SEQUENCE_SHIFT = np.uint64(8), np.uint64(32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,97 +50,134 @@ class MinimizerBatch:
     minimizers: Minimizers
 
 
-def group_by_hash(
-    batches: Sequence[MinimizerBatch], pool: Pool
-) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+@dataclass(frozen=True, slots=True)
+class GroupedMinimizers:
+    """All h minimizers of a reference, by `hash * MIX`, then by position on the reference.
+
+    Attributes
+    ----------
+    mixed
+        uint64[h], ascending: `hash * MIX`.
+    occurrences
+        uint64[h]: sequence << 32 | position << 1 | strand.
+    bounds
+        int64[p + 1]: bounds of p parts, at which `mixed` changes.
+    distinct
+        int64[p]: different values of `mixed` in each part.
+    """
+
+    mixed: NDArray[np.uint64]
+    occurrences: NDArray[np.uint64]
+    bounds: NDArray[np.int64]
+    distinct: NDArray[np.int64]
+
+
+def group_by_hash(batches: Sequence[MinimizerBatch], pool: Pool) -> GroupedMinimizers:
     """Sort minimizers by `hash * MIX`, then by position on the reference.
 
     Parameters
     ----------
     batches
-        Batches of all sequences, in order.
+        Batches of all sequences, in order; their keys and positions are lost.
     pool
         Threads to use.
-
-    Returns
-    -------
-    uint64[h]: `hash * MIX`; and uint64[h]: sequence << 32 | position << 1 | strand.
     """
     total = sum(batch.minimizers.keys.size for batch in batches)
-    bits = min(max(total.bit_length() - _BUCKET_SIZE_BITS, 1), _MAX_BUCKET_BITS)
-    pieces = list(_pieces(batches, total // pool.threads))
+    bits = min(max(total.bit_length() - _PART_SIZE_BITS, _MIN_PART_BITS), _MAX_PART_BITS)
+    mixed, occurrences = np.empty(total, dtype=np.uint64), np.empty(total, dtype=np.uint64)
+    bounds = _to_parts(batches, bits, mixed, occurrences, pool)
+    bucket_bits = max(total.bit_length() - bits - _BUCKET_SIZE_BITS, 0)
+    shift = _KEY_BITS - bits - min(bucket_bits, _MAX_BUCKET_BITS)
+    distinct = np.zeros(1 << bits, dtype=np.int64)
+
+    def sort(first: int, last: int) -> None:
+        rows = int(np.diff(bounds[first : last + 1]).max(initial=0))
+        spare = np.empty(rows, dtype=np.uint64), np.empty(rows, dtype=np.uint64)
+        counts = np.zeros(1 << (_KEY_BITS - bits - shift), dtype=np.int64)
+        _sort_parts(mixed, occurrences, bounds, first, last, shift, counts, *spare, distinct)
+
+    pool.over_rows(sort, distinct.size)
+    return GroupedMinimizers(mixed, occurrences, bounds, distinct)
+
+
+def _to_parts(
+    batches: Sequence[MinimizerBatch],
+    bits: int,
+    mixed: NDArray[np.uint64],
+    occurrences: NDArray[np.uint64],
+    pool: Pool,
+) -> NDArray[np.int64]:
+    """Distribute minimizers by the highest `bits` of `hash * MIX`; return the parts' bounds."""
+    pieces = list(_pieces(batches))
     counts = np.zeros((len(pieces), 1 << bits), dtype=np.int64)
 
     def count(row: int, batch: MinimizerBatch, start: int, end: int) -> None:
-        _count_buckets(batch.minimizers.keys, start, end, bits, counts[row])
+        _count_parts(batch.minimizers.keys, start, end, bits, counts[row])
 
     pool.results([pool.submit(count, i, *piece) for i, piece in enumerate(pieces)])
     bounds = offsets_of(counts.T.reshape(-1))
     starts = bounds[:-1].reshape(1 << bits, len(pieces)).T.copy()  # advanced while distributing
-    mixed, occurrences = np.empty(total, dtype=np.uint64), np.empty(total, dtype=np.uint64)
 
     def distribute(row: int, batch: MinimizerBatch, start: int, end: int) -> None:
-        columns = batch.minimizers
+        keys, positions = batch.minimizers.keys, batch.minimizers.positions
         _distribute(
-            *(columns.keys, columns.positions, columns.offsets, batch.first, start, end),
+            *(keys, positions, batch.minimizers.offsets, batch.first, start, end),
             *(bits, starts[row], mixed, occurrences),
         )
+        give_back(keys[start:end])
+        give_back(positions[start:end])
 
     pool.results([pool.submit(distribute, i, *piece) for i, piece in enumerate(pieces)])
-
-    def sort(first: int, last: int) -> None:
-        _sort_buckets(mixed, occurrences, bounds[:: len(pieces)], first, last, bits)
-
-    pool.over_rows(sort, 1 << bits)
-    return mixed, occurrences
+    return bounds[:: len(pieces)].copy()
 
 
-def _pieces(
-    batches: Sequence[MinimizerBatch], size: int
-) -> Iterator[tuple[MinimizerBatch, int, int]]:
-    """Cut each batch into at least one piece of at most `size` minimizers."""
-    size = max(size, _MIN_PIECE)
+def _pieces(batches: Sequence[MinimizerBatch]) -> Iterator[tuple[MinimizerBatch, int, int]]:
+    """Cut each batch into at least one piece."""
     for batch in batches:
-        for start in range(0, max(batch.minimizers.keys.size, 1), size):
-            yield batch, start, min(start + size, batch.minimizers.keys.size)
+        for start in range(0, max(batch.minimizers.keys.size, 1), _PIECE):
+            yield batch, start, min(start + _PIECE, batch.minimizers.keys.size)
 
 
 def table_of(
-    mixed: NDArray[np.uint64], pool: Pool
+    grouped: GroupedMinimizers, pool: Pool
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint32], int]:
     """Return `entries`, `directory` and `directory_bits` of a `MinimizerIndex`.
 
     Parameters
     ----------
-    mixed
-        uint64[h], ascending: `hash * MIX` of each occurrence.
+    grouped
+        All minimizers; `mixed` is lost.
     pool
         Its threads fill the table, each a part of it.
     """
-    counts = pool.over_rows(partial(_distinct_from, mixed), mixed.size)
-    distinct = sum(count for _, count in counts)
-    firsts, first = {}, 0
-    for start, count in counts:
-        firsts[start], first = first, first + count
-    bits = max(distinct.bit_length(), 1)
+    mixed, bounds = grouped.mixed, grouped.bounds
+    firsts = offsets_of(grouped.distinct)
+    distinct = int(firsts[-1])
     entries = np.empty(2 * (distinct + 1), dtype=np.uint64)
-    directory = np.empty((1 << bits) + 1, dtype=np.uint32)
     entries[2 * distinct], entries[2 * distinct + 1] = LAST_KEY, mixed.size
 
-    def fill(start: int, end: int) -> None:
-        _fill_table(mixed, start, end, firsts[start], entries, directory, bits)
+    def fill(first: int, last: int) -> None:
+        for part in range(first, last):
+            start, end = int(bounds[part]), int(bounds[part + 1])
+            _fill_entries(mixed, start, end, int(firsts[part]), entries)
+            give_back(mixed[start:end])
 
-    pool.over_rows(fill, mixed.size)
-    last = int(mixed[-1] >> np.uint64(_KEY_BITS - bits)) if mixed.size else -1
+    pool.over_rows(fill, grouped.distinct.size)
+    bits = max(distinct.bit_length(), 1)
+    directory = np.empty((1 << bits) + 1, dtype=np.uint32)
+    pool.over_rows(
+        lambda start, end: _fill_directory(entries, start, end, directory, bits), distinct
+    )
+    last = int(entries[2 * distinct - 2]) >> (_KEY_BITS - bits) if distinct else -1
     directory[last + 1 :] = distinct
     return entries, directory, bits
 
 
 @njit
-def _count_buckets(
+def _count_parts(
     keys: NDArray[np.uint64], start: int, end: int, bits: int, counts: NDArray[np.int64]
 ) -> None:
-    """Count the keys from `start` to `end` per bucket."""
+    """Count the keys from `start` to `end` per part."""
     shift = np.uint64(_KEY_BITS - bits)
     for i in range(start, end):
         counts[(keys[np.uint64(i)] >> _SPAN_BITS) * _MIX >> shift] += 1
@@ -153,16 +196,16 @@ def _distribute(
     mixed: NDArray[np.uint64],
     occurrences: NDArray[np.uint64],
 ) -> None:
-    """Write the minimizers from `start` to `end` to their buckets, from row `starts` on."""
+    """Write the minimizers from `start` to `end` to their parts, from row `starts` on."""
     shift = np.uint64(_KEY_BITS - bits)
     row = last_at_most(offsets, offsets.size, start)
     for i in range(start, end):
         while offsets[row + 1] <= i:
             row += 1
         key = (keys[np.uint64(i)] >> _SPAN_BITS) * _MIX
-        bucket = key >> shift
-        to = np.uint64(starts[bucket])
-        starts[bucket] += 1
+        part = key >> shift
+        to = np.uint64(starts[part])
+        starts[part] += 1
         mixed[to] = key
         occurrences[to] = np.uint64(first + row) << _SEQUENCE_SHIFT | np.uint64(
             positions[np.uint64(i)]
@@ -170,29 +213,73 @@ def _distribute(
 
 
 @njit
-def _sort_buckets(
+def _sort_parts(
     mixed: NDArray[np.uint64],
     occurrences: NDArray[np.uint64],
     bounds: NDArray[np.int64],
     first: int,
     last: int,
-    bits: int,
+    shift: int,
+    ends: NDArray[np.int64],
+    spare_mixed: NDArray[np.uint64],
+    spare_occurrences: NDArray[np.uint64],
+    distinct: NDArray[np.int64],
 ) -> None:
-    """Sort the buckets from `first` to `last`; within one, the highest `bits` of the keys agree."""
-    largest = np.int64(0)
-    for bucket in range(first, last):
-        largest = max(largest, bounds[bucket + 1] - bounds[bucket])
-    spare_mixed, spare_occurrences = np.empty(largest, np.uint64), np.empty(largest, np.uint64)
+    """Sort the parts from `first` to `last`, and count the different keys of each.
+
+    Parameters
+    ----------
+    shift
+        Bits of a key below the bits of its part and its bucket.
+    ends
+        int64[b], for the end of each bucket of a part.
+    spare_mixed, spare_occurrences
+        uint64, at least the rows of the largest part.
+    """
     counts = np.empty(_DIGITS, np.int64)
-    rest = _KEY_BITS - bits
-    for bucket in range(first, last):
-        start, end = bounds[bucket], bounds[bucket + 1]
-        low, high = rest - _USUAL_BITS, rest
-        while not _is_ascending(mixed, start, end):
-            _sort_by_bits(
-                mixed, occurrences, start, end, low, high, spare_mixed, spare_occurrences, counts
-            )
-            low, high = 0, _KEY_BITS
+    for part in range(first, last):
+        rows = slice(bounds[part], bounds[part + 1])
+        keys, values = mixed[rows], occurrences[rows]
+        _pass(
+            *(keys, values, np.int64(0), np.int64(keys.size), np.int64(shift), ends),
+            *(spare_mixed, spare_occurrences),
+        )
+        start = np.int64(0)
+        for bucket in range(ends.size):
+            end = ends[bucket]
+            if start < end:
+                _sort_bucket(
+                    *(keys, values, start, end, np.int64(shift), counts),
+                    *(spare_mixed, spare_occurrences),
+                )
+            start = end
+        distinct[part] = _count_distinct(keys)
+
+
+@njit
+def _sort_bucket(
+    mixed: NDArray[np.uint64],
+    occurrences: NDArray[np.uint64],
+    start: Integer,
+    end: Integer,
+    shift: Integer,
+    counts: NDArray[np.int64],
+    spare_mixed: NDArray[np.uint64],
+    spare_occurrences: NDArray[np.uint64],
+) -> None:
+    """Sort the rows from `start` to `end`, which are in the spare arrays, to the same rows.
+
+    Their keys agree from bit `shift` on.
+    """
+    _sort_by_bits(
+        *(spare_mixed, spare_occurrences, start, end, shift - _USUAL_BITS, shift, counts),
+        *(mixed, occurrences),
+    )
+    if not _is_ascending(mixed, start, end):
+        _sort_by_bits(
+            *(mixed, occurrences, start, end, np.int64(0), np.int64(_KEY_BITS), counts),
+            *(spare_mixed, spare_occurrences),
+        )
 
 
 @njit
@@ -203,28 +290,23 @@ def _sort_by_bits(
     end: Integer,
     low: Integer,
     high: Integer,
-    spare_mixed: NDArray[np.uint64],
-    spare_occurrences: NDArray[np.uint64],
     counts: NDArray[np.int64],
+    other_mixed: NDArray[np.uint64],
+    other_occurrences: NDArray[np.uint64],
 ) -> None:
-    """Sort stably by the bits from `low` to `high`, which are an even number of digits."""
-    source, source_occurrences, at = mixed, occurrences, start
-    target, target_occurrences, to = spare_mixed, spare_occurrences, np.int64(0)
+    """Sort rows stably by the bits from `low` to `high`.
+
+    The result is in the other arrays if the number of digits is odd.
+    """
+    source, source_occurrences = mixed, occurrences
+    target, target_occurrences = other_mixed, other_occurrences
     for shift in range(low, high, _DIGIT_BITS):
         _pass(
-            source,
-            source_occurrences,
-            at,
-            end - start,
-            shift,
-            target,
-            target_occurrences,
-            to,
-            counts,
+            *(source, source_occurrences, start, end, shift, counts),
+            *(target, target_occurrences),
         )
         source, target = target, source
         source_occurrences, target_occurrences = target_occurrences, source_occurrences
-        at, to = to, at
 
 
 @njit
@@ -232,73 +314,73 @@ def _pass(
     mixed: NDArray[np.uint64],
     occurrences: NDArray[np.uint64],
     start: Integer,
-    size: Integer,
+    end: Integer,
     shift: Integer,
+    counts: NDArray[np.int64],
     to_mixed: NDArray[np.uint64],
     to_occurrences: NDArray[np.uint64],
-    to: Integer,
-    counts: NDArray[np.int64],
 ) -> None:
-    """Copy `size` keys with their occurrences to row `to` on, sorted stably by one digit."""
-    right = np.uint64(shift)
-    for digit in range(_DIGITS):
+    """Copy rows to the same rows of other arrays, sorted stably by one digit.
+
+    A digit is a number below the size of `counts`, a power of two, above `shift` bits. Its count
+    becomes the end of its rows.
+    """
+    right, last_digit = np.uint64(shift), np.uint64(counts.size - 1)
+    for digit in range(counts.size):
         counts[digit] = 0
-    for i in range(start, start + size):
-        counts[mixed[np.uint64(i)] >> right & _LAST_DIGIT] += 1
-    row = to
-    for digit in range(_DIGITS):
+    for i in range(np.uint64(start), np.uint64(end)):
+        counts[mixed[i] >> right & last_digit] += 1
+    row = start
+    for digit in range(counts.size):
         count = counts[digit]
         counts[digit] = row
         row += count
-    for i in range(start, start + size):
-        key = mixed[np.uint64(i)]
-        digit = key >> right & _LAST_DIGIT
-        target = np.uint64(counts[digit])
+    for i in range(np.uint64(start), np.uint64(end)):
+        key = mixed[i]
+        digit = key >> right & last_digit
+        to = np.uint64(counts[digit])
         counts[digit] += 1
-        to_mixed[target], to_occurrences[target] = key, occurrences[np.uint64(i)]
+        to_mixed[to], to_occurrences[to] = key, occurrences[i]
 
 
 @njit
 def _is_ascending(mixed: NDArray[np.uint64], start: Integer, end: Integer) -> bool:
     falls = 0
-    for i in range(start + 1, end):
-        falls += mixed[np.uint64(i)] < mixed[np.uint64(i - 1)]
+    for i in range(np.uint64(start) + _1, np.uint64(end)):
+        falls += mixed[i] < mixed[i - _1]
     return falls == 0
 
 
-def _distinct_from(mixed: NDArray[np.uint64], start: int, end: int) -> tuple[int, int]:
-    """Return `start`, and how many values differ from the value before, from there to `end`."""
-    return start, int(_count_distinct(mixed, start, end))
-
-
 @njit
-def _count_distinct(mixed: NDArray[np.uint64], start: Integer, end: Integer) -> Integer:
-    """Count the values from start to end that differ from the value before."""
-    distinct = 0
-    for i in range(start, end):
-        distinct += i == 0 or mixed[i] != mixed[i - 1]
+def _count_distinct(mixed: NDArray[np.uint64]) -> Integer:
+    """Count the values that differ from the value before."""
+    distinct = np.int64(mixed.size > 0)
+    for i in range(_1, np.uint64(mixed.size)):
+        distinct += mixed[i] != mixed[i - _1]
     return distinct
 
 
 @njit
-def _fill_table(
-    mixed: NDArray[np.uint64],
-    start: Integer,
-    end: Integer,
-    first: Integer,
-    entries: NDArray[np.uint64],
-    directory: NDArray[np.uint32],
-    bits: int,
+def _fill_entries(
+    mixed: NDArray[np.uint64], start: int, end: int, first: int, entries: NDArray[np.uint64]
 ) -> None:
-    """Fill `entries`, from `first` on, and `directory` with the occurrences from start to end."""
+    """Fill `entries`, from entry `first` on, with the occurrences from `start` to `end`."""
+    to = _2 * np.uint64(first)
+    for i in range(np.uint64(start), np.uint64(end)):
+        if i == np.uint64(start) or mixed[i] != mixed[i - _1]:
+            entries[to], entries[to + _1] = mixed[i], i
+            to += _2
+
+
+@njit
+def _fill_directory(
+    entries: NDArray[np.uint64], start: int, end: int, directory: NDArray[np.uint32], bits: int
+) -> None:
+    """Fill `directory` up to the last of the entries from `start` to `end`."""
     shift = np.uint64(_KEY_BITS - bits)
-    entry = np.int64(first)
-    filled = np.int64(mixed[start - 1] >> shift) + 1 if start > 0 else np.int64(0)
-    for i in range(start, end):
-        if i > 0 and mixed[i] == mixed[i - 1]:
-            continue
-        entries[2 * entry], entries[2 * entry + 1] = mixed[i], i
-        while filled <= np.int64(mixed[i] >> shift):
-            directory[filled] = entry
+    filled = np.int64(entries[2 * start - 2] >> shift) + 1 if start > 0 else np.int64(0)
+    for entry in range(start, end):
+        bucket = np.int64(entries[np.uint64(2 * entry)] >> shift)
+        while filled <= bucket:
+            directory[np.uint64(filled)] = entry
             filled += 1
-        entry += 1
