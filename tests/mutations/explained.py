@@ -35,7 +35,8 @@ _TABLE: Final = {
         longread.api: _ANCHORS_ON_CPU
         longread.index.build: _MIN_BATCH _MAX_BATCH _BATCHES_PER_THREAD
         longread.index.lookup: LOOKUPS
-        longread.index.hash_table: _MIN_PIECE _BUCKET_SIZE_BITS _MAX_BUCKET_BITS _USUAL_BITS
+        longread.index.hash_table: _PIECE _PART_SIZE_BITS _MIN_PART_BITS _MAX_PART_BITS
+        longread.index.hash_table: _BUCKET_SIZE_BITS _MAX_BUCKET_BITS
         longread.chain.join_scores: _BLOCK_BITS _BLOCK _MAX_BLOCKS _MAX_SEARCHES
         longread.options: LARGEST_READ
         longread.output.parts: PART_BYTES

@@ -76,7 +76,10 @@ def build_index_of_records(
 def _build(
     path: str | Path, options: SketchOptions, threads: int, progress: Progress, *, keeps_bases: bool
 ) -> tuple[MinimizerIndex, FastaRecords]:
-    """Build the minimizer index of a reference; return the records, too, maybe without bases."""
+    """Build the minimizer index of a reference; return the records, too.
+
+    Their bases are lost unless `keeps_bases`: the memory of a batch is given back after its sketch.
+    """
     with rereadable(str(path)) as file, Pool(threads) as pool:
         progress.phase("reading", _READ)
         records = read_reference(file.path, pool, file.name)

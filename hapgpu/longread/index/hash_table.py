@@ -2,13 +2,14 @@
 
 The grouping is a stable radix sort: the occurrences of a hash keep the order of the reference, so
 they need no sort of their own. The first pass distributes to parts, the second, within a part, to
-buckets that fit a core's cache. Whatever a pass has read for the last time is given back.
+buckets that fit a core's cache. Memory that a pass has read for the last time is given back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -28,7 +29,7 @@ LAST_KEY: Final = 2**64 - 1
 
 _PIECE: Final = 1 << 19
 """Minimizers that are distributed at a time; then their memory is given back."""
-_PART_SIZE_BITS: Final = 22
+_PART_SIZE_BITS: Final = 21
 _MIN_PART_BITS: Final = 6  # a part is sorted by one thread
 _MAX_PART_BITS: Final = 8
 _BUCKET_SIZE_BITS: Final = 11
@@ -36,6 +37,7 @@ _MAX_BUCKET_BITS: Final = 12  # writing to more buckets at a time would be slowe
 _DIGIT_BITS: Final = 8
 _DIGITS: Final = 1 << _DIGIT_BITS
 _USUAL_BITS: Final = 3 * _DIGIT_BITS  # below the bucket's bits; sorting by more is seldom needed
+"""An odd number of digits: buckets are sorted from spare memory to their own."""
 _KEY_BITS: Final = 64
 _MIX = np.uint64(MIX)
 _1, _2 = np.uint64(1), np.uint64(2)
@@ -92,9 +94,13 @@ def group_by_hash(batches: Sequence[MinimizerBatch], pool: Pool) -> GroupedMinim
 
     def sort(first: int, last: int) -> None:
         rows = int(np.diff(bounds[first : last + 1]).max(initial=0))
-        spare = np.empty(rows, dtype=np.uint64), np.empty(rows, dtype=np.uint64)
-        counts = np.zeros(1 << (_KEY_BITS - bits - shift), dtype=np.int64)
-        _sort_parts(mixed, occurrences, bounds, first, last, shift, counts, *spare, distinct)
+        spare = np.empty((2, rows), dtype=np.uint64)
+        ends = np.empty(1 << (_KEY_BITS - bits - shift), dtype=np.int64)
+        _sort_parts(
+            *(mixed, occurrences, bounds, first, last, shift),
+            *(ends, spare[0], spare[1], distinct),
+        )
+        give_back(spare)
 
     pool.over_rows(sort, distinct.size)
     return GroupedMinimizers(mixed, occurrences, bounds, distinct)
@@ -156,18 +162,17 @@ def table_of(
     entries = np.empty(2 * (distinct + 1), dtype=np.uint64)
     entries[2 * distinct], entries[2 * distinct + 1] = LAST_KEY, mixed.size
 
-    def fill(first: int, last: int) -> None:
+    def fill_entries(first: int, last: int) -> None:
         for part in range(first, last):
             start, end = int(bounds[part]), int(bounds[part + 1])
             _fill_entries(mixed, start, end, int(firsts[part]), entries)
             give_back(mixed[start:end])
 
-    pool.over_rows(fill, grouped.distinct.size)
+    pool.over_rows(fill_entries, grouped.distinct.size)
     bits = max(distinct.bit_length(), 1)
     directory = np.empty((1 << bits) + 1, dtype=np.uint32)
-    pool.over_rows(
-        lambda start, end: _fill_directory(entries, start, end, directory, bits), distinct
-    )
+    fill_directory = partial(_fill_directory, directory, bits, entries)
+    pool.over_rows(fill_directory, distinct)
     last = int(entries[2 * distinct - 2]) >> (_KEY_BITS - bits) if distinct else -1
     directory[last + 1 :] = distinct
     return entries, directory, bits
@@ -374,7 +379,7 @@ def _fill_entries(
 
 @njit
 def _fill_directory(
-    entries: NDArray[np.uint64], start: int, end: int, directory: NDArray[np.uint32], bits: int
+    directory: NDArray[np.uint32], bits: int, entries: NDArray[np.uint64], start: int, end: int
 ) -> None:
     """Fill `directory` up to the last of the entries from `start` to `end`."""
     shift = np.uint64(_KEY_BITS - bits)

@@ -13,12 +13,15 @@ from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
 from hapgpu.io.genome.fasta import read_fasta
-from hapgpu.longread.batches import Minimizers
 from hapgpu.longread.index import build, hash_table
-from hapgpu.longread.index.build import UNLIMITED, build_index, repeat_cutoff
+from hapgpu.longread.index.build import (
+    UNLIMITED,
+    build_index,
+    build_index_of_records,
+    repeat_cutoff,
+)
 from hapgpu.longread.index.minimizer_index import MIX, MinimizerIndex
 from hapgpu.longread.options import PRESETS, SeedOptions, SketchOptions
-from hapgpu.runtime.pool import Pool
 from tests.longread.minimizer_oracle import minimizers_of
 
 SKETCH = SketchOptions(k=5, w=3)
@@ -104,53 +107,20 @@ def test_threads_and_batches_do_not_change_the_index(
     expected = build_index(fasta, SKETCH, 1)
     assert_is_index_of(expected, sequences)
     monkeypatch.setattr(build, "_MIN_BATCH", 100)
-    monkeypatch.setattr(hash_table, "_MIN_PIECE", 70)
+    monkeypatch.setattr(hash_table, "_PIECE", 70)
     for threads in (1, 2, 5):
         index = build_index(fasta, SKETCH, threads)
         for array in ("directory", "entries", "occurrences", "lengths"):
             np.testing.assert_array_equal(getattr(index, array), getattr(expected, array))
 
 
-def test_the_directory_is_filled_up_to_its_end() -> None:
-    """The keys begin with 1 and 3, in two bits."""
-    mixed = np.array([1 << 62, 3 << 62], dtype=np.uint64)
-    for threads in (1, 2, 3, 9):
-        with Pool(threads) as pool:
-            entries, directory, bits = hash_table.table_of(mixed, pool)
-        assert bits == 2
-        assert directory.tolist() == [0, 0, 1, 1, 2]
-        assert entries.tolist() == [1 << 62, 0, 3 << 62, 1, 2**64 - 1, 2]
-
-
-def test_threads_do_not_change_the_table() -> None:
-    rng = np.random.default_rng(4)
-    for size in (0, 1, 7, 500):
-        mixed = np.sort(rng.integers(0, 40, size, dtype=np.uint64) << np.uint64(58))
-        tables = []
-        for threads in (1, 2, 5, 16):
-            with Pool(threads) as pool:
-                table = hash_table.table_of(mixed, pool)
-                tables.append([np.array(part).tolist() for part in table])
-        assert all(table == tables[0] for table in tables)
-        assert tables[0][0][:-2:2] == np.unique(mixed).tolist()
-
-
-def test_keys_that_differ_in_their_last_bits_only() -> None:
-    inverse = pow(MIX, -1, 2**64)
-    near = (123 << 45) + np.arange(200_000, dtype=np.uint64)
-    hashes = near * np.uint64(inverse)
-    hashes = hashes[hashes < 2**56]  # hashes of k-mers
-    rng = np.random.default_rng(2)
-    keys = np.repeat(rng.permutation(hashes), 2)
-    positions = np.arange(keys.size, dtype=np.uint32)
-    offsets = np.array([0, keys.size], dtype=np.int64)
-    batch = hash_table.MinimizerBatch(0, Minimizers(keys << np.uint64(8), positions, offsets))
-    with Pool(1) as pool:
-        mixed, occurrences = hash_table.group_by_hash([batch], pool)
-    assert hashes.size > 100
-    order = np.argsort(keys * np.uint64(MIX), kind="stable")
-    np.testing.assert_array_equal(mixed, (keys * np.uint64(MIX))[order])
-    np.testing.assert_array_equal(occurrences, positions[order])
+def test_records_keep_their_bases(tmp_path: Path) -> None:
+    rng = np.random.default_rng(6)
+    sequences = ["".join(rng.choice(list("ACGT"), length)) for length in (30_000, 50, 20_000)]
+    fasta = write_fasta(tmp_path / "ref.fa", sequences)
+    index, records = build_index_of_records(fasta, SKETCH, 2)
+    assert records.sequences.data.tobytes() == "".join(sequences).encode()
+    np.testing.assert_array_equal(index.entries, build_index(fasta, SKETCH, 2).entries)
 
 
 def cutoff_by_hand(counts: Sequence[int], options: SeedOptions) -> int:
