@@ -230,7 +230,7 @@ def _sort_parts(
     spare_occurrences: NDArray[np.uint64],
     distinct: NDArray[np.int64],
 ) -> None:
-    """Sort the parts from `first` to `last`, and count the different keys of each.
+    """Sort the parts from `first` to `last`, and add the different keys of each to `distinct`.
 
     Parameters
     ----------
@@ -257,8 +257,8 @@ def _sort_parts(
                     *(keys, values, start, end, np.int64(shift), counts),
                     *(spare_mixed, spare_occurrences),
                 )
+                distinct[part] += _count_distinct(keys, start, end)
             start = end
-        distinct[part] = _count_distinct(keys)
 
 
 @njit
@@ -357,10 +357,10 @@ def _is_ascending(mixed: NDArray[np.uint64], start: Integer, end: Integer) -> bo
 
 
 @njit
-def _count_distinct(mixed: NDArray[np.uint64]) -> Integer:
-    """Count the values that differ from the value before."""
-    distinct = np.int64(mixed.size > 0)
-    for i in range(_1, np.uint64(mixed.size)):
+def _count_distinct(mixed: NDArray[np.uint64], start: Integer, end: Integer) -> Integer:
+    """Count the different values of ascending rows, at least one."""
+    distinct = np.int64(1)
+    for i in range(np.uint64(start) + _1, np.uint64(end)):
         distinct += mixed[i] != mixed[i - _1]
     return distinct
 
