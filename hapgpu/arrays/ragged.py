@@ -50,6 +50,14 @@ class Ragged:
         return cls(data, offsets_of([len(row) for row in rows]))
 
     @classmethod
+    def from_names(cls, names: Sequence[str]) -> Ragged:
+        """Store names end to end as uint8: UTF-8, with the bytes that are not."""
+        text = "".join(names)
+        if not text.isascii():
+            return cls.from_sequences(name.encode("utf-8", "surrogateescape") for name in names)
+        return cls.from_lengths(np.frombuffer(text.encode(), dtype=np.uint8), [*map(len, names)])
+
+    @classmethod
     def from_lengths(cls, data: AnyArray, lengths: AnyArray | Sequence[int]) -> Ragged:
         """Cut `data` into rows of the given lengths, whose sum is the size of `data`."""
         return cls(data, offsets_of(lengths))

@@ -379,7 +379,7 @@ class CallSession(Closeable):
             self._stack = stack.pop_all()
         self.samples = self._reads.samples
         self.contigs = self._reads.contigs
-        self.bases = sum(interval.end - interval.start for interval in self._intervals)
+        self.bases = self._intervals.bases
         self._segment_size = segment_size or segment_bases(self.bases, threads)
 
     def segments(self) -> Iterator[Work]:

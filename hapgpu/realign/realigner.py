@@ -121,9 +121,7 @@ class RealignTask:
     @property
     def contig_names(self) -> Ragged:
         """uint8 text, one row per @SQ line of the input."""
-        return Ragged.from_sequences(
-            name.encode("utf-8", "surrogateescape") for name in self.header.reference_names
-        )
+        return Ragged.from_names(self.header.reference_names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,7 +125,7 @@ def name_digest(at: Integer, size: Integer) -> Integer:
 
 def digests_of(names: Sequence[str]) -> NDArray[np.int64]:
     """Return int64[n]: the digests of names."""
-    text = Ragged.from_sequences(name.encode("utf-8", "surrogateescape") for name in names)
+    text = Ragged.from_names(names)
     out = np.empty(len(names), dtype=np.int64)
     _digest_rows(text.data, text.offsets, out)
     return out

@@ -457,7 +457,6 @@ class JoinedLines:
 
 def _blocks_of(empty: EmptyIntervals) -> bytes:
     """Return a block for each interval."""
-    starts = np.array([each.start for each in empty.intervals], dtype=np.int64)
-    ends = np.array([each.end for each in empty.intervals], dtype=np.int64)
-    names = [each.contig.encode("utf-8", "surrogateescape") for each in empty.intervals]
-    return empty_lines(Ragged.from_sequences(names), starts, ends, empty.bases)
+    intervals = empty.intervals
+    names = Ragged.from_names(intervals.contigs)
+    return empty_lines(names, intervals.starts, intervals.ends, empty.bases)

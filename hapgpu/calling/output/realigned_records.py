@@ -81,9 +81,7 @@ class RealignedRecords:
         self._source = source
         names = self.header.reference_names
         self._rows = {name: row for row, name in enumerate(names)}
-        self._contig_names = Ragged.from_sequences(
-            name.encode("utf-8", "surrogateescape") for name in names
-        )
+        self._contig_names = Ragged.from_names(names)
 
     def key_at(self, contig: str, position: int) -> int:
         """Return the sort key (`RecordRun.keys`) of records that start at a position."""

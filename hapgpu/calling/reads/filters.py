@@ -29,7 +29,7 @@ from hapgpu.io.bam.constants import (
     REFERENCE_OPERATIONS,
     SOFT_CLIP,
 )
-from hapgpu.io.genome.regions import Region, contig_hint
+from hapgpu.io.genome.regions import contig_hint
 from hapgpu.io.text.values import are_contig_names, is_contig_name
 from hapgpu.io.vcf.records import quoted
 from hapgpu.runtime.jit import njit
@@ -190,9 +190,17 @@ def ordered_contigs(inputs: Iterable[AlignedInput], lengths: Mapping[str, int]) 
 
     Records follow this order: streams are read once, in theirs.
     """
+    if _have_contigs(inputs, lengths):
+        return dict(lengths)
     names = chain.from_iterable(input_.header.reference_names for input_ in inputs)
     ordered = dict.fromkeys(chain(filter(lengths.__contains__, names), lengths))
     return dict(zip(ordered, map(lengths.__getitem__, ordered), strict=True))
+
+
+def _have_contigs(inputs: Iterable[AlignedInput], contigs: Iterable[str]) -> bool:
+    """Tell whether each input has these contigs and no others, in this order."""
+    names = tuple(contigs)
+    return bool(names) and all(input_.header.reference_names == names for input_ in inputs)
 
 
 def contigs_of_reads(
@@ -205,6 +213,8 @@ def contigs_of_reads(
     InputError
         An input has no contig of the reference.
     """
+    if _have_contigs(inputs, lengths):
+        return dict(lengths)
     found: set[str] = set()
     for input_ in inputs:
         names = input_.header.reference_names
@@ -225,11 +235,11 @@ def contigs_of_reads(
 
 def finder_of_reads(
     inputs: Iterable[IndexedInput | StreamedInput],
-    end_of: Callable[[Region], int],
+    end_of: Callable[[str, int], int],
     read_filter: CallFilter,
     samples_of: Callable[[int, ReadBatch, NDArray[np.int64]], NDArray[np.int32]],
-) -> Callable[[Sequence[Region]], bool]:
-    """Return a function that tells whether there may be reads of the contig of some intervals.
+) -> Callable[[str, int], bool]:
+    """Return a function that tells whether there may be reads of a contig up to an end.
 
     It looks contigs with indexed reads up, and reads streams on; contigs are asked for in order.
 
@@ -238,7 +248,7 @@ def finder_of_reads(
     inputs
         All inputs.
     end_of
-        Returns the position before which the reads of an interval start.
+        Returns the position before which the reads of an interval start, given contig and end.
     read_filter
         Filter of the reads of streams.
     samples_of
@@ -257,12 +267,11 @@ def finder_of_reads(
         else:
             indexed |= input_.contigs_with_reads()
 
-    def has_reads(intervals: Sequence[Region]) -> bool:
-        contig = intervals[0].contig
+    def has_reads(contig: str, end: int) -> bool:
         if contig in indexed or not streams:
             return contig in indexed
-        end = end_of(intervals[-1])
-        return any(stream.has_reads(contig, end, read_filter, own) for stream, own in streams)
+        last = end_of(contig, end)
+        return any(stream.has_reads(contig, last, read_filter, own) for stream, own in streams)
 
     return has_reads
 
@@ -283,15 +292,15 @@ def check_names_for_vcf(contigs: Sequence[str], reference: Path) -> None:
         )
 
 
-def check_contigs_of_intervals(inputs: Iterable[AlignedInput], intervals: Iterable[Region]) -> None:
-    """Check that every input has the contigs of some regions of the user.
+def check_contigs_of_intervals(inputs: Iterable[AlignedInput], contigs: Iterable[str]) -> None:
+    """Check that every input has the contigs of the regions of the user.
 
     Raises
     ------
     InputError
         It lacks one.
     """
-    names = dict.fromkeys(interval.contig for interval in intervals)
+    names = dict.fromkeys(contigs)
     for input_ in inputs:
         for name in names:
             if input_.header.reference_id(name) is None:

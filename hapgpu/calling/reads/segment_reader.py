@@ -25,6 +25,7 @@ from hapgpu.calling.reads.filters import (
     ordered_contigs,
 )
 from hapgpu.calling.reads.segments import (
+    CallingIntervals,
     EmptyIntervals,
     SegmentSource,
     SharedReads,
@@ -165,7 +166,7 @@ class SegmentReader(Closeable):
         """Whether a segment is read by the thread that asks for its reads."""
         return self._inputs.are_indexed
 
-    def intervals(self, choice: RegionChoice) -> list[Region]:
+    def intervals(self, choice: RegionChoice) -> CallingIntervals:
         """Return the calling intervals: the regions of the user, else all contigs with reads.
 
         Raises
@@ -181,14 +182,14 @@ class SegmentReader(Closeable):
             intervals = calling_intervals(choice, contigs)
         else:
             intervals = calling_intervals(choice, self.contigs)
-            check_contigs_of_intervals(self._inputs, intervals)
-        names = list(dict.fromkeys(each.contig for each in intervals))
+            check_contigs_of_intervals(self._inputs, intervals.contigs)
+        names = list(dict.fromkeys(intervals.contigs))
         check_names_for_vcf(names, self._reference.path)
         check_order_of_streams(self._inputs, names)
         return intervals
 
     def parts(
-        self, intervals: Sequence[Region], max_bases: int, *, with_bases: bool
+        self, intervals: CallingIntervals, max_bases: int, *, with_bases: bool
     ) -> Iterator[Sequence[SegmentSource | EmptyIntervals]]:
         """Yield calling intervals in order, in groups for one worker each.
 
@@ -216,7 +217,7 @@ class SegmentReader(Closeable):
                 yield from ([source] for source in self.at(group))
 
     def _together(
-        self, group: Sequence[Segment | Sequence[Region]], *, with_bases: bool
+        self, group: Sequence[Segment | CallingIntervals], *, with_bases: bool
     ) -> list[SegmentSource | EmptyIntervals]:
         """Return segments of different contigs, and intervals without reads."""
         segments = [part for part in group if isinstance(part, Segment)]
@@ -228,12 +229,11 @@ class SegmentReader(Closeable):
             for part in group
         ]
 
-    def _empty(self, intervals: Sequence[Region], *, with_bases: bool) -> EmptyIntervals:
-        size = sum(interval.end - interval.start for interval in intervals)
-        chosen = intervals if with_bases else ()
+    def _empty(self, intervals: CallingIntervals, *, with_bases: bool) -> EmptyIntervals:
+        chosen = intervals if with_bases else intervals.rows(0, 0)
         starts = (Region(each.contig, each.start, each.start + 1) for each in chosen)
         bases = as_regular(b"".join(map(self._reference.fetch, starts)))
-        return EmptyIntervals(size, chosen, bases)
+        return EmptyIntervals(intervals.bases, chosen, bases)
 
     def _shared_source(self, segment: Segment, shared: SharedReads) -> SegmentSource:
         start, end = self._room.window(segment, far=True)
@@ -272,9 +272,9 @@ class SegmentReader(Closeable):
         self._filter.add(read_filter.counts)
         return found
 
-    def _last_end(self, interval: Region) -> int:
-        """Return the end of the last window of an interval."""
-        return min(interval.end + self._room.after, self.contigs[interval.contig])
+    def _last_end(self, contig: str, end: int) -> int:
+        """Return the end of the last window of an interval that ends there."""
+        return min(end + self._room.after, self.contigs[contig])
 
     def at(self, segments: Iterable[Segment]) -> Iterator[SegmentSource]:
         """Yield segments with their reads.

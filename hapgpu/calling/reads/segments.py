@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from itertools import groupby
-from operator import attrgetter
+from itertools import compress, pairwise
+from operator import ne
 from typing import Final
 
 import numpy as np
@@ -98,11 +98,57 @@ class EmptyIntervals:
     """
 
     size: int
-    intervals: Sequence[Region]
+    intervals: CallingIntervals
     bases: NDArray[np.uint8]
 
 
-def calling_intervals(choice: RegionChoice, lengths: Mapping[str, int]) -> list[Region]:
+@dataclass(frozen=True, slots=True)
+class CallingIntervals:
+    """Calling intervals in columns: an assembly may have a million contigs.
+
+    Attributes
+    ----------
+    contigs
+        The contig of each; those of one contig are consecutive.
+    starts, ends
+        int64[n]: 0-based, half-open.
+    """
+
+    contigs: Sequence[str]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, regions: Sequence[Region]) -> CallingIntervals:
+        """Return regions as intervals, in the same order."""
+        bounds = np.array([(each.start, each.end) for each in regions], dtype=np.int64)
+        starts, ends = bounds.reshape(-1, 2).T
+        return cls([each.contig for each in regions], starts, ends)
+
+    @property
+    def bases(self) -> int:
+        """Number of bases of all."""
+        return int((self.ends - self.starts).sum())
+
+    def rows(self, start: int, end: int) -> CallingIntervals:
+        """Return the intervals of some consecutive rows."""
+        return CallingIntervals(
+            self.contigs[start:end], self.starts[start:end], self.ends[start:end]
+        )
+
+    def runs(self) -> list[int]:
+        """Return the first row of each contig, and the number of rows."""
+        differs = np.fromiter(map(ne, self.contigs, self.contigs[1:]), dtype=np.bool_)
+        return [0, *(np.flatnonzero(differs) + 1).tolist(), len(self)] if len(self) else [0]
+
+    def __iter__(self) -> Iterator[Region]:
+        return map(Region, self.contigs, self.starts.tolist(), self.ends.tolist())
+
+    def __len__(self) -> int:
+        return len(self.contigs)
+
+
+def calling_intervals(choice: RegionChoice, lengths: Mapping[str, int]) -> CallingIntervals:
     """Return the calling intervals: the bases of all sets of regions, else whole contigs.
 
     Parameters
@@ -118,14 +164,19 @@ def calling_intervals(choice: RegionChoice, lengths: Mapping[str, int]) -> list[
         A text is not a region, or a region has another contig, or starts after its contig.
     """
     if choice.is_everything:
-        return [Region(contig, 0, length) for contig, length in lengths.items() if length]
-    order = {contig: number for number, contig in enumerate(lengths)}
+        ends = np.array(list(lengths.values()), dtype=np.int64)
+        contigs = list(compress(lengths, (ends > 0).tolist()))
+        return CallingIntervals(contigs, np.zeros(len(contigs), dtype=np.int64), ends[ends > 0])
     sets = [
         merge_regions(_within_contig(region, lengths) for region in regions)
         for regions in choice.sets(lengths)
     ]
-    common = reduce(common_regions, sets)
-    return sorted(common, key=lambda region: (order[region.contig], region.start))
+    common = list(reduce(common_regions, sets))
+    named = {region.contig for region in common}
+    order = {contig: number for number, contig in enumerate(filter(named.__contains__, lengths))}
+    return CallingIntervals.of(
+        sorted(common, key=lambda region: (order[region.contig], region.start))
+    )
 
 
 def _within_contig(region: Region, lengths: Mapping[str, int]) -> Region:
@@ -165,43 +216,44 @@ def segment_bases(total: int, workers: int) -> int:
 
 
 def runs_of(
-    intervals: Iterable[Region], has_reads: Callable[[Sequence[Region]], bool]
-) -> Iterator[tuple[Sequence[Region], bool]]:
+    intervals: CallingIntervals, has_reads: Callable[[str, int], bool]
+) -> Iterator[tuple[CallingIntervals, bool]]:
     """Group calling intervals: those of a contig with reads, or of several contigs without.
 
     Parameters
     ----------
     intervals
-        Those of one contig are consecutive.
+        The calling intervals.
     has_reads
-        Tells whether there are reads of a contig, given its intervals; called in order.
+        Tells whether there are reads of a contig up to the end of its last interval; called in
+        order.
 
     Yields
     ------
-    sequence of Region, bool
+    CallingIntervals, bool
         The intervals in order, and whether their contig has reads.
     """
-    empty: list[Region] = []
-    for _, group in groupby(intervals, key=attrgetter("contig")):
-        of_contig = list(group)
-        is_called = has_reads(of_contig)
-        if not is_called:
-            empty += of_contig
-        if empty and (is_called or len(empty) >= _MAX_EMPTY):
-            yield empty, False
-            empty = []
+    first = 0  # row of the intervals without reads so far
+    last_ends = intervals.ends.tolist()
+    for start, end in pairwise(intervals.runs()):
+        is_called = has_reads(intervals.contigs[start], last_ends[end - 1])
+        rest = start if is_called else end
+        if rest > first and (is_called or rest - first >= _MAX_EMPTY):
+            yield intervals.rows(first, rest), False
+            first = rest
         if is_called:
-            yield of_contig, True
-    if empty:
-        yield empty, False
+            yield intervals.rows(start, end), True
+            first = end
+    if first < len(intervals):
+        yield intervals.rows(first, len(intervals)), False
 
 
 def groups_of(
-    runs: Iterable[tuple[Sequence[Region], bool]],
+    runs: Iterable[tuple[CallingIntervals, bool]],
     lengths: Mapping[str, int],
     max_bases: int,
     shared_bases: int,
-) -> Iterator[list[Segment | Sequence[Region]] | Iterator[Segment]]:
+) -> Iterator[list[Segment | CallingIntervals] | Iterator[Segment]]:
     """Join contigs of one small segment, and intervals without reads.
 
     To open files for each of a million contigs would take longer than to call them.
@@ -223,10 +275,10 @@ def groups_of(
         Segments of different contigs, and intervals of contigs without reads; or all segments of
         a contig, to be read one by one.
     """
-    group: list[Segment | Sequence[Region]] = []
+    group: list[Segment | CallingIntervals] = []
     bases = size = 0
     for intervals, has_reads in runs:
-        length = sum(interval.end - interval.start for interval in intervals)
+        length = intervals.bases
         is_shared = len(intervals) == 1 and bases + length <= shared_bases
         is_full = size + len(intervals) > _MAX_TOGETHER or (has_reads and not is_shared)
         if group and is_full:
@@ -246,7 +298,7 @@ def groups_of(
 
 
 def segments_of(
-    intervals: Sequence[Region], lengths: Mapping[str, int], max_bases: int
+    intervals: Iterable[Region], lengths: Mapping[str, int], max_bases: int
 ) -> Iterator[Segment]:
     """Cut calling intervals into segments of at most so many bases, of equal size per interval."""
     for interval in intervals:

@@ -281,9 +281,7 @@ def format_records(batch: ReadBatch, header: SamHeader, pool: Pool) -> list[NDAr
     """
     columns = ReadColumns.from_batch(batch)
     check_writable(columns, header)
-    references = Ragged.from_sequences(
-        name.encode("utf-8", "surrogateescape") for name in header.reference_names
-    )
+    references = Ragged.from_names(header.reference_names)
     texts = _Texts(*view_of(references), _OPERATIONS)
     room = offsets_of(_max_text(columns, references))
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from io import BufferedReader
 from itertools import count
 from pathlib import Path
@@ -50,10 +51,13 @@ _LINE_BYTES: Final = 256
 """Bytes of the first read of a piece: most header lines are shorter."""
 _MAX_BLOCK_BYTES: Final = 1 << 16
 _MAX_OFFSET: Final = 1 << 62
+_GZIP: Final = b"\x1f\x8b"
 _BGZF_HEAD_BYTES: Final = 18
 _MAX_KEPT: Final = 4
 """Indexes that are kept."""
 _DAMAGED: Final = (OSError, EOFError, INFLATE_ERROR)
+_NO_BASES: Final = bytes({*range(256)} - {*range(ord("!"), ord("~") + 1)})
+"""What htslib skips: line ends, and all else that does not print."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,16 +189,14 @@ class ReferenceFasta(Closeable):
         self._entries = read_fai(self.path)
         self._checked: set[str] = set()
         try:
-            with silent_htslib():
-                # htslib never treats an absolute name as a URL.
-                self._file = pysam.FastaFile(str(self.path.absolute()))
+            self._text = _open_text(self.path)
         except (OSError, ValueError) as error:
             raise InputError(
                 f"{path}: not an indexed FASTA, plain or compressed by bgzip ({error}); run:"
                 f" samtools faidx {path}"
             ) from error
-        self._index_check = FastaIndexCheck(self.path)
-        self.lengths: dict[str, int] = self._entries.lengths
+        self._index_check = FastaIndexCheck(self.path, self._text)
+        self.lengths: Mapping[str, int] = self._entries.lengths
 
     def contig_length(self, region: Region) -> int:
         """Return the length of the contig of a region, which must be within it.
@@ -223,17 +225,18 @@ class ReferenceFasta(Closeable):
         """
         self.contig_length(region)
         self._check(region.contig)
+        entry = self._entries[region.contig]
+        start, end = entry.offset_of(region.start), entry.offset_of(region.end - 1) + 1
         try:
-            with silent_htslib():
-                bases: str = self._file.fetch(region.contig, region.start, region.end)
-        except (KeyError, OSError, ValueError):  # htslib may split index lines differently
-            bases = ""
+            bases = self._text.read(start, end - start).translate(None, _NO_BASES)
+        except _DAMAGED:
+            bases = b""
         if len(bases) != region.end - region.start:
             raise InputError(
                 f"{self.path}: {region} cannot be read (file damaged, or does not match its index);"
                 f" run: samtools faidx {self.path}"
             )
-        return bases.encode("ascii")
+        return bases
 
     def _check(self, contig: str) -> None:
         """Check the index of a contig, once: a wrong index gives wrong bases."""
@@ -243,8 +246,7 @@ class ReferenceFasta(Closeable):
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
-        self._index_check.close()
+        self._text.close()
 
 
 def _check_files(path: Path) -> None:
@@ -300,8 +302,8 @@ class FastaIndex(Mapping[str, FastaEntry]):
         self._rows = dict(zip(names, count()))
         self._columns = columns
 
-    @property
-    def lengths(self) -> dict[str, int]:
+    @cached_property
+    def lengths(self) -> Mapping[str, int]:
         """Number of bases of each sequence."""
         return dict(zip(self._rows, self._columns[0].tolist(), strict=True))
 
@@ -408,13 +410,15 @@ def _are_sound(
     return bool(np.all(has_lines & is_small))
 
 
-class FastaIndexCheck:
-    """Check that sequences of a FASTA file start and end where its index says.
+class _InflatedText:
+    """Inflated bytes of a file, by their offsets.
 
     Parameters
     ----------
-    fasta
-        FASTA, plain, or compressed by bgzip with its `.gzi`.
+    file
+        The file, open.
+    blocks
+        The blocks of `_blocks_of`, if the file is compressed by bgzip.
 
     Attributes
     ----------
@@ -422,12 +426,72 @@ class FastaIndexCheck:
         Closes the file; called at the latest when this object is deleted.
     """
 
-    def __init__(self, fasta: Path) -> None:
+    def __init__(self, file: BinaryIO, blocks: tuple[list[int], list[int]] | None) -> None:
+        self._file = file
+        self.close = finalize(self, file.close)  # not every user closes a reference
+        self._blocks = blocks
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Read `size` bytes, less only at the end of the file.
+
+        Raises
+        ------
+        OSError, EOFError, INFLATE_ERROR
+            The file is damaged, or the offset is not in it.
+        """
+        if self._blocks is None:
+            self._file.seek(offset)
+            return self._file.read(size)
+        starts, offsets = self._blocks
+        block = bisect_right(starts, offset) - 1
+        before = offset - starts[block]
+        if before > _MAX_BLOCK_BYTES and block + 1 < len(starts):
+            raise EOFError
+        self._file.seek(offsets[block])
+        with igzip.IGzipFile(fileobj=self._file) as inflated:
+            while before > 0 and (skipped := len(inflated.read(min(before, _PIECE_BYTES)))):
+                before -= skipped
+            return b"" if before else bytes(inflated.read(size))
+
+
+def _open_text(fasta: Path) -> _InflatedText:
+    """Open a FASTA file, plain or compressed by bgzip.
+
+    Raises
+    ------
+    OSError, ValueError
+        The file cannot be read, or is compressed otherwise.
+    InputError
+        Its `.gzi` is damaged.
+    """
+    index = Path(f"{fasta}.gzi")
+    with ExitStack() as stack:
+        file = stack.enter_context(fasta.open("rb"))
+        head = file.read(_BGZF_HEAD_BYTES)
+        is_compressed = head.startswith(_GZIP)
+        if is_compressed and not (is_bgzf(head) and index.is_file()):
+            # htslib makes a missing .gzi. It never treats an absolute name as a URL.
+            with silent_htslib():
+                pysam.FastaFile(str(fasta.absolute())).close()
+        text = _InflatedText(file, _blocks_of(index) if is_compressed else None)
+        stack.pop_all()
+    return text
+
+
+class FastaIndexCheck:
+    """Check that sequences of a FASTA file start and end where its index says.
+
+    Parameters
+    ----------
+    fasta
+        The file, for messages.
+    text
+        Its inflated bytes.
+    """
+
+    def __init__(self, fasta: Path, text: _InflatedText) -> None:
         self._fasta = fasta
-        self._file = fasta.open("rb")
-        self.close = finalize(self, self._file.close)  # not every user closes a reference
-        is_compressed = is_bgzf(self._file.read(_BGZF_HEAD_BYTES))
-        self._blocks = _blocks_of(Path(f"{fasta}.gzi")) if is_compressed else None
+        self._read = text.read
 
     def __call__(self, name: str, entry: FastaEntry) -> None:
         """Make sure that a sequence is where its entry says.
@@ -440,7 +504,7 @@ class FastaIndexCheck:
             The sequence is not there.
         """
         try:
-            matches = self._matches(self._file, name.encode("utf-8", "surrogateescape"), entry)
+            matches = self._matches(name.encode("utf-8", "surrogateescape"), entry)
         except _DAMAGED:
             matches = False
         if not matches:
@@ -449,75 +513,59 @@ class FastaIndexCheck:
                 f" faidx {self._fasta}"
             )
 
-    def _matches(self, file: BinaryIO, name: bytes, entry: FastaEntry) -> bool:
-        if not self._has_name(file, name, entry.offset):
+    def _matches(self, name: bytes, entry: FastaEntry) -> bool:
+        if not self._has_name(name, entry.offset):
             return False
         if entry.length == 0:
-            return self._is_last(file, entry.offset)
+            return self._is_last(entry.offset)
         last = entry.offset_of(entry.length - 1)
-        end = self._read(file, last, 2)
+        end = self._read(last, 2)
         is_end = end[:1].strip() and not end[1:].strip()
-        return bool(is_end) and self._is_last(file, last + 1) and self._has_lines(file, entry)
+        return bool(is_end) and self._is_last(last + 1) and self._has_lines(entry)
 
-    def _has_name(self, file: BinaryIO, name: bytes, offset: int) -> bool:
+    def _has_name(self, name: bytes, offset: int) -> bool:
         """Tell whether a header line with this name ends before an offset."""
-        if offset == 0 or self._read(file, offset - 1, 1) != b"\n":
+        if offset == 0 or self._read(offset - 1, 1) != b"\n":
             return False
-        start = self._line_start(file, offset - 1)
-        line = self._read(file, start, min(len(name) + 2, offset - start))
+        start = self._line_start(offset - 1)
+        line = self._read(start, min(len(name) + 2, offset - start))
         return line[1:].split(maxsplit=1)[:1] == [name]
 
-    def _line_start(self, file: BinaryIO, end: int) -> int:
+    def _line_start(self, end: int) -> int:
         """Return the start of the line that ends at `end`."""
         size = _LINE_BYTES
         while end > 0:
             start, size = max(end - size, 0), _PIECE_BYTES
-            found = self._read(file, start, end - start).rfind(b"\n")
+            found = self._read(start, end - start).rfind(b"\n")
             if found >= 0:
                 return start + found + 1
             end = start
         return 0
 
-    def _is_last(self, file: BinaryIO, offset: int) -> bool:
+    def _is_last(self, offset: int) -> bool:
         """Tell whether only white space is between an offset and the next header, or the end."""
         size = _LINE_BYTES
-        while piece := self._read(file, offset, size):
+        while piece := self._read(offset, size):
             if following := piece.lstrip():
                 return following[:1] == b">"
             offset, size = offset + len(piece), _PIECE_BYTES
         return True
 
-    def _has_lines(self, file: BinaryIO, entry: FastaEntry) -> bool:
+    def _has_lines(self, entry: FastaEntry) -> bool:
         """Tell whether the first line and the second to last line end where the entry says."""
         whole_lines = (entry.length - 1) // entry.line_bases
         return all(
-            self._ends_line(file, entry, entry.offset + line * entry.line_width)
+            self._ends_line(entry, entry.offset + line * entry.line_width)
             for line in {1, whole_lines}
             if whole_lines
         )
 
-    def _ends_line(self, file: BinaryIO, entry: FastaEntry, end: int) -> bool:
+    def _ends_line(self, entry: FastaEntry, end: int) -> bool:
         """Tell whether a line ends at `end`, with a line end of the size in the entry."""
         line_end = entry.line_width - entry.line_bases
-        text = self._read(file, end - line_end - 1, min(1 + line_end, _PIECE_BYTES))
+        text = self._read(end - line_end - 1, min(1 + line_end, _PIECE_BYTES))
         is_end = text[:1].strip() and not text[1:].strip()
-        return bool(is_end) and self._read(file, end - 1, 1) == b"\n"
-
-    def _read(self, file: BinaryIO, offset: int, size: int) -> bytes:
-        """Read `size` bytes, less only at the end of the file; `size` is small."""
-        if self._blocks is None:
-            file.seek(offset)
-            return file.read(size)
-        starts, offsets = self._blocks
-        block = bisect_right(starts, offset) - 1
-        before = offset - starts[block]
-        if before > _MAX_BLOCK_BYTES and block + 1 < len(starts):
-            raise EOFError
-        file.seek(offsets[block])
-        with igzip.IGzipFile(fileobj=file) as inflated:
-            while before > 0 and (skipped := len(inflated.read(min(before, _PIECE_BYTES)))):
-                before -= skipped
-            return b"" if before else bytes(inflated.read(size))
+        return bool(is_end) and self._read(end - 1, 1) == b"\n"
 
 
 def _blocks_of(index: Path) -> tuple[list[int], list[int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -31,9 +31,9 @@ class NameTable(NamedTuple):
     slots: NDArray[np.int32]
 
 
-def name_table(names: Iterable[str]) -> NameTable:
+def name_table(names: Sequence[str]) -> NameTable:
     """Make the table of names, which all differ."""
-    rows = Ragged.from_sequences(name.encode("utf-8", "surrogateescape") for name in names)
+    rows = Ragged.from_names(names)
     view = view_of(rows)
     slots = np.full(1 << (2 * len(rows)).bit_length(), -1, dtype=np.int32)
     _fill_slots(view.data, view.offsets, slots)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import Final
 
 LAST_POSITION: Final = 2**31 - 1
@@ -37,7 +37,7 @@ def is_contig_name(name: str) -> bool:
     return _CONTIG_NAME.fullmatch(name) is not None
 
 
-def are_contig_names(names: Sequence[str]) -> bool:
+def are_contig_names(names: Collection[str]) -> bool:
     """Tell whether SAM and VCF allow all of some contig names."""
     text = "\n".join([*names, ""])
     return text.count("\n") == len(names) and _CONTIG_NAMES.fullmatch(text) is not None

@@ -51,10 +51,9 @@ def check_samples(samples: Sequence[str]) -> None:
 
 def contig_lines(contigs: Mapping[str, int]) -> list[str]:
     """Return a line for each contig, by name and length; none for names that VCF does not allow."""
-    names = list(contigs)
-    if not are_contig_names(names):
-        names = list(filter(is_contig_name, names))
-    return [f"##contig=<ID={name},length={contigs[name]}>" for name in names]
+    if not are_contig_names(contigs.keys()):
+        contigs = {name: size for name, size in contigs.items() if is_contig_name(name)}
+    return [f"##contig=<ID={name},length={size}>" for name, size in contigs.items()]
 
 
 def definition_line(kind: str, name: str, number: str, value_type: str, description: str) -> str:
@@ -77,7 +76,7 @@ def column_line(samples: Sequence[str]) -> str:
 
 def header_text(lines: Iterable[str]) -> bytes:
     """Return lines, each with a newline; bytes of names that are not UTF-8 are kept."""
-    return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
+    return "\n".join([*lines, ""]).encode("utf-8", "surrogateescape")
 
 
 def genotyped_header(

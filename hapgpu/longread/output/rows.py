@@ -68,7 +68,7 @@ class LineTargets:
         cls, names: Sequence[str], lengths: NDArray[np.int64], codes: TargetCodes | None = None
     ) -> LineTargets:
         """Make the rows of sequences with these names and lengths."""
-        texts = Ragged.from_sequences(name.encode("utf-8", "surrogateescape") for name in names)
+        texts = Ragged.from_names(names)
         rows = np.zeros(len(names), dtype=TARGET)
         rows["name"] = texts.data.ctypes.data + texts.offsets[:-1]
         rows["name_length"] = texts.lengths

@@ -107,15 +107,15 @@ def _compare_lengths(
     haplotypes: HaplotypeSet, lengths: dict[str, int], header: SamHeader, reference: Path
 ) -> None:
     """Warn of contigs whose lengths differ between the reference and the header of the reads."""
-    in_header = dict(zip(header.reference_names, header.reference_lengths, strict=True))
     for contig in haplotypes.locus_columns().contig_names:
-        if lengths[contig] != in_header[contig]:
+        in_header = header.reference_lengths[header.reference_ids[contig]]
+        if lengths[contig] != in_header:
             logger.warning(
                 "%s: %s has %d bases, but %d in the header of the reads; check the reference",
                 reference,
                 contig,
                 lengths[contig],
-                in_header[contig],
+                in_header,
             )
 
 

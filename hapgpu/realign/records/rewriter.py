@@ -119,9 +119,7 @@ class Rewriter:
         self._written = written
         self._source = source
         self._is_sorted = is_sorted
-        self._contig_names = Ragged.from_sequences(
-            name.encode("utf-8", "surrogateescape") for name in self._contigs
-        )
+        self._contig_names = Ragged.from_names(self._contigs)
         names = self._contig_names
         self._names = len(names), address_of(names.data), address_of(names.offsets)
 

@@ -139,9 +139,7 @@ class SamTables(NamedTuple):
 
 def sam_tables(index: FMIndexArrays, options: SamOptions) -> SamTables:
     """Return the tables of an index and options, shared by all blocks of reads."""
-    names = Ragged.from_sequences(
-        name.encode("utf-8", "surrogateescape") for name in index.contigs.names
-    )
+    names = Ragged.from_names(index.contigs.names)
     bases = index.bases
     return SamTables(
         contig_offsets=_plain(index.contigs.offsets),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hapgpu.calling.batches import Segment
 from hapgpu.calling.reads import segments as segments_module
 from hapgpu.calling.reads.segments import (
+    CallingIntervals,
     calling_intervals,
     groups_of,
     runs_of,
@@ -30,7 +31,7 @@ def chosen(*regions: Region) -> RegionChoice:
 
 def test_everything_is_all_contigs() -> None:
     expected = [Region("chr2", 0, 1000), Region("chr1", 0, 500)]
-    assert calling_intervals(EVERYTHING, LENGTHS) == expected
+    assert [*calling_intervals(EVERYTHING, LENGTHS)] == expected
 
 
 def test_regions_are_merged_in_the_order_of_contigs_and_cut() -> None:
@@ -41,12 +42,12 @@ def test_regions_are_merged_in_the_order_of_contigs_and_cut() -> None:
         Region("chr2", 350, 450),
         Region("chr2", 450, 460),
     )
-    assert calling_intervals(regions, LENGTHS) == [
+    assert [*calling_intervals(regions, LENGTHS)] == [
         Region("chr2", 10, 20),
         Region("chr2", 300, 460),
         Region("chr1", 400, 500),
     ]
-    assert calling_intervals(chosen(), LENGTHS) == []
+    assert [*calling_intervals(chosen(), LENGTHS)] == []
 
 
 def test_regions_and_targets_have_bases_in_common() -> None:
@@ -54,21 +55,23 @@ def test_regions_and_targets_have_bases_in_common() -> None:
         ("chr1:11-20", "chr2:1-400", Region("chr2", 300, 500)),
         (Region("chr2", 100, 200), Region("chr1", 20, 30), Region("chr2", 390, 2000)),
     )
-    assert calling_intervals(choice, LENGTHS) == [
+    assert [*calling_intervals(choice, LENGTHS)] == [
         Region("chr2", 100, 200),
         Region("chr2", 390, 500),
     ]
     whole = RegionChoice(None, (Region("chr1", 5, 9),))
-    assert calling_intervals(whole, LENGTHS) == [Region("chr1", 5, 9)]
+    assert [*calling_intervals(whole, LENGTHS)] == [Region("chr1", 5, 9)]
 
 
 def test_a_contig_with_the_name_of_a_region() -> None:
     lengths = {"HLA*01:01": 90, "chr20": 9000, "chr20:50-90": 41}
-    assert calling_intervals(RegionChoice(("HLA*01:01",)), lengths) == [Region("HLA*01:01", 0, 90)]
+    assert [*calling_intervals(RegionChoice(("HLA*01:01",)), lengths)] == [
+        Region("HLA*01:01", 0, 90)
+    ]
     with pytest.raises(UsageError, match=r"ambiguous.*write \{chr20\}:50-90 or \{chr20:50-90\}"):
         calling_intervals(RegionChoice(("chr20:50-90",)), lengths)
     meant = calling_intervals(RegionChoice(("{chr20}:50-90", "{chr20:50-90}")), lengths)
-    assert meant == [Region("chr20", 49, 90), Region("chr20:50-90", 0, 41)]
+    assert [*meant] == [Region("chr20", 49, 90), Region("chr20:50-90", 0, 41)]
 
 
 @pytest.mark.parametrize(
@@ -106,13 +109,13 @@ def test_sizes_of_segments() -> None:
     assert segment_bases(3_000_000_000, 64) == 200_000
 
 
-Run = tuple[list[Region], bool]
+Run = tuple[CallingIntervals, bool]
 
 
 def run(contig: str, *sizes: int, has_reads: bool = True) -> Run:
     """Return intervals of a contig of these sizes, and whether it has reads."""
     intervals = [Region(contig, 100 * k, 100 * k + size) for k, size in enumerate(sizes)]
-    return intervals, has_reads
+    return CallingIntervals.of(intervals), has_reads
 
 
 def grouped(runs: Sequence[Run], shared_bases: int) -> list[list[str]]:
@@ -123,7 +126,7 @@ def grouped(runs: Sequence[Run], shared_bases: int) -> list[list[str]]:
     found: list[list[str]] = []
     for group in groups_of(runs, dict.fromkeys("abcd", 1000), 60, shared_bases):
         if isinstance(group, list):
-            names = (p.contig if isinstance(p, Segment) else f"({p[0].contig})" for p in group)
+            names = (p.contig if isinstance(p, Segment) else f"({p.contigs[0]})" for p in group)
             found.append(list(names))
         else:
             found.append([f"{segment.contig}*" for segment in group])
@@ -152,10 +155,15 @@ def test_intervals_of_one_part_of_the_work(monkeypatch: pytest.MonkeyPatch) -> N
     runs = [run("a", 9), run("b", 9, 9, has_reads=False), run("c", 9), run("d", 9)]
     assert grouped(runs, 60) == [["a", "(b)"], ["c", "d"]]
     monkeypatch.setattr(segments_module, "_MAX_EMPTY", 2)
-    intervals = [interval for contig in "abcd" for interval in run(contig, 9)[0]]
-    found = runs_of(intervals, lambda of_contig: of_contig[0].contig == "d")
-    assert [("".join(i.contig for i in run_), has_reads) for run_, has_reads in found] == [
-        ("ab", False),
-        ("c", False),
-        ("d", True),
-    ]
+    intervals = [Region(contig, 10 * k, 10 * k + 5) for contig in "abcdee" for k in range(2)]
+    asked = []
+
+    def has_reads(contig: str, end: int) -> bool:
+        asked.append((contig, end))
+        return contig == "d"
+
+    found = runs_of(CallingIntervals.of(intervals), has_reads)
+    names = [("".join(run_.contigs), has_reads) for run_, has_reads in found]
+    assert names == [("aa", False), ("bb", False), ("cc", False), ("dd", True), ("eeee", False)]
+    assert asked == [(contig, 15) for contig in "abcde"]
+    assert [*runs_of(CallingIntervals.of([]), has_reads)] == []
