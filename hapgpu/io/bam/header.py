@@ -32,7 +32,6 @@ _NUMBER_BYTES: Final = _COUNT.size
 
 _SQUARE_LINE = re.compile("^@SQ\t.*$", re.MULTILINE)
 _HEADING = re.compile("^@HD\t.*$", re.MULTILINE)
-_PROGRAM_LINE = re.compile("^@PG\t.*$", re.MULTILINE)
 
 # An @SQ line as programs write it: SN, LN, and fields of other names. All lines are matched in one
 # call; a header with any other @SQ line is parsed line by line.
@@ -115,7 +114,7 @@ class SamHeader:
     @cached_property
     def is_coordinate_sorted(self) -> bool:
         """Whether the @HD line has SO:coordinate."""
-        headings = map(fields_of, _HEADING.findall(self.text))
+        headings = map(fields_of, self.lines_of("@HD"))
         return any(fields.get("SO") == "coordinate" for fields in headings)
 
     @cached_property
@@ -127,13 +126,19 @@ class SamHeader:
         """Return the index of a contig among the @SQ lines, or None if it has no line."""
         return self.reference_ids.get(name)
 
+    def lines_of(self, kind: str) -> list[str]:
+        """Return the lines that start with a record type, such as `@RG`."""
+        start = f"\n{kind}\t"
+        rests = f"\n{self.text}".split(start)[1:]
+        return [f"{kind}\t{rest}".split("\n", 1)[0] for rest in rests]
+
     def with_line(self, line: str) -> SamHeader:
         """Append a line, such as an @RG line."""
         return self._with_text(f"{self.text}{line}\n")
 
     def with_program(self, name: str, version: str, command_line: str) -> SamHeader:
         """Add one @PG line, its ID made unique, chained to the end of the last program chain."""
-        programs = [fields_of(line) for line in _PROGRAM_LINE.findall(self.text)]
+        programs = [fields_of(line) for line in self.lines_of("@PG")]
         taken = {fields["ID"] for fields in programs if "ID" in fields}
         identifier = name
         count = 0

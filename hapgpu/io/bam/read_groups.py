@@ -6,7 +6,7 @@ Called haplotypes are recognised by theirs: GATK's bamout and `call --bam-out` w
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import PurePath
@@ -222,7 +222,7 @@ class ReadGroups:
 def _groups_of(header: SamHeader, name: str) -> dict[str, str]:
     """Return the sample of each read group of a header; empty for a group without a sample."""
     groups: dict[str, str] = {}
-    for fields in _group_lines(header):
+    for fields in map(fields_of, header.lines_of("@RG")):
         identifier, sample = fields.get("ID", ""), fields.get("SM", "")
         if not identifier:
             raise InputError(f"{name}: an @RG line has no ID; correct it (run: samtools reheader)")
@@ -237,10 +237,6 @@ def _groups_of(header: SamHeader, name: str) -> dict[str, str]:
                 " remove one (run: samtools reheader)"
             )
     return groups
-
-
-def _group_lines(header: SamHeader) -> Iterable[dict[str, str]]:
-    return (fields_of(line) for line in header.text.split("\n") if line.startswith("@RG\t"))
 
 
 def _sample_named_after(name: str) -> str:

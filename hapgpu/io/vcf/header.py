@@ -26,6 +26,7 @@ _DEFINITIONS: Final = {
 
 _KINDS: Final = tuple({f"##{kind}=" for kind, _ in _DEFINITIONS})
 
+_PLAIN_CONTIG: Final = "##contig=<ID="
 _VERSION_LINE: Final = re.compile(r"##fileformat=VCFv(\d+)\.(\d+)\s*")
 # A value before the ID may be quoted, and contain text like an ID.
 _IDENTITY: Final = re.compile(
@@ -135,13 +136,19 @@ def _with_version(lines: Iterable[str]) -> list[str]:
 
 
 def _with_contigs(lines: list[str], contigs: Mapping[str, int]) -> list[str]:
-    rows = [k for k, line in enumerate(lines) if line.startswith("##contig=")]
-    identities = {k: _identity(lines[k]) for k in rows}
-    declared = {name for kind, name in identities.values() if kind == "contig"}
-    last = max((k for k, (kind, _) in identities.items() if kind == "contig"), default=None)
-    end = len(lines) if last is None else last + 1
+    found = list(map(_contig_of, lines))
+    end = max((k for k, name in enumerate(found, 1) if name is not None), default=len(lines))
+    declared = set(found)
     added = contig_lines({name: n for name, n in contigs.items() if name not in declared})
     return [*lines[:end], *added, *lines[end:]]
+
+
+def _contig_of(line: str) -> str | None:
+    """Return the ID of a `##contig` line; None for other lines."""
+    if line.startswith(_PLAIN_CONTIG):  # what `_identity` finds, in less time
+        return line.removeprefix(_PLAIN_CONTIG).partition(",")[0].partition(">")[0]
+    kind, name = _identity(line) if line.startswith("##contig=") else ("", "")
+    return name if kind == "contig" else None
 
 
 def _with_definitions(lines: Iterable[str]) -> list[str]:
