@@ -44,6 +44,12 @@ def test_text_is_ascii() -> None:
         Ragged.from_sequences(["é"])
 
 
+@pytest.mark.parametrize("names", [[], ["chr1", "", "2"], ["é", "a\udcffb"], ["a\0b", "c"]])
+def test_names(names: list[str]) -> None:
+    expected = [name.encode("utf-8", "surrogateescape") for name in names]
+    assert as_list(Ragged.from_names(names)) == expected
+
+
 @given(SOME_ROWS, st.data())
 def test_take_by_row_numbers(rows: list[bytes], data: st.DataObject) -> None:
     numbers = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=20))

@@ -381,14 +381,15 @@ def _columns_of(data: NDArray[np.uint8], bounds: NDArray[np.int64]) -> NDArray[n
     starts, widths = bounds.T[:-1] + 1, np.diff(bounds.T, axis=0) - 1
     if widths.min() < 1 or widths.max() > _PLAIN_DIGITS:
         return None
-    numbers = np.zeros(starts.shape, dtype=np.int64)
-    for k in range(int(widths.max())):
-        has_digit = k < widths
-        digits = data[np.where(has_digit, starts + k, starts)] - _ZERO  # wraps around
-        if digits.max() > _NINE:
-            return None
-        numbers = np.where(has_digit, 10 * numbers + digits, numbers)
-    return numbers
+    columns = np.zeros(starts.shape, dtype=np.int64)
+    for column, start, width in zip(columns, starts, widths, strict=True):
+        for k in range(int(width.max())):  # columns differ in their digits
+            has_digit = k < width
+            digits = data[np.where(has_digit, start + k, start)] - _ZERO  # wraps around
+            if digits.max() > _NINE:
+                return None
+            column[:] = np.where(has_digit, 10 * column + digits, column)
+    return columns
 
 
 def _entry(numbers: list[str]) -> FastaEntry | None:
@@ -469,8 +470,10 @@ def _open_text(fasta: Path) -> _InflatedText:
         file = stack.enter_context(fasta.open("rb"))
         head = file.read(_BGZF_HEAD_BYTES)
         is_compressed = head.startswith(_GZIP)
-        if is_compressed and not (is_bgzf(head) and index.is_file()):
-            # htslib makes a missing .gzi. It never treats an absolute name as a URL.
+        if is_compressed and not is_bgzf(head):
+            raise ValueError("compressed by gzip")
+        if is_compressed and not index.is_file():
+            # htslib makes the .gzi. It never treats an absolute name as a URL.
             with silent_htslib():
                 pysam.FastaFile(str(fasta.absolute())).close()
         text = _InflatedText(file, _blocks_of(index) if is_compressed else None)

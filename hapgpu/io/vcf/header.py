@@ -157,13 +157,15 @@ def _with_definitions(lines: Iterable[str]) -> list[str]:
         (kind, name): definition_line(kind, name, *fields)
         for (kind, name), fields in _DEFINITIONS.items()
     }
-    kept = []
-    for line in lines:
-        identity = _identity(line) if line.startswith(_KINDS) else ("", "")
-        if identity not in _DEFINITIONS:
-            kept.append(line)
-        elif identity in missing:
-            kept.append(missing.pop(identity))
+    kept, others = list(lines), []
+    for row in [k for k, line in enumerate(kept) if line.startswith(_KINDS)]:
+        identity = _identity(kept[row])
+        if identity in missing:
+            kept[row] = missing.pop(identity)
+        elif identity in _DEFINITIONS:
+            others.append(row)
+    for row in reversed(others):
+        del kept[row]
     return [*kept, *missing.values()]
 
 

@@ -74,6 +74,14 @@ def test_sort_order_drops_contradicting_fields() -> None:
     )
 
 
+def test_lines_of_a_type() -> None:
+    header = SamHeader.from_text(
+        "@RG\tID:a\n@RG\tID:b\r\n@CO\t@RG\tID:c\n@SQ\tSN:x\tLN:9\n@RG\tID:d"
+    )
+    assert header.lines_of("@RG") == ["@RG\tID:a", "@RG\tID:b\r", "@RG\tID:d"]
+    assert header.lines_of("@PG") == []
+
+
 def test_comments_may_contain_unicode_line_ends() -> None:
     text = "@CO\ta\u2028b\x0cc\n"
     changed = SamHeader.from_text(text).with_references(["h1"], [42]).text

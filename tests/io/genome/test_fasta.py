@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import pysam
 import pytest
 from hypothesis import example, given, settings
@@ -224,6 +225,46 @@ def test_no_bit_of_an_index_changes_bases(tmp_path: Path, form: str) -> None:
         index.write_bytes(flipped)
         with suppress(InputError):
             assert bases_of(path, expected) == expected
+
+
+@pytest.mark.parametrize("form", LINES)
+def test_regions_as_of_htslib(tmp_path: Path, form: str) -> None:
+    """Regions that start and end anywhere in lines, in all blocks of a compressed file."""
+    generator = np.random.default_rng(1)
+    lines = generator.choice([*b"ACGTNacgtn*."], (4000, 50)).astype(np.uint8)
+    text = LINES[form].join([">a", *(line.tobytes().decode() for line in lines), ">b", "AC", ""])
+    path = write(tmp_path / "r.fa", text, "bgzf" if form == "bgzf" else "plain")
+    pysam.faidx(str(path))
+    with ReferenceFasta(path) as reference, pysam.FastaFile(str(path)) as expected:
+        for size in (1, 49, 50, 51, 3000, 200_000):
+            for start in generator.integers(0, 200_001 - size, 20).tolist():
+                region = Region("a", start, start + size)
+                assert reference.fetch(region).decode() == expected.fetch("a", start, region.end)
+
+
+def test_a_line_of_another_length_is_found_where_it_is_read(tmp_path: Path) -> None:
+    path = write(tmp_path / "r.fa", ">a\n" + "ACGT\n" * 9)
+    pysam.faidx(str(path))
+    path.write_text(">a\n" + "ACGT\n" * 4 + "ACG\n\n" + "ACGT\n" * 4)
+    with ReferenceFasta(path) as reference:
+        assert reference.fetch(Region("a", 2, 12)) == b"GTACGTACGT"
+        with pytest.raises(InputError, match=r"a:15-24 cannot be read .* run: samtools faidx"):
+            reference.fetch(Region("a", 14, 24))
+
+
+def test_compressed_references(tmp_path: Path) -> None:
+    """A missing .gzi is made; gzip has none."""
+    path = write(tmp_path / "r.fa", ">a\nACGT\n", "bgzf")
+    pysam.faidx(str(path))
+    blocks = Path(f"{path}.gzi")
+    blocks.unlink()
+    assert bases_of(path, {"a": b""}) == {"a": b"ACGT"}
+    assert blocks.exists()
+    path.write_bytes(gzip.compress(b">a\nACGT\n"))
+    with pytest.raises(
+        InputError, match=r"not an indexed FASTA, plain or compressed by bgzip \(compressed by gzip"
+    ):
+        ReferenceFasta(path)
 
 
 def bases_of(path: Path, sequences: Mapping[str, bytes]) -> dict[str, bytes]:
