@@ -72,6 +72,7 @@ OTHER_INPUTS = {
     "call": "call {data}/deep.bam {data}/reference.fa -o {out}/v.vcf --processes 1",
     "genotype": "genotype {data}/deep.bam {data}/reference.fa {data}/sites.vcf -o {out}/w.vcf"
     " --processes 1",
+    "index": "index --low-memory {data}/repeats.fa -o {out}/repeats.hgx",
     "map": "map {data}/reference.fa {data}/reads.fastq -o {out}/x.sam",
     "chain": "chain {data}/reference.hgm {data}/long_reads.fa -o {out}/y.paf",
     "chain -a": "chain -a {data}/reference.fa {data}/long_reads.fa -o {out}/z.sam",
@@ -338,6 +339,7 @@ def make_data(directory: Path) -> None:
         text = "".join(f">{read.name}\n{read.sequence}\n" for read in records)
     long_reads.write_text(COPIES * text)
     write_copies(directory / "reads.bam", directory / "deep.bam")
+    (directory / "repeats.fa").write_text(f">repeats\n{10 * READ}N{10 * READ}\n")
     index = "index", "--minimizers", directory / "reference.fa", "-o", directory / "reference.hgm"
     command = "from hapgpu.cli.app import main; main()"
     subprocess.run([sys.executable, "-c", command, *index, "-q"], check=True, cwd=ROOT)
