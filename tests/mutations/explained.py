@@ -55,7 +55,6 @@ _TABLE: Final = {
         shortread.index.suffixes.cpu: _WIDTH _MIN_PART _PARTS _TASKS_PER_THREAD
         shortread.index.suffixes.key_sort: _SMALL
         shortread.index.suffixes.ties: _TASKS_PER_THREAD
-        io.files.index_file: _READ_BYTES
         shortread.cpu: _MAX_ROWS _MAX_HITS _MAX_PARTS _MAX_TEXT
         shortread.pipeline: _CPU_BLOCK
         shortread.search.cpu: _READS_PER_STEP _CANDIDATES_PER_STEP
