@@ -37,7 +37,6 @@ ROWS: Final = [
             ("-x map-ont", "--preset"),
             ("-k 15 -H", "-k -H"),
             ("-w 10", "-w"),
-            ("-t 1", "--threads"),
         )
     ),
     row("not_of_minimizers", "index_minimizers", "--low-memory", 2, f"--low-memory: {_OTHER}"),
