@@ -27,11 +27,13 @@ _BLOCK_BASES: Final = _THREADS * KEY_BASES
 _ROW_BYTES: Final = 64
 """Peak memory per row of a part, most of it used by a sort."""
 _MIN_PART: Final = 1 << 24
-_MAX_PART: Final = 1 << 27  # groups of ties have 28 bits in a key
+_MAX_PART: Final = 1 << 27
 _ROUND_BASES: Final = 18
 _ROUNDS: Final = 5
 _WIDTH: Final = KEY_BASES + _ROUNDS * _ROUND_BASES
 """Bases by which buckets are sorted; ties after them are left to `ties`."""
+_MAX_BUCKET: Final = 2**28 - 1
+"""Suffixes of a bucket: as many groups of ties have 28 bits in a key."""
 _RANK_BYTES: Final = 4
 
 _TEXT = (
@@ -93,6 +95,8 @@ def sort_suffixes(
     """
     budget = device.memory_budget()
     check_memory(text.size, budget, device.name)
+    buckets = count_buckets(text, pool)
+    check_buckets(buckets, device.name)
     room = budget - _text_bytes(text.size)
     has_ranks = room - _RANK_BYTES * text.size >= _ROW_BYTES * _MIN_PART
     room -= _RANK_BYTES * text.size * has_ranks
@@ -101,25 +105,24 @@ def sort_suffixes(
     suffixes[0] = text.size
     with device_errors(device), cupy.cuda.Device(device.index):
         try:
-            _sort(text, suffixes, _Sorter(text, rows, with_ranks=has_ranks), pool, progress)
+            _sort(buckets, suffixes, _Sorter(text, rows, with_ranks=has_ranks), pool, progress)
         finally:
             release_memory()
     return suffixes
 
 
 def _sort(
-    text: PackedText,
+    buckets: Buckets,
     suffixes: NDArray[np.uint32],
     sorter: _Sorter,
     pool: Pool,
     progress: Progress,
 ) -> None:
     """Fill the rows of a suffix array after the first."""
-    buckets = count_buckets(text, pool)
     ties = []
     for first, end in buckets.parts(sorter.rows):
         ties.append(sorter.sort_part(buckets, first, end, suffixes[1:]))
-        progress.advance(0, float(buckets.bounds[end]) / text.size)
+        progress.advance(0, float(buckets.bounds[end]) / buckets.bounds[-1])
     tied = Ties.joined(ties)
     if tied.rows.size:
         refiner = sorter if sorter.has_ranks else CpuRefiner(suffixes, tied, pool)
@@ -139,6 +142,23 @@ def check_memory(bases: int, budget: int, name: str) -> None:
         message = (
             f"{name}: too little free memory to index {bases:,} bases (about {needed / 1e9:.1f} "
             "GB); use --device cpu"
+        )
+        raise DeviceError(message)
+
+
+def check_buckets(buckets: Buckets, name: str) -> None:
+    """Make sure that a GPU can sort each bucket.
+
+    Raises
+    ------
+    DeviceError
+        A bucket has too many suffixes: a tenth of the largest reference starts with the same bases.
+    """
+    largest = int(np.diff(buckets.bounds).max())
+    if largest > _MAX_BUCKET:
+        message = (
+            f"{name}: {largest:,} suffixes start with the same bases, more than the "
+            f"{_MAX_BUCKET:,} that it sorts; use --device cpu"
         )
         raise DeviceError(message)
 
