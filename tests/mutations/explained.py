@@ -108,7 +108,7 @@ _TABLE: Final = {
     """,
     PROGRESS: """
         longread.index.build: (_READ,_SKETCHED,_SORTED,_TABLE)
-        shortread.index.build: (_READ,_ENCODED,_SORTED,_TRANSFORMED,_JUMPS,_POSITIONS)
+        shortread.index.build: (_READ,_ENCODED,_SORTED,_TRANSFORMED,_POSITIONS)
     """,
     HASH: """
         calling.assembly.kmers: _FACTOR _HIGH

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hapgpu.runtime.devices import CpuDevice, usable_cpus
 from tests.cli.in_process import status_of_command
 from tests.cli.map.command import Sample, make_sample, sam_of
 
@@ -34,7 +35,7 @@ def test_the_index_is_written_beside_the_reference(
     assert status_of(fasta) == 0
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err == "hapgpu index: device: CPU, 1 thread\n"
+    assert captured.err == f"hapgpu index: device: {CpuDevice(usable_cpus()).name}\n"
     assert {path.name for path in tmp_path.iterdir()} == {"ref.fa", "ref.fa.hgx"}
 
 
