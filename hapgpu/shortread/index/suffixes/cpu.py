@@ -15,7 +15,7 @@ from hapgpu.runtime.progress import Progress
 from hapgpu.shortread.index.suffixes.buckets import Buckets, count_buckets, distribute
 from hapgpu.shortread.index.suffixes.key_sort import SortSpace, new_space, sort_by_keys
 from hapgpu.shortread.index.suffixes.text import KEY_BASES, PackedText, key_after
-from hapgpu.shortread.index.suffixes.ties import CpuRefiner, Ties, resolve
+from hapgpu.shortread.index.suffixes.ties import CpuRefiner, Ties, all_heads, mark_ties, resolve
 
 _WIDTH: Final = 4 * KEY_BASES
 """Bases by which buckets are sorted; ties after them are left to `ties`."""
@@ -46,13 +46,14 @@ def sort_suffixes(text: PackedText, pool: Pool, progress: Progress) -> NDArray[n
     suffixes = np.empty(text.size + 1, dtype=np.uint32)
     suffixes[0] = text.size
     buckets = count_buckets(text, pool)
-    ties = []
+    heads, has_ties = all_heads(suffixes.size), False
     for first, end in buckets.parts(max(text.size // _PARTS, _MIN_PART)):
-        ties += _sort_part(text, buckets, first, end, suffixes[1:], pool)
+        for ties in _sort_part(text, buckets, first, end, suffixes[1:], pool):
+            mark_ties(heads, ties)
+            has_ties |= ties.rows.size > 0
         progress.advance(0, float(buckets.bounds[end]) / text.size)
-    tied = Ties.joined(ties)
-    if tied.rows.size:
-        resolve(suffixes, tied, CpuRefiner(suffixes, tied, pool), _WIDTH, pool)
+    if has_ties:
+        resolve(suffixes, heads, CpuRefiner(suffixes, heads, pool), _WIDTH, pool)
     return suffixes
 
 

@@ -20,7 +20,7 @@ from hapgpu.runtime.pool import Pool
 from hapgpu.runtime.progress import Progress
 from hapgpu.shortread.index.suffixes.buckets import Buckets, count_buckets
 from hapgpu.shortread.index.suffixes.text import KEY_BASES, PackedText
-from hapgpu.shortread.index.suffixes.ties import CpuRefiner, Ties, resolve
+from hapgpu.shortread.index.suffixes.ties import CpuRefiner, Ties, all_heads, mark_ties, resolve
 
 _THREADS: Final = 256
 _BLOCK_BASES: Final = _THREADS * KEY_BASES
@@ -119,14 +119,15 @@ def _sort(
     progress: Progress,
 ) -> None:
     """Fill the rows of a suffix array after the first."""
-    ties = []
+    heads, has_ties = all_heads(suffixes.size), False
     for first, end in buckets.parts(sorter.rows):
-        ties.append(sorter.sort_part(buckets, first, end, suffixes[1:]))
+        ties = sorter.sort_part(buckets, first, end, suffixes[1:])
+        mark_ties(heads, ties)
+        has_ties |= ties.rows.size > 0
         progress.advance(0, float(buckets.bounds[end]) / buckets.bounds[-1])
-    tied = Ties.joined(ties)
-    if tied.rows.size:
-        refiner = sorter if sorter.has_ranks else CpuRefiner(suffixes, tied, pool)
-        resolve(suffixes, tied, refiner, _WIDTH, pool)
+    if has_ties:
+        refiner = sorter if sorter.has_ranks else CpuRefiner(suffixes, heads, pool)
+        resolve(suffixes, heads, refiner, _WIDTH, pool, sorter.rows)
 
 
 def check_memory(bases: int, budget: int, name: str) -> None:

@@ -7,22 +7,28 @@ longest repeat.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.bits import popcount, trailing_zeros
 from hapgpu.arrays.bytes import Integer
-from hapgpu.runtime.jit import njit
+from hapgpu.runtime.jit import njit, njit_inlined
 from hapgpu.runtime.pool import Pool
 from hapgpu.shortread.index.suffixes.key_sort import new_space, sort_by_keys
 
 _TASKS_PER_THREAD: Final = 8
 _RANK_SHIFT: Final = 32  # keys of ranks have at most 40 bits
-_1 = np.uint64(1)
+_PAGE_WORDS: Final = 1 << 16
+"""Words of heads per page, about: ties are counted and collected page by page."""
+_MAX_ROWS: Final = 1 << 26
+"""Tied rows that the CPU sorts at a time, or those of a page."""
+_0, _1, _63, _64 = map(np.uint64, (0, 1, 63, 64))
+_ALL: Final = np.uint64(2**64 - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +47,6 @@ class Ties:
     offsets: NDArray[np.uint32]
     groups: NDArray[np.uint32]
 
-    @classmethod
-    def joined(cls, parts: Sequence[Ties]) -> Ties:
-        """Return the rows of at least one part, in order."""
-        columns = zip(*((part.rows, part.offsets, part.groups) for part in parts), strict=True)
-        return cls(*(np.concatenate(column) for column in columns))
-
     def cuts(self, size: int) -> list[int]:
         """Return bounds of parts of about `size` rows, each between two groups."""
         cuts = [0]
@@ -58,6 +58,16 @@ class Ties:
         return cuts
 
 
+def all_heads(rows: int) -> NDArray[np.uint64]:
+    """Return heads of groups, a bit per row from the lowest bit on: each row is a group."""
+    return np.full(rows // 64 + 2, _ALL, dtype=np.uint64)
+
+
+def mark_ties(heads: NDArray[np.uint64], ties: Ties) -> None:
+    """Clear the bits of all tied rows but the first of each group."""
+    _clear(heads, ties.rows, ties.groups)
+
+
 class Refiner(Protocol):
     """Ranks of all suffixes on a device."""
 
@@ -65,7 +75,7 @@ class Refiner(Protocol):
         """Sort the suffixes of each group by their bases from `width` on.
 
         `offsets` and `groups` change in place. Ranks order suffixes by at least `width` bases
-        before the call, and by twice as many after it.
+        before the call; afterwards those of the groups by twice as many.
         """
 
 
@@ -76,21 +86,20 @@ class CpuRefiner:
     ----------
     suffixes
         uint32[n + 1]: the suffix array, sorted but for the ties.
-    ties
-        The ties.
+    heads
+        Heads of its groups.
     pool
         Threads to use.
     """
 
-    def __init__(self, suffixes: NDArray[np.uint32], ties: Ties, pool: Pool) -> None:
+    def __init__(self, suffixes: NDArray[np.uint32], heads: NDArray[np.uint64], pool: Pool) -> None:
         self._pool = pool
         self._ranks = np.empty(suffixes.size - 1, dtype=np.uint32)
 
         def rank(start: int, end: int) -> None:
-            _rank_rows(suffixes, max(start, 1), end, self._ranks)
+            _rank_rows(suffixes, heads, max(start, 1), end, self._ranks)
 
         pool.over_rows(rank, suffixes.size)
-        self._rank(ties)
 
     def refine(self, ties: Ties, width: int) -> None:
         """Sort groups as `Refiner` says."""
@@ -101,39 +110,186 @@ class CpuRefiner:
             for start, end in pairwise(ties.cuts(size))
         ]
         self._pool.results(tasks)
-        self._rank(ties)  # when no thread reads ranks any more
 
-    def _rank(self, ties: Ties) -> None:
         def rank(start: int, end: int) -> None:
             _put(self._ranks, ties.offsets, ties.groups, start, end)
 
-        self._pool.over_rows(rank, ties.rows.size)
+        self._pool.over_rows(rank, ties.rows.size)  # when no thread reads ranks any more
 
 
 def resolve(
-    suffixes: NDArray[np.uint32], ties: Ties, refiner: Refiner, width: int, pool: Pool
+    suffixes: NDArray[np.uint32],
+    heads: NDArray[np.uint64],
+    refiner: Refiner,
+    width: int,
+    pool: Pool,
+    max_rows: int = _MAX_ROWS,
 ) -> None:
-    """Sort tied suffixes, whose first `width` bases agree, in a suffix array."""
+    """Sort tied suffixes in a suffix array.
 
-    def put(start: int, end: int) -> None:
-        _put(suffixes, ties.rows, ties.offsets, start, end)
-
-    def still_tied(start: int, end: int) -> Ties:
-        return Ties(*_still_tied(ties.rows, ties.offsets, ties.groups, start, end))
-
-    while ties.rows.size:
-        refiner.refine(ties, width)
-        pool.over_rows(put, ties.rows.size)
-        ties = Ties.joined(pool.over_rows(still_tied, ties.rows.size))
+    Parameters
+    ----------
+    suffixes
+        uint32[n + 1], sorted but for the ties.
+    heads
+        Heads of its groups; changed.
+    refiner
+        Has the ranks.
+    width
+        The number of first bases that the suffixes of a group share.
+    pool
+        Threads to use.
+    max_rows
+        Tied rows to sort at a time; a page or a group with more is sorted at once.
+    """
+    pages = list(pairwise(_page_cuts(heads)))
+    while pages:
+        counts = pool.results([pool.submit(_count_tied, heads, *page) for page in pages])
+        tied = [(page, int(count)) for page, count in zip(pages, counts, strict=True) if count]
+        for part in _parts(tied, max_rows):
+            _refine_part(suffixes, heads, part, refiner, width, pool)
+        pages = [page for page, _ in tied]
         width *= 2
+
+
+_Page = tuple[int, int]
+
+
+def _page_cuts(heads: NDArray[np.uint64]) -> list[int]:
+    """Return the first words of the pages, and the end: no group lies in two pages."""
+    cuts = [0]
+    for word in range(_PAGE_WORDS, heads.size - 1, _PAGE_WORDS):
+        cut = int(_first_head_from(heads, max(word, cuts[-1])))
+        if cuts[-1] < cut < heads.size - 1:
+            cuts.append(cut)
+    return [*cuts, heads.size - 1]
+
+
+def _parts(pages: Sequence[tuple[_Page, int]], size: int) -> Iterator[list[tuple[_Page, int]]]:
+    """Yield successive pages of at most `size` tied rows together, or one page."""
+    part: list[tuple[_Page, int]] = []
+    total = 0
+    for page, count in pages:
+        if part and total + count > size:
+            yield part
+            part, total = [], 0
+        part.append((page, count))
+        total += count
+    if part:
+        yield part
+
+
+def _refine_part(
+    suffixes: NDArray[np.uint32],
+    heads: NDArray[np.uint64],
+    part: Sequence[tuple[_Page, int]],
+    refiner: Refiner,
+    width: int,
+    pool: Pool,
+) -> None:
+    ends = list(accumulate((count for _, count in part), initial=0))
+    ties = Ties(*(np.empty(ends[-1], dtype=np.uint32) for _ in range(3)))
+    columns = ties.rows, ties.offsets, ties.groups
+    spans = [(*page, start) for (page, _), start in zip(part, ends, strict=False)]
+    pool.results([pool.submit(_collect, suffixes, heads, *span, *columns) for span in spans])
+    refiner.refine(ties, width)
+    pool.results(
+        [pool.submit(_put_back, suffixes, heads, *columns, *span) for span in pairwise(ends)]
+    )
+
+
+@njit
+def _clear(heads: NDArray[np.uint64], rows: NDArray[np.uint32], groups: NDArray[np.uint32]) -> None:
+    for i in range(rows.size):
+        if rows[i] != groups[i]:
+            row = np.uint64(rows[i])
+            heads[row // _64] &= ~(_1 << (row & _63))
+
+
+@njit_inlined
+def _tied_bits(heads: NDArray[np.uint64], word: Integer) -> Integer:
+    """Return the rows of a word whose group has others."""
+    here = heads[word]
+    bits: Integer = ~(here & (here >> _1 | heads[word + _1] << _63))
+    return bits
+
+
+@njit
+def _first_head_from(heads: NDArray[np.uint64], word: int) -> Integer:
+    """Return the first word from `word` on whose first row is a head; the last word is one."""
+    first = np.int64(word)
+    while not heads[first] & _1:
+        first += 1
+    return first
+
+
+@njit
+def _count_tied(heads: NDArray[np.uint64], start: int, end: int) -> Integer:
+    count = _0
+    for word in range(np.uint64(start), np.uint64(end)):
+        count += popcount(_tied_bits(heads, word))
+    return np.int64(count)
+
+
+@njit
+def _collect(
+    suffixes: NDArray[np.uint32],
+    heads: NDArray[np.uint64],
+    start: int,
+    end: int,
+    first: int,
+    rows: NDArray[np.uint32],
+    offsets: NDArray[np.uint32],
+    groups: NDArray[np.uint32],
+) -> None:
+    """Collect the ties of the words from `start` to `end`, from `first` on."""
+    to, group = np.uint64(first), _0
+    for word in range(np.uint64(start), np.uint64(end)):
+        left = _tied_bits(heads, word)
+        while left:
+            bit = trailing_zeros(left)
+            row = word * _64 + bit
+            if heads[word] >> bit & _1:
+                group = row
+            rows[to], offsets[to], groups[to] = row, suffixes[row], group
+            to += _1
+            left &= left - _1
+
+
+@njit
+def _put_back(
+    suffixes: NDArray[np.uint32],
+    heads: NDArray[np.uint64],
+    rows: NDArray[np.uint32],
+    offsets: NDArray[np.uint32],
+    groups: NDArray[np.uint32],
+    start: int,
+    end: int,
+) -> None:
+    """Put sorted suffixes into their rows, and mark the heads of new groups, of one page."""
+    for i in range(np.uint64(start), np.uint64(end)):
+        row = np.uint64(rows[i])
+        suffixes[row] = offsets[i]
+        if rows[i] == groups[i]:
+            heads[row // _64] |= _1 << (row & _63)
 
 
 @njit
 def _rank_rows(
-    suffixes: NDArray[np.uint32], start: int, end: int, ranks: NDArray[np.uint32]
+    suffixes: NDArray[np.uint32],
+    heads: NDArray[np.uint64],
+    start: int,
+    end: int,
+    ranks: NDArray[np.uint32],
 ) -> None:
+    """Set the ranks of the suffixes in some rows to the first rows of their groups."""
+    group = np.uint64(start)
+    while not heads[group // _64] >> (group & _63) & _1:
+        group -= _1
     for row in range(np.uint64(start), np.uint64(end)):
-        ranks[suffixes[row]] = row
+        if heads[row // _64] >> (row & _63) & _1:
+            group = np.uint64(row)
+        ranks[suffixes[row]] = group
 
 
 @njit
@@ -188,30 +344,3 @@ def _sort_groups(
                 head = rows[i]
             groups[i] = head
         first = last
-
-
-@njit
-def _still_tied(
-    rows: NDArray[np.uint32],
-    offsets: NDArray[np.uint32],
-    groups: NDArray[np.uint32],
-    start: int,
-    end: int,
-) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]:
-    """Return the rows from `start` to `end` whose group has others."""
-    count = np.int64(0)
-    for i in range(np.int64(start), np.int64(end)):
-        count += _is_tied(rows, groups, i)
-    kept_rows, kept_offsets = np.empty(count, np.uint32), np.empty(count, np.uint32)
-    kept_groups = np.empty(count, np.uint32)
-    to = np.int64(0)
-    for i in range(np.int64(start), np.int64(end)):
-        if _is_tied(rows, groups, i):
-            kept_rows[to], kept_offsets[to], kept_groups[to] = rows[i], offsets[i], groups[i]
-            to += 1
-    return kept_rows, kept_offsets, kept_groups
-
-
-@njit
-def _is_tied(rows: NDArray[np.uint32], groups: NDArray[np.uint32], i: Integer) -> bool:
-    return groups[i] != rows[i] or (i + 1 < groups.size and groups[i + 1] == groups[i])

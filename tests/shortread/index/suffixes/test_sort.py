@@ -46,6 +46,7 @@ def test_many_parts_and_buckets_of_every_size(prefix: int, monkeypatch: pytest.M
     monkeypatch.setattr(buckets, "_MAX_PREFIX", prefix)
     monkeypatch.setattr(buckets, "_BUCKET_ROWS", 1)
     monkeypatch.setattr(cpu, "_MIN_PART", 1000)
+    monkeypatch.setattr(ties, "_PAGE_WORDS", 1 << prefix)
     random = np.random.default_rng(prefix)
     repeat = random.integers(0, 4, 700, dtype=np.uint8)
     alike = random.integers(0, 2, 20_000, dtype=np.uint8)
@@ -72,6 +73,35 @@ def test_buckets_count_each_suffix_once() -> None:
             size <= rows or end == first + 1
             for size, (first, end) in zip(sizes, parts, strict=True)
         )
+
+
+@pytest.mark.parametrize("page_words", [1, 3, 100])
+@pytest.mark.parametrize("max_rows", [1, 500, 10**9])
+def test_ties_are_sorted_part_by_part(
+    page_words: int, max_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ties, "_PAGE_WORDS", page_words)
+    random = np.random.default_rng(page_words)
+    copy = random.integers(0, 4, 4_000, dtype=np.uint8)
+    other = copy.copy()
+    other[::900] ^= 1
+    run = np.zeros(1_500, dtype=np.uint8)
+    codes = np.concatenate([copy, other, run, copy[:2_000], np.tile(copy[:171], 20)])
+    expected = sort(codes)
+    assert_sorted(codes, expected)
+    # Rows of suffixes with the same 12 bases, in any order.
+    filled = np.concatenate([codes, np.zeros(12, dtype=np.uint8)]).astype(np.int64)
+    keys = sum(filled[k : k + codes.size] << 2 * (11 - k) for k in range(12))
+    rows = np.concatenate([[codes.size], np.argsort(keys, kind="stable")]).astype(np.uint32)
+    heads = ties.all_heads(rows.size)
+    for row in range(2, rows.size):
+        if keys[rows[row]] == keys[rows[row - 1]]:
+            heads[row // 64] &= ~(np.uint64(1) << np.uint64(row % 64))
+    with Pool(3) as pool:
+        refiner = ties.CpuRefiner(rows, heads, pool)
+        ties.resolve(rows, heads, refiner, 12, pool, max_rows)
+    np.testing.assert_array_equal(rows, expected)
+    assert (heads == np.uint64(2**64 - 1)).all()
 
 
 def test_cuts_of_ties_are_between_groups() -> None:
