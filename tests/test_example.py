@@ -13,7 +13,8 @@ import pytest
 
 from hapgpu.haplotypes.pairing.haplotype_set import parse_locus
 from hapgpu.io.fastx.fastq import read_fastq
-from hapgpu.io.genome.fasta import ReferenceFasta, read_fasta
+from hapgpu.io.genome.fasta import read_fasta
+from hapgpu.io.genome.reference import ReferenceFasta
 
 SCRIPT = Path(__file__).resolve().parent.parent / "examples" / "make_example.py"
 

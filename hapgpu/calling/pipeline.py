@@ -66,7 +66,7 @@ from hapgpu.calling.segment_calls import (
 from hapgpu.errors import UsageError
 from hapgpu.io.alignments.record_order import RecordRun
 from hapgpu.io.files.record_limit import MAX_RECORD
-from hapgpu.io.genome.fasta import ReferenceFasta
+from hapgpu.io.genome.reference import ReferenceFasta
 from hapgpu.io.genome.regions import EVERYTHING, RegionChoice
 from hapgpu.io.vcf.writer import VcfWriter
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods

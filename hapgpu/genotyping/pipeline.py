@@ -29,7 +29,7 @@ from hapgpu.haplotypes.locus_batches import (
 )
 from hapgpu.haplotypes.sites.record_selection import REGIONS, within
 from hapgpu.io.files.record_limit import MAX_RECORD
-from hapgpu.io.genome.fasta import ReferenceFasta
+from hapgpu.io.genome.reference import ReferenceFasta
 from hapgpu.io.genome.regions import EVERYTHING, RegionChoice
 from hapgpu.io.vcf.batches import VcfBatch
 from hapgpu.io.vcf.header import genotyped_header

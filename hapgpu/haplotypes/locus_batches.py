@@ -45,7 +45,7 @@ from hapgpu.haplotypes.sites.reference_check import (
 )
 from hapgpu.haplotypes.sites.sample_genotypes import genotypes_of
 from hapgpu.haplotypes.sites.shift_ranges import LONGEST_SHIFT, shift_ranges_of
-from hapgpu.io.genome.fasta import ReferenceFasta
+from hapgpu.io.genome.reference import ReferenceFasta
 from hapgpu.io.vcf.batches import VcfBatch
 from hapgpu.runtime.jit import njit
 from hapgpu.runtime.pool import Pool, Task

@@ -17,7 +17,7 @@ from hapgpu.haplotypes.sites.columns import are_telomeres, sites_of
 from hapgpu.haplotypes.sites.record_selection import REGIONS, within
 from hapgpu.haplotypes.sites.shift_ranges import LONGEST_SHIFT
 from hapgpu.io.files.text_output import open_text
-from hapgpu.io.genome.fasta import ReferenceFasta
+from hapgpu.io.genome.reference import ReferenceFasta
 from hapgpu.io.genome.regions import Region, RegionChoice
 from hapgpu.io.vcf.batches import VcfBatch
 from hapgpu.io.vcf.source import open_vcf

@@ -26,7 +26,7 @@ from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.files.reread import RereadableInput, rereadable
 from hapgpu.io.files.text_output import open_text
-from hapgpu.io.genome.fasta import ReferenceFasta
+from hapgpu.io.genome.reference import ReferenceFasta
 from hapgpu.io.genome.regions import RegionChoice
 from hapgpu.realign import cpu
 from hapgpu.realign.alleles import AlleleTable

@@ -14,7 +14,7 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.batches import LEAD, REFERENCE_ROOM, Segment, SegmentReads
 from hapgpu.haplotypes.batches import ReferenceSlice
 from hapgpu.io.alignments.reader import open_reads
-from hapgpu.io.genome.fasta import ReferenceFasta
+from hapgpu.io.genome.reference import ReferenceFasta
 from hapgpu.io.genome.regions import Region, RegionChoice
 
 ROOM = 1000

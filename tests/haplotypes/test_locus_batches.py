@@ -20,7 +20,7 @@ from hapgpu.haplotypes.batches import LocusBatch
 from hapgpu.haplotypes.locus_batches import EVERY_ROW, LocusLimits, LocusOptions, locus_batches
 from hapgpu.haplotypes.sites.loci import OVERLAPPING_FACTOR, RecordLimits
 from hapgpu.haplotypes.sites.record_selection import within
-from hapgpu.io.genome.fasta import ReferenceFasta
+from hapgpu.io.genome.reference import ReferenceFasta
 from hapgpu.io.genome.regions import EVERYTHING, Region, RegionChoice
 from hapgpu.io.vcf.batches import VcfBatch
 from hapgpu.io.vcf.records import VcfRecord

@@ -56,7 +56,7 @@ from hapgpu.haplotypes.batches import ReferenceSlice
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.read_groups import SampleTable
 from hapgpu.io.files.record_limit import MAX_RECORD
-from hapgpu.io.genome.fasta import ReferenceFasta
+from hapgpu.io.genome.reference import ReferenceFasta
 from hapgpu.io.genome.regions import END_OF_CONTIG, Region, RegionChoice
 from hapgpu.runtime.closeable import Closeable
 from hapgpu.runtime.pool import MAX_IO_THREADS

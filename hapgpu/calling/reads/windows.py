@@ -19,7 +19,7 @@ from hapgpu.cigar.encoding import reference_lengths
 from hapgpu.genotyping.reads.locus_groups import LocusIntervals
 from hapgpu.genotyping.reads.read_buffer import ChoiceOfReads, ReadBuffer
 from hapgpu.haplotypes.batches import ReferenceSlice
-from hapgpu.io.genome.fasta import ReferenceFasta
+from hapgpu.io.genome.reference import ReferenceFasta
 from hapgpu.io.genome.regions import Region
 from hapgpu.pairhmm.reads.qualities import check_base_qualities
 from hapgpu.runtime.jit import njit

@@ -17,7 +17,7 @@ from hapgpu.cigar.clips import Clips
 from hapgpu.cigar.encoding import reference_lengths
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet, LocusColumns
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.io.genome.fasta import ReferenceFasta
+from hapgpu.io.genome.reference import ReferenceFasta
 from hapgpu.io.genome.regions import Region
 from hapgpu.runtime.jit import njit
 

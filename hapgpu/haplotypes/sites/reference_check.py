@@ -11,7 +11,7 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.errors import InputError
 from hapgpu.haplotypes.batches import AlleleKind, ReferenceSlice, Sites
-from hapgpu.io.genome.fasta import ReferenceFasta
+from hapgpu.io.genome.reference import ReferenceFasta
 from hapgpu.io.genome.regions import Region, contig_hint
 from hapgpu.io.vcf.records import VcfRecord
 from hapgpu.runtime.jit import njit

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.errors import InputError
 from hapgpu.io.files.file_kind import BAM_MAGIC
@@ -242,19 +243,18 @@ def encode_header(header: SamHeader) -> bytes:
 def encode_references(header: SamHeader) -> bytes:
     """Return the list of contigs in BAM encoding, with its length."""
     count = len(header.reference_names)
-    text = "\0".join([*header.reference_names, ""]).encode("utf-8", "surrogateescape")
-    names = np.frombuffer(text, dtype=np.uint8)
-    ends = np.flatnonzero(names == 0) + 1
-    widths = np.diff(ends, prepend=0)
-    starts = ends - widths + 2 * _NUMBER_BYTES * np.arange(count)
-    encoded = np.empty(names.size + 2 * _NUMBER_BYTES * count, dtype=np.uint8)
+    names = Ragged.from_names(header.reference_names)
+    widths = names.lengths + 1  # with a NUL
+    starts = names.offsets[:-1] + (1 + 2 * _NUMBER_BYTES) * np.arange(count)
+    encoded = np.zeros(names.data.size + (1 + 2 * _NUMBER_BYTES) * count, dtype=np.uint8)
     is_name = np.ones(encoded.size, dtype=np.bool_)
+    is_name[starts + _NUMBER_BYTES + widths - 1] = False
     lengths = np.array(header.reference_lengths, dtype=np.int64)
     for offsets, numbers in ((starts, widths), (starts + _NUMBER_BYTES + widths, lengths)):
         at = offsets[:, None] + np.arange(_NUMBER_BYTES)
         encoded[at] = numbers.astype("<u4").view(np.uint8).reshape(at.shape)
         is_name[at] = False
-    encoded[is_name] = names
+    encoded[is_name] = names.data
     return _COUNT.pack(count) + encoded.tobytes()
 
 

@@ -18,7 +18,7 @@ from hapgpu.haplotypes.pairing.extended_haplotypes import ExtendedHaplotypes, Ex
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.haplotypes.pairing.pairs import ReadHaplotypePairs
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.io.genome.fasta import ReferenceFasta
+from hapgpu.io.genome.reference import ReferenceFasta
 from hapgpu.io.genome.regions import Region
 from hapgpu.realign.align.dispatch import align_pairs, score_pairs
 from hapgpu.realign.projection.clip_ends import clip_end_insertions

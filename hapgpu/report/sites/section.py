@@ -15,7 +15,7 @@ from hapgpu.genotyping.batches import LocusReads
 from hapgpu.genotyping.cpu import host_genotyper
 from hapgpu.genotyping.genotyper import GenotypeOptions
 from hapgpu.genotyping.pipeline import GenotypeInputs, GenotypeSession
-from hapgpu.io.genome.fasta import ReferenceFasta
+from hapgpu.io.genome.reference import ReferenceFasta
 from hapgpu.io.genome.regions import Region, RegionChoice
 from hapgpu.io.vcf.source import open_vcf
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods

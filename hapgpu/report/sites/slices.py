@@ -23,7 +23,7 @@ from hapgpu.genotyping.calls.likelihoods import NO_ALLELE, NOT_USED
 from hapgpu.haplotypes.batches import LocusBatch
 from hapgpu.io.bam.encode import EncodedRecords
 from hapgpu.io.bam.header import SamHeader, encode_header
-from hapgpu.io.genome.fasta import ReferenceFasta
+from hapgpu.io.genome.reference import ReferenceFasta
 from hapgpu.io.genome.regions import Region
 from hapgpu.report.sites.evidence import SiteReads
 from hapgpu.report.sites.realignment import Realignment

@@ -20,7 +20,7 @@ from hapgpu.calling.reads.segment_reader import SegmentReader
 from hapgpu.calling.reads.segments import segments_of
 from hapgpu.calling.reads.windows import Room
 from hapgpu.errors import InputError
-from hapgpu.io.genome.fasta import ReferenceFasta
+from hapgpu.io.genome.reference import ReferenceFasta
 from hapgpu.io.genome.regions import EVERYTHING, Region, RegionChoice
 from tests.calling.segments import segment_reads
 from tests.cli.realign.command import make_example

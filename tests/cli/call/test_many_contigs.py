@@ -11,7 +11,7 @@ import pytest
 
 from hapgpu.calling.pipeline import SegmentWorker
 from hapgpu.genotyping.reads import inputs
-from hapgpu.io.genome.fasta import ReferenceFasta
+from hapgpu.io.genome.reference import ReferenceFasta
 from tests.cli.call.command import called, records_in
 from tests.cli.call.many_contigs import LENGTH, READ, SNP, STARTS, as_indexed, make_contigs
 from tests.peak_memory import GIBIBYTE, measured

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hapgpu.haplotypes.locus_batches import LocusOptions, locus_batches
 from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes
 from hapgpu.haplotypes.pipeline import HaplotypeText
-from hapgpu.io.genome.fasta import ReferenceFasta
+from hapgpu.io.genome.reference import ReferenceFasta
 from hapgpu.io.vcf.records import VcfRecord
 from tests.haplotypes.made_records import batches_of_records, references_and_records
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
-from hapgpu.io.bam.header import SamHeader
+from hapgpu.io.bam.header import SamHeader, encode_references
 from tests.example_counts import many
 from tests.io.bam import header_oracle as oracle
 
@@ -195,3 +195,19 @@ def test_references_replaced_as_line_by_line(text: str, rows: list[tuple[str, in
     assert found(lambda: header.with_references(names, lengths)) == oracle.outcome(
         lambda: oracle.with_references(header.text, names, lengths)
     )
+
+
+@given(st.lists(st.text(min_size=1, max_size=8).filter(lambda name: not set(name) & set("\t\n\r"))))
+def test_list_of_contigs_as_defined(names: list[str]) -> None:
+    try:
+        encoded = [name.encode("utf-8", "surrogateescape") + b"\0" for name in names]
+        header = SamHeader.from_text(
+            "".join(f"@SQ\tSN:{name}\tLN:{n}\n" for n, name in enumerate(names, 1))
+        )
+    except (InputError, UnicodeEncodeError):
+        return
+    expected = [
+        len(name).to_bytes(4, "little") + name + n.to_bytes(4, "little")
+        for n, name in enumerate(encoded, 1)
+    ]
+    assert encode_references(header) == len(names).to_bytes(4, "little") + b"".join(expected)

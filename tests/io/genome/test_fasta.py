@@ -6,6 +6,7 @@ import gzip
 import re
 import tracemalloc
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,8 +19,10 @@ from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
 from hapgpu.haplotypes.pairing.haplotype_set import parse_locus
-from hapgpu.io.genome.fasta import ReferenceFasta, read_fai, read_fasta
+from hapgpu.io.genome.fai import read_fai
+from hapgpu.io.genome.fasta import read_fasta
 from hapgpu.io.genome.fasta_text import plain_records
+from hapgpu.io.genome.reference import ReferenceFasta
 from hapgpu.io.genome.regions import Region
 from tests.example_counts import many
 
@@ -415,3 +418,22 @@ def test_an_index_with_a_name_twice(tmp_path: Path) -> None:
     (tmp_path / "r.fa.fai").write_text("c\t4\t3\t4\t5\nd\t4\t9\t4\t5\nc\t4\t15\t4\t5\n")
     with pytest.raises(InputError, match=r"r\.fa\.fai, line 3: "):
         read_fai(tmp_path / "r.fa")
+
+
+@pytest.mark.parametrize("packing", ["plain", "bgzf"])
+def test_threads_share_a_reference(tmp_path: Path, packing: str) -> None:
+    random = np.random.default_rng(8)
+    bases = "".join(random.choice(list("ACGT"), 300_000))
+    path = tmp_path / "ref.fa"
+    lines = "\n".join(bases[start : start + 60] for start in range(0, len(bases), 60))
+    path.write_text(f">chr1\n{lines}\n", encoding="ascii")
+    if packing == "bgzf":
+        pysam.tabix_compress(str(path), f"{path}.gz")
+        path = tmp_path / "ref.fa.gz"
+    pysam.faidx(str(path))
+    starts = random.integers(0, 299_000, 400).tolist()
+    regions = [Region("chr1", start, start + 999) for start in starts]
+    with ReferenceFasta(path) as reference, ThreadPoolExecutor(8) as threads:
+        found = threads.map(reference.fetch, regions)
+        for start, text in zip(starts, found, strict=True):
+            assert text == bases[start : start + 999].encode()
