@@ -12,16 +12,6 @@ constexpr int kMinReadBases = 10;
 constexpr int kPartsText = 172;  // formatted characters of a line (at most 166), rounded up to an
                                  // odd number of words, so that lanes write to different banks
 
-// Returns the index of the first hit of a read in [start, end) with a greater distance.
-__device__ inline long long end_of_stratum(const unsigned long long* hits, long long start,
-                                           long long end, int distance) {
-    while (start < end) {
-        long long middle = (start + end) / 2;
-        if (distance_of(hits[middle]) <= distance) start = middle + 1; else end = middle;
-    }
-    return start;
-}
-
 // Returns the index of the last of `count` ascending values at most `value`; -1 if none is.
 __device__ inline int last_at_most(const long long* values, int count, long long value) {
     int low = 0, high = count;
@@ -80,7 +70,7 @@ struct Reads {
 };
 
 // The hits of reads, from offsets[i] on for read i, and the results of count_records: the records
-// of read i start at record_offsets[i]. Of some records, both offsets may be negative: hits and
+// of read i start at record_offsets[i], and `best` is 0 for a read without hits. Of some records, both offsets may be negative: hits and
 // records before the first are not held.
 struct Hits {
     const long long* offsets;
@@ -172,7 +162,7 @@ __device__ Line put_line(Out& out, long long record, const Reads& reads, const H
     const int length = reads.lengths[line.read];
     const long long start = hits.offsets[line.read];
     if (reads.name_lengths[line.read] == 0) out.put('*');
-    if (hits.offsets[line.read + 1] == start) {
+    if (hits.best[line.read] == 0) {
         line.has_bases = length > 0;
         put_text(out, "\t4\t*\t0\t0\t*\t*\t0\t0\t");
         line.before = out.size;
@@ -270,31 +260,25 @@ __device__ inline unsigned long long warp_sum(unsigned long long value) {
 // offsets of records. Adds RecordCounts to `counts`: reads with hits, hits, records, reads over
 // max_hits, reads that are too short.
 extern "C" __global__ void __launch_bounds__(256)
-count_records(const int* lengths, const long long* offsets, const unsigned long long* hits,
-              int* best, int* second, long long* record_counts, unsigned long long* counts,
-              long long /* hits */, int reads, int /* 5 */, int only_best, int unmapped,
-              long long max_hits) {
+count_records(const int* lengths, const int* exact, const int* inexact, int* best, int* second,
+              long long* record_counts, unsigned long long* counts, int reads, int /* 5 */,
+              int only_best, int unmapped, long long max_hits) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i == 0) record_counts[0] = 0;
     unsigned is_mapped = 0, is_over_max_hits = 0, is_too_short = 0;
     unsigned long long reported = 0, records = 0;
     if (i < reads) {
-        const long long start = offsets[i], end = offsets[i + 1];
         is_too_short = lengths[i] < kMinReadBases;
-        is_mapped = start < end;
-        long long end_of_best = start, end_of_second = start;
+        best[i] = exact[i] ? exact[i] : inexact[i];
+        second[i] = exact[i] ? inexact[i] : 0;
+        is_mapped = best[i] > 0;
         if (is_mapped) {
-            const int min_distance = distance_of(hits[start]);
-            end_of_best = end_of_stratum(hits, start, end, min_distance);
-            end_of_second = end_of_stratum(hits, end_of_best, end, min_distance + 1);
-            reported = (only_best ? end_of_best : end) - start;
+            reported = best[i] + (only_best ? 0ll : second[i]);
             records = min((long long)reported, max_hits);
             is_over_max_hits = records < reported;
         } else if (unmapped) {
             records = 1;
         }
-        best[i] = (int)(end_of_best - start);
-        second[i] = (int)(end_of_second - end_of_best);
         record_counts[i + 1] = records;
     }
     const unsigned long long sums[] = {warp_sum(is_mapped), warp_sum(reported), warp_sum(records),

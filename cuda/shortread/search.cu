@@ -2,16 +2,12 @@
 // hapgpu/shortread/search/cpu.py.
 
 #include "common/warp.cuh"
-#include "shortread/fm_index.cuh"
-#include "shortread/hit.cuh"
-#include "shortread/packed_reads.cuh"
+#include "shortread/candidates.cuh"
 
 // With kFewRows left, a comparison with the reference is cheaper than further search. kSomeRows
 // after kManySteps are copies of a repeat, and will hardly become fewer.
 constexpr unsigned kFewRows = 1, kSomeRows = 8;
 constexpr int kManySteps = 4;
-constexpr int kMaxHits = 2;  // per candidate: a deletion and an insertion
-constexpr Word kNoHit = ~0ull;
 
 __device__ inline bool has_others(const Word* read, int start, int end) {
     for (int word = start / kWordBits; word * kWordBits < end; ++word) {
@@ -114,132 +110,33 @@ extern "C" __global__ void __launch_bounds__(256) expand_seeds(
     }
 }
 
-struct Comparison {
-    int mismatches, first, last;  // -1 mismatches: a mismatch within the exact part
-};
-
-// Compares a read with the reference from a position on. Returns the number of mismatches and the
-// offsets of the first and the last mismatch, `length` and -1 without mismatches.
-__device__ inline Comparison compare(
-    const Word* planes, const Word* others, const Word* read, int length, long long position,
-    int exact_start, int exact_end
-) {
-    const long long bit = position + kWordBits;
-    const ulonglong2* reference = (const ulonglong2*)planes + bit / kWordBits;
-    const Word* other = others + bit / kWordBits;
-    const int shift = (int)(bit % kWordBits), carry = kWordBits - 1 - shift;
-    ulonglong2 bases = *reference;
-    Word other_bits = *other;
-    Comparison result = {0, length, -1};
-    for (int start = 0; start < length; start += kWordBits) {
-        const ulonglong2 next = *++reference;
-        const Word next_other_bits = *++other;
-        Word differs = ((bases.x >> shift | next.x << 1 << carry) ^ read[0])
-            | ((bases.y >> shift | next.y << 1 << carry) ^ read[1])
-            | (other_bits >> shift | next_other_bits << 1 << carry) | read[2];
-        bases = next;
-        other_bits = next_other_bits;
-        read += kPlanes;
-        if (length - start < kWordBits) differs &= (1ull << (length - start)) - 1;
-        if (!differs) continue;
-        if (differs & span_mask(exact_start - start, exact_end - start)) return {-1, 0, 0};
-        if (result.last < 0) result.first = start + __ffsll(differs) - 1;
-        result.last = start + kWordBits - 1 - __clzll(differs);
-        result.mismatches += __popcll(differs);
-    }
-    return result;
-}
-
-__device__ inline int contig_of(const long long* offsets, int contigs, long long position) {
-    int low = 0, high = contigs;
-    while (high - low > 1) {
-        const int middle = (low + high) / 2;
-        if (offsets[middle] <= position) low = middle;
-        else high = middle;
-    }
-    return low;
-}
-
 // One thread per candidate, which is the position of a row of a seed: writes the hits that belong
-// to it. A hit belongs to the half without its error, an exact hit to the left half.
+// to it.
 template <int kStrands, int kPieces>
 __global__ void __launch_bounds__(256, 4) verify(
     const Occurrences* occurrences, int occurrence_blocks, unsigned primary,
     const unsigned* suffixes, long long suffix_entries, const Word* marks,
     const unsigned* mark_ranks, int mark_words, const Word* planes, const Word* others,
-    int base_blocks, const long long* contig_offsets, int contigs, const Word* words,
-    int total_words, const int* word_offsets, const int* lengths, int reads, int indels,
+    int base_blocks, const long long* contig_offsets, int contigs, const unsigned* other_blocks,
+    int other_words, const Word* words, int total_words, const int* word_offsets, const int* lengths, int reads, int indels,
     const unsigned* first_rows, const int* read_offsets, const long long* seed_ends, int seeds,
     long long start, const int* owners, Word* candidate_hits, int* hit_counts, int candidates
 ) {
     const int candidate = blockIdx.x * blockDim.x + threadIdx.x;
     if (candidate == 0) hit_counts[0] = 0;
     if (candidate >= candidates) return;
+    const Reference reference{planes, others, other_blocks, contig_offsets, contigs};
     const int seed = owners[candidate];
-    const int piece = seed % kPieces;
-    const int strand = seed / kPieces % kStrands;
-    const int number = seed / kPieces / kStrands;
-    const int length = lengths[number];
-    const unsigned row = first_rows[seed] + (unsigned)(start + candidate - seed_ends[seed]);
-    const long long total = contig_offsets[contigs];
-    const long long diagonal =
-        locate(occurrences, primary, suffixes, marks, mark_ranks, mark_words, row)
-        - read_offsets[seed];
+    const int strand = seed / kPieces % kStrands, number = seed / kPieces / kStrands;
     const Word* read = strand_words(words, word_offsets, number, strand);
-    const int exact_start = piece_start<kPieces>(piece, length);
-    const int exact_end = piece_start<kPieces>(piece + 1, length);
-    const long long anchor = piece == 0 ? diagonal : diagonal + length - 1;
-    Word hits[kMaxHits] = {kNoHit, kNoHit};
-    Comparison own = {-1, 0, 0};
-    if (anchor >= 0 && anchor < total && diagonal >= -1 && diagonal + length <= total + 1) {
-        own = compare(planes, others, read, length, diagonal, exact_start, exact_end);
-    }
-    if (own.mismatches >= 0) {
-        const int contig = contig_of(contig_offsets, contigs, anchor);
-        const long long low = contig_offsets[contig], high = contig_offsets[contig + 1];
-        if (own.mismatches < kPieces && diagonal >= low && diagonal + length <= high) {
-            if (own.mismatches || piece == 0) {
-                const int error = own.mismatches ? own.first : 0;
-                hits[0] = packed_hit(own.mismatches, diagonal, strand, kUngapped, error);
-            }
-        } else if (indels && kPieces > 1) {
-            // Hits that start (left half) or end (right half) at the candidate, with a gap in the
-            // other half; an ungapped hit with the same end (start) excludes them. After (before) the
-            // error, the read must match beside the candidate: most comparisons end there.
-            const int step = piece == 0 ? 1 : -1;
-            const long long deletion_start = piece == 0 ? diagonal : diagonal - 1;
-            if (deletion_start >= low && deletion_start + length + 1 <= high) {
-                const int matching_start = piece == 0 ? own.first : 0;
-                const int matching_end = piece == 0 ? length : own.last + 1;
-                const Comparison neighbor = compare(
-                    planes, others, read, length, diagonal + step, matching_start, matching_end
-                );
-                const int error = (piece == 0 ? neighbor.last : own.last) + 1;
-                const bool is_owned = piece == 0 ? error >= exact_end : error < exact_start;
-                if (neighbor.mismatches > 1 && is_owned) {
-                    hits[0] = packed_hit(1, deletion_start, strand, kDeletion, error);
-                }
-            }
-            const long long insertion_start = piece == 0 ? diagonal : diagonal + 1;
-            if (insertion_start >= low && insertion_start + length - 1 <= high) {
-                const long long beside = diagonal - step;
-                const int matching_start = piece == 0 ? own.first + 1 : 0;
-                const int matching_end = piece == 0 ? length : max(own.last, 0);
-                const Comparison neighbor = compare(
-                    planes, others, read, length, beside, matching_start, matching_end
-                );
-                const int error = max(piece == 0 ? neighbor.last : own.last, 0);
-                const bool is_owned = piece == 0 ? error >= exact_end : error < exact_start;
-                const bool is_excluded = neighbor.mismatches <= 1 && beside >= low
-                    && beside + length <= high;
-                if (neighbor.mismatches >= 0 && !is_excluded && is_owned) {
-                    hits[1] = packed_hit(1, insertion_start, strand, kInsertion, error);
-                }
-            }
-        }
-    }
-    ((ulonglong2*)candidate_hits)[candidate] = {hits[0], hits[1]};
-    hit_counts[candidate + 1] = (hits[0] != kNoHit) + (hits[1] != kNoHit);
+    const Query query{read, lengths[number], seed % kPieces, strand};
+    const unsigned row = first_rows[seed] + (unsigned)(start + candidate - seed_ends[seed]);
+    const long long position =
+        locate(occurrences, primary, suffixes, marks, mark_ranks, mark_words, row);
+    const long long diagonal = position - read_offsets[seed];
+    const CandidateHits found = hits_of<kPieces>(reference, query, diagonal, indels);
+    ((ulonglong2*)candidate_hits)[candidate] = {found.hits[0], found.hits[1]};
+    hit_counts[candidate + 1] = (found.hits[0] != kNoHit) + (found.hits[1] != kNoHit);
 }
 
 // One thread per candidate: copies its hits to an array without gaps, and writes their reads.
@@ -273,17 +170,20 @@ extern "C" __global__ void __launch_bounds__(256) end_reads(
     if (end >= 0 && end <= candidates) offsets[read + 1] = base + hit_ends[end];
 }
 
-// One thread per hit: writes it to its rank among the hits of its read. Hits of reads with more
-// than `max_ranked` hits keep their order, and `has_more` is set. Equal hits, which only an
-// incorrect index gives, keep their order too, so that every element is written.
+// One thread per hit: writes it to its rank among the hits of its read, from the offset of the read
+// in the result on. Hits of reads with more than `max_ranked` hits keep their order, and `has_more`
+// is set. Equal hits, which only an incorrect index gives, keep their order too, so that every
+// element is written.
 extern "C" __global__ void __launch_bounds__(256) order_hits(
     const Word* hits, const int* hit_reads, long long count, const long long* offsets, int reads,
-    int max_ranked, Word* ordered, int* has_more, int flags
+    int max_ranked, const long long* ordered_offsets, Word* ordered, long long ordered_count,
+    int* has_more, int flags
 ) {
     const long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (at >= count) return;
     const Word hit = hits[at];
-    const long long start = offsets[hit_reads[at]], end = offsets[hit_reads[at] + 1];
+    const int read = hit_reads[at];
+    const long long start = offsets[read], end = offsets[read + 1];
     long long rank = at - start;
     if (end - start > max_ranked) {
         *has_more = 1;
@@ -293,7 +193,7 @@ extern "C" __global__ void __launch_bounds__(256) order_hits(
             rank += hits[other] < hit || (hits[other] == hit && other < at);
         }
     }
-    ordered[start + rank] = hit;
+    ordered[ordered_offsets[read] + rank] = hit;
 }
 
 // One thread per hit: makes a key that orders hits by read, then as their numbers do. The offset of
@@ -308,45 +208,19 @@ extern "C" __global__ void __launch_bounds__(256) key_hits(
         | (Word)hit.strand << 2 | (Word)hit.kind;
 }
 
-// One thread block per read with many hits: writes its `most` least hits in order, and after them
-// as many numbers as it has other hits, which hold a distance only.
-extern "C" __global__ void __launch_bounds__(256) select_hits(
-    const Word* hits, long long count, const long long* offsets, int reads, const long long* chosen,
-    int chosen_reads, int most, Word* ordered
+// One thread per read: counts its hits without an error and with one.
+extern "C" __global__ void __launch_bounds__(256) count_distances(
+    const Word* hits, long long count, const long long* offsets, int reads, int* exact, int* inexact
 ) {
-    constexpr int kWarps = 256 / kWarpLanes;
-    __shared__ Word least[kWarps];
-    __shared__ int exact;
-    const long long start = offsets[chosen[blockIdx.x]], end = offsets[chosen[blockIdx.x] + 1];
-    if (threadIdx.x == 0) exact = 0;
-    __syncthreads();
-    int own_exact = 0;
-    for (long long at = start + threadIdx.x; at < end; at += blockDim.x) {
-        own_exact += distance_of(hits[at]) == 0;
+    const int read = blockIdx.x * blockDim.x + threadIdx.x;
+    if (read >= reads) return;
+    long long low = offsets[read], high = offsets[read + 1];
+    const long long start = low, end = high;
+    while (low < high) {
+        const long long middle = (low + high) / 2;
+        if (distance_of(hits[middle]) == 0) low = middle + 1;
+        else high = middle;
     }
-    atomicAdd(&exact, own_exact);
-    Word last = 0;
-    for (int rank = 0; rank < most; ++rank) {
-        Word own = kNoHit;
-        for (long long at = start + threadIdx.x; at < end; at += blockDim.x) {
-            const Word hit = hits[at];
-            if (hit < own && (rank == 0 || hit > last)) own = hit;
-        }
-        for (int distance = kWarpLanes / 2; distance; distance /= 2) {
-            const Word other = __shfl_xor_sync(kAllLanes, own, distance);
-            if (other < own) own = other;
-        }
-        if (lane_id() == 0) least[threadIdx.x / kWarpLanes] = own;
-        __syncthreads();
-        own = kNoHit;
-        for (int warp = 0; warp < kWarps; ++warp) {
-            if (least[warp] < own) own = least[warp];
-        }
-        __syncthreads();
-        if (own != kNoHit) last = own;  // always, but for equal hits of an incorrect index
-        if (threadIdx.x == 0) ordered[start + rank] = last;
-    }
-    for (long long at = start + most + threadIdx.x; at < end; at += blockDim.x) {
-        ordered[at] = (Word)(at - start >= exact) << kDistanceShift;
-    }
+    exact[read] = (int)(low - start);
+    inexact[read] = (int)(end - low);
 }

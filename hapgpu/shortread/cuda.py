@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-import cupy
 import numpy as np
 from numpy.typing import NDArray
 
@@ -98,15 +97,16 @@ class CudaMapper(GpuWorker):
             return _NO_READS
         number = self._device.index
         reads = pack_on_device(text, spans.base_starts, spans.lengths, number)
-        search = DeviceSearch(self._index, reads, self._options, number)
         if isinstance(block, LaterRecords):
+            search = DeviceSearch(self._index, reads, self._options, number)
             return self._later_records(block, text, spans, search)
+        search = DeviceSearch(self._index, reads, self._options, number, self._most)
         if search.rows > _MAX_ROWS:
-            return self._divided_block(block, text, spans, search, search.row_ends(), _MAX_ROWS)
-        hits = search.hits(self._most)
+            return self._divided_block(block, text, spans, search.row_ends(), _MAX_ROWS)
+        hits = search.hits()
         records, counts = self._formatter.lay_out(spans, hits)
         if records.text_size > _MAX_TEXT:
-            return self._divided_block(block, text, spans, search, records.text_ends(), _MAX_TEXT)
+            return self._divided_block(block, text, spans, records.text_ends(), _MAX_TEXT)
         lines = self._formatter.write(text, spans, hits, records)
         return sam_block(download_pinned(lines), len(spans), counts)
 
@@ -115,14 +115,13 @@ class CudaMapper(GpuWorker):
         block: ReadBlock,
         text: GpuArray,
         spans: DeviceSpans,
-        search: DeviceSearch,
         ends: NDArray[np.int64],
         limit: int,
     ) -> TextBlock | Divided[ReadBlock, TextBlock]:
         """Divide a block into parts within a limit, or the records of its only read."""
         if len(spans) == 1:
-            only = LaterRecords(block.text, block.is_fasta, block.first, block.name)
-            return self._later_records(only, text, spans, search)
+            later = LaterRecords(block.text, block.is_fasta, block.first, block.name)
+            return self._text_of(later, text, spans)
         starts = spans.name_starts.get() - 1
         cuts = [(read, int(starts[read])) for read in _cuts(ends, limit)]
         return Divided(_NO_READS, block.split(cuts))
@@ -133,7 +132,7 @@ class CudaMapper(GpuWorker):
         """Write records of one read, from the first one of `block` on, as many as fit."""
         kept = search.least_hits(self._max_hits, block.after)
         if not kept.exact + kept.inexact:
-            no_hits = DeviceHits(cupy.zeros(2, dtype=np.int64), kept.hits)
+            no_hits = DeviceHits.of_one(kept.hits, 0, 0, 0)
             records, counts = self._formatter.lay_out(spans, no_hits)
             lines = self._formatter.write(text, spans, no_hits, records)
             return sam_block(download_pinned(lines), 1, counts)

@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import cupy
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.runtime.devices import CudaDevice
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.launch import load_kernel
 from hapgpu.runtime.gpu.resident import ResidentCopies
 from hapgpu.runtime.gpu.staging import uploaded
 from hapgpu.runtime.gpu_array import GpuArray
 from hapgpu.shortread.index.fm_index import FMIndexArrays, SuffixSamples
+
+_THREADS: Final = 256
+_BLOCKS_PER_WORD: Final = 32
+
+MARK_OTHER_BLOCKS: Final = Kernel(
+    "shortread/other_blocks.cu",
+    "mark_other_blocks",
+    (
+        Array("others", np.uint64, "blocks"),
+        Array("words", np.uint32, "count"),
+        Scalar("blocks", np.int32),
+        Scalar("count", np.int32),
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +47,9 @@ class DeviceIndex:
         number of words of marks (0 with a whole suffix array).
     reference
         Planes, others, number of blocks, contig offsets and number of contigs.
+    other_blocks
+        uint32 words, and their number: bit b % 32 of word b // 32 is set if block b of the
+        reference, or one of the next two, has letters other than bases.
     letters
         Positions and letters of `ReferenceBases`.
     """
@@ -39,6 +58,7 @@ class DeviceIndex:
     jump: tuple[object, ...]
     suffixes: tuple[object, ...]
     reference: tuple[object, ...]
+    other_blocks: tuple[object, ...]
     letters: tuple[GpuArray, GpuArray]
 
 
@@ -65,6 +85,7 @@ def _copied(index: FMIndexArrays) -> DeviceIndex:
     if isinstance(suffixes, SuffixSamples):
         marks = (_on_device(suffixes.marks), _on_device(suffixes.ranks), suffixes.marks.size)
         suffixes = suffixes.positions
+    others = _on_device(bases.others)
     return DeviceIndex(
         occurrences=(
             _on_device(index.occurrences),
@@ -75,13 +96,22 @@ def _copied(index: FMIndexArrays) -> DeviceIndex:
         suffixes=(_on_device(suffixes), suffixes.size, *marks),
         reference=(
             _on_device(bases.planes),
-            _on_device(bases.others),
-            bases.others.size,
+            others,
+            others.size,
             _on_device(index.contigs.offsets),
             index.contigs.offsets.size - 1,
         ),
+        other_blocks=_other_blocks(others),
         letters=(_on_device(bases.letter_positions), _on_device(bases.letters)),
     )
+
+
+def _other_blocks(others: GpuArray) -> tuple[object, ...]:
+    count = others.size // _BLOCKS_PER_WORD + 1
+    words = cupy.empty(count, dtype=np.uint32)
+    loaded = load_kernel(MARK_OTHER_BLOCKS, others.device.id)
+    loaded.launch(-(-count // _THREADS), _THREADS, (others, words, others.size, count))
+    return words, count
 
 
 def _on_device(array: NDArray[Any]) -> GpuArray:

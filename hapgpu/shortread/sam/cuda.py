@@ -55,12 +55,10 @@ COUNT_RECORDS = Kernel(
     _SOURCE,
     "count_records",
     (
-        *_spans("lengths"),
-        *_HITS,
+        *_spans("lengths", "exact", "inexact"),
         *_STRATA,
         Array("record_counts", np.int64, "reads", 1),
         Array("counts", np.uint64, "count_values"),
-        *_large("hit_count"),
         *_small("reads", "count_values", "only_best", "unmapped"),
         *_large("max_hits"),
     ),
@@ -196,14 +194,14 @@ class DeviceFormatter:
         spans
             The spans of the reads, at least of one.
         hits
-            All hits of these reads, fewer than 2**31 per read.
+            The hits of these reads, fewer than 2**31 per read, at least those to write.
         """
         reads = len(spans)
         best, second = cupy.empty((2, reads), dtype=np.int32)
         record_counts = cupy.empty(reads + 1, dtype=np.int64)
         totals = cupy.zeros(len(RecordCounts._fields), dtype=np.uint64)
-        arrays = (spans.lengths, hits.offsets, hits.hits, best, second, record_counts, totals)
-        sizes = (hits.hits.size, reads, totals.size)
+        arrays = (spans.lengths, hits.exact, hits.inexact, best, second, record_counts, totals)
+        sizes = (reads, totals.size)
         record_filter = self._record_filter
         blocks = -(-reads // _THREADS)
         load_kernel(COUNT_RECORDS, self._device).launch(
@@ -250,7 +248,7 @@ class DeviceFormatter:
         reported = best if record_filter.best else best + second
         total = min(reported, record_filter.max_hits)
         size = int(kept.hits.size)
-        hits = DeviceHits(cupy.asarray(np.array([-first, size])), kept.hits)
+        hits = DeviceHits.of_one(kept.hits, first, kept.exact, kept.inexact)
         columns = (
             cupy.asarray(np.array([-start, total - start])),
             cupy.full(1, best, dtype=np.int32),

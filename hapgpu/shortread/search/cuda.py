@@ -20,14 +20,15 @@ from hapgpu.shortread.index.fm_index import FMIndexArrays
 from hapgpu.shortread.search.hits import DISTANCE_SHIFT, MIN_READ_BASES, HitBatch, SearchOptions
 from hapgpu.shortread.search.kernels import (
     COLLECT,
+    COUNT_DISTANCES,
     COUNT_WORDS,
     END_READS,
     EXPAND_SEEDS,
     KEY_HITS,
     ORDER_HITS,
     PACK_READS,
-    SELECT_HITS,
     seed_kernel,
+    survey_kernel,
     verify_kernel,
 )
 from hapgpu.shortread.search.packed_reads import PackedReads
@@ -38,8 +39,9 @@ _CANDIDATES_PER_STEP: Final = 1 << 23
 _INEXACT: Final = np.uint64(1 << DISTANCE_SHIFT)  # the least number of a hit with an error
 _RANKED_HITS: Final = 256
 """Largest number of hits of a read that are sorted by rank, the number of lesser hits."""
-_SELECTED_HITS: Final = 64
-"""Largest number of least hits that are found one after the other, not by a sort."""
+_MOST_HITS: Final = 2  # of a candidate, as in the source
+_MAX_KEPT: Final = 64
+"""Largest number of hits that a survey of a read keeps; as in the source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +59,27 @@ class DevicePackedReads:
 
 @dataclass(frozen=True, slots=True)
 class DeviceHits:
-    """`HitBatch` on a GPU: offsets int64, hits uint64."""
+    """`KeptHits` of n reads on a GPU.
+
+    Attributes
+    ----------
+    offsets, hits
+        int64[n + 1], uint64. Read i may have fewer hits than there is room for; others follow them.
+        Of one read, its first offset may be negative: hits before these are not held.
+    exact, inexact
+        int32[n]: number of all hits without an error, and with one.
+    """
 
     offsets: GpuArray
     hits: GpuArray
+    exact: GpuArray
+    inexact: GpuArray
+
+    @classmethod
+    def of_one(cls, hits: GpuArray, first: int, exact: int, inexact: int) -> DeviceHits:
+        """Return successive hits of one read, from number `first` on."""
+        offsets = cupy.asarray(np.array([-first, hits.size], dtype=np.int64))
+        return cls(offsets, hits, *(cupy.full(1, count, np.int32) for count in (exact, inexact)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +171,73 @@ def search_on_device(
 ) -> DeviceHits:
     """Find all hits of reads on the GPU, on the current stream."""
     if not len(reads):
-        return DeviceHits(cupy.zeros(1, dtype=np.int64), cupy.empty(0, dtype=np.uint64))
+        nothing = cupy.empty(0, dtype=np.int32)
+        no_hits = cupy.empty(0, dtype=np.uint64)
+        return DeviceHits(cupy.zeros(1, dtype=np.int64), no_hits, nothing, nothing)
     return DeviceSearch(index, reads, options, device).hits()
+
+
+@dataclass(frozen=True, slots=True)
+class _Seeds:
+    """Rows of the pieces of reads on a GPU.
+
+    Attributes
+    ----------
+    first_rows, read_offsets
+        uint32[s], int32[s]: the first row of each seed, and where its suffixes start in the read.
+    ends
+        int64[s + 1]: the number of rows before each seed.
+    """
+
+    first_rows: GpuArray
+    read_offsets: GpuArray
+    ends: GpuArray
+
+
+@dataclass(frozen=True, slots=True)
+class _Survey:
+    """Reads with many candidates, of whose hits only the least are kept.
+
+    Attributes
+    ----------
+    seeds, other_seeds
+        All seeds; the same, but without rows in these reads.
+    reads
+        int64[r], on the GPU.
+    most
+        Hits to keep of each.
+    """
+
+    seeds: _Seeds
+    other_seeds: _Seeds
+    reads: GpuArray
+    most: int
+
+    @classmethod
+    def of(cls, seeds: _Seeds, seeds_per_read: int, most: int) -> _Survey | None:
+        """Choose the reads; None if so many hits are kept that all must be found."""
+        if most > _MAX_KEPT:
+            return None
+        counts = cupy.diff(seeds.ends)
+        is_chosen = counts.reshape(-1, seeds_per_read).sum(axis=1) > _RANKED_HITS // _MOST_HITS
+        others = cupy.where(cupy.repeat(is_chosen, seeds_per_read), 0, counts)
+        ends = cupy.zeros_like(seeds.ends)
+        cupy.cumsum(others, out=ends[1:])
+        other_seeds = _Seeds(seeds.first_rows, seeds.read_offsets, ends)
+        return cls(seeds, other_seeds, cupy.flatnonzero(is_chosen), most)
+
+    @property
+    def room(self) -> int:
+        """Number of hits that there is room for."""
+        return self.most * int(self.reads.size)
+
+    def offsets_with(self, offsets: GpuArray) -> GpuArray:
+        """Return the offsets of the hits of all reads, given those of the other reads."""
+        counts = cupy.diff(offsets)
+        counts[self.reads] = self.most
+        all_offsets = cupy.zeros_like(offsets)
+        cupy.cumsum(counts, out=all_offsets[1:])
+        return all_offsets
 
 
 class DeviceSearch:
@@ -169,10 +253,17 @@ class DeviceSearch:
         The hits to find.
     device
         The number of the GPU.
+    most
+        Of each read, only so many hits are needed, the least ones; None: all are needed.
     """
 
     def __init__(
-        self, index: DeviceIndex, reads: DevicePackedReads, options: SearchOptions, device: int
+        self,
+        index: DeviceIndex,
+        reads: DevicePackedReads,
+        options: SearchOptions,
+        device: int,
+        most: int | None = None,
     ) -> None:
         self._index = index
         self._device = device
@@ -189,24 +280,21 @@ class DeviceSearch:
         self._pieces = options.errors + 1
         self._seeds_per_read = self._strands * self._pieces
         self._seeds = self._count * self._seeds_per_read
-        self._found = self._seed()
-        self.rows = int(self._found[-1][-1])
-        """Number of candidate positions of all reads."""
+        seeds = self._seed()
+        self._found = seeds
+        self._survey = _Survey.of(seeds, self._seeds_per_read, most) if most else None
+        if self._survey is not None:
+            self._found = self._survey.other_seeds
+        self.rows = int(self._found.ends[-1])
+        """Number of candidate positions of all reads, but those of surveyed reads."""
 
     def row_ends(self) -> NDArray[np.int64]:
-        """Return int64[n + 1]: the number of candidate positions before each of the reads."""
-        ends: NDArray[np.int64] = self._found[-1][:: self._seeds_per_read].get()
+        """Return int64[n + 1]: the number of these candidate positions before each of the reads."""
+        ends: NDArray[np.int64] = self._found.ends[:: self._seeds_per_read].get()
         return ends
 
-    def hits(self, most: int | None = None) -> DeviceHits:
-        """Return all hits.
-
-        Parameters
-        ----------
-        most
-            Of each read, only so many hits are needed, the least ones; of its other hits, only the
-            distances are right. None: all are needed.
-        """
+    def hits(self) -> DeviceHits:
+        """Return the hits, at least those needed."""
         offsets = cupy.empty(self._count + 1, dtype=np.int64)
         parts: list[tuple[GpuArray, GpuArray]] = []
         hit_count = 0
@@ -215,7 +303,7 @@ class DeviceSearch:
             hits, hit_reads = self._verify(self._found, start, count, (offsets, hit_count))
             hit_count += int(hits.size)
             parts.append((hits, hit_reads))
-        return DeviceHits(offsets, self._ordered(parts, offsets, most))
+        return self._ordered(parts, offsets)
 
     def least_hits(self, most: int, after: int) -> DeviceKeptHits:
         """Return the least hits of the only read.
@@ -241,8 +329,8 @@ class DeviceSearch:
             kept = kept[:most].copy()
         return DeviceKeptHits(kept, exact, total - exact)
 
-    def _seed(self) -> tuple[GpuArray, GpuArray, GpuArray]:
-        """Return, per seed, the first row and the offset in the read, and [s + 1] ends of rows."""
+    def _seed(self) -> _Seeds:
+        """Search the pieces of the reads."""
         first_rows = cupy.empty(self._seeds, dtype=np.uint32)
         read_offsets = cupy.empty(self._seeds, dtype=np.int32)
         row_counts = cupy.empty(self._seeds + 1, dtype=np.int64)
@@ -257,11 +345,11 @@ class DeviceSearch:
             self._seeds,
         )
         _launch(seed_kernel(self._strands, self._pieces), self._device, self._seeds, arguments)
-        return first_rows, read_offsets, cupy.cumsum(row_counts)
+        return _Seeds(first_rows, read_offsets, cupy.cumsum(row_counts))
 
     def _verify(
         self,
-        seeds: tuple[GpuArray, GpuArray, GpuArray],
+        seeds: _Seeds,
         start: int,
         count: int,
         ends: tuple[GpuArray, int],
@@ -271,26 +359,10 @@ class DeviceSearch:
         `ends` are the offsets of all hits, filled in for reads whose last candidate is among these,
         and the number of earlier hits.
         """
-        first_rows, read_offsets, seed_ends = seeds
-        owners = self._owners(seed_ends, start, count)
+        owners = self._owners(seeds.ends, start, count)
         candidate_hits = cupy.empty(2 * count, dtype=np.uint64)
         hit_counts = cupy.empty(count + 1, dtype=np.int32)
-        arguments = (
-            *self._index.occurrences,
-            *self._index.suffixes,
-            *self._index.reference,
-            *self._reads,
-            self._indels,
-            first_rows,
-            read_offsets,
-            seed_ends,
-            self._seeds,
-            start,
-            owners,
-            candidate_hits,
-            hit_counts,
-            count,
-        )
+        arguments = (*self._seeded(seeds), start, owners, candidate_hits, hit_counts, count)
         kernel = verify_kernel(self._strands, self._pieces)
         _launch(kernel, self._device, max(count, 1), arguments)
         hit_ends = cupy.cumsum(hit_counts, dtype=np.int32)
@@ -300,7 +372,7 @@ class DeviceSearch:
             self._device,
             self._count,
             (
-                seed_ends,
+                seeds.ends,
                 self._seeds,
                 self._seeds_per_read,
                 hit_ends,
@@ -312,6 +384,18 @@ class DeviceSearch:
             ),
         )
         return self._collect(candidate_hits, hit_ends, owners)
+
+    def _seeded(self, seeds: _Seeds) -> tuple[object, ...]:
+        """Return the arguments of kernels that compare candidates."""
+        return (
+            *self._index.occurrences,
+            *self._index.suffixes,
+            *self._index.reference,
+            *self._index.other_blocks,
+            *self._reads,
+            self._indels,
+            *(seeds.first_rows, seeds.read_offsets, seeds.ends, self._seeds),
+        )
 
     def _owners(self, seed_ends: GpuArray, start: int, count: int) -> GpuArray:
         """Return int32[count]: the seed of each candidate from `start` on."""
@@ -349,32 +433,39 @@ class DeviceSearch:
             )
         return hits, hit_reads
 
-    def _ordered(
-        self, parts: list[tuple[GpuArray, GpuArray]], offsets: GpuArray, most: int | None
-    ) -> GpuArray:
-        """Concatenate hits and sort the hits of each read, at least the `most` least ones."""
+    def _ordered(self, parts: list[tuple[GpuArray, GpuArray]], offsets: GpuArray) -> DeviceHits:
+        """Concatenate hits and sort the hits of each read; add those of surveyed reads.
+
+        `offsets` are those of the hits in the parts, which hold none of surveyed reads.
+        """
         hits, hit_reads = parts[0]
         if len(parts) > 1:
             hits = cupy.concatenate([part[0] for part in parts])
             hit_reads = cupy.concatenate([part[1] for part in parts])
             parts.clear()
-        count = int(hits.size)
-        if not count:
-            return hits
-        ordered = cupy.empty_like(hits)
-        has_more = cupy.zeros(1, dtype=np.int32)
-        arguments = (hits, hit_reads, count, offsets, self._count, _RANKED_HITS, ordered)
-        _launch(ORDER_HITS, self._device, count, (*arguments, has_more, 1))
-        if not int(has_more[0]):
-            return ordered
-        if most is not None and most <= _SELECTED_HITS:
-            chosen = cupy.flatnonzero(cupy.diff(offsets) > _RANKED_HITS)
-            selection = (hits, count, offsets, self._count, chosen, chosen.size, most, ordered)
-            _launch(SELECT_HITS, self._device, chosen.size * _THREADS, selection)
-            return ordered
-        keys = cupy.empty_like(hits)
-        _launch(KEY_HITS, self._device, count, (hits, hit_reads, count, keys))
-        return hits[cupy.argsort(keys)]
+        count, survey = int(hits.size), self._survey
+        all_offsets = offsets if survey is None else survey.offsets_with(offsets)
+        size = count if survey is None else count + survey.room
+        ordered = cupy.empty(size, dtype=np.uint64)
+        if count:
+            has_more = cupy.zeros(1, dtype=np.int32)
+            arguments = (hits, hit_reads, count, offsets, self._count, _RANKED_HITS)
+            result = (all_offsets, ordered, size, has_more, 1)
+            _launch(ORDER_HITS, self._device, count, (*arguments, *result))
+            if int(has_more[0]):
+                keys = cupy.empty_like(hits)
+                _launch(KEY_HITS, self._device, count, (hits, hit_reads, count, keys))
+                ordered = hits[cupy.argsort(keys)]
+        found = DeviceHits(all_offsets, ordered, *cupy.empty((2, self._count), dtype=np.int32))
+        counting = (ordered, size, all_offsets, self._count, found.exact, found.inexact)
+        _launch(COUNT_DISTANCES, self._device, self._count, counting)
+        if survey is not None and survey.reads.size:
+            kernel = survey_kernel(self._strands, self._pieces)
+            chosen = (survey.reads, survey.reads.size, survey.most)
+            result = (all_offsets, ordered, size, found.exact, found.inexact)
+            arguments = (*self._seeded(survey.seeds), *chosen, *result)
+            _launch(kernel, self._device, survey.reads.size * _THREADS, arguments)
+        return found
 
 
 def _launch(kernel: Kernel, device: int, threads: int, arguments: tuple[object, ...]) -> None:

@@ -34,6 +34,8 @@ _REFERENCE = (
     Scalar("base_blocks", np.int32),
     Array("contig_offsets", np.int64, "contigs", 1),
     Scalar("contigs", np.int32),
+    Array("other_blocks", np.uint32, "other_words"),
+    Scalar("other_words", np.int32),
 )
 _WORDS = (
     Array("words", np.uint64, "total_words", width=6),
@@ -62,7 +64,7 @@ _SEED = (
     Array("row_counts", np.int64, "seeds", 1),
     Scalar("seeds", np.int32),
 )
-_VERIFY = (
+_SEEDED = (
     *OCCURRENCES,
     *_SUFFIXES,
     *_REFERENCE,
@@ -71,11 +73,25 @@ _VERIFY = (
     Array("first_rows", np.uint32, "seeds"),
     Array("read_offsets", np.int32, "seeds"),
     *_SEED_ENDS,
+)
+_VERIFY = (
+    *_SEEDED,
     Scalar("start", np.int64),
     _OWNERS,
     _CANDIDATE_HITS,
     _HIT_COUNTS,
     _CANDIDATES,
+)
+_DISTANCES = (Array("exact", np.int32, "reads"), Array("inexact", np.int32, "reads"))
+_SURVEY = (
+    *_SEEDED,
+    Array("chosen", np.int64, "chosen_reads"),
+    Scalar("chosen_reads", np.int32),
+    Scalar("most", np.int32),
+    Array("offsets", np.int64, "reads", 1),
+    Array("hits", np.uint64, "hit_count"),
+    Scalar("hit_count", np.int64),
+    *_DISTANCES,
 )
 
 COUNT_WORDS: Final = Kernel(
@@ -154,7 +170,9 @@ ORDER_HITS: Final = Kernel(
         Array("offsets", np.int64, "reads", 1),
         Scalar("reads", np.int32),
         Scalar("max_ranked", np.int32),
-        Array("ordered", np.uint64, "count"),
+        Array("ordered_offsets", np.int64, "reads", 1),
+        Array("ordered", np.uint64, "ordered_count"),
+        Scalar("ordered_count", np.int64),
         Array("has_more", np.int32, "flags"),
         Scalar("flags", np.int32),
     ),
@@ -163,18 +181,15 @@ ORDER_HITS: Final = Kernel(
 KEY_HITS: Final = Kernel(
     "shortread/search.cu", "key_hits", (*_HITS_OF_READS, Array("keys", np.uint64, "count"))
 )
-SELECT_HITS: Final = Kernel(
+COUNT_DISTANCES: Final = Kernel(
     "shortread/search.cu",
-    "select_hits",
+    "count_distances",
     (
         Array("hits", np.uint64, "count"),
         Scalar("count", np.int64),
         Array("offsets", np.int64, "reads", 1),
         Scalar("reads", np.int32),
-        Array("chosen", np.int64, "chosen_reads"),
-        Scalar("chosen_reads", np.int32),
-        Scalar("most", np.int32),
-        Array("ordered", np.uint64, "count"),
+        *_DISTANCES,
     ),
 )
 
@@ -191,10 +206,17 @@ def verify_kernel(strands: int, pieces: int) -> Kernel:
     return Kernel("shortread/search.cu", f"verify<{strands}, {pieces}>", _VERIFY)
 
 
+@functools.cache
+def survey_kernel(strands: int, pieces: int) -> Kernel:
+    """Return the kernel that counts the hits of reads with many candidates."""
+    return Kernel("shortread/survey.cu", f"survey<{strands}, {pieces}>", _SURVEY)
+
+
 def all_kernels() -> Iterator[Kernel]:
     """Yield every kernel of this module."""
     yield from (COUNT_WORDS, PACK_READS, EXPAND_SEEDS, COLLECT, END_READS)
-    yield from (ORDER_HITS, KEY_HITS, SELECT_HITS)
+    yield from (ORDER_HITS, KEY_HITS, COUNT_DISTANCES)
     for strands, pieces in product((1, 2), (1, 2)):
         yield seed_kernel(strands, pieces)
         yield verify_kernel(strands, pieces)
+        yield survey_kernel(strands, pieces)

@@ -37,7 +37,12 @@ class Search:
     """Stand-in of `DeviceSearch`: some candidate positions per hit."""
 
     def __init__(
-        self, index: FMIndexArrays, reads: PackedReads, options: SearchOptions, _: int
+        self,
+        index: FMIndexArrays,
+        reads: PackedReads,
+        options: SearchOptions,
+        _device: int,
+        _most: int | None = None,
     ) -> None:
         self._found = search_step(index, reads, options, SearchLimits())
         self._ends = 2 * self._found.offsets + np.arange(len(reads) + 1)
@@ -46,7 +51,7 @@ class Search:
     def row_ends(self) -> NDArray[np.int64]:
         return self._ends
 
-    def hits(self, _most: int | None) -> KeptHits:
+    def hits(self) -> KeptHits:
         return self._found
 
     def least_hits(self, most: int, after: int) -> Any:
@@ -177,8 +182,7 @@ def test_parts_give_the_records_of_the_whole(
     monkeypatch.setattr(run_cuda, "_MAX_ROWS", rows)
     monkeypatch.setattr(run_cuda, "_MAX_TEXT", text)
     monkeypatch.setattr(run_cuda, "_MAX_HITS", hits)
-    monkeypatch.setattr(run_cuda, "DeviceHits", no_hits)
-    monkeypatch.setattr(run_cuda, "cupy", np)
+    monkeypatch.setattr(run_cuda, "DeviceHits", NoHits)
     block = block_of(hard_reads(index, 30))
     mapper = run_cuda.CudaMapper(index, SearchOptions(), options, GPU)
     divided = list(results_of(mapper._computed, block))
@@ -190,7 +194,10 @@ def test_parts_give_the_records_of_the_whole(
     assert dict(found.counts) == dict(whole.counts)
 
 
-def no_hits(offsets: NDArray[np.int64], hits: NDArray[np.uint64]) -> KeptHits:
+class NoHits:
     """Stand-in of `DeviceHits` for a read without hits."""
-    nothing = np.zeros(1, dtype=np.int64)
-    return KeptHits(offsets, hits, nothing, nothing)
+
+    @staticmethod
+    def of_one(hits: NDArray[np.uint64], *_: int) -> KeptHits:
+        nothing = np.zeros(1, dtype=np.int64)
+        return KeptHits(np.zeros(2, dtype=np.int64), hits, nothing, nothing)

@@ -74,16 +74,16 @@ def test_many_hits_of_a_read(index: FMIndexArrays, monkeypatch: pytest.MonkeyPat
     assert_same_hits(found, cpu.search(index, reads, SearchOptions()))
 
 
-@pytest.mark.parametrize("selected", [0, 64])
+@pytest.mark.parametrize("surveyed", [0, 64])
 @pytest.mark.parametrize("most", [1, 2, 7])
 def test_the_least_of_many_hits(
-    index: FMIndexArrays, most: int, selected: int, monkeypatch: pytest.MonkeyPatch
+    index: FMIndexArrays, most: int, surveyed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from hapgpu.shortread.cuda import CudaMapper  # noqa: PLC0415  (only where there is a GPU)
     from hapgpu.shortread.search import cuda  # noqa: PLC0415  (as above)
 
-    monkeypatch.setattr(cuda, "_RANKED_HITS", max(most, 3))
-    monkeypatch.setattr(cuda, "_SELECTED_HITS", selected)
+    monkeypatch.setattr(cuda, "_RANKED_HITS", 3)
+    monkeypatch.setattr(cuda, "_MAX_KEPT", surveyed)
     for only_best in (False, True):
         options = SamOptions(max_hits=most, best=only_best)
         block = block_of(READS)

@@ -51,7 +51,8 @@ def lines_on_gpu(case: Case, options: SamOptions) -> tuple[bytes, RecordCounts]:
     )
     text, spans = text_of(case.reads)
     batch = kept_hits(case.hits)
-    hits = DeviceHits(cupy.asarray(batch.offsets), cupy.asarray(batch.hits))
+    distances = (cupy.asarray(column.astype(np.int32)) for column in (batch.exact, batch.inexact))
+    hits = DeviceHits(cupy.asarray(batch.offsets), cupy.asarray(batch.hits), *distances)
     on_gpu = on_device(spans)
     records, counts = formatter.lay_out(on_gpu, hits)
     assert records.text_ends().tolist()[-1] == records.text_size

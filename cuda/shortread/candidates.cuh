@@ -1,0 +1,240 @@
+// Candidates: positions where a piece of a read matches, compared with the whole read. Same as
+// hapgpu/shortread/search/seeds.py.
+
+#include "shortread/fm_index.cuh"
+#include "shortread/hit.cuh"
+#include "shortread/packed_reads.cuh"
+
+constexpr int kMaxHits = 2;  // per candidate: a deletion and an insertion
+constexpr Word kNoHit = ~0ull;
+
+// 64 positions of the reference: low bits and high bits of the bases, and positions of other letters.
+struct TextWord {
+    Word low, high, others;
+};
+
+// The 64 positions from `shift` on in two successive words.
+__device__ inline TextWord shifted(const TextWord& word, const TextWord& next, int shift) {
+    const int carry = kWordBits - 1 - shift;
+    return {word.low >> shift | next.low << 1 << carry, word.high >> shift | next.high << 1 << carry,
+            word.others >> shift | next.others << 1 << carry};
+}
+
+struct Reference {
+    const Word *planes, *others;
+    const unsigned* other_blocks;  // see other_blocks.cu
+    const long long* contig_offsets;
+    int contigs;
+
+    __device__ TextWord word(long long block, bool has_others = true) const {
+        const ulonglong2 bases = ((const ulonglong2*)planes)[block];
+        return {bases.x, bases.y, has_others ? others[block] : 0};
+    }
+
+    // Whether a block, or one of the next two, has letters other than bases.
+    __device__ bool has_others(long long block) const {
+        return other_blocks[block / 32] >> block % 32 & 1;
+    }
+};
+
+// The reference at a read on some diagonal, read word by word.
+struct StoredText {
+    static constexpr int kMaxWords = 1 << 26, kUnrolled = 1;
+    const Reference& reference;
+    long long diagonal;
+
+    struct Cursor {
+        const Reference& reference;
+        long long block;
+        int shift;
+        TextWord word;
+
+        __device__ TextWord next(int) {
+            const TextWord before = word;
+            word = reference.word(++block);
+            return shifted(before, word, shift);
+        }
+    };
+
+    // The text from the diagonal beside this one on.
+    __device__ Cursor beside(int offset) const {
+        const long long bit = diagonal + offset + kWordBits, block = bit / kWordBits;
+        return {reference, block, (int)(bit % kWordBits), reference.word(block)};
+    }
+};
+
+__device__ inline TextWord selected(bool second, TextWord one, TextWord other) {
+    return {second ? other.low : one.low, second ? other.high : one.high,
+            second ? other.others : one.others};
+}
+
+// The same for a short read, in registers: from one base before the diagonal to one after the read.
+// Threads of a warp read different lines, so each word is read once for all three diagonals.
+struct ShortText {
+    static constexpr int kMaxWords = 2, kUnrolled = kMaxWords;
+    static constexpr int kMaxBases = kMaxWords * kWordBits - 2;
+    TextWord first, second, third;
+    int shift;
+
+    __device__ ShortText(const Reference& reference, long long diagonal, int length) {
+        const long long bit = diagonal - 1 + kWordBits, block = bit / kWordBits;
+        shift = (int)(bit % kWordBits);
+        const int end = shift + length + 2;
+        const bool has_others = reference.has_others(block);
+        const TextWord none{0, 0, 0};
+        first = reference.word(block, has_others);
+        second = end > kWordBits ? reference.word(block + 1, has_others) : none;
+        third = end > 2 * kWordBits ? reference.word(block + 2, has_others) : none;
+    }
+
+    struct Cursor {
+        TextWord first, second, third;
+        int shift;
+
+        __device__ TextWord next(int word) const {
+            return word == 0 ? shifted(first, second, shift) : shifted(second, third, shift);
+        }
+    };
+
+    __device__ Cursor beside(int offset) const {
+        const int start = shift + 1 + offset;
+        const bool jumps = start >= kWordBits;
+        return {selected(jumps, first, second), selected(jumps, second, third),
+                selected(jumps, third, {0, 0, 0}), start % kWordBits};
+    }
+};
+
+struct Comparison {
+    int mismatches, first, last;  // -1 mismatches: a mismatch within the exact part
+};
+
+// Compares a read with the reference on the diagonal beside that of a text. Returns the number of
+// mismatches and the offsets of the first and the last mismatch, `length` and -1 without mismatches.
+template <typename Text>
+__device__ inline Comparison compare(
+    const Text& text, int offset, const Word* read, int length, int exact_start, int exact_end
+) {
+    auto cursor = text.beside(offset);
+    Comparison result = {0, length, -1};
+#pragma unroll Text::kUnrolled
+    for (int word = 0; word < Text::kMaxWords; ++word) {
+        const int start = word * kWordBits;
+        if (start >= length) break;
+        const TextWord bases = cursor.next(word);
+        Word differs = (bases.low ^ read[0]) | (bases.high ^ read[1]) | bases.others | read[2];
+        read += kPlanes;
+        if (length - start < kWordBits) differs &= (1ull << (length - start)) - 1;
+        if (!differs) continue;
+        if (differs & span_mask(exact_start - start, exact_end - start)) return {-1, 0, 0};
+        if (result.last < 0) result.first = start + __ffsll(differs) - 1;
+        result.last = start + kWordBits - 1 - __clzll(differs);
+        result.mismatches += __popcll(differs);
+    }
+    return result;
+}
+
+// The bounds of a contig.
+struct Contig {
+    long long low, high;
+
+    __device__ bool holds(long long start, int length) const {
+        return start >= low && start + length <= high;
+    }
+};
+
+__device__ inline Contig contig_of(const Reference& reference, long long position) {
+    const long long* offsets = reference.contig_offsets;
+    int low = 0, high = reference.contigs;
+    while (high - low > 1) {
+        const int middle = (low + high) / 2;
+        if (offsets[middle] <= position) low = middle;
+        else high = middle;
+    }
+    return {offsets[low], offsets[low + 1]};
+}
+
+// A strand of a read, searched by one of its pieces.
+struct Query {
+    const Word* read;
+    int length, piece, strand;
+};
+
+// The hits that belong to a candidate: a piece of a read on a diagonal. A hit belongs to the half
+// without its error, an exact hit to the left half.
+struct CandidateHits {
+    Word hits[kMaxHits];
+};
+
+template <int kPieces, typename Text>
+__device__ inline CandidateHits hits_in(
+    const Reference& reference, const Text& text, const Query& query, long long diagonal, bool indels
+) {
+    const int length = query.length, piece = query.piece, strand = query.strand;
+    const Word* read = query.read;
+    const int exact_start = piece_start<kPieces>(piece, length);
+    const int exact_end = piece_start<kPieces>(piece + 1, length);
+    const long long anchor = piece == 0 ? diagonal : diagonal + length - 1;
+    const CandidateHits none = {{kNoHit, kNoHit}};
+    const Comparison own = compare(text, 0, read, length, exact_start, exact_end);
+    if (own.mismatches < 0) return none;
+    Contig contig{0, 0};
+    const bool is_near = own.mismatches < kPieces;
+    if (is_near) {
+        contig = contig_of(reference, anchor);
+        if (contig.holds(diagonal, length)) {
+            if (!own.mismatches && piece != 0) return none;
+            const int error = own.mismatches ? own.first : 0;
+            return {{packed_hit(own.mismatches, diagonal, strand, kUngapped, error), kNoHit}};
+        }
+    }
+    if (!indels || kPieces == 1) return none;
+
+    // Hits that start (left half) or end (right half) at the candidate, with a gap in the other
+    // half; an ungapped hit with the same end (start) excludes them. After (before) the error, the
+    // read must match beside the candidate: most comparisons end there, before the contig is known.
+    const int step = piece == 0 ? 1 : -1;
+    const auto is_owned = [&](int error) {
+        return piece == 0 ? error >= exact_end : error < exact_start;
+    };
+    const Comparison deleted = compare(
+        text, step, read, length, piece == 0 ? own.first : 0, piece == 0 ? length : own.last + 1
+    );
+    const int deletion_error = (piece == 0 ? deleted.last : own.last) + 1;
+    const bool may_be_deletion = deleted.mismatches > 1 && is_owned(deletion_error);
+    const Comparison inserted = compare(
+        text, -step, read, length, piece == 0 ? own.first + 1 : 0,
+        piece == 0 ? length : max(own.last, 0)
+    );
+    const int insertion_error = max(piece == 0 ? inserted.last : own.last, 0);
+    const bool may_be_insertion = inserted.mismatches >= 0 && is_owned(insertion_error);
+    if (!may_be_deletion && !may_be_insertion) return none;
+    if (!is_near) contig = contig_of(reference, anchor);
+    CandidateHits found = none;
+    const long long deletion_start = piece == 0 ? diagonal : diagonal - 1;
+    if (may_be_deletion && contig.holds(deletion_start, length + 1)) {
+        found.hits[0] = packed_hit(1, deletion_start, strand, kDeletion, deletion_error);
+    }
+    const long long insertion_start = piece == 0 ? diagonal : diagonal + 1;
+    const bool is_excluded = inserted.mismatches <= 1 && contig.holds(diagonal - step, length);
+    if (may_be_insertion && !is_excluded && contig.holds(insertion_start, length - 1)) {
+        found.hits[1] = packed_hit(1, insertion_start, strand, kInsertion, insertion_error);
+    }
+    return found;
+}
+
+template <int kPieces>
+__device__ inline CandidateHits hits_of(
+    const Reference& reference, const Query& query, long long diagonal, bool indels
+) {
+    const long long total = reference.contig_offsets[reference.contigs];
+    const long long anchor = query.piece == 0 ? diagonal : diagonal + query.length - 1;
+    if (anchor < 0 || anchor >= total || diagonal < -1 || diagonal + query.length > total + 1) {
+        return {{kNoHit, kNoHit}};
+    }
+    if (query.length <= ShortText::kMaxBases) {
+        const ShortText text(reference, diagonal, query.length);
+        return hits_in<kPieces>(reference, text, query, diagonal, indels);
+    }
+    const StoredText text{reference, diagonal};
+    return hits_in<kPieces>(reference, text, query, diagonal, indels);
+}
