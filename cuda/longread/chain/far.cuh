@@ -4,6 +4,12 @@
 
 constexpr long long kNoRank = -1;  // lower than the rank of every priority
 
+// Rank of an anchor: the bits of its priority, a positive double.
+__device__ inline long long rank_of(int score, int x, int position, double half_slope) {
+    const double sum = (double)((long long)x + position);
+    return __double_as_longlong(__dadd_rn((double)score, __dmul_rn(half_slope, sum)));
+}
+
 __device__ inline long long warp_max(long long value) {
     const int high = warp_max((int)(value >> 32));
     // The unsigned lower half as a signed number in descending order.

@@ -4,18 +4,13 @@
 #include "longread/chain/far.cuh"
 #include "longread/chain/near.cuh"
 #include "longread/chain/segment_queue.cuh"
+#include "longread/chain/small_join.cuh"
 
 constexpr int kThreads = 128, kWarps = kThreads / kWarpLanes;
 
 // Position in the read of anchor `at`, before anchor i.
 __device__ inline int position_of(const JoinArrays& arrays, const Recent& recent, int at, int i) {
     return i - at < kRecent ? recent.positions[at % kRecent] : query_position(arrays.y[at]);
-}
-
-// Rank of an anchor: the bits of its priority, a positive double.
-__device__ inline long long rank_of(int score, int x, int position, double half_slope) {
-    const double sum = (double)((long long)x + position);
-    return __double_as_longlong(__dadd_rn((double)score, __dmul_rn(half_slope, sum)));
 }
 
 // Scores of all anchors of a segment, whose first anchor has the number `first_in_read`; by a warp.
@@ -127,8 +122,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, 5) score_joined(
     for (Group group = queue.next(); group.count; group = queue.next()) {
         for (unsigned at = 0; at < group.count; ++at) {
             const Segment segment = group.segments[at];
-            score_segment(arrays.from(segment.start), recent[threadIdx.x / kWarpLanes],
-                          segment.length, segment.first_in_read, parameters);
+            const JoinArrays own = arrays.from(segment.start);
+            Recent& own_recent = recent[threadIdx.x / kWarpLanes];
+            if (segment.length <= kWarpLanes && max_candidates >= kWarpLanes) {
+                score_small_segment(own, own_recent.marks, segment.length, segment.first_in_read,
+                                    parameters);
+            } else {
+                score_segment(own, own_recent, segment.length, segment.first_in_read, parameters);
+            }
         }
     }
 }
