@@ -19,13 +19,19 @@ __device__ int thread_count() { return gridDim.x * blockDim.x; }
 
 }  // namespace
 
-// Offset of the first anchor of each read, from the ends of the anchors of each seed.
+// Offset of the first anchor of each read, and the number of its anchors, from the ends of the anchors
+// of each seed.
 extern "C" __global__ void __launch_bounds__(kThreads) bound_anchors(
-    const long long* ends, const long long* seed_offsets, long long* offsets, int seeds, int reads
+    const long long* ends, const long long* seed_offsets, long long* offsets, int* counts,
+    int seeds, int reads
 ) {
-    for (int read = thread_id(); read <= reads; read += thread_count()) {
+    const auto offset_of = [=](int read) {
         const long long seed = seed_offsets[read];
-        offsets[read] = seed ? ends[seed - 1] : 0;
+        return seed ? ends[seed - 1] : 0;
+    };
+    for (int read = thread_id(); read <= reads; read += thread_count()) {
+        offsets[read] = offset_of(read);
+        if (read < reads) counts[read] = static_cast<int>(offset_of(read + 1) - offsets[read]);
     }
 }
 

@@ -34,6 +34,7 @@ BOUND_ANCHORS: Final = chaining_kernel(
         _ENDS,
         Array("seed_offsets", np.int64, "reads", extra=1),
         OFFSETS,
+        Array("counts", np.int32, "reads"),
         *sizes("seeds", "reads"),
     ),
 )
@@ -81,15 +82,14 @@ def anchor_offsets(seeds: Seeds) -> GpuArray:
     return _bounds(seeds)[1]
 
 
-def _bounds(seeds: Seeds) -> tuple[GpuArray, GpuArray]:
-    """Return the end of the anchors of each seed, and the offsets of each read's."""
+def _bounds(seeds: Seeds) -> tuple[GpuArray, GpuArray, GpuArray]:
+    """Return the end of the anchors of each seed, and the offsets and the counts of each read's."""
     reads, seed_count = seeds.offsets.size - 1, seeds.occurrence_counts.size
     ends = cupy.cumsum(seeds.occurrence_counts, dtype=np.int64)
-    offsets = cupy.empty(reads + 1, dtype=np.int64)
-    launch_threads(
-        BOUND_ANCHORS, _THREADS, reads + 1, (ends, seeds.offsets, offsets, seed_count, reads)
-    )
-    return ends, offsets
+    offsets, counts = cupy.empty(reads + 1, dtype=np.int64), cupy.empty(reads, dtype=np.int32)
+    arguments = (ends, seeds.offsets, offsets, counts, seed_count, reads)
+    launch_threads(BOUND_ANCHORS, _THREADS, reads + 1, arguments)
+    return ends, offsets, counts
 
 
 def expand_anchors(index: DeviceMinimizerIndex, seeds: Seeds, lengths: GpuArray) -> Anchors:
@@ -115,7 +115,7 @@ def expand_anchors(index: DeviceMinimizerIndex, seeds: Seeds, lengths: GpuArray)
     if not seed_count:
         none = cupy.empty(0, dtype=np.uint64)
         return Anchors(none, none, cupy.zeros(reads + 1, dtype=np.int64))
-    ends, offsets = _bounds(seeds)
+    ends, offsets, counts = _bounds(seeds)
     (count,) = last_values(offsets)
     if count > MAX_ANCHORS:
         raise cupy.cuda.memory.OutOfMemoryError(count * _BYTES_PER_ANCHOR, 0)
@@ -123,7 +123,7 @@ def expand_anchors(index: DeviceMinimizerIndex, seeds: Seeds, lengths: GpuArray)
     occurrences = (index.occurrences, seeds.positions, seeds.first_occurrences, ends)
     sizes = (index.occurrences.size, seed_count, count)
     launch_threads(EXPAND_OCCURRENCES, _THREADS, count, (*occurrences, x, anchor_seeds, *sizes))
-    x, anchor_seeds = sorted_rows(x, anchor_seeds, offsets, cupy.diff(offsets).astype(np.int32))
+    x, anchor_seeds = sorted_rows(x, anchor_seeds, offsets, counts)
     y = cupy.empty(count, dtype=np.uint64)
     columns = (seeds.positions, seeds.spans, seeds.is_tandem, lengths, offsets)
     arguments = (*columns, x, anchor_seeds, y, seed_count, count, reads)

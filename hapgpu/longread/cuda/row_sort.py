@@ -16,25 +16,28 @@ from hapgpu.runtime.gpu_array import GpuArray
 _THREADS: Final = 128  # per block, as in the source
 _TILE: Final = 256  # as in the source
 _MIN_BLOCK: Final = 65  # elements; fewer are sorted by insertion
-_LEVELS: Final = 8  # bytes of a key
+_WORD_BITS: Final = 32
+_ROUNDS: Final = 8  # bytes of a key
 
 _KEYS = Array("keys", np.uint64, "elements")
 _VALUES = Array("values", np.uint32, "elements")
 _ELEMENTS = Scalar("elements", np.int64)
-_ROWS = (Array("offsets", np.int64, "rows", 1), Array("sizes", np.int32, "rows"))
+_STARTS: Final = Array("starts", np.uint32, "words")
+_WORDS: Final = Scalar("words", np.int32)
 _BLOCKS = Array("blocks", np.int32, "capacity", width=2)
-_COUNTS = Array("counts", np.int32, "levels", 1)
+_COUNTS = Array("counts", np.int32, "rounds", 1)
 
 LIST_LARGE_ROWS: Final = chaining_kernel(
     "seed/radix_levels.cu",
     "list_large_rows",
     (
-        *_ROWS,
-        Array("order", np.int64, "rows"),
+        Array("offsets", np.int64, "rows", 1),
+        Array("sizes", np.int32, "rows"),
         *sizes("rows"),
+        *(_STARTS, _WORDS),
         _BLOCKS,
         _COUNTS,
-        *sizes("capacity", "levels"),
+        *sizes("capacity", "rounds"),
     ),
 )
 DISTRIBUTE_BLOCKS: Final = chaining_kernel(
@@ -44,11 +47,9 @@ DISTRIBUTE_BLOCKS: Final = chaining_kernel(
         _KEYS,
         _VALUES,
         _ELEMENTS,
-        _BLOCKS,
-        Array("parts", np.int32, "capacity", width=2),
-        _COUNTS,
-        Array("taken", np.int32, "levels"),
-        *sizes("capacity", "levels", "level"),
+        *(_STARTS, _WORDS),
+        *(_BLOCKS, _COUNTS, Array("taken", np.int32, "rounds")),
+        *sizes("capacity", "rounds", "round"),
     ),
 )
 INSERT_ELEMENTS: Final = chaining_kernel(
@@ -57,11 +58,11 @@ INSERT_ELEMENTS: Final = chaining_kernel(
     (
         _KEYS,
         _VALUES,
-        *_ROWS,
+        _STARTS,
         Array("sorted_keys", np.uint64, "elements"),
         Array("sorted_values", np.uint32, "elements"),
         _ELEMENTS,
-        *sizes("rows"),
+        _WORDS,
     ),
 )
 
@@ -87,19 +88,21 @@ def sorted_rows(
     The keys and values, in other memory.
     """
     count, rows = int(keys.size), int(unsorted.size)
-    capacity = count // _MIN_BLOCK + 1
-    blocks, parts = (cupy.empty(2 * capacity, dtype=np.int32) for _ in range(2))
-    counts, taken = (cupy.zeros(_LEVELS + 1, dtype=np.int32) for _ in range(2))
-    order = cupy.argsort(-unsorted)  # the largest rows take longest
-    listing = (offsets, unsorted, order, rows, blocks, counts, capacity, _LEVELS)
+    capacity = _ROUNDS * (count // _MIN_BLOCK + 1)
+    blocks = cupy.empty(2 * capacity, dtype=np.int32)
+    counts, taken = cupy.zeros((2, _ROUNDS + 1), dtype=np.int32)
+    words = count // _WORD_BITS + 1
+    starts = cupy.zeros(words, dtype=np.uint32)
+    listing = (offsets, unsorted, rows, starts, words, blocks, counts, capacity, _ROUNDS)
     launch_threads(LIST_LARGE_ROWS, _THREADS, rows, listing)
-    for level in range(_LEVELS):
-        arguments = (keys, values, count, blocks, parts, counts, taken, capacity, _LEVELS, level)
-        launch_threads(DISTRIBUTE_BLOCKS, _THREADS, capacity * WARP, arguments)
-        blocks, parts = parts, blocks
+    for round_ in range(_ROUNDS):
+        arguments = (keys, values, count, starts, words, blocks, counts, taken)
+        launch_threads(
+            *(DISTRIBUTE_BLOCKS, _THREADS, capacity * WARP),
+            (*arguments, capacity, _ROUNDS, round_),
+        )
     sorted_keys, sorted_values = cupy.empty_like(keys), cupy.empty_like(values)
-    row_sizes = cupy.diff(offsets).astype(np.int32)
-    inserting = (keys, values, offsets, row_sizes, sorted_keys, sorted_values, count, rows)
+    inserting = (keys, values, starts, sorted_keys, sorted_values, count, words)
     loaded = load_kernel(INSERT_ELEMENTS, cupy.cuda.Device().id)
     loaded.launch(max(-(-count // _TILE), 1), _TILE, inserting)
     return sorted_keys, sorted_values

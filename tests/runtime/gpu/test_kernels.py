@@ -97,6 +97,7 @@ C_TYPES = {
     "long long": np.int64,
     "unsigned long long": np.uint64,
     "Word": np.uint64,
+    "Counts": np.uint64,
     "float": np.float32,
     "float2": np.float32,
     "float4": np.float32,
