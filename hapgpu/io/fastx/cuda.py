@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from math import inf
+from threading import Lock
 from typing import Final, TypeAlias
 
 import cupy
@@ -239,6 +240,8 @@ class GpuWorker(ABC):
         self._limits = limits
         self._turns = memory_turns(device)
         self._largest: float = inf  # bytes of a block that may fit; shared by the threads
+        self._start = Lock()
+        self._has_started = False
         _limit_memory(device)
 
     def __call__(self, block: ReadBlock | UncutBlock) -> TextBlock | Divided[ReadBlock, TextBlock]:
@@ -254,7 +257,21 @@ class GpuWorker(ABC):
         number = self._device.index
         with device_errors(self._device), cupy.cuda.Device(number), thread_streams(number, 1)[0]:
             text = decoded(block) if isinstance(block, UncutBlock) else block
-            return self._divided(text) if text is not None else _no_reads()
+            return self._started(text) if text is not None else _no_reads()
+
+    def _started(self, block: ReadBlock) -> TextBlock | Divided[ReadBlock, TextBlock]:
+        """Compute one block; the first one alone.
+
+        It loads kernels and compiled functions that all need. Side by side, that takes longer.
+        """
+        if not self._has_started:
+            with self._start:
+                if not self._has_started:
+                    try:
+                        return self._divided(block)
+                    finally:
+                        self._has_started = True
+        return self._divided(block)
 
     @abstractmethod
     def _text_of(

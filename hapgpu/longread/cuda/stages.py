@@ -6,7 +6,6 @@ from functools import partial
 from typing import Final, TypeAlias
 
 import cupy
-import numpy as np
 
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.cuda import DeviceSpans, GpuWorker
@@ -93,10 +92,12 @@ class CudaChainer(GpuWorker):
     def _check(self, block: ReadBlock, seeds: Seeds) -> None:
         """Refuse a block if a read has too many anchors, before they are made."""
         offsets = anchor_offsets(seeds)
-        (count,) = last_values(offsets)
-        if count > self._max_anchors:
-            anchors = np.diff(cupy.asnumpy(offsets))
-            check_anchors(block, parse_block(block, LONG_READS), anchors, self._max_anchors)
+        if last_values(offsets)[0] <= self._max_anchors:
+            return
+        anchors = cupy.diff(offsets)
+        if last_values(anchors.max(keepdims=True))[0] > self._max_anchors:
+            spans = parse_block(block, LONG_READS)
+            check_anchors(block, spans, cupy.asnumpy(anchors), self._max_anchors)
 
 
 def chain_on_gpu(anchors: Anchors, parameters: ChainParameters, device: CudaDevice) -> AnchorChains:
