@@ -233,19 +233,23 @@ def runs_of(
     CallingIntervals, bool
         The intervals in order, and whether their contig has reads.
     """
+    bounds = intervals.runs()
+    contigs = map(intervals.contigs.__getitem__, bounds[:-1])
+    last_ends = intervals.ends[np.array(bounds[1:], dtype=np.int64) - 1].tolist()
     first = 0  # row of the intervals without reads so far
-    last_ends = intervals.ends.tolist()
-    for start, end in pairwise(intervals.runs()):
-        is_called = has_reads(intervals.contigs[start], last_ends[end - 1])
-        rest = start if is_called else end
-        if rest > first and (is_called or rest - first >= _MAX_EMPTY):
-            yield intervals.rows(first, rest), False
-            first = rest
-        if is_called:
-            yield intervals.rows(start, end), True
-            first = end
-    if first < len(intervals):
-        yield intervals.rows(first, len(intervals)), False
+    for start, end in compress(pairwise(bounds), map(has_reads, contigs, last_ends)):
+        yield from _without_reads(intervals, first, start)
+        yield intervals.rows(start, end), True
+        first = end
+    yield from _without_reads(intervals, first, len(intervals))
+
+
+def _without_reads(
+    intervals: CallingIntervals, start: int, end: int
+) -> Iterator[tuple[CallingIntervals, bool]]:
+    """Yield the intervals of some rows in parts."""
+    for row in range(start, end, _MAX_EMPTY):
+        yield intervals.rows(row, min(row + _MAX_EMPTY, end)), False
 
 
 def groups_of(

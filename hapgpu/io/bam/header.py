@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
+from operator import itemgetter
 from typing import Final
 
 import numpy as np
@@ -83,9 +84,10 @@ class SamHeader:
             text += "\n"
         plain = _PLAIN_SQUARE_LINE.findall(text)
         if len(plain) == text.count("\n@SQ\t") + text.startswith("@SQ\t"):
-            names, lengths = zip(*plain, strict=True) if plain else ((), ())
-            if len(set(names)) == len(names):
-                return cls(text, names, tuple(map(int, lengths)))
+            names, lengths = tuple(map(itemgetter(0), plain)), map(itemgetter(1), plain)
+            header = cls(text, names, tuple(map(int, lengths)))
+            if len(header.reference_ids) == len(names):
+                return header
         references: dict[str, int] = {}
         for line in _SQUARE_LINE.finditer(text):
             fields = fields_of(line[0])
@@ -243,6 +245,8 @@ def encode_header(header: SamHeader) -> bytes:
 def encode_references(header: SamHeader) -> bytes:
     """Return the list of contigs in BAM encoding, with its length."""
     count = len(header.reference_names)
+    if not count:
+        return _COUNT.pack(count)
     names = Ragged.from_names(header.reference_names)
     widths = names.lengths + 1  # with a NUL
     starts = names.offsets[:-1] + (1 + 2 * _NUMBER_BYTES) * np.arange(count)
@@ -251,11 +255,16 @@ def encode_references(header: SamHeader) -> bytes:
     is_name[starts + _NUMBER_BYTES + widths - 1] = False
     lengths = np.array(header.reference_lengths, dtype=np.int64)
     for offsets, numbers in ((starts, widths), (starts + _NUMBER_BYTES + widths, lengths)):
-        at = offsets[:, None] + np.arange(_NUMBER_BYTES)
-        encoded[at] = numbers.astype("<u4").view(np.uint8).reshape(at.shape)
-        is_name[at] = False
+        _numbers_at(encoded)[offsets] = numbers
+        _numbers_at(is_name)[offsets] = 0
     encoded[is_name] = names.data
     return _COUNT.pack(count) + encoded.tobytes()
+
+
+def _numbers_at(data: NDArray[np.uint8] | NDArray[np.bool_]) -> NDArray[np.uint32]:
+    """Return a view of the numbers that start at each byte, of at least one."""
+    size = data.size - _NUMBER_BYTES + 1
+    return np.ndarray(size, dtype="<u4", buffer=data, strides=(1,))
 
 
 class RecordBuffer:
