@@ -57,7 +57,7 @@ from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.read_groups import SampleTable
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.reference import ReferenceFasta
-from hapgpu.io.genome.regions import END_OF_CONTIG, Region, RegionChoice
+from hapgpu.io.genome.regions import END_OF_CONTIG, RegionChoice
 from hapgpu.runtime.closeable import Closeable
 from hapgpu.runtime.pool import MAX_IO_THREADS
 from hapgpu.runtime.processes.tallies import Tally
@@ -231,8 +231,7 @@ class SegmentReader(Closeable):
 
     def _empty(self, intervals: CallingIntervals, *, with_bases: bool) -> EmptyIntervals:
         chosen = intervals if with_bases else intervals.rows(0, 0)
-        starts = (Region(each.contig, each.start, each.start + 1) for each in chosen)
-        bases = as_regular(b"".join(map(self._reference.fetch, starts)))
+        bases = as_regular(self._reference.bases_at(chosen.contigs, chosen.starts))
         return EmptyIntervals(intervals.bases, chosen, bases)
 
     def _shared_source(self, segment: Segment, shared: SharedReads) -> SegmentSource:

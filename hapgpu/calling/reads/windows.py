@@ -225,7 +225,7 @@ def reference_of(reference: ReferenceFasta, contig: str, start: int, end: int) -
     return ReferenceSlice(region.start, as_regular(reference.fetch(region)))
 
 
-def as_regular(text: bytes) -> NDArray[np.uint8]:
+def as_regular(text: bytes | NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return text of the reference; letters other than A, C, G and T become N."""
     return _REGULAR[np.frombuffer(text, dtype=np.uint8)]
 

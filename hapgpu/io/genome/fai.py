@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import count
 from pathlib import Path
@@ -62,19 +62,28 @@ class FastaIndex(Mapping[str, FastaEntry]):
         Name of each sequence, in the order of the file, each once.
     columns
         int64[4, n]: the fields of each entry.
+
+    Attributes
+    ----------
+    columns
+        As above.
     """
 
     def __init__(self, names: Iterable[str], columns: NDArray[np.int64]) -> None:
         self._rows = dict(zip(names, count()))
-        self._columns = columns
+        self.columns = columns
 
     @cached_property
     def lengths(self) -> Mapping[str, int]:
         """Number of bases of each sequence."""
-        return dict(zip(self._rows, self._columns[0].tolist(), strict=True))
+        return dict(zip(self._rows, self.columns[0].tolist(), strict=True))
+
+    def rows(self, names: Sequence[str]) -> NDArray[np.int64]:
+        """Return int64[n]: the columns of sequences that are in the index."""
+        return np.fromiter(map(self._rows.__getitem__, names), dtype=np.int64, count=len(names))
 
     def __getitem__(self, name: str) -> FastaEntry:
-        return FastaEntry(*self._columns[:, self._rows[name]].tolist())
+        return FastaEntry(*self.columns[:, self._rows[name]].tolist())
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Lock
@@ -13,6 +13,7 @@ from weakref import finalize
 import numpy as np
 import pysam
 from isal import igzip
+from numpy.typing import NDArray
 
 from hapgpu.errors import InputError
 from hapgpu.io.bgzf.inflater import INFLATE_ERROR
@@ -21,6 +22,7 @@ from hapgpu.io.files.htslib import silent_htslib
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.fai import MAX_OFFSET, FastaEntry, read_fai
 from hapgpu.io.genome.regions import Region, contig_hint
+from hapgpu.io.genome.small_contigs import small_contig_bases
 from hapgpu.runtime.closeable import Closeable
 
 _PIECE_BYTES: Final = 1 << 16
@@ -93,16 +95,43 @@ class ReferenceFasta(Closeable):
         self._check(region.contig)
         entry = self._entries[region.contig]
         start, end = entry.offset_of(region.start), entry.offset_of(region.end - 1) + 1
-        try:
-            bases = self._text.read(start, end - start).translate(None, _NO_BASES)
-        except _DAMAGED:
-            bases = b""
+        bases = self._read(start, end - start).translate(None, _NO_BASES)
         if len(bases) != region.end - region.start:
             raise InputError(
                 f"{self.path}: {region} cannot be read (file damaged, or does not match its index);"
                 f" run: samtools faidx {self.path}"
             )
         return bases
+
+    def bases_at(self, contigs: Sequence[str], positions: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Return a base of each of n contigs of the reference, as `fetch` does.
+
+        Small contigs are read together: a plant assembly may have a million.
+
+        Parameters
+        ----------
+        contigs
+            n names of contigs.
+        positions
+            int64[n]: position of the base.
+
+        Raises
+        ------
+        InputError
+            As `fetch`.
+        """
+        bases, found = small_contig_bases(self._entries, self._read, contigs, positions)
+        for row in np.flatnonzero(~found).tolist():
+            start = int(positions[row])
+            bases[row] = self.fetch(Region(contigs[row], start, start + 1))[0]
+        return bases
+
+    def _read(self, offset: int, size: int) -> bytes:
+        """Read bytes of the inflated file; none if they are damaged."""
+        try:
+            return self._text.read(offset, size)
+        except _DAMAGED:
+            return b""
 
     def _check(self, contig: str) -> None:
         """Check the index of a contig, once: a wrong index gives wrong bases."""
