@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from sys import getsizeof
 from typing import Final, NamedTuple
@@ -185,10 +185,13 @@ class VcfSource(Closeable):
         for block in self._blocks:
             if not header:
                 _check_first_line(_text(block[: block.find(b"\n") + 1 or None]), self.name)
-            found = _NO_HEADER_LINE.search(block)
-            lines = _text(block[: found.start() if found else None]).split("\n")
-            header += [line.rstrip("\r") for line in lines[: -1 if lines[-1] == "" else None]]
-            size += sum(map(getsizeof, lines))
+            found = None if _is_of_header(block) else _NO_HEADER_LINE.search(block)
+            text = _text(block[: found.start() if found else None])
+            lines = text.split("\n")
+            size += _bytes_of(lines, text)
+            if lines[-1] == "":
+                lines.pop()
+            header += [line.rstrip("\r") for line in lines] if "\r" in text else lines
             if size - getsizeof(header[0]) > max_bytes:
                 raise too_long(f"{self.name}, header", max_bytes)
             if found:
@@ -198,6 +201,19 @@ class VcfSource(Closeable):
         if not header:
             _check_first_line("", self.name)
         raise InputError(f"{self.name}: truncated (no #CHROM line); copy it again")
+
+
+def _is_of_header(block: bytes) -> bool:
+    """Tell whether all lines start with ##: a million `##contig` lines are not searched."""
+    lines = block.count(b"\n") - block.endswith(b"\n")
+    return block.startswith(b"##") and block.count(b"\n##") == lines
+
+
+def _bytes_of(lines: Sequence[str], text: str) -> int:
+    """Return the bytes that the lines of a text take in memory."""
+    if text.isascii():
+        return len(lines) * (getsizeof("") - 1) + len(text) + 1
+    return sum(map(getsizeof, lines))
 
 
 def _text(block: bytes) -> str:
