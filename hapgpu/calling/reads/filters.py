@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -238,10 +238,11 @@ def finder_of_reads(
     end_of: Callable[[str, int], int],
     read_filter: CallFilter,
     samples_of: Callable[[int, ReadBatch, NDArray[np.int64]], NDArray[np.int32]],
-) -> Callable[[str, int], bool]:
-    """Return a function that tells whether there may be reads of a contig up to an end.
+) -> Callable[[Iterable[str], Iterable[int]], Iterator[bool]]:
+    """Return a function that tells of contigs whether there may be reads up to an end of each.
 
-    It looks contigs with indexed reads up, and reads streams on; contigs are asked for in order.
+    It looks contigs with indexed reads up, and reads streams on as its results are taken; contigs
+    are in order.
 
     Parameters
     ----------
@@ -267,13 +268,17 @@ def finder_of_reads(
         else:
             indexed |= input_.contigs_with_reads()
 
-    def has_reads(contig: str, end: int) -> bool:
-        if contig in indexed or not streams:
-            return contig in indexed
+    def is_in_streams(contig: str, end: int) -> bool:
         last = end_of(contig, end)
         return any(stream.has_reads(contig, last, read_filter, own) for stream, own in streams)
 
-    return has_reads
+    def have_reads(contigs: Iterable[str], ends: Iterable[int]) -> Iterator[bool]:
+        if not streams:
+            return map(indexed.__contains__, contigs)
+        pairs = zip(contigs, ends, strict=True)
+        return (contig in indexed or is_in_streams(contig, end) for contig, end in pairs)
+
+    return have_reads
 
 
 def check_names_for_vcf(contigs: Sequence[str], reference: Path) -> None:

@@ -183,7 +183,7 @@ class SegmentReader(Closeable):
         else:
             intervals = calling_intervals(choice, self.contigs)
             check_contigs_of_intervals(self._inputs, intervals.contigs)
-        names = list(dict.fromkeys(intervals.contigs))
+        names = [intervals.contigs[row] for row in intervals.runs()[:-1]]
         check_names_for_vcf(names, self._reference.path)
         check_order_of_streams(self._inputs, names)
         return intervals
@@ -206,10 +206,10 @@ class SegmentReader(Closeable):
             Whether the first base of an interval without reads is wanted.
         """
         shared_bases = max_bases if self.is_indexed else 0
-        has_reads = finder_of_reads(
+        have_reads = finder_of_reads(
             self._inputs, self._last_end, self._filter, self._inputs.table.samples_of
         )
-        runs = runs_of(intervals, has_reads)
+        runs = runs_of(intervals, have_reads)
         for group in groups_of(runs, self.contigs, max_bases, shared_bases):
             if isinstance(group, list):
                 yield self._together(group, with_bases=with_bases)

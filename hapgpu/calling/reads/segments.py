@@ -216,7 +216,8 @@ def segment_bases(total: int, workers: int) -> int:
 
 
 def runs_of(
-    intervals: CallingIntervals, has_reads: Callable[[str, int], bool]
+    intervals: CallingIntervals,
+    have_reads: Callable[[Iterable[str], Iterable[int]], Iterator[bool]],
 ) -> Iterator[tuple[CallingIntervals, bool]]:
     """Group calling intervals: those of a contig with reads, or of several contigs without.
 
@@ -224,9 +225,8 @@ def runs_of(
     ----------
     intervals
         The calling intervals.
-    has_reads
-        Tells whether there are reads of a contig up to the end of its last interval; called in
-        order.
+    have_reads
+        Tells of contigs, in order, whether there are reads up to the end of the last interval.
 
     Yields
     ------
@@ -237,7 +237,7 @@ def runs_of(
     contigs = map(intervals.contigs.__getitem__, bounds[:-1])
     last_ends = intervals.ends[np.array(bounds[1:], dtype=np.int64) - 1].tolist()
     first = 0  # row of the intervals without reads so far
-    for start, end in compress(pairwise(bounds), map(has_reads, contigs, last_ends)):
+    for start, end in compress(pairwise(bounds), have_reads(contigs, last_ends)):
         yield from _without_reads(intervals, first, start)
         yield intervals.rows(start, end), True
         first = end

@@ -8,7 +8,6 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count
 from operator import itemgetter
 from typing import Final
 
@@ -26,6 +25,7 @@ from hapgpu.io.text.values import (
     excerpt,
     is_contig_name,
     parse_position,
+    rows_of,
 )
 
 SAM_VERSION = "1.6"
@@ -110,9 +110,7 @@ class SamHeader:
         InputError
             SAM does not allow a name or length.
         """
-        return cls.from_text(
-            _joined([f"@HD\tVN:{SAM_VERSION}\t{order}", *_square_lines(names, lengths)])
-        )
+        return cls(f"@HD\tVN:{SAM_VERSION}\t{order}\n", (), ()).with_references(names, lengths)
 
     @cached_property
     def is_coordinate_sorted(self) -> bool:
@@ -123,7 +121,7 @@ class SamHeader:
     @cached_property
     def reference_ids(self) -> Mapping[str, int]:
         """The index of each contig among the @SQ lines, by its name."""
-        return dict(zip(self.reference_names, count()))
+        return rows_of(self.reference_names)
 
     def reference_id(self, name: str) -> int | None:
         """Return the index of a contig among the @SQ lines, or None if it has no line."""
@@ -224,7 +222,7 @@ def _are_lengths(lengths: Sequence[int]) -> bool:
 
 
 def _joined(lines: Iterable[str]) -> str:
-    return "".join(f"{line}\n" for line in lines)
+    return "\n".join([*lines, ""])
 
 
 def _chain_end(programs: list[dict[str, str]]) -> str | None:

@@ -115,7 +115,7 @@ def names_of(header: Header, key: str) -> tuple[str, ...]:
         There is no list of such names.
     """
     value = header.get(key)
-    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+    if not isinstance(value, list) or not set(map(type, value)) <= {str}:
         raise _without(key)
     try:
         "".join(value).encode("utf-8", "surrogateescape")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from itertools import count
 from typing import Final
 
 LAST_POSITION: Final = 2**31 - 1
@@ -18,6 +20,8 @@ _CONTIG_NAME = re.compile(_PATTERN)
 _CONTIG_NAMES = re.compile(f"(?:{_PATTERN}\n)*+")
 
 _SHOWN_CHARACTERS: Final = 40
+_MAX_KEPT: Final = 4
+"""Lists of names whose numbers are kept."""
 
 
 def parse_position(text: str) -> int | None:
@@ -41,6 +45,15 @@ def are_contig_names(names: Collection[str]) -> bool:
     """Tell whether SAM and VCF allow all of some contig names."""
     text = "\n".join([*names, ""])
     return text.count("\n") == len(names) and _CONTIG_NAMES.fullmatch(text) is not None
+
+
+@lru_cache(_MAX_KEPT)
+def rows_of(names: tuple[str, ...]) -> Mapping[str, int]:
+    """Return the number of each name; the last of a name that occurs twice.
+
+    A reference and its reads mostly have the same contigs: their numbers are found once.
+    """
+    return dict(zip(names, count()))
 
 
 def excerpt(text: str) -> str:

@@ -31,7 +31,7 @@ from hapgpu.io.files.array_file import (
     whole_of,
 )
 from hapgpu.io.files.index_file import IndexFile, rebuild_command
-from hapgpu.io.text.values import LAST_POSITION, is_contig_name
+from hapgpu.io.text.values import LAST_POSITION, are_contig_names
 from hapgpu.runtime.devices import Device
 from hapgpu.runtime.jit import njit
 from hapgpu.runtime.progress import NoProgress, Progress
@@ -74,7 +74,7 @@ def _are_contigs(contigs: Contigs) -> bool:
         and bool((offsets[:-1] < offsets[1:]).all())
         and 0 < offsets[-1] <= MAX_BASES
         and bool((np.diff(offsets) <= LAST_POSITION).all())
-        and all(map(is_contig_name, names))
+        and are_contig_names(names)
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 import pytest
@@ -158,13 +158,14 @@ def test_intervals_of_one_part_of_the_work(monkeypatch: pytest.MonkeyPatch) -> N
     intervals = [Region(contig, 10 * k, 10 * k + 5) for contig in "abcdee" for k in range(2)]
     asked = []
 
-    def has_reads(contig: str, end: int) -> bool:
-        asked.append((contig, end))
-        return contig == "d"
+    def have_reads(contigs: Iterable[str], ends: Iterable[int]) -> Iterator[bool]:
+        for contig, end in zip(contigs, ends, strict=True):
+            asked.append((contig, end))
+            yield contig == "d"
 
-    found = runs_of(CallingIntervals.of(intervals), has_reads)
+    found = runs_of(CallingIntervals.of(intervals), have_reads)
     names = [("".join(run_.contigs), has_reads) for run_, has_reads in found]
     empty = [(contigs, False) for contigs in ("aa", "bb", "cc", "ee", "ee")]
     assert names == [*empty[:3], ("dd", True), *empty[3:]]
     assert asked == [(contig, 15) for contig in "abcde"]
-    assert [*runs_of(CallingIntervals.of([]), has_reads)] == []
+    assert [*runs_of(CallingIntervals.of([]), have_reads)] == []
