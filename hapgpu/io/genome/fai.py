@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
@@ -166,7 +167,7 @@ def _plain_index(text: bytes) -> FastaIndex | None:
 def _columns_of(data: NDArray[np.uint8], bounds: NDArray[np.int64]) -> NDArray[np.int64] | None:
     """Return the numbers between bounds of fields, int64[4, n]; None if there are others."""
     columns = np.zeros((_NUMBERS, bounds.shape[1]), dtype=np.int64)
-    for column, start, end in zip(columns, bounds[:-1], bounds[1:], strict=True):
+    for row, (start, end) in enumerate(pairwise(bounds)):
         width = end - start - 1
         if width.min() < 1 or width.max() > _PLAIN_DIGITS:
             return None
@@ -174,7 +175,7 @@ def _columns_of(data: NDArray[np.uint8], bounds: NDArray[np.int64]) -> NDArray[n
             digits = _digits_before(data, end - after, width - after)
             if ((digits + _TO_HIGH_BIT | digits) & _HIGH_BITS).any():
                 return None
-            column += 10**after * _values_of(digits)
+            columns[row] += 10**after * _values_of(digits)
     return columns
 
 

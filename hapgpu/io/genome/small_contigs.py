@@ -130,13 +130,14 @@ def _next_headers(columns: _Numbers) -> _Numbers:
     """Return where the line ends after the bases of entries end."""
     lengths, starts, line_bases, widths = columns
     whole_lines = np.maximum(lengths - 1, 0) // np.maximum(line_bases, 1)
-    line_ends = widths - line_bases
-    return starts + lengths + (whole_lines + 1) * line_ends
+    found: _Numbers = starts + lengths + (whole_lines + 1) * (widths - line_bases)
+    return found
 
 
 def _are_sound(data: NDArray[np.uint8], contigs: _Contigs) -> NDArray[np.bool_]:
     """Return bool[n]: whether headers and lines start and end where they should."""
-    sound = (data[contigs.headers] == _GREATER) & (data[contigs.next_headers] == _GREATER)
+    sound = np.ones(contigs.starts.size, dtype=np.bool_)
+    sound &= (data[contigs.headers] == _GREATER) & (data[contigs.next_headers] == _GREATER)
     sound &= (data[contigs.headers - 1] == _NEWLINE) & (data[contigs.starts - 1] == _NEWLINE)
     for ends in (contigs.first_lines, contigs.last_lines, contigs.next_headers):
         breaks = data[ends - contigs.line_ends]
