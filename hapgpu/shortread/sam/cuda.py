@@ -12,6 +12,7 @@ from hapgpu.io.fastx.cuda import DeviceSpans
 from hapgpu.runtime.gpu.context import multiprocessors
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.launch import load_kernel
+from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu_array import GpuArray
 from hapgpu.shortread.index.cuda import DeviceIndex
 from hapgpu.shortread.sam.fields import COMPLEMENTS
@@ -143,7 +144,7 @@ class DeviceSamRecords(NamedTuple):
     @property
     def text_size(self) -> int:
         """Characters of all lines."""
-        return int(self.line_offsets[-1])
+        return last_values(self.line_offsets)[0]
 
     def text_ends(self) -> NDArray[np.int64]:
         """Return int64[n + 1]: the offsets of the text of each read."""
@@ -210,7 +211,7 @@ class DeviceFormatter:
             (*arrays, *sizes, record_filter.best, record_filter.unmapped, record_filter.max_hits),
         )
         offsets = cupy.cumsum(record_counts)
-        counts = RecordCounts(*map(int, totals.get()))
+        counts = RecordCounts(*last_values(*cupy.split(totals, totals.size)))
         reads_of_records = cupy.empty(counts.records, dtype=np.int32)
         load_kernel(LIST_READS, self._device).launch(
             blocks, _THREADS, (offsets, reads_of_records, reads, counts.records)

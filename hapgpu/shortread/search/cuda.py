@@ -14,6 +14,7 @@ from hapgpu.runtime.gpu.context import active_on, device_errors
 from hapgpu.runtime.gpu.kernel import Kernel
 from hapgpu.runtime.gpu.launch import load_kernel
 from hapgpu.runtime.gpu.parts import computed_in_parts
+from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu_array import GpuArray
 from hapgpu.shortread.index.cuda import DeviceIndex, resident_index
 from hapgpu.shortread.index.fm_index import FMIndexArrays
@@ -154,7 +155,7 @@ def pack_on_device(
     counts = cupy.empty(n + 1, dtype=np.int64)
     _launch(COUNT_WORDS, device, n, (lengths, counts, n))
     ends = cupy.cumsum(counts)
-    total = int(ends[-1])
+    (total,) = last_values(ends)
     word_offsets = cupy.empty(n + 1, dtype=np.int32)
     words = cupy.empty(6 * total, dtype=np.uint64)
     _launch(
@@ -224,7 +225,9 @@ class _Survey:
         ends = cupy.zeros_like(seeds.ends)
         cupy.cumsum(others, out=ends[1:])
         other_seeds = _Seeds(seeds.first_rows, seeds.read_offsets, ends)
-        return cls(seeds, other_seeds, cupy.flatnonzero(is_chosen), most)
+        numbers = cupy.cumsum(is_chosen, dtype=np.int64)
+        reads = cupy.searchsorted(numbers, cupy.arange(1, 1 + last_values(numbers)[0]))
+        return cls(seeds, other_seeds, reads, most)
 
     @property
     def room(self) -> int:
@@ -285,7 +288,7 @@ class DeviceSearch:
         self._survey = _Survey.of(seeds, self._seeds_per_read, most) if most else None
         if self._survey is not None:
             self._found = self._survey.other_seeds
-        self.rows = int(self._found.ends[-1])
+        (self.rows,) = last_values(self._found.ends)
         """Number of candidate positions of all reads, but those of surveyed reads."""
 
     def row_ends(self) -> NDArray[np.int64]:
@@ -412,7 +415,7 @@ class DeviceSearch:
         self, candidate_hits: GpuArray, hit_ends: GpuArray, owners: GpuArray
     ) -> tuple[GpuArray, GpuArray]:
         """Return the hits of candidates without gaps in the array, and their reads."""
-        count, total = int(owners.size), int(hit_ends[-1])
+        count, (total,) = int(owners.size), last_values(hit_ends)
         hits = cupy.empty(total, dtype=np.uint64)
         hit_reads = cupy.empty(total, dtype=np.int32)
         if total:
@@ -452,7 +455,7 @@ class DeviceSearch:
             arguments = (hits, hit_reads, count, offsets, self._count, _RANKED_HITS)
             result = (all_offsets, ordered, size, has_more, 1)
             _launch(ORDER_HITS, self._device, count, (*arguments, *result))
-            if int(has_more[0]):
+            if any(last_values(has_more)):
                 keys = cupy.empty_like(hits)
                 _launch(KEY_HITS, self._device, count, (hits, hit_reads, count, keys))
                 ordered = hits[cupy.argsort(keys)]

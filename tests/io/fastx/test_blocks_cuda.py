@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Event
 from typing import Any
 
 import numpy as np
@@ -62,3 +64,34 @@ def test_blocks_are_split_until_they_fit(monkeypatch: pytest.MonkeyPatch, max_by
 def test_a_record_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DeviceError, match=r"made.fa, record 11: .*stand-in.*--gpu-mem"):
         in_parts_of(len(RECORDS[-1]) - 1, monkeypatch, block_of(RECORDS))
+
+
+def test_the_first_block_is_computed_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("cupy")
+    from hapgpu.io.fastx import cuda as blocks_cuda  # noqa: PLC0415  (imports CuPy)
+
+    has_begun, may_end, others = Event(), Event(), Barrier(3)
+    alone = []
+
+    class StandIn(blocks_cuda.GpuWorker):
+        def _text_of(self, *_: object) -> TextBlock:
+            raise NotImplementedError
+
+        def _divided(self, block: ReadBlock) -> TextBlock:
+            if not has_begun.is_set():
+                has_begun.set()
+                may_end.wait(60)
+                alone.append(others.n_waiting == 0)
+            else:
+                others.wait(60)  # fails unless all three come at the same time
+            return TextBlock(block.text, {})
+
+    monkeypatch.setattr(blocks_cuda, "memory_turns", lambda _: MemoryTurns(lambda: None))
+    worker, block = StandIn(GPU, LONG_READS), block_of(RECORDS)
+    with ThreadPoolExecutor(4) as threads:
+        first = threads.submit(worker._started, block)
+        assert has_begun.wait(60)
+        later = [threads.submit(worker._started, block) for _ in range(3)]
+        may_end.set()
+        assert all(each.result(60).text is block.text for each in (first, *later))
+    assert alone == [True]

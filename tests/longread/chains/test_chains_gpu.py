@@ -88,6 +88,32 @@ def test_a_long_read_among_many_short_ones() -> None:
     check(*any_scores(1, [*[20] * 500, 300_000, *[70] * 500], 200_000, 2), ChainOptions())
 
 
+def in_segments(seed: int, sizes: list[int], gap: int) -> tuple[Anchors, ChainScores]:
+    """Make reads whose anchors lie in segments, `gap` bases apart; no predecessor is in another."""
+    anchors, scores = any_scores(seed, sizes, 300, 5)
+    generator = np.random.default_rng(seed)
+    is_cut = generator.random(anchors.x.size) < generator.choice([0.003, 0.1, 0.5])
+    x = anchors.x + np.cumsum(is_cut).astype(np.uint64) * np.uint64(gap)
+    is_cut[anchors.offsets[:-1][np.diff(anchors.offsets) > 0]] = True
+    cuts = np.flatnonzero(is_cut)
+    number = np.arange(x.size)
+    read_starts = np.repeat(anchors.offsets[:-1], np.diff(anchors.offsets))
+    starts = cuts[np.searchsorted(cuts, number, side="right") - 1] - read_starts
+    predecessors = np.where(scores.predecessors < starts, -1, scores.predecessors)
+    return (
+        Anchors(x, anchors.y, anchors.offsets),
+        ChainScores(scores.scores, predecessors.astype(np.int32)),
+    )
+
+
+@pytest.mark.parametrize("gap", [5001, 1 << 32])
+@pytest.mark.parametrize("seed", range(12))
+def test_chains_of_many_segments(seed: int, gap: int) -> None:
+    sizes = [0, 3, 5000, 0, 70, 40_000, 1, 33]
+    check(*in_segments(seed, sizes, gap), ChainOptions())
+    check(*in_segments(seed, sizes, gap), ChainOptions(bandwidth=3, min_count=1, min_score=15))
+
+
 def test_signature() -> None:
     pytest.importorskip("cupy")
     from hapgpu.longread.cuda import chains as chains_cuda  # noqa: PLC0415  (needs CuPy)
