@@ -5,6 +5,13 @@
 #include "shortread/hit.cuh"
 #include "shortread/packed_reads.cuh"
 
+// Thread blocks of 256 of `verify` and `survey` at least at once on a multiprocessor; without spills.
+#if __CUDA_ARCH__ >= 1200
+constexpr int kVerifyBlocks = 3, kSurveyBlocks = 2;
+#else
+constexpr int kVerifyBlocks = 4, kSurveyBlocks = 3;
+#endif
+
 constexpr int kMaxHits = 2;  // per candidate: a deletion and an insertion
 constexpr Word kNoHit = ~0ull;
 

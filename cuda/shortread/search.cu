@@ -113,7 +113,7 @@ extern "C" __global__ void __launch_bounds__(256) expand_seeds(
 // One thread per candidate, which is the position of a row of a seed: writes the hits that belong
 // to it.
 template <int kStrands, int kPieces>
-__global__ void __launch_bounds__(256, 4) verify(
+__global__ void __launch_bounds__(256, kVerifyBlocks) verify(
     const Occurrences* occurrences, int occurrence_blocks, unsigned primary,
     const unsigned* suffixes, long long suffix_entries, const Word* marks,
     const unsigned* mark_ranks, int mark_words, const Word* planes, const Word* others,

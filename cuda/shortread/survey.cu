@@ -52,7 +52,7 @@ struct Candidate {
 // One thread block per chosen read, of many candidates: counts its hits, and writes the `most` least
 // ones, ascending, from the offset of the read on; after them `kNoHit` if it has fewer.
 template <int kStrands, int kPieces>
-__global__ void __launch_bounds__(kThreads, 3) survey(
+__global__ void __launch_bounds__(kThreads, kSurveyBlocks) survey(
     const Occurrences* occurrences, int occurrence_blocks, unsigned primary,
     const unsigned* suffixes, long long suffix_entries, const Word* marks,
     const unsigned* mark_ranks, int mark_words, const Word* planes, const Word* others,

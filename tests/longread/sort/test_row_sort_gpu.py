@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import offsets_of
 from hapgpu.longread.seed.radix_sort import radix_sort
+from tests.longread.sort.made_keys import KEYS
 
 cupy = pytest.importorskip("cupy")
 pytestmark = pytest.mark.gpu
@@ -19,18 +20,6 @@ SIZES = {
     "large rows between small rows": [10, 30_000, 64, 0, 500, 65, 9_000, 3],
     "no row": [],
     "empty rows": [0, 0],
-}
-KEYS = {
-    "random": lambda random, size: random.integers(0, 2**64, size, dtype=np.uint64),
-    "few": lambda random, size: random.integers(0, 40, size, dtype=np.uint64),
-    "equal": lambda _, size: np.full(size, 7, dtype=np.uint64),
-    "two": lambda random, size: random.integers(0, 2, size, dtype=np.uint64) << np.uint64(63),
-    "anchors": lambda random, size: (
-        random.integers(0, 2, size, dtype=np.uint64) << np.uint64(63)
-        | random.integers(0, 24, size, dtype=np.uint64) << np.uint64(32)
-        | random.integers(0, 5_000, size, dtype=np.uint64)
-    ),
-    "scores": lambda random, size: (40 + random.exponential(200, size)).astype(np.uint64),
 }
 
 

@@ -1,0 +1,206 @@
+// What kernels need of CUDA, on a CPU. The threads of a block are fibers of one thread: one runs until
+// it waits for others, at a barrier or an exchange between lanes, then the next one runs. Blocks run
+// one after the other. So results are the same each time; races are not found.
+
+#pragma once
+
+#include <ucontext.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <vector>
+
+using std::max;
+using std::min;
+
+#define __CUDA_ARCH__ 700
+#define __device__
+#define __global__
+#define __launch_bounds__(...)
+#define __shared__ static
+
+constexpr int kFiberBytes = 1 << 16, kLanes = 32, kMostWarps = 32;
+
+struct Index {
+    int x;
+};
+struct alignas(16) ulonglong2 {
+    unsigned long long x, y;
+};
+
+struct Fiber {
+    ucontext_t context;
+    std::unique_ptr<char[]> stack{new char[kFiberBytes]};
+    bool has_ended = false;
+};
+
+// A barrier that threads pass together.
+struct Barrier {
+    int arrived = 0, passed = 0;
+};
+
+inline Index threadIdx, blockIdx, blockDim, gridDim;
+inline std::vector<Fiber> fibers;
+inline ucontext_t scheduler;
+inline std::function<void()> kernel;
+inline Barrier block_barrier, warp_barriers[kMostWarps];
+inline unsigned long long exchanged[kMostWarps][kLanes];
+
+inline int warp() { return threadIdx.x / kLanes; }
+inline int lane() { return threadIdx.x % kLanes; }
+
+inline void let_others_run() { swapcontext(&fibers[threadIdx.x].context, &scheduler); }
+
+inline void wait_at(Barrier& barrier, int threads) {
+    const int before = barrier.passed;
+    if (++barrier.arrived == threads) {
+        barrier.arrived = 0;
+        ++barrier.passed;
+    }
+    while (barrier.passed == before) let_others_run();
+}
+
+inline void run_fiber() {
+    kernel();
+    fibers[threadIdx.x].has_ended = true;
+    let_others_run();
+}
+
+inline void launch(int blocks, int threads, std::function<void()> body) {
+    kernel = std::move(body);
+    gridDim.x = blocks;
+    blockDim.x = threads;
+    for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x) {
+        fibers = std::vector<Fiber>(threads);
+        for (Fiber& fiber : fibers) {
+            getcontext(&fiber.context);
+            fiber.context.uc_stack.ss_sp = fiber.stack.get();
+            fiber.context.uc_stack.ss_size = kFiberBytes;
+            fiber.context.uc_link = nullptr;
+            makecontext(&fiber.context, run_fiber, 0);
+        }
+        for (int running = threads; running;) {
+            running = 0;
+            for (threadIdx.x = 0; threadIdx.x < threads; ++threadIdx.x) {
+                Fiber& fiber = fibers[threadIdx.x];
+                if (fiber.has_ended) continue;
+                swapcontext(&scheduler, &fiber.context);
+                running += !fiber.has_ended;
+            }
+        }
+    }
+}
+
+inline void __syncthreads() { wait_at(block_barrier, blockDim.x); }
+inline void __syncwarp(unsigned = 0) { wait_at(warp_barriers[warp()], kLanes); }
+
+inline int __syncthreads_or(int value) {
+    static bool any[2];
+    static int turn;
+    __syncthreads();
+    if (threadIdx.x == 0) any[turn ^= 1] = false;
+    __syncthreads();
+    const int own = turn;
+    if (value) any[own] = true;
+    __syncthreads();
+    return any[own];
+}
+
+// Calls `use` with the values of all lanes.
+template <typename Value, typename Use>
+auto of_all_lanes(Value value, Use use) {
+    unsigned long long* values = exchanged[warp()];
+    values[lane()] = 0;
+    memcpy(&values[lane()], &value, sizeof value);
+    __syncwarp();
+    const auto result = use(values);
+    __syncwarp();
+    return result;
+}
+
+template <typename Value>
+Value of_lane(Value value, int from) {
+    return of_all_lanes(value, [=](const unsigned long long* values) {
+        Value other;
+        memcpy(&other, &values[from], sizeof other);
+        return other;
+    });
+}
+
+template <typename Value>
+Value __shfl_sync(unsigned, Value value, int from) {
+    return of_lane(value, from % kLanes);
+}
+template <typename Value>
+Value __shfl_xor_sync(unsigned, Value value, int distance) {
+    return of_lane(value, lane() ^ distance);
+}
+template <typename Value>
+Value __shfl_up_sync(unsigned, Value value, int distance) {
+    return of_lane(value, lane() < distance ? lane() : lane() - distance);
+}
+template <typename Value>
+unsigned __match_any_sync(unsigned, Value value) {
+    return of_all_lanes(value, [](const unsigned long long* values) {
+        unsigned lanes = 0;
+        for (int k = 0; k < kLanes; ++k) lanes |= (values[k] == values[lane()]) << k;
+        return lanes;
+    });
+}
+inline unsigned __ballot_sync(unsigned, bool value) {
+    return of_all_lanes(value, [](const unsigned long long* values) {
+        unsigned lanes = 0;
+        for (int k = 0; k < kLanes; ++k) lanes |= unsigned(values[k] != 0) << k;
+        return lanes;
+    });
+}
+inline bool __any_sync(unsigned mask, bool value) { return __ballot_sync(mask, value); }
+
+inline int __ffs(unsigned value) { return __builtin_ffs(value); }
+inline int __ffsll(unsigned long long value) { return __builtin_ffsll(value); }
+inline int __popc(unsigned value) { return __builtin_popcount(value); }
+inline int __popcll(unsigned long long value) { return __builtin_popcountll(value); }
+inline int __clz(unsigned value) { return value ? __builtin_clz(value) : 32; }
+inline int __clzll(unsigned long long value) { return value ? __builtin_clzll(value) : 64; }
+inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
+    const unsigned bits = shift % 32;
+    return bits ? low >> bits | high << (32 - bits) : low;
+}
+inline unsigned __brev(unsigned value) {
+    unsigned reversed = 0;
+    for (int k = 0; k < 32; ++k) reversed |= (value >> k & 1) << (31 - k);
+    return reversed;
+}
+inline double __dadd_rn(double one, double other) { return one + other; }
+inline double __dmul_rn(double one, double other) { return one * other; }
+inline long long __double_as_longlong(double value) {
+    long long bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+template <typename Value, typename Other>
+Value atomicAdd(Value* at, Other value) {
+    const Value before = *at;
+    *at += value;
+    return before;
+}
+inline unsigned atomicOr(unsigned* at, unsigned value) {
+    const unsigned before = *at;
+    *at |= value;
+    return before;
+}
+
+// An argument that converts to whatever pointer a kernel takes.
+struct Pointer {
+    void* address;
+
+    template <typename Value>
+    operator Value*() const {
+        return static_cast<Value*>(address);
+    }
+};
