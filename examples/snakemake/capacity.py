@@ -71,7 +71,7 @@ TASKS = (
     Task("`genotype`, 16 CPU threads", SITES, "sites", 11_900, START, 1.4),
     Task("`map`, reads that map once", READS, "reads", 13e6, 2.0, 1.1, 16.2),
     Task("`map --max-hits 5`", READS, "reads", 7.2e6, 2.0, 1.1, 16.2),
-    Task("`chain`", READS * 150, "bases", 0.97e9, 3.0, 1.7, 8.4),
+    Task("`chain`", READS * 150, "bases", 0.97e9, 3.0, 1.5, 8.4),
     Task("`realign --reference`", READS, "reads", 1.5e6, 1.6, 1.1, jobs=ONE_JOB),
     Task("`pairhmm`, reads near sites", READS * AT_SITES, "reads", 7e6, 1.3, 1.1, jobs=ONE_JOB),
 )
