@@ -89,6 +89,15 @@ struct NearList {
 
 __device__ inline Word near_key(int position, int index) { return (Word)position << 32 | index; }
 
+// The lanes whose candidates improve on the best score and on those of all lower lanes.
+__device__ inline unsigned improving_lanes(bool is_candidate, int score, int best_score) {
+    if (!__any_sync(kAllLanes, is_candidate && score > best_score)) return 0;
+    const int highest = lanes_max(is_candidate ? max(score, best_score) : best_score);
+    int before = __shfl_up_sync(kAllLanes, highest, 1);
+    if (lane_id() == 0) before = best_score;
+    return __ballot_sync(kAllLanes, highest > before);
+}
+
 // Applies the rule of skipping to 32 candidates, the first in the lowest lane: a marked candidate
 // adds 1 to `skipped`, an improvement subtracts 1. Returns the lanes before `skipped` exceeds
 // `max_skip`.
@@ -146,13 +155,7 @@ __device__ inline Best search_near(
         __syncwarp();
         const bool is_marked = is_candidate && marks[j & index_mask] == i;
         const unsigned marked = __ballot_sync(kAllLanes, is_marked);
-        unsigned improving = 0;
-        if (__any_sync(kAllLanes, is_candidate && score > best.score)) {
-            const int highest = lanes_max(is_candidate ? max(score, best.score) : best.score);
-            int before = __shfl_up_sync(kAllLanes, highest, 1);
-            if (lane_id() == 0) before = best.score;
-            improving = __ballot_sync(kAllLanes, highest > before);
-        }
+        const unsigned improving = improving_lanes(is_candidate, score, best.score);
         const unsigned valid = visited_lanes(marked, improving, parameters.max_skip, skipped);
         if (improving & valid) {
             const int lane = 31 - __clz(improving & valid);

@@ -69,13 +69,7 @@ __device__ inline Best search_near_lanes(
     const bool marks = is_candidate && own.predecessor_lane >= 0;
     const unsigned marked_lanes = warp_or(marks ? 1u << own.predecessor_lane : 0);
     const unsigned marked = __ballot_sync(kAllLanes, is_candidate) & marked_lanes;
-    unsigned improving = 0;
-    if (__any_sync(kAllLanes, is_candidate && score > best.score)) {
-        const int highest = lanes_max(is_candidate ? max(score, best.score) : best.score);
-        int before = __shfl_up_sync(kAllLanes, highest, 1);
-        if (lane_id() == 0) before = best.score;
-        improving = __ballot_sync(kAllLanes, highest > before);
-    }
+    const unsigned improving = improving_lanes(is_candidate, score, best.score);
     int skipped = 0;
     const unsigned visited = visited_lanes(marked, improving, parameters.max_skip, skipped);
     if (improving & visited) {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
@@ -19,22 +18,11 @@ MAX_OFFSET: Final = 1 << 62
 
 _NUMBERS: Final = 4
 _MAX_DIGITS: Final = 4 * 19
-_WORD: Final = 8
-"""Digits that are parsed together, as a word whose last byte is the last digit."""
-_PLAIN_DIGITS: Final = 2 * _WORD
-_MARGIN: Final = bytes(_PLAIN_DIGITS)
-"""Before the text: words may start before the first number."""
-_ZEROS: Final = np.uint64(0x3030303030303030)
-_TO_HIGH_BIT: Final = np.uint64(0x7676767676767676)
-_HIGH_BITS: Final = np.uint64(0x8080808080808080)
-"""Of bytes: those above 9 have it, or get it by the sum."""
-_PAIRS: Final = (
-    (8, np.uint64(0x00FF00FF00FF00FF)),
-    (16, np.uint64(0x0000FFFF0000FFFF)),
-    (32, np.uint64(0x00000000FFFFFFFF)),
-)
-"""Bits of each of two neighbours, and bits of what they join to."""
+_PLAIN_DIGITS: Final = 18
+"""Of a number that fits int64 in any case."""
 _TAB, _NEWLINE = b"\t\n"
+_ZERO: Final = np.uint8(ord("0"))
+_NINE: Final = 9
 _MAX_KEPT: Final = 4
 """Indexes that are kept."""
 _Numbers: TypeAlias = "np.int64 | NDArray[np.int64]"
@@ -144,55 +132,38 @@ def _index_by_line(text: bytes, fasta: Path) -> FastaIndex:
 
 def _plain_index(text: bytes) -> FastaIndex | None:
     """Parse lines of exactly five columns, all at once; None if there are others or a fault."""
-    end = b"" if text.endswith(b"\n") else b"\n"
-    data = np.frombuffer(b"".join([_MARGIN, text, end]), dtype=np.uint8)
+    data = np.frombuffer(text if text.endswith(b"\n") else text + b"\n", dtype=np.uint8)
     ends, tabs = np.flatnonzero(data == _NEWLINE), np.flatnonzero(data == _TAB)
     if tabs.size != _NUMBERS * ends.size:
         return None
-    bounds = np.vstack([tabs.reshape(-1, _NUMBERS).T, ends])
-    starts = np.append(len(_MARGIN) - 1, ends[:-1])
-    if not (starts + 1 < bounds[0]).all() or not (bounds[0] < ends).all():
+    bounds = np.column_stack([tabs.reshape(-1, _NUMBERS), ends])
+    starts = np.append(-1, ends[:-1])
+    if not (starts + 1 < bounds[:, 0]).all() or not (bounds[:, 0] < ends).all():
         return None
     columns = _columns_of(data, bounds)
     if columns is None or not _are_sound(*columns):
         return None
     steps = np.zeros(data.size, dtype=np.int8)
-    steps[bounds[0]], steps[ends] = 1, -1
-    is_name = np.cumsum(steps[len(_MARGIN) :], dtype=np.int8) == 0
-    names = data[len(_MARGIN) :][is_name].tobytes()
+    steps[bounds[:, 0]], steps[ends] = 1, -1
+    names = data[np.cumsum(steps, dtype=np.int8) == 0].tobytes()
     index = FastaIndex(names.decode("utf-8", "surrogateescape").split("\n")[:-1], columns)
     return index if len(index) == ends.size else None
 
 
 def _columns_of(data: NDArray[np.uint8], bounds: NDArray[np.int64]) -> NDArray[np.int64] | None:
     """Return the numbers between bounds of fields, int64[4, n]; None if there are others."""
-    columns = np.zeros((_NUMBERS, bounds.shape[1]), dtype=np.int64)
-    for row, (start, end) in enumerate(pairwise(bounds)):
-        width = end - start - 1
-        if width.min() < 1 or width.max() > _PLAIN_DIGITS:
-            return None
-        for after in range(0, int(width.max()), _WORD):
-            digits = _digits_before(data, end - after, width - after)
-            if ((digits + _TO_HIGH_BIT | digits) & _HIGH_BITS).any():
+    starts, widths = bounds.T[:-1] + 1, np.diff(bounds.T, axis=0) - 1
+    if widths.min() < 1 or widths.max() > _PLAIN_DIGITS:
+        return None
+    columns = np.zeros(starts.shape, dtype=np.int64)
+    for column, start, width in zip(columns, starts, widths, strict=True):
+        for k in range(int(width.max())):  # columns differ in their digits
+            has_digit = k < width
+            digits = data[np.where(has_digit, start + k, start)] - _ZERO  # wraps around
+            if digits.max() > _NINE:
                 return None
-            columns[row] += 10**after * _values_of(digits)
+            column[:] = np.where(has_digit, 10 * column + digits, column)
     return columns
-
-
-def _digits_before(
-    data: NDArray[np.uint8], ends: NDArray[np.int64], widths: NDArray[np.int64]
-) -> NDArray[np.uint64]:
-    """Return the last eight digits of fields as the bytes of a word, 0 before a shorter field."""
-    words = np.ndarray(data.size - _WORD + 1, dtype="<u8", buffer=data, strides=(1,))
-    bits = (8 * (_WORD - np.clip(widths, 0, _WORD))).astype(np.uint64)  # before the field
-    return (words[ends - _WORD] ^ _ZEROS) >> bits << bits
-
-
-def _values_of(digits: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return the numbers of eight digits: neighbours join, to two digits, to four and to eight."""
-    for bits, joined in _PAIRS:
-        digits = digits * np.uint64(10 ** (bits // 8)) + (digits >> np.uint64(bits)) & joined
-    return digits.astype(np.int64)
 
 
 def _entry(numbers: list[str]) -> FastaEntry | None:

@@ -14,12 +14,14 @@ from hapgpu.shortread.index.build import build_index
 from hapgpu.shortread.index.fm_index import FMIndexArrays
 from hapgpu.shortread.search.cpu import search_step
 from hapgpu.shortread.search.hits import SearchLimits, SearchOptions
+from hapgpu.shortread.search.packed_reads import PackedReads
 from tests.emulation.emulator import emulate
 from tests.shortread.made_reads import make_contigs, make_reads, write_fasta
 from tests.shortread.search_oracle import pack
 
 if TYPE_CHECKING:
     from hapgpu.shortread.index.cuda import DeviceIndex
+    from hapgpu.shortread.search.cuda import DevicePackedReads
 
 CONTIGS = make_contigs()
 READS = [read for group in make_reads(CONTIGS, each=4).values() for read in group]
@@ -54,6 +56,16 @@ def device_index(index: FMIndexArrays) -> DeviceIndex:
     )
 
 
+def device_reads(reads: PackedReads) -> DevicePackedReads:
+    """Return reads as kernels take them, in host memory."""
+    from hapgpu.shortread.search import cuda  # noqa: PLC0415  (imports CuPy)
+
+    offsets = reads.word_offsets
+    return cuda.DevicePackedReads(
+        reads.words, offsets.astype(np.int32), reads.lengths, int(offsets[-1])
+    )
+
+
 def test_blocks_with_other_letters(index: FMIndexArrays, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("cupy")
     from hapgpu.shortread.index import cuda  # noqa: PLC0415  (imports CuPy)
@@ -85,13 +97,7 @@ def test_hits_and_counts(index: FMIndexArrays, seed: int, monkeypatch: pytest.Mo
     monkeypatch.setattr(cuda, "_RANKED_HITS", int(random.choice([3, 20, 256])))
     monkeypatch.setattr(cuda, "_MAX_KEPT", int(random.choice([0, 64, 64])))
     reads = pack([READS[k] for k in random.choice(len(READS), 12)])
-    on_device = cuda.DevicePackedReads(
-        reads.words,
-        reads.word_offsets.astype(np.int32),
-        reads.lengths,
-        int(reads.word_offsets[-1]),
-    )
-    search = cuda.DeviceSearch(device_index(index), on_device, options, 0, most)
+    search = cuda.DeviceSearch(device_index(index), device_reads(reads), options, 0, most)
     found, expected = search.hits(), search_step(index, reads, options, SearchLimits())
     np.testing.assert_array_equal(found.exact, expected.exact)
     np.testing.assert_array_equal(found.inexact, expected.inexact)
@@ -121,13 +127,7 @@ def test_short_reads_of_any_length(
         middle = random.choice([*"ACGT"]) if random.random() < 0.5 else ""
         reads.append(whole[:gap] + middle + whole[gap + (not middle) :][: length - gap])
     packed, options = pack(reads), SearchOptions()
-    on_device = cuda.DevicePackedReads(
-        packed.words,
-        packed.word_offsets.astype(np.int32),
-        packed.lengths,
-        int(packed.word_offsets[-1]),
-    )
-    found = cuda.DeviceSearch(device_index(index), on_device, options, 0).hits()
+    found = cuda.DeviceSearch(device_index(index), device_reads(packed), options, 0).hits()
     expected = search_step(index, packed, options, SearchLimits())
     np.testing.assert_array_equal(found.offsets, expected.offsets)
     np.testing.assert_array_equal(found.hits, expected.hits)
