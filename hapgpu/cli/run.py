@@ -15,9 +15,9 @@ from hapgpu.cli.terminal.summary import announce, is_watched, summarize, warn
 from hapgpu.io.files.text_output import write_json
 from hapgpu.runtime.compiled.first_run import FirstRun
 from hapgpu.runtime.devices import Device, resolve_devices
-from hapgpu.runtime.jit import COMPILED
+from hapgpu.runtime.jit import COMPILED, INSTALLED
 from hapgpu.runtime.progress import NoProgress, Progress
-from hapgpu.runtime.statistics import RunStatistics
+from hapgpu.runtime.statistics import COMPILE, RunStatistics
 
 
 class Run:
@@ -62,7 +62,6 @@ class Run:
         variant: Sequence[str] | None = None,
     ) -> None:
         self._since = time.monotonic()
-        self._compiling = 0.0
         self.devices = list(devices)
         self.threads = threads
         self.processes = processes
@@ -75,14 +74,20 @@ class Run:
 
     def announce(self) -> None:
         """Name the devices on standard error; before a first run, compile its functions."""
-        first = FirstRun(COMPILED, self._command, self.devices, self._variant)
+        first = FirstRun(
+            COMPILED,
+            self._command,
+            self.devices,
+            self._variant,
+            has_functions=INSTALLED is not None,
+        )
         if not self._options.quiet:
             announce(self._command, self._description, compiles=bool(first))
-        start = time.monotonic()
-        # A log says nothing of it, as nothing of it depends on the data.
-        watched = sys.stderr.isatty()
-        first.compile(self.progress("functions", "compiling") if watched else NoProgress())
-        self._compiling = time.monotonic() - start
+        if first:
+            # A log has the line above: nothing of the compilation depends on the data.
+            watched = sys.stderr.isatty()
+            progress = self.progress("functions", "compiling") if watched else NoProgress()
+            self.statistics.timed(COMPILE, first.compile)(progress)
 
     def progress(self, unit: str = "reads", part: str = "") -> Progress:
         """Return what shows the progress of the run, or of a part of it, counted in a unit."""
@@ -140,7 +145,6 @@ class Run:
                 self.statistics,
                 shown,
                 output=self._output,
-                compiling=self._compiling,
             )
 
 

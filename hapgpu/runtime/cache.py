@@ -26,6 +26,7 @@ from hapgpu.runtime.processes.locks import held_at_forks
 
 logger = logging.getLogger(__name__)
 
+_PACKAGE: Final = Path(__file__).parents[1]
 _DIGEST_BYTES: Final = 32
 _WRITABLE_BY_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 _DIRECTORY_MODE, _FILE_MODE = 0o755, 0o644  # whatever the umask: others may read, never write
@@ -98,8 +99,25 @@ def load(path: Path | None, label: str) -> bytes | None:
     except OSError as error:
         _warn_of_directory(path.parent, error)
         return None
-    if content is None:
+    return None if content is None else _checked(path, label, content)
+
+
+def load_installed(path: Path, label: str) -> bytes | None:
+    """Return the content stored in a file of the installed package; None as `load`.
+
+    The file may be of any user: modules of the package, which run anyway, are beside it.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError:
         return None
+    prefix = _digest(label)
+    is_of_label = content.startswith(prefix)
+    return _checked(path, label, content[len(prefix) :]) if is_of_label else None
+
+
+def _checked(path: Path, label: str, content: bytes) -> bytes | None:
+    """Return what follows the digest of it and the label; None, with a warning, if they differ."""
     digest, body = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
     if digest == _digest(label, body):
         return body
@@ -136,6 +154,8 @@ def _without(path: Path | None) -> str:
 
 
 def _remedy(path: Path | None) -> str:
+    if path is not None and path.is_relative_to(_PACKAGE):
+        return "reinstall hapgpu"
     of_numba = os.environ.get("NUMBA_CACHE_DIR")
     is_of_numba = of_numba and path is not None and path.is_relative_to(of_numba)
     return f"set {'NUMBA' if is_of_numba else 'HAPGPU'}_CACHE_DIR to another directory"

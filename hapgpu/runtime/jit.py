@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, TypeVar, cast
@@ -13,8 +14,9 @@ from numba import types
 from numba.extending import intrinsic
 
 from hapgpu.runtime import cache
-from hapgpu.runtime.compiled.cache import CheckedCache
+from hapgpu.runtime.compiled.cache import VERSIONS, CheckedCache
 from hapgpu.runtime.compiled.dispatcher import CompiledFunction
+from hapgpu.runtime.machine_code import find_functions
 
 __all__ = ["COMPILED", "intrinsic", "njit", "njit_contracting", "njit_inlined", "types"]
 
@@ -27,15 +29,15 @@ def _sources() -> Iterator[str]:
         yield from (f"{directory}/{name}" for name in names if name.endswith((".py", ".json")))
 
 
-def _sources_digest() -> str:
-    """Return a digest of all package sources, which names a directory of compiled functions.
+def _digest() -> str:
+    """Return a digest of all that compiled functions depend on, which names their directories.
 
-    Without it, a changed file would be noticed for its own functions only, not for functions that
-    inline them.
+    Of all sources of the package: a changed file would else be noticed for its own functions only,
+    not for functions that inline them.
     """
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(f"{VERSIONS} {sys.abiflags}".encode())
     for source in sorted(_sources()):
-        digest.update(os.fsencode(source))
+        digest.update(os.fsencode(source.removeprefix(str(_PACKAGE))))
         with open(source, "rb", buffering=0) as file:  # noqa: PTH123  (at each start: twice as fast)
             digest.update(file.read())
     return digest.hexdigest()[:16]
@@ -45,13 +47,19 @@ def _cache_directory() -> Path | None:
     """Return the directory of compiled functions, `$NUMBA_CACHE_DIR` if set; None without one."""
     if of_numba := os.environ.get("NUMBA_CACHE_DIR"):
         return Path(of_numba)
-    directory = cache.cache_path("numba", _sources_digest())
+    directory = cache.cache_path("numba", DIGEST)
     cache.mark_used(directory)
     return directory
 
 
+DIGEST: Final = _digest()
+"""The digest of all that compiled functions depend on."""
+
 COMPILED: Final = _cache_directory()
-"""The directory of compiled functions; None without one."""
+"""The directory in which this machine keeps compiled functions; None without one."""
+
+INSTALLED: Final = find_functions(DIGEST)
+"""The compiled functions of the package; None in a checkout."""
 
 
 def njit(function: _Function) -> _Function:
@@ -76,5 +84,5 @@ def _compiled(function: _Function, **options: object) -> _Function:
     if numba.config.DISABLE_JIT:
         return function
     compiled = CompiledFunction(function, {"nogil": True, **options})
-    compiled._cache = CheckedCache(function, COMPILED)  # noqa: SLF001  (no other way, see `cache`)
+    compiled._cache = CheckedCache(function, COMPILED, INSTALLED)  # noqa: SLF001  (no other way, see `cache`)
     return cast("_Function", compiled)

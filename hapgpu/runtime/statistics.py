@@ -13,6 +13,8 @@ from hapgpu.version import __version__
 SCHEMA_VERSION: Final = 2
 TOTAL: Final = "total"
 """Key of the wall time among the stages."""
+COMPILE: Final = "compile"
+"""The stage that compiles before the others start; no rate has its time."""
 
 Arguments = ParamSpec("Arguments")
 Out = TypeVar("Out")
@@ -35,13 +37,23 @@ def untimed(_stage: str, step: Callable[Arguments, Out], /) -> Callable[Argument
     return step
 
 
+def working_seconds(statistics: Mapping[str, Any]) -> float:
+    """Return the wall time of a run without compiling, above 0: the time of its rates.
+
+    `statistics` are as `--json` writes them.
+    """
+    seconds = statistics["seconds"]
+    return max(float(seconds[TOTAL] - seconds.get(COMPILE, 0.0)), 1e-9)
+
+
 def busy_fractions(statistics: Mapping[str, Any]) -> dict[str, float]:
     """Return the fraction of a run, 0 to 1, for which the threads of each stage were busy.
 
-    A stage that is always busy bounds the run. `statistics` are as `--json` writes them.
+    A stage that is always busy bounds the run; compiling is none. `statistics` are as `--json`
+    writes them.
     """
-    seconds = dict(statistics["seconds"])
-    total = max(seconds.pop(TOTAL), 1e-9)
+    seconds = {k: v for k, v in statistics["seconds"].items() if k not in {TOTAL, COMPILE}}
+    total = working_seconds(statistics)
     threads = statistics["stage_threads"]
     return {stage: spent / (threads[stage] * total) for stage, spent in seconds.items()}
 

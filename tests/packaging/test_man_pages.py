@@ -52,7 +52,7 @@ def hook(tmp_path: Path) -> Any:
     """Return the build hook, as hatchling makes it."""
     wheel = pytest.importorskip("hatchling.builders.wheel")
     builder = wheel.WheelBuilder(str(ROOT))
-    kind = runpy.run_path(str(MAN / "build_hook.py"))["ManPages"]
+    kind = runpy.run_path(str(MAN.parent / "build_hook.py"))["WheelParts"]
     return kind(str(ROOT), {}, builder.config, builder.metadata, str(tmp_path), "wheel")
 
 
@@ -66,6 +66,17 @@ def test_a_wheel_gets_the_pages(hook: Any, pages: list[Path]) -> None:
     }
     hook.finalize("standard", data, "")
     assert not Path(directory).exists()
+
+
+def test_a_wheel_gets_machine_code_that_is_named(
+    hook: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data: dict[str, Any] = {"shared_data": {}, "force_include": {}}
+    monkeypatch.setenv("HAPGPU_MACHINE_CODE", str(tmp_path))
+    hook.initialize("standard", data)
+    hook.finalize("standard", data, "")
+    assert data["force_include"] == {str(tmp_path): "hapgpu/machine_code"}
+    assert (data["pure_python"], data["tag"]) == (False, "py3-none-manylinux_2_28_x86_64")
 
 
 def test_an_editable_install_makes_no_pages(hook: Any) -> None:

@@ -12,7 +12,7 @@ import hapgpu
 from hapgpu.errors import OutputError
 from hapgpu.io.files.text_output import write_json
 from hapgpu.runtime.pipeline import run_pipeline
-from hapgpu.runtime.statistics import RunStatistics
+from hapgpu.runtime.statistics import RunStatistics, busy_fractions, working_seconds
 
 
 def test_statistics_of_a_pipeline(tmp_path: Path) -> None:
@@ -70,3 +70,10 @@ def test_unwritable_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "absent" / "run.json"
     with pytest.raises(OutputError, match=re.escape(f"{path}: cannot be written (No such file")):
         write_json(path, RunStatistics("realign", [], [], 1).as_dict())
+
+
+def test_compiling_is_in_no_rate() -> None:
+    seconds = {"compile": 3.0, "map": 2.0, "total": 5.0}
+    statistics = {"seconds": seconds, "stage_threads": {"compile": 1, "map": 2}}
+    assert working_seconds(statistics) == 2
+    assert busy_fractions(statistics) == {"map": 0.5}

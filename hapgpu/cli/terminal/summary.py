@@ -12,7 +12,7 @@ from typing import Any, Final
 from hapgpu.cli.terminal import live_line
 from hapgpu.cli.terminal.messages import printable
 from hapgpu.cli.terminal.work import short_number
-from hapgpu.runtime.statistics import TOTAL, RunStatistics, busy_fractions
+from hapgpu.runtime.statistics import COMPILE, RunStatistics, busy_fractions, working_seconds
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ _SINGULARS: Final = {"batches": "batch"}
 def announce(command: str, device: str, *, compiles: bool) -> None:
     """Name the devices of a run on standard error, and say that the first run compiles."""
     sys.stderr.write(f"hapgpu {command}: {device}\n")
-    if sys.stderr.isatty() and compiles:
+    if compiles:
         sys.stderr.write(
             f"hapgpu {command}: the first run compiles for this machine; later ones start sooner\n"
         )
@@ -60,7 +60,6 @@ def summarize(
     shown: Sequence[str],
     *,
     output: str,
-    compiling: float,
 ) -> None:
     """Write the closing summary of a run to standard error: counts, rate, where it went.
 
@@ -74,27 +73,25 @@ def summarize(
         Names of counts, the one whose rate is shown first.
     output
         The file that was written; `-` is standard output.
-    compiling
-        Seconds of the run for which nothing was done but compiling.
     """
     with live_line.erased():
-        for line in summary_lines(statistics.as_dict(), shown, output, compiling):
+        for line in summary_lines(statistics.as_dict(), shown, output):
             sys.stderr.write(f"hapgpu {command}: {printable(line)}\n")
 
 
 def summary_lines(
-    statistics: Mapping[str, Any], shown: Sequence[str], output: str, compiling: float
+    statistics: Mapping[str, Any], shown: Sequence[str], output: str
 ) -> Iterator[str]:
     """Yield the three lines of a summary; `statistics` are as `--json` writes them."""
     counts = statistics["counts"]
     number, first = counts.get(shown[0], 0), shown[0].replace("_", " ")
     numbers = [_counted(name, counts[name]) for name in shown if counts.get(name)]
     yield ", ".join(numbers) or f"no {first}"
-    seconds = max(statistics["seconds"][TOTAL] - compiling, _MIN_SECONDS)
+    compiling = statistics["seconds"].get(COMPILE, 0.0)
+    seconds = max(working_seconds(statistics), _MIN_SECONDS)
     compiled = f" after {compiling:.1f} s of compiling" if compiling >= _WORTH_SAYING else ""
     yield f"{short_number(number / seconds)} {first}/s, {seconds:.2f} s{compiled}"
-    busy = busy_fractions({**statistics, "seconds": {**statistics["seconds"], TOTAL: seconds}})
-    longest = sorted(busy.items(), key=lambda stage: -stage[1])[:_MAX_STAGES]
+    longest = sorted(busy_fractions(statistics).items(), key=lambda stage: -stage[1])[:_MAX_STAGES]
     stages = ", ".join(f"{stage} {100 * fraction:.0f} %" for stage, fraction in longest)
     where = "standard output" if output == "-" else output
     yield f"written to {where}" + (f"; busy: {stages}" if stages else "")

@@ -24,6 +24,7 @@ from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
 from hapgpu.runtime import cache
+from hapgpu.runtime.machine_code import InstalledFunctions
 
 if TYPE_CHECKING:
     from numba.core.cpu import CPUContext
@@ -44,26 +45,30 @@ class CheckedCache:
         The function.
     directory
         The directory of the files; None stores nothing.
+    installed
+        Functions of the installed package, which are looked up first.
     """
 
-    def __init__(self, function: Callable[..., object], directory: Path | None) -> None:
+    def __init__(
+        self,
+        function: Callable[..., object],
+        directory: Path | None,
+        installed: InstalledFunctions | None = None,
+    ) -> None:
         self._function = function
+        self._installed = installed
         self.cache_path = directory
 
     def load_overload(self, sig: Signature, target_context: CPUContext) -> CompileResult | None:
         """Return the stored version for these types; None to compile it."""
-        path, label = self._version(sig, target_context)
-        content = cache.load(path, label)
-        if content is None:
-            return None
-        try:
-            symbols, inner, state = pickle.loads(content)  # noqa: S301  (see hapgpu.runtime.cache)
-            _find_symbols(symbols, target_context)
-            environments = tuple(_environment(*parts) for parts in inner)
-            return CompileResult._rebuild(target_context, *state, environments)
-        except Exception:  # noqa: BLE001  (a version that cannot be loaded is compiled)
-            cache.warn_of_damage(path)
-            return None
+        if self._installed is not None:
+            name, label = self._version(sig, self._installed.level.machine)
+            path = self._installed.directory / name
+            version = _rebuilt(path, cache.load_installed(path, label), target_context)
+            if version is not None:
+                return version
+        stored, label = self._place(sig, target_context)
+        return _rebuilt(stored, cache.load(stored, label), target_context)
 
     def save_overload(self, sig: Signature, result: CompileResult) -> None:
         """Store the version for these types, unless it refers to objects of this process."""
@@ -73,25 +78,48 @@ class CheckedCache:
         (name, kind, (machine_code, _)), *state, environments = result._reduce()
         inner = [(env.globals["__name__"], env.consts, env.env_name) for env in environments]
         library = (name, kind, (machine_code, _stub(result.fndesc.llvm_cpython_wrapper_name)))
-        path, label = self._version(sig, result.target_context)
+        path, label = self._place(sig, result.target_context)
         cache.store(path, label, dumps((symbols, inner, (library, *state))))
 
-    def _version(self, sig: Signature, target_context: CPUContext) -> tuple[Path | None, str]:
-        """Return the file of the version for these types, and its label."""
+    def _place(self, sig: Signature, target_context: CPUContext) -> tuple[Path | None, str]:
+        """Return the path of the version for these types in the directory, and its label."""
+        name, label = self._version(sig, _machine(target_context))
+        return self.cache_path and self.cache_path / name, label
+
+    def _version(self, sig: Signature, machine: tuple[str, str]) -> tuple[str, str]:
+        """Return the name of the file of the version for these types and a CPU, and its label."""
         code = self._function.__code__
         name = f"{self._function.__module__}.{self._function.__qualname__}-{code.co_firstlineno}"
-        types = f"{name} {sig} {_machine(target_context)}"
+        types = f"{name} {sig} {machine}"
         short = hashlib.sha256(types.encode()).hexdigest()[:16]
-        label = f"{types} {_file_digest(code.co_filename)} {_VERSIONS}"
-        return self.cache_path and self.cache_path / f"{name}.{short}{_SUFFIX}", label
+        return f"{name}.{short}{_SUFFIX}", f"{types} {_file_digest(code.co_filename)} {VERSIONS}"
 
 
-_VERSIONS: Final = f"numba {numba.__version__} llvmlite {llvmlite.__version__}"
+VERSIONS: Final = f"numba {numba.__version__} llvmlite {llvmlite.__version__}"
+"""The versions of what compiles."""
+
+
+def _rebuilt(
+    path: Path | None, content: bytes | None, target_context: CPUContext
+) -> CompileResult | None:
+    """Return a version from the content of its file; None if there is none to use."""
+    if content is None:
+        return None
+    try:
+        symbols, inner, state = pickle.loads(content)  # noqa: S301  (see hapgpu.runtime.cache)
+        _find_symbols(symbols, target_context)
+        environments = tuple(_environment(*parts) for parts in inner)
+        return CompileResult._rebuild(target_context, *state, environments)
+    except Exception:  # noqa: BLE001  (a version that cannot be loaded is compiled)
+        cache.warn_of_damage(path)
+        return None
 
 
 @functools.cache
-def _machine(target_context: CPUContext) -> str:
-    return str(target_context.codegen().magic_tuple())
+def _machine(target_context: CPUContext) -> tuple[str, str]:
+    """Return Numba's name of the CPU, and its features."""
+    _, cpu, features = target_context.codegen().magic_tuple()
+    return cpu, features
 
 
 @functools.cache

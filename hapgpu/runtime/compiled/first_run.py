@@ -11,6 +11,7 @@ from hapgpu.runtime.compiled.side_by_side import compile_side_by_side
 from hapgpu.runtime.compiled.signatures import read_groups, read_kernels
 from hapgpu.runtime.devices import CudaDevice, Device, usable_cpus
 from hapgpu.runtime.gpu.kernel import Kernel
+from hapgpu.runtime.machine_code import kernel_directory
 from hapgpu.runtime.progress import Progress
 
 _STARTED: Final = b"started"
@@ -30,6 +31,8 @@ class FirstRun:
         Its devices.
     arguments
         Its arguments: some options call functions of their own.
+    has_functions
+        Whether the package holds all functions compiled, for this machine.
     """
 
     def __init__(
@@ -38,8 +41,11 @@ class FirstRun:
         command: str,
         devices: Iterable[Device],
         arguments: Sequence[str],
+        *,
+        has_functions: bool = False,
     ) -> None:
         self._directory = directory
+        self._has_functions = has_functions
         self._gpus = [device for device in devices if isinstance(device, CudaDevice)]
         options = {argument.partition("=")[0] for argument in arguments}
         group = _group(command, "cuda" if self._gpus else "cpu", options)
@@ -54,13 +60,20 @@ class FirstRun:
         group = self._group
         if group is None or usable_cpus() == 1 or not self._can_store(group):
             return
-        architectures = {gpu.architecture for gpu in self._gpus}
+        versions = [] if self._has_functions else read_groups()[group]
         kernels = [Kernel(*names, ()) for names in read_kernels().get(group, [])]
-        compile_side_by_side(read_groups()[group], kernels, architectures, progress)
+        compile_side_by_side(versions, kernels, self._new_architectures(), progress)
         cache.store(_mark(self._directory, group), group, _COMPILED)
 
     def _is_compiled(self, group: str) -> bool:
+        if self._has_functions and not self._new_architectures():
+            return True
         return cache.load(_mark(self._directory, group), group) == _COMPILED
+
+    def _new_architectures(self) -> set[str]:
+        """Return the architectures of GPUs whose kernels the package does not hold."""
+        architectures = {gpu.architecture for gpu in self._gpus}
+        return {name for name in architectures if not kernel_directory(name).is_dir()}
 
     def _can_store(self, group: str) -> bool:
         mark = _mark(self._directory, group)

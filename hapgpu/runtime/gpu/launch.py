@@ -17,6 +17,7 @@ from hapgpu.errors import DeviceError
 from hapgpu.runtime import cache
 from hapgpu.runtime.gpu.kernel import Array, Kernel, KernelArgument, Scalar
 from hapgpu.runtime.gpu_array import GpuArray, imported_cupy
+from hapgpu.runtime.machine_code import kernel_directory
 
 if TYPE_CHECKING:
     from cupy.cuda import Function
@@ -32,6 +33,11 @@ class Compiled:
     cubin: bytes
     lowered_name: str
     log: str
+
+    @property
+    def content(self) -> bytes:
+        """The content of its file: the lowered name, a zero byte, the machine code."""
+        return self.lowered_name.encode() + b"\0" + self.cubin
 
 
 def source_directory() -> Path:
@@ -121,17 +127,44 @@ def cached_cubin(kernel: Kernel, architecture: str) -> tuple[bytes, str]:
     DeviceError
         The kernel cannot be compiled.
     """
-    nvrtc = imported_cupy().cuda.nvrtc
-    key = repr((read_source(kernel.source), kernel.expression, OPTIONS, architecture))
-    label = hashlib.sha256(f"{key}{nvrtc.getVersion()}".encode()).hexdigest()[:32]
-    path = cache.cache_path("kernels", f"{label}.kernel")
-    cache.mark_used(path)
-    if stored := cache.load(path, label):
-        name, _, cubin = stored.partition(b"\0")
-        return cubin, name.decode()
-    compiled = compile_kernel(kernel, architecture)
-    cache.store(path, label, compiled.lowered_name.encode() + b"\0" + compiled.cubin)
-    return compiled.cubin, compiled.lowered_name
+    key = _key(kernel, architecture)
+    label = _short(key)
+    content = cache.load_installed(kernel_directory(architecture) / _file_name(label), label)
+    if content is None:
+        label = _short(f"{key}{imported_cupy().cuda.nvrtc.getVersion()}")
+        path = cache.cache_path("kernels", _file_name(label))
+        cache.mark_used(path)
+        content = cache.load(path, label)
+    if content is None:
+        content = compile_kernel(kernel, architecture).content
+        cache.store(path, label, content)
+    name, _, cubin = content.partition(b"\0")
+    return cubin, name.decode()
+
+
+def install_kernel(kernel: Kernel, architecture: str, directory: Path) -> None:
+    """Compile a kernel for a wheel, into the directory of its architecture.
+
+    Raises
+    ------
+    DeviceError
+        The kernel cannot be compiled.
+    """
+    label = _short(_key(kernel, architecture))
+    cache.store(directory / _file_name(label), label, compile_kernel(kernel, architecture).content)
+
+
+def _key(kernel: Kernel, architecture: str) -> str:
+    """Return all that the machine code of a kernel depends on, except the compiler's version."""
+    return repr((read_source(kernel.source), kernel.expression, OPTIONS, architecture))
+
+
+def _short(label: str) -> str:
+    return hashlib.sha256(label.encode()).hexdigest()[:32]
+
+
+def _file_name(label: str) -> str:
+    return f"{label}.kernel"
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,9 +85,11 @@ def test_a_terminal_of_unknown_width() -> None:
 
 @pytest.mark.parametrize(("seconds", "end"), [(0.06, "s"), (0.1, "s after 0.1 s of compiling")])
 def test_compiling_is_named_if_it_took_long(seconds: float, end: str) -> None:
-    statistics = {"counts": {}, "seconds": {"total": 2 + seconds}, "stage_threads": {}}
-    lines = [*summary_lines(statistics, ["reads", "mapped"], "-", seconds)]
-    assert lines == ["no reads", f"0 reads/s, 2.00 {end}", "written to standard output"]
+    spent = {"map": 1.0, "compile": seconds, "total": 2 + seconds}
+    statistics = {"counts": {}, "seconds": spent, "stage_threads": {"map": 1, "compile": 1}}
+    lines = [*summary_lines(statistics, ["reads", "mapped"], "-")]
+    written = "written to standard output; busy: map 50 %"
+    assert lines == ["no reads", f"0 reads/s, 2.00 {end}", written]
 
 
 def test_a_summary_of_three_lines(reference: Path, tmp_path: Path) -> None:

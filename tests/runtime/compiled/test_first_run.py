@@ -89,3 +89,16 @@ def test_a_run_that_ended_early_is_not_the_first(
             FirstRun(tmp_path, "map", [CPU], []).compile(NoProgress())
     FirstRun(tmp_path, "map", [CPU], []).compile(NoProgress())
     assert compiled == ["f"]
+
+
+def test_what_the_package_holds_is_not_compiled(
+    tmp_path: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not FirstRun(tmp_path, "map", [CPU], ["map"], has_functions=True)
+    FirstRun(tmp_path, "map", [GPU], ["map"], has_functions=True).compile(NoProgress())
+    assert compiled == ["common/smoke.cu sm_90"]
+    (tmp_path / "sm_90").mkdir()
+    monkeypatch.setattr(first_run, "kernel_directory", tmp_path.joinpath)
+    assert not FirstRun(tmp_path / "new", "map", [GPU], ["map"], has_functions=True)
+    FirstRun(tmp_path / "new", "map", [GPU], ["map"]).compile(NoProgress())
+    assert compiled[1:] == ["h"]

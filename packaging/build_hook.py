@@ -1,4 +1,8 @@
-"""Build hook of hatchling: a wheel gets the man pages, made of the help of its commands."""
+"""Build hook of hatchling: a wheel gets man pages, made of the help of its commands.
+
+It gets the machine code in `$HAPGPU_MACHINE_CODE`, too, the directory that `machine_code.py` wrote;
+then it is for one platform.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +20,12 @@ _IMPORTED: Final = {"numpy", "numba", "pysam", "isal", "typer", "rich"}
 """The dependencies that the modules of the commands import: not CuPy, which is the largest."""
 
 
-class ManPages(BuildHookInterface):
-    """Make the man pages, which a wheel installs below `share/man`."""
+_PLATFORM: Final = "manylinux_2_28_x86_64"
+"""That of Numba's wheels; machine code has no more needs, nor any of the version of Python."""
+
+
+class WheelParts(BuildHookInterface):
+    """Make the man pages, which a wheel installs below `share/man`, and add machine code."""
 
     _pages: TemporaryDirectory[str] | None = None
 
@@ -32,14 +40,14 @@ class ManPages(BuildHookInterface):
         return [line for line in lines if re.match(r"[\w.-]+", line)[0] in _IMPORTED]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Make the pages; an editable install has none.
+        """Make the pages and add machine code; an editable install has neither.
 
         Parameters
         ----------
         version
             The kind of the wheel: `standard` or `editable`.
         build_data
-            The data of the build, to which the pages are added.
+            The data of the build, to which they are added.
         """
         if version == "editable":
             return
@@ -56,6 +64,10 @@ class ManPages(BuildHookInterface):
             check=True,
         )
         build_data["shared_data"][directory] = "share/man/man1"
+        if machine_code := os.environ.get("HAPGPU_MACHINE_CODE"):
+            build_data["force_include"][machine_code] = "hapgpu/machine_code"
+            build_data["pure_python"] = False
+            build_data["tag"] = f"py3-none-{_PLATFORM}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002  (hatchling passes them)
         """Remove the pages, which the wheel has by now."""
