@@ -1,4 +1,4 @@
-"""docs/architecture.md and the directories it describes."""
+"""docs/developers/architecture.md and the directories it describes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "developers" / "architecture.md").read_text(encoding="utf-8")
 MIN_FILES, MAX_FILES = 3, 20
 """Python files of a directory with modules."""
 
