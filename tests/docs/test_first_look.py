@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from collections import Counter
+
+import pytest
 
 from tests.docs.pages import DOCS, Block, blocks, pages, read_page
 
@@ -32,15 +36,39 @@ def test_pictures_are_small_and_shown() -> None:
     assert all(path.stat().st_size < MAX_PICTURE for path in pictures)
 
 
-def test_rates_of_the_landing_page_are_measured() -> None:
-    """Each figure of its table of rates is in docs/performance.md, in the same unit."""
+@pytest.mark.parametrize("heading", ["## Speed at equal threads", "## What a GPU gains"])
+def test_figures_of_the_landing_page_are_measured(heading: str) -> None:
+    """Each figure with a unit of its tables is in docs/performance.md, in the same unit."""
     page = read_page("docs/index.md")
-    table = page[page.index("| task | other tool") : page.index("GCUPS and TCUPS are")]
-    rates = re.findall(r"(?<![\w.])\d[\d.,]*(?:-\d[\d.,]*)?(?= |,|;)", table)
+    start = page.index(heading)
+    table = page[start : page.index("\n## ", start + 1)]
+    figures = re.findall(r"\d[\d.]*(?:-\d[\d.]*)? (?:s|GCUPS|Mb|Gb|kb)\b", table)
     performance = read_page("docs/performance.md")
-    assert len(rates) > 2 * PIPELINES
-    for rate in rates:
-        assert re.search(rf"(?<![\d.,]){re.escape(rate)}(?![\d])", performance), rate
+    assert len(figures) > PIPELINES
+    for figure in figures:
+        number, unit = figure.split()
+        number = re.escape(number)
+        assert re.search(rf"(?<![\d.-]){number}(?![\d.-]).*? {unit}\b", performance), figure
+
+
+def test_the_first_sentence_names_calling() -> None:
+    """In README, on the site, and in the description of the package."""
+    project = tomllib.loads(read_page("pyproject.toml"))["project"]
+    site = tomllib.loads(read_page("docs/zensical.toml"))["project"]
+    texts = [project["description"], site["site_description"]]
+    texts += [read_page(page).split("\n\n")[1] for page in ("README.md", "docs/index.md")]
+    for text in texts:
+        assert re.match(r"(hapgpu calls|Call) variants\b", text)
+
+
+def test_charts_show_the_tables_of_performance() -> None:
+    """`make_charts.py` was run after the last change: each gain of a GPU is drawn."""
+    page = read_page("docs/performance.md")
+    table = page[page.index("## What a GPU gains") : page.index("## CPU threads")]
+    gains = re.findall(r"\| (\d+\.\d+|none) \| [^|]*\|$", table, re.MULTILINE)
+    drawn = re.findall(r">(\d+\.\d+|none)</text>", read_page("docs/images/gpu-gain.svg"))
+    assert gains
+    assert not Counter(gains) - Counter(drawn)
 
 
 def test_the_tutorial_finds_the_deletion_after_realignment_only() -> None:
