@@ -28,7 +28,8 @@ RARE = {"records_without_alt", "excluded_by_flags", "reference"}
 def names_in(text: str, heading: str) -> set[str]:
     """Return the names in the first column of the tables with a heading."""
     tables = re.findall(rf"^\| {heading} \|.*\n\|[-|]+\n((?:\|.*\n)*)", text, re.MULTILINE)
-    return {name for table in tables for name in re.findall(r"^\| `(\S+?)`", table, re.MULTILINE)}
+    rows = re.findall(r"^\| (.+?) \|", "".join(tables), re.MULTILINE)
+    return {name for row in rows for name in re.findall(r"`(\S+?)`", row)}
 
 
 TOP_LEVEL = {key for key in names_in(SECTIONS["All commands"], "key") if "." not in key}
