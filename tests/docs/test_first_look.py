@@ -14,6 +14,10 @@ MAX_README = 100
 MAX_PICTURE = 300_000
 PIPELINES = 6
 DELETION = "17675"
+TRUTH = {"5121": "1/1", "5206": "0/1", "5291": "0/1", "10190": "0/1", "15180": "1/2"}
+"""Variants of the example's sample before its last locus (`examples/make_example.py`)."""
+LAST_LOCUS = 10
+"""Variants there that are 1/1: nine SNVs and the deletion."""
 
 
 def test_readme_fits_two_screens() -> None:
@@ -77,6 +81,17 @@ def test_the_tutorial_finds_the_deletion_after_realignment_only() -> None:
     before, after = (lines(block) for block in calls)
     assert not any(line.startswith(DELETION) for line in before)
     assert [line for line in after if line not in before] == [f"{DELETION} INDEL 1/1"]
+
+
+def test_the_tutorial_calls_the_truth() -> None:
+    (block,) = (b for b in blocks(read_page("docs/tutorial.md")) if "call mapped.bam" in b.text)
+    records = [line.split() for line in lines(block)]
+    genotypes = {position: genotype for position, _, _, genotype, *_ in records}
+    last_locus = dict.fromkeys(genotypes.keys() - TRUTH.keys(), "1/1")
+    assert genotypes == TRUTH | last_locus
+    assert DELETION in last_locus
+    assert len(last_locus) == LAST_LOCUS
+    assert {filters for _, _, filters, *_ in records} == {"PASS"}
 
 
 def lines(block: Block) -> list[str]:
