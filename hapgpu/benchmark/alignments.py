@@ -20,8 +20,9 @@ from hapgpu.longread.align.parameters import AlignParameters, AlignScoring
 from hapgpu.longread.align.pipeline import AlignStages
 from hapgpu.longread.align.start import code_targets
 from hapgpu.longread.cpu import CPU_RUN, CpuAligner, RunStages
-from hapgpu.longread.index.files import MINIMIZER_FILE, default_index_path
+from hapgpu.longread.index.files import MINIMIZER_FILE
 from hapgpu.longread.index.minimizer_index import MinimizerIndex
+from hapgpu.longread.index.names import default_index_path
 from hapgpu.longread.options import LineOptions, LongReadOptions
 from hapgpu.runtime.devices import CpuDevice
 from hapgpu.runtime.pipeline import results_of

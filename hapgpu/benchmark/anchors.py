@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +17,7 @@ from hapgpu.benchmark.measurement import (
     thread_variants,
     timed_blocks,
 )
+from hapgpu.benchmark.methods import ScoreMethod
 from hapgpu.errors import InputError, UsageError
 from hapgpu.longread.batches import Anchors
 from hapgpu.longread.chain.scores import chain_scores
@@ -28,13 +28,6 @@ from hapgpu.longread.seed.predecessor_ranges import predecessor_ranges
 from hapgpu.runtime.devices import CudaDevice, Device
 
 _ANCHORS_ON_CPU: Final = 1 << 16
-
-
-class ScoreMethod(StrEnum):
-    """Methods of scoring: by predecessors as in minimap2, or by successors as in mm2-ax."""
-
-    PREDECESSOR = "predecessor"
-    SUCCESSOR = "successor"
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from hapgpu.benchmark.measurement import (
     timed,
 )
 from hapgpu.benchmark.whole_runs import WHOLE_RUN, CommandRun, WholeRun
-from hapgpu.genotyping.genotyper import GenotypeOptions
+from hapgpu.genotyping.options import GenotypeOptions
 from hapgpu.genotyping.pipeline import PAIR_HMM, GenotypeInputs, GenotypeSession, write_genotypes
 from hapgpu.io.genome.regions import EVERYTHING, Region, RegionChoice
 from hapgpu.io.vcf.source import open_vcf

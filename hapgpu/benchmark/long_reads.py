@@ -33,8 +33,9 @@ from hapgpu.benchmark.whole_runs import (
 )
 from hapgpu.io.genome.fasta import FastaRecords
 from hapgpu.longread.index.build import build_index_of_records
-from hapgpu.longread.index.files import MINIMIZER_FILE, SUFFIX
+from hapgpu.longread.index.files import MINIMIZER_FILE
 from hapgpu.longread.index.minimizer_index import MinimizerIndex
+from hapgpu.longread.index.names import SUFFIX
 from hapgpu.longread.options import LongReadOptions
 from hapgpu.longread.pipeline import open_workers
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device, usable_cpus

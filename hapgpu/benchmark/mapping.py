@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import accumulate, takewhile
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -18,6 +17,7 @@ from hapgpu.benchmark.measurement import (
     thread_variants,
     timed_blocks,
 )
+from hapgpu.benchmark.methods import SearchMethod
 from hapgpu.benchmark.whole_runs import (
     WHOLE_RUN,
     CommandRun,
@@ -52,13 +52,6 @@ _GPU_BACKTRACKED_READS = 2_000_000  # results take 800 bytes per read
 _SEARCH: Final = "pack and search"
 _WHOLE_PATH: Final = "text to text"
 _OPTIONS: Final = SearchOptions()
-
-
-class SearchMethod(StrEnum):
-    """Search algorithm."""
-
-    FM = "fm"
-    BACKTRACKING = "backtracking"
 
 
 class _ParsedBlock(NamedTuple):

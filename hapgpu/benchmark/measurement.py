@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import Final, TypeVar, overload
-
-import numpy as np
 
 from hapgpu.benchmark.whole_runs import WHOLE_RUN, WholeRun
 from hapgpu.runtime.devices import CpuDevice, Device
@@ -113,7 +112,7 @@ def timed(run: Callable[[], _Result], repeats: int) -> tuple[_Result, float]:
         start = time.perf_counter()
         result = run()
         seconds.append(time.perf_counter() - start)
-    return result, float(np.median(seconds))
+    return result, median(seconds)
 
 
 def timed_blocks(

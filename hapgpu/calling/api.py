@@ -20,7 +20,7 @@ from hapgpu.calling.reads.segments import EmptyIntervals
 from hapgpu.calling.segment_calls import SegmentCalls, SegmentRecords
 from hapgpu.errors import UsageError
 from hapgpu.io.genome.regions import EVERYTHING, RegionChoice
-from hapgpu.pairhmm.reads.pcr_model import PcrModel
+from hapgpu.pairhmm.options import PcrModel
 from hapgpu.runtime.devices import resolve_devices, usable_cpus
 from hapgpu.runtime.pipeline import run_pipeline
 

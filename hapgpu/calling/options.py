@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hapgpu.pairhmm.reads.pcr_model import PcrModel
+from hapgpu.pairhmm.options import PcrModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

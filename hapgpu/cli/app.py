@@ -25,7 +25,7 @@ def main() -> NoReturn:
     secure_standard_streams()
     end_on_signals(" ".join(["hapgpu", *(name for name in sys.argv[1:2] if name.isalpha())]))
     start_driver(sys.argv[1:])
-    # What is imported lives as long as the process: `run` collects what comes after.
+    # What is imported lives as long as the process: see `collect_from_now_on`.
     gc.set_threshold(_COLLECTION_THRESHOLD)
     gc.disable()
     from hapgpu.cli.command_line import run  # noqa: PLC0415  (Typer is slow: signals come first)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -76,9 +75,6 @@ def run(arguments: Sequence[str]) -> NoReturn:
     with faults_explained(program, debug="--debug" in arguments):
         # Typer's own `main` reports errors in another form and with other statuses.
         command = get_command(build_app(None if arguments[:1] == _DESCRIBE_ALL else arguments))
-        if not gc.isenabled():  # by `hapgpu.cli.app`, while modules are imported
-            gc.freeze()
-            gc.enable()
         complete = _with_values(arguments)
         with (
             _missing_arguments_named(complete),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection
 
+from hapgpu.cli.terminal.process import collect_from_now_on
 from hapgpu.cli.terminal.progress import choose_progress
 from hapgpu.errors import OutputError
 from hapgpu.runtime.cache import cache_directory, probe
@@ -25,6 +26,7 @@ def compile_all(architectures: Collection[str]) -> str:
     DeviceError
         A kernel cannot be compiled.
     """
+    collect_from_now_on()
     _check_cache()
     versions, kernels = all_versions(), _all_kernels() if architectures else []
     progress = choose_progress(

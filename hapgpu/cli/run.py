@@ -10,6 +10,7 @@ from pathlib import Path
 
 from hapgpu.cli.options.common import ComputeOptions, ReportOptions
 from hapgpu.cli.options.files import STANDARD
+from hapgpu.cli.terminal.process import collect_from_now_on
 from hapgpu.cli.terminal.progress import choose_progress
 from hapgpu.cli.terminal.summary import announce, is_watched, summarize, warn
 from hapgpu.io.files.text_output import write_json
@@ -61,6 +62,7 @@ class Run:
         processes: int | None = None,
         variant: Sequence[str] | None = None,
     ) -> None:
+        collect_from_now_on()
         self._since = time.monotonic()
         self.devices = list(devices)
         self.threads = threads

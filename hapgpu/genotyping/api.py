@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.errors import UsageError
 from hapgpu.genotyping.batches import GenotypeCalls, Genotyped
-from hapgpu.genotyping.calls.priors import Prior
-from hapgpu.genotyping.genotyper import MAX_PLOIDY, AnyGenotyper, GenotypeOptions
+from hapgpu.genotyping.genotyper import AnyGenotyper
+from hapgpu.genotyping.options import MAX_PLOIDY, GenotypeOptions, Prior
 from hapgpu.genotyping.pipeline import GenotypeInputs, GenotypeSession
 from hapgpu.io.vcf.records import VcfRecord
-from hapgpu.pairhmm.reads.pcr_model import PcrModel
+from hapgpu.pairhmm.options import PcrModel
 from hapgpu.runtime.devices import resolve_devices, usable_cpus
 from hapgpu.runtime.pipeline import run_pipeline
 

@@ -14,18 +14,12 @@ from hapgpu.cigar.read_parts import ReadParts
 from hapgpu.genotyping.batches import ClippedReads, FragmentEvidence, Genotyped, LocusReads
 from hapgpu.genotyping.calls.likelihoods import site_likelihoods
 from hapgpu.genotyping.deep_loci import genotyped_in_pieces
-from hapgpu.genotyping.genotyper import (
-    MARGIN,
-    MIN_BASES,
-    REMEDY,
-    GenotypeOptions,
-    Genotyper,
-    GenotypingStages,
-)
+from hapgpu.genotyping.genotyper import MARGIN, MIN_BASES, REMEDY, Genotyper, GenotypingStages
+from hapgpu.genotyping.options import GenotypeOptions
 from hapgpu.genotyping.reads.clipped_reads import clipped_reads_of
 from hapgpu.genotyping.reads.fragment_likelihoods import evidence_of
 from hapgpu.pairhmm.batches import HmmBatch
-from hapgpu.pairhmm.reads.qualities import QualityOptions
+from hapgpu.pairhmm.options import QualityOptions
 from hapgpu.pairhmm.reads.windows import prepared_windows
 
 HostGenotyper: TypeAlias = Genotyper[

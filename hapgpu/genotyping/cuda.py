@@ -16,14 +16,8 @@ from hapgpu.genotyping.batches import Genotyped
 from hapgpu.genotyping.calls.cuda import device_site_likelihoods
 from hapgpu.genotyping.cpu import host_genotyper
 from hapgpu.genotyping.deep_loci import genotyped_in_pieces
-from hapgpu.genotyping.genotyper import (
-    MARGIN,
-    MIN_BASES,
-    REMEDY,
-    GenotypeOptions,
-    Genotyper,
-    GenotypingStages,
-)
+from hapgpu.genotyping.genotyper import MARGIN, MIN_BASES, REMEDY, Genotyper, GenotypingStages
+from hapgpu.genotyping.options import GenotypeOptions
 from hapgpu.genotyping.reads.cuda.aligned_reads import DeviceLocusReads, HostLocusReads
 from hapgpu.genotyping.reads.cuda.evidence import (
     DeviceClippedReads,
@@ -37,8 +31,8 @@ from hapgpu.haplotypes.batches import Haplotypes, Loci
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.pairhmm.cuda.batches import DeviceHmmBatch, DeviceHmmReads
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
+from hapgpu.pairhmm.options import QualityOptions
 from hapgpu.pairhmm.reads.cuda.qualities import check_device_qualities, prepared_device_parts
-from hapgpu.pairhmm.reads.qualities import QualityOptions
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import active_on, retried
 from hapgpu.runtime.gpu.memory_turns import memory_turns

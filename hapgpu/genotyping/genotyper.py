@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.genotyping.batches import Genotyped, GenotypedLoci, SiteLikelihoods
 from hapgpu.genotyping.calls.genotypes import calls_of
-from hapgpu.genotyping.calls.priors import Prior
 from hapgpu.genotyping.deep_loci import READS_OVER_LIMIT, has_too_many
+from hapgpu.genotyping.options import GenotypeOptions
 from hapgpu.haplotypes.batches import LocusBatch
 from hapgpu.haplotypes.sites.allele_table import allele_table
-from hapgpu.pairhmm.reads.pcr_model import PcrModel
 from hapgpu.runtime.gpu_array import GpuArray
 
 if TYPE_CHECKING:
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 MARGIN: Final = 60
 """Bases of the reference on either side of a locus that reads are clipped to."""
 
-MAX_PLOIDY: Final = 4
-
 MIN_BASES: Final = 10
 """Clipped reads with fewer bases are excluded."""
 
@@ -42,28 +39,6 @@ Reads = TypeVar("Reads", bound="LocusReads | DeviceLocusReads")
 Clipped = TypeVar("Clipped")
 Batch = TypeVar("Batch", bound="HmmBatch | DeviceHmmBatch")
 Found = TypeVar("Found", bound="FragmentEvidence | DeviceEvidence")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GenotypeOptions:
-    """Options of genotyping.
-
-    Attributes
-    ----------
-    ploidy
-        Copies of the genome in each sample, 1 to `MAX_PLOIDY`.
-    prior
-        Prior of genotypes.
-    pcr_model
-        Model of PCR indel errors in repeats.
-    min_mapping_quality
-        Reads with a lower MAPQ are excluded.
-    """
-
-    ploidy: int = 2
-    prior: Prior = Prior.POPULATION
-    pcr_model: PcrModel = PcrModel.CONSERVATIVE
-    min_mapping_quality: int = 20
 
 
 @dataclass(frozen=True, slots=True)

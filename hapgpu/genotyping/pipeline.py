@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
-from hapgpu.errors import UsageError
 from hapgpu.genotyping.calls.vcf_lines import call_lines
 from hapgpu.genotyping.cpu import host_genotyper
 from hapgpu.genotyping.deep_loci import DeepLoci
-from hapgpu.genotyping.genotyper import MARGIN, AnyGenotyper, GenotypeOptions
+from hapgpu.genotyping.genotyper import MARGIN, AnyGenotyper
+from hapgpu.genotyping.options import GenotypeOptions, Shard
 from hapgpu.genotyping.reads.aligned_reads import HOST_READING, AlignedReads, ReadingStages
 from hapgpu.genotyping.reads.filters import FilterOptions
 from hapgpu.haplotypes.batches import LocusBatch
@@ -51,7 +50,6 @@ from hapgpu.version import __version__
 PAIR_HMM: Final = "pairhmm"
 """Name of the pair-HMM stage in the statistics."""
 
-_SHARD: Final = re.compile(r"([0-9]{1,9})/([0-9]{1,9})", re.ASCII)
 _LOCUS_OPTIONS: Final = LocusOptions(
     distance=MARGIN, flank=MARGIN + 40, max_combinations=64, masks=True, phased=False
 )
@@ -141,41 +139,6 @@ class _Worker:
             Output(call_lines(found.batch, found.calls), found.counts, len(found.batch.sites))
             for found in self._genotyper(reads)
         ]
-
-
-@dataclass(frozen=True, slots=True)
-class Shard:
-    """Part `number` of `count` parts of the sites.
-
-    Attributes
-    ----------
-    number
-        From 1 to `count`.
-    count
-        Number of parts.
-    """
-
-    number: int
-    count: int
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Parse `K/N`.
-
-        Raises
-        ------
-        UsageError
-            The text has another form, or K is not from 1 to N.
-        """
-        found = _SHARD.fullmatch(text)
-        if found is None or not 1 <= int(found[1]) <= int(found[2]):
-            raise UsageError(f"'{text}': must be K/N, with K from 1 to N")
-        return cls(int(found[1]), int(found[2]))
-
-    def rows(self, records: Iterable[VcfBatch]) -> range:
-        """Return the rows of this part among all records: equally many for each, to one row."""
-        rows = sum(map(len, records))
-        return range(rows * (self.number - 1) // self.count, rows * self.number // self.count)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 
 from hapgpu.haplotypes.batches import AlleleKind, LocusBatch, Sites
+from hapgpu.haplotypes.limits import MAX_COMBINATIONS
 from hapgpu.haplotypes.locus_batches import UNKNOWN_LENGTH, Count, LocusOptions, locus_batches
 from hapgpu.haplotypes.sites.columns import are_telomeres, sites_of
 from hapgpu.haplotypes.sites.record_selection import REGIONS, within
@@ -23,9 +23,6 @@ from hapgpu.io.vcf.batches import VcfBatch
 from hapgpu.io.vcf.source import open_vcf
 from hapgpu.runtime.inputs import fraction_read
 from hapgpu.runtime.progress import Progress
-
-MAX_COMBINATIONS: Final = 64
-"""Combinations of alleles of a locus, at most; a locus with more is split or capped."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,13 @@ from hapgpu.arrays.kinds import AnyArray, ArrayKind, Rows
 from hapgpu.cigar.clips import Clips
 from hapgpu.io.bam.constants import UNMAPPED
 from hapgpu.io.bam.header import SamHeader
+from hapgpu.realign.options import BestBy
 from hapgpu.realign.projection.alignment_costs import INCOMPARABLE, AlignmentCosts
 from hapgpu.realign.projection.moves import Moves
 from hapgpu.realign.projection.placement import Placement
 from hapgpu.realign.projection.project import Projections
 from hapgpu.realign.realigner import Alignments, Reads, RealignOptions
-from hapgpu.realign.selection.choice import BestBy, Pairs, Reads_contra
+from hapgpu.realign.selection.choice import Pairs, Reads_contra
 from hapgpu.realign.selection.queries import ClipVariants
 from hapgpu.runtime.output import Output
 

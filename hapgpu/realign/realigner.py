@@ -20,13 +20,13 @@ from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.read_groups import ReadGroups
 from hapgpu.realign.alleles import AlleleCounts, count_alleles
+from hapgpu.realign.options import BestBy
 from hapgpu.realign.projection.placement import Placement
 from hapgpu.realign.records.build import NewAlignments
 from hapgpu.realign.scoring import Scoring
 from hapgpu.realign.selection.choice import (
     NO_SCORE,
     AnyQueries,
-    BestBy,
     ChoiceStages,
     Pairs,
     ScoredPairs,

@@ -6,12 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
-from typing import Any, Final, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from hapgpu.report.markup import script_json, text
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Spec: TypeAlias = dict[str, Any]
 """A Vega-Lite specification without `$schema`, `config` and width."""
@@ -105,7 +106,7 @@ def histogram(
     log
         Whether `edges` rise by a factor: the axis is logarithmic.
     """
-    used = np.flatnonzero(counts)
+    (used,) = counts.nonzero()
     values = [
         {"start": float(edges[k]), "end": float(edges[k + 1]), "count": int(counts[k])}
         for k in used

@@ -13,8 +13,9 @@ from hapgpu.benchmark.alignments import (
     ALIGN_STAGES,
     StagedAligner,
 )
-from hapgpu.benchmark.anchors import ScoreMethod, benchmark_anchors
+from hapgpu.benchmark.anchors import benchmark_anchors
 from hapgpu.benchmark.long_reads import benchmark_reads
+from hapgpu.benchmark.methods import ScoreMethod
 from hapgpu.benchmark.stages import (
     STAGES,
     StagedChainer,

@@ -13,7 +13,7 @@ import pytest
 from hapgpu.genotyping import deep_loci, pipeline
 from hapgpu.genotyping.batches import LocusReads
 from hapgpu.genotyping.deep_loci import DeepLoci
-from hapgpu.genotyping.genotyper import GenotypeOptions
+from hapgpu.genotyping.options import GenotypeOptions
 from hapgpu.genotyping.pipeline import GenotypeInputs, GenotypeSession
 from hapgpu.genotyping.reads import locus_groups
 from hapgpu.genotyping.reads.aligned_reads import AlignedReads

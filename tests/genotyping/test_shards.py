@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.errors import UsageError
-from hapgpu.genotyping.pipeline import Shard
+from hapgpu.genotyping.options import Shard
 from hapgpu.io.vcf.records import VcfRecord
 from tests.haplotypes.made_records import batches_of_records
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hapgpu.pairhmm.reads.pcr_model import PcrModel, gap_open_limits
+from hapgpu.pairhmm.options import PcrModel
+from hapgpu.pairhmm.reads.pcr_model import gap_open_limits
 from tests.constants import Rows, constant, names, not_as_named
 
 ROWS: Rows = [

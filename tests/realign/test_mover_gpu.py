@@ -16,11 +16,11 @@ from hapgpu.errors import InputError
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.realign import cpu
 from hapgpu.realign.mover import MoveTask
+from hapgpu.realign.options import BestBy
 from hapgpu.realign.projection.moves import Moves
 from hapgpu.realign.projection.placement import Placement, place_haplotypes
 from hapgpu.realign.realigner import RealignOptions
 from hapgpu.realign.scoring import PRESETS
-from hapgpu.realign.selection.choice import BestBy
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
 from hapgpu.runtime.output import Output
 from hapgpu.runtime.pool import Pool

@@ -28,7 +28,8 @@ from hapgpu.cigar.read_parts import ReadParts
 from hapgpu.errors import HapgpuError
 from hapgpu.pairhmm.batches import HmmBatch
 from hapgpu.pairhmm.normalize import is_well_modelled, normalized
-from hapgpu.pairhmm.reads.qualities import QualityOptions, prepared_parts
+from hapgpu.pairhmm.options import QualityOptions
+from hapgpu.pairhmm.reads.qualities import prepared_parts
 from hapgpu.realign.align.dispatch import align_pairs
 from hapgpu.realign.align.ungapped import UNPROVED, completed, ungapped_alignments
 from hapgpu.realign.projection.project import PlacedHaplotypes, Projections, project_alignments

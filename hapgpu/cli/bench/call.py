@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from hapgpu.benchmark.calling import benchmark_call, call_run
 from hapgpu.benchmark.measurement import Measurement
 from hapgpu.benchmark.whole_runs import CommandRun
 from hapgpu.cli.bench.options import PLOT, BenchOptions, Copies, SampleReference
@@ -64,6 +63,7 @@ def call(
 
     Prints one line per measurement, tab-separated. Seconds of a stage are summed over its threads.
     """
+    from hapgpu.benchmark.calling import benchmark_call, call_run
 
     def prepare(directory: Path) -> list[CommandRun]:
         return [call_run(directory, reference, copies or 1, options.threads)]

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from hapgpu.benchmark.anchors import ScoreMethod, benchmark_anchors
-from hapgpu.benchmark.long_reads import benchmark_reads, chain_runs
 from hapgpu.benchmark.measurement import Measurement
+from hapgpu.benchmark.methods import ScoreMethod
 from hapgpu.benchmark.whole_runs import CommandRun, Statistics
 from hapgpu.cli.bench.options import PLOT, BenchOptions, Copies
 from hapgpu.cli.bench.scaling import Scaling, publish_scaling
@@ -22,10 +21,12 @@ from hapgpu.cli.options.effects import contradicts
 from hapgpu.cli.options.files import FASTA_INDEXES, STATISTICS, CommandFiles, Read
 from hapgpu.cli.options.numbers import parse_count
 from hapgpu.errors import UsageError
-from hapgpu.longread.index.files import SUFFIX
+from hapgpu.longread.index.names import SUFFIX
 from hapgpu.longread.options import preset
 from hapgpu.runtime.devices import Device
-from hapgpu.simulation.long_reads import LongReadModel
+
+if TYPE_CHECKING:
+    from hapgpu.simulation.long_reads import LongReadModel
 
 EXAMPLES: Final = """Measure simulated reads, the whole way to PAF and SAM, and stage by stage:
 hapgpu bench chain --reference ref.fa --bases 200m --read-length 50k
@@ -121,6 +122,9 @@ def chain(
 
     Prints one line per measurement, tab-separated.
     """
+    from hapgpu.benchmark.anchors import benchmark_anchors
+    from hapgpu.benchmark.long_reads import benchmark_reads, chain_runs
+
     if (reference is None) == (anchors is None):
         raise UsageError("--reference, --anchors: both or neither; give one of them")
     if read_length is not None and read_length < _MIN_READ_LENGTH:
@@ -156,6 +160,8 @@ def chain(
 
 def _read_model(read_length: int | None, error: float | None) -> LongReadModel:
     """Return the model of the simulated reads; no read is shorter than half of a small mean."""
+    from hapgpu.simulation.long_reads import LongReadModel
+
     default = LongReadModel()
     mean = read_length or default.mean_length
     return LongReadModel(

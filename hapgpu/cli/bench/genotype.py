@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from hapgpu.benchmark.genotyping import benchmark_genotype, genotype_run
 from hapgpu.benchmark.measurement import Measurement
 from hapgpu.benchmark.whole_runs import CommandRun
 from hapgpu.cli.bench.options import PLOT, BenchOptions, Copies, SampleReference
@@ -58,6 +57,7 @@ def genotype(
 
     Prints one line per measurement, tab-separated.
     """
+    from hapgpu.benchmark.genotyping import benchmark_genotype, genotype_run
 
     def prepare(directory: Path) -> list[CommandRun]:
         return [genotype_run(directory, reference, copies or 1, options.threads)]

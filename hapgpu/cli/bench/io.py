@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from hapgpu.benchmark.io import benchmark_io
 from hapgpu.cli.bench.options import PLOT, BenchOptions, Copies
 from hapgpu.cli.bench.table import SECONDS, MeasurementTable, plain, rate
 from hapgpu.cli.options.files import STATISTICS, CommandFiles
@@ -31,5 +30,7 @@ def io(*, copies: Copies = None, options: BenchOptions) -> None:
 
     Prints one line per measurement, tab-separated.
     """
+    from hapgpu.benchmark.io import benchmark_io
+
     measurements = benchmark_io(options.devices(), options.threads, copies or 10)
     options.publish("io", _TABLE, measurements)

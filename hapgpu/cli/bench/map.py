@@ -8,8 +8,8 @@ from typing import Annotated, Final
 
 import typer
 
-from hapgpu.benchmark.mapping import SearchMethod, benchmark_map, map_run
 from hapgpu.benchmark.measurement import Measurement
+from hapgpu.benchmark.methods import SearchMethod
 from hapgpu.benchmark.whole_runs import CommandRun
 from hapgpu.cli.bench.options import PLOT, BenchOptions, Copies
 from hapgpu.cli.bench.scaling import Scaling, copies_need, publish_scaling
@@ -19,7 +19,7 @@ from hapgpu.cli.options.effects import contradicts
 from hapgpu.cli.options.files import FASTA_INDEXES, STATISTICS, CommandFiles, Read
 from hapgpu.errors import UsageError
 from hapgpu.runtime.devices import Device
-from hapgpu.shortread.index.files import SUFFIX
+from hapgpu.shortread.index.names import SUFFIX
 
 EXAMPLES: Final = """Measure simulated reads, and the search of Seide 2012 in the same index:
 hapgpu bench map --reference ref.fa && hapgpu bench map --reference ref.fa --method backtracking
@@ -82,6 +82,8 @@ def map(  # noqa: A001  (the name of the command)
 
     Prints one line per measurement, tab-separated.
     """
+    from hapgpu.benchmark.mapping import benchmark_map, map_run
+
     if reads is not None and reference is None:
         raise UsageError("--reads: needs the reference to map to; add --reference FASTA")
 

@@ -21,8 +21,8 @@ from hapgpu.cli.bench.table import MeasurementTable
 from hapgpu.cli.options.common import Debug, DeviceName, GpuMemory, Threads
 from hapgpu.cli.options.files import Written
 from hapgpu.cli.parameters import one_parameter_per_option
+from hapgpu.cli.terminal.process import collect_from_now_on
 from hapgpu.cli.terminal.progress import choose_progress
-from hapgpu.io.files.text_output import write_json
 from hapgpu.runtime import leftovers
 from hapgpu.runtime.devices import Device, resolve_devices
 
@@ -74,6 +74,7 @@ class BenchOptions:
         UsageError
             The package that draws the plot is missing.
         """
+        collect_from_now_on()
         if self.plot is not None:
             require_plots()
         devices, description = resolve_devices(
@@ -129,6 +130,8 @@ class BenchOptions:
         plot
             Returns what `--plot` draws.
         """
+        from hapgpu.io.files.text_output import write_json
+
         progress = choose_progress(
             f"hapgpu bench {method}",
             quiet=False,

@@ -9,7 +9,6 @@ from typing import Annotated, Final
 import typer
 
 from hapgpu.benchmark.measurement import Measurement
-from hapgpu.benchmark.pairhmm import benchmark_pairhmm, benchmark_text_batches, pairhmm_run
 from hapgpu.benchmark.whole_runs import CommandRun
 from hapgpu.cli.bench.options import PLOT, BenchOptions, Copies
 from hapgpu.cli.bench.scaling import Scaling, copies_need, publish_scaling
@@ -53,6 +52,8 @@ def pairhmm(
 
     Prints one line per measurement, tab-separated.
     """
+    from hapgpu.benchmark.pairhmm import benchmark_pairhmm, benchmark_text_batches, pairhmm_run
+
     run = options.runner_of(commands.pairhmm)
 
     def prepare(directory: Path) -> list[CommandRun]:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final
 
 from hapgpu.benchmark.measurement import Measurement
-from hapgpu.benchmark.realign import benchmark_realign, realign_run
 from hapgpu.benchmark.whole_runs import CommandRun
 from hapgpu.cli.bench.options import PLOT, BenchOptions, Copies
 from hapgpu.cli.bench.scaling import Scaling, publish_scaling
@@ -48,6 +47,8 @@ def realign(
 
     Prints one line per measurement, tab-separated.
     """
+    from hapgpu.benchmark.realign import benchmark_realign, realign_run
+
     run = options.runner_of(commands.realign)
 
     def prepare(directory: Path) -> list[CommandRun]:

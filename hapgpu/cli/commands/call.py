@@ -12,8 +12,6 @@ from typing import Annotated, Final
 import typer
 
 from hapgpu.calling.options import AssemblyOptions, CallOptions, VariantOptions
-from hapgpu.calling.pipeline import CallInputs, CallSession, write_calls
-from hapgpu.cli.options.checks import given_regions, require_inputs
 from hapgpu.cli.options.common import (
     ComputeOptions,
     Output,
@@ -37,8 +35,7 @@ from hapgpu.cli.options.files import (
     standard_output,
 )
 from hapgpu.cli.options.numbers import parse_open_fraction, parse_phred
-from hapgpu.cli.run import start_run
-from hapgpu.pairhmm.reads.pcr_model import PcrModel
+from hapgpu.pairhmm.options import PcrModel
 
 logger = logging.getLogger(__name__)
 
@@ -284,6 +281,10 @@ def call(
     sample (SM of the read groups), bgzipped and indexed if the name of the output ends in .gz.
     Secondary, duplicate and QC-fail reads are excluded.
     """
+    from hapgpu.calling.pipeline import CallInputs, CallSession, write_calls
+    from hapgpu.cli.options.checks import given_regions, require_inputs
+    from hapgpu.cli.run import start_run
+
     chosen = given_regions(regions, targets_file, compute.max_record)
     require_inputs([*reads, reference])
     run = start_run("call", compute, reporting, output)

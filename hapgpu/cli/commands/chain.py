@@ -17,7 +17,6 @@ from hapgpu.cli.options.align import (
     gap_open_and_format,
 )
 from hapgpu.cli.options.chain import LongReadArguments, YesNo
-from hapgpu.cli.options.checks import require_inputs
 from hapgpu.cli.options.common import ComputeOptions, NoPG, Output, ReportOptions
 from hapgpu.cli.options.effects import DROP_ONE, AllBut, NoEffect, contradicts
 from hapgpu.cli.options.file_kinds import (
@@ -38,15 +37,14 @@ from hapgpu.cli.options.files import (
     Values,
     output_of,
 )
-from hapgpu.cli.run import start_run
 from hapgpu.errors import UsageError
-from hapgpu.io.alignments.text_pipeline import EXCLUDED_WARNING, ReadFiles, SamOutput
 from hapgpu.io.files.reread import is_pipe
-from hapgpu.longread.index.files import SUFFIX
-from hapgpu.longread.pipeline import align_long_reads, chain_anchor_file, map_long_reads
+from hapgpu.longread.index.names import SUFFIX
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+
+    from hapgpu.io.alignments.text_pipeline import SamOutput
 
 EXAMPLES: Final = """Map Nanopore reads, and keep the index for the next run:
 hapgpu index --minimizers reference.fa && hapgpu chain reference.fa reads.fq.gz --paf -o reads.paf
@@ -193,6 +191,11 @@ def chain(
     brackets. For a FASTA file, the index of hapgpu index --minimizers is used, or an index is
     built for this run.
     """
+    from hapgpu.cli.options.checks import require_inputs
+    from hapgpu.cli.run import start_run
+    from hapgpu.io.alignments.text_pipeline import EXCLUDED_WARNING, ReadFiles
+    from hapgpu.longread.pipeline import align_long_reads, chain_anchor_file, map_long_reads
+
     options = arguments.long_read_options(alignment, compute.max_record)
     form = lines.alignment_form(output, alignment.gap_open_or_format or (), with_pg=not no_pg)
     if anchors is None and not reads:
@@ -233,6 +236,8 @@ def _output_of(
     form: AlignmentForm, output: Path | None, reference: Path
 ) -> SamOutput | Path | None:
     """Return the output of SAM, or the file of PAF; refuse CRAM if the reference is a pipe."""
+    from hapgpu.io.alignments.text_pipeline import SamOutput
+
     if form.format is None:
         return output
     if form.format == "cram" and is_pipe(str(reference)):

@@ -9,7 +9,6 @@ from typing import Annotated, Final
 
 import typer
 
-from hapgpu.cli.options.checks import given_regions, require_inputs
 from hapgpu.cli.options.common import (
     SITES,
     ComputeOptions,
@@ -31,13 +30,9 @@ from hapgpu.cli.options.files import (
     Written,
     standard_output,
 )
-from hapgpu.cli.run import start_run
 from hapgpu.errors import UsageError
-from hapgpu.genotyping.calls.priors import Prior
-from hapgpu.genotyping.deep_loci import READS_OVER_LIMIT
-from hapgpu.genotyping.genotyper import MAX_PLOIDY, GenotypeOptions
-from hapgpu.genotyping.pipeline import GenotypeInputs, GenotypeSession, Shard, write_genotypes
-from hapgpu.pairhmm.reads.pcr_model import PcrModel
+from hapgpu.genotyping.options import MAX_PLOIDY, GenotypeOptions, Prior, Shard
+from hapgpu.pairhmm.options import PcrModel
 
 EXAMPLES: Final = """Genotype the sites of a VCF; the output is bgzipped and indexed:
 hapgpu genotype sample.bam reference.fa sites.vcf.gz -o genotypes.vcf.gz
@@ -66,7 +61,7 @@ _WARNINGS: Final = {
     "without_mapping_quality": "reads excluded: mapping quality unknown (255)",
     "low_mapping_quality": "reads excluded: mapping quality below --min-mapping-quality",
     "poorly_modelled_fragments": "fragments fit no haplotype: counted in full in DP and AD only",
-    READS_OVER_LIMIT: "reads excluded: over 192 MiB of reads and likelihoods at one locus",
+    "reads_over_limit": "reads excluded: over 192 MiB of reads and likelihoods at one locus",
     "no_calls": "genotypes missing: no read supports them",
     "symbolic_alleles": "symbolic or missing alleles ignored: no sequence",
     "capped_loci": "loci capped: too many combinations of alleles, some excluded",
@@ -147,6 +142,10 @@ def genotype(
     PL of each sample (SM of the read groups), bgzipped and indexed if the name of the output ends
     in .gz. Secondary, supplementary, duplicate and QC-fail reads are excluded.
     """
+    from hapgpu.cli.options.checks import given_regions, require_inputs
+    from hapgpu.cli.run import start_run
+    from hapgpu.genotyping.pipeline import GenotypeInputs, GenotypeSession, write_genotypes
+
     regions = given_regions(filters.regions, filters.targets_file, compute.max_record)
     inputs = GenotypeInputs(reads, reference, sites, regions, shard, compute.max_record)
     require_inputs([*reads, reference, sites])

@@ -8,7 +8,6 @@ from typing import Annotated, Final
 
 import typer
 
-from hapgpu.cli.options.checks import given_regions
 from hapgpu.cli.options.common import MaxRecord, Output, ReportOptions, SiteFilterOptions
 from hapgpu.cli.options.file_kinds import REFERENCE, SEQUENCES, TARGETS, VARIANT_SITES
 from hapgpu.cli.options.files import (
@@ -19,8 +18,7 @@ from hapgpu.cli.options.files import (
     Read,
     output_of,
 )
-from hapgpu.cli.run import Run
-from hapgpu.haplotypes.pipeline import MAX_COMBINATIONS, HaplotypeInputs, write_haplotypes
+from hapgpu.haplotypes.limits import MAX_COMBINATIONS
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.runtime.devices import CpuDevice
 
@@ -95,6 +93,10 @@ def haplotypes(
     allele alone and the combinations of the fewest alleles are written. The output is FASTA; each
     header holds the locus and the ALT alleles of the haplotype.
     """
+    from hapgpu.cli.options.checks import given_regions
+    from hapgpu.cli.run import Run
+    from hapgpu.haplotypes.pipeline import HaplotypeInputs, write_haplotypes
+
     run = Run("haplotypes", [CpuDevice(1)], 1, reporting, output=output)
     count = run.statistics.count
     for name in _WARNINGS:

@@ -20,13 +20,12 @@ from hapgpu.cli.options.files import (
     Values,
     Written,
 )
-from hapgpu.cli.run import Run
 from hapgpu.errors import UsageError
 from hapgpu.io.files.reread import is_pipe
-from hapgpu.longread.index import files as minimizer_files
+from hapgpu.longread.index import names as minimizer_names
 from hapgpu.longread.options import SketchOptions
 from hapgpu.runtime.devices import CpuDevice, resolve_devices
-from hapgpu.shortread.index import files as fm_files
+from hapgpu.shortread.index import names as fm_names
 
 EXAMPLES: Final = """Write the index of hapgpu map beside the reference:
 hapgpu index reference.fa
@@ -42,10 +41,10 @@ def _path(values: Values) -> Path:
     """Return the path of the index if none is given."""
     reference = values["reference"]
     if not values.get("minimizers"):
-        return fm_files.default_index_path(reference)
+        return fm_names.default_index_path(reference)
     arguments = {option.name: values[option.name] for option in fields(SketchArguments)}
     sketch = SketchArguments(**arguments).sketch_options()
-    return minimizer_files.default_index_path(reference, sketch)
+    return minimizer_names.default_index_path(reference, sketch)
 
 
 def _formats(values: Values) -> Formats:
@@ -111,16 +110,19 @@ def index(
     The file is the same on every device. map and chain check that it belongs to the reference;
     run this command again after a change of the reference.
     """
+    from hapgpu.cli.run import Run
+    from hapgpu.shortread.index.files import write_index
+
     if output is None and is_pipe(str(reference)):
         raise UsageError(f"{reference}: is a pipe, beside which no index can be written; add -o")
     if minimizers:
         _index_minimizers(reference, output, arguments.sketch_options(), device, threads, reporting)
         return
     devices, announcement = resolve_devices(device, threads=threads, gpu_memory=gpu_mem)
-    path = output or fm_files.default_index_path(reference)
+    path = output or fm_names.default_index_path(reference)
     run = Run("index", devices[:1], threads, reporting, announcement, path)
     run.announce()
-    fm_files.write_index(run, reference, path, low_memory=low_memory)
+    write_index(run, reference, path, low_memory=low_memory)
     run.finish(_SHOWN)
 
 
@@ -132,11 +134,14 @@ def _index_minimizers(
     threads: int,
     reporting: ReportOptions,
 ) -> None:
+    from hapgpu.cli.run import Run
+    from hapgpu.longread.index.files import write_index
+
     if device != "auto":
         resolve_devices(device)  # an error for a device that cannot be used
     cpu = CpuDevice(threads)
-    path = output or minimizer_files.default_index_path(reference, sketch)
+    path = output or minimizer_names.default_index_path(reference, sketch)
     run = Run("index", [cpu], cpu.threads, reporting, f"device: {cpu.name}", path)
     run.announce()
-    minimizer_files.write_index(run, reference, path, sketch)
+    write_index(run, reference, path, sketch)
     run.finish(_SHOWN)

@@ -10,8 +10,14 @@ from typing import Annotated, Final
 
 import typer
 
-from hapgpu.cli.options.checks import require_inputs
-from hapgpu.cli.options.common import ComputeOptions, NoPG, Output, OutputFmt, ReportOptions
+from hapgpu.cli.options.common import (
+    ComputeOptions,
+    NoPG,
+    Output,
+    OutputFmt,
+    OutputFormat,
+    ReportOptions,
+)
 from hapgpu.cli.options.effects import NoEffect
 from hapgpu.cli.options.file_kinds import MAP_REFERENCE, READS
 from hapgpu.cli.options.files import (
@@ -24,15 +30,8 @@ from hapgpu.cli.options.files import (
     alignment_formats,
     output_of,
 )
-from hapgpu.cli.run import start_run
 from hapgpu.errors import UsageError
-from hapgpu.io.alignments.formats import output_format
-from hapgpu.io.alignments.text_pipeline import EXCLUDED_WARNING, ReadFiles, SamOutput
-from hapgpu.io.alignments.unsorted_header import parse_read_group
-from hapgpu.shortread.index.files import FM_INDEX_FILE, SUFFIX
-from hapgpu.shortread.pipeline import ShortReadOptions, map_short_reads
-from hapgpu.shortread.sam.tables import SamOptions
-from hapgpu.shortread.search.hits import MIN_READ_BASES, SearchOptions
+from hapgpu.shortread.index.names import SUFFIX
 
 EXAMPLES: Final = r"""Find all hits of the reads of two files:
 hapgpu index reference.fa && hapgpu map reference.fa reads_1.fq.gz reads_2.fq.gz -o hits.bam
@@ -157,9 +156,17 @@ def map(  # noqa: A001  (the name of the command; its parameters are the options
     unmapped. For a FASTA file, the index of hapgpu index is used, or an index is built for this
     run.
     """
+    from hapgpu.cli.options.checks import require_inputs
+    from hapgpu.cli.run import start_run
+    from hapgpu.io.alignments.text_pipeline import EXCLUDED_WARNING, ReadFiles, SamOutput
+    from hapgpu.io.alignments.unsorted_header import parse_read_group
+    from hapgpu.shortread.pipeline import ShortReadOptions, map_short_reads
+    from hapgpu.shortread.sam.tables import SamOptions
+    from hapgpu.shortread.search.hits import SearchOptions
+
     group = parse_read_group(read_group) if read_group is not None else None
     require_inputs([reference, *reads])
-    _check_reference(reference, output_format(str(output) if output else STANDARD, output_fmt))
+    _check_reference(reference, output, output_fmt)
     run = start_run("map", compute, reporting, output)
     map_short_reads(
         run,
@@ -181,9 +188,13 @@ def map(  # noqa: A001  (the name of the command; its parameters are the options
     run.finish(("reads", "mapped", "hits", "records"), EXCLUDED_WARNING)
 
 
-def _check_reference(reference: Path, written_format: str) -> None:
+def _check_reference(reference: Path, output: Path | None, chosen: OutputFormat | None) -> None:
     """Refuse an index as the reference of CRAM."""
-    if written_format == "cram" and FM_INDEX_FILE.is_index(reference):
+    from hapgpu.io.alignments.formats import output_format
+    from hapgpu.shortread.index.files import FM_INDEX_FILE
+
+    written = output_format(str(output or STANDARD), chosen)
+    if written == "cram" and FM_INDEX_FILE.is_index(reference):
         raise UsageError(
             f"{reference}: is an index, but CRAM needs the reference; give the FASTA file that it"
             " was built from, beside which the index is found"
@@ -191,6 +202,8 @@ def _check_reference(reference: Path, written_format: str) -> None:
 
 
 def _warn(counts: Mapping[str, int]) -> None:
+    from hapgpu.shortread.search.hits import MIN_READ_BASES
+
     if count := counts.get("too_short"):
         logger.warning("%s not mapped: fewer than %d bases", _reads(count), MIN_READ_BASES)
     if count := counts.get("reads_over_max_hits"):

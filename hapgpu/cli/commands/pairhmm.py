@@ -8,7 +8,6 @@ from typing import Annotated, Final
 
 import typer
 
-from hapgpu.cli.options.checks import given_regions
 from hapgpu.cli.options.common import (
     ComputeOptions,
     Output,
@@ -33,14 +32,8 @@ from hapgpu.cli.options.files import (
     Read,
     output_of,
 )
-from hapgpu.cli.run import start_run
 from hapgpu.errors import UsageError
-from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes
-from hapgpu.io.alignments.reader import ReadSelection
-from hapgpu.pairhmm.pipeline import LikelihoodRun, score_batches, score_reads
-from hapgpu.pairhmm.reads.pcr_model import PcrModel
-from hapgpu.pairhmm.reads.qualities import MIN_QUALITY, QualityOptions
-from hapgpu.pairhmm.reads.scorer import ScorerOptions, ScoringTask
+from hapgpu.pairhmm.options import MIN_QUALITY, PcrModel, QualityOptions
 
 EXAMPLES: Final = """Compare the reads of an indexed BAM with the haplotypes of some loci:
 hapgpu pairhmm sample.bam haplotypes.fa -o likelihoods.tsv
@@ -215,6 +208,13 @@ def pairhmm(
     prepared; with --reference, haplotypes are extended instead of clipping. Unmapped reads are
     excluded.
     """
+    from hapgpu.cli.options.checks import given_regions
+    from hapgpu.cli.run import start_run
+    from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes
+    from hapgpu.io.alignments.reader import ReadSelection
+    from hapgpu.pairhmm.pipeline import LikelihoodRun, score_batches, score_reads
+    from hapgpu.pairhmm.reads.scorer import ScorerOptions, ScoringTask
+
     if batches is None and haplotypes is None:
         raise UsageError("READS, HAPLOTYPES.fa: missing; give both, or --batches FILE")
     run = start_run("pairhmm", compute, reporting, output)

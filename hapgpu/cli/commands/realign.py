@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from hapgpu.cli.options.checks import given_regions
 from hapgpu.cli.options.common import (
     ComputeOptions,
     NoPG,
@@ -32,21 +31,12 @@ from hapgpu.cli.options.files import (
     alignment_formats,
     standard_output,
 )
-from hapgpu.cli.run import prepare_run
 from hapgpu.errors import UsageError
-from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes
-from hapgpu.io.alignments.reader import ReadSelection
-from hapgpu.io.bam.header import SamHeader
-from hapgpu.realign.pipeline import (
-    OutputOptions,
-    Resources,
-    write_on_haplotypes,
-    write_on_reference,
-)
-from hapgpu.realign.realigner import RealignOptions
-from hapgpu.realign.scoring import resolve_scoring
-from hapgpu.realign.selection.choice import BestBy
+from hapgpu.realign.options import BestBy
 from hapgpu.version import __version__
+
+if TYPE_CHECKING:
+    from hapgpu.io.bam.header import SamHeader
 
 EXAMPLES: Final = """Align the reads of an indexed BAM to the haplotypes of some loci:
 hapgpu realign sample.bam haplotypes.fa -o realigned.bam
@@ -197,6 +187,19 @@ def realign(
     --reference the whole file is written: reads that a haplotype explains better move, the fields
     of their mates follow, and all other records stay the same.
     """
+    from hapgpu.cli.options.checks import given_regions
+    from hapgpu.cli.run import prepare_run
+    from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes
+    from hapgpu.io.alignments.reader import ReadSelection
+    from hapgpu.realign.pipeline import (
+        OutputOptions,
+        Resources,
+        write_on_haplotypes,
+        write_on_reference,
+    )
+    from hapgpu.realign.realigner import RealignOptions
+    from hapgpu.realign.scoring import resolve_scoring
+
     run = prepare_run("realign", compute, reporting, output)
     options = RealignOptions(
         scoring=resolve_scoring(scoring),

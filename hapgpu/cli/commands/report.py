@@ -18,13 +18,7 @@ from hapgpu.cli.options.files import (
     Read,
     output_of,
 )
-from hapgpu.cli.run import Run
-from hapgpu.io.files.output import OutputFile
 from hapgpu.io.files.record_limit import MAX_RECORD
-from hapgpu.report.libraries import require_libraries
-from hapgpu.report.page import SectionOptions, render
-from hapgpu.report.sections import kinds_of, sections_of
-from hapgpu.runtime.devices import resolve_devices
 
 EXAMPLES: Final = """Show genotypes with the reads that support them:
 hapgpu report genotypes.vcf.gz --reads sample.bam --reference reference.fa -o report.html
@@ -77,6 +71,13 @@ def report(
     mappings (PAF), alignments (BAM, SAM, CRAM), likelihoods of pairhmm, and run statistics of
     --json and of bench. It holds all that it shows: it needs no network and no other file.
     """
+    from hapgpu.cli.run import Run
+    from hapgpu.io.files.output import OutputFile
+    from hapgpu.report.libraries import require_libraries
+    from hapgpu.report.page import SectionOptions, render
+    from hapgpu.report.sections import kinds_of, sections_of
+    from hapgpu.runtime.devices import resolve_devices
+
     require_libraries()
     kinds = kinds_of(files, has_reads=bool(reads), has_reference=reference is not None)
     devices, description = resolve_devices("cpu", threads=threads)

@@ -14,9 +14,7 @@ import typer
 from hapgpu.cli.options.common import OutputFormat
 from hapgpu.cli.options.numbers import OneOrTwo, parse_count, parse_large_count, parse_one_or_two
 from hapgpu.errors import UsageError
-from hapgpu.io.alignments.formats import OUTPUT_FORMATS
-from hapgpu.io.alignments.unsorted_header import ReadGroup, parse_read_group
-from hapgpu.io.files.text_output import extension_of
+from hapgpu.io.files.names import extension_of
 from hapgpu.longread.options import (
     MAX_DROP,
     MAX_GAP_COSTS,
@@ -29,10 +27,13 @@ from hapgpu.longread.options import (
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+    from hapgpu.io.alignments.unsorted_header import ReadGroup
+
 _Options = TypeVar("_Options", bound="DataclassInstance")
 
 _align_option = partial(typer.Option, rich_help_panel="Base alignment")
 _output_option = partial(typer.Option, rich_help_panel="Output")
+_FORMATS: Final = tuple(map(str, OutputFormat))
 _COUNT: Final = {"metavar": "INT", "parser": parse_count}
 _ONE_OR_TWO: Final = {"metavar": "INT[,INT]", "parser": parse_one_or_two}
 
@@ -164,13 +165,13 @@ def gap_open_and_format(values: Sequence[str]) -> tuple[OneOrTwo | None, str | N
     """
     opens = chosen_format = None
     for value in values:
-        if value in OUTPUT_FORMATS:
+        if value in _FORMATS:
             chosen_format = value
             continue
         try:
             opens = parse_one_or_two(value)
         except typer.BadParameter:
-            formats = ", ".join(OUTPUT_FORMATS)
+            formats = ", ".join(_FORMATS)
             raise UsageError(
                 f"-O {value}: unknown; give gap open costs, or one of {formats}"
             ) from None
@@ -349,6 +350,8 @@ class LineArguments:
         chosen = self.chosen_format(output, opens)
         if chosen is None and not (self.cigar or self.cs):
             return None
+        from hapgpu.io.alignments.unsorted_header import parse_read_group  # noqa: PLC0415  (slow)
+
         group = parse_read_group(self.read_group) if self.read_group is not None else None
         lines = LineOptions(
             is_sam=chosen is not None,
@@ -384,7 +387,7 @@ class LineArguments:
                 raise UsageError("--paf: contradicts -a and the formats of SAM; drop one of them")
             return None
         extension = extension_of(output) if output else ""
-        if named is None and extension in OUTPUT_FORMATS:
+        if named is None and extension in _FORMATS:
             return extension
         return named or ("sam" if self.sam else None)
 

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 from hapgpu.errors import UsageError
 from hapgpu.io.files.file_kind import kind_of_file
-from hapgpu.io.files.text_output import extension_of, is_bgzf_name
+from hapgpu.io.files.names import extension_of, is_bgzf_name
 
 _REGION: Final = re.compile(r"[^/]+:[0-9][0-9,]*(-[0-9,]*)?|(chr)?([0-9]{1,2}|X|Y|M|MT)")
 _BED_SUFFIXES: Final = (".bed", ".bed.gz", ".bed.bgz")

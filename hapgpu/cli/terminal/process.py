@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import signal
@@ -42,6 +43,16 @@ def secure_standard_streams() -> None:
         errors="backslashreplace",
         write_through=True,
     )
+
+
+def collect_from_now_on() -> None:
+    """Collect garbage, but nothing that exists by now: call it when all modules are imported.
+
+    Without effect if collection was not disabled, as `hapgpu.cli.app` does.
+    """
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
 
 
 def _fill(descriptor: int, flags: int) -> bool:

@@ -12,7 +12,8 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import RaggedView, view_of
 from hapgpu.genotyping.batches import GenotypeCalls, SiteLikelihoods
 from hapgpu.genotyping.calls.genotype_order import common_table
-from hapgpu.genotyping.calls.priors import Prior, log10_priors
+from hapgpu.genotyping.calls.priors import log10_priors
+from hapgpu.genotyping.options import Prior
 from hapgpu.haplotypes.batches import LocusBatch
 from hapgpu.runtime.jit import njit, njit_inlined
 

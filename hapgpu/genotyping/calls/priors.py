@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from math import factorial
 from typing import Final
 
@@ -12,16 +11,10 @@ from numpy.typing import NDArray
 from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.genotyping.calls.chromosome_counts import add_chromosomes
 from hapgpu.genotyping.calls.genotype_order import genotype_counts, genotype_table
+from hapgpu.genotyping.options import Prior
 from hapgpu.haplotypes.batches import Sites
 
 _RARITY: Final = 0.145  # 1 / ln(1000): the spectrum 1/f of variants down to one in a thousand
-
-
-class Prior(StrEnum):
-    """Kind of genotype prior: flat, or from population allele frequencies."""
-
-    FLAT = "flat"
-    POPULATION = "population"
 
 
 def log10_priors(sites: Sites, prior: Prior, ploidy: int) -> Ragged:

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count, pairwise
-from pathlib import Path, PurePath
+from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeAlias
 
@@ -24,6 +24,7 @@ from hapgpu.arrays.memory import copy_at
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.io.bgzf.c_functions import addresses_of, call_3
 from hapgpu.io.bgzf.deflater import BgzfWriter
+from hapgpu.io.files.names import is_bgzf_name
 from hapgpu.io.files.output import OutputFile
 from hapgpu.runtime.jit import njit
 from hapgpu.runtime.pool import MAX_IO_THREADS, Pool, Task
@@ -54,8 +55,6 @@ _TRIALS: Final = 16
 
 WriteText: TypeAlias = Callable[[memoryview], object]
 """Appends bytes, which must not change later; a piece may end within a line."""
-
-_BGZF_SUFFIXES: Final = (".gz", ".bgz")
 
 
 class MmapOutput:
@@ -236,17 +235,6 @@ def _makes_huge_pages(madvise: Integer, target: NDArray[np.uint8], first: Intege
             return False
     size = np.uint64(count * _HUGE_PAGE)
     return bool(call_3(madvise, np.uint64(start), size, np.uint64(_MADV_COLLAPSE)) == 0)
-
-
-def is_bgzf_name(path: str | PurePath) -> bool:
-    """Tell whether text in a file of this name is BGZF."""
-    return PurePath(path).suffix.lower() in _BGZF_SUFFIXES
-
-
-def extension_of(path: str | PurePath) -> str:
-    """Return the extension in lower case, without the dot and without .gz or .bgz behind it."""
-    name = PurePath(path)
-    return (PurePath(name.stem) if is_bgzf_name(name) else name).suffix.lstrip(".").lower()
 
 
 class TextSink:

@@ -9,8 +9,9 @@ import pysam
 
 from hapgpu.errors import OutputError, UsageError
 from hapgpu.io.files.htslib import INDEX_DELIMITER, has_index_delimiter, silent_htslib
+from hapgpu.io.files.names import is_bgzf_name
 from hapgpu.io.files.output import OutputFile, ThreadedOutput
-from hapgpu.io.files.text_output import TextSink, is_bgzf_name
+from hapgpu.io.files.text_output import TextSink
 
 _MAX_TBI_LENGTH: Final = 2**29
 

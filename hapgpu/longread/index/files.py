@@ -40,6 +40,7 @@ from hapgpu.longread.index.build import (
 from hapgpu.longread.index.hash_table import LAST_KEY
 from hapgpu.longread.index.lookup import CompiledTable, compiled_table
 from hapgpu.longread.index.minimizer_index import MinimizerIndex
+from hapgpu.longread.index.names import SUFFIX, default_index_path
 from hapgpu.longread.options import LONGEST_KMER, WIDEST_WINDOW, SketchOptions
 from hapgpu.runtime.jit import njit
 from hapgpu.runtime.pool import Pool
@@ -127,18 +128,12 @@ def _are_positions(
     return True
 
 
-SUFFIX: Final = ".hgm"
 MAGIC: Final = b"\x89HGM\r\n\x1a\n"  # as for PNG: not text, and damaged by converted line ends
 VERSION: Final = 2
 
 _DEFAULT_NAME = re.compile(
     r"(?P<fasta>.+)\.k(?P<k>\d{1,2})w(?P<w>\d{1,3})(?P<hpc>H?)\.hgm", re.DOTALL
 )
-
-
-def default_index_path(fasta: str | Path, sketch: SketchOptions) -> Path:
-    """Return the default path of the index of a FASTA file: beside it, with k, w and H."""
-    return Path(f"{fasta}.k{sketch.k}w{sketch.w}{'H' * sketch.is_hpc}{SUFFIX}")
 
 
 def index_command(fasta: str | Path, sketch: SketchOptions) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import StrEnum
 from typing import Final
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only
+from hapgpu.pairhmm.options import PcrModel
 from hapgpu.pairhmm.reads.tandem_repeats import MAX_COPIES, repeat_counts
 from hapgpu.runtime.jit import njit
 
@@ -18,15 +18,6 @@ _QUALITY_WITHOUT_REPEAT: Final = 40.0
 _MIN_QUALITY: Final = 10
 _NO_LIMIT: Final = 255
 _LAST_BASE: Final = 0  # count that `repeat_counts` gives the last base of a read, and no other
-
-
-class PcrModel(StrEnum):
-    """Assumed rate of PCR indel errors, from none to highest; GATK's `--pcr-indel-model`."""
-
-    NONE = "none"
-    CONSERVATIVE = "conservative"
-    AGGRESSIVE = "aggressive"
-    HOSTILE = "hostile"
 
 
 _RATE_FACTORS: Final = {PcrModel.CONSERVATIVE: 3, PcrModel.AGGRESSIVE: 2, PcrModel.HOSTILE: 1}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -15,38 +14,12 @@ from hapgpu.cigar.read_parts import ReadParts
 from hapgpu.errors import InputError
 from hapgpu.io.bam.constants import MISSING_QUALITY
 from hapgpu.pairhmm.batches import HmmReads
-from hapgpu.pairhmm.reads.pcr_model import PcrModel, limit_gap_opens
+from hapgpu.pairhmm.options import MIN_QUALITY, QualityOptions
+from hapgpu.pairhmm.reads.pcr_model import limit_gap_opens
 from hapgpu.pairhmm.reads.quality_tags import tag_qualities
 from hapgpu.runtime.jit import njit
 
 _NO_CAP: Final = 255
-MIN_QUALITY: Final = 6
-"""GATK's lowest usable quality; lower ones become this."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QualityOptions:
-    """Options of the preparation; the defaults are GATK's.
-
-    Attributes
-    ----------
-    gap_open
-        Phred, of insertions in reads without the tag `BI` and of deletions in reads without `BD`.
-    gap_continuation
-        Phred.
-    pcr_model
-        Limits the gap-open qualities in tandem repeats.
-    cap_by_mapping_quality
-        Whether to cap base qualities at the mapping quality of the read.
-    base_quality_threshold
-        Base qualities below this become `MIN_QUALITY`; Phred, at least that.
-    """
-
-    gap_open: int = 45
-    gap_continuation: int = 10
-    pcr_model: PcrModel = PcrModel.CONSERVATIVE
-    cap_by_mapping_quality: bool = True
-    base_quality_threshold: int = 18
 
 
 def prepared_parts(

@@ -13,7 +13,7 @@ from hapgpu.haplotypes.pairing.extended_haplotypes import Extender
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.io.alignments.reader import ReadSelection
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.pairhmm.reads.qualities import QualityOptions
+from hapgpu.pairhmm.options import QualityOptions
 from hapgpu.runtime.gpu_array import GpuArray
 
 REMEDY: Final = "add them, or remove the read"

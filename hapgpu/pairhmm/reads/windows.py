@@ -15,8 +15,9 @@ from hapgpu.cigar.read_parts import ReadParts
 from hapgpu.io.bam.constants import MISSING_QUALITY
 from hapgpu.io.bam.tags import HEAD_BYTES, name_number
 from hapgpu.pairhmm.batches import HmmReads
-from hapgpu.pairhmm.reads.pcr_model import PcrModel, gap_open_limits_of_bases
-from hapgpu.pairhmm.reads.qualities import MIN_QUALITY, QualityOptions, check_base_qualities
+from hapgpu.pairhmm.options import MIN_QUALITY, PcrModel, QualityOptions
+from hapgpu.pairhmm.reads.pcr_model import gap_open_limits_of_bases
+from hapgpu.pairhmm.reads.qualities import check_base_qualities
 from hapgpu.pairhmm.reads.quality_tags import (
     FIRST_QUALITY,
     INVALID_TAG,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -20,13 +19,6 @@ ROUNDING: Final = 1e-4
 
 REMEDY: Final = "use --best-by score, or remove the read"
 """What to do about reads without the qualities that likelihoods need."""
-
-
-class BestBy(StrEnum):
-    """Criterion for a read's best haplotype."""
-
-    SCORE = "score"
-    LIKELIHOOD = "likelihood"
 
 
 class AnyPairs(Protocol):

@@ -15,8 +15,9 @@ from hapgpu.haplotypes.pairing.extended_haplotypes import ExtendedHaplotypes
 from hapgpu.haplotypes.pairing.pairs import ReadHaplotypePairs
 from hapgpu.io.bam.constants import UNMAPPED
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
+from hapgpu.pairhmm.options import QualityOptions
 from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes, PairsByLocus
-from hapgpu.pairhmm.reads.qualities import QualityOptions, check_base_qualities, prepared_parts
+from hapgpu.pairhmm.reads.qualities import check_base_qualities, prepared_parts
 from hapgpu.realign.selection.choice import NO_SCORE, REMEDY
 from hapgpu.realign.selection.queries import Queries
 from hapgpu.runtime.devices import Device

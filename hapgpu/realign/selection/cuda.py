@@ -17,9 +17,9 @@ from hapgpu.haplotypes.pairing.cuda import DeviceExtended, DeviceReadPairs
 from hapgpu.io.bam.constants import UNMAPPED
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.pairhmm.forward.cuda import device_log10_likelihoods
+from hapgpu.pairhmm.options import QualityOptions
 from hapgpu.pairhmm.reads.cuda.pairs_by_locus import DeviceLocusHaplotypes, DevicePairsByLocus
 from hapgpu.pairhmm.reads.cuda.qualities import check_device_qualities, prepared_device_parts
-from hapgpu.pairhmm.reads.qualities import QualityOptions
 from hapgpu.realign.selection.choice import INFORMATIVE, REMEDY, ScoredPairs
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar

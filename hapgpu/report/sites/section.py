@@ -13,7 +13,7 @@ from typing import Final
 from hapgpu.errors import UsageError
 from hapgpu.genotyping.batches import LocusReads
 from hapgpu.genotyping.cpu import host_genotyper
-from hapgpu.genotyping.genotyper import GenotypeOptions
+from hapgpu.genotyping.options import GenotypeOptions
 from hapgpu.genotyping.pipeline import GenotypeInputs, GenotypeSession
 from hapgpu.io.genome.reference import ReferenceFasta
 from hapgpu.io.genome.regions import Region, RegionChoice

@@ -47,6 +47,7 @@ from hapgpu.shortread.index.fm_index import (
     ReferenceBases,
     SuffixSamples,
 )
+from hapgpu.shortread.index.names import SUFFIX, default_index_path
 
 _COUNTS = 8
 """uint32 values per block of occurrences: four counts, and the symbols."""
@@ -156,14 +157,8 @@ def _are_ranks(marks: NDArray[np.uint64], ranks: NDArray[np.uint32], start: int,
     return True
 
 
-SUFFIX: Final = ".hgx"
 MAGIC: Final = b"\x89HGX\r\n\x1a\n"  # as for PNG: not text, and damaged by converted line ends
 VERSION: Final = 2
-
-
-def default_index_path(fasta: str | Path) -> Path:
-    """Return the default path of the index of a FASTA file, beside it."""
-    return Path(f"{fasta}{SUFFIX}")
 
 
 def index_command(fasta: str | Path, path: Path) -> str:

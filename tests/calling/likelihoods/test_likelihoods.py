@@ -14,7 +14,7 @@ from hapgpu.calling.genotypes.likelihoods import best_haplotypes
 from hapgpu.calling.options import CallOptions
 from hapgpu.cigar.encoding import cigar_strings, parse_cigar, reference_length
 from hapgpu.errors import InputError
-from hapgpu.pairhmm.reads.pcr_model import PcrModel
+from hapgpu.pairhmm.options import PcrModel
 from hapgpu.realign.api import realign_to_reference
 from tests.calling.cpu_likelihoods import haplotype_likelihoods
 from tests.calling.likelihoods.made_regions import (

@@ -433,7 +433,7 @@ def test_reading_and_writing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(io, "_BATCH_READS", 200)
-    monkeypatch.setattr("hapgpu.cli.bench.io.benchmark_io", partial(io.benchmark_io, seconds=0.01))
+    monkeypatch.setattr(io, "benchmark_io", partial(io.benchmark_io, seconds=0.01))
     statistics = tmp_path / "x.json"
     options = ("--copies", "2", "-t", "3", "--device", "cpu", "--json", statistics)
     assert status_of("io", *options) == 0

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from hapgpu.cli import findings
 from hapgpu.cli.commands import doctor as module
-from hapgpu.cli.commands.doctor import doctor, find
+from hapgpu.cli.commands.doctor import doctor
+from hapgpu.cli.findings import find
 from hapgpu.errors import DeviceError, UsageError
 from hapgpu.runtime.devices import DeviceReport, GpuReport
 
@@ -22,7 +24,7 @@ def pretend(
     monkeypatch.setenv("COLUMNS", "200")  # so that no line is wrapped
     monkeypatch.setattr(module, "discover", lambda: report)
     monkeypatch.setattr("hapgpu.runtime.devices.discover", lambda _: report)
-    monkeypatch.setattr(module, "smoke_test", lambda _: fault)
+    monkeypatch.setattr(findings, "smoke_test", lambda _: fault)
 
 
 def test_without_a_gpu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

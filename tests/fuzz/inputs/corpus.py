@@ -14,7 +14,8 @@ import pysam
 import pysam.bcftools
 
 from hapgpu.longread.index.build import build_index as build_minimizers
-from hapgpu.longread.index.files import MINIMIZER_FILE, default_index_path
+from hapgpu.longread.index.files import MINIMIZER_FILE
+from hapgpu.longread.index.names import default_index_path
 from hapgpu.longread.options import SketchOptions
 from hapgpu.shortread.api import FMIndex
 from tests.fuzz.formats.framing import EOF_BLOCK, bgzf_block

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.genotyping.batches import GenotypeCalls, SiteLikelihoods
 from hapgpu.genotyping.calls.genotypes import calls_of
-from hapgpu.genotyping.calls.priors import Prior, log10_priors
+from hapgpu.genotyping.calls.priors import log10_priors
+from hapgpu.genotyping.options import Prior
 from tests.genotyping.calls.reference import call_reference
 from tests.haplotypes.made_records import made_sites
 from tests.haplotypes.made_sites import batch_of, insertions, record_of

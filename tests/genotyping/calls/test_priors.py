@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from hapgpu.genotyping.calls import chromosome_counts
 from hapgpu.genotyping.calls.chromosome_counts import add_chromosomes
-from hapgpu.genotyping.calls.priors import Prior, log10_priors
+from hapgpu.genotyping.calls.priors import log10_priors
+from hapgpu.genotyping.options import Prior
 from tests.genotyping.calls.reference import genotypes_reference
 from tests.haplotypes.made_records import made_sites
 from tests.haplotypes.made_sites import insertions, record_of

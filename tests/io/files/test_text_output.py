@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from hapgpu.errors import OutputError
 from hapgpu.io.bgzf.block_table import EOF_BLOCK
-from hapgpu.io.files.text_output import extension_of, is_bgzf_name, open_text, write_json
+from hapgpu.io.files.names import extension_of, is_bgzf_name
+from hapgpu.io.files.text_output import open_text, write_json
 
 
 def write(path: Path, pieces: list[bytes], threads: int, copying_threads: int = 1) -> bytes:

@@ -17,8 +17,9 @@ import pytest
 from hapgpu.errors import InputError, OutputError
 from hapgpu.longread.index import files
 from hapgpu.longread.index.build import build_index
-from hapgpu.longread.index.files import MINIMIZER_FILE, default_index_path, open_index
+from hapgpu.longread.index.files import MINIMIZER_FILE, open_index
 from hapgpu.longread.index.minimizer_index import MinimizerIndex
+from hapgpu.longread.index.names import default_index_path
 from hapgpu.longread.options import SketchOptions
 
 PLAIN = SketchOptions()

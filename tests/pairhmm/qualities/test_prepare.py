@@ -16,8 +16,9 @@ from hapgpu.cigar.read_parts import ReadParts
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.pairhmm.batches import HmmReads
-from hapgpu.pairhmm.reads.pcr_model import PcrModel, gap_open_limits
-from hapgpu.pairhmm.reads.qualities import QualityOptions, prepared_parts
+from hapgpu.pairhmm.options import PcrModel, QualityOptions
+from hapgpu.pairhmm.reads.pcr_model import gap_open_limits
+from hapgpu.pairhmm.reads.qualities import prepared_parts
 from hapgpu.pairhmm.reads.windows import prepared_windows
 from tests.pairhmm.made_reads import random_reads, write_sam
 from tests.pairhmm.preparation_oracle import LIMITS, Rules, prepare_record

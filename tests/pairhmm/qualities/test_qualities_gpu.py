@@ -17,8 +17,8 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.cigar.read_parts import ReadParts
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.reader import open_reads
-from hapgpu.pairhmm.reads.pcr_model import PcrModel
-from hapgpu.pairhmm.reads.qualities import QualityOptions, check_base_qualities, prepared_parts
+from hapgpu.pairhmm.options import PcrModel, QualityOptions
+from hapgpu.pairhmm.reads.qualities import check_base_qualities, prepared_parts
 from hapgpu.realign.selection.queries import queries_of
 from tests.cigar.made_alignments import LONG_READ, block_of
 from tests.io.sam_oracle import Row, batch_of

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.haplotypes.pairing.pairs import PairFinder, ReadHaplotypePairs
+from hapgpu.pairhmm.options import QualityOptions
 from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes, PairsByLocus
-from hapgpu.pairhmm.reads.qualities import QualityOptions, prepared_parts
+from hapgpu.pairhmm.reads.qualities import prepared_parts
 from tests.cigar.made_alignments import block_of
 from tests.realign.batches.made_reads import HEADER, made_reads
 

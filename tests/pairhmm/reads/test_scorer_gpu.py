@@ -19,9 +19,9 @@ from hapgpu.io.alignments.reader import ReadSelection, open_reads
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.regions import EVERYTHING
+from hapgpu.pairhmm.options import QualityOptions
 from hapgpu.pairhmm.reads.cpu import host_scorer
 from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes
-from hapgpu.pairhmm.reads.qualities import QualityOptions
 from hapgpu.pairhmm.reads.scorer import ScorerOptions, ScoringTask
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
 from hapgpu.runtime.pool import Pool

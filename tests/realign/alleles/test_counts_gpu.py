@@ -14,9 +14,9 @@ from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.read_groups import SampleTable
 from hapgpu.realign import cpu
 from hapgpu.realign.alleles import AlleleTally
+from hapgpu.realign.options import BestBy
 from hapgpu.realign.realigner import RealignOptions, RealignTask
 from hapgpu.realign.scoring import PRESETS
-from hapgpu.realign.selection.choice import BestBy
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
 from hapgpu.runtime.pool import Pool
 from tests.io.bam.encoded_blocks import encode_block

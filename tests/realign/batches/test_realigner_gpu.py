@@ -20,10 +20,10 @@ from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.genome.regions import Region
 from hapgpu.realign import cpu
+from hapgpu.realign.options import BestBy
 from hapgpu.realign.realigner import RealignOptions, RealignTask
 from hapgpu.realign.records.build import NewAlignments
 from hapgpu.realign.scoring import PRESETS, Scoring
-from hapgpu.realign.selection.choice import BestBy
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
 from hapgpu.runtime.pool import Pool
 from tests.io.bam.encoded_blocks import encode_block

@@ -11,11 +11,11 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.cigar.encoding import parse_cigar
 from hapgpu.realign.cpu import open_mover
 from hapgpu.realign.mover import MoveTask
+from hapgpu.realign.options import BestBy
 from hapgpu.realign.projection.alignment_costs import alignment_costs
 from hapgpu.realign.projection.placement import place_haplotypes
 from hapgpu.realign.realigner import RealignOptions
 from hapgpu.realign.scoring import Scoring
-from hapgpu.realign.selection.choice import BestBy
 from hapgpu.runtime.devices import CpuDevice
 from tests.io.sam_oracle import Row, batch_of
 from tests.realign.made_moves import made_moves

@@ -16,10 +16,10 @@ from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.genome.regions import Region
 from hapgpu.realign.cpu import open_mover
 from hapgpu.realign.mover import MoveTask
+from hapgpu.realign.options import BestBy
 from hapgpu.realign.projection.placement import place_haplotypes
 from hapgpu.realign.realigner import RealignOptions
 from hapgpu.realign.scoring import PRESETS
-from hapgpu.realign.selection.choice import BestBy
 from hapgpu.runtime.devices import CpuDevice
 from tests.io.sam_oracle import Row, batch_of
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.realign import cpu, cuda
+from hapgpu.realign.options import BestBy
 from hapgpu.realign.realigner import RealignOptions, RealignTask
 from hapgpu.realign.scoring import PRESETS
-from hapgpu.realign.selection.choice import BestBy
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
 from hapgpu.runtime.pool import Pool
 from tests.io.bam.encoded_blocks import encode_block, encode_records

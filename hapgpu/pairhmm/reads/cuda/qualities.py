@@ -13,8 +13,9 @@ from hapgpu.cigar.cuda import DeviceReadParts
 from hapgpu.io.bam.constants import MISSING_QUALITY
 from hapgpu.io.bam.cuda.device_records import DeviceRecords, download_reads
 from hapgpu.pairhmm.cuda.batches import DeviceHmmReads
+from hapgpu.pairhmm.options import QualityOptions
 from hapgpu.pairhmm.reads.pcr_model import gap_open_limits_of_bases
-from hapgpu.pairhmm.reads.qualities import QualityOptions, check_base_qualities
+from hapgpu.pairhmm.reads.qualities import check_base_qualities
 from hapgpu.pairhmm.reads.quality_tags import tag_qualities
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
