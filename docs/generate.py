@@ -17,10 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from typer.main import get_command
-
-from hapgpu.cli.command_line import build_app
-from hapgpu.cli.parameters import HELP, Description, Parameter, describe
+from hapgpu.cli.catalogue import description_of
+from hapgpu.cli.parameters import HELP, Description, Parameter
 
 PAGES: Final = Path(__file__).resolve().parent / "commands"
 _MARKED: Final = re.compile(
@@ -45,7 +43,7 @@ def tables(*command: str) -> str:
     """
     described = next(one for one in _commands() if one.words == command)
     rows: dict[str, list[str]] = {_ARGUMENTS: [_row(one) for one in described.arguments]}
-    rows[HELP.panel] = []
+    rows["Options"] = []
     for option in described.options:
         if option is not HELP:
             rows.setdefault(option.panel, []).append(_row(option))
@@ -61,15 +59,15 @@ def tables(*command: str) -> str:
 
 @cache
 def _commands() -> tuple[Description, ...]:
-    return tuple(describe(get_command(build_app(None))).walk())
+    return tuple(description_of().walk())
 
 
 def _row(parameter: Parameter) -> str:
     value = _code(parameter.placeholder) if parameter.placeholder else ""
     names = ", ".join(map(_code, parameter.names))
     default = "required" if parameter.required else parameter.default
-    meaning = f"{_text(parameter.text)}{parameter.limits}"
-    return f"| {f'{names} {value}'.strip()} | {_text(default)} | {meaning} |"
+    cells = f"{names} {value}".strip(), _text(default), _text(parameter.meaning)
+    return f"| {' | '.join(cells)} |"
 
 
 def _code(text: str) -> str:

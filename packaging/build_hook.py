@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-_IMPORTED: Final = {"numpy", "numba", "pysam", "isal", "typer", "rich"}
-"""The dependencies that the modules of the commands import: not CuPy, which is the largest."""
+_IMPORTED: Final = {"typer"}
+"""The dependencies that the descriptions of the commands import."""
 
 
 _PLATFORM: Final = "manylinux_2_28_x86_64"

@@ -1,12 +1,12 @@
 """Parameters of commands: groups of options, and descriptions of all parameters.
 
-Shell completion, man pages and tables of options are made of the descriptions.
+Help, shell completion, man pages and tables of options are made of the descriptions.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from functools import wraps
@@ -70,6 +70,8 @@ class Parameter:
         Whether it must be given, and whether an argument may be given several times.
     low, high
         The smallest and the largest value, if there are limits.
+    is_whole
+        Whether the value is a whole number.
     """
 
     names: tuple[str, ...]
@@ -81,6 +83,12 @@ class Parameter:
     repeatable: bool = False
     low: float | None = None
     high: float | None = None
+    is_whole: bool = False
+
+    def name_in(self, words: Sequence[str]) -> str:
+        """Return the name that a command line has; of an argument, its placeholder if it is one."""
+        given = [name for name in self.names for word in words if word.startswith(name)]
+        return given[-1] if given else "" if "|" in self.placeholder else self.placeholder
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -90,15 +98,35 @@ class Parameter:
         return values if listed else ()
 
     @property
-    def limits(self) -> str:
-        """The limits in words, as a sentence after the text; empty if there are none."""
-        bounds = [f"{bound:,}" for bound in (self.low, self.high) if bound is not None]
-        if len(bounds) == 2:
-            return f" {bounds[0]} to {bounds[1]}."
-        return "".join(f" At {'most' if self.low is None else 'least'} {one}." for one in bounds)
+    def meaning(self) -> str:
+        """The help, and the limits that matter as a sentence: not those against typing errors."""
+        if self.low is None or self.high is None or self.high >= _OUT_OF_REACH:
+            return self.text
+        return f"{self.text} {self.low:,} to {self.high:,}."
+
+    @property
+    def number(self) -> str:
+        """The numbers that are possible, in words."""
+        kind = "a whole number" if self.is_whole else "a number"
+        match self.low, self.high:
+            case None, None:
+                return kind
+            case low, None:
+                return f"{kind} of at least {low:,}"
+            case low, high:
+                return f"{kind} from {low:,} to {high:,}"
+
+    @property
+    def usage(self) -> str:
+        """The parameter in a usage line: in brackets if it may be left out."""
+        dots = "..." if self.repeatable else ""
+        shown = " ".join([*self.names[-1:], self.placeholder.removesuffix("...") + dots])
+        return shown if self.required else f"[{shown}]"
 
 
-HELP: Final = Parameter(("-h", "--help"), "", "Show this message and exit.")
+_OUT_OF_REACH: Final = 4096
+
+HELP: Final = Parameter(("-h", "--help"), "", "Show this help.", panel="Messages")
 VERSION: Final = Parameter(("--version",), "", "Print the version.")
 
 
@@ -130,6 +158,19 @@ class Description:
     options: tuple[Parameter, ...]
     commands: tuple[Description, ...] = ()
 
+    @property
+    def program(self) -> str:
+        """The words of a command line up to the command."""
+        return " ".join(["hapgpu", *self.words])
+
+    @property
+    def usage(self) -> str:
+        """The usage line."""
+        if self.commands:
+            return f"{self.program} COMMAND [OPTIONS]"
+        required = [*(one for one in self.options if one.required), *self.arguments]
+        return " ".join([self.program, "[OPTIONS]", *(one.usage for one in required)])
+
     def walk(self) -> Iterator[Description]:
         """Yield it and all commands in it."""
         yield self
@@ -137,44 +178,13 @@ class Description:
             yield from command.walk()
 
 
-def describe(command: Any, *words: str) -> Description:
-    """Return the description of a command that Typer made.
-
-    Parameters
-    ----------
-    command
-        Whose options are all known: a subcommand that is only listed has none.
-    words
-        Its names after `hapgpu`.
-    """
-    commands = tuple(
-        describe(subcommand, *words, name)
-        for name, subcommand in getattr(command, "commands", {}).items()
-    )
-    parameters = () if commands else tuple(_parameters(command.callback).values())
-    text = inspect.cleandoc(command.help or "")
-    return Description(
-        words,
-        command.short_help or text.partition("\n")[0],
-        text,
-        inspect.cleandoc(command.epilog or ""),
-        tuple(parameter for parameter in parameters if not parameter.names),
-        (
-            *(parameter for parameter in parameters if parameter.names),
-            *([] if words else [VERSION]),
-            HELP,
-        ),
-        commands,
-    )
-
-
 def arguments_of(function: Callable[..., None]) -> dict[str, str]:
     """Return the placeholder of each argument of a command, by the name of its parameter."""
-    described = _parameters(function).items()
+    described = parameters_of(function).items()
     return {name: one.placeholder.split("|")[0] for name, one in described if not one.names}
 
 
-def _parameters(function: Callable[..., None]) -> dict[str, Parameter]:
+def parameters_of(function: Callable[..., None]) -> dict[str, Parameter]:
     """Return the parameters of the function of a command, by name and in their order."""
     found = {}
     for name, parameter in get_params_from_function(function).items():
@@ -197,6 +207,7 @@ def _described(name: str, types: list[object], info: OptionInfo | ArgumentInfo) 
         repeatable=is_argument and any(get_origin(kind) is list for kind in types),
         low=info.min,
         high=info.max,
+        is_whole=any(kind is int or int in get_args(kind) for kind in types),
     )
 
 

@@ -14,11 +14,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from rich.markup import render
-from typer.main import get_command
-
-from hapgpu.cli.command_line import build_app
-from hapgpu.cli.parameters import Description, Parameter, describe
+from hapgpu.cli.catalogue import description_of
+from hapgpu.cli.parameters import Description, Parameter
 from hapgpu.version import __version__
 
 _CITATION: Final = Path(__file__).resolve().parents[2] / "CITATION.cff"
@@ -40,7 +37,7 @@ _VARIABLES: Final = {
 
 def pages() -> dict[str, str]:
     """Return the text of each page by its file name."""
-    root = describe(get_command(build_app(None)))
+    root = description_of()
     return {f"{_name(command)}.1": page(command, root) for command in root.walk()}
 
 
@@ -55,7 +52,7 @@ def page(command: Description, root: Description) -> str:
         hapgpu itself, with all commands.
     """
     title = _name(command).upper()
-    summary = render(command.summary).plain.removesuffix(".")
+    summary = command.summary.removesuffix(".")
     lines = [
         f'.TH {_escaped(title)} 1 {_release_date()} "hapgpu {__version__}" "hapgpu"',
         ".SH NAME",
@@ -103,7 +100,7 @@ def _synopsis(command: Description) -> Iterator[str]:
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    for number, paragraph in enumerate(render(text).plain.split("\n\n")):
+    for number, paragraph in enumerate(text.split("\n\n")):
         if number:
             yield ".PP"
         yield _escaped(" ".join(paragraph.split()))
@@ -133,7 +130,7 @@ def _options(command: Description) -> Iterator[str]:
 def _meaning(parameter: Parameter) -> str:
     """Return the help of a parameter, with its limits and its default."""
     default = f" Default: {parameter.default}." if parameter.default else ""
-    return render(parameter.text).plain + parameter.limits + default
+    return parameter.meaning + default
 
 
 def _examples(text: str) -> Iterator[str]:
@@ -154,7 +151,7 @@ def _see_also(command: Description, root: Description) -> Iterator[str]:
 
 def _definitions(items: Iterable[tuple[str, str]]) -> Iterator[str]:
     for term, meaning in items:
-        yield f".TP\n.B {_escaped(term)}\n{_escaped(render(meaning).plain)}"
+        yield f".TP\n.B {_escaped(term)}\n{_escaped(meaning)}"
 
 
 def _escaped(text: str) -> str:

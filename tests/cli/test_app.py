@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,11 +14,16 @@ from pathlib import Path
 import pytest
 
 import hapgpu
-from hapgpu.cli.command_line import COMMANDS, METHODS
+from hapgpu.cli.catalogue import COMMANDS, METHODS, description_of
+from hapgpu.cli.help import help_text
 from hapgpu.cli.terminal.messages import explain
 from hapgpu.errors import DeviceError, HapgpuError, InputError, OutputError, UsageError
 
 REPORT = "run it again with --debug and report the output"
+LEAVES = [
+    *([name] for name in COMMANDS if name != "bench"),
+    *(["bench", name] for name in METHODS),
+]
 HEAVY = {"numpy", "cupy", "numba", "pysam", "isal", "deflate", "tqdm"}
 
 
@@ -54,8 +60,7 @@ def run_faulty(faulty: list[str], *arguments: str) -> subprocess.CompletedProces
     [
         ["--help"],
         ["completion", "bash"],
-        *([name, "--help"] for name in COMMANDS),
-        *(["bench", name, "--help"] for name in METHODS),
+        *([*words, "--help"] for words in LEAVES),
     ],
     ids=" ".join,
 )
@@ -73,6 +78,65 @@ def test_help_lists_every_command() -> None:
     done = run("--help")
     assert done.returncode == 0
     assert all(command in done.stdout for command in COMMANDS)
+
+
+@pytest.mark.parametrize("words", [[], ["map"], ["bench"], ["bench", "map"]], ids=" ".join)
+def test_all_forms_of_help_are_equal(words: list[str]) -> None:
+    shown = run("help", *words)
+    assert shown.returncode == 0
+    assert shown.stdout.startswith(f"Usage: {' '.join(['hapgpu', *words])} ")
+    assert {run(*words, "--help").stdout, run(*words, "-h").stdout} == {shown.stdout}
+
+
+@pytest.mark.parametrize("words", LEAVES, ids=" ".join)
+def test_help_fits_80_columns(words: list[str]) -> None:
+    lines = help_text(*words).splitlines()
+    assert not [line for line in lines if len(line) > 80]
+    assert not [line for line in lines if re.search(r"<(bool|int|float|path|text)\b| x<=", line)]
+
+
+@pytest.mark.parametrize("words", LEAVES, ids=" ".join)
+def test_examples_can_be_copied(words: list[str]) -> None:
+    text = description_of(*words).examples.replace("\\\n", "")
+    commands = [line for line in text.splitlines() if line and not line.endswith(":")]
+    assert commands
+    for line in commands:
+        assert line.startswith(("hapgpu ", "source <(hapgpu ", "fpath+=")), line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("map", "map: error: no arguments; usage: hapgpu map [OPTIONS] REF.fa|INDEX READS..."),
+        ("bench", "bench: error: no command; usage: hapgpu bench COMMAND [OPTIONS]"),
+    ],
+)
+def test_a_command_without_arguments(arguments: str, message: str) -> None:
+    done = run(*arguments.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"hapgpu {message}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("relign", ": error: relign: no such command; did you mean realign? Run: hapgpu --help"),
+        ("bench mapp", " bench: error: mapp: no such command; did you mean map? Run: hapgpu bench"),
+        ("map --treads 3", " map: error: --treads: no such option; did you mean --threads? Run: "),
+        (
+            "genotype a.bam ref.fa a.vcf --prior=flt",
+            " genotype: error: --prior 'flt': must be one of flat, population; did you mean flat?",
+        ),
+        (
+            "map ref.fa a.fq -t 0",
+            " map: error: -t: must be a whole number from 1 to 4,096; run: hapgpu map --help",
+        ),
+    ],
+)
+def test_the_word_that_was_meant(arguments: str, message: str) -> None:
+    done = run(*arguments.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"hapgpu{message}")
 
 
 def test_version() -> None:

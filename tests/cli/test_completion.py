@@ -13,7 +13,7 @@ from typing import Final
 
 import pytest
 
-from hapgpu.cli.command_line import COMMANDS
+from hapgpu.cli.catalogue import COMMANDS
 
 _BASH: Final = """\
 source "$1"
@@ -124,7 +124,10 @@ def test_unknown_shell() -> None:
     command = [sys.executable, "-c", code, "completion", "tcsh"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "'shell': 'tcsh' is not one of 'bash', 'zsh', 'fish'; run: " in done.stderr
+    assert done.stderr == (
+        "hapgpu completion: error: 'tcsh': must be one of bash, zsh, fish; "
+        "run: hapgpu completion --help\n"
+    )
 
 
 def test_full_disk() -> None:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from hapgpu.cli.command_line import COMMANDS, METHODS
+from hapgpu.cli.catalogue import COMMANDS, METHODS
 from tests.docs.pages import DOCS, ROOT, read_page
 
 

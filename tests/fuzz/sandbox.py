@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from hapgpu.cli.command_line import command_module
+from hapgpu.cli.catalogue import command_module
 from hapgpu.cli.parameters import one_parameter_per_option
 from tests.fuzz.inputs.corpus import Corpus
 

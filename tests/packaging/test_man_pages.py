@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from hapgpu.cli.command_line import COMMANDS, METHODS
+from hapgpu.cli.catalogue import COMMANDS, METHODS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 MAN: Final = ROOT / "packaging" / "man"
@@ -88,7 +88,6 @@ def test_an_editable_install_makes_no_pages(hook: Any) -> None:
 
 def test_a_build_needs_no_gpu_package(hook: Any) -> None:
     needed = " ".join(hook.dependencies())
-    assert "numba" in needed
-    assert "typer" in needed
+    assert needed.startswith("typer")
     assert "cu12" not in needed
     assert "cuda12" not in needed

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hapgpu.cli.command_line import COMMANDS
+from hapgpu.cli.catalogue import COMMANDS
 from tests.test_example import make
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,7 +8,8 @@ from hapgpu.cli.bench.options import PLOT, BenchOptions, Copies
 from hapgpu.cli.bench.table import SECONDS, MeasurementTable, plain, rate
 from hapgpu.cli.options.files import STATISTICS, CommandFiles
 
-EXAMPLES: Final = """Example: hapgpu bench io -t 16"""
+EXAMPLES: Final = """Measure up to 16 threads:
+hapgpu bench io -t 16"""
 
 FILES: Final = CommandFiles(writes=(STATISTICS, PLOT))
 

@@ -22,10 +22,11 @@ from hapgpu.runtime.devices import Device
 from hapgpu.shortread.index.names import SUFFIX
 
 EXAMPLES: Final = """Measure simulated reads, and the search of Seide 2012 in the same index:
-hapgpu bench map --reference ref.fa && hapgpu bench map --reference ref.fa --method backtracking
+hapgpu bench map --reference ref.fa
+hapgpu bench map --reference ref.fa --method backtracking
 
 Measure the reads of a file, repeated 10 times:
-hapgpu bench map --reference ref.fa --reads reads.fq.gz --copies 10 --plot rates.svg"""
+hapgpu bench map --reference ref.fa --reads reads.fq.gz --copies 10"""
 
 FILES: Final = CommandFiles(
     reads=(Read("reference", (*FASTA_INDEXES, SUFFIX)), Read("reads", standard=True)),

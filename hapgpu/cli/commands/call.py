@@ -43,11 +43,13 @@ EXAMPLES: Final = """Call the variants of a sample; the output is bgzipped and i
 hapgpu call sample.bam reference.fa -o variants.vcf.gz
 
 Call two samples together, PCR-free, in the regions of a BED file:
-hapgpu call a.bam b.bam reference.fa -L exome.bed --pcr-model none -o variants.vcf.gz
+hapgpu call a.bam b.bam reference.fa -L exome.bed \\
+    --pcr-model none -o variants.vcf.gz
 
 Call one region with two more k-mer sizes:
-hapgpu call sample.cram reference.fa -r chr20:10,000,000-11,000,000 \
---kmer-size 10 --kmer-size 25 --kmer-size 35 --kmer-size 45 | bcftools view -i 'QUAL>50'"""
+hapgpu call sample.cram reference.fa -r chr20:10,000,000-11,000,000 \\
+    --kmer-size 10 --kmer-size 25 --kmer-size 35 --kmer-size 45 \\
+    -o variants.vcf.gz"""
 
 FILES: Final = CommandFiles(
     reads=(

@@ -47,7 +47,8 @@ if TYPE_CHECKING:
     from hapgpu.io.alignments.text_pipeline import SamOutput
 
 EXAMPLES: Final = """Map Nanopore reads, and keep the index for the next run:
-hapgpu index --minimizers reference.fa && hapgpu chain reference.fa reads.fq.gz --paf -o reads.paf
+hapgpu index --minimizers reference.fa
+hapgpu chain reference.fa reads.fq.gz --paf -o reads.paf
 
 Align reads to a sorted BAM:
 hapgpu chain -a reference.fa reads.fq.gz | samtools sort -o reads.bam

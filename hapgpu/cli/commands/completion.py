@@ -8,18 +8,21 @@ from typing import Annotated, Final
 
 import typer
 
+from hapgpu.cli.catalogue import description_of
 from hapgpu.cli.completion import bash_script, fish_script, zsh_script
 from hapgpu.cli.options.common import Debug
 from hapgpu.cli.options.files import CommandFiles
-from hapgpu.cli.parameters import describe
 
 EXAMPLES: Final = """Complete commands in this shell, bash:
 source <(hapgpu completion bash)
 
 Complete them in every shell from now on, for bash, zsh and fish:
 hapgpu completion bash > ~/.local/share/bash-completion/completions/hapgpu
-hapgpu completion zsh > ~/.zfunc/_hapgpu  (with fpath+=~/.zfunc before compinit in ~/.zshrc)
-hapgpu completion fish > ~/.config/fish/completions/hapgpu.fish"""
+hapgpu completion zsh > ~/.zfunc/_hapgpu
+hapgpu completion fish > ~/.config/fish/completions/hapgpu.fish
+
+For zsh, ~/.zshrc has this line before compinit:
+fpath+=~/.zfunc"""
 
 FILES: Final = CommandFiles()
 
@@ -37,7 +40,6 @@ _SCRIPTS: Final = {Shell.BASH: bash_script, Shell.ZSH: zsh_script, Shell.FISH: f
 
 def completion(
     *,
-    context: typer.Context,
     shell: Annotated[Shell, typer.Argument(help="The shell: bash, zsh or fish.")],
     debug: Debug = False,  # noqa: ARG001  (the command line reads it)
 ) -> None:
@@ -45,4 +47,4 @@ def completion(
 
     The shell then completes without starting hapgpu. Write the script again after an update.
     """
-    sys.stdout.write(_SCRIPTS[shell](describe(context.find_root().command)))
+    sys.stdout.write(_SCRIPTS[shell](description_of()))

@@ -14,7 +14,11 @@ from hapgpu.cli.options.files import CommandFiles
 from hapgpu.errors import DeviceError, UsageError
 from hapgpu.runtime.devices import CudaDevice, discover, resolve_devices
 
-EXAMPLES: Final = "Example: hapgpu doctor --device cuda:0 && hapgpu realign --device cuda:0 ..."
+EXAMPLES: Final = """Check a GPU before a run:
+hapgpu doctor --device cuda:0
+
+Compile everything for an image, without a GPU:
+hapgpu doctor --compile --arch sm_80,sm_90"""
 
 FILES: Final = CommandFiles()
 

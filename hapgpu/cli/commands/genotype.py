@@ -37,11 +37,11 @@ from hapgpu.pairhmm.options import PcrModel
 EXAMPLES: Final = """Genotype the sites of a VCF; the output is bgzipped and indexed:
 hapgpu genotype sample.bam reference.fa sites.vcf.gz -o genotypes.vcf.gz
 
-Genotype two samples in one region, PCR-free, and keep genotypes with GQ above 20:
-hapgpu genotype a.bam b.bam reference.fa sites.vcf.gz -r chr20:10,000,000-11,000,000 \
---pcr-model none | bcftools view -i 'GQ>20'
+Genotype two samples in one region, PCR-free; keep sites with a GQ above 20:
+hapgpu genotype a.bam b.bam reference.fa sites.vcf.gz --pcr-model none \\
+    -r chr20:10,000,000-11,000,000 | bcftools view -i 'GQ>20'
 
-Genotype the third of eight equal parts of the sites, on one of several machines:
+Genotype the third of eight equal parts of the sites:
 hapgpu genotype sample.bam reference.fa sites.vcf.gz --shard 3/8 -o 3.vcf.gz"""
 
 FILES: Final = CommandFiles(

@@ -24,10 +24,12 @@ from hapgpu.runtime.devices import CpuDevice
 
 EXAMPLES: Final = """Write the haplotypes of all sites, and align reads to them:
 hapgpu haplotypes reference.fa calls.vcf.gz -o haplotypes.fa
-hapgpu realign sample.bam haplotypes.fa --reference reference.fa -o realigned.bam
+hapgpu realign sample.bam haplotypes.fa --reference reference.fa \\
+    -o realigned.bam
 
 Write the haplotypes of one region:
-hapgpu haplotypes reference.fa calls.vcf.gz -r chr20:10000001-10050000 -o haplotypes.fa"""
+hapgpu haplotypes reference.fa calls.vcf.gz \\
+    -r chr20:10,000,001-10,050,000 -o haplotypes.fa"""
 
 FILES: Final = CommandFiles(
     reads=(

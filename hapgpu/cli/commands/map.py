@@ -34,10 +34,12 @@ from hapgpu.errors import UsageError
 from hapgpu.shortread.index.names import SUFFIX
 
 EXAMPLES: Final = r"""Find all hits of the reads of two files:
-hapgpu index reference.fa && hapgpu map reference.fa reads_1.fq.gz reads_2.fq.gz -o hits.bam
+hapgpu index reference.fa
+hapgpu map reference.fa reads_1.fq.gz reads_2.fq.gz -o hits.bam
 
 Write only the best hits, sorted:
-hapgpu map reference.fa reads.fq.gz --best --rg '@RG\tID:1\tSM:a' | samtools sort -o best.bam"""
+hapgpu map reference.fa reads.fq.gz --best --rg '@RG\tID:1\tSM:a' \
+    | samtools sort -o best.bam"""
 
 FILES: Final = CommandFiles(
     reads=(

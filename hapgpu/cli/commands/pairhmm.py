@@ -42,7 +42,8 @@ Compare whole reads with haplotypes extended by the reference:
 hapgpu pairhmm sample.bam haplotypes.fa --reference ref.fa -o likelihoods.tsv
 
 Write a matrix for PCR-free reads, normalized as for GATK's genotyper:
-hapgpu pairhmm sample.bam haplotypes.fa --pcr-model none --normalize --matrix -o matrix.tsv
+hapgpu pairhmm sample.bam haplotypes.fa \\
+    --pcr-model none --normalize --matrix -o matrix.tsv
 
 Read qualities and haplotypes from text batches:
 hapgpu pairhmm --batches 10s.in -o likelihoods.tsv"""

@@ -42,13 +42,15 @@ EXAMPLES: Final = """Align the reads of an indexed BAM to the haplotypes of some
 hapgpu realign sample.bam haplotypes.fa -o realigned.bam
 
 Write them in the coordinates of the reference:
-hapgpu realign sample.bam haplotypes.fa --reference ref.fa -o realigned.bam --write-index
+hapgpu realign sample.bam haplotypes.fa --reference reference.fa \\
+    -o realigned.bam --write-index
 
 Align each read of amplicons to every allele:
 hapgpu realign reads.fastq.gz alleles.fa -o amplicons.bam
 
 Count the reads of each sample per allele:
-hapgpu realign samples.bam alleles.fa -o amplicons.bam --alleles-table alleles.tsv"""
+hapgpu realign samples.bam alleles.fa -o amplicons.bam \\
+    --alleles-table alleles.tsv"""
 
 FILES: Final = CommandFiles(
     reads=(

@@ -21,7 +21,8 @@ from hapgpu.cli.options.files import (
 from hapgpu.io.files.record_limit import MAX_RECORD
 
 EXAMPLES: Final = """Show genotypes with the reads that support them:
-hapgpu report genotypes.vcf.gz --reads sample.bam --reference reference.fa -o report.html
+hapgpu report genotypes.vcf.gz --reads sample.bam \\
+    --reference reference.fa -o report.html
 
 Show mappings of long reads, and where the time of the run went:
 hapgpu chain reference.fa reads.fastq.gz --paf -o reads.paf --json chain.json

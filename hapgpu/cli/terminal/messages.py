@@ -7,13 +7,13 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import typer
 
 from hapgpu.cli.terminal.live_line import MessageStream
 from hapgpu.cli.terminal.process import wait_if_ending
-from hapgpu.errors import DeviceError, HapgpuError, OutputError, UsageError
+from hapgpu.errors import DeviceError, HapgpuError, OutputError
 from hapgpu.runtime import leftovers
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 INTERRUPTED: Final = 130
 BROKEN_PIPE: Final = 141
-_UsageFault: Final[type[Exception]] = typer.BadParameter.__mro__[1]
 _DISK_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -138,8 +137,6 @@ def _explain(error: BaseException) -> tuple[int, str]:
         case OSError():
             status = OutputError.exit_code if error.errno in _DISK_FULL else 1
             explained = status, _of_system(error)
-        case _UsageFault():
-            explained = UsageError.exit_code, _usage(error)
         case _:
             what = f"unexpected {type(error).__name__}: {error}"
             explained = 1, f"{what}; run it again with --debug and report the output"
@@ -161,10 +158,3 @@ def _of_system(error: OSError) -> str:
 def _is_of_cuda(error: BaseException) -> bool:
     """Whether CuPy raised an error; found without importing CuPy."""
     return type(error).__module__.partition(".")[0] in {"cupy", "cupy_backends"}
-
-
-def _usage(error: Any) -> str:
-    """Return Typer's message on a command line, and the command that lists its options."""
-    command = error.ctx.command_path if error.ctx else "hapgpu"
-    message = error.format_message().replace(": Value error, ", ": ", 1)  # Pydantic's own words
-    return f"{message.rstrip('.')}; run: {command} --help"

@@ -14,7 +14,7 @@ import pytest
 from hapgpu.benchmark import input_files, io, mapping, pairhmm, realign
 from hapgpu.benchmark.alignments import ALIGN_STAGES
 from hapgpu.benchmark.stages import STAGES
-from hapgpu.cli.command_line import METHODS
+from hapgpu.cli.catalogue import METHODS
 from tests.cli.in_process import status_of_command
 
 BOUND = ["bound", "% busy"]

@@ -12,7 +12,7 @@ import pytest
 from hapgpu.benchmark.measurement import Measurement
 from hapgpu.cli.bench import plot
 from hapgpu.cli.bench.plot import plot_of, speed_ups_of
-from hapgpu.cli.command_line import METHODS
+from hapgpu.cli.catalogue import METHODS
 from hapgpu.report.charts import svg
 from tests.cli.in_process import status_of_command
 

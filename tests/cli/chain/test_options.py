@@ -13,7 +13,7 @@ from typing import Any, Final
 import pysam
 import pytest
 
-from hapgpu.cli.commands import chain as command
+from hapgpu.longread import pipeline
 from hapgpu.longread.options import LARGEST_READ, PRESETS, LongReadOptions, SketchOptions
 from tests.cli.chain.command import (
     UNIT,
@@ -77,7 +77,7 @@ def options_of(
     """Return a function that returns the options that the command would map with."""
     used = []
     monkeypatch.setattr(
-        command, "map_long_reads", lambda _run, _fasta, _reads, options, *_: used.append(options)
+        pipeline, "map_long_reads", lambda _run, _fasta, _reads, options, *_: used.append(options)
     )
 
     def chosen(*arguments: str) -> LongReadOptions:

@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from hapgpu.cli.command_line import COMMANDS, METHODS, command_module
+from hapgpu.cli.catalogue import COMMANDS, METHODS, command_module
 from hapgpu.cli.options.effects import (
     AllBut,
     NoEffect,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hapgpu.cli.command_line import command_module
+from hapgpu.cli.catalogue import command_module
 from hapgpu.cli.options.file_kinds import check_name
 from hapgpu.errors import UsageError
 

@@ -10,7 +10,7 @@ from typing import Any
 import pysam.samtools
 import pytest
 
-from hapgpu.cli.command_line import COMMANDS, METHODS, command_module
+from hapgpu.cli.catalogue import COMMANDS, METHODS, command_module
 from hapgpu.cli.options.files import (
     ALIGNMENT_INDEXES,
     STATISTICS,

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, NoReturn, Self
 
 from hapgpu.cli.app import main
-from hapgpu.cli.command_line import COMMANDS, METHODS, command_module
+from hapgpu.cli.catalogue import COMMANDS, METHODS, command_module
 from tests.cli.in_process import status_of_command
 from tests.faults.processes.running import Done, standard_stream
 

@@ -18,7 +18,8 @@ RECORD_51: Final = "record 51"
 
 STDIN_ONCE: Final = "standard input (-): can be read only once"
 NO_STDIN: Final = "cannot be standard input (-); give a file"
-MISSING_ARGUMENT: Final = "Missing argument"
+MISSING_ARGUMENT: Final = "missing; usage: hapgpu"
+NO_ARGUMENTS: Final = "no arguments; usage: hapgpu"
 READS_NEEDED: Final = "REF.fa, READS: missing"
 GIVEN_TWICE: Final = "given twice"
 

@@ -11,6 +11,7 @@ from tests.faults.commands import COMMANDS, Command
 from tests.faults.table.messages import (
     FOUND_INSTEAD,
     MISSING_ARGUMENT,
+    NO_ARGUMENTS,
     NO_STDIN,
     READS_NEEDED,
     STDIN_ONCE,
@@ -46,7 +47,7 @@ def _selects(kind: str) -> list[Cell]:
 
 
 ROWS: Final = [
-    Fault("no_arguments", _cells(), 2, "", _nothing_else, changes=False),
+    Fault("no_arguments", _cells(), 2, NO_ARGUMENTS, _nothing_else, changes=False),
     Fault("unknown", _cells(), 2, "--nonsense", _added("--nonsense"), changes=False),
     Fault("no_value", _cells(), 2, "--json", _added("--json"), changes=False),
     Fault(
@@ -128,28 +129,25 @@ ROWS: Final = [
     *(
         line(f"too_few_arguments: {words}", words, 2, MISSING_ARGUMENT)
         for words in (
-            "map",
             "map reference.fa",
-            "genotype",
             "genotype reads.bam",
             "genotype reads.bam reference.fa",
-            "call",
             "call reads.bam",
         )
     ),
     *(
-        line(f"missing: {words}", words, 2, f"Missing argument '{name}'; run: hapgpu {usage}$")
+        line(f"missing: {words}", words, 2, f"^{name}: missing; usage: hapgpu {usage} ")
         for words, name, usage in (
-            ("map reads.fq.gz", "REF.fa", "map REF.fa READS"),
-            ("map reference.fa", "READS", "map REF.fa READS"),
-            ("realign reads.bam", "HAPLOTYPES.fa", "realign READS HAPLOTYPES.fa"),
-            ("realign haplotypes.fa", "READS", "realign READS HAPLOTYPES.fa"),
-            ("call reads.bam", "REF.fa", "call IN.bam... REF.fa"),
-            ("call reference.fa", "IN.bam...", "call IN.bam... REF.fa"),
-            ("genotype reads.bam sites.vcf.gz", "REF.fa", _GENOTYPE),
-            ("genotype reads.bam reference.fa", "SITES.vcf.gz", _GENOTYPE),
-            ("genotype reference.fa sites.bcf", "IN.bam...", _GENOTYPE),
-            ("haplotypes sites.vcf.gz", "REF.fa", "haplotypes REF.fa CALLS.vcf.gz"),
+            ("map reads.fq.gz", "REF.fa", "map [OPTIONS] REF.fa"),
+            ("map reference.fa", "READS", "map [OPTIONS] REF.fa"),
+            ("realign reads.bam", "HAPLOTYPES.fa", "realign [OPTIONS] READS"),
+            ("realign haplotypes.fa", "READS", "realign [OPTIONS] READS"),
+            ("call reads.bam", "REF.fa", "call [OPTIONS] IN.bam..."),
+            ("call reference.fa", "IN.bam...", "call [OPTIONS] IN.bam..."),
+            ("genotype reads.bam sites.vcf.gz", "REF.fa", "genotype [OPTIONS] IN.bam..."),
+            ("genotype reads.bam reference.fa", "SITES.vcf.gz", "genotype [OPTIONS] IN.bam..."),
+            ("genotype reference.fa sites.bcf", "IN.bam...", "genotype [OPTIONS] IN.bam..."),
+            ("haplotypes sites.vcf.gz", "REF.fa", "haplotypes [OPTIONS] REF.fa"),
         )
     ),
     *(

@@ -11,6 +11,7 @@ import pytest
 
 from hapgpu.cli.commands import chain as command
 from hapgpu.cli.options.align import AlignmentForm
+from hapgpu.longread import pipeline
 from hapgpu.longread.options import PRESETS, AlignOptions, Difference, LineOptions, LongReadOptions
 from tests.cli.chain.command import Sample, status_of
 
@@ -26,12 +27,12 @@ def chosen(
     used: list[Chosen] = []
     monkeypatch.setattr(command, "_output_of", lambda form, *_: form)
     monkeypatch.setattr(
-        command,
+        pipeline,
         "align_long_reads",
         lambda _run, _fasta, _reads, options, _lines, form: used.append((options, form)),
     )
     monkeypatch.setattr(
-        command,
+        pipeline,
         "map_long_reads",
         lambda _run, _fasta, _reads, options, _output: used.append((options, None)),
     )

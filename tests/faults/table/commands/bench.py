@@ -23,7 +23,7 @@ _OF_ANOTHER: Final = (
 """Methods with an option that only other methods have."""
 
 _REFUSED: Final = (
-    ("bwa", "No such command 'bwa'"),
+    ("bwa", "bwa: no such command; run: hapgpu bench --help"),
     ("pairhmm --copies 3", "--copies: no effect without --batches or --scaling; add one of them"),
     ("realign --copies 3", "--copies: no effect without --scaling; add it"),
     (
@@ -35,15 +35,15 @@ _REFUSED: Final = (
     ("pairhmm --batches x.in --copies 0", "--copies"),
     ("map --reads x.fq", "--reads: ... add --reference FASTA"),
     ("map --method bwa", "--method"),
-    ("map --method successor", "'successor' is not one of 'fm', 'backtracking'"),
-    ("genotype", "Missing option '--reference'"),
-    ("call", "Missing option '--reference'"),
+    ("map --method successor", "--method 'successor': must be one of fm, backtracking"),
+    ("genotype", "--reference: missing"),
+    ("call", "--reference: missing"),
     ("chain", "--reference, --anchors: both or neither"),
     ("chain --reference x.fa --anchors x.npz", "--anchors: both or neither; give one of them"),
     ("chain --anchors x.npz --error 0.1", "--error: no effect with --anchors"),
     ("chain --reference x.fa --copies 2", "--copies: no effect with --reference"),
     ("chain --reference x.fa --method successor", "--method: no effect with --reference"),
-    ("chain --anchors x.npz --method fm", "'fm' is not one of 'predecessor', 'successor'"),
+    ("chain --anchors x.npz --method fm", "--method 'fm': must be one of predecessor, successor"),
     ("chain --reference x.fa --read-length 99", "--read-length 99: must be at least 100"),
     ("chain --reference x.fa -x splice", "-x splice"),
 )
@@ -60,7 +60,7 @@ _AFTER_HEADER: Final = (
 
 ROWS: Final = [
     *(
-        line(words, f"bench {words} 1", 2, f"No such option: {words.partition(' ')[2]}")
+        line(words, f"bench {words} 1", 2, f"{words.partition(' ')[2]}: no such option")
         for words in _OF_ANOTHER
     ),
     *(line(words, f"bench {words}", 2, message) for words, message in _REFUSED),
