@@ -63,7 +63,7 @@ def _commands() -> tuple[Description, ...]:
 
 
 def _row(parameter: Parameter) -> str:
-    value = _code(parameter.placeholder) if parameter.placeholder else ""
+    value = _code(parameter.value) if parameter.value else ""
     names = ", ".join(map(_code, parameter.names))
     default = "required" if parameter.required else parameter.default
     cells = f"{names} {value}".strip(), _text(default), _text(parameter.meaning)

@@ -20,6 +20,7 @@ from hapgpu.cli.catalogue import (
     description_of,
 )
 from hapgpu.cli.help import help_text
+from hapgpu.cli.options.argument_order import in_order
 from hapgpu.cli.options.effects import refuse_without_effect
 from hapgpu.cli.parameters import HELP, VERSION, arguments_of
 from hapgpu.cli.terminal.messages import faults_explained, set_up_messages
@@ -115,11 +116,11 @@ def _prepared(*words: str) -> Callable[..., None]:
         shown = {option: values.get(option, False) for option in ("quiet", "verbose", "debug")}
         set_up_messages(words[0], **shown)
         refuse_without_effect(context, getattr(module, "NO_EFFECT", ()), values)
-        module.FILES.check(values)
-        module.FILES.check_kinds(
-            values, " ".join(["hapgpu", *words]), lambda: arguments_of(function)
-        )
-        function(**values)
+        arguments = arguments_of(function)
+        ordered = in_order(module.FILES, values, [*arguments])
+        module.FILES.check(ordered)
+        module.FILES.check_kinds(ordered, " ".join(["hapgpu", *words]), lambda: arguments)
+        function(**ordered)
 
     vars(prepared)["__signature__"] = _with_context(inspect.signature(function))
     return prepared

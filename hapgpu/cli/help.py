@@ -49,7 +49,7 @@ def _of_command(command: Description) -> Iterator[str]:
 def _names(parameter: Parameter) -> str:
     """Return the names of a parameter, a letter before its long name, and its placeholder."""
     names = ", ".join(sorted(parameter.names, key=lambda name: name.startswith("--")))
-    return f"{names} {parameter.placeholder}".strip()
+    return f"{names} {parameter.value}".strip()
 
 
 def _meaning(parameter: Parameter) -> str:

@@ -6,6 +6,7 @@ Help, shell completion, man pages and tables of options are made of the descript
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
@@ -117,10 +118,14 @@ class Parameter:
                 return f"{kind} from {low:,} to {high:,}"
 
     @property
+    def value(self) -> str:
+        """The placeholder; of an argument that may be given several times, with dots."""
+        return self.placeholder + "..." * self.repeatable
+
+    @property
     def usage(self) -> str:
         """The parameter in a usage line: in brackets if it may be left out."""
-        dots = "..." if self.repeatable else ""
-        shown = " ".join([*self.names[-1:], self.placeholder.removesuffix("...") + dots])
+        shown = " ".join([*self.names[-1:], self.value])
         return shown if self.required else f"[{shown}]"
 
 
@@ -181,7 +186,7 @@ class Description:
 def arguments_of(function: Callable[..., None]) -> dict[str, str]:
     """Return the placeholder of each argument of a command, by the name of its parameter."""
     described = parameters_of(function).items()
-    return {name: one.placeholder.split("|")[0] for name, one in described if not one.names}
+    return {name: re.sub(r"\|\w+", "", one.value) for name, one in described if not one.names}
 
 
 def parameters_of(function: Callable[..., None]) -> dict[str, Parameter]:

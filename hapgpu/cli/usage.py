@@ -69,7 +69,7 @@ def _missing(error: Any, command: Description, arguments: Sequence[str]) -> str:
     names = arguments_of(command_function(*command.words))
     given, _, _ = error.ctx.command.make_parser(error.ctx).parse_args([*arguments])
     missing: str | None = command_module(*command.words).FILES.missing_argument(given, names)
-    return names[missing or error.param.name]
+    return names[missing or error.param.name].removesuffix("...")
 
 
 def _of_value(

@@ -94,7 +94,7 @@ def _synopsis(command: Description) -> Iterator[str]:
         return
     yield f".B {words}\n.RI [ OPTIONS ]"
     for argument in command.arguments:
-        name = _escaped(argument.placeholder.removesuffix("..."))
+        name = _escaped(argument.placeholder)
         dots = " ..." if argument.repeatable else ""
         yield f".I {name}{dots}" if argument.required else f".RI [ {name}{dots.strip()} ]"
 

@@ -17,7 +17,7 @@ GROUP = r"@RG\tID:run1\tSM:sample"
 RUNS = {
     "call": ("reads.bam", "reference.fa", "-r", "chr20:5000-5300", "-o", "out.vcf", "--bam-out"),
     "realign": ("reads.bam", "haplotypes.fa", "--reference", "reference.fa", "-o"),
-    "map": ("reference.fa", "reads.fastq.gz", "--rg", GROUP, "-o"),
+    "map": ("reference.fa", "reads.fastq.gz", "-R", GROUP, "-o"),
     "chain": ("reference.fa", "long_reads.fastq.gz", "-a", "--eqx", "--MD", "-R", GROUP, "-o"),
 }
 

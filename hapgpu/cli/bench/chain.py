@@ -63,7 +63,7 @@ def chain(
     reference: Annotated[
         Path | None,
         typer.Option(
-            "--reference", metavar="FASTA", help="Reference; reads are simulated from it."
+            "--reference", metavar="REF.fa", help="Reference; reads are simulated from it."
         ),
     ] = None,
     anchors: Annotated[

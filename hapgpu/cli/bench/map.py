@@ -56,7 +56,7 @@ def map(  # noqa: A001  (the name of the command)
         Path | None,
         typer.Option(
             "--reference",
-            metavar="FASTA",
+            metavar="REF.fa",
             help="Reference, with its index if it exists; a random one if not given.",
         ),
     ] = None,
@@ -64,7 +64,7 @@ def map(  # noqa: A001  (the name of the command)
         str | None,
         typer.Option(
             "--reads",
-            metavar="FASTQ",
+            metavar="READS",
             help="Reads instead of simulated ones; - is standard input.",
         ),
     ] = None,

@@ -27,13 +27,13 @@ from hapgpu.runtime import leftovers
 from hapgpu.runtime.devices import Device, resolve_devices
 
 Copies = Annotated[
-    int | None, typer.Option("--copies", metavar="N", min=1, help="Repeat the data N times.")
+    int | None, typer.Option("--copies", metavar="INT", min=1, help="Repeat the data N times.")
 ]
 SampleReference = Annotated[
     Path,
     typer.Option(
         "--reference",
-        metavar="FASTA",
+        metavar="REF.fa",
         help="Reference; the sample is simulated for its longest run without N.",
     ),
 ]

@@ -13,10 +13,12 @@ import typer
 
 from hapgpu.calling.options import AssemblyOptions, CallOptions, VariantOptions
 from hapgpu.cli.options.common import (
+    AlignedReads,
     ComputeOptions,
+    MinMappingQuality,
     Output,
+    Reference,
     ReportOptions,
-    mapping_quality_option,
     pcr_model_option,
     region_option,
     targets_option,
@@ -102,19 +104,8 @@ def _has_poor_reads_only(counts: Mapping[str, int]) -> bool:
 
 def call(
     *,
-    reads: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="IN.bam...",
-            help="Aligned reads, sorted: BAM or CRAM with index, or SAM; - is standard input.",
-        ),
-    ],
-    reference: Annotated[
-        Path,
-        typer.Argument(
-            metavar="REF.fa", help="Reference: FASTA, plain or bgzipped, with its index (.fai)."
-        ),
-    ],
+    reads: AlignedReads,
+    reference: Reference,
     regions: Annotated[
         list[str] | None, region_option("Call only this region; repeatable.", _REGIONS)
     ] = None,
@@ -124,9 +115,7 @@ def call(
             "Call only the regions of this BED file; with -r, what both have.", _REGIONS
         ),
     ] = None,
-    min_mapping_quality: Annotated[
-        int, mapping_quality_option(_READS)
-    ] = _DEFAULT.min_mapping_quality,
+    min_mapping_quality: MinMappingQuality = _DEFAULT.min_mapping_quality,
     max_reads_per_start: Annotated[
         int,
         typer.Option(

@@ -17,7 +17,7 @@ from hapgpu.cli.options.align import (
     gap_open_and_format,
 )
 from hapgpu.cli.options.chain import LongReadArguments, YesNo
-from hapgpu.cli.options.common import ComputeOptions, NoPG, Output, ReportOptions
+from hapgpu.cli.options.common import ComputeOptions, NoPG, OptionalReads, Output, ReportOptions
 from hapgpu.cli.options.effects import DROP_ONE, AllBut, NoEffect, contradicts
 from hapgpu.cli.options.file_kinds import (
     ALIGNMENTS,
@@ -161,14 +161,7 @@ def chain(
             help="Reference: FASTA, plain or gzip, or an index of hapgpu index --minimizers.",
         ),
     ] = None,
-    reads: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="READS",
-            help="FASTQ, FASTA, plain, gzip or bgzip, or unaligned BAM, CRAM or SAM; - is standard "
-            "input.",
-        ),
-    ] = None,
+    reads: OptionalReads = None,
     anchors: Annotated[
         Path | None,
         typer.Option(

@@ -11,11 +11,14 @@ import typer
 
 from hapgpu.cli.options.common import (
     SITES,
+    AlignedReads,
     ComputeOptions,
+    MinMappingQuality,
     Output,
+    Reference,
     ReportOptions,
     SiteFilterOptions,
-    mapping_quality_option,
+    Sites,
     pcr_model_option,
 )
 from hapgpu.cli.options.file_kinds import ALIGNED_READS, REFERENCE, TARGETS, VARIANT_SITES, VARIANTS
@@ -78,29 +81,14 @@ def _shard(text: str) -> Shard:
 
 def genotype(
     *,
-    reads: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="IN.bam...",
-            help="Aligned reads, sorted: BAM or CRAM with index, or SAM; - is standard input.",
-        ),
-    ],
-    reference: Annotated[
-        Path,
-        typer.Argument(
-            metavar="REF.fa", help="Reference: FASTA, plain or bgzipped, with its index (.fai)."
-        ),
-    ],
-    sites: Annotated[
-        str,
-        typer.Argument(
-            metavar="SITES.vcf.gz", help="Sites: VCF, plain or compressed, or BCF, sorted."
-        ),
-    ],
+    reads: AlignedReads,
+    reference: Reference,
+    sites: Sites,
     ploidy: Annotated[
         int,
         typer.Option(
             "--ploidy",
+            metavar="INT",
             min=1,
             max=MAX_PLOIDY,
             help="Ploidy of the samples.",
@@ -117,9 +105,7 @@ def genotype(
         ),
     ] = _DEFAULT.prior,
     pcr_model: Annotated[PcrModel, pcr_model_option(_GENOTYPING)] = _DEFAULT.pcr_model,
-    min_mapping_quality: Annotated[
-        int, mapping_quality_option(_GENOTYPING)
-    ] = _DEFAULT.min_mapping_quality,
+    min_mapping_quality: MinMappingQuality = _DEFAULT.min_mapping_quality,
     filters: SiteFilterOptions,
     shard: Annotated[
         Shard | None,

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from hapgpu.cli.options.common import MaxRecord, Output, ReportOptions, SiteFilterOptions
+from hapgpu.cli.options.common import (
+    MaxRecord,
+    Output,
+    Reference,
+    ReportOptions,
+    SiteFilterOptions,
+    Sites,
+)
 from hapgpu.cli.options.file_kinds import REFERENCE, SEQUENCES, TARGETS, VARIANT_SITES
 from hapgpu.cli.options.files import (
     FASTA_INDEXES,
@@ -34,7 +40,7 @@ hapgpu haplotypes reference.fa calls.vcf.gz \\
 FILES: Final = CommandFiles(
     reads=(
         Read("reference", FASTA_INDEXES, expected=REFERENCE),
-        Read("calls", VARIANT_INDEXES, standard=True, expected=VARIANT_SITES),
+        Read("sites", VARIANT_INDEXES, standard=True, expected=VARIANT_SITES),
         Read("targets_file", expected=TARGETS),
     ),
     writes=(output_of(SEQUENCES), STATISTICS),
@@ -58,24 +64,13 @@ _WARNINGS: Final = {
 
 def haplotypes(
     *,
-    reference: Annotated[
-        Path,
-        typer.Argument(
-            metavar="REF.fa", help="Reference: FASTA, plain or bgzipped, with its index (.fai)."
-        ),
-    ],
-    calls: Annotated[
-        str,
-        typer.Argument(
-            metavar="CALLS.vcf.gz",
-            help="Sites: VCF, plain or compressed, or BCF, sorted; - is standard input.",
-        ),
-    ],
+    reference: Reference,
+    sites: Sites,
     flank: Annotated[
         int,
         typer.Option(
             "--flank",
-            metavar="BASES",
+            metavar="INT",
             min=0,
             max=_MAX_FLANK,
             help="Reference bases on either side of a locus; sites at most this far apart share "
@@ -104,6 +99,6 @@ def haplotypes(
     for name in _WARNINGS:
         count(name, 0)
     chosen = given_regions(filters.regions, filters.targets_file, max_record)
-    inputs = HaplotypeInputs(reference, calls, chosen, max_record)
+    inputs = HaplotypeInputs(reference, sites, chosen, max_record)
     write_haplotypes(inputs, output, flank, count, partial(run.showing, "sites"))
     run.finish(("sites", "records", "loci", "haplotypes"), _WARNINGS)

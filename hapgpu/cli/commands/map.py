@@ -12,11 +12,15 @@ import typer
 
 from hapgpu.cli.options.common import (
     ComputeOptions,
+    HitOnly,
     NoPG,
     Output,
     OutputFmt,
     OutputFormat,
+    ReadGroupLine,
+    Reads,
     ReportOptions,
+    SecondarySeq,
 )
 from hapgpu.cli.options.effects import NoEffect
 from hapgpu.cli.options.file_kinds import MAP_REFERENCE, READS
@@ -38,7 +42,7 @@ hapgpu index reference.fa
 hapgpu map reference.fa reads_1.fq.gz reads_2.fq.gz -o hits.bam
 
 Write only the best hits, sorted:
-hapgpu map reference.fa reads.fq.gz --best --rg '@RG\tID:1\tSM:a' \
+hapgpu map reference.fa reads.fq.gz --best -R '@RG\tID:1\tSM:a' \
     | samtools sort -o best.bam"""
 
 FILES: Final = CommandFiles(
@@ -71,22 +75,15 @@ def map(  # noqa: A001  (the name of the command; its parameters are the options
             help="Reference: FASTA, plain or gzip, or an index of hapgpu index.",
         ),
     ],
-    reads: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="READS",
-            help="FASTQ, FASTA, plain, gzip or bgzip, or unaligned BAM, CRAM or SAM; - is standard "
-            "input.",
-        ),
-    ],
+    reads: Reads,
     errors: Annotated[
         int,
         typer.Option(
             "--errors",
-            metavar="N",
+            metavar="INT",
             min=0,
             max=1,
-            help="Maximum mismatches, inserted and deleted bases of a hit: 0 or 1.",
+            help="Maximum mismatches, inserted and deleted bases of a hit.",
             rich_help_panel=_MAPPING,
         ),
     ] = 1,
@@ -116,35 +113,15 @@ def map(  # noqa: A001  (the name of the command; its parameters are the options
         int | None,
         typer.Option(
             "--max-hits",
-            metavar="N",
+            metavar="INT",
             min=1,
             help="Write at most N records per read; NH counts all hits.",
             rich_help_panel=_MAPPING,
         ),
     ] = None,
-    read_group: Annotated[
-        str | None,
-        typer.Option(
-            "--rg",
-            metavar="LINE",
-            help=r"Read group of all reads, such as '@RG\tID:run1\tSM:sample'.",
-            rich_help_panel="Output",
-        ),
-    ] = None,
-    no_unmapped: Annotated[
-        bool,
-        typer.Option(
-            "--no-unmapped", help="Do not write reads without a hit.", rich_help_panel="Output"
-        ),
-    ] = False,
-    secondary_seq: Annotated[
-        bool,
-        typer.Option(
-            "--secondary-seq",
-            help="Write SEQ and QUAL in secondary records too.",
-            rich_help_panel="Output",
-        ),
-    ] = False,
+    read_group: ReadGroupLine = None,
+    hit_only: HitOnly = False,
+    secondary_seq: SecondarySeq = False,
     output: Output = None,
     output_fmt: OutputFmt = None,
     no_pg: NoPG = False,
@@ -179,7 +156,7 @@ def map(  # noqa: A001  (the name of the command; its parameters are the options
             sam=SamOptions(
                 best=best,
                 max_hits=max_hits,
-                unmapped=not no_unmapped,
+                unmapped=not hit_only,
                 read_group=group.identifier if group else None,
                 secondary_seq=secondary_seq,
             ),

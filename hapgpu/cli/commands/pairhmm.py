@@ -10,6 +10,7 @@ import typer
 
 from hapgpu.cli.options.common import (
     ComputeOptions,
+    OptionalHaplotypes,
     Output,
     ReadFilterOptions,
     ReportOptions,
@@ -102,22 +103,16 @@ def pairhmm(
     reads: Annotated[
         str | None,
         typer.Argument(
-            metavar="READS", help="Aligned reads: BAM, SAM or CRAM; - is standard input."
+            metavar="READS.bam", help="Aligned reads: BAM, CRAM or SAM; - is standard input."
         ),
     ] = None,
-    haplotypes: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="HAPLOTYPES.fa",
-            help="Haplotypes; a header such as >name chr20:101-500 gives the locus.",
-        ),
-    ] = None,
+    haplotypes: OptionalHaplotypes = None,
     batches: Annotated[
         str | None,
         typer.Option(
             "--batches",
             metavar="FILE",
-            help="Text batches instead of READS and HAPLOTYPES.fa: a line 'R H', R reads with "
+            help="Text batches instead of READS.bam and HAPLOTYPES.fa: a line 'R H', R reads with "
             "qualities, H haplotypes; plain or gzip, - is standard input.",
         ),
     ] = None,
@@ -192,7 +187,7 @@ def pairhmm(
         Path | None,
         typer.Option(
             "--reference",
-            metavar="FASTA",
+            metavar="REF.fa",
             help="Extend haplotypes by this reference instead of clipping reads; also used to read "
             "CRAM.",
         ),
@@ -217,7 +212,7 @@ def pairhmm(
     from hapgpu.pairhmm.reads.scorer import ScorerOptions, ScoringTask
 
     if batches is None and haplotypes is None:
-        raise UsageError("READS, HAPLOTYPES.fa: missing; give both, or --batches FILE")
+        raise UsageError("READS.bam, HAPLOTYPES.fa: missing; give both, or --batches FILE")
     run = start_run("pairhmm", compute, reporting, output)
     likelihoods = LikelihoodRun(
         run.devices,

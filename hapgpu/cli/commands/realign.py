@@ -11,6 +11,7 @@ import typer
 
 from hapgpu.cli.options.common import (
     ComputeOptions,
+    Haplotypes,
     NoPG,
     Output,
     OutputFmt,
@@ -87,18 +88,12 @@ def realign(
         str,
         typer.Argument(metavar="READS", help="BAM, SAM, CRAM or FASTQ; - is standard input."),
     ],
-    haplotypes: Annotated[
-        Path,
-        typer.Argument(
-            metavar="HAPLOTYPES.fa",
-            help="Haplotypes; a header such as >name chr20:101-500 gives the locus.",
-        ),
-    ],
+    haplotypes: Haplotypes,
     reference: Annotated[
         Path | None,
         typer.Option(
             "--reference",
-            metavar="FASTA",
+            metavar="REF.fa",
             help="Write records in the coordinates of this reference; needs loci.",
             rich_help_panel=_REALIGNMENT,
         ),

@@ -51,7 +51,7 @@ def report(
         list[Path] | None,
         typer.Option(
             "--reads",
-            metavar="READS",
+            metavar="READS.bam",
             help="Aligned reads of the sites: BAM or CRAM with its index; repeatable.",
         ),
     ] = None,

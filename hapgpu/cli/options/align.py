@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 import typer
 
-from hapgpu.cli.options.common import OutputFormat
+from hapgpu.cli.options.common import HitOnly, OutputFormat, ReadGroupLine, SecondarySeq
 from hapgpu.cli.options.numbers import OneOrTwo, parse_count, parse_large_count, parse_one_or_two
 from hapgpu.errors import UsageError
 from hapgpu.io.files.names import extension_of
@@ -309,21 +309,9 @@ class LineArguments:
     soft_clip: Annotated[
         bool, _output_option("-Y", help="Soft-clip supplementary alignments in SAM.")
     ] = False
-    hit_only: Annotated[
-        bool, _output_option("--sam-hit-only", help="Do not write unmapped reads in SAM.")
-    ] = False
-    secondary_seq: Annotated[
-        bool,
-        _output_option("--secondary-seq", help="Write the bases of secondary alignments in SAM."),
-    ] = False
-    read_group: Annotated[
-        str | None,
-        _output_option(
-            "-R",
-            metavar="LINE",
-            help=r"Read group of all reads in SAM, such as '@RG\tID:run1\tSM:sample'.",
-        ),
-    ] = None
+    hit_only: HitOnly = False
+    secondary_seq: SecondarySeq = False
+    read_group: ReadGroupLine = None
     comments: Annotated[
         bool, _output_option("-y", help="Append the comments, or the tags, of the reads.")
     ] = False

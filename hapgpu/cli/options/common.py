@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
-from typer.models import OptionInfo
+from typer.models import ArgumentInfo, OptionInfo
 
 from hapgpu.errors import UsageError
 from hapgpu.io.files.record_limit import LARGEST_LIMIT, MAX_RECORD
@@ -122,17 +122,38 @@ def pcr_model_option(panel: str) -> OptionInfo:
     )
 
 
-def mapping_quality_option(panel: str) -> OptionInfo:
-    """Return `--min-mapping-quality` in a panel of the help."""
-    return _option(
-        "--min-mapping-quality",
-        metavar="PHRED",
-        min=0,
-        max=_MAX_MAPPING_QUALITY,
-        help="Exclude reads with MAPQ below this.",
-        rich_help_panel=panel,
-    )
-
+_READS_ARGUMENT: Final[ArgumentInfo] = typer.Argument(
+    metavar="READS",
+    help="FASTQ, FASTA, plain, gzip or bgzip, or unaligned BAM, CRAM or SAM; - is standard input.",
+)
+_HAPLOTYPES_ARGUMENT: Final[ArgumentInfo] = typer.Argument(
+    metavar="HAPLOTYPES.fa",
+    help="Haplotypes; a header such as >name chr20:101-500 gives the locus.",
+)
+Reads = Annotated[list[str], _READS_ARGUMENT]
+OptionalReads = Annotated[list[str] | None, _READS_ARGUMENT]
+Haplotypes = Annotated[Path, _HAPLOTYPES_ARGUMENT]
+OptionalHaplotypes = Annotated[Path | None, _HAPLOTYPES_ARGUMENT]
+AlignedReads = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="READS.bam",
+        help="Aligned reads, sorted: BAM or CRAM with index, or SAM; - is standard input.",
+    ),
+]
+Reference = Annotated[
+    Path,
+    typer.Argument(
+        metavar="REF.fa", help="Reference: FASTA, plain or bgzipped, with its index (.fai)."
+    ),
+]
+Sites = Annotated[
+    str,
+    typer.Argument(
+        metavar="SITES.vcf.gz",
+        help="Sites: VCF, plain or compressed, or BCF, sorted; - is standard input.",
+    ),
+]
 
 Output = Annotated[
     Path | None,
@@ -162,6 +183,30 @@ Uncompressed = Annotated[
 NoPG = Annotated[
     bool,
     typer.Option("--no-PG", help="Add no @PG line to the header.", rich_help_panel=_OUTPUT),
+]
+ReadGroupLine = Annotated[
+    str | None,
+    typer.Option(
+        "-R",
+        "--read-group",
+        metavar="LINE",
+        help=r"Read group of all reads, such as '@RG\tID:run1\tSM:sample'.",
+        rich_help_panel=_OUTPUT,
+    ),
+]
+HitOnly = Annotated[
+    bool,
+    typer.Option(
+        "--sam-hit-only", help="Do not write unmapped reads in SAM.", rich_help_panel=_OUTPUT
+    ),
+]
+SecondarySeq = Annotated[
+    bool,
+    typer.Option(
+        "--secondary-seq",
+        help="Write SEQ and QUAL of secondary alignments in SAM.",
+        rich_help_panel=_OUTPUT,
+    ),
 ]
 Json = Annotated[
     Path | None,
@@ -210,12 +255,25 @@ ExcludeFlags = Annotated[
     ),
 ]
 
+MinMappingQuality = Annotated[
+    int,
+    typer.Option(
+        "--min-mapping-quality",
+        metavar="PHRED",
+        min=0,
+        max=_MAX_MAPPING_QUALITY,
+        help="Exclude reads with MAPQ below this.",
+        rich_help_panel=_READS,
+    ),
+]
+
 Threads = Annotated[
     int,
     typer.Option(
         "-t",
         "--threads",
         "-@",
+        metavar="INT",
         min=1,
         max=MAX_THREADS,
         default_factory=usable_cpus,
@@ -228,7 +286,7 @@ ProcessNumber = Annotated[
     int | None,
     typer.Option(
         "--processes",
-        metavar="N",
+        metavar="INT",
         min=1,
         max=MAX_THREADS,
         help="Processes that the CPU threads are divided into; 1: one for all GPUs, too. Chosen if "

@@ -40,7 +40,7 @@ def assert_same_bytes(directory: Path, *arguments: str | Path) -> None:
         ["--best"],
         ["--max-hits", "2"],
         ["--no-indels", "--forward-only"],
-        ["--no-unmapped", "--rg", r"@RG\tID:a"],
+        ["--sam-hit-only", "-R", r"@RG\tID:a"],
     ],
 )
 def test_sample(sample: Sample, tmp_path: Path, options: list[str]) -> None:

@@ -111,7 +111,7 @@ def test_header(sample: Sample, lines: list[str]) -> None:
 def test_header_names_the_program_and_the_read_group(sample: Sample, tmp_path: Path) -> None:
     group = r"@RG\tID:run 1\tSM:sample"
     path = tmp_path / "out.sam"
-    options = ("--rg", group, "-q", "--device", "cpu", "-t", "1", "-o", path)
+    options = ("-R", group, "-q", "--device", "cpu", "-t", "1", "-o", path)
     assert status_of(sample.fasta, sample.fastq, *options) == 0
     with pysam.AlignmentFile(str(path)) as file:
         header = file.header.to_dict()
@@ -228,8 +228,8 @@ def test_max_hits(
     assert f"{reads_cut} reads with more hits than written" in capsys.readouterr().err
 
 
-def test_no_unmapped(sample: Sample, lines: list[str], tmp_path: Path) -> None:
-    mapped = body(sam_of(tmp_path, sample.fasta, sample.fastq, "--no-unmapped"))
+def test_mapped_reads_only(sample: Sample, lines: list[str], tmp_path: Path) -> None:
+    mapped = body(sam_of(tmp_path, sample.fasta, sample.fastq, "--sam-hit-only"))
     assert mapped == [line for line in body(lines) if line.split("\t")[1] != "4"]
 
 

@@ -42,7 +42,7 @@ def test_picard_finds_no_error(tmp_path: Path, suffix: str, with_sequence: bool)
     group = r"@RG\tID:run1\tSM:sample\tPL:ILLUMINA"
     assert (
         status_of(
-            *(sample.fasta, sample.fastq, "-q", "--device", "cpu", "--rg", group, "-o", path),
+            *(sample.fasta, sample.fastq, "-q", "--device", "cpu", "-R", group, "-o", path),
             *options,
         )
         == 0

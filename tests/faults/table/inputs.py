@@ -36,6 +36,8 @@ _OTHER_KINDS = [
     for command, role in _ROLES
     for kind in KINDS
     if kind not in command.inputs[role].kinds
+    # The reference, FASTA, is then the reads, and the index in their place the reference.
+    and (command.subcommand, role, kind) not in {("map", "reads", "hgx"), ("chain", "reads", "hgm")}
 ]
 
 

@@ -23,9 +23,7 @@ _WITH_DEVICE = " ".join(command.name for command in COMMANDS if "--device" in co
 _READ_FLAGS = "realign* pairhmm pairhmm_reference"
 _SITES = "haplotypes genotype* call*"
 _FORMATS = "realign* map*"
-_REALIGN = "realign READS HAPLOTYPES.fa"
-_GENOTYPE = "genotype IN.bam... REF.fa SITES.vcf.gz"
-_HAPLOTYPES = "haplotypes REF.fa CALLS.vcf.gz"
+_GENOTYPE = "genotype READS.bam... REF.fa SITES.vcf.gz"
 _GPU_MEMORY = "realign* pairhmm* genotype* call* map* chain*"
 
 
@@ -142,28 +140,27 @@ ROWS: Final = [
             ("map reference.fa", "READS", "map [OPTIONS] REF.fa"),
             ("realign reads.bam", "HAPLOTYPES.fa", "realign [OPTIONS] READS"),
             ("realign haplotypes.fa", "READS", "realign [OPTIONS] READS"),
-            ("call reads.bam", "REF.fa", "call [OPTIONS] IN.bam..."),
-            ("call reference.fa", "IN.bam...", "call [OPTIONS] IN.bam..."),
-            ("genotype reads.bam sites.vcf.gz", "REF.fa", "genotype [OPTIONS] IN.bam..."),
-            ("genotype reads.bam reference.fa", "SITES.vcf.gz", "genotype [OPTIONS] IN.bam..."),
-            ("genotype reference.fa sites.bcf", "IN.bam...", "genotype [OPTIONS] IN.bam..."),
+            ("call reads.bam", "REF.fa", "call [OPTIONS] READS.bam..."),
+            ("call reference.fa", "READS.bam", "call [OPTIONS] READS.bam..."),
+            ("genotype reads.bam sites.vcf.gz", "REF.fa", "genotype [OPTIONS] READS.bam..."),
+            ("genotype reads.bam reference.fa", "SITES.vcf.gz", "genotype [OPTIONS] READS.bam..."),
+            ("genotype reference.fa sites.bcf", "READS.bam", "genotype [OPTIONS] READS.bam..."),
             ("haplotypes sites.vcf.gz", "REF.fa", "haplotypes [OPTIONS] REF.fa"),
         )
     ),
     *(
-        line(f"swapped: {words}", words, 1, f"{file}: is {kind}, expected ... run: hapgpu {usage}$")
+        line(
+            f"other kind: {words}",
+            words,
+            1,
+            f"{file}: is {kind}, expected ... run: hapgpu {usage}$",
+        )
         for words, file, kind, usage in (
-            ("map reads.fq.gz reference.fa", "reads.fq.gz", "FASTQ", "map REF.fa READS"),
-            ("map reads.bam reference.fa", "reads.bam", "BAM", "map REF.fa READS"),
-            ("chain long.fq.gz reference.fa", "long.fq.gz", "FASTQ", "chain REF.fa READS"),
-            ("chain long.fq.gz", "long.fq.gz", "FASTQ", "chain REF.fa READS"),
-            ("realign alleles.fa reads.cram", "alleles.fa", "FASTA", _REALIGN),
-            ("pairhmm alleles.fa reads.bam", "alleles.fa", "FASTA", "pairhmm READS HAPLOTYPES.fa"),
-            ("call reference.fa reads.bam", "reference.fa", "FASTA", "call IN.bam... REF.fa"),
-            ("call reads.bam reads.cram", "reads.cram", "CRAM", "call IN.bam... REF.fa"),
-            ("genotype reads.bam sites.vcf.gz reference.fa", "sites.vcf.gz", "VCF", _GENOTYPE),
+            ("chain long.fq.gz", "long.fq.gz", "FASTQ", "chain REF.fa READS..."),
+            ("map reads.fq.gz reads.bam", "reads.fq.gz", "FASTQ", "map REF.fa READS..."),
+            ("realign alleles.fa sites.bcf", "alleles.fa", "FASTA", "realign READS HAPLOTYPES.fa"),
+            ("call reads.bam reads.cram", "reads.cram", "CRAM", "call READS.bam... REF.fa"),
             ("genotype reads.bam reads.cram sites.bcf", "reads.cram", "CRAM", _GENOTYPE),
-            ("haplotypes sites.bcf reference.fa", "sites.bcf", "BCF", _HAPLOTYPES),
             ("index kept.hgm", "kept.hgm", "hgm", "index REF.fa"),
             ("index targets.bed", "targets.bed", "BED", "index REF.fa"),
         )

@@ -22,7 +22,6 @@ _OTHER_INPUTS: Final = (
         1,
         "unnamed1 ... samtools addreplacerg",
     ),
-    ("the_other_way_round", "reference.fa reads.bam", 1, "reference.fa: is FASTA"),
     ("reads_twice", "reads.bam reads.bam reference.fa", 2, f"reads.bam: {GIVEN_TWICE}"),
     ("reads_twice_by_link", "reads.bam link.bam reference.fa", 2, f"link.bam: {GIVEN_TWICE}"),
 )

@@ -84,7 +84,7 @@ ROWS: Final = [
         row(f"{option} of PAF", "chain chain_cigar", option, 2, f"^{option}: {_PAF}")
         for option in ("-L", "-Y", "--sam-hit-only", "--secondary-seq", "--no-PG")
     ),
-    row("-R of PAF", "chain chain_cigar", r"-R '@RG\tID:a'", 2, f"^-R: {_PAF}"),
+    row("-R of PAF", "chain chain_cigar", r"-R '@RG\tID:a'", 2, f"^--read-group: {_PAF}"),
     *(
         row(f"{option} alone", "chain", option, 2, f"^{option.split()[0]}: {_UNALIGNED}$")
         for option in ("--MD", "--ds", "--eqx", "-y", *_ALIGNMENT)

@@ -23,7 +23,6 @@ _OTHER_INPUTS: Final = (
         1,
         "unnamed1 ... samtools addreplacerg",
     ),
-    ("the_other_way_round", "sites.vcf.gz reference.fa reads.bam", 1, "sites.vcf.gz: is VCF"),
     (
         "reads_twice",
         "reads.bam reads.bam reference.fa sites.vcf.gz",

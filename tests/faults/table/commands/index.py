@@ -41,5 +41,5 @@ ROWS: Final = [
     ),
     row("not_of_minimizers", "index_minimizers", "--low-memory", 2, f"--low-memory: {_OTHER}"),
     row("preset", "index_minimizers", "-x sr", 2, "-x sr: "),
-    row("k", "index_minimizers", "-k 29", 2, "than or equal to 28"),
+    row("k", "index_minimizers", "-k 29", 2, "-k: must be a whole number from 1 to 28"),
 ]

@@ -46,10 +46,10 @@ ROWS: Final = [
     # Read groups.
     row("rg_without_id", "chain_sam", r"-R '@RG\tSM:a'", 2, "ID:"),
     row("no_rg", "chain_sam", "-R run1", 2, "'run1' ... @RG"),
-    row("rg_without_id", "map*", r"--rg '@RG\tSM:a'", 2, "ID:"),
-    row("no_rg", "map*", "--rg run1", 2, "'run1' ... @RG"),
-    row("field_of_rg", "map*", r"--rg '@RG\tID:a\tb'", 2, "'b'"),
-    row("field_of_rg_twice", "map*", r"--rg '@RG\tID:a\tID:b'", 2, "occurs twice"),
+    row("rg_without_id", "map*", r"-R '@RG\tSM:a'", 2, "ID:"),
+    row("no_rg", "map*", "-R run1", 2, "'run1' ... @RG"),
+    row("field_of_rg", "map*", r"-R '@RG\tID:a\tb'", 2, "'b'"),
+    row("field_of_rg_twice", "map*", r"-R '@RG\tID:a\tID:b'", 2, "occurs twice"),
     # Options.
     values("--errors", "map", ["2", "-1"]),
     values("--max-hits", "map", ["0"]),
