@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write the tables of options into the pages of `docs/commands/`, from the commands themselves.
+"""Write the tables of options into `docs/options.md` and `docs/commands/`, from the commands.
 
 A page holds them between `<!-- options: begin COMMAND -->` and `<!-- options: end -->`; the name of
 the command may have two words (`bench map`). Run `python docs/generate.py` after a change of an
@@ -17,20 +17,63 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from hapgpu.cli.catalogue import description_of
+from hapgpu.cli.catalogue import COMMANDS, command_module, description_of
 from hapgpu.cli.parameters import HELP, Description, Parameter
 
-PAGES: Final = Path(__file__).resolve().parent / "commands"
+DOCS: Final = Path(__file__).resolve().parent
+PAGES: Final = (DOCS / "options.md", *sorted((DOCS / "commands").glob("*.md")))
 _MARKED: Final = re.compile(
     r"(<!-- options: begin (?P<command>[\w ]+) -->\n).*?(<!-- options: end -->)", re.DOTALL
 )
+_FILES: Final = re.compile("(<!-- files: begin -->\n).*?(<!-- files: end -->)", re.DOTALL)
+_SHARED: Final = re.compile("(<!-- shared: begin -->\n).*?(<!-- shared: end -->)", re.DOTALL)
+_COMPARED: Final = [name for name in COMMANDS if name not in {"bench", "doctor", "completion"}]
+"""The commands with files as arguments."""
 _ARGUMENTS: Final = "Arguments"
 _HEADER: Final = ("| name | default | meaning |", "|---|---|---|")
 
 
 def generated(page: str) -> str:
     """Return the text of a page with the tables of options that its commands have now."""
-    return _MARKED.sub(lambda found: found[1] + tables(*found["command"].split()) + found[3], page)
+    page = _MARKED.sub(lambda found: found[1] + tables(*found["command"].split()) + found[3], page)
+    page = _FILES.sub(lambda found: found[1] + files_of_commands() + found[2], page)
+    return _SHARED.sub(lambda found: found[1] + shared_options() + found[2], page)
+
+
+def files_of_commands() -> str:
+    """Return a table with the arguments of each command, where it writes, and what beside it."""
+    lines = ["| command | arguments | `-` is | output without `-o` |", "|---|---|---|---|"]
+    for name in _COMPARED:
+        files = command_module(name).FILES
+        described = next(one for one in _commands() if one.words == (name,))
+        arguments = " ".join(one.usage for one in described.arguments)
+        streams = [read.parameter.replace("_", "-") for read in files.reads if read.standard]
+        default = "beside the reference" if name == "index" else "standard output"
+        lines.append(f"| `{name}` | {_code(arguments)} | {', '.join(streams)} | {default} |")
+    return "\n" + "\n".join(lines) + "\n\n"
+
+
+def shared_options() -> str:
+    """Return a table of the options that several commands have."""
+    rows: dict[str, dict[str, str]] = {}
+    for name in _COMPARED:
+        described = next(one for one in _commands() if one.words == (name,))
+        for option in described.options:
+            shown = " ".join(map(_code, option.names))
+            rows.setdefault(option.names[-1], {})[name] = shown
+    rows = {name: cells for name, cells in rows.items() if len(cells) > 1}
+    lines = [
+        "| option | " + " | ".join(f"`{name}`" for name in _COMPARED) + " |",
+        "|---" * (len(_COMPARED) + 1) + "|",
+    ]
+    for cells in rows.values():
+        usual = max(cells.values(), key=[*cells.values()].count)
+        marks = [
+            "" if command not in cells else "yes" if cells[command] == usual else cells[command]
+            for command in _COMPARED
+        ]
+        lines.append(f"| {usual} | {' | '.join(marks)} |")
+    return "\n" + "\n".join(lines) + "\n\n"
 
 
 def tables(*command: str) -> str:
@@ -83,7 +126,7 @@ def _text(text: str) -> str:
 
 def _changed() -> Iterator[tuple[Path, str]]:
     """Yield each page that is not up to date, with its new text."""
-    for path in sorted(PAGES.glob("*.md")):
+    for path in PAGES:
         text = path.read_text(encoding="utf-8")
         if (new := generated(text)) != text:
             yield path, new

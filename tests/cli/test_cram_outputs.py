@@ -1,7 +1,11 @@
-"""CRAM as every command writes it: the records of BAM, but for what docs/commands/call.md says."""
+"""CRAM and uncompressed BAM as every command writes them: the records of BAM.
+
+In CRAM with the exceptions in docs/commands/call.md.
+"""
 
 from __future__ import annotations
 
+import gzip
 import re
 import shutil
 from pathlib import Path
@@ -72,6 +76,19 @@ def test_records_are_those_of_bam(
         assert [*found[:11], *kept] == row
         added += len(found) - len(row)
     assert (added > 0) == (command == "realign")
+
+
+@pytest.mark.parametrize("command", ["realign", "map", "chain"])
+def test_uncompressed_bam(example: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(example)
+    outputs = [example / f"{command}_{form}.bam" for form in ("packed", "plain")]
+    for out, options in zip(outputs, ([], ["--uncompressed"]), strict=True):
+        words = [*RUNS[command], out, *options, "--no-PG", "-q", "--device", "cpu"]
+        assert status_of_command(command, *words) == 0
+    packed, plain = outputs
+    assert records_in(plain) == records_in(packed)
+    assert len(gzip.decompress(plain.read_bytes())) < plain.stat().st_size
+    assert packed.stat().st_size < plain.stat().st_size / 2
 
 
 @pytest.mark.parametrize("command", ["call", "map"])

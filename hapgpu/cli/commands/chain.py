@@ -65,7 +65,12 @@ def _formats(values: Values) -> Formats:
     if values.get("anchors"):
         return ANY_FORMAT if values.get("reference") else ("npz",)
     _, by_letter = gap_open_and_format(values.get("gap_open_or_format") or ())
-    if values.get("output_fmt") or by_letter or (values.get("paf") and values.get("sam")):
+    if (
+        values.get("output_fmt")
+        or values.get("uncompressed")
+        or by_letter
+        or (values.get("paf") and values.get("sam"))
+    ):
         return ANY_FORMAT
     if values.get("paf"):
         return MAPPINGS
@@ -123,6 +128,11 @@ NO_EFFECT: Final = (
         [*_names(AlignArguments), "md", "ds", "eqx", "comments"],
         lambda values: not _is_aligned(values),
         "without base alignment; add -c, -a or --cs",
+    ),
+    NoEffect(
+        ["uncompressed"],
+        lambda values: _lines(values).chosen_format(None, _opens(values)) in {"sam", "cram"},
+        f"with -O sam or cram; {DROP_ONE}",
     ),
     NoEffect(["paf_no_hit"], _is_sam, "in SAM; drop it"),
     NoEffect(
@@ -237,4 +247,4 @@ def _output_of(
     if form.format == "cram" and is_pipe(str(reference)):
         raise UsageError(f"{reference}: is a pipe, but CRAM needs the reference as a file")
     command_line = " ".join(sys.argv) if form.has_program else None
-    return SamOutput(output, form.format, form.group, command_line)
+    return SamOutput(output, form.format, form.group, command_line, form.uncompressed)

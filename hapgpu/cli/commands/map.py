@@ -21,8 +21,9 @@ from hapgpu.cli.options.common import (
     Reads,
     ReportOptions,
     SecondarySeq,
+    Uncompressed,
 )
-from hapgpu.cli.options.effects import NoEffect
+from hapgpu.cli.options.effects import UNCOMPRESSED, NoEffect
 from hapgpu.cli.options.file_kinds import MAP_REFERENCE, READS
 from hapgpu.cli.options.files import (
     ALIGNMENT_INDEXES,
@@ -54,6 +55,7 @@ FILES: Final = CommandFiles(
 )
 
 NO_EFFECT: Final = (
+    UNCOMPRESSED,
     NoEffect(
         ["no_indels", "best"],
         lambda values: values["errors"] == 0,
@@ -124,6 +126,7 @@ def map(  # noqa: A001  (the name of the command; its parameters are the options
     secondary_seq: SecondarySeq = False,
     output: Output = None,
     output_fmt: OutputFmt = None,
+    uncompressed: Uncompressed = False,
     no_pg: NoPG = False,
     compute: ComputeOptions,
     reporting: ReportOptions,
@@ -161,7 +164,7 @@ def map(  # noqa: A001  (the name of the command; its parameters are the options
                 secondary_seq=secondary_seq,
             ),
         ),
-        SamOutput(output, output_fmt, group, None if no_pg else " ".join(sys.argv)),
+        SamOutput(output, output_fmt, group, None if no_pg else " ".join(sys.argv), uncompressed),
     )
     _warn(run.statistics.counts)
     run.finish(("reads", "mapped", "hits", "records"), EXCLUDED_WARNING)

@@ -15,12 +15,11 @@ from hapgpu.cli.options.common import (
     NoPG,
     Output,
     OutputFmt,
-    OutputFormat,
     ReadFilterOptions,
     ReportOptions,
     Uncompressed,
 )
-from hapgpu.cli.options.effects import DROP_ONE, NoEffect, contradicts, needs
+from hapgpu.cli.options.effects import UNCOMPRESSED, contradicts, needs
 from hapgpu.cli.options.file_kinds import FASTQ_OR_ALIGNED, HAPLOTYPES, REFERENCE, TABLE, TARGETS
 from hapgpu.cli.options.files import (
     ALIGNMENT_INDEXES,
@@ -70,11 +69,7 @@ FILES: Final = CommandFiles(
 NO_EFFECT: Final = (
     needs("reference", "--reference", "always", "loci_only", "write_index"),
     contradicts("reference", "--reference", "write_all", "alleles_table"),
-    NoEffect(
-        ["uncompressed"],
-        lambda values: values["output_fmt"] not in {None, OutputFormat.BAM},
-        f"with -O sam or cram; {DROP_ONE}",
-    ),
+    UNCOMPRESSED,
 )
 
 _MIN_SCORE: Final = 0.2

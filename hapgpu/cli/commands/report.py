@@ -43,7 +43,7 @@ def report(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE...",
+            metavar="FILE",
             help="VCF, BCF, PAF, BAM, SAM, CRAM, likelihoods or --json statistics: a section each.",
         ),
     ],

@@ -252,12 +252,15 @@ class AlignmentForm:
         Read group of all reads, if given.
     has_program
         Whether the header has an @PG line.
+    uncompressed
+        Whether BAM is written without compression.
     """
 
     format: str | None
     lines: LineOptions
     group: ReadGroup | None
     has_program: bool
+    uncompressed: bool = False
 
     @property
     def variant(self) -> list[str]:
@@ -285,6 +288,9 @@ class LineArguments:
             "--output-fmt", help="Format of the alignments; if not given, by the extension of FILE."
         ),
     ] = None
+    uncompressed: Annotated[
+        bool, _output_option("--uncompressed", help="Write uncompressed BAM, for pipes.")
+    ] = False
     cs: Annotated[
         CsForm | None,
         _output_option(
@@ -353,7 +359,7 @@ class LineArguments:
             read_group=group.identifier if group else None,
             copies_comments=self.comments,
         )
-        return AlignmentForm(chosen, lines, group, with_pg)
+        return AlignmentForm(chosen, lines, group, with_pg, self.uncompressed)
 
     def chosen_format(self, output: Path | None, opens: Sequence[str]) -> str | None:
         """Return the format of alignments: sam, bam or cram; None for PAF.
@@ -371,9 +377,11 @@ class LineArguments:
         _, by_letter = gap_open_and_format(opens)
         named = self.output_fmt or by_letter
         if self.paf:
-            if self.sam or named:
+            if self.sam or named or self.uncompressed:
                 raise UsageError("--paf: contradicts -a and the formats of SAM; drop one of them")
             return None
+        if self.uncompressed:
+            return named or "bam"
         extension = extension_of(output) if output else ""
         if named is None and extension in _FORMATS:
             return extension

@@ -60,6 +60,13 @@ def contradicts(parameter: str, option: str, *parameters: str) -> NoEffect:
 
 DROP_ONE: Final = "drop one of them"
 
+UNCOMPRESSED: Final = NoEffect(
+    ["uncompressed"],
+    lambda values: values["output_fmt"] not in {None, "bam"},
+    f"with -O sam or cram; {DROP_ONE}",
+)
+"""Only BAM is written without compression."""
+
 
 def refuse_without_effect(
     context: typer.Context, declared: Sequence[NoEffect], values: Values

@@ -133,6 +133,7 @@ def open_sam_text(
     header: SamHeader,
     *,
     format: str | None = None,  # noqa: A002 (the name of the option)
+    uncompressed: bool = False,
     threads: int = 1,
     reference: Path | None = None,
     copying_threads: int = 1,
@@ -146,7 +147,9 @@ def open_sam_text(
     header
         Header of the output, which is written first.
     format
-        `sam`, `bam` or `cram`; by default from the extension of the path, else SAM.
+        `sam`, `bam` or `cram`; by default from `uncompressed` or the extension of the path.
+    uncompressed
+        Write BAM without compression, for a pipe; makes BAM the default format.
     threads
         CPU threads that compress.
     reference
@@ -161,7 +164,7 @@ def open_sam_text(
     OutputError
         The output cannot be created or written.
     """
-    chosen_format = output_format(path, format)
+    chosen_format = output_format(path, format, uncompressed=uncompressed)
     text = memoryview(header.text.encode("utf-8", "surrogateescape"))
     if chosen_format == "sam":
         with open_text(path, threads, copying_threads) as write:
@@ -171,7 +174,7 @@ def open_sam_text(
     with OutputFile(path) as output:
         if chosen_format == "bam":
             with Pool(min(threads, MAX_IO_THREADS)) as pool:
-                blocks = BgzfWriter(output, pool, compressed=True)
+                blocks = BgzfWriter(output, pool, compressed=not uncompressed)
                 blocks.write(memoryview(encode_header(header)))
                 yield LineOutput(blocks.write, BamLines(header, output.name))
                 blocks.finish()
@@ -215,12 +218,15 @@ class SamOutput:
         Read group of all reads, if given.
     command_line
         Command line for an @PG line; None for no such line.
+    uncompressed
+        Whether BAM is written without compression.
     """
 
     path: Path | None
     format: str | None
     group: ReadGroup | None
     command_line: str | None
+    uncompressed: bool = False
 
     def opened(
         self,
@@ -243,6 +249,7 @@ class SamOutput:
             str(self.path) if self.path else "-",
             unsorted_header(names, lengths, self.group, self.command_line),
             format=self.format,
+            uncompressed=self.uncompressed,
             threads=threads,
             reference=reference,
             copying_threads=copying_threads,
