@@ -67,7 +67,9 @@ def _missing(error: Any, command: Description, arguments: Sequence[str]) -> str:
     if error.param.param_type_name != "argument":
         return str(error.param.opts[0])
     names = arguments_of(command_function(*command.words))
-    given, _, _ = error.ctx.command.make_parser(error.ctx).parse_args([*arguments])
+    parsed, _, _ = error.ctx.command.make_parser(error.ctx).parse_args([*arguments])
+    # Versions of Typer differ in what stands for a missing value.
+    given = {name: value for name, value in parsed.items() if isinstance(value, str | list | tuple)}
     missing: str | None = command_module(*command.words).FILES.missing_argument(given, names)
     return names[missing or error.param.name].removesuffix("...")
 
