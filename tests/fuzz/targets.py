@@ -142,7 +142,7 @@ def haplotypes_of_variants(suffix: str) -> Run:
     def run(sandbox: Sandbox, data: bytes) -> None:
         with sandbox.file(data, suffix) as path:
             out = sandbox.run(
-                "haplotypes", reference=sandbox.known("reference.fa"), calls=str(path)
+                "haplotypes", reference=sandbox.known("reference.fa"), sites=str(path)
             )
         if out:
             with sandbox.file(out, "fa") as path:
@@ -188,8 +188,8 @@ def _by_regions(sandbox: Sandbox, **regions: Any) -> None:
 
 
 def _variants_by_regions(sandbox: Sandbox, **regions: Any) -> None:
-    calls = str(sandbox.known("sites.vcf"))
-    sandbox.run("haplotypes", reference=sandbox.known("reference.fa"), calls=calls, **regions)
+    sites = str(sandbox.known("sites.vcf"))
+    sandbox.run("haplotypes", reference=sandbox.known("reference.fa"), sites=sites, **regions)
 
 
 def map_by_index(sandbox: Sandbox, data: bytes) -> None:
@@ -218,7 +218,7 @@ def lines(count: int) -> SimpleNamespace:
     return SimpleNamespace(split=text.splitter(count), join=text.join)
 
 
-_VARIANTS: Final = {"calls": _text_of("sites.vcf")}
+_VARIANTS: Final = {"sites": _text_of("sites.vcf")}
 _READS: Final = {"reads": _texts_of("reads.fq")}
 _CALLED: Final = {"reads": _texts_of("reads.bam")}
 _MOVED: Final = {"reads": _text_of("reads.bam"), "haplotypes": _known("loci.fa")}
