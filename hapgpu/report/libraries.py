@@ -141,3 +141,10 @@ def scripts_of(names: Iterable[str]) -> Iterable[str]:
     """Yield the `<script>` of each library, in a fixed order."""
     chosen = set(names)
     return (script_of(name) for name in LIBRARIES if name in chosen)
+
+
+def versions_of(names: Iterable[str]) -> Iterable[str]:
+    """Yield the distribution and version of each library, in a fixed order."""
+    chosen = set(names)
+    distributions = (LIBRARIES[name].distribution for name in LIBRARIES if name in chosen)
+    return (f"{name} {metadata.version(name)}" for name in distributions)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
 from typing import Final
 
-from hapgpu.report.libraries import scripts_of
+from hapgpu.report.libraries import scripts_of, versions_of
 from hapgpu.report.markup import script_source, text
 from hapgpu.version import __version__
 
@@ -63,16 +64,23 @@ class Section:
         The content, in which all text from files is escaped (`hapgpu.report.markup`).
     scripts
         Names of the libraries that it needs, of `hapgpu.report.libraries.LIBRARIES`.
+    samples
+        Names of the samples of its file, plain text.
     """
 
     title: str
     identifier: str
     html: str
     scripts: frozenset[str] = frozenset()
+    samples: tuple[str, ...] = ()
 
 
-def render(title: str, sections: Sequence[Section]) -> Iterator[str]:
-    """Yield the text of the page, piece by piece.
+_MAX_SAMPLES: Final = 20
+"""Samples that the foot of a page names, at most."""
+
+
+def render(title: str, sections: Sequence[Section], command_line: str = "") -> Iterator[str]:
+    """Yield the text of the page, piece by piece; its foot names the day and the versions.
 
     Parameters
     ----------
@@ -80,6 +88,8 @@ def render(title: str, sections: Sequence[Section]) -> Iterator[str]:
         The heading of the page, plain text.
     sections
         The sections in their order.
+    command_line
+        What made the page, plain text.
 
     Yields
     ------
@@ -92,7 +102,8 @@ def render(title: str, sections: Sequence[Section]) -> Iterator[str]:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<title>{text(title)}</title>\n<link rel="icon" href="data:,">\n'
     )
-    yield from scripts_of(name for section in sections for name in section.scripts)
+    scripts = {name for section in sections for name in section.scripts}
+    yield from scripts_of(scripts)
     yield f"<style>\n{_asset('page.css')}</style>\n"
     yield f"<script>\n{script_source(_script())}</script>\n</head>\n<body>\n"
     yield f"<header><h1>{text(title)}</h1></header>\n"
@@ -103,7 +114,25 @@ def render(title: str, sections: Sequence[Section]) -> Iterator[str]:
         yield f'<section id="{section.identifier}">\n<h2>{text(section.title)}</h2>\n'
         yield section.html
         yield "\n</section>\n"
-    yield f"</main>\n<footer>hapgpu {text(__version__)}</footer>\n</body>\n</html>\n"
+    yield f"</main>\n{_foot(sections, command_line, scripts)}</body>\n</html>\n"
+
+
+def _foot(sections: Sequence[Section], command_line: str, scripts: Iterable[str]) -> str:
+    """Return the foot of the page: samples, command line, date, versions."""
+    samples = list(dict.fromkeys(name for section in sections for name in section.samples))
+    more = f" and {len(samples) - _MAX_SAMPLES:,} more" if len(samples) > _MAX_SAMPLES else ""
+    lines = {
+        "Sample" + "s" * (len(samples) > 1): ", ".join(samples[:_MAX_SAMPLES]) + more,
+        "Command": command_line,
+        "Made": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        "Versions": ", ".join([f"hapgpu {__version__}", *versions_of(scripts)]),
+    }
+    rows = (
+        f"<div><dt>{name}</dt><dd>{text(value)}</dd></div>\n"
+        for name, value in lines.items()
+        if value
+    )
+    return f"<footer><dl>\n{''.join(rows)}</dl></footer>\n"
 
 
 def _contents(sections: Sequence[Section]) -> str:

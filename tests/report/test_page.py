@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import UTC, datetime
 
 import pytest
 
@@ -11,6 +12,7 @@ from hapgpu.errors import UsageError
 from hapgpu.report import libraries
 from hapgpu.report.markup import script_json, script_source, text
 from hapgpu.report.page import Section, render
+from hapgpu.version import __version__
 
 HOSTILE = "</script><script>alert(1)</script>\"'&\\{{ü\u2028<!--\udcff"
 
@@ -25,10 +27,20 @@ def test_text_and_json_are_escaped() -> None:
 
 
 def test_page_of_sections() -> None:
-    sections = [Section(HOSTILE, "one", "<p>first</p>"), Section("Second", "two", "")]
-    page = "".join(render(HOSTILE, sections))
+    samples = HOSTILE, *(f"sample{k}" for k in range(25))
+    sections = [
+        Section(HOSTILE, "one", "<p>first</p>", samples=samples),
+        Section("Second", "two", "", samples=("sample0",)),
+    ]
+    page = "".join(render(HOSTILE, sections, f"hapgpu report {HOSTILE}"))
     assert "<script>alert" not in page
-    assert page.count(text(HOSTILE)) == 4  # title, heading, contents, section
+    assert page.count(text(HOSTILE)) == 6  # title, heading, contents, section, foot
+    foot = page[page.index("<footer>") :]
+    assert f"<dd>{text(HOSTILE)}, sample0," in foot
+    assert "sample18 and 6 more</dd>" in foot
+    assert f"<dd>hapgpu report {text(HOSTILE)}</dd>" in foot
+    assert f"<dd>{datetime.now(UTC):%Y-%m-%d} " in foot
+    assert f"<dd>hapgpu {__version__}</dd>" in foot
     assert '<a href="#two">Second</a>' in page
     assert "default-src 'none'" in page
     assert not re.search(r'(src|href)="(?!#|data:)', page)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -101,8 +103,9 @@ def report(
             advance=advance,
         )
         sections = list(sections_of(files, kinds, options))
+    command_line = shlex.join(["hapgpu", *sys.argv[1:]])
     with OutputFile(output) as file:
-        for piece in render(_title(files), sections):
+        for piece in render(_title(files), sections, command_line):
             file.write(piece.encode("utf-8", "replace"))  # lone surrogates of names and of JSON
     run.finish(("records",))
 
