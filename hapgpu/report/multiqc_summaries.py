@@ -69,9 +69,9 @@ class RunSummary:
 
     @property
     def rate(self) -> float:
-        """Return the amount of work per second of the whole run, 0 for a run without time."""
-        total = self.seconds["total"]
-        return self.amount / total if total > 0 else 0.0
+        """Return the amount of work per second without compiling, 0 for a run without time."""
+        working = self.seconds["total"] - self.seconds.get("compile", 0.0)
+        return self.amount / working if working > 0 else 0.0
 
     @property
     def stages(self) -> dict[str, float]:

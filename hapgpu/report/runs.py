@@ -18,9 +18,13 @@ from hapgpu.io.files.record_limit import too_long
 from hapgpu.report.charts import CHART_SCRIPTS, COLOURS, bars, figure, figures
 from hapgpu.report.markup import facts, table
 from hapgpu.report.page import Section, SectionOptions
+from hapgpu.runtime.statistics import TOTAL
 
 Line: TypeAlias = dict[str, Any]
 """A measurement of `hapgpu bench`, as `--json` writes it."""
+
+COMPILE: Final = "compile"
+"""Stage of a first run that compiles functions: it depends on no data."""
 
 SHORTEST: Final = 1e-9
 """Seconds below which a time is no divisor."""
@@ -37,9 +41,11 @@ class RunRecord:
     about
         Texts by name: command, version, devices, threads, command line.
     counts, seconds, threads
-        Numbers by name; `seconds` without `total`.
+        Numbers by name; `seconds` without `total` and `compile`.
     total
         Wall time in seconds.
+    compiling
+        Seconds of it for which functions were compiled, before the work.
     """
 
     about: Mapping[str, str]
@@ -47,25 +53,31 @@ class RunRecord:
     seconds: Mapping[str, float]
     threads: Mapping[str, float]
     total: float
+    compiling: float
+
+    @property
+    def working(self) -> float:
+        """Seconds of the run without compiling."""
+        return max(self.total - self.compiling, 0.0)
 
     def busy(self) -> dict[str, float]:
-        """Return the fraction of the run for which the threads of each stage worked."""
+        """Return the fraction of the work for which the threads of each stage were busy."""
         return {
-            name: seconds / max(self.threads.get(name, 1), 1) / self.total
+            name: seconds / max(self.threads.get(name, 1), 1) / self.working
             for name, seconds in self.seconds.items()
-            if self.total >= SHORTEST
+            if self.working >= SHORTEST
         }
 
     def rates(self) -> dict[str, float]:
-        """Return counts per second of the run, without those that are 0.
+        """Return counts per second of work, without those that are 0.
 
         `bases` of `call` have no rate: its time goes by its `covered_bases`.
         """
         skipped = {"bases"} if "covered_bases" in self.counts else set()
         return {
-            name: number / self.total
+            name: number / self.working
             for name, number in self.counts.items()
-            if number and name not in skipped and self.total >= SHORTEST
+            if number and name not in skipped and self.working >= SHORTEST
         }
 
 
@@ -97,7 +109,7 @@ def _run_of(path: Path, found: Any) -> RunRecord:
     if found.get("tool") != "hapgpu" or not all(map(_holds_numbers, tables)):
         raise InputError(f"{path}: no statistics of a run of hapgpu; {_REMEDY}")
     counts, seconds, threads = tables
-    stages = {name: number for name, number in seconds.items() if name != "total"}
+    stages = {name: number for name, number in seconds.items() if name not in {TOTAL, COMPILE}}
     about = {
         "command": str(found.get("command", "")),
         "version": str(found.get("version", "")),
@@ -105,7 +117,7 @@ def _run_of(path: Path, found: Any) -> RunRecord:
         "threads": str(found.get("threads", "")),
         "command line": " ".join(map(str, _list_of(found.get("command_line")))),
     }
-    return RunRecord(about, counts, stages, threads, seconds.get("total", 0))
+    return RunRecord(about, counts, stages, threads, seconds.get(TOTAL, 0), seconds.get(COMPILE, 0))
 
 
 def _list_of(value: object) -> list[object]:
@@ -149,6 +161,11 @@ def run_section(path: Path, identifier: str, options: SectionOptions) -> Section
 def _run(run: RunRecord) -> str:
     about = [(name, value) for name, value in run.about.items() if value]
     shown: dict[str, object] = {"wall time": f"{run.total:,.2f} s"}
+    if run.compiling:
+        shown |= {
+            "of it compiling": f"{run.compiling:,.2f} s",
+            "without compiling": f"{run.working:,.2f} s",
+        }
     busy = run.busy()
     charts = []
     if busy:
@@ -174,7 +191,8 @@ def _seconds(run: RunRecord, bound: str) -> str:
 def _busy(run: RunRecord, busy: dict[str, float], bound: str) -> str:
     names = {name: f"{name} ({_threads(run, name)})" for name in busy}
     labelled = {names[name]: 100 * fraction for name, fraction in busy.items()}
-    chart = bars(labelled, "busy (% of the run, per thread)", ".1f", _marked(names[bound]))
+    whole = "time without compiling" if run.compiling else "run"
+    chart = bars(labelled, f"busy (% of the {whole}, per thread)", ".1f", _marked(names[bound]))
     return figure("Busy stages", chart, "The stage that was busy longest bounds the run.")
 
 

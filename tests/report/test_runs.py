@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 
 from hapgpu.errors import InputError
-from hapgpu.report.runs import RunRecord, read_statistics
+from hapgpu.report.page import SectionOptions
+from hapgpu.report.runs import RunRecord, read_statistics, run_section
+
+OPTIONS = SectionOptions(
+    reads=(), reference=None, threads=1, max_record=1 << 20, advance=lambda _: None
+)
 
 RUN: dict[str, Any] = {
     "schema_version": 2,
@@ -32,6 +37,24 @@ def test_busy_stages(tmp_path: Path) -> None:
     assert isinstance(found, RunRecord)
     assert found.busy() == {"read": 0.5, "map": 0.75}
     assert found.total == 2
+
+
+def test_compiling_is_not_work(tmp_path: Path) -> None:
+    """The stage of a first run that compiles is no busy stage, and in no rate."""
+    path = tmp_path / "run.json"
+    run = {**RUN, "seconds": {**RUN["seconds"], "compile": 1.5, "total": 3.5}}
+    path.write_text(json.dumps(run), encoding="utf-8")
+    found = read_statistics(path, 10_000)
+    assert isinstance(found, RunRecord)
+    assert found.compiling == 1.5
+    assert found.busy() == {"read": 0.5, "map": 0.75}
+    assert found.rates() == {"reads": 50}
+    html = run_section(path, "f", OPTIONS).html
+    assert "<dt>wall time</dt><dd>3.50 s</dd>" in html
+    assert "<dt>of it compiling</dt><dd>1.50 s</dd>" in html
+    run["seconds"] = {"compile": 3.5, "total": 3.5}
+    path.write_text(json.dumps(run), encoding="utf-8")
+    assert "bound by" not in run_section(path, "f", OPTIONS).html
 
 
 def test_rates(tmp_path: Path) -> None:
