@@ -33,6 +33,7 @@ class ReadColumn(IntEnum):
     INSERTED = auto()
     DELETED = auto()
     CLIPPED = auto()
+    ALIGNED = auto()
     OLD_INSERTED = auto()
     OLD_DELETED = auto()
     OLD_CLIPPED = auto()
@@ -58,6 +59,7 @@ _TEXT, _ZERO, _NINE, _COMMA, _SEMICOLON = b"Z09,;"
 _OLD_CONTIG: Final = int(ReadColumn.OLD_CONTIG)
 _OPERATIONS: Final = np.full(256, -1, dtype=np.int64)
 _OPERATIONS[[1, 2, 4]] = _OPERATIONS[list(b"IDS")] = 0, 1, 2  # as numbers, and as letters
+_OPERATIONS[[0, 7, 8]] = 3  # M, =, X: only as numbers, of new alignments
 
 
 def columns_of(block: RecordBlock) -> NDArray[np.int64]:

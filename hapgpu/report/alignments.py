@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.bam.constants import UNMAPPED
-from hapgpu.io.bam.read_groups import are_haplotypes, has_haplotypes
+from hapgpu.io.bam.header import SamHeader, fields_of
+from hapgpu.io.bam.read_groups import HAPLOTYPE_GROUP, are_haplotypes, has_haplotypes
 from hapgpu.io.bam.record_layout import RecordBlock
 from hapgpu.report.alignment_columns import MISSING, ReadColumn, columns_of
-from hapgpu.report.charts import CHART_SCRIPTS, COLOURS, Spec, bars, figure, figures
+from hapgpu.report.charts import CHART_SCRIPTS, COLOURS, Spec, bars, bars_figure, figure, figures
+from hapgpu.report.identities import LengthIdentities, identities_of
 from hapgpu.report.line_blocks import digests_of
 from hapgpu.report.markup import facts, percent, table
 from hapgpu.report.page import Section, SectionOptions
@@ -44,15 +46,21 @@ class AlignmentCounts:
     best
         int64[3]: reads with one best hit and no next ones, with one best hit and next ones, with
         several best hits (X0, X1).
+    identities
+        Of mapped reads with NM.
+    aligned
+        int64[contigs]: bases of primary records that are aligned to a base of each contig.
     moved_changes
         By operation of CIGARs: int64[2], reads with it before and after they moved.
     """
 
     numbers: dict[str, int]
     contigs: NDArray[np.int64]
+    aligned: NDArray[np.int64]
     lengths: LengthTally = field(default_factory=LengthTally)
     qualities: Tally = field(default_factory=lambda: Tally(0, 255))
     distances: Tally = field(default_factory=lambda: Tally(0, 1000))
+    identities: LengthIdentities = field(default_factory=LengthIdentities)
     scores: Tally = field(default_factory=lambda: Tally(-10_000, 50_000))
     margins: Tally = field(default_factory=lambda: Tally(-1_000, 10_000))
     hits: Tally = field(default_factory=lambda: Tally(0, 1000))
@@ -67,7 +75,7 @@ class AlignmentCounts:
     @classmethod
     def empty(cls, contigs: int) -> AlignmentCounts:
         """Return counts of no record."""
-        return cls({}, np.zeros(contigs, dtype=np.int64))
+        return cls({}, np.zeros(contigs, dtype=np.int64), np.zeros(contigs, dtype=np.int64))
 
     @classmethod
     def of(
@@ -121,8 +129,9 @@ class AlignmentCounts:
         self.hits.add(np.where(is_mapped, hits, 0)[~is_mapped | (hits != MISSING)])
         mapped = columns[:, is_mapped]
         self.contigs += np.bincount(mapped[ReadColumn.CONTIG], minlength=self.contigs.size)
+        np.add.at(self.aligned, mapped[ReadColumn.CONTIG], mapped[ReadColumn.ALIGNED])
         self.qualities.add(mapped[ReadColumn.MAPPING_QUALITY])
-        self.distances.add(_present(mapped[ReadColumn.NM]))
+        self._count_distances(mapped[:, mapped[ReadColumn.NM] != MISSING])
         scores, seconds = mapped[ReadColumn.AS], mapped[ReadColumn.XS]
         self.scores.add(_present(scores))
         self.margins.add((scores - seconds)[(scores != MISSING) & (seconds != MISSING)])
@@ -130,6 +139,15 @@ class AlignmentCounts:
         has_best = best != MISSING
         group = np.where(best > 1, 2, np.where(following > 0, 1, 0))[has_best]
         self.best += np.bincount(group, minlength=3)
+
+    def _count_distances(self, columns: NDArray[np.int64]) -> None:
+        """Count edit distances and identities of records that have NM."""
+        self.distances.add(columns[ReadColumn.NM])
+        operations = ReadColumn.ALIGNED, ReadColumn.INSERTED, ReadColumn.DELETED
+        spans = columns[[*operations]].sum(axis=0)
+        has_span = spans > 0
+        found = identities_of(columns[ReadColumn.NM][has_span], spans[has_span])
+        self.identities.add(columns[ReadColumn.BASES][has_span], found)
 
     def _count_moved(self, columns: NDArray[np.int64], contigs: NDArray[np.int64]) -> None:
         """Count the reads that hapgpu realigned: they hold their old alignment."""
@@ -151,11 +169,12 @@ class AlignmentCounts:
         for name, number in other.numbers.items():
             self.numbers[name] = self.numbers.get(name, 0) + number
         self.contigs += other.contigs
+        self.aligned += other.aligned
         self.best += other.best
         self.moved_changes += other.moved_changes
         self.lengths.merge(other.lengths)
         for name in (
-            *("qualities", "distances", "scores", "margins", "hits", "shifts"),
+            *("qualities", "distances", "identities", "scores", "margins", "hits", "shifts"),
             *("old_distances", "new_distances"),
         ):
             getattr(self, name).merge(getattr(other, name))
@@ -173,6 +192,9 @@ def _present(values: NDArray[np.int64]) -> NDArray[np.int64]:
     present: NDArray[np.int64] = values[values != MISSING]
     return present
 
+
+_LONG: Final = 1000
+"""Bases of the longest read, from which the reads are long reads."""
 
 _MAX_CONTIGS: Final = 24
 _CHANGES: Final = ("an insertion", "a deletion", "a soft clip")
@@ -192,23 +214,31 @@ def alignment_section(path: Path, identifier: str, options: SectionOptions) -> S
         reference=options.reference,
         max_record=options.max_record,
     ) as source:
-        names = source.header.reference_names
+        header = source.header
+        names = header.reference_names
         count = partial(
             AlignmentCounts.of,
             digests_of(names),
-            without_haplotypes=has_haplotypes(source.header),
+            without_haplotypes=has_haplotypes(header),
         )
         counts = AlignmentCounts.empty(len(names))
         for more in source.converted(count):
             counts.merge(more)
             options.advance(more.numbers["records"])
-    html = _summary(counts) + figures(list(_charts(counts, names)))
+    html = _summary(counts, header) + figures(list(_charts(counts, names)))
     if counts.numbers.get("moved"):
         html += _moved(counts)
-    return Section(path.name, identifier, html, CHART_SCRIPTS)
+    return Section(path.name, identifier, html, CHART_SCRIPTS, _samples_of(header))
 
 
-def _summary(counts: AlignmentCounts) -> str:
+def _samples_of(header: SamHeader) -> tuple[str, ...]:
+    """Return the samples of the read groups; called haplotypes are none."""
+    groups = map(fields_of, header.lines_of("@RG"))
+    names = [group.get("SM", "") for group in groups if group.get("ID") != HAPLOTYPE_GROUP]
+    return tuple(dict.fromkeys(filter(None, names)))
+
+
+def _summary(counts: AlignmentCounts, header: SamHeader) -> str:
     numbers = counts.numbers
     reads, mapped = numbers.get("reads", 0), numbers.get("mapped", 0)
     shown = {
@@ -218,14 +248,29 @@ def _summary(counts: AlignmentCounts) -> str:
         "mapped": f"{mapped:,} ({percent(mapped, reads)})",
         "on the reverse strand": percent(numbers.get("reverse", 0), mapped),
     }
+    if _are_long(counts):
+        shown |= {
+            "read N50 (bases)": counts.lengths.n50(),
+            "longest read (bases)": counts.lengths.longest,
+        }
+    has_reads = counts.contigs > 0
+    if has_reads.any():
+        bases = np.array(header.reference_lengths, dtype=np.int64)[has_reads].sum()
+        shown["mean depth of contigs with reads"] = f"{counts.aligned.sum() / bases:.2f}"
     for name in ("secondary", "supplementary", "duplicates", "called haplotypes"):
         if numbers.get(name):
             shown[name] = numbers[name]
     if numbers.get("moved"):
         shown["realigned records"] = numbers["moved"]
-    if len(counts.distances):
+    if len(counts.distances) and not _are_long(counts):
         shown["mean edit distance"] = f"{counts.distances.mean:.3f}"
+    if len(counts.identities.tally):
+        shown["median identity"] = f"{100 * counts.identities.tally.median:.2f}%"
     return facts(shown)
+
+
+def _are_long(counts: AlignmentCounts) -> bool:
+    return counts.lengths.longest >= _LONG
 
 
 def _charts(counts: AlignmentCounts, names: tuple[str, ...]) -> Iterator[str]:
@@ -235,27 +280,30 @@ def _charts(counts: AlignmentCounts, names: tuple[str, ...]) -> Iterator[str]:
         kinds = ("one best hit, no next", "one best hit, some next", "several best hits")
         groups = dict(zip(kinds, counts.best.tolist(), strict=True))
         yield figure("Best and next hits", bars(groups, "reads"), "by X0 and X1")
-    if len(counts.distances):
+    if _are_long(counts):
+        yield from counts.identities.figures("reads")
+    elif len(counts.distances):
         yield _of(counts.distances, "Edit distances", "edit distance (NM)", "reads")
     if len(counts.scores):
         yield _of(counts.scores, "Alignment scores", "score (AS)", "reads")
     if len(counts.margins):
-        yield figure(
+        yield counts.margins.figure(
             "Score margins",
-            counts.margins.chart("best minus second score (AS - XS)", "reads"),
+            "best minus second score (AS - XS)",
+            "reads",
             counts.margins.note("-1,000", "10,000")
-            or "Reads near 0 fit two places or haplotypes equally well.",
+            or "Reads near 0 fit two positions or haplotypes equally well.",
         )
     if len(counts.qualities):
         yield _of(counts.qualities, "Mapping qualities", "MAPQ", "reads")
     if counts.lengths.longest:
-        yield figure("Read lengths", counts.lengths.chart("bases", "reads"))
+        yield counts.lengths.figure("Read lengths", "bases", "reads")
     if counts.contigs.any():
         yield _contigs(counts, names)
 
 
 def _of(tally: Tally, title: str, x: str, y: str) -> str:
-    return figure(title, tally.chart(x, y), tally.note("", "values"))
+    return tally.figure(title, x, y, tally.note("", "values"))
 
 
 def _contigs(counts: AlignmentCounts, names: tuple[str, ...]) -> str:
@@ -265,7 +313,7 @@ def _contigs(counts: AlignmentCounts, names: tuple[str, ...]) -> str:
     chosen = {names[k]: int(counts.contigs[k]) for k in np.sort(used)}
     rest = int((counts.contigs > 0).sum()) - used.size
     note = f"{rest:,} more contigs have fewer reads." if rest else ""
-    return figure("Reads per contig or haplotype", bars(chosen, "mapped reads"), note)
+    return bars_figure("Reads per contig or haplotype", chosen, "mapped reads", note)
 
 
 def _moved(counts: AlignmentCounts) -> str:
@@ -276,9 +324,9 @@ def _moved(counts: AlignmentCounts) -> str:
     ]
     charts = []
     if len(counts.shifts):
-        shifts = counts.shifts.chart("new minus old position (bases)", "realigned records")
         note = counts.shifts.note("values of -1,000", "1,000")
-        charts.append(figure("Shift of the start", shifts, note))
+        axes = "new minus old position (bases)", "realigned records"
+        charts.append(counts.shifts.figure("Shift of the start", *axes, note))
     if len(counts.old_distances):
         charts.append(
             figure(

@@ -52,9 +52,14 @@ def figure(title: str, spec: Spec, note: str = "", *, wide: bool = False) -> str
     )
 
 
-def figures(charts: Sequence[str]) -> str:
-    """Return charts of `figure` beside each other, as many as fit."""
-    return f'<div class="charts">\n{"".join(charts)}</div>\n'
+def sentence(title: str, words: str) -> str:
+    """Return what stands for a chart that would have one bar, as HTML; both are plain text."""
+    return f"<p><b>{text(title)}:</b> {text(words)}.</p>\n"
+
+
+def figures(charts: Sequence[str], *, small: bool = False) -> str:
+    """Return charts of `figure` beside each other, as many as fit; sentences below them."""
+    return f'<div class="charts{" small" if small else ""}">\n{"".join(charts)}</div>\n'
 
 
 def svg(spec: Spec, width: int = 640) -> str:
@@ -111,7 +116,10 @@ def histogram(
         {"start": float(edges[k]), "end": float(edges[k + 1]), "count": int(counts[k])}
         for k in used
     ]
-    scale: Spec = {"type": "log"} if log else {"zero": False, "nice": not used.size}
+    scale: Spec = {"zero": False, "nice": not used.size}
+    if log:
+        scale = {"type": "log", "nice": False}
+        x_format = x_format or "~s"
     if len(edges) > 1 and not log:
         scale["domain"] = [float(edges[0]), float(edges[-1])]
     axis: Spec = {"format": x_format} if x_format else {}
@@ -139,7 +147,7 @@ def histogram(
                 "type": "quantitative",
                 "title": y,
                 "scale": {"zero": True},
-                "axis": {"format": _format(counts.max(initial=0))},
+                "axis": {"format": _format(counts.max(initial=0)), "tickMinStep": 1},
             },
             "y2": {"datum": 0},
             "tooltip": [
@@ -149,6 +157,14 @@ def histogram(
             ],
         },
     }
+
+
+def bars_figure(title: str, numbers: Mapping[str, int], x: str, note: str = "") -> str:
+    """Return bars with their heading, as HTML; a sentence for a single bar."""
+    if len(numbers) == 1:
+        ((name, number),) = numbers.items()
+        return sentence(title, f"{name}, {number:,} {x}")
+    return figure(title, bars(numbers, x), note)
 
 
 def bars(

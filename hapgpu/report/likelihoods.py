@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hapgpu.errors import InputError
 from hapgpu.io.files.compressed import open_inflated
-from hapgpu.report.charts import CHART_SCRIPTS, bars, figure, figures
+from hapgpu.report.charts import CHART_SCRIPTS, bars_figure, figures
 from hapgpu.report.likelihood_lines import (
     Best,
     LinePairs,
@@ -254,15 +254,17 @@ def _summary(counts: LikelihoodCounts) -> str:
 
 def _charts(counts: LikelihoodCounts) -> Iterator[str]:
     if len(counts.margins):
-        yield figure(
+        yield counts.margins.figure(
             "Likelihood margins",
-            counts.margins.chart("best minus second likelihood (log10)", "reads"),
+            "best minus second likelihood (log10)",
+            "reads",
             "A margin of 2: the best haplotype is 100 times as likely as the second. "
             + counts.margins.note("", "Margins of"),
         )
-    yield figure(
+    yield counts.best.figure(
         "Best likelihoods",
-        counts.best.chart("likelihood of the best haplotype (log10)", "reads"),
+        "likelihood of the best haplotype (log10)",
+        "reads",
         counts.best.note("likelihoods of", ""),
     )
     if len(counts.haplotypes):
@@ -274,4 +276,4 @@ def _charts(counts: LikelihoodCounts) -> Iterator[str]:
 def _names(title: str, names: NameCounts, x: str) -> str:
     chosen = names.most_common(_MAX_NAMES)
     rest = len(names) - len(chosen)
-    return figure(title, bars(chosen, x), f"{rest:,} more have fewer reads." if rest else "")
+    return bars_figure(title, chosen, x, f"{rest:,} more have fewer reads." if rest else "")

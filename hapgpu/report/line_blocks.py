@@ -110,6 +110,19 @@ def _exponent(text: NDArray[np.uint8], at: Integer, end: Integer) -> tuple[Integ
     return -exponent if is_down else exponent, bool(at < end)
 
 
+@njit
+def starts_with(
+    text: NDArray[np.uint8], at: Integer, end: Integer, start: NDArray[np.uint8]
+) -> bool:
+    """Tell whether a field, from `at` to `end`, starts with some bytes."""
+    if end - at < start.size:
+        return False
+    same = np.int64(0)
+    while same < start.size and text[at + same] == start[same]:
+        same += 1
+    return bool(same == start.size)
+
+
 _PRIME: Final = 0x100000001B3
 _BASIS: Final = -3750763034362895579  # of FNV-1a, as a signed number
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.report.line_blocks import name_digest, read_decimal
+from hapgpu.report.identities import identity_of
+from hapgpu.report.line_blocks import name_digest, starts_with
 from hapgpu.runtime.jit import njit, njit_inlined
 
 
@@ -38,15 +39,16 @@ class PafColumn(IntEnum):
 
 UNMAPPED: Final = 2
 """`REVERSE` of a line without a mapping."""
-IDENTITY_UNIT: Final = 10_000
-"""`IDENTITY` is a number of these parts."""
+NO_IDENTITY: Final = -1
+"""`IDENTITY` of a line without a CIGAR or without its edit distance."""
 COLUMNS: Final = len(PafColumn)
 
 _TAB, _NEWLINE, _RETURN, _ZERO, _NINE = b"\t\n\r09"
 _PLUS, _MINUS, _STAR = b"+-*"
 _SECONDARY_TAG: Final = np.frombuffer(b"tp:A:S", dtype=np.uint8)
-_DV: Final = np.frombuffer(b"dv:f:", dtype=np.uint8)
-_DE: Final = np.frombuffer(b"de:f:", dtype=np.uint8)
+_DISTANCE_TAG: Final = np.frombuffer(b"NM:i:", dtype=np.uint8)
+_CIGAR_TAG: Final = np.frombuffer(b"cg:Z:", dtype=np.uint8)
+_IN_SPAN: Final = np.isin(np.arange(256), np.frombuffer(b"M=XID", dtype=np.uint8))
 _MAX_NUMBER: Final = 2**40
 
 
@@ -104,20 +106,30 @@ def _parse_line(text: NDArray[np.uint8], at: Integer, end: Integer, out: NDArray
         at = _number(text, at, end, out[column : column + 1])
     if at < 0:
         return False
-    out[16] = 0
-    divergence = -1.0
-    while at < end:
-        stop = _field_end(text, at, end)
-        if _starts(text, at, stop, _SECONDARY_TAG):
-            out[16] = 1
-        elif _starts(text, at, stop, _DV) or _starts(text, at, stop, _DE):
-            divergence, _ = read_decimal(text, at + 5, stop)
-        at = stop + 1
-    identity = 1.0 - divergence if divergence >= 0.0 else out[13] / max(out[14], np.int64(1))
-    out[17] = round(min(max(identity, 0.0), 1.0) * 10_000)
+    _parse_tags(text, at, end, out)
     if out[6] == 2:
         return True
     return bool(out[4] <= out[5] and out[5] <= out[3] and out[11] <= out[12] and out[12] <= out[10])
+
+
+@njit
+def _parse_tags(text: NDArray[np.uint8], at: Integer, end: Integer, out: NDArray[np.int64]) -> None:
+    """Write whether a mapping is secondary, and its identity."""
+    out[16] = 0
+    distance: Integer = np.int64(NO_IDENTITY)
+    span: Integer = np.int64(0)
+    while at < end:
+        stop = _field_end(text, at, end)
+        if starts_with(text, at, stop, _SECONDARY_TAG):
+            out[16] = 1
+        elif starts_with(text, at, stop, _DISTANCE_TAG):
+            distance = _digits(text, at + _DISTANCE_TAG.size, stop)
+        elif starts_with(text, at, stop, _CIGAR_TAG):
+            span = _span(text, at + _CIGAR_TAG.size, stop)
+        at = stop + 1
+    out[17] = NO_IDENTITY
+    if distance >= 0 and span > 0:
+        out[17] = identity_of(distance, span)
 
 
 @njit
@@ -138,26 +150,37 @@ def _number(text: NDArray[np.uint8], at: Integer, end: Integer, out: NDArray[np.
     if at < 0:
         return np.int64(-1)
     stop = _field_end(text, at, end)
-    value = np.int64(0)
-    if stop == at:
+    is_star = stop == at + 1 and text[at] == _STAR
+    value = np.int64(0) if is_star else _digits(text, at, stop)
+    if value < 0:
         return np.int64(-1)
-    if not (stop == at + 1 and text[at] == _STAR):
-        for k in range(at, stop):
-            if not _ZERO <= text[k] <= _NINE:
-                return np.int64(-1)
-            value = min(10 * value + (text[k] - _ZERO), np.int64(_MAX_NUMBER))
     out[0] = value
     return stop + 1
 
 
 @njit
-def _starts(text: NDArray[np.uint8], at: Integer, end: Integer, start: NDArray[np.uint8]) -> bool:
-    if end - at < start.size:
-        return False
-    same = np.int64(0)
-    while same < start.size and text[at + same] == start[same]:
-        same += 1
-    return bool(same == start.size)
+def _digits(text: NDArray[np.uint8], at: Integer, end: Integer) -> Integer:
+    """Return a number, or -1 for other text."""
+    value = np.int64(0) if at < end else np.int64(-1)
+    for k in range(at, end):
+        if not _ZERO <= text[k] <= _NINE:
+            return np.int64(-1)
+        value = min(10 * value + (text[k] - _ZERO), np.int64(_MAX_NUMBER))
+    return value
+
+
+@njit
+def _span(text: NDArray[np.uint8], at: Integer, end: Integer) -> Integer:
+    """Return the columns of an alignment by its CIGAR, without skipped bases."""
+    span = np.int64(0)
+    length = np.int64(0)
+    for k in range(at, end):
+        if _ZERO <= text[k] <= _NINE:
+            length = min(10 * length + (text[k] - _ZERO), np.int64(_MAX_NUMBER))
+        else:
+            span = min(span + length * _IN_SPAN[text[k]], np.int64(_MAX_NUMBER))
+            length = np.int64(0)
+    return span
 
 
 @njit

@@ -12,11 +12,20 @@ from numpy.typing import NDArray
 
 from hapgpu.errors import InputError
 from hapgpu.io.files.compressed import open_inflated
-from hapgpu.report.charts import CHART_SCRIPTS, COLOURS, Spec, figure, figures, histogram
+from hapgpu.report.charts import (
+    CHART_SCRIPTS,
+    COLOURS,
+    Spec,
+    figure,
+    figures,
+    histogram,
+    sentence,
+)
 from hapgpu.report.dot_plot import DrawnReads, dot_plot, read_plot
+from hapgpu.report.identities import LengthIdentities
 from hapgpu.report.line_blocks import LineBlocks
 from hapgpu.report.mapping_lines import (
-    IDENTITY_UNIT,
+    NO_IDENTITY,
     UNMAPPED,
     PafColumn,
     covered_lengths,
@@ -37,12 +46,15 @@ class ShownContigs:
     Attributes
     ----------
     names, lengths
-        Of each contig, in the order of the file.
+        One per contig, in file order.
+    covered
+        Bases of the contigs that mappings cover, each as often as it is covered.
     """
 
     def __init__(self) -> None:
         self.names: list[str] = []
         self.lengths: list[int] = []
+        self.covered = 0
         self._digests = np.empty(0, dtype=np.int64)
         self._sorted = np.empty(0, dtype=np.int64)
         self._partial = np.zeros((0, _BINS + 1), dtype=np.float64)
@@ -89,6 +101,7 @@ class ShownContigs:
         """Count the bases from `starts` to `ends` as covered once more."""
         is_known = numbers != OTHER
         numbers, starts, ends = numbers[is_known], starts[is_known], ends[is_known]
+        self.covered += int((ends - starts).sum())
         widths = self.bin_widths()[numbers]
         shape = self._partial.shape
         for positions, sign in ((starts, -1.0), (ends, 1.0)):
@@ -138,7 +151,7 @@ class MappingCounts:
     numbers
         Numbers of lines, reads and bases, by name.
     identities
-        Of primary mappings, in parts of 10,000.
+        Of primary mappings with a CIGAR and NM.
     coverages
         Of mapped reads: percent of their bases in primary mappings.
     per_read
@@ -147,7 +160,7 @@ class MappingCounts:
 
     numbers: dict[str, int] = field(default_factory=dict)
     lengths: LengthTally = field(default_factory=LengthTally)
-    identities: Tally = field(default_factory=lambda: Tally(0, IDENTITY_UNIT, 1 / IDENTITY_UNIT))
+    identities: LengthIdentities = field(default_factory=LengthIdentities)
     coverages: Tally = field(default_factory=lambda: Tally(0, _COVERAGE_UNIT, 1 / _COVERAGE_UNIT))
     qualities: Tally = field(default_factory=lambda: Tally(0, 255))
     per_read: Tally = field(default_factory=lambda: Tally(0, 100))
@@ -187,7 +200,8 @@ class MappingCounts:
             reverse=primary[:, PafColumn.REVERSE].sum(),
         )
         self.per_read.add(per_read)
-        self.identities.add(primary[:, PafColumn.IDENTITY])
+        aligned = primary[primary[:, PafColumn.IDENTITY] != NO_IDENTITY]
+        self.identities.add(aligned[:, PafColumn.LENGTH], aligned[:, PafColumn.IDENTITY])
         self.qualities.add(primary[:, PafColumn.QUALITY])
         self._cover_reads(primary, per_read)
         names = slice(PafColumn.TARGET, PafColumn.TARGET_DIGEST + 1)
@@ -282,8 +296,14 @@ def _summary(counts: MappingCounts) -> str:
         "secondary mappings": numbers.get("secondary", 0),
         "on the reverse strand": percent(numbers.get("reverse", 0), primary),
     }
-    if primary:
-        shown["median identity"] = f"{100 * counts.identities.median:.2f}%"
+    lengths = sum(counts.contigs.lengths)
+    if lengths:
+        shown["mean depth of contigs with mappings"] = f"{counts.contigs.covered / lengths:.2f}"
+    identities = counts.identities.tally
+    if len(identities):
+        shown["median identity"] = f"{100 * identities.median:.2f}%"
+    elif primary:
+        shown["identity"] = "unknown: no cg and NM"
     return facts(shown)
 
 
@@ -297,23 +317,20 @@ def _charts(counts: MappingCounts) -> Iterator[str]:
         if split:
             note = "Reads with several primary mappings, such as split reads; most mappings first."
             yield figure("One read", split, note)
-    yield figure(
-        "Identity",
-        counts.identities.chart("identity", "primary mappings", "~%"),
-        "1 - dv, an estimate that is too high on small references, or 1 - de; without these tags, "
-        "matching bases / length of the mapping",
-    )
-    yield figure(
+    yield from counts.identities.figures("primary mappings")
+    if not len(counts.identities.tally):
+        words = "unknown, as no mapping has the tags cg and NM; hapgpu chain -c writes them"
+        yield sentence("Identity", words)
+    yield counts.coverages.figure(
         "Coverage of reads",
-        counts.coverages.chart("fraction of the read in primary mappings", "mapped reads", ".0%"),
+        "fraction of the read in primary mappings",
+        "mapped reads",
+        x_format=".0%",
     )
-    yield figure("Read lengths", counts.lengths.chart("read length (bases)", "reads"))
-    yield figure("Mapping qualities", counts.qualities.chart("MAPQ", "primary mappings"))
-    yield figure(
-        "Mappings per read",
-        counts.per_read.chart("primary mappings", "reads"),
-        counts.per_read.note("", "values"),
-    )
+    yield counts.lengths.figure("Read lengths", "bases", "reads")
+    yield counts.qualities.figure("Mapping qualities", "MAPQ", "primary mappings")
+    note = counts.per_read.note("", "values")
+    yield counts.per_read.figure("Mappings per read", "primary mappings", "reads", note)
     yield from _depth_charts(contigs)
 
 
@@ -324,17 +341,13 @@ def _drawn_note(counts: MappingCounts) -> str:
     )
     shown += "; of a read with more, the longest" * drawn.is_cut
     more = f"; only the first {MAX_CONTIGS:,} contigs" * (len(counts.contigs.names) == MAX_CONTIGS)
-    return f"{shown}{more}. Reads stand above each other, by the position of their longest mapping."
+    return f"{shown}{more}. Reads are stacked by the position of their longest mapping."
 
 
 def _depth_charts(contigs: ShownContigs) -> Iterator[str]:
     depths = contigs.depths()
     widths = contigs.bin_widths()
-    yield figure(
-        "Depth",
-        _depth_histogram(depths, np.asarray(contigs.lengths)),
-        "bases of the contigs by the mean depth of their bin; a contig has up to 2,000 bins",
-    )
+    yield _depth_histogram(depths, np.asarray(contigs.lengths))
     longest = np.argsort(-np.asarray(contigs.lengths), kind="stable")[:_MAX_DEPTH_CONTIGS]
     values = [
         value
@@ -354,14 +367,18 @@ def _depth_points(
         yield {"contig": contig, "from": start * width, "depth": round(mean, 3)}
 
 
-def _depth_histogram(depths: list[NDArray[np.float64]], lengths: NDArray[np.int64]) -> Spec:
+def _depth_histogram(depths: list[NDArray[np.float64]], lengths: NDArray[np.int64]) -> str:
     depth = np.concatenate(depths)
     weights = np.concatenate(
         [np.full(d.size, n / d.size) for d, n in zip(depths, lengths.tolist(), strict=True)]
     )
     high = max(float(depth.max()), 1.0)
+    if depth.min() == depth.max():
+        return sentence("Depth", f"{depth[0]:g} on all bases of the contigs")
     counts, edges = np.histogram(depth, _DEPTH_BARS, (0, high), weights=weights)
-    return histogram(np.round(counts).astype(np.int64), edges, "depth", "bases")
+    chart = histogram(np.round(counts).astype(np.int64), edges, "depth", "bases")
+    note = "bases of the contigs by the mean depth of their bin; a contig has up to 2,000 bins"
+    return figure("Depth", chart, note)
 
 
 def _depth_line(values: list[dict[str, object]]) -> Spec:

@@ -7,12 +7,15 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.report.charts import Spec, histogram
+from hapgpu.report.charts import Spec, figure, histogram, sentence
 
 _MAX_BARS: Final = 60
 _MIN_BARS: Final = 8
 _STEPS: Final = np.array([1, 2, 5])
 _PER_OCTAVE: Final = 6
+_SHOWN: Final = 0.99
+_MAX_PENDING: Final = 1 << 20
+_LONGEST: Final = (1 << 31) - 1
 
 
 class Tally:
@@ -71,6 +74,29 @@ class Tally:
         """Return how many values are less."""
         return int(self.counts[: max(round(value / self._unit) - self._low, 0)].sum())
 
+    def capped(self) -> Tally:
+        """Return the counts with the largest 1% of the values at the end of the range."""
+        end = int(np.searchsorted(np.cumsum(self.counts), _SHOWN * len(self)))
+        shown = Tally(self._low, self._low + end, self._unit)
+        shown.counts[:] = self.counts[: end + 1]
+        shown.counts[end] += self.counts[end + 1 :].sum()
+        return shown
+
+    def figure(
+        self, title: str, x: str, y: str, note: str = "", *, x_format: str = "", height: int = 0
+    ) -> str:
+        """Return a histogram with its heading, as HTML; a sentence if all values are equal."""
+        if np.count_nonzero(self.counts) == 1:
+            value = self._low + int(np.flatnonzero(self.counts)[0])
+            shown = (
+                f"{100 * value * self._unit:g}%"
+                if "%" in x_format
+                else f"{round(value * self._unit, 6):,}"
+            )
+            return sentence(title, f"{x} is {shown} for all {len(self):,} {y}")
+        chart = self.chart(x, y, x_format)
+        return figure(title, chart | {"height": height or chart["height"]}, note)
+
     def chart(self, x: str, y: str, x_format: str = "") -> Spec:
         """Return a histogram of the values, in at most 60 bars of equal width."""
         used = np.flatnonzero(self.counts)
@@ -110,46 +136,69 @@ def _step_of(span: int) -> int:
 
 
 class LengthTally:
-    """Counts of lengths in bins that rise by a factor, from 1 to 2**31."""
+    """Exact counts of lengths from 1 on: as many numbers as there are different lengths."""
 
     def __init__(self) -> None:
-        octaves = np.arange(31 * _PER_OCTAVE + 1) / _PER_OCTAVE
-        self._edges = np.unique(np.round(2.0**octaves).astype(np.int64))
-        self.counts = np.zeros(self._edges.size - 1, dtype=np.int64)
-        self.bases = np.zeros(self._edges.size - 1, dtype=np.int64)
-        self.shortest = np.iinfo(np.int64).max
-        self.longest = 0
+        self._lengths = np.empty(0, dtype=np.int64)
+        self._counts = np.empty(0, dtype=np.int64)
+        self._added: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+        self._pending = 0
 
     def add(self, lengths: NDArray[Any]) -> Self:
         """Count lengths, of which 0 count nothing."""
-        lengths = np.minimum(lengths[lengths > 0].astype(np.int64), self._edges[-1] - 1)
-        if lengths.size:
-            rows = np.searchsorted(self._edges, lengths, side="right") - 1
-            self.counts += np.bincount(rows, minlength=self.counts.size)
-            weights = np.bincount(rows, weights=lengths, minlength=self.counts.size)
-            self.bases += weights.astype(np.int64)
-            self.shortest = min(self.shortest, int(lengths.min()))
-            self.longest = max(self.longest, int(lengths.max()))
+        lengths = np.minimum(lengths[lengths > 0].astype(np.int64), _LONGEST)
+        self._append(*np.unique(lengths, return_counts=True))
         return self
 
     def merge(self, other: LengthTally) -> None:
         """Add the counts of another tally."""
-        self.counts += other.counts
-        self.bases += other.bases
-        self.shortest = min(self.shortest, other.shortest)
-        self.longest = max(self.longest, other.longest)
+        self._append(*other.counts())
+
+    def _append(self, lengths: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
+        self._added.append((lengths, counts))
+        self._pending += lengths.size
+        if self._pending > _MAX_PENDING:
+            self.counts()
+
+    def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the different lengths, ascending, and how many there are of each."""
+        if self._added:
+            parts = [(self._lengths, self._counts), *self._added]
+            lengths, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
+            self._lengths, rows = np.unique(lengths, return_inverse=True)
+            self._counts = np.zeros(self._lengths.size, dtype=np.int64)
+            np.add.at(self._counts, rows, counts)
+            self._added, self._pending = [], 0
+        return self._lengths, self._counts
+
+    @property
+    def longest(self) -> int:
+        """The longest length; 0 without any."""
+        return int(self.counts()[0].max(initial=0))
 
     def n50(self) -> int:
-        """Return N50 to the width of a bin: longer reads hold half of the bases."""
-        if not self.longest:
+        """Return N50: reads of at least this length hold half of the bases; 0 without any."""
+        lengths, counts = self.counts()
+        if not lengths.size:
             return 0
-        longer = np.cumsum(self.bases[::-1])
-        row = self.bases.size - 1 - int(np.searchsorted(longer, longer[-1] / 2))
-        return min(int(self.bases[row] / max(self.counts[row], 1)), self.longest)
+        bases = np.cumsum((lengths * counts)[::-1])
+        return int(lengths[::-1][np.searchsorted(bases, -(-bases[-1] // 2))])
 
-    def chart(self, x: str, y: str) -> Spec:
-        """Return a histogram with a logarithmic axis of lengths."""
-        used = np.flatnonzero(self.counts)
-        span = slice(used[0], used[-1] + 1) if used.size else slice(0, 1)
-        edges = self._edges[span.start : span.stop + 1]
-        return histogram(self.counts[span], edges, x, y, log=True)
+    def figure(self, title: str, x: str, y: str) -> str:
+        """Return a histogram with a logarithmic axis, as HTML; a sentence for a single length."""
+        lengths, counts = self.counts()
+        if lengths.size == 1:
+            return sentence(title, f"all {counts[0]:,} {y} have {lengths[0]:,} {x}")
+        edges = length_edges(_PER_OCTAVE)
+        bins = np.searchsorted(edges, lengths, side="right") - 1
+        binned = np.bincount(np.minimum(bins, edges.size - 2), counts, edges.size - 1)
+        used = np.flatnonzero(binned)
+        first, end = (int(used[0]), int(used[-1]) + 1) if used.size else (0, 1)
+        shown = binned[first:end].astype(np.int64)
+        return figure(title, histogram(shown, edges[first : end + 1], x, y, log=True))
+
+
+def length_edges(per_octave: int) -> NDArray[np.int64]:
+    """Return int64: bounds of bins of lengths that rise by a factor, from 1 to 2**31."""
+    octaves = np.arange(31 * per_octave + 1) / per_octave
+    return np.unique(np.round(2.0**octaves).astype(np.int64))

@@ -31,6 +31,10 @@ def paf_lines(seed: int, reads: int) -> list[list[str]]:
                 tags.append(
                     f"{chance.choice(['dv', 'de'])}:f:{chance.choice(['0.0312', '1e-05', '0'])}"
                 )
+            if chance.random() < 0.7:
+                tags.append(f"NM:i:{chance.randrange(60)}")
+            if chance.random() < 0.7:
+                tags.append(f"cg:Z:{chance.randrange(30, 900)}M2I30N3D4X{chance.randrange(9)}=")
             lines.append([*map(str, fields), *tags])
     return lines
 

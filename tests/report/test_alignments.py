@@ -138,6 +138,25 @@ def test_tags(made: tuple[AlignmentCounts, list]) -> None:
     assert counts.best.tolist() == [best[0], best[1], best[2]]
 
 
+def test_identities_and_depth(made: tuple[AlignmentCounts, list]) -> None:
+    counts, rows = made
+    mapped = [
+        row for row in rows if not (row.is_secondary or row.is_supplementary or row.is_unmapped)
+    ]
+    identities: Counter[int] = Counter()
+    for row in mapped:
+        bases, _ = row.get_cigar_stats()
+        span = int(bases[0] + bases[1] + bases[2] + bases[7] + bases[8])
+        if row.has_tag("NM"):
+            identity = 10_000 * (span - row.get_tag("NM")) // span
+            identities[max(identity, 0)] += 1
+    assert values_of(counts.identities.tally, 0) == identities
+    aligned = [0, 0]
+    for row in mapped:
+        aligned[row.reference_id] += len(row.get_aligned_pairs(matches_only=True))
+    assert counts.aligned.tolist() == aligned
+
+
 def test_moved_records(made: tuple[AlignmentCounts, list]) -> None:
     counts, rows = made
     moved = [row for row in rows if row.has_tag("OC")]

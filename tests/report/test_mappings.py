@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from hapgpu.errors import InputError
 from hapgpu.report import line_blocks
 from hapgpu.report.dot_plot import MAX_SEGMENTS
 from hapgpu.report.mapping_lines import PafColumn
-from hapgpu.report.mappings import MappingCounts, count_mappings
+from hapgpu.report.mappings import MappingCounts, count_mappings, mapping_section
 from hapgpu.report.page import SectionOptions
 from tests.report.made_paf import CONTIGS, paf_lines, text_of
 
@@ -62,14 +63,39 @@ def test_identity_and_coverage_of_reads(tmp_path: Path) -> None:
     identities: Counter[int] = Counter()
     covered = defaultdict(set)
     for line in primary_of(lines):
-        tags = [float(tag[5:]) for tag in line if tag.startswith(("dv:f:", "de:f:"))]
-        identity = 1 - tags[0] if tags else int(line[9]) / int(line[10])
-        identities[round(identity * 10_000)] += 1
+        tags = {tag[:2]: tag[5:] for tag in line[12:]}
+        if "NM" in tags and "cg" in tags:
+            operations = re.findall(r"(\d+)([MIDX=])", tags["cg"])
+            span = sum(int(length) for length, _ in operations)
+            identities[max(10_000 * (span - int(tags["NM"])) // span, 0)] += 1
         covered[line[0], int(line[1])].update(range(int(line[2]), int(line[3])))
-    assert {k: int(n) for k, n in enumerate(counts.identities.counts) if n} == identities
+    assert {k: int(n) for k, n in enumerate(counts.identities.tally.counts) if n} == identities
     fractions = Counter(len(bases) * 100 // length for (_, length), bases in covered.items())
     assert {k: int(n) for k, n in enumerate(counts.coverages.counts) if n} == fractions
     assert counts.numbers["covered"] == sum(map(len, covered.values()))
+
+
+def test_no_identity_without_cigar_and_distance(tmp_path: Path) -> None:
+    """Divergences are no identities: `dv` is an estimate, and `de` counts a gap once."""
+    path = tmp_path / "made.paf"
+    path.write_text(f"{LINE}\tdv:f:0.01\n{LINE}\tde:f:0.01\n{LINE}\tNM:i:1\n", encoding="utf-8")
+    html = mapping_section(path, "f", OPTIONS).html
+    assert "unknown, as no mapping has the tags cg and NM" in html
+    path.write_text(f"{LINE}\tdv:f:0.01\tNM:i:2\tcg:Z:5M3D2I\n", encoding="utf-8")
+    html = mapping_section(path, "f", OPTIONS).html
+    assert "identity is 80% for all 1 primary mappings" in html
+
+
+def test_lengths_and_depth(tmp_path: Path) -> None:
+    lines = paf_lines(5, 400)
+    counts = counted(tmp_path / "made.paf", text_of(lines))
+    lengths = sorted({line[0]: int(line[1]) for line in lines}.values(), reverse=True)
+    half = sum(lengths) / 2
+    n50 = next(n for k, n in enumerate(lengths, 1) if sum(lengths[:k]) >= half)
+    assert counts.lengths.n50() == n50
+    assert counts.lengths.longest == lengths[0]
+    primary = primary_of(lines)
+    assert counts.contigs.covered == sum(int(line[8]) - int(line[7]) for line in primary)
 
 
 @pytest.mark.usefixtures("small_blocks")
