@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -19,17 +19,42 @@ from hapgpu.io.genome.reference import ReferenceFasta
 from hapgpu.io.genome.regions import Region, RegionChoice
 from hapgpu.io.vcf.source import open_vcf
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
+from hapgpu.report.charts import CHART_SCRIPTS
 from hapgpu.report.markup import script_json, script_source, text
 from hapgpu.report.page import Section, SectionOptions
 from hapgpu.report.sites.evidence import MAX_FRAGMENTS, site_reads_of
 from hapgpu.report.sites.realignment import realignment_of
 from hapgpu.report.sites.slices import Slice, slices_of, tag_of
-from hapgpu.report.sites.table import SiteTable, read_table
+from hapgpu.report.sites.summary import VariantCounts
+from hapgpu.report.sites.table import SiteTable, read_variants
 from hapgpu.runtime.devices import CpuDevice
 from hapgpu.runtime.pipeline import run_pipeline
 
 _MAX_SAMPLES: Final = 1000
 """Samples of the reads, at most: a read group has three digits."""
+
+
+_MAX_KEYS: Final = 100
+"""Keys of INFO with a column, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variants:
+    """What a VCF holds.
+
+    Attributes
+    ----------
+    table
+        Its first sites.
+    counts
+        Counts of all of them.
+    samples
+        Names of all its samples.
+    """
+
+    table: SiteTable
+    counts: VariantCounts
+    samples: Sequence[str]
 
 
 def site_section(path: Path, identifier: str, options: SectionOptions) -> Section:
@@ -63,8 +88,9 @@ def site_section(path: Path, identifier: str, options: SectionOptions) -> Sectio
         )
         return _section_with_reads(path, identifier, inputs, options)
     with open_vcf(path, options.max_record) as vcf:
-        table = read_table(vcf, (), options.advance)
-    return _section(path, identifier, table, (), [])
+        table, counts = read_variants(vcf, (), options.advance)
+        samples = vcf.samples
+    return _section(path, identifier, Variants(table, counts, samples), (), [])
 
 
 def _section_with_reads(
@@ -86,13 +112,14 @@ def _section_with_reads(
                 f"{path}: reads of over {_MAX_SAMPLES} samples; give fewer files of reads"
             )
         with open_vcf(path, options.max_record) as vcf:
-            table = read_table(vcf, samples, lambda _: None)
+            table, counts = read_variants(vcf, samples, lambda _: None)
+            of_vcf = vcf.samples
     if not table.is_complete:
         inputs = replace(inputs, regions=_shown_regions(table))
     with GenotypeSession(inputs, model, devices, options.threads) as session:
         workers = [_Worker(inputs, model, samples) for _ in range(options.threads)]
         run_pipeline(session.groups(in_pieces=False), workers, keep, threaded=options.threads > 1)
-    return _section(path, identifier, table, samples, slices)
+    return _section(path, identifier, Variants(table, counts, of_vcf), samples, slices)
 
 
 class _Worker:
@@ -130,10 +157,11 @@ def _shown_regions(table: SiteTable) -> RegionChoice:
 def _section(
     path: Path,
     identifier: str,
-    table: SiteTable,
+    variants: Variants,
     read_samples: Sequence[str],
     slices: Sequence[Slice],
 ) -> Section:
+    table = variants.table
     places = {
         label: (number, site)
         for number, part in enumerate(slices)
@@ -150,27 +178,33 @@ def _section(
         "readSamples": list(read_samples),
         "sites": table.sites,
         "rows": table.rows,
+        "info": list(table.keys)[:_MAX_KEYS],
+        "definitions": table.definitions,
     }
     return Section(
         f"Sites of {path.name}",
         identifier,
-        "".join(_html(identifier, table, data, slices)),
-        frozenset({"datatables", "igv"} if slices else {"datatables"}),
+        "".join(_html(identifier, variants, data, slices)),
+        CHART_SCRIPTS | ({"datatables", "igv"} if slices else {"datatables"}),
+        tuple(dict.fromkeys([*variants.samples, *read_samples])),
     )
 
 
 def _html(
-    identifier: str, table: SiteTable, data: dict[str, object], slices: Sequence[Slice]
+    identifier: str, variants: Variants, data: dict[str, object], slices: Sequence[Slice]
 ) -> Iterator[str]:
+    table = variants.table
     yield f"<style>{_asset('sites.css')}</style>\n"
     if not table.sites:
         yield "<p>The file has no sites.</p>"
         return
-    yield f'<p class="note">{text(_note(table, slices))}</p>\n'
+    yield variants.counts.html()
+    yield "<h3>Sites</h3>\n"
+    if note := _note(table, slices):
+        yield f'<p class="note">{text(note)}</p>\n'
     yield f'<div class="sites-filters" id="{identifier}-filters"></div>\n'
-    yield f'<div class="scrolled"><table class="sites" id="{identifier}-table"></table></div>\n'
-    if slices:
-        yield f'<div class="sites-view" id="{identifier}-view"></div>\n'
+    yield f'<div class="sites-table"><table class="sites" id="{identifier}-table"></table></div>\n'
+    yield f'<div class="sites-view" id="{identifier}-view"></div>\n'
     for number, part in enumerate(slices):
         uri = _data_uri(part.bam)
         yield f'<script type="text/plain" id="{identifier}-reads-{number}">{uri}</script>\n'
@@ -190,9 +224,7 @@ def _data_uri(data: bytes) -> str:
 
 def _note(table: SiteTable, slices: Sequence[Slice]) -> str:
     sites = len(table.sites)
-    parts = [f"{sites:,} sites." if sites > 1 else "1 site."]
-    if not table.is_complete:
-        parts = [f"The first {sites:,} sites of the file."]
+    parts = [f"The first {sites:,} sites of the file."] if not table.is_complete else []
     if slices:
         parts.append(
             "Choose a row to show its reads. Each read is aligned to the candidate haplotype that "

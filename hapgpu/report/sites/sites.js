@@ -5,7 +5,7 @@ function hapgpuSites(id) {
   const data = JSON.parse(element("data").textContent);
   const COLOURS = ["#8fb3d9", "#e8833a", "#7a5cc4", "#3a9d5d", "#c2488b", "#b3932c"];
   const NOT_CLEAR = "#b9bec6", NOT_USED = "#e4e6ea";
-  const MAX_ALLELE = 24, MAX_SHORT_ALLELE = 9;
+  const MAX_ALLELE = 24, MAX_SHORT_ALLELE = 9, MAX_VALUE = 100;
 
   const IGV_STYLE = `@media (max-width: 700px) {
     .igv-windowsize-panel-container, .igv-current-genome, .igv-navbar-toggle-button-container {
@@ -19,7 +19,8 @@ function hapgpuSites(id) {
   const colourOf = (allele) => allele < 0 ? NOT_CLEAR : COLOURS[allele % COLOURS.length];
 
   const rows = data.rows.map(([site, sample, gt, gq, dp, ad, pl], number) => {
-    const [contig, position, name, ref, alts, qual, filter, locus, tag, found] = data.sites[site];
+    const [contig, position, name, ref, alts, qual, filter, kind, info, locus, tag, found] =
+      data.sites[site];
     const sampleName = data.samples[sample] ?? "";
     const read = data.readSamples.indexOf(sampleName);
     let depths = ad, counted = false;
@@ -29,8 +30,8 @@ function hapgpuSites(id) {
     }
     return {
       number, site, contig, position, name, alleles: [ref, ...alts], qual, filter, locus, tag,
-      sample: sampleName, gt, gq, dp, depths, counted, pl,
-      genotype: genotypeOf(gt), kind: kindOf(ref, alts),
+      sample: sampleName, gt, gq, dp, depths, counted, pl, info, kind,
+      genotype: genotypeOf(gt),
     };
   });
 
@@ -41,13 +42,23 @@ function hapgpuSites(id) {
     return alleles.every((allele) => allele === alleles[0]) ? "homozygous" : "heterozygous";
   }
 
-  function kindOf(ref, alts) {
-    const plain = alts.filter((alt) => /^[ACGTN]+$/i.test(alt));
-    if (!plain.length) return alts.length ? "other" : "no ALT";
-    if (plain.every((alt) => alt.length === ref.length)) return ref.length === 1 ? "SNV" : "MNV";
-    if (plain.every((alt) => alt.length > ref.length)) return "insertion";
-    return plain.every((alt) => alt.length < ref.length) ? "deletion" : "mixed";
+  // Entries of INFO as pairs; a flag has no value. The sites of samples share them.
+  const infoOfSite = new Map();
+  function infoOf(row) {
+    if (!infoOfSite.has(row.site)) {
+      const entries = row.info ? row.info.split(";") : [];
+      infoOfSite.set(row.site, new Map(entries.map((entry) => {
+        const at = entry.indexOf("=");
+        return at < 0 ? [entry, "yes"] : [entry.slice(0, at), entry.slice(at + 1)];
+      })));
+    }
+    return infoOfSite.get(row.site);
   }
+
+  const definitionOf = (kind, name) => {
+    const words = Object.entries(data.definitions[kind] ?? {}).find(([key]) => key === name);
+    return words?.[1] ?? "";
+  };
 
   function depthText(row, length) {
     if (!row.depths) return "";
@@ -67,23 +78,38 @@ function hapgpuSites(id) {
     return `<span class="sites-bar">${parts.join("")}</span>${escaped(depthText(row, length))}`;
   }
 
-  const shown = (value) => (_, type, row) => {
-    const plain = value(row);
+  // A file that is exported has whole values, the page short ones.
+  const shown = (value, whole = value) => (_, type, row) => {
+    const plain = (type === "export" ? whole : value)(row);
     return type === "display" ? escaped(plain) : plain ?? "";
   };
   const number = (name) => (_, type, row) =>
     type === "display" ? escaped(row[name]) : type === "sort" ? row[name] ?? -1 : row[name] ?? "";
+  const infoColumn = (key) => ({
+    title: escaped(`INFO/${key}`), saved: `INFO/${key}`, className: "allele", visible: false,
+    render: (_, type, row) => {
+      const value = infoOf(row).get(key) ?? "";
+      if (type === "display") return escaped(cut(value));
+      return type === "sort" && value !== "" && isFinite(value) ? Number(value) : value;
+    },
+  });
 
   const hasSamples = data.samples.length > 0;
   const has = (name) => rows.some((row) => row[name] !== null && row[name] !== "");
   const columns = [
-    { title: "Position", className: "dt-left", type: "num", render: (_, type, row) =>
-      type === "sort" || type === "type" ? row.number : escaped(`${row.contig}:${row.position}`) },
+    { title: "Position", saved: "CHROM\tPOS", className: "dt-left", type: "num",
+      render: (_, type, row) => {
+        if (type === "sort" || type === "type") return row.number;
+        return type === "export" ? `${row.contig}\t${row.position}`  // two columns, as in VCF
+          : escaped(`${row.contig}:${row.position}`);
+      } },
     { title: "ID", className: "wide allele", visible: has("name"),
       render: shown((row) => row.name) },
-    { title: "REF", className: "allele", render: shown((row) => cut(row.alleles[0])) },
+    { title: "REF", className: "allele",
+      render: shown((row) => cut(row.alleles[0]), (row) => row.alleles[0]) },
     { title: "ALT", className: "allele",
-      render: shown((row) => row.alleles.slice(1).map((alt) => cut(alt)).join(",")) },
+      render: shown((row) => row.alleles.slice(1).map((alt) => cut(alt)).join(","),
+        (row) => row.alleles.slice(1).join(",")) },
     { title: "Type", className: "wide", render: shown((row) => row.kind) },
     { title: "QUAL", className: "wide", type: "num", visible: has("qual"),
       render: number("qual") },
@@ -97,22 +123,38 @@ function hapgpuSites(id) {
     { title: "Reads per allele", className: "dt-left", type: "num",
       visible: has("depths"),
       render: (_, type, row) => type === "display" ? depthCell(row, MAX_SHORT_ALLELE)
-        : type === "filter" ? depthText(row) : fractionOf(row) },
+        : type === "filter" ? depthText(row) : type === "export" ? row.depths?.join(",") ?? ""
+          : fractionOf(row) },
     { title: "PL", className: "wide pl", visible: has("pl"),
       render: shown((row) => row.pl) },
+    ...data.info.map(infoColumn),
   ];
 
   // Filters besides the search of the table.
-  const filters = { genotype: "", kind: "", sample: "", gq: 0 };
+  const filters = { genotype: "", kind: "", filter: "", sample: "", gq: 0 };
   const passes = (row) => (!filters.genotype || row.genotype === filters.genotype)
     && (!filters.kind || row.kind === filters.kind)
+    && (!filters.filter || row.filter === filters.filter)
     && (!filters.sample || row.sample === filters.sample)
     && (!filters.gq || (row.gq ?? -1) >= filters.gq);
+
+  const header = (title) => columns.find((column) => column.title === title)?.saved ?? title;
+  const buttons = [
+    { extend: "colvis", text: "Columns", columns: ":not(:first-child)", background: false },
+    { extend: "csvHtml5", text: "Save as TSV", extension: ".tsv", title: null,
+      filename: data.file.replace(/\.(vcf|bcf)(\.b?gz)?$/, ""),
+      fieldSeparator: "\t", fieldBoundary: "", footer: false,
+      exportOptions: {
+        columns: ":visible", orthogonal: "export", modifier: { search: "applied" },
+        stripHtml: false, decodeEntities: false,  // symbolic alleles look like tags
+        format: { header },
+      } },
+  ];
 
   const table = new DataTable(element("table"), {
     data: rows, columns, deferRender: true, autoWidth: false, order: [[0, "asc"]],
     pageLength: 10, lengthMenu: [10, 25, 50, 100],
-    layout: { topStart: "pageLength", topEnd: "search" },
+    layout: { topStart: ["pageLength", { buttons }], topEnd: "search" },
     language: { info: "_START_ to _END_ of _TOTAL_", infoFiltered: "(filtered from _MAX_)",
       lengthMenu: "_MENU_ rows" },
     createdRow: (tr, row) => { Object.assign(tr, { tabIndex: 0 }).dataset.number = row.number; },
@@ -138,6 +180,8 @@ function hapgpuSites(id) {
     chooser("Genotype", "genotype", ["reference", "heterozygous", "homozygous", "missing"]);
   }
   chooser("Type", "kind", [...new Set(rows.map((row) => row.kind))]);
+  const passed = [...new Set(rows.map((row) => row.filter))].filter((value) => value);
+  if (passed.length > 1) chooser("FILTER", "filter", passed);
   if (data.samples.length > 1) chooser("Sample", "sample", data.samples);
   if (has("gq")) {
     const box = document.createElement("label");
@@ -151,12 +195,12 @@ function hapgpuSites(id) {
 
   // The view of a site.
   const view = element("view");
-  if (!view) return;
   let chosen = null, browser = null, opening = Promise.resolve();
   view.innerHTML = `<div class="sites-head"><h3></h3>
     <span><button type="button" data-step="-1">Previous</button>
     <button type="button" data-step="1">Next</button></span></div>
-    <div class="sites-genotypes"></div><div class="sites-key"></div><div class="sites-igv"></div>`;
+    <div class="sites-genotypes"></div><dl class="sites-info"></dl>
+    <div class="sites-key"></div><div class="sites-igv"></div>`;
   const part = (name) => view.querySelector(name);
 
   function mark() {
@@ -178,9 +222,18 @@ function hapgpuSites(id) {
     part(".sites-genotypes").innerHTML = `<table class="facts"><thead><tr><th>Sample</th><th>GT</th>
       <th class="number">GQ</th><th>Reads per allele</th><th>PL</th></tr></thead>
       <tbody>${lines.join("")}</tbody></table>`;
-    const key = row.alleles.map((allele, k) =>
+    part(".sites-info").innerHTML = [
+      ["QUAL", row.qual ?? ".", ""],
+      ...(row.filter || ".").split(";").map((name) =>
+        ["FILTER", name, definitionOf("FILTER", name)]),
+      ...[...infoOf(row)].map(([name, value]) => [name, value, definitionOf("INFO", name)]),
+    ].map(([name, value, words]) => `<div title="${escaped(words)}"><dt>${escaped(name)}</dt>
+      <dd>${escaped(cut(String(value), MAX_VALUE))}</dd></div>`).join("");
+    const key = row.locus < 0 ? [] : row.alleles.map((allele, k) =>
       [colourOf(k), `${k ? `ALT ${k}` : "REF"}: supports ${cut(allele)}`]);
-    key.push([NOT_CLEAR, "tie: supports no allele clearly"], [NOT_USED, "does not span the site"]);
+    if (key.length) {
+      key.push([NOT_CLEAR, "tie: supports no allele clearly"], [NOT_USED, "does not span the site"]);
+    }
     part(".sites-key").innerHTML = key.map(([colour, label]) =>
       `<span><i style="background:${colour}"></i>${escaped(label)}</span>`).join("");
   }

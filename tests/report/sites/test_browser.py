@@ -45,9 +45,10 @@ _FIRST_DIFFERS = """(text) =>
   document.querySelector("table.sites tbody td").innerText !== text"""
 
 
-def page_of(files: MadeSites, path: Path) -> Path:
+def page_of(files: MadeSites, path: Path, *, with_reads: bool = True) -> Path:
     require_libraries()
-    section = section_of(files.vcf, files.reads, files.reference)
+    given = (files.reads, files.reference) if with_reads else ()
+    section = section_of(files.vcf, *given)
     with path.open("w", encoding="utf-8", errors="surrogateescape") as file:
         file.writelines(render("Sites", [section]))
     return path
@@ -103,6 +104,50 @@ def test_table_and_reads(tmp_path: Path, width: int) -> None:
         assert "chr1:3001" in page.page.inner_text(".sites-view h3")
         wide = "document.documentElement.scrollWidth <= window.innerWidth"
         assert page.page.evaluate(wide)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("width", [1280, 400])
+def test_columns_and_saved_table(tmp_path: Path, width: int) -> None:
+    """Without reads: INFO of the chosen site, a column that is chosen, the filtered rows as TSV."""
+    files = make(tmp_path)
+    hostile = "<img/src/onerror=alert(1)>"
+    head, *rest = files.vcf.read_text().split("\n")
+    text = "\n".join([head, f'##INFO=<ID=QD,Number=1,Type=Float,Description="{hostile}">', *rest])
+    text = text.replace("PASS\t.\t", f"PASS\tQD=20.5;<b>;Y={hostile};X={'A' * 150}\t")
+    text = text.replace("<script>alert(2)</script>", "<DEL>")
+    files.vcf.write_text(text)
+    with opened(page_of(files, tmp_path / "page.html", with_reads=False), width) as shown:
+        page = shown.page
+        page.wait_for_selector(".sites-info dd")
+        info = page.inner_text(".sites-info")
+        assert "20.5" in info
+        assert hostile in info
+        assert "<b>" in info
+        assert page.get_attribute(".sites-info div:has-text('QD')", "title") == hostile
+        assert not page.locator(".sites-igv").is_visible()
+        assert page.locator("th:has-text('INFO/QD')").count() == 0
+        page.click("button:has-text('Columns')")
+        page.click("button:has-text('INFO/QD')")
+        page.click("button:has-text('INFO/X')")
+        page.click("button:has-text('INFO/<b>')")
+        page.keyboard.press("Escape")
+        assert page.locator("th:has-text('INFO/QD')").count() >= 1
+        page.select_option("select[name=kind]", "deletion")
+        with page.expect_download() as saving:
+            page.click("button:has-text('Save as TSV')")
+        assert saving.value.suggested_filename == f"{files.vcf.stem}.tsv"
+        header, *lines = saving.value.path().read_text(encoding="utf-8").splitlines()
+        assert len(lines) == 1
+        saved = dict(zip(header.split("\t"), lines[0].split("\t"), strict=True))
+        assert (saved["CHROM"], saved["POS"]) == (CONTIG, "2000")
+        assert saved["Reads per allele"] == "0,20"
+        assert saved["INFO/QD"] == "20.5"
+        assert saved["INFO/<b>"] == "yes"
+        assert saved["ID"] == "<DEL>"
+        assert saved["INFO/X"] == "A" * 150
+        assert len(saved["REF"]) == 13
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
 @pytest.mark.exhaustive

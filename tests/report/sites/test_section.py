@@ -22,6 +22,9 @@ from tests.cli.in_process import status_of_command
 from tests.report.sites.chromium import require_libraries
 from tests.report.sites.made_sites import CONTIG, HOSTILE, MadeSites, make, section_of
 
+DEPTHS = 11
+"""Reads per allele in a row of the sites of a page."""
+
 
 class Scripts(HTMLParser):
     """Contents of the scripts with an `id`."""
@@ -69,7 +72,7 @@ def test_reads_support_alleles_as_in_genotype(tmp_path: Path) -> None:
     data = data_of(html_of(files))
     calls = genotype(files.reads, files.reference, files.vcf, device="cpu")
     depths = [row.tolist() for row in calls.allele_depths]
-    assert [site[9] for site in data["sites"]] == [[row] for row in depths]
+    assert [site[DEPTHS] for site in data["sites"]] == [[row] for row in depths]
 
 
 def test_each_read_is_shown_before_and_after(tmp_path: Path) -> None:
@@ -191,7 +194,7 @@ def test_sites_without_samples(tmp_path: Path) -> None:
     data = data_of(html_of(files))
     assert data["samples"] == []
     assert len(data["rows"]) == 3
-    assert data["sites"][0][9][0][1] > 10
+    assert data["sites"][0][DEPTHS][0][1] > 10
 
 
 def test_no_genotypes_in_format(tmp_path: Path) -> None:
@@ -199,6 +202,30 @@ def test_no_genotypes_in_format(tmp_path: Path) -> None:
     text = files.vcf.read_text().replace("GT:GQ:DP:AD:PL", "XX:YY")
     files.vcf.write_text(text)
     assert data_of(section_of(files.vcf).html)["rows"][0][2:] == [None] * 5
+
+
+def test_info_and_descriptions(tmp_path: Path) -> None:
+    files = make(tmp_path)
+    head, *rest = files.vcf.read_text().split("\n")
+    definitions = [
+        '##INFO=<ID=DP,Number=1,Type=Integer,Description="Depth">',
+        '##INFO=<ID=ABSENT,Number=1,Type=Integer,Description="In no site">',
+        '##FILTER=<ID=PASS,Description="All filters passed">',
+    ]
+    annotated = "\n".join([head, *definitions, *rest])
+    annotated = annotated.replace("PASS\t.\t", f"PASS\tDP=20;DB;CSQ={'x' * 5000}\t")
+    files.vcf.write_text(annotated)
+    data = data_of(section_of(files.vcf).html)
+    assert data["info"] == ["DP", "DB", "CSQ"]
+    assert data["definitions"] == {
+        "INFO": {"DP": "Depth"},
+        "FILTER": {"PASS": "All filters passed"},
+    }
+    entries = data["sites"][0][8].split(";")
+    assert entries[:2] == ["DP=20", "DB"]
+    assert len(entries[2]) == table._MAX_ENTRY + 1
+    assert [site[7] for site in data["sites"]] == ["deletion", "SNV", "insertion"]
+    assert data["sites"][1][8] == ""
 
 
 def test_empty_vcf(tmp_path: Path) -> None:
@@ -267,4 +294,6 @@ def test_depths_of_real_reads(data_dir: Path) -> None:
     require_libraries()
     data = data_of(section_of(sites, reads, reference, threads=2).html)
     calls = genotype(reads, reference, sites, device="cpu")
-    assert [site[9] for site in data["sites"]] == [[row.tolist()] for row in calls.allele_depths]
+    assert [site[DEPTHS] for site in data["sites"]] == [
+        [row.tolist()] for row in calls.allele_depths
+    ]
