@@ -86,7 +86,7 @@ class LengthIdentities:
         """
         if not len(self.tally):
             return
-        note = "matching columns / (M, =, X, I and D of the CIGAR), by NM"
+        note = "matching columns / all columns (M, =, X, I, D), from CIGAR and NM"
         yield self.tally.figure("Identity", "identity", y, note, x_format="~%")
         if np.count_nonzero(self._counts.any(axis=1)) >= _MIN_LENGTHS:
             yield figure("Length and identity", self._plot(y), self._plot_note())

@@ -9,7 +9,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Final, TypeAlias, TypeGuard
 
 from hapgpu.errors import InputError
@@ -115,9 +115,14 @@ def _run_of(path: Path, found: Any) -> RunRecord:
         "version": str(found.get("version", "")),
         "devices": ", ".join(map(str, _list_of(found.get("devices")))),
         "threads": str(found.get("threads", "")),
-        "command line": " ".join(map(str, _list_of(found.get("command_line")))),
+        "command line": _command_line(_list_of(found.get("command_line"))),
     }
     return RunRecord(about, counts, stages, threads, seconds.get(TOTAL, 0), seconds.get(COMPILE, 0))
+
+
+def _command_line(words: list[object]) -> str:
+    """Return a command line without the directory of its program."""
+    return " ".join([PurePath(str(word)).name for word in words[:1]] + list(map(str, words[1:])))
 
 
 def _list_of(value: object) -> list[object]:

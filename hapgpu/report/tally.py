@@ -14,7 +14,7 @@ _MIN_BARS: Final = 8
 _STEPS: Final = np.array([1, 2, 5])
 _PER_OCTAVE: Final = 6
 _SHOWN: Final = 0.99
-_MAX_PENDING: Final = 1 << 20
+_MAX_PENDING: Final = 1 << 17
 _LONGEST: Final = (1 << 31) - 1
 
 

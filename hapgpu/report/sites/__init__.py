@@ -1,1 +1,1 @@
-"""The section of a VCF: a table of sites, and their reads before and after realignment."""
+"""The section of a VCF: summary, table of sites, and their reads before and after realignment."""
