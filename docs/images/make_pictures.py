@@ -57,11 +57,13 @@ def draw_deletion(browser: Browser, picture: Path) -> None:
 
 
 def draw_report(browser: Browser, picture: Path) -> None:
-    """Draw the report with the site of the deletion open."""
-    page = browser.new_page(viewport={"width": 1280, "height": 1240})
+    """Draw the table of sites with the site of the deletion open."""
+    page = browser.new_page(viewport={"width": 1280, "height": 1160})
     page.goto(Path("report.html").absolute().as_uri())
     page.locator("input[type=search]").first.fill(DELETION)
     page.locator("tbody tr", has_text=DELETION).first.click()
+    page.wait_for_timeout(DRAWING)
+    page.get_by_role("heading", name="Sites", exact=True).evaluate("it => it.scrollIntoView()")
     page.wait_for_timeout(DRAWING)
     page.screenshot(path=picture)
 
