@@ -264,7 +264,7 @@ def _summary(counts: AlignmentCounts, header: SamHeader) -> str:
         shown["realigned records"] = numbers["moved"]
     if len(counts.distances) and not _are_long(counts):
         shown["mean edit distance"] = f"{counts.distances.mean:.3f}"
-    if len(counts.identities.tally):
+    elif len(counts.identities.tally):
         shown["median identity"] = f"{100 * counts.identities.tally.median:.2f}%"
     return facts(shown)
 

@@ -168,7 +168,7 @@ def _run(run: RunRecord) -> str:
     shown: dict[str, object] = {"wall time": f"{run.total:,.2f} s"}
     if run.compiling:
         shown |= {
-            "of it compiling": f"{run.compiling:,.2f} s",
+            "compiling": f"{run.compiling:,.2f} s",
             "without compiling": f"{run.working:,.2f} s",
         }
     busy = run.busy()

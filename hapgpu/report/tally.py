@@ -93,7 +93,8 @@ class Tally:
                 if "%" in x_format
                 else f"{round(value * self._unit, 6):,}"
             )
-            return sentence(title, f"{x} is {shown} for all {len(self):,} {y}")
+            number = f"all {len(self):,}" if len(self) > 1 else "1"
+            return sentence(title, f"{shown} for {number} {y}")
         chart = self.chart(x, y, x_format)
         return figure(title, chart | {"height": height or chart["height"]}, note)
 

@@ -36,10 +36,10 @@ def test_no_lengths() -> None:
 
 def test_one_bar_is_a_sentence() -> None:
     counts = Tally(0, 255).add(np.full(1200, 60))
-    expected = "<p><b>Quality:</b> MAPQ is 60 for all 1,200 reads.</p>\n"
+    expected = "<p><b>Quality:</b> 60 for all 1,200 reads.</p>\n"
     assert counts.figure("Quality", "MAPQ", "reads") == expected
     identities = Tally(0, 10_000, 1e-4).add(np.full(3, 9950))
-    assert "identity is 99.5% for all 3 reads" in identities.figure(
+    assert "99.5% for all 3 reads" in identities.figure(
         "Identity", "identity", "reads", x_format="~%"
     )
     lengths = LengthTally().add(np.full(2, 101))

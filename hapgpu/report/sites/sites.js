@@ -261,6 +261,7 @@ function hapgpuSites(id) {
     const track = (name, group, more) => ({
       ...base, name: escaped(name), ...more, filter: { ...base.filter, readgroups: [group] },
     });
+    const isNarrow = window.matchMedia("(max-width: 700px)").matches;
     const own = data.readSamples.indexOf(row.sample);
     const samples = own >= 0 ? [own] : data.readSamples.map((_, k) => k).slice(0, 3);
     const tracks = [track("Candidate haplotypes", "h000", {
@@ -271,7 +272,7 @@ function hapgpuSites(id) {
       const name = data.readSamples.length > 1 ? `${data.readSamples[k]} ` : "";
       const look = {
         displayMode: "SQUISHED", squishedRowHeight: 5, coverageTrackHeight: 40,
-        height: 200, autoHeight: true, maxHeight: 700,
+        height: 200, autoHeight: true, maxHeight: isNarrow ? 350 : 700,
         groupBy: `tag:${row.tag}`,
       };
       tracks.push(
