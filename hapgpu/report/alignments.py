@@ -228,7 +228,16 @@ def alignment_section(path: Path, identifier: str, options: SectionOptions) -> S
     html = _summary(counts, header) + figures(list(_charts(counts, names)))
     if counts.numbers.get("moved"):
         html += _moved(counts)
-    return Section(path.name, identifier, html, CHART_SCRIPTS, _samples_of(header))
+    programs = list(map(fields_of, header.lines_of("@PG")))
+    return Section(
+        path.name,
+        identifier,
+        html,
+        CHART_SCRIPTS,
+        _samples_of(header),
+        path.name,
+        programs[-1].get("CL", "") if programs else "",
+    )
 
 
 def _samples_of(header: SamHeader) -> tuple[str, ...]:

@@ -66,6 +66,10 @@ class Section:
         Names of the libraries that it needs, of `hapgpu.report.libraries.LIBRARIES`.
     samples
         Names of the samples of its file, plain text.
+    file
+        Name of its file, plain text.
+    command
+        The last command line in the header of the file, plain text; empty if it has none.
     """
 
     title: str
@@ -73,10 +77,15 @@ class Section:
     html: str
     scripts: frozenset[str] = frozenset()
     samples: tuple[str, ...] = ()
+    file: str = ""
+    command: str = ""
 
 
 _MAX_SAMPLES: Final = 20
 """Samples that the foot of a page names, at most."""
+
+_MAX_COMMAND: Final = 1000
+"""Characters of the command line of a file in the foot of a page, at most."""
 
 
 def render(title: str, sections: Sequence[Section], command_line: str = "") -> Iterator[str]:
@@ -121,18 +130,22 @@ def _foot(sections: Sequence[Section], command_line: str, scripts: Iterable[str]
     """Return the foot of the page: samples, command line, date, versions."""
     samples = list(dict.fromkeys(name for section in sections for name in section.samples))
     more = f" and {len(samples) - _MAX_SAMPLES:,} more" if len(samples) > _MAX_SAMPLES else ""
-    lines = {
-        "Sample" + "s" * (len(samples) > 1): ", ".join(samples[:_MAX_SAMPLES]) + more,
-        "Command": command_line,
-        "Made": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-        "Versions": ", ".join([f"hapgpu {__version__}", *versions_of(scripts)]),
-    }
-    rows = (
-        f"<div><dt>{name}</dt><dd>{text(value)}</dd></div>\n"
-        for name, value in lines.items()
-        if value
-    )
+    lines = [
+        ("Sample" + "s" * (len(samples) > 1), ", ".join(samples[:_MAX_SAMPLES]) + more),
+        *(("File", _origin(section)) for section in sections if section.command),
+        ("Command", command_line),
+        ("Made", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"),
+        ("Versions", ", ".join([f"hapgpu {__version__}", *versions_of(scripts)])),
+    ]
+    rows = (f"<div><dt>{name}</dt><dd>{text(value)}</dd></div>\n" for name, value in lines if value)
     return f"<footer><dl>\n{''.join(rows)}</dl></footer>\n"
+
+
+def _origin(section: Section) -> str:
+    """Return the name of a file, and the last command in its header."""
+    command = section.command
+    more = "…" * (len(command) > _MAX_COMMAND)
+    return f"{section.file}: {command[:_MAX_COMMAND]}{more}"
 
 
 def _contents(sections: Sequence[Section]) -> str:

@@ -37,10 +37,11 @@ def run(directory: Path, *arguments: str | Path) -> None:
 
 def take_sites(directory: Path) -> None:
     """Write the pictures of three sites of NA12878."""
-    source = _DATA / "illumina_na12878"
-    reads, reference = source / "NA12878.chr20.dev.bam", source / "chr20.hg19.fa.gz"
-    vcf = directory / "genotypes.vcf.gz"
-    run(directory, "genotype", "-q", reads, reference, source / "sites.dev.vcf.gz", "-o", vcf)
+    for path in (_DATA / "illumina_na12878").iterdir():
+        (directory / path.name).symlink_to(path)  # the foot of the page shows the command line
+    inputs = "NA12878.chr20.dev.bam", "chr20.hg19.fa.gz", "sites.dev.vcf.gz"
+    run(directory, "genotype", "-q", *inputs, "-o", "genotypes.vcf.gz")
+    reads, reference, vcf = (directory / name for name in (*inputs[:2], "genotypes.vcf.gz"))
     page_file = directory / "sites.html"
     page_file.write_text("".join(render("NA12878", [section_of(vcf, reads, reference)])))
     with opened(page_file) as shown:

@@ -30,7 +30,7 @@ def test_page_of_sections() -> None:
     samples = HOSTILE, *(f"sample{k}" for k in range(25))
     sections = [
         Section(HOSTILE, "one", "<p>first</p>", samples=samples),
-        Section("Second", "two", "", samples=("sample0",)),
+        Section("Second", "two", "", samples=("sample0",), file="a.vcf", command="call -x"),
     ]
     page = "".join(render(HOSTILE, sections, f"hapgpu report {HOSTILE}"))
     assert "<script>alert" not in page
@@ -39,6 +39,7 @@ def test_page_of_sections() -> None:
     assert f"<dd>{text(HOSTILE)}, sample0," in foot
     assert "sample18 and 6 more</dd>" in foot
     assert f"<dd>hapgpu report {text(HOSTILE)}</dd>" in foot
+    assert "<dd>a.vcf: call -x</dd>" in foot
     assert f"<dd>{datetime.now(UTC):%Y-%m-%d} " in foot
     assert f"<dd>hapgpu {__version__}</dd>" in foot
     assert '<a href="#two">Second</a>' in page

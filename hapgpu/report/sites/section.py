@@ -187,6 +187,8 @@ def _section(
         "".join(_html(identifier, variants, data, slices)),
         CHART_SCRIPTS | ({"datatables", "igv"} if slices else {"datatables"}),
         tuple(dict.fromkeys([*variants.samples, *read_samples])),
+        path.name,
+        table.command,
     )
 
 

@@ -34,6 +34,9 @@ _MAX_ENTRY: Final = 1000
 _DEFINITION: Final = re.compile(
     r'##(?P<kind>INFO|FILTER)=<ID=(?P<name>[^,>]+),.*?Description="(?P<words>[^"]*)"'
 )
+_COMMAND: Final = re.compile(r"##[^=<]*[Cc]ommand(?:[Ll]ine)?=(.*)")
+"""Lines such as `##hapgpu_callCommand=...` and `##GATKCommandLine=...`."""
+
 _SEVERAL: Final = "several"
 _KINDS: Final = {
     0: "none",
@@ -62,6 +65,8 @@ class SiteTable:
         The keys of INFO, in the order in which they occur; the values are None.
     definitions
         Descriptions of the header, by `INFO` or `FILTER` and name.
+    command
+        The last command line in the header; empty if it has none.
     labels
         The label of each record in its file, such as `line 12`.
     is_complete
@@ -73,6 +78,7 @@ class SiteTable:
     rows: list[list[object]] = field(default_factory=list)
     keys: dict[str, None] = field(default_factory=dict)
     definitions: dict[str, dict[str, str]] = field(default_factory=dict)
+    command: str = ""
     labels: list[str] = field(default_factory=list)
     regions: list[Region] = field(default_factory=list)
     is_complete: bool = True
@@ -106,6 +112,8 @@ def read_variants(
         _add_first(table, batch, kinds, columns)
         advance(len(batch))
     table.definitions = _definitions_of(vcf.header, table)
+    commands = filter(None, map(_COMMAND.match, vcf.header))
+    table.command = next((found[1] for found in reversed(list(commands))), "")
     return table, counts
 
 

@@ -212,10 +212,14 @@ def test_info_and_descriptions(tmp_path: Path) -> None:
         '##INFO=<ID=ABSENT,Number=1,Type=Integer,Description="In no site">',
         '##FILTER=<ID=PASS,Description="All filters passed">',
     ]
-    annotated = "\n".join([head, *definitions, *rest])
+    commands = ["##first_Command=one", '##GATKCommandLine=<ID=Two,CommandLine="two">']
+    annotated = "\n".join([head, *definitions, *commands, *rest])
     annotated = annotated.replace("PASS\t.\t", f"PASS\tDP=20;DB;CSQ={'x' * 5000}\t")
     files.vcf.write_text(annotated)
-    data = data_of(section_of(files.vcf).html)
+    section = section_of(files.vcf)
+    assert section.command == '<ID=Two,CommandLine="two">'
+    assert section.samples == ("one",)
+    data = data_of(section.html)
     assert data["info"] == ["DP", "DB", "CSQ"]
     assert data["definitions"] == {
         "INFO": {"DP": "Depth"},
