@@ -70,9 +70,9 @@ def report(
 ) -> None:
     """Write one HTML page of the files that hapgpu writes, to be opened in a browser.
 
-    The page has a section per file, recognised by its content: sites with their reads (VCF, BCF),
-    mappings (PAF), alignments (BAM, SAM, CRAM), likelihoods of pairhmm, and run statistics of
-    --json and of bench. It holds all that it shows: it needs no network and no other file.
+    The page has a section per file, recognised by its content: variants with a summary and their
+    reads (VCF, BCF), mappings (PAF), alignments (BAM, SAM, CRAM), likelihoods of pairhmm, and run
+    statistics of --json and of bench. It holds all that it shows: it needs no network.
     """
     from hapgpu.cli.run import Run
     from hapgpu.io.files.output import OutputFile

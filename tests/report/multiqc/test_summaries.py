@@ -17,6 +17,12 @@ def summary_of(command: str, **counts: int) -> RunSummary:
     return parse_statistics(json.dumps(statistics.as_dict()))
 
 
+def test_compiling_is_in_no_rate() -> None:
+    run = RunSummary("map", "0.1.0", (), {"reads": 100}, {"compile": 3.0, "map": 1.0, "total": 5.0})
+    assert run.rate == 50
+    assert run.stages == {"compile": 3.0, "map": 1.0}
+
+
 def test_outcomes_of_each_command() -> None:
     moved = summary_of("realign", reads=100, at_loci=40, realigned=10, records=120)
     assert moved.outcomes == {
