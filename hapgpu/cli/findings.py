@@ -18,6 +18,8 @@ from hapgpu.io.bgzf.inflater import inflate_library
 from hapgpu.runtime.cache import cache_directory, probe
 from hapgpu.runtime.devices import DeviceReport, GpuReport, usable_cpus
 from hapgpu.runtime.gpu.launch import smoke_test
+from hapgpu.runtime.jit import INSTALLED
+from hapgpu.runtime.machine_code import kernel_architectures
 
 _GIB: Final = 1 << 30
 
@@ -48,6 +50,8 @@ def find(report: DeviceReport, kernel_faults: Mapping[int, str | None]) -> Itera
     """
     yield Finding("CPU threads", str(usable_cpus()))
     yield Finding("Numba", metadata.version("numba"))
+    yield Finding("Compiled functions", _compiled_functions())
+    yield Finding("Compiled kernels", _compiled_kernels())
     yield _bgzf_finding()
     yield from _cache_findings()
     yield _present("NVIDIA driver", _cuda_version(report.driver_version))
@@ -59,6 +63,18 @@ def find(report: DeviceReport, kernel_faults: Mapping[int, str | None]) -> Itera
         yield Finding(f"cuda:{gpu.index} kernel", fault or "compiled and run", good=fault is None)
     if report.problem:
         yield Finding("GPU", f"not used: {report.problem}", good=False)
+
+
+def _compiled_functions() -> str:
+    if INSTALLED is None:
+        return "in the cache, from first runs"
+    return f"in the package, for {INSTALLED.level.name}"
+
+
+def _compiled_kernels() -> str:
+    if not (architectures := kernel_architectures()):
+        return "in the cache, from first runs on a GPU"
+    return f"in the package, for {', '.join(architectures)}"
 
 
 def _present(item: str, version: str | None) -> Finding:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from hapgpu.runtime.statistics import SCHEMA_VERSION
+from hapgpu.runtime.statistics import COMPILE, SCHEMA_VERSION
 
 # What each command is counted in: the number of it per second is the rate of a run.
 UNITS: Final = {
@@ -70,7 +70,7 @@ class RunSummary:
     @property
     def rate(self) -> float:
         """Return the amount of work per second without compiling, 0 for a run without time."""
-        working = self.seconds["total"] - self.seconds.get("compile", 0.0)
+        working = self.seconds["total"] - self.seconds.get(COMPILE, 0.0)
         return self.amount / working if working > 0 else 0.0
 
     @property

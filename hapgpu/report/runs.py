@@ -18,13 +18,10 @@ from hapgpu.io.files.record_limit import too_long
 from hapgpu.report.charts import CHART_SCRIPTS, COLOURS, bars, figure, figures
 from hapgpu.report.markup import facts, table
 from hapgpu.report.page import Section, SectionOptions
-from hapgpu.runtime.statistics import TOTAL
+from hapgpu.runtime.statistics import COMPILE, TOTAL
 
 Line: TypeAlias = dict[str, Any]
 """A measurement of `hapgpu bench`, as `--json` writes it."""
-
-COMPILE: Final = "compile"
-"""Stage of a first run that compiles functions: it depends on no data."""
 
 SHORTEST: Final = 1e-9
 """Seconds below which a time is no divisor."""

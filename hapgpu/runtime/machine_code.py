@@ -79,3 +79,9 @@ def find_functions(digest: str, directory: Path = DIRECTORY) -> InstalledFunctio
 def kernel_directory(architecture: str) -> Path:
     """Return the directory of the kernels for an architecture such as `sm_90`."""
     return DIRECTORY / architecture
+
+
+def kernel_architectures() -> list[str]:
+    """Return the architectures whose kernels the package holds, the oldest first."""
+    names = [path.name for path in DIRECTORY.glob("sm_*")]
+    return sorted(names, key=lambda name: int(name.removeprefix("sm_")))

@@ -11,7 +11,9 @@ from hapgpu.cli.commands import doctor as module
 from hapgpu.cli.commands.doctor import doctor
 from hapgpu.cli.findings import find
 from hapgpu.errors import DeviceError, UsageError
+from hapgpu.runtime import machine_code
 from hapgpu.runtime.devices import DeviceReport, GpuReport
+from hapgpu.runtime.machine_code import LEVELS, InstalledFunctions
 
 NO_GPU = DeviceReport(None, "14.2.0", "12.9", [], "no NVIDIA driver was found")
 GPU = GpuReport(0, "NVIDIA H200", (9, 0), 150 << 30, 75 << 30)
@@ -91,3 +93,15 @@ def test_cache_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, tmp_path:
     cache = next(finding for finding in find(NO_GPU, {}) if finding.item == "Cache")
     assert not cache.good
     assert "HAPGPU_CACHE_DIR" in cache.state
+
+
+def test_where_compiled_code_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def states() -> list[str]:
+        return [each.state for each in find(NO_GPU, {}) if each.item.startswith("Compiled ")]
+
+    assert states() == ["in the cache, from first runs", "in the cache, from first runs on a GPU"]
+    for name in ("x86-64-v3", "sm_100", "sm_90"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setattr(machine_code, "DIRECTORY", tmp_path)
+    monkeypatch.setattr(findings, "INSTALLED", InstalledFunctions(tmp_path, LEVELS[-1]))
+    assert states() == ["in the package, for x86-64-v3", "in the package, for sm_90, sm_100"]
