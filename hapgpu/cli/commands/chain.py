@@ -73,7 +73,9 @@ def _formats(values: Values) -> Formats:
     ):
         return ANY_FORMAT
     if values.get("paf"):
-        return MAPPINGS
+        return ANY_FORMAT if named or values.get("sam") else MAPPINGS
+    if named:
+        return (named.upper(),)
     return ALIGNMENTS if values.get("sam") else MAPPINGS + ALIGNMENTS
 
 

@@ -127,8 +127,9 @@ def standard_output(_values: Values) -> str:
 
 
 def alignment_formats(values: Values) -> Formats:
-    """Return the formats of aligned reads if no option names one of them."""
-    return ANY_FORMAT if values.get("output_fmt") or values.get("uncompressed") else ALIGNMENTS
+    """Return the format of aligned reads that an option names, or those that a name may choose."""
+    named = values.get("output_fmt") or ("bam" if values.get("uncompressed") else None)
+    return (named.upper(),) if named else ALIGNMENTS
 
 
 def output_of(formats: Formats | Callable[[Values], Formats]) -> Written:

@@ -339,7 +339,7 @@ def test_mates_lose_their_number(sample: Sample, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "options"),
-    [("out.bam", []), ("out.cram", []), ("out", ["-O", "bam"]), ("out.bam", ["-O", "cram"])],
+    [("out.bam", []), ("out.cram", []), ("out", ["-O", "bam"]), ("out", ["-O", "cram"])],
 )
 def test_other_formats_have_the_same_content(
     sample: Sample, lines: list[str], tmp_path: Path, name: str, options: list[str]

@@ -96,6 +96,15 @@ _OTHER_NAMES: Final = (
     ("out.paf", "PAF", "chain_anchors", "the output is npz; give .npz"),
 )
 """Names, the format of each, commands, and the end of their message."""
+_CONTRADICTED: Final = (
+    ("chain", "-ax map-ont", "out.paf", f"a name of PAF, but {_SAM}"),
+    ("chain", "--paf", "out.bam", "a name of BAM, but the output is PAF; give .paf"),
+    ("chain", "-O bam", "out.paf", "a name of PAF, but the output is BAM; give .bam"),
+    ("chain", "--output-fmt cram", "out.sam", "a name of SAM, but the output is CRAM; give .cram"),
+    ("map realign", "-O sam", "out.bam", "a name of BAM, but the output is SAM; give .sam"),
+    ("realign", "-u", "out.sam", "a name of SAM, but the output is BAM; give .bam"),
+)
+"""Commands, options that decide on the format, names of another one, and the end of the message."""
 
 
 def _is_root() -> bool:
@@ -158,6 +167,10 @@ ROWS: Final = [
         )
     ),
     row("sam of paf", "chain", "--paf output=out.sam.gz", 2, "out.sam.gz: a name of SAM"),
+    *(
+        row(f"{options} to {name}", on, f"{options} output={name}", 2, f"^{name}: {message}$")
+        for on, options, name, message in _CONTRADICTED
+    ),
     row(
         "name of statistics",
         "map chain genotype index",

@@ -34,10 +34,10 @@ from tests.cli.in_process import error_of_command
         ("out.bam", [], b"\x1f\x8b\x08\x04"),
         ("out.CRAM", ["-c"], b"CRAM"),
         ("out", ["-a"], b"@HD\t"),
-        ("out.paf", ["-a", "-O", "sam"], b"@HD\t"),
+        ("out.txt", ["-a", "-O", "sam"], b"@HD\t"),
         ("out", ["-O", "bam"], b"\x1f\x8b\x08\x04"),
-        ("out.bam", ["-O", "cram"], b"CRAM"),
-        ("out.sam", ["--output-fmt", "bam"], b"\x1f\x8b\x08\x04"),
+        ("out", ["-O", "cram"], b"CRAM"),
+        ("out.txt", ["--output-fmt", "bam"], b"\x1f\x8b\x08\x04"),
         ("out", ["-O", "4,24", "-O", "sam"], b"@HD\t"),
     ],
 )
