@@ -2,8 +2,8 @@
  *
  * Reads a JSON list from standard input: each entry has `module` (the path of a main.nf), `section`
  * (script or stub) and `variables` (the inputs of the process, and `task`). Prints a JSON list of
- * objects with `command`, and `docker` and `singularity`, the containers. Every main.nf, and the
- * main.nf.test beside it, is parsed as a whole, too: Nextflow's language is a dialect of Groovy.
+ * the commands. Every main.nf, and the main.nf.test beside it, is parsed as a whole, too: Nextflow's
+ * language is a dialect of Groovy.
  */
 import groovy.json.JsonOutput
 import groovy.json.JsonSlurper
@@ -21,17 +21,10 @@ Object evaluate(String code, Map variables) {
 
 def results = new JsonSlurper().parse(System.in).collect { entry ->
     def file = new File(entry.module)
-    // Groovy 2.4 accepts no line break in an expression in a string, such as the container's.
-    def text = file.text.replaceAll(/(\?|':)\n {8}/, '$1 ')
+    def text = file.text
     // The sections of a process have scopes of their own, so one of the two is parsed in its place.
     new GroovyShell().parse(text.replace(sectionOf(text, 'stub'), "    ''"))
     new GroovyShell().parse(new File(file.parentFile, 'tests/main.nf.test').text)
-    def container = (text =~ /\n    container (".*?")\n\n/)[0][1]
-    def engine = { name -> evaluate(container, entry.variables + [workflow: [containerEngine: name]]) }
-    [
-        command: evaluate(sectionOf(text, entry.section), entry.variables).toString(),
-        docker: engine('docker').toString(),
-        singularity: engine('singularity').toString(),
-    ]
+    return evaluate(sectionOf(text, entry.section), entry.variables).toString()
 }
 println JsonOutput.toJson(results)

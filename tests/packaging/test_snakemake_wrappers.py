@@ -15,15 +15,12 @@ import pytest
 from hapgpu.cli.catalogue import COMMANDS
 from tests.test_example import make
 
-ROOT = Path(__file__).resolve().parents[2]
-WRAPPERS = ROOT / "packaging" / "snakemake-wrappers" / "bio" / "hapgpu"
-
 # What Snakemake makes by the rules of each wrapper's test.
 TARGETS = {
     "realign": ["realigned/reads.bam"],
     "pairhmm": ["likelihoods/reads.tsv"],
     "haplotypes": ["haplotypes/sites.fa"],
-    "call": ["calls/reads.vcf.gz"],
+    "call": ["calls/reads.vcf.gz", "calls/reads.g.vcf.gz"],
     "genotype": ["genotypes/reads.vcf.gz"],
     "index": ["reference.fa.hgx", "reference.map-hifi.hgm"],
     "map": ["hits/reads.bam"],
@@ -36,11 +33,16 @@ needs_snakemake = pytest.mark.skipif(
 )
 
 
-def snakemake(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run Snakemake with the wrappers of this checkout, and this environment's hapgpu."""
+@pytest.fixture(scope="module")
+def wrappers(packages: Path) -> Path:
+    return packages / "snakemake-wrappers" / "bio" / "hapgpu"
+
+
+def snakemake(wrappers: Path, directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Snakemake with the wrappers, and this environment's hapgpu."""
     prefix = directory.parent / "prefix"  # Snakemake wants a prefix without spaces
     prefix.mkdir()
-    (prefix / "master").symlink_to(WRAPPERS.parents[1])
+    (prefix / "master").symlink_to(wrappers.parents[1])
     programs = Path(sys.executable).parent
     return subprocess.run(
         ["snakemake", "--cores", "2", "--wrapper-prefix", f"{prefix.as_uri()}/", *arguments],
@@ -53,25 +55,27 @@ def snakemake(directory: Path, *arguments: str) -> subprocess.CompletedProcess[s
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_files_of_a_wrapper(name: str) -> None:
+def test_files_of_a_wrapper(name: str, wrappers: Path) -> None:
     assert name in COMMANDS
-    files = {str(path.relative_to(WRAPPERS / name)) for path in (WRAPPERS / name).rglob("*.*")}
-    assert {"wrapper.py", "meta.yaml", "environment.yaml"} <= files
-    assert f"hapgpu {name} " in (WRAPPERS / name / "wrapper.py").read_text()
+    files = {str(path.relative_to(wrappers / name)) for path in (wrappers / name).rglob("*.*")}
+    assert files == {"wrapper.py", "meta.yaml", "environment.yaml"}
+    code = (wrappers / name / "wrapper.py").read_text()
+    compile(code, f"{name}/wrapper.py", "exec")
+    assert f"hapgpu {name} " in code
 
 
-def test_every_wrapper_is_run() -> None:
-    assert {path.name for path in WRAPPERS.iterdir()} == set(TARGETS)
+def test_every_wrapper_is_run(wrappers: Path) -> None:
+    assert {path.name for path in wrappers.iterdir()} == set(TARGETS)
 
 
 @needs_snakemake
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", TARGETS)
-def test_lint(name: str, tmp_path: Path) -> None:
+def test_lint(name: str, wrappers: Path, tmp_path: Path) -> None:
     directory = tmp_path / "workflow"
     directory.mkdir()
-    shutil.copy(WRAPPERS / name / "test" / "Snakefile", directory)
-    done = snakemake(directory, "--lint")
+    shutil.copy(wrappers / name / "test" / "Snakefile", directory)
+    done = snakemake(wrappers, directory, "--lint")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "good condition" in done.stderr
 
@@ -84,12 +88,12 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @needs_snakemake
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", TARGETS)
-def test_run(name: str, example: Path, tmp_path: Path) -> None:
+def test_run(name: str, wrappers: Path, example: Path, tmp_path: Path) -> None:
     if name == "report" and find_spec("vl_convert") is None:
         pytest.skip("the extra 'report' is not installed")
     directory = shutil.copytree(example, tmp_path / "with space")
-    shutil.copy(WRAPPERS / name / "test" / "Snakefile", directory)
-    done = snakemake(directory, *TARGETS[name])
+    shutil.copy(wrappers / name / "test" / "Snakefile", directory)
+    done = snakemake(wrappers, directory, *TARGETS[name])
     logs = "".join(path.read_text() for path in directory.glob("logs/*/*"))
     assert done.returncode == 0, done.stderr + logs
     assert all((directory / target).stat().st_size for target in TARGETS[name])
