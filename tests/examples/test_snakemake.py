@@ -20,9 +20,9 @@ ROOT = Path(__file__).resolve().parents[2]
 WORKFLOW = ROOT / "examples" / "snakemake"
 PROFILES = WORKFLOW / "profiles"
 SHARDS = 4
-PARTS = ("genotype", "map", "realign", "chain")
+PARTS = ("call", "genotype", "map", "realign", "chain")
 FILES = ("lane1", "lane2", "lane3", "lane4")
-RESULTS = ("genotypes.vcf.gz", "hits.bam", "mappings.paf", "realigned/reads.bam")
+RESULTS = ("calls.vcf.gz", "genotypes.vcf.gz", "hits.bam", "mappings.paf", "realigned/reads.bam")
 
 pytestmark = [
     pytest.mark.exhaustive,
@@ -75,6 +75,11 @@ def made(tmp_path_factory: pytest.TempPathFactory, data_dir: Path) -> Path:
         "threads": 1,
         "runtime": 60,
         "container": "hapgpu.sif",
+        "call": {
+            "reads": [str(example / "reads.bam")],
+            "contigs": ["chr20"],
+            **common,
+        },
         "genotype": {
             "mem_mb": 1000,
             "reads": [str(data / "NA12878.chr20.dev.bam")],
@@ -147,9 +152,16 @@ def plain(path: Path) -> bytes:
     data = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
     if ".vcf" not in path.name:
         return data
-    kept = [line for line in data.splitlines(keepends=True) if b"_genotypeCommand=" not in line]
+    kept = [line for line in data.splitlines(keepends=True) if b"Command=" not in line]
     assert len(kept) == data.count(b"\n") - 1
     return b"".join(kept)
+
+
+def filters_of(path: Path) -> set[str]:
+    """Return the values of FILTER in a VCF."""
+    query = ["bcftools", "query", "-f", "%FILTER\n", path]
+    done = subprocess.run(query, check=True, capture_output=True, text=True, timeout=60)
+    return {*done.stdout.split()}
 
 
 def in_single_runs(directory: Path) -> dict[str, bytes]:
@@ -158,6 +170,7 @@ def in_single_runs(directory: Path) -> dict[str, bytes]:
     given = config["genotype"]
     reads = {kind: [f"{kind}/{name}.fastq.gz" for name in FILES] for kind in ("short", "long")}
     lines = {
+        "calls.vcf.gz": ["call", *config["call"]["reads"], config["call"]["reference"]],
         "genotypes.vcf.gz": ["genotype", *given["reads"], given["reference"], given["sites"]],
         "hits.bam": ["map", config["map"]["reference"], *reads["short"], "--no-PG"],
         "mappings.paf": ["chain", config["chain"]["reference"], *reads["long"]],
@@ -200,8 +213,9 @@ def test_a_killed_shard_is_resumed(directory: Path) -> None:
     runs = runs_of(directory)
     assert runs.pop(killed) == 2
     assert set(runs.values()) == {1}
-    assert len(runs) == (SHARDS - 1) + 2 * len(FILES) + 2 + 1  # two indexes, realign
+    assert len(runs) == (SHARDS - 1) + 2 * len(FILES) + 2 + 2  # two indexes, call, realign
     assert {name: plain(results / name) for name in RESULTS} == in_single_runs(directory)
+    assert filters_of(results / "filtered.vcf.gz") == {"PASS"}
 
 
 def test_the_same_files_without_a_failure(directory: Path, tmp_path: Path) -> None:
