@@ -16,10 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
 
-from hapgpu.cli.command_line import build_app
-from hapgpu.cli.parameters import describe
+from hapgpu.cli.catalogue import description_of
 from hapgpu.version import __version__
 from tests.test_example import make
 
@@ -142,11 +140,9 @@ def test_names_of_packages(module: str, packages: Path) -> None:
 def test_options_without_a_value(packages: Path) -> None:
     joined = re.search(r"/-\[(\w+)\]\*a", main_of(packages, "chain").read_text())
     assert joined is not None
-    description = describe(get_command(build_app(["chain"])))
-    (chain,) = (one for one in description.walk() if one.words == ("chain",))
     flags = {
         name[1]
-        for option in chain.options
+        for option in description_of("chain").options
         for name in option.names
         if not option.placeholder and len(name) == 2
     }

@@ -35,6 +35,7 @@ from hapgpu.cli.options.files import (
     CommandFiles,
     Read,
     Values,
+    alignment_formats,
     output_of,
 )
 from hapgpu.errors import UsageError
@@ -65,18 +66,11 @@ def _formats(values: Values) -> Formats:
     if values.get("anchors"):
         return ANY_FORMAT if values.get("reference") else ("npz",)
     _, by_letter = gap_open_and_format(values.get("gap_open_or_format") or ())
-    if (
-        values.get("output_fmt")
-        or values.get("uncompressed")
-        or by_letter
-        or (values.get("paf") and values.get("sam"))
-    ):
-        return ANY_FORMAT
+    formats = alignment_formats({**values, "output_fmt": values.get("output_fmt") or by_letter})
+    is_sam = formats != ALIGNMENTS or values.get("sam")
     if values.get("paf"):
-        return ANY_FORMAT if named or values.get("sam") else MAPPINGS
-    if named:
-        return (named.upper(),)
-    return ALIGNMENTS if values.get("sam") else MAPPINGS + ALIGNMENTS
+        return ANY_FORMAT if is_sam else MAPPINGS
+    return formats if is_sam else MAPPINGS + ALIGNMENTS
 
 
 FILES: Final = CommandFiles(

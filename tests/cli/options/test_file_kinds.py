@@ -61,6 +61,7 @@ ALL = {"x.paf", "x.sam", "x.bam", "x.cram", "x.paf.gz", "x.sam.gz"}
         ("chain", {"sam": True}, {"x.sam", "x.bam", "x.cram", "x.sam.gz"}),
         ("chain", {"sam": True, "output_fmt": "bam"}, {"x.bam"}),
         ("chain", {"gap_open_or_format": ["4,24", "sam"]}, {"x.sam", "x.sam.gz"}),
+        ("chain", {"uncompressed": True}, {"x.bam"}),
         ("chain", {"anchors": "a.npz"}, {"x.npz"}),
         ("map", {}, {"x.sam", "x.bam", "x.cram", "x.sam.gz"}),
         ("map", {"output_fmt": "sam"}, {"x.sam", "x.sam.gz"}),

@@ -102,7 +102,8 @@ _CONTRADICTED: Final = (
     ("chain", "-O bam", "out.paf", "a name of PAF, but the output is BAM; give .bam"),
     ("chain", "--output-fmt cram", "out.sam", "a name of SAM, but the output is CRAM; give .cram"),
     ("map realign", "-O sam", "out.bam", "a name of BAM, but the output is SAM; give .sam"),
-    ("realign", "-u", "out.sam", "a name of SAM, but the output is BAM; give .bam"),
+    ("map realign", "-u", "out.sam", "a name of SAM, but the output is BAM; give .bam"),
+    ("chain", "--uncompressed", "out.paf", "a name of PAF, but the output is BAM; give .bam"),
 )
 """Commands, options that decide on the format, names of another one, and the end of the message."""
 
