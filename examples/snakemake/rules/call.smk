@@ -21,7 +21,7 @@ rule call_contig:
         "logs/call/{contig}.log",
     threads: config["threads"]
     resources:
-        # A GPU would not make it faster.
+        # A GPU gains little here: it is left to the other parts.
         mem_mb=config["call"]["mem_mb"],
         runtime=config["runtime"],
     shell:
