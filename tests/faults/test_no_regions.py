@@ -8,7 +8,7 @@ from pathlib import Path
 import pysam
 import pytest
 
-from hapgpu.io.bgzf.block_table import EOF_BLOCK
+from hapgpu.io.bgzf.marks import EOF_BLOCK
 from tests.faults.commands import COMMANDS, EMPTY_READS, Command, each
 from tests.faults.processes.running import Done, run
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hapgpu.io.bgzf.block_table import EOF_BLOCK
+from hapgpu.io.bgzf.marks import EOF_BLOCK
 from tests.faults.checks import plain
 from tests.faults.commands import COMMANDS, Command, cells, each, streamed
 from tests.faults.good_outputs import GoodOutputs

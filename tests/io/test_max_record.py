@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.reader import open_reads
-from hapgpu.io.bgzf.block_table import EOF_BLOCK
+from hapgpu.io.bgzf.marks import EOF_BLOCK
 from hapgpu.io.fastx.fastq import read_fastq
 from hapgpu.io.fastx.read_blocks import read_blocks
 from hapgpu.io.genome.fasta import read_fasta
@@ -326,7 +326,6 @@ from hapgpu.errors import InputError
 from tests.io.test_max_record import READERS, SAM_HEADER, VCF_HEADER
 from tests.io.bgzf_blocks import block
 from hapgpu.io.vcf.lines import CheckedBcf
-from hapgpu.io.bgzf.block_table import EOF_BLOCK
 from hapgpu.io.files.record_limit import MAX_RECORD
 
 directory = Path(sys.argv[1])

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Final
 import pysam
 
 from hapgpu.errors import InputError, UsageError
-from hapgpu.io.bgzf.block_table import EOF_BLOCK
-from hapgpu.io.bgzf.pieces import has_closing_bytes, is_bgzf, missing_eof_block
+from hapgpu.io.bgzf.marks import EOF_BLOCK, has_closing_bytes, is_bgzf, missing_eof_block
 from hapgpu.io.fastx.limits import warn_of_old_qualities
 from hapgpu.io.files.compressed import standard_input
 from hapgpu.io.files.file_kind import guess_kind

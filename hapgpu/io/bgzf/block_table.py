@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer, load_u16, load_u32
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.errors import InputError
+from hapgpu.io.bgzf.marks import MAGIC
 from hapgpu.runtime.jit import njit
 
-EOF_BLOCK: Final = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
-MAGIC: Final = b"\x1f\x8b\x08\x04"
 MAX_BLOCK_BYTES: Final = 1 << 16
 """Bytes of a block, and of its content, at most."""
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer, copy_bytes, load_u32, store_32
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.io.bgzf.block_table import EOF_BLOCK, MAX_BLOCK_BYTES
+from hapgpu.io.bgzf.block_table import MAX_BLOCK_BYTES
 from hapgpu.io.bgzf.c_functions import (
     CFunction,
     addresses_of,
@@ -35,6 +35,7 @@ from hapgpu.io.bgzf.c_functions import (
     find_functions,
     room_for,
 )
+from hapgpu.io.bgzf.marks import EOF_BLOCK
 from hapgpu.runtime.jit import njit
 from hapgpu.runtime.pool import Pool, Task
 from hapgpu.runtime.processes.locks import held_at_forks

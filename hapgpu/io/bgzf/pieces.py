@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from io import SEEK_END
-from typing import TYPE_CHECKING, BinaryIO, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.errors import InputError
 from hapgpu.io.bgzf.block_table import (
-    EOF_BLOCK,
-    MAGIC,
     MAX_BLOCK_BYTES,
     BlockTable,
     damaged_block,
@@ -21,6 +18,7 @@ from hapgpu.io.bgzf.block_table import (
     scan_blocks,
 )
 from hapgpu.io.bgzf.inflater import inflate_library
+from hapgpu.io.bgzf.marks import EOF_BLOCK, missing_eof_block
 from hapgpu.runtime.inputs import expect, note_position
 
 if TYPE_CHECKING:
@@ -32,8 +30,6 @@ Allocate: TypeAlias = Callable[[int], NDArray[np.uint8]]
 
 _MIN_ROOM: Final = 2 * MAX_BLOCK_BYTES
 _FOOTER_BYTES: Final = 8
-
-_MAX_TRAILING_BYTES: Final = 1 << 20
 
 
 class Readable(Protocol):
@@ -106,11 +102,6 @@ def trailing_bytes(name: str) -> InputError:
     return InputError(
         f"{name}: bytes that are not gzip follow the compressed data; remove them or copy it again"
     )
-
-
-def missing_eof_block(name: str) -> InputError:
-    """Return the error for a file without its closing block."""
-    return InputError(f"{name}: truncated (no closing EOF block); copy it again")
 
 
 class PieceReader:
@@ -337,27 +328,6 @@ def _split(table: BlockTable, inflated_bytes: int) -> Iterator[BlockTable]:
         end = min(int(np.searchsorted(ends, done + size)) + 1, ends.size)
         yield table.slice(start, end)
         start, done = end, int(ends[end - 1])
-
-
-def is_bgzf(head: bytes) -> bool:
-    """Tell whether a file that starts with these bytes is BGZF; plain gzip is not."""
-    return head.startswith(MAGIC) and head[12:16] == b"BC\2\0"
-
-
-def has_closing_bytes(stream: BinaryIO, closing: bytes) -> bool:
-    """Tell whether a file has its closing bytes, if there are any; moves the file position.
-
-    Up to a megabyte may follow them, unless it starts as a block does: a truncated block.
-    """
-    if not closing:
-        return True
-    size = stream.seek(0, SEEK_END)
-    for room in (0, _MAX_TRAILING_BYTES):
-        stream.seek(max(size - len(closing) - room, 0))
-        _, found, trailing = stream.read().rpartition(closing)
-        if found:
-            return not trailing.lstrip(b"\0").startswith(MAGIC)
-    return False
 
 
 def inflated_blocks(pieces: Iterable[PackedPiece], name: str) -> Iterator[bytes]:

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.errors import InputError
-from hapgpu.io.bgzf.block_table import EOF_BLOCK
-from hapgpu.io.bgzf.pieces import Allocate, PackedPiece, PieceReader, is_bgzf
+from hapgpu.io.bgzf.marks import EOF_BLOCK, is_bgzf
+from hapgpu.io.bgzf.pieces import Allocate, PackedPiece, PieceReader
 from hapgpu.io.fastx.read_blocks import read_blocks
 from hapgpu.io.files.byte_source import ParallelStream
 from hapgpu.io.files.compressed import open_inflated

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, BinaryIO, Final, cast
 from isal import isal_zlib
 
 from hapgpu.errors import InputError
-from hapgpu.io.bgzf.block_table import EOF_BLOCK
 from hapgpu.io.bgzf.inflater import INFLATE_ERROR
-from hapgpu.io.bgzf.pieces import has_closing_bytes, is_bgzf, missing_eof_block, trailing_bytes
+from hapgpu.io.bgzf.marks import EOF_BLOCK, has_closing_bytes, is_bgzf, missing_eof_block
+from hapgpu.io.bgzf.pieces import trailing_bytes
 from hapgpu.runtime.inputs import expect_file, note_position
 
 if TYPE_CHECKING:

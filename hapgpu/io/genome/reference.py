@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hapgpu.errors import InputError
 from hapgpu.io.bgzf.inflater import INFLATE_ERROR
-from hapgpu.io.bgzf.pieces import is_bgzf
+from hapgpu.io.bgzf.marks import is_bgzf
 from hapgpu.io.files.htslib import silent_htslib
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.fai import MAX_OFFSET, FastaEntry, read_fai

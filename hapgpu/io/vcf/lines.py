@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 import pysam
 
 from hapgpu.errors import InputError
-from hapgpu.io.bgzf.pieces import is_bgzf
+from hapgpu.io.bgzf.marks import is_bgzf
 from hapgpu.io.files.compressed import open_inflated
 from hapgpu.io.files.htslib import silent_htslib
 from hapgpu.io.files.record_limit import MAX_RECORD, too_long

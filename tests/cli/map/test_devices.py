@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hapgpu.io.bgzf.block_table import EOF_BLOCK
+from hapgpu.io.bgzf.marks import EOF_BLOCK
 from hapgpu.shortread import pipeline
 from tests.cli.in_process import status_of_command
 from tests.cli.map.command import Sample, make_sample, status_of

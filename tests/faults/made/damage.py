@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from hapgpu.io.bgzf.block_table import EOF_BLOCK
+from hapgpu.io.bgzf.marks import EOF_BLOCK
 
 Damage = Callable[[Path], None]
 

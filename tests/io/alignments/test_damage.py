@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.alignments.writer import open_writer
-from hapgpu.io.bgzf.block_table import EOF_BLOCK
+from hapgpu.io.bgzf.marks import EOF_BLOCK
 from tests.example_counts import many
 from tests.io.alignments.reading import HEADER, THREADS, Feed, numbered_rows, read
 from tests.io.bgzf_blocks import block

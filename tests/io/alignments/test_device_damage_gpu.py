@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hapgpu.io.alignments.writer import open_writer
 from hapgpu.io.bam.record_layout import RecordBlock
-from hapgpu.io.bgzf.block_table import EOF_BLOCK
+from hapgpu.io.bgzf.marks import EOF_BLOCK
 from hapgpu.io.genome.regions import Region, RegionChoice
 from tests.io.alignments.device_reading import device_records, host_records, outcome
 from tests.io.alignments.reading import HEADER, Feed, numbered_rows

@@ -18,7 +18,7 @@ from hapgpu.io.alignments.cuda import open_device_reads
 from hapgpu.io.alignments.writer import open_writer
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.io.bam.cuda.reader import DevicePiece, DeviceReads
-from hapgpu.io.bgzf.block_table import EOF_BLOCK
+from hapgpu.io.bgzf.marks import EOF_BLOCK
 from hapgpu.io.genome.regions import Region, RegionChoice
 from hapgpu.runtime.gpu.context import thread_streams
 from hapgpu.runtime.pipeline import run_pipeline

@@ -18,7 +18,7 @@ from hapgpu.io.bam import piece_decoder
 from hapgpu.io.bam.header import SamHeader, encode_header
 from hapgpu.io.bam.record_layout import RecordBlock
 from hapgpu.io.bam.record_reader import RecordReader, take_first_header, to_batch
-from hapgpu.io.bgzf.block_table import EOF_BLOCK
+from hapgpu.io.bgzf.marks import EOF_BLOCK
 from hapgpu.io.bgzf.pieces import PieceReader
 from hapgpu.runtime.pool import Pool
 from tests.example_counts import many

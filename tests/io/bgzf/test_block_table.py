@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
-from hapgpu.io.bgzf.block_table import EOF_BLOCK, may_start_block, scan_blocks
+from hapgpu.io.bgzf.block_table import may_start_block, scan_blocks
+from hapgpu.io.bgzf.marks import EOF_BLOCK
 from tests.io.bgzf_blocks import block
 
 Row = tuple[int, int, int, int, int]

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hapgpu.io.bgzf import deflater, inflater
-from hapgpu.io.bgzf.block_table import EOF_BLOCK, MAX_BLOCK_BYTES, BlockTable, scan_blocks
+from hapgpu.io.bgzf.block_table import MAX_BLOCK_BYTES, BlockTable, scan_blocks
+from hapgpu.io.bgzf.marks import EOF_BLOCK
 from tests.io.bgzf_blocks import block
 
 INFLATERS = [library.new_inflater() for library in inflater.libraries()]

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
-from hapgpu.io.bgzf.block_table import EOF_BLOCK, MAX_BLOCK_BYTES
+from hapgpu.io.bgzf.block_table import MAX_BLOCK_BYTES
+from hapgpu.io.bgzf.marks import EOF_BLOCK
 from hapgpu.io.bgzf.pieces import PackedPiece, PieceReader, VirtualRange
 from tests.io.bgzf_blocks import block
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.reader import open_reads
-from hapgpu.io.bgzf.block_table import EOF_BLOCK
+from hapgpu.io.bgzf.marks import EOF_BLOCK
 from hapgpu.io.fastx.fastq import read_fastq
 from hapgpu.io.fastx.read_blocks import read_blocks
 from hapgpu.io.files.compressed import open_inflated

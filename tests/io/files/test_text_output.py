@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.errors import OutputError
-from hapgpu.io.bgzf.block_table import EOF_BLOCK
+from hapgpu.io.bgzf.marks import EOF_BLOCK
 from hapgpu.io.files.names import extension_of, is_bgzf_name
 from hapgpu.io.files.text_output import open_text, write_json
 

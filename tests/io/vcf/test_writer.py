@@ -15,8 +15,7 @@ import pysam
 import pytest
 
 from hapgpu.errors import OutputError, UsageError
-from hapgpu.io.bgzf.block_table import EOF_BLOCK
-from hapgpu.io.bgzf.pieces import is_bgzf
+from hapgpu.io.bgzf.marks import EOF_BLOCK, is_bgzf
 from hapgpu.io.vcf.writer import VcfWriter
 
 LENGTHS = (64_000_000, 1_000_000)

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.text_pipeline import read_file
 from hapgpu.io.alignments.writer import open_writer
-from hapgpu.io.bgzf.block_table import EOF_BLOCK
+from hapgpu.io.bgzf.marks import EOF_BLOCK
 from tests.io.alignments.fastq.texts import (
     HEADER,
     blocks_of,

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from hapgpu.errors import InputError
-from hapgpu.io.bgzf.block_table import EOF_BLOCK
+from hapgpu.io.bgzf.marks import EOF_BLOCK
 from hapgpu.io.fastx.read_blocks import read_blocks
 from hapgpu.io.fastx.uncut_blocks import uncut_file
 from hapgpu.io.files.record_limit import MAX_RECORD
