@@ -116,10 +116,9 @@ def _prepared(*words: str) -> Callable[..., None]:
         shown = {option: values.get(option, False) for option in ("quiet", "verbose", "debug")}
         set_up_messages(words[0], **shown)
         refuse_without_effect(context, getattr(module, "NO_EFFECT", ()), values)
-        arguments = arguments_of(function)
-        ordered = in_order(module.FILES, values, [*arguments])
-        module.FILES.check(ordered)
-        module.FILES.check_kinds(ordered, " ".join(["hapgpu", *words]), lambda: arguments)
+        ordered = in_order(module.FILES, values, [*arguments_of(function)])
+        module.FILES.check_inputs(ordered)
+        module.FILES.check_outputs(ordered)
         function(**ordered)
 
     vars(prepared)["__signature__"] = _with_context(inspect.signature(function))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum, auto
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Final, TypeAlias
 
 from hapgpu.errors import InputError, UsageError
 from hapgpu.io.files.compressed import open_inflated
-from hapgpu.io.files.file_kind import PAF_LINE, guess_kind
+from hapgpu.io.files.file_kind import HEAD_BYTES, kind_of_text
 from hapgpu.io.files.reread import is_pipe
 from hapgpu.report.alignments import alignment_section
 from hapgpu.report.likelihoods import likelihood_section
@@ -19,11 +18,6 @@ from hapgpu.report.page import Section, SectionOptions
 from hapgpu.report.runs import run_section
 from hapgpu.report.sites.section import site_section
 
-_HEAD_BYTES: Final = 1 << 16
-_LIKELIHOODS: Final = re.compile(
-    rb"read\tmate\t[^\n]|batch\tread\thaplotype\tlog10_likelihood\n|[0-9]+ [0-9]+\n[-0-9.]"
-)
-_JSON: Final = re.compile(rb"\s*[\[{]")
 EXPECTED: Final = "give VCF, BCF, PAF, BAM, SAM, CRAM, likelihoods or --json statistics of hapgpu"
 
 
@@ -37,12 +31,15 @@ class Kind(Enum):
     STATISTICS = auto()
 
 
-_GUESSED: Final = {
+_KINDS: Final = {
     "BAM": Kind.ALIGNMENTS,
     "CRAM": Kind.ALIGNMENTS,
     "SAM": Kind.ALIGNMENTS,
     "VCF": Kind.VARIANTS,
     "BCF": Kind.VARIANTS,
+    "PAF": Kind.MAPPINGS,
+    "likelihoods": Kind.LIKELIHOODS,
+    "JSON": Kind.STATISTICS,
 }
 
 
@@ -59,17 +56,9 @@ def kind_of(path: Path) -> Kind:
     if is_pipe(str(path)):
         raise InputError(f"{path}: cannot be a pipe: files are read twice; give a file")
     with open_inflated(path, str(path)) as stream:
-        head = stream.read(_HEAD_BYTES)
-    if guessed := guess_kind(head):
-        return _GUESSED[guessed]
-    patterns = (
-        (_LIKELIHOODS, Kind.LIKELIHOODS),
-        (PAF_LINE, Kind.MAPPINGS),
-        (_JSON, Kind.STATISTICS),
-    )
-    for pattern, kind in patterns:
-        if pattern.match(head):
-            return kind
+        head = stream.read(HEAD_BYTES)
+    if kind := _KINDS.get(kind_of_text(head) or ""):
+        return kind
     if not head and ".paf" in path.suffixes:
         return Kind.MAPPINGS
     raise InputError(f"{path}: {'unknown kind of file' if head else 'empty'}; {EXPECTED}")

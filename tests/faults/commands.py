@@ -314,7 +314,7 @@ COMMANDS: Final = (
     ),
     Command(
         "chain_index",
-        "chain {reference} {reads}",
+        "chain --paf {reference} {reads}",
         {"reference": _MINIMIZERS, "reads": _UNALIGNED},
         "out.paf",
     ),

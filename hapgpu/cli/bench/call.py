@@ -21,6 +21,7 @@ from hapgpu.cli.bench.table import (
     plain,
     rate,
 )
+from hapgpu.cli.options.file_kinds import REFERENCE
 from hapgpu.cli.options.files import FASTA_INDEXES, STATISTICS, CommandFiles, Read
 from hapgpu.runtime.devices import Device
 
@@ -30,7 +31,9 @@ hapgpu bench call --reference ref.fa --copies 10
 Measure runs with 1, 2, 4 ... threads and GPUs:
 hapgpu bench call --scaling --reference ref.fa --plot speed-ups.svg"""
 
-FILES: Final = CommandFiles(reads=(Read("reference", FASTA_INDEXES),), writes=(STATISTICS, PLOT))
+FILES: Final = CommandFiles(
+    reads=(Read("reference", FASTA_INDEXES, expected=REFERENCE),), writes=(STATISTICS, PLOT)
+)
 
 _TABLE: Final = MeasurementTable(
     (

@@ -18,6 +18,7 @@ from hapgpu.cli.bench.table import BOUND, RUN_KEYS, SECONDS, SHARE, Column, Meas
 from hapgpu.cli.commands import chain as commands
 from hapgpu.cli.options.chain import DEFAULT_PRESET, Preset
 from hapgpu.cli.options.effects import contradicts
+from hapgpu.cli.options.file_kinds import ANCHORS, REFERENCE
 from hapgpu.cli.options.files import FASTA_INDEXES, STATISTICS, CommandFiles, Read
 from hapgpu.cli.options.numbers import parse_count
 from hapgpu.errors import UsageError
@@ -35,7 +36,10 @@ Measure the scoring of ready-made anchors, repeated 100 times:
 hapgpu bench chain --anchors anchors.npz --copies 100"""
 
 FILES: Final = CommandFiles(
-    reads=(Read("reference", (*FASTA_INDEXES, f".*{SUFFIX}")), Read("anchors")),
+    reads=(
+        Read("reference", (*FASTA_INDEXES, f".*{SUFFIX}"), expected=REFERENCE),
+        Read("anchors", expected=ANCHORS),
+    ),
     writes=(STATISTICS, PLOT),
 )
 

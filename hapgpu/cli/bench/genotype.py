@@ -20,13 +20,16 @@ from hapgpu.cli.bench.table import (
     plain,
     rate,
 )
+from hapgpu.cli.options.file_kinds import REFERENCE
 from hapgpu.cli.options.files import FASTA_INDEXES, STATISTICS, CommandFiles, Read
 from hapgpu.runtime.devices import Device
 
 EXAMPLES: Final = """Measure a simulated sample, repeated 10 times:
 hapgpu bench genotype --reference ref.fa --copies 10"""
 
-FILES: Final = CommandFiles(reads=(Read("reference", FASTA_INDEXES),), writes=(STATISTICS, PLOT))
+FILES: Final = CommandFiles(
+    reads=(Read("reference", FASTA_INDEXES, expected=REFERENCE),), writes=(STATISTICS, PLOT)
+)
 
 _TABLE: Final = MeasurementTable(
     (

@@ -16,6 +16,7 @@ from hapgpu.cli.bench.scaling import Scaling, copies_need, publish_scaling
 from hapgpu.cli.bench.table import BOUND, RUN_KEYS, SECONDS, SHARE, MeasurementTable, plain, rate
 from hapgpu.cli.commands import map as commands
 from hapgpu.cli.options.effects import contradicts
+from hapgpu.cli.options.file_kinds import FASTQ_OR_FASTA, MAP_REFERENCE
 from hapgpu.cli.options.files import FASTA_INDEXES, STATISTICS, CommandFiles, Read
 from hapgpu.errors import UsageError
 from hapgpu.runtime.devices import Device
@@ -29,7 +30,10 @@ Measure the reads of a file, repeated 10 times:
 hapgpu bench map --reference ref.fa --reads reads.fq.gz --copies 10"""
 
 FILES: Final = CommandFiles(
-    reads=(Read("reference", (*FASTA_INDEXES, SUFFIX)), Read("reads", standard=True)),
+    reads=(
+        Read("reference", (*FASTA_INDEXES, SUFFIX), expected=MAP_REFERENCE),
+        Read("reads", standard=True, expected=FASTQ_OR_FASTA),
+    ),
     writes=(STATISTICS, PLOT),
 )
 

@@ -14,6 +14,7 @@ from hapgpu.cli.bench.options import PLOT, BenchOptions, Copies
 from hapgpu.cli.bench.scaling import Scaling, copies_need, publish_scaling
 from hapgpu.cli.bench.table import BOUND, GCUPS, RUN_KEYS, SECONDS, SHARE, MeasurementTable, plain
 from hapgpu.cli.commands import pairhmm as commands
+from hapgpu.cli.options.file_kinds import BATCHES
 from hapgpu.cli.options.files import STATISTICS, CommandFiles, Read
 from hapgpu.runtime.devices import Device
 
@@ -23,7 +24,9 @@ hapgpu bench pairhmm --device cuda:0
 Measure the text batches of a file, repeated 300 times:
 hapgpu bench pairhmm --batches 10s.in --copies 300"""
 
-FILES: Final = CommandFiles(reads=(Read("batches", standard=True),), writes=(STATISTICS, PLOT))
+FILES: Final = CommandFiles(
+    reads=(Read("batches", standard=True, expected=BATCHES),), writes=(STATISTICS, PLOT)
+)
 
 NO_EFFECT: Final = (copies_need("batches", "--batches"),)
 

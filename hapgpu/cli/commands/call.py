@@ -34,6 +34,7 @@ from hapgpu.cli.options.files import (
     CommandFiles,
     Read,
     Written,
+    in_all_runs,
     standard_output,
 )
 from hapgpu.cli.options.numbers import parse_open_fraction, parse_phred
@@ -55,8 +56,10 @@ hapgpu call sample.cram reference.fa -r chr20:10,000,000-11,000,000 \\
 
 FILES: Final = CommandFiles(
     reads=(
-        Read("reads", ALIGNMENT_INDEXES, standard=True, expected=ALIGNED_READS),
-        Read("reference", FASTA_INDEXES, expected=REFERENCE),
+        Read(
+            "reads", ALIGNMENT_INDEXES, standard=True, expected=ALIGNED_READS, by_index=in_all_runs
+        ),
+        Read("reference", FASTA_INDEXES, expected=REFERENCE, by_index=in_all_runs),
         Read("targets_file", expected=TARGETS),
     ),
     writes=(
@@ -273,11 +276,10 @@ def call(
     Secondary, duplicate and QC-fail reads are excluded.
     """
     from hapgpu.calling.pipeline import CallInputs, CallSession, write_calls
-    from hapgpu.cli.options.checks import given_regions, require_inputs
+    from hapgpu.cli.options.checks import given_regions
     from hapgpu.cli.run import start_run
 
     chosen = given_regions(regions, targets_file, compute.max_record)
-    require_inputs([*reads, reference])
     run = start_run("call", compute, reporting, output)
     options = CallOptions(
         assembly=AssemblyOptions(

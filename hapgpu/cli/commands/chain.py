@@ -16,16 +16,19 @@ from hapgpu.cli.options.align import (
     LineArguments,
     gap_open_and_format,
 )
-from hapgpu.cli.options.chain import LongReadArguments, YesNo
+from hapgpu.cli.options.chain import LongReadArguments, SketchArguments, YesNo
 from hapgpu.cli.options.common import ComputeOptions, NoPG, OptionalReads, Output, ReportOptions
 from hapgpu.cli.options.effects import DROP_ONE, AllBut, NoEffect, contradicts
 from hapgpu.cli.options.file_kinds import (
     ALIGNMENTS,
     ANCHORS,
     ANY_FORMAT,
+    CHAIN_INDEX,
     CHAIN_REFERENCE,
     MAPPINGS,
     READS,
+    REFERENCE,
+    Expected,
     Formats,
 )
 from hapgpu.cli.options.files import (
@@ -38,9 +41,10 @@ from hapgpu.cli.options.files import (
     alignment_formats,
     output_of,
 )
+from hapgpu.cli.options.input_checks import BuiltIndex
 from hapgpu.errors import UsageError
 from hapgpu.io.files.reread import is_pipe
-from hapgpu.longread.index.names import SUFFIX
+from hapgpu.longread.index.names import SUFFIX, default_index_path, index_command
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -73,10 +77,31 @@ def _formats(values: Values) -> Formats:
     return formats if is_sam else MAPPINGS + ALIGNMENTS
 
 
+_BASES: Final = replace(REFERENCE, words="FASTA (the reference, whose bases are aligned)")
+
+
+def _reference_kinds(values: Values) -> Expected:
+    """Return the kinds of the reference: an index has no bases to align to."""
+    return _BASES if _is_aligned(values) else CHAIN_REFERENCE
+
+
+def _built_index(values: Values) -> BuiltIndex:
+    """Return the index of the reference, which may not exist."""
+    fasta = values["reference"]
+    arguments = {option.name: values[option.name] for option in fields(SketchArguments)}
+    sketch = SketchArguments(**arguments).sketch_options()
+    return BuiltIndex(default_index_path(fasta, sketch), CHAIN_INDEX, index_command(fasta, sketch))
+
+
 FILES: Final = CommandFiles(
     reads=(
         Read("anchors", expected=ANCHORS),
-        Read("reference", (*FASTA_INDEXES, f".*{SUFFIX}"), expected=CHAIN_REFERENCE),
+        Read(
+            "reference",
+            (*FASTA_INDEXES, f".*{SUFFIX}"),
+            expected=_reference_kinds,
+            built_index=_built_index,
+        ),
         Read("reads", ALIGNMENT_INDEXES, standard=True, expected=READS),
     ),
     writes=(output_of(_formats), STATISTICS),
@@ -191,7 +216,6 @@ def chain(
     brackets. For a FASTA file, the index of hapgpu index --minimizers is used, or an index is
     built for this run.
     """
-    from hapgpu.cli.options.checks import require_inputs
     from hapgpu.cli.run import start_run
     from hapgpu.io.alignments.text_pipeline import EXCLUDED_WARNING, ReadFiles
     from hapgpu.longread.pipeline import align_long_reads, chain_anchor_file, map_long_reads
@@ -202,7 +226,6 @@ def chain(
         raise UsageError(
             "REF.fa, READS: missing; give a reference and reads, or --anchors FILE.npz"
         )
-    require_inputs(path for path in (anchors, reference, *(reads or ())) if path is not None)
     run = start_run(
         "chain",
         compute if form is None else _on_cpu(compute),

@@ -31,6 +31,7 @@ from hapgpu.cli.options.files import (
     CommandFiles,
     Read,
     Written,
+    in_all_runs,
     standard_output,
 )
 from hapgpu.errors import UsageError
@@ -49,8 +50,10 @@ hapgpu genotype sample.bam reference.fa sites.vcf.gz --shard 3/8 -o 3.vcf.gz"""
 
 FILES: Final = CommandFiles(
     reads=(
-        Read("reads", ALIGNMENT_INDEXES, standard=True, expected=ALIGNED_READS),
-        Read("reference", FASTA_INDEXES, expected=REFERENCE),
+        Read(
+            "reads", ALIGNMENT_INDEXES, standard=True, expected=ALIGNED_READS, by_index=in_all_runs
+        ),
+        Read("reference", FASTA_INDEXES, expected=REFERENCE, by_index=in_all_runs),
         Read("sites", VARIANT_INDEXES, standard=True, expected=VARIANT_SITES),
         Read("targets_file", expected=TARGETS),
     ),
@@ -128,13 +131,12 @@ def genotype(
     PL of each sample (SM of the read groups), bgzipped and indexed if the name of the output ends
     in .gz. Secondary, supplementary, duplicate and QC-fail reads are excluded.
     """
-    from hapgpu.cli.options.checks import given_regions, require_inputs
+    from hapgpu.cli.options.checks import given_regions
     from hapgpu.cli.run import start_run
     from hapgpu.genotyping.pipeline import GenotypeInputs, GenotypeSession, write_genotypes
 
     regions = given_regions(filters.regions, filters.targets_file, compute.max_record)
     inputs = GenotypeInputs(reads, reference, sites, regions, shard, compute.max_record)
-    require_inputs([*reads, reference, sites])
     if shard is not None and (sites == "-" or not Path(sites).is_file()):
         raise UsageError(f"{sites}: --shard reads the sites twice; give a file, not a pipe")
     run = start_run("genotype", compute, reporting, output)

@@ -22,6 +22,7 @@ from hapgpu.cli.options.files import (
     VARIANT_INDEXES,
     CommandFiles,
     Read,
+    in_all_runs,
     output_of,
 )
 from hapgpu.haplotypes.limits import MAX_COMBINATIONS
@@ -39,7 +40,7 @@ hapgpu haplotypes reference.fa calls.vcf.gz \\
 
 FILES: Final = CommandFiles(
     reads=(
-        Read("reference", FASTA_INDEXES, expected=REFERENCE),
+        Read("reference", FASTA_INDEXES, expected=REFERENCE, by_index=in_all_runs),
         Read("sites", VARIANT_INDEXES, standard=True, expected=VARIANT_SITES),
         Read("targets_file", expected=TARGETS),
     ),

@@ -24,7 +24,7 @@ from hapgpu.cli.options.common import (
     Uncompressed,
 )
 from hapgpu.cli.options.effects import UNCOMPRESSED, NoEffect
-from hapgpu.cli.options.file_kinds import MAP_REFERENCE, READS
+from hapgpu.cli.options.file_kinds import MAP_INDEX, MAP_REFERENCE, READS
 from hapgpu.cli.options.files import (
     ALIGNMENT_INDEXES,
     FASTA_INDEXES,
@@ -32,11 +32,13 @@ from hapgpu.cli.options.files import (
     STATISTICS,
     CommandFiles,
     Read,
+    Values,
     alignment_formats,
     output_of,
 )
+from hapgpu.cli.options.input_checks import BuiltIndex
 from hapgpu.errors import UsageError
-from hapgpu.shortread.index.names import SUFFIX
+from hapgpu.shortread.index.names import SUFFIX, default_index_path, index_command
 
 EXAMPLES: Final = r"""Find all hits of the reads of two files:
 hapgpu index reference.fa
@@ -46,9 +48,22 @@ Write only the best hits, sorted:
 hapgpu map reference.fa reads.fq.gz --best -R '@RG\tID:1\tSM:a' \
     | samtools sort -o best.bam"""
 
+
+def _built_index(values: Values) -> BuiltIndex:
+    """Return the index of the reference, which may not exist."""
+    fasta = values["reference"]
+    path = default_index_path(fasta)
+    return BuiltIndex(path, MAP_INDEX, index_command(fasta, path))
+
+
 FILES: Final = CommandFiles(
     reads=(
-        Read("reference", (*FASTA_INDEXES, SUFFIX), expected=MAP_REFERENCE),
+        Read(
+            "reference",
+            (*FASTA_INDEXES, SUFFIX),
+            expected=MAP_REFERENCE,
+            built_index=_built_index,
+        ),
         Read("reads", ALIGNMENT_INDEXES, standard=True, expected=READS),
     ),
     writes=(output_of(alignment_formats), STATISTICS),
@@ -138,7 +153,6 @@ def map(  # noqa: A001  (the name of the command; its parameters are the options
     unmapped. For a FASTA file, the index of hapgpu index is used, or an index is built for this
     run.
     """
-    from hapgpu.cli.options.checks import require_inputs
     from hapgpu.cli.run import start_run
     from hapgpu.io.alignments.text_pipeline import EXCLUDED_WARNING, ReadFiles, SamOutput
     from hapgpu.io.alignments.unsorted_header import parse_read_group
@@ -147,7 +161,6 @@ def map(  # noqa: A001  (the name of the command; its parameters are the options
     from hapgpu.shortread.search.hits import SearchOptions
 
     group = parse_read_group(read_group) if read_group is not None else None
-    require_inputs([reference, *reads])
     _check_reference(reference, output, output_fmt)
     run = start_run("map", compute, reporting, output)
     map_short_reads(

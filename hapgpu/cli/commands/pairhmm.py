@@ -33,7 +33,9 @@ from hapgpu.cli.options.files import (
     Read,
     output_of,
 )
+from hapgpu.cli.options.loci import has_loci, selects_reads
 from hapgpu.errors import UsageError
+from hapgpu.io.files.file_kind import kind_of_file
 from hapgpu.pairhmm.options import MIN_QUALITY, PcrModel, QualityOptions
 
 EXAMPLES: Final = """Compare the reads of an indexed BAM with the haplotypes of some loci:
@@ -51,10 +53,21 @@ hapgpu pairhmm --batches 10s.in -o likelihoods.tsv"""
 
 FILES: Final = CommandFiles(
     reads=(
-        Read("reads", ALIGNMENT_INDEXES, standard=True, expected=ALIGNED_READS),
+        Read(
+            "reads",
+            ALIGNMENT_INDEXES,
+            standard=True,
+            expected=ALIGNED_READS,
+            by_index=selects_reads,
+        ),
         Read("haplotypes", expected=HAPLOTYPES),
         Read("batches", standard=True, expected=BATCHES),
-        Read("reference", FASTA_INDEXES, expected=REFERENCE),
+        Read(
+            "reference",
+            FASTA_INDEXES,
+            expected=REFERENCE,
+            by_index=lambda values: has_loci(values) and not values["whole_reads"],
+        ),
         Read("targets_file", expected=TARGETS),
     ),
     writes=(output_of(TABLE), STATISTICS),
@@ -63,10 +76,7 @@ FILES: Final = CommandFiles(
 
 def _may_be_cram(reads: str) -> bool:
     """Tell whether reads may be CRAM, which is read with the reference; a pipe may be."""
-    if not Path(reads).is_file():
-        return True
-    with Path(reads).open("rb") as file:
-        return file.read(4) == b"CRAM"
+    return not Path(reads).is_file() or kind_of_file(reads) == "CRAM"
 
 
 _OF_ALL_RUNS: Final = [f.name for group in (ComputeOptions, ReportOptions) for f in fields(group)]
@@ -205,7 +215,7 @@ def pairhmm(
     excluded.
     """
     from hapgpu.cli.options.checks import given_regions
-    from hapgpu.cli.run import start_run
+    from hapgpu.cli.run import prepare_run
     from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes
     from hapgpu.io.alignments.reader import ReadSelection
     from hapgpu.pairhmm.pipeline import LikelihoodRun, score_batches, score_reads
@@ -213,7 +223,12 @@ def pairhmm(
 
     if batches is None and haplotypes is None:
         raise UsageError("READS.bam, HAPLOTYPES.fa: missing; give both, or --batches FILE")
-    run = start_run("pairhmm", compute, reporting, output)
+    regions = given_regions(filters.regions, filters.targets_file, compute.max_record)
+    run = prepare_run("pairhmm", compute, reporting, output)
+    found = None
+    if haplotypes is not None:
+        found = read_haplotypes(haplotypes, compute.max_record, run.threads)
+    run.announce()
     likelihoods = LikelihoodRun(
         run.devices,
         run.threads,
@@ -224,7 +239,7 @@ def pairhmm(
     )
     if batches is not None:
         score_batches(likelihoods, batches, compute.max_record, as_matrix=matrix)
-    elif reads is not None and haplotypes is not None:
+    elif reads is not None and found is not None:
         options = ScorerOptions(
             qualities=QualityOptions(
                 gap_open=gap_open,
@@ -238,10 +253,9 @@ def pairhmm(
             require_flags=filters.require_flags,
             exclude_flags=filters.exclude_flags,
         )
-        regions = given_regions(filters.regions, filters.targets_file, compute.max_record)
         task = ScoringTask(
             ReadSelection(reads, regions, compute.max_record),
-            read_haplotypes(haplotypes, compute.max_record, run.threads),
+            found,
             options,
             reference,
         )

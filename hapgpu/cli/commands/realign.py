@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -20,17 +21,28 @@ from hapgpu.cli.options.common import (
     Uncompressed,
 )
 from hapgpu.cli.options.effects import UNCOMPRESSED, contradicts, needs
-from hapgpu.cli.options.file_kinds import FASTQ_OR_ALIGNED, HAPLOTYPES, REFERENCE, TABLE, TARGETS
+from hapgpu.cli.options.file_kinds import (
+    ALIGNED_READS,
+    FASTQ_OR_ALIGNED,
+    HAPLOTYPES,
+    REFERENCE,
+    TABLE,
+    TARGETS,
+    Expected,
+)
 from hapgpu.cli.options.files import (
     ALIGNMENT_INDEXES,
     FASTA_INDEXES,
     STATISTICS,
     CommandFiles,
     Read,
+    Values,
     Written,
     alignment_formats,
+    in_all_runs,
     standard_output,
 )
+from hapgpu.cli.options.loci import selects_reads
 from hapgpu.errors import UsageError
 from hapgpu.realign.options import BestBy
 from hapgpu.version import __version__
@@ -52,11 +64,35 @@ Count the reads of each sample per allele:
 hapgpu realign samples.bam alleles.fa -o amplicons.bam \\
     --alleles-table alleles.tsv"""
 
+_OF_ALIGNMENTS: Final = {
+    "regions": "-r",
+    "targets_file": "-L",
+    "always": "--always",
+    "loci_only": "--loci-only",
+    "write_index": "--write-index",
+}
+"""Options that FASTQ cannot have."""
+
+
+def _kinds_of_reads(values: Values) -> Expected:
+    """Return the kinds of the reads: FASTQ too, if no option needs alignments."""
+    given = [option for name, option in _OF_ALIGNMENTS.items() if values.get(name)]
+    if not given:
+        return FASTQ_OR_ALIGNED
+    return replace(ALIGNED_READS, words=f"{ALIGNED_READS.words}, or drop {given[0]}")
+
+
 FILES: Final = CommandFiles(
     reads=(
-        Read("reads", ALIGNMENT_INDEXES, standard=True, expected=FASTQ_OR_ALIGNED),
+        Read(
+            "reads",
+            ALIGNMENT_INDEXES,
+            standard=True,
+            expected=_kinds_of_reads,
+            by_index=lambda values: values["reference"] is None and selects_reads(values),
+        ),
         Read("haplotypes", expected=HAPLOTYPES),
-        Read("reference", FASTA_INDEXES, expected=REFERENCE),
+        Read("reference", FASTA_INDEXES, expected=REFERENCE, by_index=in_all_runs),
         Read("targets_file", expected=TARGETS),
     ),
     writes=(
@@ -192,6 +228,7 @@ def realign(
     from hapgpu.realign.realigner import RealignOptions
     from hapgpu.realign.scoring import resolve_scoring
 
+    regions = given_regions(filters.regions, filters.targets_file, compute.max_record)
     run = prepare_run("realign", compute, reporting, output)
     options = RealignOptions(
         scoring=resolve_scoring(scoring),
@@ -207,7 +244,6 @@ def realign(
     if reference is not None and not haplotype_set.loci:
         raise UsageError(f"{haplotypes}: has no loci, which --reference needs; drop --reference")
     run.announce()
-    regions = given_regions(filters.regions, filters.targets_file, max_record)
     selection = ReadSelection(reads, regions, max_record)
     resources = Resources(
         run.devices,

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from hapgpu.cli.options.common import MaxRecord, Output, ReportOptions, Threads
-from hapgpu.cli.options.file_kinds import ALIGNED_READS, REFERENCE
+from hapgpu.cli.options.file_kinds import ALIGNED_READS, REFERENCE, RESULTS
 from hapgpu.cli.options.files import (
     ALIGNMENT_INDEXES,
     FASTA_INDEXES,
@@ -18,6 +18,7 @@ from hapgpu.cli.options.files import (
     VARIANT_INDEXES,
     CommandFiles,
     Read,
+    in_all_runs,
     output_of,
 )
 from hapgpu.io.files.record_limit import MAX_RECORD
@@ -32,9 +33,14 @@ hapgpu report reads.paf chain.json -o report.html"""
 
 FILES: Final = CommandFiles(
     reads=(
-        Read("files", tuple({*ALIGNMENT_INDEXES, *VARIANT_INDEXES})),
-        Read("reads", ALIGNMENT_INDEXES, expected=ALIGNED_READS),
-        Read("reference", FASTA_INDEXES, expected=REFERENCE),
+        Read("files", tuple({*ALIGNMENT_INDEXES, *VARIANT_INDEXES}), expected=RESULTS),
+        Read("reads", ALIGNMENT_INDEXES, expected=ALIGNED_READS, by_index=in_all_runs),
+        Read(
+            "reference",
+            FASTA_INDEXES,
+            expected=REFERENCE,
+            by_index=lambda values: bool(values["reads"]),
+        ),
     ),
     writes=(output_of(("HTML",)), STATISTICS),
 )

@@ -28,8 +28,9 @@ def in_order(files: CommandFiles, values: Values, names: Sequence[str]) -> Value
     names
         Those that are arguments, in order.
     """
-    declared = {read.parameter: read.expected for read in files.reads if read.expected}
-    expected = {name: declared[name].kinds for name in names if name in declared}
+    declared = {read.parameter: read.kinds(values) for read in files.reads}
+    kinds_of = {name: expected.kinds for name, expected in declared.items() if expected}
+    expected = {name: kinds_of[name] for name in names if name in kinds_of}
     given = {name: _paths(values[name]) for name in expected}
     paths = [path for group in given.values() for path in group]
     kinds = {path: kind_of_file(path) for path in paths}

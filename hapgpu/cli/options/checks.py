@@ -1,29 +1,14 @@
-"""Checks of inputs and regions that options name."""
+"""Regions that options name."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from hapgpu.cli.options.files import STANDARD
-from hapgpu.errors import InputError
 from hapgpu.io.genome.regions import RegionChoice, common_regions, read_bed
 
 logger = logging.getLogger(__name__)
-
-
-def require_inputs(paths: Iterable[str | Path]) -> None:
-    """Check, before the run starts, that all inputs exist.
-
-    Raises
-    ------
-    InputError
-        An input does not exist; `-` always does.
-    """
-    for path in map(str, paths):
-        if path != STANDARD and not Path(path).exists():
-            raise InputError(f"{path}: no such file")
 
 
 def given_regions(

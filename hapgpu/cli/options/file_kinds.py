@@ -1,8 +1,7 @@
 """Kinds that inputs must have, formats that names of outputs stand for, and their refusal.
 
-Of an input, only the first bytes are looked at, before anything is compiled or built. A file of
-unknown kind, and a pipe, is left to its reader. An extension that no format has says nothing: any
-format may have it.
+Of an input, only the first bytes are looked at, before anything is compiled or built; see
+`input_checks`. An extension that no format has says nothing: any format may have it.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from pathlib import Path, PurePath
 from typing import Any, Final, TypeAlias
 
 from hapgpu.errors import UsageError
-from hapgpu.io.files.file_kind import kind_of_file
+from hapgpu.io.files.file_kind import FileHead, kind_of_file
 from hapgpu.io.files.names import extension_of, is_bgzf_name
 
 _REGION: Final = re.compile(r"[^/]+:[0-9][0-9,]*(-[0-9,]*)?|(chr)?([0-9]{1,2}|X|Y|M|MT)")
@@ -28,37 +27,68 @@ class Expected:
     Attributes
     ----------
     words
-        The kinds, for messages.
+        The kinds and, in brackets, what the input is, for messages.
     kinds
-        Kinds of `kind_of_file`. A kind that the reader refuses better is among them.
+        Kinds of `FileHead`.
+    takes_empty
+        Whether the file may have no bytes, at least in some runs.
+    takes_text
+        Whether the reader names the line that is wrong in text of unknown kind.
     """
 
     words: str
     kinds: frozenset[str]
+    takes_empty: bool = False
+    takes_text: bool = False
 
-    def other_kind(self, path: str) -> str | None:
-        """Return the kind of a file if it is known and not among these."""
-        kind = kind_of_file(path)
-        return None if kind in self.kinds else kind
+    def fault(self, head: FileHead) -> str | None:
+        """Return what is wrong with a file that starts with `head`, or None."""
+        if not head.text:
+            return None if self.takes_empty else "empty"
+        kind = head.kind
+        if kind in self.kinds or (kind is None and self.takes_text and b"\0" not in head.text):
+            return None
+        return f"looks like {_SHOWN.get(kind, kind)}" if kind else "unknown kind of file"
 
 
-def _expected(words: str, kinds: str) -> Expected:
-    return Expected(words, frozenset(kinds.split(",")))
+def _expected(
+    words: str, kinds: str, *, takes_empty: bool = False, takes_text: bool = False
+) -> Expected:
+    return Expected(words, frozenset(kinds.split(",")), takes_empty, takes_text)
 
 
+_SHOWN: Final = {
+    "hgx": "the index of hapgpu map",
+    "hgm": "the index of hapgpu chain",
+    "npz": "NumPy arrays",
+    ".fai": "the index of a FASTA file",
+}
+"""Words for the kinds that have no name in messages."""
 _ALIGNED: Final = "BAM,CRAM,SAM"
-REFERENCE: Final = _expected("a reference (FASTA)", "FASTA")
-MAP_REFERENCE: Final = _expected("a reference (FASTA) or its index", "FASTA,hgx")
-CHAIN_REFERENCE: Final = _expected("a reference (FASTA) or its index", "FASTA,hgm")
-HAPLOTYPES: Final = _expected("haplotypes (FASTA)", "FASTA")
-# The readers explain what FASTQ lacks.
-ALIGNED_READS: Final = _expected("aligned reads (BAM, CRAM or SAM)", f"{_ALIGNED},FASTQ")
-FASTQ_OR_ALIGNED: Final = _expected("reads (BAM, CRAM, SAM or FASTQ)", f"{_ALIGNED},FASTQ")
-READS: Final = _expected("reads (FASTQ, FASTA, BAM, CRAM or SAM)", f"{_ALIGNED},FASTQ,FASTA")
-VARIANT_SITES: Final = _expected("sites (VCF or BCF)", "VCF,BCF")
-TARGETS: Final = _expected("regions (BED)", "BED")
-BATCHES: Final = _expected("text batches", "text batches")
-ANCHORS: Final = _expected("anchors (.npz)", "npz")
+REFERENCE: Final = _expected("FASTA (the reference)", "FASTA")
+MAP_REFERENCE: Final = _expected("FASTA (the reference) or its index (.hgx)", "FASTA,hgx")
+CHAIN_REFERENCE: Final = _expected("FASTA (the reference) or its index (.hgm)", "FASTA,hgm")
+MAP_INDEX: Final = _expected(_SHOWN["hgx"], "hgx")
+CHAIN_INDEX: Final = _expected(_SHOWN["hgm"], "hgm")
+HAPLOTYPES: Final = _expected("FASTA (the haplotypes)", "FASTA")
+ALIGNED_READS: Final = _expected("BAM, CRAM or SAM (aligned reads)", _ALIGNED)
+FASTQ_OR_ALIGNED: Final = _expected(
+    "BAM, CRAM, SAM or FASTQ (the reads)", f"{_ALIGNED},FASTQ", takes_empty=True
+)
+READS: Final = _expected(
+    "FASTQ, FASTA, BAM, CRAM or SAM (the reads)", f"{_ALIGNED},FASTQ,FASTA", takes_empty=True
+)
+FASTQ_OR_FASTA: Final = _expected("FASTQ or FASTA (the reads)", "FASTQ,FASTA")
+VARIANT_SITES: Final = _expected("VCF or BCF (the sites)", "VCF,BCF")
+# A line of five whole numbers after a contig may also be BED.
+TARGETS: Final = _expected("BED (the regions)", "BED,.fai", takes_empty=True, takes_text=True)
+BATCHES: Final = _expected("text batches", "text batches", takes_text=True)
+ANCHORS: Final = _expected("NumPy arrays (.npz, the anchors)", "npz")
+RESULTS: Final = _expected(
+    "VCF, BCF, PAF, BAM, SAM, CRAM, likelihoods or --json statistics of hapgpu",
+    f"{_ALIGNED},VCF,BCF,PAF,likelihoods,JSON",
+    takes_empty=True,
+)
 
 
 def missing_argument(expected: Mapping[str, Expected], given: Sequence[str]) -> str | None:

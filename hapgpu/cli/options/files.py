@@ -1,4 +1,6 @@
-"""Declarations of the files that a command reads and writes, and their check before the run.
+"""Declarations of the files that a command reads and writes, and their checks before the run.
+
+Inputs are there, of a kind that the command reads, and have the index that it needs.
 
 No input is overwritten, under its own name or through a link. Inputs include the indexes that are
 read with them; outputs include the indexes that are written with them. Files are compared by
@@ -24,7 +26,8 @@ from hapgpu.cli.options.file_kinds import (
     check_region_options,
     missing_argument,
 )
-from hapgpu.errors import InputError, OutputError, UsageError
+from hapgpu.cli.options.input_checks import BuiltIndex, check_input
+from hapgpu.errors import OutputError, UsageError
 
 STANDARD: Final = "-"
 ALIGNMENT_INDEXES: Final = (".bai", ".csi", ".crai")
@@ -50,13 +53,23 @@ class Read:
     standard
         Whether `-` is standard input.
     expected
-        The kinds that the files may have; None for any.
+        The kinds that the files may have, or a function that returns them; None for any.
+    by_index
+        Returns whether files of a kind that has an index are read through it.
+    built_index
+        Returns the index of hapgpu that is read instead of a FASTA file, if it exists.
     """
 
     parameter: str
     indexes: tuple[str, ...] = ()
     standard: bool = False
-    expected: Expected | None = None
+    expected: Expected | Callable[[Values], Expected] | None = None
+    by_index: Callable[[Values], bool] = lambda _: False
+    built_index: Callable[[Values], BuiltIndex] | None = None
+
+    def kinds(self, values: Values) -> Expected | None:
+        """Return the kinds that the files may have."""
+        return self.expected(values) if callable(self.expected) else self.expected
 
     def paths(self, values: Values) -> list[str]:
         """Return the files that are given on the command line."""
@@ -121,6 +134,11 @@ class Written:
             check_name(str(given), formats)
 
 
+def in_all_runs(_values: Values) -> bool:
+    """Return True: for `Read.by_index`."""
+    return True
+
+
 def standard_output(_values: Values) -> str:
     """Return `-`: the output goes to standard output if no file is given."""
     return STANDARD
@@ -147,8 +165,8 @@ class CommandFiles:
     reads: tuple[Read, ...] = ()
     writes: tuple[Written, ...] = ()
 
-    def check(self, values: Values) -> None:
-        """Refuse files that cannot be read or must not be written, before the run starts.
+    def check_outputs(self, values: Values) -> None:
+        """Refuse files that must not be written, before the run starts.
 
         Parameters
         ----------
@@ -158,12 +176,11 @@ class CommandFiles:
         Raises
         ------
         UsageError
-            An input cannot be standard input, an output is an input, two outputs are one file, or
-            the name of an output is one of another format.
+            An output is an input, two outputs are one file, or the name of an output is one of
+            another format.
         OutputError
             An output is a directory, or its directory does not exist.
         """
-        self._check_standard_input(values)
         taken = dict(self._inputs(values))
         for written in self.writes:
             path = written.path(values)
@@ -174,35 +191,30 @@ class CommandFiles:
         for written in self.writes:
             written.check_name(values)
 
-    def check_kinds(
-        self, values: Values, command: str, arguments: Callable[[], Mapping[str, str]]
-    ) -> None:
-        """Refuse inputs of another kind than expected, such as swapped arguments.
+    def check_inputs(self, values: Values) -> None:
+        """Refuse inputs that are missing, of another kind than expected, or without their index.
 
         Parameters
         ----------
         values
             The parameters of the command, by name.
-        command
-            The words before the arguments, such as `hapgpu map`.
-        arguments
-            Returns the placeholder of each argument, by the name of its parameter, in order.
 
         Raises
         ------
         UsageError
-            A region is given for a BED file, or the other way round.
+            A region is given for a BED file, or the other way round; or an input cannot be standard
+            input.
         InputError
-            An input is of another kind.
+            See `check_input`.
         """
         check_region_options(values)
+        self._check_standard_input(values)
         for read in self.reads:
-            for path in read.paths(values) if read.expected else ():
-                if read.expected and (kind := read.expected.other_kind(path)):
-                    names = arguments()
-                    usage = f"run: {command} {' '.join(names.values())}"
-                    remedy = usage if read.parameter in names else "give another file"
-                    raise InputError(f"{path}: is {kind}, expected {read.expected.words}; {remedy}")
+            for path in read.paths(values):
+                if path != STANDARD:
+                    check_input(path, read.kinds(values), by_index=read.by_index(values))
+            if read.built_index and read.paths(values):
+                read.built_index(values).check()
 
     def missing_argument(self, values: Values, names: Iterable[str]) -> str | None:
         """Return the argument that is missing, by the kinds of the files that are given.
@@ -219,10 +231,10 @@ class CommandFiles:
         str | None
             The first that no file fits; None if a file is of unknown kind.
         """
-        expected = {read.parameter: read.expected for read in self.reads if read.expected}
+        kinds = {read.parameter: read.kinds(values) for read in self.reads}
+        expected = {name: kind for name, kind in kinds.items() if kind}
         given = [path for read in self.reads for path in read.paths(values) if path]
-        kinds = {name: expected[name] for name in names if name in expected}
-        return missing_argument(kinds, given)
+        return missing_argument({n: expected[n] for n in names if n in expected}, given)
 
     def _check_standard_input(self, values: Values) -> None:
         given = [read for read in self.reads for path in read.paths(values) if path == STANDARD]

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Final
 import pysam
 
 from hapgpu.errors import InputError, UsageError
-from hapgpu.io.bgzf.marks import EOF_BLOCK, has_closing_bytes, is_bgzf, missing_eof_block
+from hapgpu.io.bgzf.marks import has_closing_bytes, is_bgzf, missing_eof_block
 from hapgpu.io.fastx.limits import warn_of_old_qualities
 from hapgpu.io.files.compressed import standard_input
-from hapgpu.io.files.file_kind import guess_kind
+from hapgpu.io.files.file_kind import HEAD_BYTES, closing_bytes, guess_kind, inflated_head
 from hapgpu.io.files.htslib import release_freed_memory, silent_htslib
 from hapgpu.io.files.record_limit import MAX_RECORD
 
@@ -34,11 +34,6 @@ _SCHEME: Final = "file://"
 _UR: Final = re.compile(r"^@SQ\t(?:.*\t)?UR:([^\t\n]+)", re.MULTILINE)
 """Read from the text: dictionaries of half a million contigs take many times its memory."""
 
-_HEAD_BYTES: Final = 1 << 16
-_CRAM_3 = b"CRAM\3"
-_CRAM_3_EOF = bytes.fromhex(
-    "0f000000ffffffff0fe0454f4600000000010005bdd94f0001000606010001000100ee63014b"
-)
 _GZIP = b"\x1f\x8b"
 OUTPUT_FORMATS: Final = ("sam", "bam", "cram")
 
@@ -156,18 +151,18 @@ class OpenedInput:
     def has_records(self) -> bool:
         """Whether it looks like BAM, CRAM or SAM."""
         try:
-            return guess_kind(_text(self.head)) in {"BAM", "CRAM", "SAM"}
+            return guess_kind(inflated_head(self.head)) in {"BAM", "CRAM", "SAM"}
         except zlib.error:
             return False
 
     def warn_of_old_qualities(self) -> None:
         """Warn if it is FASTQ whose qualities look like Phred+64."""
         with suppress(zlib.error):
-            warn_of_old_qualities(self.name, _text(self.head))
+            warn_of_old_qualities(self.name, inflated_head(self.head))
 
     def rejoined(self) -> BufferedReader:
         """Return a stream of the whole input."""
-        return BufferedReader(_Rejoined(self.head, self.stream, self.name), _HEAD_BYTES)
+        return BufferedReader(_Rejoined(self.head, self.stream, self.name), HEAD_BYTES)
 
     def close(self) -> None:
         """Close the stream, but not standard input."""
@@ -199,7 +194,7 @@ def open_head(path: str, name: str | None = None) -> OpenedInput:
 
 def _with_head(name: str, path: Path | None, stream: BufferedReader) -> OpenedInput:
     try:
-        return OpenedInput(name, path, stream, stream.read(_HEAD_BYTES))
+        return OpenedInput(name, path, stream, stream.read(HEAD_BYTES))
     except OSError as error:
         raise InputError(f"{name}: cannot be read ({error.strerror or error})") from error
 
@@ -228,7 +223,7 @@ def _recognised(opened: OpenedInput, max_record: int, *, takes_empty: bool) -> R
     found = _recognise(opened.head, name, takes_empty=takes_empty)
     if found is ReadFormat.FASTQ:
         opened.warn_of_old_qualities()
-    closing = _closing(opened.head)
+    closing = closing_bytes(opened.head)
     if opened.path is None:
         return ReadInput(name, None, opened.rejoined(), found, closing, max_record)
     source = ReadInput(name, opened.path, stream, found, closing, max_record)
@@ -258,17 +253,11 @@ def open_input(
     return recognised(open_head(path, name), max_record, takes_empty=takes_empty)
 
 
-def _closing(head: bytes) -> bytes:
-    if is_bgzf(head):
-        return EOF_BLOCK
-    return _CRAM_3_EOF if head.startswith(_CRAM_3) else b""
-
-
 def _recognise(head: bytes, name: str, *, takes_empty: bool) -> ReadFormat:
     if not head and not takes_empty:
         raise InputError(f"{name}: empty; give BAM, CRAM, SAM or FASTQ")
     try:
-        text = _text(head)
+        text = inflated_head(head)
     except zlib.error:
         raise InputError(
             f"{name}: damaged (starts as gzip, but cannot be inflated); copy it again"
@@ -287,13 +276,6 @@ def _recognise(head: bytes, name: str, *, takes_empty: bool) -> ReadFormat:
     if text.startswith(b"@") or (takes_empty and not text):
         return ReadFormat.FASTQ
     raise InputError(f"{name}: {_guess(text, kind)}; give BAM, CRAM, SAM or FASTQ")
-
-
-def _text(head: bytes) -> bytes:
-    """Return the first bytes of an input, inflated if they are compressed."""
-    if not head.startswith(_GZIP):
-        return head
-    return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, _HEAD_BYTES)
 
 
 def _guess(text: bytes, kind: str | None) -> str:

@@ -17,6 +17,7 @@ from hapgpu.errors import InputError
 from hapgpu.io.alignments.index_bins import BinIndex
 from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.bgzf.pieces import PieceReader, VirtualRange, inflated_blocks
+from hapgpu.io.files.beside import BAM_INDEXES, index_beside
 from hapgpu.io.files.compressed import open_inflated
 from hapgpu.io.files.file_state import FileState
 from hapgpu.io.files.record_limit import MAX_RECORD
@@ -83,7 +84,7 @@ def contigs_in_bins(path: Path, contigs: int) -> NDArray[np.int64]:
 
 def _from_bins(path: Path, query: Callable[[BinIndex], _Found]) -> _Found:
     """Return the result of a query of the index of a BAM file."""
-    index = find_index(path, ("bai", "csi"))
+    index = find_index(path, BAM_INDEXES)
     try:
         bins = _load(index, FileState.of(index))
         found = query(bins)
@@ -130,7 +131,7 @@ def find_index(path: Path, kinds: Sequence[str]) -> Path:
     InputError
         There is no index.
     """
-    found = _index_beside(path, kinds)
+    found = index_beside(path, kinds)
     if found is None:
         raise InputError(f"{path}: no index; run: samtools index {path}")
     _warn_if_older(found, FileState.of(found), path, FileState.of(path))
@@ -151,15 +152,7 @@ def _warn_if_older(index: Path, index_state: FileState, path: Path, state: FileS
 
 def has_index(path: Path, kinds: Sequence[str]) -> bool:
     """Tell whether `find_index` would find an index."""
-    return _index_beside(path, kinds) is not None
-
-
-def _index_beside(path: Path, kinds: Sequence[str]) -> Path | None:
-    for kind in kinds:
-        for candidate in (path.with_name(f"{path.name}.{kind}"), path.with_suffix(f".{kind}")):
-            if candidate.is_file():
-                return candidate
-    return None
+    return index_beside(path, kinds) is not None
 
 
 @lru_cache(_MAX_KEPT)

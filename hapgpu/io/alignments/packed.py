@@ -21,13 +21,14 @@ from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.bam.record_reader import PackedSource, piece_reader, take_first_header
 from hapgpu.io.bgzf.block_table import DamagedBlockError
 from hapgpu.io.bgzf.pieces import PieceReader
+from hapgpu.io.files.beside import BAM_INDEXES, CRAM_INDEXES
 from hapgpu.io.files.file_state import FileState
 from hapgpu.io.genome.regions import RegionChoice
 from hapgpu.runtime.inputs import expect_file
 
 _INDEX_KINDS: Final = {
-    ReadFormat.BAM: ("bai", "csi"),
-    ReadFormat.CRAM: ("crai", "csi"),
+    ReadFormat.BAM: BAM_INDEXES,
+    ReadFormat.CRAM: CRAM_INDEXES,
     ReadFormat.SAM: (),
 }
 """Suffixes of the indexes of each format."""

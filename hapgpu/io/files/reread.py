@@ -103,6 +103,11 @@ def _uncopied(name: str, error: OSError) -> InputError:
     )
 
 
+def not_by_region(path: str | Path) -> InputError:
+    """Return the error for a pipe that would be read by region."""
+    return InputError(f"{path}: a pipe cannot be read by region; give a file")
+
+
 def is_pipe(path: str) -> bool:
     """Tell whether a path is a pipe, or another file that can be read only once."""
     found = Path(path)

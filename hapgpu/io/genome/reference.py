@@ -20,6 +20,7 @@ from hapgpu.io.bgzf.inflater import INFLATE_ERROR
 from hapgpu.io.bgzf.marks import is_bgzf
 from hapgpu.io.files.htslib import silent_htslib
 from hapgpu.io.files.record_limit import MAX_RECORD
+from hapgpu.io.files.reread import is_pipe, not_by_region
 from hapgpu.io.genome.fai import MAX_OFFSET, FastaEntry, read_fai
 from hapgpu.io.genome.regions import Region, contig_hint
 from hapgpu.io.genome.small_contigs import small_contig_bases
@@ -146,8 +147,8 @@ class ReferenceFasta(Closeable):
 
 def _check_files(path: Path) -> None:
     """Raise an error for files that htslib cannot read, or not within bounded memory."""
-    if path.exists() and not path.is_file() and not path.is_dir():
-        raise InputError(f"{path}: a pipe cannot be read by region; give a file")
+    if is_pipe(str(path)):
+        raise not_by_region(path)
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     index, blocks = Path(f"{path}.fai"), Path(f"{path}.gzi")

@@ -40,7 +40,7 @@ from hapgpu.longread.index.build import (
 from hapgpu.longread.index.hash_table import LAST_KEY
 from hapgpu.longread.index.lookup import CompiledTable, compiled_table
 from hapgpu.longread.index.minimizer_index import MinimizerIndex
-from hapgpu.longread.index.names import SUFFIX, default_index_path
+from hapgpu.longread.index.names import SUFFIX, default_index_path, index_command
 from hapgpu.longread.options import LONGEST_KMER, WIDEST_WINDOW, SketchOptions
 from hapgpu.runtime.jit import njit
 from hapgpu.runtime.pool import Pool
@@ -134,20 +134,6 @@ VERSION: Final = 2
 _DEFAULT_NAME = re.compile(
     r"(?P<fasta>.+)\.k(?P<k>\d{1,2})w(?P<w>\d{1,3})(?P<hpc>H?)\.hgm", re.DOTALL
 )
-
-
-def index_command(fasta: str | Path, sketch: SketchOptions) -> str:
-    """Return the command that builds the index of a FASTA file at its default path."""
-    plain = SketchOptions()
-    return "".join(
-        [
-            "hapgpu index --minimizers",
-            f" -k {sketch.k}" if sketch.k != plain.k else "",
-            f" -w {sketch.w}" if sketch.w != plain.w else "",
-            " -H" if sketch.is_hpc else "",
-            f" {fasta}",
-        ]
-    )
 
 
 def _arrays_of(index: MinimizerIndex) -> Arrays:
@@ -255,16 +241,13 @@ def open_index_with_bases(
 ) -> tuple[MinimizerIndex, FastaRecords]:
     """Load or build the index of a FASTA file as `open_index` does; return the sequences, too.
 
+    An index, which has no bases, is not taken for the FASTA file.
+
     Raises
     ------
     InputError
-        As in `open_index`; or the reference is an index, which has no bases.
+        As in `open_index`.
     """
-    if MINIMIZER_FILE.is_index(reference):
-        raise InputError(
-            f"{reference}: an index has no bases to align to; give the FASTA file that it was built"
-            " from, beside which the index is found"
-        )
     built: list[FastaRecords] = []
 
     def build() -> MinimizerIndex:

@@ -47,7 +47,7 @@ from hapgpu.shortread.index.fm_index import (
     ReferenceBases,
     SuffixSamples,
 )
-from hapgpu.shortread.index.names import SUFFIX, default_index_path
+from hapgpu.shortread.index.names import SUFFIX, default_index_path, index_command
 
 _COUNTS = 8
 """uint32 values per block of occurrences: four counts, and the symbols."""
@@ -159,12 +159,6 @@ def _are_ranks(marks: NDArray[np.uint64], ranks: NDArray[np.uint32], start: int,
 
 MAGIC: Final = b"\x89HGX\r\n\x1a\n"  # as for PNG: not text, and damaged by converted line ends
 VERSION: Final = 2
-
-
-def index_command(fasta: str | Path, path: Path) -> str:
-    """Return the command that builds the index of a FASTA file at `path`."""
-    target = "" if path == default_index_path(fasta) else f" -o {path}"
-    return f"hapgpu index {fasta}{target}"
 
 
 def _header_of(index: FMIndexArrays) -> Header:

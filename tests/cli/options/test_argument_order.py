@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,8 @@ def test_order(
         """Return the values as Typer assigns them: one that takes several files gets the rest."""
         files = line.split()
         rest = len(files) - len(names) + 1
-        values: dict[str, object] = {}
+        options = inspect.signature(command_function(command)).parameters
+        values: dict[str, object] = dict.fromkeys(options)  # none is given
         for name in names:
             if name in several:
                 values[name], files = files[:rest], files[rest:]

@@ -72,14 +72,14 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_an_input_is_no_output(directory: Path, option: str, output: str) -> None:
     reads = [directory / "r.bam", Path("pipe")]
     with pytest.raises(UsageError, match=f"^{output}: is also an input"):
-        FILES.check({"reads": reads, "fasta": "f.fa", option: output})
+        FILES.check_outputs({"reads": reads, "fasta": "f.fa", option: output})
 
 
 @pytest.mark.usefixtures("directory")
 def test_an_input_is_not_written_beside_an_output() -> None:
     os.link("r.bam", "out.csi")
     with pytest.raises(UsageError, match=r"out\.csi: is also an input, r\.bam"):
-        FILES.check({"reads": "r.bam", "output": "out"})
+        FILES.check_outputs({"reads": "r.bam", "output": "out"})
 
 
 @pytest.mark.usefixtures("directory")
@@ -89,7 +89,7 @@ def test_an_input_is_not_written_beside_an_output() -> None:
 )
 def test_two_outputs_are_two_files(output: str, json: str) -> None:
     with pytest.raises(UsageError, match="is also an output"):
-        FILES.check({"reads": "r.bam", "output": output, "json": json})
+        FILES.check_outputs({"reads": "r.bam", "output": output, "json": json})
 
 
 @pytest.mark.usefixtures("directory")
@@ -105,7 +105,7 @@ def test_two_outputs_are_two_files(output: str, json: str) -> None:
     ],
 )
 def test_other_files_are_written(values: dict[str, Any]) -> None:
-    FILES.check(values)
+    FILES.check_outputs(values)
 
 
 @pytest.mark.usefixtures("directory")
@@ -118,14 +118,14 @@ def test_other_files_are_written(values: dict[str, Any]) -> None:
 )
 def test_standard_input_where_it_cannot_be(values: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        FILES.check(values)
+        FILES.check_inputs(values)
 
 
 @pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize("output", ["nowhere/o", "there"])
 def test_a_path_that_cannot_be_written(output: str) -> None:
     with pytest.raises(OutputError, match=rf"^{output}: (no such|is a) directory"):
-        FILES.check({"reads": "r.bam", "output": output})
+        FILES.check_outputs({"reads": "r.bam", "output": output})
 
 
 def test_a_reference_that_only_the_cram_names_is_an_input(
@@ -141,5 +141,5 @@ def test_a_reference_that_only_the_cram_names_is_an_input(
     files = CommandFiles(reads=(reads,), writes=(Written("output"), STATISTICS))
     for output in ("f.fa", "f.fa.fai"):
         with pytest.raises(UsageError, match=rf"^{output}: is also an input"):
-            files.check({"reads": "r.cram", "output": output})
-    files.check({"reads": "r.cram", "output": "r.sam"})
+            files.check_outputs({"reads": "r.cram", "output": output})
+    files.check_outputs({"reads": "r.cram", "output": "r.sam"})

@@ -217,7 +217,8 @@ def _write_alignments(directory: Path, reference: str) -> None:
     (directory / "misordered.sam").write_text(header + "\n".join([lines[-1], *lines[:-1], ""]))
     with pysam.AlignmentFile(str(directory / "no_reads.bam"), "wb", header={"HD": {"VN": "1.6"}}):
         pass
-    (directory / "link.bam").symlink_to("reads.bam")
+    for ending in ("", ".bai"):
+        (directory / f"link.bam{ending}").symlink_to(f"reads.bam{ending}")
 
 
 def _write_anchors(directory: Path) -> None:

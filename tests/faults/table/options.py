@@ -149,20 +149,15 @@ ROWS: Final = [
         )
     ),
     *(
-        line(
-            f"other kind: {words}",
-            words,
-            1,
-            f"{file}: is {kind}, expected ... run: hapgpu {usage}$",
-        )
-        for words, file, kind, usage in (
-            ("chain long.fq.gz", "long.fq.gz", "FASTQ", "chain REF.fa READS..."),
-            ("map reads.fq.gz reads.bam", "reads.fq.gz", "FASTQ", "map REF.fa READS..."),
-            ("realign alleles.fa sites.bcf", "alleles.fa", "FASTA", "realign READS HAPLOTYPES.fa"),
-            ("call reads.bam reads.cram", "reads.cram", "CRAM", "call READS.bam... REF.fa"),
-            ("genotype reads.bam reads.cram sites.bcf", "reads.cram", "CRAM", _GENOTYPE),
-            ("index kept.hgm", "kept.hgm", "hgm", "index REF.fa"),
-            ("index targets.bed", "targets.bed", "BED", "index REF.fa"),
+        line(f"other kind: {words}", words, 1, f"^{file}: looks like {kind}; give {expected}")
+        for words, file, kind, expected in (
+            ("chain long.fq.gz", "long.fq.gz", "FASTQ", "FASTA (the reference)"),
+            ("map reads.fq.gz reads.bam", "reads.fq.gz", "FASTQ", "FASTA (the reference)"),
+            ("realign alleles.fa sites.bcf", "alleles.fa", "FASTA", "BAM, CRAM, SAM or FASTQ"),
+            ("call reads.bam reads.cram", "reads.cram", "CRAM", "FASTA (the reference)"),
+            ("genotype reads.bam reads.cram sites.bcf", "reads.cram", "CRAM", "FASTA"),
+            ("index kept.hgm", "kept.hgm", "the index of hapgpu chain", "FASTA (the reference)"),
+            ("index targets.bed", "targets.bed", "BED", "FASTA (the reference)"),
         )
     ),
     row(
@@ -170,7 +165,7 @@ ROWS: Final = [
         "realign pairhmm genotype",
         "-L sites.vcf.gz",
         1,
-        "sites.vcf.gz: is VCF, expected regions (BED); give another file$",
+        "^sites.vcf.gz: looks like VCF; give BED (the regions)$",
     ),
     *(
         row(

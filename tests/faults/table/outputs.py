@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from tests.faults.commands import COMMANDS, Command
+from tests.faults.made.damage import flipped_at
 from tests.faults.table.messages import NO_DIRECTORY, NOT_WRITTEN
 from tests.faults.table.row import Attempt, Cell, Fault, row
 
@@ -78,8 +79,8 @@ def _damaged_last_input(option: str) -> Callable[[Attempt], None]:
 
 
 def _damaged_and_no_directory(attempt: Attempt) -> None:
-    """Damage an input, too: a run that checks its outputs first does not get there."""
-    attempt.path.write_bytes(b"damaged")
+    """Damage an input, too, after its first bytes: a run that checks outputs first is not there."""
+    flipped_at(0.6)(attempt.path)
     attempt.output = f"absent/{attempt.output}"
 
 
@@ -131,7 +132,12 @@ ROWS: Final = [
     ),
     Fault(
         "no_directory, damaged input",
-        [(c, role) for c in COMMANDS for role in [*c.inputs][:1]],
+        [
+            (c, role)
+            for c in COMMANDS
+            for role in [*c.inputs][:1]
+            if not c.inputs[role].name.endswith((".gz", ".in"))  # all of it is first bytes
+        ],
         4,
         NO_DIRECTORY,
         _damaged_and_no_directory,

@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Final
 
 from tests.faults.commands import COMMANDS, files, roles, streamed
+from tests.faults.table.inputs import INDEXED
 from tests.faults.table.messages import IS_INPUT, IS_OUTPUT
 from tests.faults.table.row import Attempt, Fault, row
 
 _STANDARD_INPUTS = ("/dev/stdin", "/proc/self/fd/0")
 _FILES, _ROLES, _STREAMED = [*files()], [*roles()], [*streamed()]
+_UNINDEXED = [cell for cell in _STREAMED if cell not in INDEXED]
+"""Inputs that no index is needed for: beside `/dev/stdin` there is none."""
 _TO_STDOUT = [(command, "") for command in COMMANDS if command.to_stdout]
 _FRESH = "reference=small.fa output= statistics=small.fa"
 _INDEXES = {"index": ".hgx", "index_minimizers": ".k15w10.hgm"}
@@ -179,8 +182,11 @@ def _rows_of(option: str, output: str) -> list[Fault]:
             for path in _STANDARD_INPUTS
         ),
         *(
-            Fault(f"{option} is read as {given}", _STREAMED, 2, message, _from_stdin(option, given))
-            for given in ("-", *_STANDARD_INPUTS)
+            Fault(f"{option} is read as {given}", cells, 2, message, _from_stdin(option, given))
+            for given, cells in {
+                "-": _STREAMED,
+                **dict.fromkeys(_STANDARD_INPUTS, _UNINDEXED),
+            }.items()
         ),
     ]
 

@@ -19,8 +19,8 @@ from hapgpu.io.files import array_file
 from hapgpu.runtime.devices import CpuDevice
 from hapgpu.shortread.index import files
 from hapgpu.shortread.index.build import build_index
-from hapgpu.shortread.index.files import FM_INDEX_FILE, index_command
-from hapgpu.shortread.index.names import default_index_path
+from hapgpu.shortread.index.files import FM_INDEX_FILE
+from hapgpu.shortread.index.names import default_index_path, index_command
 from tests.shortread.index_oracle import REFERENCES, assert_same, index_of, write_fasta
 
 CONTIGS = ["ACGTRTGCANNTTAGCAACG" * 9, "N", "CCGATTAGGCA" * 3]

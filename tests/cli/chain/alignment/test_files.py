@@ -183,7 +183,7 @@ def test_an_index_has_no_bases(
     output = tmp_path / "out.paf"
     assert status_of(sample.index, sample.fastq, "-c", *ON_CPU, "-o", output) == 1
     error = error_of_command("chain", capsys)
-    assert f"{sample.index}: an index has no bases to align to; give the FASTA" in error
+    assert f"{sample.index}: looks like the index of hapgpu chain; give FASTA" in error
     assert not output.exists()
 
 

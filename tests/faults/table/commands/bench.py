@@ -33,27 +33,33 @@ _REFUSED: Final = (
     ("map --scaling --method fm", "--method: no effect with --scaling; drop one of them"),
     ("chain --anchors x.npz --scaling", "--scaling: no effect with --anchors"),
     ("pairhmm --batches x.in --copies 0", "--copies"),
-    ("map --reads x.fq", "--reads: ... add --reference FASTA"),
+    ("map --reads good.fq", "--reads: ... add --reference FASTA"),
     ("map --method bwa", "--method"),
     ("map --method successor", "--method 'successor': must be one of fm, backtracking"),
     ("genotype", "--reference: missing"),
     ("call", "--reference: missing"),
     ("chain", "--reference, --anchors: both or neither"),
-    ("chain --reference x.fa --anchors x.npz", "--anchors: both or neither; give one of them"),
+    (
+        "chain --reference small.fa --anchors anchors.npz",
+        "--anchors: both or neither; give one of them",
+    ),
     ("chain --anchors x.npz --error 0.1", "--error: no effect with --anchors"),
     ("chain --reference x.fa --copies 2", "--copies: no effect with --reference"),
     ("chain --reference x.fa --method successor", "--method: no effect with --reference"),
-    ("chain --anchors x.npz --method fm", "--method 'fm': must be one of predecessor, successor"),
-    ("chain --reference x.fa --read-length 99", "--read-length 99: must be at least 100"),
-    ("chain --reference x.fa -x splice", "-x splice"),
+    (
+        "chain --anchors anchors.npz --method fm",
+        "--method 'fm': must be one of predecessor, successor",
+    ),
+    ("chain --reference small.fa --read-length 99", "--read-length 99: must be at least 100"),
+    ("chain --reference small.fa -x splice", "-x splice"),
 )
+_MISSING: Final = (
+    *("pairhmm --batches", "genotype --reference", "call --reference", "map --reference"),
+    *("chain --reference", "chain --anchors"),
+)
+"""Options that name a file."""
 _AFTER_HEADER: Final = (
-    ("no_gpu", "chain --anchors x.npz --method successor", 2, "needs a GPU"),
-    ("missing", "pairhmm --batches none.in", 1, f"none.in: {NO_FILE}"),
-    ("missing", "genotype --reference none.in", 1, f"none.in: {NO_FILE}"),
-    ("missing", "call --reference none.in", 1, f"none.in: {NO_FILE}"),
-    ("missing", "chain --reference none.in", 1, "none.in: ... o such file"),
-    ("missing", "chain --anchors none.in", 1, "none.in: ... o such file"),
+    ("no_gpu", "chain --anchors anchors.npz --method successor", 2, "needs a GPU"),
     ("stale_index", "map --reference stale.fa --reads good.fq", 1, "does not match stale.fa"),
     ("short_contigs", "map --reference tiny.fa", 1, "no contig has 100 bases in a row"),
 )
@@ -64,6 +70,7 @@ ROWS: Final = [
         for words in _OF_ANOTHER
     ),
     *(line(words, f"bench {words}", 2, message) for words, message in _REFUSED),
+    *(line("missing", f"bench {words} none.in", 1, f"^none.in: {NO_FILE}$") for words in _MISSING),
     *(
         line(name, f"bench {words}", status, message, header=True)
         for name, words, status, message in _AFTER_HEADER

@@ -29,7 +29,7 @@ _OTHER_INPUTS: Final = (
 
 ROWS: Final = [
     # Reads.
-    row("fastq", _ALL, "reads=good.fq", 1, "good.fq: FASTQ has no alignments ... align"),
+    row("fastq", _ALL, "reads=good.fq", 1, "good.fq: looks like FASTQ; give BAM, CRAM or SAM"),
     row("unsorted_reads", _ALL, "reads=unsorted.sam", 1, f"unsorted.sam ... {SAMTOOLS_SORT}"),
     row("no_qualities", _ALL, "reads=bare.bam", 1, f"bare.bam ... 'r1' ... {NO_QUALITIES}"),
     row(

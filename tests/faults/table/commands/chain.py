@@ -11,7 +11,7 @@ _WITH_ANCHORS = "no effect with --anchors; drop one of them"
 _PAF = "no effect in PAF; add -a$"
 _UNALIGNED = "no effect without base alignment; add -c, -a or --cs"
 _ALIGNED = "chain_sam chain_cigar"
-_NO_BASES = "an index has no bases to align to; give the FASTA file"
+_NO_BASES = "looks like the index of hapgpu chain; give FASTA"
 _VALUES: Final = (
     ("-k", ["0", "29", "x"]),
     ("-w", ["0", "256"]),

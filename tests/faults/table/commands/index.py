@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.faults.table.messages import NO_FILE, NOT_FASTA
+from tests.faults.table.messages import NO_FILE, UNKNOWN_KIND
 from tests.faults.table.row import row
 
 _INDEX = "index index_minimizers"
@@ -14,14 +14,7 @@ _OTHER = "no effect with --minimizers"
 
 ROWS: Final = [
     row("empty", _INDEX, "reference=empty.fa", 1, "^empty.fa"),
-    row("no_header", _INDEX, "reference=no_header.fa", 1, "^no_header.fa ... >"),
-    row(
-        "not_fasta",
-        "index_minimizers chain",
-        "reference=no_header.fa",
-        1,
-        f"no_header.fa ... {NOT_FASTA}",
-    ),
+    row("no_header", _INDEX, "reference=no_header.fa", 1, f"^no_header.fa: {UNKNOWN_KIND} FASTA"),
     row("no_name", _INDEX, "reference=no_name.fa", 1, "^no_name.fa ... name"),
     row("no_sequence", "index", "reference=no_sequence.fa", 1, "^no_sequence.fa ... one"),
     row("name_twice", _ALL, "reference=twice.fa", 1, "^twice.fa ... 'one'"),

@@ -26,7 +26,13 @@ _WITHOUT_BATCHES: Final = (
 _BATCHES: Final = "no effect with --batches; drop one of them"
 
 ROWS: Final = [
-    row("fastq", "pairhmm", "reads=amplicons.fq.gz", 1, "amplicons.fq.gz: FASTQ ... map the reads"),
+    row(
+        "fastq",
+        "pairhmm",
+        "reads=amplicons.fq.gz",
+        1,
+        "amplicons.fq.gz: looks like FASTQ; give BAM",
+    ),
     row(
         "no_qualities",
         "pairhmm",

@@ -7,9 +7,9 @@ from typing import Final
 from tests.faults.table.messages import (
     FOUND_INSTEAD,
     NO_QUALITIES,
-    NOT_FASTA,
     SAMTOOLS_INDEX,
     SAMTOOLS_SORT,
+    UNKNOWN_KIND,
 )
 from tests.faults.table.row import row, values
 
@@ -19,7 +19,7 @@ _WITHOUT: Final = "no effect without --reference"
 
 ROWS: Final = [
     # Haplotypes.
-    row("no_fasta", _BOTH, "haplotypes=no_header.fa", 1, f"no_header.fa, line 1 ... {NOT_FASTA}"),
+    row("no_fasta", _BOTH, "haplotypes=no_header.fa", 1, f"no_header.fa: {UNKNOWN_KIND} FASTA"),
     row("some_loci", _BOTH, "haplotypes=free_locus.fa", 1, "free_locus.fa ... 'free' ... no locus"),
     row("name_twice", _BOTH, "haplotypes=loci_twice.fa", 1, "loci_twice.fa ... 'one'"),
     row("name_that_sam_forbids", "realign", "haplotypes=comma_haplotype.fa", 1, "'one,two'"),
@@ -57,7 +57,13 @@ ROWS: Final = [
         2,
         f"unsorted_header.sam ... {SAMTOOLS_SORT}",
     ),
-    row("fastq_not_indexed", "realign_write_index", "reads=amplicons.fq.gz", 2, "FASTQ"),
+    row(
+        "fastq_not_indexed",
+        "realign_write_index",
+        "reads=amplicons.fq.gz",
+        1,
+        "amplicons.fq.gz: looks like FASTQ; give BAM ... or drop --write-index$",
+    ),
     row("misordered", "realign_reference", "reads=misordered.sam", 1, "misordered.sam: not sorted"),
     # Qualities.
     row(
