@@ -32,7 +32,7 @@ MAX_THREADS: Final = 4096  # more than any machine has: a typing error must not 
 _ALL_FLAGS: Final = 0xFFFF
 _MAX_MAPPING_QUALITY: Final = 255
 _EXCLUDED_FLAGS: Final = 0xF00
-"""Secondary, QC-fail, duplicate and supplementary: GATK excludes these reads, too."""
+"""Secondary, QC-fail, duplicate and supplementary; GATK uses supplementary reads."""
 
 SITES: Final = "Which sites"
 """Panel of the help for the options that select sites."""
