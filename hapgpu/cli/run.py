@@ -84,7 +84,7 @@ class Run:
             has_functions=INSTALLED is not None,
         )
         if not self._options.quiet:
-            announce(self._command, self._description, compiles=bool(first))
+            announce(self._command, self._description, compiled=len(first))
         if first:
             # A log has the line above: nothing of the compilation depends on the data.
             watched = sys.stderr.isatty()

@@ -22,13 +22,15 @@ _WORTH_SAYING: Final = 0.1
 _SINGULARS: Final = {"batches": "batch"}
 
 
-def announce(command: str, device: str, *, compiles: bool) -> None:
-    """Name the devices of a run on standard error, and say that the first run compiles."""
+def announce(command: str, device: str, *, compiled: int) -> None:
+    """Name the devices of a run on standard error.
+
+    `compiled` is the number of functions and kernels that it compiles first.
+    """
     sys.stderr.write(f"hapgpu {command}: {device}\n")
-    if compiles:
-        sys.stderr.write(
-            f"hapgpu {command}: the first run compiles for this machine; later ones start sooner\n"
-        )
+    if compiled:
+        what = f"compiling {compiled} functions for this machine"
+        sys.stderr.write(f"hapgpu {command}: {what}; later runs find them\n")
 
 
 def warn(counts: Mapping[str, int], warnings: Mapping[str, str]) -> None:

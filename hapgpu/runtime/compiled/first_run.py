@@ -8,7 +8,7 @@ from typing import Final
 
 from hapgpu.runtime import cache
 from hapgpu.runtime.compiled.side_by_side import compile_side_by_side
-from hapgpu.runtime.compiled.signatures import read_groups, read_kernels
+from hapgpu.runtime.compiled.signatures import Version, read_groups, read_kernels
 from hapgpu.runtime.devices import CudaDevice, Device, usable_cpus
 from hapgpu.runtime.gpu.kernel import Kernel
 from hapgpu.runtime.machine_code import kernel_directory
@@ -47,27 +47,37 @@ class FirstRun:
         self._directory = directory
         self._has_functions = has_functions
         self._gpus = [device for device in devices if isinstance(device, CudaDevice)]
-        options = {argument.partition("=")[0] for argument in arguments}
-        group = _group(command, "cuda" if self._gpus else "cpu", options)
-        self._group = None if group is None or self._is_compiled(group) else group
+        self._group = None
+        if not has_functions or self._new_architectures():
+            options = {argument.partition("=")[0] for argument in arguments}
+            group = _group(command, "cuda" if self._gpus else "cpu", options)
+            self._group = None if group is None or self._is_compiled(group) else group
 
     def __bool__(self) -> bool:
         """Tell whether there are functions to compile."""
         return self._group is not None
+
+    def __len__(self) -> int:
+        """Return the number of functions and kernels to compile."""
+        return len(self._versions) + len(self._kernels) * len(self._new_architectures())
+
+    @property
+    def _versions(self) -> list[Version]:
+        return [] if self._has_functions else read_groups().get(self._group or "", [])
+
+    @property
+    def _kernels(self) -> list[Kernel]:
+        return [Kernel(*names, ()) for names in read_kernels().get(self._group or "", [])]
 
     def compile(self, progress: Progress) -> None:
         """Compile functions and kernels side by side; without a cache, leave that to the run."""
         group = self._group
         if group is None or usable_cpus() == 1 or not self._can_store(group):
             return
-        versions = [] if self._has_functions else read_groups()[group]
-        kernels = [Kernel(*names, ()) for names in read_kernels().get(group, [])]
-        compile_side_by_side(versions, kernels, self._new_architectures(), progress)
+        compile_side_by_side(self._versions, self._kernels, self._new_architectures(), progress)
         cache.store(_mark(self._directory, group), group, _COMPILED)
 
     def _is_compiled(self, group: str) -> bool:
-        if self._has_functions and not self._new_architectures():
-            return True
         return cache.load(_mark(self._directory, group), group) == _COMPILED
 
     def _new_architectures(self) -> set[str]:

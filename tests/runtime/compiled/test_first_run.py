@@ -50,6 +50,7 @@ def test_each_group_is_compiled_once(tmp_path: Path, compiled: list[str]) -> Non
     for expected in (True, False):
         first = FirstRun(tmp_path / "cache", "map", [CPU], ["map", "a.fa"])
         assert bool(first) == expected
+        assert len(first) == expected
         first.compile(NoProgress())
     assert compiled == ["f"]
     FirstRun(tmp_path / "cache", "map", [GPU, GPU], ["map"]).compile(NoProgress())
@@ -95,7 +96,9 @@ def test_what_the_package_holds_is_not_compiled(
     tmp_path: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert not FirstRun(tmp_path, "map", [CPU], ["map"], has_functions=True)
-    FirstRun(tmp_path, "map", [GPU], ["map"], has_functions=True).compile(NoProgress())
+    first = FirstRun(tmp_path, "map", [GPU], ["map"], has_functions=True)
+    assert len(first) == 1
+    first.compile(NoProgress())
     assert compiled == ["common/smoke.cu sm_90"]
     (tmp_path / "sm_90").mkdir()
     monkeypatch.setattr(first_run, "kernel_directory", tmp_path.joinpath)
