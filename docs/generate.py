@@ -30,6 +30,7 @@ _SHARED: Final = re.compile("(<!-- shared: begin -->\n).*?(<!-- shared: end -->)
 _COMPARED: Final = [name for name in COMMANDS if name not in {"bench", "doctor", "completion"}]
 """The commands with files as arguments."""
 _ARGUMENTS: Final = "Arguments"
+_AS_NUMBERS: Final = {ord(letter): f"&#{ord(letter)};" for letter in "|[]"}
 _HEADER: Final = ("| name | default | meaning |", "|---|---|---|")
 
 
@@ -115,9 +116,10 @@ def _row(parameter: Parameter) -> str:
 
 def _code(text: str) -> str:
     # A bar would end the cell, and how it is escaped differs between GitHub and other renderers.
-    return (
-        f"<code>{html.escape(text).replace('|', '&#124;')}</code>" if "|" in text else f"`{text}`"
-    )
+    # In HTML, brackets would be links.
+    if "|" not in text:
+        return f"`{text}`"
+    return f"<code>{html.escape(text).translate(_AS_NUMBERS)}</code>"
 
 
 def _text(text: str) -> str:
