@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Print what a 30x human genome needs: a Markdown table, from measured rates.
 
-The rates are of docs/developers/performance-log.md: one NVIDIA H200 and 16 host cores, files in
-memory; of `map` and `chain` on a made genome of 3.1 Gb, of the others on 63 Mb. Start-up is the
-time of a tiny run.
+The rates are of docs/developers/: one NVIDIA H200 and 16 host cores, files in memory; of `map` and
+`chain` on a simulated genome of 3.1 Gb, of the others on 63 Mb. Start-up is the time of a tiny run.
 """
 
 from __future__ import annotations
