@@ -53,7 +53,8 @@ def gain_chart(rows: list[list[str]]) -> Spec:
     command = ""
     for name, _, _, gain, data in rows[1:]:
         command = name or command
-        label = command if name else f"{command}, {data.partition(',')[0]}"
+        size = data.partition(",")[0].removesuffix(" genome")
+        label = command if name else f"{command}, {size}"
         if NUMBER.fullmatch(gain) or gain == NO_GPU:
             length = 1 if gain == NO_GPU else float(gain)
             values.append({"name": label, "gain": length, "label": gain})
