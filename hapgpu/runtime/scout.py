@@ -17,6 +17,8 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Final, NoReturn
 
+from hapgpu.runtime import leftovers
+
 _LIBRARY: Final = "libcuda.so.1"
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _NAME_BYTES: Final = 256
@@ -61,7 +63,8 @@ class SeenGpus:
 class Scout:
     """Forked process that looks at some GPUs; of all GPUs if none is given.
 
-    It starts CUDA while this process imports modules. It ends with this process.
+    It starts CUDA while this process imports modules. It ends with this process, also with one
+    that ends early, because of its inputs, and has not asked for the report.
     """
 
     def __init__(self, indices: Sequence[int]) -> None:
@@ -74,6 +77,7 @@ class Scout:
             self._number = os.fork()
         if not self._number:
             _live(run, writing, indices, mask)
+        self._leftover = leftovers.register(self._end)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         os.close(writing)
 
@@ -81,12 +85,18 @@ class Scout:
         """Wait for what was seen, once; None if something failed, which CuPy then reports."""
         with os.fdopen(self._reading, "rb") as stream:
             text = stream.read()
-        os.waitpid(self._number, 0)
+        with leftovers.steady():
+            os.waitpid(self._number, 0)
+            leftovers.forget(self._leftover)
         if not text:
             return None
         values = json.loads(text)
         gpus = [SeenGpu(**gpu) for gpu in values.pop("gpus")]
         return SeenGpus(gpus=gpus, **values)
+
+    def _end(self) -> None:
+        os.kill(self._number, signal.SIGKILL)
+        os.waitpid(self._number, 0)
 
 
 def _live(

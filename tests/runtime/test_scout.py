@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hapgpu.runtime import driver, scout
+from hapgpu.runtime import driver, leftovers, scout
 from hapgpu.runtime.devices import DeviceReport, GpuReport, discover, resolve_devices
 from hapgpu.runtime.scout import Scout, SeenGpu, SeenGpus
 
@@ -101,6 +101,20 @@ def test_signals_end_it_silently(
     os.kill(sent._number, number)
     assert sent.report() is None
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_run_that_ends_early_ends_it(
+    use: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leftovers, "_registered", {})
+    use(FakeDriver())
+    assert Scout([]).report()
+    assert not leftovers._registered
+    monkeypatch.setattr(scout, "_seen", lambda _: time.sleep(60))
+    sent = Scout([])
+    leftovers.clear_up()
+    with pytest.raises(ProcessLookupError):
+        os.kill(sent._number, 0)
 
 
 def test_devices_are_those_that_it_saw(
