@@ -25,7 +25,7 @@ ROWS: Rows = [
     # Chosen for this method; docs/methods/genotype.md states them.
     ("genotyping.genotyper.MARGIN", 60, "Rules"),
     ("genotyping.reads.filters.FilterOptions.margin", 60, "Rules"),
-    ("genotyping.genotyper.MAX_PLOIDY", 4, "Rules"),
+    ("genotyping.options.MAX_PLOIDY", 4, "Rules"),
     ("genotyping.calls.genotype_order.MAX_GENOTYPES", 10_000, "Rules"),
     ("genotyping.reads.spanning._MIN_SPANNING_FRACTION", 0.1, "Rules"),
     ("genotyping.reads.fragment_likelihoods._WORST_DIFFERENCE_IF_POOR", -1.5, "Rules"),
