@@ -59,6 +59,6 @@ def plain(path: Path) -> bytes:
     else:
         data = path.read_bytes()
         data = gzip.decompress(data) if path.suffix == ".gz" else data
-        data = data.partition(b"<footer>")[0] if path.suffix == ".html" else data
+        data = data.partition(b"<footer>")[0] if data.startswith(b"<!DOCTYPE html>") else data
     stamps = b"@PG", b"##hapgpu_genotypeCommand", b"##hapgpu_callCommand"
     return b"\n".join(line for line in data.split(b"\n") if not line.startswith(stamps))

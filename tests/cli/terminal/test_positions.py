@@ -64,7 +64,7 @@ def watched(
 
     def choose(_title: str, *, unit: str, **_: object) -> Watcher:
         watcher = Watcher()
-        if unit != "functions":  # of the first run
+        if unit not in {"functions", "bases"}:  # of the first run, and of the index
             watchers.append(watcher)
         return watcher
 
