@@ -27,6 +27,7 @@ from hapgpu.io.bgzf.marks import EOF_BLOCK
 
 FASTA = b">one\nACGT\n"
 FASTQ = b"@r\nACGT\n+\nIIII\n"
+GZIP_FASTQ = gzip.compress(FASTQ, mtime=0)  # part of a test's name
 SAM = "@HD\tVN:1.6\tSO:{order}\n@SQ\tSN:one\tLN:100\nr\t0\tone\t1\t60\t4M\t*\t0\t0\tACGT\tIIII\n"
 
 
@@ -53,7 +54,7 @@ def write_bam(path: str, text: str) -> None:
     ("content", "expected", "fault"),
     [
         (FASTQ, REFERENCE, "looks like FASTQ; give FASTA (the reference)"),
-        (gzip.compress(FASTQ), HAPLOTYPES, "looks like FASTQ; give FASTA (the haplotypes)"),
+        (GZIP_FASTQ, HAPLOTYPES, "looks like FASTQ; give FASTA (the haplotypes)"),
         (b"ACGT\n", REFERENCE, "unknown kind of file; give FASTA (the reference)"),
         (b"", REFERENCE, "empty; give FASTA (the reference)"),
         (EOF_BLOCK, VARIANT_SITES, "empty; give VCF or BCF (the sites)"),
