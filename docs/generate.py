@@ -2,7 +2,8 @@
 """Write the tables of options into `docs/options.md` and `docs/commands/`, from the commands.
 
 A page holds them between `<!-- options: begin COMMAND -->` and `<!-- options: end -->`; the name of
-the command may have two words (`bench map`). Run `python docs/generate.py` after a change of an
+the command may have two words (`bench map`), or be that of several commands (`bench`), which stands
+for the options that all of them have. Run `python docs/generate.py` after a change of an
 option; `--check` only fails if a page would change.
 """
 
@@ -12,7 +13,7 @@ import argparse
 import html
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -46,7 +47,7 @@ def files_of_commands() -> str:
     lines = ["| command | arguments | `-` is | output without `-o` |", "|---|---|---|---|"]
     for name in _COMPARED:
         files = command_module(name).FILES
-        described = next(one for one in _commands() if one.words == (name,))
+        described = _described((name,))
         arguments = " ".join(one.usage for one in described.arguments)
         streams = [read.parameter.replace("_", "-") for read in files.reads if read.standard]
         default = "beside the reference" if name == "index" else "standard output"
@@ -58,7 +59,7 @@ def shared_options() -> str:
     """Return a table of the options that several commands have."""
     rows: dict[str, dict[str, str]] = {}
     for name in _COMPARED:
-        described = next(one for one in _commands() if one.words == (name,))
+        described = _described((name,))
         for option in described.options:
             shown = " ".join(map(_code, option.names))
             rows.setdefault(option.names[-1], {})[name] = shown
@@ -83,12 +84,30 @@ def tables(*command: str) -> str:
     Parameters
     ----------
     command
-        Its name, as `map` or as `bench`, `map`.
+        Its name, as `map` or as `bench`, `map`; `bench` for the options of all its methods, which
+        the tables of one method leave out.
     """
-    described = next(one for one in _commands() if one.words == command)
-    rows: dict[str, list[str]] = {_ARGUMENTS: [_row(one) for one in described.arguments]}
-    rows["Options"] = []
-    for option in described.options:
+    described, group = (_described(words) for words in (command, command[:-1]))
+    if described.commands:
+        return _tables([], _shared(described))
+    shared = _shared(group) if group.words else []
+    own = [option for option in described.options if option not in shared]
+    return _tables(described.arguments, own)
+
+
+def _described(words: tuple[str, ...]) -> Description:
+    return next(one for one in _commands() if one.words == words)
+
+
+def _shared(group: Description) -> list[Parameter]:
+    """Return the options that all commands of a group have."""
+    first, *others = [command.options for command in group.commands]
+    return [option for option in first if all(option in options for options in others)]
+
+
+def _tables(arguments: Sequence[Parameter], options: Sequence[Parameter]) -> str:
+    rows: dict[str, list[str]] = {_ARGUMENTS: [_row(one) for one in arguments], "Options": []}
+    for option in options:
         if option is not HELP:
             rows.setdefault(option.panel, []).append(_row(option))
     return (
