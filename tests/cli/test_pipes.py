@@ -90,6 +90,26 @@ def test_inputs_from_a_pipe(directory: Path, command: str, piped_file: str) -> N
     assert results[0] == results[1]
 
 
+@pytest.mark.parametrize(
+    ("command", "formats"),
+    [
+        ("call PIPE ref.fa", "BAM, CRAM or SAM"),
+        ("pairhmm PIPE h.fa", "BAM, CRAM or SAM"),
+        ("realign PIPE h.fa", "BAM, CRAM, SAM or FASTQ"),
+    ],
+)
+def test_reads_of_another_kind_from_a_pipe(
+    directory: Path, capsys: pytest.CaptureFixture[str], command: str, formats: str
+) -> None:
+    (directory / "ref.fa.fai").write_text("one\t1120\t5\t1120\t1121\n")
+    name, *words = command.split()
+    with piped(directory / "ref.fa") as pipe:
+        files = [pipe if word == "PIPE" else directory / word for word in words]
+        assert status_of_command(name, *files, "--device", "cpu", "-q") == 1
+    error = error_of_command(name, capsys)
+    assert error.endswith(f"looks like FASTA; give {formats}")
+
+
 def test_a_reference_that_is_read_by_region_is_a_file(
     directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -204,7 +204,7 @@ def recognised(
 ) -> ReadInput:
     """Recognise the format of an input; `max_record` is for the reader.
 
-    With `takes_empty`, an empty input is FASTQ without reads.
+    With `takes_empty`, FASTQ is of use, and an empty input is FASTQ without reads.
 
     Raises
     ------
@@ -254,8 +254,9 @@ def open_input(
 
 
 def _recognise(head: bytes, name: str, *, takes_empty: bool) -> ReadFormat:
+    needed = "BAM, CRAM, SAM or FASTQ" if takes_empty else "BAM, CRAM or SAM"
     if not head and not takes_empty:
-        raise InputError(f"{name}: empty; give BAM, CRAM, SAM or FASTQ")
+        raise InputError(f"{name}: empty; give {needed}")
     try:
         text = inflated_head(head)
     except zlib.error:
@@ -275,7 +276,7 @@ def _recognise(head: bytes, name: str, *, takes_empty: bool) -> ReadFormat:
         return ReadFormat.SAM
     if text.startswith(b"@") or (takes_empty and not text):
         return ReadFormat.FASTQ
-    raise InputError(f"{name}: {_guess(text, kind)}; give BAM, CRAM, SAM or FASTQ")
+    raise InputError(f"{name}: {_guess(text, kind)}; give {needed}")
 
 
 def _guess(text: bytes, kind: str | None) -> str:

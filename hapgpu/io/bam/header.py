@@ -346,7 +346,7 @@ def take_header(buffer: RecordBuffer) -> SamHeader:
         It is not a BAM file, or its header is truncated, too long or contradicts itself.
     """
     if bytes(buffer.take(len(BAM_MAGIC))) != BAM_MAGIC:
-        raise InputError(f"{buffer.name}: not a BAM file; give BAM, CRAM, SAM or FASTQ")
+        raise InputError(f"{buffer.name}: not a BAM file; give BAM, CRAM or SAM")
     size = _count(buffer, "text length", _MAX_COUNT)
     _check_size(buffer, size)
     text = buffer.take(size)
