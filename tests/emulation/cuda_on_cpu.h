@@ -204,3 +204,13 @@ struct Pointer {
         return static_cast<Value*>(address);
     }
 };
+
+// An argument that converts to whatever struct a kernel takes.
+struct Value {
+    const void* address;
+
+    template <typename Struct>
+    operator Struct() const {
+        return *static_cast<const Struct*>(address);
+    }
+};

@@ -21,7 +21,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hapgpu.runtime.gpu.kernel import Array, Kernel
+from hapgpu.runtime.gpu.kernel import (
+    Array,
+    Kernel,
+    Length,
+    Scalar,
+    Struct,
+    length_name,
+    named_fields,
+)
 from hapgpu.runtime.gpu.launch import read_source
 
 _HEADER: Final = Path(__file__).with_name("cuda_on_cpu.h")
@@ -43,9 +51,12 @@ def compiled(kernel: Kernel) -> Callable[..., None]:
         pytest.skip("no C++ compiler (g++)")
     parameters, arguments = [], []
     for number, parameter in enumerate(kernel.parameters):
-        is_array = isinstance(parameter, Array)
-        parameters.append(f"{'void*' if is_array else _C_TYPES[parameter.dtype][0]} a{number}")
-        arguments.append(f"Pointer{{a{number}}}" if is_array else f"a{number}")
+        if isinstance(parameter, Length):
+            continue
+        is_scalar = isinstance(parameter, Scalar)
+        parameters.append(f"{_C_TYPES[parameter.dtype][0] if is_scalar else 'void*'} a{number}")
+        wrapper = {Array: "Pointer", Struct: "Value", Scalar: ""}[type(parameter)]
+        arguments.append(f"{wrapper}{{a{number}}}")
     call = f"{kernel.expression}({', '.join(arguments)})"
     source = f"""#include "{_HEADER}"
 {read_source(kernel.source).replace('extern "C" __global__', "__global__")}
@@ -70,18 +81,41 @@ class EmulatedKernel:
     def launch(self, blocks: int, threads: int, arguments: Sequence[Any]) -> None:
         """Run the kernel."""
         parameters = self._kernel.parameters
-        named = {each.name: value for each, value in zip(parameters, arguments, strict=True)}
-        values: list[object] = []
+        named: dict[str, Any] = {}
         for parameter, value in zip(parameters, arguments, strict=True):
-            if isinstance(parameter, Array):
-                needed = (int(named[parameter.length]) + parameter.extra) * parameter.width
-                assert value.dtype == parameter.dtype, parameter.name
-                assert value.size >= needed, parameter.name
-                assert value.flags.c_contiguous, parameter.name
-                values.append(ctypes.c_void_p(value.ctypes.data))
-            else:
-                values.append(_C_TYPES[parameter.dtype][1](parameter.dtype(value).item()))
+            given = value if isinstance(parameter, Struct) else (value,)
+            named |= zip(named_fields((parameter,)), given, strict=True)
+        for name, field in named_fields(parameters).items():
+            if isinstance(field, Array):
+                _check(named[name], field, int(named[length_name(name, field, named)]))
+        values = [
+            _passed(parameter, value)
+            for parameter, value in zip(parameters, arguments, strict=True)
+            if not isinstance(parameter, Length)
+        ]
         compiled(self._kernel)(blocks, threads, *values)
+
+
+def _check(array: NDArray[Any], parameter: Array, length: int) -> None:
+    assert array.dtype == parameter.dtype, parameter.name
+    assert array.size >= (length + parameter.extra) * parameter.width, parameter.name
+    assert array.flags.c_contiguous, parameter.name
+
+
+def _passed(parameter: Array | Scalar | Struct, value: Any) -> Any:
+    """Return an argument as `ctypes` passes it: a struct as a pointer to it."""
+    if isinstance(parameter, Array):
+        return ctypes.c_void_p(value.ctypes.data)
+    if isinstance(parameter, Scalar):
+        return _C_TYPES[parameter.dtype][1](parameter.dtype(value).item())
+    members = [
+        (field.name, _passed(field, member))
+        for field, member in zip(parameter.fields, value, strict=True)
+        if not isinstance(field, Length)
+    ]
+    fields = [(name, type(member)) for name, member in members]
+    struct = type(parameter.name, (ctypes.Structure,), {"_fields_": fields})
+    return ctypes.byref(struct(**dict(members)))
 
 
 def _launch_threads(kernel: Kernel, threads: int, items: int, arguments: Sequence[Any]) -> None:

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from hapgpu.pairhmm.cuda.kernels import LENGTH_BINS
 from hapgpu.pairhmm.model import ERROR_PROBABILITIES
+from hapgpu.runtime.gpu.arguments import Checked
 from hapgpu.runtime.gpu.context import pinned_array
-from hapgpu.runtime.gpu.launch import Checked, LoadedKernel
+from hapgpu.runtime.gpu.launch import LoadedKernel
 from hapgpu.runtime.gpu_array import GpuArray
 
 _ALIGNMENT: Final = 256

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -9,8 +10,8 @@ import numpy as np
 
 from hapgpu.runtime.gpu_array import GpuArray
 
-KernelArgument: TypeAlias = GpuArray | float
-"""Argument of a kernel: an array on its GPU, or a number."""
+KernelArgument: TypeAlias = GpuArray | float | tuple[GpuArray | float, ...]
+"""Argument of a kernel: an array on its GPU, a number, or a tuple of the fields of a struct."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,8 @@ class Array:
     """A pointer parameter: an array of `dtype`, C-contiguous.
 
     It needs at least `width` elements (4 of float32 for a float4) per item, of which there are
-    `length + extra`; `length` names a scalar parameter of the same kernel.
+    `length + extra`. `length` names a number of the same struct, or else of the kernel: `count`, or
+    `reads.count` in the struct `reads`.
     """
 
     name: str
@@ -30,10 +32,52 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A parameter passed by value."""
+    """A number passed by value."""
 
     name: str
     dtype: type[np.generic]
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """An integer that a launch takes as a length of arrays, and does not pass to the kernel."""
+
+    name: str
+
+
+Field: TypeAlias = Array | Scalar | Length
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """A C struct passed by value: pointers and numbers, in the order of the source.
+
+    A launch takes a tuple of the fields for it.
+    """
+
+    name: str
+    fields: tuple[Field, ...]
+
+
+Parameter: TypeAlias = Field | Struct
+
+
+def named_fields(parameters: tuple[Parameter, ...]) -> dict[str, Field]:
+    """Return parameters by name, in order, with the fields of a struct (`struct.field`) for it."""
+    fields: dict[str, Field] = {}
+    for parameter in parameters:
+        if isinstance(parameter, Struct):
+            fields |= {f"{parameter.name}.{field.name}": field for field in parameter.fields}
+        else:
+            fields[parameter.name] = parameter
+    return fields
+
+
+def length_name(name: str, array: Array, fields: Collection[str]) -> str:
+    """Return the name in `named_fields` of the length of an array, which has `name` there."""
+    struct, _, _ = name.rpartition(".")
+    own = f"{struct}.{array.length}"
+    return own if own in fields else array.length
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +89,7 @@ class Kernel:
     Attributes
     ----------
     parameters
-        In the order of the source.
+        In the order of the source, which lacks each `Length`.
     shared_percent
         Percentage of the on-chip memory of a multiprocessor to use as shared memory; None leaves
         it to the driver. Kernels that run at the same time must agree.
@@ -53,5 +97,5 @@ class Kernel:
 
     source: str
     expression: str
-    parameters: tuple[Array | Scalar, ...]
+    parameters: tuple[Parameter, ...]
     shared_percent: int | None = None

@@ -9,14 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hapgpu.errors import DeviceError
 from hapgpu.runtime import cache
-from hapgpu.runtime.gpu.kernel import Array, Kernel, KernelArgument, Scalar
-from hapgpu.runtime.gpu_array import GpuArray, imported_cupy
+from hapgpu.runtime.gpu.arguments import ArgumentTable, Checked
+from hapgpu.runtime.gpu.kernel import Array, Kernel, KernelArgument, Parameter, Scalar
+from hapgpu.runtime.gpu_array import imported_cupy
 from hapgpu.runtime.machine_code import kernel_directory
 
 if TYPE_CHECKING:
@@ -167,42 +168,17 @@ def _file_name(label: str) -> str:
     return f"{label}.kernel"
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """Arguments checked against the parameters of a kernel."""
-
-    parameters: tuple[Array | Scalar, ...]
-    values: tuple[KernelArgument, ...]
-
-
 class LoadedKernel:
     """A kernel loaded on a GPU, which checks its arguments; CuPy accepts any array as a pointer."""
 
     def __init__(self, kernel: Kernel, function: Function, device: int) -> None:
         self._kernel = kernel
         self._function = function
-        self._device = device
+        self._arguments = ArgumentTable(kernel, device)
         self._blocks: dict[int, int] = {}
-        indices = {parameter.name: index for index, parameter in enumerate(kernel.parameters)}
-        self._scalars = [
-            (index, parameter.dtype)
-            for index, parameter in enumerate(kernel.parameters)
-            if isinstance(parameter, Scalar)
-        ]
-        lengths = {array.length for array in kernel.parameters if isinstance(array, Array)}
-        self._named_scalars = [
-            (index, dtype, name, name in lengths)
-            for index, dtype in self._scalars
-            if (name := kernel.parameters[index].name)
-        ]
-        self._arrays = [
-            (index, np.dtype(parameter.dtype), indices[parameter.length], parameter)
-            for index, parameter in enumerate(kernel.parameters)
-            if isinstance(parameter, Array)
-        ]
 
     @property
-    def parameters(self) -> tuple[Array | Scalar, ...]:
+    def parameters(self) -> tuple[Parameter, ...]:
         """The parameters of the kernel."""
         return self._kernel.parameters
 
@@ -223,7 +199,8 @@ class LoadedKernel:
         TypeError, ValueError
             An array has another type, device or layout than declared, or is too short.
         """
-        self._function((blocks,), (threads,), self.check(arguments).values)
+        checked = self._arguments.check(arguments)
+        self._function((blocks,), (threads,), self._arguments.passed(checked.values))
 
     def launch_checked(
         self, blocks: int, threads: int, checked: Checked, scalars: Mapping[str, float]
@@ -237,25 +214,16 @@ class LoadedKernel:
         checked
             Arguments, which this kernel or one with the same parameters has checked.
         scalars
-            All scalars by name, and maybe others. Lengths of arrays may only be smaller than the
-            lengths that were checked.
+            All scalars and lengths by name (`struct.field` in structs), and maybe others. Lengths
+            of arrays may only be smaller than the lengths that were checked.
 
         Raises
         ------
         TypeError, ValueError
             The arguments are of other parameters, or a length is larger.
         """
-        if checked.parameters is not self._kernel.parameters:
-            message = f"{self._kernel.expression}: arguments were checked for other parameters"
-            raise TypeError(message)
-        values = list(checked.values)
-        for index, dtype, name, is_length in self._named_scalars:
-            scalar = scalars[name]
-            if is_length and not 0 <= scalar <= values[index]:
-                message = f"{self._kernel.expression}: {name} is {scalar}, not at most"
-                raise ValueError(f"{message} {values[index]}")
-            values[index] = dtype(scalar)
-        self._function((blocks,), (threads,), tuple(values))
+        values = self._arguments.with_scalars(checked, scalars)
+        self._function((blocks,), (threads,), self._arguments.passed(values))
 
     def check(self, arguments: Sequence[KernelArgument]) -> Checked:
         """Check arguments; once is enough for several kernels with the same parameters.
@@ -265,34 +233,7 @@ class LoadedKernel:
         TypeError, ValueError
             As `launch`.
         """
-        values = list(arguments)
-        if len(values) != len(self._kernel.parameters):
-            message = f"{self._kernel.expression}: takes {len(self._kernel.parameters)} arguments"
-            raise ValueError(f"{message}, not {len(values)}")
-        for index, dtype in self._scalars:
-            values[index] = dtype(values[index])
-        for index, array_dtype, length_index, parameter in self._arrays:
-            array: GpuArray = values[index]
-            needed = (int(values[length_index]) + parameter.extra) * parameter.width
-            if (
-                array.dtype != array_dtype
-                or array.size < needed
-                or not array.flags.c_contiguous
-                or array.data.device_id != self._device
-            ):
-                self._refuse(parameter, array, needed)
-        return Checked(self._kernel.parameters, tuple(values))
-
-    def _refuse(self, parameter: Array, array: GpuArray, needed: int) -> NoReturn:
-        where = f"{self._kernel.expression}: {parameter.name}"
-        if array.dtype != np.dtype(parameter.dtype):
-            message = f"{where} has type {array.dtype}, not {np.dtype(parameter.dtype)}"
-            raise TypeError(message)
-        if array.size < needed:
-            message = f"{where} has {array.size} elements, not {needed}"
-            raise ValueError(message)
-        message = f"{where} is not contiguous, or not on device {self._device}"
-        raise ValueError(message)
+        return self._arguments.check(arguments)
 
 
 SMOKE = Kernel(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +19,7 @@ from hapgpu.cli.kernels import all_kernels
 from hapgpu.errors import DeviceError
 from hapgpu.realign.align.cuda.kernels import MAX_COLUMNS, ScoreType, kernel_for
 from hapgpu.runtime.gpu import launch
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Parameter, Scalar, Struct
 from hapgpu.runtime.gpu.launch import (
     LoadedKernel,
     compile_kernel,
@@ -27,6 +29,7 @@ from hapgpu.runtime.gpu.launch import (
     source_directory,
 )
 from tests.compile_kernels import usage
+from tests.kernel_sources import Declared, KernelSource
 
 ARCHITECTURES = [70, 75, 80, 86, 89, 90, 100, 120]
 ADD = Kernel(
@@ -81,49 +84,41 @@ def test_aligner_compiles_for_few_columns(score_type: ScoreType) -> None:
         assert is_elf(compile_kernel(kernel, "sm_90").cubin)
 
 
-C_TYPES = {
-    "unsigned char": np.uint8,
-    "u8": np.uint8,
-    "short": np.int16,
-    "unsigned short": np.uint16,
-    "int": np.int32,
-    "int2": np.int32,
-    "int4": np.int32,
-    "unsigned": np.uint32,
-    "u32": np.uint32,
-    "uint4": np.uint32,
-    "Occurrences": np.uint32,
-    "Segment": np.int64,
-    "long long": np.int64,
-    "unsigned long long": np.uint64,
-    "Word": np.uint64,
-    "Counts": np.uint64,
-    "float": np.float32,
-    "float2": np.float32,
-    "float4": np.float32,
-    "double": np.float64,
-}
+def declared(parameters: Iterable[Parameter]) -> Iterator[Declared]:
+    """Parameters as the source should declare them."""
+    for each in parameters:
+        if isinstance(each, Struct):
+            yield Declared(each.name, None, is_pointer=False, fields=(*declared(each.fields),))
+        elif not isinstance(each, Length):
+            yield Declared(each.name, each.dtype, isinstance(each, Array))
 
 
-def declared_in_source(kernel: Kernel) -> list[tuple[Any, Any]]:
-    """Kind and type of each parameter, read from the text of the kernel."""
-    types = {**C_TYPES, "Score": np.int64 if "long long" in kernel.expression else np.int32}
-    known = "|".join(sorted(types, key=len, reverse=True))
-    text = re.sub(r"/\*.*?\*/|//.*|\bconst\b", "", read_source(kernel.source))
-    signature = re.search(rf"\b{kernel.expression.partition('<')[0]}\(([^)]*)\)\s*{{", text)
-    assert signature is not None
-    declared = []
-    for parameter in signature[1].split(","):
-        found = re.fullmatch(rf"\s*({known})\b\s*(\*?)\s*\w*\s*", parameter)
-        assert found is not None, parameter
-        declared.append((Array if found[2] else Scalar, types[found[1]]))
-    return declared
+def without_names(parameters: Iterable[Declared]) -> list[Declared]:
+    """Parameters whose own names do not matter; names of fields do."""
+    return [replace(parameter, name="") for parameter in parameters]
 
 
 @pytest.mark.parametrize("kernel", all_kernels(), ids=lambda kernel: kernel.expression)
 def test_parameters_equal_the_source(kernel: Kernel) -> None:
-    declared = [(type(parameter), parameter.dtype) for parameter in kernel.parameters]
-    assert declared == declared_in_source(kernel)
+    in_source = KernelSource(kernel).parameters()
+    assert without_names(declared(kernel.parameters)) == without_names(in_source)
+
+
+PASSED_FOR_THE_CHECK = (
+    *("cigar/", "common/ragged", "genotyping/", "haplotypes/", "io/", "longread/", "pairhmm/"),
+    *("benchmark/", "realign/", "shortread/"),
+)
+"""Sources whose kernels take lengths that they do not use; this list only gets shorter."""
+
+
+@pytest.mark.parametrize("kernel", all_kernels(), ids=lambda kernel: kernel.expression)
+def test_kernels_use_all_parameters(kernel: Kernel) -> None:
+    if kernel.source.startswith(PASSED_FOR_THE_CHECK):
+        pytest.skip("the kernel takes lengths that it does not use")
+    source = KernelSource(kernel)
+    names = [parameter.name for parameter in source.parameters()]
+    assert all(names)
+    assert [name for name in names if not re.search(rf"\b{name}\b", source.body)] == []
 
 
 def test_unknown_architecture_is_reported_with_the_log() -> None:
@@ -230,7 +225,7 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
     assert is_elf(cubin)
 
 
-INT32 = np.dtype(np.int32)
+INT32, FLOAT32 = np.dtype(np.int32), np.dtype(np.float32)
 
 
 @dataclass
@@ -241,6 +236,7 @@ class DeviceArray:
     dtype: np.dtype[Any] = INT32
     contiguous: bool = True
     device_id: int = 0
+    address: int = 0
 
     @property
     def flags(self) -> SimpleNamespace:
@@ -248,7 +244,7 @@ class DeviceArray:
 
     @property
     def data(self) -> SimpleNamespace:
-        return SimpleNamespace(device_id=self.device_id)
+        return SimpleNamespace(device_id=self.device_id, ptr=self.address)
 
 
 @dataclass
@@ -345,6 +341,124 @@ def test_wrong_arguments_are_not_launched(
     assert function.calls == []
 
 
+class Rows(ctypes.Structure):
+    """The struct of `rows_kernel`, as a C compiler lays it out."""
+
+    _fields_ = (
+        *(("level", ctypes.c_uint8), ("values", ctypes.c_void_p), ("count", ctypes.c_int32)),
+        *(("ratio", ctypes.c_double), ("offsets", ctypes.c_void_p), ("sign", ctypes.c_int16)),
+    )
+
+
+@pytest.fixture
+def rows_kernel(function: RecordingFunction) -> LoadedKernel:
+    rows = (
+        Scalar("level", np.uint8),
+        *(Array("values", np.float32, "total", width=2), Length("total")),
+        *(Scalar("count", np.int32), Scalar("ratio", np.float64)),
+        *(Array("offsets", np.int64, "count", extra=1), Scalar("sign", np.int16)),
+    )
+    parameters = (
+        Struct("rows", rows),
+        *(Array("sums", np.float32, "rows.count"), Length("bins"), Scalar("count", np.int32)),
+        Struct("bins", (Array("bounds", np.int32, "bins"),)),
+    )
+    return LoadedKernel(Kernel("k.cu", "k", parameters), function, device=0)
+
+
+def rows_arguments(**changes: Any) -> tuple[Any, ...]:
+    """Return arguments for `rows_kernel`, with changed fields of `rows`."""
+    fields = {
+        "level": 200,
+        "values": DeviceArray(14, FLOAT32, address=2**40 + 8),
+        "total": 7,
+        "count": 3,
+        "ratio": 0.25,
+        "offsets": DeviceArray(4, np.dtype(np.int64), address=2**63 + 16),
+        "sign": -2,
+    }
+    rows = tuple((fields | changes).values())
+    return rows, DeviceArray(3, FLOAT32), 5, 9, (DeviceArray(5, address=24),)
+
+
+def unpacked(argument: Any) -> Rows:
+    """Return a struct that was passed by value."""
+    assert isinstance(argument, np.ndarray)
+    assert argument.shape == (1,)
+    assert argument.nbytes == ctypes.sizeof(Rows)
+    return Rows.from_buffer_copy(argument)
+
+
+def test_structs_are_passed_by_value(
+    rows_kernel: LoadedKernel, function: RecordingFunction
+) -> None:
+    arguments = rows_arguments()
+    rows_kernel.launch(1, 32, arguments)
+    [(_, _, (rows, sums, count, bins))] = function.calls
+    found = unpacked(rows)
+    assert (found.level, found.count, found.ratio, found.sign) == (200, 3, 0.25, -2)
+    assert (found.values, found.offsets) == (2**40 + 8, 2**63 + 16)
+    assert sums is arguments[1]
+    assert (type(count), count) == (np.int32, 9)
+    assert bins.tobytes() == (24).to_bytes(8, "little")
+
+
+def test_checked_structs_are_launched_with_other_scalars(
+    rows_kernel: LoadedKernel, function: RecordingFunction
+) -> None:
+    checked = rows_kernel.check(rows_arguments())
+    others = {"rows.level": 1, "rows.ratio": 8.0, "rows.sign": 4, "count": 6, "bins": 5}
+    for rows in (3, 2, 0):
+        rows_kernel.launch_checked(
+            1, 32, checked, {**others, "rows.total": 2 * rows, "rows.count": rows}
+        )
+    assert [unpacked(call[2][0]).count for call in function.calls] == [3, 2, 0]
+    for _, _, (packed, _, count, _) in function.calls:
+        found = unpacked(packed)
+        assert (found.level, found.ratio, found.sign, count) == (1, 8.0, 4, 6)
+        assert (found.values, found.offsets) == (2**40 + 8, 2**63 + 16)
+
+
+@pytest.mark.parametrize("name", ["rows.total", "rows.count", "bins"])
+def test_lengths_of_structs_only_shrink(name: str, rows_kernel: LoadedKernel) -> None:
+    checked = rows_kernel.check(rows_arguments())
+    others = {"rows.level": 1, "rows.ratio": 8.0, "rows.sign": 4, "count": 10**6}
+    lengths = {"rows.total": 7, "rows.count": 3, "bins": 5}
+    rows_kernel.launch_checked(1, 32, checked, {**others, **lengths})
+    with pytest.raises(ValueError, match=f"k: {name} is 8, not at most {lengths[name]}"):
+        rows_kernel.launch_checked(1, 32, checked, {**others, **lengths, name: 8})
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"values": DeviceArray(14)}, TypeError, "k: rows.values has type int32, not float32"),
+        ({"total": 8}, ValueError, "k: rows.values has 14 elements, not 16"),
+        ({"count": 4}, ValueError, "k: rows.offsets has 4 elements, not 5"),
+        ({"values": DeviceArray(14, FLOAT32, contiguous=False)}, ValueError, "contiguous"),
+        ({"values": DeviceArray(14, FLOAT32, device_id=1)}, ValueError, "device 0"),
+        ({"level": 256}, OverflowError, "256"),
+        ({"other": 0}, ValueError, "k: rows takes 7 fields, not 8"),
+    ],
+)
+def test_wrong_structs_are_not_launched(
+    changes: dict[str, Any],
+    error: type[Exception],
+    message: str,
+    rows_kernel: LoadedKernel,
+    function: RecordingFunction,
+) -> None:
+    with pytest.raises(error, match=message):
+        rows_kernel.launch(1, 32, rows_arguments(**changes))
+    assert function.calls == []
+
+
+def test_arrays_beside_a_struct_have_its_lengths(rows_kernel: LoadedKernel) -> None:
+    rows, _, *others = rows_arguments()
+    with pytest.raises(ValueError, match="k: sums has 2 elements, not 3"):
+        rows_kernel.launch(1, 32, (rows, DeviceArray(2, FLOAT32), *others))
+
+
 @pytest.mark.gpu
 def test_smoke_test_of_a_gpu() -> None:
     assert smoke_test(0) is None
@@ -366,6 +480,30 @@ def test_launches_on_a_gpu_are_checked(cache: Path) -> None:
         with pytest.raises(ValueError, match="contiguous"):
             loaded.launch(1, 128, (values[::2], 50))
         assert values.tolist() == [2 * k for k in range(100)]
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("cache")
+def test_structs_reach_a_gpu(sources: Path) -> None:
+    (sources / "k.cu").write_text("""
+struct Rows { unsigned char level; const int* values; int count; double ratio; short sign; };
+struct Sum { double* sum; };
+extern "C" __global__ void k(Rows rows, Sum sum) {
+    for (int i = 0; i < rows.count; ++i) *sum.sum += rows.values[i] * rows.ratio * rows.sign;
+    *sum.sum += rows.level;
+}
+""")
+    rows = (
+        *(Scalar("level", np.uint8), Array("values", np.int32, "count"), Scalar("count", np.int32)),
+        *(Scalar("ratio", np.float64), Scalar("sign", np.int16)),
+    )
+    sums = (Array("sum", np.float64, "one"), Length("one"))
+    parameters = (Struct("rows", rows), Struct("sum", sums))
+    with cupy.cuda.Device(0):
+        loaded = load_kernel(Kernel("k.cu", "k", parameters), 0)
+        values, total = cupy.arange(10, dtype=np.int32), cupy.zeros(1)
+        loaded.launch(1, 1, ((200, values, 10, 0.5, -2), (total, 1)))
+        assert float(total[0]) == 200 - 45
 
 
 @pytest.mark.gpu

@@ -1,0 +1,100 @@
+"""Parameters of CUDA kernels, read from the text of their sources."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from hapgpu.runtime.gpu.kernel import Kernel
+from hapgpu.runtime.gpu.launch import read_source
+
+_TYPES: Final[dict[str, type[np.generic]]] = {
+    "unsigned char": np.uint8,
+    "u8": np.uint8,
+    "short": np.int16,
+    "unsigned short": np.uint16,
+    "int": np.int32,
+    "int2": np.int32,
+    "int4": np.int32,
+    "unsigned": np.uint32,
+    "u32": np.uint32,
+    "uint4": np.uint32,
+    "Occurrences": np.uint32,
+    "Segment": np.int64,
+    "long long": np.int64,
+    "unsigned long long": np.uint64,
+    "Word": np.uint64,
+    "Counts": np.uint64,
+    "float": np.float32,
+    "float2": np.float32,
+    "float4": np.float32,
+    "double": np.float64,
+}
+_COMMENT: Final = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_BLOCK: Final = re.compile(r"{[^{}]*}")
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A parameter or a field: a pointer to or a number of `dtype`, or a struct with `fields`."""
+
+    name: str
+    dtype: Any
+    is_pointer: bool
+    fields: tuple[Declared, ...] = ()
+
+
+class KernelSource:
+    """The text of a kernel, without comments."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._text = _COMMENT.sub("", read_source(kernel.source))
+        name = kernel.expression.partition("<")[0]
+        found = re.search(rf"__global__[^;{{]*?\b{name}\(([^)]*)\)\s*{{", self._text)
+        assert found is not None, kernel.expression
+        self._signature = found[1]
+        self.body = self._text[found.end() : _end_of_block(self._text, found.end())]
+        score = np.int64 if "long long" in kernel.expression else np.int32
+        self._types: dict[str, type[np.generic]] = {**_TYPES, "Score": score}
+
+    def parameters(self) -> list[Declared]:
+        """Return the parameters in order."""
+        return list(self._declared(self._signature.split(",")))
+
+    def _declared(self, declarations: list[str]) -> Iterator[Declared]:
+        for declaration in declarations:
+            text = re.sub(r"\bconst\b|__restrict__", "", declaration)
+            if not text.strip():
+                continue
+            for type_name in sorted(self._types, key=len, reverse=True):
+                found = re.fullmatch(rf"\s*{type_name}\b\s*(\*?)\s*(\w*)\s*", text)
+                if found is not None:
+                    yield Declared(found[2], self._types[type_name], bool(found[1]))
+                    break
+            else:
+                found = re.fullmatch(r"\s*(\w+)\s+(\w+)\s*", text)
+                assert found is not None, declaration
+                yield Declared(found[2], None, is_pointer=False, fields=self._fields(found[1]))
+
+    def _fields(self, struct: str) -> tuple[Declared, ...]:
+        """Return the fields of a struct, which may have functions after them."""
+        found = re.search(rf"\bstruct {struct} {{", self._text)
+        assert found is not None, struct
+        members = self._text[found.end() : _end_of_block(self._text, found.end())]
+        while (without_blocks := _BLOCK.sub(";", members)) != members:
+            members = without_blocks
+        return tuple(self._declared([each for each in members.split(";") if "(" not in each]))
+
+
+def _end_of_block(text: str, start: int) -> int:
+    """Return the position of the brace that closes the block open at `start`."""
+    depth = 1
+    for position in range(start, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[position], 0)
+        if depth == 0:
+            return position
+    raise AssertionError(text[start:])
