@@ -67,7 +67,7 @@ class ReadBatch:
         return has_both
 
     def take(self, rows: AnyArray) -> ReadBatch:
-        """Gather reads: a boolean mask of shape [n], or row numbers in any order."""
+        """Gather reads by `rows`: bool[n], or numbers of any integer dtype, in any order."""
         if rows.dtype == np.bool_:
             rows = np.flatnonzero(rows)
         return ReadBatch(*[_taken(column, rows) for column in _columns_of(self)])
@@ -105,7 +105,14 @@ def _concatenated(column: Sequence[Any]) -> Any:
 class PairBatch:
     """Pairs to be aligned: row i is `references[reference_index[i]]`, `queries[query_index[i]]`.
 
-    Sequences are uint8 text. Each is stored once, however many pairs use it.
+    Each sequence is stored once, however many pairs use it.
+
+    Attributes
+    ----------
+    references, queries
+        uint8 text.
+    reference_index, query_index
+        int32[p]: rows of the sequences.
     """
 
     references: Ragged
@@ -127,7 +134,7 @@ class PairBatch:
         return self.queries.lengths_of(self.query_index)
 
     def take(self, rows: AnyArray) -> PairBatch:
-        """Gather pairs; the sequences share memory."""
+        """Gather pairs by `rows`, bool[p] or of any integer dtype; the sequences share memory."""
         return PairBatch(
             self.references, self.queries, self.reference_index[rows], self.query_index[rows]
         )

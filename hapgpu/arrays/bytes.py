@@ -29,14 +29,14 @@ FNV_PRIME = np.uint64(0x100000001B3)
 
 @njit
 def load_u16(data: NDArray[np.uint8], at: Integer) -> Integer:
-    """Read a uint16, little-endian, as int64."""
+    """Read a uint16, little-endian, at an offset of `data`, uint8, as int64."""
     here = np.uint64(at)
     return np.int64(np.uint32(data[here]) | np.uint32(data[here + _1]) << np.uint32(8))
 
 
 @njit
 def load_u32(data: NDArray[np.uint8], at: Integer) -> Integer:
-    """Read a uint32, little-endian, as int64."""
+    """Read a uint32, little-endian, at an offset of `data`, uint8, as int64."""
     here = np.uint64(at)
     low = np.uint32(data[here]) | np.uint32(data[here + _1]) << np.uint32(8)
     high = np.uint32(data[here + _2]) | np.uint32(data[here + _3]) << np.uint32(8)
@@ -45,13 +45,13 @@ def load_u32(data: NDArray[np.uint8], at: Integer) -> Integer:
 
 @njit
 def load_i32(data: NDArray[np.uint8], at: Integer) -> Integer:
-    """Read an int32, little-endian, as int64."""
+    """Read an int32, little-endian, at an offset of `data`, uint8, as int64."""
     return np.int64(np.int32(load_u32(data, at)))
 
 
 @njit
 def store_32(out: NDArray[np.uint8], at: Integer, value: Integer) -> None:
-    """Write the low 32 bits of an integer, little-endian."""
+    """Write the low 32 bits of an integer, little-endian, to `out`, uint8, from an offset on."""
     here = np.uint64(at)
     bits = np.uint32(np.int64(value) & 0xFFFFFFFF)
     out[here] = bits & np.uint32(255)
@@ -68,7 +68,7 @@ def copy_bytes(
     target: Integer,
     length: Integer,
 ) -> None:
-    """Copy data[source : source + length] to out[target : target + length]."""
+    """Copy uint8 data[source : source + length] to uint8 out[target : target + length]."""
     start = np.uint64(source)
     to = np.uint64(target)
     for k in range(np.uint64(length)):
@@ -86,7 +86,7 @@ def hash_of(data: NDArray[np.uint8], start: Integer, end: Integer) -> Integer:
 
 @njit
 def are_equal(data: NDArray[np.uint8], one: Integer, other: Integer, length: Integer) -> bool:
-    """Tell whether data[one : one + length] equals data[other : other + length]."""
+    """Tell whether uint8 data[one : one + length] equals data[other : other + length]."""
     same = np.int64(0)
     while same < length and data[one + same] == data[other + same]:
         same += 1

@@ -21,7 +21,7 @@ class AnyRagged(Protocol):
 
     @property
     def data(self) -> AnyArray:
-        """The elements of all rows, end to end."""
+        """Any dtype, shape [offsets[-1]]: the elements of all rows, end to end."""
         ...
 
     @property
@@ -37,11 +37,11 @@ class AnyRagged(Protocol):
     def __len__(self) -> int: ...
 
     def lengths_of(self, rows: AnyArray, /) -> AnyArray:
-        """Return int64[r]: the lengths of some rows."""
+        """Return int64[r]: the lengths of `rows`, [r] of any integer dtype."""
         ...
 
     def take(self, rows: AnyArray, /) -> Self:
-        """Gather rows by their numbers."""
+        """Gather `rows`, [r] of any integer dtype, in any order, with repeats."""
         ...
 
 
@@ -78,7 +78,7 @@ class ArrayKind(Generic[Rows_co]):
 
 
 def rows_of(offsets: NDArray[np.int64], _total: int) -> NDArray[np.int64]:
-    """Return int64[total]: the row of each element; the last offset is the total."""
+    """Return int64[total]: the row of each element, by `offsets`, int64[n + 1], up to the total."""
     return np.repeat(np.arange(offsets.size - 1), lengths_of(offsets))
 
 

@@ -57,7 +57,7 @@ def _copy_all(copies: Sequence[_Copy]) -> None:
 
 
 def largest(data: AnyArray) -> int:
-    """Return the largest of the numbers in an array of one dimension, not empty."""
+    """Return the largest number of `data`, of any dtype and one dimension, not empty."""
     if data.nbytes <= _MIN_SHARE:
         return int(data.max())
     pool = _pool()
@@ -77,8 +77,8 @@ def give_back(array: AnyArray) -> None:
     Parameters
     ----------
     array
-        Contiguous, or a part of such an array, which nothing uses any more: its values are lost.
-        Pages that it shares with other memory stay.
+        Any dtype; contiguous, or a part of such an array, which nothing uses any more: its values
+        are lost. Pages that it shares with other memory stay.
     """
     start = -(-array.ctypes.data // mmap.PAGESIZE) * mmap.PAGESIZE
     end = (array.ctypes.data + array.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE

@@ -16,21 +16,21 @@ Item = TypeVar("Item", bound=np.generic)
 
 
 class RaggedView(NamedTuple):
-    """The columns of a Ragged, read-only."""
+    """The columns of a `Ragged`, read-only."""
 
     data: AnyArray
     offsets: NDArray[np.int64]
 
 
 def read_only(array: NDArray[Item]) -> NDArray[Item]:
-    """View an array read-only, so that functions are compiled for one array type only."""
+    """Return `array`, of any dtype, read-only, so that functions are compiled for one type only."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
 def view_of(ragged: Ragged) -> RaggedView:
-    """View a Ragged for compiled code."""
+    """Return `ragged`, of any dtype, for compiled code, read-only."""
     return RaggedView(read_only(ragged.data), read_only(ragged.offsets))
 
 
@@ -50,13 +50,13 @@ def _viewed(column: object) -> Any:
 
 @njit
 def row_of(rows: RaggedView, row: int) -> AnyArray:
-    """Return one row, sharing memory."""
+    """Return one of `rows`, of any dtype, sharing memory."""
     return rows.data[rows.offsets[row] : rows.offsets[row + 1]]
 
 
 @njit
 def longest_row(rows: RaggedView) -> int:
-    """Return the length of the longest row; 0 without rows."""
+    """Return the length of the longest of `rows`, of any dtype; 0 without rows."""
     longest = 0
     for row in range(rows.offsets.size - 1):
         length = rows.offsets[row + 1] - rows.offsets[row]
@@ -66,7 +66,7 @@ def longest_row(rows: RaggedView) -> int:
 
 @njit
 def with_room(out: NDArray[Item], needed: int) -> NDArray[Item]:
-    """Return `out`, or a larger copy if it has fewer than `needed` elements."""
+    """Return `out`, of any dtype, or a larger copy if it has fewer than `needed` elements."""
     if needed <= out.size:
         return out
     larger = np.empty(max(needed, 2 * out.size), dtype=out.dtype)
@@ -77,7 +77,7 @@ def with_room(out: NDArray[Item], needed: int) -> NDArray[Item]:
 
 @njit_inlined
 def last_at_most(values: NDArray[np.int64], count: Integer, value: Integer) -> Integer:
-    """Return the index of the last of `count` ascending values at most `value`; -1 if none is."""
+    """Return the index of the last of `count` ascending `values`, int64, at most `value`; or -1."""
     low, high = np.int64(0), np.int64(count)
     while low < high:
         middle = (low + high) >> 1

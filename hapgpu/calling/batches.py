@@ -97,7 +97,7 @@ class ActiveRegions:
         return self.starts.size
 
     def take(self, rows: NDArray[np.int64]) -> ActiveRegions:
-        """Select active regions."""
+        """Select active regions by `rows`, int64[k]."""
         return ActiveRegions(
             self.starts[rows], self.ends[rows], self.padded_starts[rows], self.padded_ends[rows]
         )
@@ -152,7 +152,7 @@ class RegionReads:
         return Ragged.gather(reads.bases.data, starts, self.base_ends - self.base_starts)
 
     def take(self, kept: NDArray[np.bool_]) -> RegionReads:
-        """Select reads by mask, bool[m]; the number of active regions stays."""
+        """Select reads by a mask, `kept`, bool[m]; the number of active regions stays."""
         before = np.concatenate(([0], np.cumsum(kept))).astype(np.int64)
         rows = np.flatnonzero(kept)
         return RegionReads(
@@ -168,7 +168,7 @@ class RegionReads:
         )
 
     def of_regions(self, kept: NDArray[np.bool_]) -> RegionReads:
-        """Select active regions by mask, bool[r], with their reads."""
+        """Select active regions by a mask, `kept`, bool[r], with their reads."""
         reads = self.take(kept[self.regions])
         return replace(reads, offsets=reads.offsets[np.concatenate(([True], kept))])
 
@@ -347,7 +347,8 @@ class VariantCalls:
     starts
         int64[v], 0-based position of REF.
     allele_offsets, alleles
-        REF and ALTs of each record, as in `CallSites`; the alleles that are kept, trimmed.
+        int64[v + 1], and uint8 text, a rows: REF and ALTs of each record, as in `CallSites`; the
+        alleles that are kept, trimmed.
     site_alleles
         int16[a]: the number of each allele among those of the site.
     qualities

@@ -140,7 +140,7 @@ def region_counts(
     outcomes: NDArray[np.uint8],
     trimmed: TrimmedRegions,
 ) -> dict[str, int]:
-    """Count the active regions that start in a segment; `outcomes` are flags, uint8[r]."""
+    """Count the active regions that start in a segment; `outcomes`, uint8[r], are flags."""
     first = int(np.searchsorted(regions.starts, segment.start))
     return {
         "active_regions": len(regions) - first,

@@ -86,7 +86,7 @@ def add_element(builder: CigarBuilder, length: int, operation: int) -> None:
 
 @njit
 def add_elements(builder: CigarBuilder, elements: NDArray[Any]) -> None:
-    """Append all elements of a CIGAR."""
+    """Append all `elements`, uint32 or int64 in BAM encoding."""
     for element in elements:
         add_element(builder, length_of(element), operation_of(element))
 
@@ -111,7 +111,7 @@ def finish_cigar(builder: CigarBuilder) -> bool:
 
 @njit
 def built(builder: CigarBuilder) -> NDArray[np.int64]:
-    """Return the elements added so far, a view of the memory of the builder."""
+    """Return int64[e]: the elements added so far, a view of the memory of the builder."""
     return builder.elements[: builder.state[COUNT]]
 
 

@@ -27,7 +27,7 @@ class Clips:
     trailing_hard: NDArray[np.int32]
 
     def take(self, rows: NDArray[np.bool_]) -> Clips:
-        """Select reads by mask, bool[n]."""
+        """Select reads by a mask, `rows`, bool[n]."""
         return Clips(
             self.leading[rows],
             self.trailing[rows],
@@ -59,7 +59,7 @@ def clips_of(reads: ReadBatch, source: str) -> Clips:
 
 
 def too_many_clips(source: str, name: NDArray[np.uint8]) -> InputError:
-    """Return the error for a read of this name with fewer bases than its CIGAR clips."""
+    """Return the error for a read of this `name`, uint8 text: its CIGAR clips more bases."""
     text = name.tobytes().decode("ascii", errors="replace")
     return InputError(
         f"{source}, read '{text}': fewer bases than its CIGAR clips; correct or remove it"
@@ -69,7 +69,20 @@ def too_many_clips(source: str, name: NDArray[np.uint8]) -> InputError:
 def with_hard_clips(
     cigars: Ragged, leading: NDArray[np.int32], trailing: NDArray[np.int32]
 ) -> Ragged:
-    """Add hard clips of int32[n] bases, 0 for none, to CIGARs; an empty CIGAR stays empty."""
+    """Add hard clips to CIGARs; an empty CIGAR stays empty.
+
+    Parameters
+    ----------
+    cigars
+        uint32 in BAM encoding, n rows.
+    leading, trailing
+        int32[n]: bases to clip, 0 for none.
+
+    Returns
+    -------
+    Ragged
+        uint32 in BAM encoding, n rows; `cigars` itself if there is nothing to clip.
+    """
     if not (leading.any() or trailing.any()):
         return cigars
     has_cigar = cigars.lengths > 0

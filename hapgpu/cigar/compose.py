@@ -26,7 +26,8 @@ _NONE = -1
 def trim_cigar(builder: CigarBuilder, cigar: NDArray[Any], first: int, last: int) -> bool:
     """Trim a CIGAR to the bases `first` to `last` of its query; adds no elements.
 
-    Return whether the query has these bases and the result is valid.
+    `cigar` is uint32 or int64 in BAM encoding. Return whether the query has these bases and the
+    result is valid.
     """
     start_cigar(builder)
     if first < 0 or last < first:
@@ -51,7 +52,8 @@ def trim_cigar(builder: CigarBuilder, cigar: NDArray[Any], first: int, last: int
 def compose_cigars(builder: CigarBuilder, first: NDArray[Any], second: NDArray[Any]) -> bool:
     """Compose CIGARs a to b and b to c into a to c; makes at most as many elements as both have.
 
-    Return whether the CIGARs match and the result is valid.
+    `first` and `second` are uint32 or int64 in BAM encoding. Return whether the CIGARs match and
+    the result is valid.
     """
     start_cigar(builder)
     i, j, first_done, second_done = 0, 0, 0, 0

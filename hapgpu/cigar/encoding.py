@@ -41,7 +41,7 @@ _STAR = ord("*")
 
 
 def parse_cigar(text: str | bytes) -> NDArray[np.uint32]:
-    """Convert CIGAR text to BAM encoding; `*` has no elements.
+    """Convert CIGAR text to BAM encoding, uint32[e]; `*` has no elements.
 
     Raises
     ------
@@ -67,12 +67,12 @@ def parse_cigar(text: str | bytes) -> NDArray[np.uint32]:
 
 
 def match_cigars(lengths: NDArray[np.int64]) -> Ragged:
-    """Return CIGARs of one M each, of these lengths, all above 0."""
+    """Return uint32 CIGARs in BAM encoding, one M each, of `lengths`, int64[n], all above 0."""
     return Ragged((lengths << 4 | MATCH).astype(np.uint32), np.arange(lengths.size + 1))
 
 
 def cigar_strings(cigars: Ragged) -> list[str]:
-    """Return CIGARs as strings; `*` for a CIGAR without elements."""
+    """Return `cigars`, uint32 in BAM encoding, as strings; `*` for a CIGAR without elements."""
     text = cigar_text(cigars)
     letters = text.data.tobytes().decode("ascii")
     bounds = text.offsets.tolist()
@@ -80,7 +80,7 @@ def cigar_strings(cigars: Ragged) -> list[str]:
 
 
 def cigar_text(cigars: Ragged) -> Ragged:
-    """Return CIGARs as rows of uint8 text; `*` for a CIGAR without elements."""
+    """Return `cigars`, uint32 in BAM encoding, as rows of uint8 text; `*` without elements."""
     offsets = np.zeros(len(cigars) + 1, dtype=np.int64)
     data = np.empty(_MAX_TEXT * cigars.data.size + len(cigars), dtype=np.uint8)
     _write_texts(view_of(cigars), data, offsets)
@@ -88,22 +88,34 @@ def cigar_text(cigars: Ragged) -> Ragged:
 
 
 def query_lengths(cigars: Ragged) -> NDArray[np.int64]:
-    """Return int64[n]: bases of the query that each CIGAR consumes, soft-clipped bases included."""
+    """Return int64[n]: bases of the query that each CIGAR consumes, soft-clipped bases included.
+
+    `cigars` are uint32 in BAM encoding, n rows.
+    """
     return _sums(cigars, QUERY_OPERATIONS)
 
 
 def reference_lengths(cigars: Ragged) -> NDArray[np.int64]:
-    """Return int64[n]: bases of the reference that each CIGAR spans."""
+    """Return int64[n]: bases of the reference that each CIGAR spans.
+
+    `cigars` are uint32 in BAM encoding, n rows.
+    """
     return _sums(cigars, REFERENCE_OPERATIONS)
 
 
 def deletion_lengths(cigars: Ragged) -> NDArray[np.int64]:
-    """Return int64[n]: bases of the reference that each CIGAR deletes."""
+    """Return int64[n]: bases of the reference that each CIGAR deletes.
+
+    `cigars` are uint32 in BAM encoding, n rows.
+    """
     return _sums(cigars, _set_of(DELETION))
 
 
 def skipped_lengths(cigars: Ragged) -> NDArray[np.int64]:
-    """Return int64[n]: bases of the reference that each CIGAR skips, as for introns."""
+    """Return int64[n]: bases of the reference that each CIGAR skips, as for introns.
+
+    `cigars` are uint32 in BAM encoding, n rows.
+    """
     return _sums(cigars, _set_of(SKIP))
 
 
@@ -145,7 +157,7 @@ def is_clip(operation: int) -> bool:
 
 @njit
 def query_length(elements: NDArray[Any]) -> int:
-    """Return the bases of the query that the elements of a CIGAR consume."""
+    """Return the bases of the query that `elements`, uint32 or int64 in BAM encoding, consume."""
     length = 0
     for element in elements:
         if consumes_query(operation_of(element)):
@@ -155,7 +167,7 @@ def query_length(elements: NDArray[Any]) -> int:
 
 @njit
 def reference_length(elements: NDArray[Any]) -> int:
-    """Return the bases of the reference that the elements of a CIGAR span."""
+    """Return the bases of the reference that `elements`, uint32 or int64 in BAM encoding, span."""
     length = 0
     for element in elements:
         if consumes_reference(operation_of(element)):
@@ -197,7 +209,21 @@ def write_cigar(
     trailing: int,
     operation: int,
 ) -> int:
-    """Write a CIGAR with an operation around it; return its end, or `at` if it is beyond BAM."""
+    """Write a CIGAR with an operation around it; return its end, or `at` if it is beyond BAM.
+
+    Parameters
+    ----------
+    out
+        uint32 in BAM encoding; must have room for `middle` and two elements from `at` on.
+    at
+        Offset of the first element written.
+    leading, trailing
+        Lengths of the operation before and after the CIGAR; 0 for none.
+    middle
+        int64 in BAM encoding: the CIGAR.
+    operation
+        The operation around it.
+    """
     end = at
     if leading > 0:
         out[end] = leading << 4 | operation

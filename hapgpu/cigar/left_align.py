@@ -72,7 +72,22 @@ def left_align(
     """Move indels as far left as repeats allow, and merge indels that touch.
 
     Goes through the CIGAR from its end, and moves each indel until aligned bases stop it.
-    Return whether the CIGAR matches the sequences and the result is valid.
+
+    Parameters
+    ----------
+    aligner
+        Gets the result; has room for its elements.
+    cigar
+        int64 in BAM encoding.
+    start
+        Offset of the first aligned base in the reference.
+    reference, query
+        uint8 text.
+
+    Returns
+    -------
+    bool
+        Whether the CIGAR matches the sequences and the result is valid.
     """
     builder, elements = aligner
     count = 0

@@ -48,11 +48,11 @@ class ReadParts:
         return self.ends - self.starts
 
     def take(self, rows: NDArray[np.bool_]) -> ReadParts:
-        """Select parts by mask, bool[p]."""
+        """Select parts by a mask, `rows`, bool[p]."""
         return ReadParts(self.reads[rows], self.starts[rows], self.ends[rows])
 
     def with_all_bases_of(self, reads: ReadBatch, rows: NDArray[np.bool_]) -> ReadParts:
-        """Extend the parts of a mask, bool[p], to whole reads."""
+        """Extend the parts of a mask, `rows`, bool[p], to whole reads."""
         whole = ReadParts.whole(reads, self.reads)
         starts = np.where(rows, whole.starts, self.starts)
         return ReadParts(self.reads, starts, np.where(rows, whole.ends, self.ends))

@@ -288,7 +288,7 @@ class Mappings:
 
 
 class MappingColumns(NamedTuple):
-    """`Mappings` for compiled code."""
+    """The columns of `Mappings`, read-only, for compiled code."""
 
     scores: NDArray[np.int32]
     counts: NDArray[np.int32]

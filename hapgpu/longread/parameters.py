@@ -120,7 +120,7 @@ def gap_penalties(bandwidth: int, k: int) -> NDArray[np.uint16]:
 
 
 def approximate_log2(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return minimap2's logarithm `mg_log2` of values above 0: a parabola in the mantissa."""
+    """Return float32[n]: minimap2's `mg_log2` of `values`, float32[n] above 0, by a parabola."""
     bits = values.view(np.int32)
     exponent = ((bits >> 23) & 255) - 128
     mantissa = ((bits & ~np.int32(255 << 23)) | np.int32(127 << 23)).view(np.float32)

@@ -63,7 +63,7 @@ class HmmReads:
 
     @property
     def qualities(self) -> tuple[NDArray[np.uint8], ...]:
-        """The four qualities, in the order of the text format and of the API."""
+        """The four qualities, uint8 Phred each, in the order of the text format and of the API."""
         return (
             self.base_qualities,
             self.insertion_qualities,
@@ -82,7 +82,7 @@ class HmmReads:
         return self.gather(self.bases.offsets[rows], self.bases.lengths_of(rows))
 
     def gather(self, starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> HmmReads:
-        """Copy k reads or parts of reads, that start at elements of the columns; int64[k] both."""
+        """Copy k reads or parts, by `starts` and `lengths` in the columns, int64[k] each."""
         bases = Ragged.gather(self.bases.data, starts, lengths)
         columns = (
             np.broadcast_to(column[:1], bases.data.shape)

@@ -61,7 +61,7 @@ class AnyAligned(Protocol):
     def __len__(self) -> int: ...
 
     def take(self, rows: AnyArray, /) -> Self:
-        """Gather reads by their numbers, int64."""
+        """Gather reads by their numbers, `rows`, int64[k]."""
         ...
 
 
@@ -106,7 +106,15 @@ class MovableReads(Generic[Aligned, Pairs, Extended]):
 
 @dataclass(frozen=True, slots=True)
 class PairScores:
-    """Scores of p pairs, int32[p], and the clip variants that have them, int64[p]."""
+    """Scores of p pairs.
+
+    Attributes
+    ----------
+    scores
+        int32[p].
+    variants
+        int64[p]: the clip variants that have them.
+    """
 
     scores: AnyArray
     variants: AnyArray
@@ -114,9 +122,16 @@ class PairScores:
 
 @dataclass(frozen=True, slots=True)
 class BestPairs:
-    """The best haplotype of n reads, its clip variant, and the second-best score.
+    """The best haplotypes of n reads.
 
-    int32[n], rows of the extended haplotypes; int64[n]; and int32[n].
+    Attributes
+    ----------
+    rows
+        int32[n]: rows of the extended haplotypes.
+    variants
+        int64[n]: the clip variants.
+    second_scores
+        int32[n]: the second-best scores.
     """
 
     rows: AnyArray
@@ -133,7 +148,7 @@ class MoverStages(Protocol[Reads_contra, Found, Aligned, Pairs, Extended, Alignm
         ...
 
     def pairs(self, offsets: AnyArray, haplotypes: AnyArray, /) -> Pairs:
-        """Make pairs of their columns."""
+        """Make pairs of their columns, `offsets`, int64[n + 1], and `haplotypes`, int32[p]."""
         ...
 
     def find(self, reads: Reads_contra, required: int, excluded: int, /) -> tuple[Found, int, int]:
@@ -182,7 +197,10 @@ class MoverStages(Protocol[Reads_contra, Found, Aligned, Pairs, Extended, Alignm
         windows: AnyArray,
         /,
     ) -> AlignmentCosts:
-        """Return the scores and costs of alignments of the reads with intervals, int32[n]."""
+        """Return the scores and costs of alignments of the reads with intervals.
+
+        `positions` are [n] of any integer dtype; `windows`, int32[n], are the intervals.
+        """
         ...
 
     def score(
@@ -193,7 +211,7 @@ class MoverStages(Protocol[Reads_contra, Found, Aligned, Pairs, Extended, Alignm
         rows: AnyArray,
         /,
     ) -> AnyArray:
-        """Return int32[k]: the scores of haplotypes, int32[k], and rows of variants, int64[k]."""
+        """Return int32[k]: scores of `haplotypes`, int32[k], with variants, `rows`, int64[k]."""
         ...
 
     def align(
@@ -204,11 +222,11 @@ class MoverStages(Protocol[Reads_contra, Found, Aligned, Pairs, Extended, Alignm
         rows: AnyArray,
         /,
     ) -> Alignments:
-        """Align haplotypes, int32[k], and rows of variants, int64[k]."""
+        """Align `haplotypes`, int32[k], with variants, `rows`, int64[k]."""
         ...
 
     def first_of_best(self, pairs: Pairs, scores: AnyArray, /) -> AnyArray:
-        """Return int64[n]: each read's first pair with the highest score."""
+        """Return int64[n]: each read's first pair with the highest of `scores`, int32[p]."""
         ...
 
     def best_by_score(self, pairs: Pairs, scores: AnyArray, /) -> tuple[AnyArray, AnyArray]:
@@ -230,7 +248,10 @@ class MoverStages(Protocol[Reads_contra, Found, Aligned, Pairs, Extended, Alignm
         clips: tuple[AnyArray, AnyArray],
         /,
     ) -> AnyArray:
-        """Return log10 P(read | haplotype) of the pairs of some reads, without clipped bases."""
+        """Return float64[p]: log10 P(read | haplotype) of the pairs of k reads.
+
+        `rows` are int64[k]; `clips` are int32[k] each, leading and trailing bases to ignore.
+        """
         ...
 
     def project(
@@ -246,17 +267,23 @@ class MoverStages(Protocol[Reads_contra, Found, Aligned, Pairs, Extended, Alignm
         ...
 
     def clip_end_insertions(self, cigars: Rows, positions: AnyArray, /) -> tuple[Rows, AnyArray]:
-        """Turn insertions at the ends into soft clips, and remove deletions next to them."""
+        """Turn insertions at the ends into soft clips, and remove deletions next to them.
+
+        Return uint32 CIGARs in BAM encoding and int64[n] positions, as `positions`, int64[n].
+        """
         ...
 
     def with_hard_clips(self, cigars: Rows, leading: AnyArray, trailing: AnyArray, /) -> Rows:
-        """Add hard clips."""
+        """Add hard clips of `leading` and `trailing`, int32[n], bases."""
         ...
 
     def are_same_alignments(
         self, one: Rows, one_positions: AnyArray, other: Rows, other_positions: AnyArray, /
     ) -> AnyArray:
-        """Return bool[n]: whether all bases have equal positions."""
+        """Return bool[n]: whether all bases have equal positions.
+
+        `one_positions` and `other_positions` are int32[n].
+        """
         ...
 
     def moves(
@@ -268,7 +295,7 @@ class MoverStages(Protocol[Reads_contra, Found, Aligned, Pairs, Extended, Alignm
         projections: Projections[Rows],
         /,
     ) -> Moves:
-        """Return the moves of some reads, int64, in host memory, with NM and MD."""
+        """Return moves of reads, `rows`, int64[k], in host memory; `scores`, int32[n], are new."""
         ...
 
 

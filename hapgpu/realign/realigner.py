@@ -244,7 +244,7 @@ class RealignStages(
     def align(
         self, targets: Targets, queries: Queries, haplotypes: AnyArray, rows: AnyArray, /
     ) -> Alignments:
-        """Align haplotypes, int32[a], and rows of the queries, int64[a]."""
+        """Align `haplotypes`, int32[a], with queries, `rows`, int64[a]."""
         ...
 
     def locate(

@@ -86,7 +86,7 @@ class AlignmentCounts:
         Parameters
         ----------
         contigs
-            Digests of the names of the contigs.
+            int64[c]: digests of the names of the contigs.
         block
             The records.
         without_haplotypes
@@ -103,7 +103,15 @@ class AlignmentCounts:
         return counts
 
     def add(self, columns: NDArray[np.int64], contigs: NDArray[np.int64]) -> Self:
-        """Count the records with these `ReadColumn`s; before, nothing was counted."""
+        """Count n records; before, nothing was counted.
+
+        Parameters
+        ----------
+        columns
+            int64[columns, n], a row per `ReadColumn`.
+        contigs
+            int64[c]: digests of the names of the contigs.
+        """
         flags = columns[ReadColumn.FLAGS]
         is_mapped = _are_mapped(columns)
         is_primary = flags & (_SECONDARY | _SUPPLEMENTARY) == 0

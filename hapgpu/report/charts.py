@@ -103,7 +103,7 @@ def histogram(
     counts
         int64[n]: values of each bin.
     edges
-        [n + 1]: the first value of each bin, and the end of the last.
+        int64[n + 1] or float64[n + 1]: the first value of each bin, and the end of the last.
     x, y
         Titles of the axes, with units.
     x_format

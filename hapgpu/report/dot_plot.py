@@ -54,7 +54,7 @@ class DrawnReads:
         Parameters
         ----------
         text
-            The lines.
+            uint8: the lines.
         columns
             int64[n, columns]: their columns, in the order of the file.
         reads, contigs

@@ -42,7 +42,10 @@ def identity_of(distance: Integer, span: Integer) -> Integer:
 
 
 def identities_of(distances: NDArray[np.int64], spans: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return int64[n]: the identities of n alignments, see `identity_of`."""
+    """Return int64[n]: the identities of n alignments, see `identity_of`.
+
+    `distances` and `spans` are int64[n].
+    """
     found: NDArray[np.int64] = np.clip(
         IDENTITY_UNIT * (spans - distances) // spans, 0, IDENTITY_UNIT
     )
@@ -63,7 +66,7 @@ class LengthIdentities:
         self._counts = np.zeros((_EDGES.size - 1, _PARTS), dtype=np.int64)
 
     def add(self, lengths: NDArray[np.int64], identities: NDArray[np.int64]) -> Self:
-        """Count reads by their lengths and identities."""
+        """Count n reads by their `lengths`, int64[n] bases, and `identities`, int64[n]."""
         self.tally.add(identities)
         bins = np.clip(np.searchsorted(_EDGES, lengths, side="right") - 1, 0, _EDGES.size - 2)
         rows = np.minimum(identities * _PARTS // IDENTITY_UNIT, _PARTS - 1)

@@ -79,7 +79,7 @@ def parse_pairs(
     Parameters
     ----------
     text
-        Whole lines.
+        uint8: whole lines.
     columns
         Number of columns.
     locus
@@ -122,7 +122,7 @@ def parse_pairs(
 
 @njit
 def best_of_groups(values: NDArray[np.float64], offsets: NDArray[np.int64], out: Best) -> None:
-    """Find the best two values of each group, of int64[groups + 1] offsets."""
+    """Find the best two of `values`, float64, of each group; `offsets` are int64[groups + 1]."""
     for group in range(out.best.size):
         for row in range(offsets[group], offsets[group + 1]):
             _consider(values[row], row, group, out)
@@ -147,7 +147,7 @@ def parse_matrix(
     Parameters
     ----------
     text
-        Whole lines.
+        uint8: whole lines.
     names
         Number of columns that name the read, separated by tabs; 0 for text batches, whose lines
         hold numbers separated by blanks.

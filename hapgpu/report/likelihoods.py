@@ -42,7 +42,7 @@ class NameCounts:
         self._counts: dict[int, int] = {}
 
     def add(self, text: NDArray[np.uint8], names: NDArray[np.int64]) -> None:
-        """Count names: int64[n, 3] with start, end and digest of each."""
+        """Count `names`, int64[n, 3], with start, end and digest of each in `text`, uint8."""
         digests, first, counts = np.unique(names[:, 2], return_index=True, return_counts=True)
         for digest, row, count in zip(
             digests.tolist(), first.tolist(), counts.tolist(), strict=True
@@ -99,7 +99,7 @@ class LikelihoodCounts:
     haplotypes: NameCounts = field(default_factory=NameCounts)
 
     def add(self, best: Best) -> NDArray[np.bool_]:
-        """Count the best likelihoods of reads; return which have a best haplotype alone."""
+        """Count the best likelihoods of n reads; return bool[n]: one haplotype alone is best."""
         has_best = best.rows >= 0
         with np.errstate(over="ignore"):  # of numbers that no likelihood has
             margins = best.best - best.second

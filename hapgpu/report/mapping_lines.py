@@ -59,7 +59,7 @@ def parse_lines(text: NDArray[np.uint8], out: NDArray[np.int64]) -> tuple[Intege
     Parameters
     ----------
     text
-        Whole lines.
+        uint8: whole lines.
     out
         int64[n, columns], a row per line.
 
@@ -190,7 +190,17 @@ def covered_lengths(
     offsets: NDArray[np.int64],
     out: NDArray[np.int64],
 ) -> None:
-    """Write the length of the union of the intervals of each group."""
+    """Write the length of the union of the intervals of each group.
+
+    Parameters
+    ----------
+    starts, ends
+        int64[n]: the intervals, group by group.
+    offsets
+        int64[groups + 1]: the intervals of each group.
+    out
+        int64[groups]: the lengths.
+    """
     for group in range(out.size):
         first, last = offsets[group], offsets[group + 1]
         order = np.argsort(starts[first:last])

@@ -63,12 +63,12 @@ class ShownContigs:
     def numbers_of(
         self, text: NDArray[np.uint8], names: NDArray[np.int64], lengths: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """Return the numbers of the contigs of some lines, new ones included; -1 for others.
+        """Return int64[n]: the contigs of n lines, new contigs included; `OTHER` for others.
 
         Parameters
         ----------
         text
-            The lines.
+            uint8: the lines.
         names
             int64[n, 3]: start, end and digest of each name.
         lengths
@@ -98,7 +98,15 @@ class ShownContigs:
     def cover(
         self, numbers: NDArray[np.int64], starts: NDArray[np.int64], ends: NDArray[np.int64]
     ) -> None:
-        """Count the bases from `starts` to `ends` as covered once more."""
+        """Count bases of contigs as covered once more.
+
+        Parameters
+        ----------
+        numbers
+            int64[n]: the contigs, by `numbers_of`.
+        starts, ends
+            int64[n], 0-based, half-open.
+        """
         is_known = numbers != OTHER
         numbers, starts, ends = numbers[is_known], starts[is_known], ends[is_known]
         self.covered += int((ends - starts).sum())
@@ -115,7 +123,7 @@ class ShownContigs:
         return np.maximum(-(-np.array(self.lengths, dtype=np.int64) // _BINS), 1)
 
     def depths(self) -> list[NDArray[np.float64]]:
-        """Return the mean depth of each bin of each contig."""
+        """Return float64[bins] for each contig: the mean depth of each bin."""
         bases: NDArray[np.float64] = self._partial + np.cumsum(
             self._changes, axis=1, dtype=np.float64
         )
@@ -177,7 +185,7 @@ class MappingCounts:
         Parameters
         ----------
         text
-            The lines.
+            uint8: the lines.
         columns
             int64[n, columns]: their columns.
         """
@@ -227,7 +235,10 @@ class MappingCounts:
 
 
 def first_lines(columns: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tell which lines start another read: lines of a read follow each other."""
+    """Return bool[n]: which lines start another read; lines of a read follow each other.
+
+    `columns` are int64[n, columns], a column per `PafColumn`.
+    """
     digests = columns[:, PafColumn.QUERY_DIGEST]
     return np.concatenate([[True], digests[1:] != digests[:-1]])
 

@@ -43,7 +43,7 @@ class Tally:
         self.total = 0
 
     def add(self, values: NDArray[Any]) -> Self:
-        """Count values."""
+        """Count `values`, [n] of any integer dtype."""
         self.total += int(values.sum(dtype=np.int64))
         clipped = np.clip(values, self._low, self._low + self.counts.size - 1) - self._low
         self.counts += np.bincount(clipped, minlength=self.counts.size)
@@ -146,7 +146,7 @@ class LengthTally:
         self._pending = 0
 
     def add(self, lengths: NDArray[Any]) -> Self:
-        """Count lengths, of which 0 count nothing."""
+        """Count `lengths`, [n] of any integer dtype, of which 0 count nothing."""
         lengths = np.minimum(lengths[lengths > 0].astype(np.int64), _LONGEST)
         self._append(*np.unique(lengths, return_counts=True))
         return self
@@ -162,7 +162,7 @@ class LengthTally:
             self.counts()
 
     def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the different lengths, ascending, and how many there are of each."""
+        """Return int64[k] and int64[k]: the different lengths, ascending, and how many of each."""
         if self._added:
             parts = [(self._lengths, self._counts), *self._added]
             lengths, counts = (np.concatenate(column) for column in zip(*parts, strict=True))

@@ -37,7 +37,7 @@ def align(
         int64, the reference position of each base, or `INSERTED`; replaced by the positions of
         the alignment, except those of clipped bases.
     reference, start
-        Bases of the contig, and the position of the first base.
+        uint8 text: bases of the contig, and the position of the first base.
     cigar
         uint32, output: room for at least one element.
 

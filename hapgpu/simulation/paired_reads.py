@@ -204,7 +204,7 @@ class PairColumns(NamedTuple):
         return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def take(self, rows: NDArray[np.bool_]) -> PairColumns:
-        """Return the pairs of a mask, bool[f]."""
+        """Return the pairs of a mask, `rows`, bool[f]."""
         columns: Any = (column[rows] for column in self)
         return PairColumns._make(columns)
 

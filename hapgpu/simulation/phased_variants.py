@@ -85,7 +85,7 @@ class PhasedVariants:
         return [self.alleles[row].tobytes().decode() for row in range(first, last)]
 
     def take(self, rows: NDArray[np.int64]) -> PhasedVariants:
-        """Return the variants of ascending rows."""
+        """Return the variants of ascending `rows`, int64[k]."""
         counts = np.diff(self.allele_offsets)[rows]
         allele_rows = Ragged.gather(
             np.arange(len(self.alleles)), self.allele_offsets[:-1][rows], counts

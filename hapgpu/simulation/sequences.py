@@ -133,7 +133,7 @@ class TandemRepeats:
         return counts
 
     def take(self, chosen: NDArray[np.bool_]) -> TandemRepeats:
-        """Select repeats by mask, bool[r]."""
+        """Select repeats by a mask, `chosen`, bool[r]."""
         return TandemRepeats(self.starts[chosen], self.ends[chosen], self.units[chosen])
 
 
@@ -177,7 +177,7 @@ _NEWLINE, _PLUS = b"\n+"
 
 
 def numbered_names(prefix: bytes, numbers: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Return uint8 text, a row per number: the prefix and the number in `NAME_DIGITS` digits."""
+    """Return uint8[n, bytes]: the prefix and `numbers`, int64[n], in `NAME_DIGITS` digits."""
     digits = numbers[:, None] // 10 ** np.arange(NAME_DIGITS - 1, -1, -1) % 10 + ord("0")
     names = np.empty((numbers.size, len(prefix) + NAME_DIGITS), dtype=np.uint8)
     names[:, : len(prefix)] = np.frombuffer(prefix, dtype=np.uint8)
@@ -191,7 +191,7 @@ def put_fastq_end(
 ) -> Integer:
     """Write a FASTQ record from the end of its bases on: `length` times the same quality.
 
-    Returns the offset after the record. There are `length` + 4 bytes to write.
+    Returns the offset after the record. `out` is uint8, with room for `length` + 4 bytes.
     """
     out[at] = out[at + 2] = _NEWLINE
     out[at + 1] = _PLUS

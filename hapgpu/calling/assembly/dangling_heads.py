@@ -32,7 +32,7 @@ from hapgpu.runtime.jit import njit
 
 @njit
 def dangling_heads(graph: Graph, source: Integer) -> NDArray[np.int32]:
-    """Return the vertices without an edge in, except the source of the reference."""
+    """Return int32[h]: the vertices without an edge in, except the source of the reference."""
     heads = np.empty(graph.counts[0], np.int32)
     count = 0
     for vertex in range(graph.counts[0]):
@@ -50,7 +50,7 @@ def dangling_heads(graph: Graph, source: Integer) -> NDArray[np.int32]:
 def recover_heads(
     graph: Graph, heads: NDArray[np.int32], sink: Integer, rules: GraphRules
 ) -> Integer:
-    """Join dangling heads to the reference path; return how many.
+    """Join dangling `heads`, int32[h], to the reference path; return how many.
 
     The graph needs room for k vertices, k + 1 edges and 2 * k bases per head. `sink` is the end of
     the reference.

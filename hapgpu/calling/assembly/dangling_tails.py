@@ -105,7 +105,7 @@ def _tail_path(
 
 @njit
 def reverse(path: NDArray[np.int32], length: Integer) -> None:
-    """Reverse path[:length] in place."""
+    """Reverse path[:length], int32, in place."""
     for k in range(length // 2):
         path[k], path[length - 1 - k] = path[length - 1 - k], path[k]
 
@@ -200,14 +200,17 @@ class AlignedBranch(NamedTuple):
 
 @njit
 def no_branch(path: NDArray[np.int32]) -> AlignedBranch:
-    """Return a branch without vertices."""
+    """Return a branch without vertices; `path`, int32[v], stays unused."""
     no_bases = np.empty(0, np.uint8)
     return AlignedBranch(path, 0, path[:0], no_bases, no_bases, np.empty(0, np.uint32))
 
 
 @njit
 def bases_of(cigar: NDArray[np.uint32], excluded: Integer) -> Integer:
-    """Return the summed length of the elements except those of one operation."""
+    """Return the summed length of the elements except those of one operation.
+
+    `cigar` is uint32 in BAM encoding.
+    """
     total = np.int64(0)
     for element in cigar:
         if (element & 15) != excluded:
@@ -217,7 +220,12 @@ def bases_of(cigar: NDArray[np.uint32], excluded: Integer) -> Integer:
 
 @njit
 def branch_cigar(reference: NDArray[np.uint8], query: NDArray[np.uint8]) -> NDArray[np.uint32]:
-    """Align the query from end to end to a prefix of the reference, neither of them empty.
+    """Align the query from end to end to a prefix of the reference.
+
+    Parameters
+    ----------
+    reference, query
+        uint8 text, not empty.
 
     Returns
     -------

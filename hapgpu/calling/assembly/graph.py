@@ -118,7 +118,7 @@ def clear(graph: Graph) -> None:
 def append_text(graph: Graph, bases: NDArray[np.uint8], start: Integer, end: Integer) -> Integer:
     """Append bases[start:end] to the text; return its start there.
 
-    `bases` may be the text itself, and may be read-only or not: each is a specialisation.
+    `bases`, uint8, may be the text itself, and may be read-only or not: each is a specialisation.
     """
     at = np.int64(graph.counts[2])
     for k in range(end - start):

@@ -141,6 +141,11 @@ def with_joined_insertions(
         int64[h], ascending: the active region of each.
     is_chosen
         bool[r]: active regions whose insertions are moved.
+
+    Returns
+    -------
+    Ragged
+        uint32 in BAM encoding, h rows; `cigars` itself if no region is chosen.
     """
     if not is_chosen.any():
         return cigars

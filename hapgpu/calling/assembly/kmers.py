@@ -39,7 +39,7 @@ def number_kmers(
     k: Integer,
     sequence: Integer,
 ) -> None:
-    """Give numbers to all k-mers of text[start:end], and mark those that it has twice.
+    """Give numbers to all k-mers of uint8 text[start:end], and mark those that it has twice.
 
     `sequence` differs from that of all earlier calls, and ascends.
     """

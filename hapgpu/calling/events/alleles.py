@@ -138,8 +138,8 @@ class SiteAlleles(NamedTuple):
     ends
         int64[s]: the end of the longest REF.
     alleles, offsets
-        The alleles of site i are `alleles[offsets[i]:offsets[i + 1]]`: `REFERENCE_ALLELE`, then
-        rows of events and perhaps `SPANNING_DELETION`.
+        int64, int64[s + 1]: the alleles of site i are `alleles[offsets[i]:offsets[i + 1]]`:
+        `REFERENCE_ALLELE`, then rows of events and perhaps `SPANNING_DELETION`.
     haplotype_alleles
         int16: for each site, and each haplotype of its region, the number of its allele.
     """
@@ -167,8 +167,8 @@ def gather_alleles(
     Parameters
     ----------
     events, haplotype_offsets
-        Events of haplotypes; those of region k are rows `haplotype_offsets[k]` to
-        `haplotype_offsets[k + 1]`.
+        Events of haplotypes, and int64[r + 1]: the haplotypes of region k are rows
+        `haplotype_offsets[k]` to `haplotype_offsets[k + 1]`.
     regions, positions
         int64[s]: an event of a haplotype of the region starts at each position.
     out

@@ -227,7 +227,7 @@ class EventsView(NamedTuple):
 
 
 class ReferenceView(NamedTuple):
-    """The bases of a `ReferenceSlice`, read-only, from position `start` on."""
+    """The columns of a `ReferenceSlice`, read-only."""
 
     bases: NDArray[np.uint8]
     start: Integer

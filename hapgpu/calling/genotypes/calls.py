@@ -232,7 +232,7 @@ def log_sum_table() -> NDArray[np.float64]:
 
 
 def genotype_counts(alleles: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the diploid genotypes of numbers of alleles, REF included."""
+    """Return int64[s]: the numbers of diploid genotypes of `alleles`, int64[s], REF included."""
     counts: NDArray[np.int64] = alleles * (alleles + 1) // 2
     return counts
 
@@ -327,7 +327,7 @@ def _add_read(
 
 @njit_inlined
 def log10_sum(one: float, other: float, table: NDArray[np.float64]) -> float:
-    """Return log10(10^one + 10^other) by GATK's table, `log_sum_table`; both finite."""
+    """Return log10(10^one + 10^other), both finite, by `table`, float64, of `log_sum_table`."""
     difference = abs(one - other)
     if difference >= _LARGEST:
         return max(one, other)

@@ -95,7 +95,7 @@ class ReadEvidence:
         return self._counts(self.records >= 0, self.samples, records, samples)
 
     def mapping_quality_sums(self, records: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return the sum of squared mapping qualities of each record, and the number of reads.
+        """Return float64[v] and int64[v]: each record's sum of squared MAPQ, and number of reads.
 
         Reads without a mapping quality do not count.
         """
@@ -106,7 +106,7 @@ class ReadEvidence:
         return sums, np.bincount(at, minlength=records).astype(np.int64)
 
     def usable(self, sides: NDArray[np.int8]) -> NDArray[np.int8]:
-        """Return int8[x]: the sides for rank sums: `NEITHER` for a MAPQ of 0 or 255."""
+        """Return int8[x]: `sides`, int8[x], for rank sums: `NEITHER` for a MAPQ of 0 or 255."""
         is_excluded = (self.mapping_qualities == 0) | (
             self.mapping_qualities == _NO_MAPPING_QUALITY
         )

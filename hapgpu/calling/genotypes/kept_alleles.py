@@ -113,13 +113,13 @@ def kept_alleles(
 
 
 def is_spanned(alleles: Ragged) -> NDArray[np.bool_]:
-    """Return bool[a]: whether each allele, which has at least one base, is `*`."""
+    """Return bool[a]: whether each of `alleles`, uint8 text with at least one base, is `*`."""
     starts: NDArray[np.bool_] = alleles.data[alleles.offsets[:-1]] == SPANNED
     return starts
 
 
 def is_symbolic(alleles: Ragged) -> NDArray[np.bool_]:
-    """Return bool[a]: whether each allele, which has at least one base, is `*` or `<NON_REF>`."""
+    """Return bool[a]: whether each of `alleles`, uint8 text, not empty, is `*` or `<NON_REF>`."""
     starts = alleles.data[alleles.offsets[:-1]]
     found: NDArray[np.bool_] = (starts == SPANNED) | (starts == _BRACKET)
     return found

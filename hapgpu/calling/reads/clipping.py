@@ -87,7 +87,8 @@ def clipped_to_spans(
     Parameters
     ----------
     cigars
-        n rows that consume the bases of their reads, as `CallFilter` ensures.
+        uint32 in BAM encoding, n rows that consume the bases of their reads, as `CallFilter`
+        ensures.
     ranges
         n rows.
     rows
@@ -142,7 +143,8 @@ def aligned_interval(
 ) -> tuple[Integer, Integer]:
     """Return the interval that the bases first to last of a read are aligned to, half-open.
 
-    Deletions at its ends do not belong to it. Without an aligned base, start >= end.
+    Deletions at its ends do not belong to it. Without an aligned base, start >= end. The read is a
+    row of `cigars`, uint32 in BAM encoding.
     """
     position, base = np.int64(origin), np.int64(0)
     start, end = np.int64(-1), np.int64(-1)
@@ -169,7 +171,7 @@ def bases_before(
     Parameters
     ----------
     cigars, row, origin
-        The alignment; the position is within it.
+        The alignment, a row of uint32 in BAM encoding; the position is within it.
     position
         0-based.
     and_there

@@ -330,7 +330,7 @@ def order_of(reads: ReadBatch, samples: NDArray[np.int32], rows: NDArray[np.int6
     Parameters
     ----------
     reads, samples
-        n reads.
+        n reads, and int32[n], the sample of each.
     rows
         int64[r]: the reads to order, in any order, perhaps several times.
     """
@@ -361,7 +361,7 @@ def sorted_rows(
     ranks: NDArray[np.int64],
     min_bases: int,
 ) -> NDArray[np.int64]:
-    """Return the alignments with at least `min_bases` bases, by active region, start and rank.
+    """Return int64[k]: alignments of at least `min_bases` bases, by region, start and rank.
 
     Parameters
     ----------

@@ -146,7 +146,7 @@ class WindowReads:
     ends: NDArray[np.int64]
 
     def take(self, kept: NDArray[np.bool_]) -> WindowReads:
-        """Select reads by mask."""
+        """Select reads by a mask, `kept`, bool[n]."""
         if kept.all():
             return self
         rows = np.flatnonzero(kept)
@@ -226,7 +226,7 @@ def reference_of(reference: ReferenceFasta, contig: str, start: int, end: int) -
 
 
 def as_regular(text: bytes | NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return text of the reference; letters other than A, C, G and T become N."""
+    """Return uint8[n]: `text`, uint8[n] or bytes; letters other than A, C, G and T become N."""
     return _REGULAR[np.frombuffer(text, dtype=np.uint8)]
 
 
@@ -268,7 +268,7 @@ def in_crowds(
     kept: NDArray[np.bool_],
     max_reads_per_start: int,
 ) -> NDArray[np.int64]:
-    """Return the rows of the reads that `MAX_CROWD` excludes, of those that `downsampled` keeps.
+    """Return int64[k]: the reads that `MAX_CROWD` excludes, of those that `downsampled` keeps.
 
     Of the kept reads of a sample that start at `CROWD_POSITIONS` and span at most `MAX_SPAN` bases,
     all but those with the smallest hashes of the name are excluded. So memory is bounded for any
@@ -279,7 +279,7 @@ def in_crowds(
     reads, samples, max_reads_per_start
         As in `downsampled`.
     kept
-        Its result.
+        bool[n]: its result.
     """
     if not may_crowd(max_reads_per_start) or len(reads) <= MAX_CROWD:
         return np.empty(0, dtype=np.int64)

@@ -200,7 +200,7 @@ def soft_clip_counts(
     Parameters
     ----------
     clip_reads, clip_bases
-        Of `Pileup`.
+        int32[p], int64[p]: as in `Pileup`.
     start
         Position of the first locus.
     contig_length
@@ -264,7 +264,17 @@ def state_without(
     position: int,
     last: int,
 ) -> float:
-    """Return the state of a position as it is before the loci from `last` on are added."""
+    """Return the state of a position as it is before the loci from `last` on are added.
+
+    Parameters
+    ----------
+    probabilities, counts, kernel
+        As in `Profile`.
+    position
+        Number of the locus.
+    last
+        Number of the first locus that is not added.
+    """
     wing = kernel.size // 2
     state = 0.0
     for locus in range(max(position - wing, 0), min(last, probabilities.size)):

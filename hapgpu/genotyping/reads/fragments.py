@@ -98,7 +98,10 @@ def _folded(value: Integer) -> Integer:
 
 @njit_inlined
 def is_unnamed(text: NDArray[np.uint8], offsets: NDArray[np.int64], read: Integer) -> bool:
-    """Return whether a name is empty or `*`."""
+    """Return whether a name is empty or `*`.
+
+    `text` is uint8, the names of n reads end to end; `offsets` is int64[n + 1].
+    """
     start, length = offsets[read], offsets[read + 1] - offsets[read]
     return bool(length == 0 or (length == 1 and text[start] == _UNKNOWN_NAME))
 

@@ -61,7 +61,7 @@ class BufferedReads:
     max_ends: NDArray[np.int64]
 
     def take(self, kept: NDArray[np.int64]) -> BufferedReads:
-        """Return reads by their rows, int64[k], ascending, sharing memory with these."""
+        """Return reads by their rows, `kept`, int64[k], ascending, sharing memory with these."""
         ends = self.ends[kept]
         return BufferedReads(
             self.reads,

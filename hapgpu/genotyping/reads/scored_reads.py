@@ -106,7 +106,10 @@ def row_bytes(haplotypes: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def name_digests(names: Ragged, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Return uint64[n, 2]: two independent hashes of some names; 0 and 0 without a name."""
+    """Return uint64[n, 2]: two independent hashes of some names; 0 and 0 without a name.
+
+    `names` are uint8 text; `rows` is int64[n].
+    """
     digests = np.zeros((rows.size, _DIGEST), dtype=np.uint64)
     _digest(view_of(names), read_only(rows), digests)
     return digests
@@ -126,7 +129,8 @@ def fragments_of(
 
     Returns
     -------
-    The clipped reads, without rows of reads and with the bases from 0 on, and their likelihoods.
+    The clipped reads, without rows of reads and with the bases from 0 on, and float64: their
+    likelihoods, one per haplotype of the locus, end to end.
     """
     names = Ragged(
         scored.digests.view(np.uint8).reshape(-1), 8 * _DIGEST * np.arange(len(scored) + 1)

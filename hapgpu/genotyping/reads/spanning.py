@@ -20,7 +20,7 @@ class SpanRequirements(NamedTuple):
     """Requirements for fragments, n rows: one per site, or one per site and sample.
 
     A fragment is used if one of its clipped reads starts at `latest_starts` or before and ends at
-    `earliest_ends` or after, int64[n] both.
+    `earliest_ends` or after, int64[n] each.
     """
 
     latest_starts: NDArray[np.int64]
@@ -140,7 +140,10 @@ def _count(
 def fulfils(
     cover: RaggedView, fragment: Integer, latest_start: Integer, earliest_end: Integer
 ) -> bool:
-    """Return whether a clipped read of a fragment fulfils a requirement."""
+    """Return whether a clipped read of a fragment fulfils a requirement.
+
+    `cover` is int64, a row per fragment: start and end of the interval of each clipped read.
+    """
     data, offsets = cover.data, cover.offsets
     for k in range(offsets[fragment], offsets[fragment + 1], 2):
         if data[k] <= latest_start and data[k + 1] >= earliest_end:

@@ -156,11 +156,12 @@ class Extender:
         read_index: NDArray[np.int32],
         haplotype_index: NDArray[np.int32],
     ) -> NDArray[np.int64]:
-        """Return the flanks that p pairs of a read and a haplotype need, int64[2, p].
+        """Return int64[2, p]: the flanks that p pairs of a read and a haplotype need.
 
         A read may be anchored at either end, its clips may become aligned, and it extends further
         where the haplotype has a deletion. The flanks depend on the read and the locus only, so
-        that results do not depend on the other reads of a batch.
+        that results do not depend on the other reads of a batch. `read_index` and
+        `haplotype_index` are int32[p].
         """
         starts = reads.positions.astype(np.int64) - clips.leading
         ends = reads.positions + reference_lengths(reads.cigars) + clips.trailing
@@ -174,7 +175,14 @@ class Extender:
     def extend(
         self, haplotype_index: NDArray[np.int32], needed: NDArray[np.int64]
     ) -> tuple[ExtendedHaplotypes, NDArray[np.int32]]:
-        """Extend haplotypes by at least `needed` bases, int64[2, p], or to the ends of the contig.
+        """Extend haplotypes by at least `needed` bases, or to the ends of the contig.
+
+        Parameters
+        ----------
+        haplotype_index
+            int32[p], the haplotype of each pair.
+        needed
+            int64[2, p], bases before and after it.
 
         Returns
         -------
@@ -213,7 +221,12 @@ class Extender:
         return extended, rows.astype(np.int32)
 
     def windows_of(self, keys: NDArray[np.int64]) -> ReferenceWindows:
-        """Fetch loci with flanks; int64[w], `locus << 32 | left << 16 | right`, flanks in `FLANK`.
+        """Fetch loci with flanks.
+
+        Parameters
+        ----------
+        keys
+            int64[w], `locus << 32 | left << 16 | right`: the flanks as multiples of `FLANK`.
 
         Raises
         ------

@@ -230,7 +230,7 @@ class HaplotypeSet:
         return HaplotypeSet(self.names, self.sequences, (), np.full_like(self.locus_index, -1))
 
     def take(self, rows: NDArray[np.int64]) -> HaplotypeSet:
-        """Return some of the haplotypes, with their loci."""
+        """Return some haplotypes, `rows`, int64[k], with their loci."""
         loci, index = np.unique(self.locus_index[rows], return_inverse=True)
         return HaplotypeSet(
             tuple(map(self.names.__getitem__, rows.tolist())),

@@ -51,12 +51,12 @@ class ReadHaplotypePairs:
         return ReadHaplotypePairs(offsets_of(self.counts[self.counts > 0]), self.haplotypes)
 
     def take(self, rows: NDArray[np.bool_]) -> ReadHaplotypePairs:
-        """Return the pairs of a mask, bool[offsets[-1]]; all n reads stay, some without pairs."""
+        """Return the pairs of a mask, `rows`, bool[p]; all n reads stay, some without pairs."""
         counts = np.bincount(self.reads[rows], minlength=self.counts.size)
         return ReadHaplotypePairs(offsets_of(counts), self.haplotypes[rows])
 
     def without(self, reads: NDArray[np.bool_]) -> ReadHaplotypePairs:
-        """Return the pairs except those of the reads of a mask, bool[n]; all n reads stay."""
+        """Return the pairs without pairs of `reads`, bool[n], a mask; all n reads stay."""
         kept = np.repeat(~reads, self.counts)
         return ReadHaplotypePairs(
             offsets_of(np.where(reads, 0, self.counts)), self.haplotypes[kept]

@@ -22,7 +22,7 @@ _0 = np.int64(0)
 
 
 class HaplotypeSpans(NamedTuple):
-    """Reference intervals of the haplotypes of each locus, and of the locus itself; int64[l]."""
+    """Reference intervals of the haplotypes of each locus, and of each locus; int64[l] each."""
 
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
@@ -60,7 +60,19 @@ def sequences_of(
     first_base: int,
     masked: NDArray[np.int64],
 ) -> Sequences:
-    """Write the sequence of each combination, each sequence of a locus once."""
+    """Write the sequence of each combination, each sequence of a locus once.
+
+    Parameters
+    ----------
+    combinations, trimmed
+        The combinations, and the alleles of the sites.
+    spans
+        Intervals of the haplotypes, within the bases.
+    bases, first_base
+        uint8 text: bases of the contig, and the position of the first of them.
+    masked
+        int64, ascending positions that become N in the flanks, as in `haplotypes_of`.
+    """
     loci, total = spans.starts.size, combinations.offsets[-1]
     alleles = combinations.alleles
     offsets, row_offsets = np.zeros(loci + 1, np.int64), np.zeros(total + 1, np.int64)

@@ -103,7 +103,7 @@ def scan_blocks(raw: NDArray[np.uint8], offset: int, name: str) -> tuple[BlockTa
 
 
 def may_start_block(raw: NDArray[np.uint8]) -> bool:
-    """Tell whether a block may start with these bytes, or an empty array may become one."""
+    """Tell whether `raw`, uint8, may start a block, or may become one as it is empty."""
     return MAGIC.startswith(raw[: len(MAGIC)].tobytes())
 
 

@@ -79,7 +79,7 @@ def find_functions(modules: Sequence[str], names: Sequence[str]) -> dict[str, CF
 
 
 def addresses_of(*functions: CFunction) -> NDArray[np.uint64]:
-    """Return the addresses of functions of ctypes, read-only, for the calls above."""
+    """Return uint64[f]: the addresses of f functions of ctypes, read-only, for the calls above."""
     addresses = [ctypes.cast(function, ctypes.c_void_p).value for function in functions]
     return read_only(np.array(addresses, dtype=np.uint64))
 

@@ -310,7 +310,7 @@ class BgzfWriter:
         self._tasks: deque[Task[NDArray[np.uint8]]] = deque()
 
     def write(self, data: memoryview | NDArray[np.uint8]) -> None:
-        """Append bytes, which must not change later: they are deflated asynchronously."""
+        """Append `data`, uint8 or bytes, deflated asynchronously: it must not change later."""
         content = np.frombuffer(data, dtype=np.uint8)
         self.write_made(content.size, lambda start, end: content[start:end])
 

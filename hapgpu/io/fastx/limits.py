@@ -73,12 +73,12 @@ PHRED: Final = _table(_PRINTABLE, bytes(range(94)))
 def record_fault(
     file: str, number: int, text: NDArray[np.uint8], reason: str, marker: bytes = b"@"
 ) -> InputError:
-    """Return the error for record `number`, from 1, whose text starts with `text`."""
+    """Return the error for record `number`, from 1, whose text starts with `text`, uint8."""
     return InputError(f"{record_label(file, number, text, marker)}: {reason}")
 
 
 def record_label(file: str, number: int, text: NDArray[np.uint8], marker: bytes = b"@") -> str:
-    """Return file, number and, if the text starts with the marker, name of a record."""
+    """Return file, number and, if `text`, uint8, starts with the marker, name of a record."""
     header = text[:100].tobytes().partition(b"\n")[0]
     name = header[1:].decode("ascii", "replace").split()[:1]
     suffix = f" {name[0]!r}" if name and header.startswith(marker) else ""
@@ -129,7 +129,7 @@ def _old_qualities(text: NDArray[np.uint8]) -> tuple[int, int] | None:
 
 @njit
 def without_mate(text: NDArray[np.uint8], start: int, end: int) -> int:
-    """Return the length of a name, without a trailing /1 or /2."""
+    """Return the length of a name, uint8 text[start:end], without a trailing /1 or /2."""
     has_mate = (
         end - start > 2 and text[end - 2] == 47 and (text[end - 1] == 49 or text[end - 1] == 50)
     )
@@ -138,7 +138,7 @@ def without_mate(text: NDArray[np.uint8], start: int, end: int) -> int:
 
 @njit
 def is_same_text(text: NDArray[np.uint8], one: int, other: int, length: int) -> bool:
-    """Tell whether two parts of a text are equal."""
+    """Tell whether two parts of a `text`, uint8, are equal."""
     same = True
     for k in range(length):
         same &= bool(text[one + k] == text[other + k])
@@ -147,7 +147,7 @@ def is_same_text(text: NDArray[np.uint8], one: int, other: int, length: int) -> 
 
 @njit
 def name_fault(text: NDArray[np.uint8], start: int, length: int) -> int:
-    """Return the fault of a name for SAM, where `@` would start a header line."""
+    """Return the fault of a name in `text`, uint8, for SAM, where `@` would start a header line."""
     if length == 0:
         return NO_NAME
     if length > MAX_NAME:

@@ -215,7 +215,7 @@ class LineJoiner:
         self._state = np.zeros(5, dtype=np.int64)
 
     def move(self, buffer: NDArray[np.uint8], start: int) -> None:
-        """Continue in a buffer that starts with a copy from `start` on: all text, or a record."""
+        """Continue in a `buffer`, uint8, with a copy from `start` on: of all text, or a record."""
         self.buffer = buffer
         if start:
             self._state[_USED] -= start
@@ -238,7 +238,7 @@ class LineJoiner:
         return int(self._state[_LAST_RECORD])
 
     def append(self, text: NDArray[np.uint8]) -> int:
-        """Write as much of a text as fits; return the number of its bytes written."""
+        """Write as much of a `text`, uint8, as fits; return the number of its bytes written."""
         # `>` and a newline of a record may become three bytes; one may be pending, and `close`
         # needs two.
         room = max((self.buffer.size - self.used - 3) * 2 // 3, 0)

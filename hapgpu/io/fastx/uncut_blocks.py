@@ -73,7 +73,7 @@ class FastqEnd:
     newlines
         Number of newlines of the piece.
     last
-        int[k]: offsets of the last newlines, ascending; k is 4, or all newlines if there are fewer.
+        int64[k]: offsets of the last newlines, ascending; k is 4, or `newlines` if there are fewer.
     suffix
         uint8: the bytes after the first of four newlines; all bytes if there are fewer.
     """
@@ -125,7 +125,7 @@ class FastaEnd:
 
 
 def end_of_text(text: NDArray[np.uint8], *, is_fasta: bool) -> PieceEnd:
-    """Return the end of a piece in host memory."""
+    """Return the end of a piece, `text`, uint8, in host memory."""
     newlines = np.flatnonzero(text == _NEWLINE)
     if is_fasta:
         after = newlines[newlines < text.size - 1] + 1

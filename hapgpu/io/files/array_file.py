@@ -354,7 +354,7 @@ def holds_everywhere(check: Callable[[int, int], bool], rows: int) -> bool:
 
 
 def never_decreases(values: NDArray[np.integer]) -> bool:
-    """Tell whether each value is at least the value before it."""
+    """Tell whether each of `values`, [n] of any integer dtype, is at least the value before."""
 
     def rises(start: int, end: int) -> bool:
         return bool((values[start:end] <= values[start + 1 : end + 1]).all())

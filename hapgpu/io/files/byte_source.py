@@ -37,7 +37,7 @@ _C_FUNCTIONS: Final = addresses_of(ctypes.CDLL(None).pread)
 
 @njit
 def count_newlines(text: NDArray[np.uint8]) -> int:
-    """Count the newlines of a text."""
+    """Count the newlines of a `text`, uint8."""
     count = 0
     for k in range(text.size):
         count += text[k] == _NEWLINE
@@ -46,7 +46,7 @@ def count_newlines(text: NDArray[np.uint8]) -> int:
 
 @njit
 def end_without_lines(text: NDArray[np.uint8], lines: int) -> int:
-    """Return the end of a text without its last `lines` lines and the unended line after them."""
+    """Return the end of a `text`, uint8, without its last `lines` lines and an unended line."""
     at = text.size
     while at > 0:
         if text[at - 1] == _NEWLINE:
@@ -124,7 +124,7 @@ class ByteSource(Protocol):
         """Number of bytes left, if known."""
 
     def read_into(self, target: NDArray[np.uint8]) -> tuple[int, int]:
-        """Fill `target`, or its start if the file ends; return the bytes and newlines read."""
+        """Fill `target`, uint8, or its start if the file ends; return bytes and newlines read."""
 
 
 @contextmanager

@@ -37,11 +37,11 @@ class Unfinished:
         return np.concatenate([np.empty(0, dtype=np.uint8), *self.parts])
 
     def head(self, more: NDArray[np.uint8], count: int) -> NDArray[np.uint8]:
-        """Return at most `count` of the first bytes of the record, if `more` follow the parts."""
+        """Return uint8: at most `count` first bytes of the record, if `more`, uint8, follow."""
         parts = [part[:count] for part in (*self.parts, more)]
         return np.concatenate(parts)[:count]
 
     def then(self, part: NDArray[np.uint8], lines: int = 0) -> Unfinished:
-        """Return the record with more bytes, and another number of whole lines."""
+        """Return the record with `part`, uint8, at its end, and another number of whole lines."""
         parts = (*self.parts, part) if part.size else self.parts
         return Unfinished(parts=parts, lines=lines, records=self.records)

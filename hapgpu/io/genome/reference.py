@@ -105,7 +105,7 @@ class ReferenceFasta(Closeable):
         return bases
 
     def bases_at(self, contigs: Sequence[str], positions: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Return a base of each of n contigs of the reference, as `fetch` does.
+        """Return uint8[n]: a base of each of n contigs of the reference, as `fetch` does.
 
         Small contigs are read together: a plant assembly may have a million.
 

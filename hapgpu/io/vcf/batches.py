@@ -90,7 +90,7 @@ class VcfBatch(Sequence[VcfRecord]):
         return lengths
 
     def take(self, kept: NDArray[np.bool_]) -> VcfBatch:
-        """Return the records of a mask, bool[n], with no more text than theirs."""
+        """Return the records of a mask, `kept`, bool[n], with no more text than theirs."""
         if kept.all():
             return self
         first = self.columns[kept, 0]

@@ -304,7 +304,7 @@ class ParsedLines(NamedTuple):
 
 
 def line_ends_of(text: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Return the offset of each newline, and of the end of a last line without one."""
+    """Return int64[n]: the end of each line of `text`, uint8; the last may lack a newline."""
     ends = np.flatnonzero(text == _NEWLINE)
     is_open = text.size > (int(ends[-1]) + 1 if ends.size else 0)
     return np.append(ends, text.size) if is_open else ends
@@ -328,15 +328,15 @@ def parse_lines(
     Parameters
     ----------
     text
-        Lines.
+        uint8: lines.
     line_ends
-        End of each line, see `line_ends_of`.
+        int64[n]: end of each line, see `line_ends_of`.
     first
         First line to parse.
     last
         Start of the record before it, see `VcfBatch.starts`; -1 on a new contig.
     contig
-        Name of the contig.
+        uint8 text: name of the contig.
     samples
         Number of samples that the header names.
     out

@@ -30,9 +30,23 @@ class ChainLimits(NamedTuple):
 
 
 class TracingSpace(NamedTuple):
-    """Working arrays, each with a row per anchor of one read.
+    """Working arrays for one read of at most a anchors and their chains.
 
-    `keys` and `order` may be the arrays x and y of the resulting chains.
+    Attributes
+    ----------
+    keys, order
+        uint64[a], to sort by: keys, and the rows they belong to; perhaps the arrays x and y of the
+        resulting chains.
+    is_taken
+        uint8[a], 0 or 1: the anchor belongs to a chain, or to a chain that is dropped.
+    path
+        int32[a]: the anchors of the chains, each chain from its last anchor back.
+    path_ends
+        int32[a]: the end of each chain in `path`.
+    scores
+        int32[a]: the score of each chain.
+    ranked
+        int32[a]: the chains in the order of their first anchors.
     """
 
     keys: NDArray[np.uint64]
@@ -98,7 +112,7 @@ def chain_columns(anchors: int, chains: int, limits: ChainLimits) -> ChainColumn
 
 
 def filled_chains(columns: ChainColumns, offsets: NDArray[np.int64]) -> Chains:
-    """Return the filled part of the arrays."""
+    """Return the filled part of the arrays; `offsets`, int64[n + 1], are of the reads."""
     chains = int(offsets[-1])
     count = int(columns.anchor_offsets[chains])
     return Chains(
@@ -169,7 +183,27 @@ def trace_read(
 ) -> Integer:
     """Append the chains of the `count` anchors from `read_start` on to the columns.
 
-    The columns contain `chains` chains before; returns their number after.
+    Parameters
+    ----------
+    x, y
+        As in `Anchors`.
+    scores, predecessors
+        As in `ChainScores`.
+    read_start, count
+        Anchors of the read.
+    limits
+        Limits on chains.
+    space
+        Working arrays for at least `count` anchors.
+    columns
+        Contain `chains` chains before.
+    chains
+        Number of chains before.
+
+    Returns
+    -------
+    int
+        Number of chains after.
     """
     keys, order, path, path_ends = space.keys, space.order, space.path, space.path_ends
     ends = _list_chain_ends(scores, read_start, count, limits.min_score, space)

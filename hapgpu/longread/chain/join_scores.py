@@ -60,28 +60,30 @@ class JoinLimits(NamedTuple):
 
 
 class JoinSpace(NamedTuple):
-    """Working arrays for one read.
+    """Working arrays for one read of at most a anchors, in b blocks.
 
     Attributes
     ----------
     table
-        As in `pair_score`.
+        int32[ROWS, a]: as in `pair_score`.
     priorities
-        Priority of each anchor.
+        float64[a]: priority of each anchor.
     tops, lowest, highest
-        Highest priority, lowest and highest position in the read, per block of anchors.
+        float64[b], int32[b], int32[b]: highest priority, lowest and highest position in the read,
+        per block of anchors.
     ceilings
-        Highest priority in a block and the blocks before it.
+        float64[b]: highest priority in a block and the blocks before it.
     keys, by_query
-        Position in the read << 32 | anchor, and the anchor, in the order of the read.
+        uint64[a]: position in the read << 32 | anchor, and the anchor, in the order of the read.
     ranks
-        Rank of each anchor in the order of the read.
+        uint64[a]: rank of each anchor in the order of the read.
     floors
-        Lowest rank of an anchor at the same position in the read.
+        uint64[a]: lowest rank of an anchor at the same position in the read.
     active
-        One bit per rank: 1 for anchors within the short distance.
+        uint64[a // 64 + 1], one bit per rank: 1 for anchors within the short distance.
     tree
-        Tree over the ranks: the anchor of highest priority below each node; see `_Tree`.
+        int32[2 a], tree over the ranks: the anchor of highest priority below each node; see
+        `_Tree`.
     """
 
     table: NDArray[np.int32]
@@ -150,7 +152,25 @@ def score_joins(
 ) -> JoinSpace:
     """Set scores and predecessors of the first `count` anchors, sorted by x, tile by tile.
 
-    Return the working arrays, which may be larger ones.
+    Parameters
+    ----------
+    x, y
+        As in `Anchors`.
+    count
+        Number of anchors.
+    penalties
+        int32[bandwidth + 1]: gap cost by difference of diagonals.
+    limits
+        Limits on predecessors.
+    space
+        Working arrays.
+    scores, predecessors
+        As in `ChainScores`; set.
+
+    Returns
+    -------
+    JoinSpace
+        The working arrays, which may be larger ones.
     """
     start: Integer = np.int64(0)
     scored: Integer = np.int64(0)

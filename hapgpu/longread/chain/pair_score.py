@@ -35,7 +35,16 @@ def fill_table(
 ) -> None:
     """Set columns `scored` to `count` of the table, whose column 0 is anchor `start`.
 
-    Positions and spans are those of the anchors; marks are `NONE`.
+    Positions and spans are of the anchors; marks are `NONE`.
+
+    Parameters
+    ----------
+    x, y
+        As in `Anchors`.
+    start, scored, count
+        The anchor of column 0, and the columns to set.
+    table
+        int32[ROWS, columns], a column per anchor.
     """
     for k in range(scored, count):
         table[TARGET, k] = np.int32(x[start + k])
@@ -48,7 +57,8 @@ def fill_table(
 def move_columns(table: NDArray[np.int32], first: Integer, end: Integer) -> None:
     """Move the columns from `first` to `end` to the front of the table; clear their marks.
 
-    A predecessor before `first` is lost. It is not visited any more.
+    `table` is int32[ROWS, columns]. A predecessor before `first` is lost. It is not visited any
+    more.
     """
     for row in range(MARK):
         for k in range(first, end):
@@ -60,7 +70,7 @@ def move_columns(table: NDArray[np.int32], first: Integer, end: Integer) -> None
 
 @njit
 def grown_table(table: NDArray[np.int32], columns: Integer) -> NDArray[np.int32]:
-    """Return a table of more columns, with a copy of the given ones."""
+    """Return int32[ROWS, columns]: a copy of `table`, int32[ROWS, fewer], with more columns."""
     grown = np.empty((ROWS, columns), dtype=np.int32)
     for row in range(ROWS):
         for k in range(table.shape[1]):
@@ -76,6 +86,15 @@ def pair_score(
 
     The gap is the difference of the two steps; if it exceeds the bandwidth, the score is invalid.
     The function has no branches, so that a loop over j is vectorised.
+
+    Parameters
+    ----------
+    table
+        int32[ROWS, columns], a column per anchor.
+    penalties
+        int32[bandwidth + 1]: gap cost by difference of diagonals.
+    i, j
+        Columns; j has a score.
     """
     target_step = np.int32(table[TARGET, i] - table[TARGET, j])
     query_step = np.int32(table[QUERY, i] - table[QUERY, j])

@@ -147,7 +147,7 @@ def _pieces(batches: Sequence[MinimizerBatch]) -> Iterator[tuple[MinimizerBatch,
 def table_of(
     grouped: GroupedMinimizers, pool: Pool
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint32], int]:
-    """Return `entries`, `directory` and `directory_bits` of a `MinimizerIndex`.
+    """Return `entries`, uint64, `directory`, uint32, and bits of it, of a `MinimizerIndex`.
 
     Parameters
     ----------

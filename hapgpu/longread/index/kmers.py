@@ -42,7 +42,19 @@ CODES: Final = _codes()
 
 
 class Sequence(NamedTuple):
-    """A sequence in a text, and the state after the bases read so far."""
+    """A sequence in a text, and the state after the bases read so far.
+
+    Attributes
+    ----------
+    text
+        uint8 text.
+    start, length
+        The sequence in the text, in bytes.
+    codes
+        uint8[256]: `CODES`, A, C, G and T or U as 0 to 3, other letters as 4.
+    state
+        int64: see `new_state`.
+    """
 
     text: NDArray[np.uint8]
     start: Integer
@@ -54,7 +66,14 @@ class Sequence(NamedTuple):
 class KmerSlots(NamedTuple):
     """The last w slots, then the new slots.
 
-    Columns: key, position << 1 | strand, and number of slots since the last ambiguous base.
+    Attributes
+    ----------
+    keys
+        uint64[w + SLOTS]: key, or `NO_KMER`.
+    positions
+        uint32[w + SLOTS]: position << 1 | strand.
+    counts
+        int32[w + SLOTS]: number of slots since the last ambiguous base.
     """
 
     keys: NDArray[np.uint64]
@@ -74,13 +93,13 @@ def new_slots(w: Integer) -> KmerSlots:
 
 @njit
 def new_state() -> NDArray[np.int64]:
-    """Return an uninitialised state of a sequence."""
+    """Return int64: an uninitialised state of a sequence."""
     return np.empty(_RUN_ENDS + _RUNS, np.int64)
 
 
 @njit
 def start_sequence(state: NDArray[np.int64], w: Integer, slots: KmerSlots) -> None:
-    """Reset the state and the slots; the first window is empty."""
+    """Reset `state`, int64, and the slots; the first window is empty."""
     for i in range(state.size):
         state[i] = 0
     state[_RUN_ENDS] = -1
@@ -196,7 +215,10 @@ def _run_after(
 def keep_last(
     keys: NDArray[np.uint64], positions: NDArray[np.uint32], w: Integer, filled: Integer
 ) -> None:
-    """Move the last w slots to the front, for the next windows."""
+    """Move the last w slots to the front, for the next windows.
+
+    `keys` and `positions` are uint64 and uint32, as in `KmerSlots`.
+    """
     for slot in range(w):
         keys[np.uint64(slot)] = keys[np.uint64(slot + filled)]
         positions[np.uint64(slot)] = positions[np.uint64(slot + filled)]

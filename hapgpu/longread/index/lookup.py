@@ -19,7 +19,15 @@ _MIX, _1, _2, _3, _8 = map(np.uint64, (MIX, 1, 2, 3, 8))
 
 
 class CompiledTable(NamedTuple):
-    """Hash table of a minimizer index, for compiled code."""
+    """Hash table of a minimizer index, for compiled code.
+
+    Attributes
+    ----------
+    directory, entries
+        As in `MinimizerIndex`, read-only.
+    shift
+        64 - `directory_bits`.
+    """
 
     directory: NDArray[np.uint32]
     shift: np.uint64
@@ -27,7 +35,17 @@ class CompiledTable(NamedTuple):
 
 
 class Lookups(NamedTuple):
-    """Working arrays and results of `LOOKUPS` look-ups; the last two arrays are the results."""
+    """Working arrays and results of k look-ups, k = `LOOKUPS`.
+
+    Attributes
+    ----------
+    products
+        uint64[k]: hash * MIX of each key.
+    rows, nearest
+        uint64[k]: row in the entries at which the search starts, and the entry there.
+    first_occurrences, occurrence_counts
+        int64[k], int32[k], results: the first occurrence of each key, and how many it has.
+    """
 
     products: NDArray[np.uint64]
     rows: NDArray[np.uint64]
@@ -64,8 +82,9 @@ def look_up(
 ) -> None:
     """Look up the occurrences of `count` keys, at most `LOOKUPS`, from `keys[start]` on.
 
-    The loads of each loop are independent of each other. The last entry is larger than all keys: a
-    hash has at most 56 bits, and no such hash has the product 2**64 - 1.
+    `keys` are uint64, as in `Minimizers`. The loads of each loop are independent of each other. The
+    last entry is larger than all keys: a hash has at most 56 bits, and no such hash has the product
+    2**64 - 1.
     """
     directory, entries = table.directory, table.entries
     products, rows, nearest = lookups.products, lookups.rows, lookups.nearest

@@ -184,7 +184,10 @@ def _fill_table(
 def measure_chain(
     x: NDArray[np.uint64], y: NDArray[np.uint64], start: Integer, end: Integer
 ) -> tuple[Integer, Integer]:
-    """Estimate matching bases and alignment length of anchors `start` to `end` of one chain."""
+    """Estimate matching bases and alignment length of anchors `start` to `end` of one chain.
+
+    `x` and `y` are uint64[a], as in `Chains`.
+    """
     matched = aligned = np.int64(y[start] >> _32 & _SPAN)
     for k in range(np.uint64(start) + _1, np.uint64(end)):
         target = np.int64(x[k] & _HALF) - np.int64(x[k - _1] & _HALF)
@@ -256,7 +259,10 @@ def chained_mappings(
     chain_options: ChainOptions,
     options: MappingOptions,
 ) -> tuple[Mappings, NDArray[np.int32]]:
-    """Return the result of `make_mappings`, and int32[r], the chain of each mapping."""
+    """Return the result of `make_mappings`, and int32[r], the chain of each mapping.
+
+    Parameters are as in `make_mappings`; `lengths` are int32[n], `name_hashes` are uint32[n].
+    """
     columns, offsets = columns_of(ChainColumns, chains), read_only(chains.offsets)
     count = chains.scores.size
     order, keys = np.empty((2, count), dtype=np.uint64)

@@ -95,7 +95,19 @@ def find_parents(
     mask_level: np.float32,
     parents: NDArray[np.int64],
 ) -> None:
-    """Set the parent row of each mapping."""
+    """Set the parent row of each mapping.
+
+    Parameters
+    ----------
+    table
+        int32[COLUMNS, c]: the mappings, the best of each read first.
+    offsets
+        int64[n + 1]: the mappings of each read.
+    mask_level
+        A mapping that overlaps a primary by more than this fraction is secondary to it.
+    parents
+        int64[c], set: row of the parent; a primary is its own parent.
+    """
     max_rows = np.int64(0)
     for read in range(offsets.size - 1):
         max_rows = max(max_rows, offsets[read + 1] - offsets[read])
@@ -125,7 +137,17 @@ def count_secondaries(
     second_scores: NDArray[np.int32],
     n_sub: NDArray[np.int32],
 ) -> None:
-    """Set the best score and `n_sub` of the secondaries of each primary: see `Mappings`."""
+    """Set the best score and `n_sub` of the secondaries of each primary: see `Mappings`.
+
+    Parameters
+    ----------
+    table
+        int32[COLUMNS, c]: the mappings.
+    parents
+        int64[c]: row of the parent of each.
+    second_scores, n_sub
+        int32[c], set.
+    """
     for row in range(parents.size):
         second_scores[row] = n_sub[row] = 0
         parent = parents[row]
@@ -307,7 +329,7 @@ def numbers_of_parents(
     Parameters
     ----------
     rows, offsets
-        Results of `select_rows`.
+        int64[r], int64[n + 1]: results of `select_rows`.
     parents
         int64[c]: row of the parent of each mapping, a selected one.
 
@@ -323,7 +345,7 @@ def numbers_of_parents(
 
 
 def all_mappings(table: NDArray[np.int32], offsets: NDArray[np.int64]) -> Selected:
-    """Keep all mappings, without parents."""
+    """Keep all mappings, `table`, int32[COLUMNS, c], `offsets`, int64[n + 1], without parents."""
     count = table.shape[1]
     zeros = np.zeros(count, dtype=np.int32)
     return Selected(

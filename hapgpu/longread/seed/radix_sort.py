@@ -51,7 +51,7 @@ def radix_sort(
 def sort_descending(
     keys: NDArray[np.uint64], values: NDArray[np.uint64], start: Integer, end: Integer
 ) -> None:
-    """Sort `keys` as `radix_sort` does, and put `values` in the opposite order."""
+    """Sort `keys`, uint64, as `radix_sort` does, and put `values`, uint64, in opposite order."""
     radix_sort(keys, values, start, end)
     front, back = np.int64(start), np.int64(end) - 1
     while front < back:

@@ -44,7 +44,15 @@ class SeedColumns(NamedTuple):
 
 
 class RunScratch(NamedTuple):
-    """Working arrays for the seeds of a read: two columns to sort, and which seeds are dropped."""
+    """Working arrays for a read of at most s seeds.
+
+    Attributes
+    ----------
+    ranks, members
+        uint64[s]: two columns to sort.
+    is_dropped
+        bool[s]: seeds that are dropped.
+    """
 
     ranks: NDArray[np.uint64]
     members: NDArray[np.uint64]

@@ -40,7 +40,7 @@ _SMALL_PRODUCT = 1e-200
 
 
 class ReadArrays(NamedTuple):
-    """The columns of `HmmReads`, read-only."""
+    """The columns of `HmmReads`, read-only, and `offsets`, int64[n + 1], of their rows."""
 
     bases: NDArray[np.uint8]
     base_qualities: NDArray[np.uint8]
@@ -57,10 +57,17 @@ def read_arrays_of(reads: HmmReads) -> ReadArrays:
 
 
 class Coefficients(NamedTuple):
-    """Coefficients of rows, float64[bases, FIELDS], and of reads, float64[reads].
+    """Coefficients of the rows and of the n reads.
 
-    Of reads: `insertion_weights` w, `log10_matching` log10 m_m, and `growths`, a bound of the
-    growth of any M' or I' up to the final sum; infinite for a read that cannot be normalised.
+    Attributes
+    ----------
+    rows
+        float64[bases, FIELDS].
+    insertion_weights, log10_matching
+        float64[n]: w, and log10 m_m.
+    growths
+        float64[n]: bound of the growth of any M' or I' up to the final sum; infinite for a read
+        that cannot be normalised.
     """
 
     rows: NDArray[np.float64]

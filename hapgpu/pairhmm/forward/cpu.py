@@ -58,7 +58,15 @@ _BASE_BYTES: Final = 54  # of a read: mostly its coefficients
 
 
 class Columns(NamedTuple):
-    """M and I of the last filled row, as multiples of 2**(1000 `exponents`); all [capacity]."""
+    """M and I of the last filled row, for haplotypes of at most c bases.
+
+    Attributes
+    ----------
+    matches, insertions
+        float64[c]: multiples of 2**(1000 e).
+    exponents
+        int64[c]: e.
+    """
 
     matches: NDArray[np.float64]
     insertions: NDArray[np.float64]
@@ -78,7 +86,19 @@ def exact_likelihoods(
     pair_haplotypes: NDArray[np.int64],
     columns: Columns,
 ) -> NDArray[np.float64]:
-    """Return log10 likelihoods, float64[n], of pairs given as rows of reads and haplotypes."""
+    """Return float64[n]: log10 likelihoods of pairs, given as rows of reads and haplotypes.
+
+    Parameters
+    ----------
+    reads
+        The reads.
+    haplotypes
+        uint8 text.
+    pair_reads, pair_haplotypes
+        int64[n]: the pairs.
+    columns
+        Work space for the longest haplotype.
+    """
     likelihoods = np.empty(pair_reads.shape[0])
     for pair in range(pair_reads.shape[0]):
         start, end = reads.offsets[pair_reads[pair]], reads.offsets[pair_reads[pair] + 1]
@@ -254,7 +274,7 @@ def _likelihoods(batch: HmmBatch, threads: int) -> NDArray[np.float64]:
 def exact_log10_likelihoods(
     batch: HmmBatch, rows: NDArray[np.int64], threads: int
 ) -> NDArray[np.float64]:
-    """Compute pairs, rows of a batch's likelihoods, of any size: float64[rows.size], log10."""
+    """Return float64[k]: log10 likelihoods of pairs of any size, `rows`, int64[k], of a batch."""
     forward = _Forward(batch, threads)
     forward.fill_exactly(rows)
     likelihoods: NDArray[np.float64] = np.minimum(forward.likelihoods[rows], 0.0)

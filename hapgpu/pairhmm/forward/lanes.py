@@ -162,9 +162,26 @@ def lane_likelihoods(
     scale: float,
     threshold: float,
 ) -> NDArray[np.float64]:
-    """Return log10 likelihoods of pairs, float64[n]; NaN where they are not accurate.
+    """Return float64[n]: log10 likelihoods of pairs; NaN where they are not accurate.
 
     Fastest if consecutive pairs have similar sizes.
+
+    Parameters
+    ----------
+    coefficients
+        Coefficients of r reads.
+    read_offsets
+        int64[r + 1]: rows of the reads in the coefficients.
+    haplotypes
+        uint8 text.
+    pairs
+        n pairs.
+    arrays
+        Work space for the longest read and haplotype.
+    scale
+        The likelihoods are multiplied by this while they are summed.
+    threshold
+        Smallest accurate sum of a read whose growth is trusted.
     """
     likelihoods = np.full(pairs.reads.shape[0], np.nan)
     control = flush_subnormals()

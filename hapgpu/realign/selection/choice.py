@@ -36,7 +36,7 @@ class AnyPairs(Protocol):
 
     @property
     def reads(self) -> AnyArray:
-        """[p]: the read of each pair."""
+        """[p], any integer dtype: the read of each pair."""
         ...
 
     @property
@@ -104,7 +104,7 @@ class ChoiceStages(Protocol[Reads_contra, Pairs, Queries_contra, Targets_contra]
         ...
 
     def pairs(self, offsets: AnyArray, haplotypes: AnyArray, /) -> Pairs:
-        """Make pairs of their columns."""
+        """Make pairs of their columns, `offsets`, int64[n + 1], and `haplotypes`, int32[p]."""
         ...
 
     def score(
@@ -115,7 +115,7 @@ class ChoiceStages(Protocol[Reads_contra, Pairs, Queries_contra, Targets_contra]
         rows: AnyArray,
         /,
     ) -> AnyArray:
-        """Return int32[k]: the scores of haplotypes, int32[k], and rows of queries, int64[k]."""
+        """Return int32[k]: scores of `haplotypes`, int32[k], with queries, `rows`, int64[k]."""
         ...
 
     def likelihoods(
@@ -129,17 +129,17 @@ class ChoiceStages(Protocol[Reads_contra, Pairs, Queries_contra, Targets_contra]
     ) -> AnyArray:
         """Return float64[k]: the log10 likelihoods of k pairs, -inf except at the best locus.
 
-        The pairs are those of rows of the queries, int64, each of which is a read in one
-        orientation. Mapped reads are clipped to each locus. Only the pairs at the locus with most
-        bases of the read are compared: likelihoods of parts of different lengths are not
-        comparable. A read without bases at any locus is used whole, as a read without an
-        alignment. Unmapped reads are used as sequenced: without mapping quality and alignment,
-        and without the tags of base recalibration, which are for one orientation.
+        The pairs are of queries, `rows`, int64[n], each of which is a read in one orientation.
+        Mapped reads are clipped to each locus. Only the pairs at the locus with most bases of the
+        read are compared: likelihoods of parts of different lengths are not comparable. A read
+        without bases at any locus is used whole, as a read without an alignment. Unmapped reads
+        are used as sequenced: without mapping quality and alignment, and without the tags of base
+        recalibration, which are for one orientation.
         """
         ...
 
     def best_by_score(self, pairs: Pairs, scores: AnyArray, /) -> tuple[AnyArray, AnyArray]:
-        """Return the best pair of n reads by int32[p] scores, and the second-best score.
+        """Return the best pair of n reads by `scores`, int32[p], and the second-best score.
 
         int64[n], the first pair with the highest score, -1 for none; and int32[n], the best score
         of the other pairs, `NO_SCORE` for none.
@@ -149,9 +149,10 @@ class ChoiceStages(Protocol[Reads_contra, Pairs, Queries_contra, Targets_contra]
     def best_by_likelihood(
         self, pairs: Pairs, likelihoods: AnyArray, scores: AnyArray, /
     ) -> tuple[AnyArray, AnyArray]:
-        """Return the best pair of n reads by float64[p] likelihoods, and the second-best score.
+        """Return the best pair of n reads by `likelihoods`, float64[p], and the second-best score.
 
-        As `best_by_score`; likelihoods that differ by at most `INFORMATIVE` are ties.
+        int64[n] and int32[n], of `scores`, int32[p], as `best_by_score`; likelihoods that differ by
+        at most `INFORMATIVE` are ties.
         """
         ...
 
@@ -173,7 +174,7 @@ class ScoredPairs(Generic[Pairs]):
     second_scores
         int32[n], the best score of the other pairs; NO_SCORE for none.
     values
-        [p], the score or the likelihood by which the best pair was chosen.
+        int32[p] or float64[p]: the score or the likelihood by which the best pair was chosen.
     tolerance
         Values that differ by at most this are ties.
     """

@@ -30,7 +30,10 @@ _NO_CAP: Final = 255
 def first_of_best(
     pairs: ReadHaplotypePairs, values: NDArray[_Number], tolerance: float = 0
 ) -> NDArray[np.int64]:
-    """Return int64[n]: each read's first pair within the tolerance of its best; -1 for none."""
+    """Return int64[n]: each read's first pair within the tolerance of its best; -1 for none.
+
+    `values` are int32[p] scores or float64[p] likelihoods.
+    """
     best = np.full(pairs.counts.size, -1, dtype=np.int64)
     near = _near_best(pairs, values, tolerance)
     # Reversed: of several assignments to a read the last one, of its first pair, remains.
@@ -41,7 +44,10 @@ def first_of_best(
 def are_tied(
     pairs: ReadHaplotypePairs, values: NDArray[Any], tolerance: float
 ) -> NDArray[np.bool_]:
-    """Return bool[n]: whether a read has several pairs within the tolerance of its best."""
+    """Return bool[n]: whether a read has several pairs within the tolerance of its best.
+
+    `values` are int32[p] scores or float64[p] likelihoods.
+    """
     reads = pairs.reads[_near_best(pairs, values, tolerance)]
     result: NDArray[np.bool_] = np.bincount(reads, minlength=pairs.counts.size) > 1
     return result
@@ -59,7 +65,10 @@ def _near_best(
 def second_scores(
     pairs: ReadHaplotypePairs, scores: NDArray[np.int32], best: NDArray[np.int64]
 ) -> NDArray[np.int32]:
-    """Return int32[n]: the best score of each read without its best pair; NO_SCORE for none."""
+    """Return int32[n]: the best score of each read without its best pair; NO_SCORE for none.
+
+    `scores` are int32[p]; `best` is int64[n], the best pair, -1 for none.
+    """
     others = scores.copy()
     others[best[best >= 0]] = NO_SCORE
     second = np.full(pairs.counts.size, NO_SCORE, dtype=np.int32)
@@ -83,7 +92,9 @@ class Likelihoods:
         pairs: ReadHaplotypePairs,
         haplotypes: LocusHaplotypes,
     ) -> NDArray[np.float64]:
-        """Return the log10 likelihoods of the pairs of rows, as `ChoiceStages.likelihoods`.
+        """Return float64[p]: the log10 likelihoods of pairs, as `ChoiceStages.likelihoods`.
+
+        The reads are queries, `rows`, int64[n].
 
         Raises
         ------

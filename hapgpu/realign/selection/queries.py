@@ -33,7 +33,7 @@ class Queries:
     Attributes
     ----------
     bases, qualities
-        Reverse-complemented and reversed in the rows from n on.
+        uint8 text, and uint8 Phred; reverse-complemented and reversed in the rows from n on.
     reads
         int64: the read of each row.
     reversed_row

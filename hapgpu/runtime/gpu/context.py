@@ -45,7 +45,7 @@ def thread_streams(device: int, count: int, *, urgent: bool = False) -> list[cup
 
 
 def pinned_array(size: int, dtype: type[_Item]) -> NDArray[_Item]:
-    """Return uninitialised pinned memory, one-dimensional, from CuPy's pool.
+    """Return uninitialised pinned memory, of any dtype, one-dimensional, from CuPy's pool.
 
     Copies from and to pinned memory run beside kernels, at the full rate of the bus.
     """
@@ -54,7 +54,7 @@ def pinned_array(size: int, dtype: type[_Item]) -> NDArray[_Item]:
 
 
 def download_pinned(data: GpuArray) -> NDArray[np.uint8]:
-    """Copy uint8[n] on the GPU to pinned memory; only the current stream is waited for."""
+    """Return `data`, uint8[n] on the GPU, in pinned memory, uint8[n]; waits for its stream only."""
     size = int(data.size)
     room = -(-size // _PINNED_UNIT) * _PINNED_UNIT
     if size < _PINNED_UNIT:

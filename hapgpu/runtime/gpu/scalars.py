@@ -24,7 +24,7 @@ def last_values(*arrays: GpuArray) -> tuple[int, ...]:
     Parameters
     ----------
     arrays
-        One to 8 arrays of integers of at most 8 bytes, each with at least one element.
+        One to 8 arrays, each of any integer dtype, with at least one element.
     """
     if not hasattr(_thread, "values"):
         _thread.values = pinned_array(_MAX_VALUES, np.int64)

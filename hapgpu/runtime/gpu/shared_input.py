@@ -17,7 +17,7 @@ _lock: Final = threading.Lock()
 
 
 def pin_shared(array: NDArray[np.uint8]) -> None:
-    """Pin the shared block that a contiguous array is in, if it is in one and not yet pinned.
+    """Pin the shared block of `array`, uint8, contiguous, if it is in one that is not pinned.
 
     Copies from it run beside kernels, at the full rate of the bus. Without effect for other arrays,
     and if the system does not let this process pin as much.

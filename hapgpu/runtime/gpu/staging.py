@@ -31,9 +31,9 @@ class Staging:
     def upload(
         self, arrays: Sequence[NDArray[np.generic]], stream: cupy.cuda.Stream
     ) -> list[GpuArray]:
-        """Copy arrays to the current GPU; the copy may still run on `stream` at the return.
+        """Copy `arrays`, of any dtype, to the current GPU; `stream` may still copy at the return.
 
-        The arrays may change afterwards.
+        The arrays may change afterwards. The copies have any dtype: the dtypes of `arrays`.
         """
         starts = [0, *accumulate(-(-array.nbytes // _ALIGNMENT) * _ALIGNMENT for array in arrays)]
         memory = self._free_memory(starts[-1])
@@ -67,7 +67,12 @@ def uploaded(array: NDArray[Any]) -> GpuArray:
     Parameters
     ----------
     array
-        C-contiguous.
+        Any dtype and shape, C-contiguous.
+
+    Returns
+    -------
+    GpuArray
+        Any dtype, the dtype and shape of `array`.
     """
     on_gpu = cupy.empty(array.shape, dtype=array.dtype)
     source, target = array.reshape(-1).view(np.uint8), on_gpu.reshape(-1).view(np.uint8)
@@ -87,9 +92,9 @@ def downloaded(array: GpuArray, out: NDArray[Any]) -> None:
     Parameters
     ----------
     array
-        C-contiguous.
+        Any dtype and shape, C-contiguous.
     out
-        The same type and size, C-contiguous.
+        Any dtype, the dtype and size of `array`, C-contiguous.
     """
     source, target = array.reshape(-1).view(np.uint8), out.reshape(-1).view(np.uint8)
 

@@ -83,7 +83,7 @@ class SharedBlocks:
         return block
 
     def part_of(self, array: NDArray[np.uint8]) -> Part | None:
-        """Return where a contiguous array is; None if it is elsewhere."""
+        """Return where `array`, uint8, contiguous, is; None if it is elsewhere."""
         start = array.ctypes.data - self.address
         if not 0 <= start < _RESERVED:
             return None
@@ -94,7 +94,7 @@ class SharedBlocks:
         return Part(block, start, array.size)
 
     def array(self, part: Part) -> NDArray[np.uint8]:
-        """Return the array at a part, in another process."""
+        """Return uint8[n]: the array at a part, in another process."""
         with self._lock:
             self._used[part.block.start] = part.block
         return np.frombuffer(self._map, dtype=np.uint8, count=part.size, offset=part.start)

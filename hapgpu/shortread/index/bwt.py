@@ -57,7 +57,7 @@ def transform(
 
     Returns
     -------
-    `occurrences`, `jump` and `primary` of `FMIndexArrays`.
+    `occurrences`, uint32, `jump`, uint32, and `primary`, as in `FMIndexArrays`.
     """
     found = pool.over_rows(lambda start, end: _row_of_all(suffixes, start, end), suffixes.size)
     primary = max(map(int, found))
@@ -86,7 +86,23 @@ def transform(
 def to_positions(
     suffixes: NDArray[np.uint32], runs: TextRuns, bases: int, pool: Pool
 ) -> NDArray[np.uint32]:
-    """Convert text positions of suffixes to reference positions, in place; row 0 gets `bases`."""
+    """Return `suffixes`, changed in place from text positions to reference positions.
+
+    Parameters
+    ----------
+    suffixes
+        uint32[n + 1]: text positions.
+    runs
+        Runs of the text in the reference.
+    bases
+        Number of all positions, for row 0.
+    pool
+        Threads to use.
+
+    Returns
+    -------
+    uint32[n + 1]: `suffixes`.
+    """
     pages = _pages(runs, suffixes.size)
 
     def convert(start: int, end: int) -> None:
@@ -98,7 +114,7 @@ def to_positions(
 
 
 def sample(suffixes: NDArray[np.uint32], runs: TextRuns, bases: int, pool: Pool) -> SuffixSamples:
-    """Sample a suffix array of text positions: see `SuffixSamples`."""
+    """Sample `suffixes`, uint32[n + 1], text positions: see `SuffixSamples`."""
     pages = _pages(runs, suffixes.size)
     marks = np.empty(-(-suffixes.size // BLOCK), dtype=np.uint64)
     ranks = np.empty(marks.size, dtype=np.uint32)

@@ -17,7 +17,25 @@ _1, _2, _3, _4, _8, _63 = map(np.uint64, (1, 2, 3, 4, 8, 63))
 
 
 class CompiledIndex(NamedTuple):
-    """The arrays of an index for compiled code; either `suffixes` or the samples are empty."""
+    """The arrays of an index for compiled code; either `suffixes` or the samples are empty.
+
+    Attributes
+    ----------
+    planes, others
+        As in `ReferenceBases`.
+    contig_offsets
+        int64[c + 1]: `Contigs.offsets`.
+    counts, symbols
+        uint32[8 k], uint64[4 k]: two views of `FMIndexArrays.occurrences`.
+    primary, jump, jump_length
+        As in `FMIndexArrays`.
+    suffixes
+        uint32[n + 1]: as in `FMIndexArrays`.
+    marks, ranks
+        As in `SuffixSamples`.
+    sampled
+        uint32: `SuffixSamples.positions`.
+    """
 
     planes: NDArray[np.uint64]
     others: NDArray[np.uint64]
@@ -68,6 +86,7 @@ def backward_step(
     """Return the first row of the suffixes that are a base followed by a suffix from `row` on.
 
     That is C(c) + O(c, row) of Seide 2012, Algorithm 2; the base is given by its two bits.
+    `counts`, uint32, and `symbols`, uint64, are of a `CompiledIndex`.
     """
     symbol = row - np.uint64(row > primary)
     block = symbol >> np.uint64(6)
@@ -81,7 +100,7 @@ def backward_step(
 def locate(
     index: CompiledIndex, rows: NDArray[np.uint64], positions: NDArray[np.int64], count: Integer
 ) -> None:
-    """Find the positions of the suffixes in some rows.
+    """Set `positions`, int64, of the suffixes in the first `count` of `rows`, uint64.
 
     A walk to a sample takes fewer than `SAMPLING` steps. In an incorrect index, a longer walk
     ends in row 0, which is a sample.

@@ -146,7 +146,17 @@ class FMIndexArrays:
         fasta_bytes: int,
         fasta_digest: bytes,
     ) -> FMIndexArrays:
-        """Make an index from arrays with the names of `arrays`, and the other attributes.
+        """Make an index from arrays, and the other attributes.
+
+        Parameters
+        ----------
+        arrays
+            uint8, uint32, uint64 or int64, by the names and with the dtypes of the method
+            `arrays`.
+        names
+            Names of the contigs.
+        primary, jump_length, fasta_bytes, fasta_digest
+            The attributes.
 
         Raises
         ------
@@ -169,7 +179,7 @@ class FMIndexArrays:
         )
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all arrays, by the names that they have in an index file."""
+        """Return all arrays, uint8, uint32, uint64 or int64, by their names in an index file."""
         bases, suffixes = self.bases, self.suffixes
         arrays: dict[str, NDArray[Any]] = {
             "contig_offsets": self.contigs.offsets,

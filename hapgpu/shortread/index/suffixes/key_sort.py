@@ -18,7 +18,17 @@ _1, _LAST_DIGIT = np.uint64(1), np.uint64(_DIGITS - 1)
 
 
 class SortSpace(NamedTuple):
-    """Memory for sorting at most as many rows as `keys` and `offsets` have."""
+    """Memory for sorting at most r rows.
+
+    Attributes
+    ----------
+    keys, offsets
+        uint64[r], uint32[r]: copies of the rows.
+    counts
+        int64[256]: rows per value of a byte.
+    parts
+        int64, three per part that is not yet sorted: first row, end, and lowest bit of the byte.
+    """
 
     keys: NDArray[np.uint64]
     offsets: NDArray[np.uint32]
@@ -46,7 +56,19 @@ def sort_by_keys(
     shift: Integer,
     space: SortSpace,
 ) -> None:
-    """Sort the rows from `start` to `end` by their keys, whose bits from `shift` + 8 on agree."""
+    """Sort the rows from `start` to `end` by their keys, whose bits from `shift` + 8 on agree.
+
+    Parameters
+    ----------
+    keys, offsets
+        uint64[m], uint32[m]: sorted in place.
+    start, end
+        The rows to sort.
+    shift
+        Lowest bit of the highest byte that differs.
+    space
+        Memory for at least as many rows.
+    """
     counts, parts = space.counts, space.parts
     parts[0], parts[1], parts[2] = start, end, shift
     left = 1

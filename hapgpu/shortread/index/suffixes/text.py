@@ -40,7 +40,10 @@ def word_count(size: int) -> int:
 
 @njit_inlined
 def key_at(words: NDArray[np.uint64], offset: Integer) -> Integer:
-    """Return 32 bases from `offset` on, the first in the highest bits; offsets end at the size."""
+    """Return 32 bases from `offset` on, the first in the highest bits; offsets end at the size.
+
+    `words` are uint64, as in `PackedText`.
+    """
     word, bit = offset >> _5, (offset & _31) << _1
     key: Integer = words[word] << bit | (words[word + _1] >> _1) >> (_63 - bit)
     return key
@@ -48,7 +51,7 @@ def key_at(words: NDArray[np.uint64], offset: Integer) -> Integer:
 
 @njit_inlined
 def key_after(words: NDArray[np.uint64], size: Integer, offset: Integer) -> Integer:
-    """Return `key_at(offset)`, of any offset: zeros follow the text."""
+    """Return `key_at(words, offset)`, `words` uint64, of any offset: zeros follow the text."""
     key: Integer = _0
     if offset < size:
         key = key_at(words, offset)

@@ -59,12 +59,12 @@ class Ties:
 
 
 def all_heads(rows: int) -> NDArray[np.uint64]:
-    """Return heads of groups, a bit per row from the lowest bit on: each row is a group."""
+    """Return uint64: heads of groups, a bit per row from the lowest on; each row is a group."""
     return np.full(rows // 64 + 2, _ALL, dtype=np.uint64)
 
 
 def mark_ties(heads: NDArray[np.uint64], ties: Ties) -> None:
-    """Clear the bits of all tied rows but the first of each group."""
+    """Clear the bits in `heads`, uint64, of all tied rows but the first of each group."""
     _clear(heads, ties.rows, ties.groups)
 
 
@@ -132,7 +132,7 @@ def resolve(
     suffixes
         uint32[n + 1], sorted but for the ties.
     heads
-        Heads of its groups; changed.
+        uint64: heads of its groups, as `all_heads` makes them; changed.
     refiner
         Has the ranks.
     width
