@@ -46,6 +46,18 @@ class Scoring:
     """Signed weights of an affine alignment.
 
     A gap of k bases costs `gap_open + (k - 1) * gap_extend`.
+
+    Attributes
+    ----------
+    match, mismatch
+        Score of two equal bases, and of two different bases, -100,000,000 to 100,000,000.
+    gap_open, gap_extend
+        Score of the first base of a gap, and of each further base, in the same range.
+
+    Raises
+    ------
+    UsageError
+        A weight is out of range.
     """
 
     match: int

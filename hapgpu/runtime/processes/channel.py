@@ -66,7 +66,7 @@ class SharedMemory:
     def read(
         self, places: Sequence[_Place], size: int, allocate: Callable[[int], NDArray[np.uint8]]
     ) -> list[NDArray[np.uint8]]:
-        """Return copies, uint8, of the arrays at some places, in memory that a function allocates."""
+        """Return copies, uint8, of the arrays at some places, in memory that `allocate` returns."""
         memory = self._mapped(size)
         copies = [allocate(length) for _, length in places]
         for (start, length), copy in zip(places, copies, strict=True):
