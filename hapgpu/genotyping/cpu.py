@@ -42,7 +42,8 @@ def host_genotyper(
     samples
         Number of samples.
     likelihoods
-        The pair-HMM, `hapgpu.pairhmm.forward.dispatch.log10_likelihoods` on a device.
+        The pair-HMM, `hapgpu.pairhmm.forward.dispatch.log10_likelihoods` on a device: returns
+        float64, a log10 likelihood per pair.
     source
         Name of the reads, for errors.
     """

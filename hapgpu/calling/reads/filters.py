@@ -253,7 +253,8 @@ def finder_of_reads(
     read_filter
         Filter of the reads of streams.
     samples_of
-        Returns the samples of reads, given the number of the input.
+        Returns int32[k], the samples of reads, given the number of the input, the reads, and
+        their rows, int64[k].
 
     Raises
     ------

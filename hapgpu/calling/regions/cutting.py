@@ -269,7 +269,7 @@ def state_without(
     Parameters
     ----------
     probabilities, counts, kernel
-        As in `Profile`.
+        float64[p], int64[p], float64[2 * wing + 1]: as in `Profile`.
     position
         Number of the locus.
     last

@@ -186,9 +186,9 @@ def trace_read(
     Parameters
     ----------
     x, y
-        As in `Anchors`.
+        uint64[a]: as in `Anchors`.
     scores, predecessors
-        As in `ChainScores`.
+        int32[a]: as in `ChainScores`.
     read_start, count
         Anchors of the read.
     limits

@@ -155,7 +155,7 @@ def score_joins(
     Parameters
     ----------
     x, y
-        As in `Anchors`.
+        uint64[a]: as in `Anchors`.
     count
         Number of anchors.
     penalties
@@ -165,7 +165,7 @@ def score_joins(
     space
         Working arrays.
     scores, predecessors
-        As in `ChainScores`; set.
+        int32[a], set: as in `ChainScores`.
 
     Returns
     -------

@@ -40,7 +40,7 @@ def fill_table(
     Parameters
     ----------
     x, y
-        As in `Anchors`.
+        uint64[a]: as in `Anchors`.
     start, scored, count
         The anchor of column 0, and the columns to set.
     table

@@ -193,7 +193,7 @@ class FMIndexArrays:
         return {**arrays, **dict(zip(_SAMPLES, samples, strict=True))}
 
     def changed(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> FMIndexArrays:
-        """Return the index with `change` of each array."""
+        """Return the index with `change` of each array, which must keep its dtype and shape."""
         return self.of(
             {name: change(array) for name, array in self.arrays().items()},
             names=self.contigs.names,
