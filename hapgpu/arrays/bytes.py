@@ -77,7 +77,7 @@ def copy_bytes(
 
 @njit
 def hash_of(data: NDArray[np.uint8], start: Integer, end: Integer) -> Integer:
-    """Return the FNV-1a hash of data[start:end], uint64."""
+    """Return uint64: the FNV-1a hash of uint8 data[start:end]."""
     value = FNV_BASIS
     for k in range(start, end):
         value = (value ^ np.uint64(data[k])) * FNV_PRIME

@@ -1,14 +1,15 @@
 """Contracts of functions and classes with arrays: the dtypes that their docstrings state.
 
 An array is stated by the item of a section with its name, or beside its name in the text before:
-"`rows`, int64[k]". A reference "as in `Reads`" counts if `Reads` states an array of this name.
+"`rows`, int64[k]". A reference "as in `Reads`" counts if `Reads` states an array of this name. A
+dtype that the annotation has, as `NDArray[np.int64]`, must be the stated one.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import zip_longest
@@ -21,6 +22,7 @@ ARRAYS: Final = ("NDArray", "ndarray", "Ragged", "RaggedView", "GpuArray", "AnyA
 """Names of types of arrays in annotations."""
 _DTYPE: Final = r"\b(?:u?int(?:8|16|32|64)\b|float(?:32|64)\b|bool\[|[Aa]ny (?:integer )?dtype)"
 _RECORD: Final = re.compile(r"^([A-Z]\w*)(?:: Final)? = np\.dtype\(", re.MULTILINE)
+_ANNOTATED: Final = re.compile(r"NDArray\[np\.(u?int\d+|float\d+|bool)_?\]")
 _NAMES: Final = r"(?:`?\w+`?(?:, and|,| and) )*"
 _LINK: Final = r"[,:]?(?: of| is| are)?(?: \[[^]]*\],?)?(?: of)?"
 _SECTION: Final = re.compile(r"^(\w+)\n-+\n", re.MULTILINE)
@@ -30,42 +32,58 @@ _REFERENCE: Final = re.compile(r"(?:[Aa]s|[Aa]s in|[Cc]olumns of|arrays of)(?: a
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """A public function or class, its docstring, and its arrays that the docstring must state."""
+    """A public function or class, and its arrays that its docstring must state.
+
+    Attributes
+    ----------
+    path, name
+        Path of the module, and the name in it.
+    docstring
+        The docstring, without indentation.
+    arrays
+        Patterns of the dtypes of parameters or fields, by name.
+    is_class
+        Whether it is a class, whose fields are all meant by "each".
+    result
+        Pattern of the dtype of the result; empty if it is no array.
+    """
 
     path: str
     name: str
     docstring: str
-    arrays: tuple[str, ...]
+    arrays: Mapping[str, str]
     is_class: bool = False
-    returns_array: bool = False
+    result: str = ""
 
     def unstated(self) -> list[str]:
         """Return the arrays whose dtype is not stated, by name; `return` is the result."""
-        found = [name for name in self.arrays if not self._states(name)]
-        return found if not self.returns_array or self._states_result() else [*found, "return"]
+        found = [name for name, dtype in self.arrays.items() if not self._states(name, dtype)]
+        is_stated = not self.result or self._states_result(self.result)
+        return found if is_stated else [*found, "return"]
 
-    def _states(self, name: str, *, may_refer: bool = True) -> bool:
+    def _states(self, name: str, dtype: str, *, may_refer: bool = True) -> bool:
         prose = self._prose()
         item = self.items().get(name)
         if item is not None:
-            is_stated = bool(re.search(dtype(), item))
+            is_stated = bool(re.search(dtype, item))
         else:
             has_all = self.is_class or re.search(rf"\b{name}\b", prose)
-            of_all = re.search(rf"{dtype()}\S* each\b", prose)
-            is_stated = bool(re.search(_beside(name), prose) or (has_all and of_all))
+            of_all = re.search(rf"{dtype}\S* each\b", prose)
+            is_stated = bool(re.search(_beside(name, dtype), prose) or (has_all and of_all))
         return is_stated or (
             may_refer
-            and any(each._states(name, may_refer=False) for each in _referred(item or prose))
+            and any(each._states(name, dtype, may_refer=False) for each in _referred(item or prose))
         )
 
-    def _states_result(self, *, may_refer: bool = True) -> bool:
+    def _states_result(self, dtype: str, *, may_refer: bool = True) -> bool:
         prose, items = self._prose(), self.items()
-        beside = [_beside(name) for name in self.arrays if name not in items]
+        beside = [_beside(*array) for array in self.arrays.items() if array[0] not in items]
         if any(re.match(rf"Return (?:a |one of )?{each}", prose) for each in beside):
             return True  # a parameter, or of its dtype
         texts = self._sections().get("Returns", ""), re.sub("|".join(beside) or "$", "", prose)
-        return any(re.search(dtype(), text) for text in texts) or (
-            may_refer and any(each._states_result(may_refer=False) for each in _referred(prose))
+        return any(re.search(dtype, text) for text in texts) or (
+            may_refer
+            and any(each._states_result(dtype, may_refer=False) for each in _referred(prose))
         )
 
     def items(self) -> dict[str, str]:
@@ -93,14 +111,25 @@ def _referred(text: str) -> Iterator[Contract]:
         yield from _named().get(target.split(".")[-1], ())
 
 
-def _beside(name: str) -> str:
+def _beside(name: str, dtype: str) -> str:
     """Return the pattern of a dtype directly after the name of an array, or directly before."""
-    after = rf"{_NAMES}`?\b{name}\b(?:\[[^]]*\])?`?(?:(?:, and|,| and) `\w+`)*{_LINK} {dtype()}"
-    return rf"(?:{after}|{dtype()}(?:\[[^]]*\])? {_NAMES}`?{name}\b)"
+    after = rf"{_NAMES}`?\b{name}\b(?:\[[^]]*\])?`?(?:(?:, and|,| and) `\w+`)*{_LINK} {dtype}"
+    return rf"(?:{after}|{dtype}(?:\[[^]]*\])? {_NAMES}`?{name}\b)"
+
+
+def _dtype(annotation: ast.expr | None) -> str:
+    """Return the pattern of the dtypes of an annotation, or of any; empty if it is no array."""
+    if annotation is None or not is_array(annotation):
+        return ""
+    named = _ANNOTATED.findall(ast.unparse(annotation))
+    if not named:
+        return any_dtype()
+    exact = [rf"\b{each.replace('bool', 'bool[')}".replace("[", r"\[") for each in named]
+    return rf"(?:{'|'.join(exact)}|\b[Aa]ny (?:integer )?dtype)"
 
 
 @cache
-def dtype() -> str:
+def any_dtype() -> str:
     """Return the pattern of a dtype of NumPy, or of records that the code names."""
     records = [name for path in _paths() for name in _RECORD.findall(path.read_text("utf-8"))]
     return rf"(?:{_DTYPE}|`(?:{'|'.join(records)})`)"
@@ -138,24 +167,25 @@ def contracts_of(body: Sequence[ast.stmt], path: str, prefix: str = "") -> Itera
             continue
         name, docstring = prefix + node.name, ast.get_docstring(node) or ""
         if isinstance(node, ast.ClassDef):
-            yield Contract(path, name, docstring, tuple(_array_fields(node)), is_class=True)
+            yield Contract(path, name, docstring, dict(_array_fields(node)), is_class=True)
             yield from contracts_of(node.body, path, f"{name}.")
         else:
             given = node.args
             parameters = (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg)
-            named = tuple(each.arg for each in parameters if each and is_array(each.annotation))
-            returns_array = is_array(node.returns)
-            yield Contract(path, name, docstring, named, returns_array=returns_array)
+            dtypes = {each.arg: _dtype(each.annotation) for each in parameters if each}
+            arrays = {name: dtype for name, dtype in dtypes.items() if dtype}
+            yield Contract(path, name, docstring, arrays, result=_dtype(node.returns))
 
 
-def _array_fields(node: ast.ClassDef) -> Iterator[str]:
+def _array_fields(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
     """Yield the public fields that are arrays, but not fields with a docstring of their own."""
     for field, after in zip_longest(node.body, node.body[1:]):
         if isinstance(field, ast.AnnAssign) and is_array(field.annotation):
             name = ast.unparse(field.target)
             own = ast.unparse(after) if isinstance(after, ast.Expr) else ""
-            if not name.startswith("_") and not re.search(dtype(), own):
-                yield name
+            dtype = _dtype(field.annotation)
+            if not name.startswith("_") and not re.search(dtype, own):
+                yield name, dtype
 
 
 def is_array(annotation: ast.expr | None) -> bool:

@@ -79,8 +79,9 @@ def test_every_argument_of_a_public_name_has_an_item(name: str) -> None:
         ("Return int64[n]: the lengths of `rows`, uint8 text, in a bool mask.", ["mask"]),
         ("Return the lengths of `rows`, uint8 text, in `mask`, bool[n].", ["return"]),
         ("Return int64[n]: the lengths of `rows`, uint8 text, in `mask`, bool[n].", []),
-        ("Return int64[n]: the lengths of `rows` and `mask`, uint8[n] each.", []),
-        ("Return lengths.\n\nParameters\n----------\nrows, mask\n    uint8[n].", ["return"]),
+        ("Return int64[n]: the lengths of `rows` and `mask`, uint8[n] each.", ["mask"]),
+        ("Return int32[n]: the lengths of `rows`, uint8, in `mask`, bool[n].", ["return"]),
+        ("Return lengths.\n\nParameters\n----------\nrows, mask\n    bool[n].", ["return"]),
         (
             "Return int64[n].\n\nParameters\n----------\nrows\n    Any dtype.\nmask\n    A mask.",
             ["mask"],

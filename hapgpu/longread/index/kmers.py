@@ -217,7 +217,7 @@ def keep_last(
 ) -> None:
     """Move the last w slots to the front, for the next windows.
 
-    `keys` and `positions` are uint64 and uint32, as in `KmerSlots`.
+    `keys`, uint64, and `positions`, uint32, are as in `KmerSlots`.
     """
     for slot in range(w):
         keys[np.uint64(slot)] = keys[np.uint64(slot + filled)]
