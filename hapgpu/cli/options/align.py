@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
 
@@ -15,21 +15,13 @@ from hapgpu.cli.options.common import HitOnly, OutputFormat, ReadGroupLine, Seco
 from hapgpu.cli.options.numbers import OneOrTwo, parse_count, parse_large_count, parse_one_or_two
 from hapgpu.errors import UsageError
 from hapgpu.io.files.names import extension_of
-from hapgpu.longread.options import (
-    MAX_DROP,
-    MAX_GAP_COSTS,
-    MAX_SCORE,
-    AlignOptions,
-    Difference,
-    LineOptions,
-)
+from hapgpu.longread.options import Difference, LineOptions
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
     from hapgpu.io.alignments.unsorted_header import ReadGroup
-
-_Options = TypeVar("_Options", bound="DataclassInstance")
+    from hapgpu.longread.settings import AlignSettings
 
 _align_option = partial(typer.Option, rich_help_panel="Base alignment")
 _output_option = partial(typer.Option, rich_help_panel="Output")
@@ -118,41 +110,20 @@ class AlignArguments:
         bool, _align_option("--no-end-flt", help="Keep unreliable anchors at the ends of chains.")
     ] = False
 
-    def align_options(self, base: AlignOptions) -> AlignOptions:
-        """Return the options of a preset, changed by those given.
-
-        Raises
-        ------
-        UsageError
-            The scores contradict each other, or are out of range.
-        """
+    def settings(self) -> AlignSettings:
+        """Return the options given, as settings."""
         opens, _ = gap_open_and_format(self.gap_open_or_format or ())
-        options = changed(
-            base,
-            self,
-            **_both("gap_open", "gap_open2", opens),
-            **_both("gap_extend", "gap_extend2", self.gap_extend),
-            **_both("drop", "inversion_drop", self.drops),
-            min_score=self.min_dp_score,
-            max_cells=self.cap_sw_mem,
-            min_piece=self.min_dp_len,
-            filters_ends=not self.no_end_flt,
-        )
-        _check(options)
-        return options
+        return cast("AlignSettings", given_of(self) | ({"gap_open": opens.values} if opens else {}))
 
 
-def changed(options: _Options, arguments: object, **others: object) -> _Options:
-    """Return options with the values that are not None: of arguments of equal names, and others."""
-    names = (each.name for each in fields(options))
-    given = {name: getattr(arguments, name, None) for name in names} | others
-    return replace(options, **{name: value for name, value in given.items() if value is not None})
-
-
-def _both(first: str, second: str, given: OneOrTwo | None) -> dict[str, int | None]:
-    """Return the values of two options; a single number is the value of both."""
-    given = given or OneOrTwo()
-    return {first: given.first, second: given.first if given.second is None else given.second}
+def given_of(arguments: DataclassInstance) -> dict[str, object]:
+    """Return the values given for options, numbers as settings have them."""
+    values = {each.name: getattr(arguments, each.name) for each in fields(arguments)}
+    return {
+        name: value.values if isinstance(value, OneOrTwo) else value
+        for name, value in values.items()
+        if value is not None
+    }
 
 
 def gap_open_and_format(values: Sequence[str]) -> tuple[OneOrTwo | None, str | None]:
@@ -176,66 +147,6 @@ def gap_open_and_format(values: Sequence[str]) -> tuple[OneOrTwo | None, str | N
                 f"-O {value}: unknown; give gap open costs, or one of {formats}"
             ) from None
     return opens, chosen_format
-
-
-def _check(options: AlignOptions) -> None:
-    """Refuse scores that minimap2 refuses, or that leave the range of its scores."""
-    _check_gaps(options)
-    _check_bases(options)
-    if options.drop < options.inversion_drop:
-        raise UsageError(
-            f"-z {options.drop},{options.inversion_drop}: the second number is larger; reduce it"
-        )
-    for option, score in (("-z", options.drop), ("--end-bonus", options.end_bonus)):
-        if score > MAX_DROP:
-            raise UsageError(f"{option} {score}: must be at most {MAX_DROP:,}")
-
-
-def _check_gaps(options: AlignOptions) -> None:
-    """Refuse costs of gaps."""
-    opens = (options.gap_open, options.gap_open2)
-    extends = (options.gap_extend, options.gap_extend2)
-    if min(*opens, *extends) <= 0:
-        raise UsageError(f"{_gap_costs(options)}: gap costs must be at least 1; increase them")
-    first, second = opens[0] + extends[0], opens[1] + extends[1]
-    if (opens[0] != opens[1] or extends[0] != extends[1]) and not (
-        extends[0] > extends[1] and first < second
-    ):
-        raise UsageError(
-            f"{_gap_costs(options)}: the second costs must be less to extend and more for one"
-            " base; swap them"
-        )
-    if first + second > MAX_GAP_COSTS:
-        raise UsageError(
-            f"{_gap_costs(options)}: their sum must be at most {MAX_GAP_COSTS}; reduce them"
-        )
-
-
-def _check_bases(options: AlignOptions) -> None:
-    """Refuse scores of two bases; the costs of gaps are legal."""
-    one_base = options.gap_open + options.gap_extend
-    for option, cost in (("-B", options.mismatch), ("-b", options.transition)):
-        if cost > 2 * one_base:
-            raise UsageError(
-                f"{option} {cost}: must be at most {2 * one_base}, twice the cost of a gap of one"
-                " base; reduce it"
-            )
-    is_single = options.gap_open == options.gap_open2
-    most = MAX_SCORE - (2 * one_base if is_single else one_base)
-    if not 1 <= options.match <= most:
-        raise UsageError(
-            f"-A {options.match}: must be from 1 to {most} with {_gap_costs(options)}; change it"
-        )
-    if options.ambiguous >= options.mismatch:
-        raise UsageError(
-            f"--score-N {options.ambiguous}: must be less than -B {options.mismatch}; reduce it"
-        )
-
-
-def _gap_costs(options: AlignOptions) -> str:
-    return (
-        f"-O {options.gap_open},{options.gap_open2} -E {options.gap_extend},{options.gap_extend2}"
-    )
 
 
 @dataclass(frozen=True, slots=True)

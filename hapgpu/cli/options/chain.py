@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
-from typing import Annotated, Final
+from typing import Annotated, Final, cast
 
 import typer
 
-from hapgpu.cli.options.align import AlignArguments, changed
+from hapgpu.cli.options.align import AlignArguments, given_of
 from hapgpu.cli.options.numbers import (
     OneOrTwo,
     parse_count,
@@ -17,17 +17,19 @@ from hapgpu.cli.options.numbers import (
     parse_one_or_two,
     parse_repetitive,
 )
-from hapgpu.errors import UsageError
 from hapgpu.longread.options import (
-    ANCHOR_BYTES,
     LONGEST_KMER,
     PRESETS,
-    WIDEST_BAND,
     WIDEST_WINDOW,
     LongReadOptions,
-    MappingOptions,
     SketchOptions,
     preset,
+)
+from hapgpu.longread.settings import (
+    AlignSettings,
+    SketchSettings,
+    long_read_options,
+    sketch_options,
 )
 
 DEFAULT_PRESET: Final = next(iter(PRESETS))
@@ -99,8 +101,12 @@ class SketchArguments:
         UsageError
             There is no such preset.
         """
-        sketch = self._preset().sketch
-        return changed(sketch, self, k=self.kmer, w=self.window, is_hpc=self.hpc or None)
+        given: SketchSettings = {"hpc": self.hpc}
+        if self.kmer is not None:
+            given["kmer"] = self.kmer
+        if self.window is not None:
+            given["window"] = self.window
+        return sketch_options(self._preset().sketch, given)
 
     def _preset(self) -> LongReadOptions:
         return preset(self.preset or DEFAULT_PRESET)
@@ -233,46 +239,12 @@ class LongReadArguments(SketchArguments):
         UsageError
             There is no such preset, options contradict each other, or a number is out of range.
         """
-        base = self._preset()
-        cutoffs, bandwidths = self.cutoffs or OneOrTwo(), self.bandwidths or OneOrTwo()
-        options = LongReadOptions(
-            sketch=self.sketch_options(),
-            seeds=changed(base.seeds, self, min_cutoff=cutoffs.first, max_cutoff=cutoffs.second),
-            chains=changed(
-                base.chains,
-                self,
-                bandwidth=bandwidths.first,
-                long_bandwidth=bandwidths.second,
-                joins=not self.no_long_join,
-            ),
-            mappings=changed(
-                base.mappings,
-                self,
-                prints_secondary=self.secondary is YesNo.YES,
-                uses_names=not self.no_hash_name,
-                prints_unmapped=self.paf_no_hit,
-            ),
-            max_anchors=max(base.max_anchors, max_record // ANCHOR_BYTES),
-            align=alignment.align_options(base.align),
-        )
-        _check(options)
-        return replace(options, mappings=_without_secondary(options.mappings))
-
-
-def _check(options: LongReadOptions) -> None:
-    """Refuse options that minimap2 refuses, or that have no effect."""
-    narrow, wide = options.chains.bandwidth, options.chains.long_bandwidth
-    if narrow > wide:
-        raise UsageError(f"-r {narrow},{wide}: the first number is larger; reduce it")
-    if wide > WIDEST_BAND:
-        raise UsageError(f"-r {narrow},{wide}: must be at most {WIDEST_BAND:,}")
-    mappings = options.mappings
-    if mappings.all_chains and not (mappings.prints_secondary and mappings.max_secondary):
-        raise UsageError("-P: contradicts --secondary=no or -N 0; drop one of them")
-
-
-def _without_secondary(options: MappingOptions) -> MappingOptions:
-    """Return the options with `-N 0` as in minimap2: secondary mappings are found, not written."""
-    if options.max_secondary > 0:
-        return options
-    return replace(options, max_secondary=MappingOptions().max_secondary, prints_secondary=False)
+        base = replace(self._preset(), sketch=self.sketch_options())
+        settings: AlignSettings = {
+            **cast("AlignSettings", given_of(self)),
+            **alignment.settings(),
+            "secondary": self.secondary is YesNo.YES,
+            "max_record": max_record,
+        }
+        options = long_read_options(base, settings)
+        return replace(options, mappings=replace(options.mappings, prints_unmapped=self.paf_no_hit))

@@ -20,8 +20,13 @@ _ROUNDING: Final = 0.499  # as in minimap2: a half is rounded down
 class OneOrTwo:
     """A number, and an optional second number."""
 
-    first: int | None = None
+    first: int
     second: int | None = None
+
+    @property
+    def values(self) -> int | tuple[int, int]:
+        """The number, or both."""
+        return self.first if self.second is None else (self.first, self.second)
 
 
 def parse_count(text: str | int) -> int:

@@ -7,11 +7,13 @@ import pytest
 from hapgpu.cli.options.align import AlignArguments
 from hapgpu.cli.options.numbers import OneOrTwo
 from hapgpu.errors import UsageError
-from hapgpu.longread.options import AlignOptions
+from hapgpu.longread.options import AlignOptions, LongReadOptions
+from hapgpu.longread.settings import long_read_options
 
 
 def options_with(**arguments: int | list[str] | OneOrTwo) -> AlignOptions:
-    return AlignArguments(**arguments).align_options(AlignOptions())  # type: ignore[arg-type]
+    settings = AlignArguments(**arguments).settings()  # type: ignore[arg-type]
+    return long_read_options(LongReadOptions(), settings).align
 
 
 @pytest.mark.parametrize(
