@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from hapgpu.genotyping.api import Genotypes, genotype
     from hapgpu.longread.api import chain
     from hapgpu.longread.batches import AnchorChains, Anchors, Chains
+    from hapgpu.longread.index_api import LongReadIndex
     from hapgpu.longread.options import ChainOptions
+    from hapgpu.longread.results import ReadAlignments, ReadMappings
     from hapgpu.longread.seed.anchor_files import load_anchors
     from hapgpu.pairhmm.api import pair_hmm, pair_hmm_batches
     from hapgpu.realign.api import Alignments, align, haplotype_cigar, realign_to_reference
@@ -27,7 +29,10 @@ __all__ = [
     "FMIndex",
     "Genotypes",
     "Hits",
+    "LongReadIndex",
     "Overhang",
+    "ReadAlignments",
+    "ReadMappings",
     "Scoring",
     "align",
     "call",
@@ -51,6 +56,9 @@ _MODULES = {
     "FMIndex": "hapgpu.shortread.api",
     "Genotypes": "hapgpu.genotyping.api",
     "Hits": "hapgpu.shortread.api",
+    "LongReadIndex": "hapgpu.longread.index_api",
+    "ReadAlignments": "hapgpu.longread.results",
+    "ReadMappings": "hapgpu.longread.results",
     "align": "hapgpu.realign.api",
     "call": "hapgpu.calling.api",
     "chain": "hapgpu.longread.api",

@@ -1,24 +1,24 @@
-"""Blocks of long reads on the CPU: chained to lines of PAF, or aligned to lines of PAF or SAM."""
+"""Blocks of long reads on the CPU: chained, or aligned, to lines or to other results."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.io.fastx.read_block import ReadBlock, ReadSpans
+from hapgpu.io.fastx.read_block import ReadBlock, ReadSpans, TextBlock
 from hapgpu.longread.align.batches import AlignedMappings, ReadCodes, TargetCodes
 from hapgpu.longread.align.parameters import align_parameters, scoring_of
 from hapgpu.longread.align.pipeline import CPU_STAGES, AlignStages, MappingAligner
 from hapgpu.longread.align.start import code_reads
-from hapgpu.longread.batches import NamedReads
+from hapgpu.longread.batches import Mappings, NamedReads
 from hapgpu.longread.chain.chains import trace_chains
 from hapgpu.longread.chain.join import join_chains
 from hapgpu.longread.chain.scores import chain_scores
-from hapgpu.longread.groups import GroupWorker, LinePart, SeededReads
+from hapgpu.longread.groups import GroupWorker, ResultPart, SeededReads
 from hapgpu.longread.index.minimizer_index import MinimizerIndex
 from hapgpu.longread.index.sketch import sketch
 from hapgpu.longread.mappings.mappings import chained_mappings, make_mappings, name_hashes
@@ -31,6 +31,7 @@ from hapgpu.longread.seed.seeds import find_seeds
 from hapgpu.longread.stages import ChainStages, FoundChains, MappingFinder
 
 CpuStages: TypeAlias = ChainStages[MinimizerIndex, NDArray[Any]]
+_Result = TypeVar("_Result")
 
 
 def cpu_stages(index: MinimizerIndex) -> CpuStages:
@@ -48,7 +49,7 @@ def cpu_stages(index: MinimizerIndex) -> CpuStages:
     )
 
 
-class CpuChainer(GroupWorker):
+class GroupChainer(GroupWorker[_Result]):
     """Chainer of blocks of reads, each in the calling thread.
 
     Parameters
@@ -57,16 +58,31 @@ class CpuChainer(GroupWorker):
         Minimizer index of the reference, built with `options.sketch`.
     options
         Options of the user.
+    finish
+        Last step: from reads, their mappings and the number of their anchors to functions that make
+        the parts of the result.
     """
 
-    def __init__(self, index: MinimizerIndex, options: LongReadOptions) -> None:
-        self._line_parts = PafWriter(index, options).parts
+    def __init__(
+        self,
+        index: MinimizerIndex,
+        options: LongReadOptions,
+        finish: Callable[[NamedReads, Mappings, int], Sequence[ResultPart[_Result]]],
+    ) -> None:
+        self._finish = finish
         finder = MappingFinder(index, options, cpu_stages(index))
         super().__init__(finder, self._chained, options.max_anchors)
 
-    def _chained(self, group: SeededReads) -> Sequence[LinePart]:
+    def _chained(self, group: SeededReads) -> Sequence[ResultPart[_Result]]:
         mappings, anchors = self._finder.find_mappings(group.block.text, group.spans, group.seeds)
-        return self._line_parts(named_reads(group.block, group.spans), mappings, anchors)
+        return self._finish(named_reads(group.block, group.spans), mappings, anchors)
+
+
+class CpuChainer(GroupChainer[TextBlock]):
+    """Chainer of blocks of reads to lines of PAF; the parameters are those of `GroupChainer`."""
+
+    def __init__(self, index: MinimizerIndex, options: LongReadOptions) -> None:
+        super().__init__(index, options, PafWriter(index, options).parts)
 
 
 def named_reads(block: ReadBlock, spans: ReadSpans) -> NamedReads:
@@ -91,14 +107,14 @@ class RunStages(NamedTuple):
     align: AlignStages
     writer: Callable[
         [MinimizerIndex, TargetCodes, MappingOptions, LineOptions],
-        Callable[[AlignedBlock, int], Sequence[LinePart]],
+        Callable[[AlignedBlock, int], Sequence[ResultPart[TextBlock]]],
     ]
 
 
 CPU_RUN: Final = RunStages(code_reads, CPU_STAGES, AlignmentWriter)
 
 
-class CpuAligner(GroupWorker):
+class GroupAligner(GroupWorker[_Result]):
     """Aligner of blocks of reads, each in the calling thread.
 
     Parameters
@@ -107,8 +123,11 @@ class CpuAligner(GroupWorker):
         Minimizer index of the reference, built with `options.sketch`.
     targets
         Bases of the reference.
-    options, line_options
+    options
         Options of the user.
+    finish
+        Last step: from the aligned mappings of reads and the number of their anchors to functions
+        that make the parts of the result.
     stages
         Stages of base alignment.
     """
@@ -118,7 +137,7 @@ class CpuAligner(GroupWorker):
         index: MinimizerIndex,
         targets: TargetCodes,
         options: LongReadOptions,
-        line_options: LineOptions,
+        finish: Callable[[AlignedBlock, int], Sequence[ResultPart[_Result]]],
         stages: RunStages = CPU_RUN,
     ) -> None:
         self._stages = stages
@@ -131,17 +150,17 @@ class CpuAligner(GroupWorker):
             align_parameters(options, index.sketch),
             stages.align,
         )
-        self._lines_of_mappings = stages.writer(index, targets, options.mappings, line_options)
+        self._finish = finish
         finder = MappingFinder(index, options, cpu_stages(index))
-        super().__init__(finder, self._lines, options.max_anchors)
+        super().__init__(finder, self._aligned_group, options.max_anchors)
 
-    def _lines(self, group: SeededReads) -> Sequence[LinePart]:
+    def _aligned_group(self, group: SeededReads) -> Sequence[ResultPart[_Result]]:
         text, spans = group.block.text, group.spans
         found = self._finder.find_chains(text, spans, group.seeds)
         reads = self._stages.code_reads(text, spans.base_starts, spans.lengths)
         aligned = self._aligned(found, reads)
         block = AlignedBlock(text, spans, reads, aligned, found.seeds.repeat_lengths)
-        return self._lines_of_mappings(block, found.anchors)
+        return self._finish(block, found.anchors)
 
     def _aligned(self, found: FoundChains[NDArray[np.uint32]], reads: ReadCodes) -> AlignedMappings:
         options, index = self._options, self._index
@@ -155,3 +174,26 @@ class CpuAligner(GroupWorker):
             options.mappings,
         )
         return self._align(mappings, found.chains, mapped_chains, found.name_hashes, reads)
+
+
+class CpuAligner(GroupAligner[TextBlock]):
+    """Aligner of blocks of reads to lines of PAF or SAM.
+
+    Parameters
+    ----------
+    index, targets, options, stages
+        As for `GroupAligner`.
+    line_options
+        Options for the lines.
+    """
+
+    def __init__(
+        self,
+        index: MinimizerIndex,
+        targets: TargetCodes,
+        options: LongReadOptions,
+        line_options: LineOptions,
+        stages: RunStages = CPU_RUN,
+    ) -> None:
+        writer = stages.writer(index, targets, options.mappings, line_options)
+        super().__init__(index, targets, options, writer, stages)

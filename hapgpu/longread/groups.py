@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from threading import Lock
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from hapgpu.errors import InputError
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.limits import LONG_READS
-from hapgpu.io.fastx.read_block import ReadBlock, ReadSpans, TextBlock
+from hapgpu.io.fastx.read_block import ReadBlock, ReadSpans
 from hapgpu.longread.batches import Seeds
 from hapgpu.longread.index.minimizer_index import MinimizerIndex
 from hapgpu.longread.options import LARGEST_READ
@@ -78,21 +78,24 @@ class SeededReads:
         return [self.part(0, middle), self.part(middle, len(self))]
 
 
-LinePart: TypeAlias = Callable[[], TextBlock]
-"""Writes some of the lines of a group."""
+Result = TypeVar("Result")
 
-Outcome: TypeAlias = TextBlock | Divided["ReadBlock | SeededReads | LinePart", TextBlock]
+ResultPart: TypeAlias = Callable[[], Result]
+"""Makes a part of the result of a group, such as some of its lines."""
+
+Outcome: TypeAlias = "Result | Divided[ReadBlock | SeededReads | ResultPart[Result], Result]"
 
 
-class GroupWorker:
-    """Worker that computes text from blocks of reads, group by group.
+class GroupWorker(Generic[Result]):
+    """Worker that computes lines, or other results, from blocks of reads, group by group.
 
     Parameters
     ----------
     finder
         Finds the seeds of a block.
-    lines_of
-        Computes a group: returns functions that write its lines, at least one, in order.
+    compute
+        Computes a group: returns functions that make the parts of its result, at least one, in
+        order.
     max_anchors
         Most anchors of a read, besides one per base.
     """
@@ -100,16 +103,16 @@ class GroupWorker:
     def __init__(
         self,
         finder: MappingFinder[MinimizerIndex, NDArray[Any]],
-        lines_of: Callable[[SeededReads], Sequence[LinePart]],
+        compute: Callable[[SeededReads], Sequence[ResultPart[Result]]],
         max_anchors: int,
     ) -> None:
         self._finder = finder
-        self._lines_of = lines_of
+        self._compute = compute
         self._max_anchors = max_anchors
         self._large_reads = _AnchorBudget(LARGEST_READ)
 
-    def __call__(self, batch: ReadBlock | SeededReads | LinePart) -> Outcome:
-        """Compute a block, a group of its reads, or some of the lines of a group.
+    def __call__(self, batch: ReadBlock | SeededReads | ResultPart[Result]) -> Outcome[Result]:
+        """Compute a block, a group of its reads, or a part of the result of a group.
 
         Raises
         ------
@@ -124,18 +127,21 @@ class GroupWorker:
             return self._computed(batch, [])
         return batch()
 
-    def _computed(self, group: SeededReads, rest: Sequence[SeededReads]) -> Outcome:
-        """Compute a group; the others follow it."""
+    def _computed(self, group: SeededReads, rest: Sequence[SeededReads]) -> Outcome[Result]:
+        """Compute a group, or as much of it as fits the memory; the others follow it."""
         parts = self._parts_of(group)
-        if parts is None:
-            return _divided(_no_lines, [*group.halves(), *rest])
-        return _divided(parts[0], [*parts[1:], *rest])
+        while parts is None:
+            group, second = group.halves()
+            rest = [second, *rest]
+            parts = self._parts_of(group)
+        following: list[ReadBlock | SeededReads | ResultPart[Result]] = [*parts[1:], *rest]
+        return Divided(parts[0](), following) if following else parts[0]()
 
-    def _parts_of(self, group: SeededReads) -> Sequence[LinePart] | None:
+    def _parts_of(self, group: SeededReads) -> Sequence[ResultPart[Result]] | None:
         """Compute a group; return None if memory runs out, but may suffice for half of it."""
         try:
             with self._large_reads.holding(int(group.anchors.sum())):
-                return self._lines_of(group)
+                return self._compute(group)
         except MemoryError:
             if len(group) > 1:
                 return None
@@ -215,14 +221,6 @@ def _anchors_per_read(seeds: Seeds) -> NDArray[np.int64]:
     ends = np.zeros(seeds.occurrence_counts.size + 1, dtype=np.int64)
     np.cumsum(seeds.occurrence_counts, out=ends[1:])
     return np.diff(ends[seeds.offsets])
-
-
-def _divided(first: LinePart, rest: Sequence[ReadBlock | SeededReads | LinePart]) -> Outcome:
-    return Divided(first(), rest) if rest else first()
-
-
-def _no_lines() -> TextBlock:
-    return TextBlock(np.empty(0, dtype=np.uint8), {"reads": 0})
 
 
 class _AnchorBudget:

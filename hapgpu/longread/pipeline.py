@@ -46,7 +46,7 @@ from hapgpu.runtime.run_context import RunContext
 
 _CPU_BLOCK: Final = 4 << 20
 _GPU_BLOCK: Final = 64 << 20  # pinned memory takes long to get: there are several blocks of it
-_WORKERS_PER_GPU: Final = 8  # the longest reads of a block leave warps for other blocks
+WORKERS_PER_GPU: Final = 8  # the longest reads of a block leave warps for other blocks
 _READ, _CHAINED, _COUNTED = 0.5, 0.75, 0.93
 """Fraction of the time at the end of each phase of anchors: 20 million on four cores."""
 
@@ -204,7 +204,7 @@ def open_workers(
     return workers_for(
         devices,
         partial(open_worker, options, index),
-        per_gpu=_WORKERS_PER_GPU,
+        per_gpu=WORKERS_PER_GPU,
         processes=processes,
     )
 

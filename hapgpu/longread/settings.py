@@ -125,6 +125,8 @@ class AlignSettings(MapSettings, total=False):
         `--min-dp-len`: fewest bases between two anchors that are aligned on their own.
     no_end_flt
         `--no-end-flt`: keep unreliable anchors at the ends of chains.
+    eqx
+        `--eqx`: CIGARs with = and X, not M.
     """
 
     match: int
@@ -139,6 +141,7 @@ class AlignSettings(MapSettings, total=False):
     cap_sw_mem: int
     min_dp_len: int
     no_end_flt: bool
+    eqx: bool
 
 
 def sketch_options(base: SketchOptions, settings: SketchSettings) -> SketchOptions:

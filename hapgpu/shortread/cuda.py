@@ -54,7 +54,7 @@ class LaterRecords(ReadBlock):
     after: int = 0
 
 
-class CudaMapper(GpuWorker):
+class CudaMapper(GpuWorker[TextBlock]):
     """Mapper of blocks of reads on one GPU.
 
     Parameters
@@ -88,9 +88,9 @@ class CudaMapper(GpuWorker):
             self._index = resident_index(index, device)
             tables = sam_tables(index, sam_options)
             self._formatter = DeviceFormatter(tables, self._index, device.index)
-        super().__init__(device, SHORT_READS)
+        super().__init__(device, SHORT_READS, _NO_READS)
 
-    def _text_of(
+    def _result_of(
         self, block: ReadBlock, text: GpuArray, spans: DeviceSpans
     ) -> TextBlock | Divided[ReadBlock, TextBlock]:
         if not len(spans):
@@ -121,7 +121,7 @@ class CudaMapper(GpuWorker):
         """Divide a block into parts within a limit, or the records of its only read."""
         if len(spans) == 1:
             later = LaterRecords(block.text, block.is_fasta, block.first, block.name)
-            return self._text_of(later, text, spans)
+            return self._result_of(later, text, spans)
         starts = spans.name_starts.get() - 1
         cuts = [(read, int(starts[read])) for read in _cuts(ends, limit)]
         return Divided(_NO_READS, block.split(cuts))

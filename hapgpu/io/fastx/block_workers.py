@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ BlockWorker: TypeAlias = Callable[[Any], TextBlock | Divided[Any, TextBlock]]
 
 Raises InputError if a record is malformed; the message names the file and the record.
 """
+_Result = TypeVar("_Result")
 _MAX_READING_THREADS: Final = 8  # per GPU; more threads hardly copy faster
 _MAX_WRITING_THREADS: Final = 12  # per GPU; they also make the pages of the file
 
@@ -50,11 +51,11 @@ class ReadSettings:
 
 def workers_for(
     devices: Sequence[Device],
-    open_worker: Callable[[Device], BlockWorker],
+    open_worker: Callable[[Device], Callable[[Any], _Result]],
     *,
     per_gpu: int,
     processes: int = 1,
-) -> list[BlockWorker]:
+) -> list[Callable[[Any], _Result]]:
     """Return a worker for each computing thread: one per CPU thread, `per_gpu` per GPU.
 
     Parameters

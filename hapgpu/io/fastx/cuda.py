@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import inf
 from threading import Lock
-from typing import Final, TypeAlias
+from typing import Final, Generic, TypeAlias, TypeVar
 
 import cupy
 import numpy as np
@@ -21,7 +21,7 @@ from hapgpu.io.bgzf.inflater import inflate_library
 from hapgpu.io.bgzf.pieces import PackedPiece
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.limits import ReadLimits
-from hapgpu.io.fastx.read_block import ReadBlock, TextBlock
+from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.read_blocks import LineJoiner
 from hapgpu.io.fastx.uncut_blocks import (
     LINES,
@@ -63,6 +63,7 @@ _ROOM: Final = 1 << 16
 """Bytes before the content of a block, for the start of its first record; longer ones are moved."""
 _LAST_LINES_BYTES: Final = 4096
 """Bytes at the end of a block that are searched for its last lines, at first."""
+_Result = TypeVar("_Result")
 _Copy: TypeAlias = Callable[[int, int], NDArray[np.uint8]]
 _MAX_TEXT: Final = 2**31 - 1
 _MAX_FASTA: Final = 2**30  # joined lines take less than twice the bytes
@@ -224,8 +225,8 @@ def _blocks(warps: int) -> int:
     return max(-(-warps // _WARPS_PER_BLOCK), 1)
 
 
-class GpuWorker(ABC):
-    """Worker that computes text from blocks of reads on one GPU; one stream per calling thread.
+class GpuWorker(ABC, Generic[_Result]):
+    """Worker that computes results from blocks of reads on one GPU; one stream per calling thread.
 
     Parameters
     ----------
@@ -233,18 +234,21 @@ class GpuWorker(ABC):
         The GPU.
     limits
         Limits of the reads.
+    no_reads
+        Result of a block without whole records.
     """
 
-    def __init__(self, device: CudaDevice, limits: ReadLimits) -> None:
+    def __init__(self, device: CudaDevice, limits: ReadLimits, no_reads: _Result) -> None:
         self._device = device
         self._limits = limits
+        self._no_reads = no_reads
         self._turns = memory_turns(device)
         self._largest: float = inf  # bytes of a block that may fit; shared by the threads
         self._start = Lock()
         self._has_started = False
         _limit_memory(device)
 
-    def __call__(self, block: ReadBlock | UncutBlock) -> TextBlock | Divided[ReadBlock, TextBlock]:
+    def __call__(self, block: ReadBlock | UncutBlock) -> _Result | Divided[ReadBlock, _Result]:
         """Compute one block; it is divided if it does not fit into the memory of the GPU.
 
         Raises
@@ -257,9 +261,9 @@ class GpuWorker(ABC):
         number = self._device.index
         with device_errors(self._device), cupy.cuda.Device(number), thread_streams(number, 1)[0]:
             text = decoded(block) if isinstance(block, UncutBlock) else block
-            return self._started(text) if text is not None else _no_reads()
+            return self._started(text) if text is not None else self._no_reads
 
-    def _started(self, block: ReadBlock) -> TextBlock | Divided[ReadBlock, TextBlock]:
+    def _started(self, block: ReadBlock) -> _Result | Divided[ReadBlock, _Result]:
         """Compute one block; the first one alone.
 
         It loads kernels and compiled functions that all need. Side by side, that takes longer.
@@ -274,9 +278,9 @@ class GpuWorker(ABC):
         return self._divided(block)
 
     @abstractmethod
-    def _text_of(
+    def _result_of(
         self, block: ReadBlock, text: GpuArray, spans: DeviceSpans
-    ) -> TextBlock | Divided[ReadBlock, TextBlock]:
+    ) -> _Result | Divided[ReadBlock, _Result]:
         """Compute one block on the current stream.
 
         Parameters
@@ -289,7 +293,7 @@ class GpuWorker(ABC):
             Spans of the reads in the text.
         """
 
-    def _divided(self, block: ReadBlock) -> TextBlock | Divided[ReadBlock, TextBlock]:
+    def _divided(self, block: ReadBlock) -> _Result | Divided[ReadBlock, _Result]:
         halves = block.halves() if block.size > self._largest else [block]
         if len(halves) == 1:
             try:
@@ -306,8 +310,8 @@ class GpuWorker(ABC):
         first = outcome if isinstance(outcome, Divided) else Divided(outcome, ())
         return Divided(first.result, [*first.rest, halves[1]])
 
-    def _computed(self, block: ReadBlock) -> TextBlock | Divided[ReadBlock, TextBlock]:
-        return self._text_of(block, *_parsed(block, self._limits, self._device))
+    def _computed(self, block: ReadBlock) -> _Result | Divided[ReadBlock, _Result]:
+        return self._result_of(block, *_parsed(block, self._limits, self._device))
 
 
 def _limit_memory(device: CudaDevice) -> None:
@@ -315,10 +319,6 @@ def _limit_memory(device: CudaDevice) -> None:
     if device.memory_limit is not None:
         with cupy.cuda.Device(device.index):
             cupy.get_default_memory_pool().set_limit(size=device.memory_limit)
-
-
-def _no_reads() -> TextBlock:
-    return TextBlock(np.empty(0, dtype=np.uint8), {"reads": 0})
 
 
 def _parsed(

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -174,3 +175,7 @@ class TextBlock:
         for part in parts:
             counts.update(part.counts)
         return cls(np.concatenate([part.text for part in parts]), counts)
+
+
+NO_LINES: Final = TextBlock(np.empty(0, dtype=np.uint8), {"reads": 0})
+"""The result for no reads."""

@@ -1,17 +1,25 @@
-"""Blocks of long reads chained on a GPU to lines of PAF, and ready-made anchors chained there."""
+"""Blocks of long reads chained on a GPU to lines or other results; ready-made anchors, too."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import cupy
 
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.cuda import DeviceSpans, GpuWorker
 from hapgpu.io.fastx.limits import LONG_READS
-from hapgpu.io.fastx.read_block import ReadBlock, TextBlock
-from hapgpu.longread.batches import AnchorChains, Anchors, Chains, Seeds
+from hapgpu.io.fastx.read_block import NO_LINES, ReadBlock, TextBlock
+from hapgpu.longread.batches import (
+    AnchorChains,
+    Anchors,
+    Chains,
+    Mappings,
+    NamedReads,
+    Seeds,
+)
 from hapgpu.longread.cuda.anchors import anchor_offsets, expand_anchors
 from hapgpu.longread.cuda.chains import trace_chains
 from hapgpu.longread.cuda.index import DeviceMinimizerIndex, resident_index
@@ -34,6 +42,7 @@ from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu_array import GpuArray
 
 CudaStages: TypeAlias = ChainStages[DeviceMinimizerIndex, GpuArray]
+_Result = TypeVar("_Result")
 _ANCHORS_PER_PIECE: Final = 1 << 27
 
 
@@ -58,7 +67,7 @@ def cuda_stages(index: MinimizerIndex, device: CudaDevice) -> CudaStages:
     )
 
 
-class CudaChainer(GpuWorker):
+class BlockChainer(GpuWorker[_Result]):
     """Chainer of blocks of reads on one GPU.
 
     Parameters
@@ -69,6 +78,11 @@ class CudaChainer(GpuWorker):
         Options of the user.
     device
         The GPU.
+    finish
+        Last step: from reads, their mappings, both on the host, and the number of their anchors to
+        the result. The arrays are in pinned memory, which the result should not keep.
+    no_reads
+        Result of a block without whole records.
 
     Raises
     ------
@@ -76,18 +90,25 @@ class CudaChainer(GpuWorker):
         The index does not fit the GPU.
     """
 
-    def __init__(self, index: MinimizerIndex, options: LongReadOptions, device: CudaDevice) -> None:
-        self._write_lines = PafWriter(index, options)
+    def __init__(
+        self,
+        index: MinimizerIndex,
+        options: LongReadOptions,
+        device: CudaDevice,
+        finish: Callable[[NamedReads, Mappings, int], _Result],
+        no_reads: _Result,
+    ) -> None:
+        self._finish = finish
         with device_errors(device):
             self._finder = MappingFinder(index, options, cuda_stages(index, device))
         self._max_anchors = options.max_anchors
-        super().__init__(device, LONG_READS)
+        super().__init__(device, LONG_READS, no_reads)
 
-    def _text_of(self, block: ReadBlock, text: GpuArray, spans: DeviceSpans) -> TextBlock:
+    def _result_of(self, block: ReadBlock, text: GpuArray, spans: DeviceSpans) -> _Result:
         seeds = self._finder.find_seeds(text, spans)
         self._check(block, seeds)
         mappings, anchors = self._finder.find_mappings(text, spans, seeds)
-        return self._write_lines(*copy_to_host(text, spans, mappings), anchors)
+        return self._finish(*copy_to_host(text, spans, mappings), anchors)
 
     def _check(self, block: ReadBlock, seeds: Seeds) -> None:
         """Refuse a block if a read has too many anchors, before they are made."""
@@ -98,6 +119,13 @@ class CudaChainer(GpuWorker):
         if last_values(anchors.max(keepdims=True))[0] > self._max_anchors:
             spans = parse_block(block, LONG_READS)
             check_anchors(block, spans, cupy.asnumpy(anchors), self._max_anchors)
+
+
+class CudaChainer(BlockChainer[TextBlock]):
+    """Chainer of blocks of reads to lines of PAF; the parameters are those of `BlockChainer`."""
+
+    def __init__(self, index: MinimizerIndex, options: LongReadOptions, device: CudaDevice) -> None:
+        super().__init__(index, options, device, PafWriter(index, options), NO_LINES)
 
 
 def chain_on_gpu(anchors: Anchors, parameters: ChainParameters, device: CudaDevice) -> AnchorChains:

@@ -230,7 +230,7 @@ def open_index(
         A file cannot be read, or the index is damaged or was built from another FASTA file.
     """
     if MINIMIZER_FILE.is_index(reference):
-        return _load_named(reference, sketch)
+        return load_index(reference, sketch)
     return _load_or_build(
         reference, sketch, lambda: build_index(reference, sketch, threads, progress)
     )
@@ -271,8 +271,14 @@ def _load_or_build(
     return MINIMIZER_FILE.load_or_build(reference, path, command, build)
 
 
-def _load_named(path: Path, sketch: SketchOptions) -> MinimizerIndex:
-    """Load an index given in place of the FASTA file; warn if its options are not `sketch`."""
+def load_index(path: Path, sketch: SketchOptions) -> MinimizerIndex:
+    """Load an index given in place of the FASTA file; warn if its options are not `sketch`.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or is damaged.
+    """
     index = MINIMIZER_FILE.load(path)
     if index.sketch != sketch:
         logger.warning(

@@ -57,16 +57,13 @@ class AlignmentWriter:
         most
             Most bytes of a part of several lines.
         """
-        text, form, aligned = read_only(reads.text), self._form, reads.aligned
-        rows = LineRows(
-            read_only(aligned.mappings),
-            read_only(aligned.operations),
-            read_only(aligned.offsets),
-            reads.rows(has_comments=self._line_options.copies_comments),
-            self._targets.rows,
+        text, form, options = read_only(reads.text), self._form, self._line_options
+        rows = line_rows(
+            reads,
+            self._targets,
+            has_comments=options.copies_comments,
+            splits_matches=options.splits_matches,
         )
-        if self._line_options.splits_matches:
-            rows = split_matches(rows)
 
         def put(part: LineRange, out: NDArray[np.uint8], counts: NDArray[np.int64]) -> int:
             return form.put(text, rows, part, out, counts)
@@ -75,3 +72,30 @@ class AlignmentWriter:
         parts = bounded_parts(rows, base_counts, longest_name, form.read_group, most)
         held = (reads.text, reads.codes, self._targets)
         return text_parts(put, parts, reads.spans.lengths, anchors, held=held)
+
+
+def line_rows(
+    reads: AlignedBlock, targets: LineTargets, *, has_comments: bool, splits_matches: bool
+) -> LineRows:
+    """Return the rows of lines; the caller holds the arguments, which addresses point to.
+
+    Parameters
+    ----------
+    reads
+        The reads with their mappings.
+    targets
+        Reference sequences, with their codes.
+    has_comments
+        Whether the rows of reads have their comments.
+    splits_matches
+        Whether CIGARs have = and X, not M.
+    """
+    aligned = reads.aligned
+    rows = LineRows(
+        read_only(aligned.mappings),
+        read_only(aligned.operations),
+        read_only(aligned.offsets),
+        reads.rows(has_comments=has_comments),
+        targets.rows,
+    )
+    return split_matches(rows) if splits_matches else rows

@@ -162,11 +162,10 @@ def paf_parts(
     most
         Most bytes of a part of several lines.
     """
-    mappings = mapping_rows(reported.mappings, reported.rows)
-    mappings["number"], mappings["parent"] = 0, np.where(reported.is_primary, 0, -1)
-    mappings["quality"] = reported.qualities
     lines = _ReportedRows(
-        read_only(mappings), read_only(reported.offsets), read_only(reported.divergences)
+        read_only(reported_mapping_rows(reported)),
+        read_only(reported.offsets),
+        read_only(reported.divergences),
     )
     rows = read_only(read_rows(reads, reported.mappings.repeat_lengths))
 
@@ -178,3 +177,11 @@ def paf_parts(
     row_sizes = np.repeat(sizes, np.diff(reported.offsets))
     parts = line_parts(reported.offsets, sizes, row_sizes, most)
     return text_parts(put, parts, reads.lengths, anchors, held=reads.text, names=_COUNT_NAMES)
+
+
+def reported_mapping_rows(reported: ReportedMappings) -> NDArray[np.void]:
+    """Return MAPPING[m]: the mappings to report; a primary one has equal `number` and `parent`."""
+    mappings = mapping_rows(reported.mappings, reported.rows)
+    mappings["number"], mappings["parent"] = 0, np.where(reported.is_primary, 0, -1)
+    mappings["quality"] = reported.qualities
+    return mappings

@@ -69,7 +69,7 @@ def edit_distance(mapping: Row) -> Integer:
 
 
 @njit_inlined
-def _divergence(mapping: Row) -> float:
+def divergence(mapping: Row) -> float:
     """Return the fraction of differences, a gap of any length as one (tag de)."""
     columns = np.int64(mapping.length) + mapping.ambiguous - mapping.gap_bases + mapping.gaps
     return float(1.0 - np.float64(mapping.matches) / np.float64(columns))
@@ -91,7 +91,7 @@ def put_tags(at: Integer, mapping: Row) -> Integer:
     if is_primary:
         at = put_number_tag(at, _S2, np.int64(mapping.second_score))
     if mapping.operations:
-        at = put_fraction(put_head(at, _DE), _divergence(mapping))
+        at = put_fraction(put_head(at, _DE), divergence(mapping))
     if mapping.split:
         at = put_number_tag(at, _ZD, np.int64(mapping.split))
     return at

@@ -12,7 +12,7 @@ import pytest
 
 from hapgpu.errors import DeviceError
 from hapgpu.io.fastx.limits import LONG_READS
-from hapgpu.io.fastx.read_block import ReadBlock, TextBlock
+from hapgpu.io.fastx.read_block import NO_LINES, ReadBlock, TextBlock
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.memory_turns import MemoryTurns
 from hapgpu.runtime.pipeline import results_of
@@ -34,8 +34,8 @@ def in_parts_of(max_bytes: int, monkeypatch: pytest.MonkeyPatch, block: ReadBloc
 
     parts = []
 
-    class StandIn(blocks_cuda.GpuWorker):
-        def _text_of(self, *_: object) -> TextBlock:
+    class StandIn(blocks_cuda.GpuWorker[TextBlock]):
+        def _result_of(self, *_: object) -> TextBlock:
             raise NotImplementedError
 
         def _computed(self, block: ReadBlock) -> TextBlock:
@@ -45,7 +45,7 @@ def in_parts_of(max_bytes: int, monkeypatch: pytest.MonkeyPatch, block: ReadBloc
             return TextBlock(block.text, {"reads": int((block.text == ord(">")).sum())})
 
     monkeypatch.setattr(blocks_cuda, "memory_turns", lambda _: MemoryTurns(lambda: None))
-    worker = StandIn(GPU, LONG_READS)
+    worker = StandIn(GPU, LONG_READS, NO_LINES)
     whole = TextBlock.joined(list(results_of(worker._divided, block)))
     assert whole.text.tobytes() == block.text.tobytes()
     assert whole.counts == {"reads": len(RECORDS)}
@@ -73,8 +73,8 @@ def test_the_first_block_is_computed_alone(monkeypatch: pytest.MonkeyPatch) -> N
     has_begun, may_end, others = Event(), Event(), Barrier(3)
     alone = []
 
-    class StandIn(blocks_cuda.GpuWorker):
-        def _text_of(self, *_: object) -> TextBlock:
+    class StandIn(blocks_cuda.GpuWorker[TextBlock]):
+        def _result_of(self, *_: object) -> TextBlock:
             raise NotImplementedError
 
         def _divided(self, block: ReadBlock) -> TextBlock:
@@ -87,7 +87,7 @@ def test_the_first_block_is_computed_alone(monkeypatch: pytest.MonkeyPatch) -> N
             return TextBlock(block.text, {})
 
     monkeypatch.setattr(blocks_cuda, "memory_turns", lambda _: MemoryTurns(lambda: None))
-    worker, block = StandIn(GPU, LONG_READS), block_of(RECORDS)
+    worker, block = StandIn(GPU, LONG_READS, NO_LINES), block_of(RECORDS)
     with ThreadPoolExecutor(4) as threads:
         first = threads.submit(worker._started, block)
         assert has_begun.wait(60)

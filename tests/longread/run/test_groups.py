@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
-from hapgpu.io.fastx.read_block import ReadBlock
+from hapgpu.io.fastx.read_block import ReadBlock, TextBlock
 from hapgpu.longread import groups
 from hapgpu.longread.align.start import code_targets
 from hapgpu.longread.cpu import CpuAligner, CpuChainer
-from hapgpu.longread.groups import GroupWorker, LinePart, SeededReads, group_cuts
+from hapgpu.longread.groups import GroupWorker, ResultPart, SeededReads, group_cuts
 from hapgpu.longread.index.build import build_index_of_records
 from hapgpu.longread.options import LineOptions, LongReadOptions
 from hapgpu.runtime.output import Divided
@@ -38,12 +38,14 @@ def genome() -> bytes:
 @pytest.fixture(scope="module")
 def make_worker(
     genome: bytes, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[..., GroupWorker]:
+) -> Callable[..., GroupWorker[TextBlock]]:
     fasta = tmp_path_factory.mktemp("groups") / "ref.fa"
     fasta.write_bytes(b">ref\n" + genome + b"\n")
     index, records = build_index_of_records(fasta, OPTIONS.sketch, 1)
 
-    def make(lines: LineOptions | None = None, options: LongReadOptions = OPTIONS) -> GroupWorker:
+    def make(
+        lines: LineOptions | None = None, options: LongReadOptions = OPTIONS
+    ) -> GroupWorker[TextBlock]:
         if lines is None:
             return CpuChainer(index, options)
         return CpuAligner(index, code_targets(records.sequences), options, lines)
@@ -61,7 +63,7 @@ def block(genome: bytes) -> ReadBlock:
 @pytest.mark.parametrize("lines", [None, LineOptions(is_sam=True), LineOptions(has_cigar=True)])
 @pytest.mark.parametrize("anchors", [1, 300, 700])
 def test_lines_do_not_depend_on_groups(
-    make_worker: Callable[..., GroupWorker],
+    make_worker: Callable[..., GroupWorker[TextBlock]],
     block: ReadBlock,
     monkeypatch: pytest.MonkeyPatch,
     lines: LineOptions | None,
@@ -89,7 +91,7 @@ def test_groups_are_as_large_as_possible(anchors: list[int], most: int) -> None:
 
 
 def test_read_of_too_many_anchors(
-    make_worker: Callable[..., GroupWorker], block: ReadBlock
+    make_worker: Callable[..., GroupWorker[TextBlock]], block: ReadBlock
 ) -> None:
     worker = make_worker(options=replace(OPTIONS, max_anchors=0))
     assert computed(worker, block).counts["reads"] == len(LENGTHS)  # an anchor per base is allowed
@@ -104,27 +106,29 @@ def test_read_of_too_many_anchors(
 
 
 def test_memory_runs_out(
-    make_worker: Callable[..., GroupWorker], block: ReadBlock, monkeypatch: pytest.MonkeyPatch
+    make_worker: Callable[..., GroupWorker[TextBlock]],
+    block: ReadBlock,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Groups are split as far as needed; the read that needs too much alone is named."""
     worker = make_worker()
     expected = computed(worker, block)
-    compute = worker._lines_of
+    compute = worker._compute
 
-    def compute_few(group: SeededReads) -> Sequence[LinePart]:
+    def compute_few(group: SeededReads) -> Sequence[ResultPart[TextBlock]]:
         if len(group) > 2:
             raise MemoryError
         return compute(group)
 
-    monkeypatch.setattr(worker, "_lines_of", compute_few)
+    monkeypatch.setattr(worker, "_compute", compute_few)
     assert computed(worker, block).text.tobytes() == expected.text.tobytes()
 
-    def compute_short(group: SeededReads) -> Sequence[LinePart]:
+    def compute_short(group: SeededReads) -> Sequence[ResultPart[TextBlock]]:
         if group.spans.lengths.max(initial=0) > 2000:
             raise MemoryError
         return compute(group)
 
-    monkeypatch.setattr(worker, "_lines_of", compute_short)
+    monkeypatch.setattr(worker, "_compute", compute_short)
     with pytest.raises(InputError, match=r"^made\.fa, record 6, read r1: out of memory; ") as error:
         computed(worker, block)
     assert str(error.value).endswith("use fewer threads (-t) or remove the read")
@@ -153,7 +157,9 @@ def test_large_reads_share_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_part_of_a_group_keeps_its_text(
-    make_worker: Callable[..., GroupWorker], block: ReadBlock, monkeypatch: pytest.MonkeyPatch
+    make_worker: Callable[..., GroupWorker[TextBlock]],
+    block: ReadBlock,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Parts hold what the addresses in their rows point to."""
     monkeypatch.setattr(groups, "GROUP_ANCHORS", 1)

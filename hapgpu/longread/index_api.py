@@ -1,0 +1,372 @@
+"""Python API of long-read mapping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, Self, TypeAlias, Unpack
+
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.arrays.sequences import Sequences, sequence_rows
+from hapgpu.errors import InputError, UsageError
+from hapgpu.io.fastx.block_workers import BlockTransfer, workers_for
+from hapgpu.io.fastx.given_reads import blocks_of_reads
+from hapgpu.io.fastx.limits import LONG_READS
+from hapgpu.longread.align.batches import TargetCodes
+from hapgpu.longread.align.start import code_targets
+from hapgpu.longread.batches import Mappings, NamedReads
+from hapgpu.longread.cpu import GroupAligner, GroupChainer
+from hapgpu.longread.groups import ResultPart
+from hapgpu.longread.index.build import build_index_of_records, read_reference
+from hapgpu.longread.index.files import MINIMIZER_FILE, load_index
+from hapgpu.longread.index.minimizer_index import MinimizerIndex
+from hapgpu.longread.index.names import index_command
+from hapgpu.longread.options import LongReadOptions, preset
+from hapgpu.longread.output.columns import MappingTable, aligned_table, chained_table
+from hapgpu.longread.output.rows import AlignedBlock, LineTargets
+from hapgpu.longread.pipeline import WORKERS_PER_GPU, block_transfer
+from hapgpu.longread.results import (
+    MappedReads,
+    ReadAlignments,
+    ReadMappings,
+    read_alignments,
+    read_mappings,
+)
+from hapgpu.longread.setting_values import check_settings
+from hapgpu.longread.settings import (
+    AlignSettings,
+    MapSettings,
+    SketchSettings,
+    long_read_options,
+    sketch_options,
+)
+from hapgpu.runtime.devices import CudaDevice, Device, resolve_devices, usable_cpus
+from hapgpu.runtime.pipeline import run_pipeline
+from hapgpu.runtime.pool import Pool
+from hapgpu.runtime.progress import NoProgress, Progress, TqdmProgress
+
+_Worker: TypeAlias = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LongReadIndex:
+    """A minimizer index of a reference for long reads, made by `build` or `load`.
+
+    Attributes
+    ----------
+    data
+        The arrays of the index.
+    preset
+        minimap2's preset for the reads: `map-ont`, `map-pb`, `map-hifi` or `lr:hq`.
+    targets
+        The bases of the reference, for `align`; None if loaded without the reference.
+    """
+
+    data: MinimizerIndex
+    preset: str
+    targets: TargetCodes | None
+
+    @classmethod
+    def build(
+        cls,
+        reference: str | Path,
+        *,
+        preset: str = "map-ont",
+        threads: int | None = None,
+        progress: bool = False,
+        **settings: Unpack[SketchSettings],
+    ) -> Self:
+        """Index a FASTA file, plain or gzip-compressed, on the CPU.
+
+        Parameters
+        ----------
+        reference
+            The file.
+        preset
+            `map-ont`, `map-pb`, `map-hifi` or `lr:hq`: the kind of the reads. It sets the
+            minimizers, and what `map` and `align` do by default.
+        threads
+            CPU threads; None for one per usable CPU. The index does not depend on them.
+        progress
+            Whether to show a progress bar, which needs tqdm.
+        **settings
+            Minimizers other than those of the preset: see `SketchSettings`.
+
+        Raises
+        ------
+        InputError
+            The file cannot be read or is not FASTA.
+        UsageError
+            An argument has the wrong type or value.
+        """
+        check_settings(settings, SketchSettings.__optional_keys__)
+        sketch = sketch_options(_preset(preset).sketch, settings)
+        shown = _shown(progress, "index")
+        shown.start(None)
+        try:
+            index, records = build_index_of_records(reference, sketch, _number(threads), shown)
+        finally:
+            shown.finish()
+        return cls(index, preset, code_targets(records.sequences))
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        preset: str = "map-ont",
+        reference: str | Path | None = None,
+        threads: int | None = None,
+    ) -> Self:
+        """Load an index from the file that `save`, or `hapgpu index --minimizers`, wrote.
+
+        Parameters
+        ----------
+        path
+            The file.
+        preset
+            As for `build`, except that the index keeps its minimizers.
+        reference
+            The FASTA file that was indexed. `align` needs it, `map` does not.
+        threads
+            CPU threads that read the reference; None for one per usable CPU.
+
+        Raises
+        ------
+        InputError
+            A file cannot be read; the index is of another version, damaged, or not the
+            reference's.
+        UsageError
+            An argument has the wrong type or value.
+        """
+        sketch = _preset(preset).sketch
+        if reference is None:
+            return cls(load_index(Path(path), sketch), preset, None)
+        fasta = Path(reference)
+        index = MINIMIZER_FILE.load_for(fasta, Path(path), index_command(fasta, sketch))
+        with Pool(_number(threads)) as pool:
+            records = read_reference(fasta, pool)
+        return cls(index, preset, code_targets(records.sequences))
+
+    def save(self, path: str | Path) -> None:
+        """Write the index, without the bases of the reference, to a file; it appears complete.
+
+        Raises
+        ------
+        OutputError
+            The file cannot be written.
+        """
+        MINIMIZER_FILE.save(self.data, path)
+
+    @property
+    def contig_names(self) -> tuple[str, ...]:
+        """Names of the contigs, as in the FASTA file."""
+        return self.data.names
+
+    @property
+    def contig_lengths(self) -> tuple[int, ...]:
+        """Bases of the contigs."""
+        return tuple(self.data.lengths.tolist())
+
+    @property
+    def k(self) -> int:
+        """Length of the k-mers."""
+        return self.data.sketch.k
+
+    @property
+    def w(self) -> int:
+        """K-mers per window, of which one is the minimizer."""
+        return self.data.sketch.w
+
+    def map(
+        self,
+        reads: Sequences,
+        *,
+        names: Sequence[str | bytes] | None = None,
+        device: str = "auto",
+        threads: int | None = None,
+        progress: bool = False,
+        **settings: Unpack[MapSettings],
+    ) -> ReadMappings:
+        """Map reads without base alignment: the rows of `hapgpu chain --paf`.
+
+        Parameters
+        ----------
+        reads
+            Sequences as text, or a Ragged of uint8 text, in either case. A letter other than A, C,
+            G, T and U counts as N.
+        names
+            A name per read, without blanks. Ties between mappings are broken by the name, as in
+            minimap2. None: the number of the read, from 0, as text.
+        device
+            `auto`, `cpu`, `cuda` or `cuda:N`; the mappings do not depend on it.
+        threads
+            CPU threads; None for one per usable CPU. The mappings do not depend on them.
+        progress
+            Whether to show a progress bar, which needs tqdm.
+        **settings
+            The options of `hapgpu chain`: see `MapSettings`.
+
+        Raises
+        ------
+        InputError
+            A read has a character that is no base, more than 100 million bases or too many anchors.
+        UsageError
+            An argument has the wrong type or value.
+        DeviceError
+            A named device cannot be used, has too little memory for one read, or fails.
+        """
+        options = self._options(settings, MapSettings.__optional_keys__)
+        given = _given_reads(reads, names)
+        devices, _ = resolve_devices(device, threads=_number(threads))
+        open_worker = partial(_chainer, self.data, options, partial(chained_table, options))
+        workers = workers_for(devices, open_worker, per_gpu=WORKERS_PER_GPU)
+        transfer = block_transfer(devices, _number(threads))
+        table = _computed(given, workers, transfer, _shown(progress, "reads"))
+        return read_mappings(table, given.mapped(self.contig_names))
+
+    def align(
+        self,
+        reads: Sequences,
+        *,
+        names: Sequence[str | bytes] | None = None,
+        device: str = "auto",
+        threads: int | None = None,
+        progress: bool = False,
+        **settings: Unpack[AlignSettings],
+    ) -> ReadAlignments:
+        """Map reads with base alignment, on the CPU: the rows of `hapgpu chain -c`.
+
+        Parameters
+        ----------
+        reads, names, threads, progress
+            As for `map`.
+        device
+            `auto` or `cpu`, both of which are the CPU.
+        **settings
+            The options of `hapgpu chain`: see `MapSettings` and `AlignSettings`.
+
+        Raises
+        ------
+        InputError
+            As for `map`.
+        UsageError
+            An argument has the wrong type or value, or the index was loaded without the reference.
+        """
+        targets = self.targets
+        if targets is None:
+            raise UsageError("index: has no bases to align; load it with reference=REF.fa")
+        if device not in {"auto", "cpu"}:
+            raise UsageError(
+                f"device={device!r}: bases are aligned on the CPU only; give 'auto' or 'cpu'"
+            )
+        options = self._options(settings, AlignSettings.__optional_keys__)
+        given = _given_reads(reads, names)
+        lines = LineTargets.of(self.data.names, targets.lengths, targets)
+        make_table = partial(
+            aligned_table, options, lines, splits_matches=settings.get("eqx", False)
+        )
+
+        def finish(block: AlignedBlock, _anchors: int) -> Sequence[ResultPart[MappingTable]]:
+            return [partial(make_table, block)]
+
+        count = _number(threads)
+        devices, _ = resolve_devices("cpu", threads=count)
+        workers = [GroupAligner(self.data, targets, options, finish)] * count
+        transfer = block_transfer(devices, count)
+        table = _computed(given, workers, transfer, _shown(progress, "reads"))
+        return read_alignments(table, given.mapped(self.contig_names))
+
+    def _options(self, settings: Mapping[str, object], known: frozenset[str]) -> LongReadOptions:
+        """Return the options of the preset for this index, changed by settings."""
+        check_settings(settings, known)
+        base = replace(_preset(self.preset), sketch=self.data.sketch)
+        return long_read_options(base, AlignSettings(**settings))  # type: ignore[typeddict-item]
+
+
+class _GivenReads(NamedTuple):
+    """Reads with their names: uint8 text of n rows; no names for the row numbers."""
+
+    reads: Ragged
+    names: Ragged | None
+
+    def mapped(self, contig_names: tuple[str, ...]) -> MappedReads:
+        """Return what was mapped to these contigs."""
+        names = self.names
+        texts = None if names is None else tuple(name.tobytes().decode() for name in names)
+        return MappedReads(self.reads.lengths, texts, contig_names)
+
+
+def _given_reads(reads: Sequences, names: Sequence[str | bytes] | None) -> _GivenReads:
+    """Return reads and names as text, after checking their lengths."""
+    rows = sequence_rows(reads, "read")
+    if len(rows) and rows.lengths.max() > LONG_READS.max_bases:
+        row, most = int(rows.lengths.argmax()), LONG_READS.max_bases
+        raise InputError(f"read {row}: more than {most:,} bases; give shorter reads")
+    texts = None if names is None else sequence_rows(names, "name")
+    if texts is not None and len(texts) != len(rows):
+        raise UsageError(f"names: {len(texts)} for {len(rows)} reads; give a name per read")
+    return _GivenReads(rows, texts)
+
+
+def _chainer(
+    index: MinimizerIndex,
+    options: LongReadOptions,
+    make_table: Callable[[NamedReads, Mappings], MappingTable],
+    device: Device,
+) -> _Worker:
+    """Return a worker that maps blocks of reads on a device to a `MappingTable`."""
+    if isinstance(device, CudaDevice):
+        from hapgpu.longread.cuda.stages import BlockChainer  # noqa: PLC0415  (imports CuPy)
+
+        return BlockChainer(
+            index,
+            options,
+            device,
+            lambda reads, mappings, _anchors: make_table(reads, mappings),
+            MappingTable.joined([]),
+        )
+    return GroupChainer(
+        index,
+        options,
+        lambda reads, mappings, _anchors: [partial(make_table, reads, mappings)],
+    )
+
+
+def _computed(
+    given: _GivenReads, workers: Sequence[_Worker], transfer: BlockTransfer, progress: Progress
+) -> MappingTable:
+    """Compute the mappings of all reads, block by block."""
+    tables: list[MappingTable] = []
+
+    def keep(table: MappingTable) -> int:
+        tables.append(table)
+        return table.repeat_lengths.size
+
+    run_pipeline(
+        blocks_of_reads(given.reads, given.names, transfer.size, transfer.allocate),
+        workers,
+        keep,
+        progress=progress,
+        extent=len(given.reads),
+        threaded=len(workers) > 1,
+    )
+    return MappingTable.joined(tables)
+
+
+def _preset(name: str) -> LongReadOptions:
+    return preset(name)
+
+
+def _number(threads: int | None) -> int:
+    """Return a number of threads, after checking it."""
+    if threads is None:
+        return usable_cpus()
+    check_settings({"threads": threads}, frozenset({"threads"}))
+    return threads
+
+
+def _shown(progress: bool, description: str) -> Progress:  # noqa: FBT001  (a private function)
+    return TqdmProgress(description) if progress else NoProgress()
