@@ -23,7 +23,8 @@ from hapgpu.longread.index.build import build_index_of_records, read_reference
 from hapgpu.longread.index.files import MINIMIZER_FILE, load_index
 from hapgpu.longread.index.minimizer_index import MinimizerIndex
 from hapgpu.longread.index.names import index_command
-from hapgpu.longread.options import LongReadOptions, preset
+from hapgpu.longread.options import LongReadOptions
+from hapgpu.longread.options import preset as options_of_preset
 from hapgpu.longread.output.columns import MappingTable, aligned_table, chained_table
 from hapgpu.longread.output.rows import AlignedBlock, LineTargets
 from hapgpu.longread.pipeline import WORKERS_PER_GPU, block_transfer
@@ -102,7 +103,7 @@ class LongReadIndex:
             An argument has the wrong type or value.
         """
         check_settings(settings, SketchSettings.__optional_keys__)
-        sketch = sketch_options(_preset(preset).sketch, settings)
+        sketch = sketch_options(options_of_preset(preset).sketch, settings)
         shown = _shown(progress, "index")
         shown.start(None)
         try:
@@ -141,7 +142,7 @@ class LongReadIndex:
         UsageError
             An argument has the wrong type or value.
         """
-        sketch = _preset(preset).sketch
+        sketch = options_of_preset(preset).sketch
         if reference is None:
             return cls(load_index(Path(path), sketch), preset, None)
         fasta = Path(reference)
@@ -282,7 +283,7 @@ class LongReadIndex:
     def _options(self, settings: Mapping[str, object], known: frozenset[str]) -> LongReadOptions:
         """Return the options of the preset for this index, changed by settings."""
         check_settings(settings, known)
-        base = replace(_preset(self.preset), sketch=self.data.sketch)
+        base = replace(options_of_preset(self.preset), sketch=self.data.sketch)
         return long_read_options(base, AlignSettings(**settings))  # type: ignore[typeddict-item]
 
 
@@ -354,10 +355,6 @@ def _computed(
         threaded=len(workers) > 1,
     )
     return MappingTable.joined(tables)
-
-
-def _preset(name: str) -> LongReadOptions:
-    return preset(name)
 
 
 def _number(threads: int | None) -> int:
