@@ -308,7 +308,7 @@ def _given_reads(reads: Sequences, names: Sequence[str | bytes] | None) -> _Give
         raise InputError(f"read {row}: more than {most:,} bases; give shorter reads")
     texts = None if names is None else sequence_rows(names, "name")
     if texts is not None and len(texts) != len(rows):
-        raise UsageError(f"names: {len(texts)} for {len(rows)} reads; give a name per read")
+        raise UsageError(f"names: {len(texts)} for {len(rows)} reads; give one per read")
     return _GivenReads(rows, texts)
 
 
