@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -65,7 +65,7 @@ class KernelSource:
         """Return the parameters in order."""
         return list(self._declared(self._signature.split(",")))
 
-    def _declared(self, declarations: list[str]) -> Iterator[Declared]:
+    def _declared(self, declarations: Iterable[str]) -> Iterator[Declared]:
         for declaration in declarations:
             text = re.sub(r"\bconst\b|__restrict__", "", declaration)
             if not text.strip():
@@ -87,7 +87,19 @@ class KernelSource:
         members = self._text[found.end() : _end_of_block(self._text, found.end())]
         while (without_blocks := _BLOCK.sub(";", members)) != members:
             members = without_blocks
-        return tuple(self._declared([each for each in members.split(";") if "(" not in each]))
+        return tuple(self._declared(_one_by_one(members)))
+
+
+def _one_by_one(members: str) -> Iterator[str]:
+    """Yield the declaration of each field; fields of a type may share one."""
+    for member in members.split(";"):
+        if "(" in member or not member.strip():
+            continue
+        first, *others = member.split(",")
+        kind = re.match(r"[\w ]*\b(?=[ *]+\w+$)", first.strip())
+        assert kind is not None, member
+        yield first
+        yield from (f"{kind[0]} {other}" for other in others)
 
 
 def _end_of_block(text: str, start: int) -> int:

@@ -6,19 +6,15 @@
 
 // Scores and predecessors of all anchors; one thread block per read.
 extern "C" __global__ void __launch_bounds__(1024) update_successors(
-    const Word* x, const Word* y, const long long* offsets, const unsigned short* penalties,
-    int* scores, int* predecessors, long long anchors, int reads, int entries, int max_distance_x,
-    int max_distance_y, int bandwidth, int max_iterations
+    Anchors anchors, ChainParameters parameters, int max_iterations, ChainScores scores
 ) {
-    const ChainParameters parameters = {
-        (unsigned)max_distance_x, (unsigned)max_distance_y, bandwidth, penalties
-    };
     const int thread = threadIdx.x, threads = blockDim.x;
-    for (int read = blockIdx.x; read < reads; read += gridDim.x) {
-        const long long first = offsets[read];
-        const int length = (int)(offsets[read + 1] - first);
-        const Word *own_x = x + first, *own_y = y + first;
-        int *own_scores = scores + first, *own_predecessors = predecessors + first;
+    for (int read = blockIdx.x; read < anchors.reads; read += gridDim.x) {
+        const long long first = anchors.offsets[read];
+        const int length = (int)(anchors.offsets[read + 1] - first);
+        const Word *own_x = anchors.x + first, *own_y = anchors.y + first;
+        int* own_scores = scores.scores + first;
+        int* own_predecessors = scores.predecessors + first;
         const auto follows = [&](int later, int earlier) {
             return own_x[later] >> 32 == own_x[earlier] >> 32
                 && own_x[later] - own_x[earlier] <= parameters.max_distance_x;

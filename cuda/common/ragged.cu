@@ -21,8 +21,6 @@ extern "C" __global__ void gather_bytes(
     const long long* starts,
     const long long* offsets,
     unsigned char* out,
-    long long size,
-    long long total,
     int rows
 ) {
     gather(data, starts, offsets, out, rows);
@@ -33,8 +31,6 @@ extern "C" __global__ void gather_words(
     const long long* starts,
     const long long* offsets,
     unsigned* out,
-    long long size,
-    long long total,
     int rows
 ) {
     gather(data, starts, offsets, out, rows);

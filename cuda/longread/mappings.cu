@@ -1,6 +1,7 @@
 // Mappings of chains; same as hapgpu/longread/mappings/{cpu,parents,selection,seed_counts}.py.
 
 #include "common/binary_search.cuh"
+#include "longread/batches.cuh"
 #include "longread/seed/radix_order.cuh"
 
 namespace {
@@ -51,6 +52,34 @@ __device__ inline Word mixed(Word key) {
     return key + (key << 31);
 }
 
+// Table of the chains of all reads: column k starts at row k * chains.
+struct ChainTable {
+    int* values;
+    const long long* offsets;
+    int chains, reads;
+};
+
+// The parent of each row of the table; the best score and the number of its secondaries.
+struct Parents {
+    int* rows;
+    int* second_scores;
+    int* rivals;
+};
+
+// Rows to report, those of a read from its first row of the table on: row within the read, number
+// of the parent among these rows, flag of `Mappings`.
+struct Selection {
+    int* rows;
+    int* numbers;
+    unsigned char* is_retained;
+};
+
+struct SelectionLimits {
+    int keeps_all;
+    float score_ratio;
+    int max_secondary, near_score, strand_score;
+};
+
 // Rows of one read in the table.
 struct ReadRows {
     int* table;
@@ -65,8 +94,8 @@ struct ReadRows {
 
 // Hashes that break ties between chains; one thread per read.
 extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) hash_names(
-    const unsigned char* text, long long text_bytes, const int* name_starts,
-    const int* name_lengths, const int* lengths, int uses_names, unsigned* hashes, int reads
+    const unsigned char* text, const int* name_starts, const int* name_lengths, const int* lengths,
+    int uses_names, unsigned* hashes, int reads
 ) {
     for (int read = thread_id(); read < reads; read += thread_count()) {
         const int start = name_starts[read], end = uses_names ? start + name_lengths[read] : start;
@@ -78,19 +107,19 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) hash_names(
 
 // Fills the table with the chains of each read, the highest score first; one warp per read.
 extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock, 8) sort_chains(
-    const Word* x, const Word* y, long long anchors, const long long* anchor_offsets,
-    const int* scores, int chains, const long long* offsets, const int* lengths,
-    const unsigned* hashes, int reads, Word* keys, unsigned* order, int* table
+    Chains chains, const int* lengths, const unsigned* hashes, Word* keys, unsigned* order,
+    int* table
 ) {
     __shared__ RadixScratch scratch[kWarpsPerBlock];
-    for (int read = warp_id(); read < reads; read += warp_count()) {
-        const long long first_chain = offsets[read];
-        const int count = (int)(offsets[read + 1] - first_chain);
+    for (int read = warp_id(); read < chains.reads; read += warp_count()) {
+        const long long first_chain = chains.offsets[read];
+        const int count = (int)(chains.offsets[read + 1] - first_chain);
         for (int k = lane_id(); k < count; k += kWarpLanes) {
-            const long long first = anchor_offsets[first_chain + k];
-            const Word size = anchor_offsets[first_chain + k + 1] - first;
-            const Word tie_breaker = mixed((mixed(x[first]) + mixed(y[first])) ^ hashes[read]);
-            const Word rank = (Word)scores[first_chain + k] << 32 | size;
+            const long long first = chains.anchor_offsets[first_chain + k];
+            const Word size = chains.anchor_offsets[first_chain + k + 1] - first;
+            const Word hash = mixed(chains.x[first]) + mixed(chains.y[first]);
+            const Word tie_breaker = mixed(hash ^ hashes[read]);
+            const Word rank = (Word)chains.scores[first_chain + k] << 32 | size;
             keys[first_chain + k] = rank ^ (unsigned)tie_breaker;
             order[first_chain + k] = k;
         }
@@ -98,22 +127,23 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock, 8) sort_chains
         RadixScratch& own_scratch = scratch[threadIdx.x / kWarpLanes];
         radix_order(keys + first_chain, order + first_chain, count, own_scratch);
         __syncwarp();
-        const ReadRows rows{table, chains, first_chain};
+        const ReadRows rows{table, chains.count, first_chain};
         for (int row = lane_id(); row < count; row += kWarpLanes) {
             const long long chain = first_chain + order[first_chain + count - 1 - row];
-            const long long first = anchor_offsets[chain], chain_end = anchor_offsets[chain + 1];
-            const int span = span_of(y[first]);
-            const int start = query_position(y[first]) + 1 - span;
-            const int end = query_position(y[chain_end - 1]) + 1;
-            const bool is_reverse = x[first] >> 63;
-            rows.at(kScore, row) = scores[chain];
+            const long long first = chains.anchor_offsets[chain];
+            const long long chain_end = chains.anchor_offsets[chain + 1];
+            const int span = span_of(chains.y[first]);
+            const int start = query_position(chains.y[first]) + 1 - span;
+            const int end = query_position(chains.y[chain_end - 1]) + 1;
+            const bool is_reverse = chains.x[first] >> 63;
+            rows.at(kScore, row) = chains.scores[chain];
             rows.at(kCount, row) = (int)(chain_end - first);
-            rows.at(kSequence, row) = (int)(x[first] << 1 >> 33);
+            rows.at(kSequence, row) = (int)(chains.x[first] << 1 >> 33);
             rows.at(kIsReverse, row) = is_reverse;
             rows.at(kQueryStart, row) = is_reverse ? lengths[read] - end : start;
             rows.at(kQueryEnd, row) = is_reverse ? lengths[read] - start : end;
-            rows.at(kTargetStart, row) = max(target_position(x[first]) + 1 - span, 0);
-            rows.at(kTargetEnd, row) = target_position(x[chain_end - 1]) + 1;
+            rows.at(kTargetStart, row) = max(target_position(chains.x[first]) + 1 - span, 0);
+            rows.at(kTargetEnd, row) = target_position(chains.x[chain_end - 1]) + 1;
             rows.at(kChain, row) = (int)chain;
         }
     }
@@ -189,13 +219,12 @@ __device__ inline int masking_primary(
 // Parent of each chain, and best score and rivals of the primaries, which are initially 0; one warp
 // per read.
 extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) find_parents(
-    int* table, int chains, const long long* offsets, int reads, float mask_level, int* covered,
-    int* primaries, int* parents, int* second_scores, int* rivals
+    ChainTable table, float mask_level, int* covered, int* primaries, Parents parents
 ) {
-    for (int read = warp_id(); read < reads; read += warp_count()) {
-        const long long first_chain = offsets[read];
-        const int count = (int)(offsets[read + 1] - first_chain);
-        const ReadRows rows{table, chains, first_chain};
+    for (int read = warp_id(); read < table.reads; read += warp_count()) {
+        const long long first_chain = table.offsets[read];
+        const int count = (int)(table.offsets[read + 1] - first_chain);
+        const ReadRows rows{table.values, table.chains, first_chain};
         int2* const intervals = (int2*)covered + first_chain;
         int interval_count = 0, primary_count = 0;
         for (int row = 0; row < count; ++row) {
@@ -207,13 +236,14 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) find_parents(
                                          end - start - length, mask_level);
             }
             if (lane_id() == 0) {
-                parents[first_chain + row] = parent < 0 ? row : parent;
+                parents.rows[first_chain + row] = parent < 0 ? row : parent;
                 if (parent < 0) {
                     primaries[first_chain + primary_count] = row;
                 } else {
-                    int& second = second_scores[first_chain + parent];
+                    int& second = parents.second_scores[first_chain + parent];
                     second = max(second, rows.at(kScore, row));
-                    rivals[first_chain + parent] += rows.at(kCount, row) >= rows.at(kCount, parent);
+                    int& rivals = parents.rivals[first_chain + parent];
+                    rivals += rows.at(kCount, row) >= rows.at(kCount, parent);
                 }
             }
             if (parent < 0) {
@@ -248,35 +278,35 @@ __device__ inline bool has_same_coordinates(ReadRows rows, int row, int parent) 
 
 // Lists the rows of each read to keep, and their parents among them; one thread per read.
 extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) select_rows(
-    int* table, int chains, const long long* offsets, int reads, const int* parents,
-    int keeps_all, float score_ratio, int max_secondary, int near_score, int strand_score,
-    int* kept, int* new_rows, int* numbers, unsigned char* is_retained, long long* counts
+    ChainTable table, const int* parents, SelectionLimits limits, Selection selection,
+    int* new_rows, long long* counts
 ) {
     if (thread_id() == 0) counts[0] = 0;
-    for (int read = thread_id(); read < reads; read += thread_count()) {
-        const long long start = offsets[read];
-        const int count = (int)(offsets[read + 1] - start);
-        const ReadRows rows{table, chains, start};
+    for (int read = thread_id(); read < table.reads; read += thread_count()) {
+        const long long start = table.offsets[read];
+        const int count = (int)(table.offsets[read + 1] - start);
+        const ReadRows rows{table.values, table.chains, start};
         int kept_count = 0, secondary = 0;
         for (int row = 0; row < count; ++row) {
             const int parent = parents[start + row];
-            bool keeps = keeps_all || parent == row, retains = false;
-            if (!keeps && secondary < max_secondary) {
+            bool keeps = limits.keeps_all || parent == row, retains = false;
+            if (!keeps && secondary < limits.max_secondary) {
                 // minimap2 moves kept mappings up in place and looks the parent up at its old row.
-                const int in_parent_row = parent < kept_count ? kept[start + parent] : parent;
-                if (is_near(rows, row, in_parent_row, score_ratio, near_score)) {
+                const bool is_moved = parent < kept_count;
+                const int in_parent_row = is_moved ? selection.rows[start + parent] : parent;
+                if (is_near(rows, row, in_parent_row, limits.score_ratio, limits.near_score)) {
                     keeps = !has_same_coordinates(rows, row, in_parent_row);
                 } else {
-                    keeps = retains = rows.at(kScore, row) > strand_score
+                    keeps = retains = rows.at(kScore, row) > limits.strand_score
                         && rows.at(kIsReverse, row) != rows.at(kIsReverse, in_parent_row);
                 }
                 secondary += keeps;
             }
             if (!keeps) continue;
             new_rows[start + row] = kept_count;
-            kept[start + kept_count] = row;
-            numbers[start + kept_count] = parent < 0 ? -1 : new_rows[start + parent];
-            is_retained[start + kept_count] = retains;
+            selection.rows[start + kept_count] = row;
+            selection.numbers[start + kept_count] = parent < 0 ? -1 : new_rows[start + parent];
+            selection.is_retained[start + kept_count] = retains;
             ++kept_count;
         }
         counts[read + 1] = kept_count;
@@ -285,13 +315,13 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) select_rows(
 
 // Mean span of the seeds of each read; one warp per read.
 extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) average_spans(
-    const unsigned char* spans, long long seeds, const long long* offsets, int reads, float* means
+    Seeds seeds, float* means
 ) {
-    for (int read = warp_id(); read < reads; read += warp_count()) {
-        const long long start = offsets[read], end = offsets[read + 1];
+    for (int read = warp_id(); read < seeds.reads; read += warp_count()) {
+        const long long start = seeds.offsets[read], end = seeds.offsets[read + 1];
         unsigned sum = 0;  // at most k per base of the read
         for (long long seed = start + lane_id(); seed < end; seed += kWarpLanes) {
-            sum += spans[seed];
+            sum += seeds.spans[seed];
         }
         sum = warp_sum(sum);
         if (lane_id() == 0) means[read] = __fdiv_rn(sum, max(end - start, 1ll));
@@ -327,12 +357,16 @@ enum MappingColumn {
     kLengths, kParents, kSecondScores, kRivals, kMatched, kExpected
 };
 
+// Mappings to report: the columns above, one after the other, and the others.
 struct MappingTable {
     int* columns;
-    long long stride;
+    unsigned char* is_reverse;
+    unsigned char* is_retained;
+    const long long* offsets;
+    int count;
 
     __device__ int& at(MappingColumn column, int mapping) const {
-        return columns[column * stride + mapping];
+        return columns[(long long)column * count + mapping];
     }
 };
 
@@ -341,64 +375,60 @@ struct MappingTable {
 // Fills the columns of the mappings to report; one warp per mapping. All anchors of a chain are
 // seeds of the read, so the first and the last anchor give the number of seeds between them.
 extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) measure_mappings(
-    const Word* x, const Word* y, long long anchors, const long long* anchor_offsets, int chains,
-    const long long* offsets, const int* lengths, int reads, int* table, const int* kept,
-    const int* numbers, const unsigned char* is_retained, const int* second_scores,
-    const int* rivals, const unsigned* positions, long long seeds, const long long* seed_offsets,
-    const float* means, const int* sequence_lengths, int sequences,
-    const long long* mapping_offsets, int* columns, unsigned char* is_reverse,
-    unsigned char* mapping_is_retained, int mappings
+    Chains chains, const int* lengths, int* table, Selection selection, Parents parents,
+    Seeds seeds, const float* means, const int* sequence_lengths, MappingTable mappings
 ) {
-    const MappingTable out{columns, mappings};
-    for (int mapping = warp_id(); mapping < mappings; mapping += warp_count()) {
-        const int read = count_at_most(mapping_offsets + 1, reads, mapping);
-        const long long first_chain = offsets[read];
-        const long long kept_row = first_chain + mapping - mapping_offsets[read];
-        const ReadRows rows{table, chains, first_chain};
-        const int row = kept[kept_row];
+    for (int mapping = warp_id(); mapping < mappings.count; mapping += warp_count()) {
+        const int read = count_at_most(mappings.offsets + 1, chains.reads, mapping);
+        const long long first_chain = chains.offsets[read];
+        const long long kept_row = first_chain + mapping - mappings.offsets[read];
+        const ReadRows rows{table, chains.count, first_chain};
+        const int row = selection.rows[kept_row];
         const int chain = rows.at(kChain, row);
-        const long long first = anchor_offsets[chain], chain_end = anchor_offsets[chain + 1];
+        const long long first = chains.anchor_offsets[chain];
+        const long long chain_end = chains.anchor_offsets[chain + 1];
         int matches = 0, columns_aligned = 0;
         for (long long k = first + 1 + lane_id(); k < chain_end; k += kWarpLanes) {
-            const int on_target = target_position(x[k]) - target_position(x[k - 1]);
-            const int on_query = query_position(y[k]) - query_position(y[k - 1]);
-            matches += min(min(on_target, on_query), span_of(y[k]));
+            const int on_target = target_position(chains.x[k]) - target_position(chains.x[k - 1]);
+            const int on_query = query_position(chains.y[k]) - query_position(chains.y[k - 1]);
+            matches += min(min(on_target, on_query), span_of(chains.y[k]));
             columns_aligned += max(on_target, on_query);
         }
         matches = warp_sum(matches);
         columns_aligned = warp_sum(columns_aligned);
         if (lane_id()) continue;
 
-        out.at(kScores, mapping) = rows.at(kScore, row);
-        out.at(kCounts, mapping) = rows.at(kCount, row);
-        out.at(kSequences, mapping) = rows.at(kSequence, row);
-        out.at(kQueryStarts, mapping) = rows.at(kQueryStart, row);
-        out.at(kQueryEnds, mapping) = rows.at(kQueryEnd, row);
-        out.at(kTargetStarts, mapping) = rows.at(kTargetStart, row);
-        out.at(kTargetEnds, mapping) = rows.at(kTargetEnd, row);
-        out.at(kMatches, mapping) = span_of(y[first]) + matches;
-        out.at(kLengths, mapping) = span_of(y[first]) + columns_aligned;
-        out.at(kParents, mapping) = numbers[kept_row];
-        out.at(kSecondScores, mapping) = second_scores[first_chain + row];
-        out.at(kRivals, mapping) = rivals[first_chain + row];
-        is_reverse[mapping] = x[first] >> 63;
-        mapping_is_retained[mapping] = is_retained[kept_row];
+        mappings.at(kScores, mapping) = rows.at(kScore, row);
+        mappings.at(kCounts, mapping) = rows.at(kCount, row);
+        mappings.at(kSequences, mapping) = rows.at(kSequence, row);
+        mappings.at(kQueryStarts, mapping) = rows.at(kQueryStart, row);
+        mappings.at(kQueryEnds, mapping) = rows.at(kQueryEnd, row);
+        mappings.at(kTargetStarts, mapping) = rows.at(kTargetStart, row);
+        mappings.at(kTargetEnds, mapping) = rows.at(kTargetEnd, row);
+        mappings.at(kMatches, mapping) = span_of(chains.y[first]) + matches;
+        mappings.at(kLengths, mapping) = span_of(chains.y[first]) + columns_aligned;
+        mappings.at(kParents, mapping) = selection.numbers[kept_row];
+        mappings.at(kSecondScores, mapping) = parents.second_scores[first_chain + row];
+        mappings.at(kRivals, mapping) = parents.rivals[first_chain + row];
+        mappings.is_reverse[mapping] = chains.x[first] >> 63;
+        mappings.is_retained[mapping] = selection.is_retained[kept_row];
 
         const int length = lengths[read], query_start = rows.at(kQueryStart, row);
         const int target_start = rows.at(kTargetStart, row);
         const int target_after =
             sequence_lengths[rows.at(kSequence, row)] - rows.at(kTargetEnd, row);
-        const long long seed_start = seed_offsets[read], seed_end = seed_offsets[read + 1];
+        const long long seed_start = seeds.offsets[read], seed_end = seeds.offsets[read + 1];
         const long long first_match = first_seed(
-            positions, seed_start, seed_end, forward_position(x[first], y[first], length));
+            seeds.positions, seed_start, seed_end,
+            forward_position(chains.x[first], chains.y[first], length));
         const long long last_match = first_seed(
-            positions, seed_start, seed_end,
-            forward_position(x[chain_end - 1], y[chain_end - 1], length));
+            seeds.positions, seed_start, seed_end,
+            forward_position(chains.x[chain_end - 1], chains.y[chain_end - 1], length));
         const float mean = means[read];
-        out.at(kMatched, mapping) = (int)(chain_end - first);
+        mappings.at(kMatched, mapping) = (int)(chain_end - first);
         // The start of the mapping in the read, not its end: as in minimap2.
         const long long between = max(first_match, last_match) - min(first_match, last_match);
-        out.at(kExpected, mapping) = (int)between + 1
+        mappings.at(kExpected, mapping) = (int)between + 1
             + (query_start > mean && target_start > mean)
             + (length - query_start > mean && target_after > mean);
     }

@@ -10,7 +10,7 @@ import cupy
 import numpy as np
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Scalar
 from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu.staging import uploaded
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
@@ -28,8 +28,7 @@ def _gather_kernel(name: str, item: type[np.generic]) -> Kernel:
             Array("starts", np.int64, "rows"),
             Array("offsets", np.int64, "rows", 1),
             Array("out", item, "total"),
-            Scalar("size", np.int64),
-            Scalar("total", np.int64),
+            *(Length("size"), Length("total")),
             Scalar("rows", np.int32),
         ),
     )

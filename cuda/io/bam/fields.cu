@@ -1,5 +1,6 @@
 // Parts of BAM records, with every check of `hapgpu/io/bam/record_layout.py`. A thread a record.
 
+#include "io/bam/records.cuh"
 #include "io/bam/tags.cuh"
 
 struct Parts {
@@ -63,42 +64,25 @@ __device__ inline bool measure(
 
 // Fill the columns of a layout and the fixed fields; set `fault` if a record is damaged.
 extern "C" __global__ void __launch_bounds__(128) measure_records(
-    const unsigned char* data,
-    const long long* starts,
-    int* name_lengths,
-    int* cigar_lengths,
-    int* base_counts,
-    int* tag_lengths,
-    long long* cigar_starts,
-    long long* tag_starts,
-    long long* long_cigars,
-    unsigned short* flags,
-    int* reference_ids,
-    int* positions,
-    unsigned char* mapping_qualities,
-    int* fault,
-    long long size,
-    int records,
-    int contigs,
-    int one
+    Records records, int* fault, int contigs
 ) {
     const int row = blockIdx.x * blockDim.x + threadIdx.x;
-    if (row >= records) return;
-    const long long at = starts[row];
+    if (row >= records.count) return;
+    const long long at = records.starts[row];
     Parts parts;
-    if (!measure(data, at, contigs, parts)) {
+    if (!measure(records.data, at, contigs, parts)) {
         *fault = 1;
         return;
     }
-    name_lengths[row] = parts.name;
-    cigar_lengths[row] = parts.operations;
-    base_counts[row] = parts.bases;
-    tag_lengths[row] = parts.tag_bytes;
-    cigar_starts[row] = parts.cigar;
-    tag_starts[row] = parts.tags;
-    long_cigars[row] = parts.long_cigar;
-    flags[row] = (unsigned short)load_u16(data, at + 18);
-    reference_ids[row] = load_i32(data, at + 4);
-    positions[row] = load_i32(data, at + 8);
-    mapping_qualities[row] = data[at + 13];
+    records.name_lengths[row] = parts.name;
+    records.cigar_lengths[row] = parts.operations;
+    records.base_counts[row] = parts.bases;
+    records.tag_lengths[row] = parts.tag_bytes;
+    records.cigar_starts[row] = parts.cigar;
+    records.tag_starts[row] = parts.tags;
+    records.long_cigars[row] = parts.long_cigar;
+    records.flags[row] = (unsigned short)load_u16(records.data, at + 18);
+    records.reference_ids[row] = load_i32(records.data, at + 4);
+    records.positions[row] = load_i32(records.data, at + 8);
+    records.mapping_qualities[row] = records.data[at + 13];
 }

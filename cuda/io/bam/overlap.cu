@@ -1,6 +1,14 @@
 // Which records overlap intervals, as `hapgpu/io/bam/overlap.py`. A thread a record.
 
 #include "io/bam/record.cuh"
+#include "io/bam/records.cuh"
+
+// Intervals of contigs, by their starts; those of contig r are offsets[r] to offsets[r + 1].
+struct Intervals {
+    const long long* offsets;
+    const long long* starts;
+    const long long* ends;
+};
 
 // The first interval of `low` to `high` that ends after a position, or `high`.
 __device__ inline long long first_ending_after(
@@ -26,33 +34,23 @@ __device__ inline long long span_of(
     return span;
 }
 
-// The intervals of contig r are offsets[r] to offsets[r + 1].
 extern "C" __global__ void __launch_bounds__(128) mark_overlaps(
-    const unsigned char* data,
-    const long long* cigar_starts,
-    const int* cigar_lengths,
-    const unsigned short* flags,
-    const int* reference_ids,
-    const int* positions,
-    const long long* offsets,
-    const long long* starts,
-    const long long* ends,
-    unsigned char* marks,
-    long long size,
-    int records,
-    int contigs,
-    int intervals
+    Records records, Intervals intervals, unsigned char* marks
 ) {
     const int row = blockIdx.x * blockDim.x + threadIdx.x;
-    if (row >= records) return;
-    const int contig = reference_ids[row], position = positions[row];
+    if (row >= records.count) return;
+    const int contig = records.reference_ids[row], position = records.positions[row];
     unsigned char mark = 0;
+    const long long* offsets = intervals.offsets;
     if (contig >= 0 && offsets[contig] < offsets[contig + 1]) {
         long long span = 0;
-        if (!(flags[row] & kUnmapped)) span = span_of(data, cigar_starts[row], cigar_lengths[row]);
+        if (!(records.flags[row] & kUnmapped)) {
+            span = span_of(records.data, records.cigar_starts[row], records.cigar_lengths[row]);
+        }
         const long long high = offsets[contig + 1];
-        const long long first = first_ending_after(ends, offsets[contig], high, position);
-        mark = first < high && starts[first] < position + (span > 1 ? span : 1);
+        const long long first = first_ending_after(
+            intervals.ends, offsets[contig], high, position);
+        mark = first < high && intervals.starts[first] < position + (span > 1 ? span : 1);
     }
     marks[row] = mark;
 }

@@ -1,6 +1,7 @@
 // Samples of reads by their tags RG: the same as hapgpu/io/bam/read_groups.py.
 
 #include "common/grid.cuh"
+#include "io/bam/records.cuh"
 #include "io/bam/tags.cuh"
 
 namespace {
@@ -25,16 +26,23 @@ struct ReadGroupField {
     }
 };
 
-// The row of ascending texts that equals the `length` bytes of `text`; -1 for none.
-__device__ inline int find_text(
-    const unsigned char* text, long long length, const unsigned char* texts,
-    const long long* offsets, int rows
+// Read groups by ascending identifiers; `only_sample` is the sample of reads without one, or -1.
+struct ReadGroups {
+    const unsigned char* identifiers;
+    const long long* offsets;
+    const int* samples;
+    int count, only_sample;
+};
+
+// The read group whose identifier is the `length` bytes of `text`; -1 for none.
+__device__ inline int find_group(
+    const unsigned char* text, long long length, const ReadGroups& groups
 ) {
-    int low = 0, high = rows;
+    int low = 0, high = groups.count;
     while (low < high) {
         const int middle = low + (high - low) / 2;
-        const unsigned char* other = texts + offsets[middle];
-        const long long size = offsets[middle + 1] - offsets[middle];
+        const unsigned char* other = groups.identifiers + groups.offsets[middle];
+        const long long size = groups.offsets[middle + 1] - groups.offsets[middle];
         long long same = 0;
         while (same < length && same < size && text[same] == other[same]) ++same;
         if (same == length && same == size) return middle;
@@ -51,24 +59,22 @@ __device__ inline int find_text(
 
 // Finds the sample of each read; `fault` becomes the first read without one. A thread per read.
 extern "C" __global__ void __launch_bounds__(128) find_samples(
-    const unsigned char* data, const long long* record_starts, const long long* tag_starts,
-    const int* tag_lengths, const unsigned char* identifiers, const long long* identifier_offsets,
-    const int* group_samples, int* samples, int* fault, long long /* bytes of data */, int reads,
-    int groups, long long /* bytes of identifiers */, int /* 1 */, int only_sample
+    Records records, ReadGroups groups, int* samples, int* fault
 ) {
-    for (int row = first_thread(); row < reads; row += all_threads()) {
-        int sample = only_sample;
-        if (tag_lengths[row] > 0) {
-            const long long end = record_starts[row] + 4 + load_i32(data, record_starts[row]);
-            const ReadGroupField field(data, tag_starts[row], end);
+    const unsigned char* data = records.data;
+    for (int row = first_thread(); row < records.count; row += all_threads()) {
+        int sample = groups.only_sample;
+        if (records.tag_lengths[row] > 0) {
+            const long long start = records.starts[row], end = start + 4 + load_i32(data, start);
+            const ReadGroupField field(data, records.tag_starts[row], end);
             if (field.at >= 0) {
                 int group = -1;
                 if (data[field.at + 2] == 'Z') {
                     const unsigned char* text = data + field.at + kTagHead;
                     const long long length = field.size - kTagHead - 1;
-                    group = find_text(text, length, identifiers, identifier_offsets, groups);
+                    group = find_group(text, length, groups);
                 }
-                sample = group < 0 ? kUnknownGroup : group_samples[group];
+                sample = group < 0 ? kUnknownGroup : groups.samples[group];
             }
         }
         samples[row] = sample;

@@ -82,7 +82,6 @@ __device__ inline long long stretch_end(long long begin, long long end, int step
 extern "C" __global__ void __launch_bounds__(32 * kWarps) guess_starts(
     const unsigned char* data,
     long long* guesses,
-    long long size,
     long long begin,
     long long end,
     int stretches,
@@ -111,7 +110,6 @@ extern "C" __global__ void __launch_bounds__(64) walk_stretches(
     int* counts,
     long long* exits,
     int* stops,
-    long long size,
     long long begin,
     long long end,
     long long max_record,
@@ -191,8 +189,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) prove_starts(
     long long begin,
     long long end,
     int stretches,
-    int step,
-    int five
+    int step
 ) {
     __shared__ long long places[kThreads];
     __shared__ int sums[kThreads];
@@ -241,7 +238,6 @@ extern "C" __global__ void __launch_bounds__(32) repair_starts(
     int* counts,
     long long* exits,
     int* stops,
-    long long size,
     long long begin,
     long long end,
     long long max_record,
@@ -273,8 +269,6 @@ extern "C" __global__ void __launch_bounds__(64) list_starts(
     const long long* guesses,
     const int* rows,
     long long* starts,
-    long long size,
-    long long records,
     long long begin,
     long long end,
     long long max_record,

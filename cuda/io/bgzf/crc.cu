@@ -68,9 +68,7 @@ extern "C" __global__ void __launch_bounds__(32 * kWarps) check_sums(
     const u32* sums,
     int* verdicts,
     int* fault,
-    long long data_size,
-    int blocks,
-    int one
+    int blocks
 ) {
     __shared__ u32 tables[4][256];
     make_tables(tables);

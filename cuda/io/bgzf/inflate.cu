@@ -13,10 +13,7 @@ extern "C" __global__ void __launch_bounds__(32 * kWarps, 12) inflate_blocks(
     u8* out,
     int* verdicts,
     int* fault,
-    long long packed_size,
-    long long out_size,
-    int blocks,
-    int one
+    int blocks
 ) {
     __shared__ Tables tables[kWarps];
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;

@@ -29,8 +29,7 @@ struct Line {
 // Counts the records that start after a newline, and finds the start of the last of them: starts[0]
 // and starts[1]. One thread per newline.
 extern "C" __global__ void __launch_bounds__(256) find_record_starts(
-    const unsigned char* text, const int* newlines, int* starts, int size, int newline_count,
-    int two
+    const unsigned char* text, const int* newlines, int* starts, int size, int newline_count
 ) {
     const int k = blockIdx.x * blockDim.x + threadIdx.x;
     const int at = k < newline_count ? newlines[k] + 1 : size;
@@ -47,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(256) find_record_starts(
 // sizes[k + 1] is the number of bytes that line k becomes: a header ends the sequence before it.
 // One thread per line.
 extern "C" __global__ void __launch_bounds__(256) measure_fasta_lines(
-    const unsigned char* text, const int* newlines, int* sizes, int size, int newline_count
+    const unsigned char* text, const int* newlines, int* sizes, int newline_count
 ) {
     const int k = blockIdx.x * blockDim.x + threadIdx.x;
     if (k == 0) sizes[0] = 0;

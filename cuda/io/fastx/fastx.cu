@@ -40,6 +40,7 @@ struct Line {
 struct Text {
     const unsigned char* bytes;
     const int* newlines;
+    int size;
 
     __device__ Line line(unsigned number) const {
         unsigned start = number ? newlines[number - 1] + 1 : 0;
@@ -47,6 +48,21 @@ struct Text {
         if (end > start && bytes[end - 1] == '\r') --end;
         return {start, end};
     }
+};
+
+// Columns of DeviceSpans of hapgpu/io/fastx/cuda.py.
+struct ReadSpans {
+    int* name_starts;
+    int* name_lengths;
+    int* base_starts;
+    int* quality_starts;
+    int* lengths;
+    int reads;
+};
+
+struct ReadLimits {
+    int max_name, max_bases, for_sam;
+    unsigned long long low_bases, high_bases;  // see `BaseSet`
 };
 
 // All lanes of a warp call the following functions with the same arguments.
@@ -90,8 +106,7 @@ extern "C" __global__ void __launch_bounds__(256) count_newlines(
 // Lists the offsets of the newlines; `ends` counts them up to the end of each tile; one warp per
 // tile.
 extern "C" __global__ void __launch_bounds__(256) list_newlines(
-    const unsigned char* text, const int* ends, int* newlines, int size, int tiles,
-    int newline_count
+    const unsigned char* text, const int* ends, int* newlines, int size, int tiles
 ) {
     const int tile = warp_id();
     if (tile >= tiles) return;
@@ -109,64 +124,61 @@ extern "C" __global__ void __launch_bounds__(256) list_newlines(
 // Finds the spans of the reads, one warp per read; sets `is_faulty` if a read is malformed.
 // Same as `parse_block` of hapgpu/io/fastx/cpu.py.
 extern "C" __global__ void __launch_bounds__(256) find_reads(
-    const unsigned char* text, const int* newlines, int* name_starts, int* name_lengths,
-    int* base_starts, int* quality_starts, int* lengths, int* is_faulty, int size,
-    int newline_count, int reads, int one, int is_fasta, int max_name, int max_bases,
-    int for_sam, unsigned long long low_bases, unsigned long long high_bases
+    Text text, ReadSpans spans, ReadLimits limits, int* is_faulty, int is_fasta
 ) {
-    const Text lines{text, newlines};
-    const BaseSet known{low_bases, high_bases};
+    const unsigned char* bytes = text.bytes;
+    const BaseSet known{limits.low_bases, limits.high_bases};
     const int lines_per_read = is_fasta ? 2 : 4;
     bool good = true;  // of the bytes of this lane
 
-    for (int read = warp_id(); read < reads; read += warp_count()) {
-        const Line header = lines.line(lines_per_read * read);
-        const Line bases = lines.line(lines_per_read * read + 1);
-        Line qualities = bases;
+    for (int read = warp_id(); read < spans.reads; read += warp_count()) {
+        const Line header = text.line(lines_per_read * read);
+        const Line sequence = text.line(lines_per_read * read + 1);
+        Line qualities = sequence;
 
         const unsigned name = header.start + 1;
-        const unsigned name_end = printable_end(text, name, header.end);
+        const unsigned name_end = printable_end(bytes, name, header.end);
         int name_length = name_end - name;
-        if (for_sam && name_length > 2 && text[name_end - 2] == '/' &&
-            (text[name_end - 1] == '1' || text[name_end - 1] == '2')) {
+        if (limits.for_sam && name_length > 2 && bytes[name_end - 2] == '/' &&
+            (bytes[name_end - 1] == '1' || bytes[name_end - 1] == '2')) {
             name_length -= 2;
         }
-        good &= header.size() && text[header.start] == (is_fasta ? '>' : '@');
-        good &= name_end == header.end || text[name_end] == ' ' || text[name_end] == '\t';
-        good &= name_length > 0 && name_length <= max_name;
-        good &= !for_sam || text[name] != '@';
-        good &= bases.size() <= max_bases;
-        good &= all_valid(bases, [=](unsigned at) { return known.contains(text[at]); });
+        good &= header.size() && bytes[header.start] == (is_fasta ? '>' : '@');
+        good &= name_end == header.end || bytes[name_end] == ' ' || bytes[name_end] == '\t';
+        good &= name_length > 0 && name_length <= limits.max_name;
+        good &= !limits.for_sam || bytes[name] != '@';
+        good &= sequence.size() <= limits.max_bases;
+        good &= all_valid(sequence, [=](unsigned at) { return known.contains(bytes[at]); });
 
         if (!is_fasta) {
-            const Line plus = lines.line(lines_per_read * read + 2);
-            qualities = lines.line(lines_per_read * read + 3);
-            good &= plus.size() && text[plus.start] == '+';
+            const Line plus = text.line(lines_per_read * read + 2);
+            qualities = text.line(lines_per_read * read + 3);
+            good &= plus.size() && bytes[plus.start] == '+';
             if (plus.size() > 1) {
                 good &= plus.size() == header.size();
                 const unsigned shift = header.start - plus.start;  // modulo 2**32
                 const Line rest{plus.start + 1, plus.start + min(plus.size(), header.size())};
                 good &= all_valid(
-                    rest, [=](unsigned at) { return text[at] == text[at + shift]; });
+                    rest, [=](unsigned at) { return bytes[at] == bytes[at + shift]; });
             }
-            good &= qualities.size() == bases.size();
-            good &= all_valid(qualities, [=](unsigned at) { return is_printable(text[at]); });
+            good &= qualities.size() == sequence.size();
+            good &= all_valid(qualities, [=](unsigned at) { return is_printable(bytes[at]); });
         }
 
         if (lane_id() == 0) {
-            name_starts[read] = name;
-            name_lengths[read] = name_length;
-            base_starts[read] = bases.start;
-            quality_starts[read] = qualities.start;
-            lengths[read] = bases.size();
+            spans.name_starts[read] = name;
+            spans.name_lengths[read] = name_length;
+            spans.base_starts[read] = sequence.start;
+            spans.quality_starts[read] = qualities.start;
+            spans.lengths[read] = sequence.size();
         }
     }
 
     // Blank lines may follow the last read.
-    const unsigned end = reads ? newlines[lines_per_read * reads - 1] + 1 : 0;
-    for (unsigned at = end + blockIdx.x * blockDim.x + threadIdx.x; at < size;
+    const unsigned end = spans.reads ? text.newlines[lines_per_read * spans.reads - 1] + 1 : 0;
+    for (unsigned at = end + blockIdx.x * blockDim.x + threadIdx.x; at < text.size;
          at += gridDim.x * blockDim.x) {
-        good &= is_white(text[at]);
+        good &= is_white(bytes[at]);
     }
 
     if (!good) *is_faulty = 1;

@@ -43,7 +43,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) mark_anchors(
 
 // Marks the first anchors of reads as starts of segments; one thread per read.
 extern "C" __global__ void __launch_bounds__(kThreads) mark_reads(
-    const long long* offsets, Counts* marks, int anchors, int reads
+    const long long* offsets, Counts* marks, int reads
 ) {
     for (long long read = thread_id(); read < reads; read += thread_count()) {
         if (offsets[read] < offsets[read + 1]) marks[offsets[read]] |= kHigh;
@@ -54,8 +54,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) mark_reads(
 // one thread per anchor and per read. `counts` are the running sums of the marks.
 extern "C" __global__ void __launch_bounds__(kThreads) list_ends(
     const int* scores, const Counts* counts, const long long* offsets, unsigned long long* keys,
-    unsigned* anchors_of_ends, long long* end_offsets, int* end_counts, int anchors, int reads,
-    int ends
+    unsigned* anchors_of_ends, long long* end_offsets, int* end_counts, int anchors, int reads
 ) {
     for (long long i = thread_id(); i < anchors; i += thread_count()) {
         const int row = low_count(counts_before(counts, i));
@@ -74,7 +73,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) list_ends(
 
 // The segment of each end; one thread per end.
 extern "C" __global__ void __launch_bounds__(kThreads) find_segments(
-    const Counts* counts, const unsigned* anchors_of_ends, int* segments, int anchors, int ends
+    const Counts* counts, const unsigned* anchors_of_ends, int* segments, int ends
 ) {
     for (long long end = thread_id(); end < ends; end += thread_count()) {
         segments[end] = high_count(counts[anchors_of_ends[end]]);
@@ -158,7 +157,7 @@ struct Tracer {
     }
 };
 
-// Ends in the order of segments, in each ascending by rank.
+// Ends in the order of reads and ranks; `order` lists them by segment, in each ascending by rank.
 struct Ends {
     const unsigned* anchors;
     const int* segments;
@@ -236,33 +235,26 @@ __device__ inline void trace_together(const Ends& ends, Group group, Tracer trac
 
 }  // namespace
 
-// Traces the chains of each segment. `order` lists the ends by segment, ascending by rank; the ends
-// themselves are in the order of reads and ranks. One thread per end: the thread of the first end
-// of a segment traces all its chains, or its warp does if there are many ends.
+// Traces the chains of each segment. One thread per end: the thread of the first end of a segment
+// traces all its chains, or its warp does if there are many ends.
 extern "C" __global__ void __launch_bounds__(kThreads) trace_chains(
-    const int* scores, const int* predecessors, const long long* offsets,
-    const unsigned* anchors_of_ends, const int* segments, const long long* order,
-    unsigned char* is_taken, int* path, Counts* chains, int* path_starts, int* chain_scores,
-    int anchors, int reads, int ends, int max_drop, int min_count, int min_score
+    Traces traces, Ends ends, Limits limits, const long long* offsets, int reads
 ) {
-    const Traces traces{scores, predecessors, is_taken, path, chains, path_starts, chain_scores};
-    const Limits limits{max_drop, min_count, min_score};
-    const Ends all{anchors_of_ends, segments, order, ends};
     const auto tracer_of = [&](Group group) {
         const int read = count_at_most(offsets, reads + 1, group.last_anchor) - 1;
         return Tracer{traces, limits, static_cast<int>(offsets[read]), group.last_anchor};
     };
-    for (long long base = thread_id() - lane_id(); base < ends; base += thread_count()) {
+    for (long long base = thread_id() - lane_id(); base < ends.count; base += thread_count()) {
         Group own{static_cast<int>(base) + lane_id(), 0, 0};
-        const bool is_first = base + lane_id() < ends
-            && (own.first == 0 || !all.are_together(own.first - 1, own.first));
-        while (is_first && own.size <= kMaxAlone && own.grow(all)) {}
+        const bool is_first = base + lane_id() < ends.count
+            && (own.first == 0 || !ends.are_together(own.first - 1, own.first));
+        while (is_first && own.size <= kMaxAlone && own.grow(ends)) {}
         const bool is_large = own.size > kMaxAlone;
-        if (is_first && !is_large) trace_alone(all, own, tracer_of(own));
+        if (is_first && !is_large) trace_alone(ends, own, tracer_of(own));
         for (unsigned large = __ballot_sync(kAllLanes, is_large); large; large &= large - 1) {
             Group group{static_cast<int>(base) + __ffs(large) - 1, 0, 0};
-            group.complete(all);
-            trace_together(all, group, tracer_of(group));
+            group.complete(ends);
+            trace_together(ends, group, tracer_of(group));
         }
     }
 }
@@ -273,7 +265,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) trace_chains(
 extern "C" __global__ void __launch_bounds__(kThreads) list_chains(
     const unsigned long long* x, const long long* end_offsets, const int* path,
     const int* path_starts, const Counts* counts, unsigned long long* keys, unsigned* chain_ends,
-    long long* chain_offsets, int* chain_counts, int anchors, int reads, int ends, int chains
+    long long* chain_offsets, int* chain_counts, int reads, int ends
 ) {
     const auto offset_of = [=](long long read) {
         return high_count(counts_before(counts, end_offsets[read]));
@@ -296,8 +288,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) list_chains(
 // order; one thread per chain. The running sum of the sizes gives `anchor_offsets`.
 extern "C" __global__ void __launch_bounds__(kThreads) order_chains(
     const unsigned* chain_ends, const Counts* counts, const int* path_starts,
-    const int* chain_scores, long long* sizes, int* first_rows, int* kept_scores, int ends,
-    int chains
+    const int* chain_scores, long long* sizes, int* first_rows, int* kept_scores, int chains
 ) {
     if (thread_id() == 0) sizes[0] = 0;
     for (long long chain = thread_id(); chain < chains; chain += thread_count()) {
@@ -312,7 +303,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) order_chains(
 extern "C" __global__ void __launch_bounds__(kThreads) gather_chains(
     const unsigned long long* x, const unsigned long long* y, const int* path,
     const int* first_rows, const long long* anchor_offsets, unsigned long long* kept_x,
-    unsigned long long* kept_y, int anchors, int chains, int kept
+    unsigned long long* kept_y, int chains, int kept
 ) {
     for (long long row = thread_id(); row < kept; row += thread_count()) {
         const int chain = count_at_most(anchor_offsets, chains, row) - 1;

@@ -7,9 +7,15 @@ constexpr int kNearKeys = 256;          // near candidates in shared memory, if 
 constexpr int kSharedPenalties = 1024;  // penalties in shared memory, of the smallest differences
 
 struct JoinParameters {
-    int max_distance, inner_distance, max_candidates, bandwidth, max_skip;
+    int max_distance, inner_distance, max_candidates, bandwidth;
+    const unsigned short* penalties;
     double half_slope;
-    const unsigned short *penalties, *shared_penalties;
+    int max_skip;
+};
+
+// The same with the penalties of small differences in shared memory.
+struct CachedJoinParameters : JoinParameters {
+    const unsigned short* shared_penalties;
 
     __device__ int penalty(int difference) const {
         if (difference > bandwidth) return 0;
@@ -21,6 +27,16 @@ struct JoinParameters {
 struct alignas(16) Node {
     unsigned x;
     int span, score, predecessor;
+};
+
+// Working arrays with a row per anchor.
+struct JoinScratch {
+    int* nodes;  // of type Node
+    int* marks;
+    long long* ranks;
+    long long* ceilings;
+    long long* old_ceilings;
+    unsigned long long* near_keys;
 };
 
 // Arrays of the anchors of a batch or of a segment.
@@ -59,7 +75,7 @@ struct Step {
 
 __device__ inline Step step_between(
     const Node& before, int position_before, unsigned x, int position,
-    const JoinParameters& parameters
+    const CachedJoinParameters& parameters
 ) {
     const int query_step = position - position_before, target_step = (int)(x - before.x);
     const int difference = abs(target_step - query_step), step = min(target_step, query_step);

@@ -16,7 +16,7 @@ __device__ inline int position_of(const JoinArrays& arrays, const Recent& recent
 // Scores of all anchors of a segment, whose first anchor has the number `first_in_read`; by a warp.
 __device__ inline void score_segment(
     const JoinArrays& arrays, Recent& recent, int count, int first_in_read,
-    const JoinParameters& parameters
+    const CachedJoinParameters& parameters
 ) {
     for (int at = lane_id(); at < kRecent; at += kWarpLanes) recent.marks[at] = -1;
     Window far(arrays.x, count, parameters.max_distance);
@@ -98,37 +98,36 @@ __device__ inline unsigned group_size(int bin) { return bin < 3 ? 16 : bin < 5 ?
 // Scores and predecessors of all anchors in the segments from `list_segments`, the longest first;
 // one warp per segment. The other arrays are working arrays.
 extern "C" __global__ void __launch_bounds__(kThreads, 5) score_joined(
-    const Word* x, const Word* y, const Segment* segments, const unsigned* counts,
-    const unsigned short* penalties, int* scores, int* predecessors, int* nodes, int* marks,
-    long long* ranks, long long* ceilings, long long* old_ceilings, Word* near_keys,
-    unsigned* taken, long long anchors, long long capacity, int bins, int one, int max_distance,
-    int inner_distance, int max_candidates, int bandwidth, double half_slope, int max_skip
+    Anchors anchors, Segments segments, JoinParameters parameters, ChainScores scores,
+    JoinScratch scratch, unsigned* taken
 ) {
     __shared__ unsigned short shared_penalties[kSharedPenalties];
-    for (int at = threadIdx.x; at < min(bandwidth + 1, kSharedPenalties); at += kThreads) {
-        shared_penalties[at] = penalties[at];
+    const int cached_penalties = min(parameters.bandwidth + 1, kSharedPenalties);
+    for (int at = threadIdx.x; at < cached_penalties; at += kThreads) {
+        shared_penalties[at] = parameters.penalties[at];
     }
-    const JoinParameters parameters{max_distance, inner_distance, max_candidates, bandwidth,
-                                    max_skip, half_slope, penalties, shared_penalties};
-    const JoinArrays arrays{x, y, scores, predecessors, (Node*)nodes, marks, ranks, ceilings,
-                            old_ceilings, near_keys};
+    const CachedJoinParameters cached{parameters, shared_penalties};
+    const JoinArrays arrays{
+        anchors.x, anchors.y, scores.scores, scores.predecessors, (Node*)scratch.nodes,
+        scratch.marks, scratch.ranks, scratch.ceilings, scratch.old_ceilings, scratch.near_keys
+    };
     __shared__ Recent recent[kWarps];
     __shared__ Bin shared_bins[kWarpLanes];
     if (threadIdx.x < kWarpLanes) {
-        shared_bins[lane_id()] = bin_of_lane(counts, anchors, bins, group_size(lane_id()));
+        shared_bins[lane_id()] = bin_of_lane(segments, anchors.count, group_size(lane_id()));
     }
     __syncthreads();
-    SegmentQueue queue{segments, shared_bins, taken};
+    SegmentQueue queue{segments.rows, shared_bins, taken};
     for (Group group = queue.next(); group.count; group = queue.next()) {
         for (unsigned at = 0; at < group.count; ++at) {
             const Segment segment = group.segments[at];
             const JoinArrays own = arrays.from(segment.start);
             Recent& own_recent = recent[threadIdx.x / kWarpLanes];
-            if (segment.length <= kWarpLanes && max_candidates >= kWarpLanes) {
+            if (segment.length <= kWarpLanes && parameters.max_candidates >= kWarpLanes) {
                 score_small_segment(own, own_recent.marks, segment.length, segment.first_in_read,
-                                    parameters);
+                                    cached);
             } else {
-                score_segment(own, own_recent, segment.length, segment.first_in_read, parameters);
+                score_segment(own, own_recent, segment.length, segment.first_in_read, cached);
             }
         }
     }

@@ -128,7 +128,7 @@ struct Best {
 // the same result as one by one.
 __device__ inline Best search_near(
     const JoinArrays& arrays, Recent& recent, const NearList& list, int i, unsigned x, int position,
-    int first, const JoinParameters& parameters, Best best
+    int first, const CachedJoinParameters& parameters, Best best
 ) {
     const bool is_recent = i - first < kRecent;
     const Node* nodes = is_recent ? recent.nodes : arrays.nodes;

@@ -2,6 +2,7 @@
 // same as hapgpu/longread/chain/pair_score.py.
 
 #include "common/warp.cuh"
+#include "longread/batches.cuh"
 
 typedef unsigned long long Word;
 
@@ -10,6 +11,13 @@ struct Segment {
     long long start;  // in the batch
     int length;
     int first_in_read;  // number of its first anchor in the read
+};
+
+// The segments of a batch, in bins, and how many each bin has.
+struct Segments {
+    Segment* rows;
+    unsigned* counts;
+    int bins;
 };
 
 // Segments are in bins by the logarithm of their length. A bin has at most anchors >> bin segments.

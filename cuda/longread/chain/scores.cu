@@ -55,50 +55,44 @@ __device__ inline void score_by_warp(
 // shared memory; only then may there be dense segments. `marks` and `taken` are initially 0.
 template <bool kIsShared>
 __global__ void __launch_bounds__(kThreads, 4) chain(
-    const Word* x, const Word* y, const Segment* segments, const unsigned* counts,
-    const unsigned short* penalties, int* scores, int* predecessors, unsigned* marks,
-    unsigned* taken, long long anchors, long long capacity, long long words, int bins, int entries,
-    int two, int max_distance_x, int max_distance_y, int bandwidth, int max_skip,
-    int max_iterations
+    Anchors anchors, Segments segments, ChainParameters parameters, Limits limits,
+    ChainScores scores, unsigned* marks, unsigned* taken
 ) {
     __shared__ Scratch scratch;
     __shared__ unsigned shared_marks[kWarps][kIsShared ? kSharedWords : 1];
     __shared__ unsigned short shared_penalties[kIsShared ? kSharedPenalties : 1];
-    ChainParameters parameters = {
-        (unsigned)max_distance_x, (unsigned)max_distance_y, bandwidth, penalties
-    };
     if constexpr (kIsShared) {
-        for (int at = threadIdx.x; at < entries; at += kThreads) {
-            shared_penalties[at] = penalties[at];
+        for (int at = threadIdx.x; at <= parameters.bandwidth; at += kThreads) {
+            shared_penalties[at] = parameters.penalties[at];
         }
         parameters.penalties = shared_penalties;
         marks = shared_marks[threadIdx.x / kWarpLanes];
         for (int word = lane_id(); word < kSharedWords; word += kWarpLanes) marks[word] = 0;
     }
-    const Limits limits = {max_skip, max_iterations};
-    const int thread_bins = min(max_skip, max_iterations) < (1 << kThreadBins) ? 0 : kThreadBins;
-    const BatchArrays arrays = {x, y, scores, predecessors};
+    const int fewest = min(limits.max_skip, limits.max_iterations);
+    const int thread_bins = fewest < (1 << kThreadBins) ? 0 : kThreadBins;
+    const BatchArrays arrays = {anchors.x, anchors.y, scores.scores, scores.predecessors};
 
     __shared__ Bin shared_bins[kWarpLanes];
     if (threadIdx.x < kWarpLanes) {
-        shared_bins[lane_id()] = bin_of_lane(counts, anchors, bins, group_size(lane_id()));
+        shared_bins[lane_id()] = bin_of_lane(segments, anchors.count, group_size(lane_id()));
     }
     __syncthreads();
     if constexpr (kIsShared) {
-        const Segment* dense = segments + bin_start(anchors, kBins);
+        const Segment* dense = segments.rows + bin_start(anchors.count, kBins);
         __shared__ unsigned shared_row;
         while (true) {
             if (threadIdx.x == 0) shared_row = atomicAdd(&taken[kDense], 1u);
             __syncthreads();
             const unsigned row = shared_row;
-            if (row >= counts[kDenseCount]) break;
+            if (row >= segments.counts[kDenseCount]) break;
             const SegmentView view{arrays, dense[row]};
             score_by_team(view, parameters, limits, scratch.team, Marks(marks));
         }
         __syncthreads();
     }
     Candidate* shared = scratch.candidates[threadIdx.x / kWarpLanes];
-    SegmentQueue queue{segments, shared_bins, &taken[kInBins]};
+    SegmentQueue queue{segments.rows, shared_bins, &taken[kInBins]};
     for (Group group = queue.next(); group.count; group = queue.next()) {
         if (group.bin < thread_bins) {
             for (unsigned at = lane_id(); at < group.count; at += kWarpLanes) {

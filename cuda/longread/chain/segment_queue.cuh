@@ -14,13 +14,13 @@ struct Bin {
 
 // The bin with the number of the lane, of which a warp takes `group_size` segments at a time.
 __device__ inline Bin bin_of_lane(
-    const unsigned* counts, long long anchors, int bins, unsigned group_size
+    const Segments& segments, long long anchors, unsigned group_size
 ) {
-    const bool is_bin = lane_id() >= kFirstBin && lane_id() < bins;
-    const unsigned count = is_bin ? counts[lane_id()] : 0;
+    const bool is_bin = lane_id() >= kFirstBin && lane_id() < segments.bins;
+    const unsigned count = is_bin ? segments.counts[lane_id()] : 0;
     const unsigned groups = (count + group_size - 1) / group_size;
     unsigned first_group = 0;
-    for (int bin = 1; bin < bins; ++bin) {
+    for (int bin = 1; bin < segments.bins; ++bin) {
         const unsigned others = __shfl_sync(kAllLanes, groups, bin);
         if (bin > lane_id()) first_group += others;
     }

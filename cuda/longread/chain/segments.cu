@@ -48,24 +48,23 @@ __device__ inline void for_each_segment(Read read, int tile_start, int tile_end,
 // `counts` are the numbers of segments per bin, initially 0. A segment with more than `max_density`
 // anchors per 1000 bases is dense if it is long.
 extern "C" __global__ void __launch_bounds__(kThreads, 6) list_segments(
-    const Word* x, const Word* y, const long long* offsets, int* scores, int* predecessors,
-    Segment* segments, unsigned* counts, long long anchors, long long capacity, int reads,
-    int bins, int max_distance, int max_density
+    Anchors anchors, ChainScores scores, Segments segments, int max_distance, int max_density
 ) {
     __shared__ unsigned rows_of_warps[kWarps][kWarpLanes];
     __shared__ long long bin_starts[kWarpLanes];
     if (threadIdx.x < kWarpLanes) {
         const int bin = threadIdx.x == kDenseCount ? kBins : threadIdx.x;
-        bin_starts[threadIdx.x] = bin_start(anchors, bin);
+        bin_starts[threadIdx.x] = bin_start(anchors.count, bin);
     }
     __syncthreads();
     unsigned* rows = rows_of_warps[threadIdx.x / kWarpLanes];
     const int warps = gridDim.x * kWarps;
-    const long long tiles = (long long)reads * kTilesPerRead;
+    const long long tiles = (long long)anchors.reads * kTilesPerRead;
     for (long long tile = blockIdx.x * kWarps + threadIdx.x / kWarpLanes; tile < tiles;
          tile += warps) {
-        const long long number = tile / kTilesPerRead, first = offsets[number];
-        const Read read = {x + first, (int)(offsets[number + 1] - first), (unsigned)max_distance};
+        const long long number = tile / kTilesPerRead, first = anchors.offsets[number];
+        const int length_of_read = (int)(anchors.offsets[number + 1] - first);
+        const Read read = {anchors.x + first, length_of_read, (unsigned)max_distance};
         const int length = max(read.anchors / kTilesPerRead + 1, kMinTile);
         const long long tile_start = tile % kTilesPerRead * length;
         if (tile_start >= read.anchors) continue;
@@ -80,16 +79,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, 6) list_segments(
         });
         __syncwarp();
         const unsigned count = rows[lane_id()];
-        if (count) rows[lane_id()] = atomicAdd(&counts[lane_id()], count);
+        if (count) rows[lane_id()] = atomicAdd(&segments.counts[lane_id()], count);
         __syncwarp();
         for_each_segment(read, (int)tile_start, tile_end, [&](int start, int end) {
             if (end - start == 1) {
-                scores[first + start] = (int)(y[first + start] >> 32 & 255);
-                predecessors[first + start] = -1;
+                scores.scores[first + start] = (int)(anchors.y[first + start] >> 32 & 255);
+                scores.predecessors[first + start] = -1;
             } else {
                 const int bin = list_of(start, end);
                 const unsigned row = atomicAdd(&rows[bin], 1u);
-                segments[bin_starts[bin] + row] = {first + start, end - start, start};
+                segments.rows[bin_starts[bin] + row] = {first + start, end - start, start};
             }
         });
         __syncwarp();

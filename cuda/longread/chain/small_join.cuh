@@ -56,7 +56,8 @@ __device__ inline int best_lane(const LaneAnchor& own, bool is_candidate) {
 
 // Visits the near candidates, as `search_near` does; the best predecessor is a lane.
 __device__ inline Best search_near_lanes(
-    const LaneAnchor& own, const SmallReach& reach, const JoinParameters& parameters, Best best
+    const LaneAnchor& own, const SmallReach& reach, const CachedJoinParameters& parameters,
+    Best best
 ) {
     const Step step =
         step_between(own.node, own.position, reach.x, reach.position, parameters);
@@ -82,7 +83,7 @@ __device__ inline Best search_near_lanes(
 // Scores of all anchors of a segment, as `score_segment`; `lanes` is working memory for 32 numbers.
 __device__ inline void score_small_segment(
     const JoinArrays& arrays, int* lanes, int count, int first_in_read,
-    const JoinParameters& parameters
+    const CachedJoinParameters& parameters
 ) {
     const int number = lane_id();
     const bool is_anchor = number < count;

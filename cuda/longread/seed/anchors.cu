@@ -22,8 +22,7 @@ __device__ int thread_count() { return gridDim.x * blockDim.x; }
 // Offset of the first anchor of each read, and the number of its anchors, from the ends of the anchors
 // of each seed.
 extern "C" __global__ void __launch_bounds__(kThreads) bound_anchors(
-    const long long* ends, const long long* seed_offsets, long long* offsets, int* counts,
-    int seeds, int reads
+    const long long* ends, const long long* seed_offsets, long long* offsets, int* counts, int reads
 ) {
     const auto offset_of = [=](int read) {
         const long long seed = seed_offsets[read];
@@ -40,7 +39,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) bound_anchors(
 extern "C" __global__ void __launch_bounds__(kThreads) expand_occurrences(
     const unsigned long long* occurrences, const unsigned* positions,
     const long long* first_occurrences, const long long* ends, unsigned long long* x,
-    unsigned* anchor_seeds, long long occurrence_count, int seeds, int anchors
+    unsigned* anchor_seeds, int seeds, int anchors
 ) {
     for (long long anchor = thread_id(); anchor < anchors; anchor += thread_count()) {
         const int seed = count_at_most(ends, seeds, anchor);
@@ -58,7 +57,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) expand_occurrences(
 extern "C" __global__ void __launch_bounds__(kThreads) set_positions(
     const unsigned* positions, const unsigned char* spans, const unsigned char* is_tandem,
     const int* lengths, const long long* offsets, const unsigned long long* x,
-    const unsigned* anchor_seeds, unsigned long long* y, int seeds, int anchors, int reads
+    const unsigned* anchor_seeds, unsigned long long* y, int anchors, int reads
 ) {
     for (long long anchor = thread_id(); anchor < anchors; anchor += thread_count()) {
         const unsigned seed = anchor_seeds[anchor];

@@ -35,8 +35,7 @@ __device__ inline unsigned long long bits_from(const unsigned* words, int at) {
 // Marks the starts of rows, and lists the rows of more than 64 elements, in any order; one thread per
 // row. A row that is sorted already has size 0.
 extern "C" __global__ void __launch_bounds__(kThreads) list_large_rows(
-    const long long* offsets, const int* sizes, int rows, unsigned* starts, int words, int* blocks,
-    int* counts, int capacity, int rounds
+    const long long* offsets, const int* sizes, int rows, unsigned* starts, int* blocks, int* counts
 ) {
     for (int row = blockIdx.x * blockDim.x + threadIdx.x; row < rows;
          row += gridDim.x * blockDim.x) {
@@ -52,8 +51,8 @@ extern "C" __global__ void __launch_bounds__(kThreads) list_large_rows(
 // parts of more than 64 elements; one warp per block. `counts` and `taken` are the numbers of blocks
 // of each round that are listed, and at work.
 extern "C" __global__ void __launch_bounds__(kThreads, kBlocksAtOnce) distribute_blocks(
-    unsigned long long* keys, unsigned* values, long long elements, unsigned* starts, int words,
-    int* blocks, int* counts, int* taken, int capacity, int rounds, int round
+    unsigned long long* keys, unsigned* values, unsigned* starts, int* blocks, int* counts,
+    int* taken, int round
 ) {
     __shared__ RadixScratch all_scratch[kWarpsPerBlock];
     RadixScratch& scratch = all_scratch[threadIdx.x / kWarpLanes];

@@ -2,6 +2,7 @@
 // within the read or repetitive in the reference (Li 2021); same as hapgpu/longread/seed/seeds.py.
 
 #include "common/warp.cuh"
+#include "longread/batches.cuh"
 #include "longread/seed/kmer.cuh"
 
 namespace {
@@ -196,7 +197,7 @@ __device__ __forceinline__ int ReadSeeds::covered() const {
 // block per read.
 extern "C" __global__ void __launch_bounds__(256) suspect_keys(
     const unsigned long long* keys, const long long* offsets, unsigned char* is_frequent,
-    int* suspects, long long minimizers, int reads, int cutoff, float fraction, int one
+    int* suspects, int reads, int cutoff, float fraction
 ) {
     __shared__ int counters[1 << kCounterBits];
     int found = 0;
@@ -224,7 +225,7 @@ extern "C" __global__ void __launch_bounds__(256) suspect_keys(
 // Counts the keys of marked minimizers; one warp per read.
 extern "C" __global__ void __launch_bounds__(256) count_suspects(
     const unsigned long long* keys, const long long* offsets, const unsigned char* is_frequent,
-    unsigned* owners, int* counts, long long minimizers, int reads, long long capacity
+    unsigned* owners, int* counts, int reads, long long capacity
 ) {
     const KeyTable table{owners, counts, capacity};
     for (int read = warp_id(); read < reads; read += warp_count()) {
@@ -245,8 +246,8 @@ extern "C" __global__ void __launch_bounds__(256) count_suspects(
 // Clears the marks of minimizers that are not too frequent by these counts; one warp per read.
 extern "C" __global__ void __launch_bounds__(256) confirm_suspects(
     const unsigned long long* keys, const long long* offsets, unsigned char* is_frequent,
-    const unsigned* owners, const int* counts, long long minimizers, int reads, int cutoff,
-    float fraction, long long capacity
+    const unsigned* owners, const int* counts, int reads, int cutoff, float fraction,
+    long long capacity
 ) {
     const KeyTable table{nullptr, nullptr, capacity};
     for (int read = warp_id(); read < reads; read += warp_count()) {
@@ -265,7 +266,7 @@ extern "C" __global__ void __launch_bounds__(256) confirm_suspects(
 extern "C" __global__ void __launch_bounds__(256) look_up(
     const unsigned long long* keys, const unsigned char* is_frequent, const unsigned* directory,
     const unsigned long long* entries, long long* first_occurrences, int* occurrence_counts,
-    long long minimizers, long long buckets, long long distinct, int directory_bits
+    long long minimizers, int directory_bits
 ) {
     const long long stride = (long long)gridDim.x * blockDim.x;
     for (long long k = (long long)blockIdx.x * blockDim.x + threadIdx.x; k < minimizers;
@@ -298,7 +299,7 @@ extern "C" __global__ void __launch_bounds__(256) look_up(
 extern "C" __global__ void __launch_bounds__(256) drop_repetitive(
     const unsigned long long* keys, const unsigned* positions, const long long* offsets,
     const int* lengths, const int* steps, int* occurrence_counts, long long* seed_counts,
-    int* repeat_lengths, long long minimizers, int reads, int cutoff, int step_count
+    int* repeat_lengths, int reads, int cutoff, int step_count
 ) {
     if (blockIdx.x == 0 && threadIdx.x == 0) seed_counts[0] = 0;
     for (int read = warp_id(); read < reads; read += warp_count()) {
@@ -328,32 +329,32 @@ extern "C" __global__ void __launch_bounds__(256) drop_repetitive(
 
 // Writes the seeds that are not dropped; one warp per read.
 extern "C" __global__ void __launch_bounds__(256) write_seeds(
-    const unsigned long long* keys, const unsigned* minimizer_positions, const long long* offsets,
-    const unsigned char* is_frequent, const long long* minimizer_occurrences,
-    const int* minimizer_occurrence_counts, const long long* seed_offsets, unsigned* positions,
-    unsigned char* spans, unsigned char* is_tandem, long long* first_occurrences,
-    int* occurrence_counts, long long minimizers, int reads, long long seeds
+    Minimizers minimizers, const unsigned char* is_frequent, const long long* minimizer_occurrences,
+    const int* minimizer_occurrence_counts, Seeds seeds
 ) {
-    for (int read = warp_id(); read < reads; read += warp_count()) {
-        const long long start = offsets[read], end = offsets[read + 1];
-        long long to = seed_offsets[read];
+    for (int read = warp_id(); read < minimizers.reads; read += warp_count()) {
+        const long long start = minimizers.offsets[read], end = minimizers.offsets[read + 1];
+        long long to = seeds.offsets[read];
         for (long long first = start; first < end; first += kWarpLanes) {
             const long long at = first + lane_id();
             const int own_count = at < end ? minimizer_occurrence_counts[at] : 0;
             const unsigned kept = __ballot_sync(kAllLanes, own_count > 0);
             if (own_count > 0) {
                 const long long own = to + __popc(kept & lower_lanes());
-                const Word key = keys[at];
+                const Word key = minimizers.keys[at];
                 long long before = at - 1, after = at + 1;  // among unmarked minimizers
                 while (before >= start && is_frequent[before]) --before;
                 while (after < end && is_frequent[after]) ++after;
                 const Word hash = key >> kSpanBits;
-                is_tandem[own] = (before >= start && keys[before] >> kSpanBits == hash) ||
-                                 (after < end && keys[after] >> kSpanBits == hash);
-                positions[own] = minimizer_positions[at];
-                spans[own] = (unsigned char)key;
-                first_occurrences[own] = minimizer_occurrences[at];
-                occurrence_counts[own] = own_count;
+                const auto is_equal = [&](long long other) {
+                    return minimizers.keys[other] >> kSpanBits == hash;
+                };
+                seeds.is_tandem[own] =
+                    (before >= start && is_equal(before)) || (after < end && is_equal(after));
+                seeds.positions[own] = minimizers.positions[at];
+                seeds.spans[own] = (unsigned char)key;
+                seeds.first_occurrences[own] = minimizer_occurrences[at];
+                seeds.occurrence_counts[own] = own_count;
             }
             to += __popc(kept);
         }

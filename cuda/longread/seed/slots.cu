@@ -116,8 +116,8 @@ extern "C" __global__ void __launch_bounds__(256) count_tiles(
 // read start at the offset of its bases.
 extern "C" __global__ void __launch_bounds__(256) list_slots(
     const unsigned char* text, const int* starts, const int* lengths, const long long* slot_offsets,
-    unsigned long long* slots, unsigned* slot_positions, int* slot_counts, long long text_bytes,
-    int reads, int k, int is_hpc, long long total_slots
+    unsigned long long* slots, unsigned* slot_positions, int* slot_counts, int reads, int k,
+    int is_hpc
 ) {
     __shared__ ListScratch scratch[kWarpsPerBlock];
     ListScratch& own = scratch[threadIdx.x / kWarpLanes];
@@ -192,7 +192,7 @@ extern "C" __global__ void __launch_bounds__(256) list_slots(
 // Number of minimizers of each tile; one warp per tile.
 extern "C" __global__ void __launch_bounds__(256) count_in_slots(
     const unsigned long long* slots, const long long* slot_offsets, const int* slot_counts,
-    const int* tile_offsets, long long* counts, long long total_slots, int reads, int tiles, int w
+    const int* tile_offsets, long long* counts, int reads, int tiles, int w
 ) {
     __shared__ Entry scratch[kWarpsPerBlock][kMaxEntries];
     Entry* entries = scratch[threadIdx.x / kWarpLanes];
@@ -210,8 +210,7 @@ extern "C" __global__ void __launch_bounds__(256) count_in_slots(
 extern "C" __global__ void __launch_bounds__(256) write_in_slots(
     const unsigned long long* slots, const unsigned* slot_positions, const long long* slot_offsets,
     const int* slot_counts, const int* tile_offsets, const long long* offsets,
-    unsigned long long* keys, unsigned* positions, long long total_slots, int reads, int tiles,
-    int w, long long minimizers
+    unsigned long long* keys, unsigned* positions, int reads, int tiles, int w
 ) {
     __shared__ Entry scratch[kWarpsPerBlock][kMaxEntries];
     Entry* entries = scratch[threadIdx.x / kWarpLanes];

@@ -279,7 +279,7 @@ __global__ void __launch_bounds__(32 * kWarpsPerBlock) mark_minimizers(
 extern "C" __global__ void __launch_bounds__(256) write_minimizers(
     const unsigned char* text, const int* starts, const int* lengths, const int* tile_offsets,
     const unsigned* marks, const long long* offsets, unsigned long long* keys, unsigned* positions,
-    long long text_bytes, int reads, int tiles, int k, long long minimizers
+    long long text_bytes, int reads, int tiles, int k
 ) {
     constexpr int kWarps = 8;
     __shared__ PackedBases all_bases[kWarps];

@@ -22,15 +22,15 @@ from hapgpu.io.fastx.limits import LONG_READS
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.longread.batches import Anchors, ChainScores
 from hapgpu.longread.cuda.output import copy_to_host
-from hapgpu.longread.cuda.scores import ANCHOR_ARRAYS, SCORE_ARRAYS, chain_scores
+from hapgpu.longread.cuda.scores import CHAIN_PARAMETERS, chain_scores, parameter_fields
 from hapgpu.longread.cuda.stages import cuda_stages
 from hapgpu.longread.index.minimizer_index import MinimizerIndex
-from hapgpu.longread.kernels import OFFSETS
+from hapgpu.longread.kernels import ANCHORS, CHAIN_SCORES, anchor_columns, score_columns
 from hapgpu.longread.options import LongReadOptions
 from hapgpu.longread.parameters import ChainParameters
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import device_errors, thread_streams
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Kernel, Scalar
 from hapgpu.runtime.gpu.launch import load_kernel
 
 Scoring = Callable[[Anchors, ChainParameters], ChainScores]
@@ -39,25 +39,10 @@ _THREADS: Final = 128  # as in the paper
 _MAX_BLOCKS: Final = 2**20
 _MAX_INT: Final = 2**31 - 1
 
-_SIZES: Final = (
-    "reads",
-    "entries",
-    "max_distance_x",
-    "max_distance_y",
-    "bandwidth",
-    "max_iterations",
-)
 UPDATE_SUCCESSORS: Final = Kernel(
     "benchmark/forward_chaining.cu",
     "update_successors",
-    (
-        *ANCHOR_ARRAYS,
-        OFFSETS,
-        Array("penalties", np.uint16, "entries"),
-        *SCORE_ARRAYS,
-        Scalar("anchors", np.int64),
-        *(Scalar(name, np.int32) for name in _SIZES),
-    ),
+    (ANCHORS, CHAIN_PARAMETERS, Scalar("max_iterations", np.int32), CHAIN_SCORES),
 )
 
 
@@ -188,24 +173,13 @@ def successor_scores(anchors: Anchors, parameters: ChainParameters) -> ChainScor
     scores = ChainScores(cupy.empty(total, dtype=np.int32), cupy.empty(total, dtype=np.int32))
     if not total:
         return scores
-    penalties = cupy.asarray(parameters.penalties)
     load_kernel(UPDATE_SUCCESSORS, cupy.cuda.Device().id).launch(
         min(len(anchors), _MAX_BLOCKS),
         _THREADS,
         (
-            anchors.x,
-            anchors.y,
-            anchors.offsets,
-            penalties,
-            scores.scores,
-            scores.predecessors,
-            total,
-            len(anchors),
-            penalties.size,
-            min(parameters.max_distance_x, _MAX_INT),
-            min(parameters.max_distance_x, parameters.max_distance_y, _MAX_INT),
-            parameters.bandwidth,
+            *(anchor_columns(anchors), parameter_fields(parameters)),
             min(max(parameters.max_iterations, 0), _MAX_INT),
+            score_columns(scores),
         ),
     )
     return scores

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hapgpu.io.bgzf.block_table import BlockTable
 from hapgpu.runtime.gpu.context import pinned_array
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Scalar
 from hapgpu.runtime.gpu.launch import load_kernel
 from hapgpu.runtime.gpu.shared_input import pin_shared
 from hapgpu.runtime.gpu_array import GpuArray
@@ -34,10 +34,9 @@ INFLATE_BLOCKS: Final = Kernel(
         Array("out", np.uint8, "out_size"),
         Array("verdicts", np.int32, "blocks"),
         Array("fault", np.int32, "one"),
-        Scalar("packed_size", np.int64),
-        Scalar("out_size", np.int64),
+        *(Length("packed_size"), Length("out_size")),
         Scalar("blocks", np.int32),
-        Scalar("one", np.int32),
+        Length("one"),
     ),
 )
 CHECK_SUMS: Final = Kernel(
@@ -49,9 +48,9 @@ CHECK_SUMS: Final = Kernel(
         Array("sums", np.uint32, "blocks"),
         Array("verdicts", np.int32, "blocks"),
         Array("fault", np.int32, "one"),
-        Scalar("data_size", np.int64),
+        Length("data_size"),
         Scalar("blocks", np.int32),
-        Scalar("one", np.int32),
+        Length("one"),
     ),
 )
 

@@ -43,7 +43,7 @@ from hapgpu.runtime.gpu.context import (
     retried_or_none,
     thread_streams,
 )
-from hapgpu.runtime.gpu.kernel import Array, Kernel, KernelArgument, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, KernelArgument, Length, Scalar, Struct
 from hapgpu.runtime.gpu.launch import load_kernel
 from hapgpu.runtime.gpu.memory_turns import memory_turns
 from hapgpu.runtime.gpu.scalars import last_values
@@ -74,12 +74,16 @@ _SIZES: Final = (Scalar("size", np.int32), Scalar("newline_count", np.int32))
 FIND_RECORD_STARTS: Final = Kernel(
     _SOURCE,
     "find_record_starts",
-    (*_UNCUT_TEXT, Array("starts", np.int32, "two"), *_SIZES, Scalar("two", np.int32)),
+    (*_UNCUT_TEXT, Array("starts", np.int32, "two"), *_SIZES, Length("two")),
 )
 MEASURE_FASTA_LINES: Final = Kernel(
     _SOURCE,
     "measure_fasta_lines",
-    (*_UNCUT_TEXT, Array("sizes", np.int32, "newline_count", 1), *_SIZES),
+    (
+        *_UNCUT_TEXT,
+        Array("sizes", np.int32, "newline_count", 1),
+        *(Length("size"), Scalar("newline_count", np.int32)),
+    ),
 )
 JOIN_FASTA_LINES: Final = Kernel(
     _SOURCE,
@@ -106,24 +110,41 @@ COUNT_NEWLINES: Final = Kernel(
 LIST_NEWLINES: Final = Kernel(
     "io/fastx/fastx.cu",
     "list_newlines",
-    (_TEXT, Array("ends", np.int32, "tiles"), _NEWLINES, *_sizes("size", "tiles", "newline_count")),
+    (
+        *(_TEXT, Array("ends", np.int32, "tiles"), _NEWLINES),
+        *_sizes("size", "tiles"),
+        Length("newline_count"),
+    ),
 )
+_SPAN_COLUMNS: Final = ("name_starts", "name_lengths", "base_starts", "quality_starts", "lengths")
 FIND_READS: Final = Kernel(
     "io/fastx/fastx.cu",
     "find_reads",
     (
-        _TEXT,
-        _NEWLINES,
-        Array("name_starts", np.int32, "reads"),
-        Array("name_lengths", np.int32, "reads"),
-        Array("base_starts", np.int32, "reads"),
-        Array("quality_starts", np.int32, "reads"),
-        Array("lengths", np.int32, "reads"),
-        Array("is_faulty", np.int32, "one"),
-        *_sizes("size", "newline_count", "reads", "one", "is_fasta"),
-        *_sizes("max_name", "max_bases", "for_sam"),
-        Scalar("low_bases", np.uint64),
-        Scalar("high_bases", np.uint64),
+        Struct(
+            "text",
+            (
+                Array("bytes", np.uint8, "size"),
+                _NEWLINES,
+                *(Scalar("size", np.int32), Length("newline_count")),
+            ),
+        ),
+        Struct(
+            "spans",
+            (
+                *(Array(name, np.int32, "reads") for name in _SPAN_COLUMNS),
+                Scalar("reads", np.int32),
+            ),
+        ),
+        Struct(
+            "limits",
+            (
+                *_sizes("max_name", "max_bases", "for_sam"),
+                *(Scalar("low_bases", np.uint64), Scalar("high_bases", np.uint64)),
+            ),
+        ),
+        *(Array("is_faulty", np.int32, "one"), Length("one")),
+        Scalar("is_fasta", np.int32),
     ),
 )
 
@@ -171,37 +192,21 @@ def parse_text(text: GpuArray, limits: ReadLimits, *, is_fasta: bool) -> DeviceS
     """
     newlines = newlines_of(text)
     reads = newlines.size // (2 if is_fasta else 4)
-    columns = [cupy.empty(reads, dtype=np.int32) for _ in range(5)]
+    columns = [cupy.empty(reads, dtype=np.int32) for _ in _SPAN_COLUMNS]
     is_faulty = cupy.zeros(1, dtype=np.int32)
     load_kernel(FIND_READS, text.device.id).launch(
         _blocks(min(reads, _MAX_BLOCKS * _WARPS_PER_BLOCK)),
         _THREADS,
         (
-            text,
-            newlines,
-            *columns,
-            is_faulty,
-            text.size,
-            newlines.size,
-            reads,
-            1,
-            is_fasta,
-            limits.max_name,
-            limits.max_bases,
-            limits.for_sam,
-            *limits.bit_masks(),
+            (text, newlines, text.size, newlines.size),
+            (*columns, reads),
+            (limits.max_name, limits.max_bases, limits.for_sam, *limits.bit_masks()),
+            *(is_faulty, 1, is_fasta),
         ),
     )
     if any(last_values(is_faulty)):
         return None
-    return DeviceSpans(
-        name_starts=columns[0],
-        name_lengths=columns[1],
-        base_starts=columns[2],
-        quality_starts=columns[3],
-        lengths=columns[4],
-        has_qualities=not is_fasta,
-    )
+    return DeviceSpans(**dict(zip(_SPAN_COLUMNS, columns, strict=True)), has_qualities=not is_fasta)
 
 
 def newlines_of(text: GpuArray) -> GpuArray:

@@ -10,8 +10,8 @@ import numpy as np
 from hapgpu.longread.batches import Anchors, Seeds
 from hapgpu.longread.cuda.index import DeviceMinimizerIndex
 from hapgpu.longread.cuda.row_sort import sorted_rows
-from hapgpu.longread.kernels import LENGTHS, OFFSETS, X, Y, chaining_kernel, sizes
-from hapgpu.runtime.gpu.kernel import Array, Scalar
+from hapgpu.longread.kernels import LENGTHS, OFFSETS, READS, X, Y, chaining_kernel, sizes
+from hapgpu.runtime.gpu.kernel import Array, Length
 from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu.work_queue import launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
@@ -35,7 +35,7 @@ BOUND_ANCHORS: Final = chaining_kernel(
         Array("seed_offsets", np.int64, "reads", extra=1),
         OFFSETS,
         Array("counts", np.int32, "reads"),
-        *sizes("seeds", "reads"),
+        *(Length("seeds"), READS),
     ),
 )
 EXPAND_OCCURRENCES: Final = chaining_kernel(
@@ -48,7 +48,7 @@ EXPAND_OCCURRENCES: Final = chaining_kernel(
         _ENDS,
         X,
         _ANCHOR_SEEDS,
-        Scalar("occurrence_count", np.int64),
+        Length("occurrence_count"),
         *sizes("seeds", "anchors"),
     ),
 )
@@ -64,7 +64,8 @@ SET_POSITIONS: Final = chaining_kernel(
         X,
         _ANCHOR_SEEDS,
         Y,
-        *sizes("seeds", "anchors", "reads"),
+        Length("seeds"),
+        *sizes("anchors", "reads"),
     ),
 )
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from hapgpu.longread.batches import Anchors, Chains, ChainScores
 from hapgpu.longread.cuda.row_sort import sorted_rows
-from hapgpu.longread.kernels import OFFSETS, X, Y, chaining_kernel, sizes
+from hapgpu.longread.kernels import OFFSETS, READS, X, Y, chaining_kernel, sizes
 from hapgpu.longread.parameters import ChainParameters, JoinParameters
-from hapgpu.runtime.gpu.kernel import Array
+from hapgpu.runtime.gpu.kernel import Array, Length, Struct
 from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu.work_queue import launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
@@ -46,7 +46,7 @@ MARK_ANCHORS: Final = chaining_kernel(
     ),
 )
 MARK_READS: Final = chaining_kernel(
-    "chain/chains.cu", "mark_reads", (OFFSETS, _MARKS, *sizes("anchors", "reads"))
+    "chain/chains.cu", "mark_reads", (OFFSETS, _MARKS, Length("anchors"), READS)
 )
 LIST_ENDS: Final = chaining_kernel(
     "chain/chains.cu",
@@ -59,29 +59,38 @@ LIST_ENDS: Final = chaining_kernel(
         _ANCHORS_OF_ENDS,
         _END_OFFSETS,
         Array("end_counts", np.int32, "reads"),
-        *sizes("anchors", "reads", "ends"),
+        *sizes("anchors", "reads"),
+        Length("ends"),
     ),
 )
 FIND_SEGMENTS: Final = chaining_kernel(
     "chain/chains.cu",
     "find_segments",
-    (_COUNTS, _ANCHORS_OF_ENDS, _SEGMENTS, *sizes("anchors", "ends")),
+    (_COUNTS, _ANCHORS_OF_ENDS, _SEGMENTS, Length("anchors"), *sizes("ends")),
 )
 TRACE_CHAINS: Final = chaining_kernel(
     "chain/chains.cu",
     "trace_chains",
     (
-        _SCORES,
-        Array("predecessors", np.int32, "anchors"),
-        OFFSETS,
-        _ANCHORS_OF_ENDS,
-        _SEGMENTS,
-        Array("order", np.int64, "ends"),
-        Array("is_taken", np.uint8, "anchors"),
-        _PATH,
-        Array("chains", np.uint64, "ends"),
-        *(_PATH_STARTS, _CHAIN_SCORES),
-        *sizes("anchors", "reads", "ends", "max_drop", "min_count", "min_score"),
+        Struct(
+            "traces",
+            (
+                *(_SCORES, Array("predecessors", np.int32, "anchors")),
+                *(Array("is_taken", np.uint8, "anchors"), _PATH),
+                *(Array("chains", np.uint64, "ends"), _PATH_STARTS, _CHAIN_SCORES),
+            ),
+        ),
+        Struct(
+            "ends",
+            (
+                Array("anchors", np.uint32, "count"),
+                Array("segments", np.int32, "count"),
+                Array("order", np.int64, "count"),
+                *sizes("count"),
+            ),
+        ),
+        Struct("limits", sizes("max_drop", "min_count", "min_score")),
+        *(OFFSETS, Length("anchors"), READS, Length("ends")),
     ),
 )
 LIST_CHAINS: Final = chaining_kernel(
@@ -96,7 +105,9 @@ LIST_CHAINS: Final = chaining_kernel(
         _CHAIN_ENDS,
         Array("chain_offsets", np.int64, "reads", extra=1),
         Array("chain_counts", np.int32, "reads"),
-        *sizes("anchors", "reads", "ends", "chains"),
+        Length("anchors"),
+        *sizes("reads", "ends"),
+        Length("chains"),
     ),
 )
 ORDER_CHAINS: Final = chaining_kernel(
@@ -108,7 +119,8 @@ ORDER_CHAINS: Final = chaining_kernel(
         Array("sizes", np.int64, "chains", extra=1),
         _FIRST_ROWS,
         Array("kept_scores", np.int32, "chains"),
-        *sizes("ends", "chains"),
+        Length("ends"),
+        *sizes("chains"),
     ),
 )
 GATHER_CHAINS: Final = chaining_kernel(
@@ -119,7 +131,8 @@ GATHER_CHAINS: Final = chaining_kernel(
         Array("anchor_offsets", np.int64, "chains", extra=1),
         Array("kept_x", np.uint64, "kept"),
         Array("kept_y", np.uint64, "kept"),
-        *sizes("anchors", "chains", "kept"),
+        Length("anchors"),
+        *sizes("chains", "kept"),
     ),
 )
 
@@ -235,12 +248,13 @@ def _traced_chains(
         *(cupy.empty(found, dtype=np.int32) for _ in range(2)),
     )
     order = cupy.argsort(ends.segments)  # stable: ascending by rank in each segment
+    is_taken = cupy.zeros(count, dtype=np.uint8)
+    chains = (traced.path, traced.chains, traced.path_starts, traced.scores)
     arguments = (
-        *(scores.scores, scores.predecessors, anchors.offsets),
-        *(ends.anchors, ends.segments, order, cupy.zeros(count, dtype=np.uint8)),
-        *(traced.path, traced.chains, traced.path_starts, traced.scores),
-        *(count, len(anchors), found),
-        *(parameters.bandwidth, parameters.min_count, parameters.min_score),
+        (scores.scores, scores.predecessors, is_taken, *chains),
+        (ends.anchors, ends.segments, order, found),
+        (parameters.bandwidth, parameters.min_count, parameters.min_score),
+        *(anchors.offsets, count, len(anchors), found),
     )
     launch_threads(TRACE_CHAINS, _THREADS, found, arguments)
     return traced

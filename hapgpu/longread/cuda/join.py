@@ -14,15 +14,22 @@ from hapgpu.longread.batches import Anchors, Chains, ChainScores
 from hapgpu.longread.cuda.chains import trace_chains
 from hapgpu.longread.cuda.row_sort import sorted_rows
 from hapgpu.longread.cuda.scores import (
-    ANCHOR_ARRAYS,
-    BINS,
-    SCORE_ARRAYS,
-    SEGMENT_ARRAYS,
+    SEGMENTS,
     cut_into_segments,
 )
-from hapgpu.longread.kernels import LENGTHS, OFFSETS, READS, X, Y, chaining_kernel, sizes
+from hapgpu.longread.kernels import (
+    ANCHORS,
+    CHAIN_SCORES,
+    CHAINS,
+    anchor_columns,
+    chain_columns,
+    chaining_kernel,
+    chains_struct,
+    score_columns,
+    sizes,
+)
 from hapgpu.longread.parameters import JoinParameters
-from hapgpu.runtime.gpu.kernel import Array, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Length, Scalar, Struct
 from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
@@ -33,22 +40,28 @@ SCORE_JOINED: Final = chaining_kernel(
     "chain/join_scores.cu",
     "score_joined",
     (
-        *ANCHOR_ARRAYS,
-        *SEGMENT_ARRAYS,
-        Array("penalties", np.uint16, "bandwidth", 1),
-        *SCORE_ARRAYS,
-        Array("nodes", np.int32, "anchors", width=4),
-        Array("marks", np.int32, "anchors"),
-        Array("ranks", np.int64, "anchors"),
-        Array("ceilings", np.int64, "anchors"),
-        Array("old_ceilings", np.int64, "anchors"),
-        Array("near_keys", np.uint64, "anchors"),
-        Array("taken", np.uint32, "one"),
-        Scalar("anchors", np.int64),
-        Scalar("capacity", np.int64),
-        *sizes("bins", "one", "max_distance", "inner_distance", "max_candidates", "bandwidth"),
-        Scalar("half_slope", np.float64),
-        Scalar("max_skip", np.int32),
+        *(ANCHORS, SEGMENTS),
+        Struct(
+            "parameters",
+            (
+                *sizes("max_distance", "inner_distance", "max_candidates", "bandwidth"),
+                Array("penalties", np.uint16, "bandwidth", 1),
+                *(Scalar("half_slope", np.float64), Scalar("max_skip", np.int32)),
+            ),
+        ),
+        CHAIN_SCORES,
+        Struct(
+            "scratch",
+            (
+                Array("nodes", np.int32, "anchors.count", width=4),
+                Array("marks", np.int32, "anchors.count"),
+                Array("ranks", np.int64, "anchors.count"),
+                Array("ceilings", np.int64, "anchors.count"),
+                Array("old_ceilings", np.int64, "anchors.count"),
+                Array("near_keys", np.uint64, "anchors.count"),
+            ),
+        ),
+        *(Array("taken", np.uint32, "one"), Length("one")),
     ),
 )
 
@@ -80,56 +93,50 @@ def score_joins(anchors: Anchors, parameters: JoinParameters) -> ChainScores:
     count = int(anchors.x.size)
     scores = ChainScores(cupy.empty(count, dtype=np.int32), cupy.empty(count, dtype=np.int32))
     segments = cut_into_segments(anchors, scores, parameters.max_distance)
-    arguments = (
-        *(anchors.x, anchors.y, segments.rows, segments.counts, cupy.asarray(parameters.penalties)),
-        *(scores.scores, scores.predecessors),
+    scratch = (
         *(cupy.empty(4 * count, dtype=np.int32), cupy.empty(count, dtype=np.int32)),
         *(cupy.empty(count, dtype=np.int64) for _ in range(3)),
-        *(cupy.empty(count, dtype=np.uint64), cupy.zeros(1, dtype=np.uint32)),
-        *(count, segments.capacity, BINS, 1),
-        *(
-            parameters.max_distance,
-            parameters.inner_distance,
-            parameters.max_candidates,
-            parameters.bandwidth,
-        ),
-        *(0.5 * parameters.slope, parameters.max_skip),
+        cupy.empty(count, dtype=np.uint64),
+    )
+    arguments = (
+        *(anchor_columns(anchors), segments.columns, _parameter_fields(parameters)),
+        *(score_columns(scores), scratch, cupy.zeros(1, dtype=np.uint32), 1),
     )
     # Two anchors make the smallest segment.
     launch_threads(SCORE_JOINED, _THREADS, max(count // 2, 1) * WARP, arguments)
     return scores
 
 
-_ANCHORS = Scalar("anchors", np.int64)
-_CHAIN_ENDS = (Array("anchor_offsets", np.int64, "chains", 1), Scalar("chains", np.int32))
-_JOINED_OFFSETS = Array("joined_offsets", np.int64, "reads", 1)
+def _parameter_fields(parameters: JoinParameters) -> tuple[GpuArray | float, ...]:
+    return (
+        *(parameters.max_distance, parameters.inner_distance, parameters.max_candidates),
+        *(parameters.bandwidth, cupy.asarray(parameters.penalties)),
+        *(0.5 * parameters.slope, parameters.max_skip),
+    )
+
+
+_KEPT: Final = chains_struct("kept")
+_JOINED: Final = chains_struct("joined")
+_JOINED_OFFSETS = Array("joined_offsets", np.int64, "kept.reads", 1)
 
 COUNT_JOINED: Final = chaining_kernel(
     "chain/join.cu",
     "count_joined",
     (
-        Y,
-        _ANCHORS,
-        *_CHAIN_ENDS,
-        OFFSETS,
-        LENGTHS,
-        READS,
-        Array("counts", np.int64, "reads", 1),
+        CHAINS,
+        Array("lengths", np.int32, "chains.reads"),
+        Array("counts", np.int64, "chains.reads", 1),
     ),
 )
 LIST_JOINED: Final = chaining_kernel(
     "chain/join.cu",
     "list_joined",
     (
-        X,
-        _ANCHORS,
-        *_CHAIN_ENDS,
-        OFFSETS,
-        READS,
-        _JOINED_OFFSETS,
+        CHAINS,
+        Array("joined_offsets", np.int64, "chains.reads", 1),
         Array("joined_x", np.uint64, "joined"),
         Array("source_rows", np.uint32, "joined"),
-        Array("unsorted", np.int32, "reads"),
+        Array("unsorted", np.int32, "chains.reads"),
         Scalar("joined", np.int32),
     ),
 )
@@ -137,43 +144,18 @@ COUNT_MERGED: Final = chaining_kernel(
     "chain/join.cu",
     "count_merged",
     (
-        *_CHAIN_ENDS,
-        OFFSETS,
-        READS,
-        _JOINED_OFFSETS,
-        Array("joined_anchor_offsets", np.int64, "joined_chains", 1),
-        Scalar("joined_chains", np.int32),
-        Array("joined_chain_offsets", np.int64, "reads", 1),
-        Array("chain_counts", np.int64, "reads", 1),
-        Array("anchor_counts", np.int64, "reads", 1),
+        *(_KEPT, _JOINED, _JOINED_OFFSETS),
+        Array("chain_counts", np.int64, "kept.reads", 1),
+        Array("anchor_counts", np.int64, "kept.reads", 1),
     ),
 )
 MERGE_CHAINS: Final = chaining_kernel(
     "chain/join.cu",
     "merge_chains",
     (
-        *(X, Y, _ANCHORS),
-        Array("anchor_offsets", np.int64, "chains", 1),
-        Array("scores", np.int32, "chains"),
-        Scalar("chains", np.int32),
-        OFFSETS,
-        READS,
-        _JOINED_OFFSETS,
-        Array("joined_x", np.uint64, "joined_anchors"),
-        Array("joined_y", np.uint64, "joined_anchors"),
-        Scalar("joined_anchors", np.int64),
-        Array("joined_anchor_offsets", np.int64, "joined_chains", 1),
-        Array("joined_scores", np.int32, "joined_chains"),
-        Scalar("joined_chains", np.int32),
-        Array("joined_chain_offsets", np.int64, "reads", 1),
-        Array("merged_offsets", np.int64, "reads", 1),
-        Array("merged_starts", np.int64, "reads", 1),
-        Array("merged_x", np.uint64, "merged_anchors"),
-        Array("merged_y", np.uint64, "merged_anchors"),
-        Scalar("merged_anchors", np.int64),
-        Array("merged_anchor_offsets", np.int64, "merged_chains", 1),
-        Array("merged_scores", np.int32, "merged_chains"),
-        Scalar("merged_chains", np.int32),
+        *(_KEPT, _JOINED, _JOINED_OFFSETS),
+        Array("merged_starts", np.int64, "kept.reads", 1),
+        chains_struct("merged"),
     ),
 )
 
@@ -211,11 +193,7 @@ def _joined_offsets(chains: Chains, lengths: GpuArray) -> GpuArray:
     """Return int64[n + 1]: the first anchor of each read among the anchors of all reads to join."""
     reads = lengths.size
     counts = cupy.empty(reads + 1, dtype=np.int64)
-    arguments = (
-        *(chains.y, chains.y.size, chains.anchor_offsets, chains.scores.size, chains.offsets),
-        *(lengths, reads, counts),
-    )
-    launch_threads(COUNT_JOINED, _THREADS, reads, arguments)
+    launch_threads(COUNT_JOINED, _THREADS, reads, (chain_columns(chains), lengths, counts))
     return cupy.cumsum(counts)
 
 
@@ -224,10 +202,7 @@ def _sorted_anchors(chains: Chains, offsets: GpuArray, total: int) -> Anchors:
     reads = offsets.size - 1
     x, rows = cupy.empty(total, dtype=np.uint64), cupy.empty(total, dtype=np.uint32)
     unsorted = cupy.zeros(reads, dtype=np.int32)
-    arguments = (
-        *(chains.x, chains.x.size, chains.anchor_offsets, chains.scores.size),
-        *(chains.offsets, reads, offsets, x, rows, unsorted, total),
-    )
+    arguments = (chain_columns(chains), offsets, x, rows, unsorted, total)
     launch_threads(LIST_JOINED, _THREADS, total, arguments)
     x, rows = sorted_rows(x, rows, offsets, unsorted)
     return Anchors(x, chains.y[rows], offsets)
@@ -237,12 +212,8 @@ def _merged(chains: Chains, joined: Chains, joined_offsets: GpuArray) -> Chains:
     """Return the chains of each read: joined chains if it had anchors to join."""
     reads = joined_offsets.size - 1
     chain_counts, anchor_counts = (cupy.empty(reads + 1, dtype=np.int64) for _ in range(2))
-    arguments: tuple[object, ...] = (
-        *(chains.anchor_offsets, chains.scores.size, chains.offsets, reads, joined_offsets),
-        *(joined.anchor_offsets, joined.scores.size, joined.offsets),
-        *(chain_counts, anchor_counts),
-    )
-    launch_threads(COUNT_MERGED, _THREADS, reads, arguments)
+    given = (chain_columns(chains), chain_columns(joined), joined_offsets)
+    launch_threads(COUNT_MERGED, _THREADS, reads, (*given, chain_counts, anchor_counts))
     offsets, starts = cupy.cumsum(chain_counts), cupy.cumsum(anchor_counts)
     count, total = last_values(offsets, starts)
     merged = Chains(
@@ -252,19 +223,5 @@ def _merged(chains: Chains, joined: Chains, joined_offsets: GpuArray) -> Chains:
         scores=cupy.empty(count, dtype=np.int32),
         offsets=offsets,
     )
-    arguments = (
-        *_columns(chains),
-        *(reads, joined_offsets),
-        *_columns(joined),
-        *(offsets, starts, merged.x, merged.y, total),
-        *(merged.anchor_offsets, merged.scores, count),
-    )
-    launch_threads(MERGE_CHAINS, _THREADS, reads * WARP, arguments)
+    launch_threads(MERGE_CHAINS, _THREADS, reads * WARP, (*given, starts, chain_columns(merged)))
     return merged
-
-
-def _columns(chains: Chains) -> tuple[GpuArray, ...]:
-    return (
-        *(chains.x, chains.y, chains.x.size, chains.anchor_offsets, chains.scores),
-        *(chains.scores.size, chains.offsets),
-    )

@@ -10,10 +10,20 @@ import numpy as np
 
 from hapgpu.longread.batches import Chains, Mappings, Seeds
 from hapgpu.longread.cuda.index import DeviceMinimizerIndex
-from hapgpu.longread.kernels import LENGTHS, OFFSETS, READS, X, Y, chaining_kernel
+from hapgpu.longread.kernels import (
+    CHAINS,
+    LENGTHS,
+    OFFSETS,
+    READS,
+    SEEDS,
+    chain_columns,
+    chaining_kernel,
+    seed_columns,
+    sizes,
+)
 from hapgpu.longread.mappings.selection import COLUMNS, STRAND_FRACTION
 from hapgpu.longread.options import ChainOptions, MappingOptions
-from hapgpu.runtime.gpu.kernel import Array, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Length, Scalar, Struct
 from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
@@ -26,117 +36,95 @@ _COLUMNS: Final = (  # of `Mappings`, in the order of the source
 )
 _NO_PARENT: Final = -1
 
-_CHAINS = Scalar("chains", np.int32)
-_ANCHORS = (
-    X,
-    Y,
-    Scalar("anchors", np.int64),
-    Array("anchor_offsets", np.int64, "chains", 1),
-)
-_TABLE = Array("table", np.int32, "chains", width=COLUMNS)
+_LENGTHS = Array("lengths", np.int32, "chains.reads")
+_MEANS = Array("means", np.float32, "seeds.reads")
 
 
-def _chain_arrays(*names: str) -> tuple[Array, ...]:
-    return tuple(Array(name, np.int32, "chains") for name in names)
+def _table(name: str, length: str) -> Array:
+    return Array(name, np.int32, length, width=COLUMNS)
+
+
+def _rows(names: tuple[str, ...], length: str) -> tuple[Array, ...]:
+    return tuple(Array(name, np.int32, length) for name in names)
+
+
+_TABLE = Struct("table", (_table("values", "chains"), OFFSETS, *sizes("chains", "reads")))
+_PARENTS = ("rows", "second_scores", "rivals")
+
+
+def _selection(length: str) -> Struct:
+    fields = (*_rows(("rows", "numbers"), length), Array("is_retained", np.uint8, length))
+    return Struct("selection", fields)
 
 
 HASH_NAMES: Final = chaining_kernel(
     "mappings.cu",
     "hash_names",
     (
-        Array("text", np.uint8, "text_bytes"),
-        Scalar("text_bytes", np.int64),
+        *(Array("text", np.uint8, "text_bytes"), Length("text_bytes")),
         Array("name_starts", np.int32, "reads"),
         Array("name_lengths", np.int32, "reads"),
-        LENGTHS,
-        Scalar("uses_names", np.int32),
-        Array("hashes", np.uint32, "reads"),
-        READS,
+        *(LENGTHS, Scalar("uses_names", np.int32)),
+        *(Array("hashes", np.uint32, "reads"), READS),
     ),
 )
 SORT_CHAINS: Final = chaining_kernel(
     "mappings.cu",
     "sort_chains",
     (
-        *_ANCHORS,
-        *_chain_arrays("scores"),
-        _CHAINS,
-        OFFSETS,
-        LENGTHS,
-        Array("hashes", np.uint32, "reads"),
-        READS,
-        Array("keys", np.uint64, "chains"),
-        Array("order", np.uint32, "chains"),
-        _TABLE,
+        *(CHAINS, _LENGTHS, Array("hashes", np.uint32, "chains.reads")),
+        Array("keys", np.uint64, "chains.count"),
+        Array("order", np.uint32, "chains.count"),
+        _table("table", "chains.count"),
     ),
 )
 FIND_PARENTS: Final = chaining_kernel(
     "mappings.cu",
     "find_parents",
     (
-        _TABLE,
-        _CHAINS,
-        OFFSETS,
-        READS,
-        Scalar("mask_level", np.float32),
-        Array("covered", np.int32, "chains", width=2),
-        *_chain_arrays("primaries", "parents", "second_scores", "rivals"),
+        *(_TABLE, Scalar("mask_level", np.float32)),
+        Array("covered", np.int32, "table.chains", width=2),
+        Array("primaries", np.int32, "table.chains"),
+        Struct("parents", _rows(_PARENTS, "table.chains")),
     ),
 )
 SELECT_ROWS: Final = chaining_kernel(
     "mappings.cu",
     "select_rows",
     (
-        _TABLE,
-        _CHAINS,
-        OFFSETS,
-        READS,
-        *_chain_arrays("parents"),
-        Scalar("keeps_all", np.int32),
-        Scalar("score_ratio", np.float32),
-        Scalar("max_secondary", np.int32),
-        Scalar("near_score", np.int32),
-        Scalar("strand_score", np.int32),
-        *_chain_arrays("kept", "new_rows", "numbers"),
-        Array("is_retained", np.uint8, "chains"),
-        Array("counts", np.int64, "reads", 1),
+        *(_TABLE, Array("parents", np.int32, "table.chains")),
+        Struct(
+            "limits",
+            (
+                *sizes("keeps_all"),
+                Scalar("score_ratio", np.float32),
+                *sizes("max_secondary", "near_score", "strand_score"),
+            ),
+        ),
+        _selection("table.chains"),
+        Array("new_rows", np.int32, "table.chains"),
+        Array("counts", np.int64, "table.reads", 1),
     ),
 )
-AVERAGE_SPANS: Final = chaining_kernel(
-    "mappings.cu",
-    "average_spans",
-    (
-        Array("spans", np.uint8, "seeds"),
-        Scalar("seeds", np.int64),
-        OFFSETS,
-        READS,
-        Array("means", np.float32, "reads"),
-    ),
-)
+AVERAGE_SPANS: Final = chaining_kernel("mappings.cu", "average_spans", (SEEDS, _MEANS))
 MEASURE_MAPPINGS: Final = chaining_kernel(
     "mappings.cu",
     "measure_mappings",
     (
-        *_ANCHORS,
-        _CHAINS,
-        OFFSETS,
-        LENGTHS,
-        READS,
-        _TABLE,
-        *_chain_arrays("kept", "numbers"),
-        Array("is_retained", np.uint8, "chains"),
-        *_chain_arrays("second_scores", "rivals"),
-        Array("positions", np.uint32, "seeds"),
-        Scalar("seeds", np.int64),
-        Array("seed_offsets", np.int64, "reads", 1),
-        Array("means", np.float32, "reads"),
-        Array("sequence_lengths", np.int32, "sequences"),
-        Scalar("sequences", np.int32),
-        Array("mapping_offsets", np.int64, "reads", 1),
-        Array("columns", np.int32, "mappings", width=len(_COLUMNS)),
-        Array("is_reverse", np.uint8, "mappings"),
-        Array("mapping_is_retained", np.uint8, "mappings"),
-        Scalar("mappings", np.int32),
+        *(CHAINS, _LENGTHS, _table("table", "chains.count"), _selection("chains.count")),
+        Struct("parents", _rows(_PARENTS, "chains.count")),
+        *(SEEDS, _MEANS),
+        *(Array("sequence_lengths", np.int32, "sequences"), Length("sequences")),
+        Struct(
+            "mappings",
+            (
+                Array("columns", np.int32, "count", width=len(_COLUMNS)),
+                Array("is_reverse", np.uint8, "count"),
+                Array("is_retained", np.uint8, "count"),
+                Array("offsets", np.int64, "chains.reads", 1),
+                *sizes("count"),
+            ),
+        ),
     ),
 )
 
@@ -150,7 +138,7 @@ class _Selection:
     kept, numbers, is_retained
         int32[c], int32[c] and uint8[c]: row within the read, number of the parent among the kept
         rows, and flag as in `Mappings`. The kept rows of a read start at its first chain.
-    second_scores, n_sub
+    parents, second_scores, n_sub
         int32[c]: as in `Mappings`, per row of the table.
     offsets
         int64[n + 1]: offsets of the reads among the kept rows.
@@ -159,6 +147,7 @@ class _Selection:
     kept: GpuArray
     numbers: GpuArray
     is_retained: GpuArray
+    parents: GpuArray
     second_scores: GpuArray
     n_sub: GpuArray
     offsets: GpuArray
@@ -221,14 +210,11 @@ def make_mappings(
 
 def _chain_table(chains: Chains, lengths: GpuArray, name_hashes: GpuArray) -> GpuArray:
     """Return int32[COLUMNS, c]: the chains of each read, the highest score first."""
-    count, reads = chains.scores.size, lengths.size
+    count = chains.scores.size
     table = cupy.empty((COLUMNS, count), dtype=np.int32)
-    arguments = (
-        *(chains.x, chains.y, chains.x.size, chains.anchor_offsets, chains.scores, count),
-        *(chains.offsets, lengths, name_hashes, reads),
-        *(cupy.empty(count, dtype=np.uint64), cupy.empty(count, dtype=np.uint32), table),
-    )
-    launch_threads(SORT_CHAINS, _THREADS, reads * WARP, arguments)
+    scratch = (cupy.empty(count, dtype=np.uint64), cupy.empty(count, dtype=np.uint32))
+    arguments = (chain_columns(chains), lengths, name_hashes, *scratch, table)
+    launch_threads(SORT_CHAINS, _THREADS, lengths.size * WARP, arguments)
     return table
 
 
@@ -241,15 +227,18 @@ def _selected(
     kept, new_rows, numbers = (cupy.empty(count, dtype=np.int32) for _ in range(3))
     is_retained = cupy.empty(count, dtype=np.uint8)
     counts = cupy.empty(reads + 1, dtype=np.int64)
-    arguments = (
-        *(table, count, offsets, reads, parents),
+    limits = (
         options.all_chains or options.score_ratio <= 0,
         *(options.score_ratio, options.max_secondary),
         *(2 * k, int(STRAND_FRACTION * chain_options.max_gap)),
-        *(kept, new_rows, numbers, is_retained, counts),
+    )
+    arguments = (
+        *((table, offsets, count, reads), parents, limits),
+        *((kept, numbers, is_retained), new_rows, counts),
     )
     launch_threads(SELECT_ROWS, _THREADS, reads, arguments)
-    return _Selection(kept, numbers, is_retained, second_scores, n_sub, cupy.cumsum(counts))
+    found = (parents, second_scores, n_sub)
+    return _Selection(kept, numbers, is_retained, *found, cupy.cumsum(counts))
 
 
 def _parents(
@@ -262,8 +251,8 @@ def _parents(
         return cupy.full(count, _NO_PARENT, dtype=np.int32), second_scores, n_sub
     parents, primaries = (cupy.empty(count, dtype=np.int32) for _ in range(2))
     arguments = (
-        *(table, count, offsets, reads, options.mask_level),
-        *(cupy.empty(2 * count, dtype=np.int32), primaries, parents, second_scores, n_sub),
+        *((table, offsets, count, reads), options.mask_level),
+        *(cupy.empty(2 * count, dtype=np.int32), primaries, (parents, second_scores, n_sub)),
     )
     launch_threads(FIND_PARENTS, _THREADS, reads * WARP, arguments)
     return parents, second_scores, n_sub
@@ -278,18 +267,16 @@ def _mappings_of(
     selection: _Selection,
 ) -> Mappings:
     """Return the selected mappings with their estimates."""
-    (count,), reads = last_values(selection.offsets), lengths.size
+    (count,) = last_values(selection.offsets)
     means = _mean_spans(seeds)
     columns = cupy.empty((len(_COLUMNS), count), dtype=np.int32)
     is_reverse, is_retained = (cupy.empty(count, dtype=np.uint8) for _ in range(2))
     arguments = (
-        *(chains.x, chains.y, chains.x.size, chains.anchor_offsets, chains.scores.size),
-        *(chains.offsets, lengths, reads, table),
-        *(selection.kept, selection.numbers, selection.is_retained),
-        *(selection.second_scores, selection.n_sub),
-        *(seeds.positions, seeds.positions.size, seeds.offsets, means),
-        *(index.lengths, index.lengths.size),
-        *(selection.offsets, columns, is_reverse, is_retained, count),
+        *(chain_columns(chains), lengths, table),
+        (selection.kept, selection.numbers, selection.is_retained),
+        (selection.parents, selection.second_scores, selection.n_sub),
+        *(seed_columns(seeds), means, index.lengths, index.lengths.size),
+        (columns, is_reverse, is_retained, selection.offsets, count),
     )
     launch_threads(MEASURE_MAPPINGS, _THREADS, count * WARP, arguments)
     return Mappings(
@@ -306,6 +293,5 @@ def _mean_spans(seeds: Seeds) -> GpuArray:
     """Return float32[n]: the mean span of the seeds of each read; 0 without seeds."""
     reads = seeds.offsets.size - 1
     means = cupy.empty(reads, dtype=np.float32)
-    arguments = (seeds.spans, seeds.spans.size, seeds.offsets, reads, means)
-    launch_threads(AVERAGE_SPANS, _THREADS, reads * WARP, arguments)
+    launch_threads(AVERAGE_SPANS, _THREADS, reads * WARP, (seed_columns(seeds), means))
     return means

@@ -8,7 +8,7 @@ import cupy
 import numpy as np
 
 from hapgpu.longread.kernels import chaining_kernel, sizes
-from hapgpu.runtime.gpu.kernel import Array, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Length, Scalar
 from hapgpu.runtime.gpu.launch import load_kernel
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
@@ -21,9 +21,9 @@ _ROUNDS: Final = 8  # bytes of a key
 
 _KEYS = Array("keys", np.uint64, "elements")
 _VALUES = Array("values", np.uint32, "elements")
-_ELEMENTS = Scalar("elements", np.int64)
 _STARTS: Final = Array("starts", np.uint32, "words")
-_WORDS: Final = Scalar("words", np.int32)
+_WORDS: Final = Length("words")
+_ROOM: Final = (Length("capacity"), Length("rounds"))
 _BLOCKS = Array("blocks", np.int32, "capacity", width=2)
 _COUNTS = Array("counts", np.int32, "rounds", 1)
 
@@ -35,21 +35,18 @@ LIST_LARGE_ROWS: Final = chaining_kernel(
         Array("sizes", np.int32, "rows"),
         *sizes("rows"),
         *(_STARTS, _WORDS),
-        _BLOCKS,
-        _COUNTS,
-        *sizes("capacity", "rounds"),
+        *(_BLOCKS, _COUNTS, *_ROOM),
     ),
 )
 DISTRIBUTE_BLOCKS: Final = chaining_kernel(
     "seed/radix_levels.cu",
     "distribute_blocks",
     (
-        _KEYS,
-        _VALUES,
-        _ELEMENTS,
+        *(_KEYS, _VALUES, Length("elements")),
         *(_STARTS, _WORDS),
         *(_BLOCKS, _COUNTS, Array("taken", np.int32, "rounds")),
-        *sizes("capacity", "rounds", "round"),
+        *_ROOM,
+        *sizes("round"),
     ),
 )
 INSERT_ELEMENTS: Final = chaining_kernel(
@@ -61,8 +58,7 @@ INSERT_ELEMENTS: Final = chaining_kernel(
         _STARTS,
         Array("sorted_keys", np.uint64, "elements"),
         Array("sorted_values", np.uint32, "elements"),
-        _ELEMENTS,
-        _WORDS,
+        *(Scalar("elements", np.int64), Scalar("words", np.int32)),
     ),
 )
 

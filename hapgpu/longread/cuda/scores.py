@@ -12,9 +12,16 @@ import cupy
 import numpy as np
 
 from hapgpu.longread.batches import Anchors, ChainScores
-from hapgpu.longread.kernels import OFFSETS, X, Y, chaining_kernel, sizes
+from hapgpu.longread.kernels import (
+    ANCHORS,
+    CHAIN_SCORES,
+    anchor_columns,
+    chaining_kernel,
+    score_columns,
+    sizes,
+)
 from hapgpu.longread.parameters import ChainParameters
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Scalar, Struct
 from hapgpu.runtime.gpu.launch import load_kernel
 from hapgpu.runtime.gpu.work_queue import persistent_blocks
 from hapgpu.runtime.gpu_array import GpuArray
@@ -26,28 +33,19 @@ _THREADS: Final = 256
 _BLOCKS_PER_READ: Final = 32 * 32 // _THREADS  # one warp per tile, as in the source
 _MAX_BLOCKS: Final = 8192
 
-ANCHOR_ARRAYS: Final = (X, Y)
-SCORE_ARRAYS: Final = (
-    Array("scores", np.int32, "anchors"),
-    Array("predecessors", np.int32, "anchors"),
-)
-SEGMENT_ARRAYS: Final = (
-    Array("segments", np.int64, "capacity", width=2),
-    Array("counts", np.uint32, "bins"),
+SEGMENTS: Final = Struct(
+    "segments",
+    (
+        Array("rows", np.int64, "capacity", width=2),
+        Array("counts", np.uint32, "bins"),
+        *(Length("capacity"), Scalar("bins", np.int32)),
+    ),
 )
 
 LIST_SEGMENTS: Final = chaining_kernel(
     "chain/segments.cu",
     "list_segments",
-    (
-        *ANCHOR_ARRAYS,
-        OFFSETS,
-        *SCORE_ARRAYS,
-        *SEGMENT_ARRAYS,
-        Scalar("anchors", np.int64),
-        Scalar("capacity", np.int64),
-        *sizes("reads", "bins", "max_distance", "max_density"),
-    ),
+    (ANCHORS, CHAIN_SCORES, SEGMENTS, *sizes("max_distance", "max_density")),
 )
 
 
@@ -72,6 +70,11 @@ class Segments:
     def capacity(self) -> int:
         """Number of rows, used or not."""
         return int(self.rows.shape[0])
+
+    @property
+    def columns(self) -> tuple[GpuArray | int, ...]:
+        """The fields of `SEGMENTS`."""
+        return self.rows, self.counts, self.capacity, BINS
 
 
 def cut_into_segments(
@@ -105,19 +108,8 @@ def cut_into_segments(
         min(len(anchors) * _BLOCKS_PER_READ, _MAX_BLOCKS),
         _THREADS,
         (
-            anchors.x,
-            anchors.y,
-            anchors.offsets,
-            scores.scores,
-            scores.predecessors,
-            segments.rows,
-            segments.counts,
-            total,
-            capacity,
-            len(anchors),
-            BINS,
-            max_distance,
-            max_density,
+            *(anchor_columns(anchors), score_columns(scores), segments.columns),
+            *(max_distance, max_density),
         ),
     )
     return segments
@@ -131,9 +123,12 @@ _MAX_TEAM_SKIP: Final = 100  # with more, predecessors are rarely skipped
 _MAX_INT: Final = 2**31 - 1
 
 
-_SIZES: Final = (
-    *("bins", "entries", "two", "max_distance_x", "max_distance_y", "bandwidth"),
-    *("max_skip", "max_iterations"),
+CHAIN_PARAMETERS: Final = Struct(
+    "parameters",
+    (
+        *(Scalar("max_distance_x", np.uint32), Scalar("max_distance_y", np.uint32)),
+        *(Scalar("bandwidth", np.int32), Array("penalties", np.uint16, "bandwidth", 1)),
+    ),
 )
 
 
@@ -143,16 +138,11 @@ def _kernel(*, is_shared: bool) -> Kernel:
         "chain/scores.cu",
         f"chain<{str(is_shared).lower()}>",
         (
-            *ANCHOR_ARRAYS,
-            *SEGMENT_ARRAYS,
-            Array("penalties", np.uint16, "entries"),
-            *SCORE_ARRAYS,
-            Array("marks", np.uint32, "words"),
-            Array("taken", np.uint32, "two"),
-            Scalar("anchors", np.int64),
-            Scalar("capacity", np.int64),
-            Scalar("words", np.int64),
-            *sizes(*_SIZES),
+            *(ANCHORS, SEGMENTS, CHAIN_PARAMETERS),
+            Struct("limits", sizes("max_skip", "max_iterations")),
+            CHAIN_SCORES,
+            *(Array("marks", np.uint32, "words"), Array("taken", np.uint32, "two")),
+            *(Length("words"), Length("two")),
         ),
     )
 
@@ -216,7 +206,6 @@ def chain_segments(
 ) -> None:
     """Set the scores and predecessors of all anchors in segments."""
     total, device = int(anchors.x.size), cupy.cuda.Device().id
-    penalties = cupy.asarray(parameters.penalties)
     fits_shared = _fits_shared(parameters)
     words = 1 if fits_shared else total // 16 + _MORE_WORDS
     loaded = load_kernel(CHAIN_SHARED if fits_shared else CHAIN_GLOBAL, device)
@@ -224,25 +213,25 @@ def chain_segments(
         persistent_blocks(loaded, _THREADS, device),
         _THREADS,
         (
-            anchors.x,
-            anchors.y,
-            segments.rows,
-            segments.counts,
-            penalties,
-            scores.scores,
-            scores.predecessors,
-            cupy.zeros(words, dtype=np.uint32),
-            cupy.zeros(2, dtype=np.uint32),
-            total,
-            segments.capacity,
-            words,
-            BINS,
-            penalties.size,
-            2,
-            min(parameters.max_distance_x, _MAX_INT),
-            min(parameters.max_distance_x, parameters.max_distance_y, _MAX_INT),
-            parameters.bandwidth,
-            min(max(parameters.max_skip, 0), _MAX_INT),
-            min(max(parameters.max_iterations, 0), _MAX_INT),
+            *(anchor_columns(anchors), segments.columns, parameter_fields(parameters)),
+            (_limited(parameters.max_skip), _limited(parameters.max_iterations)),
+            score_columns(scores),
+            *(cupy.zeros(words, dtype=np.uint32), cupy.zeros(2, dtype=np.uint32)),
+            *(words, 2),
         ),
     )
+
+
+def parameter_fields(parameters: ChainParameters) -> tuple[GpuArray | int, ...]:
+    """Return the fields of `CHAIN_PARAMETERS`."""
+    return (
+        min(parameters.max_distance_x, _MAX_INT),
+        min(parameters.max_distance_x, parameters.max_distance_y, _MAX_INT),
+        parameters.bandwidth,
+        cupy.asarray(parameters.penalties),
+    )
+
+
+def _limited(count: int) -> int:
+    """Return the number of 32 bits from 0 on that is nearest."""
+    return min(max(count, 0), _MAX_INT)

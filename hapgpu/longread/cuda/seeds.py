@@ -11,10 +11,19 @@ from numpy.typing import NDArray
 
 from hapgpu.longread.batches import Minimizers, Seeds
 from hapgpu.longread.cuda.index import DeviceMinimizerIndex
-from hapgpu.longread.kernels import LENGTHS, OFFSETS, READS, chaining_kernel
+from hapgpu.longread.kernels import (
+    LENGTHS,
+    MINIMIZERS,
+    OFFSETS,
+    READS,
+    SEEDS,
+    chaining_kernel,
+    minimizer_columns,
+    seed_columns,
+)
 from hapgpu.longread.options import SeedOptions
 from hapgpu.longread.seed.seeds import MAX_KEPT, MAX_OCCURRENCES
-from hapgpu.runtime.gpu.kernel import Array, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Length, Scalar
 from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
@@ -27,7 +36,7 @@ _KEYS = Array("keys", np.uint64, "minimizers")
 _POSITIONS = Array("positions", np.uint32, "minimizers")
 _IS_FREQUENT = Array("is_frequent", np.uint8, "minimizers")
 _TABLE = (Array("owners", np.uint32, "capacity"), Array("counts", np.int32, "capacity"))
-_MINIMIZERS = Scalar("minimizers", np.int64)
+_MINIMIZERS = Length("minimizers")
 _LIMIT = (Scalar("cutoff", np.int32), Scalar("fraction", np.float32))
 
 SUSPECT_KEYS: Final = chaining_kernel(
@@ -35,7 +44,7 @@ SUSPECT_KEYS: Final = chaining_kernel(
     "suspect_keys",
     (
         *(_KEYS, OFFSETS, _IS_FREQUENT, Array("suspects", np.int32, "one")),
-        *(_MINIMIZERS, READS, *_LIMIT, Scalar("one", np.int32)),
+        *(_MINIMIZERS, READS, *_LIMIT, Length("one")),
     ),
 )
 COUNT_SUSPECTS: Final = chaining_kernel(
@@ -61,9 +70,8 @@ LOOK_UP: Final = chaining_kernel(
         Array("entries", np.uint64, "distinct", 1, width=2),
         Array("first_occurrences", np.int64, "minimizers"),
         Array("occurrence_counts", np.int32, "minimizers"),
-        _MINIMIZERS,
-        Scalar("buckets", np.int64),
-        Scalar("distinct", np.int64),
+        Scalar("minimizers", np.int64),
+        *(Length("buckets"), Length("distinct")),
         Scalar("directory_bits", np.int32),
     ),
 )
@@ -89,21 +97,11 @@ WRITE_SEEDS: Final = chaining_kernel(
     "seed/seeds.cu",
     "write_seeds",
     (
-        _KEYS,
-        Array("minimizer_positions", np.uint32, "minimizers"),
-        OFFSETS,
-        _IS_FREQUENT,
-        Array("minimizer_occurrences", np.int64, "minimizers"),
-        Array("minimizer_occurrence_counts", np.int32, "minimizers"),
-        Array("seed_offsets", np.int64, "reads", 1),
-        Array("positions", np.uint32, "seeds"),
-        Array("spans", np.uint8, "seeds"),
-        Array("is_tandem", np.uint8, "seeds"),
-        Array("first_occurrences", np.int64, "seeds"),
-        Array("occurrence_counts", np.int32, "seeds"),
-        _MINIMIZERS,
-        READS,
-        Scalar("seeds", np.int64),
+        MINIMIZERS,
+        Array("is_frequent", np.uint8, "minimizers.count"),
+        Array("minimizer_occurrences", np.int64, "minimizers.count"),
+        Array("minimizer_occurrence_counts", np.int32, "minimizers.count"),
+        SEEDS,
     ),
 )
 
@@ -141,17 +139,9 @@ def find_seeds(
     first_occurrences, occurrence_counts = _look_up(index, minimizers, is_frequent)
     steps = steps_of_runs(cutoff, options.occurrence_distance)
     seeds = _drop_repetitive(minimizers, occurrence_counts, lengths, cutoff, steps)
-    columns = (minimizers.keys, minimizers.positions, minimizers.offsets)
-    found = (is_frequent, first_occurrences, occurrence_counts, seeds.offsets)
-    results = (
-        seeds.positions,
-        seeds.spans,
-        seeds.is_tandem,
-        seeds.first_occurrences,
-        seeds.occurrence_counts,
-    )
-    sizes = (minimizers.keys.size, lengths.size, seeds.positions.size)
-    launch_threads(WRITE_SEEDS, _THREADS, lengths.size * WARP, (*columns, *found, *results, *sizes))
+    found = (is_frequent, first_occurrences, occurrence_counts)
+    arguments = (minimizer_columns(minimizers), *found, seed_columns(seeds))
+    launch_threads(WRITE_SEEDS, _THREADS, lengths.size * WARP, arguments)
     return seeds
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from hapgpu.longread.batches import Minimizers
 from hapgpu.longread.kernels import LENGTHS, chaining_kernel, sizes
 from hapgpu.longread.options import SketchOptions
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Scalar
 from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
@@ -36,8 +36,8 @@ _FOUND = (
     Array("keys", np.uint64, "minimizers"),
     Array("positions", np.uint32, "minimizers"),
 )
-_MINIMIZERS = Scalar("minimizers", np.int64)
-_TOTAL_SLOTS = Scalar("total_slots", np.int64)
+_MINIMIZERS = Length("minimizers")
+_TOTAL_SLOTS = Length("total_slots")
 
 
 COUNT_TILES: Final = chaining_kernel(
@@ -66,7 +66,9 @@ WRITE_MINIMIZERS: Final = chaining_kernel(
     "write_minimizers",
     (
         *(_TEXT, _STARTS, LENGTHS, _TILE_OFFSETS, _MARKS, *_FOUND),
-        *(_TEXT_BYTES, *sizes("reads", "tiles", "k"), _MINIMIZERS),
+        _TEXT_BYTES,
+        *sizes("reads", "tiles", "k"),
+        _MINIMIZERS,
     ),
 )
 LIST_SLOTS: Final = chaining_kernel(
@@ -74,7 +76,9 @@ LIST_SLOTS: Final = chaining_kernel(
     "list_slots",
     (
         *(_TEXT, _STARTS, LENGTHS, _SLOT_OFFSETS, _SLOTS, _SLOT_POSITIONS, _SLOT_COUNTS),
-        *(_TEXT_BYTES, *sizes("reads", "k", "is_hpc"), _TOTAL_SLOTS),
+        Length("text_bytes"),
+        *sizes("reads", "k", "is_hpc"),
+        _TOTAL_SLOTS,
     ),
 )
 COUNT_IN_SLOTS: Final = chaining_kernel(
@@ -82,7 +86,8 @@ COUNT_IN_SLOTS: Final = chaining_kernel(
     "count_in_slots",
     (
         *(_SLOTS, _SLOT_OFFSETS, _SLOT_COUNTS, _TILE_OFFSETS, _COUNTS),
-        *(_TOTAL_SLOTS, *sizes("reads", "tiles", "w")),
+        _TOTAL_SLOTS,
+        *sizes("reads", "tiles", "w"),
     ),
 )
 WRITE_IN_SLOTS: Final = chaining_kernel(
@@ -90,7 +95,9 @@ WRITE_IN_SLOTS: Final = chaining_kernel(
     "write_in_slots",
     (
         *(_SLOTS, _SLOT_POSITIONS, _SLOT_OFFSETS, _SLOT_COUNTS, _TILE_OFFSETS, *_FOUND),
-        *(_TOTAL_SLOTS, *sizes("reads", "tiles", "w"), _MINIMIZERS),
+        _TOTAL_SLOTS,
+        *sizes("reads", "tiles", "w"),
+        _MINIMIZERS,
     ),
 )
 

@@ -18,7 +18,7 @@ from hapgpu.arrays.ragged_view import read_only
 from hapgpu.io.bam.decode import decode_block
 from hapgpu.io.bam.record_layout import RecordBlock, RecordLayout
 from hapgpu.io.bgzf.cuda import PADDING
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Scalar, Struct
 from hapgpu.runtime.gpu.launch import load_kernel
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
@@ -41,41 +41,24 @@ _COLUMNS: Final = (
 )
 _LAYOUT_COLUMNS: Final = len(RecordLayout._fields)
 
+
+def records_struct(name: str) -> Struct:
+    """Declare `DeviceRecords`."""
+    columns = (Array(column, dtype, "count") for column, dtype in _COLUMNS)
+    sizes = (Length("size"), Scalar("count", np.int32))
+    return Struct(name, (Array("data", np.uint8, "size"), *columns, *sizes))
+
+
+RECORDS: Final = records_struct("records")
 TAKE_RECORDS: Final = Kernel(
     "io/bam/take.cu",
     "take_records",
-    (
-        Array("rows", np.int64, "count"),
-        *(Array(name, dtype, "records") for name, dtype in _COLUMNS),
-        *(Array(f"out_{name}", dtype, "count") for name, dtype in _COLUMNS),
-        Scalar("count", np.int32),
-        Scalar("records", np.int32),
-    ),
+    (Array("rows", np.int64, "to.count"), records_struct("from"), records_struct("to")),
 )
-_LENGTHS = ("name_lengths", "cigar_lengths", "base_counts", "tag_lengths")
-_OFFSETS = ("cigar_starts", "tag_starts", "long_cigars")
-_FIELDS = (
-    ("flags", np.uint16),
-    ("reference_ids", np.int32),
-    ("positions", np.int32),
-    ("mapping_qualities", np.uint8),
-)
-
 MEASURE_RECORDS: Final = Kernel(
     "io/bam/fields.cu",
     "measure_records",
-    (
-        Array("data", np.uint8, "size"),
-        Array("starts", np.int64, "records"),
-        *(Array(name, np.int32, "records") for name in _LENGTHS),
-        *(Array(name, np.int64, "records") for name in _OFFSETS),
-        *(Array(name, dtype, "records") for name, dtype in _FIELDS),
-        Array("fault", np.int32, "one"),
-        Scalar("size", np.int64),
-        Scalar("records", np.int32),
-        Scalar("contigs", np.int32),
-        Scalar("one", np.int32),
-    ),
+    (RECORDS, Array("fault", np.int32, "one"), Length("one"), Scalar("contigs", np.int32)),
 )
 
 
@@ -146,10 +129,14 @@ class DeviceRecords:
         if rows.dtype == np.bool_:
             rows = cupy.flatnonzero(rows)
         count = int(rows.size)
-        columns = [cupy.empty(count, dtype=dtype) for _, dtype in _COLUMNS]
-        arguments = (rows, *self._columns, *columns, count, len(self))
-        launch_threads(TAKE_RECORDS, _THREADS, count, arguments)
-        return self._with(columns)
+        taken = self._with([cupy.empty(count, dtype=dtype) for _, dtype in _COLUMNS])
+        launch_threads(TAKE_RECORDS, _THREADS, count, (rows, self.fields, taken.fields))
+        return taken
+
+    @property
+    def fields(self) -> tuple[GpuArray | int, ...]:
+        """The fields of `records_struct`."""
+        return (self.data, *self._columns, self.data.size, len(self))
 
     @property
     def _columns(self) -> tuple[GpuArray, ...]:
@@ -188,18 +175,17 @@ def measured_records(
     The records, and int32[1] on the GPU: whether one of them is damaged, so that none may be used.
     """
     records = int(starts.size)
-    lengths = [cupy.empty(records, dtype=np.int32) for _ in _LENGTHS]
-    offsets = [cupy.empty(records, dtype=np.int64) for _ in _OFFSETS]
-    fields = {name: cupy.empty(records, dtype=dtype) for name, dtype in _FIELDS}
+    columns = [cupy.empty(records, dtype=dtype) for _, dtype in _COLUMNS[1:]]
+    layout = RecordLayout(starts, *columns[: _LAYOUT_COLUMNS - 1])
+    measured = DeviceRecords(data, layout, *columns[_LAYOUT_COLUMNS - 1 :])
     fault = cupy.zeros(1, dtype=np.int32)
-    arrays = (data, starts, *lengths, *offsets, *fields.values(), fault)
     if records:
         load_kernel(MEASURE_RECORDS, cupy.cuda.Device().id).launch(
             -(-records // _THREADS),
             _THREADS,
-            (*arrays, data.size, records, contigs, 1),
+            (measured.fields, fault, 1, contigs),
         )
-    return DeviceRecords(data, RecordLayout(starts, *lengths, *offsets), **fields), fault
+    return measured, fault
 
 
 def packed_records(records: DeviceRecords) -> DeviceRecords:

@@ -9,9 +9,9 @@ import cupy
 import numpy as np
 
 from hapgpu.arrays.cuda import DeviceRagged
-from hapgpu.io.bam.cuda.device_records import DeviceRecords, download_reads
+from hapgpu.io.bam.cuda.device_records import RECORDS, DeviceRecords, download_reads
 from hapgpu.io.bam.read_groups import ReadGroups
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Scalar, Struct
 from hapgpu.runtime.gpu.work_queue import launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
 
@@ -21,21 +21,19 @@ FIND_SAMPLES: Final = Kernel(
     "io/bam/samples.cu",
     "find_samples",
     (
-        Array("data", np.uint8, "size"),
-        Array("record_starts", np.int64, "reads"),
-        Array("tag_starts", np.int64, "reads"),
-        Array("tag_lengths", np.int32, "reads"),
-        Array("identifiers", np.uint8, "bytes"),
-        Array("identifier_offsets", np.int64, "groups", 1),
-        Array("group_samples", np.int32, "groups"),
-        Array("samples", np.int32, "reads"),
-        Array("fault", np.int32, "one"),
-        Scalar("size", np.int64),
-        Scalar("reads", np.int32),
-        Scalar("groups", np.int32),
-        Scalar("bytes", np.int64),
-        Scalar("one", np.int32),
-        Scalar("only_sample", np.int32),
+        RECORDS,
+        Struct(
+            "groups",
+            (
+                Array("identifiers", np.uint8, "bytes"),
+                Array("offsets", np.int64, "count", 1),
+                Array("samples", np.int32, "count"),
+                Length("bytes"),
+                *(Scalar("count", np.int32), Scalar("only_sample", np.int32)),
+            ),
+        ),
+        Array("samples", np.int32, "records.count"),
+        *(Array("fault", np.int32, "one"), Length("one")),
     ),
 )
 
@@ -62,24 +60,11 @@ class DeviceReadGroups:
         identifiers, group_samples = self._on(cupy.cuda.Device().id)
         samples = cupy.empty(count, dtype=np.int32)
         fault = cupy.full(1, count, dtype=np.int32)
-        layout = records.layout
-        arguments = (
-            records.data,
-            layout.starts,
-            layout.tag_starts,
-            layout.tag_lengths,
-            identifiers.data,
-            identifiers.offsets,
-            group_samples,
-            samples,
-            fault,
-            records.data.size,
-            count,
-            len(identifiers),
-            identifiers.data.size,
-            1,
-            groups.only_sample,
+        fields = (
+            *(identifiers.data, identifiers.offsets, group_samples),
+            *(identifiers.data.size, len(identifiers), groups.only_sample),
         )
+        arguments = (records.fields, fields, samples, fault, 1)
         launch_threads(FIND_SAMPLES, _THREADS, count, arguments)
         row = int(fault[0])
         if row < count:

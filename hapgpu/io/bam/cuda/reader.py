@@ -13,7 +13,7 @@ import numpy as np
 
 from hapgpu.errors import InputError
 from hapgpu.io.bam.cuda.decoder import DevicePieceDecoder, no_records
-from hapgpu.io.bam.cuda.device_records import DeviceRecords
+from hapgpu.io.bam.cuda.device_records import RECORDS, DeviceRecords
 from hapgpu.io.bam.cuda.starts import StartLimits
 from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.bam.record_reader import PackedSource
@@ -21,7 +21,7 @@ from hapgpu.io.bgzf.pieces import PackedPiece
 from hapgpu.runtime.closeable import Closeable
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import device_errors, retried, thread_streams
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Struct
 from hapgpu.runtime.gpu.launch import load_kernel
 from hapgpu.runtime.gpu.memory_turns import memory_turns
 from hapgpu.runtime.gpu.parts import computed_in_parts
@@ -34,20 +34,17 @@ MARK_OVERLAPS: Final = Kernel(
     "io/bam/overlap.cu",
     "mark_overlaps",
     (
-        Array("data", np.uint8, "size"),
-        Array("cigar_starts", np.int64, "records"),
-        Array("cigar_lengths", np.int32, "records"),
-        Array("flags", np.uint16, "records"),
-        Array("reference_ids", np.int32, "records"),
-        Array("positions", np.int32, "records"),
-        Array("offsets", np.int64, "contigs", 1),
-        Array("starts", np.int64, "intervals"),
-        Array("ends", np.int64, "intervals"),
-        Array("marks", np.uint8, "records"),
-        Scalar("size", np.int64),
-        Scalar("records", np.int32),
-        Scalar("contigs", np.int32),
-        Scalar("intervals", np.int32),
+        RECORDS,
+        Struct(
+            "intervals",
+            (
+                Array("offsets", np.int64, "contigs", 1),
+                Array("starts", np.int64, "count"),
+                Array("ends", np.int64, "count"),
+                *(Length("contigs"), Length("count")),
+            ),
+        ),
+        Array("marks", np.uint8, "records.count"),
     ),
 )
 
@@ -78,14 +75,11 @@ class DeviceIntervals:
         offsets, starts, ends = self._on(cupy.cuda.Device().id)
         marks = cupy.empty(len(records), dtype=np.uint8)
         if len(records):
-            layout = records.layout
-            fields = (records.flags, records.reference_ids, records.positions)
-            sizes = (records.data.size, len(records), offsets.size - 1, starts.size)
-            arrays = (records.data, layout.cigar_starts, layout.cigar_lengths, *fields)
+            intervals = (offsets, starts, ends, offsets.size - 1, starts.size)
             load_kernel(MARK_OVERLAPS, cupy.cuda.Device().id).launch(
                 -(-len(records) // _THREADS),
                 _THREADS,
-                (*arrays, offsets, starts, ends, marks, *sizes),
+                (records.fields, intervals, marks),
             )
         found = marks.view(np.bool_)
         return found if self._further is None else found & self._further.overlapped(records)

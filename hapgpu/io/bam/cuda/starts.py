@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import cupy
 import numpy as np
 
-from hapgpu.runtime.gpu.kernel import Array, Kernel, KernelArgument, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, KernelArgument, Length, Scalar
 from hapgpu.runtime.gpu.launch import load_kernel
 from hapgpu.runtime.gpu_array import GpuArray
 
@@ -21,7 +21,7 @@ _WALKERS: Final = 64
 _PROVERS: Final = 1024  # kThreads
 _RESULTS: Final = 5
 _DATA = Array("data", np.uint8, "size")
-_SIZE = Scalar("size", np.int64)
+_SIZE = Length("size")
 _GUESSES = Array("guesses", np.int64, "stretches")
 _WALKS = (
     Array("counts", np.int32, "stretches"),
@@ -53,7 +53,7 @@ PROVE_STARTS: Final = Kernel(
         Array("result", np.int64, "five"),
         *_RANGE,
         *_STRETCHES,
-        Scalar("five", np.int32),
+        Length("five"),
     ),
 )
 REPAIR_STARTS: Final = Kernel(
@@ -79,7 +79,7 @@ LIST_STARTS: Final = Kernel(
         _ROWS,
         Array("starts", np.int64, "records"),
         _SIZE,
-        Scalar("records", np.int64),
+        Length("records"),
         *_RANGE,
         _MAX_RECORD,
         *_STRETCHES,
