@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import AnyArray, Integer
-from hapgpu.arrays.memory import copy_at
+from hapgpu.arrays.memory import copy_memory, memory_of
 from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.runtime.jit import njit, njit_inlined
@@ -199,8 +199,8 @@ def _copy_rows(
     first: Integer,
     item: int,
 ) -> None:
-    source, target = data.ctypes.data, out.ctypes.data
+    source, target = memory_of(data), memory_of(out)
     for k in range(rows.size):
         start, end = np.int64(offsets[rows[k]]), np.int64(offsets[rows[k] + 1])
         to = np.int64(out_offsets[first + k])
-        copy_at(target + item * to, source + item * start, item * (end - start))
+        copy_memory(target, item * to, source, item * start, item * (end - start))

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.memory import load_i32_at, load_u8_at, load_u16_at, load_u32_at
+from hapgpu.arrays.memory import load_i32_at, load_u8_at, load_u16_at, load_u32_at, memory_of
 from hapgpu.io.bam.record_layout import RecordBlock, RecordLayout
-from hapgpu.io.bam.tags import HEAD_BYTES, field_bytes_at, name_number
+from hapgpu.io.bam.tags import HEAD_BYTES, field_bytes_in, name_number
 from hapgpu.report.line_blocks import name_digest
 from hapgpu.runtime.jit import njit, njit_inlined
 
@@ -96,7 +96,7 @@ def _read_columns(
         at = np.int64(layout.tag_starts[row])
         end = layout.starts[row] + 4 + load_i32_at(record)
         while at < end:
-            size = field_bytes_at(base, at, end, data.size)
+            size = field_bytes_in(memory_of(data), at, end)
             if size == 0:
                 break
             name = load_u16_at(base + at)

@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.memory import (
-    copy_at,
-    load_i32_at,
-    load_u8_at,
-    load_u16_at,
-    store_8_at,
-    store_16_at,
+    Memory,
+    copy_memory,
+    memory_of,
+    part_of,
+    read_i32,
+    read_u8,
+    read_u16,
+    write_8,
+    write_16,
 )
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.arrays.read_columns import ReadColumns
@@ -38,32 +41,32 @@ BASE_PAIRS: Final = read_only((_LETTERS[:, None] | _LETTERS[None, :] << np.uint1
 
 
 @njit_inlined
-def unpack_bases(source: Integer, target: Integer, length: Integer, pairs: Integer) -> None:
+def unpack_bases(packed: Memory, letters: Memory, pairs: Memory) -> None:
     """Write the letters of packed bases.
 
     Parameters
     ----------
-    source, target
-        Addresses of the packed bases and of the text.
-    length
-        Number of bases.
+    packed
+        The packed bases.
+    letters
+        Receives a letter for each base.
     pairs
-        Address of `BASE_PAIRS`.
+        Memory of `BASE_PAIRS`.
     """
-    for k in range(length // 2):
-        store_16_at(target + 2 * k, load_u16_at(pairs + 2 * load_u8_at(source + k)))
-    if length % 2:
-        last = load_u8_at(source + length // 2)
-        store_8_at(target + length - 1, load_u8_at(pairs + 2 * last))
+    half = letters.size // 2
+    for k in range(half):
+        write_16(letters, 2 * k, read_u16(pairs, 2 * read_u8(packed, k)))
+    if letters.size % 2:
+        write_8(letters, 2 * half, read_u8(pairs, 2 * read_u8(packed, half)))
 
 
 @njit_inlined
-def _copy_qualities(source: Integer, target: Integer, length: Integer) -> None:
-    if length and load_u8_at(source) == MISSING_QUALITY:
-        for k in range(length):
-            store_8_at(target + k, MISSING_QUALITY)
+def _copy_qualities(source: Memory, target: Memory) -> None:
+    if source.size and read_u8(source, 0) == MISSING_QUALITY:
+        for k in range(source.size):
+            write_8(target, k, MISSING_QUALITY)
     else:
-        copy_at(target, source, length)
+        copy_memory(target, 0, source, 0, source.size)
 
 
 @njit
@@ -76,38 +79,46 @@ def _fill_rows(
     pairs: NDArray[np.uint16],
 ) -> None:
     """Copy the records from `start` to `end` to the columns."""
-    base = data.ctypes.data
-    names, cigars, tags = columns.names, columns.cigars, columns.tags
-    bases, qualities = columns.bases.ctypes.data, columns.qualities.ctypes.data
+    memory, pairs_memory = memory_of(data), memory_of(pairs)
+    names, cigars, tags = (
+        memory_of(columns.names),
+        memory_of(columns.cigars),
+        memory_of(columns.tags),
+    )
+    bases, qualities = memory_of(columns.bases), memory_of(columns.qualities)
     for row in range(start, end):
-        record = base + layout.starts[row]
-        columns.reference_ids[row] = load_i32_at(record + 4)
-        columns.positions[row] = load_i32_at(record + 8)
-        columns.mapping_qualities[row] = load_u8_at(record + 13)
-        columns.flags[row] = load_u16_at(record + 18)
-        columns.mate_reference_ids[row] = load_i32_at(record + 24)
-        columns.mate_positions[row] = load_i32_at(record + 28)
-        columns.template_lengths[row] = load_i32_at(record + 32)
-        name_to = names.ctypes.data + columns.name_offsets[row]
-        copy_at(name_to, record + FIXED_BYTES, np.int64(layout.name_lengths[row]))
-        cigar = base + layout.cigar_starts[row]
+        at = layout.starts[row]
+        record = part_of(memory, at, FIXED_BYTES)
+        columns.reference_ids[row] = read_i32(record, 4)
+        columns.positions[row] = read_i32(record, 8)
+        columns.mapping_qualities[row] = read_u8(record, 13)
+        columns.flags[row] = read_u16(record, 18)
+        columns.mate_reference_ids[row] = read_i32(record, 24)
+        columns.mate_positions[row] = read_i32(record, 28)
+        columns.template_lengths[row] = read_i32(record, 32)
+        name_length = np.int64(layout.name_lengths[row])
+        copy_memory(names, columns.name_offsets[row], memory, at + FIXED_BYTES, name_length)
+        cigar = layout.cigar_starts[row]
         cigar_bytes = 4 * np.int64(layout.cigar_lengths[row])
-        copy_at(cigars.ctypes.data + 4 * columns.cigar_offsets[row], cigar, cigar_bytes)
+        copy_memory(cigars, 4 * columns.cigar_offsets[row], memory, cigar, cigar_bytes)
         length = np.int64(layout.base_counts[row])
-        first_tag = base + layout.tag_starts[row]
+        first_tag = layout.tag_starts[row]
         base_to = columns.base_offsets[row]
-        packed = first_tag - length - (length + 1) // 2
-        unpack_bases(packed, bases + base_to, length, pairs.ctypes.data)
-        _copy_qualities(first_tag - length, qualities + base_to, length)
+        packed_bytes = (length + 1) // 2
+        packed = part_of(memory, first_tag - length - packed_bytes, packed_bytes)
+        unpack_bases(packed, part_of(bases, base_to, length), pairs_memory)
+        _copy_qualities(
+            part_of(memory, first_tag - length, length), part_of(qualities, base_to, length)
+        )
         tag_length = np.int64(layout.tag_lengths[row])
-        tag_to = tags.ctypes.data + columns.tag_offsets[row]
+        tag_to = columns.tag_offsets[row]
         long_cigar = layout.long_cigars[row]
         if long_cigar < 0:
-            copy_at(tag_to, first_tag, tag_length)
+            copy_memory(tags, tag_to, memory, first_tag, tag_length)
         else:
-            before = base + long_cigar - first_tag
-            copy_at(tag_to, first_tag, before)
-            copy_at(tag_to + before, cigar + cigar_bytes, tag_length - before)
+            before = long_cigar - first_tag
+            copy_memory(tags, tag_to, memory, first_tag, before)
+            copy_memory(tags, tag_to + before, memory, cigar + cigar_bytes, tag_length - before)
 
 
 def _checked(

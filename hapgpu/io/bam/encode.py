@@ -10,13 +10,16 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.memory import (
-    copy_at,
-    load_u8_at,
-    load_u16_at,
-    load_u32_at,
-    store_8_at,
-    store_16_at,
-    store_32_at,
+    Memory,
+    copy_memory,
+    memory_of,
+    part_of,
+    read_u8,
+    read_u16,
+    read_u32,
+    write_8,
+    write_16,
+    write_32,
 )
 from hapgpu.arrays.ragged import offsets_of
 from hapgpu.arrays.ragged_view import read_only
@@ -56,11 +59,11 @@ _NIBBLES = read_only(_nibbles())
 
 
 @njit_inlined
-def reference_span(cigar: Integer, operations: Integer) -> Integer:
-    """Return the reference bases of the CIGAR at an address."""
+def reference_span(cigar: Memory) -> Integer:
+    """Return the reference bases of a CIGAR."""
     span: Integer = 0
-    for k in range(operations):
-        element = load_u32_at(cigar + 4 * k)
+    for k in range(cigar.size // 4):
+        element = read_u32(cigar, 4 * k)
         if REFERENCE_OPERATIONS >> (element & 15) & 1:
             span += element >> 4
     return span
@@ -84,26 +87,26 @@ def bin_of(start: Integer, end: Integer) -> Integer:
 
 
 @njit_inlined
-def _pack_bases(source: Integer, length: Integer, nibbles: Integer, target: Integer) -> None:
-    for k in range(length // 2):
-        letters = load_u16_at(source + 2 * k)
-        high = load_u8_at(nibbles + (letters & 255))
-        low = load_u8_at(nibbles + (letters >> 8))
-        store_8_at(target + k, high << 4 | low)
-    if length % 2:
-        last = load_u8_at(nibbles + load_u8_at(source + length - 1))
-        store_8_at(target + length // 2, last << 4)
+def _pack_bases(letters: Memory, nibbles: Memory, record: Memory, at: Integer) -> None:
+    half = letters.size // 2
+    for k in range(half):
+        two = read_u16(letters, 2 * k)
+        high, low = read_u8(nibbles, two & 255), read_u8(nibbles, two >> 8)
+        write_8(record, at + k, high << 4 | low)
+    if letters.size % 2:
+        last = read_u8(nibbles, read_u8(letters, 2 * half))
+        write_8(record, at + half, last << 4)
 
 
 @njit_inlined
-def _store_name(source: Integer, length: Integer, target: Integer) -> Integer:
+def _store_name(name: Memory, record: Memory) -> Integer:
     """Write a name (`*` if it is empty) and its NUL; return the length, the NUL included."""
-    if length == 0:
-        store_16_at(target, _NAMELESS)
+    if name.size == 0:
+        write_16(record, FIXED_BYTES, _NAMELESS)
         return 2
-    copy_at(target, source, length)
-    store_8_at(target + length, 0)
-    return length + 1
+    copy_memory(record, FIXED_BYTES, name, 0, name.size)
+    write_8(record, FIXED_BYTES + name.size, 0)
+    return name.size + 1
 
 
 @njit
@@ -116,55 +119,62 @@ def _store_records(
     nibbles: NDArray[np.uint8],
 ) -> None:
     """Write rows start to end into `out`, whose first byte is the first of row `start`."""
-    names, cigars = columns.names.ctypes.data, columns.cigars.ctypes.data
-    letters, qualities = columns.bases.ctypes.data, columns.qualities.ctypes.data
-    tags, codes = columns.tags.ctypes.data, nibbles.ctypes.data
+    names, cigars, tags = (
+        memory_of(columns.names),
+        memory_of(columns.cigars),
+        memory_of(columns.tags),
+    )
+    letters, qualities = memory_of(columns.bases), memory_of(columns.qualities)
+    codes, records = memory_of(nibbles), memory_of(out)
     for row in range(start, end):
-        record = out.ctypes.data + offsets[row] - offsets[start]
-        name = columns.name_offsets[row]
-        length = columns.name_offsets[row + 1] - name
-        name_bytes = _store_name(names + name, length, record + FIXED_BYTES)
-        at = record + FIXED_BYTES + name_bytes
-        cigar = cigars + 4 * columns.cigar_offsets[row]
-        all_operations = columns.cigar_offsets[row + 1] - columns.cigar_offsets[row]
-        span = reference_span(cigar, all_operations)
+        record = part_of(records, offsets[row] - offsets[start], offsets[row + 1] - offsets[row])
+        name_bytes = _store_name(_row_of(names, columns.name_offsets, row, 1), record)
+        at = FIXED_BYTES + name_bytes
+        cigar = _row_of(cigars, columns.cigar_offsets, row, 4)
+        span = reference_span(cigar)
         first_base = columns.base_offsets[row]
         bases = columns.base_offsets[row + 1] - first_base
-        operations = all_operations
+        operations = cigar.size // 4
         is_long = operations > MAX_CIGAR_OPERATIONS
         if is_long:
             operations = 2
-            store_32_at(at, bases << 4 | SOFT_CLIP)
-            store_32_at(at + 4, span << 4 | SKIP)
+            write_32(record, at, bases << 4 | SOFT_CLIP)
+            write_32(record, at + 4, span << 4 | SKIP)
         else:
-            copy_at(at, cigar, 4 * operations)
+            copy_memory(record, at, cigar, 0, cigar.size)
         at += 4 * operations
-        _pack_bases(letters + first_base, bases, codes, at)
+        _pack_bases(part_of(letters, first_base, bases), codes, record, at)
         at += (bases + 1) // 2
-        copy_at(at, qualities + first_base, bases)
+        copy_memory(record, at, qualities, first_base, bases)
         at += bases
         tag = columns.tag_offsets[row]
         tag_bytes = columns.tag_offsets[row + 1] - tag
-        copy_at(at, tags + tag, tag_bytes)
+        copy_memory(record, at, tags, tag, tag_bytes)
         if is_long:
             at += tag_bytes
-            store_32_at(at, LONG_CIGAR_TAG)
-            store_32_at(at + 4, all_operations)
-            copy_at(at + _LONG_CIGAR_HEADER, cigar, 4 * all_operations)
+            write_32(record, at, LONG_CIGAR_TAG)
+            write_32(record, at + 4, cigar.size // 4)
+            copy_memory(record, at + _LONG_CIGAR_HEADER, cigar, 0, cigar.size)
         flag = np.int64(columns.flags[row])
         position = np.int64(columns.positions[row])
         covered = 0 if flag & UNMAPPED else span
         number = bin_of(position, position + max(covered, 1)) & 0xFFFF
         quality = np.int64(columns.mapping_qualities[row])
-        store_32_at(record, offsets[row + 1] - offsets[row] - 4)
-        store_32_at(record + 4, columns.reference_ids[row])
-        store_32_at(record + 8, position)
-        store_32_at(record + 12, name_bytes | quality << 8 | number << 16)
-        store_32_at(record + 16, operations | flag << 16)
-        store_32_at(record + 20, bases)
-        store_32_at(record + 24, columns.mate_reference_ids[row])
-        store_32_at(record + 28, columns.mate_positions[row])
-        store_32_at(record + 32, columns.template_lengths[row])
+        write_32(record, 0, record.size - 4)
+        write_32(record, 4, columns.reference_ids[row])
+        write_32(record, 8, position)
+        write_32(record, 12, name_bytes | quality << 8 | number << 16)
+        write_32(record, 16, operations | flag << 16)
+        write_32(record, 20, bases)
+        write_32(record, 24, columns.mate_reference_ids[row])
+        write_32(record, 28, columns.mate_positions[row])
+        write_32(record, 32, columns.template_lengths[row])
+
+
+@njit_inlined
+def _row_of(data: Memory, offsets: NDArray[np.int64], row: Integer, width: Integer) -> Memory:
+    """Return a row of items of `width` bytes."""
+    return part_of(data, width * offsets[row], width * (offsets[row + 1] - offsets[row]))
 
 
 class EncodedRecords:

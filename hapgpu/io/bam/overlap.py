@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.memory import load_i32_at, load_u16_at, load_u32_at
+from hapgpu.arrays.memory import memory_of, part_of, read_i32, read_u16
 from hapgpu.arrays.ragged import offsets_of
 from hapgpu.errors import InputError
-from hapgpu.io.bam.constants import REFERENCE_OPERATIONS, UNMAPPED
+from hapgpu.io.bam.constants import FIXED_BYTES, UNMAPPED
+from hapgpu.io.bam.encode import reference_span
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.record_layout import RecordLayout
 from hapgpu.io.genome.regions import Region, RegionChoice, contig_hint
@@ -44,24 +45,21 @@ def _mark_overlaps(
     out: NDArray[np.bool_],
 ) -> None:
     """Set which records overlap an interval, bool[n]; the intervals are sorted, by contig."""
-    base = data.ctypes.data
+    memory = memory_of(data)
     contig: Integer = np.int64(0)
     for row in range(out.size):
-        record = base + layout.starts[row]
-        reference = load_i32_at(record + 4)
-        position = load_i32_at(record + 8)
+        record = part_of(memory, layout.starts[row], FIXED_BYTES)
+        reference = read_i32(record, 4)
+        position = read_i32(record, 8)
         out[row] = False
         if contig == references.size or references[contig] != reference:
             contig = np.searchsorted(references, reference)
         if contig == references.size or references[contig] != reference:
             continue
         span: Integer = 0
-        if not load_u16_at(record + 18) & UNMAPPED:
-            cigar = base + layout.cigar_starts[row]
-            for k in range(layout.cigar_lengths[row]):
-                element = load_u32_at(cigar + 4 * k)
-                if REFERENCE_OPERATIONS >> (element & 15) & 1:
-                    span += element >> 4
+        if not read_u16(record, 18) & UNMAPPED:
+            cigar_bytes = 4 * np.int64(layout.cigar_lengths[row])
+            span = reference_span(part_of(memory, layout.cigar_starts[row], cigar_bytes))
         end = position + max(span, 1)
         low, high = np.int64(offsets[contig]), np.int64(offsets[contig + 1])
         first = _first_ending_after(ends, low, high, position)

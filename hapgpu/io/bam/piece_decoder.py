@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.memory import load_i32_at, load_u8_at, load_u16_at
+from hapgpu.arrays.memory import Memory, memory_of, part_of, read_i32, read_u8, read_u16
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.io.bam.constants import FIXED_BYTES
 from hapgpu.io.bam.overlap import Intervals
@@ -382,29 +382,29 @@ def _walk_stretches(
 
 
 @njit_inlined
-def _may_start(base: Integer, at: Integer, limit: Integer, references: Integer) -> bool:
-    """Tell whether a record may start at an offset, of which all fixed fields are in the data."""
-    record = base + at
-    size = load_i32_at(record)
+def _may_start(memory: Memory, at: Integer, references: Integer) -> bool:
+    """Tell whether a record may start at an offset; all its fixed fields are in the memory."""
+    record = part_of(memory, at, FIXED_BYTES)
+    size = read_i32(record, 0)
     if not FIXED_BYTES - 4 < size <= _LONGEST:
         return False
     for offset in (4, 24):
-        reference = load_i32_at(record + offset)
-        if reference < -1 or reference >= references or load_i32_at(record + offset + 4) < -1:
+        reference = read_i32(record, offset)
+        if reference < -1 or reference >= references or read_i32(record, offset + 4) < -1:
             return False
-    name_bytes = load_u8_at(record + 12)
-    bases = load_i32_at(record + 20)
+    name_bytes = read_u8(record, 12)
+    bases = read_i32(record, 20)
     if name_bytes < 2 or bases < 0:
         return False
-    parts = name_bytes + 4 * load_u16_at(record + 16) + (bases + 1) // 2 + bases
+    parts = name_bytes + 4 * read_u16(record, 16) + (bases + 1) // 2 + bases
     if FIXED_BYTES - 4 + parts > size:
         return False
     name = at + FIXED_BYTES
-    if name + name_bytes > limit:
+    if name + name_bytes > memory.size:
         return True
-    first = load_u8_at(base + name)
+    first = read_u8(memory, name)
     is_printable = _FIRST_PRINTABLE <= first <= _LAST_PRINTABLE
-    return bool(is_printable and load_u8_at(base + name + name_bytes - 1) == 0)
+    return bool(is_printable and read_u8(memory, name + name_bytes - 1) == 0)
 
 
 @njit
@@ -423,11 +423,11 @@ def guess_first_record(data: NDArray[np.uint8], start: Integer, references: Inte
     references
         Number of contigs in the header.
     """
-    base, limit = data.ctypes.data, data.size
-    for at in range(start, limit - FIXED_BYTES + 1):
-        if _may_start(base, at, limit, references):
-            following = at + 4 + load_i32_at(base + at)
-            is_cut = following + FIXED_BYTES > limit
-            if is_cut or _may_start(base, following, limit, references):
+    memory = memory_of(data)
+    for at in range(start, memory.size - FIXED_BYTES + 1):
+        if _may_start(memory, at, references):
+            following = at + 4 + read_i32(memory, at)
+            is_cut = following + FIXED_BYTES > memory.size
+            if is_cut or _may_start(memory, following, references):
                 return at
     return -1

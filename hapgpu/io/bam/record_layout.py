@@ -9,7 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.memory import load_i32_at, load_u8_at, load_u16_at, load_u32_at
+from hapgpu.arrays.memory import (
+    Memory,
+    memory_of,
+    part_of,
+    read_i32,
+    read_u8,
+    read_u16,
+    read_u32,
+)
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.errors import InputError
@@ -21,7 +29,7 @@ from hapgpu.io.bam.constants import (
     SKIP,
     SOFT_CLIP,
 )
-from hapgpu.io.bam.tags import field_bytes_at
+from hapgpu.io.bam.tags import field_bytes_in
 from hapgpu.io.files.record_limit import too_long
 from hapgpu.runtime.jit import njit, njit_inlined
 
@@ -147,10 +155,10 @@ def walk_records(
     count = 0
     bases = 0
     at = start
-    base = data.ctypes.data
+    memory = memory_of(data)
     while at + FIXED_BYTES <= data.size and count < starts.size:
-        size = load_i32_at(base + at)
-        base_count = load_i32_at(base + at + 20)
+        size = read_i32(memory, at)
+        base_count = read_i32(memory, at + 20)
         if size < FIXED_BYTES - 4 or base_count > size:
             return count, bases, at, BAD_SIZE
         if size > max_record:
@@ -165,56 +173,53 @@ def walk_records(
 
 
 @njit_inlined
-def _find_long_cigar(
-    base: Integer, start: Integer, end: Integer, limit: Integer
-) -> tuple[Integer, Integer]:
+def _find_long_cigar(memory: Memory, start: Integer, end: Integer) -> tuple[Integer, Integer]:
     """Check all tags; return the offset of CG:B,I or -1, and a fault code."""
     found: Integer = -1
     at = start
     while at < end:
-        size = field_bytes_at(base, at, end, limit)
+        size = field_bytes_in(memory, at, end)
         if size == 0:
             return -1, BAD_TAG
-        if load_u32_at(base + at) == LONG_CIGAR_TAG:
+        if read_u32(memory, at) == LONG_CIGAR_TAG:
             found = at
         at += size
     return found, SOUND
 
 
 @njit_inlined
-def _cigar_fault(base: Integer, start: Integer, count: Integer, bases: Integer) -> Integer:
+def _cigar_fault(cigar: Memory, bases: Integer) -> Integer:
     """Check that a CIGAR consumes as many bases as the read has."""
     total = 0
-    for k in range(count):
-        element = load_u32_at(base + start + 4 * k)
+    for k in range(cigar.size // 4):
+        element = read_u32(cigar, 4 * k)
         operation = element & 15
         if operation > LAST_OPERATION:
             return BAD_CIGAR
         if QUERY_OPERATIONS >> operation & 1:
             total += element >> 4
-    if count and bases and total != bases:
+    if cigar.size and bases and total != bases:
         return UNEQUAL_CIGAR
     return SOUND
 
 
 @njit_inlined
-def _is_placeholder(base: Integer, cigar: Integer, count: Integer, bases: Integer) -> bool:
+def _is_placeholder(cigar: Memory, bases: Integer) -> bool:
     """Tell whether a CIGAR is `<bases>S<reference bases>N`, the placeholder for a CG tag."""
-    if count != 2:
+    if cigar.size != 2 * 4:
         return False
-    first = load_u32_at(base + cigar)
-    second = load_u32_at(base + cigar + 4)
-    return bool(first == (bases << 4 | SOFT_CLIP) and second & 15 == SKIP)
+    is_clip = read_u32(cigar, 0) == (bases << 4 | SOFT_CLIP)
+    return bool(is_clip and read_u32(cigar, 4) & 15 == SKIP)
 
 
 @njit_inlined
-def _fixed_fault(record: Integer, references: Integer) -> Integer:
-    """Check the fields of fixed size of the record at an address."""
+def _fixed_fault(record: Memory, references: Integer) -> Integer:
+    """Check the fields of fixed size of a record."""
     for field in (4, 24):
-        reference = load_i32_at(record + field)
+        reference = read_i32(record, field)
         if reference < -1 or reference >= references:
             return BAD_REFERENCE
-        if load_i32_at(record + field + 4) < -1:
+        if read_i32(record, field + 4) < -1:
             return BAD_POSITION
     return SOUND
 
@@ -245,34 +250,35 @@ def measure_records(
     tuple of int
         The row of the first faulty record and its fault code; -1 and `SOUND` without one.
     """
-    base = data.ctypes.data
+    memory = memory_of(data)
     for row in range(first_row, end_row):
         at = layout.starts[row]
-        end = at + 4 + load_i32_at(base + at)
-        name_bytes = load_u8_at(base + at + 12)
-        operations = load_u16_at(base + at + 16)
-        bases = load_i32_at(base + at + 20)
+        record = part_of(memory, at, 4 + read_i32(memory, at))
+        end = at + record.size
+        name_bytes = read_u8(record, 12)
+        operations = read_u16(record, 16)
+        bases = read_i32(record, 20)
         cigar = at + FIXED_BYTES + name_bytes
         tags = cigar + 4 * operations + (bases + 1) // 2 + bases
         if bases < 0 or tags > end:
             return row, BAD_LENGTHS
-        if name_bytes == 0 or load_u8_at(base + cigar - 1) != 0:
+        if name_bytes == 0 or read_u8(memory, cigar - 1) != 0:
             return row, BAD_NAME
-        fault = _fixed_fault(base + at, references)
+        fault = _fixed_fault(record, references)
         if fault != SOUND:
             return row, fault
-        long_cigar, fault = _find_long_cigar(base, tags, end, data.size)
+        long_cigar, fault = _find_long_cigar(memory, tags, end)
         if fault != SOUND:
             return row, fault
         tag_length = end - tags
         tag_start = tags
-        if long_cigar >= 0 and _is_placeholder(base, cigar, operations, bases):
-            operations = load_i32_at(base + long_cigar + 4)
+        if long_cigar >= 0 and _is_placeholder(part_of(memory, cigar, 4 * operations), bases):
+            operations = read_i32(memory, long_cigar + 4)
             cigar = long_cigar + 8
             tag_length -= 8 + 4 * operations
         else:
             long_cigar = -1
-        fault = _cigar_fault(base, cigar, operations, bases)
+        fault = _cigar_fault(part_of(memory, cigar, 4 * operations), bases)
         if fault != SOUND:
             return row, fault
         layout.name_lengths[row] = name_bytes - 1
@@ -345,23 +351,26 @@ class RecordBlock:
 
 @njit
 def _read_sizes(data: NDArray[np.uint8], starts: NDArray[np.int64], out: NDArray[np.int64]) -> None:
+    memory = memory_of(data)
     for row in range(out.size):
-        out[row] = 4 + load_i32_at(data.ctypes.data + starts[row])
+        out[row] = 4 + read_i32(memory, starts[row])
 
 
 @njit
 def _read_flags(
     data: NDArray[np.uint8], starts: NDArray[np.int64], out: NDArray[np.uint16]
 ) -> None:
+    memory = memory_of(data)
     for row in range(out.size):
-        out[row] = load_u16_at(data.ctypes.data + starts[row] + 18)
+        out[row] = read_u16(memory, starts[row] + 18)
 
 
 @njit
 def _read_sort_keys(
     data: NDArray[np.uint8], starts: NDArray[np.int64], out: NDArray[np.int64]
 ) -> None:
+    memory = memory_of(data)
     for row in range(out.size):
-        record = data.ctypes.data + starts[row]
-        contig = load_i32_at(record + 4) & 0xFFFFFFFF  # -1 becomes the largest
-        out[row] = contig << 31 | (load_i32_at(record + 8) + 1) & 0x7FFFFFFF
+        record = part_of(memory, starts[row], FIXED_BYTES)
+        contig = read_i32(record, 4) & 0xFFFFFFFF  # -1 becomes the largest
+        out[row] = contig << 31 | (read_i32(record, 8) + 1) & 0x7FFFFFFF

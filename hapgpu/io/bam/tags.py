@@ -7,9 +7,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.bits import load_u64, trailing_zeros
+from hapgpu.arrays.bits import trailing_zeros
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.memory import load_i32_at, load_u8_at, load_u16_at
+from hapgpu.arrays.memory import Memory, memory_of, read_64, read_i32, read_u8, read_u16
 from hapgpu.runtime.jit import njit, njit_inlined
 
 HEAD_BYTES: Final = 3
@@ -40,29 +40,30 @@ def name_number(name: str) -> int:
 
 
 @njit_inlined
-def _text_end(base: Integer, start: Integer, end: Integer, limit: Integer) -> Integer:
+def _text_end(memory: Memory, start: Integer, end: Integer) -> Integer:
     """Return the offset of the first NUL from `start`, or at least `end` if none is before it."""
     at: Integer = start
-    while at < end and at + 8 <= limit:
-        word = load_u64(base + at)
+    words_end = min(end, memory.size - 7)
+    while at < words_end:
+        word = np.uint64(read_64(memory, at))
         # The lowest byte of which the sign bit is set is the first NUL.
         nuls = (word - _ONES) & ~word & _SIGN_BITS
         if nuls:
             found: Integer = at + np.int64(trailing_zeros(nuls) >> _3)
             return found
         at += 8
-    while at < end and load_u8_at(base + at) != 0:
+    while at < end and read_u8(memory, at) != 0:
         at += 1
     return at
 
 
 @njit_inlined
-def _array_bytes(base: Integer, at: Integer, end: Integer) -> Integer:
+def _array_bytes(memory: Memory, at: Integer, end: Integer) -> Integer:
     """Return the size of a field of type B, which may end after `end`; 0 if it is malformed."""
     if at + _ARRAY_HEAD_BYTES > end:
         return 0
-    element = load_u8_at(base + at + HEAD_BYTES)
-    count = load_i32_at(base + at + 4)
+    element = read_u8(memory, at + HEAD_BYTES)
+    count = read_i32(memory, at + 4)
     width = VALUE_WIDTHS[element]
     if count < 0 or width == 0 or element == _CHARACTER:
         return 0
@@ -71,49 +72,44 @@ def _array_bytes(base: Integer, at: Integer, end: Integer) -> Integer:
 
 
 @njit_inlined
-def field_bytes_at(base: Integer, at: Integer, end: Integer, limit: Integer) -> Integer:
-    """Return the size of the field at `at`; 0 if it is malformed or ends after `end`.
-
-    Parameters
-    ----------
-    base
-        Address of the array that has the field.
-    at, end
-        Offsets in it.
-    limit
-        Bytes of the array.
-    """
+def field_bytes_in(memory: Memory, at: Integer, end: Integer) -> Integer:
+    """Return the size of the field at `at`; 0 if it is malformed or ends after `end`."""
     if at + HEAD_BYTES >= end:
         return 0
-    kind = load_u8_at(base + at + 2)
+    kind = read_u8(memory, at + 2)
     width = VALUE_WIDTHS[kind]
     size: Integer = HEAD_BYTES + width
     if width == 0:
         if kind in (_TEXT, _HEX):
-            size = _text_end(base, at + HEAD_BYTES, end, limit) + 1 - at
+            size = _text_end(memory, at + HEAD_BYTES, end) + 1 - at
         elif kind == _ARRAY:
-            size = _array_bytes(base, at, end)
+            size = _array_bytes(memory, at, end)
         else:
             return 0
     return size if at + size <= end else 0
 
 
+@njit_inlined
+def find_field_in(memory: Memory, start: Integer, end: Integer, name: Integer) -> Integer:
+    """Return the offset of the first field of a name; -1 if there is none or one before is bad."""
+    at: Integer = np.int64(start)
+    while at < end:
+        size = field_bytes_in(memory, at, end)
+        if size == 0:
+            return np.int64(-1)
+        if read_u16(memory, at) == name:
+            return at
+        at += size
+    return np.int64(-1)
+
+
 @njit
 def field_bytes(data: NDArray[np.uint8], at: Integer, end: Integer) -> Integer:
     """Return the size of the field at `at`; 0 if it is malformed or ends after `end`."""
-    return field_bytes_at(data.ctypes.data, at, end, data.size)
+    return field_bytes_in(memory_of(data), at, end)
 
 
 @njit
 def find_field(data: NDArray[np.uint8], start: Integer, end: Integer, name: int) -> Integer:
     """Return the offset of the first field of a name; -1 if there is none or one before is bad."""
-    at = start
-    base = data.ctypes.data
-    while at < end:
-        size = field_bytes_at(base, at, end, data.size)
-        if size == 0:
-            return -1
-        if load_u16_at(base + at) == name:
-            return at
-        at += size
-    return -1
+    return find_field_in(memory_of(data), start, end, name)

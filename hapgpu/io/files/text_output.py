@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.memory import copy_at
+from hapgpu.arrays.memory import copy_memory, memory_of
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.io.bgzf.c_functions import addresses_of, call_3
 from hapgpu.io.bgzf.deflater import BgzfWriter
@@ -214,7 +214,7 @@ def _copy_to_pages(
         return _NO_PAGES
     if kind == _NO_PAGES:
         kind = _SMALL_PAGES
-    copy_at(np.int64(target.ctypes.data), np.int64(data.ctypes.data), np.int64(data.size))
+    copy_memory(memory_of(target), 0, memory_of(data), 0, data.size)
     call_3(functions[0], pages, size, np.uint64(_MADV_DONTNEED))
     return kind
 

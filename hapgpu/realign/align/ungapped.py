@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import AlignmentBatch, PairBatch
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.memory import load_64_at, load_u8_at
+from hapgpu.arrays.memory import Memory, part_of, read_64, read_u8
 from hapgpu.arrays.ragged import Ragged
+from hapgpu.arrays.ragged_memory import ragged_memory_of, row_memory
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.cigar.encoding import match_cigars
 from hapgpu.realign.scoring import LOWEST_SCORE, Overhang, Scoring
@@ -139,18 +140,16 @@ def _search(
     found: _Diagonals,
 ) -> None:
     """Write the diagonal with the fewest mismatches of each pair, if these prove it the optimum."""
+    all_references, all_queries = ragged_memory_of(references), ragged_memory_of(queries)
     for pair in range(reference_index.size):
-        reference, query = reference_index[pair], query_index[pair]
-        start, query_start = references.offsets[reference], queries.offsets[query]
-        rows = references.offsets[reference + 1] - start
-        columns = queries.offsets[query + 1] - query_start
-        start += references.data.ctypes.data
-        query_start += queries.data.ctypes.data
+        reference = row_memory(all_references, reference_index[pair], 1)
+        query = row_memory(all_queries, query_index[pair], 1)
+        rows, columns = reference.size, query.size
         best: Integer = rules.max_mismatches + 1
         offset: Integer = _UNPROVED
         # Of equal diagonals, the matrix gives the last: the end cell in the largest row.
         for first in range(rows - columns, -1, -1):
-            count = _mismatches(start + first, query_start, columns, best)
+            count = _mismatches(part_of(reference, first, columns), query, best)
             if count < best:
                 best, offset = count, first
                 if best == 0:
@@ -160,28 +159,29 @@ def _search(
         if offset != _UNPROVED:
             for outside in range(1, min(loss // rules.outside_loss, columns - 1) + 1):
                 left, inside = loss - outside * rules.outside_loss, columns - outside
+                head, tail = part_of(query, 0, inside), part_of(query, outside, inside)
                 # Before the reference: with an equal score, its end cell is in a smaller row.
                 least = -(-left // rules.mismatch_loss)
-                if _mismatches(start, query_start + outside, inside, least) < least:
+                if _mismatches(part_of(reference, 0, inside), tail, least) < least:
                     offset = _UNPROVED
                 # After it: with an equal score, its end cell may be taken.
                 least = left // rules.mismatch_loss + 1
-                if _mismatches(start + rows - inside, query_start, inside, least) < least:
+                if _mismatches(part_of(reference, rows - inside, inside), head, least) < least:
                     offset = _UNPROVED
         found.offsets[pair], found.mismatches[pair] = offset, best
 
 
 @njit_inlined
-def _mismatches(one: Integer, other: Integer, length: Integer, enough: Integer) -> Integer:
-    """Count mismatches of the bytes at two addresses, at least up to `enough`."""
+def _mismatches(one: Memory, other: Memory, enough: Integer) -> Integer:
+    """Count mismatches of two sequences of one length, at least up to `enough`."""
     count, done = np.int64(0), np.int64(0)
-    while done + 8 <= length and count < enough:
-        bits = np.uint64(load_64_at(one + done) ^ load_64_at(other + done))
+    while done + 8 <= one.size and count < enough:
+        bits = np.uint64(read_64(one, done) ^ read_64(other, done))
         if bits != _NO_BITS:
             is_different = ((bits & _LOW_BITS) + _LOW_BITS | bits) & _HIGH_BITS
             count += np.int64((is_different >> np.uint64(7)) * _ONES >> np.uint64(56))
         done += 8
-    while done < length and count < enough:
-        count += load_u8_at(one + done) != load_u8_at(other + done)
+    while done < one.size and count < enough:
+        count += read_u8(one, done) != read_u8(other, done)
         done += 1
     return count

@@ -5,17 +5,17 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from os import SEEK_END
-from typing import IO, Any, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.bits import load_u64
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.memory import load_i32_at, load_u16_at
+from hapgpu.arrays.memory import Memory, memory_of, read_64, read_i32, read_u16
 from hapgpu.arrays.ragged import offsets_of
+from hapgpu.arrays.ragged_view import read_only
 from hapgpu.errors import OutputError
-from hapgpu.realign.projection.moves import Moves, MoveView, address_of
+from hapgpu.realign.projection.moves import Moves
 from hapgpu.runtime.jit import njit_inlined
 
 NOT_MOVED: Final = -1
@@ -26,34 +26,65 @@ _NOT_PRIMARY: Final = 0x900  # secondary and supplementary records are not mates
 
 
 class MoveIndex(NamedTuple):
-    """The columns of a sorted run of moves that are searched, for compiled functions.
+    """The columns of a sorted run of moves that are searched, read-only.
 
     Attributes
     ----------
     shift
         64 - k.
     buckets
-        Address of int64[2 ** k + 1]: moves whose name hash starts with bits b are rows
-        `buckets[b]` to `buckets[b + 1]`.
+        int64[2 ** k + 1]: moves whose name hash starts with bits b are rows `buckets[b]` to
+        `buckets[b + 1]`.
     name_hashes, flags, reference_ids, old_positions, old_ends
-        Addresses of the columns of the run, as in `MoveView`.
+        Columns of the run, as in `Moves`.
     """
 
     shift: int
-    buckets: int
-    name_hashes: int
-    flags: int
-    reference_ids: int
-    old_positions: int
-    old_ends: int
+    buckets: NDArray[np.int64]
+    name_hashes: NDArray[np.uint64]
+    flags: NDArray[np.uint16]
+    reference_ids: NDArray[np.int32]
+    old_positions: NDArray[np.int32]
+    old_ends: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, moves: Moves) -> Self:
+        """Index moves that are sorted by the hash of the name."""
+        bits = max(1, len(moves).bit_length())
+        shift = 64 - bits
+        tops = (moves.name_hashes >> np.uint64(shift)).astype(np.int64)
+        buckets = np.searchsorted(tops, np.arange(2**bits + 1))
+        columns = [getattr(moves, name) for name in cls._fields[2:]]
+        return cls(shift, *map(read_only, (buckets, *columns)))
 
 
-def _buckets_of(moves: Moves) -> tuple[int, NDArray[np.int64]]:
-    """Return shift and buckets of moves that are sorted by the hash of the name."""
-    bits = max(1, len(moves).bit_length())
-    shift = 64 - bits
-    tops = (moves.name_hashes >> np.uint64(shift)).astype(np.int64)
-    return shift, np.searchsorted(tops, np.arange(2**bits + 1))
+class IndexMemory(NamedTuple):
+    """The columns of a `MoveIndex`, as compiled functions get them for each record.
+
+    They are memory for the same reason as in `MoveMemory`.
+    """
+
+    shift: Integer
+    buckets: Memory
+    name_hashes: Memory
+    flags: Memory
+    reference_ids: Memory
+    old_positions: Memory
+    old_ends: Memory
+
+
+@njit_inlined
+def index_memory_of(index: MoveIndex) -> IndexMemory:
+    """Return the memory of the columns of an index."""
+    return IndexMemory(
+        np.int64(index.shift),
+        memory_of(index.buckets),
+        memory_of(index.name_hashes),
+        memory_of(index.flags),
+        memory_of(index.reference_ids),
+        memory_of(index.old_positions),
+        memory_of(index.old_ends),
+    )
 
 
 class GatheredMoves(NamedTuple):
@@ -61,14 +92,13 @@ class GatheredMoves(NamedTuple):
 
     Attributes
     ----------
-    moves, view
-        The moves, which must be held while their addresses are in use, and their addresses.
+    moves
+        The moves.
     own, mates
         int64[n]: the rows of the moves of the records, and of their mates; or `NOT_MOVED`.
     """
 
     moves: Moves
-    view: MoveView
     own: NDArray[np.int64]
     mates: NDArray[np.int64]
 
@@ -88,20 +118,7 @@ class MoveTable:
 
     def __init__(self, runs: Sequence[Moves]) -> None:
         self._runs = list(runs)
-        self._view = MoveView.of(runs[0] if runs else Moves.none())
-        self._buckets = [_buckets_of(run) for run in runs]
-        self.indexes = [
-            MoveIndex(
-                shift,
-                address_of(buckets),
-                address_of(run.name_hashes),
-                address_of(run.flags),
-                address_of(run.reference_ids),
-                address_of(run.old_positions),
-                address_of(run.old_ends),
-            )
-            for run, (shift, buckets) in zip(runs, self._buckets, strict=True)
-        ]
+        self.indexes = [MoveIndex.of(run) for run in runs]
         self.starts = offsets_of([len(run) for run in runs])
         self.max_left_shift = max([0, *(_max_left_shift(run) for run in runs)])
 
@@ -120,12 +137,12 @@ class MoveTable:
     def gathered(self, own: NDArray[np.int64], mates: NDArray[np.int64]) -> GatheredMoves:
         """Return moves given by their numbers, or `NOT_MOVED`, int64[n] each."""
         if len(self._runs) == 1:
-            return GatheredMoves(self._runs[0], self._view, own, mates)
+            return GatheredMoves(self._runs[0], own, mates)
         has_own, has_mate = own != NOT_MOVED, mates != NOT_MOVED
         own_rows = np.where(has_own, np.cumsum(has_own) - 1, NOT_MOVED)
         mate_rows = np.where(has_mate, np.cumsum(has_mate) - 1 + has_own.sum(), NOT_MOVED)
         moves = self.take(np.concatenate([own[has_own], mates[has_mate]]))
-        return GatheredMoves(moves, MoveView.of(moves), own_rows, mate_rows)
+        return GatheredMoves(moves, own_rows, mate_rows)
 
     def of_name(self, hashed: np.uint64) -> Moves:
         """Return the moves of all records whose name has this hash."""
@@ -203,22 +220,27 @@ def _memory_mapped_column(file: IO[bytes], column: NDArray[Any]) -> NDArray[Any]
 
 
 @njit_inlined
-def rows_of_name(index: MoveIndex, name: Integer) -> tuple[Integer, Integer]:
+def rows_of_name(index: IndexMemory, name: Integer) -> tuple[Integer, Integer]:
     """Return start and end of the rows of the bucket of a name hash; an empty range if it has none.
 
     The rows may be of other names too.
     """
-    bucket = index.buckets + 8 * np.int64(name >> np.uint64(index.shift))
-    start, end = np.int64(load_u64(bucket)), np.int64(load_u64(bucket + 8))
+    bucket = np.int64(name >> np.uint64(index.shift))
+    start, end = read_64(index.buckets, 8 * bucket), read_64(index.buckets, 8 * (bucket + 1))
     for row in range(start, end):
-        if load_u64(index.name_hashes + 8 * row) == name:
+        if _is_name(index, row, name):
             return row, end
     return end, end
 
 
 @njit_inlined
+def _is_name(index: IndexMemory, row: Integer, name: Integer) -> bool:
+    return bool(np.uint64(read_64(index.name_hashes, 8 * row)) == name)
+
+
+@njit_inlined
 def find_move(
-    index: MoveIndex,
+    index: IndexMemory,
     rows: tuple[Integer, Integer],
     name: Integer,
     flag: Integer,
@@ -239,11 +261,11 @@ def find_move(
     """
     for row in range(rows[0], rows[1]):
         if (
-            load_u64(index.name_hashes + 8 * row) == name
-            and load_u16_at(index.flags + 2 * row) == flag
-            and load_i32_at(index.old_positions + 4 * row) == place[1]
-            and load_i32_at(index.reference_ids + 4 * row) == place[0]
-            and load_i32_at(index.old_ends + 4 * row) == place[2]
+            _is_name(index, row, name)
+            and read_u16(index.flags, 2 * row) == flag
+            and read_i32(index.old_positions, 4 * row) == place[1]
+            and read_i32(index.reference_ids, 4 * row) == place[0]
+            and read_i32(index.old_ends, 4 * row) == place[2]
         ):
             return row
     return np.int64(NOT_MOVED)
@@ -251,7 +273,7 @@ def find_move(
 
 @njit_inlined
 def find_mate_move(
-    index: MoveIndex,
+    index: IndexMemory,
     rows: tuple[Integer, Integer],
     name: Integer,
     flag: Integer,
@@ -259,13 +281,13 @@ def find_mate_move(
 ) -> Integer:
     """Return the row of the move of a mate with this contig and start, or `NOT_MOVED`."""
     for row in range(rows[0], rows[1]):
-        other = load_u16_at(index.flags + 2 * row)
+        other = read_u16(index.flags, 2 * row)
         if (
-            load_u64(index.name_hashes + 8 * row) == name
+            _is_name(index, row, name)
             and (other ^ flag) & 0xC0
             and not other & _NOT_PRIMARY
-            and load_i32_at(index.old_positions + 4 * row) == place[1]
-            and load_i32_at(index.reference_ids + 4 * row) == place[0]
+            and read_i32(index.old_positions, 4 * row) == place[1]
+            and read_i32(index.reference_ids, 4 * row) == place[0]
         ):
             return row
     return np.int64(NOT_MOVED)
@@ -273,11 +295,11 @@ def find_mate_move(
 
 @njit_inlined
 def has_moved_record(
-    index: MoveIndex, rows: tuple[Integer, Integer], name: Integer, flag: Integer
+    index: IndexMemory, rows: tuple[Integer, Integer], name: Integer, flag: Integer
 ) -> bool:
     """Return whether this record or another one of the same read has moved."""
     found = False
     for row in range(rows[0], rows[1]):
-        other = load_u16_at(index.flags + 2 * row)
-        found |= load_u64(index.name_hashes + 8 * row) == name and not (other ^ flag) & 0xC0
+        other = read_u16(index.flags, 2 * row)
+        found |= _is_name(index, row, name) and not (other ^ flag) & 0xC0
     return found

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import FNV_BASIS, FNV_PRIME, Integer
-from hapgpu.arrays.memory import load_u8_at
+from hapgpu.arrays.memory import Memory, memory_of, read_u8
 from hapgpu.arrays.ragged import Ragged
+from hapgpu.arrays.ragged_memory import RaggedMemory, ragged_memory_of, row_memory
 from hapgpu.arrays.ragged_view import RaggedView, view_of
 from hapgpu.runtime.jit import njit, njit_inlined
 
@@ -114,62 +115,67 @@ def name_hashes(names: Ragged) -> NDArray[np.uint64]:
 
 @njit
 def _hash_rows(rows: RaggedView, out: NDArray[np.uint64]) -> None:
+    names = ragged_memory_of(rows)
     for row in range(out.size):
-        out[row] = name_hash(rows.data, rows.offsets[row], rows.offsets[row + 1])
+        out[row] = name_hash(row_memory(names, row, 1))
 
 
 @njit_inlined
-def name_hash(data: NDArray[np.uint8], start: Integer, end: Integer) -> Integer:
-    """Return the hash of the name data[start:end], uint64, with well-mixed leading bits."""
-    return name_hash_at(data.ctypes.data + start, end - start)
-
-
-@njit_inlined
-def name_hash_at(name: Integer, size: Integer) -> Integer:
-    """Return the hash of the name of `size` bytes at an address: FNV-1a, and mixed."""
+def name_hash(name: Memory) -> Integer:
+    """Return the hash of a name, uint64, with well-mixed leading bits: FNV-1a, and mixed."""
     value = FNV_BASIS
-    for k in range(size):
-        value = (value ^ np.uint64(load_u8_at(name + k))) * FNV_PRIME
+    for k in range(name.size):
+        value = (value ^ np.uint64(read_u8(name, k))) * FNV_PRIME
     value ^= value >> np.uint64(32)
     return value * np.uint64(0x9E3779B97F4A7C15)
 
 
 class MoveView(NamedTuple):
-    """Addresses of the columns of `Moves`, which the caller must hold.
+    """The columns of `Moves` that compiled functions write to records, read-only."""
+
+    flags: NDArray[np.uint16]
+    old_positions: NDArray[np.int32]
+    old_ends: NDArray[np.int32]
+    positions: NDArray[np.int32]
+    ends: NDArray[np.int32]
+    scores: NDArray[np.int32]
+    second_scores: NDArray[np.int32]
+    edit_distances: NDArray[np.int32]
+    mismatches: RaggedView
+    cigars: RaggedView
+
+
+class MoveMemory(NamedTuple):
+    """The columns of a `MoveView`, as compiled functions get them for each record.
 
     Threads share the columns. Numba would count references to arrays for each record, and the
     threads would wait for the counters of each other.
     """
 
-    flags: int
-    old_positions: int
-    old_ends: int
-    positions: int
-    ends: int
-    scores: int
-    second_scores: int
-    edit_distances: int
-    mismatches: int
-    mismatch_offsets: int
-    cigars: int
-    cigar_offsets: int
-
-    @classmethod
-    def of(cls, moves: Moves) -> Self:
-        """Return the addresses of the columns of moves."""
-        numbers = [getattr(moves, name) for name in cls._fields[:-4]]
-        texts = moves.mismatches.data, moves.mismatches.offsets
-        return cls(*map(address_of, (*numbers, *texts, moves.cigars.data, moves.cigars.offsets)))
+    flags: Memory
+    old_positions: Memory
+    old_ends: Memory
+    positions: Memory
+    ends: Memory
+    scores: Memory
+    second_scores: Memory
+    edit_distances: Memory
+    mismatches: RaggedMemory
+    cigars: RaggedMemory
 
 
-def address_of(column: NDArray[Any]) -> int:
-    """Return the address of an array without gaps.
-
-    Raises
-    ------
-    ValueError
-        The array has gaps.
-    """
-    if not column.flags.c_contiguous:
-        raise ValueError("an array with gaps has no rows at consecutive addresses")
-    return int(np.asarray(column).ctypes.data)
+@njit_inlined
+def move_memory_of(moves: MoveView) -> MoveMemory:
+    """Return the memory of the columns of moves."""
+    return MoveMemory(
+        memory_of(moves.flags),
+        memory_of(moves.old_positions),
+        memory_of(moves.old_ends),
+        memory_of(moves.positions),
+        memory_of(moves.ends),
+        memory_of(moves.scores),
+        memory_of(moves.second_scores),
+        memory_of(moves.edit_distances),
+        ragged_memory_of(moves.mismatches),
+        ragged_memory_of(moves.cigars),
+    )

@@ -7,16 +7,20 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.bits import load_u64
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.memory import (
-    copy_at,
-    load_i32_at,
-    load_u8_at,
-    load_u16_at,
-    store_8_at,
-    store_32_at,
+    Memory,
+    copy_memory,
+    memory_of,
+    part_of,
+    read_i32,
+    read_u8,
+    read_u16,
+    write_8,
+    write_32,
 )
+from hapgpu.arrays.ragged_memory import RaggedMemory, ragged_memory_of, row_memory
+from hapgpu.arrays.ragged_view import RaggedView
 from hapgpu.io.bam.constants import (
     FIXED_BYTES,
     LONG_CIGAR_TAG,
@@ -27,23 +31,18 @@ from hapgpu.io.bam.constants import (
 )
 from hapgpu.io.bam.encode import bin_of, reference_span
 from hapgpu.io.bam.record_layout import RecordLayout
-from hapgpu.io.bam.tags import HEAD_BYTES, field_bytes_at, name_number
-from hapgpu.io.text.at_addresses import put_byte, put_copy
+from hapgpu.io.bam.tags import field_bytes_in, find_field_in, name_number
+from hapgpu.io.text.builder import has_room, put_all, put_byte, put_bytes, put_count, put_integer
 from hapgpu.realign.projection.move_table import NOT_MOVED
-from hapgpu.realign.projection.moves import MoveView
+from hapgpu.realign.projection.moves import MoveMemory, MoveView, move_memory_of
 from hapgpu.realign.records.fields import (
-    MAX_ELEMENT_TEXT,
-    MAX_INTEGER_FIELD,
-    TEXT_FIELD,
     close_text,
-    find_field_at,
     integer_value,
     open_text,
     put_cigar_text,
     put_integer_field,
-    put_number,
     put_text_field,
-    text_bytes,
+    text_of,
 )
 from hapgpu.realign.records.mates import MateFields, OldRecord, old_record
 from hapgpu.realign.selection.choice import NO_SCORE
@@ -55,11 +54,10 @@ NO_TEXT: Final = -1
 """Text of a record whose SA stays."""
 
 _UNMAPPED, _REVERSE = 0x4, 0x10
-_MAX_INTEGER_TEXT: Final = 11
 _AS, _XS, _NM, _MD = (name_number(name) for name in ("AS", "XS", "NM", "MD"))
 _OC, _OP, _OA = (name_number(name) for name in ("OC", "OP", "OA"))
 _MC, _SA = name_number("MC"), name_number("SA")
-_LONG_CIGAR_HEAD: Final = 8
+_MALFORMED: Final = np.int64(-1)
 _NAMELESS, _COMMA, _SEMICOLON, _PLUS, _MINUS = b"*,;+-"
 _OF_ALIGNMENT, _OF_ORIGINAL, _OF_MATE, _OF_READ = 1, 2, 4, 8  # sets of fields
 
@@ -69,26 +67,6 @@ class Records(NamedTuple):
 
     data: NDArray[np.uint8]
     layout: RecordLayout
-
-
-class Texts(NamedTuple):
-    """Texts of fields, as addresses of arrays, which the caller must hold.
-
-    Attributes
-    ----------
-    contigs
-        Number of contigs.
-    names, name_offsets
-        The names of the contigs, by @SQ line: uint8 text and int64[contigs + 1].
-    sa, sa_offsets
-        New values of SA: uint8 text and int64.
-    """
-
-    contigs: int
-    names: int
-    name_offsets: int
-    sa: int
-    sa_offsets: int
 
 
 class Changes(NamedTuple):
@@ -114,10 +92,30 @@ class Changes(NamedTuple):
 
 
 class Sources(NamedTuple):
-    """The moves and the texts to which changes refer."""
+    """What changes refer to, read-only.
+
+    Attributes
+    ----------
+    moves
+        The moves.
+    contigs
+        Names of the contigs, by @SQ line: uint8 text.
+    sa
+        New values of SA: uint8 text.
+    """
 
     moves: MoveView
-    texts: Texts
+    contigs: RaggedView
+    sa: RaggedView
+
+
+class _SourceMemory(NamedTuple):
+    """The memory of `Sources`, and the number of contigs."""
+
+    moves: MoveMemory
+    contigs: RaggedMemory
+    sa: RaggedMemory
+    contig_count: Integer
 
 
 class _Change(NamedTuple):
@@ -132,54 +130,6 @@ class _Change(NamedTuple):
     template_length: Integer
 
 
-class _Text(NamedTuple):
-    """Address and size of a text, or of the elements of a CIGAR and their number."""
-
-    at: Integer
-    size: Integer
-
-
-@njit_inlined
-def _row_of(data: Integer, offsets: Integer, row: Integer, width: Integer) -> _Text:
-    """Return a row of a Ragged of items of `width` bytes."""
-    start, end = load_u64(offsets + 8 * row), load_u64(offsets + 8 * row + 8)
-    return _Text(data + width * np.int64(start), np.int64(end - start))
-
-
-@njit
-def max_growth(records: Records, changes: Changes, sources: Sources) -> Integer:
-    """Return at least the number of bytes by which changed records grow."""
-    base, starts, cigar_lengths = (
-        records.data.ctypes.data,
-        records.layout.starts,
-        records.layout.cigar_lengths,
-    )
-    moves, texts = sources
-    rows, own_moves, mate_moves = changes.rows, changes.own, changes.mates
-    sa_texts = changes.sa_texts
-    total = np.int64(0)
-    for k in range(rows.size):
-        own, mate, text = own_moves[k], mate_moves[k], sa_texts[k]
-        total += 1  # for the name of a record without one
-        if own != NOT_MOVED:
-            old_text = MAX_ELEMENT_TEXT * np.int64(cigar_lengths[rows[k]]) + 1
-            contig = load_i32_at(base + starts[rows[k]] + 4)
-            if contig >= 0:
-                total += _row_of(texts.names, texts.name_offsets, contig, 1).size
-            elements = _row_of(moves.cigars, moves.cigar_offsets, own, 4).size
-            total += 4 * elements + _LONG_CIGAR_HEAD + 8  # also of the placeholder
-            total += 4 * MAX_INTEGER_FIELD + TEXT_FIELD
-            total += _row_of(moves.mismatches, moves.mismatch_offsets, own, 1).size
-            total += 2 * (TEXT_FIELD + old_text)
-            total += 3 * _MAX_INTEGER_TEXT + 7  # numbers; commas, strand and ; of OA
-        if mate != NOT_MOVED:
-            elements = _row_of(moves.cigars, moves.cigar_offsets, mate, 4).size
-            total += TEXT_FIELD + MAX_ELEMENT_TEXT * elements + 1
-        if text != NO_TEXT:
-            total += TEXT_FIELD + _row_of(texts.sa, texts.sa_offsets, text, 1).size
-    return total
-
-
 @njit
 def write_records(
     records: Records,
@@ -188,7 +138,7 @@ def write_records(
     sources: Sources,
     out: NDArray[np.uint8],
     offsets: NDArray[np.int64],
-) -> Integer:
+) -> tuple[Integer, Integer]:
     """Write the records of a block.
 
     Parameters
@@ -201,35 +151,40 @@ def write_records(
     changes, sources
         The changes, and what they refer to.
     out, offsets
-        Receive the records, and int64[n + 1] their offsets.
+        Receive the records, as a text of `hapgpu.io.text.builder`, and int64[n + 1] their offsets.
 
     Returns
     -------
-    int
-        -1, or the row of a record with malformed fields.
+    tuple of int
+        The end of the records; and -1, or the row of a record with malformed fields.
     """
     rows, change_of = order
-    base, size, layout = records.data.ctypes.data, records.data.size, records.layout
+    data, layout, text = memory_of(records.data), records.layout, memory_of(out)
+    source_memory = _SourceMemory(
+        move_memory_of(sources.moves),
+        ragged_memory_of(sources.contigs),
+        ragged_memory_of(sources.sa),
+        np.int64(sources.contigs.offsets.size - 1),
+    )
     starts = layout.starts
     own_moves, mate_moves, sa_texts, fields = changes[1:]
     flags, positions = fields.flags, fields.positions
     mate_positions, lengths = fields.mate_positions, fields.template_lengths
-    first = np.int64(out.ctypes.data)
-    end: Integer = first
+    end: Integer = np.int64(0)
     pending: Integer = np.int64(0)  # unchanged records from here to the next are copied at once
     pending_end: Integer = np.int64(0)
     offsets[0] = 0
     for k in range(rows.size):
         row: Integer = rows[k]
-        at, change = np.int64(base + starts[row]), change_of[row]
+        at, change = starts[row], change_of[row]
         if change == UNCHANGED:
             if at != pending_end:
-                end = put_copy(end, pending, pending_end - pending)
+                end = put_bytes(text, end, data, pending, pending_end - pending)
                 pending = at
-            pending_end = at + 4 + load_i32_at(at)
-            offsets[k + 1] = end + pending_end - pending - first
+            pending_end = at + 4 + read_i32(data, at)
+            offsets[k + 1] = end + pending_end - pending
             continue
-        end = put_copy(end, pending, pending_end - pending)
+        end = put_bytes(text, end, data, pending, pending_end - pending)
         pending = pending_end = np.int64(0)
         new = _Change(
             own_moves[change],
@@ -240,95 +195,109 @@ def write_records(
             np.int64(mate_positions[change]),
             np.int64(lengths[change]),
         )
-        end = _put_record(end, old_record(base, size, layout, row), new, sources)
-        if end == 0:
-            return row
-        offsets[k + 1] = end - first
-    put_copy(end, pending, pending_end - pending)
-    return np.int64(-1)
+        end = _put_record(text, end, old_record(data, layout, row), new, source_memory)
+        if end == _MALFORMED:
+            return offsets[k], row
+        offsets[k + 1] = end
+    end = put_bytes(text, end, data, pending, pending_end - pending)
+    return end, np.int64(-1)
 
 
 @njit_inlined
-def _put_record(record: Integer, old: OldRecord, change: _Change, sources: Sources) -> Integer:
-    """Write one changed record; return the address after it, or 0 if its fields are malformed."""
-    moves = sources.moves
-    at = put_copy(record, old.at, FIXED_BYTES + old.name_bytes)
+def _put_record(
+    out: Memory, start: Integer, old: OldRecord, change: _Change, sources: _SourceMemory
+) -> Integer:
+    """Write one changed record; return its end, or `_MALFORMED` if its fields are."""
+    at = put_bytes(out, start, old.bytes, 0, FIXED_BYTES + old.name_bytes)
     if old.name_bytes == 0:
-        at = put_byte(at, _NAMELESS)
-    at = put_byte(at, 0)
-    name_bytes = at - record - FIXED_BYTES
-    cigar = _Text(old.cigar, old.elements)
+        at = put_byte(out, at, _NAMELESS)
+    at = put_byte(out, at, 0)
+    name_bytes = at - start - FIXED_BYTES
+    cigar = old.cigar
     if change.own != NOT_MOVED:
-        cigar = _row_of(moves.cigars, moves.cigar_offsets, change.own, 4)
-    span = reference_span(cigar.at, cigar.size)
-    is_long = cigar.size > MAX_CIGAR_OPERATIONS
+        cigar = row_memory(sources.moves.cigars, change.own, 4)
+    span = reference_span(cigar)
+    elements = cigar.size // 4
+    is_long = elements > MAX_CIGAR_OPERATIONS
     if is_long:
-        store_32_at(at, old.bases << 4 | SOFT_CLIP)
-        store_32_at(at + 4, span << 4 | SKIP)
-        at += 8
+        at = _put_words(out, at, old.bases << 4 | SOFT_CLIP, span << 4 | SKIP)
     else:
-        at = put_copy(at, cigar.at, 4 * cigar.size)
-    at = _put_fields(_put_sequence(at, old), old, change, sources)
-    if at == 0:
+        at = put_all(out, at, cigar)
+    at = _put_fields(out, _put_sequence(out, at, old), old, change, sources)
+    if at == _MALFORMED:
         return at
     if is_long:
-        store_32_at(at, LONG_CIGAR_TAG)
-        store_32_at(at + 4, cigar.size)
-        at = put_copy(at + _LONG_CIGAR_HEAD, cigar.at, 4 * cigar.size)
-    covered = 0 if change.flag & _UNMAPPED else span
-    number = bin_of(change.position, change.position + max(covered, 1)) & 0xFFFF
-    quality = load_u8_at(old.at + 13)
-    store_32_at(record, at - record - 4)
-    store_32_at(record + 8, change.position)
-    store_32_at(record + 12, name_bytes | quality << 8 | number << 16)
-    store_32_at(record + 16, (2 if is_long else cigar.size) | change.flag << 16)
-    store_32_at(record + 28, change.mate_position)
-    store_32_at(record + 32, change.template_length)
+        at = put_all(out, _put_words(out, at, LONG_CIGAR_TAG, elements), cigar)
+    if has_room(out, at):
+        covered = 0 if change.flag & _UNMAPPED else span
+        number = bin_of(change.position, change.position + max(covered, 1)) & 0xFFFF
+        quality = read_u8(old.bytes, 13)
+        record = part_of(out, start, at - start)
+        write_32(record, 0, record.size - 4)
+        write_32(record, 8, change.position)
+        write_32(record, 12, name_bytes | quality << 8 | number << 16)
+        write_32(record, 16, (2 if is_long else elements) | change.flag << 16)
+        write_32(record, 28, change.mate_position)
+        write_32(record, 32, change.template_length)
     return at
 
 
 @njit_inlined
-def _put_sequence(at: Integer, old: OldRecord) -> Integer:
-    """Write bases and qualities; unused bits are 0, and qualities are all missing or none."""
-    packed = (old.bases + 1) // 2
-    qualities = old.fields - old.bases
-    at = put_copy(at, qualities - packed, packed)
-    if old.bases % 2:
-        store_8_at(at - 1, load_u8_at(at - 1) & 0xF0)
-    if old.bases and load_u8_at(qualities) == MISSING_QUALITY:
-        for k in range(old.bases):
-            store_8_at(at + k, MISSING_QUALITY)
-    else:
-        copy_at(at, qualities, old.bases)
-    return at + old.bases
+def _put_words(out: Memory, at: Integer, first: Integer, second: Integer) -> Integer:
+    """Write two numbers of 32 bits."""
+    end = at + 8
+    if has_room(out, end):
+        write_32(out, at, first)
+        write_32(out, at + 4, second)
+    return end
 
 
 @njit_inlined
-def _put_fields(at: Integer, old: OldRecord, change: _Change, sources: Sources) -> Integer:
-    """Write the optional fields except a long CIGAR; return the end, or 0 if one is malformed.
+def _put_sequence(out: Memory, at: Integer, old: OldRecord) -> Integer:
+    """Write bases and qualities; unused bits are 0, and qualities are all missing or none."""
+    packed = (old.bases + 1) // 2
+    qualities = old.fields - old.bases
+    to = at + packed
+    end = to + old.bases
+    if not has_room(out, end):
+        return end
+    copy_memory(out, at, old.bytes, qualities - packed, packed)
+    if old.bases % 2:
+        write_8(out, to - 1, read_u8(old.bytes, qualities - 1) & 0xF0)
+    if old.bases and read_u8(old.bytes, qualities) == MISSING_QUALITY:
+        for k in range(old.bases):
+            write_8(out, to + k, MISSING_QUALITY)
+    else:
+        copy_memory(out, to, old.bytes, qualities, old.bases)
+    return end
+
+
+@njit_inlined
+def _put_fields(
+    out: Memory, at: Integer, old: OldRecord, change: _Change, sources: _SourceMemory
+) -> Integer:
+    """Write the optional fields except a long CIGAR; return the end, or `_MALFORMED` if one is.
 
     Fields that stay come first, in their order, then the new ones.
     """
-    moves, texts = sources
     own, mate, text = change.own, change.mate, change.sa_text
-    has_original = own != NOT_MOVED and _was_mapped(old, texts.contigs)
+    has_original = own != NOT_MOVED and _was_mapped(old, sources.contig_count)
     dropped = _OF_ORIGINAL if has_original else 0
     dropped |= _OF_ALIGNMENT if own != NOT_MOVED else 0
     dropped |= _OF_MATE if mate != NOT_MOVED else 0
     dropped |= _OF_READ if text != NO_TEXT else 0
-    at, has_mate_cigar = _put_kept_fields(at, old, dropped)
-    if at == 0:
+    at, has_mate_cigar = _put_kept_fields(out, at, old, dropped)
+    if at == _MALFORMED:
         return at
     if own != NOT_MOVED:
-        at = _put_alignment(at, own, moves)
+        at = _put_alignment(out, at, own, sources.moves)
     if has_original:
-        at = _put_original(at, old, texts)
+        at = _put_original(out, at, old, sources.contigs)
     if has_mate_cigar:
-        cigar = _row_of(moves.cigars, moves.cigar_offsets, mate, 4)
-        at = close_text(put_cigar_text(open_text(at, _MC), cigar.at, cigar.size))
+        cigar = row_memory(sources.moves.cigars, mate, 4)
+        at = close_text(out, put_cigar_text(out, open_text(out, at, _MC), cigar))
     if text != NO_TEXT:
-        value = _row_of(texts.sa, texts.sa_offsets, text, 1)
-        at = put_text_field(at, _SA, value.at, value.size)
+        at = put_text_field(out, at, _SA, row_memory(sources.sa, text, 1))
     return at
 
 
@@ -345,21 +314,23 @@ def _set_of(name: Integer) -> Integer:
 
 
 @njit_inlined
-def _put_kept_fields(at: Integer, old: OldRecord, dropped: Integer) -> tuple[Integer, bool]:
+def _put_kept_fields(
+    out: Memory, at: Integer, old: OldRecord, dropped: Integer
+) -> tuple[Integer, bool]:
     """Write fields except of some sets; return the end, and whether there was MC to drop.
 
-    The end is 0 if a field is malformed.
+    The end is `_MALFORMED` if a field is.
     """
     has_mate_cigar = False
     here = old.fields
-    while here < old.end:
-        size = field_bytes_at(0, here, old.end, old.limit)
+    while here < old.bytes.size:
+        size = field_bytes_in(old.bytes, here, old.bytes.size)
         if size == 0:
-            return np.int64(0), False
-        of = _set_of(load_u16_at(here)) & dropped
+            return _MALFORMED, False
+        of = _set_of(read_u16(old.bytes, here)) & dropped
         has_mate_cigar |= of == _OF_MATE
         if of == 0 and here != old.long_cigar:
-            at = put_copy(at, here, size)
+            at = put_bytes(out, at, old.bytes, here, size)
         here += size
     return at, has_mate_cigar
 
@@ -367,42 +338,41 @@ def _put_kept_fields(at: Integer, old: OldRecord, dropped: Integer) -> tuple[Int
 @njit_inlined
 def _was_mapped(old: OldRecord, contigs: Integer) -> bool:
     return bool(
-        not load_u16_at(old.at + 18) & _UNMAPPED
-        and 0 <= load_i32_at(old.at + 4) < contigs
-        and load_i32_at(old.at + 8) >= 0
+        not read_u16(old.bytes, 18) & _UNMAPPED
+        and 0 <= read_i32(old.bytes, 4) < contigs
+        and read_i32(old.bytes, 8) >= 0
     )
 
 
 @njit_inlined
-def _put_alignment(at: Integer, own: Integer, moves: MoveView) -> Integer:
+def _put_alignment(out: Memory, at: Integer, own: Integer, moves: MoveMemory) -> Integer:
     """Write AS, XS, NM and MD of a move."""
-    at = put_integer_field(at, _AS, load_i32_at(moves.scores + 4 * own))
-    second = load_i32_at(moves.second_scores + 4 * own)
+    at = put_integer_field(out, at, _AS, read_i32(moves.scores, 4 * own))
+    second = read_i32(moves.second_scores, 4 * own)
     if second != NO_SCORE:
-        at = put_integer_field(at, _XS, second)
-    at = put_integer_field(at, _NM, load_i32_at(moves.edit_distances + 4 * own))
-    text = _row_of(moves.mismatches, moves.mismatch_offsets, own, 1)
-    return put_text_field(at, _MD, text.at, text.size)
+        at = put_integer_field(out, at, _XS, second)
+    at = put_integer_field(out, at, _NM, read_i32(moves.edit_distances, 4 * own))
+    return put_text_field(out, at, _MD, row_memory(moves.mismatches, own, 1))
 
 
 @njit_inlined
-def _put_original(at: Integer, old: OldRecord, texts: Texts) -> Integer:
+def _put_original(out: Memory, at: Integer, old: OldRecord, contigs: RaggedMemory) -> Integer:
     """Write OC, OP and OA: the old alignment, in OA after older ones."""
-    position = load_i32_at(old.at + 8) + 1
-    at = close_text(put_cigar_text(open_text(at, _OC), old.cigar, old.elements))
-    at = open_text(put_integer_field(at, _OP, position), _OA)
-    older = find_field_at(old.fields, old.end, old.limit, _OA)
-    if older:
-        at = put_copy(at, older + HEAD_BYTES, max(text_bytes(older, old.end, old.limit), 0))
-    name = _row_of(texts.names, texts.name_offsets, load_i32_at(old.at + 4), 1)
-    at = put_byte(put_copy(at, name.at, name.size), _COMMA)
-    at = put_byte(put_number(at, position), _COMMA)
-    at = put_byte(at, _MINUS if load_u16_at(old.at + 18) & _REVERSE else _PLUS)
-    at = put_cigar_text(put_byte(at, _COMMA), old.cigar, old.elements)
-    at = put_byte(put_number(put_byte(at, _COMMA), load_u8_at(old.at + 13)), _COMMA)
-    distance = find_field_at(old.fields, old.end, old.limit, _NM)
-    if distance:
-        value, is_integer = integer_value(distance)
+    record = old.bytes
+    position = read_i32(record, 8) + 1
+    at = close_text(out, put_cigar_text(out, open_text(out, at, _OC), old.cigar))
+    at = open_text(out, put_integer_field(out, at, _OP, position), _OA)
+    older = find_field_in(record, old.fields, record.size, _OA)
+    if older >= 0:
+        at = put_all(out, at, text_of(record, older))
+    at = put_byte(out, put_all(out, at, row_memory(contigs, read_i32(record, 4), 1)), _COMMA)
+    at = put_byte(out, put_count(out, at, position), _COMMA)
+    at = put_byte(out, at, _MINUS if read_u16(record, 18) & _REVERSE else _PLUS)
+    at = put_cigar_text(out, put_byte(out, at, _COMMA), old.cigar)
+    at = put_byte(out, put_count(out, put_byte(out, at, _COMMA), read_u8(record, 13)), _COMMA)
+    distance = find_field_in(record, old.fields, record.size, _NM)
+    if distance >= 0:
+        value, is_integer = integer_value(record, distance)
         if is_integer:
-            at = put_number(at, value)
-    return close_text(put_byte(at, _SEMICOLON))
+            at = put_integer(out, at, value)
+    return close_text(out, put_byte(out, at, _SEMICOLON))

@@ -1,7 +1,7 @@
-"""Optional fields in BAM encoding, read and written at addresses by compiled functions.
+"""Optional fields in BAM encoding, read and written by compiled functions.
 
-Each `put` function writes from the address `at` on, without a check for room, and returns the
-address after the last byte. See `hapgpu.arrays.memory`.
+Each `put` function writes from offset `at` on, if there is room, and returns the end of what it
+writes. See `hapgpu.io.text.builder`.
 """
 
 from __future__ import annotations
@@ -12,152 +12,103 @@ import numpy as np
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.memory import (
-    load_i32_at,
-    load_u8_at,
-    load_u16_at,
-    load_u32_at,
-    store_8_at,
-    store_16_at,
-    store_32_at,
+    Memory,
+    part_of,
+    read_i32,
+    read_u8,
+    read_u16,
+    read_u32,
+    write_8,
+    write_16,
+    write_32,
 )
 from hapgpu.cigar.encoding import OPERATIONS
-from hapgpu.io.bam.tags import HEAD_BYTES, field_bytes_at
-from hapgpu.io.text.at_addresses import put_byte, put_copy
+from hapgpu.io.bam.tags import HEAD_BYTES, field_bytes_in
+from hapgpu.io.text.builder import has_room, put_all, put_byte, put_count
 from hapgpu.runtime.jit import njit_inlined
 
-MAX_INTEGER_FIELD: Final = HEAD_BYTES + 4
-"""Bytes of the longest integer field."""
-
-TEXT_FIELD: Final = HEAD_BYTES + 1
+_TEXT_FIELD: Final = HEAD_BYTES + 1
 """Bytes of a text field beside its text."""
 
-MAX_ELEMENT_TEXT: Final = 10
-"""Bytes of the longest CIGAR element as text."""
-
-_ZERO, _MINUS, _TEXT, _STAR = b"0-Z*"
+_TEXT, _STAR = b"Z*"
 _INT8, _UINT8, _INT16, _UINT16, _INT32, _UINT32 = b"cCsSiI"
 _LETTERS: Final = np.frombuffer(OPERATIONS.ljust(16, "?").encode(), dtype=np.uint8)
 
 
 @njit_inlined
-def put_number(at: Integer, value: Integer) -> Integer:
-    """Write an integer of at most 32 bits as decimal text."""
-    rest = np.int64(value)
-    if rest < 0:
-        at = put_byte(at, _MINUS)
-        rest = -rest
-    power = np.int64(1)
-    digits = 1
-    while power * 10 <= rest:
-        power *= 10
-        digits += 1
-    for k in range(digits - 1, -1, -1):
-        store_8_at(at + k, _ZERO + rest % 10)
-        rest //= 10
-    return at + digits
-
-
-@njit_inlined
-def _put_head(at: Integer, name: Integer, kind: Integer) -> Integer:
-    """Write the name of a field (see `name_number`) and its type."""
-    store_16_at(at, np.int64(name))
-    return put_byte(at + 2, kind)
-
-
-@njit_inlined
-def put_integer_field(at: Integer, name: Integer, value: Integer) -> Integer:
+def put_integer_field(out: Memory, at: Integer, name: Integer, value: Integer) -> Integer:
     """Write an integer field of the smallest type that holds a value of at most 32 bits."""
-    value = np.int64(value)
     kind, width = _INT32 if value < 0 else _UINT32, 4
     if 0 <= value < 2**8 or -(2**7) <= value < 0:
         kind, width = _UINT8 if value >= 0 else _INT8, 1
     elif 0 <= value < 2**16 or -(2**15) <= value < 0:
         kind, width = _UINT16 if value >= 0 else _INT16, 2
-    at = _put_head(at, name, kind)
-    if width == 1:
-        store_8_at(at, value)
-    elif width == 2:
-        store_16_at(at, value)
-    else:
-        store_32_at(at, value)
-    return at + width
+    end = at + HEAD_BYTES + width
+    if has_room(out, end):
+        _write_head(out, at, name, kind)
+        write_32(out, at + HEAD_BYTES, np.int64(value))  # the next field overwrites some
+    return end
 
 
 @njit_inlined
-def open_text(at: Integer, name: Integer) -> Integer:
+def _write_head(out: Memory, at: Integer, name: Integer, kind: Integer) -> None:
+    """Write the name of a field (see `name_number`) and its type."""
+    write_16(out, at, np.int64(name))
+    write_8(out, at + 2, np.int64(kind))
+
+
+@njit_inlined
+def open_text(out: Memory, at: Integer, name: Integer) -> Integer:
     """Write what comes before the text of a text field."""
-    return _put_head(at, name, _TEXT)
+    end = at + HEAD_BYTES
+    if has_room(out, end):
+        _write_head(out, at, name, _TEXT)
+    return end
 
 
 @njit_inlined
-def close_text(at: Integer) -> Integer:
+def close_text(out: Memory, at: Integer) -> Integer:
     """Write the NUL after the text of a field."""
-    return put_byte(at, 0)
+    return put_byte(out, at, 0)
 
 
 @njit_inlined
-def put_text_field(at: Integer, name: Integer, text: Integer, size: Integer) -> Integer:
-    """Write a text field with the text of `size` bytes at an address."""
-    return close_text(put_copy(open_text(at, name), text, size))
+def put_text_field(out: Memory, at: Integer, name: Integer, text: Memory) -> Integer:
+    """Write a text field."""
+    return close_text(out, put_all(out, open_text(out, at, name), text))
 
 
 @njit_inlined
-def put_cigar_text(at: Integer, cigar: Integer, count: Integer) -> Integer:
-    """Write the `count` CIGAR elements at an address as text; `*` for none."""
-    if count == 0:
-        return put_byte(at, _STAR)
-    for k in range(count):
-        element = load_u32_at(cigar + 4 * k)
-        at = put_byte(put_number(at, element >> 4), _LETTERS[element & 15])
+def put_cigar_text(out: Memory, at: Integer, cigar: Memory) -> Integer:
+    """Write a CIGAR as text; `*` if it has no elements."""
+    if cigar.size == 0:
+        return put_byte(out, at, _STAR)
+    for k in range(cigar.size // 4):
+        element = read_u32(cigar, 4 * k)
+        at = put_byte(out, put_count(out, at, element >> 4), _LETTERS[element & 15])
     return at
 
 
 @njit_inlined
-def find_field_at(fields: Integer, end: Integer, limit: Integer, name: Integer) -> Integer:
-    """Return the address of the first field of a name; 0 if there is none or one before is bad.
-
-    Parameters
-    ----------
-    fields, end
-        Addresses of the first field and after the last.
-    limit
-        Address after the array that holds them.
-    name
-        The name, as a number.
-    """
-    at = fields
-    while at < end:
-        size = field_bytes_at(0, at, end, limit)
-        if size == 0:
-            return np.int64(0)
-        if load_u16_at(at) == name:
-            return at
-        at += size
-    return np.int64(0)
+def text_of(record: Memory, at: Integer) -> Memory:
+    """Return the text of the sound field at an offset; no bytes if it is not text."""
+    size: Integer = np.int64(0)
+    if read_u8(record, at + 2) == _TEXT:
+        size = field_bytes_in(record, at, record.size) - _TEXT_FIELD
+    return part_of(record, at + HEAD_BYTES, size)
 
 
 @njit_inlined
-def text_bytes(at: Integer, end: Integer, limit: Integer) -> Integer:
-    """Return the size of the text of the field at an address; -1 if the field is not text.
-
-    `end` and `limit` are as in `find_field_at`.
-    """
-    if load_u8_at(at + 2) != _TEXT:
-        return np.int64(-1)
-    return field_bytes_at(0, at, end, limit) - TEXT_FIELD
-
-
-@njit_inlined
-def integer_value(at: Integer) -> tuple[Integer, bool]:
-    """Return the value of the field at an address, and whether it is an integer."""
-    kind, value = load_u8_at(at + 2), at + HEAD_BYTES
+def integer_value(record: Memory, at: Integer) -> tuple[Integer, bool]:
+    """Return the value of the field at an offset, and whether it is an integer."""
+    kind, value = read_u8(record, at + 2), at + HEAD_BYTES
     number: Integer = 0
     if kind in (_INT8, _UINT8):
-        number = load_u8_at(value)
+        number = read_u8(record, value)
     elif kind in (_INT16, _UINT16):
-        number = load_u16_at(value)
+        number = read_u16(record, value)
     elif kind in (_INT32, _UINT32):
-        number = load_u32_at(value) if kind == _UINT32 else load_i32_at(value)
+        number = read_u32(record, value) if kind == _UINT32 else read_i32(record, value)
     else:
         return number, False
     if kind == _INT8:

@@ -11,62 +11,54 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.memory import load_i32_at, load_u8_at, load_u16_at
+from hapgpu.arrays.memory import Memory, memory_of, part_of, read_i32, read_u8, read_u16
 from hapgpu.io.bam.encode import reference_span
 from hapgpu.io.bam.record_layout import RecordLayout
-from hapgpu.io.bam.tags import HEAD_BYTES, name_number
+from hapgpu.io.bam.tags import find_field_in, name_number
 from hapgpu.realign.projection.move_table import NOT_MOVED
-from hapgpu.realign.projection.moves import MoveView
-from hapgpu.realign.records.fields import find_field_at, text_bytes
+from hapgpu.realign.projection.moves import MoveMemory, MoveView, move_memory_of
+from hapgpu.realign.records.fields import text_of
 from hapgpu.runtime.jit import njit, njit_inlined
 
 
 class OldRecord(NamedTuple):
-    """A record in an array of bytes.
+    """A record and its parts.
 
     Attributes
     ----------
-    at
-        Address of its `block_size`.
+    bytes
+        The record, from its `block_size` on.
     name_bytes
         Bytes of the name, without the NUL.
-    cigar, elements
-        Address and number of its CIGAR elements, in their field or in the tag CG.
+    cigar
+        Its CIGAR, in its field or in the tag CG.
     bases
         Number of bases.
-    fields, end
-        Addresses of the first optional field and after the last one.
+    fields
+        Offset of the first optional field.
     long_cigar
-        Address of the field CG that holds a long CIGAR; before `at` for none.
-    limit
-        Address after the array.
+        Offset of the field CG that holds a long CIGAR; negative for none.
     """
 
-    at: Integer
+    bytes: Memory
     name_bytes: Integer
-    cigar: Integer
-    elements: Integer
+    cigar: Memory
     bases: Integer
     fields: Integer
-    end: Integer
     long_cigar: Integer
-    limit: Integer
 
 
 @njit_inlined
-def old_record(base: Integer, size: Integer, layout: RecordLayout, row: Integer) -> OldRecord:
-    """Return a record of an array of `size` bytes at the address `base`."""
-    at = base + layout.starts[row]
+def old_record(data: Memory, layout: RecordLayout, row: Integer) -> OldRecord:
+    """Return a record of a block."""
+    at = layout.starts[row]
     return OldRecord(
-        at,
+        part_of(data, at, 4 + read_i32(data, at)),
         np.int64(layout.name_lengths[row]),
-        base + layout.cigar_starts[row],
-        np.int64(layout.cigar_lengths[row]),
+        part_of(data, layout.cigar_starts[row], 4 * np.int64(layout.cigar_lengths[row])),
         np.int64(layout.base_counts[row]),
-        base + layout.tag_starts[row],
-        at + 4 + load_i32_at(at),
-        base + layout.long_cigars[row],
-        base + size,
+        layout.tag_starts[row] - at,
+        layout.long_cigars[row] - at,
     )
 
 
@@ -124,36 +116,36 @@ def set_mate_fields(
     out
         Receives the fields of the n records. Unmapped reads get the positions of their moved mates.
     """
-    base = data.ctypes.data
+    memory, view = memory_of(data), move_memory_of(moves)
     own_moves, mate_moves = changes
     flags, positions = out.flags, out.positions
     mate_positions, lengths = out.mate_positions, out.template_lengths
     for k in range(rows.size):
-        record = old_record(base, data.size, layout, rows[k])
-        fields = _mate_fields(record, own_moves[k], mate_moves[k], moves)
+        record = old_record(memory, layout, rows[k])
+        fields = _mate_fields(record, own_moves[k], mate_moves[k], view)
         flags[k], positions[k], mate_positions[k], lengths[k] = fields
 
 
 @njit_inlined
 def _mate_fields(
-    record: OldRecord, own: Integer, mate: Integer, moves: MoveView
+    record: OldRecord, own: Integer, mate: Integer, moves: MoveMemory
 ) -> tuple[Integer, Integer, Integer, Integer]:
     """Return flags, POS, PNEXT and TLEN of a record."""
-    flag = load_u16_at(record.at + 18)
-    contig, position = load_i32_at(record.at + 4), load_i32_at(record.at + 8)
-    mate_contig, mate_position = load_i32_at(record.at + 24), load_i32_at(record.at + 28)
+    flag = read_u16(record.bytes, 18)
+    contig, position = read_i32(record.bytes, 4), read_i32(record.bytes, 8)
+    mate_contig, mate_position = read_i32(record.bytes, 24), read_i32(record.bytes, 28)
     is_unmapped, is_alone = flag & _UNMAPPED != 0, flag & _MATE_UNMAPPED != 0
     is_beside_mate = contig == mate_contig and position == mate_position
     if own != NOT_MOVED:
-        position = load_i32_at(moves.positions + 4 * own)
+        position = read_i32(moves.positions, 4 * own)
     if mate != NOT_MOVED:
-        mate_position = load_i32_at(moves.positions + 4 * mate)
+        mate_position = read_i32(moves.positions, 4 * mate)
     ends = _five_prime_ends(record, own, mate, moves)
     if is_beside_mate and is_alone and not is_unmapped:
         mate_position = position  # an unmapped mate has the position of the mapped read
     if is_beside_mate and is_unmapped and mate != NOT_MOVED:
         position = mate_position
-    length = load_i32_at(record.at + 32)
+    length = read_i32(record.bytes, 32)
     if contig == mate_contig and not is_unmapped and not is_alone and ends[2] != _UNKNOWN:
         length = _template_length(flag, length, ends)
         flag = _without_broken_pair(flag, ends)
@@ -162,29 +154,29 @@ def _mate_fields(
 
 @njit_inlined
 def _five_prime_ends(
-    record: OldRecord, own: Integer, mate: Integer, moves: MoveView
+    record: OldRecord, own: Integer, mate: Integer, moves: MoveMemory
 ) -> tuple[Integer, Integer, Integer, Integer]:
     """Return the 5' ends of a read, old and new, and of its mate, old and new.
 
     The ends of the mate are `_UNKNOWN` where the record does not imply them.
     """
-    old = load_i32_at(record.at + 8)
-    new = old if own == NOT_MOVED else load_i32_at(moves.positions + 4 * own)
-    if load_u16_at(record.at + 18) & _REVERSE:
-        span = reference_span(record.cigar, record.elements)
+    old = read_i32(record.bytes, 8)
+    new = old if own == NOT_MOVED else read_i32(moves.positions, 4 * own)
+    if read_u16(record.bytes, 18) & _REVERSE:
+        span = reference_span(record.cigar)
         old += span
         if own == NOT_MOVED:
             new += span
         else:
-            new = load_i32_at(moves.ends + 4 * own)
+            new = read_i32(moves.ends, 4 * own)
     if mate == NOT_MOVED:
         mate_end = _mate_five_prime(record, old)
         return old, new, mate_end, mate_end
-    if load_u16_at(moves.flags + 2 * mate) & _REVERSE:
+    if read_u16(moves.flags, 2 * mate) & _REVERSE:
         mate_old, mate_new = moves.old_ends, moves.ends
     else:
         mate_old, mate_new = moves.old_positions, moves.positions
-    return old, new, load_i32_at(mate_old + 4 * mate), load_i32_at(mate_new + 4 * mate)
+    return old, new, read_i32(mate_old, 4 * mate), read_i32(mate_new, 4 * mate)
 
 
 @njit_inlined
@@ -213,25 +205,24 @@ def _without_broken_pair(flag: Integer, ends: tuple[Integer, Integer, Integer, I
 @njit_inlined
 def _mate_five_prime(record: OldRecord, own: Integer) -> Integer:
     """Return the 5' end of a mate by PNEXT, by PNEXT and MC, or by TLEN; or `_UNKNOWN`."""
-    start = load_i32_at(record.at + 28)
-    if not load_u16_at(record.at + 18) & _MATE_REVERSE:
+    start = read_i32(record.bytes, 28)
+    if not read_u16(record.bytes, 18) & _MATE_REVERSE:
         return start
-    field = find_field_at(record.fields, record.end, record.limit, _MC)
-    if field:
-        size = text_bytes(field, record.end, record.limit)
-        span = _span_of_text(field + HEAD_BYTES, size)
+    field = find_field_in(record.bytes, record.fields, record.bytes.size, _MC)
+    if field >= 0:
+        span = _span_of_text(text_of(record.bytes, field))
         if span > 0:
             return start + span
-    length = load_i32_at(record.at + 32)
+    length = read_i32(record.bytes, 32)
     return own + length if length != 0 else np.int64(_UNKNOWN)
 
 
 @njit_inlined
-def _span_of_text(text: Integer, size: Integer) -> Integer:
+def _span_of_text(text: Memory) -> Integer:
     """Return the reference bases that a CIGAR in text spans; 0 for other text."""
     number, span = np.int64(0), np.int64(0)
-    for k in range(size):
-        letter = load_u8_at(text + k)
+    for k in range(text.size):
+        letter = read_u8(text, k)
         if _ZERO <= letter <= _NINE:
             number = 10 * number + letter - _ZERO
             continue

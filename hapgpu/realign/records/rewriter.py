@@ -8,8 +8,9 @@ from typing import Final, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.memory import load_i32_at, load_u16_at
+from hapgpu.arrays.memory import memory_of, part_of, read_i32, read_u16
 from hapgpu.arrays.ragged import Ragged
+from hapgpu.arrays.ragged_view import columns_of, view_of
 from hapgpu.cigar.encoding import cigar_strings
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.record_order import OldOrder, RecordRun, is_ascending
@@ -18,7 +19,8 @@ from hapgpu.io.bam.encode import reference_span
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.bam.record_layout import RecordBlock, RecordLayout
-from hapgpu.io.bam.tags import HEAD_BYTES, field_bytes, find_field, name_number
+from hapgpu.io.bam.tags import HEAD_BYTES, field_bytes, find_field, find_field_in, name_number
+from hapgpu.io.text.builder import TextBuilder
 from hapgpu.realign.projection.move_table import (
     NOT_MOVED,
     MoveIndex,
@@ -26,20 +28,18 @@ from hapgpu.realign.projection.move_table import (
     find_mate_move,
     find_move,
     has_moved_record,
+    index_memory_of,
     rows_of_name,
 )
-from hapgpu.realign.projection.moves import Moves, address_of, name_hash_at, name_hashes
+from hapgpu.realign.projection.moves import Moves, MoveView, name_hash, name_hashes
 from hapgpu.realign.records.changed_records import (
     NO_TEXT,
     UNCHANGED,
     Changes,
     Records,
     Sources,
-    Texts,
-    max_growth,
     write_records,
 )
-from hapgpu.realign.records.fields import find_field_at
 from hapgpu.realign.records.mates import MateFields, set_mate_fields
 from hapgpu.runtime.jit import njit
 
@@ -119,9 +119,8 @@ class Rewriter:
         self._written = written
         self._source = source
         self._is_sorted = is_sorted
-        self._contig_names = Ragged.from_names(self._contigs)
-        names = self._contig_names
-        self._names = len(names), address_of(names.data), address_of(names.offsets)
+        self._contig_names = view_of(Ragged.from_names(self._contigs))
+        self._build = TextBuilder(row_bytes=1)  # a row is a byte before the moves
 
     def __call__(self, block: RecordBlock) -> Rewritten:
         """Rewrite the records of a block that change; the others keep all bytes.
@@ -144,15 +143,13 @@ class Rewriter:
         if not rows.size:
             return Rewritten(old, _unchanged(block, keys), 0)
         records = Records(block.data, block.layout)
-        # `found` and `sa` hold the arrays of which compiled functions get only addresses.
         found = self._table.gathered(affected.own[rows], affected.mates[rows])
         has_sa = affected.sa_changes[rows]
         sa = new_sa_texts(block, rows[has_sa], self._table, self._contigs)
-        sources = Sources(found.view, self._texts(sa))
+        moves = columns_of(MoveView, found.moves)
+        sources = Sources(moves, self._contig_names, view_of(sa))
         fields = MateFields.empty(rows.size)
-        set_mate_fields(
-            block.data, block.layout, rows, (found.own, found.mates), found.view, fields
-        )
+        set_mate_fields(block.data, block.layout, rows, (found.own, found.mates), moves, fields)
         texts = np.where(has_sa, np.cumsum(has_sa) - 1, NO_TEXT)
         changes = Changes(rows, found.own, found.mates, texts, fields)
         change_of = np.empty(len(block), dtype=np.int32)
@@ -161,17 +158,16 @@ class Rewriter:
         if self._is_sorted and not is_ascending(keys):
             order = np.argsort(keys, kind="stable")
             keys = keys[order]
-        growth = max_growth(records, changes, sources)
-        out = np.empty(int(block.sizes.sum() + growth), dtype=np.uint8)
         offsets = np.empty(len(block) + 1, dtype=np.int64)
-        malformed = int(write_records(records, (order, change_of), changes, sources, out, offsets))
-        if malformed >= 0:
-            self._raise_malformed(block, malformed)
-        return Rewritten(old, RecordRun(out, offsets, keys), rows.size)
 
-    def _texts(self, sa: Ragged) -> Texts:
-        """Return the texts of fields, with new values of SA."""
-        return Texts(*self._names, address_of(sa.data), address_of(sa.offsets))
+        def write(out: NDArray[np.uint8]) -> int:
+            end, row = write_records(records, (order, change_of), changes, sources, out, offsets)
+            if row >= 0:
+                self._raise_malformed(block, int(row))
+            return int(end)
+
+        out = self._build(int(block.sizes.sum()), write)
+        return Rewritten(old, RecordRun(out, offsets, keys), rows.size)
 
     def _raise_malformed(self, block: RecordBlock, row: int) -> NoReturn:
         start = int(block.layout.starts[row]) + FIXED_BYTES
@@ -241,8 +237,8 @@ def new_sa_texts(
     texts = []
     ends = (some.layout.starts + some.sizes).tolist()
     tags = some.layout.tag_starts.tolist()
-    for name_hash, flag, start, end in zip(name_hashes(names), some.flags, tags, ends, strict=True):
-        moves = table.of_name(name_hash)
+    for hashed, flag, start, end in zip(name_hashes(names), some.flags, tags, ends, strict=True):
+        moves = table.of_name(hashed)
         same_read = moves.take(np.flatnonzero((moves.flags ^ flag) & _SEGMENT == 0))
         texts.append(_updated(_sa_text(some.data, start, end), same_read, contigs))
     return Ragged.from_sequences(texts)
@@ -326,27 +322,29 @@ def _find(
     affected: AffectedRecords,
 ) -> None:
     """Look up the records of a block in one run of moves; `first` is the number of its first."""
-    base = data.ctypes.data
-    limit = base + data.size
+    memory, moves = memory_of(data), index_memory_of(index)
     for row in range(layout.starts.size):
-        at = base + layout.starts[row]
-        hashed = name_hash_at(at + FIXED_BYTES, np.int64(layout.name_lengths[row]))
-        rows = rows_of_name(index, hashed)
+        at = layout.starts[row]
+        name = part_of(memory, at + FIXED_BYTES, np.int64(layout.name_lengths[row]))
+        hashed = name_hash(name)
+        rows = rows_of_name(moves, hashed)
         if rows[0] == rows[1]:
             continue
-        flag = load_u16_at(at + 18)
+        record = part_of(memory, at, 4 + read_i32(memory, at))
+        flag = read_u16(record, 18)
         if not flag & _UNMAPPED:
-            cigar = base + layout.cigar_starts[row]
-            position = load_i32_at(at + 8)
-            end = position + reference_span(cigar, np.int64(layout.cigar_lengths[row]))
-            own = find_move(index, rows, hashed, flag, (load_i32_at(at + 4), position, end))
+            cigar_bytes = 4 * np.int64(layout.cigar_lengths[row])
+            position = read_i32(record, 8)
+            end = position + reference_span(part_of(memory, layout.cigar_starts[row], cigar_bytes))
+            own = find_move(moves, rows, hashed, flag, (read_i32(record, 4), position, end))
             if own != NOT_MOVED:
                 affected.own[row] = first + own
         if flag & _PAIRED:
-            place = load_i32_at(at + 24), load_i32_at(at + 28)
-            mate = find_mate_move(index, rows, hashed, flag, place)
+            place = read_i32(record, 24), read_i32(record, 28)
+            mate = find_mate_move(moves, rows, hashed, flag, place)
             if mate != NOT_MOVED:
                 affected.mates[row] = first + mate
-        if has_moved_record(index, rows, hashed, flag):
-            tags, tags_end = base + layout.tag_starts[row], at + 4 + load_i32_at(at)
-            affected.sa_changes[row] |= find_field_at(tags, tags_end, limit, _SA) != 0
+        if has_moved_record(moves, rows, hashed, flag):
+            first_field = layout.tag_starts[row] - at
+            found = find_field_in(record, first_field, record.size, _SA)
+            affected.sa_changes[row] |= found >= 0
