@@ -11,17 +11,17 @@ class HapgpuError(Exception):
     exit_code: ClassVar[int] = 1
 
 
-class InputError(HapgpuError):
+class InputError(HapgpuError, ValueError):
     """An input file or record is missing, damaged or not of the expected kind."""
 
 
-class UsageError(HapgpuError):
+class UsageError(HapgpuError, ValueError):
     """Options contradict each other or name something that does not exist."""
 
     exit_code = 2
 
 
-class DeviceError(HapgpuError):
+class DeviceError(HapgpuError, RuntimeError):
     """A named device cannot be used, or a device failed."""
 
     exit_code = 3

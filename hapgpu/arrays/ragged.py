@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import AnyArray
 from hapgpu.runtime.jit import njit
+
+_SHOWN_ROWS: Final = 4
 
 
 @njit
@@ -27,9 +32,12 @@ def _copy_rows(
             out[target + k] = data[source + k]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Ragged:
     """Rows of different lengths, end to end in one array.
+
+    As of a list, `rows[k]` is a row, `rows[2:5]` is a Ragged of some rows, and a loop yields the
+    rows, which are views of `data`.
 
     Attributes
     ----------
@@ -83,15 +91,41 @@ class Ragged:
     def __len__(self) -> int:
         return self.offsets.size - 1
 
-    def __getitem__(self, row: int) -> AnyArray:
-        if not -len(self) <= row < len(self):
-            message = f"row {row} of {len(self)}"
+    @overload
+    def __getitem__(self, row: SupportsIndex) -> AnyArray: ...
+
+    @overload
+    def __getitem__(self, row: slice) -> Ragged: ...
+
+    def __getitem__(self, row: SupportsIndex | slice) -> AnyArray | Ragged:
+        """Return a row, or some rows as those of a list; rows side by side share memory."""
+        if isinstance(row, slice):
+            return self._rows(range(*row.indices(len(self))))
+        number = operator.index(row)
+        if not -len(self) <= number < len(self):
+            message = f"row {number} of {len(self)}"
             raise IndexError(message)
-        row %= len(self)
-        return self.data[self.offsets[row] : self.offsets[row + 1]]
+        number %= len(self)
+        return self.data[self.offsets[number] : self.offsets[number + 1]]
+
+    def _rows(self, rows: range) -> Ragged:
+        if rows.step != 1:
+            return self.take(np.arange(rows.start, rows.stop, rows.step))
+        offsets = self.offsets[rows.start : rows.start + len(rows) + 1]
+        return Ragged(self.data[offsets[0] : offsets[-1]], offsets - offsets[0])
 
     def __iter__(self) -> Iterator[AnyArray]:
         return (self[row] for row in range(len(self)))
+
+    def __repr__(self) -> str:
+        shown = [row.tolist() for row in self[:_SHOWN_ROWS]]
+        rest = ", ..." if len(self) > _SHOWN_ROWS else ""
+        return f"Ragged({len(self)} rows of {self.data.dtype}: {str(shown)[:-1]}{rest}])"
+
+    def to_list(self) -> list[list[Any]]:
+        """Return the rows as lists of Python numbers."""
+        numbers = self.data.tolist()
+        return [numbers[start:end] for start, end in pairwise(self.offsets.tolist())]
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -113,11 +147,6 @@ class Ragged:
         if np.array_equal(rows, np.arange(len(self))):
             return self
         return Ragged.gather(self.data, self.offsets[rows], self.lengths_of(rows))
-
-    def slice(self, start: int, end: int) -> Ragged:
-        """Return rows start to end, sharing memory with this array."""
-        offsets = self.offsets[start : end + 1]
-        return Ragged(self.data[offsets[0] : offsets[-1]], offsets - offsets[0])
 
 
 def offsets_of(lengths: AnyArray | Sequence[int]) -> NDArray[np.int64]:

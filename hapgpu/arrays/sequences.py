@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
-from typing import Any, Final, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.bytes import AnyArray
 from hapgpu.arrays.large_arrays import largest
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.errors import InputError, UsageError
 
-Sequences: TypeAlias = Sequence[bytes | str] | Ragged
-"""Sequences, as a list of text or as a Ragged of uint8 text."""
+if TYPE_CHECKING:  # who gives records has imported pysam
+    from pysam import AlignedSegment
+
+Sequences: TypeAlias = "Sequence[bytes | str | AlignedSegment] | Ragged"
+"""Sequences, as a list of text or of records of pysam, or as a Ragged of uint8 text."""
 
 _LAST_ASCII: Final = 127
 
 
-def sequence_rows(given: Sequences, what: str) -> Ragged:
+def sequence_rows(given: Sequences, what: str, *, as_sequenced: bool = False) -> Ragged:
     """Store sequences end to end; a Ragged is returned as it is.
 
     Parameters
@@ -28,15 +31,21 @@ def sequence_rows(given: Sequences, what: str) -> Ragged:
         The sequences.
     what
         The kind of sequence, singular, for messages.
+    as_sequenced
+        Whether a record on the reverse strand gives the bases as the machine read them, not their
+        reverse complement as aligned.
 
     Raises
     ------
     InputError
-        A sequence is not ASCII; the message has its number, from 0.
+        A sequence is not ASCII, or a record has none; the message has its number, from 0.
     UsageError
-        `given` is neither a list of text nor a Ragged of uint8.
+        `given` is neither a list of text or records nor a Ragged of uint8.
     """
-    rows = given if isinstance(given, Ragged) else _joined(given, what)
+    if isinstance(given, Ragged):
+        rows = given
+    else:
+        rows = _joined(listed(given, what), what, as_sequenced=as_sequenced)
     if rows.data.dtype != np.uint8:
         message = f"{what}s: a Ragged of {rows.data.dtype}; give a Ragged of uint8"
         raise UsageError(message)
@@ -47,18 +56,62 @@ def sequence_rows(given: Sequences, what: str) -> Ragged:
     return rows
 
 
-def _joined(given: object, what: str) -> Ragged:
-    if not has_rows(given):
-        message = f"{what}s: not a list; give a list, even for one {what}"
-        raise UsageError(message)
-    for row, sequence in enumerate(given):
-        if not isinstance(sequence, str | bytes):
-            message = f"{what} {row}: of type {type(sequence).__name__}; give str or bytes"
-            raise UsageError(message)
+def checked_rows(given: Sequences, what: str) -> Ragged:
+    """Store sequences as `sequence_rows` does; refuse empty ones by an InputError."""
+    rows = sequence_rows(given, what)
+    if len(rows) and not rows.lengths.min():
+        message = f"{what} {int(rows.lengths.argmin())}: no bases; give at least one"
+        raise InputError(message)
+    return rows
+
+
+def check_counts(expected: int, what: str, **counts: int) -> None:
+    """Refuse arguments that do not have one entry for each of `expected` sequences.
+
+    Parameters
+    ----------
+    expected
+        Number of sequences.
+    what
+        The kind of sequence, singular, for messages.
+    **counts
+        Number of entries of each argument, by its name.
+
+    Raises
+    ------
+    UsageError
+        An argument has more or fewer entries.
+    """
+    for name, count in counts.items():
+        if count != expected:
+            raise UsageError(f"{name}: {count} for {expected} {what}s; give one per {what}")
+
+
+def _joined(given: Sequence[Any], what: str, *, as_sequenced: bool) -> Ragged:
     # Non-ASCII characters become bytes above 127, which the caller searches in all rows at once.
     return Ragged.from_sequences(
-        s.encode(errors="surrogatepass") if isinstance(s, str) else bytes(s) for s in given
+        _bytes_of(entry, row, what, as_sequenced=as_sequenced) for row, entry in enumerate(given)
     )
+
+
+def _bytes_of(entry: object, row: int, what: str, *, as_sequenced: bool) -> bytes:
+    if is_record(entry):
+        text: str | None = entry.get_forward_sequence() if as_sequenced else entry.query_sequence
+        if text is None:
+            raise InputError(f"{what} {row}: a record without a sequence; leave it out")
+        return text.encode()
+    if isinstance(entry, str):
+        return entry.encode(errors="surrogatepass")
+    if isinstance(entry, bytes):
+        return entry
+    kind = type(entry).__name__
+    raise UsageError(f"{what} {row}: of type {kind}; give str, bytes or pysam.AlignedSegment")
+
+
+def is_record(entry: object) -> TypeGuard[AlignedSegment]:
+    """Tell whether something is a record of pysam, which need not be imported."""
+    pysam = sys.modules.get("pysam")
+    return pysam is not None and isinstance(entry, pysam.AlignedSegment)
 
 
 def first_row(rows: Ragged, elements: NDArray[np.bool_]) -> int:
@@ -66,7 +119,21 @@ def first_row(rows: Ragged, elements: NDArray[np.bool_]) -> int:
     return int(np.searchsorted(rows.offsets, np.argmax(elements), side="right")) - 1
 
 
-def has_rows(given: object) -> TypeGuard[Sequence[Any] | AnyArray | Ragged]:
-    """Tell whether something is a list of entries; text is not."""
+def listed(given: object, what: str) -> Sequence[Any]:
+    """Return a list of entries as it is.
+
+    Raises
+    ------
+    UsageError
+        It is something else, such as the text of a single sequence; the message has `what`.
+    """
+    if not has_rows(given):
+        message = f"{what}s: not a list; give a list, even for one {what}"
+        raise UsageError(message)
+    return given
+
+
+def has_rows(given: object) -> TypeGuard[Sequence[Any]]:
+    """Tell whether something is a list of entries, such as an array or a Ragged; text is not."""
     is_list = isinstance(given, Sequence | np.ndarray | Ragged)
     return is_list and not isinstance(given, str | bytes)

@@ -68,7 +68,7 @@ class Sites:
         return Sites(
             self.records[start:end],
             self.starts[start:end],
-            self.alleles.slice(first, last),
+            self.alleles[first:last],
             self.kinds[first:last],
             self.allele_offsets[start : end + 1] - first,
         )
@@ -196,12 +196,12 @@ class Haplotypes:
     def slice(self, start: int, end: int, first_allele: int) -> Haplotypes:
         """Return the haplotypes of the loci start to end; `first_allele` becomes allele row 0."""
         offsets = self.offsets[start : end + 1]
-        carried = self.carried.slice(offsets[0], offsets[-1])
+        carried = self.carried[offsets[0] : offsets[-1]]
         return Haplotypes(
             self.starts[start:end],
             self.ends[start:end],
             offsets - offsets[0],
-            self.sequences.slice(offsets[0], offsets[-1]),
+            self.sequences[offsets[0] : offsets[-1]],
             Ragged(carried.data - np.int32(first_allele), carried.offsets),
         )
 

@@ -96,7 +96,7 @@ class HmmReads:
         """Return reads start to end, sharing memory with these."""
         first, last = self.bases.offsets[[start, end]]
         return HmmReads(
-            self.bases.slice(start, end), *(column[first:last] for column in self.qualities)
+            self.bases[start:end], *(column[first:last] for column in self.qualities)
         )
 
 
@@ -171,7 +171,7 @@ class HmmBatch:
         first_haplotype, last_haplotype = self.haplotype_offsets[[start, end]]
         return HmmBatch(
             self.reads.slice(first_read, last_read),
-            self.haplotypes.slice(first_haplotype, last_haplotype),
+            self.haplotypes[first_haplotype:last_haplotype],
             self.read_offsets[start : end + 1] - first_read,
             self.haplotype_offsets[start : end + 1] - first_haplotype,
         )

@@ -217,7 +217,7 @@ def _pieces(reads: Ragged, bases: int) -> Iterator[Ragged]:
     cuts = np.unique(np.searchsorted(ends, np.arange(bases, ends[-1], bases))).tolist()
     for start, end in pairwise([0, *cuts, len(reads)]):
         if start < end:
-            yield reads.slice(start, end)
+            yield reads[start:end]
 
 
 def _hits(batch: HitBatch, lengths: NDArray[np.int64], contigs: Contigs) -> Hits:

@@ -194,7 +194,7 @@ class CopyEdits:
         return CopyEdits(
             self.starts[first:last],
             self.ends[first:last],
-            self.sequences.slice(first, last),
+            self.sequences[first:last],
         )
 
 

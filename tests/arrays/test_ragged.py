@@ -71,7 +71,7 @@ def test_slice_shares_memory(rows: list[bytes], data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(rows)))
     end = data.draw(st.integers(start, len(rows)))
     ragged = Ragged.from_sequences(rows)
-    part = ragged.slice(start, end)
+    part = ragged[start:end]
     assert_whole(part)
     assert as_list(part) == rows[start:end]
     assert not part.data.size or np.shares_memory(part.data, ragged.data)
@@ -97,7 +97,7 @@ def test_concatenate(parts: list[list[bytes]]) -> None:
 
 def test_other_types_are_kept() -> None:
     cigars = Ragged.from_lengths(np.array([16, 33, 20], dtype=np.uint32), [1, 0, 2])
-    parts = (cigars.take(np.array([2, 0])), cigars.slice(1, 3), Ragged.concatenate([cigars] * 2))
+    parts = (cigars.take(np.array([2, 0])), cigars[1:3], Ragged.concatenate([cigars] * 2))
     assert {part.data.dtype for part in parts} == {np.dtype(np.uint32)}
 
 
@@ -227,7 +227,7 @@ def test_concatenate_alignments() -> None:
         np.array([3, 4], np.int32),
         Ragged.from_lengths(np.array([16, 17, 18], np.uint32), [1, 2]),
     )
-    empty = AlignmentBatch(first.scores[:0], first.offsets[:0], first.cigars.slice(0, 0))
+    empty = AlignmentBatch(first.scores[:0], first.offsets[:0], first.cigars[0:0])
     whole = AlignmentBatch.concatenate([first, empty, first])
     assert len(whole) == 4
     assert whole.scores.tolist() == [1, 2, 1, 2]

@@ -88,6 +88,8 @@ def _from_bins(path: Path, query: Callable[[BinIndex], _Found]) -> _Found:
     try:
         bins = _load(index, FileState.of(index))
         found = query(bins)
+    except InputError:  # a ValueError, which has the message already
+        raise
     except (struct.error, ValueError) as error:
         raise InputError(f"{index}: damaged ({error}); run: samtools index {path}") from None
     if not bins.may_be_of(FileState.of(path).size):

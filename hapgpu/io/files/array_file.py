@@ -229,6 +229,8 @@ class ArrayFormat:
             header, data = self._read_header(content, path)
             made = make(header, self._find_arrays(header, data))
             consistent = is_consistent(made)
+        except InputError:  # a ValueError, which has the message already
+            raise
         except KeyError as error:
             self._raise(path, f"damaged (no array {error})", error)
         except ValueError as error:

@@ -59,6 +59,8 @@ class ReferenceFasta(Closeable):
         self._checked: set[str] = set()
         try:
             self._text = _open_text(self.path)
+        except InputError:  # a ValueError, which has the message already
+            raise
         except (OSError, ValueError) as error:
             raise InputError(
                 f"{path}: not an indexed FASTA, plain or compressed by bgzip ({error}); run:"

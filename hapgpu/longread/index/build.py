@@ -136,7 +136,7 @@ def _sketch_records(
     """Find the minimizers of all sequences, in enough batches for every thread."""
 
     def sketch_rows(first: int, last: int) -> MinimizerBatch:
-        rows = records.sequences.slice(first, last)
+        rows = records.sequences[first:last]
         starts, lengths = rows.offsets[:-1].astype(np.int32), rows.lengths.astype(np.int32)
         minimizers = sketch(rows.data, starts, lengths, options)
         if not keeps_bases:

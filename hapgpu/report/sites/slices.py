@@ -184,7 +184,7 @@ def _tags_of_reads(found: SiteReads) -> Ragged:
     for first, last in pairwise(bounds):
         if first == last:
             continue
-        codes = found.supported.slice(first, last).data.reshape(last - first, -1)
+        codes = found.supported[first:last].data.reshape(last - first, -1)
         rows = _tags(np.repeat(found.samples[first:last], 2), np.repeat(codes, 2, axis=0))
         rows[0::2, 3], rows[1::2, 3] = _BEFORE, _AFTER
         texts.append(rows.reshape(-1))

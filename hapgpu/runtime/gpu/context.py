@@ -107,6 +107,8 @@ def device_errors(device: CudaDevice) -> Iterator[None]:
             raise
         message = f"{device.name}: too little memory; use --device cpu"
         raise DeviceError(message) from error
+    except DeviceError:  # a RuntimeError, whose message may quote one of CUDA
+        raise
     except RuntimeError as error:
         if not _is_of_cuda(error):
             raise

@@ -362,7 +362,7 @@ def test_no_rows() -> None:
     row = np.zeros(0, dtype=np.int32)
     nothing = Ragged.from_sequences([])
     start = np.zeros(0, dtype=np.int64)
-    empty = ragged_cigars([[(1, "M")]]).slice(0, 0)
+    empty = ragged_cigars([[(1, "M")]])[0:0]
     placed = PlacedHaplotypes(empty, start, row, nothing, start)
     projected = project_alignments(nothing, AlignmentBatch(row, row, empty), row, placed, row, row)
     assert projected.ok.size == projected.positions.size == len(projected.cigars) == 0
