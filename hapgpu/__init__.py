@@ -6,16 +6,26 @@ from hapgpu.version import __version__ as __version__
 
 TYPE_CHECKING = False  # as in `typing`, whose import would be the slowest at start-up
 if TYPE_CHECKING:
-    from hapgpu.calling.api import Calls, call
-    from hapgpu.genotyping.api import Genotypes, genotype
-    from hapgpu.longread.api import chain
+    from hapgpu.arrays.ragged import Ragged
+    from hapgpu.calling.api import call, call_batches
+    from hapgpu.calling.calls import Calls
+    from hapgpu.errors import DeviceError, HapgpuError, InputError, OutputError, UsageError
+    from hapgpu.genotyping.api import genotype, genotype_batches
+    from hapgpu.genotyping.genotypes import Genotypes
+    from hapgpu.longread.api import chain_anchors
     from hapgpu.longread.batches import AnchorChains, Anchors, Chains
     from hapgpu.longread.index_api import LongReadIndex
-    from hapgpu.longread.options import ChainOptions
     from hapgpu.longread.results import ReadAlignments, ReadMappings
     from hapgpu.longread.seed.anchor_files import load_anchors
     from hapgpu.pairhmm.api import pair_hmm, pair_hmm_batches
-    from hapgpu.realign.api import Alignments, align, haplotype_cigar, realign_to_reference
+    from hapgpu.pairhmm.inputs import PairHmmInput
+    from hapgpu.realign.api import (
+        Alignments,
+        RealignedReads,
+        align,
+        haplotype_cigars,
+        realign_to_reference,
+    )
     from hapgpu.realign.scoring import Overhang, Scoring
     from hapgpu.shortread.api import FMIndex, Hits
 
@@ -24,21 +34,30 @@ __all__ = [
     "AnchorChains",
     "Anchors",
     "Calls",
-    "ChainOptions",
     "Chains",
+    "DeviceError",
     "FMIndex",
     "Genotypes",
+    "HapgpuError",
     "Hits",
+    "InputError",
     "LongReadIndex",
+    "OutputError",
     "Overhang",
+    "PairHmmInput",
+    "Ragged",
     "ReadAlignments",
     "ReadMappings",
+    "RealignedReads",
     "Scoring",
+    "UsageError",
     "align",
     "call",
-    "chain",
+    "call_batches",
+    "chain_anchors",
     "genotype",
-    "haplotype_cigar",
+    "genotype_batches",
+    "haplotype_cigars",
     "load_anchors",
     "pair_hmm",
     "pair_hmm_batches",
@@ -50,26 +69,35 @@ _MODULES = {
     "Alignments": "hapgpu.realign.api",
     "AnchorChains": "hapgpu.longread.batches",
     "Anchors": "hapgpu.longread.batches",
-    "Calls": "hapgpu.calling.api",
-    "ChainOptions": "hapgpu.longread.options",
+    "Calls": "hapgpu.calling.calls",
     "Chains": "hapgpu.longread.batches",
+    "DeviceError": "hapgpu.errors",
     "FMIndex": "hapgpu.shortread.api",
-    "Genotypes": "hapgpu.genotyping.api",
+    "Genotypes": "hapgpu.genotyping.genotypes",
+    "HapgpuError": "hapgpu.errors",
     "Hits": "hapgpu.shortread.api",
+    "InputError": "hapgpu.errors",
     "LongReadIndex": "hapgpu.longread.index_api",
+    "OutputError": "hapgpu.errors",
+    "Overhang": "hapgpu.realign.scoring",
+    "PairHmmInput": "hapgpu.pairhmm.inputs",
+    "Ragged": "hapgpu.arrays.ragged",
     "ReadAlignments": "hapgpu.longread.results",
     "ReadMappings": "hapgpu.longread.results",
+    "RealignedReads": "hapgpu.realign.api",
+    "Scoring": "hapgpu.realign.scoring",
+    "UsageError": "hapgpu.errors",
     "align": "hapgpu.realign.api",
     "call": "hapgpu.calling.api",
-    "chain": "hapgpu.longread.api",
+    "call_batches": "hapgpu.calling.api",
+    "chain_anchors": "hapgpu.longread.api",
     "genotype": "hapgpu.genotyping.api",
-    "haplotype_cigar": "hapgpu.realign.api",
+    "genotype_batches": "hapgpu.genotyping.api",
+    "haplotype_cigars": "hapgpu.realign.api",
     "load_anchors": "hapgpu.longread.seed.anchor_files",
     "pair_hmm": "hapgpu.pairhmm.api",
     "pair_hmm_batches": "hapgpu.pairhmm.api",
     "realign_to_reference": "hapgpu.realign.api",
-    "Overhang": "hapgpu.realign.scoring",
-    "Scoring": "hapgpu.realign.scoring",
 }
 
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import hapgpu
-from hapgpu.arrays.ragged import Ragged
-from hapgpu.errors import DeviceError, InputError, UsageError
+from hapgpu import DeviceError, InputError, Ragged, UsageError
 
 HEAVY = ("numpy", "numba", "cupy", "pysam", "isal", "typer", "rich", "tqdm")
 
@@ -32,7 +31,7 @@ def test_importing_imports_nothing_heavy() -> None:
     "call",
     [
         "align(['ACGT'], ['ACG'], device='cpu')",
-        "chain((np.array([5], 'u8'), np.array([15 << 32 | 20], 'u8'), np.arange(2)), device='cpu')",
+        "chain_anchors((np.array([5], 'u8'), np.array([15 << 32 | 20], 'u8'), np.arange(2)))",
     ],
 )
 def test_computing_on_the_cpu_does_not_import_cupy(call: str) -> None:
@@ -45,21 +44,30 @@ def test_public_names() -> None:
         "AnchorChains",
         "Anchors",
         "Calls",
-        "ChainOptions",
         "Chains",
+        "DeviceError",
         "FMIndex",
         "Genotypes",
+        "HapgpuError",
         "Hits",
+        "InputError",
         "LongReadIndex",
+        "OutputError",
         "Overhang",
+        "PairHmmInput",
+        "Ragged",
         "ReadAlignments",
         "ReadMappings",
+        "RealignedReads",
         "Scoring",
+        "UsageError",
         "align",
         "call",
-        "chain",
+        "call_batches",
+        "chain_anchors",
         "genotype",
-        "haplotype_cigar",
+        "genotype_batches",
+        "haplotype_cigars",
         "load_anchors",
         "pair_hmm",
         "pair_hmm_batches",
@@ -78,12 +86,17 @@ def test_other_names_do_not_exist() -> None:
 
 def test_signature_of_align() -> None:
     parameters = inspect.signature(hapgpu.align).parameters
-    assert list(parameters) == ["references", "queries", "scoring", "overhang", "device"]
+    assert list(parameters) == [
+        *("references", "queries", "scoring", "overhang"),
+        *("device", "threads", "progress"),
+    ]
     keywords = [p for p in parameters.values() if p.kind is inspect.Parameter.KEYWORD_ONLY]
     assert {p.name: p.default for p in keywords} == {
         "scoring": "read-to-haplotype",
         "overhang": "softclip",
         "device": "auto",
+        "threads": None,
+        "progress": False,
     }
 
 
@@ -93,10 +106,10 @@ def test_alignments() -> None:
     )
     assert isinstance(alignments, hapgpu.Alignments)
     assert len(alignments) == 3
-    assert alignments.score.dtype == alignments.offset.dtype == np.int32
+    assert alignments.scores.dtype == alignments.offsets.dtype == np.int32
     assert alignments.cigars.data.dtype == np.uint32
-    assert alignments.score.tolist() == [50, 80, -15]
-    assert alignments.offset[:2].tolist() == [2, 2]
+    assert alignments.scores.tolist() == [50, 80, -15]
+    assert alignments.offsets[:2].tolist() == [2, 2]
     assert alignments.cigar_strings()[:2] == ["5M", "8M2S"]
     # Length in the upper bits, the operation in the lower four: M is 0, S is 4.
     assert [row.tolist() for row in alignments.cigars][:2] == [[5 << 4], [8 << 4, 2 << 4 | 4]]
@@ -109,8 +122,8 @@ def test_text_bytes_and_ragged_are_the_same() -> None:
     as_ragged = Ragged.from_sequences(references), Ragged.from_sequences(queries)
     for others in (as_bytes, as_ragged, (references, as_bytes[1])):
         alignments = hapgpu.align(*others, device="cpu")
-        assert alignments.score.tolist() == expected.score.tolist()
-        assert alignments.offset.tolist() == expected.offset.tolist()
+        assert alignments.scores.tolist() == expected.scores.tolist()
+        assert alignments.offsets.tolist() == expected.offsets.tolist()
         assert alignments.cigar_strings() == expected.cigar_strings()
 
 
@@ -124,7 +137,7 @@ def test_text_bytes_and_ragged_are_the_same() -> None:
 )
 def test_overhang(overhang: str | hapgpu.Overhang, score: int, offset: int, cigar: str) -> None:
     alignments = hapgpu.align(["GGACG"], ["ACGTT"], overhang=overhang, device="cpu")
-    row = alignments.score[0], alignments.offset[0], alignments.cigar_strings()[0]
+    row = alignments.scores[0], alignments.offsets[0], alignments.cigar_strings()[0]
     assert row == (score, offset, cigar)
 
 
@@ -134,28 +147,28 @@ def test_substring_match_of_gatk(overhang: str, cigar: str) -> None:
     alignments = hapgpu.align(
         ["AAACCCCC"], ["CCCCC"], scoring="original", overhang=overhang, device="cpu"
     )
-    assert (alignments.offset[0], *alignments.cigar_strings()) == (0, cigar)
+    assert (alignments.offsets[0], *alignments.cigar_strings()) == (0, cigar)
 
 
 def test_odd_no_alignment_of_gatk() -> None:
     """OddNoAlignment of GATK's SmithWatermanAlignerAbstractUnitTest."""
     for scoring in (hapgpu.Scoring(50, -100, -220, -12), "50,-100,-220,-12"):
         alignments = hapgpu.align(["AAAGACTACTG"], ["AACGGACACTG"], scoring=scoring, device="cpu")
-        assert (alignments.offset[0], *alignments.cigar_strings()) == (1, "2M2I3M1D4M")
+        assert (alignments.offsets[0], *alignments.cigar_strings()) == (1, "2M2I3M1D4M")
 
 
 def test_no_pairs() -> None:
     alignments = hapgpu.align([], [], device="cpu")
     assert len(alignments) == 0
     assert alignments.cigar_strings() == []
-    assert alignments.score.dtype == alignments.offset.dtype == np.int32
+    assert alignments.scores.dtype == alignments.offsets.dtype == np.int32
 
 
 @pytest.mark.parametrize(
     ("references", "queries", "error", "message"),
     [
-        (["ACGT"], [""], InputError, "pair 0: empty query"),
-        (["ACGT", ""], ["A", "A"], InputError, "pair 1: empty reference"),
+        (["ACGT"], [""], InputError, "query 0: no bases; give at least one"),
+        (["ACGT", ""], ["A", "A"], InputError, "reference 1: no bases"),
         (["ACGT"], ["A", "A"], UsageError, "1 references for 2 queries"),
     ],
 )
@@ -184,12 +197,13 @@ def test_a_missing_gpu() -> None:
         hapgpu.align(["A"], ["A"], device="cuda:4000")
 
 
-def test_haplotype_cigar() -> None:
-    assert hapgpu.haplotype_cigar("ACGTACGT", "ACGTACGT") == "8M"
+def test_haplotype_cigars() -> None:
+    found = hapgpu.haplotype_cigars(["ACGTACGT"], ["ACGTACGT"], device="cpu")
+    assert found == ["8M"]
 
 
 def test_auto_is_any_device() -> None:
     automatic = hapgpu.align(["ACGTACGTAA"], ["GTTCG"])
     named = hapgpu.align(["ACGTACGTAA"], ["GTTCG"], device="cpu")
-    assert automatic.score.tolist() == named.score.tolist()
+    assert automatic.scores.tolist() == named.scores.tolist()
     assert automatic.cigar_strings() == named.cigar_strings()

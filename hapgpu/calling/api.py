@@ -2,92 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from os import PathLike
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import TypeVar
+from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from hapgpu.arrays.ragged import Ragged
-from hapgpu.calling.batches import VariantCalls
-from hapgpu.calling.genotypes.annotation_fields import FIELDS
+from hapgpu.arrays.arguments import (
+    PathName,
+    Resources,
+    file_names,
+    mapping_quality,
+    number_from_0,
+    one_of,
+    whole_number,
+)
+from hapgpu.calling.calls import Calls, calls_of, no_calls
 from hapgpu.calling.options import AssemblyOptions, CallOptions, VariantOptions
 from hapgpu.calling.pipeline import CallInputs, CallSession
 from hapgpu.calling.reads.segments import EmptyIntervals
-from hapgpu.calling.segment_calls import SegmentCalls, SegmentRecords
-from hapgpu.errors import UsageError
-from hapgpu.io.genome.regions import EVERYTHING, RegionChoice
+from hapgpu.calling.segment_calls import SegmentCalls
+from hapgpu.io.genome.regions import choice_of
 from hapgpu.pairhmm.options import PcrModel
-from hapgpu.runtime.devices import resolve_devices, usable_cpus
-from hapgpu.runtime.pipeline import run_pipeline
+from hapgpu.runtime.pipeline import ordered_results
 
-_Path = str | PathLike[str]
-_Number = TypeVar("_Number", bound=np.generic)
-
-
-@dataclass(frozen=True, slots=True)
-class Calls:
-    """v variants, with the genotypes of m samples.
-
-    Attributes
-    ----------
-    samples
-        Names of the samples.
-    contigs
-        Contig of each variant.
-    positions
-        int64[v], 0-based position of the first base of REF.
-    alleles
-        REF and ALTs of each variant; `*` is a spanning deletion.
-    qualities
-        float64[v]: QUAL.
-    genotypes
-        int16[v, m, 2]: numbers of alleles, 0 for REF, ascending; -1 for no call.
-    genotype_qualities
-        int16[v, m]: GQ, Phred; 0 for no call.
-    depths
-        int32[v, m]: DP, the informative reads.
-    allele_depths
-        int32 rows, v * m of them, variant by variant: AD.
-    phred_likelihoods
-        int32 rows, v * m of them: PL, in the order of VCF.
-    total_depths
-        int32[v]: DP of INFO, all reads.
-    annotations
-        float64[v] by the name of the INFO field, such as `FS`; NaN where it is not defined.
-    """
-
-    samples: tuple[str, ...]
-    contigs: tuple[str, ...]
-    positions: NDArray[np.int64]
-    alleles: tuple[tuple[str, ...], ...]
-    qualities: NDArray[np.float64]
-    genotypes: NDArray[np.int16]
-    genotype_qualities: NDArray[np.int16]
-    depths: NDArray[np.int32]
-    allele_depths: Ragged
-    phred_likelihoods: Ragged
-    total_depths: NDArray[np.int32]
-    annotations: dict[str, NDArray[np.float64]]
-
-    def __len__(self) -> int:
-        return self.positions.size
+_MANY: Final = 10**6
 
 
 def call(
-    reads: _Path | Sequence[_Path],
-    reference: _Path,
+    reads: PathName | Sequence[PathName],
+    reference: PathName,
     *,
     regions: Sequence[str] | None = None,
+    min_mapping_quality: int = 20,
+    max_reads_per_start: int = 50,
     min_confidence: float = 30.0,
     pcr_model: str = "conservative",
-    max_reads_per_start: int = 50,
     gatk_strict: bool = False,
     device: str = "auto",
+    threads: int | None = None,
     processes: int = 1,
+    progress: bool = False,
 ) -> Calls:
     """Find and genotype the variants of aligned reads, as `hapgpu call` does.
 
@@ -100,114 +54,148 @@ def call(
     regions
         Regions to call, such as `chr20:10,000,001-10,050,000`, 1-based, both ends included; None
         for all contigs.
-    min_confidence
-        Phred: variants with a lower QUAL are left out.
-    pcr_model
-        `none`, `conservative`, `aggressive` or `hostile`.
+    min_mapping_quality
+        Reads with a lower MAPQ are excluded; from 0 to 255.
     max_reads_per_start
         Reads of a sample that are used at each start position, at most; 0: all.
+    min_confidence
+        Phred, from 0: variants with a lower QUAL are left out.
+    pcr_model
+        `none`, `conservative`, `aggressive` or `hostile`.
     gatk_strict
         Whether only GATK's rules are followed, also where they lose long variants.
     device
-        `auto`, `cpu`, `cuda` or `cuda:N`.
+        `auto`, `cpu`, `cuda` or `cuda:N`; the variants do not depend on it.
+    threads
+        CPU threads, from 1; None: one per usable CPU.
     processes
-        Processes that the threads, one per usable CPU, are divided into. They are forked from this
-        one, whose other threads should hold no locks then; a script needs no guard.
+        Processes that the threads are divided into, from 1. They are forked from this one, whose
+        other threads should hold no locks then; a script needs no guard.
+    progress
+        Whether to show a bar, in bases.
 
     Raises
     ------
     InputError
         An input is missing, damaged, or does not fit the others.
     UsageError
-        An argument has another value than those above.
+        An argument has another value than those above, or a region is not in the reference.
     DeviceError
-        A named device cannot be used.
+        A named device cannot be used, or failed.
     """
-    options = CallOptions(
-        assembly=AssemblyOptions(is_strict=gatk_strict),
-        genotyping=VariantOptions(min_confidence=_not_negative("min_confidence", min_confidence)),
-        pcr_model=_pcr_model(pcr_model),
-        max_reads_per_start=int(_not_negative("max_reads_per_start", max_reads_per_start)),
+    options = _options(
+        min_mapping_quality, max_reads_per_start, min_confidence, pcr_model, is_strict=gatk_strict
     )
-    paths = [reads] if isinstance(reads, str | PathLike) else reads
-    chosen = EVERYTHING if regions is None else RegionChoice(tuple(regions))
-    inputs = CallInputs([str(path) for path in paths], Path(reference), chosen)
-    devices, _ = resolve_devices(device)
-    results: list[SegmentCalls] = []
-
-    def keep(found: Sequence[SegmentCalls | EmptyIntervals]) -> int:
-        called = [part for part in found if isinstance(part, SegmentCalls)]
-        results.extend(called)
-        return sum(part.segment.end - part.segment.start for part in called)
-
-    with CallSession(inputs, options, devices, usable_cpus()) as session:
-        run_pipeline(
-            session.segments(), session.workers(), keep, processes=session.processes(processes)
-        )
-        return _concatenated(session.samples, results)
+    inputs = _inputs(reads, reference, regions)
+    resources = Resources.of(device, threads, processes, progress=progress)
+    return Calls.concatenate(list(_parts(inputs, options, resources)))
 
 
-def _pcr_model(text: str) -> PcrModel:
-    try:
-        return PcrModel(text)
-    except ValueError:
-        raise UsageError(f"PCR model '{text}': must be one of {', '.join(PcrModel)}") from None
+def call_batches(
+    reads: PathName | Sequence[PathName],
+    reference: PathName,
+    *,
+    regions: Sequence[str] | None = None,
+    min_mapping_quality: int = 20,
+    max_reads_per_start: int = 50,
+    min_confidence: float = 30.0,
+    pcr_model: str = "conservative",
+    gatk_strict: bool = False,
+    device: str = "auto",
+    threads: int | None = None,
+    processes: int = 1,
+    progress: bool = False,
+) -> Iterator[Calls]:
+    """Find and genotype variants as `call` does; yield them in batches, in the order of the genome.
+
+    Few batches are computed ahead, so memory does not grow with the genome. Closing the iterator
+    ends the run, and its threads and processes.
+
+    Parameters
+    ----------
+    reads, reference, regions, min_mapping_quality, max_reads_per_start, min_confidence
+        As in `call`.
+    pcr_model, gatk_strict, device, threads, processes, progress
+        As in `call`.
+
+    Yields
+    ------
+    Variants of one contig, at least one; all batches together are the result of `call`.
+
+    Raises
+    ------
+    InputError, UsageError, DeviceError
+        As `call`: for arguments at once, for files while batches are taken.
+    """
+    options = _options(
+        min_mapping_quality, max_reads_per_start, min_confidence, pcr_model, is_strict=gatk_strict
+    )
+    inputs = _inputs(reads, reference, regions)
+    resources = Resources.of(device, threads, processes, progress=progress)
+    return _filled(_parts(inputs, options, resources))
 
 
-def _not_negative(name: str, value: float) -> float:
-    if not 0 <= value < np.inf:
-        raise UsageError(f"{name} {value}: must be at least 0")
-    return value
-
-
-def _concatenated(samples: tuple[str, ...], results: Sequence[SegmentCalls]) -> Calls:
-    """Join the records of all segments that are theirs."""
-    found = [
-        (result.segment.contig, result.records, np.flatnonzero(result.records.rows))
-        for result in results
-        if result.records is not None and result.records.rows.any()
-    ]
-    n = len(samples)
-    values = _joined(found, lambda of: of.annotations.values, np.empty((0, len(FIELDS))))
-    by_sample = np.empty((0, n), dtype=np.int16)
-    depths = np.empty((0, n), dtype=np.int32)
-    return Calls(
-        samples,
-        tuple(contig for contig, _, rows in found for _ in rows),
-        _joined(found, lambda of: of.calls.starts, np.empty(0, dtype=np.int64)),
-        tuple(alleles for _, of, rows in found for alleles in _alleles(of.calls, rows)),
-        _joined(found, lambda of: of.calls.qualities, np.empty(0)),
-        _joined(found, lambda of: of.calls.genotypes, np.empty((0, n, 2), dtype=np.int16)),
-        _joined(found, lambda of: of.calls.genotype_qualities, by_sample),
-        _joined(found, lambda of: of.annotations.sample_depths, depths),
-        _joined_rows([_of_samples(of.annotations.allele_depths, rows, n) for _, of, rows in found]),
-        _joined_rows([_of_samples(of.calls.phred_likelihoods, rows, n) for _, of, rows in found]),
-        _joined(found, lambda of: of.annotations.depths, np.empty(0, dtype=np.int32)),
-        {field.name: values[:, column] for column, field in enumerate(FIELDS)},
+def _options(
+    min_mapping_quality: int,
+    max_reads_per_start: int,
+    min_confidence: float,
+    pcr_model: str,
+    *,
+    is_strict: bool,
+) -> CallOptions:
+    return CallOptions(
+        assembly=AssemblyOptions(is_strict=is_strict),
+        genotyping=VariantOptions(min_confidence=number_from_0("min_confidence", min_confidence)),
+        pcr_model=one_of(PcrModel, "pcr_model", pcr_model),
+        min_mapping_quality=mapping_quality("min_mapping_quality", min_mapping_quality),
+        max_reads_per_start=whole_number("max_reads_per_start", max_reads_per_start, 0, _MANY),
     )
 
 
-def _joined(
-    found: Sequence[tuple[str, SegmentRecords, NDArray[np.int64]]],
-    column: Callable[[SegmentRecords], NDArray[_Number]],
-    none: NDArray[_Number],
-) -> NDArray[_Number]:
-    """Join a column of the chosen rows of records; `none` is that of no records."""
-    return np.concatenate([none, *(column(records)[rows] for _, records, rows in found)])
+def _inputs(
+    reads: PathName | Sequence[PathName], reference: PathName, regions: Sequence[str] | None
+) -> CallInputs:
+    return CallInputs(file_names(reads, "file of read"), Path(reference), choice_of(regions))
 
 
-def _joined_rows(parts: Sequence[Ragged]) -> Ragged:
-    empty = Ragged(np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64))
-    return Ragged.concatenate([empty, *parts])
+def _parts(inputs: CallInputs, options: CallOptions, resources: Resources) -> Generator[Calls]:
+    """Yield no variants, which have the samples, then the variants of each segment."""
+    with CallSession(inputs, options, resources.devices, resources.threads) as session:
+        names = tuple(session.contigs)
+        numbers = {name: number for number, name in enumerate(names)}
+        yield no_calls(session.samples, names)
+        with closing(_segments(session, resources)) as found:
+            for segment in found:
+                if segment.records is not None:
+                    number = numbers[segment.segment.contig]
+                    yield calls_of(segment.records, number, session.samples, names)
 
 
-def _of_samples(values: Ragged, rows: NDArray[np.int64], samples: int) -> Ragged:
-    """Return the rows of all samples of some records."""
-    return values.take((rows[:, None] * samples + np.arange(samples)).ravel())
+def _segments(session: CallSession, resources: Resources) -> Generator[SegmentCalls]:
+    """Yield the results of segments with reads, in the order of the genome."""
+    results = ordered_results(
+        session.segments(),
+        session.workers(),
+        _bases,
+        progress=resources.progress("calling", "bases"),
+        extent=session.bases,
+        threaded=resources.threads > 1,
+        processes=session.processes(resources.processes),
+    )
+    with closing(results):
+        for result in results:
+            yield from (part for part in result if isinstance(part, SegmentCalls))
 
 
-def _alleles(calls: VariantCalls, rows: NDArray[np.int64]) -> Iterator[tuple[str, ...]]:
-    """Yield the alleles of some records."""
-    for row in rows:
-        first, end = calls.allele_offsets[[row, row + 1]]
-        yield tuple(calls.alleles[k].tobytes().decode() for k in range(first, end))
+def _bases(found: Sequence[SegmentCalls | EmptyIntervals]) -> int:
+    """Return the number of bases of segments, and of intervals without reads."""
+    return sum(
+        part.size if isinstance(part, EmptyIntervals) else part.segment.end - part.segment.start
+        for part in found
+    )
+
+
+def _filled(parts: Generator[Calls]) -> Iterator[Calls]:
+    """Yield the parts with variants."""
+    with closing(parts):
+        yield from filter(len, parts)

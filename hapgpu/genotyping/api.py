@@ -2,79 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from functools import partial
-from os import PathLike
+from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from hapgpu.arrays.ragged import Ragged
-from hapgpu.errors import UsageError
-from hapgpu.genotyping.batches import GenotypeCalls, Genotyped
+from hapgpu.arrays.arguments import (
+    PathName,
+    Resources,
+    file_names,
+    mapping_quality,
+    one_of,
+    whole_number,
+)
+from hapgpu.genotyping.batches import Genotyped
 from hapgpu.genotyping.genotyper import AnyGenotyper
+from hapgpu.genotyping.genotypes import Genotypes, genotypes_of, no_genotypes
 from hapgpu.genotyping.options import MAX_PLOIDY, GenotypeOptions, Prior
 from hapgpu.genotyping.pipeline import GenotypeInputs, GenotypeSession
-from hapgpu.io.vcf.records import VcfRecord
+from hapgpu.io.genome.regions import choice_of
 from hapgpu.pairhmm.options import PcrModel
-from hapgpu.runtime.devices import resolve_devices, usable_cpus
-from hapgpu.runtime.pipeline import run_pipeline
-
-_Path = str | PathLike[str]
-_Kind = TypeVar("_Kind", bound=StrEnum)
-
-
-@dataclass(frozen=True, slots=True)
-class Genotypes:
-    """The genotypes of m samples at s sites.
-
-    Attributes
-    ----------
-    samples
-        Names of the samples.
-    sites
-        The records of the VCF.
-    genotypes
-        int16[s, m, ploidy]: numbers of alleles, 0 for REF, ascending; -1 for no call.
-    qualities
-        int16[s, m]: GQ, Phred; -1 for no call.
-    depths
-        int32[s, m]: DP, the fragments used at the site.
-    allele_depths
-        int32 rows, s * m of them, site by site: AD, the fragments that support each allele.
-    phred_likelihoods
-        int32 rows, s * m of them: PL, in the order of VCF; none for no call.
-    variant_qualities
-        float64[s]: QUAL; NaN if no sample has a call.
-    """
-
-    samples: tuple[str, ...]
-    sites: tuple[VcfRecord, ...]
-    genotypes: NDArray[np.int16]
-    qualities: NDArray[np.int16]
-    depths: NDArray[np.int32]
-    allele_depths: Ragged
-    phred_likelihoods: Ragged
-    variant_qualities: NDArray[np.float64]
-
-    def __len__(self) -> int:
-        return len(self.sites)
+from hapgpu.runtime.pipeline import ordered_results
 
 
 def genotype(
-    reads: _Path | Sequence[_Path],
-    reference: _Path,
-    sites: _Path,
+    reads: PathName | Sequence[PathName],
+    reference: PathName,
+    sites: PathName,
     *,
+    regions: Sequence[str] | None = None,
+    min_mapping_quality: int = 20,
     ploidy: int = 2,
     prior: str = "population",
     pcr_model: str = "conservative",
     device: str = "auto",
+    threads: int | None = None,
     processes: int = 1,
+    progress: bool = False,
 ) -> Genotypes:
     """Genotype the sites of a VCF from aligned reads, as `hapgpu genotype` does.
 
@@ -86,6 +52,11 @@ def genotype(
         FASTA with its `.fai`.
     sites
         VCF, plain or compressed, or BCF, sorted.
+    regions
+        Regions whose sites are genotyped, such as `chr20:10,000,001-10,050,000`, 1-based, both
+        ends included; None for all sites.
+    min_mapping_quality
+        Reads with a lower MAPQ are excluded; from 0 to 255.
     ploidy
         Copies of the genome in a sample, 1 to 4.
     prior
@@ -93,10 +64,14 @@ def genotype(
     pcr_model
         `none`, `conservative`, `aggressive` or `hostile`.
     device
-        `auto`, `cpu`, `cuda` or `cuda:N`.
+        `auto`, `cpu`, `cuda` or `cuda:N`; the genotypes do not depend on it.
+    threads
+        CPU threads, from 1; None: one per usable CPU.
     processes
-        Processes that the threads of a CPU, one per usable one, are divided into. They are forked
-        from this one, whose other threads should hold no locks then; a script needs no guard.
+        Processes that the threads of a CPU are divided into, from 1. They are forked from this
+        one, whose other threads should hold no locks then; a script needs no guard.
+    progress
+        Whether to show a bar, in sites.
 
     Raises
     ------
@@ -105,26 +80,101 @@ def genotype(
     UsageError
         An argument has another value than those above.
     DeviceError
-        A named device cannot be used.
+        A named device cannot be used, or failed.
     """
-    options = GenotypeOptions(
-        ploidy=_checked_ploidy(ploidy),
-        prior=_one_of(Prior, "prior", prior),
-        pcr_model=_one_of(PcrModel, "PCR model", pcr_model),
+    options = _options(min_mapping_quality, ploidy, prior, pcr_model)
+    inputs = _inputs(reads, reference, sites, regions)
+    resources = Resources.of(device, threads, processes, progress=progress)
+    return Genotypes.concatenate(list(_parts(inputs, options, resources)))
+
+
+def genotype_batches(
+    reads: PathName | Sequence[PathName],
+    reference: PathName,
+    sites: PathName,
+    *,
+    regions: Sequence[str] | None = None,
+    min_mapping_quality: int = 20,
+    ploidy: int = 2,
+    prior: str = "population",
+    pcr_model: str = "conservative",
+    device: str = "auto",
+    threads: int | None = None,
+    processes: int = 1,
+    progress: bool = False,
+) -> Iterator[Genotypes]:
+    """Genotype sites as `genotype` does; yield them in batches, in their order.
+
+    Few batches are computed ahead, so memory does not grow with the sites. Closing the iterator
+    ends the run, and its threads and processes.
+
+    Parameters
+    ----------
+    reads, reference, sites, regions, min_mapping_quality, ploidy, prior, pcr_model
+        As in `genotype`.
+    device, threads, processes, progress
+        As in `genotype`.
+
+    Yields
+    ------
+    Genotypes of sites of one contig, at least one; all batches together are the result of
+    `genotype`.
+
+    Raises
+    ------
+    InputError, UsageError, DeviceError
+        As `genotype`: for arguments at once, for files while batches are taken.
+    """
+    options = _options(min_mapping_quality, ploidy, prior, pcr_model)
+    inputs = _inputs(reads, reference, sites, regions)
+    resources = Resources.of(device, threads, processes, progress=progress)
+    return _filled(_parts(inputs, options, resources))
+
+
+def _options(min_mapping_quality: int, ploidy: int, prior: str, pcr_model: str) -> GenotypeOptions:
+    return GenotypeOptions(
+        ploidy=whole_number("ploidy", ploidy, 1, MAX_PLOIDY),
+        prior=one_of(Prior, "prior", prior),
+        pcr_model=one_of(PcrModel, "pcr_model", pcr_model),
+        min_mapping_quality=mapping_quality("min_mapping_quality", min_mapping_quality),
     )
-    paths = [reads] if isinstance(reads, str | PathLike) else reads
-    inputs = GenotypeInputs([str(path) for path in paths], Path(reference), str(sites))
-    devices, _ = resolve_devices(device)
-    results: list[Genotyped] = []
 
-    def keep(group: Sequence[Genotyped]) -> int:
-        results.extend(group)
-        return sum(len(result.batch.sites) for result in group)
 
-    with GenotypeSession(inputs, options, devices, usable_cpus()) as session:
-        workers = [partial(_genotyped, genotyper) for genotyper in session.genotypers()]
-        run_pipeline(session.groups(), workers, keep, processes=session.processes(processes))
-        return _concatenated(session.samples, results, ploidy)
+def _inputs(
+    reads: PathName | Sequence[PathName],
+    reference: PathName,
+    sites: PathName,
+    regions: Sequence[str] | None,
+) -> GenotypeInputs:
+    names = file_names(reads, "file of read")
+    return GenotypeInputs(names, Path(reference), str(sites), choice_of(regions))
+
+
+def _parts(
+    inputs: GenotypeInputs, options: GenotypeOptions, resources: Resources
+) -> Generator[Genotypes]:
+    """Yield the genotypes of no sites, which have the samples, then those of batches of sites."""
+    with GenotypeSession(inputs, options, resources.devices, resources.threads) as session:
+        names = tuple(session.contigs)
+        numbers = {name: number for number, name in enumerate(names)}
+        yield no_genotypes(session.samples, names, options.ploidy)
+        with closing(_groups(session, resources)) as groups:
+            for found in chain.from_iterable(groups):
+                contig = numbers[found.batch.sites.records.contig]
+                yield genotypes_of(found, contig, session.samples, names)
+
+
+def _groups(session: GenotypeSession, resources: Resources) -> Generator[list[Genotyped]]:
+    """Return a generator of the results of groups of loci, in the order of the sites."""
+    return ordered_results(
+        session.groups(),
+        [partial(_genotyped, genotyper) for genotyper in session.genotypers()],
+        lambda group: sum(len(found.batch.sites) for found in group),
+        progress=resources.progress("genotyping", "sites"),
+        extent=session.extent,
+        threaded=resources.threads > 1,
+        processes=session.processes(resources.processes),
+    )
 
 
 def _genotyped(genotyper: AnyGenotyper, group: Iterable[Any]) -> list[Genotyped]:
@@ -132,41 +182,7 @@ def _genotyped(genotyper: AnyGenotyper, group: Iterable[Any]) -> list[Genotyped]
         return [found for reads in group for found in genotyper(reads)]
 
 
-def _checked_ploidy(ploidy: int) -> int:
-    if not 1 <= ploidy <= MAX_PLOIDY:
-        raise UsageError(f"ploidy {ploidy}: must be from 1 to {MAX_PLOIDY}")
-    return ploidy
-
-
-def _one_of(kind: type[_Kind], name: str, text: str) -> _Kind:
-    try:
-        return kind(text)
-    except ValueError:
-        raise UsageError(f"{name} '{text}': must be one of {', '.join(kind)}") from None
-
-
-def _concatenated(samples: tuple[str, ...], results: Sequence[Genotyped], ploidy: int) -> Genotypes:
-    calls = [_empty_calls(len(samples), ploidy), *(result.calls for result in results)]
-    return Genotypes(
-        samples,
-        tuple(record for result in results for record in result.batch.sites.records),
-        np.concatenate([part.genotypes for part in calls]),
-        np.concatenate([part.qualities for part in calls]),
-        np.concatenate([part.depths for part in calls]),
-        Ragged.concatenate([part.allele_depths for part in calls]),
-        Ragged.concatenate([part.phred_likelihoods for part in calls]),
-        np.concatenate([part.variant_qualities for part in calls]),
-    )
-
-
-def _empty_calls(samples: int, ploidy: int) -> GenotypeCalls:
-    """Return calls of no sites: they define shapes and dtypes if there are no others."""
-    empty = Ragged(np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64))
-    return GenotypeCalls(
-        np.empty((0, samples, ploidy), dtype=np.int16),
-        np.empty((0, samples), dtype=np.int16),
-        np.empty((0, samples), dtype=np.int32),
-        empty,
-        empty,
-        np.empty(0),
-    )
+def _filled(parts: Generator[Genotypes]) -> Iterator[Genotypes]:
+    """Yield the parts with sites."""
+    with closing(parts):
+        yield from filter(len, parts)

@@ -12,5 +12,5 @@ The stages, in the order of the data:
 `pipeline` runs them, from files to a file. `stages` has the order up to the mappings, for both
 devices; `cpu` and `cuda` fill its table of stages. `groups` divides blocks whose anchors are too
 many. `options` holds the user's options, `parameters` the numbers derived from them, `batches` the
-arrays between stages. `api` is `hapgpu.chain`.
+arrays between stages. `api` is `hapgpu.chain_anchors`.
 """

@@ -31,7 +31,7 @@ from hapgpu.io.fastx.block_workers import BlockTransfer, BlockWorker, transfer_f
 from hapgpu.io.files.output import OutputFile
 from hapgpu.io.files.text_output import open_text
 from hapgpu.longread.align.start import code_targets
-from hapgpu.longread.api import chain_anchors
+from hapgpu.longread.anchor_chains import chains_of_anchors
 from hapgpu.longread.batches import AnchorChains, Chains
 from hapgpu.longread.cpu import CpuAligner, CpuChainer
 from hapgpu.longread.index.files import open_index, open_index_with_bases
@@ -173,7 +173,7 @@ def chain_anchor_file(
         progress.phase("reading", _READ)
         anchors = statistics.timed("read", load_anchors)(path, max_record)
         progress.phase("chaining", _CHAINED, anchors.x.size)
-        result = statistics.timed("chain", chain_anchors)(anchors, parameters, run.devices[0])
+        result = statistics.timed("chain", chains_of_anchors)(anchors, parameters, run.devices[0])
         chains = result.chains.scores.size
         statistics.add({"reads": len(anchors), "anchors": anchors.x.size, "chains": chains})
         progress.phase("counting predecessors", _COUNTED)

@@ -8,5 +8,5 @@ The stages, in the order of the data:
 - `normalize`: likelihoods capped as GATK caps them.
 
 `batches` holds pairs as arrays, `cuda` those of a GPU and their launch, `model` the parameters.
-`pipeline` writes tables, `api` is `hapgpu.pair_hmm`.
+`pipeline` writes tables, `api` is `hapgpu.pair_hmm`, whose arguments `inputs` checks.
 """

@@ -95,9 +95,7 @@ class HmmReads:
     def slice(self, start: int, end: int) -> HmmReads:
         """Return reads start to end, sharing memory with these."""
         first, last = self.bases.offsets[[start, end]]
-        return HmmReads(
-            self.bases[start:end], *(column[first:last] for column in self.qualities)
-        )
+        return HmmReads(self.bases[start:end], *(column[first:last] for column in self.qualities))
 
 
 @dataclass(frozen=True, slots=True)

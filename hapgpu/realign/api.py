@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import AlignmentBatch, PairBatch
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.cigar.encoding import (
-    cigar_strings,
-    parse_cigar,
-    query_lengths,
-)
+from hapgpu.arrays.sequences import Sequences, check_counts, checked_rows, listed, sequence_rows
+from hapgpu.arrays.tables import data_frame
+from hapgpu.cigar.encoding import cigar_strings, parse_cigar, query_lengths
 from hapgpu.errors import InputError, UsageError
 from hapgpu.realign.align.dispatch import align_pairs
 from hapgpu.realign.projection.haplotype_cigars import end_to_end_cigars, pad_pairs
 from hapgpu.realign.projection.project import PlacedHaplotypes, project_alignments
-from hapgpu.realign.scoring import Overhang, Scoring, resolve_overhang, resolve_scoring
-from hapgpu.runtime.devices import resolve_devices
+from hapgpu.realign.scoring import PRESETS, Overhang, Scoring, resolve_overhang, resolve_scoring
+from hapgpu.runtime.devices import first_device
+from hapgpu.runtime.progress import showing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_PAIRS_PER_PART: Final = 1 << 16
+"""Pairs between two movements of the progress bar."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,33 +35,71 @@ class Alignments:
 
     Attributes
     ----------
-    score
+    scores
         int32[n].
-    offset
+    offsets
         int32[n], 0-based start in the reference (negative only under `ignore`).
     cigars
-        Ragged uint32 in BAM encoding (length << 4 | operation).
+        Ragged uint32, n rows, in BAM encoding (length << 4 | operation).
     """
 
-    score: NDArray[np.int32]
-    offset: NDArray[np.int32]
+    scores: NDArray[np.int32]
+    offsets: NDArray[np.int32]
     cigars: Ragged
 
     def __len__(self) -> int:
-        return self.score.size
+        return self.scores.size
 
     def cigar_strings(self) -> list[str]:
         """Return the CIGARs as text."""
         return cigar_strings(self.cigars)
 
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return a table of pandas: a row per pair; columns `score`, `offset` and `cigar` (text).
+
+        Raises
+        ------
+        UsageError
+            pandas is not installed.
+        """
+        return data_frame(
+            {"score": self.scores, "offset": self.offsets, "cigar": self.cigar_strings()}
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RealignedReads:
+    """The n reads of `realign_to_reference` on the reference.
+
+    Attributes
+    ----------
+    positions
+        int64[n], counted as the starts of the loci; -1 where GATK does not change the read.
+    cigars
+        Ragged uint32, n rows, in BAM encoding (length << 4 | operation), with indels left-aligned;
+        no elements where GATK does not change the read.
+    """
+
+    positions: NDArray[np.int64]
+    cigars: Ragged
+
+    def __len__(self) -> int:
+        return self.positions.size
+
+    def cigar_strings(self) -> list[str]:
+        """Return the CIGARs as text; `*` where GATK does not change the read."""
+        return cigar_strings(self.cigars)
+
 
 def align(
-    references: Sequence[bytes | str] | Ragged,
-    queries: Sequence[bytes | str] | Ragged,
+    references: Sequences,
+    queries: Sequences,
     *,
     scoring: str | Scoring = "read-to-haplotype",
     overhang: str | Overhang = "softclip",
     device: str = "auto",
+    threads: int | None = None,
+    progress: bool = False,
 ) -> Alignments:
     """Align `references[i]` with `queries[i]` exactly as GATK HaplotypeCaller does.
 
@@ -66,7 +110,8 @@ def align(
     Parameters
     ----------
     references, queries
-        n sequences each, of any length from 1.
+        n sequences each, of any length from 1: a list of str, bytes or pysam.AlignedSegment, or a
+        Ragged of uint8 text. A record gives its bases as aligned (SEQ of SAM).
     scoring
         A preset (`read-to-haplotype`, `haplotype-to-reference`, `standard-ngs`, `original`) or
         other weights.
@@ -75,154 +120,186 @@ def align(
     device
         `auto`, `cpu`, `cuda` or `cuda:N`; the result does not depend on it. The first of several
         is used.
+    threads
+        CPU threads, from 1, if a CPU computes; None: one per usable CPU.
+    progress
+        Whether to show a bar, in pairs.
 
     Raises
     ------
     InputError
-        A sequence is empty or not ASCII, or scores would not fit 32 bits.
+        A sequence is empty, missing or not ASCII, or scores would not fit 32 bits; the message has
+        the number of the sequence, from 0.
     UsageError
-        The numbers of sequences differ, or a name is unknown.
+        The numbers of sequences differ, an argument has another type, or a name is unknown.
     DeviceError
         A named device cannot be used.
     """
     weights, strategy = resolve_scoring(scoring), resolve_overhang(overhang)
-    reference_rows, query_rows = _as_ragged(references), _as_ragged(queries)
-    if len(reference_rows) != len(query_rows):
-        message = (
-            f"{len(reference_rows)} references for {len(query_rows)} queries; give one per query"
-        )
+    pairs = _pairs(checked_rows(references, "reference"), checked_rows(queries, "query"))
+    computing = first_device(device, threads)
+    parts = []
+    with showing("aligning", "pairs", len(pairs), is_shown=progress) as shown:
+        for part in _parts(pairs, _PAIRS_PER_PART if progress else len(pairs)):
+            parts.append(align_pairs(part, weights, strategy, computing))
+            shown.advance(len(part))
+    found = AlignmentBatch.concatenate(parts)
+    return Alignments(found.scores, found.offsets, found.cigars)
+
+
+def _parts(pairs: PairBatch, size: int) -> Iterator[PairBatch]:
+    """Yield parts of at most `size` pairs, at least one."""
+    for start in range(0, max(len(pairs), 1), max(size, 1)):
+        part = slice(start, start + size)
+        yield _pairs(pairs.references[part], pairs.queries[part])
+
+
+def _pairs(references: Ragged, queries: Ragged) -> PairBatch:
+    """Return row i of the references with row i of the queries."""
+    if len(references) != len(queries):
+        message = f"{len(references)} references for {len(queries)} queries; give one per query"
         raise UsageError(message)
-    rows = np.arange(len(reference_rows), dtype=np.int32)
-    pairs = PairBatch(reference_rows, query_rows, rows, rows)
-    devices, _ = resolve_devices(device)
-    alignments: AlignmentBatch = align_pairs(pairs, weights, strategy, devices[0])
-    return Alignments(alignments.scores, alignments.offsets, alignments.cigars)
+    rows = np.arange(len(references), dtype=np.int32)
+    return PairBatch(references, queries, rows, rows)
 
 
-def as_row(sequence: bytes | str, name: str) -> Ragged:
-    """Return one sequence as a Ragged of one row.
-
-    Raises
-    ------
-    InputError
-        The sequence is not ASCII; the message gives `name`.
-    """
-    try:
-        return Ragged.from_sequences([sequence])
-    except UnicodeEncodeError:
-        message = f"{name}: not ASCII; give letters of bases"
-        raise InputError(message) from None
-
-
-def _as_ragged(sequences: Sequence[bytes | str] | Ragged) -> Ragged:
-    if isinstance(sequences, Ragged):
-        return sequences
-    if isinstance(sequences, bytes | str):
-        raise UsageError("give a list of sequences, also for one")
-    try:
-        return Ragged.from_sequences(sequences)
-    except UnicodeEncodeError as error:
-        message = f"sequence with '{error.object[error.start]}': not ASCII; give letters of bases"
-        raise InputError(message) from error
-
-
-def haplotype_cigar(
-    reference: str | bytes,
-    haplotype: str | bytes,
+def haplotype_cigars(
+    references: Sequences,
+    haplotypes: Sequences,
     *,
     scoring: str | Scoring = "haplotype-to-reference",
     overhang: str | Overhang = "softclip",
-) -> str | None:
-    """Return the CIGAR of a haplotype aligned end to end with its reference haplotype.
+    device: str = "auto",
+    threads: int | None = None,
+) -> list[str | None]:
+    """Return the CIGARs of haplotypes aligned end to end with their reference haplotypes.
 
     Parameters
     ----------
-    reference, haplotype
-        The bases; one of them may be empty.
-    scoring, overhang
+    references, haplotypes
+        n sequences each, as in `align`; one of a pair may be empty.
+    scoring, overhang, device, threads
         As in `align`.
 
     Returns
     -------
-    The CIGAR, with indels left-aligned and deletions at its ends kept; None if there is no
-    end-to-end alignment (GATK's CigarUtils.calculateCigar).
+    n CIGARs as text, with indels left-aligned and deletions at the ends kept; None where there is
+    no end-to-end alignment (GATK's CigarUtils.calculateCigar).
 
     Raises
     ------
     InputError
-        Both sequences are empty, or one is not ASCII.
+        Both sequences of a pair are empty, or one is missing or not ASCII; the message has the
+        number of the pair or sequence, from 0.
     UsageError
-        A name is unknown.
+        The numbers of sequences differ, an argument has another type, or a name is unknown.
+    DeviceError
+        A named device cannot be used.
     """
-    if not reference and not haplotype:
-        raise InputError("reference and haplotype: both empty; give the bases of at least one")
-    row = np.zeros(1, dtype=np.int32)
-    pairs = PairBatch(as_row(reference, "reference"), as_row(haplotype, "haplotype"), row, row)
-    padded = pad_pairs(pairs)
-    alignments = align(
-        padded.references, padded.queries, scoring=scoring, overhang=overhang, device="cpu"
-    )
-    cigars, ok = end_to_end_cigars(
-        pairs, AlignmentBatch(alignments.score, alignments.offset, alignments.cigars)
-    )
-    return cigar_strings(cigars)[0] if ok[0] else None
+    weights, strategy = resolve_scoring(scoring), resolve_overhang(overhang)
+    pairs = _pairs(sequence_rows(references, "reference"), sequence_rows(haplotypes, "haplotype"))
+    are_empty = pairs.reference_lengths + pairs.query_lengths == 0
+    if are_empty.any():
+        message = f"pair {int(are_empty.argmax())}: both empty; give the bases of at least one"
+        raise InputError(message)
+    computing = first_device(device, threads)
+    alignments = align_pairs(pad_pairs(pairs), weights, strategy, computing)
+    cigars, ok = end_to_end_cigars(pairs, alignments)
+    texts = zip(cigar_strings(cigars), ok.tolist(), strict=True)
+    return [text if is_aligned else None for text, is_aligned in texts]
 
 
 def realign_to_reference(
-    read: str | bytes,
-    haplotype: str | bytes,
-    haplotype_cigar: str,
-    reference_haplotype: str | bytes,
-    haplotype_start: int,
-    reference_start: int,
-) -> tuple[int, str] | None:
-    """Align a read to its haplotype and project it onto the reference.
+    reads: Sequences,
+    haplotypes: Sequences,
+    haplotype_cigars: Sequence[str],
+    reference_haplotypes: Sequences,
+    haplotype_starts: Sequence[int] | NDArray[np.integer[Any]],
+    reference_starts: Sequence[int] | NDArray[np.integer[Any]],
+    *,
+    device: str = "auto",
+    threads: int | None = None,
+) -> RealignedReads:
+    """Align reads to their haplotypes and project them onto the reference.
+
+    This is GATK's AlignmentUtils.createReadAlignedToRef; row i of each argument belongs to read i.
 
     Parameters
     ----------
-    read, haplotype, reference_haplotype
-        The bases; of the read without soft clips.
-    haplotype_cigar
-        The CIGAR of the haplotype, aligned with the reference haplotype.
-    haplotype_start
-        GATK's alignment start of the haplotype relative to the reference.
-    reference_start
-        Position of the first base of the locus.
-
-    Returns
-    -------
-    Position, counted as `reference_start`, and CIGAR with indels left-aligned; None where GATK
-    does not change the read (AlignmentUtils.createReadAlignedToRef).
+    reads, haplotypes, reference_haplotypes
+        n sequences each, as in `align`; the reads without soft clips.
+    haplotype_cigars
+        n CIGARs as text: of each haplotype, aligned with its reference haplotype.
+    haplotype_starts
+        n whole numbers: GATK's alignment start of each haplotype relative to the reference.
+    reference_starts
+        n whole numbers: position of the first base of each locus.
+    device, threads
+        As in `align`.
 
     Raises
     ------
     InputError
-        A sequence is empty or not ASCII, or the CIGAR has another length than the haplotype.
+        A sequence is empty, missing or not ASCII, or a CIGAR is malformed or has another length
+        than its haplotype; the message has the number of the sequence, from 0.
+    UsageError
+        The numbers of entries differ, or an argument has another type.
+    DeviceError
+        A named device cannot be used.
     """
-    reads = _bases(read, "read")
-    haplotypes = _bases(haplotype, "haplotype")
-    references = _bases(reference_haplotype, "reference haplotype")
-    elements = parse_cigar(haplotype_cigar)
-    cigars = Ragged.from_lengths(elements, [elements.size])
-    if query_lengths(cigars)[0] != haplotypes.lengths[0]:
+    read_rows = checked_rows(reads, "read")
+    haplotype_rows = checked_rows(haplotypes, "haplotype")
+    reference_rows = checked_rows(reference_haplotypes, "reference haplotype")
+    cigars = _parsed(haplotype_cigars)
+    starts = _whole_numbers(haplotype_starts, "haplotype start")
+    locus_starts = _whole_numbers(reference_starts, "reference start")
+    check_counts(
+        len(read_rows),
+        "read",
+        haplotypes=len(haplotype_rows),
+        haplotype_cigars=len(cigars),
+        reference_haplotypes=len(reference_rows),
+        haplotype_starts=starts.size,
+        reference_starts=locus_starts.size,
+    )
+    _check_lengths(cigars, haplotype_rows)
+    computing = first_device(device, threads)
+    pairs = _pairs(haplotype_rows, read_rows)
+    alignments = align_pairs(pairs, PRESETS["read-to-haplotype"], Overhang.SOFTCLIP, computing)
+    rows, no_clips = pairs.reference_index, np.zeros(len(pairs), dtype=np.int32)
+    placed = PlacedHaplotypes(cigars, starts, rows, reference_rows, locus_starts)
+    found = project_alignments(read_rows, alignments, rows, placed, no_clips, no_clips)
+    return RealignedReads(found.positions, found.cigars)
+
+
+def _parsed(texts: Sequence[str]) -> Ragged:
+    cigars = []
+    for row, text in enumerate(listed(texts, "haplotype CIGAR")):
+        if not isinstance(text, str):
+            kind = type(text).__name__
+            raise UsageError(f"haplotype CIGAR {row}: of type {kind}; give str")
+        try:
+            cigars.append(parse_cigar(text))
+        except InputError as error:
+            raise InputError(f"haplotype {row}: {error}") from None
+    none = np.empty(0, dtype=np.uint32)
+    return Ragged.from_lengths(np.concatenate([none, *cigars]), [each.size for each in cigars])
+
+
+def _whole_numbers(given: Sequence[int] | NDArray[np.integer[Any]], what: str) -> NDArray[np.int64]:
+    numbers = np.asarray(listed(given, what))
+    if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
+        raise UsageError(f"{what}s: of type {numbers.dtype}; give whole numbers")
+    return numbers.astype(np.int64)
+
+
+def _check_lengths(cigars: Ragged, haplotypes: Ragged) -> None:
+    lengths = query_lengths(cigars)
+    others = np.flatnonzero(lengths != haplotypes.lengths)
+    if others.size:
+        row = int(others[0])
         message = (
-            f"haplotype CIGAR {haplotype_cigar}: {query_lengths(cigars)[0]} bases, but the"
-            f" haplotype has {haplotypes.lengths[0]}; give the CIGAR of this haplotype"
+            f"haplotype {row}: {haplotypes.lengths[row]} bases, but its CIGAR has {lengths[row]};"
+            " give the CIGAR of this haplotype"
         )
         raise InputError(message)
-    row = np.zeros(1, dtype=np.int32)
-    starts = np.array([[haplotype_start], [reference_start]], dtype=np.int64)
-    placed = PlacedHaplotypes(cigars, starts[0], row, references, starts[1])
-    alignments = align(haplotypes, reads, device="cpu")
-    batch = AlignmentBatch(alignments.score, alignments.offset, alignments.cigars)
-    projections = project_alignments(reads, batch, row, placed, row, row)
-    if not projections.ok[0]:
-        return None
-    return int(projections.positions[0]), cigar_strings(projections.cigars)[0]
-
-
-def _bases(sequence: str | bytes, name: str) -> Ragged:
-    if not sequence:
-        message = f"{name}: empty; give at least one base"
-        raise InputError(message)
-    return as_row(sequence, name)

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
+from numbers import Integral
 from pathlib import Path
 from types import ModuleType
 from typing import Final, TypeVar
@@ -293,6 +294,43 @@ def resolve_devices(
         return [cpu], f"device: {cpu.name} ({problem})"
     message = f"device '{text}': {problem}; for details, run: hapgpu doctor"
     raise DeviceError(message)
+
+
+def first_device(text: str, threads: int | None = None) -> Device:
+    """Return the first of the devices that `resolve_devices` returns, for functions with one.
+
+    Parameters
+    ----------
+    text
+        The user's choice.
+    threads
+        CPU threads; None for one per usable CPU.
+
+    Raises
+    ------
+    UsageError
+        If `text` names no kind of device, or the number of threads is not from 1.
+    DeviceError
+        If a named GPU cannot be used.
+    """
+    devices, _ = resolve_devices(text, threads=given_threads(threads))
+    return devices[0]
+
+
+def given_threads(threads: int | None) -> int:
+    """Return the number of CPU threads that a caller wants; None: one per usable CPU.
+
+    Raises
+    ------
+    UsageError
+        It is not a whole number from 1.
+    """
+    if threads is None:
+        return usable_cpus()
+    if not isinstance(threads, Integral) or threads < 1:
+        message = f"threads={threads!r}: out of range; give a whole number from 1, or None"
+        raise UsageError(message)
+    return int(threads)
 
 
 def _gpu_indices(text: str) -> list[int] | None:

@@ -11,8 +11,8 @@ In processes (`processes`), a thread hands its batch to a forked process and wai
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from heapq import heappop, heappush
@@ -110,42 +110,116 @@ def run_pipeline(
         once, after all results before it have been written. All threads have ended then, except
         a reader that waits for a pipe; it ends with the next bytes.
     """
-    reporter = progress or NoProgress()
-    total, inputs = (extent, ()) if isinstance(extent, int) else (None, extent)
-    reporter.start(total)
-    positions: deque[float | None] = deque()
-    noted = _noted(source, inputs, positions) if inputs else source
-
-    def write(results: Iterator[tuple[Out, bool]]) -> None:
-        reads = 0
+    with (
+        _Report(progress or NoProgress(), extent) as report,
+        closing(
+            _results(source, workers, budget, report, processes if threaded else None)
+        ) as results,
+    ):
         for result, ends_batch in results:
-            reads += sink(result)
+            report.add(sink(result), ends_batch=ends_batch)
             del result  # it must not stay alive while the next is computed
-            if ends_batch:
-                reporter.advance(reads, positions.popleft() if inputs else None)
-                reads = 0
-
-    try:
-        if threaded:
-            with (
-                _staffed(iter(noted), workers, processes, inputs) as staff,
-                _Stages(*staff, budget) as stages,
-            ):
-                write(stages.ordered())
-        else:
-            write(_one_by_one(noted, workers[0]))
-    finally:
-        reporter.finish()
 
 
-def _noted(
-    source: Iterable[In], inputs: Sequence[str], positions: deque[float | None]
-) -> Iterator[In]:
-    """Yield the batches of a source; append the position in the inputs after each."""
-    for batch in source:
-        positions.append(fraction_read(inputs))
-        yield batch
-        del batch  # it must not stay alive while the next is read
+def ordered_results(
+    source: Iterable[In],
+    workers: Sequence[Callable[[In], Out | Divided[In, Out]]],
+    count: Callable[[Out], int],
+    *,
+    progress: Progress | None = None,
+    extent: int | Sequence[str] = (),
+    threaded: bool = True,
+    processes: Processes = ONE_PROCESS,
+) -> Generator[Out]:
+    """Yield the results that `run_pipeline` would give to a sink, at the pace of the caller.
+
+    No more batches are computed ahead than there. Closing the generator ends all threads and
+    processes, after the batches that are being computed.
+
+    Parameters
+    ----------
+    source, workers, progress, extent, threaded, processes
+        As of `run_pipeline`.
+    count
+        Function that returns the number of reads, or other units of the progress, in a result.
+
+    Raises
+    ------
+    BaseException
+        As of `run_pipeline`.
+    """
+    with (
+        _Report(progress or NoProgress(), extent) as report,
+        closing(
+            _results(source, workers, None, report, processes if threaded else None)
+        ) as results,
+    ):
+        for result, ends_batch in results:
+            units = count(result)
+            yield result
+            del result  # it must not stay alive while the next is computed
+            report.add(units, ends_batch=ends_batch)
+
+
+class _Report:
+    """Progress of a run by its batches; a context manager, which starts and finishes it.
+
+    `inputs` are the names of the inputs by whose positions the progress is known.
+    """
+
+    def __init__(self, progress: Progress, extent: int | Sequence[str]) -> None:
+        self._progress = progress
+        self._total = extent if isinstance(extent, int) else None
+        self.inputs: Sequence[str] = () if isinstance(extent, int) else extent
+        self._positions: deque[float | None] = deque()
+        self._units = 0
+
+    def __enter__(self) -> Self:
+        self._progress.start(self._total)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.finish()
+
+    def noted(self, source: Iterable[In]) -> Iterable[In]:
+        """Return the batches of a source; the position in the inputs is noted after each."""
+        return self._noted(source) if self.inputs else source
+
+    def _noted(self, source: Iterable[In]) -> Iterator[In]:
+        for batch in source:
+            self._positions.append(fraction_read(self.inputs))
+            yield batch
+            del batch  # it must not stay alive while the next is read
+
+    def add(self, units: int, *, ends_batch: bool) -> None:
+        """Count the units of a result that was written."""
+        self._units += units
+        if ends_batch:
+            fraction = self._positions.popleft() if self.inputs else None
+            self._progress.advance(self._units, fraction)
+            self._units = 0
+
+
+def _results(
+    source: Iterable[In],
+    workers: Sequence[Callable[[In], Out | Divided[In, Out]]],
+    budget: Budget[Out] | None,
+    report: _Report,
+    processes: Processes | None,
+) -> Generator[tuple[Out, bool]]:
+    """Yield each result in order, and whether it is the last of its batch.
+
+    Without processes, everything runs in the calling thread, with the first worker.
+    """
+    noted = report.noted(source)
+    if processes is None:
+        yield from _one_by_one(noted, workers[0])
+        return
+    with (
+        _staffed(iter(noted), workers, processes, report.inputs) as staff,
+        _Stages(*staff, budget) as stages,
+    ):
+        yield from stages.ordered()
 
 
 _Staff: TypeAlias = "tuple[Iterator[Any], Sequence[Callable[[Any], Any]], Callable[[], None]]"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -66,34 +69,93 @@ class NoProgress:
 class TqdmProgress:
     """Progress as a tqdm bar, for scripts and notebooks.
 
+    Without a known total, the bar estimates it from the fraction that has passed. Work in phases
+    moves the bar by their usual time.
+
     Parameters
     ----------
     description
         Text before the bar.
+    unit
+        The unit of the count, such as `reads`.
     """
 
-    def __init__(self, description: str = "reads") -> None:
+    def __init__(self, description: str, unit: str) -> None:
         self._description = description
+        self._unit = unit
         self._bar: tqdm[None] | None = None
+        self._lock = Lock()
+        self._total: int | None = None
+        self._phase_start = 0.0
+        self._phase_end: float | None = None
 
     def start(self, total: int | None) -> None:
         """Show the bar."""
         from tqdm.auto import tqdm  # noqa: PLC0415  (imported only for a bar)
 
-        self._bar = tqdm(desc=self._description, total=total, unit=" reads", unit_scale=True)
+        self._total = total
+        self._bar = tqdm(
+            desc=self._description, total=total, unit=f" {self._unit}", unit_scale=True
+        )
 
-    def advance(self, count: int, fraction: float | None = None) -> None:  # noqa: ARG002  (tqdm counts)
+    def advance(self, count: int, fraction: float | None = None) -> None:
         """Move the bar."""
-        if self._bar is not None:
+        if self._bar is None:
+            return
+        with self._lock:
+            if self._phase_end is not None and fraction is not None:
+                self._move(self._phase_start + (self._phase_end - self._phase_start) * fraction)
+                return
+            if self._total is None and fraction:
+                self._bar.total = round((self._bar.n + count) / fraction)
             self._bar.update(count)
 
-    def phase(self, name: str, end: float | None, total: int | None = None) -> None:  # noqa: ARG002  (tqdm counts)
+    def phase(self, name: str, end: float | None, total: int | None = None) -> None:
         """Name the phase before the bar."""
+        if self._bar is None:
+            return
+        self._bar.set_description(f"{self._description}, {name}", refresh=False)
+        self._phase_start, self._phase_end = self._phase_end or 0.0, end
+        if total is not None:
+            self._total = self._bar.total = total
+        self._move(self._phase_start)
+
+    def _move(self, fraction: float) -> None:
+        """Move the bar to a fraction of the total, if this is known."""
         if self._bar is not None:
-            self._bar.set_description(f"{self._description}, {name}")
+            self._bar.update(max(round((self._total or 0) * fraction) - self._bar.n, 0))
+            self._bar.refresh()
 
     def finish(self) -> None:
         """Close the bar; it stays on the screen."""
         if self._bar is not None:
             self._bar.close()
             self._bar = None
+
+
+def shown_progress(description: str, unit: str, *, is_shown: bool) -> Progress:
+    """Return a bar of tqdm, or nothing.
+
+    Parameters
+    ----------
+    description
+        Text before the bar.
+    unit
+        The unit of the count, such as `reads`.
+    is_shown
+        Whether the user wants a bar.
+    """
+    return TqdmProgress(description, unit) if is_shown else NoProgress()
+
+
+@contextmanager
+def showing(
+    description: str, unit: str, total: int | None, *, is_shown: bool
+) -> Iterator[Progress]:
+    """Show `shown_progress`, if it is wanted, while the context lasts; `total` as for `start`."""
+    progress = shown_progress(description, unit, is_shown=is_shown)
+    progress.start(total)
+    try:
+        yield progress
+    finally:
+        progress.finish()

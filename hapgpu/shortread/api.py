@@ -5,25 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
-from typing import Final, Self
+from os import fspath
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.arguments import PathName, whole_number
 from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.arrays.sequences import Sequences, sequence_rows
+from hapgpu.arrays.tables import data_frame, names_column
 from hapgpu.cigar.encoding import cigar_strings
-from hapgpu.errors import InputError, UsageError
+from hapgpu.errors import InputError
 from hapgpu.io.fastx.limits import SHORT_READS
-from hapgpu.runtime.devices import CudaDevice, Device, resolve_devices, usable_cpus
+from hapgpu.runtime.devices import CudaDevice, Device, first_device, given_threads
 from hapgpu.runtime.pool import Pool
+from hapgpu.runtime.progress import Progress, showing
 from hapgpu.shortread.index.build import build_index
 from hapgpu.shortread.index.files import FM_INDEX_FILE
 from hapgpu.shortread.index.fm_index import Contigs, FMIndexArrays
 from hapgpu.shortread.search import cpu
 from hapgpu.shortread.search.hits import INSERTION, UNGAPPED, HitBatch, SearchOptions
 from hapgpu.shortread.search.packed_reads import PackedReads, pack_reads
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _BASES_ON_CPU: Final = 1 << 20
 _BASES_ON_GPU: Final = 1 << 28
@@ -38,38 +44,61 @@ class Hits:
 
     Attributes
     ----------
-    read
+    reads
         int64[h], the number of the read, from 0.
-    contig
-        int32[h], into `contig_names`.
-    strand
+    contigs
+        int32[h], numbers in `contig_names`.
+    strands
         uint8[h]: 0 forward, 1 reverse.
-    start, end
-        int64[h]: the interval on the contig, 0-based, half-open.
-    distance
+    starts, ends
+        int64[h]: the interval on the contig in bases, 0-based, half-open.
+    distances
         uint8[h]: the number of errors.
-    cigar
+    cigars
         Ragged uint32, h rows, in BAM encoding (length << 4 | operation), of the read as aligned
         to the forward strand.
     contig_names
         As in the FASTA file.
     """
 
-    read: NDArray[np.int64]
-    contig: NDArray[np.int32]
-    strand: NDArray[np.uint8]
-    start: NDArray[np.int64]
-    end: NDArray[np.int64]
-    distance: NDArray[np.uint8]
-    cigar: Ragged
+    reads: NDArray[np.int64]
+    contigs: NDArray[np.int32]
+    strands: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    distances: NDArray[np.uint8]
+    cigars: Ragged
     contig_names: tuple[str, ...]
 
     def __len__(self) -> int:
-        return self.read.size
+        return self.reads.size
 
     def cigar_strings(self) -> list[str]:
         """Return the CIGARs as text."""
-        return cigar_strings(self.cigar)
+        return cigar_strings(self.cigars)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return a table of pandas with a row per hit.
+
+        Its columns are `read` (number), `contig` (name), `strand` (`+` or `-`), `start`, `end`,
+        `distance` and `cigar` (text), else as the attributes.
+
+        Raises
+        ------
+        UsageError
+            pandas is not installed.
+        """
+        return data_frame(
+            {
+                "read": self.reads,
+                "contig": names_column(self.contigs, self.contig_names),
+                "strand": names_column(self.strands, "+-"),
+                "start": self.starts,
+                "end": self.ends,
+                "distance": self.distances,
+                "cigar": self.cigar_strings(),
+            }
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,31 +114,54 @@ class FMIndex:
     data: FMIndexArrays
 
     @classmethod
-    def build(cls, path: str | Path, *, device: str = "auto", low_memory: bool = False) -> Self:
+    def build(
+        cls,
+        path: PathName,
+        *,
+        low_memory: bool = False,
+        device: str = "auto",
+        threads: int | None = None,
+        progress: bool = False,
+    ) -> Self:
         """Index a FASTA file, plain or gzip-compressed.
 
         Parameters
         ----------
         path
             The file.
+        low_memory
+            Whether to sample the suffix array: the index is less than half as large, and slower.
         device
             `auto`, `cpu`, `cuda` or `cuda:N`; the index does not depend on it.
-        low_memory
-            Sample the suffix array: the index is less than half as large, and slower.
+        threads
+            CPU threads, from 1; None: one per usable CPU.
+        progress
+            Whether to show a bar, in bases.
 
         Raises
         ------
         InputError
             The file cannot be read or is not FASTA.
+        UsageError
+            `device` or `threads` has another value.
         DeviceError
             A named device cannot be used.
         """
-        devices, _ = resolve_devices(device)
-        return cls(build_index(path, devices[0], usable_cpus(), low_memory=low_memory))
+        sorting, count = first_device(device, threads), given_threads(threads)
+        with showing("indexing", "bases", None, is_shown=progress) as shown:
+            index = build_index(fspath(path), sorting, count, low_memory=low_memory, progress=shown)
+            shown.phase("built", 1.0)
+            shown.advance(0, 1.0)
+        return cls(index)
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
+    def load(cls, path: PathName) -> Self:
         """Load an index from the file that `save`, or `hapgpu index`, wrote.
+
+        Parameters
+        ----------
+        path
+            The file.
 
         Raises
         ------
@@ -117,17 +169,22 @@ class FMIndex:
             The file cannot be read, is not an index of this version, or is damaged (a wrong
             checksum, or values with which a search would leave the arrays).
         """
-        return cls(FM_INDEX_FILE.load(path))
+        return cls(FM_INDEX_FILE.load(fspath(path)))
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: PathName) -> None:
         """Write the index to a file, which appears once it is complete.
+
+        Parameters
+        ----------
+        path
+            The file; an existing one is replaced.
 
         Raises
         ------
         OutputError
             The file cannot be written.
         """
-        FM_INDEX_FILE.save(self.data, path)
+        FM_INDEX_FILE.save(self.data, fspath(path))
 
     def map(
         self,
@@ -137,14 +194,17 @@ class FMIndex:
         indels: bool = True,
         forward_only: bool = False,
         device: str = "auto",
+        threads: int | None = None,
+        progress: bool = False,
     ) -> Hits:
         """Find every hit of the reads with at most `errors` errors.
 
         Parameters
         ----------
         reads
-            Sequences as text, or a Ragged of uint8 text, in either case. A letter other than A,
-            C, G and T matches nothing. Reads of fewer than 10 bases have no hits.
+            n sequences: a list of str, bytes or pysam.AlignedSegment, or a Ragged of uint8 text,
+            in either case. A record gives its bases as the machine read them. A letter other than
+            A, C, G and T matches nothing. Reads of fewer than 10 bases have no hits.
         errors
             0 or 1.
         indels
@@ -154,29 +214,33 @@ class FMIndex:
         device
             `auto`, `cpu`, `cuda` or `cuda:N`; the hits do not depend on it. Of several devices,
             the first is used.
+        threads
+            CPU threads, from 1, if a CPU computes; None: one per usable CPU.
+        progress
+            Whether to show a bar, in reads.
 
         Raises
         ------
         InputError
-            A read is not ASCII or longer than a million bases.
+            A read is missing, not ASCII, or longer than a million bases; the message has its
+            number, from 0.
         UsageError
             An argument has the wrong type or value.
         DeviceError
             A named device cannot be used, has too little memory for one read, or fails.
         """
-        if errors not in range(_MAX_ERRORS + 1):
-            message = f"errors={errors}: not 0 or 1; give 0 or 1"
-            raise UsageError(message)
+        most = whole_number("errors", errors, 0, _MAX_ERRORS)
         rows = _read_rows(reads)
-        devices, _ = resolve_devices(device)
-        options = SearchOptions(errors=errors, indels=indels, forward_only=forward_only)
-        batch = _search(self.data, rows, options, devices[0])
+        searching = first_device(device, threads)
+        options = SearchOptions(errors=most, indels=indels, forward_only=forward_only)
+        with showing("mapping", "reads", len(rows), is_shown=progress) as shown:
+            batch = _search(self.data, rows, options, searching, shown)
         return _hits(batch, rows.lengths, self.data.contigs)
 
 
 def _read_rows(reads: Sequences) -> Ragged:
     """Return the reads as a Ragged of uint8 text, after checking their lengths."""
-    rows = sequence_rows(reads, "read")
+    rows = sequence_rows(reads, "read", as_sequenced=True)
     if len(rows) and rows.lengths.max() > SHORT_READS.max_bases:
         row, most = int(rows.lengths.argmax()), SHORT_READS.max_bases
         raise InputError(f"read {row}: more than {most:,} bases; give shorter reads")
@@ -184,21 +248,28 @@ def _read_rows(reads: Sequences) -> Ragged:
 
 
 def _search(
-    index: FMIndexArrays, reads: Ragged, options: SearchOptions, device: Device
+    index: FMIndexArrays,
+    reads: Ragged,
+    options: SearchOptions,
+    device: Device,
+    progress: Progress,
 ) -> HitBatch:
     if isinstance(device, CudaDevice):
         from hapgpu.shortread.search import cuda  # noqa: PLC0415  (imports CuPy)
 
-        parts = [
-            cuda.search(index, _packed(rows), options, device)
-            for rows in _pieces(reads, _BASES_ON_GPU)
-        ]
+        parts = []
+        for rows in _pieces(reads, _BASES_ON_GPU):
+            parts.append(cuda.search(index, _packed(rows), options, device))
+            progress.advance(len(rows))
         return HitBatch.concatenate(parts)
+
+    def searched(rows: Ragged) -> HitBatch:
+        found = cpu.search(index, _packed(rows), options)
+        progress.advance(len(rows))
+        return found
+
     with Pool(device.threads) as pool:
-        tasks = [
-            pool.submit(lambda rows: cpu.search(index, _packed(rows), options), rows)
-            for rows in _pieces(reads, _BASES_ON_CPU)
-        ]
+        tasks = [pool.submit(searched, rows) for rows in _pieces(reads, _BASES_ON_CPU)]
         return HitBatch.concatenate(pool.results(tasks))
 
 
@@ -223,17 +294,16 @@ def _pieces(reads: Ragged, bases: int) -> Iterator[Ragged]:
 def _hits(batch: HitBatch, lengths: NDArray[np.int64], contigs: Contigs) -> Hits:
     """Unpack the hits of reads of these lengths."""
     reads = np.repeat(np.arange(lengths.size), np.diff(batch.offsets))
-    starts = batch.starts
-    contig = np.searchsorted(contigs.offsets, starts, side="right") - 1
-    start = starts - contigs.offsets[contig]
+    numbers = np.searchsorted(contigs.offsets, batch.starts, side="right") - 1
+    starts = batch.starts - contigs.offsets[numbers]
     return Hits(
-        read=reads,
-        contig=contig.astype(np.int32),
-        strand=batch.strands,
-        start=start,
-        end=start + lengths[reads] + batch.kinds.astype(np.int64) - UNGAPPED,
-        distance=batch.distances,
-        cigar=_cigars(batch, lengths[reads]),
+        reads=reads,
+        contigs=numbers.astype(np.int32),
+        strands=batch.strands,
+        starts=starts,
+        ends=starts + lengths[reads] + batch.kinds.astype(np.int64) - UNGAPPED,
+        distances=batch.distances,
+        cigars=_cigars(batch, lengths[reads]),
         contig_names=contigs.names,
     )
 

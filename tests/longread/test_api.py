@@ -1,4 +1,4 @@
-"""`hapgpu.chain`: scores and chains of ready-made anchors, and its errors."""
+"""`hapgpu.chain_anchors`: scores and chains of ready-made anchors, and its errors."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 import hapgpu
 from hapgpu.errors import DeviceError, InputError, UsageError
-from hapgpu.longread import api
-from hapgpu.longread.options import UNLIMITED_SKIP
+from hapgpu.longread import anchor_chains
+from hapgpu.longread.options import ChainOptions
 from hapgpu.longread.seed import anchor_files as files
 from tests.longread import chain_oracle
 from tests.longread.chain_oracle import Anchor, chains_from_batch, to_batch
@@ -30,14 +30,18 @@ def columns() -> Columns:
 
 
 def test_signature() -> None:
-    parameters = inspect.signature(hapgpu.chain).parameters
-    assert list(parameters) == ["anchors", "options", "k", "device"]
-    assert parameters["options"].default == hapgpu.ChainOptions()
-    assert parameters["k"].default == 15
-    assert parameters["device"].default == "auto"
+    parameters = inspect.signature(hapgpu.chain_anchors).parameters
+    defaults = ChainOptions()
+    options = ("max_gap", "bandwidth", "min_count", "min_score", "max_skip", "max_iterations")
+    assert {name: each.default for name, each in parameters.items() if name != "anchors"} == {
+        "k": 15,
+        **{name: getattr(defaults, name) for name in options},
+        "device": "auto",
+        "threads": None,
+    }
 
 
-def check(found: hapgpu.AnchorChains, options: hapgpu.ChainOptions, k: int) -> None:
+def check(found: hapgpu.AnchorChains, options: ChainOptions, k: int) -> None:
     scores = [chain_oracle.chain_scores(read, options, k) for read in READS]
     assert found.scores.tolist() == [score for f, _ in scores for score in f]
     assert found.predecessors.tolist() == [j for _, p in scores for j in p]
@@ -47,19 +51,20 @@ def check(found: hapgpu.AnchorChains, options: hapgpu.ChainOptions, k: int) -> N
 
 
 def test_chains() -> None:
-    found = hapgpu.chain(to_batch(READS), device="cpu")
+    found = hapgpu.chain_anchors(to_batch(READS), device="cpu")
     assert isinstance(found, hapgpu.AnchorChains)
     assert isinstance(found.chains, hapgpu.Chains)
     assert found.chains.offsets.tolist() == [0, 1, 1, 1, 1, 2]
     assert found.chains.scores.tolist() == [15 + 9 * 9, 15 + 6 * 9]
-    check(found, hapgpu.ChainOptions(), 15)
+    check(found, ChainOptions(), 15)
 
 
 def test_options_and_plain_arrays() -> None:
-    options = hapgpu.ChainOptions(max_gap=9, bandwidth=3, min_count=1, min_score=20)
-    check(hapgpu.chain(columns(), options, k=19, device="cpu"), options, 19)
+    options = {"max_gap": 9, "bandwidth": 3, "min_count": 1, "min_score": 20}
+    made = ChainOptions(**options)
+    check(hapgpu.chain_anchors(columns(), k=19, **options, device="cpu"), made, 19)
     strided = tuple(np.repeat(column, 2)[::2] for column in columns())
-    check(hapgpu.chain(strided, options, k=19, device="cpu"), options, 19)
+    check(hapgpu.chain_anchors(strided, k=19, **options, device="cpu", threads=1), made, 19)
 
 
 @pytest.mark.parametrize("size", [1, 9, 11, 12])
@@ -67,14 +72,13 @@ def test_cut_into_pieces(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     pieces = to_batch(READS).pieces(size)
     assert len(pieces) > 1
     assert sum(len(piece) for piece in pieces) == len(READS)
-    monkeypatch.setattr(api, "_ANCHORS_ON_CPU", size)
-    check(hapgpu.chain(columns(), device="cpu"), hapgpu.ChainOptions(), 15)
+    monkeypatch.setattr(anchor_chains, "_ANCHORS_ON_CPU", size)
+    check(hapgpu.chain_anchors(columns(), device="cpu"), ChainOptions(), 15)
 
 
 def test_minimap2(data_dir: Path) -> None:
     path = data_dir / "longread/chain/anchors_bacterial.npz"
-    options = hapgpu.ChainOptions(max_skip=UNLIMITED_SKIP)
-    found = hapgpu.chain(hapgpu.load_anchors(path), options, device="cpu")
+    found = hapgpu.chain_anchors(hapgpu.load_anchors(path), max_skip=None, device="cpu")
     with np.load(path) as data:
         np.testing.assert_array_equal(found.scores, data["f_inf"])
         np.testing.assert_array_equal(found.predecessors, data["p_inf"])
@@ -82,7 +86,7 @@ def test_minimap2(data_dir: Path) -> None:
 
 def test_no_anchors() -> None:
     for reads in ([], [[]], [[], []]):
-        found = hapgpu.chain(to_batch(reads), device="cpu")
+        found = hapgpu.chain_anchors(to_batch(reads), device="cpu")
         assert found.scores.size == found.predecessors.size == found.chains.x.size == 0
         assert found.chains.offsets.tolist() == [0] * (len(reads) + 1)
         assert found.chains.anchor_offsets.tolist() == [0]
@@ -90,7 +94,7 @@ def test_no_anchors() -> None:
 
 def test_arguments_are_left_alone() -> None:
     arrays = columns()
-    hapgpu.chain(arrays, device="cpu")
+    hapgpu.chain_anchors(arrays, device="cpu")
     for after, before in zip(arrays, columns(), strict=True):
         np.testing.assert_array_equal(after, before)
 
@@ -120,26 +124,26 @@ def changed(column: int, row: int, value: int) -> Columns:
 )
 def test_values_that_are_no_anchors(column: int, row: int, value: int, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        hapgpu.chain(changed(column, row, value), device="cpu")
+        hapgpu.chain_anchors(changed(column, row, value), device="cpu")
 
 
 def test_smallest_and_largest_values() -> None:
     far = 2**31 - 1
     reads = [[Anchor(0, far, 14, 15), Anchor(0, far, far, 255), Anchor(2**32 - 1, far, 0, 1)]]
-    assert hapgpu.chain(to_batch(reads), device="cpu").scores.tolist() == [15, 255, 1]
+    assert hapgpu.chain_anchors(to_batch(reads), device="cpu").scores.tolist() == [15, 255, 1]
 
 
 def test_most_anchors_of_a_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "_MAX_INT", 2)
     first = Anchor(0, 0, 0, 1)
-    assert hapgpu.chain(to_batch([[first] * 2] * 2), device="cpu").scores.size == 4
+    assert hapgpu.chain_anchors(to_batch([[first] * 2] * 2), device="cpu").scores.size == 4
     with pytest.raises(InputError, match=r"a read has 2\*\*31 anchors or more; split the read"):
-        hapgpu.chain(to_batch([[first], [first] * 3]), device="cpu")
+        hapgpu.chain_anchors(to_batch([[first], [first] * 3]), device="cpu")
 
 
 def test_a_read_may_start_at_a_smaller_position() -> None:
     reads = [DIAGONAL[5:], DIAGONAL[:3], [], []]
-    assert hapgpu.chain(to_batch(reads), device="cpu").scores.size == 8
+    assert hapgpu.chain_anchors(to_batch(reads), device="cpu").scores.size == 8
 
 
 @pytest.mark.parametrize(
@@ -163,13 +167,13 @@ def test_a_read_may_start_at_a_smaller_position() -> None:
 )
 def test_arguments_of_the_wrong_kind(anchors: Any, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        hapgpu.chain(anchors, device="cpu")
+        hapgpu.chain_anchors(anchors, device="cpu")
 
 
 def test_no_offsets() -> None:
     nothing = np.empty(0, dtype=np.uint64)
     with pytest.raises(InputError, match="the offsets do not go from 0 to 0"):
-        hapgpu.chain((nothing, nothing, np.empty(0, dtype=np.int64)), device="cpu")
+        hapgpu.chain_anchors((nothing, nothing, np.empty(0, dtype=np.int64)), device="cpu")
 
 
 @pytest.mark.parametrize(
@@ -188,13 +192,14 @@ def test_no_offsets() -> None:
         ({"max_iterations": -1}, 15, "max_iterations=-1"),
         ({"max_skip": 2**31}, 15, "max_skip=2147483648"),
         ({"min_score": 4.5}, 15, r"min_score=4\.5"),
+        ({"threads": 0}, 15, "threads=0: out of range"),
         ({}, 0, "k=0: out of range; give a whole number from 1 to 28"),
         ({}, 29, "k=29"),
     ],
 )
 def test_numbers_out_of_range(options: dict[str, Any], k: int, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        hapgpu.chain(columns(), hapgpu.ChainOptions(**options), k=k, device="cpu")
+        hapgpu.chain_anchors(columns(), **options, k=k, device="cpu")
 
 
 @pytest.mark.parametrize("k", [1, 28])
@@ -213,22 +218,24 @@ def test_numbers_out_of_range(options: dict[str, Any], k: int, message: str) -> 
     ids=str,
 )
 def test_least_and_greatest_numbers(options: dict[str, Any], k: int) -> None:
-    made = hapgpu.ChainOptions(**options)
-    check(hapgpu.chain(columns(), made, k=k, device="cpu"), made, k)
+    found = hapgpu.chain_anchors(columns(), **options, k=k, device="cpu")
+    check(found, ChainOptions(**options), k)
 
 
 def test_a_gpu_that_does_not_exist() -> None:
     with pytest.raises(DeviceError, match="cuda:4000"):
-        hapgpu.chain(columns(), device="cuda:4000")
+        hapgpu.chain_anchors(columns(), device="cuda:4000")
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", ["bacterial", "repeat_rich"])
-@pytest.mark.parametrize("max_skip", [25, UNLIMITED_SKIP])
-def test_same_on_a_gpu(data_dir: Path, name: str, max_skip: int) -> None:
+@pytest.mark.parametrize("max_skip", [25, None])
+def test_same_on_a_gpu(data_dir: Path, name: str, max_skip: int | None) -> None:
     anchors = hapgpu.load_anchors(data_dir / f"longread/chain/anchors_{name}.npz")
-    options = hapgpu.ChainOptions(max_skip=max_skip)
-    expected, found = (hapgpu.chain(anchors, options, device=name) for name in ("cpu", "cuda:0"))
+    expected, found = (
+        hapgpu.chain_anchors(anchors, max_skip=max_skip, device=device)
+        for device in ("cpu", "cuda:0")
+    )
     np.testing.assert_array_equal(found.scores, expected.scores)
     np.testing.assert_array_equal(found.predecessors, expected.predecessors)
     for column in ("x", "y", "anchor_offsets", "scores", "offsets"):
@@ -243,4 +250,4 @@ def test_pieces_on_a_gpu(monkeypatch: pytest.MonkeyPatch, anchors_per_piece: int
     from hapgpu.longread.cuda import stages as cuda  # noqa: PLC0415  (imports CuPy)
 
     monkeypatch.setattr(cuda, "_ANCHORS_PER_PIECE", anchors_per_piece)
-    check(hapgpu.chain(columns(), device="cuda:0"), hapgpu.ChainOptions(), 15)
+    check(hapgpu.chain_anchors(columns(), device="cuda:0"), ChainOptions(), 15)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import repeat
 from math import log10
 from pathlib import Path
@@ -26,6 +27,8 @@ TOLERANCE = 1e-5
 READS = ["ACGTTACG", "ACGNACG", "T", "GGGGACGTACGTTT"]
 HAPLOTYPES = ["ACGTTACGTACG", "ACGTACG", "G"]
 BASE, INSERTION, DELETION, CONTINUATION = 30, 45, 40, 10
+NAMES = ("base_qualities", "insertion_qualities", "deletion_qualities", "gap_continuations")
+QUALITIES = dict(zip(NAMES, (BASE, INSERTION, DELETION, CONTINUATION), strict=True))
 
 Text = tuple[list[str], list[NDArray[np.uint8]], list[str]]
 
@@ -35,7 +38,7 @@ def row(quality: int, bases: str) -> NDArray[np.uint8]:
 
 
 def flat(reads: list[str], haplotypes: list[str]) -> NDArray[np.float64]:
-    return hapgpu.pair_hmm(reads, BASE, INSERTION, DELETION, CONTINUATION, haplotypes, device="cpu")
+    return hapgpu.pair_hmm(reads, haplotypes, **QUALITIES, device="cpu")
 
 
 def batches_of(path: Path) -> Iterator[Text]:
@@ -51,11 +54,17 @@ def batches_of(path: Path) -> Iterator[Text]:
             yield [w[0] for w in words], columns, [next(file).strip() for _ in range(haplotypes)]
 
 
-def arguments_of(batch: Text) -> tuple[Any, ...]:
+def input_of(batch: Text) -> hapgpu.PairHmmInput:
     """Give qualities as one array per read."""
     reads, columns, haplotypes = batch
     cuts = np.cumsum([len(read) for read in reads])[:-1]
-    return (reads, *(np.split(column, cuts) for column in columns), haplotypes)
+    return hapgpu.PairHmmInput(reads, haplotypes, *(np.split(column, cuts) for column in columns))
+
+
+def computed(given: hapgpu.PairHmmInput) -> NDArray[np.float64]:
+    """Call `pair_hmm` with the fields of a batch."""
+    arguments = {name: getattr(given, name) for name in ("reads", "haplotypes", *NAMES)}
+    return hapgpu.pair_hmm(**arguments, device="cpu")
 
 
 def hmm_batch_of(batch: Text) -> HmmBatch:
@@ -83,17 +92,24 @@ def texts(data_dir: Path) -> list[Text]:
 
 def test_signature() -> None:
     parameters = inspect.signature(hapgpu.pair_hmm).parameters
-    assert list(parameters) == [
-        "reads",
-        "base_qualities",
-        "insertion_qualities",
-        "deletion_qualities",
-        "gap_continuation",
-        "haplotypes",
-        "device",
-    ]
-    assert parameters["device"].kind is inspect.Parameter.KEYWORD_ONLY
-    assert parameters["device"].default == "auto"
+    options = {
+        "base_qualities": None,
+        "insertion_qualities": 45,
+        "deletion_qualities": 45,
+        "gap_continuations": 10,
+        "device": "auto",
+        "threads": None,
+        "progress": False,
+    }
+    assert list(parameters) == ["reads", "haplotypes", *options]
+    keywords = [p for p in parameters.values() if p.kind is inspect.Parameter.KEYWORD_ONLY]
+    assert {p.name: p.default for p in keywords} == options
+
+
+def test_a_batch_has_the_input_of_a_call() -> None:
+    parameters = inspect.signature(hapgpu.pair_hmm).parameters
+    for name, field in inspect.signature(hapgpu.PairHmmInput).parameters.items():
+        assert field.default == parameters[name].default
 
 
 def test_values_equal_the_reference_implementation() -> None:
@@ -112,15 +128,15 @@ def test_values_equal_the_reference_implementation() -> None:
 def test_reads_that_match_all_the_way() -> None:
     """A read of A and a longer haplotype of A: a formula of GATK's unit tests."""
     for length, haplotype in ((1, 1), (2, 5), (5, 10), (10, 10)):
-        found = hapgpu.pair_hmm(["A" * length], 20, 100, 100, 100, ["A" * haplotype], device="cpu")
+        qualities = dict(zip(NAMES, (20, 100, 100, 100), strict=True))
+        found = hapgpu.pair_hmm(["A" * length], ["A" * haplotype], **qualities, device="cpu")
         offsets = (haplotype - length + 1) / haplotype
         assert found[0, 0] == pytest.approx(log10(offsets * 0.99**length), abs=1e-3)
 
 
 def test_the_least_and_the_largest_quality() -> None:
     """A wrong base is certain, then as good as impossible: 0.9 by 1 / 3, then by 1."""
-    reads, qualities = ["A", "A"], [0, 254]
-    found = hapgpu.pair_hmm(reads, qualities, INSERTION, DELETION, 10, ["A", "C"], device="cpu")
+    found = hapgpu.pair_hmm(["A", "A"], ["A", "C"], base_qualities=[0, 254], device="cpu")
     assert found[0].tolist() == [-np.inf, pytest.approx(log10(0.9 / 3), abs=TOLERANCE)]
     assert found[1, 0] == pytest.approx(log10(0.9), abs=TOLERANCE)
     assert found[1, 1] == pytest.approx(log10(0.9 / 3) - 25.4, abs=TOLERANCE)
@@ -129,8 +145,7 @@ def test_the_least_and_the_largest_quality() -> None:
 def test_every_way_to_give_qualities_is_the_same() -> None:
     numbers = [20 + 5 * k for k in range(len(READS))]
     rows = [row(q, read) for q, read in zip(numbers, READS, strict=True)]
-    columns = (INSERTION, DELETION, CONTINUATION, HAPLOTYPES)
-    expected = hapgpu.pair_hmm(READS, rows, *columns, device="cpu")
+    expected = hapgpu.pair_hmm(READS, HAPLOTYPES, base_qualities=rows, device="cpu")
     assert len(np.unique(expected[:, 0])) == len(READS)
     for given in (
         numbers,
@@ -143,15 +158,14 @@ def test_every_way_to_give_qualities_is_the_same() -> None:
         Ragged.from_lengths(np.concatenate(rows), [r.size for r in rows]),
         Ragged.from_lengths(np.concatenate(rows).astype(np.int32), [r.size for r in rows]),
     ):
-        found = hapgpu.pair_hmm(READS, given, *columns, device="cpu")
+        found = hapgpu.pair_hmm(READS, HAPLOTYPES, base_qualities=given, device="cpu")
         assert found.tolist() == expected.tolist()
 
 
 def test_a_matrix_of_qualities() -> None:
     reads, matrix = ["ACGT", "ACGA"], np.array([[20, 30, 40, 20], [30, 30, 20, 40]])
-    columns = (INSERTION, DELETION, CONTINUATION, HAPLOTYPES)
-    expected = hapgpu.pair_hmm(reads, list(matrix), *columns, device="cpu")
-    found = hapgpu.pair_hmm(reads, matrix, *columns, device="cpu")
+    expected = hapgpu.pair_hmm(reads, HAPLOTYPES, base_qualities=list(matrix), device="cpu")
+    found = hapgpu.pair_hmm(reads, HAPLOTYPES, base_qualities=matrix, device="cpu")
     assert found.tolist() == expected.tolist()
 
 
@@ -161,7 +175,8 @@ def test_each_quality_goes_to_its_position(position: int) -> None:
     read, haplotype = "ACGTTTTACGAC", "ACGTTACGGACT"
     qualities = [30, 40, 45, 10]
     qualities[position] += 7
-    found = hapgpu.pair_hmm([read], *qualities, [haplotype], device="cpu")
+    given = dict(zip(NAMES, qualities, strict=True))
+    found = hapgpu.pair_hmm([read], [haplotype], **given, device="cpu")
     columns = [row(q, read) for q in qualities]
     bases, letters = (np.frombuffer(s.encode(), dtype=np.uint8) for s in (read, haplotype))
     expected = likelihood_reference(bases, *columns, letters)
@@ -173,9 +188,7 @@ def test_text_bytes_and_ragged_are_the_same() -> None:
     as_bytes = [read.encode() for read in READS], tuple(h.encode() for h in HAPLOTYPES)
     as_ragged = Ragged.from_sequences(READS), Ragged.from_sequences(HAPLOTYPES)
     for reads, haplotypes in (as_bytes, as_ragged, (READS, as_ragged[1])):
-        found = hapgpu.pair_hmm(
-            reads, BASE, INSERTION, DELETION, CONTINUATION, haplotypes, device="cpu"
-        )
+        found = hapgpu.pair_hmm(reads, haplotypes, **QUALITIES, device="cpu")
         assert found.tolist() == expected.tolist()
 
 
@@ -190,8 +203,8 @@ def test_batches_of_text_give_the_results_of_the_whole_batch(texts: list[Text]) 
     """Lists of arrays per read, joined or one by one, against arrays of a batch."""
     batch = HmmBatch.concatenate([hmm_batch_of(text) for text in texts])
     expected = log10_likelihoods(batch, CpuDevice())
-    fused = list(hapgpu.pair_hmm_batches(map(arguments_of, texts), device="cpu"))
-    single = [hapgpu.pair_hmm(*arguments_of(text), device="cpu") for text in texts]
+    fused = list(hapgpu.pair_hmm_batches(map(input_of, texts), device="cpu"))
+    single = [computed(input_of(text)) for text in texts]
     for found in (fused, single):
         shapes = [(len(reads), len(haplotypes)) for reads, _, haplotypes in texts]
         assert [matrix.shape for matrix in found] == shapes
@@ -199,7 +212,7 @@ def test_batches_of_text_give_the_results_of_the_whole_batch(texts: list[Text]) 
 
 
 def test_batches_of_text_against_the_reference(texts: list[Text]) -> None:
-    found = hapgpu.pair_hmm_batches(map(arguments_of, texts[:4]), device="cpu")
+    found = hapgpu.pair_hmm_batches(map(input_of, texts[:4]), device="cpu")
     for text, matrix in zip(texts, found, strict=False):
         batch = hmm_batch_of(text)
         for read in range(0, len(batch.reads), 20):
@@ -230,7 +243,7 @@ def test_a_batch_with_an_empty_sequence(
 @pytest.mark.parametrize("limit", ["_CELLS_PER_CALL", "_BYTES_PER_CALL"])
 def test_joining_batches_changes_nothing(monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
     given = [
-        (READS[k:], BASE, INSERTION, DELETION, CONTINUATION, HAPLOTYPES[j:])
+        hapgpu.PairHmmInput(READS[k:], HAPLOTYPES[j:], **QUALITIES)
         for k in range(5)
         for j in range(4)
     ]
@@ -246,7 +259,7 @@ def test_joining_batches_changes_nothing(monkeypatch: pytest.MonkeyPatch, limit:
 def test_batches_are_taken_as_they_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The iterable of batches may be endless."""
     monkeypatch.setattr(api, "_CELLS_PER_CALL", 1000)
-    batch = (READS, BASE, INSERTION, DELETION, CONTINUATION, HAPLOTYPES)
+    batch = hapgpu.PairHmmInput(READS, HAPLOTYPES, **QUALITIES)
     found = hapgpu.pair_hmm_batches(repeat(batch), device="cpu")
     for _ in range(9):
         assert next(found).shape == (len(READS), len(HAPLOTYPES))
@@ -261,7 +274,7 @@ GOOD: dict[str, Any] = {
     "base_qualities": 30,
     "insertion_qualities": 45,
     "deletion_qualities": 45,
-    "gap_continuation": 10,
+    "gap_continuations": 10,
     "haplotypes": ["ACGT"],
 }
 
@@ -270,14 +283,14 @@ BAD_DATA: dict[str, tuple[dict[str, Any], str]] = {
     "too many": ({"deletion_qualities": [b"12345", 9]}, "read 0: 4 bases, but 5 deletion"),
     "none": ({"insertion_qualities": [[], 9]}, "read 0: 4 bases, but 0 insertion"),
     "Ragged of another shape": (
-        {"gap_continuation": Ragged.from_lengths(row(10, "ACGTAC"), [3, 3])},
+        {"gap_continuations": Ragged.from_lengths(row(10, "ACGTAC"), [3, 3])},
         "read 0: 4 bases, but 3 gap continuations",
     ),
     "255": ({"base_qualities": [30, [30, 255]]}, "read 1: 255 among its base qual.* 0 to 254"),
     "255 for all": ({"insertion_qualities": 255}, "read 0: 255 among its insertion"),
     "255 after 254": ({"base_qualities": [254, 255]}, "read 1: 255 among its base qual"),
-    "negative": ({"gap_continuation": [10, -1]}, "read 1: -1 among its gap continuations"),
-    "negative after 0": ({"gap_continuation": [0, -1]}, "read 1: -1 among its gap"),
+    "negative": ({"gap_continuations": [10, -1]}, "read 1: -1 among its gap continuations"),
+    "negative after 0": ({"gap_continuations": [0, -1]}, "read 1: -1 among its gap"),
     "huge": ({"base_qualities": 2**40}, "read 0: 1099511627776 among"),
     "empty read": ({"reads": ["ACGT", ""]}, "read 1: no bases"),
     "empty haplotype": ({"haplotypes": [b""]}, "haplotype 0: no bases"),
@@ -291,7 +304,7 @@ BAD_KINDS: dict[str, tuple[dict[str, Any], str]] = {
     "a single haplotype": ({"haplotypes": b"ACGT"}, "haplotypes: not a list; give a list"),
     "no list": ({"reads": None}, "reads: not a list; give a list"),
     "an iterator": ({"reads": iter(["ACGT"])}, "reads: not a list; give a list"),
-    "numbers for reads": ({"reads": ["ACGT", 5]}, "read 1: of type int; give str or bytes"),
+    "numbers for reads": ({"reads": ["ACGT", 5]}, "read 1: of type int; give str, bytes or pysam"),
     "Ragged of numbers": (
         {"haplotypes": Ragged.from_lengths(np.zeros(3), [3])},
         "haplotypes: a Ragged of float64; give a Ragged of uint8",
@@ -306,13 +319,26 @@ BAD_KINDS: dict[str, tuple[dict[str, Any], str]] = {
         "read 0: base qualities of 0 dimensions; give a whole number",
     ),
     "fractions": ({"base_qualities": 30.5}, "base qualities: neither a number nor a list"),
-    "fractions of a read": ({"base_qualities": [30, [0.5, 1]]}, "of type float64; give whole"),
+    "fractions of a read": (
+        {"base_qualities": [30, [0.5, 1]]},
+        "read 1: base qualities of type float64; give whole",
+    ),
+    "a matrix of fractions": (
+        {"base_qualities": np.ones((2, 2))},
+        "read 0: base qualities of type",
+    ),
+    "no qualities": ({"base_qualities": None}, "read 0: no base qualities; give them, or records"),
+    "no qualities of a Ragged": (
+        {"reads": Ragged.from_sequences(["ACGT", "AC"]), "base_qualities": None},
+        "base qualities: not given; give them, or records",
+    ),
+    "no threads": ({"threads": 0}, "threads=0: out of range; give a whole number from 1, or None"),
     "another number of reads": (
-        {"gap_continuation": [10]},
+        {"gap_continuations": [10]},
         "gap continuations: 1 entries for 2 reads",
     ),
     "a row too many": (
-        {"gap_continuation": [[10]] * 3},
+        {"gap_continuations": [[10]] * 3},
         "gap continuations: 3 entries for 2 reads",
     ),
     "unknown device": ({"device": "tpu"}, "device 'tpu': unknown"),
@@ -334,11 +360,12 @@ def test_bad_kinds(case: str) -> None:
 
 
 def test_a_bad_batch_is_named() -> None:
-    good = tuple(GOOD.values())
-    with pytest.raises(InputError, match="batch 2: read 1: no bases"):
-        list(hapgpu.pair_hmm_batches([good, good, (["A", ""], *good[1:])], device="cpu"))
-    with pytest.raises(UsageError, match="batch 1: 5 arguments; give 6: reads"):
-        list(hapgpu.pair_hmm_batches([good, good[:5]], device="cpu"))
+    good = hapgpu.PairHmmInput(**GOOD)
+    bad = replace(good, reads=["A", ""])
+    with pytest.raises(InputError, match="batch 2, read 1: no bases"):
+        list(hapgpu.pair_hmm_batches([good, good, bad], device="cpu"))
+    with pytest.raises(UsageError, match="batch 1: of type tuple; give PairHmmInput"):
+        list(hapgpu.pair_hmm_batches([good, (["A"], ["A"])], device="cpu"))
 
 
 def test_an_absent_device_raises_at_once() -> None:
@@ -348,7 +375,7 @@ def test_an_absent_device_raises_at_once() -> None:
 
 @pytest.mark.gpu
 def test_the_gpu_agrees(texts: list[Text]) -> None:
-    found = hapgpu.pair_hmm_batches(map(arguments_of, texts), device="cuda")
-    expected = hapgpu.pair_hmm_batches(map(arguments_of, texts), device="cpu")
+    found = hapgpu.pair_hmm_batches(map(input_of, texts), device="cuda")
+    expected = hapgpu.pair_hmm_batches(map(input_of, texts), device="cpu")
     for matrix, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(matrix, other, rtol=0, atol=TOLERANCE)

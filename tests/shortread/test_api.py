@@ -71,7 +71,7 @@ def expected_rows(reads: list[str], options: SearchOptions) -> list[Row]:
 
 
 def rows_of(hits: hapgpu.Hits) -> list[Row]:
-    columns = (hits.read, hits.contig, hits.strand, hits.start, hits.end, hits.distance)
+    columns = (hits.reads, hits.contigs, hits.strands, hits.starts, hits.ends, hits.distances)
     lists = [column.tolist() for column in columns]
     return list(zip(*lists, hits.cigar_strings(), strict=True))
 
@@ -121,11 +121,11 @@ def test_types(index: hapgpu.FMIndex) -> None:
     for reads in (READS, []):
         hits = index.map(reads, device="cpu")
         assert isinstance(hits, hapgpu.Hits)
-        assert hits.read.dtype == hits.start.dtype == hits.end.dtype == np.int64
-        assert hits.contig.dtype == np.int32
-        assert hits.strand.dtype == hits.distance.dtype == np.uint8
-        assert hits.cigar.data.dtype == np.uint32
-        assert len(hits.cigar) == len(hits)
+        assert hits.reads.dtype == hits.starts.dtype == hits.ends.dtype == np.int64
+        assert hits.contigs.dtype == np.int32
+        assert hits.strands.dtype == hits.distances.dtype == np.uint8
+        assert hits.cigars.data.dtype == np.uint32
+        assert len(hits.cigars) == len(hits)
 
 
 def test_text_bytes_and_ragged_are_the_same(index: hapgpu.FMIndex) -> None:
@@ -166,7 +166,13 @@ def test_saved_and_loaded(
         (["ACGT", "ACGÄ"], {}, InputError, "read 1: contains a non-ASCII character"),
         (["ACGT", "A" * 1_000_001], {}, InputError, "read 1: more than 1,000,000 bases"),
         (Ragged(np.zeros(3, np.int32), np.array([0, 3])), {}, UsageError, "int32"),
-        (["ACGT"], {"errors": 2}, UsageError, "errors=2"),
+        (
+            ["ACGT"],
+            {"errors": 2},
+            UsageError,
+            "errors=2: out of range; give a whole number from 0 to 1",
+        ),
+        (["ACGT"], {"threads": 1.5}, UsageError, r"threads=1\.5: out of range"),
         (["ACGT"], {"errors": -1}, UsageError, "errors=-1"),
         (["ACGT"], {"device": "tpu"}, UsageError, "device 'tpu': unknown"),
         (["ACGT"], {"device": "cuda:4000"}, DeviceError, "cuda:4000"),
@@ -197,6 +203,9 @@ def test_files_that_are_refused(tmp_path: Path) -> None:
 
 def test_signature() -> None:
     parameters = inspect.signature(hapgpu.FMIndex.map).parameters
-    assert list(parameters) == ["self", "reads", "errors", "indels", "forward_only", "device"]
+    assert list(parameters) == [
+        *("self", "reads", "errors", "indels", "forward_only"),
+        *("device", "threads", "progress"),
+    ]
     keywords = [p for p in parameters.values() if p.kind is inspect.Parameter.KEYWORD_ONLY]
-    assert [p.default for p in keywords] == [1, True, False, "auto"]
+    assert [p.default for p in keywords] == [1, True, False, "auto", None, False]

@@ -13,6 +13,7 @@ from itertools import chain, takewhile
 from pathlib import Path
 from typing import Final
 
+from hapgpu.arrays.sequences import listed
 from hapgpu.errors import InputError, UsageError
 from hapgpu.io.files.compressed import open_inflated
 from hapgpu.io.files.record_limit import MAX_RECORD, too_long
@@ -116,6 +117,17 @@ class RegionChoice:
 
 
 EVERYTHING: Final = RegionChoice(None)
+
+
+def choice_of(texts: Sequence[str] | None) -> RegionChoice:
+    """Return the choice of a caller in Python: texts for `parse_region`, or None for everything.
+
+    Raises
+    ------
+    UsageError
+        It is no list.
+    """
+    return EVERYTHING if texts is None else RegionChoice(tuple(listed(texts, "region")))
 
 
 def parse_region(text: str, contigs: Container[str] = ()) -> Region:

@@ -15,7 +15,6 @@ from hapgpu.calling.options import CallOptions
 from hapgpu.cigar.encoding import cigar_strings, parse_cigar, reference_length
 from hapgpu.errors import InputError
 from hapgpu.pairhmm.options import PcrModel
-from hapgpu.realign.api import realign_to_reference
 from tests.calling.cpu_likelihoods import haplotype_likelihoods
 from tests.calling.likelihoods.made_regions import (
     MadeRead,
@@ -32,6 +31,7 @@ from tests.pairhmm.preparation_oracle import Rules, is_well_modelled, normalized
 def likelihoods_of(
     regions: list[MadeRegion], model: PcrModel = PcrModel.CONSERVATIVE
 ) -> RegionLikelihoods:
+from tests.realign.single_pairs import realigned
     return haplotype_likelihoods(
         region_reads_of(regions),
         segment_of(regions),
@@ -96,7 +96,7 @@ def check_choice(result: RegionLikelihoods, row: int, region: MadeRegion, read: 
     )
     assert (result.best_haplotypes[row], result.is_informative[row]) == (best, is_informative)
     haplotype = region.haplotypes[best]
-    moved = realign_to_reference(
+    moved = realigned(
         read.part, haplotype.bases, haplotype.cigar, region.reference, 0, region.start
     )
     start, cigar = moved or (read.position, f"{len(read.part)}M")

@@ -92,15 +92,35 @@ def test_kind_of_progress(
 def test_tqdm_counts_on_standard_error_only(
     total: int | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    progress = TqdmProgress("hapgpu realign")
+    progress = TqdmProgress("calling", "bases")
     progress.start(total)
     progress.advance(4)
-    progress.phase("sorting", 0.5)
     progress.advance(6)
     progress.finish()
     shown = capsys.readouterr()
     assert not shown.out
+    assert "calling" in shown.err
     assert "10" in shown.err
+    assert " bases" in shown.err
+
+
+def test_tqdm_estimates_an_unknown_total(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = TqdmProgress("genotyping", "sites")
+    progress.start(None)
+    progress.advance(30, 0.25)
+    progress.finish()
+    assert "25%" in capsys.readouterr().err
+
+
+def test_tqdm_moves_by_phases(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = TqdmProgress("indexing", "bases")
+    progress.start(None)
+    progress.phase("reading", 0.1)
+    progress.phase("sorting", 0.5, 200)
+    progress.advance(0, 0.5)
+    assert "indexing, sorting" in capsys.readouterr().err
+    progress.finish()
+    assert "60.0/200" in capsys.readouterr().err
 
 
 def lines(work: Work, *widths: int) -> list[str]:

@@ -25,10 +25,10 @@ from hapgpu.haplotypes.pairing.extended_haplotypes import FLANK, Extender
 from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes
 from hapgpu.haplotypes.pairing.pairs import PairFinder
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.realign.api import haplotype_cigar
 from hapgpu.realign.projection.placement import Placement, _lengthened, place_haplotypes
 from hapgpu.runtime.devices import CpuDevice
 from tests.io.sam_oracle import Row, batch_of
+from tests.realign.single_pairs import haplotype_cigar
 
 LENGTHS = {"one": 3000, "two": 150, "far": 90_000}
 LOCI = (

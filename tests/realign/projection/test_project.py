@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from hapgpu.arrays.batches import AlignmentBatch, PairBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.cigar.encoding import cigar_strings, parse_cigar
-from hapgpu.errors import InputError
+from hapgpu.errors import InputError, UsageError
 from hapgpu.haplotypes.pairing.extended_haplotypes import ExtendedHaplotypes
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.realign.api import haplotype_cigar, realign_to_reference
+from hapgpu.realign.api import haplotype_cigars, realign_to_reference
 from hapgpu.realign.projection.haplotype_cigars import end_to_end_cigars, pad_pairs
 from hapgpu.realign.projection.placement import Placement, place_haplotypes
 from hapgpu.realign.projection.project import PlacedHaplotypes, project_alignments
@@ -27,6 +27,7 @@ from tests.realign import gatk_projection as gatk
 from tests.realign.compiled_aligner import align
 from tests.realign.made_moves import made_moves
 from tests.realign.projection.gatk_cases import CALCULATE_CIGAR, LEFT_ALIGN, READ_ALIGNED_TO_REF
+from tests.realign.single_pairs import haplotype_cigar, realigned
 
 
 def test_all_cases_of_gatk_are_included() -> None:
@@ -47,7 +48,7 @@ def test_realign_to_reference_as_gatk(
     case: tuple[str, str, str, str, int, int, int, str],
 ) -> None:
     *arguments, position, cigar = case
-    assert realign_to_reference(*arguments) == (position, cigar)
+    assert realigned(*arguments) == (position, cigar)
 
 
 def ragged_cigars(cigars: list[gatk.Cigar]) -> Ragged:
@@ -259,7 +260,7 @@ def test_reads_of_haplotypes(data: st.DataObject) -> None:
     last = data.draw(st.integers(first, len(haplotype)))
     read = data.draw(edited(haplotype[first : last + 1], 2))
     assume(read)
-    found = realign_to_reference(read, haplotype, str(cigar), reference, 7, 50)
+    found = realigned(read, haplotype, str(cigar), reference, 7, 50)
     assert found == gatk.create_read_aligned_to_ref(read, haplotype, str(cigar), reference, (7, 50))
     if found is None:
         return
@@ -330,8 +331,8 @@ def test_haplotype_without_alignment_from_end_to_end() -> None:
 def test_empty_haplotype_or_reference() -> None:
     assert haplotype_cigar("ACGT", "") == "4D"
     assert haplotype_cigar("", "ACGT") == "4I"
-    with pytest.raises(InputError, match="empty"):
-        haplotype_cigar("", "")
+    with pytest.raises(InputError, match="pair 1: both empty"):
+        haplotype_cigars(["A", ""], ["", ""], device="cpu")
 
 
 @pytest.mark.parametrize("empty", range(3))
@@ -339,23 +340,76 @@ def test_realign_empty_sequence(empty: int) -> None:
     sequences = ["ACGT"] * 3
     sequences[empty] = ""
     read, haplotype, reference = sequences
-    with pytest.raises(InputError, match="empty"):
-        realign_to_reference(read, haplotype, "4M", reference, 0, 1)
+    with pytest.raises(InputError, match="(read|haplotype) 0: no bases"):
+        realigned(read, haplotype, "4M", reference, 0, 1)
 
 
 def test_realign_with_cigar_of_another_haplotype() -> None:
-    with pytest.raises(InputError, match="5M: 5 bases, but the haplotype has 4"):
-        realign_to_reference("ACGT", "ACGT", "5M", "ACGT", 0, 1)
+    with pytest.raises(InputError, match="haplotype 1: 4 bases, but its CIGAR has 5; give the CIG"):
+        realign_to_reference(
+            ["ACGT"] * 2, ["ACGT"] * 2, ["4M", "5M"], ["ACGT"] * 2, [0, 0], [1, 1], device="cpu"
+        )
+
+
+def test_realign_with_a_malformed_cigar() -> None:
+    with pytest.raises(InputError, match="haplotype 0: CIGAR '4Z': expected lengths"):
+        realigned("ACGT", "ACGT", "4Z", "ACGT", 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"haplotype_cigars": ["4M"]}, "haplotype_cigars: 1 for 2 reads; give one per read"),
+        ({"haplotype_cigars": "4M"}, "haplotype CIGARs: not a list; give a list"),
+        ({"haplotype_cigars": ["4M", 4]}, "haplotype CIGAR 1: of type int; give str"),
+        ({"reference_starts": [1, 2, 3]}, "reference_starts: 3 for 2 reads"),
+        ({"haplotype_starts": [0.5, 1.0]}, "haplotype starts: of type float64; give whole"),
+        ({"haplotypes": ["ACGT"]}, "haplotypes: 1 for 2 reads"),
+        ({"reads": "ACGT"}, "reads: not a list"),
+    ],
+)
+def test_arguments_that_do_not_fit(change: dict[str, object], message: str) -> None:
+    fitting: dict[str, object] = {
+        "reads": ["ACGT"] * 2,
+        "haplotypes": ["ACGT"] * 2,
+        "haplotype_cigars": ["4M"] * 2,
+        "reference_haplotypes": ["ACGT"] * 2,
+        "haplotype_starts": [0, 0],
+        "reference_starts": [1, 1],
+    }
+    with pytest.raises(UsageError, match=message):
+        realign_to_reference(**fitting | change, device="cpu")  # type: ignore[arg-type]
+
+
+def test_batches_equal_single_pairs() -> None:
+    """Rows do not depend on each other, nor on the number of threads."""
+    references, haplotypes, cigars = zip(*CALCULATE_CIGAR, strict=True)
+    for threads in (1, 3):
+        found = haplotype_cigars(references, haplotypes, device="cpu", threads=threads)
+        assert found == list(cigars)
+    *columns, positions, expected = zip(*READ_ALIGNED_TO_REF, strict=True)
+    projected = realign_to_reference(*columns, device="cpu", threads=2)
+    assert len(projected) == len(expected)
+    assert projected.positions.dtype == np.int64
+    assert projected.positions.tolist() == list(positions)
+    assert projected.cigar_strings() == list(expected)
+
+
+def test_no_rows() -> None:
+    assert haplotype_cigars([], [], device="cpu") == []
+    found = realign_to_reference([], [], [], [], [], [], device="cpu")
+    assert len(found) == 0
+    assert found.cigar_strings() == []
 
 
 def test_sequences_that_are_not_ascii() -> None:
-    with pytest.raises(InputError, match="haplotype: not ASCII"):
+    with pytest.raises(InputError, match="haplotype 0: contains a non-ASCII character"):
         haplotype_cigar("ACGT", "ACGÜ")
 
 
 def test_bytes_and_text_are_the_same() -> None:
     assert haplotype_cigar(b"ACGTACGT", b"ACGTTACGT") == haplotype_cigar("ACGTACGT", "ACGTTACGT")
-    assert realign_to_reference(b"ACGT", b"ACGT", "4M", b"ACGT", 0, 1) == (1, "4M")
+    assert realigned(b"ACGT", b"ACGT", "4M", b"ACGT", 0, 1) == (1, "4M")
 
 
 def test_no_rows() -> None:

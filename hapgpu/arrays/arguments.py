@@ -1,0 +1,120 @@
+"""Arguments of the Python API, checked: numbers, names, files, and resources of a run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from numbers import Integral, Real
+from os import PathLike
+from typing import Any, Final, Self, TypeAlias, TypeVar
+
+from hapgpu.arrays.sequences import listed
+from hapgpu.errors import UsageError
+from hapgpu.runtime.devices import Device, given_threads, resolve_devices
+from hapgpu.runtime.progress import Progress, shown_progress
+
+PathName: TypeAlias = str | PathLike[str]
+
+_MAX_MAPPING_QUALITY: Final = 255
+_MAX_PROCESSES: Final = 4096
+
+_Kind = TypeVar("_Kind", bound=StrEnum)
+
+
+def whole_number(name: str, value: Any, minimum: int, maximum: int) -> int:
+    """Return a whole number.
+
+    Raises
+    ------
+    UsageError
+        It is something else, or out of range; the message has its name.
+    """
+    is_whole = isinstance(value, Integral)
+    if not (is_whole and minimum <= value <= maximum):
+        raise UsageError(
+            f"{name}={value!r}: out of range; give a whole number from {minimum} to {maximum:,}"
+        )
+    return int(value)
+
+
+def number_from_0(name: str, value: Any) -> float:
+    """Return a finite number of at least 0.
+
+    Raises
+    ------
+    UsageError
+        It is something else; the message has its name.
+    """
+    is_number = isinstance(value, Real)
+    if not (is_number and 0 <= value < math.inf):
+        raise UsageError(f"{name}={value!r}: out of range; give a number of at least 0")
+    return float(value)
+
+
+def one_of(kind: type[_Kind], name: str, text: str) -> _Kind:
+    """Return the member of an enumeration with a value.
+
+    Raises
+    ------
+    UsageError
+        There is none; the message has the name of the argument.
+    """
+    if text not in list(kind):
+        raise UsageError(f"{name} {text!r}: unknown; give one of {', '.join(kind)}")
+    return kind(text)
+
+
+def file_names(given: PathName | Sequence[PathName], what: str) -> list[str]:
+    """Return the names of one or several files; `what` is their kind, singular, for messages."""
+    if isinstance(given, str | PathLike):
+        return [str(given)]
+    return [str(path) for path in listed(given, what)]
+
+
+def mapping_quality(name: str, value: Any) -> int:
+    """Return a mapping quality, from 0 to 255; errors as of `whole_number`."""
+    return whole_number(name, value, 0, _MAX_MAPPING_QUALITY)
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a run may use, and whether it shows its progress.
+
+    Attributes
+    ----------
+    devices
+        The devices that compute, at least one.
+    threads
+        CPU threads.
+    processes
+        Processes that the threads are divided into.
+    shows_progress
+        Whether a bar is shown.
+    """
+
+    devices: Sequence[Device]
+    threads: int
+    processes: int
+    shows_progress: bool
+
+    @classmethod
+    def of(cls, device: str, threads: int | None, processes: int, *, progress: bool) -> Self:
+        """Check the arguments of these names.
+
+        Raises
+        ------
+        UsageError
+            There is no such kind of device, or a number is out of range.
+        DeviceError
+            A named device cannot be used.
+        """
+        count = given_threads(threads)
+        parts = whole_number("processes", processes, 1, _MAX_PROCESSES)
+        devices, _ = resolve_devices(device, threads=count)
+        return cls(devices, count, parts, progress)
+
+    def progress(self, description: str, unit: str) -> Progress:
+        """Return a bar, if it is wanted, with text before it, for a count in a unit."""
+        return shown_progress(description, unit, is_shown=self.shows_progress)

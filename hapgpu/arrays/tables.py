@@ -1,0 +1,44 @@
+"""Tables of pandas, which is imported when a caller asks for one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def data_frame(columns: Mapping[str, Any]) -> pd.DataFrame:
+    """Return a table of columns of one length, in their order.
+
+    Raises
+    ------
+    UsageError
+        pandas is not installed.
+    """
+    return _pandas().DataFrame(dict(columns))
+
+
+def names_column(numbers: NDArray[np.integer[Any]], names: Sequence[str]) -> Any:
+    """Return a column of names, given by their numbers, in little memory: a categorical.
+
+    Raises
+    ------
+    UsageError
+        pandas is not installed.
+    """
+    return _pandas().Categorical.from_codes(numbers, categories=list(names))
+
+
+def _pandas() -> Any:
+    try:
+        import pandas as pd  # noqa: PLC0415  (optional, and slow to import)
+    except ImportError as error:
+        raise UsageError("to_dataframe: pandas is missing; run: pip install pandas") from error
+    return pd

@@ -1,0 +1,119 @@
+"""Variants and their genotypes as arrays, for callers in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.called_variants import CalledVariants
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.calling.batches import VariantCalls
+from hapgpu.calling.genotypes.annotation_fields import FIELDS
+from hapgpu.calling.segment_calls import SegmentRecords
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calls(CalledVariants):
+    """v variants, with the genotypes of m samples.
+
+    Attributes
+    ----------
+    samples
+        Names of the samples.
+    contig_names
+        Names of the contigs of the reference.
+    contigs
+        int32[v]: the contig of each variant, a number in `contig_names`.
+    positions
+        int64[v]: 0-based position in bases of the first base of REF.
+    alleles
+        v tuples: REF and ALTs; `*` is a spanning deletion.
+    qualities
+        float64[v]: QUAL, Phred.
+    genotypes
+        int16[v, m, 2]: numbers of alleles, 0 for REF, ascending; -1 for no call.
+    genotype_qualities
+        int16[v, m]: GQ, Phred; -1 for no call.
+    depths
+        int32[v, m]: DP, the informative reads.
+    allele_depths
+        Ragged int32, v * m rows, variant by variant: AD, the reads of each allele.
+    phred_likelihoods
+        Ragged int32, v * m rows, variant by variant: PL, in the order of VCF.
+    total_depths
+        int32[v]: DP of INFO, all reads.
+    annotations
+        float64[v] by the name of the INFO field, such as `FS`; NaN where it is not defined.
+    """
+
+    total_depths: NDArray[np.int32]
+    annotations: dict[str, NDArray[np.float64]]
+
+    def _further_columns(self) -> dict[str, NDArray[Any]]:
+        return {"total_depth": self.total_depths, **self.annotations}
+
+
+def no_calls(samples: tuple[str, ...], contig_names: tuple[str, ...]) -> Calls:
+    """Return no variants of some samples."""
+    count = len(samples)
+    no_rows = Ragged(np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64))
+    return Calls(
+        samples=samples,
+        contig_names=contig_names,
+        contigs=np.empty(0, dtype=np.int32),
+        positions=np.empty(0, dtype=np.int64),
+        alleles=(),
+        qualities=np.empty(0),
+        genotypes=np.empty((0, count, 2), dtype=np.int16),
+        genotype_qualities=np.empty((0, count), dtype=np.int16),
+        depths=np.empty((0, count), dtype=np.int32),
+        allele_depths=no_rows,
+        phred_likelihoods=no_rows,
+        total_depths=np.empty(0, dtype=np.int32),
+        annotations={field.name: np.empty(0) for field in FIELDS},
+    )
+
+
+def calls_of(
+    records: SegmentRecords, contig: int, samples: tuple[str, ...], contig_names: tuple[str, ...]
+) -> Calls:
+    """Return the chosen records of a segment on a contig, given by its number."""
+    calls, annotations = records.calls, records.annotations
+    rows = np.flatnonzero(records.rows)
+    genotypes = calls.genotypes[rows]
+    is_called = (genotypes >= 0).all(axis=2)
+    return Calls(
+        samples=samples,
+        contig_names=contig_names,
+        contigs=np.full(rows.size, contig, dtype=np.int32),
+        positions=calls.starts[rows],
+        alleles=tuple(_alleles(calls, rows)),
+        qualities=calls.qualities[rows],
+        genotypes=genotypes,
+        genotype_qualities=np.where(is_called, calls.genotype_qualities[rows], np.int16(-1)),
+        depths=annotations.sample_depths[rows],
+        allele_depths=_of_samples(annotations.allele_depths, rows, len(samples)),
+        phred_likelihoods=_of_samples(calls.phred_likelihoods, rows, len(samples)),
+        total_depths=annotations.depths[rows],
+        annotations={
+            field.name: annotations.values[rows, column] for column, field in enumerate(FIELDS)
+        },
+    )
+
+
+def _of_samples(values: Ragged, rows: NDArray[np.int64], samples: int) -> Ragged:
+    """Return the rows of all samples of some records."""
+    return values.take((rows[:, None] * samples + np.arange(samples)).ravel())
+
+
+def _alleles(
+    calls: VariantCalls, rows: Sequence[int] | NDArray[np.int64]
+) -> Iterator[tuple[str, ...]]:
+    """Yield the alleles of some records."""
+    for row in rows:
+        first, end = calls.allele_offsets[[row, row + 1]]
+        yield tuple(calls.alleles[k].tobytes().decode() for k in range(first, end))
