@@ -41,7 +41,8 @@ def test_arrays_equal_the_output_of_the_command(
     names = next(line for line in lines.splitlines() if line.startswith("#CHROM")).split("\t")
     assert list(found.samples) == names[9:]
     assert len(found) == len(rows) == (4 if regions else 15)
-    assert list(found.contigs) == [row[0] for row in rows]
+    assert [found.contig_names[k] for k in found.contigs] == [row[0] for row in rows]
+    assert found.contigs.dtype == np.int32
     assert (found.positions + 1).tolist() == [int(row[1]) for row in rows]
     assert list(found.alleles) == [(row[3], *row[4].split(",")) for row in rows]
     assert found.qualities == pytest.approx([float(row[5]) for row in rows], abs=0.00501)
@@ -75,12 +76,19 @@ def test_no_variants(example: Inputs) -> None:
     assert found.genotype_qualities.shape == found.depths.shape == (0, 1)
     assert len(found.allele_depths) == len(found.phred_likelihoods) == 0
     assert {values.shape for values in found.annotations.values()} == {(0,)}
-    assert found.contigs == found.alleles == ()
+    assert found.contigs.shape == found.positions.shape == (0,)
+    assert found.alleles == ()
+    assert found.contig_names == ("chr20",)
 
 
 def test_options_have_an_effect(example: Inputs) -> None:
     usual = call(example.reads, example.reference, regions=REGIONS, device="cpu")
-    for options in ({"min_confidence": 2500.0}, {"max_reads_per_start": 1}, {"pcr_model": "none"}):
+    for options in (
+        {"min_confidence": 2500.0},
+        {"max_reads_per_start": 1},
+        {"min_mapping_quality": 61},
+        {"pcr_model": "none"},
+    ):
         found = call(example.reads, example.reference, regions=REGIONS, device="cpu", **options)
         assert found.qualities.tolist() != usual.qualities.tolist()
 
@@ -95,11 +103,28 @@ def test_limits_may_be_0(example: Inputs) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"min_confidence": -1.0}, UsageError, "min_confidence -1.0: must be at least 0"),
-        ({"min_confidence": math.nan}, UsageError, "min_confidence nan: must be at least 0"),
-        ({"min_confidence": math.inf}, UsageError, "min_confidence inf: must be at least 0"),
-        ({"max_reads_per_start": -1}, UsageError, "max_reads_per_start -1: must be at least 0"),
-        ({"pcr_model": "friendly"}, UsageError, "PCR model 'friendly': must be one of none, "),
+        (
+            {"min_confidence": -1.0},
+            UsageError,
+            "min_confidence=-1.0: out of range; give a number of at least 0",
+        ),
+        ({"min_confidence": math.nan}, UsageError, "min_confidence=nan: out of range"),
+        ({"min_confidence": math.inf}, UsageError, "min_confidence=inf: out of range"),
+        (
+            {"max_reads_per_start": -1},
+            UsageError,
+            "max_reads_per_start=-1: out of range; give a whole",
+        ),
+        ({"max_reads_per_start": 1.5}, UsageError, r"max_reads_per_start=1\.5: out of range"),
+        ({"min_mapping_quality": 256}, UsageError, "min_mapping_quality=256: out of range"),
+        ({"threads": 0}, UsageError, "threads=0: out of range"),
+        ({"processes": 0}, UsageError, "processes=0: out of range"),
+        ({"regions": "chr20:1-9"}, UsageError, "regions: not a list; give a list, even for one"),
+        (
+            {"pcr_model": "friendly"},
+            UsageError,
+            "pcr_model 'friendly': unknown; give one of none, ",
+        ),
         ({"regions": ["chr20:9-1"]}, UsageError, "its end is before its start"),
         ({"regions": ["20"]}, UsageError, "no contig '20' in the reference; found 'chr20'"),
         ({"device": "tpu"}, UsageError, "device 'tpu': unknown"),

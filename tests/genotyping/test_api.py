@@ -70,18 +70,23 @@ def test_arrays_equal_the_output_of_the_command(
     calls = calls_of(tmp_path, *reads, reference, sites, "--ploidy", str(ploidy))
     found = genotype(reads, reference, sites, ploidy=ploidy, device="cpu")
     assert found.samples == ("NA1", "NA2", "NA3")
-    assert len(found) == len(found.sites) == len(calls) == len(RECORDS)
-    assert [" ".join(record.columns[i] for i in (1, 3, 4)) for record in found.sites] == RECORDS
-    assert found.genotypes.dtype == found.qualities.dtype == np.int16
+    assert len(found) == len(found.alleles) == len(calls) == len(RECORDS)
+    assert [found.contig_names[k] for k in found.contigs] == [CONTIG] * len(RECORDS)
+    assert found.ids == (".",) * len(RECORDS)
+    assert [
+        f"{position + 1} {reference} {','.join(alternatives) or '.'}"
+        for position, (reference, *alternatives) in zip(found.positions, found.alleles, strict=True)
+    ] == RECORDS
+    assert found.genotypes.dtype == found.genotype_qualities.dtype == np.int16
     assert found.genotypes.shape == (len(RECORDS), 3, ploidy)
-    assert found.qualities.shape == found.depths.shape == (len(RECORDS), 3)
+    assert found.genotype_qualities.shape == found.depths.shape == (len(RECORDS), 3)
     assert found.genotypes.reshape(-1, ploidy).tolist() == column(calls, "GT")
-    assert found.qualities.reshape(-1, 1).tolist() == column(calls, "GQ")
+    assert found.genotype_qualities.reshape(-1, 1).tolist() == column(calls, "GQ")
     assert found.depths.reshape(-1, 1).tolist() == column(calls, "DP")
     assert [row.tolist() for row in found.allele_depths] == column(calls, "AD")
     likelihoods = [row.tolist() or [-1] for row in found.phred_likelihoods]
     assert likelihoods == column(calls, "PL")
-    for quality, call in zip(found.variant_qualities.tolist(), calls, strict=True):
+    for quality, call in zip(found.qualities.tolist(), calls, strict=True):
         assert (call.quality == ".") == math.isnan(quality)
         assert call.quality == "." or abs(float(call.quality) - quality) <= 0.005001
 
@@ -90,7 +95,7 @@ def test_values_are_consistent(inputs: tuple[list[Path], Path, Path]) -> None:
     found = genotype(*inputs, device="cpu")
     assert found.genotypes[1].tolist() == [[0, 1], [1, 1], [0, 0]]
     assert found.genotypes[2].tolist() == [[0, 2], [2, 2], [0, 0]]
-    is_called = found.qualities >= 0
+    is_called = found.genotype_qualities >= 0
     assert is_called.any(axis=1).tolist() == [False, True, True, False, True]
     assert (found.genotypes[~is_called] == -1).all()
     assert (np.diff(found.genotypes, axis=2) >= 0).all()
@@ -119,8 +124,18 @@ def test_options_have_an_effect(inputs: tuple[list[Path], Path, Path], tmp_path:
         calls = calls_of(tmp_path, *reads, reference, sites, f"--{name.replace('_', '-')}", value)
         found = genotype(reads, reference, sites, device="cpu", **{name: value})
         usual = genotype(reads, reference, sites, device="cpu")
-        assert found.qualities.reshape(-1, 1).tolist() == column(calls, "GQ")
-        assert found.variant_qualities.tolist() != usual.variant_qualities.tolist()
+        assert found.genotype_qualities.reshape(-1, 1).tolist() == column(calls, "GQ")
+        assert found.qualities.tolist() != usual.qualities.tolist()
+
+
+def test_regions_and_mapping_qualities(inputs: tuple[list[Path], Path, Path]) -> None:
+    usual = genotype(*inputs, device="cpu")
+    some = genotype(*inputs, regions=[f"{CONTIG}:{SITE}-{SITE}"], device="cpu")
+    assert some.positions.tolist() == [SITE - 1, SITE - 1]
+    assert some.genotypes.tolist() == usual.genotypes[1:3].tolist()
+    none = genotype(*inputs, min_mapping_quality=255, device="cpu")
+    assert (none.genotypes == -1).all()
+    assert (usual.genotypes >= 0).any()
 
 
 def test_no_sites(inputs: tuple[list[Path], Path, Path], tmp_path: Path) -> None:
@@ -129,18 +144,23 @@ def test_no_sites(inputs: tuple[list[Path], Path, Path], tmp_path: Path) -> None
     found = genotype(reads, reference, none, ploidy=3, device="cpu")
     assert len(found) == 0
     assert found.genotypes.shape == (0, 3, 3)
-    assert found.qualities.shape == found.depths.shape == (0, 3)
+    assert found.genotype_qualities.shape == found.depths.shape == (0, 3)
     assert len(found.allele_depths) == len(found.phred_likelihoods) == 0
-    assert found.variant_qualities.shape == (0,)
+    assert found.qualities.shape == found.contigs.shape == (0,)
+    assert found.ids == found.alleles == ()
 
 
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"ploidy": 5}, UsageError, "ploidy 5"),
-        ({"ploidy": 0}, UsageError, "ploidy 0"),
-        ({"prior": "strong"}, UsageError, "prior 'strong': must be one of flat, population"),
-        ({"pcr_model": "friendly"}, UsageError, "PCR model 'friendly': must be one of none, "),
+        ({"ploidy": 5}, UsageError, "ploidy=5: out of range; give a whole number from 1 to 4"),
+        ({"ploidy": 0}, UsageError, "ploidy=0: out of range"),
+        ({"prior": "strong"}, UsageError, "prior 'strong': unknown; give one of flat, population"),
+        (
+            {"pcr_model": "friendly"},
+            UsageError,
+            "pcr_model 'friendly': unknown; give one of none, ",
+        ),
         ({"device": "tpu"}, UsageError, "device 'tpu': unknown"),
         ({"device": "cuda:4000"}, DeviceError, "cuda:4000"),
         ({"reads": "absent.bam"}, InputError, "absent.bam"),

@@ -26,12 +26,12 @@ from tests.calling.likelihoods.made_regions import (
 )
 from tests.calling.likelihoods.reference import best_haplotype_reference
 from tests.pairhmm.preparation_oracle import Rules, is_well_modelled, normalized, prepare
+from tests.realign.single_pairs import realigned
 
 
 def likelihoods_of(
     regions: list[MadeRegion], model: PcrModel = PcrModel.CONSERVATIVE
 ) -> RegionLikelihoods:
-from tests.realign.single_pairs import realigned
     return haplotype_likelihoods(
         region_reads_of(regions),
         segment_of(regions),

@@ -340,7 +340,7 @@ def test_realign_empty_sequence(empty: int) -> None:
     sequences = ["ACGT"] * 3
     sequences[empty] = ""
     read, haplotype, reference = sequences
-    with pytest.raises(InputError, match="(read|haplotype) 0: no bases"):
+    with pytest.raises(InputError, match=r"(read|haplotype) 0: no bases"):
         realigned(read, haplotype, "4M", reference, 0, 1)
 
 
@@ -412,7 +412,7 @@ def test_bytes_and_text_are_the_same() -> None:
     assert realigned(b"ACGT", b"ACGT", "4M", b"ACGT", 0, 1) == (1, "4M")
 
 
-def test_no_rows() -> None:
+def test_no_projections() -> None:
     row = np.zeros(0, dtype=np.int32)
     nothing = Ragged.from_sequences([])
     start = np.zeros(0, dtype=np.int64)
