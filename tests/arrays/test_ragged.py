@@ -233,3 +233,33 @@ def test_concatenate_alignments() -> None:
     assert whole.scores.tolist() == [1, 2, 1, 2]
     assert whole.offsets.tolist() == [3, 4, 3, 4]
     assert [row.tolist() for row in whole.cigars] == [[16], [17, 18]] * 2
+
+
+@given(ROWS, st.data())
+def test_slices_as_of_a_list(rows: list[bytes], data: st.DataObject) -> None:
+    part = data.draw(st.slices(len(rows)))
+    found = Ragged.from_sequences(rows)[part]
+    assert_whole(found)
+    assert as_list(found) == rows[part]
+
+
+@given(st.lists(st.lists(st.integers(0, 2**32 - 1), max_size=4), max_size=6))
+def test_lists_of_numbers(rows: list[list[int]]) -> None:
+    data = np.array([number for row in rows for number in row], dtype=np.uint32)
+    found = Ragged.from_lengths(data, [len(row) for row in rows]).to_list()
+    assert found == rows
+    assert all(type(number) is int for row in found for number in row)
+
+
+def test_a_number_of_numpy_is_an_index() -> None:
+    ragged = Ragged.from_sequences(["A", "CG"])
+    assert ragged[np.int64(-1)].tobytes() == b"CG"
+    with pytest.raises(TypeError):
+        _ = ragged["1"]  # type: ignore[call-overload]
+
+
+def test_repr_is_short() -> None:
+    cigars = Ragged.from_lengths(np.arange(6, dtype=np.uint32), [1, 0, 2, 1, 1, 1])
+    assert repr(cigars) == "Ragged(6 rows of uint32: [[0], [], [1, 2], [3], ...])"
+    assert repr(cigars[:2]) == "Ragged(2 rows of uint32: [[0], []])"
+    assert repr(cigars[:0]) == "Ragged(0 rows of uint32: [])"

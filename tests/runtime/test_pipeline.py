@@ -8,6 +8,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import count
 
 import pytest
 from hypothesis import given, settings
@@ -20,6 +21,7 @@ from hapgpu.runtime.pipeline import (
     Budget,
     batches_ahead,
     batches_in_flight,
+    ordered_results,
     results_of,
     run_pipeline,
 )
@@ -429,3 +431,48 @@ def test_an_error_of_the_sink_lets_waiting_workers_go() -> None:
 @given(TREES)
 def test_the_results_of_one_batch_come_in_order(batch: Tree) -> None:
     assert list(results_of(divide, batch)) == batch.results()
+
+
+@pytest.mark.parametrize("threaded", [False, True])
+def test_ordered_results_at_the_pace_of_the_caller(*, threaded: bool) -> None:
+    """Few batches are read ahead of the caller."""
+    read: list[int] = []
+
+    def source() -> Iterator[int]:
+        for number in range(100):
+            read.append(number)
+            yield number
+
+    results = ordered_results(source(), [abs] * 2, lambda _: 1, threaded=threaded)
+    assert [next(results) for _ in range(5)] == list(range(5))
+    time.sleep(0.05)
+    assert len(read) <= 5 + batches_in_flight(2)
+    assert list(results) == list(range(5, 100))
+
+
+@pytest.mark.parametrize("threaded", [False, True])
+def test_closing_ordered_results_ends_the_threads(*, threaded: bool) -> None:
+    before = set(threading.enumerate())
+    watcher = Watcher()
+    results = ordered_results(
+        count(), [abs] * 3, lambda _: 2, progress=watcher, extent=9, threaded=threaded
+    )
+    assert [next(results), next(results)] == [0, 1]
+    results.close()
+    assert set(threading.enumerate()) == before
+    assert watcher.events == [("start", 9), ("advance", 2), ("finish", None)]
+
+
+def test_errors_of_ordered_results_come_after_the_results_before_them() -> None:
+    def work(number: int) -> int:
+        if number == 3:
+            raise ValueError("third")
+        return number
+
+    found = []
+    with pytest.raises(ValueError, match="third"):
+        found.extend(ordered_results(range(9), [work] * 2, lambda _: 1))
+    results = ordered_results(range(9), [work] * 2, lambda _: 1)
+    assert [next(results) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(ValueError, match="third"):
+        next(results)
