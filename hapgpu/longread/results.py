@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
+from hapgpu.arrays.tables import data_frame, names_column
 from hapgpu.cigar.encoding import cigar_strings
-from hapgpu.errors import UsageError
 from hapgpu.longread.output.columns import MappingTable
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_NONE = -1
-_PER_READ_OR_CONTIG = frozenset({"read_lengths", "read_names", "contig_names"})
+_NONE: Final = -1
+_PER_READ_OR_CONTIG: Final = frozenset({"read_lengths", "read_names", "contig_names"})
+_SINGULAR: Final = {
+    **{f"{name}s": name for name in ("read", "contig", "strand", "start", "end", "split", "cigar")},
+    **{f"{name}s": name for name in ("read_start", "read_end", "block_length", "repeat_length")},
+    **{f"{name}s": name for name in ("chain_score", "second_score", "best_score", "divergence")},
+    **{f"{name}s": name for name in ("alignment_score", "anchor_count", "edit_distance")},
+    "mapping_qualities": "mapping_quality",
+}
+"""Names of columns in a table, by attribute, where these are plural."""
 
 
 class MappedReads(NamedTuple):
@@ -105,20 +113,18 @@ class ReadMappings:
         return self.reads.size
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Return a pandas DataFrame with the columns of m rows.
+        """Return a table of pandas with a row per mapping.
 
-        `contigs` has names, and with names of reads there is a column `read_names`.
+        Its columns are the attributes with m entries, their names in the singular: `read`,
+        `contig` (name), `strand` (`+` or `-`), `mapping_quality`, and `cigar` (text). Named reads
+        have `read_name`, too.
 
         Raises
         ------
         UsageError
             pandas is not installed.
         """
-        try:
-            import pandas as pd  # noqa: PLC0415  (optional)
-        except ImportError:
-            raise UsageError("pandas: is not installed; run: pip install pandas") from None
-        return pd.DataFrame(_frame_columns(self))
+        return data_frame(_frame_columns(self))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,12 +173,13 @@ class ReadAlignments(ReadMappings):
 def _frame_columns(mappings: ReadMappings) -> dict[str, Any]:
     """Return the columns of m rows, with text instead of numbers where there is some."""
     names = [each.name for each in fields(mappings) if each.name not in _PER_READ_OR_CONTIG]
-    columns = {name: getattr(mappings, name) for name in names}
-    columns["contigs"] = np.array(mappings.contig_names, dtype=np.object_)[mappings.contigs]
+    columns = {_SINGULAR.get(name, name): getattr(mappings, name) for name in names}
+    columns["contig"] = names_column(mappings.contigs, mappings.contig_names)
+    columns["strand"] = names_column(mappings.strands, "+-")
     if mappings.read_names is not None:
-        columns["read_names"] = np.array(mappings.read_names, dtype=np.object_)[mappings.reads]
+        columns["read_name"] = np.array(mappings.read_names, dtype=np.object_)[mappings.reads]
     if isinstance(mappings, ReadAlignments):
-        columns["cigars"] = mappings.cigar_strings()
+        columns["cigar"] = mappings.cigar_strings()
     return columns
 
 
