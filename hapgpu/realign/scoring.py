@@ -139,7 +139,7 @@ def resolve_scoring(scoring: str | Scoring) -> Scoring:
     if scoring in PRESETS:
         return PRESETS[scoring]
     try:
-        match, mismatch, gap_open, gap_extend = map(int, scoring.split(","))
+        match, mismatch, gap_open, gap_extend = map(int, str(scoring).split(","))
     except ValueError:
         message = (
             f"scoring '{scoring}': unknown; give one of {', '.join(PRESETS)},"

@@ -69,6 +69,7 @@ def test_resources() -> None:
 
 
 def test_a_table() -> None:
+    pytest.importorskip("pandas")
     table = data_frame({"b": np.array([3, 4]), "a": names_column(np.array([1, 0]), ["x", "y"])})
     assert table.columns.tolist() == ["b", "a"]
     assert table.a.tolist() == ["y", "x"]

@@ -131,6 +131,7 @@ def test_a_bar_counts_the_bases(example: Inputs, capsys: pytest.CaptureFixture[s
 
 
 def test_table(example: Inputs) -> None:
+    pytest.importorskip("pandas")
     found = call(*example, device="cpu")
     table = found.to_dataframe()
     assert len(table) == len(found) * len(found.samples)

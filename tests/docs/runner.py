@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.docs.pages import ROOT, Block, blocks, read_page
+from tests.docs.pages import ROOT, RUN, Block, blocks, read_page
 
 _PROGRAMS: Final = (
     "bcftools",
@@ -30,8 +30,11 @@ _PROGRAMS: Final = (
     "tabix",
 )
 """Programs beside hapgpu that pages use: blocks are skipped where they are not installed."""
-_MODULES: Final = {"hapgpu report": ("igv_notebook", "igv_reports", "itables", "vl_convert")}
-"""Commands with the packages of an extra that they need."""
+_MODULES: Final = {
+    "hapgpu report": ("igv_notebook", "igv_reports", "itables", "vl_convert"),
+    "to_dataframe": ("pandas",),
+}
+"""Commands and methods with the packages of an extra that they need."""
 _TIMEOUT: Final = 600
 _TOLERANCE: Final = 1e-5
 _POINT: Final = re.compile(r"-?\d+\.\d+")
@@ -62,11 +65,13 @@ def run_page(page: str, directory: Path) -> str:
     names: dict[str, Any] = {"__name__": "page"}
     for block in blocks(read_page(page)):
         where = f"{page}, line {block.line}"
-        if block.language == "sh" and not block.reason:
-            if lacking := _lacking(block.text):
-                return f"{where}: no {lacking}"
+        if block.language not in RUN or block.reason:
+            continue
+        if lacking := _lacking(block.text):
+            return f"{where}: no {lacking}"
+        if block.language == "sh":
             _compare(_run_shell(block, directory, where), block, where)
-        elif block.language == "python" and not block.reason:
+        else:
             _compare(_run_python(block, directory, names), block, where)
     return ""
 

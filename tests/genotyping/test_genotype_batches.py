@@ -84,6 +84,7 @@ def test_a_bar_counts_the_sites(inputs: Inputs, capsys: pytest.CaptureFixture[st
 
 
 def test_table(inputs: Inputs) -> None:
+    pytest.importorskip("pandas")
     table = genotype(*inputs, device="cpu").to_dataframe()
     assert table.columns.tolist() == [
         *("contig", "position", "id", "ref", "alt", "quality"),
@@ -101,6 +102,7 @@ def test_table(inputs: Inputs) -> None:
 
 
 def test_a_table_without_sites(inputs: Inputs, tmp_path: Path) -> None:
+    pytest.importorskip("pandas")
     reads, reference, _ = inputs
     none = write_sites(tmp_path / "none.vcf", [])
     assert len(genotype(reads, reference, none, device="cpu").to_dataframe()) == 0

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hapgpu.genotyping.api import Genotypes, genotype
+from hapgpu import Genotypes, genotype
 from hapgpu.simulation.variants import VariantKind
 from tests.haplotypes.made_references import random_text
 from tests.simulation.made_samples import made_sample
@@ -28,7 +28,7 @@ class Called:
 
     @property
     def qualities(self) -> NDArray[np.int16]:
-        return self.calls.qualities[:, 0]
+        return self.calls.genotype_qualities[:, 0]
 
 
 def called(directory: Path, ploidy: int, depth: float, seed: int = 1) -> Called:

@@ -32,7 +32,7 @@ _TABLE: Final = {
         longread.align.dp.lanes: _AMBIGUOUS_WORD
         longread.align.pipeline: _FIRST_FILLS
         longread.seed.predecessor_ranges: BINS
-        longread.api: _ANCHORS_ON_CPU
+        longread.anchor_chains: _ANCHORS_ON_CPU
         longread.index.build: _MIN_BATCH _MAX_BATCH _BATCHES_PER_THREAD
         longread.index.lookup: LOOKUPS
         longread.index.hash_table: _PIECE _PART_SIZE_BITS _MIN_PART_BITS _MAX_PART_BITS
@@ -49,6 +49,7 @@ _TABLE: Final = {
         genotyping.deep_loci: _MAX_ROWS _MAX_PAIRS
         genotyping.reads.aligned_reads: _MAX_BASES _BATCH_BASES
         genotyping.reads.locus_groups: _GROUPS_OF_A_SIZE _MAX_BATCHES _MAX_BYTES
+        realign.api: _PAIRS_PER_PART
         shortread.api: _BASES_ON_CPU _BASES_PER_READ
         shortread.index.bwt: MAX_JUMP _MIN_JUMP _JUMP_BYTES _JUMP_BYTES_PER_BASE
         shortread.index.suffixes.buckets: _MAX_PREFIX _BUCKET_ROWS

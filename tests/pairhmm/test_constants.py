@@ -9,7 +9,7 @@ from hapgpu.pairhmm.reads.pcr_model import gap_open_limits
 from tests.constants import Rows, constant, names, not_as_named
 
 ROWS: Rows = [
-    ("pairhmm.api._MAX_QUALITY", 254, "QualityUtils.MAX_QUAL"),
+    ("pairhmm.inputs._MAX_QUALITY", 254, "QualityUtils.MAX_QUAL"),
     ("pairhmm.model.ANY_BASE", 78, "PairHMM: 'N' equals any base"),
     ("pairhmm.normalize.WORST_DIFFERENCE", -4.5, "--phred-scaled-global-read-mismapping-rate 45"),
     ("pairhmm.normalize.ERRORS_PER_BASE", 0.02, "EXPECTED_ERROR_RATE_PER_BASE"),

@@ -101,7 +101,7 @@ def outcome_of(
         chosen,
         np.sort(listed.genotypes, axis=1),
         calls.genotypes[:, 0],
-        calls.qualities[:, 0],
+        calls.genotype_qualities[:, 0],
     )
 
 

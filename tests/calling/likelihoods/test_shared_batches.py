@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from hapgpu.calling.genotypes.likelihoods import SharedBatches
 from hapgpu.errors import DeviceError
-from hapgpu.pairhmm.api import hmm_batch
 from hapgpu.pairhmm.batches import HmmBatch
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
+from hapgpu.pairhmm.inputs import PairHmmInput
 from hapgpu.runtime.devices import CpuDevice
 
 THREADS = 8
@@ -29,7 +29,7 @@ def batch_of(seed: int) -> HmmBatch:
         ]
         for _ in range(2)
     )
-    return hmm_batch((reads, 30, 45, 45, 10, haplotypes))
+    return PairHmmInput(reads, haplotypes, base_qualities=30).to_batch()
 
 
 def test_each_thread_gets_the_likelihoods_of_its_batch() -> None:
