@@ -66,7 +66,7 @@ def _bytes_at(
         is_outside = builder.or_(is_after, builder.or_(is_before, is_negative))
         with cgutils.if_unlikely(builder, is_outside):
             context.call_conv.return_user_exc(builder, IndexError, ("bytes outside of memory",))
-    return builder.inttoptr(builder.add(address, at), _BYTE.as_pointer())
+    return builder.gep(builder.inttoptr(address, _BYTE.as_pointer()), [at])
 
 
 def _reading(bits: int, *, signed: bool = False) -> Callable[[Memory, Integer], Integer]:

@@ -15,7 +15,8 @@ from hapgpu.arrays.ragged_view import read_only
 from hapgpu.errors import OutputError
 from hapgpu.io.alignments.samtools import Samtools, SamtoolsFailure
 from hapgpu.io.bam.header import SamHeader, encode_header
-from hapgpu.io.bam.sam_lines import encode_lines, room_for_records
+from hapgpu.io.bam.sam_lines import encode_lines
+from hapgpu.io.text.builder import TextBuilder
 from hapgpu.io.text.name_table import NameTable, name_table
 from hapgpu.io.text.values import excerpt
 
@@ -42,9 +43,11 @@ class BamLines:
     header: SamHeader
     output: str
     _contigs: NameTable = field(init=False, repr=False, compare=False)
+    _build: TextBuilder = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_contigs", name_table(self.header.reference_names))
+        object.__setattr__(self, "_build", TextBuilder(row_bytes=1))  # a row is a byte of a line
 
     def __call__(self, text: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Return uint8: the records of whole lines, end to end.
@@ -57,17 +60,21 @@ class BamLines:
         if text.size == 0:
             return text
         text = read_only(text if text[-1] == _NEWLINE else np.append(text, _NEWLINE))
-        out = np.empty(room_for_records(text), dtype=np.uint8)
         unusual: list[tuple[int, bytes]] = []
-        at = end = 0
-        while at < text.size:
-            next_line, stop = encode_lines(text, self._contigs, at, out, end)
-            at, end = int(next_line), int(stop)
-            if at < text.size:
-                size = int(np.argmax(text[at:] == _NEWLINE)) + 1
-                unusual.append((end, text[at : at + size].tobytes()))
-                at += size
-        records = out[:end]
+
+        def write(out: NDArray[np.uint8]) -> int:
+            unusual.clear()
+            at = end = 0
+            while at < text.size:
+                next_line, stop = encode_lines(text, self._contigs, at, out, end)
+                at, end = int(next_line), int(stop)
+                if at < text.size:
+                    size = int(np.argmax(text[at:] == _NEWLINE)) + 1
+                    unusual.append((end, text[at : at + size].tobytes()))
+                    at += size
+            return end
+
+        records = self._build(text.size, write)
         return self._with_unusual(records, unusual) if unusual else records
 
     def _with_unusual(

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.memory import Memory, copy_memory, write_8, write_16, write_32
+from hapgpu.arrays.memory import Memory, copy_memory, write_8, write_16, write_32, write_64
 from hapgpu.runtime.jit import njit, njit_inlined
 
 SLACK: Final = 16
@@ -198,4 +198,13 @@ def put_fraction(text: Memory, at: Integer, value: float) -> Integer:
     units %= np.uint64(10000)
     write_16(text, at + 2, np.int64(_PAIRS[units // _100]))
     write_16(text, at + 4, np.int64(_PAIRS[units % _100]))
+    return end
+
+
+@njit_inlined
+def put_word(text: Memory, at: Integer, word: Integer, size: Integer) -> Integer:
+    """Write the lowest bytes of an int64, at most eight."""
+    end = at + size
+    if has_room(text, end):
+        write_64(text, at, np.int64(word))
     return end

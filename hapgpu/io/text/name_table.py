@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import FNV_BASIS, FNV_PRIME, Integer, hash_of
-from hapgpu.arrays.memory import load_u8_at
+from hapgpu.arrays.memory import Memory, read_u8
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only, view_of
 from hapgpu.runtime.jit import njit, njit_inlined
@@ -53,27 +53,27 @@ def _fill_slots(
 
 
 @njit
-def find_name(table: NameTable, at: Integer, length: Integer) -> Integer:
-    """Return the row of the name at an address; -1 if the table lacks it."""
+def find_name(table: NameTable, name: Memory) -> Integer:
+    """Return the row of a name; -1 if the table lacks it."""
     value = FNV_BASIS
-    for k in range(length):
-        value = (value ^ np.uint64(load_u8_at(at + k))) * FNV_PRIME
+    for k in range(name.size):
+        value = (value ^ np.uint64(read_u8(name, k))) * FNV_PRIME
     mask = np.uint64(table.slots.size - 1)
     slot = value & mask
     while table.slots[slot] >= 0:
         row = np.int64(table.slots[slot])
-        if _is_name(table, row, at, length):
+        if _is_name(table, row, name):
             return row
         slot = (slot + np.uint64(1)) & mask
     return np.int64(-1)
 
 
 @njit_inlined
-def _is_name(table: NameTable, row: Integer, at: Integer, length: Integer) -> bool:
+def _is_name(table: NameTable, row: Integer, name: Memory) -> bool:
     start = table.offsets[row]
-    if table.offsets[row + 1] - start != length:
+    if table.offsets[row + 1] - start != name.size:
         return False
     same = np.int64(0)
-    while same < length and table.names[start + same] == load_u8_at(at + same):
+    while same < name.size and table.names[start + same] == read_u8(name, same):
         same += 1
-    return bool(same == length)
+    return bool(same == name.size)

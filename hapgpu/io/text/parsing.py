@@ -1,7 +1,7 @@
-"""Fields of lines, read at addresses by compiled functions.
+"""Fields of lines, read by compiled functions.
 
-The text ends with a newline, whose address is `last`: no function reads beyond it. Functions that
-read numbers return 0 in place of the address after one that is malformed.
+The text ends with a newline, beyond which no function reads. Functions that read numbers return
+`MALFORMED` in place of the offset after one that is malformed.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ from typing import Final
 
 import numpy as np
 
-from hapgpu.arrays.bits import load_u64, trailing_zeros
+from hapgpu.arrays.bits import trailing_zeros
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.memory import load_u8_at
+from hapgpu.arrays.memory import Memory, read_64, read_u8
 from hapgpu.io.text.decimals import POWERS_OF_TEN
 from hapgpu.runtime.jit import njit, njit_inlined
+
+MALFORMED: Final = np.int64(-1)
+"""Returned in place of an offset."""
 
 _TAB: Final = ord("\t")
 _BLANK: Final = ord(" ")
@@ -40,27 +43,29 @@ _DOUBT: Final = 1e-14
 
 
 @njit_inlined
-def control_from(at: Integer, last: Integer) -> Integer:
-    """Return the address of the first byte below a blank, such as a tab, from `at` to `last`."""
+def control_from(text: Memory, at: Integer) -> Integer:
+    """Return the offset of the first byte below a blank, such as a tab, from `at` on."""
+    last = text.size - 1
     while at + 8 <= last:
-        word = load_u64(at)
+        word = np.uint64(read_64(text, at))
         # The lowest byte of which the sign bit is set is the first one below a blank.
         below = (word - _BLANKS) & ~word & _SIGN_BITS
         if below:
             return at + np.int64(trailing_zeros(below) >> _3)
         at += 8
-    while at < last and load_u8_at(at) >= _BLANK:
+    while at < last and read_u8(text, at) >= _BLANK:
         at += 1
     return at
 
 
 @njit_inlined
-def after_tab(at: Integer, last: Integer) -> Integer:
-    """Return the address after a tab at `at`; `last` if there is none, or after a malformed number.
+def after_tab(text: Memory, at: Integer) -> Integer:
+    """Return the offset after a tab at `at`.
 
-    At `last` each later function finds a fault, too: only the last one of a line needs a check.
+    Without a tab, or after a malformed number, it is that of the last newline. There, each later
+    function finds a fault, too: only the last one of a line needs a check.
     """
-    return at + 1 if at != 0 and load_u8_at(at) == _TAB else last
+    return at + 1 if at >= 0 and read_u8(text, at) == _TAB else text.size - 1
 
 
 @njit_inlined
@@ -70,38 +75,40 @@ def is_digit(byte: Integer) -> bool:
 
 
 @njit_inlined
-def read_count(at: Integer, maximum: Integer) -> tuple[Integer, Integer]:
-    """Read a number of at most ten digits, from 0 to a maximum; return the address after it."""
+def read_count(text: Memory, at: Integer, maximum: Integer) -> tuple[Integer, Integer]:
+    """Read a number of at most ten digits, from 0 to a maximum; return the offset after it."""
     start = at
     value: Integer = np.int64(0)
-    byte = load_u8_at(at)
+    byte = read_u8(text, at)
     while is_digit(byte):
         value = value * _10 + (byte - _ZERO)
         at += 1
-        byte = load_u8_at(at)
+        byte = read_u8(text, at)
     is_sound = start < at <= start + _MAX_DIGITS and value <= maximum
-    return value, at if is_sound else np.int64(0)
+    return value, at if is_sound else MALFORMED
 
 
 @njit_inlined
-def read_integer(at: Integer, minimum: Integer, maximum: Integer) -> tuple[Integer, Integer]:
+def read_integer(
+    text: Memory, at: Integer, minimum: Integer, maximum: Integer
+) -> tuple[Integer, Integer]:
     """Read a number of at most ten digits, after a minus if it is negative; see `read_count`."""
-    if load_u8_at(at) == _MINUS:
-        value, at = read_count(at + 1, -minimum)
+    if read_u8(text, at) == _MINUS:
+        value, at = read_count(text, at + 1, -minimum)
         return -value, at
-    return read_count(at, maximum)
+    return read_count(text, at, maximum)
 
 
 @njit_inlined
 def _read_digits(
-    at: Integer, mantissa: Integer, power: Integer, shift: Integer
+    text: Memory, at: Integer, mantissa: Integer, power: Integer, shift: Integer
 ) -> tuple[Integer, Integer, Integer]:
     """Append digits to a mantissa of 17 digits at most; return both numbers and the end.
 
     `shift` is what each digit adds to the power of ten: -1 after the point, else 0. Digits for
     which there is no room add one more.
     """
-    byte = load_u8_at(at)
+    byte = read_u8(text, at)
     while is_digit(byte):
         if mantissa < _MANTISSA_END:
             mantissa = mantissa * _10 + (byte - _ZERO)
@@ -109,46 +116,46 @@ def _read_digits(
         else:
             power += shift + 1
         at += 1
-        byte = load_u8_at(at)
+        byte = read_u8(text, at)
     return mantissa, power, at
 
 
 @njit_inlined
-def _read_exponent(at: Integer) -> tuple[Integer, Integer]:
+def _read_exponent(text: Memory, at: Integer) -> tuple[Integer, Integer]:
     """Read an exponent with its letter, 0 if there is none."""
-    byte = load_u8_at(at)
+    byte = read_u8(text, at)
     if byte not in (_EXPONENT, _CAPITAL_EXPONENT):
         return np.int64(0), at
     at += 1
-    sign = load_u8_at(at)
+    sign = read_u8(text, at)
     if sign in (_MINUS, _PLUS):
         at += 1
-    exponent, end = read_count(at, _MAX_EXPONENT)
+    exponent, end = read_count(text, at, _MAX_EXPONENT)
     return -exponent if sign == _MINUS else exponent, end
 
 
 @njit
-def read_float32(at: Integer) -> tuple[Integer, Integer]:
+def read_float32(text: Memory, at: Integer) -> tuple[Integer, Integer]:
     """Read a decimal as C's `(float) strtod()` does.
 
     Returns
     -------
     tuple of int
-        The bits of the float32, and the address after the decimal: 0 if it is no plain number, or
-        too close to the middle between two float32.
+        The bits of the float32, and the offset after the decimal: `MALFORMED` if it is no plain
+        number, or too close to the middle between two float32.
     """
-    is_negative = load_u8_at(at) == _MINUS
+    is_negative = read_u8(text, at) == _MINUS
     start = at + np.int64(is_negative)
-    mantissa, power, at = _read_digits(start, np.int64(0), np.int64(0), np.int64(0))
+    mantissa, power, at = _read_digits(text, start, np.int64(0), np.int64(0), np.int64(0))
     digits = at - start
-    if load_u8_at(at) == _POINT:
+    if read_u8(text, at) == _POINT:
         start = at + 1
-        mantissa, power, at = _read_digits(start, mantissa, power, np.int64(-1))
+        mantissa, power, at = _read_digits(text, start, mantissa, power, np.int64(-1))
         digits += at - start
-    exponent, at = _read_exponent(at)
+    exponent, at = _read_exponent(text, at)
     value, is_certain = _float32_of(mantissa, power + exponent)
     if digits == 0 or not is_certain:
-        return np.int64(0), np.int64(0)
+        return np.int64(0), MALFORMED
     bits = np.int64(np.float32(value).view(np.int32))
     return bits | np.int64(is_negative) << 31, at
 

@@ -32,7 +32,15 @@ from hapgpu.io.bam.constants import (
 from hapgpu.io.bam.encode import bin_of, reference_span
 from hapgpu.io.bam.record_layout import RecordLayout
 from hapgpu.io.bam.tags import field_bytes_in, find_field_in, name_number
-from hapgpu.io.text.builder import has_room, put_all, put_byte, put_bytes, put_count, put_integer
+from hapgpu.io.text.builder import (
+    has_room,
+    put_all,
+    put_byte,
+    put_bytes,
+    put_count,
+    put_integer,
+    put_word,
+)
 from hapgpu.realign.projection.move_table import NOT_MOVED
 from hapgpu.realign.projection.moves import MoveMemory, MoveView, move_memory_of
 from hapgpu.realign.records.fields import (
@@ -245,11 +253,7 @@ def _put_record(
 @njit_inlined
 def _put_words(out: Memory, at: Integer, first: Integer, second: Integer) -> Integer:
     """Write two numbers of 32 bits."""
-    end = at + 8
-    if has_room(out, end):
-        write_32(out, at, first)
-        write_32(out, at + 4, second)
-    return end
+    return put_word(out, put_word(out, at, first, 4), second, 4)
 
 
 @njit_inlined

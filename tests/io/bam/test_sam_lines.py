@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from hapgpu.io.bam.sam_lines import encode_lines, room_for_records
-from hapgpu.io.text.name_table import name_table
+from hapgpu.io.bam.sam_lines import encode_lines
+from hapgpu.io.text.builder import built_text
+from hapgpu.io.text.name_table import NameTable, name_table
 from tests.example_counts import many
 from tests.io.sam_texts import NAMES, as_text, by_samtools, lines
 
@@ -20,14 +22,28 @@ LINE = b"r\t16\tchr1\t5\t60\t2S3M1I2D4M\t=\t90\t-80\tACGTACGTAN\tIIIIIHHHH!\tNM:
 _BYTES = b"\t\n\r\0 *0123456789+-.,:;=@ABCcEefHIiMNSZadnx\x7f\x80\xff"
 
 
-def encoded(text: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> tuple[int, bytes]:
+def encoded(text: NDArray[np.uint8]) -> tuple[int, bytes]:
     """Return the offset up to which lines are converted, and the records."""
+    at, out = encoded_with(text, CONTIGS)
+    return at, out.tobytes()
+
+
+def encoded_with(text: NDArray[np.uint8], contigs: NameTable) -> tuple[int, NDArray[np.uint8]]:
+    """Encode with memory that is too small at first; no byte after it may be written."""
     text = text.view()
     text.flags.writeable = False
-    out = np.full(room_for_records(text) + 8, 0xEE, dtype=np.uint8)
-    at, end = encode_lines(text, CONTIGS, 0, out[:-8], 0)
-    assert (out[-8:] == 0xEE).all()
-    return int(at), out[:end].tobytes()
+    at = 0
+
+    def write(out: NDArray[np.uint8]) -> int:
+        nonlocal at
+        guarded = np.full(out.size + 8, 0xEE, dtype=np.uint8)
+        at, end = map(int, encode_lines(text, contigs, 0, guarded[:-8], 0))
+        assert (guarded[-8:] == 0xEE).all()
+        out[:] = guarded[:-8]
+        return end
+
+    records = built_text(write, text.size // 3)
+    return at, records
 
 
 def converted(rows: Sequence[bytes]) -> list[bytes]:
@@ -188,18 +204,13 @@ def test_many_contigs() -> None:
     random = Random(5)  # noqa: S311  (reproducible data, not secrets)
     chosen = [random.randrange(len(names)) for _ in range(5000)]
     text = as_text([f"r\t0\t{names[k]}\t1\t0\t1M\t*\t0\t0\tA\tI".encode() for k in chosen])
-    text.flags.writeable = False
-    out = np.empty(room_for_records(text), dtype=np.uint8)
-    at, end = encode_lines(text, table, 0, out, 0)
+    at, out = encoded_with(text, table)
     assert at == text.size
-    size = int(end) // len(chosen)
-    found = out[:end].reshape(len(chosen), size)[:, 4:8].copy().view(np.int32)
+    found = out.reshape(len(chosen), -1)[:, 4:8].copy().view(np.int32)
     assert found.ravel().tolist() == chosen
 
 
 def test_no_contigs() -> None:
     text = as_text([b"r\t4\t*\t0\t0\t*\t*\t0\t0\tA\tI", b"r\t4\tx\t0\t0\t*\t*\t0\t0\tA\tI"])
-    text.flags.writeable = False
-    out = np.empty(room_for_records(text), dtype=np.uint8)
-    at, _ = encode_lines(text, name_table([]), 0, out, 0)
+    at, _ = encoded_with(text, name_table([]))
     assert at == text.size // 2

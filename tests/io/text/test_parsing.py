@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import memory_of
 from hapgpu.io.text.parsing import read_float32
 from hapgpu.runtime.jit import njit
 from tests.example_counts import many
@@ -17,9 +18,7 @@ from tests.io.sam_texts import decimals
 
 @njit
 def read(text: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> tuple[Integer, Integer]:
-    base = text.ctypes.data
-    bits, end = read_float32(base)
-    return bits, end - base if end else -1
+    return read_float32(memory_of(text), np.int64(0))
 
 
 def float_of(text: str) -> np.float32 | None:
