@@ -76,15 +76,21 @@ class KernelSource:
                     yield Declared(found[2], self._types[type_name], bool(found[1]))
                     break
             else:
-                found = re.fullmatch(r"\s*(\w+)\s+(\w+)\s*", text)
+                found = re.fullmatch(r"\s*(\w+)(?:<([\w ]+)>)?\s+(\w+)\s*", text)
                 assert found is not None, declaration
-                yield Declared(found[2], None, is_pointer=False, fields=self._fields(found[1]))
+                fields = self._fields(found[1], found[2])
+                yield Declared(found[3], None, is_pointer=False, fields=fields)
 
-    def _fields(self, struct: str) -> tuple[Declared, ...]:
-        """Return the fields of a struct, which may have functions after them."""
-        found = re.search(rf"\bstruct {struct} {{", self._text)
+    def _fields(self, struct: str, item: str | None) -> tuple[Declared, ...]:
+        """Return the fields of a struct, which may have functions after them.
+
+        `item` is the type that a template of one type is for.
+        """
+        found = re.search(rf"(?:<typename (\w+)>\s+)?\bstruct {struct} {{", self._text)
         assert found is not None, struct
         members = self._text[found.end() : _end_of_block(self._text, found.end())]
+        if item is not None:
+            members = re.sub(rf"\b{found[1]}\b", item, members)
         while (without_blocks := _BLOCK.sub(";", members)) != members:
             members = without_blocks
         return tuple(self._declared(_one_by_one(members)))

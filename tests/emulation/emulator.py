@@ -12,7 +12,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, Final
@@ -25,6 +25,7 @@ from hapgpu.runtime.gpu.kernel import (
     Array,
     Kernel,
     Length,
+    Parameter,
     Scalar,
     Struct,
     length_name,
@@ -81,11 +82,9 @@ class EmulatedKernel:
     def launch(self, blocks: int, threads: int, arguments: Sequence[Any]) -> None:
         """Run the kernel."""
         parameters = self._kernel.parameters
-        named: dict[str, Any] = {}
-        for parameter, value in zip(parameters, arguments, strict=True):
-            given = value if isinstance(parameter, Struct) else (value,)
-            named |= zip(named_fields((parameter,)), given, strict=True)
-        for name, field in named_fields(parameters).items():
+        fields = named_fields(parameters)
+        named = dict(zip(fields, _values(parameters, arguments), strict=True))
+        for name, field in fields.items():
             if isinstance(field, Array):
                 _check(named[name], field, int(named[length_name(name, field, named)]))
         values = [
@@ -93,7 +92,16 @@ class EmulatedKernel:
             for parameter, value in zip(parameters, arguments, strict=True)
             if not isinstance(parameter, Length)
         ]
-        compiled(self._kernel)(blocks, threads, *values)
+        compiled(self._kernel)(blocks, threads, *map(_by_reference, values))
+
+
+def _values(parameters: tuple[Parameter, ...], arguments: Sequence[Any]) -> Iterator[Any]:
+    """Yield the arguments of all fields, in the order of `named_fields`."""
+    for parameter, value in zip(parameters, arguments, strict=True):
+        if isinstance(parameter, Struct):
+            yield from _values(parameter.fields, value)
+        else:
+            yield value
 
 
 def _check(array: NDArray[Any], parameter: Array, length: int) -> None:
@@ -103,7 +111,7 @@ def _check(array: NDArray[Any], parameter: Array, length: int) -> None:
 
 
 def _passed(parameter: Array | Scalar | Struct, value: Any) -> Any:
-    """Return an argument as `ctypes` passes it: a struct as a pointer to it."""
+    """Return an argument as `ctypes` has it."""
     if isinstance(parameter, Array):
         return ctypes.c_void_p(value.ctypes.data)
     if isinstance(parameter, Scalar):
@@ -115,7 +123,12 @@ def _passed(parameter: Array | Scalar | Struct, value: Any) -> Any:
     ]
     fields = [(name, type(member)) for name, member in members]
     struct = type(parameter.name, (ctypes.Structure,), {"_fields_": fields})
-    return ctypes.byref(struct(**dict(members)))
+    return struct(**dict(members))
+
+
+def _by_reference(value: Any) -> Any:
+    """Return an argument as `run` takes it: a pointer to a struct."""
+    return ctypes.byref(value) if isinstance(value, ctypes.Structure) else value
 
 
 def _launch_threads(kernel: Kernel, threads: int, items: int, arguments: Sequence[Any]) -> None:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from hapgpu.runtime.gpu.kernel import (
     Array,
-    Field,
     Kernel,
     KernelArgument,
     Length,
@@ -77,9 +76,6 @@ class ArgumentTable:
             (indices[name], np.dtype(field.dtype), length, name, field)
             for name, field, length in arrays
         ]
-        self._counts = [
-            len(each.fields) if isinstance(each, Struct) else 0 for each in kernel.parameters
-        ]
         self._in_structs = [index for index, _, _, name, _ in self._arrays if "." in name]
         self._structs = _packings(kernel.parameters)
         self._new_structs = [each for each in self._structs if each.has_numbers]
@@ -96,7 +92,9 @@ class ArgumentTable:
         if len(arguments) != len(self._kernel.parameters):
             message = f"{self._kernel.expression}: takes {len(self._kernel.parameters)} arguments"
             raise ValueError(f"{message}, not {len(arguments)}")
-        values: list[Any] = self._field_values(arguments) if self._structs else [*arguments]
+        values: list[Any] = [*arguments]
+        if self._structs:
+            values = self._field_values(self._kernel.parameters, arguments)
         for index, converted, _ in self._numbers:
             values[index] = converted(values[index])
         for index, dtype, length, name, parameter in self._arrays:
@@ -140,17 +138,19 @@ class ArgumentTable:
         """Return the checked values that the kernel takes."""
         return tuple(values if self._passed is None else [values[index] for index in self._passed])
 
-    def _field_values(self, arguments: Sequence[Any]) -> list[Any]:
+    def _field_values(
+        self, parameters: tuple[Parameter, ...], arguments: Sequence[Any]
+    ) -> list[Any]:
         values: list[Any] = []
-        for number, (argument, count) in enumerate(zip(arguments, self._counts, strict=True)):
-            if count == 0:
+        for parameter, argument in zip(parameters, arguments, strict=True):
+            if not isinstance(parameter, Struct):
                 values.append(argument)
                 continue
-            if len(argument) != count:
-                where = f"{self._kernel.expression}: {self._kernel.parameters[number].name}"
-                message = f"{where} takes {count} fields, not {len(argument)}"
+            if len(argument) != len(parameter.fields):
+                where = f"{self._kernel.expression}: {parameter.name}"
+                message = f"{where} takes {len(parameter.fields)} fields, not {len(argument)}"
                 raise ValueError(message)
-            values += argument
+            values += self._field_values(parameter.fields, argument)
         return values
 
     def _refuse(
@@ -170,16 +170,16 @@ class ArgumentTable:
 class _Packing:
     """Packing of a struct: the bytes of C of its fields, which start at `first` in all values."""
 
-    def __init__(self, fields: tuple[Field, ...], first: int, index: int) -> None:
-        passed = [(at, each) for at, each in enumerate(fields) if not isinstance(each, Length)]
-        codes = "".join(_code(field) for _, field in passed)
-        widest = max(codes, key=struct.calcsize)
-        layout = struct.Struct(f"@{codes}0{widest}")  # ends as aligned as its widest member
+    def __init__(self, fields: tuple[Parameter, ...], first: int, index: int) -> None:
+        layout = struct.Struct(f"@{_codes(fields)}")
+        leaves = named_fields(fields).values()
         self._pack = layout.pack
         self._dtype = np.dtype((np.void, layout.size))
-        self._members = [first + at for at, _ in passed]
+        self._members = [
+            first + at for at, field in enumerate(leaves) if not isinstance(field, Length)
+        ]
         self.index = index
-        self.has_numbers = any(isinstance(field, Scalar) for field in fields)
+        self.has_numbers = any(isinstance(field, Scalar) for field in leaves)
 
     def packed(self, values: Sequence[Any]) -> NDArray[np.void]:
         """Return the struct as an array of one element."""
@@ -197,8 +197,20 @@ def _packings(parameters: tuple[Parameter, ...]) -> list[_Packing]:
     return packings
 
 
-def _code(field: Field) -> str:
-    """Return the code of a member in the formats of the module `struct`."""
+def _codes(fields: tuple[Parameter, ...]) -> str:
+    """Return the format of a struct for the module `struct`.
+
+    A struct starts and ends as aligned as its widest member.
+    """
+    codes = [_code(field) for field in fields if not isinstance(field, Length)]
+    widest = max("".join(codes).replace("0", ""), key=struct.calcsize)
+    return f"0{widest}{''.join(codes)}0{widest}"
+
+
+def _code(field: Array | Scalar | Struct) -> str:
+    """Return the format of a member for the module `struct`."""
+    if isinstance(field, Struct):
+        return _codes(field.fields)
     return np.dtype(field.dtype).char if isinstance(field, Scalar) else "P"
 
 
@@ -220,4 +232,4 @@ def _passed(parameters: tuple[Parameter, ...]) -> list[int] | None:
 
 def _count(parameter: Parameter) -> int:
     """Return how many values a parameter has."""
-    return len(parameter.fields) if isinstance(parameter, Struct) else 1
+    return len(named_fields((parameter,)))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from hapgpu.runtime.gpu_array import GpuArray
 
-KernelArgument: TypeAlias = GpuArray | float | tuple[GpuArray | float, ...]
+KernelArgument: TypeAlias = GpuArray | float | tuple[Any, ...]
 """Argument of a kernel: an array on its GPU, a number, or a tuple of the fields of a struct."""
 
 
@@ -19,8 +19,8 @@ class Array:
     """A pointer parameter: an array of `dtype`, C-contiguous.
 
     It needs at least `width` elements (4 of float32 for a float4) per item, of which there are
-    `length + extra`. `length` names a number of the same struct, or else of the kernel: `count`, or
-    `reads.count` in the struct `reads`.
+    `length + extra`. `length` names a number of the same struct, or else of the struct around it,
+    or else of the kernel: `count`, or `reads.count` in the struct `reads`.
     """
 
     name: str
@@ -50,34 +50,36 @@ Field: TypeAlias = Array | Scalar | Length
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """A C struct passed by value: pointers and numbers, in the order of the source.
+    """A C struct passed by value: pointers, numbers and structs, in the order of the source.
 
     A launch takes a tuple of the fields for it.
     """
 
     name: str
-    fields: tuple[Field, ...]
+    fields: tuple[Array | Scalar | Length | Struct, ...]
 
 
 Parameter: TypeAlias = Field | Struct
 
 
-def named_fields(parameters: tuple[Parameter, ...]) -> dict[str, Field]:
+def named_fields(parameters: tuple[Parameter, ...], prefix: str = "") -> dict[str, Field]:
     """Return parameters by name, in order, with the fields of a struct (`struct.field`) for it."""
     fields: dict[str, Field] = {}
     for parameter in parameters:
+        name = f"{prefix}{parameter.name}"
         if isinstance(parameter, Struct):
-            fields |= {f"{parameter.name}.{field.name}": field for field in parameter.fields}
+            fields |= named_fields(parameter.fields, f"{name}.")
         else:
-            fields[parameter.name] = parameter
+            fields[name] = parameter
     return fields
 
 
 def length_name(name: str, array: Array, fields: Collection[str]) -> str:
     """Return the name in `named_fields` of the length of an array, which has `name` there."""
     struct, _, _ = name.rpartition(".")
-    own = f"{struct}.{array.length}"
-    return own if own in fields else array.length
+    while struct and f"{struct}.{array.length}" not in fields:
+        struct, _, _ = struct.rpartition(".")
+    return f"{struct}.{array.length}" if struct else array.length
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -366,6 +366,26 @@ def rows_kernel(function: RecordingFunction) -> LoadedKernel:
     return LoadedKernel(Kernel("k.cu", "k", parameters), function, device=0)
 
 
+class Reads(ctypes.Structure):
+    """The struct of `reads_kernel`, as a C compiler lays it out."""
+
+    _fields_ = (
+        *(("level", ctypes.c_uint8), ("rows", Rows), ("is_last", ctypes.c_uint8)),
+        *(("starts", ctypes.c_void_p), ("text", ctypes.c_void_p), ("ends", ctypes.c_void_p)),
+    )
+
+
+@pytest.fixture
+def reads_kernel(rows_kernel: LoadedKernel, function: RecordingFunction) -> LoadedKernel:
+    reads = (
+        *(Scalar("level", np.uint8), rows_kernel.parameters[0], Scalar("is_last", np.uint8)),
+        Array("starts", np.int32, "rows.count"),
+        Struct("names", (Array("text", np.uint8, "size"), Length("size"))),
+        *(Array("ends", np.int32, "count"), Length("count")),
+    )
+    return LoadedKernel(Kernel("k.cu", "k", (Struct("reads", reads),)), function, device=0)
+
+
 def rows_arguments(**changes: Any) -> tuple[Any, ...]:
     """Return arguments for `rows_kernel`, with changed fields of `rows`."""
     fields = {
@@ -417,6 +437,44 @@ def test_checked_structs_are_launched_with_other_scalars(
         found = unpacked(packed)
         assert (found.level, found.ratio, found.sign, count) == (1, 8.0, 4, 6)
         assert (found.values, found.offsets) == (2**40 + 8, 2**63 + 16)
+
+
+TEXT = DeviceArray(4, np.dtype(np.uint8), address=32)
+
+
+def reads_arguments(*, starts: int = 3, ends: int = 2, names: tuple[Any, ...] = (TEXT, 4)) -> Any:
+    """Return arguments for `reads_kernel`."""
+    rows = rows_arguments()[0]
+    own = (DeviceArray(starts, address=8), names, DeviceArray(ends, address=16), 2)
+    return ((7, rows, 1, *own),)
+
+
+def test_structs_have_structs(reads_kernel: LoadedKernel, function: RecordingFunction) -> None:
+    reads_kernel.launch(1, 32, reads_arguments())
+    [(_, _, (reads,))] = function.calls
+    assert reads.nbytes == ctypes.sizeof(Reads)
+    found = Reads.from_buffer_copy(reads)
+    assert (found.level, found.is_last) == (7, 1)
+    assert (found.starts, found.text, found.ends) == (8, 32, 16)
+    assert (found.rows.level, found.rows.count, found.rows.ratio) == (200, 3, 0.25)
+    assert (found.rows.offsets, found.rows.sign) == (2**63 + 16, -2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (reads_arguments(starts=2), "k: reads.starts has 2 elements, not 3"),
+        (reads_arguments(ends=1), "k: reads.ends has 1 elements, not 2"),
+        (reads_arguments(names=(TEXT, 5)), "k: reads.names.text has 4 elements, not 5"),
+        (reads_arguments(names=(TEXT,)), "k: names takes 2 fields, not 1"),
+    ],
+)
+def test_wrong_structs_of_structs_are_not_launched(
+    arguments: Any, message: str, reads_kernel: LoadedKernel, function: RecordingFunction
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        reads_kernel.launch(1, 32, arguments)
+    assert function.calls == []
 
 
 @pytest.mark.parametrize("name", ["rows.total", "rows.count", "bins"])
