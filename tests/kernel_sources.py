@@ -102,7 +102,7 @@ def _one_by_one(members: str) -> Iterator[str]:
         if "(" in member or not member.strip():
             continue
         first, *others = member.split(",")
-        kind = re.match(r"[\w ]*\b(?=[ *]+\w+$)", first.strip())
+        kind = re.match(r"[\w<> ]*[\w>](?=[ *]+\w+$)", first.strip())
         assert kind is not None, member
         yield first
         yield from (f"{kind[0]} {other}" for other in others)

@@ -1,4 +1,4 @@
-// Alignments of queries with references (hapgpu/cigar/cuda.py).
+// Alignments of queries with references: ALIGNMENTS of hapgpu/cigar/cuda.py.
 
 #include "common/rows.cuh"
 

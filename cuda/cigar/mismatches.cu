@@ -131,15 +131,9 @@ __device__ long long put_mismatches(Out& out, const Alignments& alignments, int 
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(128, 8) measure_mismatches(
-    const unsigned char* bases, const long long* base_offsets, const long long* rows,
-    const unsigned* cigars, const long long* cigar_offsets, const long long* positions,
-    const unsigned char* references, const long long* reference_offsets, const int* reference_index,
-    int* distances, long long* sizes, long long /* bases */, int /* queries */,
-    long long /* elements */, long long /* reference bases */, int /* references */, int count
+    Alignments alignments, int* distances, long long* sizes
 ) {
-    const Alignments alignments = {{bases, base_offsets},   rows,      {cigars, cigar_offsets},
-                                   positions, {references, reference_offsets}, reference_index};
-    for (int row = first_warp(); row < count; row += all_warps()) {
+    for (int row = first_warp(); row < alignments.cigars.count; row += all_warps()) {
         Text<false> text(nullptr);
         const long long distance = put_mismatches(text, alignments, row);
         if (lane_id() == 0) {
@@ -150,16 +144,9 @@ extern "C" __global__ void __launch_bounds__(128, 8) measure_mismatches(
 }
 
 extern "C" __global__ void __launch_bounds__(128, 8) write_mismatches(
-    const unsigned char* bases, const long long* base_offsets, const long long* rows,
-    const unsigned* cigars, const long long* cigar_offsets, const long long* positions,
-    const unsigned char* references, const long long* reference_offsets, const int* reference_index,
-    const long long* offsets, unsigned char* texts, long long /* bases */, int /* queries */,
-    long long /* elements */, long long /* reference bases */, int /* references */, int count,
-    long long /* characters */
+    Alignments alignments, const long long* offsets, unsigned char* texts
 ) {
-    const Alignments alignments = {{bases, base_offsets},   rows,      {cigars, cigar_offsets},
-                                   positions, {references, reference_offsets}, reference_index};
-    for (int row = first_warp(); row < count; row += all_warps()) {
+    for (int row = first_warp(); row < alignments.cigars.count; row += all_warps()) {
         Text<true> text(texts + offsets[row]);
         put_mismatches(text, alignments, row);
     }

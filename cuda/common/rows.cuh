@@ -4,6 +4,7 @@ template <typename Item>
 struct Rows {
     const Item* data;
     const long long* offsets;
+    int count;
 
     __device__ const Item* at(long long row) const { return data + offsets[row]; }
     __device__ long long size(long long row) const { return offsets[row + 1] - offsets[row]; }

@@ -74,17 +74,9 @@ __device__ Cost cost_of(const Alignments& alignments, int row, const Weights& we
 
 // A warp per alignment.
 extern "C" __global__ void __launch_bounds__(128, 8) alignment_costs(
-    const unsigned char* bases, const long long* base_offsets, const long long* rows,
-    const unsigned* cigars, const long long* cigar_offsets, const long long* positions,
-    const unsigned char* references, const long long* reference_offsets, const int* reference_index,
-    long long* scores, long long* costs, long long /* bases */, int /* queries */,
-    long long /* elements */, long long /* reference bases */, int /* references */, int count,
-    long long match, long long mismatch, long long gap_open, long long gap_extend
+    Alignments alignments, Weights weights, long long* scores, long long* costs
 ) {
-    const Alignments alignments = {{bases, base_offsets},   rows,      {cigars, cigar_offsets},
-                                   positions, {references, reference_offsets}, reference_index};
-    const Weights weights = {match, mismatch, gap_open, gap_extend};
-    for (int row = first_warp(); row < count; row += all_warps()) {
+    for (int row = first_warp(); row < alignments.cigars.count; row += all_warps()) {
         const Cost cost = cost_of(alignments, row, weights);
         if (lane_id() == 0) {
             scores[row] = cost.score;

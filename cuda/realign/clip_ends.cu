@@ -88,11 +88,9 @@ __device__ bool are_same(Steps one, Steps other) {
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(128) measure_clipped_ends(
-    const unsigned* elements, const long long* offsets, const long long* positions,
-    long long* sizes, long long* starts, long long /* elements */, int count
+    Rows<unsigned> cigars, const long long* positions, long long* sizes, long long* starts
 ) {
-    const Rows<unsigned> cigars = {elements, offsets};
-    for (int row = first_thread(); row < count; row += all_threads()) {
+    for (int row = first_thread(); row < cigars.count; row += all_threads()) {
         Elements counted = {nullptr, 0};
         starts[row] = positions[row] + clip(cigars.at(row), cigars.size(row), counted);
         sizes[row] = counted.count;
@@ -100,24 +98,19 @@ extern "C" __global__ void __launch_bounds__(128) measure_clipped_ends(
 }
 
 extern "C" __global__ void __launch_bounds__(128, 8) write_clipped_ends(
-    const unsigned* elements, const long long* offsets, const long long* out_offsets, unsigned* out,
-    long long /* elements */, int count, long long /* elements written */
+    Rows<unsigned> cigars, const long long* out_offsets, unsigned* out
 ) {
-    const Rows<unsigned> cigars = {elements, offsets};
-    for (int row = first_thread(); row < count; row += all_threads()) {
+    for (int row = first_thread(); row < cigars.count; row += all_threads()) {
         Elements written = {out + out_offsets[row], 0};
         clip(cigars.at(row), cigars.size(row), written);
     }
 }
 
 extern "C" __global__ void __launch_bounds__(128) compare_alignments(
-    const unsigned* one, const long long* one_offsets, const int* one_positions,
-    const unsigned* other, const long long* other_offsets, const int* other_positions,
-    unsigned char* same, long long /* elements of one */, long long /* elements of the other */,
-    int count
+    Rows<unsigned> ones, const int* one_positions, Rows<unsigned> others,
+    const int* other_positions, unsigned char* same
 ) {
-    const Rows<unsigned> ones = {one, one_offsets}, others = {other, other_offsets};
-    for (int row = first_thread(); row < count; row += all_threads()) {
+    for (int row = first_thread(); row < ones.count; row += all_threads()) {
         same[row] = one_positions[row] == other_positions[row] &&
                     are_same(Steps(ones.at(row), ones.size(row)),
                              Steps(others.at(row), others.size(row)));

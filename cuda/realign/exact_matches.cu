@@ -1,6 +1,7 @@
 // Queries that are substrings of their reference (hapgpu/realign/align/cuda/exact_matches.py).
 
 #include "common/grid.cuh"
+#include "realign/pairs.cuh"
 
 namespace {
 
@@ -48,28 +49,14 @@ __device__ inline int last_position(
 
 // Writes for each pair the last position of its query in its reference, -1 if there is none; a warp
 // per pair.
-extern "C" __global__ void exact_matches(
-    const unsigned char* references,
-    const long long* reference_offsets,
-    const unsigned char* queries,
-    const long long* query_offsets,
-    const int* reference_index,
-    const int* query_index,
-    long long /* reference bases */,
-    int /* references */,
-    long long /* query bases */,
-    int /* queries */,
-    int pairs,
-    int* positions
-) {
-    for (int pair = first_warp(); pair < pairs; pair += all_warps()) {
-        const int r = reference_index[pair], q = query_index[pair];
-        const long long reference = reference_offsets[r], query = query_offsets[q];
+extern "C" __global__ void exact_matches(Pairs pairs, int* positions) {
+    for (int pair = first_warp(); pair < pairs.count; pair += all_warps()) {
+        const int reference = pairs.reference_index[pair], query = pairs.query_index[pair];
         const int position = last_position(
-            references + reference,
-            (int)(reference_offsets[r + 1] - reference),
-            queries + query,
-            (int)(query_offsets[q + 1] - query)
+            pairs.references.at(reference),
+            (int)pairs.references.size(reference),
+            pairs.queries.at(query),
+            (int)pairs.queries.size(query)
         );
         if (lane_id() == 0) positions[pair] = position;
     }

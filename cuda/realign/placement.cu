@@ -9,8 +9,10 @@ namespace {
 
 struct Placed {
     Rows<unsigned> cigars;
-    const int* haplotypes;            // of cigars, for each extended haplotype
-    const long long *before, *after;  // matches to add
+    const int* haplotypes;    // of cigars, for each extended haplotype
+    const long long* before;  // matches to add before the CIGAR
+    const long long* after;   // and after it
+    int count;
 };
 
 // Adds matches before and after a CIGAR; returns its number of elements. Writes unless `out` is
@@ -42,23 +44,17 @@ __device__ long long lengthen(const Placed& placed, int row, unsigned* out) {
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(128, 8) measure_lengthened(
-    const unsigned* elements, const long long* offsets, const int* haplotypes,
-    const long long* before, const long long* after, long long* sizes, long long /* elements */,
-    int /* haplotypes */, int count
+    Placed placed, long long* sizes
 ) {
-    const Placed placed = {{elements, offsets}, haplotypes, before, after};
-    for (int row = first_thread(); row < count; row += all_threads()) {
+    for (int row = first_thread(); row < placed.count; row += all_threads()) {
         sizes[row] = lengthen(placed, row, nullptr);
     }
 }
 
 extern "C" __global__ void __launch_bounds__(128, 8) write_lengthened(
-    const unsigned* elements, const long long* offsets, const int* haplotypes,
-    const long long* before, const long long* after, const long long* out_offsets, unsigned* out,
-    long long /* elements */, int /* haplotypes */, int count, long long /* elements written */
+    Placed placed, const long long* out_offsets, unsigned* out
 ) {
-    const Placed placed = {{elements, offsets}, haplotypes, before, after};
-    for (int row = first_thread(); row < count; row += all_threads()) {
+    for (int row = first_thread(); row < placed.count; row += all_threads()) {
         lengthen(placed, row, out + out_offsets[row]);
     }
 }

@@ -1,8 +1,8 @@
 // Projection of alignments with haplotypes onto the reference, as in GATK HaplotypeCaller: the same
 // as hapgpu/realign/projection/project.py.
 //
-// A thread per alignment. CIGARs are made in global memory: `scratch` has room for the CIGARs of
-// `workers` threads, interleaved. New CIGARs are measured, then written, by the same code.
+// A thread per alignment. CIGARs are made in global memory. New CIGARs are measured, then written,
+// by the same code.
 
 #include "cigar/compose.cuh"
 #include "cigar/left_align.cuh"
@@ -20,9 +20,11 @@ struct Alignments {
     Rows<unsigned> cigars;
     const int* starts;
     const int* haplotypes;
-    const int *leading, *trailing;  // soft clips to add
+    const int* leading;   // soft clips to add before the CIGAR
+    const int* trailing;  // and after it
 };
 
+// Columns of PlacedHaplotypes of hapgpu/realign/projection/project.py.
 struct Haplotypes {
     Rows<unsigned> cigars;
     const long long* starts;
@@ -31,15 +33,21 @@ struct Haplotypes {
     const long long* reference_starts;
 };
 
-// Memory of one thread, for CIGARs of at most these numbers of elements; each step adds a known
-// number at most.
+// Memory of `count` threads, interleaved, for CIGARs of at most these numbers of elements.
+struct Workspaces {
+    long long* memory;
+    int count, read_elements, haplotype_elements;
+};
+
+// Memory of one thread; each step adds a known number of elements at most.
 struct Workspace {
     Elements read, haplotype, padded, trimmed, composed, result, reversed;
 
-    __device__ __forceinline__ Workspace(const Elements& memory, long long read_elements,
-                                         long long haplotype_elements) {
+    __device__ __forceinline__ Workspace(const Workspaces& workspaces, int number) {
+        const long long read_elements = workspaces.read_elements;
+        const long long haplotype_elements = workspaces.haplotype_elements;
         const long long all = read_elements + haplotype_elements + 1;
-        read = memory;
+        read = Elements{workspaces.memory + number, workspaces.count};
         haplotype = read.from(read_elements);
         padded = haplotype.from(haplotype_elements);
         trimmed = padded.from(haplotype_elements + 1);
@@ -170,61 +178,32 @@ __device__ inline void write_elements(const Projection& made, unsigned* out) {
 
 // Sets the number of elements, 0 for none, and the position, -1 for none, of the alignments `rows`.
 extern "C" __global__ void __launch_bounds__(128, 4) measure_projections(
-    const long long* rows, const unsigned char* bases, const long long* base_offsets,
-    const long long* queries, const unsigned* cigars, const long long* cigar_offsets,
-    const int* starts, const int* haplotype_index, const int* leading, const int* trailing,
-    const unsigned* haplotype_cigars, const long long* haplotype_offsets,
-    const long long* haplotype_starts, const int* reference_index, const unsigned char* references,
-    const long long* reference_offsets, const long long* reference_starts, long long* scratch,
-    long long* sizes, long long* positions, int row_count, long long /* bases */,
-    int /* reads */, long long /* elements */, int /* alignments */,
-    long long /* elements of haplotypes */, int /* haplotypes */, long long /* reference bases */,
-    int /* references */, long long /* words of scratch */, int workers, int read_elements,
-    int haplotype_elements, int clip_ends
+    const long long* rows, Alignments alignments, Haplotypes haplotypes, Workspaces workspaces,
+    long long* sizes, long long* positions, int row_count, int clip_ends
 ) {
-    const Alignments alignments = {{bases, base_offsets}, queries, {cigars, cigar_offsets}, starts,
-                                   haplotype_index, leading, trailing};
-    const Haplotypes haplotypes = {{haplotype_cigars, haplotype_offsets}, haplotype_starts,
-                                   reference_index, {references, reference_offsets},
-                                   reference_starts};
-    if (first_thread() >= workers) return;
-    const Workspace work(Elements{scratch + first_thread(), workers}, read_elements,
-                         haplotype_elements);
-    for (int k = first_thread(); k < row_count; k += min(workers, all_threads())) {
+    if (first_thread() >= workspaces.count) return;
+    const Workspace work(workspaces, first_thread());
+    for (int k = first_thread(); k < row_count; k += min(workspaces.count, all_threads())) {
         const long long row = rows[k];
         const Projection made = project_row(alignments, haplotypes, row, clip_ends, work);
         const long long size = made.start < 0 ? 0 : count_elements(made);
-        const int haplotype = haplotype_index[row];
+        const int haplotype = alignments.haplotypes[row];
+        const int locus = haplotypes.reference_index[haplotype];
         sizes[row] = size;
         positions[row] = size == 0 ? -1
-                                   : reference_starts[reference_index[haplotype]] +
-                                         haplotype_starts[haplotype] + made.start;
+                                   : haplotypes.reference_starts[locus] +
+                                         haplotypes.starts[haplotype] + made.start;
     }
 }
 
 // Writes the CIGARs that were measured.
 extern "C" __global__ void __launch_bounds__(128, 4) write_projections(
-    const long long* rows, const unsigned char* bases, const long long* base_offsets,
-    const long long* queries, const unsigned* cigars, const long long* cigar_offsets,
-    const int* starts, const int* haplotype_index, const int* leading, const int* trailing,
-    const unsigned* haplotype_cigars, const long long* haplotype_offsets,
-    const long long* haplotype_starts, const int* reference_index, const unsigned char* references,
-    const long long* reference_offsets, const long long* reference_starts, long long* scratch,
-    const long long* out_offsets, unsigned* out, int row_count, long long /* bases */,
-    int /* reads */, long long /* elements */, int /* alignments */,
-    long long /* elements of haplotypes */, int /* haplotypes */, long long /* reference bases */,
-    int /* references */, long long /* words of scratch */, int workers, int read_elements,
-    int haplotype_elements, int clip_ends, long long /* elements written */
+    const long long* rows, Alignments alignments, Haplotypes haplotypes, Workspaces workspaces,
+    const long long* out_offsets, unsigned* out, int row_count, int clip_ends
 ) {
-    const Alignments alignments = {{bases, base_offsets}, queries, {cigars, cigar_offsets}, starts,
-                                   haplotype_index, leading, trailing};
-    const Haplotypes haplotypes = {{haplotype_cigars, haplotype_offsets}, haplotype_starts,
-                                   reference_index, {references, reference_offsets},
-                                   reference_starts};
-    if (first_thread() >= workers) return;
-    const Workspace work(Elements{scratch + first_thread(), workers}, read_elements,
-                         haplotype_elements);
-    for (int k = first_thread(); k < row_count; k += min(workers, all_threads())) {
+    if (first_thread() >= workspaces.count) return;
+    const Workspace work(workspaces, first_thread());
+    for (int k = first_thread(); k < row_count; k += min(workspaces.count, all_threads())) {
         const long long row = rows[k];
         if (out_offsets[row + 1] == out_offsets[row]) continue;
         write_elements(project_row(alignments, haplotypes, row, clip_ends, work),

@@ -38,15 +38,14 @@ __device__ inline void choose_best(
 }  // namespace
 
 extern "C" __global__ void choose_by_score(
-    const int* scores, const long long* offsets, int pairs, int reads, long long* best,
-    int* second_scores
+    const int* scores, const long long* offsets, int reads, long long* best, int* second_scores
 ) {
     choose_best(scores, scores, offsets, 0, reads, best, second_scores);
 }
 
 extern "C" __global__ void choose_by_likelihood(
     const double* likelihoods, const int* scores, const long long* offsets, double tolerance,
-    int pairs, int reads, long long* best, int* second_scores
+    int reads, long long* best, int* second_scores
 ) {
     choose_best(likelihoods, scores, offsets, tolerance, reads, best, second_scores);
 }

@@ -10,7 +10,7 @@ import cupy
 import numpy as np
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Scalar, Struct
 from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu.staging import uploaded
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
@@ -38,6 +38,18 @@ GATHER_BYTES = _gather_kernel("gather_bytes", np.uint8)
 GATHER_WORDS = _gather_kernel("gather_words", np.uint32)
 
 
+def rows_struct(name: str, item: type[np.generic]) -> Struct:
+    """Declare a `DeviceRagged` of items, `Rows` of `cuda/common/rows.cuh`."""
+    return Struct(
+        name,
+        (
+            Array("data", item, "size"),
+            Array("offsets", np.int64, "count", 1),
+            *(Length("size"), Scalar("count", np.int32)),
+        ),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class DeviceRagged:
     """Rows of different lengths, end to end in one array of the current GPU, as in `Ragged`.
@@ -55,6 +67,11 @@ class DeviceRagged:
 
     def __len__(self) -> int:
         return int(self.offsets.size) - 1
+
+    @property
+    def fields(self) -> tuple[GpuArray | int, ...]:
+        """The fields of `rows_struct`."""
+        return self.data, self.offsets, self.data.size, len(self)
 
     @classmethod
     def upload(cls, rows: Ragged) -> DeviceRagged:

@@ -11,12 +11,12 @@ from typing import Final, Self
 import cupy
 import numpy as np
 
-from hapgpu.arrays.cuda import DeviceRagged, offsets_of
+from hapgpu.arrays.cuda import DeviceRagged, offsets_of, rows_struct
 from hapgpu.cigar.clips import Clips, too_many_clips
 from hapgpu.cigar.encoding import SKIP
 from hapgpu.io.bam.constants import FIXED_BYTES, REFERENCE_OPERATIONS
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, KernelArgument, Length, Scalar, Struct
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
 
@@ -96,45 +96,34 @@ REFERENCE_LENGTHS: Final = Kernel(
         Scalar("count", np.int32),
     ),
 )
-ALIGNMENTS: Final = (
-    Array("bases", np.uint8, "base_count"),
-    Array("base_offsets", np.int64, "queries", 1),
-    Array("rows", np.int64, "count"),
-    Array("cigars", np.uint32, "elements"),
-    Array("cigar_offsets", np.int64, "count", 1),
-    Array("positions", np.int64, "count"),
-    Array("references", np.uint8, "reference_bases"),
-    Array("reference_offsets", np.int64, "reference_count", 1),
-    Array("reference_index", np.int32, "count"),
+ALIGNMENTS: Final = Struct(
+    "alignments",
+    (
+        rows_struct("bases", np.uint8),
+        Array("rows", np.int64, "cigars.count"),
+        rows_struct("cigars", np.uint32),
+        Array("positions", np.int64, "cigars.count"),
+        rows_struct("references", np.uint8),
+        Array("reference_index", np.int32, "cigars.count"),
+    ),
 )
-"""Parameters of a kernel, to which the scalars `ALIGNMENT_SIZES` belong."""
-ALIGNMENT_SIZES: Final = (
-    Scalar("base_count", np.int64),
-    Scalar("queries", np.int32),
-    Scalar("elements", np.int64),
-    Scalar("reference_bases", np.int64),
-    Scalar("reference_count", np.int32),
-    Scalar("count", np.int32),
-)
+_ALIGNMENT_COUNT: Final = "alignments.cigars.count"
 MEASURE_MISMATCHES: Final = Kernel(
     "cigar/mismatches.cu",
     "measure_mismatches",
     (
-        *ALIGNMENTS,
-        Array("distances", np.int32, "count"),
-        Array("sizes", np.int64, "count"),
-        *ALIGNMENT_SIZES,
+        ALIGNMENTS,
+        Array("distances", np.int32, _ALIGNMENT_COUNT),
+        Array("sizes", np.int64, _ALIGNMENT_COUNT),
     ),
 )
 WRITE_MISMATCHES: Final = Kernel(
     "cigar/mismatches.cu",
     "write_mismatches",
     (
-        *ALIGNMENTS,
-        Array("offsets", np.int64, "count", 1),
-        Array("texts", np.uint8, "characters"),
-        *ALIGNMENT_SIZES,
-        Scalar("characters", np.int64),
+        ALIGNMENTS,
+        Array("offsets", np.int64, _ALIGNMENT_COUNT, 1),
+        *(Array("texts", np.uint8, "characters"), Length("characters")),
     ),
 )
 CLIP_READS: Final = Kernel(
@@ -256,15 +245,15 @@ def _record_lengths(records: DeviceRecords, operations: int) -> GpuArray:
     return lengths
 
 
-def alignment_arguments(
+def alignment_fields(
     bases: DeviceRagged,
     rows: GpuArray,
     cigars: DeviceRagged,
     positions: GpuArray,
     references: DeviceRagged,
     reference_index: GpuArray,
-) -> tuple[tuple[GpuArray, ...], tuple[int, ...]]:
-    """Return the arguments for `ALIGNMENTS` and for `ALIGNMENT_SIZES`.
+) -> tuple[KernelArgument, ...]:
+    """Return the fields of `ALIGNMENTS`.
 
     Parameters
     ----------
@@ -281,19 +270,13 @@ def alignment_arguments(
     reference_index
         int32[n]: the row of `references` for each alignment; -1 for none.
     """
-    count = len(cigars)
-    arrays = (
-        *(bases.data, bases.offsets),
-        cupy.arange(count, dtype=np.int64) if rows is None else rows,
-        *(cigars.data, cigars.offsets),
+    return (
+        bases.fields,
+        cupy.arange(len(cigars), dtype=np.int64) if rows is None else rows,
+        cigars.fields,
         positions.astype(np.int64, copy=False),
-        *(references.data, references.offsets, reference_index),
+        *(references.fields, reference_index),
     )
-    sizes = (
-        *(bases.data.size, len(bases), cigars.data.size),
-        *(references.data.size, len(references), count),
-    )
-    return arrays, sizes
 
 
 def mismatch_tags(
@@ -309,22 +292,21 @@ def mismatch_tags(
     Parameters
     ----------
     bases, rows, cigars, positions, references, reference_index
-        As in `alignment_arguments`; references in upper or lower case.
+        As in `alignment_fields`; references in upper or lower case.
 
     Returns
     -------
     NM, int32[n], and MD, uint8 text, as `hapgpu.cigar.mismatches.mismatch_tags` computes them.
     """
-    arrays, sizes = alignment_arguments(bases, rows, cigars, positions, references, reference_index)
+    alignments = alignment_fields(bases, rows, cigars, positions, references, reference_index)
     count = len(cigars)
     distances = cupy.empty(count, dtype=np.int32)
     lengths = cupy.empty(count, dtype=np.int64)
-    measured = (*arrays, distances, lengths, *sizes)
-    launch_threads(MEASURE_MISMATCHES, _THREADS, count * WARP, measured)
+    launch_threads(MEASURE_MISMATCHES, _THREADS, count * WARP, (alignments, distances, lengths))
     offsets = offsets_of(lengths)
     characters = int(offsets[-1])
     texts = cupy.empty(characters, dtype=np.uint8)
-    written = (*arrays, offsets, texts, *sizes, characters)
+    written = (alignments, offsets, texts, characters)
     launch_threads(WRITE_MISMATCHES, _THREADS, count * WARP, written)
     return distances, DeviceRagged(texts, offsets)
 

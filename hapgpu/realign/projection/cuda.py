@@ -11,47 +11,38 @@ from typing import Final
 import cupy
 import numpy as np
 
-from hapgpu.arrays.cuda import DeviceRagged, offsets_of
-from hapgpu.cigar.cuda import ALIGNMENT_SIZES, ALIGNMENTS, alignment_arguments
+from hapgpu.arrays.cuda import DeviceRagged, offsets_of, rows_struct
+from hapgpu.cigar.cuda import ALIGNMENTS, alignment_fields
 from hapgpu.haplotypes.pairing.cuda import DeviceExtended
-from hapgpu.io.bam.constants import FIXED_BYTES
-from hapgpu.io.bam.cuda.device_records import DeviceRecords
+from hapgpu.io.bam.cuda.device_records import RECORDS, DeviceRecords
 from hapgpu.realign.align.cuda.batches import DeviceAlignments
 from hapgpu.realign.projection.alignment_costs import AlignmentCosts
 from hapgpu.realign.projection.placement import Placement
 from hapgpu.realign.projection.project import PlacedHaplotypes, Projections
 from hapgpu.realign.scoring import Scoring
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Scalar, Struct
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
 
 _THREADS: Final = 128
 
+_WEIGHTS: Final = Struct(
+    "weights",
+    tuple(Scalar(name, np.int64) for name in ("match", "mismatch", "gap_open", "gap_extend")),
+)
 ALIGNMENT_COSTS: Final = Kernel(
     "realign/alignment_costs.cu",
     "alignment_costs",
     (
-        *ALIGNMENTS,
-        Array("scores", np.int64, "count"),
-        Array("costs", np.int64, "count"),
-        *ALIGNMENT_SIZES,
-        Scalar("match", np.int64),
-        Scalar("mismatch", np.int64),
-        Scalar("gap_open", np.int64),
-        Scalar("gap_extend", np.int64),
+        *(ALIGNMENTS, _WEIGHTS),
+        Array("scores", np.int64, "alignments.cigars.count"),
+        Array("costs", np.int64, "alignments.cigars.count"),
     ),
 )
 NAME_HASHES: Final = Kernel(
     "realign/name_hashes.cu",
     "name_hashes",
-    (
-        Array("data", np.uint8, "size"),
-        Array("starts", np.int64, "count"),
-        Array("lengths", np.int32, "count"),
-        Array("hashes", np.uint64, "count"),
-        Scalar("size", np.int64),
-        Scalar("count", np.int32),
-    ),
+    (RECORDS, Array("hashes", np.uint64, "records.count")),
 )
 
 _SOURCE: Final = "realign/project.cu"
@@ -60,50 +51,49 @@ _SCRATCH_BYTES: Final = 256 << 20
 # CIGARs with more elements than these are projected by fewer threads with more memory each.
 _READ_ELEMENTS: Final = 24
 _HAPLOTYPE_ELEMENTS: Final = 48
+_ALIGNMENTS: Final = Struct(
+    "alignments",
+    (
+        rows_struct("bases", np.uint8),
+        Array("queries", np.int64, "cigars.count"),
+        rows_struct("cigars", np.uint32),
+        Array("starts", np.int32, "cigars.count"),
+        Array("haplotypes", np.int32, "cigars.count"),
+        Array("leading", np.int32, "cigars.count"),
+        Array("trailing", np.int32, "cigars.count"),
+    ),
+)
+_HAPLOTYPES: Final = Struct(
+    "haplotypes",
+    (
+        rows_struct("cigars", np.uint32),
+        Array("starts", np.int64, "cigars.count"),
+        Array("reference_index", np.int32, "cigars.count"),
+        rows_struct("references", np.uint8),
+        Array("reference_starts", np.int64, "references.count"),
+    ),
+)
+_WORKSPACES: Final = Struct(
+    "workspaces",
+    (
+        *(Array("memory", np.int64, "words"), Length("words"), Scalar("count", np.int32)),
+        *(Scalar("read_elements", np.int32), Scalar("haplotype_elements", np.int32)),
+    ),
+)
 _INPUTS: Final = (
     Array("rows", np.int64, "row_count"),
-    Array("bases", np.uint8, "base_count"),
-    Array("base_offsets", np.int64, "queries_count", 1),
-    Array("queries", np.int64, "count"),
-    Array("cigars", np.uint32, "elements"),
-    Array("cigar_offsets", np.int64, "count", 1),
-    Array("starts", np.int32, "count"),
-    Array("haplotype_index", np.int32, "count"),
-    Array("leading", np.int32, "count"),
-    Array("trailing", np.int32, "count"),
-    Array("haplotype_cigars", np.uint32, "haplotype_elements_count"),
-    Array("haplotype_offsets", np.int64, "haplotype_count", 1),
-    Array("haplotype_starts", np.int64, "haplotype_count"),
-    Array("reference_index", np.int32, "haplotype_count"),
-    Array("references", np.uint8, "reference_bases"),
-    Array("reference_offsets", np.int64, "reference_count", 1),
-    Array("reference_starts", np.int64, "reference_count"),
-    Array("scratch", np.int64, "words"),
+    *(_ALIGNMENTS, _HAPLOTYPES, _WORKSPACES),
 )
-_SIZES: Final = (
-    Scalar("row_count", np.int32),
-    Scalar("base_count", np.int64),
-    Scalar("queries_count", np.int32),
-    Scalar("elements", np.int64),
-    Scalar("count", np.int32),
-    Scalar("haplotype_elements_count", np.int64),
-    Scalar("haplotype_count", np.int32),
-    Scalar("reference_bases", np.int64),
-    Scalar("reference_count", np.int32),
-    Scalar("words", np.int64),
-    Scalar("workers", np.int32),
-    Scalar("read_elements", np.int32),
-    Scalar("haplotype_elements", np.int32),
-    Scalar("clip_ends", np.int32),
-)
+_OPTIONS: Final = (Scalar("row_count", np.int32), Scalar("clip_ends", np.int32))
+_ALIGNMENT_COUNT: Final = "alignments.cigars.count"
 MEASURE_PROJECTIONS: Final = Kernel(
     _SOURCE,
     "measure_projections",
     (
         *_INPUTS,
-        Array("sizes", np.int64, "count"),
-        Array("positions", np.int64, "count"),
-        *_SIZES,
+        Array("sizes", np.int64, _ALIGNMENT_COUNT),
+        Array("positions", np.int64, _ALIGNMENT_COUNT),
+        *_OPTIONS,
     ),
 )
 WRITE_PROJECTIONS: Final = Kernel(
@@ -111,84 +101,62 @@ WRITE_PROJECTIONS: Final = Kernel(
     "write_projections",
     (
         *_INPUTS,
-        Array("out_offsets", np.int64, "count", 1),
-        Array("out", np.uint32, "written"),
-        *_SIZES,
-        Scalar("written", np.int64),
+        Array("out_offsets", np.int64, _ALIGNMENT_COUNT, 1),
+        *(Array("out", np.uint32, "written"), Length("written")),
+        *_OPTIONS,
     ),
 )
 _PLACEMENT_SOURCE: Final = "realign/placement.cu"
-_PLACEMENT_INPUTS: Final = (
-    Array("cigars", np.uint32, "elements"),
-    Array("offsets", np.int64, "haplotype_count", 1),
-    Array("haplotypes", np.int32, "count"),
-    Array("before", np.int64, "count"),
-    Array("after", np.int64, "count"),
-)
-_PLACEMENT_SIZES: Final = (
-    Scalar("elements", np.int64),
-    Scalar("haplotype_count", np.int32),
-    Scalar("count", np.int32),
+_PLACED: Final = Struct(
+    "placed",
+    (
+        rows_struct("cigars", np.uint32),
+        Array("haplotypes", np.int32, "count"),
+        Array("before", np.int64, "count"),
+        Array("after", np.int64, "count"),
+        Scalar("count", np.int32),
+    ),
 )
 MEASURE_LENGTHENED: Final = Kernel(
-    _PLACEMENT_SOURCE,
-    "measure_lengthened",
-    (*_PLACEMENT_INPUTS, Array("sizes", np.int64, "count"), *_PLACEMENT_SIZES),
+    _PLACEMENT_SOURCE, "measure_lengthened", (_PLACED, Array("sizes", np.int64, "placed.count"))
 )
 WRITE_LENGTHENED: Final = Kernel(
     _PLACEMENT_SOURCE,
     "write_lengthened",
     (
-        *_PLACEMENT_INPUTS,
-        Array("out_offsets", np.int64, "count", 1),
-        Array("out", np.uint32, "written"),
-        *_PLACEMENT_SIZES,
-        Scalar("written", np.int64),
+        *(_PLACED, Array("out_offsets", np.int64, "placed.count", 1)),
+        *(Array("out", np.uint32, "written"), Length("written")),
     ),
 )
 _ENDS_SOURCE: Final = "realign/clip_ends.cu"
-_END_CIGARS: Final = (
-    Array("cigars", np.uint32, "elements"),
-    Array("offsets", np.int64, "count", 1),
-)
+_CIGARS: Final = rows_struct("cigars", np.uint32)
 MEASURE_CLIPPED_ENDS: Final = Kernel(
     _ENDS_SOURCE,
     "measure_clipped_ends",
     (
-        *_END_CIGARS,
-        Array("positions", np.int64, "count"),
-        Array("sizes", np.int64, "count"),
-        Array("starts", np.int64, "count"),
-        Scalar("elements", np.int64),
-        Scalar("count", np.int32),
+        _CIGARS,
+        Array("positions", np.int64, "cigars.count"),
+        Array("sizes", np.int64, "cigars.count"),
+        Array("starts", np.int64, "cigars.count"),
     ),
 )
 WRITE_CLIPPED_ENDS: Final = Kernel(
     _ENDS_SOURCE,
     "write_clipped_ends",
     (
-        *_END_CIGARS,
-        Array("out_offsets", np.int64, "count", 1),
-        Array("out", np.uint32, "written"),
-        Scalar("elements", np.int64),
-        Scalar("count", np.int32),
-        Scalar("written", np.int64),
+        *(_CIGARS, Array("out_offsets", np.int64, "cigars.count", 1)),
+        *(Array("out", np.uint32, "written"), Length("written")),
     ),
 )
 COMPARE_ALIGNMENTS: Final = Kernel(
     _ENDS_SOURCE,
     "compare_alignments",
     (
-        Array("one", np.uint32, "one_elements"),
-        Array("one_offsets", np.int64, "count", 1),
-        Array("one_positions", np.int32, "count"),
-        Array("other", np.uint32, "other_elements"),
-        Array("other_offsets", np.int64, "count", 1),
-        Array("other_positions", np.int32, "count"),
-        Array("same", np.uint8, "count"),
-        Scalar("one_elements", np.int64),
-        Scalar("other_elements", np.int64),
-        Scalar("count", np.int32),
+        rows_struct("ones", np.uint32),
+        Array("one_positions", np.int32, "ones.count"),
+        rows_struct("others", np.uint32),
+        Array("other_positions", np.int32, "others.count"),
+        Array("same", np.uint8, "ones.count"),
     ),
 )
 
@@ -206,7 +174,7 @@ def alignment_costs(
     Parameters
     ----------
     bases, cigars, positions, references, reference_index
-        As in `alignment_arguments`, with n rows of bases; an alignment without reference is
+        As in `alignment_fields`, with n rows of bases; an alignment without reference is
         incomparable.
     scoring
         The weights.
@@ -216,11 +184,10 @@ def alignment_costs(
     AlignmentCosts
         In CuPy arrays, as `projection.alignment_costs.alignment_costs` computes them.
     """
-    arrays, sizes = alignment_arguments(bases, None, cigars, positions, references, reference_index)
+    alignments = alignment_fields(bases, None, cigars, positions, references, reference_index)
     count = len(cigars)
     costs = AlignmentCosts(cupy.empty(count, dtype=np.int64), cupy.empty(count, dtype=np.int64))
-    arguments = (*arrays, *costs, *sizes, *scoring.weights)
-    launch_threads(ALIGNMENT_COSTS, _THREADS, count * WARP, arguments)
+    launch_threads(ALIGNMENT_COSTS, _THREADS, count * WARP, (alignments, scoring.weights, *costs))
     return costs
 
 
@@ -228,9 +195,7 @@ def name_hashes(records: DeviceRecords) -> GpuArray:
     """Return uint64[n]: the hash of each record's name, as `moves.name_hashes` computes it."""
     count = len(records)
     hashes = cupy.empty(count, dtype=np.uint64)
-    names = (records.layout.starts + FIXED_BYTES, records.layout.name_lengths)
-    arguments = (records.data, *names, hashes, records.data.size, count)
-    launch_threads(NAME_HASHES, _THREADS, count, arguments)
+    launch_threads(NAME_HASHES, _THREADS, count, (records.fields, hashes))
     return hashes
 
 
@@ -267,31 +232,29 @@ def project_alignments(
     count = len(cigars)
     sizes = cupy.empty(count, dtype=np.int64)
     positions = cupy.empty(count, dtype=np.int64)
-    arrays = (
-        *(bases.data, bases.offsets),
-        cupy.arange(count, dtype=np.int64) if queries is None else queries,
-        *(cigars.data, cigars.offsets, alignments.offsets, haplotype_index, *clips),
-        *(haplotypes.cigars.data, haplotypes.cigars.offsets),
-        *(haplotypes.starts, haplotypes.reference_index),
-        *(haplotypes.references.data, haplotypes.references.offsets, haplotypes.reference_starts),
-    )
-    lengths = (
-        *(bases.data.size, len(bases), cigars.data.size, count),
-        *(haplotypes.cigars.data.size, len(haplotypes.cigars)),
-        *(haplotypes.references.data.size, len(haplotypes.references)),
+    inputs = (
+        (
+            bases.fields,
+            cupy.arange(count, dtype=np.int64) if queries is None else queries,
+            *(cigars.fields, alignments.offsets, haplotype_index, *clips),
+        ),
+        (
+            *(haplotypes.cigars.fields, haplotypes.starts, haplotypes.reference_index),
+            *(haplotypes.references.fields, haplotypes.reference_starts),
+        ),
     )
     haplotype_elements = haplotypes.cigars.lengths_of(haplotype_index)
     parts = _parts(cigars.lengths, haplotype_elements)
     for part in parts:
-        inputs = (part.rows, *arrays, part.scratch(), sizes, positions)
-        scalars = (part.rows.size, *lengths, *part.sizes, clip_ends)
-        launch_threads(MEASURE_PROJECTIONS, _THREADS, part.workers, (*inputs, *scalars))
+        measured = (part.rows, *inputs, part.workspaces(), sizes, positions)
+        options = (part.rows.size, clip_ends)
+        launch_threads(MEASURE_PROJECTIONS, _THREADS, part.workers, (*measured, *options))
     offsets = offsets_of(sizes)
     out = cupy.empty(int(offsets[-1]), dtype=np.uint32)
     for part in parts:
-        inputs = (part.rows, *arrays, part.scratch(), offsets, out)
-        scalars = (part.rows.size, *lengths, *part.sizes, clip_ends)
-        launch_threads(WRITE_PROJECTIONS, _THREADS, part.workers, (*inputs, *scalars, out.size))
+        written = (part.rows, *inputs, part.workspaces(), offsets, out, out.size)
+        options = (part.rows.size, clip_ends)
+        launch_threads(WRITE_PROJECTIONS, _THREADS, part.workers, (*written, *options))
     return Projections(positions, DeviceRagged(out, offsets), sizes > 0)
 
 
@@ -318,15 +281,10 @@ class _Part:
         """Number of threads."""
         return max(1, min(int(self.rows.size), _MAX_WORKERS, _SCRATCH_BYTES // (8 * self.words)))
 
-    @property
-    def sizes(self) -> tuple[int, int, int, int]:
-        """Arguments for the kernels' scalars from `words` to `haplotype_elements`."""
-        words = self.workers * self.words
-        return words, self.workers, self.read_elements, self.haplotype_elements
-
-    def scratch(self) -> GpuArray:
-        """Allocate the memory of all threads."""
-        return cupy.empty(self.workers * self.words, dtype=np.int64)
+    def workspaces(self) -> tuple[GpuArray | int, ...]:
+        """Allocate the memory of all threads; return the fields of `_WORKSPACES`."""
+        memory = cupy.empty(self.workers * self.words, dtype=np.int64)
+        return memory, memory.size, self.workers, self.read_elements, self.haplotype_elements
 
 
 def _parts(read_elements: GpuArray, haplotype_elements: GpuArray) -> list[_Part]:
@@ -372,14 +330,12 @@ def lengthened(cigars: DeviceRagged, rows: GpuArray, longer: GpuArray) -> Device
         int64[2, n], the matches to add; none where the number is 0.
     """
     count = int(rows.size)
-    inputs = (cigars.data, cigars.offsets, rows, longer[0], longer[1])
-    lengths = (cigars.data.size, len(cigars), count)
+    placed = (cigars.fields, rows, longer[0], longer[1], count)
     sizes = cupy.empty(count, dtype=np.int64)
-    launch_threads(MEASURE_LENGTHENED, _THREADS, count, (*inputs, sizes, *lengths))
+    launch_threads(MEASURE_LENGTHENED, _THREADS, count, (placed, sizes))
     offsets = offsets_of(sizes)
     out = cupy.empty(int(offsets[-1]), dtype=np.uint32)
-    written = (*inputs, offsets, out, *lengths, out.size)
-    launch_threads(WRITE_LENGTHENED, _THREADS, count, written)
+    launch_threads(WRITE_LENGTHENED, _THREADS, count, (placed, offsets, out, out.size))
     return DeviceRagged(out, offsets)
 
 
@@ -402,12 +358,11 @@ def clip_end_insertions(cigars: DeviceRagged, positions: GpuArray) -> tuple[Devi
     count = len(cigars)
     sizes = cupy.empty(count, dtype=np.int64)
     starts = cupy.empty(count, dtype=np.int64)
-    columns = (cigars.data, cigars.offsets)
-    measured = (*columns, positions, sizes, starts, cigars.data.size, count)
+    measured = (cigars.fields, positions, sizes, starts)
     launch_threads(MEASURE_CLIPPED_ENDS, _THREADS, count, measured)
     offsets = offsets_of(sizes)
     out = cupy.empty(int(offsets[-1]), dtype=np.uint32)
-    written = (*columns, offsets, out, cigars.data.size, count, out.size)
+    written = (cigars.fields, offsets, out, out.size)
     launch_threads(WRITE_CLIPPED_ENDS, _THREADS, count, written)
     return DeviceRagged(out, offsets), starts
 
@@ -421,7 +376,6 @@ def are_same_alignments(
     """
     count = len(one)
     same = cupy.empty(count, dtype=np.uint8)
-    columns = (one.data, one.offsets, one_positions, other.data, other.offsets, other_positions)
-    sizes = (one.data.size, other.data.size, count)
-    launch_threads(COMPARE_ALIGNMENTS, _THREADS, count, (*columns, same, *sizes))
+    arguments = (one.fields, one_positions, other.fields, other_positions, same)
+    launch_threads(COMPARE_ALIGNMENTS, _THREADS, count, arguments)
     return same.view(np.bool_)

@@ -15,14 +15,14 @@ from hapgpu.arrays.cuda import DeviceRagged, offsets_of
 from hapgpu.cigar.cuda import DeviceReadParts
 from hapgpu.haplotypes.pairing.cuda import DeviceExtended, DeviceReadPairs
 from hapgpu.io.bam.constants import UNMAPPED
-from hapgpu.io.bam.cuda.device_records import DeviceRecords
+from hapgpu.io.bam.cuda.device_records import RECORDS, DeviceRecords
 from hapgpu.pairhmm.forward.cuda import device_log10_likelihoods
 from hapgpu.pairhmm.options import QualityOptions
 from hapgpu.pairhmm.reads.cuda.pairs_by_locus import DeviceLocusHaplotypes, DevicePairsByLocus
 from hapgpu.pairhmm.reads.cuda.qualities import check_device_qualities, prepared_device_parts
 from hapgpu.realign.selection.choice import INFORMATIVE, REMEDY, ScoredPairs
 from hapgpu.runtime.devices import CudaDevice
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Scalar
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
 
@@ -32,15 +32,8 @@ UNPACK_QUERIES: Final = Kernel(
     "realign/queries.cu",
     "unpack_queries",
     (
-        Array("data", np.uint8, "size"),
-        Array("base_starts", np.int64, "n_reads"),
-        Array("reads", np.int64, "queries"),
-        Array("offsets", np.int64, "queries", 1),
-        Scalar("size", np.int64),
-        Scalar("n_reads", np.int32),
-        Scalar("queries", np.int32),
-        Scalar("total", np.int64),
-        Array("out", np.uint8, "total"),
+        *(RECORDS, Array("reads", np.int64, "queries"), Array("offsets", np.int64, "queries", 1)),
+        *(Array("out", np.uint8, "total"), Length("total"), Scalar("queries", np.int32)),
     ),
 )
 
@@ -51,8 +44,7 @@ CHOOSE_BY_SCORE: Final = Kernel(
     (
         Array("scores", np.int32, "pairs"),
         Array("offsets", np.int64, "reads", 1),
-        Scalar("pairs", np.int32),
-        Scalar("reads", np.int32),
+        *(Length("pairs"), Scalar("reads", np.int32)),
         Array("best", np.int64, "reads"),
         Array("second_scores", np.int32, "reads"),
     ),
@@ -65,8 +57,7 @@ CHOOSE_BY_LIKELIHOOD: Final = Kernel(
         Array("scores", np.int32, "pairs"),
         Array("offsets", np.int64, "reads", 1),
         Scalar("tolerance", np.float64),
-        Scalar("pairs", np.int32),
-        Scalar("reads", np.int32),
+        *(Length("pairs"), Scalar("reads", np.int32)),
         Array("best", np.int64, "reads"),
         Array("second_scores", np.int32, "reads"),
     ),
@@ -110,24 +101,11 @@ def device_queries(records: DeviceRecords) -> DeviceQueries:
     if unmapped.size:
         reversed_row[unmapped] = count + cupy.arange(unmapped.size)
         reads = cupy.concatenate([reads, unmapped])
-    base_counts = records.layout.base_counts
-    # The bases are followed by as many qualities, and these by the tags.
-    base_starts = records.layout.tag_starts - base_counts - (base_counts + 1) // 2
-    offsets = offsets_of(base_counts[reads])
+    offsets = offsets_of(records.layout.base_counts[reads])
     total = int(offsets[-1])
     bases = cupy.empty(total, dtype=np.uint8)
     if total:
-        arguments = (
-            records.data,
-            base_starts,
-            reads,
-            offsets,
-            records.data.size,
-            count,
-            reads.size,
-            total,
-            bases,
-        )
+        arguments = (records.fields, reads, offsets, bases, total, reads.size)
         launch_threads(UNPACK_QUERIES, _THREADS, reads.size * WARP, arguments)
     return DeviceQueries(DeviceRagged(bases, offsets), reads, reversed_row, unmapped.size > 0)
 

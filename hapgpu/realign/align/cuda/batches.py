@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import cupy
 import numpy as np
 
 from hapgpu.arrays.batches import AlignmentBatch, PairBatch
-from hapgpu.arrays.cuda import DeviceRagged
+from hapgpu.arrays.cuda import DeviceRagged, rows_struct
+from hapgpu.runtime.gpu.kernel import Array, KernelArgument, Scalar, Struct
 from hapgpu.runtime.gpu_array import GpuArray
+
+PAIRS: Final = Struct(
+    "pairs",
+    (
+        rows_struct("references", np.uint8),
+        rows_struct("queries", np.uint8),
+        Array("reference_index", np.int32, "count"),
+        Array("query_index", np.int32, "count"),
+        Scalar("count", np.int32),
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +45,12 @@ class DevicePairs:
 
     def __len__(self) -> int:
         return int(self.reference_index.size)
+
+    @property
+    def fields(self) -> tuple[KernelArgument, ...]:
+        """The fields of `PAIRS`."""
+        sequences = (self.references.fields, self.queries.fields)
+        return (*sequences, self.reference_index, self.query_index, len(self))
 
     @classmethod
     def upload(cls, pairs: PairBatch) -> DevicePairs:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.errors import InputError
-from hapgpu.realign.align.cuda.batches import DevicePairs
+from hapgpu.realign.align.cuda.batches import PAIRS, DevicePairs
 from hapgpu.realign.align.cuda.kernels import MAX_COLUMNS, ScoreType
 from hapgpu.realign.align.cuda.layouts import (
     ScratchLayout,
@@ -32,16 +32,9 @@ PAIR_SIZES: Final = Kernel(
     "realign/pair_sizes.cu",
     "pair_sizes",
     (
-        Array("reference_offsets", np.int64, "n_references", 1),
-        Array("query_offsets", np.int64, "n_queries", 1),
-        Array("reference_index", np.int32, "pairs"),
-        Array("query_index", np.int32, "pairs"),
-        Scalar("n_references", np.int32),
-        Scalar("n_queries", np.int32),
-        Scalar("pairs", np.int32),
-        Scalar("classes", np.int32),
-        Array("keys", np.int64, "pairs"),
-        Array("rows", np.int32, "pairs"),
+        *(PAIRS, Scalar("classes", np.int32)),
+        Array("keys", np.int64, "pairs.count"),
+        Array("rows", np.int32, "pairs.count"),
     ),
 )
 
@@ -66,19 +59,7 @@ class PairLengths:
         """Measure pairs."""
         count = len(pairs)
         keys, rows = cupy.empty(count, dtype=np.int64), cupy.empty(count, dtype=np.int32)
-        arguments = (
-            pairs.references.offsets,
-            pairs.queries.offsets,
-            pairs.reference_index,
-            pairs.query_index,
-            len(pairs.references),
-            len(pairs.queries),
-            count,
-            _CLASSES,
-            keys,
-            rows,
-        )
-        launch_threads(PAIR_SIZES, _THREADS, count, arguments)
+        launch_threads(PAIR_SIZES, _THREADS, count, (pairs.fields, _CLASSES, keys, rows))
         return cls(keys, rows)
 
     @property

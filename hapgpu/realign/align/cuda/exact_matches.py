@@ -12,8 +12,8 @@ import cupy
 import numpy as np
 
 from hapgpu.arrays.cuda import DeviceRagged
-from hapgpu.realign.align.cuda.batches import DeviceAlignments, DevicePairs
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.realign.align.cuda.batches import PAIRS, DeviceAlignments, DevicePairs
+from hapgpu.runtime.gpu.kernel import Array, Kernel
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
 
@@ -23,41 +23,14 @@ _LENGTH_SHIFT: Final = 4  # of a CIGAR element; the operation M is 0
 EXACT_MATCHES: Final = Kernel(
     "realign/exact_matches.cu",
     "exact_matches",
-    (
-        Array("references", np.uint8, "reference_bases"),
-        Array("reference_offsets", np.int64, "n_references", 1),
-        Array("queries", np.uint8, "query_bases"),
-        Array("query_offsets", np.int64, "n_queries", 1),
-        Array("reference_index", np.int32, "pairs"),
-        Array("query_index", np.int32, "pairs"),
-        Scalar("reference_bases", np.int64),
-        Scalar("n_references", np.int32),
-        Scalar("query_bases", np.int64),
-        Scalar("n_queries", np.int32),
-        Scalar("pairs", np.int32),
-        Array("positions", np.int32, "pairs"),
-    ),
+    (PAIRS, Array("positions", np.int32, "pairs.count")),
 )
 
 
 def exact_positions(pairs: DevicePairs) -> GpuArray:
     """Return int32[n]: the last position of each query in its reference; -1 for none."""
     positions = cupy.empty(len(pairs), dtype=np.int32)
-    arguments = (
-        pairs.references.data,
-        pairs.references.offsets,
-        pairs.queries.data,
-        pairs.queries.offsets,
-        pairs.reference_index,
-        pairs.query_index,
-        pairs.references.data.size,
-        len(pairs.references),
-        pairs.queries.data.size,
-        len(pairs.queries),
-        len(pairs),
-        positions,
-    )
-    launch_threads(EXACT_MATCHES, _THREADS, len(pairs) * WARP, arguments)
+    launch_threads(EXACT_MATCHES, _THREADS, len(pairs) * WARP, (pairs.fields, positions))
     return positions
 
 
