@@ -24,6 +24,7 @@ from hapgpu.longread.index.files import MINIMIZER_FILE
 from hapgpu.longread.index.minimizer_index import MinimizerIndex
 from hapgpu.longread.index.names import default_index_path
 from hapgpu.longread.options import LineOptions, LongReadOptions
+from hapgpu.longread.output.parts import all_lines
 from hapgpu.runtime.devices import CpuDevice
 from hapgpu.runtime.pipeline import results_of
 
@@ -107,11 +108,10 @@ class StagedAligner(StageClock):
         return TextBlock.joined(list(results_of(self._align, block)))
 
     def _timed_stages(self, stages: RunStages) -> RunStages:
-        def writer(*arguments: Any) -> Callable[..., list[Callable[..., TextBlock]]]:
-            line_parts = self.timed("SAM lines", stages.writer(*arguments))
-            return lambda *mappings: [
-                self.timed("SAM lines", part) for part in line_parts(*mappings)
-            ]
+        def writer(*arguments: Any) -> Callable[..., Callable[[], TextBlock]]:
+            first_lines = self.timed("SAM lines", stages.writer(*arguments))
+            write = self.timed("SAM lines", all_lines)
+            return lambda *mappings: partial(write, first_lines(*mappings))
 
         align = stages.align
         return RunStages(

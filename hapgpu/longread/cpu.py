@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
@@ -25,6 +25,7 @@ from hapgpu.longread.mappings.mappings import chained_mappings, make_mappings, n
 from hapgpu.longread.options import LineOptions, LongReadOptions, MappingOptions
 from hapgpu.longread.output.aligned_parts import AlignmentWriter
 from hapgpu.longread.output.paf import PafWriter
+from hapgpu.longread.output.parts import LinePart
 from hapgpu.longread.output.rows import AlignedBlock
 from hapgpu.longread.seed.anchors import expand_anchors
 from hapgpu.longread.seed.seeds import find_seeds
@@ -67,13 +68,13 @@ class GroupChainer(GroupWorker[_Result]):
         self,
         index: MinimizerIndex,
         options: LongReadOptions,
-        finish: Callable[[NamedReads, Mappings, int], Sequence[ResultPart[_Result]]],
+        finish: Callable[[NamedReads, Mappings, int], ResultPart[_Result]],
     ) -> None:
         self._finish = finish
         finder = MappingFinder(index, options, cpu_stages(index))
         super().__init__(finder, self._chained, options.max_anchors)
 
-    def _chained(self, group: SeededReads) -> Sequence[ResultPart[_Result]]:
+    def _chained(self, group: SeededReads) -> ResultPart[_Result]:
         mappings, anchors = self._finder.find_mappings(group.block.text, group.spans, group.seeds)
         return self._finish(named_reads(group.block, group.spans), mappings, anchors)
 
@@ -82,7 +83,7 @@ class CpuChainer(GroupChainer[TextBlock]):
     """Chainer of blocks of reads to lines of PAF; the parameters are those of `GroupChainer`."""
 
     def __init__(self, index: MinimizerIndex, options: LongReadOptions) -> None:
-        super().__init__(index, options, PafWriter(index, options).parts)
+        super().__init__(index, options, PafWriter(index, options).first_lines)
 
 
 def named_reads(block: ReadBlock, spans: ReadSpans) -> NamedReads:
@@ -107,7 +108,7 @@ class RunStages(NamedTuple):
     align: AlignStages
     writer: Callable[
         [MinimizerIndex, TargetCodes, MappingOptions, LineOptions],
-        Callable[[AlignedBlock, int], Sequence[ResultPart[TextBlock]]],
+        Callable[[AlignedBlock, int], LinePart],
     ]
 
 
@@ -137,7 +138,7 @@ class GroupAligner(GroupWorker[_Result]):
         index: MinimizerIndex,
         targets: TargetCodes,
         options: LongReadOptions,
-        finish: Callable[[AlignedBlock, int], Sequence[ResultPart[_Result]]],
+        finish: Callable[[AlignedBlock, int], ResultPart[_Result]],
         stages: RunStages = CPU_RUN,
     ) -> None:
         self._stages = stages
@@ -154,7 +155,7 @@ class GroupAligner(GroupWorker[_Result]):
         finder = MappingFinder(index, options, cpu_stages(index))
         super().__init__(finder, self._aligned_group, options.max_anchors)
 
-    def _aligned_group(self, group: SeededReads) -> Sequence[ResultPart[_Result]]:
+    def _aligned_group(self, group: SeededReads) -> ResultPart[_Result]:
         text, spans = group.block.text, group.spans
         found = self._finder.find_chains(text, spans, group.seeds)
         reads = self._stages.code_reads(text, spans.base_starts, spans.lengths)

@@ -80,8 +80,9 @@ class SeededReads:
 
 Result = TypeVar("Result")
 
-ResultPart: TypeAlias = Callable[[], Result]
-"""Makes a part of the result of a group, such as some of its lines."""
+ResultPart: TypeAlias = Callable[[], "Result | Divided[Any, Result]"]
+"""Makes a part of the result of a group, such as some of its lines; if there are more parts, the
+functions that make them are the rest."""
 
 Outcome: TypeAlias = "Result | Divided[ReadBlock | SeededReads | ResultPart[Result], Result]"
 
@@ -94,8 +95,7 @@ class GroupWorker(Generic[Result]):
     finder
         Finds the seeds of a block.
     compute
-        Computes a group: returns functions that make the parts of its result, at least one, in
-        order.
+        Computes a group: returns the function that makes the first part of its result.
     max_anchors
         Most anchors of a read, besides one per base.
     """
@@ -103,7 +103,7 @@ class GroupWorker(Generic[Result]):
     def __init__(
         self,
         finder: MappingFinder[MinimizerIndex, NDArray[Any]],
-        compute: Callable[[SeededReads], Sequence[ResultPart[Result]]],
+        compute: Callable[[SeededReads], ResultPart[Result]],
         max_anchors: int,
     ) -> None:
         self._finder = finder
@@ -125,19 +125,18 @@ class GroupWorker(Generic[Result]):
             return self._computed(first, rest)
         if isinstance(batch, SeededReads):
             return self._computed(batch, [])
-        return batch()
+        return _followed(batch(), [])
 
     def _computed(self, group: SeededReads, rest: Sequence[SeededReads]) -> Outcome[Result]:
         """Compute a group, or as much of it as fits the memory; the others follow it."""
-        parts = self._parts_of(group)
-        while parts is None:
+        make = self._first_part_of(group)
+        while make is None:
             group, second = group.halves()
             rest = [second, *rest]
-            parts = self._parts_of(group)
-        following: list[ReadBlock | SeededReads | ResultPart[Result]] = [*parts[1:], *rest]
-        return Divided(parts[0](), following) if following else parts[0]()
+            make = self._first_part_of(group)
+        return _followed(make(), rest)
 
-    def _parts_of(self, group: SeededReads) -> Sequence[ResultPart[Result]] | None:
+    def _first_part_of(self, group: SeededReads) -> ResultPart[Result] | None:
         """Compute a group; return None if memory runs out, but may suffice for half of it."""
         try:
             with self._large_reads.holding(int(group.anchors.sum())):
@@ -221,6 +220,15 @@ def _anchors_per_read(seeds: Seeds) -> NDArray[np.int64]:
     ends = np.zeros(seeds.occurrence_counts.size + 1, dtype=np.int64)
     np.cumsum(seeds.occurrence_counts, out=ends[1:])
     return np.diff(ends[seeds.offsets])
+
+
+def _followed(
+    part: Result | Divided[ResultPart[Result], Result], rest: Sequence[SeededReads]
+) -> Outcome[Result]:
+    """Return a part of a result with all that follows it."""
+    if isinstance(part, Divided):
+        return Divided(part.result, [*part.rest, *rest])
+    return Divided(part, rest) if rest else part
 
 
 class _AnchorBudget:

@@ -270,8 +270,8 @@ class LongReadIndex:
             aligned_table, options, lines, splits_matches=settings.get("eqx", False)
         )
 
-        def finish(block: AlignedBlock, _anchors: int) -> Sequence[ResultPart[MappingTable]]:
-            return [partial(make_table, block)]
+        def finish(block: AlignedBlock, _anchors: int) -> ResultPart[MappingTable]:
+            return partial(make_table, block)
 
         count = _number(threads)
         devices, _ = resolve_devices("cpu", threads=count)
@@ -332,7 +332,7 @@ def _chainer(
     return GroupChainer(
         index,
         options,
-        lambda reads, mappings, _anchors: [partial(make_table, reads, mappings)],
+        lambda reads, mappings, _anchors: partial(make_table, reads, mappings),
     )
 
 

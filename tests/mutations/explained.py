@@ -88,8 +88,6 @@ _TABLE: Final = {
         longread.align.piece_bounds: CUT_COLUMNS
         longread.index.hash_table: _DIGITS
         longread.mappings.selection: COLUMNS
-        longread.output.rows: _FIXED_TEXT _SUPPLEMENTARY_TEXT _BASE _OPERATION
-        longread.output.paf: _FIXED_TEXT
         longread.index.kmers: _RUNS
         longread.seed.radix_sort: _MAX_PENDING
         genotyping.calls.vcf_lines: _FIELDS _INT16_WIDTH _INT32_WIDTH _INT64_WIDTH

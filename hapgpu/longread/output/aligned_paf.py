@@ -11,10 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.io.text.at_addresses import (
+from hapgpu.arrays.memory import Memory, memory_of
+from hapgpu.io.text.builder import (
+    has_room,
+    put_all,
     put_byte,
-    put_copy,
-    put_count_at,
+    put_bytes,
+    put_count,
     put_head,
     put_number_tag,
     put_two,
@@ -23,8 +26,8 @@ from hapgpu.io.text.at_addresses import (
 from hapgpu.io.text.fields import NEWLINE, TAB, text_of
 from hapgpu.longread.align.batches import Row
 from hapgpu.longread.options import LineOptions, MappingOptions
-from hapgpu.longread.output.cigars import alignment_of, put_operations
-from hapgpu.longread.output.parts import ALIGNED_BASES, MAPPED, RECORDS, SECONDARY, LineRange
+from hapgpu.longread.output.cigars import Alignment, alignment_memory, alignment_of, put_operations
+from hapgpu.longread.output.parts import ALIGNED_BASES, MAPPED, RECORDS, SECONDARY, WrittenLines
 from hapgpu.longread.output.rows import LineForm, LineRows
 from hapgpu.longread.output.tags import RL, put_comment, put_difference, put_tags
 from hapgpu.runtime.jit import njit, njit_inlined
@@ -44,73 +47,108 @@ class _PafOptions(NamedTuple):
 
 
 @njit_inlined
-def _put_column(at: Integer, value: Integer) -> Integer:
+def _put_column(text: Memory, at: Integer, value: Integer) -> Integer:
     """Write a tab and a number."""
-    return put_count_at(put_byte(at, TAB), np.int64(value))
+    return put_count(text, put_byte(text, at, TAB), np.int64(value))
 
 
 @njit
-def put_columns(at: Integer, mapping: Row, read: Row, target: Row) -> Integer:
-    """Write the twelve columns."""
-    at = put_copy(at, read.name, read.name_length)
-    at = _put_column(at, read.length)
-    at = _put_column(at, mapping.query_start)
-    at = _put_column(at, mapping.query_end)
-    at = put_two(at, TAB, _STRANDS[mapping.is_reverse])
-    at = put_copy(put_byte(at, TAB), target.name, target.name_length)
-    at = _put_column(at, target.length)
-    at = _put_column(at, mapping.target_start)
-    at = _put_column(at, mapping.target_end)
-    at = _put_column(at, mapping.matches)
-    at = _put_column(at, mapping.length)
-    return _put_column(at, mapping.quality)
+def put_columns(
+    text: Memory,
+    at: Integer,
+    mapping: Row,
+    read: Row,
+    source: Memory,
+    target: Row,
+    names: Memory,
+) -> Integer:
+    """Write the twelve columns.
+
+    Parameters
+    ----------
+    text, at
+        Where to write.
+    mapping
+        The mapping.
+    read, source
+        Its read, and the text of the reads.
+    target, names
+        Its reference sequence, and the text of the names.
+    """
+    at = put_bytes(text, at, source, read.name, read.name_length)
+    at = _put_column(text, at, read.length)
+    at = _put_column(text, at, mapping.query_start)
+    at = _put_column(text, at, mapping.query_end)
+    at = put_two(text, at, TAB, _STRANDS[mapping.is_reverse])
+    at = put_bytes(text, put_byte(text, at, TAB), names, target.name, target.name_length)
+    at = _put_column(text, at, target.length)
+    at = _put_column(text, at, mapping.target_start)
+    at = _put_column(text, at, mapping.target_end)
+    at = _put_column(text, at, mapping.matches)
+    at = _put_column(text, at, mapping.length)
+    return _put_column(text, at, mapping.quality)
 
 
 @njit
-def put_unmapped(at: Integer, read: Row) -> Integer:
-    """Write the line of a read without mappings."""
-    at = _put_column(put_copy(at, read.name, read.name_length), read.length)
-    at = put_copy(at, _UNMAPPED.ctypes.data, _UNMAPPED.size)
-    return put_byte(put_number_tag(at, RL, read.repeats), NEWLINE)
+def put_unmapped(text: Memory, at: Integer, read: Row, source: Memory) -> Integer:
+    """Write the line of a read without mappings; `source` is the text of the reads."""
+    at = put_bytes(text, at, source, read.name, read.name_length)
+    at = put_all(text, _put_column(text, at, read.length), memory_of(_UNMAPPED))
+    return put_byte(text, put_number_tag(text, at, RL, read.repeats), NEWLINE)
+
+
+@njit_inlined
+def _put_alignment(
+    text: Memory, at: Integer, alignment: Alignment, options: _PafOptions
+) -> Integer:
+    """Write the tag cg and the tag of a `Difference`, as far as wanted."""
+    if options.has_cigar and alignment.operation_count:
+        at = put_operations(text, put_head(text, at, _CG), alignment)
+    return put_difference(text, at, alignment, options.difference)
 
 
 @njit
 def _put_lines(
     rows: LineRows,
     options: _PafOptions,
-    part: LineRange,
+    first_read: Integer,
+    first_row: Integer,
     out: NDArray[np.uint8],
     counts: NDArray[np.int64],
-) -> Integer:
-    """Write the lines of a part; return their size."""
-    mappings, offsets, operations = rows.mappings, rows.offsets, rows.operations.ctypes.data
-    first = out.ctypes.data
-    at: Integer = np.int64(first)
-    for row in range(part.first_read, part.end_read):
+) -> WrittenLines:
+    """Write lines from a read and a row on, as far as there is room."""
+    mappings, offsets, memory = rows.mappings, rows.offsets, alignment_memory(rows)
+    text, source, names = memory_of(out), memory_of(rows.text), memory_of(rows.names)
+    at: Integer = np.int64(0)
+    for row in range(first_read, rows.reads.size):
         read = rows.reads[row]
         start, end = offsets[row], offsets[row + 1]
-        counts[MAPPED] += end > start >= part.first_row
         if start == end and options.unmapped:
-            at = put_unmapped(at, read)
-        for k in range(max(start, part.first_row), min(end, part.end_row)):
+            stop = put_unmapped(text, at, read, source)
+            if not has_room(text, stop):
+                return WrittenLines(at, stop, np.int64(row), start)
+            at = stop
+        for k in range(max(start, first_row), end):
             mapping = mappings[k]
             is_primary = mapping.number == mapping.parent
             if not (is_primary or options.secondary):
                 continue
             target = rows.targets[mapping.sequence]
-            alignment = alignment_of(mapping, operations, read, target)
-            at = put_tags(put_columns(at, mapping, read, target), mapping)
-            at = put_number_tag(at, RL, read.repeats)
-            if options.has_cigar and alignment.operation_count:
-                at = put_head(at, _CG)
-                at = put_operations(at, alignment.operations, alignment.operation_count)
-            at = put_difference(at, mapping, alignment, options.difference)
-            at = put_byte(put_comment(at, read), NEWLINE)
+            alignment = alignment_of(mapping, read, target, memory)
+            stop = put_columns(text, at, mapping, read, source, target, names)
+            stop = put_tags(text, stop, mapping)
+            stop = put_number_tag(text, stop, RL, read.repeats)
+            stop = _put_alignment(text, stop, alignment, options)
+            stop = put_byte(text, put_comment(text, stop, read, source), NEWLINE)
+            if not has_room(text, stop):
+                return WrittenLines(at, stop, np.int64(row), k)
+            at = stop
             counts[RECORDS] += 1
             counts[SECONDARY] += not is_primary
             if is_primary:
                 counts[ALIGNED_BASES] += np.int64(mapping.query_end) - mapping.query_start
-    return at - first
+        counts[MAPPED] += end > start
+    return WrittenLines(at, np.int64(0), rows.reads.size, mappings.size)
 
 
 def paf_form(options: MappingOptions, line_options: LineOptions) -> LineForm:
@@ -121,14 +159,4 @@ def paf_form(options: MappingOptions, line_options: LineOptions) -> LineForm:
         line_options.has_cigar,
         line_options.difference.value,
     )
-
-    def put(
-        _text: NDArray[np.uint8],
-        rows: LineRows,
-        part: LineRange,
-        out: NDArray[np.uint8],
-        counts: NDArray[np.int64],
-    ) -> int:
-        return int(_put_lines(rows, paf_options, part, out, counts))
-
-    return LineForm(put, lambda rows: np.zeros(rows.mappings.size, dtype=np.int64), 0)
+    return lambda rows, *place: _put_lines(rows, paf_options, *place)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import numpy as np
-from numpy.typing import NDArray
+from functools import partial
 
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.io.fastx.read_block import TextBlock
 from hapgpu.longread.align.batches import TargetCodes
 from hapgpu.longread.index.minimizer_index import MinimizerIndex
 from hapgpu.longread.options import LineOptions, MappingOptions
 from hapgpu.longread.output.aligned_paf import paf_form
 from hapgpu.longread.output.cigars import split_matches
-from hapgpu.longread.output.parts import PART_BYTES, LineRange, text_parts
-from hapgpu.longread.output.rows import AlignedBlock, LineRows, LineTargets, bounded_parts
+from hapgpu.longread.output.parts import PART_BYTES, LinePart, first_part
+from hapgpu.longread.output.rows import AlignedBlock, LineRows, LineTargets
 from hapgpu.longread.output.sam import sam_form
 
 
@@ -43,10 +39,8 @@ class AlignmentWriter:
         self._form = (sam_form if line_options.is_sam else paf_form)(options, line_options)
         self._line_options = line_options
 
-    def __call__(
-        self, reads: AlignedBlock, anchors: int, most: int = PART_BYTES
-    ) -> list[Callable[[], TextBlock]]:
-        """Return functions that write the lines of a block, each a part of them, in order.
+    def __call__(self, reads: AlignedBlock, anchors: int, most: int = PART_BYTES) -> LinePart:
+        """Return the function that writes the first lines of a block.
 
         Parameters
         ----------
@@ -57,27 +51,20 @@ class AlignmentWriter:
         most
             Most bytes of a part of several lines.
         """
-        text, form, options = read_only(reads.text), self._form, self._line_options
+        options = self._line_options
         rows = line_rows(
             reads,
             self._targets,
             has_comments=options.copies_comments,
             splits_matches=options.splits_matches,
         )
-
-        def put(part: LineRange, out: NDArray[np.uint8], counts: NDArray[np.int64]) -> int:
-            return form.put(text, rows, part, out, counts)
-
-        base_counts, longest_name = form.base_counts(rows), self._targets.longest_name
-        parts = bounded_parts(rows, base_counts, longest_name, form.read_group, most)
-        held = (reads.text, reads.codes, self._targets)
-        return text_parts(put, parts, reads.spans.lengths, anchors, held=held)
+        return first_part(partial(self._form, rows), reads.spans.lengths, anchors, most)
 
 
 def line_rows(
     reads: AlignedBlock, targets: LineTargets, *, has_comments: bool, splits_matches: bool
 ) -> LineRows:
-    """Return the rows of lines; the caller holds the arguments, which addresses point to.
+    """Return the rows of lines.
 
     Parameters
     ----------
@@ -97,5 +84,9 @@ def line_rows(
         read_only(aligned.offsets),
         reads.rows(has_comments=has_comments),
         targets.rows,
+        read_only(reads.text),
+        targets.names,
+        read_only(reads.codes.codes),
+        targets.codes,
     )
     return split_matches(rows) if splits_matches else rows

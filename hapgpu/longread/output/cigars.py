@@ -1,8 +1,6 @@
 """CIGARs of mappings: their place in memory, text, the tag CG, matches split into = and X.
 
-Also runs of equal codes of bases, and codes to letters, in words of many bases. Positions of
-functions are addresses; see `hapgpu.io.text.at_addresses`. Words may lie partly behind the last
-code that counts, in memory of other use, but never in another page of memory, which may not exist.
+Also runs of equal codes of bases, and codes to letters, in words of many bases.
 """
 
 from __future__ import annotations
@@ -12,12 +10,21 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.bits import load_u64, trailing_zeros
+from hapgpu.arrays.bits import trailing_zeros
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.memory import load_u8_at, load_u32_at, store_8_at, store_64_at
+from hapgpu.arrays.memory import (
+    Memory,
+    memory_of,
+    part_of,
+    read_64,
+    read_u8,
+    read_u32,
+    write_8,
+    write_64,
+)
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.cigar.encoding import DELETION, DIFFERENT, EQUAL, INSERTION, MATCH, OPERATIONS
-from hapgpu.io.text.at_addresses import put_byte, put_count_at
+from hapgpu.io.text.builder import has_room, put_byte, put_count
 from hapgpu.longread.align.batches import Row
 from hapgpu.longread.output.rows import LineRows
 from hapgpu.runtime.jit import njit, njit_inlined
@@ -27,63 +34,92 @@ _LETTERS: Final = np.frombuffer(OPERATIONS.encode(), dtype=np.uint8)
 _COMMA: Final = ord(",")
 
 
+class AlignmentMemory(NamedTuple):
+    """Operations (uint32) of all mappings, and codes of all reads and reference sequences."""
+
+    operations: Memory
+    reads: Memory
+    targets: Memory
+
+
 class Alignment(NamedTuple):
-    """Addresses of an alignment.
+    """Memory of an alignment.
 
     Attributes
     ----------
     operations, operation_count
-        Address of the operations, and their number.
+        The operations, and their number.
     query, target
-        Codes of the first aligned bases; the read's are on the strand of the mapping.
+        Codes of the aligned bases; the read's are on the strand of the mapping.
     """
 
-    operations: Integer
+    operations: Memory
     operation_count: Integer
-    query: Integer
-    target: Integer
+    query: Memory
+    target: Memory
 
 
 @njit_inlined
-def alignment_of(mapping: Row, operations: Integer, read: Row, target: Row) -> Alignment:
-    """Return the alignment of a mapping, with the rows of its read and reference sequence."""
-    query = read.codes + np.int64(mapping.query_start)
-    if mapping.is_reverse:
-        query = read.codes + 2 * read.length - np.int64(mapping.query_end)
-    return Alignment(
-        operations + OPERATION_BYTES * mapping.first_operation,
-        np.int64(mapping.operations),
-        query,
-        target.codes + np.int64(mapping.target_start),
+def alignment_memory(rows: LineRows) -> AlignmentMemory:
+    """Return the memory of rows; the caller holds them."""
+    return AlignmentMemory(
+        memory_of(rows.operations), memory_of(rows.read_codes), memory_of(rows.target_codes)
     )
 
 
 @njit_inlined
-def put_operation(at: Integer, length: Integer, operation: Integer) -> Integer:
+def alignment_of(mapping: Row, read: Row, target: Row, memory: AlignmentMemory) -> Alignment:
+    """Return the alignment of a mapping, with the rows of its read and reference sequence."""
+    count, start, end = mapping.operations, mapping.query_start, mapping.query_end
+    query = read.codes + np.int64(start)
+    if mapping.is_reverse:
+        query = read.codes + 2 * read.length - np.int64(end)
+    first = OPERATION_BYTES * mapping.first_operation
+    return Alignment(
+        part_of(memory.operations, first, OPERATION_BYTES * np.int64(count)),
+        np.int64(count),
+        part_of(memory.reads, query, np.int64(end) - start),
+        part_of(
+            memory.targets,
+            target.codes + np.int64(mapping.target_start),
+            np.int64(mapping.target_end) - mapping.target_start,
+        ),
+    )
+
+
+@njit_inlined
+def operation_at(alignment: Alignment, k: Integer) -> tuple[Integer, Integer]:
+    """Return length and code of an operation."""
+    word = read_u32(alignment.operations, OPERATION_BYTES * k)
+    return word >> 4, word & 15
+
+
+@njit_inlined
+def put_operation(text: Memory, at: Integer, length: Integer, operation: Integer) -> Integer:
     """Write the length and the letter of an operation."""
-    return put_byte(put_count_at(at, np.int64(length)), _LETTERS[operation])
+    return put_byte(text, put_count(text, at, np.int64(length)), _LETTERS[operation])
 
 
 @njit
-def put_operations(at: Integer, operations: Integer, count: Integer) -> Integer:
-    """Write operations at an address as text."""
-    for k in range(count):
-        word = load_u32_at(operations + OPERATION_BYTES * k)
-        at = put_operation(at, word >> 4, word & 15)
+def put_operations(text: Memory, at: Integer, alignment: Alignment) -> Integer:
+    """Write the operations of an alignment as text."""
+    for k in range(alignment.operation_count):
+        length, operation = operation_at(alignment, k)
+        at = put_operation(text, at, length, operation)
     return at
 
 
 @njit_inlined
-def put_element(at: Integer, word: Integer) -> Integer:
+def put_element(text: Memory, at: Integer, word: Integer) -> Integer:
     """Write a comma and an operation as a number."""
-    return put_count_at(put_byte(at, _COMMA), np.int64(word))
+    return put_count(text, put_byte(text, at, _COMMA), np.int64(word))
 
 
 @njit
-def put_elements(at: Integer, operations: Integer, count: Integer) -> Integer:
-    """Write operations at an address as numbers, each after a comma."""
-    for k in range(count):
-        at = put_element(at, load_u32_at(operations + OPERATION_BYTES * k))
+def put_elements(text: Memory, at: Integer, alignment: Alignment) -> Integer:
+    """Write the operations of an alignment as numbers, each after a comma."""
+    for k in range(alignment.operation_count):
+        at = put_element(text, at, read_u32(alignment.operations, OPERATION_BYTES * k))
     return at
 
 
@@ -102,39 +138,38 @@ def split_matches(rows: LineRows) -> LineRows:
 @njit
 def _split(rows: LineRows, counts: NDArray[np.int64], out: NDArray[np.uint32]) -> None:
     """Count the split operations of each mapping and, if there is room, write them."""
-    mappings, operations = rows.mappings, rows.operations.ctypes.data
+    mappings, memory = rows.mappings, alignment_memory(rows)
     at = np.int64(0)
     for row in range(mappings.size):
         mapping = mappings[row]
-        read, target = rows.reads[mapping.read], rows.targets[mapping.sequence]
-        alignment = alignment_of(mapping, operations, read, target)
-        query, target, start = alignment.query, alignment.target, at
+        read, target_row = rows.reads[mapping.read], rows.targets[mapping.sequence]
+        alignment = alignment_of(mapping, read, target_row, memory)
+        query, target, start = np.int64(0), np.int64(0), at
         for k in range(alignment.operation_count):
-            word = load_u32_at(alignment.operations + OPERATION_BYTES * k)
-            length, operation = word >> 4, word & 15
+            length, operation = operation_at(alignment, k)
             if operation != MATCH:
                 if out.size:
-                    out[at] = word
+                    out[at] = length << 4 | operation
                 at += 1
                 query += length if operation == INSERTION else 0
                 target += length if operation == DELETION else 0
                 continue
-            end = query + length
+            end, split = query + length, EQUAL
             while query < end:
-                split, run = EQUAL, match_length(query, target, end - query)
-                if run == 0:
-                    split, run = DIFFERENT, mismatch_length(query, target, end - query)
-                if out.size:
-                    out[at] = run << 4 | split
-                at += 1
+                ahead = alignment.query, query, alignment.target, target, end - query
+                run = match_length(*ahead) if split == EQUAL else mismatch_length(*ahead)
+                if run:
+                    if out.size:
+                        out[at] = run << 4 | split
+                    at += 1
                 query += run
                 target += run
+                split = DIFFERENT if split == EQUAL else EQUAL
         counts[row] = at - start
 
 
 WORD: Final = 8
 _STEP: Final = 2 * WORD
-_PAGE: Final = 4096
 _BASES: Final = np.frombuffer(b"ACGTN", dtype=np.uint8)
 
 # Sums, in each byte, of 'A' and the differences of the letters of codes with each bit set:
@@ -150,73 +185,75 @@ LOWER_CASE: Final = _ONES * _LOWER
 """What `put_letters` adds to each of eight letters."""
 
 
-@njit_inlined
-def _is_in_page(at: Integer, size: Integer) -> bool:
-    """Tell whether bytes lie in one page."""
-    return bool((np.int64(at) & (_PAGE - 1)) <= _PAGE - size)
-
-
 @njit
-def match_length(one: Integer, other: Integer, length: Integer) -> Integer:
-    """Return the number of equal bytes at two addresses before the first difference."""
+def match_length(
+    one: Memory, start: Integer, other: Memory, other_start: Integer, length: Integer
+) -> Integer:
+    """Return the number of equal bytes from two offsets on, before the first difference."""
+    room = min(one.size - start, other.size - other_start)
+    last_step = min(room - _STEP, length - 1)
     same: Integer = np.int64(0)
-    while same < length:
-        if not (_is_in_page(one + same, _STEP) and _is_in_page(other + same, _STEP)):
-            step = min(np.int64(_STEP), length - same)
-            for _ in range(step):
-                if load_u8_at(one + same) != load_u8_at(other + same):
-                    return same
-                same += 1
-            continue
-        first = load_u64(one + same) ^ load_u64(other + same)
-        second = load_u64(one + same + WORD) ^ load_u64(other + same + WORD)
+    while same <= last_step:
+        at, to = start + same, other_start + same
+        first = np.uint64(read_64(one, at) ^ read_64(other, to))
+        second = np.uint64(read_64(one, at + WORD) ^ read_64(other, to + WORD))
         if first | second:
             bits = trailing_zeros(first) + (trailing_zeros(second) if first == 0 else _0)
             same += np.int64(bits >> _3)
             return min(same, length)
         same += _STEP
-    return length
+    while same < length and read_u8(one, start + same) == read_u8(other, other_start + same):
+        same += 1
+    return min(same, length)
 
 
 @njit
-def mismatch_length(one: Integer, other: Integer, length: Integer) -> Integer:
-    """Return the number of different bytes at two addresses before the first equal one."""
+def mismatch_length(
+    one: Memory, start: Integer, other: Memory, other_start: Integer, length: Integer
+) -> Integer:
+    """Return the number of different bytes from two offsets on, before the first equal one."""
     count: Integer = np.int64(0)
-    while count < length and load_u8_at(one + count) != load_u8_at(other + count):
+    while count < length and read_u8(one, start + count) != read_u8(other, other_start + count):
         count += 1
     return count
 
 
 @njit
-def backward_match_length(one: Integer, other: Integer, length: Integer) -> Integer:
-    """Return the number of equal bytes at two addresses and before, up to a difference."""
+def backward_match_length(codes: Memory, one: Integer, other: Integer, length: Integer) -> Integer:
+    """Return the number of equal bytes at two offsets and before, up to a difference."""
     same: Integer = np.int64(0)
-    while same < length and load_u8_at(one - same) == load_u8_at(other - same):
+    while same < length and read_u8(codes, one - same) == read_u8(codes, other - same):
         same += 1
     return same
 
 
 @njit_inlined
-def put_letters(at: Integer, codes: Integer, length: Integer, case: Integer) -> Integer:
-    """Write the letters of codes; there must be room for `WORD` bytes more.
+def put_letters(
+    text: Memory, at: Integer, codes: Memory, start: Integer, length: Integer, case: Integer
+) -> Integer:
+    """Write the letters of codes.
 
     Parameters
     ----------
-    at
+    text, at
         Where to write.
-    codes, length
-        Where the codes are, and how many.
+    codes, start, length
+        Memory of the codes, where in it they start, and how many they are.
     case
         `UPPER_CASE` or `LOWER_CASE`.
     """
+    end = at + length
+    if not has_room(text, end):
+        return end
     for k in range(0, length, WORD):
-        if _is_in_page(codes + k, WORD):
-            word = load_u64(codes + k)
+        if start + k + WORD <= codes.size:
+            word = np.uint64(read_64(codes, start + k))
             low, high, other = word & _ONES, word >> _1 & _ONES, word >> _2 & _ONES
             letters = low * _C_BIT + high * _G_BIT + (low & high) * _T_BITS + other * _N_BIT
-            store_64_at(at + k, np.int64(letters + _A + case))
+            write_64(text, at + k, np.int64(letters + _A + case))
         else:
-            for i in range(k, min(k + WORD, length)):
-                letter = _BASES[load_u8_at(codes + i)] + (case & np.uint64(255))
-                store_8_at(at + i, np.int64(letter))
-    return at + length
+            for i in range(k, length):
+                letter = _BASES[read_u8(codes, start + i)] + (case & np.uint64(255))
+                write_8(text, at + i, np.int64(letter))
+            break
+    return end

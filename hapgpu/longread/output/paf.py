@@ -6,16 +6,23 @@ s2 (of a primary mapping), dv and rl.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import memory_of
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.io.fastx.read_block import TextBlock
-from hapgpu.io.text.at_addresses import put_byte, put_fraction, put_head, put_number_tag, tag_head
+from hapgpu.io.text.builder import (
+    has_room,
+    put_byte,
+    put_fraction,
+    put_head,
+    put_number_tag,
+    tag_head,
+)
 from hapgpu.io.text.fields import NEWLINE
 from hapgpu.longread.align.start import mapping_rows
 from hapgpu.longread.batches import Mappings, NamedReads
@@ -30,22 +37,21 @@ from hapgpu.longread.output.parts import (
     RECORDS,
     SECONDARY,
     SUPPLEMENTARY,
-    LineRange,
-    line_parts,
-    text_parts,
+    LinePart,
+    WrittenLines,
+    all_lines,
+    first_part,
 )
 from hapgpu.longread.output.rows import LineTargets, read_rows
 from hapgpu.longread.output.tags import RL, put_tags
 from hapgpu.runtime.jit import njit
 
-_FIXED_TEXT: Final = 256
-"""Largest number of characters in a line, except the names."""
 _DV: Final = tag_head("dv", "f")
 _COUNT_NAMES: Final = COUNT_NAMES[:SUPPLEMENTARY]
 
 
 class _ReportedRows(NamedTuple):
-    """Mappings to report.
+    """Mappings to report, read-only.
 
     Attributes
     ----------
@@ -55,46 +61,60 @@ class _ReportedRows(NamedTuple):
         int64[n + 1]: as in `ReportedMappings`.
     divergences
         float32[m].
+    reads, targets
+        READ[n], and TARGET[s].
+    text, names
+        uint8: text of the reads, and names of the reference sequences.
     """
 
     mappings: NDArray[np.void]
     offsets: NDArray[np.int64]
     divergences: NDArray[np.float32]
+    reads: NDArray[np.void]
+    targets: NDArray[np.void]
+    text: NDArray[np.uint8]
+    names: NDArray[np.uint8]
 
 
 @njit
 def _put_lines(
     rows: _ReportedRows,
-    reads: NDArray[np.void],
-    targets: NDArray[np.void],
     has_secondary: Integer,
     has_unmapped: Integer,
-    part: LineRange,
+    first_read: Integer,
+    first_row: Integer,
     out: NDArray[np.uint8],
     counts: NDArray[np.int64],
-) -> Integer:
-    """Write the lines of a part; return their size."""
+) -> WrittenLines:
+    """Write lines from a read and a row on, as far as there is room."""
     mappings, offsets, divergences = rows.mappings, rows.offsets, rows.divergences
-    first = out.ctypes.data
-    at: Integer = np.int64(first)
-    for row in range(part.first_read, part.end_read):
-        read = reads[row]
+    text, source, names = memory_of(out), memory_of(rows.text), memory_of(rows.names)
+    at: Integer = np.int64(0)
+    for row in range(first_read, rows.reads.size):
+        read = rows.reads[row]
         start, end = offsets[row], offsets[row + 1]
-        counts[MAPPED] += end > start >= part.first_row
         if start == end and has_unmapped:
-            at = put_unmapped(at, read)
-        for k in range(max(start, part.first_row), min(end, part.end_row)):
+            stop = put_unmapped(text, at, read, source)
+            if not has_room(text, stop):
+                return WrittenLines(at, stop, np.int64(row), start)
+            at = stop
+        for k in range(max(start, first_row), end):
             mapping = mappings[k]
             is_primary = mapping.number == mapping.parent
             if not (is_primary or has_secondary):
                 continue
-            at = put_columns(at, mapping, read, targets[mapping.sequence])
-            at = put_head(put_tags(at, mapping), _DV)
-            at = put_fraction(at, np.float64(divergences[k]))
-            at = put_byte(put_number_tag(at, RL, read.repeats), NEWLINE)
+            target = rows.targets[mapping.sequence]
+            stop = put_columns(text, at, mapping, read, source, target, names)
+            stop = put_head(text, put_tags(text, stop, mapping), _DV)
+            stop = put_fraction(text, stop, np.float64(divergences[k]))
+            stop = put_byte(text, put_number_tag(text, stop, RL, read.repeats), NEWLINE)
+            if not has_room(text, stop):
+                return WrittenLines(at, stop, np.int64(row), k)
+            at = stop
             counts[RECORDS] += 1
             counts[SECONDARY] += not is_primary
-    return at - first
+        counts[MAPPED] += end > start
+    return WrittenLines(at, np.int64(0), rows.reads.size, mappings.size)
 
 
 class PafWriter:
@@ -113,13 +133,11 @@ class PafWriter:
         self._options = options
 
     def __call__(self, reads: NamedReads, mappings: Mappings, anchors: int) -> TextBlock:
-        """Return the lines of a block; the parameters are those of `parts`."""
-        return TextBlock.joined([part() for part in self.parts(reads, mappings, anchors)])
+        """Return the lines of a block; the parameters are those of `first_lines`."""
+        return all_lines(self.first_lines(reads, mappings, anchors))
 
-    def parts(
-        self, reads: NamedReads, mappings: Mappings, anchors: int
-    ) -> list[Callable[[], TextBlock]]:
-        """Return functions that write the lines of a block, each a part of them, in order.
+    def first_lines(self, reads: NamedReads, mappings: Mappings, anchors: int) -> LinePart:
+        """Return the function that writes the first lines of a block.
 
         Parameters
         ----------
@@ -131,21 +149,21 @@ class PafWriter:
             Number of anchors of the reads, for the statistics.
         """
         reported = assess(mappings, self._options.chains.min_score)
-        return paf_parts(reads, reported, self._targets, self._options.mappings, anchors)
+        return first_paf_lines(reads, reported, self._targets, self._options.mappings, anchors)
 
 
-def paf_parts(
+def first_paf_lines(
     reads: NamedReads,
     reported: ReportedMappings,
     targets: LineTargets,
     options: MappingOptions,
     anchors: int,
     most: int = PART_BYTES,
-) -> list[Callable[[], TextBlock]]:
-    """Return functions that write the mappings of reads as lines of PAF.
+) -> LinePart:
+    """Return the function that writes the first mappings of reads as lines of PAF.
 
-    Each writes a part of the lines, in the order of the reads and their mappings. The line of an
-    unmapped read, if asked for, is `mm_write_paf3`'s: zeros, `*` and the tag rl.
+    The lines have the order of the reads and their mappings. The line of an unmapped read, if
+    asked for, is `mm_write_paf3`'s: zeros, `*` and the tag rl.
 
     Parameters
     ----------
@@ -162,21 +180,20 @@ def paf_parts(
     most
         Most bytes of a part of several lines.
     """
-    lines = _ReportedRows(
+    rows = _ReportedRows(
         read_only(reported_mapping_rows(reported)),
         read_only(reported.offsets),
         read_only(reported.divergences),
+        read_only(read_rows(reads, reported.mappings.repeat_lengths)),
+        targets.rows,
+        read_only(reads.text),
+        targets.names,
     )
-    rows = read_only(read_rows(reads, reported.mappings.repeat_lengths))
 
-    def put(part: LineRange, out: NDArray[np.uint8], counts: NDArray[np.int64]) -> int:
-        written = (options.prints_secondary, options.prints_unmapped)
-        return int(_put_lines(lines, rows, targets.rows, *written, part, out, counts))
+    def put(*place: Any) -> WrittenLines:
+        return _put_lines(rows, options.prints_secondary, options.prints_unmapped, *place)
 
-    sizes = _FIXED_TEXT + targets.longest_name + reads.name_lengths.astype(np.int64)
-    row_sizes = np.repeat(sizes, np.diff(reported.offsets))
-    parts = line_parts(reported.offsets, sizes, row_sizes, most)
-    return text_parts(put, parts, reads.lengths, anchors, held=reads.text, names=_COUNT_NAMES)
+    return first_part(put, reads.lengths, anchors, most, names=_COUNT_NAMES)
 
 
 def reported_mapping_rows(reported: ReportedMappings) -> NDArray[np.void]:

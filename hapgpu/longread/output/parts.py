@@ -1,154 +1,106 @@
 """Parts of the lines of many reads, so that their text is written piece by piece.
 
-Compiled functions write the lines of a part, and count them in the columns of `COUNT_NAMES`.
+A compiled function writes whole lines to memory until the next line does not fit. The next part
+starts with that line.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.ragged_view import read_only
 from hapgpu.io.fastx.read_block import TextBlock
-from hapgpu.runtime.jit import njit, njit_inlined
+from hapgpu.io.text.builder import SLACK
+from hapgpu.runtime.output import Divided
+from hapgpu.runtime.pipeline import results_of
 
 COUNT_NAMES: Final = ("mapped", "records", "secondary", "supplementary", "aligned_bases")
 """Counts in the statistics: reads with a mapping, lines, lines of secondary and supplementary
 mappings, and bases of reads in mappings that are not secondary."""
 MAPPED, RECORDS, SECONDARY, SUPPLEMENTARY, ALIGNED_BASES = range(len(COUNT_NAMES))
 
-PART_BYTES: Final = 64 << 20
-"""Most bytes of a part of several lines, as bounded before they are written."""
+PART_BYTES: Final = 16 << 20
+"""Most bytes of a part of several lines; memory that is not written takes none."""
+
+LinePart: TypeAlias = Callable[[], "TextBlock | Divided[LinePart, TextBlock]"]
+"""Writes some lines; if there are more, they are the rest."""
 
 
-class LineRange(NamedTuple):
-    """Successive lines of n reads: those of some mappings, and of unmapped reads between them.
+class WrittenLines(NamedTuple):
+    """Lines written to memory, and where the next line starts.
 
     Attributes
     ----------
-    first_read, end_read
-        The reads. The first and the last may have lines in other parts, too.
-    first_row, end_row
-        Rows of the mappings.
     size
-        Upper bound of the characters.
+        Bytes of the lines.
+    needed
+        Bytes with the next line, for which there is no room; 0 if all lines are written.
+    read, row
+        Read of the next line, and row of its mapping, or the row after those of the reads before.
     """
 
-    first_read: Integer
-    end_read: Integer
-    first_row: Integer
-    end_row: Integer
     size: Integer
+    needed: Integer
+    read: Integer
+    row: Integer
 
 
-def line_parts(
-    offsets: NDArray[np.int64],
-    read_sizes: NDArray[np.int64],
-    row_sizes: NDArray[np.int64],
-    most: int,
-) -> list[LineRange]:
-    """Cut the lines of n reads into parts, at least one, in order.
-
-    Parameters
-    ----------
-    offsets
-        int64[n + 1]: offsets of the reads in the m mappings.
-    read_sizes
-        int64[n]: most characters of the line of each read if it is unmapped.
-    row_sizes
-        int64[m]: most characters of the line of each mapping.
-    most
-        Most characters of a part of several lines.
-    """
-    total = int(read_sizes.sum() + row_sizes.sum())
-    # Two successive parts have more than `most` characters together.
-    parts = np.empty((2 * (total // most) + 2, len(LineRange._fields)), dtype=np.int64)
-    count = _cut(read_only(offsets), read_only(read_sizes), read_only(row_sizes), most, parts)
-    return [LineRange(*part) for part in parts[:count].tolist()]
+PutLines: TypeAlias = Callable[
+    [Integer, Integer, NDArray[np.uint8], NDArray[np.int64]], WrittenLines
+]
+"""Writes lines from a read and a row on to uint8 memory, as a text with `SLACK`; adds to int64[5]
+in the order of `COUNT_NAMES`. A read counts as mapped after its last line."""
 
 
-@njit
-def _cut(
-    offsets: NDArray[np.int64],
-    read_sizes: NDArray[np.int64],
-    row_sizes: NDArray[np.int64],
-    most: Integer,
-    parts: NDArray[np.int64],
-) -> Integer:
-    """List the parts; return their number."""
-    count, size = 0, np.int64(0)
-    first_read, first_row = np.int64(0), np.int64(0)
-    for read in range(read_sizes.size):
-        start, end = offsets[read], offsets[read + 1]
-        lines = max(end - start, 1)
-        for line in range(lines):
-            added = row_sizes[start + line] if end > start else read_sizes[read]
-            if size > 0 and size + added > most:
-                row, end_read = start + line, read + (line > 0)
-                _put_part(parts, count, first_read, end_read, first_row, row, size)
-                first_read, first_row, size = np.int64(read), row, np.int64(0)
-                count += 1
-            size += added
-    _put_part(parts, count, first_read, read_sizes.size, first_row, row_sizes.size, size)
-    return count + 1
-
-
-@njit_inlined
-def _put_part(
-    parts: NDArray[np.int64],
-    part: Integer,
-    first_read: Integer,
-    end_read: Integer,
-    first_row: Integer,
-    end_row: Integer,
-    size: Integer,
-) -> None:
-    parts[part, 0], parts[part, 1] = first_read, end_read
-    parts[part, 2], parts[part, 3] = first_row, end_row
-    parts[part, 4] = size
-
-
-def text_parts(
-    put: Callable[[LineRange, NDArray[np.uint8], NDArray[np.int64]], int],
-    parts: Sequence[LineRange],
+def first_part(
+    put: PutLines,
     lengths: NDArray[np.int32],
     anchors: int,
+    most: int = PART_BYTES,
     *,
-    held: object,
     names: Sequence[str] = COUNT_NAMES,
-) -> list[Callable[[], TextBlock]]:
-    """Return functions that write the lines of n reads, each a part of them, in order.
+) -> LinePart:
+    """Return the function that writes the first lines of n reads.
 
     Parameters
     ----------
     put
-        Writes a part to memory of its size, adds to the counts int64[5], and returns the used size.
-    parts
-        The parts; the first has the counts of the reads.
+        Writes lines.
     lengths
         int32[n]: bases of each read.
     anchors
-        Number of anchors of the reads.
-    held
-        What `put` has addresses of: it lives as long as the functions.
+        Number of anchors of the reads; the first part has it among its counts.
+    most
+        Most bytes of a part of several lines.
     names
         Names of the counts to return, the first ones of `COUNT_NAMES`.
     """
-    bases = int(lengths.sum(dtype=np.int64))
-    of_reads = {"reads": lengths.size, "bases": bases, "anchors": anchors}
 
-    def written(part: LineRange, first: Mapping[str, int], _held: object) -> TextBlock:
-        out = np.empty(part.size, dtype=np.uint8)
+    def written(read: Integer, row: Integer, of_reads: Mapping[str, int]) -> _Outcome:
+        out = np.empty(most + SLACK, dtype=np.uint8)
         counts = np.zeros(len(COUNT_NAMES), dtype=np.int64)
-        used = put(part, out, counts)
-        return TextBlock(out[:used], {**first, **dict(zip(names, counts.tolist(), strict=False))})
+        lines = put(read, row, out, counts)
+        if lines.needed and not lines.size:
+            out = np.empty(lines.needed + SLACK, dtype=np.uint8)
+            lines = put(lines.read, lines.row, out, counts)
+        named = dict(zip(names, counts.tolist(), strict=False))
+        block = TextBlock(out[: lines.size], {**of_reads, **named})
+        if not lines.needed:
+            return block
+        return Divided(block, [partial(written, lines.read, lines.row, {"reads": 0})])
 
-    return [
-        partial(written, part, {"reads": 0} if number else of_reads, held)
-        for number, part in enumerate(parts)
-    ]
+    bases = int(lengths.sum(dtype=np.int64))
+    return partial(written, 0, 0, {"reads": lengths.size, "bases": bases, "anchors": anchors})
+
+
+_Outcome: TypeAlias = TextBlock | Divided[LinePart, TextBlock]
+
+
+def all_lines(first: LinePart) -> TextBlock:
+    """Write all parts, from the first one on, and join them."""
+    return TextBlock.joined(list(results_of(lambda part: part(), first)))

@@ -1,14 +1,10 @@
-"""Rows of reads and reference sequences, for the compiled loops that write lines, and their sizes.
-
-What is not used of the memory for lines costs nothing. A mismatch takes three bytes of cs, or five
-with the equal base before it; a base takes at most three bytes of any tag.
-"""
+"""Rows of reads and reference sequences, for the compiled loops that write lines."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +13,9 @@ from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.io.fastx.read_block import ReadSpans, comment_spans
-from hapgpu.longread.align.batches import AlignedMappings, ReadCodes, Row, TargetCodes
+from hapgpu.longread.align.batches import AlignedMappings, ReadCodes, TargetCodes
 from hapgpu.longread.batches import NamedReads
-from hapgpu.longread.output.parts import LineRange, line_parts
-from hapgpu.runtime.jit import njit
+from hapgpu.longread.output.parts import WrittenLines
 
 READ: Final = np.dtype(
     [
@@ -35,33 +30,33 @@ READ: Final = np.dtype(
         ("codes", np.int64),
     ]
 )
-"""A read: addresses of its name, comment and codes (`ReadCodes`), offsets of its bases and
-qualities in the text of the block (-1: no qualities), lengths, and the tag rl."""
+"""A read: offsets of its name, comment, bases and qualities in the text of the block (-1: no
+qualities), offset of its codes in `ReadCodes.codes`, lengths, and the tag rl."""
 
 TARGET: Final = np.dtype(
     [("name", np.int64), ("name_length", np.int64), ("length", np.int64), ("codes", np.int64)]
 )
-"""A reference sequence: addresses of its name and codes, and lengths."""
+"""A reference sequence: offset of its name in the text of all names, offset of its codes in
+`TargetCodes.codes`, and lengths."""
 
 
 @dataclass(frozen=True, slots=True)
 class LineTargets:
-    """Reference sequences, as lines need them.
+    """Reference sequences, as lines need them, read-only.
 
     Attributes
     ----------
     rows
-        One row of addresses and lengths per sequence.
-    longest_name
-        Bytes of the longest name.
-    names, codes
-        What the addresses point to; no codes for lines without alignments.
+        TARGET[s].
+    names
+        uint8: text of all names.
+    codes
+        uint8: codes of all bases; none for lines without alignments.
     """
 
     rows: NDArray[np.void]
-    longest_name: int
-    names: Ragged
-    codes: TargetCodes | None
+    names: NDArray[np.uint8]
+    codes: NDArray[np.uint8]
 
     @classmethod
     def of(
@@ -70,12 +65,13 @@ class LineTargets:
         """Make the rows of sequences with these names and lengths."""
         texts = Ragged.from_names(names)
         rows = np.zeros(len(names), dtype=TARGET)
-        rows["name"] = texts.data.ctypes.data + texts.offsets[:-1]
+        rows["name"] = texts.offsets[:-1]
         rows["name_length"] = texts.lengths
         rows["length"] = lengths
         if codes is not None:
-            rows["codes"] = codes.codes.ctypes.data + codes.starts
-        return cls(read_only(rows), int(texts.lengths.max(initial=0)), texts, codes)
+            rows["codes"] = codes.starts
+        bases = np.empty(0, dtype=np.uint8) if codes is None else codes.codes
+        return cls(read_only(rows), read_only(texts.data), read_only(bases))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,22 +97,21 @@ class AlignedBlock:
     repeat_lengths: NDArray[np.int32]
 
     def rows(self, *, has_comments: bool) -> NDArray[np.void]:
-        """Return READ[n], read-only; the caller holds the arrays, which the addresses point to."""
+        """Return READ[n], read-only."""
         text, spans = self.text, self.spans
         named = NamedReads(text, spans.name_starts, spans.name_lengths, spans.lengths)
         rows = read_rows(named, self.repeat_lengths)
         rows["bases"] = spans.base_starts
         rows["qualities"] = spans.quality_starts if spans.has_qualities else -1
-        rows["codes"] = self.codes.codes.ctypes.data + self.codes.starts
+        rows["codes"] = self.codes.starts
         if has_comments:
             comments = comment_spans(text, spans.name_starts, spans.name_lengths)
-            rows["comment"] = text.ctypes.data + comments.starts.astype(np.int64)
-            rows["comment_length"] = comments.lengths
+            rows["comment"], rows["comment_length"] = comments.starts, comments.lengths
         return read_only(rows)
 
 
 def read_rows(reads: NamedReads, repeat_lengths: NDArray[np.int32]) -> NDArray[np.void]:
-    """Return READ[n] with names, lengths and the tag rl; the caller holds the text.
+    """Return READ[n] with names, lengths and the tag rl.
 
     Parameters
     ----------
@@ -126,7 +121,7 @@ def read_rows(reads: NamedReads, repeat_lengths: NDArray[np.int32]) -> NDArray[n
         int32[n]: the tag rl.
     """
     rows = np.zeros(len(reads), dtype=READ)
-    rows["name"] = reads.text.ctypes.data + reads.name_starts.astype(np.int64)
+    rows["name"] = reads.name_starts
     rows["name_length"] = reads.name_lengths
     rows["length"] = reads.lengths
     rows["repeats"] = repeat_lengths
@@ -141,7 +136,11 @@ class LineRows(NamedTuple):
     mappings, operations, offsets
         As in `AlignedMappings`.
     reads, targets
-        READ[n], and one row per reference sequence.
+        READ[n], and TARGET[s].
+    text, names
+        uint8: text of the reads, and names of the reference sequences.
+    read_codes, target_codes
+        uint8: bases of both.
     """
 
     mappings: NDArray[np.void]
@@ -149,91 +148,13 @@ class LineRows(NamedTuple):
     offsets: NDArray[np.int64]
     reads: NDArray[np.void]
     targets: NDArray[np.void]
+    text: NDArray[np.uint8]
+    names: NDArray[np.uint8]
+    read_codes: NDArray[np.uint8]
+    target_codes: NDArray[np.uint8]
 
 
-class LineForm(NamedTuple):
-    """Form of lines: PAF or SAM.
-
-    Attributes
-    ----------
-    put
-        Writes lines: the uint8 text of the reads, the rows, the part to write, memory of its size
-        and the counts to add to; returns the used size.
-    base_counts
-        Returns int64[m]: bases written in the line of each mapping, with a quality each.
-    read_group
-        Bytes of the tag RG.
-    """
-
-    put: Callable[
-        [NDArray[np.uint8], LineRows, LineRange, NDArray[np.uint8], NDArray[np.int64]], int
-    ]
-    base_counts: Callable[[LineRows], NDArray[np.int64]]
-    read_group: int
-
-
-_FIXED_TEXT: Final = 768
-"""Characters of a line beside names, comment, read group, alignment, bases and SA: at most 12
-columns and 13 tags with numbers, of up to 12 and 18 characters."""
-_SUPPLEMENTARY_TEXT: Final = 96
-"""Characters of a mapping in SA beside the name: seven numbers of up to 11, and separators."""
-_BASE: Final = 3
-_OPERATION: Final = 32
-"""Characters of an operation: its text, number in CG, brackets of ds, count of MD."""
-
-
-def bounded_parts(
-    rows: LineRows, base_counts: NDArray[np.int64], longest_name: int, read_group: int, most: int
-) -> list[LineRange]:
-    """Cut lines into parts whose size is bounded.
-
-    Parameters
-    ----------
-    rows
-        m mappings with their operations as written.
-    base_counts
-        int64[m]: bases written in the line of each mapping, with a quality each.
-    longest_name
-        Bytes of the longest name of a reference sequence.
-    read_group
-        Bytes of the tag RG.
-    most
-        Most bytes of a part of several lines.
-    """
-    reads = rows.reads
-    fixed = _FIXED_TEXT + longest_name + read_group
-    names = fixed + reads["name_length"] + reads["comment_length"]
-    row_sizes = np.empty(rows.mappings.size, dtype=np.int64)
-    _bound(rows, names, base_counts, _SUPPLEMENTARY_TEXT + longest_name, row_sizes)
-    return line_parts(rows.offsets, names + 2 * reads["length"], row_sizes, most)
-
-
-@njit
-def _bound(
-    rows: LineRows,
-    names: NDArray[np.int64],
-    base_counts: NDArray[np.int64],
-    place: Integer,
-    row_sizes: NDArray[np.int64],
-) -> None:
-    """Set the largest sizes of the lines of mappings; `names` has the size without alignment."""
-    mappings, operations, offsets = rows.mappings, rows.operations, rows.offsets
-    for read in range(names.size):
-        places = np.int64(0)
-        for k in range(offsets[read], offsets[read + 1]):
-            places += mappings[k].number == mappings[k].parent
-        for k in range(offsets[read], offsets[read + 1]):
-            mapping = mappings[k]
-            size = names[read] + 2 * base_counts[k] + _alignment_size(mapping, operations)
-            if mapping.number == mapping.parent:
-                size += places * place
-            row_sizes[k] = size
-
-
-@njit
-def _alignment_size(mapping: Row, operations: NDArray[np.uint32]) -> Integer:
-    first, count = mapping.first_operation, np.int64(mapping.operations)
-    columns = np.int64(0)
-    for k in range(first, first + count):
-        columns += operations[k] >> np.uint32(4)
-    return _BASE * columns + _OPERATION * count
+LineForm: TypeAlias = Callable[
+    [LineRows, Integer, Integer, NDArray[np.uint8], NDArray[np.int64]], WrittenLines
+]
+"""Writes lines of a form, PAF or SAM, of some rows; the other arguments are those of `PutLines`."""

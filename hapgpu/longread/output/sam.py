@@ -10,12 +10,15 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.bytes import Integer, copy_bytes
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import Memory, memory_of, read_u8, write_8
 from hapgpu.cigar.encoding import DELETION, HARD_CLIP, INSERTION, MATCH, SKIP, SOFT_CLIP
-from hapgpu.io.text.at_addresses import (
+from hapgpu.io.text.builder import (
+    has_room,
+    put_all,
     put_byte,
-    put_copy,
-    put_count_at,
+    put_bytes,
+    put_count,
     put_head,
     put_number_tag,
     put_two,
@@ -26,6 +29,7 @@ from hapgpu.longread.align.batches import Row
 from hapgpu.longread.options import LineOptions, MappingOptions
 from hapgpu.longread.output.cigars import (
     Alignment,
+    alignment_memory,
     alignment_of,
     put_element,
     put_elements,
@@ -38,7 +42,7 @@ from hapgpu.longread.output.parts import (
     RECORDS,
     SECONDARY,
     SUPPLEMENTARY,
-    LineRange,
+    WrittenLines,
 )
 from hapgpu.longread.output.rows import LineForm, LineRows
 from hapgpu.longread.output.tags import RL, edit_distance, put_comment, put_difference, put_tags
@@ -112,21 +116,16 @@ def _parts_of(mapping: Row, read_length: Integer, options: _SamOptions) -> _Part
 
 
 @njit
-def _put_sequence(
-    text: NDArray[np.uint8], read: Row, parts: _Parts, out: NDArray[np.uint8], at: Integer
-) -> Integer:
-    """Write SEQ, a tab and QUAL at `out[at]`; return the end."""
+def _put_sequence(text: Memory, at: Integer, read: Row, source: Memory, parts: _Parts) -> Integer:
+    """Write SEQ, a tab and QUAL; `source` is the text of the reads."""
     is_reverse = parts.flag & _REVERSE
     if parts.length == 0:
-        out[at], out[at + 1], out[at + 2] = STAR, TAB, STAR
-        return at + 3
-    at = put_bases(text, read.bases + parts.start, parts.length, is_reverse, out, at)
-    out[at] = TAB
-    at += 1
+        return put_byte(text, put_two(text, at, STAR, TAB), STAR)
+    at = put_bases(text, at, source, read.bases + parts.start, parts.length, is_reverse)
+    at = put_byte(text, at, TAB)
     if read.qualities < 0:
-        out[at] = STAR
-        return at + 1
-    return put_qualities(text, read.qualities + parts.start, parts.length, is_reverse, out, at)
+        return put_byte(text, at, STAR)
+    return put_qualities(text, at, source, read.qualities + parts.start, parts.length, is_reverse)
 
 
 @njit_inlined
@@ -138,61 +137,64 @@ def _operations_of(alignment: Alignment, parts: _Parts) -> Integer:
 
 @njit
 def _put_cigar(
-    at: Integer, mapping: Row, alignment: Alignment, parts: _Parts, is_moved: Integer
+    text: Memory, at: Integer, alignment: Alignment, parts: _Parts, is_moved: Integer
 ) -> Integer:
     """Write CIGAR; one that is moved to the tag CG is replaced by its lengths."""
     if alignment.operation_count == 0:
-        return put_byte(at, STAR)
+        return put_byte(text, at, STAR)
     if is_moved:
-        at = put_operation(at, parts.length, SOFT_CLIP)
-        return put_operation(at, np.int64(mapping.target_end) - mapping.target_start, SKIP)
+        at = put_operation(text, at, parts.length, SOFT_CLIP)
+        return put_operation(text, at, alignment.target.size, SKIP)
     if parts.before:
-        at = put_operation(at, parts.before, parts.clip)
-    at = put_operations(at, alignment.operations, alignment.operation_count)
+        at = put_operation(text, at, parts.before, parts.clip)
+    at = put_operations(text, at, alignment)
     if parts.after:
-        at = put_operation(at, parts.after, parts.clip)
+        at = put_operation(text, at, parts.after, parts.clip)
     return at
 
 
 @njit
-def _put_moved_cigar(at: Integer, alignment: Alignment, parts: _Parts) -> Integer:
+def _put_moved_cigar(text: Memory, at: Integer, alignment: Alignment, parts: _Parts) -> Integer:
     """Write the tag CG."""
-    at = put_byte(put_head(at, _CG), _INT32)
+    at = put_byte(text, put_head(text, at, _CG), _INT32)
     if parts.before:
-        at = put_element(at, parts.before << 4 | parts.clip)
-    at = put_elements(at, alignment.operations, alignment.operation_count)
+        at = put_element(text, at, parts.before << 4 | parts.clip)
+    at = put_elements(text, at, alignment)
     if parts.after:
-        at = put_element(at, parts.after << 4 | parts.clip)
+        at = put_element(text, at, parts.after << 4 | parts.clip)
     return at
 
 
 @njit
-def _put_place(at: Integer, mapping: Row, read_length: Integer, target: Row) -> Integer:
+def _put_place(
+    text: Memory, at: Integer, mapping: Row, read_length: Integer, target: Row, names: Memory
+) -> Integer:
     """Write a mapping as an item of SA."""
     query_length = np.int64(mapping.query_end) - mapping.query_start
     target_length = np.int64(mapping.target_end) - mapping.target_start
     before, after = np.int64(mapping.query_start), read_length - mapping.query_end
     if mapping.is_reverse:
         before, after = after, before
-    at = put_byte(put_copy(at, target.name, target.name_length), _COMMA)
-    at = put_count_at(at, np.int64(mapping.target_start) + 1)
-    at = put_byte(put_two(at, _COMMA, _STRANDS[mapping.is_reverse]), _COMMA)
+    at = put_byte(text, put_bytes(text, at, names, target.name, target.name_length), _COMMA)
+    at = put_count(text, at, np.int64(mapping.target_start) + 1)
+    at = put_byte(text, put_two(text, at, _COMMA, _STRANDS[mapping.is_reverse]), _COMMA)
     if before:
-        at = put_operation(at, before, SOFT_CLIP)
-    at = put_operation(at, min(query_length, target_length), MATCH)
+        at = put_operation(text, at, before, SOFT_CLIP)
+    at = put_operation(text, at, min(query_length, target_length), MATCH)
     if query_length > target_length:
-        at = put_operation(at, query_length - target_length, INSERTION)
+        at = put_operation(text, at, query_length - target_length, INSERTION)
     elif query_length < target_length:
-        at = put_operation(at, target_length - query_length, DELETION)
+        at = put_operation(text, at, target_length - query_length, DELETION)
     if after:
-        at = put_operation(at, after, SOFT_CLIP)
-    at = put_count_at(put_byte(at, _COMMA), np.int64(mapping.quality))
-    at = put_count_at(put_byte(at, _COMMA), edit_distance(mapping))
-    return put_byte(at, _SEMICOLON)
+        at = put_operation(text, at, after, SOFT_CLIP)
+    at = put_count(text, put_byte(text, at, _COMMA), np.int64(mapping.quality))
+    at = put_count(text, put_byte(text, at, _COMMA), edit_distance(mapping))
+    return put_byte(text, at, _SEMICOLON)
 
 
 @njit
 def _put_other_places(
+    text: Memory,
     at: Integer,
     row: Integer,
     start: Integer,
@@ -200,6 +202,7 @@ def _put_other_places(
     mappings: NDArray[np.void],
     read_length: Integer,
     targets: NDArray[np.void],
+    names: Memory,
 ) -> Integer:
     """Write the tag SA: the mappings from `start` to `end`, except `row` and secondary ones."""
     head = at
@@ -208,89 +211,95 @@ def _put_other_places(
         if k == row or mapping.number != mapping.parent or mapping.operations == 0:
             continue
         if at == head:
-            at = put_head(at, _SA)
-        at = _put_place(at, mapping, read_length, targets[mapping.sequence])
+            at = put_head(text, at, _SA)
+        at = _put_place(text, at, mapping, read_length, targets[mapping.sequence], names)
     return at
 
 
 @njit
-def _put_place_columns(at: Integer, mapping: Row, target: Row, flag: Integer) -> Integer:
-    """Write FLAG, RNAME, POS and MAPQ, each with a tab."""
-    at = put_byte(put_count_at(put_byte(at, TAB), flag), TAB)
-    at = put_byte(put_copy(at, target.name, target.name_length), TAB)
-    at = put_byte(put_count_at(at, np.int64(mapping.target_start) + 1), TAB)
-    return put_byte(put_count_at(at, np.int64(mapping.quality)), TAB)
+def _put_place_columns(
+    text: Memory, at: Integer, mapping: Row, target: Row, names: Memory, flag: Integer
+) -> Integer:
+    """Write FLAG, RNAME, POS and MAPQ, each with a tab; `names` has the names of references."""
+    at = put_byte(text, put_count(text, put_byte(text, at, TAB), flag), TAB)
+    at = put_byte(text, put_bytes(text, at, names, target.name, target.name_length), TAB)
+    at = put_byte(text, put_count(text, at, np.int64(mapping.target_start) + 1), TAB)
+    return put_byte(text, put_count(text, at, np.int64(mapping.quality)), TAB)
+
+
+@njit
+def _put_unmapped(
+    text: Memory, at: Integer, read: Row, source: Memory, read_group: Memory
+) -> Integer:
+    """Write the record of a read without mappings; `source` is the text of the reads."""
+    at = put_bytes(text, at, source, read.name, read.name_length)
+    at = put_all(text, at, memory_of(_NO_POSITION))
+    zero = np.int64(0)
+    parts = _Parts(zero, zero, zero, zero, zero, read.length)
+    at = put_all(text, _put_sequence(text, at, read, source, parts), read_group)
+    at = put_number_tag(text, at, RL, read.repeats)
+    return put_byte(text, put_comment(text, at, read, source), NEWLINE)
 
 
 @njit
 def _put_records(
-    text: NDArray[np.uint8],
     rows: LineRows,
     read_group: NDArray[np.uint8],
     options: _SamOptions,
-    part: LineRange,
+    first_read: Integer,
+    first_row: Integer,
     out: NDArray[np.uint8],
     counts: NDArray[np.int64],
-) -> Integer:
-    """Write the records of a part; return their size."""
-    mappings, offsets, operations = rows.mappings, rows.offsets, rows.operations.ctypes.data
-    group, group_size = read_group.ctypes.data, read_group.size
-    no_mate, no_position = _NO_MATE.ctypes.data, _NO_POSITION.ctypes.data
-    first = np.int64(out.ctypes.data)
-    at: Integer = first
-    targets = rows.targets
-    for row in range(part.first_read, part.end_read):
+) -> WrittenLines:
+    """Write records from a read and a row on, as far as there is room."""
+    mappings, offsets, memory = rows.mappings, rows.offsets, alignment_memory(rows)
+    text, source, names = memory_of(out), memory_of(rows.text), memory_of(rows.names)
+    group, no_mate = memory_of(read_group), memory_of(_NO_MATE)
+    at: Integer = np.int64(0)
+    for row in range(first_read, rows.reads.size):
         read = rows.reads[row]
         start, end = offsets[row], offsets[row + 1]
         if start == end and options.unmapped:
-            at = put_copy(at, read.name, read.name_length)
-            at = put_copy(at, no_position, _NO_POSITION.size)
-            zero = np.int64(0)
-            parts = _Parts(zero, zero, zero, zero, zero, read.length)
-            at = first + _put_sequence(text, read, parts, out, at - first)
-            at = put_number_tag(put_copy(at, group, group_size), RL, read.repeats)
-            at = put_byte(put_comment(at, read), NEWLINE)
+            stop = _put_unmapped(text, at, read, source, group)
+            if not has_room(text, stop):
+                return WrittenLines(at, stop, np.int64(row), start)
+            at = stop
             counts[RECORDS] += 1
-        counts[MAPPED] += end > start >= part.first_row
-        for k in range(max(start, part.first_row), min(end, part.end_row)):
+        for k in range(max(start, first_row), end):
             mapping = mappings[k]
             is_primary = mapping.number == mapping.parent
             if not (is_primary or options.secondary):
                 continue
-            target = targets[mapping.sequence]
-            alignment = alignment_of(mapping, operations, read, target)
+            target = rows.targets[mapping.sequence]
+            alignment = alignment_of(mapping, read, target, memory)
             parts = _parts_of(mapping, read.length, options)
             is_moved = np.int64(
                 options.moves_long_cigars and _operations_of(alignment, parts) > _MAX_BAM_OPERATIONS
             )
-            at = put_copy(at, read.name, read.name_length)
-            at = _put_place_columns(at, mapping, target, parts.flag)
-            at = _put_cigar(at, mapping, alignment, parts, is_moved)
-            at = put_copy(at, no_mate, _NO_MATE.size)
-            at = first + _put_sequence(text, read, parts, out, at - first)
-            at = put_tags(put_copy(at, group, group_size), mapping)
+            stop = put_bytes(text, at, source, read.name, read.name_length)
+            stop = _put_place_columns(text, stop, mapping, target, names, parts.flag)
+            stop = _put_cigar(text, stop, alignment, parts, is_moved)
+            stop = _put_sequence(text, put_all(text, stop, no_mate), read, source, parts)
+            stop = put_tags(text, put_all(text, stop, group), mapping)
             if is_primary and alignment.operation_count:
-                at = _put_other_places(at, k, start, end, mappings, read.length, targets)
-            at = put_difference(at, mapping, alignment, options.difference)
+                stop = _put_other_places(
+                    text, stop, k, start, end, mappings, read.length, rows.targets, names
+                )
+            stop = put_difference(text, stop, alignment, options.difference)
             if is_moved:
-                at = _put_moved_cigar(at, alignment, parts)
-            at = put_number_tag(at, RL, read.repeats)
-            at = put_byte(put_comment(at, read), NEWLINE)
+                stop = _put_moved_cigar(text, stop, alignment, parts)
+            stop = put_number_tag(text, stop, RL, read.repeats)
+            stop = put_byte(text, put_comment(text, stop, read, source), NEWLINE)
+            if not has_room(text, stop):
+                return WrittenLines(at, stop, np.int64(row), k)
+            at = stop
             counts[RECORDS] += 1
             counts[SECONDARY] += not is_primary
             counts[SUPPLEMENTARY] += (parts.flag & _SUPPLEMENTARY) != 0
             if is_primary:
                 counts[ALIGNED_BASES] += np.int64(mapping.query_end) - mapping.query_start
-    return at - first
-
-
-@njit
-def _count_bases(rows: LineRows, options: _SamOptions, base_counts: NDArray[np.int64]) -> None:
-    """Set the number of bases in the record of each mapping."""
-    mappings, offsets = rows.mappings, rows.offsets
-    for row in range(rows.reads.size):
-        for k in range(offsets[row], offsets[row + 1]):
-            base_counts[k] = _parts_of(mappings[k], rows.reads[row].length, options).length
+        counts[MAPPED] += end > start
+    return WrittenLines(at, np.int64(0), rows.reads.size, mappings.size)
 
 
 def sam_form(options: MappingOptions, line_options: LineOptions) -> LineForm:
@@ -307,22 +316,7 @@ def sam_form(options: MappingOptions, line_options: LineOptions) -> LineForm:
         line_options.soft_clips_all,
         line_options.secondary_bases,
     )
-
-    def put(
-        text: NDArray[np.uint8],
-        rows: LineRows,
-        part: LineRange,
-        out: NDArray[np.uint8],
-        counts: NDArray[np.int64],
-    ) -> int:
-        return int(_put_records(text, rows, read_group, sam_options, part, out, counts))
-
-    def base_counts(rows: LineRows) -> NDArray[np.int64]:
-        counts = np.empty(rows.mappings.size, dtype=np.int64)
-        _count_bases(rows, sam_options, counts)
-        return counts
-
-    return LineForm(put, base_counts, read_group.size)
+    return lambda rows, *place: _put_records(rows, read_group, sam_options, *place)
 
 
 def _read_group_text(identifier: str | None) -> NDArray[np.uint8]:
@@ -339,46 +333,48 @@ _COMPLEMENT: Final = np.frombuffer(
     dtype=np.uint8,
 )
 """Complement of each IUPAC letter, in the same case; other bytes are unchanged."""
-_UPPER, _U = np.uint8(0xDF), np.uint8(ord("U"))
+_UPPER, _U = np.int64(0xDF), np.int64(ord("U"))
 
 
 @njit
 def put_bases(
-    text: NDArray[np.uint8],
+    text: Memory,
+    at: Integer,
+    source: Memory,
     start: Integer,
     length: Integer,
     is_reverse: Integer,
-    out: NDArray[np.uint8],
-    at: Integer,
 ) -> Integer:
-    """Write bases of a text, U as T, or their reverse complement."""
-    to = np.uint64(at)
+    """Write bases of another text, U as T, or their reverse complement."""
+    end = at + length
+    if not has_room(text, end):
+        return end
     if is_reverse:
-        last = np.uint64(start + length - 1)
-        for k in range(np.uint64(length)):
-            out[to + k] = _COMPLEMENT[text[last - k]]
+        last = start + length - 1
+        for k in range(length):
+            write_8(text, at + k, np.int64(_COMPLEMENT[read_u8(source, last - k)]))
     else:
-        first = np.uint64(start)
-        for k in range(np.uint64(length)):
-            letter = text[first + k]
-            out[to + k] = letter - np.uint8((letter & _UPPER) == _U)
-    return at + length
+        for k in range(length):
+            letter = read_u8(source, start + k)
+            write_8(text, at + k, letter - np.int64((letter & _UPPER) == _U))
+    return end
 
 
 @njit
 def put_qualities(
-    text: NDArray[np.uint8],
+    text: Memory,
+    at: Integer,
+    source: Memory,
     start: Integer,
     length: Integer,
     is_reverse: Integer,
-    out: NDArray[np.uint8],
-    at: Integer,
 ) -> Integer:
-    """Write qualities of a text, or their reverse."""
-    if is_reverse:
-        to, last = np.uint64(at), np.uint64(start + length - 1)
-        for k in range(np.uint64(length)):
-            out[to + k] = text[last - k]
-    else:
-        copy_bytes(text, start, out, at, length)
-    return at + length
+    """Write qualities of another text, or their reverse."""
+    end = at + length
+    if not is_reverse:
+        return put_bytes(text, at, source, start, length)
+    if has_room(text, end):
+        last = start + length - 1
+        for k in range(length):
+            write_8(text, at + k, read_u8(source, last - k))
+    return end

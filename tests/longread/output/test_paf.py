@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hapgpu.io.fastx.read_block import TextBlock
 from hapgpu.longread.batches import Mappings, NamedReads
 from hapgpu.longread.mappings.quality import ReportedMappings
 from hapgpu.longread.options import MappingOptions
-from hapgpu.longread.output.paf import paf_parts
-from hapgpu.longread.output.parts import PART_BYTES
+from hapgpu.longread.output.paf import first_paf_lines
+from hapgpu.longread.output.parts import PART_BYTES, all_lines
 from hapgpu.longread.output.rows import LineTargets
 
 READS = NamedReads(
@@ -118,8 +117,7 @@ def test_lines(
 ) -> None:
     options = replace(MappingOptions(), prints_secondary=secondary, prints_unmapped=unmapped)
     targets = LineTargets.of(INDEX.names, INDEX.lengths)
-    parts = paf_parts(READS, mappings_of(list(reads)), targets, options, 3, most)
-    lines = TextBlock.joined([part() for part in parts])
+    lines = all_lines(first_paf_lines(READS, mappings_of(list(reads)), targets, options, 3, most))
     expected = []
     for name, length, rows, repeats in zip(NAMES, (1234, 0), reads, (17, 0), strict=True):
         if not rows and unmapped:

@@ -1,25 +1,66 @@
-"""Lines of reads cut into parts of a bounded size."""
+"""Lines of reads written part by part, each part up to the line that does not fit."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from hapgpu.longread.output.parts import LineRange, line_parts
+from hapgpu.arrays.bytes import Integer
+from hapgpu.io.text.builder import SLACK
+from hapgpu.longread.output.parts import MAPPED, RECORDS, LinePart, WrittenLines, first_part
+from hapgpu.runtime.pipeline import results_of
+
+LINES = ((0, 0, 3), (0, 1, 4), (1, 2, 4), (3, 2, 5))
+"""Read, row and size of lines: two of a read, one of an unmapped one, none of a third, and one."""
+MAPPED_READS = (0, 2, 3)
+
+
+def put(
+    read: Integer, row: Integer, out: NDArray[np.uint8], counts: NDArray[np.int64]
+) -> WrittenLines:
+    """Write each line as its size, and count like the compiled functions."""
+    size = 0
+    for number in range(int(read), 4):
+        for line in LINES:
+            if line[0] != number or line[1] < row:
+                continue
+            if size + line[2] > out.size - SLACK:
+                return WrittenLines(size, size + line[2], number, line[1])
+            out[size : size + line[2]] = line[2]
+            size += line[2]
+            counts[RECORDS] += 1
+        counts[MAPPED] += number in MAPPED_READS
+    return WrittenLines(size, 0, 4, 3)
+
+
+def parts_of(most: int) -> list[tuple[bytes, dict[str, int]]]:
+    first: LinePart = first_part(put, np.array([7, 1, 0, 2], dtype=np.int32), 11, most)
+    blocks = list(results_of(lambda part: part(), first))
+    return [(block.text.tobytes(), dict(block.counts)) for block in blocks]
 
 
 @pytest.mark.parametrize(
-    ("most", "parts"),
-    [
-        (16, [(0, 3, 0, 3, 16)]),
-        (15, [(0, 2, 0, 2, 11), (2, 3, 2, 3, 5)]),
-        (7, [(0, 1, 0, 2, 7), (1, 2, 2, 2, 4), (2, 3, 2, 3, 5)]),
-        (6, [(0, 1, 0, 1, 3), (0, 1, 1, 2, 4), (1, 2, 2, 2, 4), (2, 3, 2, 3, 5)]),
-    ],
+    ("most", "sizes"),
+    [(16, [16]), (15, [11, 5]), (7, [7, 4, 5]), (6, [3, 4, 4, 5]), (0, [3, 4, 4, 5])],
 )
-def test_parts_have_at_most_so_many_characters(most: int, parts: list[LineRange]) -> None:
-    """Lines of 3 and 4 characters of one read, 4 of an unmapped one, and 5 of a third."""
-    offsets = np.array([0, 2, 2, 3], dtype=np.int64)
-    read_sizes = np.array([9, 4, 9], dtype=np.int64)
-    row_sizes = np.array([3, 4, 5], dtype=np.int64)
-    assert line_parts(offsets, read_sizes, row_sizes, most) == parts
+def test_parts_have_at_most_so_many_characters(most: int, sizes: list[int]) -> None:
+    """A line that is longer alone is a part of its own."""
+    parts = parts_of(most)
+    assert [len(text) for text, _ in parts] == sizes
+    assert b"".join(text for text, _ in parts) == b"".join(
+        bytes([size]) * size for *_, size in LINES
+    )
+
+
+@pytest.mark.parametrize("most", [16, 15, 7, 6, 0])
+def test_parts_count_each_line_and_read_once(most: int) -> None:
+    (_, first), *others = parts_of(most)
+    totals = (
+        {name: first[name] + sum(part[name] for _, part in others) for name in others[0][1]}
+        if others
+        else first
+    )
+    assert (totals["records"], totals["mapped"], totals["reads"]) == (4, 3, 4)
+    assert (first["bases"], first["anchors"]) == (10, 11)
+    assert not any({"bases", "anchors"} & part.keys() for _, part in others)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from threading import Thread
@@ -115,7 +115,7 @@ def test_memory_runs_out(
     expected = computed(worker, block)
     compute = worker._compute
 
-    def compute_few(group: SeededReads) -> Sequence[ResultPart[TextBlock]]:
+    def compute_few(group: SeededReads) -> ResultPart[TextBlock]:
         if len(group) > 2:
             raise MemoryError
         return compute(group)
@@ -123,7 +123,7 @@ def test_memory_runs_out(
     monkeypatch.setattr(worker, "_compute", compute_few)
     assert computed(worker, block).text.tobytes() == expected.text.tobytes()
 
-    def compute_short(group: SeededReads) -> Sequence[ResultPart[TextBlock]]:
+    def compute_short(group: SeededReads) -> ResultPart[TextBlock]:
         if group.spans.lengths.max(initial=0) > 2000:
             raise MemoryError
         return compute(group)
@@ -161,7 +161,7 @@ def test_a_part_of_a_group_keeps_its_text(
     block: ReadBlock,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Parts hold what the addresses in their rows point to."""
+    """Parts hold the arrays that their lines come from."""
     monkeypatch.setattr(groups, "GROUP_ANCHORS", 1)
     worker = make_worker(LineOptions(is_sam=True))
     copy = replace(block, text=block.text.copy())

@@ -139,11 +139,6 @@ class DeviceRecords:
         return (self.data, *self._columns, self.data.size, len(self))
 
     @property
-    def fields(self) -> tuple[GpuArray | int, ...]:
-        """The fields of `records_struct`."""
-        return (self.data, *self._columns, self.data.size, len(self))
-
-    @property
     def _columns(self) -> tuple[GpuArray, ...]:
         fixed = (self.flags, self.reference_ids, self.positions, self.mapping_qualities)
         return (*self.layout, *fixed)

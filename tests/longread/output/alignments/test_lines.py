@@ -17,8 +17,8 @@ from hapgpu.io.fastx.read_block import TextBlock
 from hapgpu.longread.align.batches import MAPPING, AlignedMappings
 from hapgpu.longread.options import Difference, LineOptions, MappingOptions
 from hapgpu.longread.output.aligned_parts import AlignmentWriter
-from hapgpu.longread.output.parts import PART_BYTES
-from hapgpu.longread.output.rows import READ, TARGET, AlignedBlock, LineRows, bounded_parts
+from hapgpu.longread.output.parts import PART_BYTES, all_lines
+from hapgpu.longread.output.rows import AlignedBlock
 from tests.longread.output.alignments.reference import Read, Target, paf_lines, sam_lines
 from tests.longread.output.alignments.written_lines import (
     Record,
@@ -71,7 +71,7 @@ class MadeLines:
         write = AlignmentWriter(index, target_codes(self.targets), options, form)
         codes = read_codes(self.records)
         reads = AlignedBlock(block.text, spans, codes, self.aligned, self.repeats)
-        return TextBlock.joined([part() for part in write(reads, 0, most)])
+        return all_lines(write(reads, 0, most))
 
     def expected(
         self, options: MappingOptions, line_options: LineOptions, *, is_sam: bool
@@ -303,15 +303,3 @@ def test_bases_over_which_a_gap_moves_are_in_brackets(made: MadeLines, text: str
     line_options = LineOptions(difference=Difference.DS)
     lines = made.written(MappingOptions(), line_options, is_sam=False)
     assert lines.text.tobytes().decode().endswith(f"\tds:Z:{text}\n")
-
-
-def test_a_primary_has_room_for_the_names_of_the_other_primaries() -> None:
-    """Of three primaries and a secondary, only the secondary has no tag SA."""
-    mappings = np.zeros(4, dtype=MAPPING)
-    mappings["number"], mappings["parent"] = [0, 1, 2, 3], [0, 1, 1, 3]
-    reads, no_targets = np.zeros(1, dtype=READ), np.zeros(0, dtype=TARGET)
-    no_operations = np.empty(0, dtype=np.uint32)
-    rows = LineRows(mappings, no_operations, np.array([0, 4]), reads, no_targets)
-    parts = bounded_parts(rows, np.zeros(4, dtype=np.int64), 1000, 0, 1)
-    primary, other, secondary, last = [part.size for part in parts]
-    assert primary == other == last >= secondary + 2 * 1000

@@ -14,10 +14,10 @@ import pysam
 import pytest
 
 from hapgpu.io.alignments.unsorted_header import unsorted_header
-from hapgpu.io.fastx.read_block import TextBlock
 from hapgpu.longread.align.batches import NO_PARENT
 from hapgpu.longread.options import Difference, LineOptions, MappingOptions
 from hapgpu.longread.output.aligned_parts import AlignmentWriter
+from hapgpu.longread.output.parts import all_lines
 from hapgpu.longread.output.rows import AlignedBlock
 from tests.longread.output.alignments.written_lines import (
     Record,
@@ -98,7 +98,7 @@ def block_from(directory: Path, literals: Literals, suffix: str) -> MadeBlock:
 def written(made: MadeBlock, options: MappingOptions, line_options: LineOptions) -> list[str]:
     index, targets = StandInIndex.of(made.targets), target_codes(made.targets)
     write = AlignmentWriter(index, targets, options, line_options)
-    lines = TextBlock.joined([part() for part in write(made.block, 0)])
+    lines = all_lines(write(made.block, 0))
     return lines.text.tobytes().decode().splitlines()
 
 
@@ -206,8 +206,7 @@ def test_writer(data_dir: Path) -> None:
     index, targets = StandInIndex.of(made.targets), target_codes(made.targets)
     for form, prefix in ((SAM, "sam"), (PAF, "paf")):
         write = AlignmentWriter(index, targets, ALL, replace(form, copies_comments=True))
-        parts = write(made.block, 17)
-        lines = TextBlock.joined([part() for part in parts])
+        lines = all_lines(write(made.block, 17))
         plain = block_from(data_dir / "longread", SETS[0], prefix).lines
         comments = {read.name: read.header.decode().partition(" ")[2] for read in made.reads}
         assert any(comments.values())

@@ -1,0 +1,35 @@
+"""Tests of compiled functions again, with a check of each index and each access of memory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+MODULES = (
+    "tests/longread/output/test_extreme_paf.py",
+    "tests/longread/output/alignments/test_extreme_lines.py",
+    "tests/longread/output/alignments/test_lines.py",
+    "tests/longread/output/alignments/test_matches.py",
+)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("module", MODULES)
+def test_within_bounds(module: str, tmp_path: Path) -> None:
+    """Code with checks has a cache of its own."""
+    checked = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    command = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist")
+    done = subprocess.run(
+        (*command, module),
+        cwd=ROOT,
+        env=os.environ | checked,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-4000:]
