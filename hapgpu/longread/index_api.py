@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeAlias, Unpack
 
@@ -196,11 +197,11 @@ class LongReadIndex:
         Parameters
         ----------
         reads
-            Sequences as text, or a Ragged of uint8 text, in either case. A letter other than A, C,
-            G, T and U counts as N.
+            Sequences as text, or a Ragged of uint8 text, in either case. U counts as T; the other
+            letters of IUPAC, and gaps, count as N.
         names
-            A name per read, without blanks. Ties between mappings are broken by the name, as in
-            minimap2. None: the number of the read, from 0, as text.
+            A name per read. Ties between mappings are broken by the name up to its first blank, as
+            in minimap2. None: the number of the read, from 0, as text.
         device
             `auto`, `cpu`, `cuda` or `cuda:N`; the mappings do not depend on it.
         threads
@@ -295,9 +296,13 @@ class _GivenReads(NamedTuple):
 
     def mapped(self, contig_names: tuple[str, ...]) -> MappedReads:
         """Return what was mapped to these contigs."""
-        names = self.names
-        texts = None if names is None else tuple(name.tobytes().decode() for name in names)
+        texts = None if self.names is None else _texts(self.names)
         return MappedReads(self.reads.lengths, texts, contig_names)
+
+
+def _texts(names: Ragged) -> tuple[str, ...]:
+    text = names.data.tobytes().decode("ascii")
+    return tuple(text[start:end] for start, end in pairwise(names.offsets.tolist()))
 
 
 def _given_reads(reads: Sequences, names: Sequence[str | bytes] | None) -> _GivenReads:

@@ -163,7 +163,7 @@ _TABLE: Final = {
         realign.align.ungapped: _HIGH_BITS
     """,
     GPU: """
-        longread.pipeline: _GPU_BLOCK _WORKERS_PER_GPU
+        longread.pipeline: _GPU_BLOCK WORKERS_PER_GPU
         shortread.api: _BASES_ON_GPU
         shortread.pipeline: _GPU_BLOCK _WORKERS_PER_GPU
         genotyping.pipeline: _WORKERS_PER_GPU _LOCI_OF_GPU

@@ -240,7 +240,7 @@ class LongReadArguments(SketchArguments):
             There is no such preset, options contradict each other, or a number is out of range.
         """
         base = replace(self._preset(), sketch=self.sketch_options())
-        settings: AlignSettings = {
+        settings: AlignSettings = {  # names of other options are ignored
             **cast("AlignSettings", given_of(self)),
             **alignment.settings(),
             "secondary": self.secondary is YesNo.YES,
