@@ -7,10 +7,12 @@ import subprocess
 import sys
 
 import numpy as np
+import pysam
 import pytest
 
 import hapgpu
 from hapgpu import DeviceError, InputError, Ragged, UsageError
+from hapgpu.realign import api
 
 HEAVY = ("numpy", "numba", "cupy", "pysam", "isal", "typer", "rich", "tqdm")
 
@@ -200,6 +202,65 @@ def test_a_missing_gpu() -> None:
 def test_haplotype_cigars() -> None:
     found = hapgpu.haplotype_cigars(["ACGTACGT"], ["ACGTACGT"], device="cpu")
     assert found == ["8M"]
+
+
+def test_records_are_aligned_as_they_are() -> None:
+    record = pysam.AlignedSegment()
+    record.query_sequence = "GTTCG"
+    record.is_reverse = True
+    found = hapgpu.align(["ACGTACGTAA"], [record], device="cpu")
+    expected = hapgpu.align(["ACGTACGTAA"], ["GTTCG"], device="cpu")
+    assert found.scores.tolist() == expected.scores.tolist()
+    assert found.cigar_strings() == expected.cigar_strings()
+
+
+@pytest.mark.parametrize(
+    ("queries", "error", "message"),
+    [
+        ([5], UsageError, "query 0: of type int; give str, bytes or pysam.AlignedSegment"),
+        (["A", None], UsageError, "query 1: of type NoneType"),
+        (["A", "\u00e9"], InputError, "query 1: contains a non-ASCII character"),
+        ("ACGT", UsageError, "querys?: not a list|queries: not a list"),
+    ],
+    ids=["number", "none", "letter", "text"],
+)
+def test_queries_of_other_kinds(queries: list[str], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        hapgpu.align(["ACGT"] * 2, queries, device="cpu")
+
+
+def test_errors_are_usual_errors() -> None:
+    with pytest.raises(ValueError, match="query 0: no bases"):
+        hapgpu.align(["A"], [""], device="cpu")
+    with pytest.raises(RuntimeError, match="cuda:4000"):
+        hapgpu.align(["A"], ["A"], device="cuda:4000")
+
+
+def test_threads_and_parts_change_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    references, queries = ["ACGTACGTAA", "TTACGTNN", "GGGA"], ["GTTCG", "ACGTNNA", "GA"]
+    expected = hapgpu.align(references, queries, device="cpu")
+    monkeypatch.setattr(api, "_PAIRS_PER_PART", 2)
+    for threads in (1, 3):
+        found = hapgpu.align(references, queries, device="cpu", threads=threads, progress=True)
+        assert found.scores.tolist() == expected.scores.tolist()
+        assert found.offsets.tolist() == expected.offsets.tolist()
+        assert found.cigar_strings() == expected.cigar_strings()
+        assert "aligning: 100%" in capsys.readouterr().err
+    with pytest.raises(UsageError, match="threads=0: out of range"):
+        hapgpu.align(references, queries, device="cpu", threads=0)
+
+
+def test_table_of_alignments() -> None:
+    pytest.importorskip("pandas")
+    alignments = hapgpu.align(["ACGTACGTAA", "TTACGTACGT"], ["GTACG", "ACGTACGTCC"], device="cpu")
+    table = alignments.to_dataframe()
+    assert table.to_dict("list") == {
+        "score": [50, 80],
+        "offset": [2, 2],
+        "cigar": ["5M", "8M2S"],
+    }
 
 
 def test_auto_is_any_device() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from array import array
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import repeat
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pysam
 import pytest
 from numpy.typing import NDArray
 
@@ -379,3 +381,56 @@ def test_the_gpu_agrees(texts: list[Text]) -> None:
     expected = hapgpu.pair_hmm_batches(map(input_of, texts), device="cpu")
     for matrix, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(matrix, other, rtol=0, atol=TOLERANCE)
+
+
+def records(qualities: list[int | None]) -> list[pysam.AlignedSegment]:
+    """Make records of the reads; a quality of None: the record has none."""
+    made = []
+    for read, quality in zip(READS, qualities, strict=True):
+        record = pysam.AlignedSegment()
+        record.query_sequence = read
+        record.is_reverse = True  # the sequence is used as aligned
+        if quality is not None:
+            record.query_qualities = array("B", [quality + k for k in range(len(read))])
+        made.append(record)
+    return made
+
+
+def test_records_bring_their_qualities() -> None:
+    numbers: list[int | None] = [20, 25, 30, 22]
+    rows = [[q + k for k in range(len(read))] for q, read in zip(numbers, READS, strict=True)]
+    expected = hapgpu.pair_hmm(READS, HAPLOTYPES, base_qualities=rows, device="cpu")
+    given = records(numbers)
+    assert hapgpu.pair_hmm(given, HAPLOTYPES, device="cpu").tolist() == expected.tolist()
+    batch = hapgpu.PairHmmInput(given, HAPLOTYPES)
+    (found,) = hapgpu.pair_hmm_batches([batch], device="cpu")
+    assert found.tolist() == expected.tolist()
+    other = hapgpu.pair_hmm(given, HAPLOTYPES, base_qualities=rows, device="cpu")
+    assert other.tolist() == expected.tolist()
+
+
+def test_records_without_qualities() -> None:
+    given = records([20, 20, None, 20])
+    with pytest.raises(InputError, match="read 2: a record without base qualities; give base_q"):
+        hapgpu.pair_hmm(given, HAPLOTYPES, device="cpu")
+    assert flat(given, HAPLOTYPES).tolist() == flat(READS, HAPLOTYPES).tolist()
+    mixed: list[Any] = [given[0], "ACGT"]
+    with pytest.raises(UsageError, match="read 1: no base qualities; give them, or records"):
+        hapgpu.pair_hmm(mixed, HAPLOTYPES, device="cpu")
+
+
+@pytest.mark.parametrize("cells", [1, 200, 500])
+def test_parts_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch, cells: int) -> None:
+    expected = flat(READS, HAPLOTYPES).tolist()
+    monkeypatch.setattr(api, "_CELLS_PER_CALL", cells)
+    for threads in (1, 3):
+        found = hapgpu.pair_hmm(READS, HAPLOTYPES, **QUALITIES, device="cpu", threads=threads)
+        assert found.tolist() == expected
+
+
+def test_bars(capsys: pytest.CaptureFixture[str]) -> None:
+    hapgpu.pair_hmm(READS, HAPLOTYPES, base_qualities=30, device="cpu", progress=True)
+    assert "pair-HMM: 100%" in capsys.readouterr().err
+    batches = [hapgpu.PairHmmInput(READS, HAPLOTYPES, base_qualities=30)] * 3
+    list(hapgpu.pair_hmm_batches(batches, device="cpu", progress=True))
+    assert "3.00 batches" in capsys.readouterr().err

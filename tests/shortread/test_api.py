@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import threading
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
+import pysam
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -209,3 +212,69 @@ def test_signature() -> None:
     ]
     keywords = [p for p in parameters.values() if p.kind is inspect.Parameter.KEYWORD_ONLY]
     assert [p.default for p in keywords] == [1, True, False, "auto", None, False]
+
+
+def test_records_are_mapped_as_the_machine_read_them(index: hapgpu.FMIndex) -> None:
+    records = []
+    for number, read in enumerate(READS):
+        record = pysam.AlignedSegment()
+        record.is_reverse = number % 2 == 1
+        aligned = read[::-1].translate(COMPLEMENTS) if record.is_reverse else read
+        record.query_sequence = aligned or "ACGT"
+        records.append(record)
+    texts = [read or "ACGT" for read in READS]
+    expected = rows_of(index.map(texts, device="cpu"))
+    assert rows_of(index.map(records, device="cpu")) == expected
+    records[3].query_sequence = None
+    with pytest.raises(InputError, match="read 3: a record without a sequence; leave it out"):
+        index.map(records, device="cpu")
+
+
+def test_threads_change_nothing(
+    index: hapgpu.FMIndex, fasta: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api, "_BASES_ON_CPU", 50)
+    expected = rows_of(index.map(READS, device="cpu", threads=1))
+    made = hapgpu.FMIndex.build(fasta, device="cpu", threads=1)
+    for threads in (1, 3):
+        assert rows_of(made.map(READS, device="cpu", threads=threads)) == expected
+
+
+def test_one_thread_is_the_calling_thread(
+    index: hapgpu.FMIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = set()
+    given = api.cpu.search
+
+    def search(*arguments: Any) -> Any:
+        seen.add(threading.current_thread())
+        return given(*arguments)
+
+    monkeypatch.setattr(api, "_BASES_ON_CPU", 50)
+    monkeypatch.setattr(api.cpu, "search", search)
+    index.map(READS, device="cpu", threads=1)
+    assert seen == {threading.current_thread()}
+
+
+def test_bars(index: hapgpu.FMIndex, fasta: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    index.map(READS, device="cpu", progress=True)
+    shown = capsys.readouterr().err
+    assert "mapping: 100%" in shown
+    assert f"{len(READS)}.00/{len(READS)}.00" in shown
+    hapgpu.FMIndex.build(fasta, device="cpu", progress=True)
+    assert "indexing, built: 100%" in capsys.readouterr().err
+
+
+def test_table(index: hapgpu.FMIndex) -> None:
+    pytest.importorskip("pandas")
+    hits = index.map(READS, device="cpu")
+    table = hits.to_dataframe()
+    assert table.columns.tolist() == [
+        *("read", "contig", "strand", "start", "end", "distance", "cigar")
+    ]
+    rows = [
+        (read, [*CONTIGS].index(contig), "+-".index(strand), *rest)
+        for read, contig, strand, *rest in table.itertuples(index=False)
+    ]
+    assert rows == rows_of(hits)
+    assert len(index.map([], device="cpu").to_dataframe()) == 0
