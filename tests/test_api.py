@@ -171,7 +171,7 @@ def test_no_pairs() -> None:
     [
         (["ACGT"], [""], InputError, "query 0: no bases; give at least one"),
         (["ACGT", ""], ["A", "A"], InputError, "reference 1: no bases"),
-        (["ACGT"], ["A", "A"], UsageError, "1 references for 2 queries"),
+        (["ACGT"], ["A", "A"], UsageError, "references: 1 for 2 queries; give as many"),
     ],
 )
 def test_bad_sequences(

@@ -67,10 +67,26 @@ def one_of(kind: type[_Kind], name: str, text: str) -> _Kind:
 
 
 def file_names(given: PathName | Sequence[PathName], what: str) -> list[str]:
-    """Return the names of one or several files; `what` is their kind, singular, for messages."""
-    if isinstance(given, str | PathLike):
-        return [str(given)]
-    return [str(path) for path in listed(given, what)]
+    """Return the names of one or several files.
+
+    Parameters
+    ----------
+    given
+        A name, or a list of names.
+    what
+        The kind of file, singular, for messages.
+
+    Raises
+    ------
+    UsageError
+        It is something else.
+    """
+    names = [given] if isinstance(given, str | PathLike) else listed(given, what)
+    for number, name in enumerate(names):
+        if not isinstance(name, str | PathLike):
+            kind = type(name).__name__
+            raise UsageError(f"{what} {number}: of type {kind}; give str or a path")
+    return [str(name) for name in names]
 
 
 def mapping_quality(name: str, value: Any) -> int:

@@ -155,7 +155,7 @@ def _options(
 def _inputs(
     reads: PathName | Sequence[PathName], reference: PathName, regions: Sequence[str] | None
 ) -> CallInputs:
-    return CallInputs(file_names(reads, "file of read"), Path(reference), choice_of(regions))
+    return CallInputs(file_names(reads, "input"), Path(reference), choice_of(regions))
 
 
 def _parts(inputs: CallInputs, options: CallOptions, resources: Resources) -> Generator[Calls]:

@@ -146,7 +146,7 @@ def _inputs(
     sites: PathName,
     regions: Sequence[str] | None,
 ) -> GenotypeInputs:
-    names = file_names(reads, "file of read")
+    names = file_names(reads, "input")
     return GenotypeInputs(names, Path(reference), str(sites), choice_of(regions))
 
 

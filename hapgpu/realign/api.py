@@ -136,7 +136,7 @@ def align(
         A named device cannot be used.
     """
     weights, strategy = resolve_scoring(scoring), resolve_overhang(overhang)
-    pairs = _pairs(checked_rows(references, "reference"), checked_rows(queries, "query"))
+    pairs = _pairs(checked_rows(references, "reference"), checked_rows(queries, "query"), "queries")
     computing = first_device(device, threads)
     parts = []
     with showing("aligning", "pairs", len(pairs), is_shown=progress) as shown:
@@ -151,13 +151,13 @@ def _parts(pairs: PairBatch, size: int) -> Iterator[PairBatch]:
     """Yield parts of at most `size` pairs, at least one."""
     for start in range(0, max(len(pairs), 1), max(size, 1)):
         part = slice(start, start + size)
-        yield _pairs(pairs.references[part], pairs.queries[part])
+        yield _pairs(pairs.references[part], pairs.queries[part], "queries")
 
 
-def _pairs(references: Ragged, queries: Ragged) -> PairBatch:
-    """Return row i of the references with row i of the queries."""
+def _pairs(references: Ragged, queries: Ragged, what: str) -> PairBatch:
+    """Return row i of the references with row i of the queries, which are called `what`."""
     if len(references) != len(queries):
-        message = f"{len(references)} references for {len(queries)} queries; give one per query"
+        message = f"references: {len(references)} for {len(queries)} {what}; give as many"
         raise UsageError(message)
     rows = np.arange(len(references), dtype=np.int32)
     return PairBatch(references, queries, rows, rows)
@@ -197,7 +197,11 @@ def haplotype_cigars(
         A named device cannot be used.
     """
     weights, strategy = resolve_scoring(scoring), resolve_overhang(overhang)
-    pairs = _pairs(sequence_rows(references, "reference"), sequence_rows(haplotypes, "haplotype"))
+    pairs = _pairs(
+        sequence_rows(references, "reference"),
+        sequence_rows(haplotypes, "haplotype"),
+        "haplotypes",
+    )
     are_empty = pairs.reference_lengths + pairs.query_lengths == 0
     if are_empty.any():
         message = f"pair {int(are_empty.argmax())}: both empty; give the bases of at least one"
@@ -264,7 +268,7 @@ def realign_to_reference(
     )
     _check_lengths(cigars, haplotype_rows)
     computing = first_device(device, threads)
-    pairs = _pairs(haplotype_rows, read_rows)
+    pairs = _pairs(haplotype_rows, read_rows, "reads")
     alignments = align_pairs(pairs, PRESETS["read-to-haplotype"], Overhang.SOFTCLIP, computing)
     rows, no_clips = pairs.reference_index, np.zeros(len(pairs), dtype=np.int32)
     placed = PlacedHaplotypes(cigars, starts, rows, reference_rows, locus_starts)

@@ -57,6 +57,8 @@ def test_files() -> None:
     assert file_names([Path("a.bam"), "b.bam"], "file") == ["a.bam", "b.bam"]
     with pytest.raises(UsageError, match="files: not a list"):
         file_names(5, "file")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="file 1: of type int; give str or a path"):
+        file_names(["a.bam", 5], "file")  # type: ignore[list-item]
 
 
 def test_resources() -> None:

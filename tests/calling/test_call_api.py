@@ -119,6 +119,7 @@ def test_limits_may_be_0(example: Inputs) -> None:
         ({"min_mapping_quality": 256}, UsageError, "min_mapping_quality=256: out of range"),
         ({"threads": 0}, UsageError, "threads=0: out of range"),
         ({"processes": 0}, UsageError, "processes=0: out of range"),
+        ({"regions": ["chr20", 5]}, UsageError, "region 1: of type int; give str"),
         ({"regions": "chr20:1-9"}, UsageError, "regions: not a list; give a list, even for one"),
         (
             {"pcr_model": "friendly"},

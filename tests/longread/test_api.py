@@ -152,16 +152,19 @@ def test_a_read_may_start_at_a_smaller_position() -> None:
         (None, r"give Anchors, or the three arrays \(x, y, offsets\)"),
         ((), "three arrays"),
         (columns()[:2], "three arrays"),
-        ((columns()[0].astype(np.int64), *columns()[1:]), "x is int64, 1-dimensional"),
-        ((*columns()[:2], columns()[2].astype(np.int32)), "offsets is int32, 1-dimensional"),
-        ((columns()[0], columns()[1].reshape(1, -1), columns()[2]), "y is uint64, 2-dimensional"),
+        ((columns()[0].astype(np.int64), *columns()[1:]), "x: of type int64, 1-dimensional"),
+        ((*columns()[:2], columns()[2].astype(np.int32)), "offsets: of type int32, 1-dimensional"),
+        (
+            (columns()[0], columns()[1].reshape(1, -1), columns()[2]),
+            "y: of type uint64, 2-dimensional",
+        ),
         (
             (columns()[0].tolist(), *columns()[1:]),
-            "x is list; give a 1-dimensional NumPy array of uint64",
+            "x: of type list; give a 1-dimensional NumPy array of uint64",
         ),
         (
             (columns()[0], columns()[1][1:], columns()[2]),
-            "x has 19 anchors, y 18; give arrays of one length",
+            "x: 19 anchors, but y has 18; give arrays of one length",
         ),
     ],
 )
@@ -172,7 +175,7 @@ def test_arguments_of_the_wrong_kind(anchors: Any, message: str) -> None:
 
 def test_no_offsets() -> None:
     nothing = np.empty(0, dtype=np.uint64)
-    with pytest.raises(InputError, match="the offsets do not go from 0 to 0"):
+    with pytest.raises(InputError, match="offsets: do not go from 0 to 0"):
         hapgpu.chain_anchors((nothing, nothing, np.empty(0, dtype=np.int64)), device="cpu")
 
 

@@ -125,9 +125,14 @@ def choice_of(texts: Sequence[str] | None) -> RegionChoice:
     Raises
     ------
     UsageError
-        It is no list.
+        It is no list of text.
     """
-    return EVERYTHING if texts is None else RegionChoice(tuple(listed(texts, "region")))
+    if texts is None:
+        return EVERYTHING
+    for number, text in enumerate(listed(texts, "region")):
+        if not isinstance(text, str):
+            raise UsageError(f"region {number}: of type {type(text).__name__}; give str")
+    return RegionChoice(tuple(texts))
 
 
 def parse_region(text: str, contigs: Container[str] = ()) -> Region:

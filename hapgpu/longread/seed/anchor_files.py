@@ -41,7 +41,7 @@ def checked_anchors(x: NDArray[Any], y: NDArray[Any], offsets: NDArray[Any]) -> 
     x, y = _column(x, "x", np.uint64), _column(y, "y", np.uint64)
     offsets = _column(offsets, "offsets", np.int64)
     if x.size != y.size:
-        raise UsageError(f"x has {x.size:,} anchors, y {y.size:,}; give arrays of one length")
+        raise UsageError(f"x: {x.size:,} anchors, but y has {y.size:,}; give arrays of one length")
     _check_offsets(offsets, x.size)
     anchors = Anchors(x, y, offsets)
     is_descending = np.zeros(x.size, dtype=np.bool_)
@@ -72,7 +72,7 @@ def _column(array: NDArray[Any], name: str, dtype: type[np.integer[Any]]) -> NDA
         if isinstance(array, np.ndarray):
             given = f"{array.dtype}, {array.ndim}-dimensional"
         raise UsageError(
-            f"{name} is {given}; give a 1-dimensional NumPy array of {np.dtype(dtype)}"
+            f"{name}: of type {given}; give a 1-dimensional NumPy array of {np.dtype(dtype)}"
         )
     return np.ascontiguousarray(array)
 
@@ -80,14 +80,14 @@ def _column(array: NDArray[Any], name: str, dtype: type[np.integer[Any]]) -> NDA
 def _check_offsets(offsets: NDArray[np.int64], anchors: int) -> None:
     if not offsets.size or offsets[0] != 0 or offsets[-1] != anchors:
         raise InputError(
-            f"the offsets do not go from 0 to {anchors:,}, the number of anchors; give n + 1"
+            f"offsets: do not go from 0 to {anchors:,}, the number of anchors; give n + 1"
             " offsets for n reads"
         )
     if (offsets[1:] < offsets[:-1]).any():
         read = int(np.argmax(offsets[1:] < offsets[:-1]))
         raise InputError(f"read {read}: the offsets decrease; give ascending offsets")
     if np.diff(offsets).max(initial=0) > _MAX_INT:
-        raise InputError("a read has 2**31 anchors or more; split the read")
+        raise InputError("offsets: a read has 2**31 anchors or more; split the read")
 
 
 def _refuse(anchors: Anchors, is_bad: NDArray[np.bool_], fault: str) -> None:
