@@ -85,12 +85,12 @@ def test_a_missing_array(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"x": BATCH.x.astype(np.float64)}, "x is float64"),
-        ({"x": BATCH.x.astype(">u8")}, "x is >u8"),
-        ({"y": BATCH.y[:2]}, "x has 3 anchors, y 2"),
+        ({"x": BATCH.x.astype(np.float64)}, "x: of type float64"),
+        ({"x": BATCH.x.astype(">u8")}, "x: of type >u8"),
+        ({"y": BATCH.y[:2]}, "x: 3 anchors, but y has 2"),
         ({"offsets": np.array([0, 2, 3, 2])}, "do not go from 0 to 3"),
         ({"x": BATCH.x[::-1]}, "read 0: anchor 1 has a smaller x"),
-        ({"y": np.array(5, dtype=np.uint64)}, "y is uint64, 0-dimensional"),
+        ({"y": np.array(5, dtype=np.uint64)}, "y: of type uint64, 0-dimensional"),
     ],
 )
 def test_no_anchors(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
