@@ -1,6 +1,8 @@
 // Finished BAM records of new alignments: the same bytes as hapgpu/realign/records/build.py and
 // hapgpu/io/bam/encode.py.
 
+#include "common/rows.cuh"
+#include "io/bam/records.cuh"
 #include "realign/tags.cuh"
 
 namespace {
@@ -14,6 +16,24 @@ constexpr unsigned kProperPair = 0x2, kUnmapped = 0x4, kMateUnmapped = 0x8, kRev
                    kMateReverse = 0x20, kSecondary = 0x100, kSupplementary = 0x800;
 constexpr unsigned kMissingQuality = 255, kUnknownMappingQuality = 255;
 
+// Columns of NewAlignments of hapgpu/realign/records/build.py.
+struct NewAlignments {
+    const long long* rows;
+    const unsigned char* mapped;
+    const unsigned char* kept;
+    const int* reference_ids;
+    const int* positions;
+    Rows<unsigned> cigars;
+    const unsigned char* is_reversed;
+    const unsigned char* is_secondary;
+    const int* scores;
+    const int* second_scores;
+    const unsigned char* has_second_score;
+    const int* edit_distances;
+    Rows<unsigned char> mismatches;
+    int count;
+};
+
 // The parts of a record as read.
 struct Source {
     const unsigned char* data;
@@ -22,6 +42,24 @@ struct Source {
     Cigar cigar;
     Tags tags;
 
+    __device__ Source(const Records& records, long long row)
+        : data(records.data),
+          start(records.starts[row]),
+          name_length(records.name_lengths[row]),
+          bases(records.base_counts[row]) {
+        const long long cigar_start = records.cigar_starts[row];
+        const int operations = records.cigar_lengths[row];
+        cigar = {data + cigar_start, operations};
+        // A long CIGAR is in the tag CG: 8 bytes and the operations.
+        const long long tag_start = records.tag_starts[row], long_cigar = records.long_cigars[row];
+        const int tag_length = records.tag_lengths[row];
+        const long long long_end = cigar_start + 4ll * operations;
+        tags.data = data;
+        tags.starts[0] = tag_start;
+        tags.ends[0] = long_cigar < 0 ? tag_start + tag_length : long_cigar;
+        tags.starts[1] = long_end;
+        tags.ends[1] = long_end + (long_cigar < 0 ? 0 : tag_length - (long_cigar - tag_start));
+    }
     __device__ int reference_id() const { return load_i32(data, start + 4); }
     __device__ int position() const { return load_i32(data, start + 8); }
     __device__ unsigned mapping_quality() const { return data[start + 13]; }
@@ -33,26 +71,20 @@ struct Source {
     }
 };
 
-// The fields of a new record that differ from the record as read.
-struct NewRecord {
-    bool mapped, kept, is_reversed;
-    int reference_id, position;
-    unsigned flags, mapping_quality;
-    Cigar cigar;
-};
-
 // Tags of a new alignment.
 struct NewTags {
     int score, second_score, edit_distance;
     bool has_second_score;
     const unsigned char* mismatches;
     long long mismatches_length;
-};
 
-struct Contigs {
-    const unsigned char* names;
-    const long long* offsets;
-    int count;
+    __device__ NewTags(const NewAlignments& alignments, int row)
+        : score(alignments.scores[row]),
+          second_score(alignments.second_scores[row]),
+          edit_distance(alignments.edit_distances[row]),
+          has_second_score(alignments.has_second_score[row]),
+          mismatches(alignments.mismatches.at(row)),
+          mismatches_length(alignments.mismatches.size(row)) {}
 };
 
 __device__ inline unsigned new_flags(unsigned flags, bool mapped, bool kept, bool is_reversed,
@@ -68,6 +100,37 @@ __device__ inline unsigned new_mapping_quality(const Source& source, bool mapped
     if (mapped && source.flags() & kUnmapped) return kUnknownMappingQuality;
     return mapped || kept ? source.mapping_quality() : 0;
 }
+
+// The fields of a new record that differ from the record as read.
+struct NewRecord {
+    bool mapped, kept, is_reversed;
+    int reference_id, position;
+    unsigned flags, mapping_quality;
+    Cigar cigar;
+
+    __device__ NewRecord(const NewAlignments& alignments, int row, const Source& source)
+        : mapped(alignments.mapped[row]),
+          kept(alignments.kept[row]),
+          is_reversed(mapped && alignments.is_reversed[row]),
+          reference_id(-1),
+          position(-1),
+          cigar(source.cigar) {
+        if (mapped) {
+            reference_id = alignments.reference_ids[row];
+            position = alignments.positions[row];
+        } else if (kept) {
+            reference_id = source.reference_id();
+            position = source.position();
+        }
+        const bool is_secondary = alignments.is_secondary[row];
+        flags = new_flags(source.flags(), mapped, kept, is_reversed, is_secondary);
+        mapping_quality = new_mapping_quality(source, mapped, kept);
+        if (!kept) {
+            const unsigned* elements = alignments.cigars.at(row);
+            cigar = {(const unsigned char*)elements, alignments.cigars.size(row)};
+        }
+    }
+};
 
 __device__ inline long long reference_span(const Cigar& cigar) {
     long long span = 0;
@@ -112,7 +175,7 @@ struct IsKept {
 
 template <bool kWrites>
 __device__ inline void put_original(WarpBytes<kWrites>& out, const Source& source,
-                                    const OldFields& old, const Contigs& contigs) {
+                                    const OldFields& old, const Rows<unsigned char>& contigs) {
     const unsigned position = (unsigned)source.position() + 1;
     out.text("OCZ");
     out.cigar_text(source.cigar);
@@ -120,9 +183,7 @@ __device__ inline void put_original(WarpBytes<kWrites>& out, const Source& sourc
     put_integer(out, "OP", position);
     out.text("OAZ");
     put_old_entries(out, source.tags, old);
-    const long long name = contigs.offsets[source.reference_id()];
-    const long long name_end = contigs.offsets[source.reference_id() + 1];
-    out.copy(contigs.names + name, name_end - name);
+    out.copy(contigs.at(source.reference_id()), contigs.size(source.reference_id()));
     out.put(',');
     out.number(position);
     out.put(',');
@@ -140,7 +201,7 @@ __device__ inline void put_original(WarpBytes<kWrites>& out, const Source& sourc
 template <bool kWrites>
 __device__ inline void put_tags(WarpBytes<kWrites>& out, const Source& source,
                                 const NewRecord& record, const NewTags& tags,
-                                const Contigs& contigs) {
+                                const Rows<unsigned char>& contigs) {
     const bool was_mapped = !(source.flags() & kUnmapped) && source.reference_id() >= 0 &&
                             source.reference_id() < contigs.count && source.position() >= 0;
     const IsKept is_kept = {!record.kept, !record.kept && was_mapped};
@@ -163,7 +224,7 @@ __device__ inline void put_tags(WarpBytes<kWrites>& out, const Source& source,
 template <bool kWrites>
 __device__ inline void put_parts(WarpBytes<kWrites>& out, const Source& source,
                                  const NewRecord& record, const NewTags& tags,
-                                 const Contigs& contigs, long long span) {
+                                 const Rows<unsigned char>& contigs, long long span) {
     if (source.name_length == 0) out.put('*');
     out.copy(source.name(), source.name_length);
     out.put(0);
@@ -219,79 +280,23 @@ __device__ inline void put_fixed(WarpBytes<true>& out, const Source& source,
 // at offsets[i]. Works with any number of thread blocks.
 template <bool kWrites>
 __global__ void __launch_bounds__(kThreads, kMinBlocks)
-finish_records(const unsigned char* data, const long long* starts, const int* name_lengths,
-               const int* cigar_lengths, const int* base_counts, const int* tag_lengths,
-               const long long* cigar_starts, const long long* tag_starts,
-               const long long* long_cigars, const long long* rows, const unsigned char* mapped,
-               const unsigned char* kept, const int* reference_ids, const int* positions,
-               const unsigned* cigars, const long long* cigar_offsets,
-               const unsigned char* is_reversed, const unsigned char* is_secondary,
-               const int* scores, const int* second_scores, const unsigned char* has_second_score,
-               const int* edit_distances, const unsigned char* mismatches,
-               const long long* mismatch_offsets, const unsigned char* contig_names,
-               const long long* contig_offsets, long long* offsets, unsigned char* out,
-               int* first_bad, long long /* bytes of data */, int /* sources */, int records,
-               long long /* operations */, long long /* bytes of mismatches */, int contigs,
-               int /* bytes of contig names */, long long /* bytes of out */, int /* 1 */,
-               int references) {
+finish_records(Records records, NewAlignments alignments, Rows<unsigned char> contigs,
+               int references, long long* offsets, unsigned char* out, int* first_bad) {
     const int warps = gridDim.x * (kThreads / kWarpLanes);
     int i = (int)((blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes);
     if (!kWrites && i == 0 && lane_id() == 0) offsets[0] = 0;
-    for (; i < records; i += warps) {
-        const long long row = rows[i];
-        Source source;
-        source.data = data;
-        source.start = starts[row];
-        source.name_length = name_lengths[row];
-        source.bases = base_counts[row];
-        source.cigar = {data + cigar_starts[row], cigar_lengths[row]};
-        // A long CIGAR is in the tag CG: 8 bytes and the operations.
-        const long long tag_start = tag_starts[row], long_cigar = long_cigars[row];
-        const long long long_end = cigar_starts[row] + 4ll * cigar_lengths[row];
-        const long long after = long_cigar < 0 ? 0 : tag_lengths[row] - (long_cigar - tag_start);
-        source.tags.data = data;
-        source.tags.starts[0] = tag_start;
-        source.tags.ends[0] = long_cigar < 0 ? tag_start + tag_lengths[row] : long_cigar;
-        source.tags.starts[1] = long_end;
-        source.tags.ends[1] = long_end + after;
-
-        NewRecord record;
-        record.mapped = mapped[i];
-        record.kept = kept[i];
-        record.is_reversed = record.mapped && is_reversed[i];
-        record.reference_id = -1;
-        record.position = -1;
-        if (record.mapped) {
-            record.reference_id = reference_ids[i];
-            record.position = positions[i];
-        } else if (record.kept) {
-            record.reference_id = source.reference_id();
-            record.position = source.position();
-        }
-        record.flags = new_flags(source.flags(), record.mapped, record.kept, record.is_reversed,
-                                 is_secondary[i]);
-        record.mapping_quality = new_mapping_quality(source, record.mapped, record.kept);
-        record.cigar = source.cigar;
-        if (!record.kept) {
-            record.cigar.bytes = (const unsigned char*)(cigars + cigar_offsets[i]);
-            record.cigar.count = cigar_offsets[i + 1] - cigar_offsets[i];
-        }
-        const NewTags tags = {scores[i],
-                              second_scores[i],
-                              edit_distances[i],
-                              has_second_score[i] != 0,
-                              mismatches + mismatch_offsets[i],
-                              mismatch_offsets[i + 1] - mismatch_offsets[i]};
-        const Contigs names = {contig_names, contig_offsets, contigs};
-
+    for (; i < alignments.count; i += warps) {
+        const Source source(records, alignments.rows[i]);
+        const NewRecord record(alignments, i, source);
+        const NewTags tags(alignments, i);
         if constexpr (kWrites) {
             const long long span = reference_span(record.cigar);
             WarpBytes<true> bytes = {out + offsets[i], 0};
             put_fixed(bytes, source, record, offsets[i + 1] - offsets[i], span);
-            put_parts(bytes, source, record, tags, names, span);
+            put_parts(bytes, source, record, tags, contigs, span);
         } else {
             WarpBytes<false> bytes = {nullptr, kFixedBytes};
-            put_parts(bytes, source, record, tags, names, 0);
+            put_parts(bytes, source, record, tags, contigs, 0);
             if (lane_id() == 0) {
                 offsets[i + 1] = bytes.at;
                 const bool is_listed = record.reference_id >= -1 &&
