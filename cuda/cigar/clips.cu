@@ -9,20 +9,26 @@ namespace {
 
 constexpr unsigned kUnmapped = 4;
 
+// Columns of Clips of hapgpu/cigar/clips.py.
+struct Clips {
+    int* leading;
+    int* trailing;
+    int* leading_hard;
+    int* trailing_hard;
+};
+
 }  // namespace
 
 // Measures the clips of mapped reads with bases; 0 for other reads. `first_fault` becomes the first
 // read with fewer bases than its CIGAR clips.
 extern "C" __global__ void __launch_bounds__(128) measure_clips(
-    const unsigned char* data, const unsigned short* flags, const int* base_counts,
-    const long long* starts, const int* sizes, int* leading, int* trailing, int* leading_hard,
-    int* trailing_hard, int* first_fault, long long /* bytes of data */, int count, int /* 1 */
+    Records records, Clips clips, int* first_fault
 ) {
-    const RecordCigars cigars = {data, starts, sizes};
-    for (int row = first_thread(); row < count; row += all_threads()) {
+    const RecordCigars cigars(records);
+    for (int row = first_thread(); row < records.count; row += all_threads()) {
         unsigned soft_before = 0, soft_after = 0, hard_before = 0, hard_after = 0;
-        if (!(flags[row] & kUnmapped) && base_counts[row] > 0) {
-            int first = 0, last = sizes[row] - 1;
+        if (!(records.flags[row] & kUnmapped) && records.base_counts[row] > 0) {
+            int first = 0, last = cigars.sizes[row] - 1;
             unsigned element = first <= last ? cigars.element(row, first) : 0;
             while (first <= last && operation_of(element) == kH) {
                 hard_before += element >> 4;
@@ -38,22 +44,21 @@ extern "C" __global__ void __launch_bounds__(128) measure_clips(
             }
             if (last > first && operation_of(element) == kS) soft_after = element >> 4;
         }
-        leading[row] = (int)soft_before;
-        trailing[row] = (int)soft_after;
-        leading_hard[row] = (int)hard_before;
-        trailing_hard[row] = (int)hard_after;
-        if ((long long)soft_before + soft_after > base_counts[row]) atomicMin(first_fault, row);
+        clips.leading[row] = (int)soft_before;
+        clips.trailing[row] = (int)soft_after;
+        clips.leading_hard[row] = (int)hard_before;
+        clips.trailing_hard[row] = (int)hard_after;
+        const long long clipped = (long long)soft_before + soft_after;
+        if (clipped > records.base_counts[row]) atomicMin(first_fault, row);
     }
 }
 
 // Adds hard clips to the CIGARs that have elements.
 extern "C" __global__ void __launch_bounds__(128) add_hard_clips(
-    const unsigned* elements, const long long* offsets, const int* leading, const int* trailing,
-    const long long* out_offsets, unsigned* out, long long /* elements */, int count,
-    long long /* elements written */
+    Rows<unsigned> cigars, const int* leading, const int* trailing, const long long* out_offsets,
+    unsigned* out
 ) {
-    const Rows<unsigned> cigars = {elements, offsets};
-    for (int row = first_thread(); row < count; row += all_threads()) {
+    for (int row = first_thread(); row < cigars.count; row += all_threads()) {
         const long long size = cigars.size(row);
         if (size == 0) continue;
         unsigned* to = out + out_offsets[row];

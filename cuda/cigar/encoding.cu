@@ -7,12 +7,11 @@
 
 // A warp per record: a long read may have tens of thousands of elements.
 extern "C" __global__ void __launch_bounds__(128) copy_cigars(
-    const unsigned char* data, const long long* starts, const int* sizes, const long long* offsets,
-    unsigned* out, long long /* bytes of data */, int count, long long /* elements */
+    Records records, const long long* offsets, unsigned* out
 ) {
-    const RecordCigars cigars = {data, starts, sizes};
-    for (int row = first_warp(); row < count; row += all_warps()) {
-        for (int k = lane_id(); k < sizes[row]; k += kWarpLanes) {
+    const RecordCigars cigars(records);
+    for (int row = first_warp(); row < records.count; row += all_warps()) {
+        for (int k = lane_id(); k < cigars.sizes[row]; k += kWarpLanes) {
             out[offsets[row] + k] = cigars.element(row, k);
         }
     }
@@ -20,13 +19,12 @@ extern "C" __global__ void __launch_bounds__(128) copy_cigars(
 
 // Sums the lengths of some operations, a bit each, of the CIGAR of each record; a thread per record.
 extern "C" __global__ void __launch_bounds__(128) record_lengths(
-    const unsigned char* data, const long long* starts, const int* sizes, long long* lengths,
-    long long /* bytes of data */, int count, int operations
+    Records records, int operations, long long* lengths
 ) {
-    const RecordCigars cigars = {data, starts, sizes};
-    for (int row = first_thread(); row < count; row += all_threads()) {
+    const RecordCigars cigars(records);
+    for (int row = first_thread(); row < records.count; row += all_threads()) {
         long long sum = 0;
-        for (int k = 0; k < sizes[row]; ++k) {
+        for (int k = 0; k < cigars.sizes[row]; ++k) {
             const unsigned element = cigars.element(row, k);
             if (operations >> operation_of(element) & 1) sum += length_of(element);
         }
@@ -36,11 +34,9 @@ extern "C" __global__ void __launch_bounds__(128) record_lengths(
 
 // Sums the bases of the reference that each CIGAR spans; CIGARs end to end in an array.
 extern "C" __global__ void __launch_bounds__(128) reference_lengths(
-    const unsigned* elements, const long long* offsets, long long* lengths,
-    long long /* elements */, int count
+    Rows<unsigned> cigars, long long* lengths
 ) {
-    const Rows<unsigned> cigars = {elements, offsets};
-    for (int row = first_thread(); row < count; row += all_threads()) {
+    for (int row = first_thread(); row < cigars.count; row += all_threads()) {
         const unsigned* cigar = cigars.at(row);
         long long sum = 0;
         for (long long k = 0; k < cigars.size(row); ++k) {

@@ -7,6 +7,14 @@
 
 namespace {
 
+// Columns of DeviceReadParts of hapgpu/cigar/cuda.py.
+struct ReadParts {
+    const long long* reads;
+    long long* starts;
+    long long* ends;
+    int count;
+};
+
 // The last element of a CIGAR that starts at a position or before: where it starts and ends on the
 // reference, its bases, and the bases before it. Without such an element all counts are 0.
 struct ElementAt {
@@ -48,22 +56,19 @@ struct Extent {
 
 }  // namespace
 
-// Finds the bases of read rows[k] in the interval from starts[k] to ends[k]. Soft clips outside of
-// the alignment are treated as aligned.
+// Finds the bases of the read of each part k in the interval from starts[k] to ends[k]. Soft clips
+// outside of the alignment are treated as aligned.
 extern "C" __global__ void __launch_bounds__(128) clip_reads(
-    const unsigned char* data, const int* positions, const int* base_counts,
-    const long long* cigar_starts, const int* cigar_sizes, const long long* rows,
-    const long long* starts, const long long* ends, long long* part_starts, long long* part_ends,
-    long long /* bytes of data */, int /* reads */, int count
+    Records records, const long long* starts, const long long* ends, ReadParts parts
 ) {
-    const RecordCigars cigars = {data, cigar_starts, cigar_sizes};
-    for (int part = first_thread(); part < count; part += all_threads()) {
-        const int row = (int)rows[part];
+    const RecordCigars cigars(records);
+    for (int part = first_thread(); part < parts.count; part += all_threads()) {
+        const int row = (int)parts.reads[part];
         const long long before = starts[part] - 1, end = ends[part];
         const Extent extent(cigars, row);
         ElementAt at_start, at_end;
-        if (extent.aligned > 0 && extent.bases == base_counts[row]) {
-            long long position = positions[row] - extent.clipped, bases = 0;
+        if (extent.aligned > 0 && extent.bases == records.base_counts[row]) {
+            long long position = records.positions[row] - extent.clipped, bases = 0;
             for (int k = 0; k < cigars.sizes[row] && position <= max(before, end); ++k) {
                 const unsigned element = cigars.element(row, k), operation = operation_of(element);
                 const long long length = length_of(element), start = position;
@@ -78,17 +83,16 @@ extern "C" __global__ void __launch_bounds__(128) clip_reads(
                 bases += on_read;
             }
         }
-        part_starts[part] = at_start.bases_up_to(before);
-        part_ends[part] = at_end.bases_before(end);
+        parts.starts[part] = at_start.bases_up_to(before);
+        parts.ends[part] = at_end.bases_before(end);
     }
 }
 
 // Raises the length of each read to that of its longest part.
 extern "C" __global__ void __launch_bounds__(128) measure_longest_parts(
-    const long long* rows, const long long* starts, const long long* ends, int* longest, int count,
-    int /* reads */
+    ReadParts parts, int* longest
 ) {
-    for (int part = first_thread(); part < count; part += all_threads()) {
-        atomicMax(&longest[rows[part]], (int)(ends[part] - starts[part]));
+    for (int part = first_thread(); part < parts.count; part += all_threads()) {
+        atomicMax(&longest[parts.reads[part]], (int)(parts.ends[part] - parts.starts[part]));
     }
 }

@@ -10,17 +10,35 @@ namespace {
 
 constexpr unsigned kAlignedOperations = kQueryOperations & kReferenceOperations;
 
-// The reads of DeviceRecords.
+// Records, and their CIGARs.
 struct Reads {
     RecordCigars cigars;
-    const int *positions, *base_counts;
+    const int* positions;
+    const int* base_counts;
+
+    __device__ explicit Reads(const Records& records)
+        : cigars(records), positions(records.positions), base_counts(records.base_counts) {}
 };
 
-// Loci in the order of their sites. `min_starts` has the smallest start from each locus on,
-// `max_ends` the largest end up to each.
+// Columns of DeviceLoci of hapgpu/genotyping/reads/cuda/evidence.py: loci in the order of their
+// sites. `min_starts` has the smallest start from each locus on, `max_ends` the largest end up to
+// each.
 struct Loci {
-    const long long *starts, *ends, *min_starts, *max_ends;
-    int size;
+    const long long* starts;
+    const long long* ends;
+    const long long* min_starts;
+    const long long* max_ends;
+    int count;
+};
+
+// Clipped reads: their rows of the records, their loci, bases, and reference intervals.
+struct ClippedReads {
+    long long* reads;
+    long long* loci;
+    long long* base_starts;
+    long long* base_ends;
+    long long* starts;
+    long long* ends;
 };
 
 // The reference interval of a read, with and without soft-clipped bases, and the loci that it may
@@ -50,8 +68,8 @@ struct Span {
         end = aligned_end + after;
         first = last = 0;
         if (aligned > 0 && bases == reads.base_counts[row]) {
-            first = count_at_most(loci.max_ends, loci.size, start);
-            last = count_at_most(loci.min_starts, loci.size, end - 1);
+            first = count_at_most(loci.max_ends, loci.count, start);
+            last = count_at_most(loci.min_starts, loci.count, end - 1);
         }
     }
 
@@ -130,40 +148,31 @@ __device__ inline void clip(
 
 // Counts the clipped reads of each read.
 extern "C" __global__ void __launch_bounds__(128, 8) count_clipped_reads(
-    const unsigned char* data, const long long* cigar_starts, const int* cigar_lengths,
-    const int* positions, const int* base_counts, const long long* locus_starts,
-    const long long* locus_ends, const long long* min_starts, const long long* max_ends,
-    int* counts, long long /* bytes of data */, int count, int loci, int margin, int min_bases
+    Records records, Loci loci, int margin, int min_bases, int* counts
 ) {
-    const Reads reads = {{data, cigar_starts, cigar_lengths}, positions, base_counts};
-    const Loci all = {locus_starts, locus_ends, min_starts, max_ends, loci};
-    for (int row = first_thread(); row < count; row += all_threads()) {
+    const Reads reads(records);
+    for (int row = first_thread(); row < records.count; row += all_threads()) {
         int found = 0;
-        clip(reads, all, row, margin, min_bases, [&](int, const Clipped&) { ++found; });
+        clip(reads, loci, row, margin, min_bases, [&](int, const Clipped&) { ++found; });
         counts[row] = found;
     }
 }
 
 // Writes the clipped reads of each read from row `offsets[read]` on.
 extern "C" __global__ void __launch_bounds__(128, 8) list_clipped_reads(
-    const unsigned char* data, const long long* cigar_starts, const int* cigar_lengths,
-    const int* positions, const int* base_counts, const long long* locus_starts,
-    const long long* locus_ends, const long long* min_starts, const long long* max_ends,
-    const long long* offsets, long long* out_reads, long long* out_loci, long long* base_starts, long long* base_ends,
-    long long* starts, long long* ends, long long /* bytes of data */, int count, int loci,
-    int /* clipped reads */, int margin, int min_bases
+    Records records, Loci loci, int margin, int min_bases, const long long* offsets,
+    ClippedReads parts
 ) {
-    const Reads reads = {{data, cigar_starts, cigar_lengths}, positions, base_counts};
-    const Loci all = {locus_starts, locus_ends, min_starts, max_ends, loci};
-    for (int row = first_thread(); row < count; row += all_threads()) {
+    const Reads reads(records);
+    for (int row = first_thread(); row < records.count; row += all_threads()) {
         long long to = offsets[row];
-        clip(reads, all, row, margin, min_bases, [&](int locus, const Clipped& clipped) {
-            out_reads[to] = row;
-            out_loci[to] = locus;
-            base_starts[to] = clipped.base_start;
-            base_ends[to] = clipped.base_end;
-            starts[to] = clipped.start;
-            ends[to] = clipped.end;
+        clip(reads, loci, row, margin, min_bases, [&](int locus, const Clipped& clipped) {
+            parts.reads[to] = row;
+            parts.loci[to] = locus;
+            parts.base_starts[to] = clipped.base_start;
+            parts.base_ends[to] = clipped.base_end;
+            parts.starts[to] = clipped.start;
+            parts.ends[to] = clipped.end;
             ++to;
         });
     }

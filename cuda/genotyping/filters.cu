@@ -4,6 +4,7 @@
 #include "common/binary_search.cuh"
 #include "common/grid.cuh"
 #include "io/bam/record.cuh"
+#include "io/bam/records.cuh"
 
 namespace {
 
@@ -41,15 +42,31 @@ __device__ inline long long span_of(
     return min(max(span, 1ll), kLongestSpan);
 }
 
-// Intervals by ascending start; `max_ends` has the largest end up to each.
+// Columns of DeviceLocusIntervals of hapgpu/genotyping/reads/cuda/read_buffer.py: intervals by
+// ascending start; `max_ends` has the largest end up to each.
 struct Intervals {
-    const long long *starts, *max_ends;
-    int size;
+    const long long* starts;
+    const long long* max_ends;
+    int count;
 
     __device__ bool overlap(long long start, long long end) const {
-        const int started = count_at_most(starts, size, end - 1);
+        const int started = count_at_most(starts, count, end - 1);
         return started > 0 && max_ends[started - 1] > start;
     }
+};
+
+// Reads that end up to `needed_from`, have an excluded flag, or too low a mapping quality, are not
+// kept; `last_key` is the key of the record before the first.
+struct Filter {
+    long long last_key, needed_from;
+    int exclude_flags, min_mapping_quality;
+};
+
+// The keys of the intervals that reads are aligned to, and which reads are kept.
+struct Filtered {
+    long long* starts;
+    long long* ends;
+    unsigned char* kept;
 };
 
 // Adds the number of lanes for which `counts` holds; called by all lanes of a warp.
@@ -60,50 +77,45 @@ __device__ inline void add_lanes(unsigned long long* total, bool counts) {
 
 }  // namespace
 
-// Marks the reads to keep, with the keys of the intervals that they are aligned to. `wanted` are
-// the intervals of the loci, or none: then every read that ends after `needed_from` is wanted.
-// Reads that overlap `counted` intervals were counted before. A thread per record.
+// Marks the reads to keep. `wanted` are the intervals of the loci, or none: then every read that
+// ends after `needed_from` is wanted. Reads that overlap `counted` intervals were counted before.
+// A thread per record.
 extern "C" __global__ void __launch_bounds__(128) filter_reads(
-    const unsigned char* data, const long long* cigar_starts, const int* cigar_lengths,
-    const int* base_counts, const unsigned short* flags, const int* reference_ids,
-    const int* positions, const unsigned char* mapping_qualities, const long long* wanted_starts,
-    const long long* wanted_max_ends, const long long* counted_starts,
-    const long long* counted_max_ends, long long* starts, long long* ends, unsigned char* kept,
-    unsigned long long* status, long long /* bytes of data */, int records, int wanted_count,
-    int counted_count, int /* rows of status */, long long last_key, long long needed_from,
-    int exclude_flags, int min_mapping_quality
+    Records records, Intervals wanted, Intervals counted, Filter filter, Filtered filtered,
+    unsigned long long* status
 ) {
-    const Intervals wanted = {wanted_starts, wanted_max_ends, wanted_count};
-    const Intervals counted = {counted_starts, counted_max_ends, counted_count};
-    for (int first = first_thread() - lane_id(); first < records; first += all_threads()) {
+    const int* contigs = records.reference_ids;
+    for (int first = first_thread() - lane_id(); first < records.count; first += all_threads()) {
         const int row = first + lane_id();
-        const bool is_record = row < records;
+        const bool is_record = row < records.count;
         int failed = kReads;
         bool is_new = false, is_kept = false;
         if (is_record) {
-            const long long start = key_of(reference_ids[row], positions[row]);
+            const long long start = key_of(contigs[row], records.positions[row]);
             const long long before =
-                row ? key_of(reference_ids[row - 1], positions[row - 1]) : last_key;
+                row ? key_of(contigs[row - 1], records.positions[row - 1]) : filter.last_key;
             if (start < before) atomicMin(&status[kUnsorted], (unsigned long long)row);
-            if (row == records - 1) status[kLastKey] = (unsigned long long)start;
-            const unsigned read_flags = flags[row];
-            const int operations = cigar_lengths[row], quality = mapping_qualities[row];
-            const long long end = start + span_of(data, cigar_starts[row], operations, read_flags);
-            if (read_flags & exclude_flags) {
+            if (row == records.count - 1) status[kLastKey] = (unsigned long long)start;
+            const unsigned flags = records.flags[row];
+            const int operations = records.cigar_lengths[row];
+            const int quality = records.mapping_qualities[row];
+            const long long end =
+                start + span_of(records.data, records.cigar_starts[row], operations, flags);
+            if (flags & filter.exclude_flags) {
                 failed = kByFlags;
-            } else if (base_counts[row] == 0 || operations == 0) {
+            } else if (records.base_counts[row] == 0 || operations == 0) {
                 failed = kWithoutAlignment;
             } else if (quality == kNoMappingQuality) {
                 failed = kWithoutMappingQuality;
-            } else if (quality < min_mapping_quality) {
+            } else if (quality < filter.min_mapping_quality) {
                 failed = kLowMappingQuality;
             }
-            const bool is_wanted = wanted_count == 0 || wanted.overlap(start, end);
+            const bool is_wanted = wanted.count == 0 || wanted.overlap(start, end);
             is_new = is_wanted && !counted.overlap(start, end);
-            is_kept = failed == kReads && is_wanted && end > needed_from;
-            starts[row] = start;
-            ends[row] = end;
-            kept[row] = is_kept;
+            is_kept = failed == kReads && is_wanted && end > filter.needed_from;
+            filtered.starts[row] = start;
+            filtered.ends[row] = end;
+            filtered.kept[row] = is_kept;
             if (is_kept) atomicMax(&status[kMaxEnd], (unsigned long long)end);
         }
         add_lanes(&status[kReads], is_new);
@@ -115,10 +127,9 @@ extern "C" __global__ void __launch_bounds__(128) filter_reads(
 
 // Marks the reads, by the keys of their intervals, that overlap given intervals.
 extern "C" __global__ void __launch_bounds__(128) mark_reads(
-    const long long* starts, const long long* ends, const long long* wanted_starts,
-    const long long* wanted_max_ends, unsigned char* marks, int reads, int wanted_count
+    const long long* starts, const long long* ends, Intervals wanted, unsigned char* marks,
+    int reads
 ) {
-    const Intervals wanted = {wanted_starts, wanted_max_ends, wanted_count};
     for (int row = first_thread(); row < reads; row += all_threads()) {
         marks[row] = wanted.overlap(starts[row], ends[row]);
     }

@@ -28,7 +28,7 @@ __device__ inline double largest(const double* values, int count) {
 extern "C" __global__ void __launch_bounds__(128) combine_fragments(
     const long long* fragment_offsets, const long long* likelihood_offsets,
     const long long* base_starts, const long long* base_ends, double* likelihoods, double* lowest,
-    unsigned char* is_explained, int fragments, int /* clipped reads */, long long /* pairs */
+    unsigned char* is_explained, int fragments
 ) {
     for (int row = first_thread(); row < fragments; row += all_threads()) {
         const long long first = fragment_offsets[row], end = fragment_offsets[row + 1];

@@ -1,18 +1,32 @@
 // Clipped reads grouped by fragment: the same as hapgpu/genotyping/reads/fragments.py.
 
 #include "common/grid.cuh"
+#include "io/bam/record.cuh"
+#include "io/bam/records.cuh"
 
 namespace {
 
-constexpr int kFixedBytes = 36;  // of a record, before its name
+// Clipped reads, which are rows of records; and the locus, sample and file of each, as a group.
+struct Parts {
+    const long long* reads;
+    const long long* groups;
+    int count;
+};
 
-// Names of clipped reads, which are rows of `reads`; and the locus, sample and file of each, as a
-// group.
+// Names of clipped reads.
 struct Names {
     const unsigned char* data;
     const long long* record_starts;
     const int* lengths;
-    const long long *reads, *groups;
+    const long long* reads;
+    const long long* groups;
+
+    __device__ Names(const Records& records, const Parts& parts)
+        : data(records.data),
+          record_starts(records.starts),
+          lengths(records.name_lengths),
+          reads(parts.reads),
+          groups(parts.groups) {}
 
     __device__ const unsigned char* name(int part) const {
         return data + record_starts[reads[part]] + kFixedBytes;
@@ -47,12 +61,10 @@ struct Names {
 // clipped read. Which of a fragment is in the table depends on the order of the threads, but not
 // the slots that are shared.
 extern "C" __global__ void __launch_bounds__(128) find_fragments(
-    const unsigned char* data, const long long* record_starts, const int* name_lengths,
-    const long long* part_reads, const long long* groups, int* table, int* firsts, int* part_slots,
-    long long /* bytes of data */, int /* reads */, int parts, int slots
+    Records records, Parts parts, int* table, int* firsts, int* part_slots, int slots
 ) {
-    const Names names = {data, record_starts, name_lengths, part_reads, groups};
-    for (int part = first_thread(); part < parts; part += all_threads()) {
+    const Names names(records, parts);
+    for (int part = first_thread(); part < parts.count; part += all_threads()) {
         int slot = -1;
         if (!names.is_unnamed(part)) {
             slot = (int)(names.hash(part) & (unsigned)(slots - 1));

@@ -3,6 +3,7 @@
 // warp per site and sample; lanes share the alleles and the genotypes.
 
 #include "common/grid.cuh"
+#include "common/rows.cuh"
 #include "genotyping/impossible.cuh"
 
 namespace {
@@ -17,9 +18,16 @@ struct Requirement {
     long long latest_start, earliest_end;
 };
 
+// Columns of DeviceEvidence of hapgpu/genotyping/reads/cuda/evidence.py: the clipped reads of each
+// fragment, and their likelihoods. The fragments of a locus and a sample are
+// bounds[locus * samples + sample] to the next bound.
 struct Fragments {
-    const long long *offsets, *part_starts, *part_ends, *likelihood_offsets;
+    const long long* offsets;
+    const long long* part_starts;
+    const long long* part_ends;
+    const long long* likelihood_offsets;
     const double* likelihoods;
+    const long long* bounds;
 
     __device__ bool fulfils(long long fragment, const Requirement& required) const {
         for (long long part = offsets[fragment]; part < offsets[fragment + 1]; ++part) {
@@ -33,6 +41,34 @@ struct Fragments {
     __device__ const double* row(long long fragment) const {
         return likelihoods + likelihood_offsets[offsets[fragment]];
     }
+};
+
+// Sites in the order of their loci; those of locus k are offsets[k] to offsets[k + 1]. Fragments
+// span a site if they fulfil the first requirement, and overlap its shift range by the second.
+struct Sites {
+    const int* loci;
+    const long long* offsets;
+    const long long* spanning_starts;
+    const long long* spanning_ends;
+    const long long* shift_starts;
+    const long long* shift_ends;
+};
+
+// The haplotypes of locus k are offsets[k] to offsets[k + 1]; a row has the alleles of a haplotype
+// at the sites of its locus.
+struct Haplotypes {
+    const long long* offsets;
+    Rows<short> alleles;
+};
+
+// Columns of SiteLikelihoods of hapgpu/genotyping/batches.py. Rows are sites and samples.
+struct Totals {
+    int* depths;
+    int* allele_depths;
+    const long long* depth_offsets;
+    double* genotypes;
+    const long long* genotype_offsets;
+    int rows;
 };
 
 // The allele of each haplotype of a locus at one site.
@@ -121,46 +157,35 @@ __device__ inline void multiply(
 
 }  // namespace
 
-// Adds the fragments of each sample to the totals of each site, in their order. The fragments of a
-// locus and a sample are `fragment_bounds[locus * samples + sample]` to the next bound. Rows of
-// totals are sites and samples; `depths` and the rest are zeros before.
+// Adds the fragments of each sample to the totals of each site, in their order; the totals are
+// zeros before. `weights` has room for a number per allele depth, `products` for one per genotype.
 extern "C" __global__ void __launch_bounds__(128, 4) add_fragments(
-    const long long* fragment_offsets, const long long* part_starts, const long long* part_ends,
-    const long long* likelihood_offsets, const double* likelihoods,
-    const long long* fragment_bounds, const int* site_loci, const long long* site_offsets,
-    const long long* spanning_starts, const long long* spanning_ends, const long long* shift_starts,
-    const long long* shift_ends, const long long* haplotype_offsets, const short* alleles,
-    const long long* allele_offsets, const short* table, const long long* depth_offsets,
-    const long long* genotype_offsets, double* weights, double* products, int* depths,
-    int* allele_depths, double* genotypes, int /* fragments */, int /* clipped reads */,
-    long long /* pairs */, int rows, int sites, int loci, int /* locus samples */,
-    int /* haplotypes */, long long /* allele values */, long long /* values of the table */,
-    long long /* allele depths */, long long /* genotypes */, int samples, int ploidy
+    Fragments fragments, Sites sites, Haplotypes haplotypes, const short* table, double* weights,
+    double* products, Totals totals, int samples, int ploidy
 ) {
-    const Fragments fragments = {
-        fragment_offsets, part_starts, part_ends, likelihood_offsets, likelihoods
-    };
-    for (int row = first_warp(); row < rows; row += all_warps()) {
-        const int site = row / samples, sample = row - site * samples, locus = site_loci[site];
-        const long long* bounds = fragment_bounds + (long long)locus * samples + sample;
+    for (int row = first_warp(); row < totals.rows; row += all_warps()) {
+        const int site = row / samples, sample = row - site * samples, locus = sites.loci[site];
+        const long long* bounds = fragments.bounds + (long long)locus * samples + sample;
         const long long first = bounds[0], last = bounds[1];
-        const long long haplotype = haplotype_offsets[locus], site_offset = site_offsets[locus];
+        const long long haplotype = haplotypes.offsets[locus], site_offset = sites.offsets[locus];
         const Carried carried = {
-            alleles + allele_offsets[haplotype] + (site - site_offset),
-            (int)(haplotype_offsets[locus + 1] - haplotype),
-            (int)(site_offsets[locus + 1] - site_offset)
+            haplotypes.alleles.at(haplotype) + (site - site_offset),
+            (int)(haplotypes.offsets[locus + 1] - haplotype),
+            (int)(sites.offsets[locus + 1] - site_offset)
         };
-        const Requirement spanning = {spanning_starts[site], spanning_ends[site]};
-        const Requirement overlapping = {shift_ends[site] - 1, shift_starts[site] + 1};
+        const Requirement spanning = {sites.spanning_starts[site], sites.spanning_ends[site]};
+        const Requirement overlapping = {sites.shift_ends[site] - 1, sites.shift_starts[site] + 1};
         const long long spans = count_fulfilling(fragments, first, last, spanning);
         const long long overlaps = count_fulfilling(fragments, first, last, overlapping);
         const bool is_enough = (double)spans >= __dmul_rn(kMinSpanningFraction, (double)overlaps);
         const Requirement required = is_enough ? spanning : overlapping;
-        if (lane_id() == 0) depths[row] = (int)(is_enough ? spans : overlaps);
+        if (lane_id() == 0) totals.depths[row] = (int)(is_enough ? spans : overlaps);
 
-        const long long depth_row = depth_offsets[row], genotype_row = genotype_offsets[row];
-        const int allele_count = (int)(depth_offsets[row + 1] - depth_row);
-        const int genotype_count = (int)(genotype_offsets[row + 1] - genotype_row);
+        const long long depth_row = totals.depth_offsets[row];
+        const long long genotype_row = totals.genotype_offsets[row];
+        const int allele_count = (int)(totals.depth_offsets[row + 1] - depth_row);
+        const int genotype_count = (int)(totals.genotype_offsets[row + 1] - genotype_row);
+        double* genotypes = totals.genotypes + genotype_row;
         if (!carried.is_informative()) continue;
         double* own_products = products + genotype_row;
         for (int k = lane_id(); k < genotype_count; k += kWarpLanes) own_products[k] = 1.0;
@@ -173,15 +198,16 @@ extern "C" __global__ void __launch_bounds__(128, 4) add_fragments(
                 fragments.row(fragment), carried, weights + depth_row, allele_count, supported
             );
             best_alleles = __dadd_rn(best_alleles, best);
-            if (supported != kNoAllele && lane_id() == 0) ++allele_depths[depth_row + supported];
+            if (supported != kNoAllele && lane_id() == 0) {
+                ++totals.allele_depths[depth_row + supported];
+            }
             multiply(
-                weights + depth_row, table, ploidy, own_products, genotypes + genotype_row,
-                genotype_count
+                weights + depth_row, table, ploidy, own_products, genotypes, genotype_count
             );
         }
         for (int k = lane_id(); k < genotype_count; k += kWarpLanes) {
             const double rest = __dadd_rn(best_alleles, log10(own_products[k]));
-            genotypes[genotype_row + k] = __dadd_rn(genotypes[genotype_row + k], rest);
+            genotypes[k] = __dadd_rn(genotypes[k], rest);
         }
     }
 }

@@ -2,9 +2,38 @@
 
 #include "common/binary_search.cuh"
 #include "common/bytes.cuh"
-#include "common/warp.cuh"
+#include "common/grid.cuh"
+#include "common/rows.cuh"
+#include "io/bam/records.cuh"
 
 namespace {
+
+// Columns of LocusTable of hapgpu/haplotypes/pairing/pairs.py: loci by start. `max_ends` has the
+// largest end up to each.
+struct Loci {
+    const long long* starts;
+    const long long* ends;
+    const long long* max_ends;
+    Rows<int> haplotypes;
+};
+
+// SAM flags that a record must have and must not have, and whether it must have bases.
+struct Wanted {
+    int require_flags, exclude_flags, needs_bases;
+
+    __device__ bool includes(int flags, int bases) const {
+        const bool has_flags = (flags & require_flags) == require_flags;
+        return has_flags && !(flags & exclude_flags) && (bases > 0 || !needs_bases);
+    }
+};
+
+// The loci that records overlap: of the loci from `first` to `end`, which start before the record
+// ends, those that end after `read_starts`.
+struct Overlaps {
+    int* first;
+    int* end;
+    long long* read_starts;
+};
 
 constexpr int kUnmapped = 4;
 constexpr unsigned kReferenceOperations = 0x18d;  // M D N = X consume the reference
@@ -31,54 +60,31 @@ __device__ inline long long span_of(
 
 }  // namespace
 
-// Counts the haplotypes of each record that has the flags, and bases if these are needed, at the
-// loci that it overlaps; a thread per record. The loci from first_loci[row] to end_loci[row] start
-// before the record ends; those that end after read_starts[row] overlap it. Loci are ordered by
-// start; max_ends[k] is the largest end up to locus k.
+// Counts the haplotypes of each wanted record at the loci that it overlaps; a thread per record.
 extern "C" __global__ void count_pairs(
-    const unsigned char* data,
-    const long long* cigar_starts,
-    const int* cigar_lengths,
-    const int* base_counts,
-    const unsigned short* flags,
-    const int* reference_ids,
-    const int* positions,
-    const long long* locus_starts,
-    const long long* locus_ends,
-    const long long* max_ends,
-    const long long* haplotype_offsets,
-    long long size,
-    int rows,
-    int loci,
-    int require_flags,
-    int exclude_flags,
-    int needs_bases,
-    int* first_loci,
-    int* end_loci,
-    long long* read_starts,
-    long long* counts
+    Records records, Loci loci, Wanted wanted, Overlaps overlaps, long long* counts
 ) {
-    const int threads = gridDim.x * blockDim.x;
-    for (int row = blockIdx.x * blockDim.x + threadIdx.x; row < rows; row += threads) {
-        const int flag = flags[row];
-        const bool has_flags = (flag & require_flags) == require_flags && !(flag & exclude_flags);
-        const bool is_used = has_flags && (base_counts[row] > 0 || !needs_bases);
+    const int all_loci = loci.haplotypes.count;
+    for (int row = first_thread(); row < records.count; row += all_threads()) {
+        const int flags = records.flags[row];
         long long count = 0, start = 0;
         int first = 0, end = 0;
-        if (is_used) {
-            const long long span =
-                span_of(data, cigar_starts[row], cigar_lengths[row], flag & kUnmapped);
-            start = key_of(reference_ids[row], positions[row]);
-            const long long last = key_of(reference_ids[row], positions[row] + span) - 1;
-            first = count_at_most(max_ends, loci, start);
-            end = count_at_most(locus_starts, loci, last);
+        if (wanted.includes(flags, records.base_counts[row])) {
+            const long long cigar = records.cigar_starts[row];
+            const int operations = records.cigar_lengths[row];
+            const long long span = span_of(records.data, cigar, operations, flags & kUnmapped);
+            const int contig = records.reference_ids[row], position = records.positions[row];
+            start = key_of(contig, position);
+            const long long last = key_of(contig, position + span) - 1;
+            first = count_at_most(loci.max_ends, all_loci, start);
+            end = count_at_most(loci.starts, all_loci, last);
             for (int k = first; k < end; ++k) {
-                if (locus_ends[k] > start) count += haplotype_offsets[k + 1] - haplotype_offsets[k];
+                if (loci.ends[k] > start) count += loci.haplotypes.size(k);
             }
         }
-        first_loci[row] = first;
-        end_loci[row] = end;
-        read_starts[row] = start;
+        overlaps.first[row] = first;
+        overlaps.end[row] = end;
+        overlaps.read_starts[row] = start;
         counts[row] = count;
     }
 }
@@ -86,33 +92,19 @@ extern "C" __global__ void count_pairs(
 // Writes the haplotypes of each selected record, locus by locus; a warp per record. A record whose
 // offsets are equal gets none.
 extern "C" __global__ void list_pairs(
-    const long long* selected,
-    const int* first_loci,
-    const int* end_loci,
-    const long long* read_starts,
-    const long long* locus_ends,
-    const long long* haplotype_offsets,
-    const int* haplotypes,
-    const long long* offsets,
-    int records,
-    int loci,
-    int n_haplotypes,
-    int reads,
-    long long total,
-    int* out
+    const long long* selected, Overlaps overlaps, Loci loci, const long long* offsets, int* out,
+    int reads
 ) {
-    const int warps = gridDim.x * blockDim.x / kWarpLanes;
-    int read = (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes;
-    for (; read < reads; read += warps) {
+    for (int read = first_warp(); read < reads; read += all_warps()) {
         long long to = offsets[read];
         if (offsets[read + 1] == to) continue;
         const long long row = selected[read];
-        const long long start = read_starts[row];
-        for (int k = first_loci[row]; k < end_loci[row]; ++k) {
-            if (locus_ends[k] <= start) continue;
-            const long long from = haplotype_offsets[k];
-            const int count = (int)(haplotype_offsets[k + 1] - from);
-            for (int i = lane_id(); i < count; i += kWarpLanes) out[to + i] = haplotypes[from + i];
+        const long long start = overlaps.read_starts[row];
+        for (int k = overlaps.first[row]; k < overlaps.end[row]; ++k) {
+            if (loci.ends[k] <= start) continue;
+            const int* haplotypes = loci.haplotypes.at(k);
+            const int count = (int)loci.haplotypes.size(k);
+            for (int i = lane_id(); i < count; i += kWarpLanes) out[to + i] = haplotypes[i];
             to += count;
         }
     }

@@ -15,86 +15,55 @@ from hapgpu.arrays.cuda import DeviceRagged, offsets_of, rows_struct
 from hapgpu.cigar.clips import Clips, too_many_clips
 from hapgpu.cigar.encoding import SKIP
 from hapgpu.io.bam.constants import FIXED_BYTES, REFERENCE_OPERATIONS
-from hapgpu.io.bam.cuda.device_records import DeviceRecords
+from hapgpu.io.bam.cuda.device_records import RECORDS, DeviceRecords
 from hapgpu.runtime.gpu.kernel import Array, Kernel, KernelArgument, Length, Scalar, Struct
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
 
 _THREADS: Final = 128
 
+_CIGARS: Final = rows_struct("cigars", np.uint32)
 MEASURE_CLIPS: Final = Kernel(
     "cigar/clips.cu",
     "measure_clips",
     (
-        Array("data", np.uint8, "size"),
-        Array("flags", np.uint16, "count"),
-        Array("base_counts", np.int32, "count"),
-        Array("starts", np.int64, "count"),
-        Array("sizes", np.int32, "count"),
-        Array("leading", np.int32, "count"),
-        Array("trailing", np.int32, "count"),
-        Array("leading_hard", np.int32, "count"),
-        Array("trailing_hard", np.int32, "count"),
-        Array("first_fault", np.int32, "one"),
-        Scalar("size", np.int64),
-        Scalar("count", np.int32),
-        Scalar("one", np.int32),
+        RECORDS,
+        Struct(
+            "clips",
+            tuple(
+                Array(name, np.int32, "records.count")
+                for name in ("leading", "trailing", "leading_hard", "trailing_hard")
+            ),
+        ),
+        *(Array("first_fault", np.int32, "one"), Length("one")),
     ),
 )
 ADD_HARD_CLIPS: Final = Kernel(
     "cigar/clips.cu",
     "add_hard_clips",
     (
-        Array("cigars", np.uint32, "elements"),
-        Array("offsets", np.int64, "count", 1),
-        Array("leading", np.int32, "count"),
-        Array("trailing", np.int32, "count"),
-        Array("out_offsets", np.int64, "count", 1),
-        Array("out", np.uint32, "written"),
-        Scalar("elements", np.int64),
-        Scalar("count", np.int32),
-        Scalar("written", np.int64),
+        _CIGARS,
+        Array("leading", np.int32, "cigars.count"),
+        Array("trailing", np.int32, "cigars.count"),
+        Array("out_offsets", np.int64, "cigars.count", 1),
+        *(Array("out", np.uint32, "written"), Length("written")),
     ),
-)
-
-_RECORD_CIGARS: Final = (
-    Array("data", np.uint8, "size"),
-    Array("starts", np.int64, "count"),
-    Array("sizes", np.int32, "count"),
 )
 COPY_CIGARS: Final = Kernel(
     "cigar/encoding.cu",
     "copy_cigars",
     (
-        *_RECORD_CIGARS,
-        Array("offsets", np.int64, "count", 1),
-        Array("out", np.uint32, "elements"),
-        Scalar("size", np.int64),
-        Scalar("count", np.int32),
-        Scalar("elements", np.int64),
+        *(RECORDS, Array("offsets", np.int64, "records.count", 1)),
+        *(Array("out", np.uint32, "elements"), Length("elements")),
     ),
 )
 RECORD_LENGTHS: Final = Kernel(
     "cigar/encoding.cu",
     "record_lengths",
-    (
-        *_RECORD_CIGARS,
-        Array("lengths", np.int64, "count"),
-        Scalar("size", np.int64),
-        Scalar("count", np.int32),
-        Scalar("operations", np.int32),
-    ),
+    (RECORDS, Scalar("operations", np.int32), Array("lengths", np.int64, "records.count")),
 )
 REFERENCE_LENGTHS: Final = Kernel(
-    "cigar/encoding.cu",
-    "reference_lengths",
-    (
-        Array("cigars", np.uint32, "elements"),
-        Array("offsets", np.int64, "count", 1),
-        Array("lengths", np.int64, "count"),
-        Scalar("elements", np.int64),
-        Scalar("count", np.int32),
-    ),
+    "cigar/encoding.cu", "reference_lengths", (_CIGARS, Array("lengths", np.int64, "cigars.count"))
 )
 ALIGNMENTS: Final = Struct(
     "alignments",
@@ -126,36 +95,27 @@ WRITE_MISMATCHES: Final = Kernel(
         *(Array("texts", np.uint8, "characters"), Length("characters")),
     ),
 )
+_READ_PARTS: Final = Struct(
+    "parts",
+    (
+        *(Array(name, np.int64, "count") for name in ("reads", "starts", "ends")),
+        Scalar("count", np.int32),
+    ),
+)
 CLIP_READS: Final = Kernel(
     "cigar/read_parts.cu",
     "clip_reads",
     (
-        Array("data", np.uint8, "size"),
-        Array("positions", np.int32, "reads"),
-        Array("base_counts", np.int32, "reads"),
-        Array("cigar_starts", np.int64, "reads"),
-        Array("cigar_sizes", np.int32, "reads"),
-        Array("rows", np.int64, "count"),
-        Array("starts", np.int64, "count"),
-        Array("ends", np.int64, "count"),
-        Array("part_starts", np.int64, "count"),
-        Array("part_ends", np.int64, "count"),
-        Scalar("size", np.int64),
-        Scalar("reads", np.int32),
-        Scalar("count", np.int32),
+        RECORDS,
+        Array("starts", np.int64, "parts.count"),
+        Array("ends", np.int64, "parts.count"),
+        _READ_PARTS,
     ),
 )
 MEASURE_LONGEST_PARTS: Final = Kernel(
     "cigar/read_parts.cu",
     "measure_longest_parts",
-    (
-        Array("rows", np.int64, "count"),
-        Array("starts", np.int64, "count"),
-        Array("ends", np.int64, "count"),
-        Array("longest", np.int32, "reads"),
-        Scalar("count", np.int32),
-        Scalar("reads", np.int32),
-    ),
+    (_READ_PARTS, Array("longest", np.int32, "reads"), Length("reads")),
 )
 
 
@@ -173,10 +133,8 @@ def clips_of(records: DeviceRecords, source: str) -> Clips:
     count = len(records)
     clips = Clips(*(cupy.empty(count, dtype=np.int32) for _ in range(4)))
     first_fault = cupy.full(1, count, dtype=np.int32)
-    cigars = (layout.base_counts, layout.cigar_starts, layout.cigar_lengths)
     measured = (clips.leading, clips.trailing, clips.leading_hard, clips.trailing_hard)
-    arguments = (records.data, records.flags, *cigars, *measured, first_fault)
-    launch_threads(MEASURE_CLIPS, _THREADS, count, (*arguments, records.data.size, count, 1))
+    launch_threads(MEASURE_CLIPS, _THREADS, count, (records.fields, measured, first_fault, 1))
     row = int(first_fault[0])
     if row < count:
         start = int(layout.starts[row]) + FIXED_BYTES
@@ -190,28 +148,24 @@ def with_hard_clips(cigars: DeviceRagged, leading: GpuArray, trailing: GpuArray)
 
     Works on the current GPU, and waits for it.
     """
-    count = len(cigars)
     added = (leading > 0).astype(np.int64) + (trailing > 0)
     offsets = offsets_of(cigars.lengths + cupy.where(cigars.lengths > 0, added, 0))
     written = int(offsets[-1])
     if written == cigars.data.size:
         return cigars
     out = cupy.empty(written, dtype=np.uint32)
-    arguments = (cigars.data, cigars.offsets, leading, trailing, offsets, out)
-    sizes = (cigars.data.size, count, written)
-    launch_threads(ADD_HARD_CLIPS, _THREADS, count, (*arguments, *sizes))
+    arguments = (cigars.fields, leading, trailing, offsets, out, written)
+    launch_threads(ADD_HARD_CLIPS, _THREADS, len(cigars), arguments)
     return DeviceRagged(out, offsets)
 
 
 def cigars_of(records: DeviceRecords) -> DeviceRagged:
     """Copy the CIGARs of records, uint32 in BAM encoding, on the current GPU; waits for it."""
-    layout = records.layout
-    offsets = offsets_of(layout.cigar_lengths)
-    count, elements = len(records), int(offsets[-1])
+    offsets = offsets_of(records.layout.cigar_lengths)
+    elements = int(offsets[-1])
     out = cupy.empty(elements, dtype=np.uint32)
-    cigars = (records.data, layout.cigar_starts, layout.cigar_lengths)
-    arguments = (*cigars, offsets, out, records.data.size, count, elements)
-    launch_threads(COPY_CIGARS, _THREADS, count * WARP, arguments)
+    arguments = (records.fields, offsets, out, elements)
+    launch_threads(COPY_CIGARS, _THREADS, len(records) * WARP, arguments)
     return DeviceRagged(out, offsets)
 
 
@@ -229,19 +183,15 @@ def reference_lengths(cigars: DeviceRagged) -> GpuArray:
     """Return int64[n]: bases of the reference that each CIGAR spans."""
     count = len(cigars)
     lengths = cupy.empty(count, dtype=np.int64)
-    arguments = (cigars.data, cigars.offsets, lengths, cigars.data.size, count)
-    launch_threads(REFERENCE_LENGTHS, _THREADS, count, arguments)
+    launch_threads(REFERENCE_LENGTHS, _THREADS, count, (cigars.fields, lengths))
     return lengths
 
 
 def _record_lengths(records: DeviceRecords, operations: int) -> GpuArray:
     """Return int64[n]: the sum of the lengths of some operations, a bit each."""
-    layout = records.layout
     count = len(records)
     lengths = cupy.empty(count, dtype=np.int64)
-    cigars = (records.data, layout.cigar_starts, layout.cigar_lengths)
-    arguments = (*cigars, lengths, records.data.size, count, operations)
-    launch_threads(RECORD_LENGTHS, _THREADS, count, arguments)
+    launch_threads(RECORD_LENGTHS, _THREADS, count, (records.fields, operations, lengths))
     return lengths
 
 
@@ -337,6 +287,11 @@ class DeviceReadParts:
         return int(self.reads.size)
 
     @property
+    def fields(self) -> tuple[KernelArgument, ...]:
+        """The arguments of a kernel that takes the parts as a struct."""
+        return self.reads, self.starts, self.ends, len(self)
+
+    @property
     def lengths(self) -> GpuArray:
         """int64[p]: the number of bases of each part."""
         return self.ends - self.starts
@@ -354,7 +309,7 @@ class DeviceReadParts:
     def longest_of_reads(self, reads: int) -> GpuArray:
         """Return int32[p]: the bases of the longest part of the same read; there are n `reads`."""
         longest = cupy.zeros(reads, dtype=np.int32)
-        arguments = (self.reads, self.starts, self.ends, longest, len(self), reads)
+        arguments = (self.fields, longest, reads)
         launch_threads(MEASURE_LONGEST_PARTS, _THREADS, len(self), arguments)
         return longest[self.reads]
 
@@ -379,15 +334,5 @@ def clipped_parts(
     """
     count = int(rows.size)
     parts = DeviceReadParts(rows, *(cupy.empty(count, dtype=np.int64) for _ in range(2)))
-    layout = records.layout
-    reads = (
-        records.data,
-        records.positions,
-        layout.base_counts,
-        layout.cigar_starts,
-        layout.cigar_lengths,
-    )
-    intervals = (rows, starts, ends, parts.starts, parts.ends)
-    sizes = (records.data.size, len(records), count)
-    launch_threads(CLIP_READS, _THREADS, count, (*reads, *intervals, *sizes))
+    launch_threads(CLIP_READS, _THREADS, count, (records.fields, starts, ends, parts.fields))
     return parts

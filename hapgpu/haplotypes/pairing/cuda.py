@@ -8,7 +8,7 @@ from typing import Final
 import cupy
 import numpy as np
 
-from hapgpu.arrays.cuda import DeviceRagged, offsets_of, rows_of
+from hapgpu.arrays.cuda import DeviceRagged, offsets_of, rows_of, rows_struct
 from hapgpu.haplotypes.pairing.extended_haplotypes import (
     CLASS_BITS,
     FLANK,
@@ -19,39 +19,50 @@ from hapgpu.haplotypes.pairing.extended_haplotypes import (
 )
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.haplotypes.pairing.pairs import PairFinder, ReadHaplotypePairs
-from hapgpu.io.bam.cuda.device_records import DeviceRecords
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.io.bam.cuda.device_records import RECORDS, DeviceRecords
+from hapgpu.runtime.gpu.kernel import Array, Kernel, KernelArgument, Length, Scalar, Struct
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
 
 _THREADS: Final = 128
 _HAPLOTYPE_BITS: Final = 32
 
+_LOCI: Final = Struct(
+    "loci",
+    (
+        Array("starts", np.int64, "haplotypes.count"),
+        Array("ends", np.int64, "haplotypes.count"),
+        Array("max_ends", np.int64, "haplotypes.count"),
+        rows_struct("haplotypes", np.int32),
+    ),
+)
+
+
+def _overlaps(records: str) -> Struct:
+    """Declare the loci that records overlap; `records` names their number."""
+    return Struct(
+        "overlaps",
+        (
+            Array("first", np.int32, records),
+            Array("end", np.int32, records),
+            Array("read_starts", np.int64, records),
+        ),
+    )
+
+
 COUNT_PAIRS: Final = Kernel(
     "haplotypes/pairing.cu",
     "count_pairs",
     (
-        Array("data", np.uint8, "size"),
-        Array("cigar_starts", np.int64, "rows"),
-        Array("cigar_lengths", np.int32, "rows"),
-        Array("base_counts", np.int32, "rows"),
-        Array("flags", np.uint16, "rows"),
-        Array("reference_ids", np.int32, "rows"),
-        Array("positions", np.int32, "rows"),
-        Array("locus_starts", np.int64, "loci"),
-        Array("locus_ends", np.int64, "loci"),
-        Array("max_ends", np.int64, "loci"),
-        Array("haplotype_offsets", np.int64, "loci", 1),
-        Scalar("size", np.int64),
-        Scalar("rows", np.int32),
-        Scalar("loci", np.int32),
-        Scalar("require_flags", np.int32),
-        Scalar("exclude_flags", np.int32),
-        Scalar("needs_bases", np.int32),
-        Array("first_loci", np.int32, "rows"),
-        Array("end_loci", np.int32, "rows"),
-        Array("read_starts", np.int64, "rows"),
-        Array("counts", np.int64, "rows"),
+        *(RECORDS, _LOCI),
+        Struct(
+            "wanted",
+            tuple(
+                Scalar(name, np.int32) for name in ("require_flags", "exclude_flags", "needs_bases")
+            ),
+        ),
+        _overlaps("records.count"),
+        Array("counts", np.int64, "records.count"),
     ),
 )
 LIST_PAIRS: Final = Kernel(
@@ -59,19 +70,9 @@ LIST_PAIRS: Final = Kernel(
     "list_pairs",
     (
         Array("selected", np.int64, "reads"),
-        Array("first_loci", np.int32, "records"),
-        Array("end_loci", np.int32, "records"),
-        Array("read_starts", np.int64, "records"),
-        Array("locus_ends", np.int64, "loci"),
-        Array("haplotype_offsets", np.int64, "loci", 1),
-        Array("haplotypes", np.int32, "n_haplotypes"),
+        *(_overlaps("records"), Length("records"), _LOCI),
         Array("offsets", np.int64, "reads", 1),
-        Scalar("records", np.int32),
-        Scalar("loci", np.int32),
-        Scalar("n_haplotypes", np.int32),
-        Scalar("reads", np.int32),
-        Scalar("total", np.int64),
-        Array("out", np.int32, "total"),
+        *(Array("out", np.int32, "total"), Length("total"), Scalar("reads", np.int32)),
     ),
 )
 
@@ -118,6 +119,11 @@ class _Loci:
     max_ends: GpuArray
     haplotypes: DeviceRagged
 
+    @property
+    def fields(self) -> tuple[KernelArgument, ...]:
+        """The fields of `_LOCI`."""
+        return self.starts, self.ends, self.max_ends, self.haplotypes.fields
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceCandidates:
@@ -154,21 +160,10 @@ class DeviceCandidates:
         haplotypes = cupy.empty(total, dtype=np.int32)
         if not total:
             return DeviceReadPairs(offsets, haplotypes)
+        overlaps = (self._first_loci, self._end_loci, self._read_starts)
         arguments = (
-            rows,
-            self._first_loci,
-            self._end_loci,
-            self._read_starts,
-            self._loci.ends,
-            self._loci.haplotypes.offsets,
-            self._loci.haplotypes.data,
-            offsets,
-            self._first_loci.size,
-            self._loci.ends.size,
-            self._loci.haplotypes.data.size,
-            end - start,
-            total,
-            haplotypes,
+            *(rows, overlaps, self._first_loci.size, self._loci.fields),
+            *(offsets, haplotypes, total, end - start),
         )
         launch_threads(LIST_PAIRS, _THREADS, (end - start) * WARP, arguments)
         pairs = DeviceReadPairs(offsets, haplotypes)
@@ -205,29 +200,9 @@ class DevicePairFinder:
         first, end = (cupy.empty(count, dtype=np.int32) for _ in range(2))
         read_starts, counts = (cupy.empty(count, dtype=np.int64) for _ in range(2))
         if count:
-            arguments = (
-                records.data,
-                records.layout.cigar_starts,
-                records.layout.cigar_lengths,
-                records.layout.base_counts,
-                records.flags,
-                records.reference_ids,
-                records.positions,
-                loci.starts,
-                loci.ends,
-                loci.max_ends,
-                loci.haplotypes.offsets,
-                records.data.size,
-                count,
-                loci.ends.size,
-                require_flags,
-                exclude_flags,
-                needs_bases,
-                first,
-                end,
-                read_starts,
-                counts,
-            )
+            wanted = (require_flags, exclude_flags, needs_bases)
+            overlaps = (first, end, read_starts)
+            arguments = (records.fields, loci.fields, wanted, overlaps, counts)
             launch_threads(COUNT_PAIRS, _THREADS, count, arguments)
         rows = cupy.flatnonzero(counts)
         return DeviceCandidates(
@@ -246,22 +221,19 @@ JOIN_HAPLOTYPES = Kernel(
     "haplotypes/join.cu",
     "join_haplotypes",
     (
-        Array("sequences", np.uint8, "sequences_size"),
-        Array("sequence_offsets", np.int64, "sequence_count", 1),
-        Array("references", np.uint8, "references_size"),
-        Array("reference_offsets", np.int64, "window_count", 1),
-        Array("haplotypes", np.int32, "rows"),
-        Array("windows", np.int32, "rows"),
-        Array("left_flanks", np.int64, "rows"),
-        Array("right_flanks", np.int64, "rows"),
-        Array("offsets", np.int64, "rows", 1),
-        Array("out", np.uint8, "total"),
-        Scalar("sequences_size", np.int64),
-        Scalar("sequence_count", np.int32),
-        Scalar("references_size", np.int64),
-        Scalar("window_count", np.int32),
-        Scalar("rows", np.int32),
-        Scalar("total", np.int64),
+        *(rows_struct("sequences", np.uint8), rows_struct("references", np.uint8)),
+        Struct(
+            "extended",
+            (
+                Array("haplotypes", np.int32, "count"),
+                Array("windows", np.int32, "count"),
+                Array("left_flanks", np.int64, "count"),
+                Array("right_flanks", np.int64, "count"),
+                Scalar("count", np.int32),
+            ),
+        ),
+        Array("offsets", np.int64, "extended.count", 1),
+        *(Array("out", np.uint8, "total"), Length("total")),
     ),
 )
 
@@ -383,23 +355,7 @@ class DeviceExtender:
         total = int(offsets[-1])
         out = cupy.empty(total, dtype=np.uint8)
         if total:
-            arguments = (
-                sequences.data,
-                sequences.offsets,
-                references.data,
-                references.offsets,
-                haplotypes,
-                windows,
-                flanks[0],
-                flanks[1],
-                offsets,
-                out,
-                sequences.data.size,
-                len(sequences),
-                references.data.size,
-                len(references),
-                haplotypes.size,
-                total,
-            )
+            extended = (haplotypes, windows, flanks[0], flanks[1], haplotypes.size)
+            arguments = (sequences.fields, references.fields, extended, offsets, out, total)
             launch_threads(JOIN_HAPLOTYPES, _THREADS, haplotypes.size * WARP, arguments)
         return DeviceRagged(out, offsets)

@@ -12,43 +12,35 @@ from numpy.typing import NDArray
 from hapgpu.arrays.cuda import offsets_of
 from hapgpu.cigar.cuda import DeviceReadParts
 from hapgpu.haplotypes.batches import Loci
-from hapgpu.io.bam.cuda.device_records import DeviceRecords
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.io.bam.cuda.device_records import RECORDS, DeviceRecords
+from hapgpu.runtime.gpu.kernel import Array, Kernel, KernelArgument, Length, Scalar, Struct
 from hapgpu.runtime.gpu.work_queue import launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
 
 _THREADS: Final = 128
 _MAX_GROUPS: Final = 1 << 31
-_COLUMNS: Final = ("out_reads", "out_loci", "base_starts", "base_ends", "starts", "ends")
-_INPUTS: Final = (
-    Array("data", np.uint8, "size"),
-    Array("cigar_starts", np.int64, "reads"),
-    Array("cigar_lengths", np.int32, "reads"),
-    Array("positions", np.int32, "reads"),
-    Array("base_counts", np.int32, "reads"),
-    Array("locus_starts", np.int64, "loci"),
-    Array("locus_ends", np.int64, "loci"),
-    Array("min_starts", np.int64, "loci"),
-    Array("max_ends", np.int64, "loci"),
+_COLUMNS: Final = ("reads", "loci", "base_starts", "base_ends", "starts", "ends")
+_LOCI: Final = Struct(
+    "loci",
+    (
+        *(Array(name, np.int64, "count") for name in ("starts", "ends", "min_starts", "max_ends")),
+        Scalar("count", np.int32),
+    ),
 )
-_SIZES: Final = (Scalar("size", np.int64), Scalar("reads", np.int32), Scalar("loci", np.int32))
 _LIMITS: Final = (Scalar("margin", np.int32), Scalar("min_bases", np.int32))
 
 COUNT_CLIPPED_READS: Final = Kernel(
     "genotyping/clip.cu",
     "count_clipped_reads",
-    (*_INPUTS, Array("counts", np.int32, "reads"), *_SIZES, *_LIMITS),
+    (RECORDS, _LOCI, *_LIMITS, Array("counts", np.int32, "records.count")),
 )
 LIST_CLIPPED_READS: Final = Kernel(
     "genotyping/clip.cu",
     "list_clipped_reads",
     (
-        *_INPUTS,
-        Array("offsets", np.int64, "reads", 1),
-        *(Array(name, np.int64, "parts") for name in _COLUMNS),
-        *_SIZES,
-        Scalar("parts", np.int32),
-        *_LIMITS,
+        *(RECORDS, _LOCI, *_LIMITS),
+        Array("offsets", np.int64, "records.count", 1),
+        Struct("parts", (*(Array(name, np.int64, "count") for name in _COLUMNS), Length("count"))),
     ),
 )
 _ROW_BITS: Final = 32
@@ -59,17 +51,18 @@ FIND_FRAGMENTS: Final = Kernel(
     "genotyping/fragments.cu",
     "find_fragments",
     (
-        Array("data", np.uint8, "size"),
-        Array("record_starts", np.int64, "reads"),
-        Array("name_lengths", np.int32, "reads"),
-        Array("part_reads", np.int64, "parts"),
-        Array("groups", np.int64, "parts"),
+        RECORDS,
+        Struct(
+            "parts",
+            (
+                Array("reads", np.int64, "count"),
+                Array("groups", np.int64, "count"),
+                Scalar("count", np.int32),
+            ),
+        ),
         Array("table", np.int32, "slots"),
         Array("firsts", np.int32, "slots"),
-        Array("part_slots", np.int32, "parts"),
-        Scalar("size", np.int64),
-        Scalar("reads", np.int32),
-        Scalar("parts", np.int32),
+        Array("part_slots", np.int32, "parts.count"),
         Scalar("slots", np.int32),
     ),
 )
@@ -85,9 +78,7 @@ COMBINE_FRAGMENTS: Final = Kernel(
         Array("likelihoods", np.float64, "pairs"),
         Array("lowest", np.float64, "parts"),
         Array("is_explained", np.uint8, "fragments"),
-        Scalar("fragments", np.int32),
-        Scalar("parts", np.int32),
-        Scalar("pairs", np.int64),
+        *(Scalar("fragments", np.int32), Length("parts"), Length("pairs")),
     ),
 )
 
@@ -113,9 +104,9 @@ class DeviceLoci:
         return int(self.starts.size)
 
     @property
-    def columns(self) -> tuple[GpuArray, ...]:
-        """All columns, in this order."""
-        return self.starts, self.ends, self.min_starts, self.max_ends
+    def fields(self) -> tuple[KernelArgument, ...]:
+        """The fields of `_LOCI`."""
+        return self.starts, self.ends, self.min_starts, self.max_ends, len(self)
 
 
 def locus_columns(loci: Loci) -> tuple[NDArray[np.int64], ...]:
@@ -210,9 +201,9 @@ def clipped_device_reads(
     The reads that overlap a locus, and the clipped reads, whose rows are rows of these.
     """
     counts = cupy.empty(len(records), dtype=np.int32)
-    limits = (margin, min_bases)
+    limits = (loci.fields, margin, min_bases)
     if counts.size:
-        arguments = (*_inputs(records, loci), counts, *_sizes(records, loci), *limits)
+        arguments = (records.fields, *limits, counts)
         launch_threads(COUNT_CLIPPED_READS, _THREADS, int(counts.size), arguments)
     rows = cupy.flatnonzero(counts)
     records, samples, origins = records.take(rows), read_samples[rows], read_origins[rows]
@@ -221,9 +212,8 @@ def clipped_device_reads(
     columns = [cupy.empty(parts, dtype=np.int64) for _ in _COLUMNS]
     if not parts:
         return records, _clipped(columns, samples, cupy.zeros(1, dtype=np.int64))
-    sizes = (*_sizes(records, loci), parts)
-    arguments = (*_inputs(records, loci), offsets, *columns, *sizes, *limits)
-    launch_threads(LIST_CLIPPED_READS, _THREADS, int(rows.size), arguments)
+    listed = (records.fields, *limits, offsets, (*columns, parts))
+    launch_threads(LIST_CLIPPED_READS, _THREADS, int(rows.size), listed)
     part_reads, part_loci = columns[:2]
     groups = _groups(part_loci, origins[part_reads], len(loci))
     order, fragments = by_fragment(records, part_reads, groups)
@@ -237,22 +227,6 @@ def _groups(loci: GpuArray, origins: GpuArray, count: int) -> GpuArray:
         distinct, origins = cupy.unique(origins, return_inverse=True)
         origin_count = int(distinct.size)
     return loci * origin_count + origins
-
-
-def _inputs(records: DeviceRecords, loci: DeviceLoci) -> tuple[GpuArray, ...]:
-    layout = records.layout
-    return (
-        records.data,
-        layout.cigar_starts,
-        layout.cigar_lengths,
-        records.positions,
-        layout.base_counts,
-        *loci.columns,
-    )
-
-
-def _sizes(records: DeviceRecords, loci: DeviceLoci) -> tuple[int, ...]:
-    return records.data.size, len(records), len(loci)
 
 
 def _clipped(columns: list[GpuArray], samples: GpuArray, fragments: GpuArray) -> DeviceClippedReads:
@@ -286,20 +260,8 @@ def by_fragment(
     table = cupy.full(slots, -1, dtype=np.int32)
     firsts = cupy.full(slots, _LAST, dtype=np.int32)
     part_slots = cupy.empty(count, dtype=np.int32)
-    arguments = (
-        records.data,
-        records.layout.starts,
-        records.layout.name_lengths,
-        reads[order],
-        groups[order],
-        table,
-        firsts,
-        part_slots,
-        records.data.size,
-        len(records),
-        count,
-        slots,
-    )
+    parts = (reads[order], groups[order], count)
+    arguments = (records.fields, parts, table, firsts, part_slots, slots)
     launch_threads(FIND_FRAGMENTS, _THREADS, count, arguments)
     is_unnamed = part_slots < 0
     first = cupy.where(is_unnamed, rows, firsts[cupy.where(is_unnamed, 0, part_slots)])

@@ -18,10 +18,15 @@ from hapgpu.errors import InputError
 from hapgpu.genotyping.reads.filters import ReadFilter
 from hapgpu.genotyping.reads.locus_groups import LocusIntervals
 from hapgpu.genotyping.reads.read_buffer import SortedBuffer, key_of
-from hapgpu.io.bam.cuda.device_records import DeviceRecords, download_reads, packed_records
+from hapgpu.io.bam.cuda.device_records import (
+    RECORDS,
+    DeviceRecords,
+    download_reads,
+    packed_records,
+)
 from hapgpu.io.bam.cuda.reader import DevicePiece, DeviceReads
 from hapgpu.runtime.gpu.context import retried
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, KernelArgument, Length, Scalar, Struct
 from hapgpu.runtime.gpu.work_queue import launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
 
@@ -30,48 +35,42 @@ _COUNTS: Final = 5
 _STATUS_ROWS: Final = 8
 _NOTHING: Final = np.iinfo(np.uint64).max
 
+
+def _intervals(name: str) -> Struct:
+    """Declare `DeviceLocusIntervals`."""
+    columns = (Array("starts", np.int64, "count"), Array("max_ends", np.int64, "count"))
+    return Struct(name, (*columns, Scalar("count", np.int32)))
+
+
 FILTER_READS: Final = Kernel(
     "genotyping/filters.cu",
     "filter_reads",
     (
-        Array("data", np.uint8, "size"),
-        Array("cigar_starts", np.int64, "records"),
-        Array("cigar_lengths", np.int32, "records"),
-        Array("base_counts", np.int32, "records"),
-        Array("flags", np.uint16, "records"),
-        Array("reference_ids", np.int32, "records"),
-        Array("positions", np.int32, "records"),
-        Array("mapping_qualities", np.uint8, "records"),
-        Array("wanted_starts", np.int64, "wanted"),
-        Array("wanted_max_ends", np.int64, "wanted"),
-        Array("counted_starts", np.int64, "counted"),
-        Array("counted_max_ends", np.int64, "counted"),
-        Array("starts", np.int64, "records"),
-        Array("ends", np.int64, "records"),
-        Array("kept", np.uint8, "records"),
-        Array("status", np.uint64, "rows"),
-        Scalar("size", np.int64),
-        Scalar("records", np.int32),
-        Scalar("wanted", np.int32),
-        Scalar("counted", np.int32),
-        Scalar("rows", np.int32),
-        Scalar("last_key", np.int64),
-        Scalar("needed_from", np.int64),
-        Scalar("exclude_flags", np.int32),
-        Scalar("min_mapping_quality", np.int32),
+        *(RECORDS, _intervals("wanted"), _intervals("counted")),
+        Struct(
+            "filter",
+            (
+                *(Scalar("last_key", np.int64), Scalar("needed_from", np.int64)),
+                *(Scalar("exclude_flags", np.int32), Scalar("min_mapping_quality", np.int32)),
+            ),
+        ),
+        Struct(
+            "filtered",
+            (
+                Array("starts", np.int64, "records.count"),
+                Array("ends", np.int64, "records.count"),
+                Array("kept", np.uint8, "records.count"),
+            ),
+        ),
+        *(Array("status", np.uint64, "rows"), Length("rows")),
     ),
 )
 MARK_READS: Final = Kernel(
     "genotyping/filters.cu",
     "mark_reads",
     (
-        Array("starts", np.int64, "reads"),
-        Array("ends", np.int64, "reads"),
-        Array("wanted_starts", np.int64, "wanted"),
-        Array("wanted_max_ends", np.int64, "wanted"),
-        Array("marks", np.uint8, "reads"),
-        Scalar("reads", np.int32),
-        Scalar("wanted", np.int32),
+        *(Array("starts", np.int64, "reads"), Array("ends", np.int64, "reads")),
+        *(_intervals("wanted"), Array("marks", np.uint8, "reads"), Scalar("reads", np.int32)),
     ),
 )
 
@@ -94,10 +93,15 @@ class DeviceLocusIntervals:
     starts: GpuArray
     max_ends: GpuArray
 
+    @property
+    def fields(self) -> tuple[KernelArgument, ...]:
+        """The arguments of a kernel that takes the intervals as a struct."""
+        return self.starts, self.max_ends, self.starts.size
+
     def overlapped(self, starts: GpuArray, ends: GpuArray) -> GpuArray:
         """Return bool[n]: which reads overlap any interval, by the keys of their own."""
         marks = cupy.empty(starts.size, dtype=np.uint8)
-        arguments = (starts, ends, self.starts, self.max_ends, marks, starts.size, self.starts.size)
+        arguments = (starts, ends, self.fields, marks, starts.size)
         launch_threads(MARK_READS, _THREADS, int(starts.size), arguments)
         return marks.view(np.bool_)
 
@@ -154,36 +158,16 @@ def filtered_reads(
     needed_from
         Reads that end up to this key are not kept.
     """
-    count, layout = len(records), records.layout
+    count = len(records)
     starts, ends = (cupy.empty(count, dtype=np.int64) for _ in range(2))
     kept = cupy.empty(count, dtype=np.uint8)
     status = cupy.zeros(_STATUS_ROWS, dtype=np.uint64)
     status[_COUNTS] = _NOTHING
-    fields = (records.flags, records.reference_ids, records.positions)
+    options = read_filter.options
+    limits = (last_key, needed_from, options.exclude_flags, options.min_mapping_quality)
     arguments = (
-        records.data,
-        layout.cigar_starts,
-        layout.cigar_lengths,
-        layout.base_counts,
-        *fields,
-        records.mapping_qualities,
-        wanted.starts,
-        wanted.max_ends,
-        counted.starts,
-        counted.max_ends,
-        starts,
-        ends,
-        kept,
-        status,
-        records.data.size,
-        count,
-        wanted.starts.size,
-        counted.starts.size,
-        _STATUS_ROWS,
-        last_key,
-        needed_from,
-        read_filter.options.exclude_flags,
-        read_filter.options.min_mapping_quality,
+        *(records.fields, wanted.fields, counted.fields),
+        *(limits, (starts, ends, kept), status, _STATUS_ROWS),
     )
     launch_threads(FILTER_READS, _THREADS, count, arguments)
     rows = cupy.flatnonzero(kept)
