@@ -12,15 +12,14 @@ struct Interval {
 enum ResultKind { kMatch, kMismatch, kLeftOut, kAdded };
 
 struct Strand {
-    const Occurrences* occurrences;
-    unsigned primary;
+    const Bwt& bwt;
     const Word* read;
 };
 
 __device__ inline Interval extended(const Strand& strand, int base, Interval rows) {
     return {
-        backward_step(strand.occurrences, strand.primary, base, rows.first),
-        backward_step(strand.occurrences, strand.primary, base, rows.last)
+        backward_step(strand.bwt, base, rows.first),
+        backward_step(strand.bwt, base, rows.last)
     };
 }
 
@@ -54,16 +53,13 @@ struct ResultList {
 };
 
 extern "C" __global__ void __launch_bounds__(256) backtrack(
-    const Occurrences* occurrences, int occurrence_blocks, unsigned primary, unsigned rows,
-    const Word* words, int total_words, const int* word_offsets, const int* lengths, int reads,
-    int strands, int max_results, uint4* results, int* counts, int searches, long long total_results
+    Bwt bwt, unsigned rows, PackedReads reads, int strands, int max_results, uint4* results,
+    int* counts, int searches
 ) {
     const int search = blockIdx.x * blockDim.x + threadIdx.x;
     if (search >= searches) return;
-    const int number = search / strands, length = lengths[number];
-    const Strand strand = {
-        occurrences, primary, strand_words(words, word_offsets, number, search % strands)
-    };
+    const int number = search / strands, length = reads.lengths[number];
+    const Strand strand = {bwt, strand_words(reads, number, search % strands)};
     ResultList found = {results + (long long)search * max_results, max_results, 0};
     Interval next = {0, rows};
     int position = length;

@@ -28,7 +28,8 @@ __device__ inline TextWord shifted(const TextWord& word, const TextWord& next, i
 }
 
 struct Reference {
-    const Word *planes, *others;
+    const Word* planes;
+    const Word* others;
     const unsigned* other_blocks;  // see other_blocks.cu
     const long long* contig_offsets;
     int contigs;
@@ -42,6 +43,14 @@ struct Reference {
     __device__ bool has_others(long long block) const {
         return other_blocks[block / 32] >> block % 32 & 1;
     }
+};
+
+// Rows of the pieces of reads: the first row, and where its suffixes start in the read; `ends` are
+// the numbers of rows before each seed.
+struct Seeds {
+    const unsigned* first_rows;
+    const int* read_offsets;
+    const long long* ends;
 };
 
 // The reference at a read on some diagonal, read word by word.

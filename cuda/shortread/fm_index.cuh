@@ -13,6 +13,27 @@ struct Occurrences {
     Word low, high;
 };
 
+// The transformed text, without the end of the text, which is in the row `primary`.
+struct Bwt {
+    const Occurrences* occurrences;
+    unsigned primary;
+};
+
+// The first row of each k-mer of `length` bases, and the number of rows.
+struct JumpTable {
+    const unsigned* rows;
+    int length;
+    int entries;
+};
+
+// The whole suffix array or, with `marks`, the positions of the marked rows.
+struct SuffixArray {
+    const unsigned* positions;
+    const Word* marks;
+    const unsigned* mark_ranks;
+    int mark_words;
+};
+
 // Returns how often a base occurs among the first `count` (0 to 63) symbols of a block.
 __device__ inline int base_count(Word low_bits, Word high_bits, int base, int count) {
     const Word of_base = (low_bits ^ ((base & 1) - 1ll)) & (high_bits ^ ((base >> 1) - 1ll));
@@ -21,33 +42,29 @@ __device__ inline int base_count(Word low_bits, Word high_bits, int base, int co
 
 // Returns the first row of the suffixes that are a base followed by a suffix from `row` on:
 // C(c) + O(c, row) of Seide 2012, Algorithm 2.
-__device__ inline unsigned backward_step(
-    const Occurrences* occurrences, unsigned primary, int base, unsigned row
-) {
-    const unsigned symbol = row - (row > primary);
-    const Occurrences* block = occurrences + symbol / kWordBits;
+__device__ inline unsigned backward_step(const Bwt& bwt, int base, unsigned row) {
+    const unsigned symbol = row - (row > bwt.primary);
+    const Occurrences* block = bwt.occurrences + symbol / kWordBits;
     const ulonglong2 bits = *(const ulonglong2*)&block->low;
     return block->counts[base] + base_count(bits.x, bits.y, base, symbol % kWordBits);
 }
 
-// Returns the position of the suffix in a row: from the whole suffix array or, with `marks`, by a
-// walk back to a sampled row. A walk takes fewer than kSampling steps; in an incorrect index, a
-// longer walk ends in row 0, which is sampled.
-__device__ inline long long locate(
-    const Occurrences* occurrences, unsigned primary, const unsigned* suffixes, const Word* marks,
-    const unsigned* mark_ranks, int mark_words, unsigned row
-) {
-    if (mark_words == 0) return suffixes[row];
+// Returns the position of the suffix in a row: from the whole suffix array, or by a walk back to a
+// marked row. A walk takes fewer than kSampling steps; in an incorrect index, a
+// longer walk ends in row 0, which is marked.
+__device__ inline long long locate(const Bwt& bwt, const SuffixArray& suffixes, unsigned row) {
+    if (suffixes.mark_words == 0) return suffixes.positions[row];
     int steps = 0;
-    while (!(marks[row / kWordBits] >> row % kWordBits & 1)) {
-        const unsigned symbol = row - (row > primary);
-        const Occurrences* block = occurrences + symbol / kWordBits;
+    while (!(suffixes.marks[row / kWordBits] >> row % kWordBits & 1)) {
+        const unsigned symbol = row - (row > bwt.primary);
+        const Occurrences* block = bwt.occurrences + symbol / kWordBits;
         const int base = (int)(block->low >> symbol % kWordBits & 1)
             | (int)(block->high >> symbol % kWordBits & 1) << 1;
-        row = ++steps < kSampling ? backward_step(occurrences, primary, base, row) : 0;
+        row = ++steps < kSampling ? backward_step(bwt, base, row) : 0;
     }
-    const Word before = marks[row / kWordBits] & ((1ull << row % kWordBits) - 1);
-    return (long long)suffixes[mark_ranks[row / kWordBits] + __popcll(before)] + steps;
+    const Word before = suffixes.marks[row / kWordBits] & ((1ull << row % kWordBits) - 1);
+    const unsigned rank = suffixes.mark_ranks[row / kWordBits] + __popcll(before);
+    return (long long)suffixes.positions[rank] + steps;
 }
 
 // Returns a word with the bits from `start` to `end` set; both may lie outside the word.

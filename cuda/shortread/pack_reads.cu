@@ -25,8 +25,8 @@ extern "C" __global__ void __launch_bounds__(256) count_words(
 }
 
 extern "C" __global__ void __launch_bounds__(256) pack_reads(
-    const unsigned char* text, long long text_bytes, const int* starts, const int* lengths,
-    const long long* word_ends, int* word_offsets, Word* words, int reads, int total_words
+    const unsigned char* text, const int* starts, const int* lengths, const long long* word_ends,
+    int* word_offsets, Word* words, int reads
 ) {
     const int read = (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes;
     const int lane = lane_id();

@@ -2,6 +2,12 @@
 
 constexpr int kPlanes = 3;
 
+struct PackedReads {
+    const Word* words;
+    const int* word_offsets;
+    const int* lengths;
+};
+
 // Returns the start of a piece of a read. There is one piece more than allowed errors, so that one
 // piece has no error.
 template <int kPieces>
@@ -10,11 +16,9 @@ __device__ inline int piece_start(int piece, int length) {
 }
 
 // Returns the first word of a strand of a read.
-__device__ inline const Word* strand_words(
-    const Word* words, const int* word_offsets, int read, int strand
-) {
-    const int start = word_offsets[read], count = word_offsets[read + 1] - start;
-    return words + kPlanes * (2ll * start + (long long)strand * count);
+__device__ inline const Word* strand_words(const PackedReads& reads, int read, int strand) {
+    const int start = reads.word_offsets[read], count = reads.word_offsets[read + 1] - start;
+    return reads.words + kPlanes * (2ll * start + (long long)strand * count);
 }
 
 __device__ inline int base_at(const Word* read, int offset) {

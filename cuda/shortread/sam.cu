@@ -1,7 +1,8 @@
 // Hits written as SAM records: the same bytes as hapgpu/shortread/sam/cpu.py.
 
-#include "shortread/hit.cuh"
 #include "common/warp.cuh"
+#include "io/fastx/spans.cuh"
+#include "shortread/hit.cuh"
 
 namespace {
 
@@ -64,28 +65,39 @@ __device__ inline void put_tag(Out& out, const char (&tag)[kSize], unsigned valu
     out.number(value);
 }
 
-struct Reads {
-    const int *name_starts, *name_lengths, *base_starts, *quality_starts, *lengths;
-    bool has_qualities;
-};
-
-// The hits of reads, from offsets[i] on for read i, and the results of count_records: the records
-// of read i start at record_offsets[i], and `best` is 0 for a read without hits. Of some records, both offsets may be negative: hits and
-// records before the first are not held.
+// Columns of DeviceHits of hapgpu/shortread/search/cuda.py: those of read i are from offsets[i] on.
+// Offsets may be negative, here and of records: hits and records before the first are not held.
 struct Hits {
     const long long* offsets;
     const unsigned long long* hits;
-    const long long* record_offsets;
-    const int *best, *second;
-    const int* reads_of_records;
-    bool only_best, secondary_seq;
+    const int* exact;
+    const int* inexact;
+};
+
+// Columns of DeviceSamRecords of hapgpu/shortread/sam/cuda.py: the records of read i are from
+// offsets[i] on, and `best` is 0 for a read without hits.
+struct Records {
+    const long long* offsets;
+    const int* best;
+    const int* second;
+    const int* reads;
+    long long count;
+};
+
+struct LineFormat {
+    const unsigned char* mapping_qualities;
+    const unsigned char* complements;
+    const unsigned char* read_group;
+    int read_group_size, only_best, secondary_seq;
 };
 
 struct Reference {
     const long long* contig_offsets;
+    const unsigned char* contig_names;
     const long long* name_offsets;
     int contigs;
-    const unsigned long long *planes, *others;
+    const unsigned long long* planes;
+    const unsigned long long* others;
     const long long* letter_positions;
     const unsigned char* letters;
     int letter_count;
@@ -155,14 +167,15 @@ __device__ inline void put_differences(Out& out, const Hit& hit, int length,
 
 // Writes all parts of a line to `out`, except names, bases, qualities and the read group.
 template <typename Out>
-__device__ Line put_line(Out& out, long long record, const Reads& reads, const Hits& hits,
-                         const Reference& reference, const unsigned char* mapping_qualities) {
+__device__ Line put_line(Out& out, long long record, const ReadSpans& spans, const Hits& hits,
+                         const Records& records, const Reference& reference,
+                         const LineFormat& format) {
     Line line;
-    line.read = hits.reads_of_records[record];
-    const int length = reads.lengths[line.read];
+    line.read = records.reads[record];
+    const int length = spans.lengths[line.read];
     const long long start = hits.offsets[line.read];
-    if (reads.name_lengths[line.read] == 0) out.put('*');
-    if (hits.best[line.read] == 0) {
+    if (spans.name_lengths[line.read] == 0) out.put('*');
+    if (records.best[line.read] == 0) {
         line.has_bases = length > 0;
         put_text(out, "\t4\t*\t0\t0\t*\t*\t0\t0\t");
         line.before = out.size;
@@ -170,14 +183,14 @@ __device__ Line put_line(Out& out, long long record, const Reads& reads, const H
         line.middle = out.size - line.before;
         return line;
     }
-    const long long first_record = hits.record_offsets[line.read];
+    const long long first_record = records.offsets[line.read];
     const unsigned number = (unsigned)(record - first_record);
-    const unsigned written = (unsigned)(hits.record_offsets[line.read + 1] - first_record);
-    const unsigned best = hits.best[line.read], second = hits.second[line.read];
-    const unsigned reported = hits.only_best ? best : best + second;
+    const unsigned written = (unsigned)(records.offsets[line.read + 1] - first_record);
+    const unsigned best = records.best[line.read], second = records.second[line.read];
+    const unsigned reported = format.only_best ? best : best + second;
     const Hit hit(hits.hits[start + number]);
     line.strand = hit.strand;
-    line.has_bases = (number == 0 || hits.secondary_seq) && length > 0;
+    line.has_bases = (number == 0 || format.secondary_seq) && length > 0;
 
     out.put('\t');
     out.number(kReverse * hit.strand + (number ? kSecondary : 0));
@@ -190,7 +203,8 @@ __device__ Line put_line(Out& out, long long record, const Reads& reads, const H
     out.put('\t');
     out.number((unsigned)(hit.start - reference.contig_offsets[contig] + 1));
     out.put('\t');
-    out.number(best == 1 ? mapping_qualities[min(second, 255u)] : best == 2 ? kTwoBest : 0);
+    const unsigned char* qualities = format.mapping_qualities;
+    out.number(best == 1 ? qualities[min(second, 255u)] : best == 2 ? kTwoBest : 0);
     out.put('\t');
     put_cigar(out, hit, length);
     put_text(out, "\t*\t0\t0\t");
@@ -260,17 +274,17 @@ __device__ inline unsigned long long warp_sum(unsigned long long value) {
 // offsets of records. Adds RecordCounts to `counts`: reads with hits, hits, records, reads over
 // max_hits, reads that are too short.
 extern "C" __global__ void __launch_bounds__(256)
-count_records(const int* lengths, const int* exact, const int* inexact, int* best, int* second,
-              long long* record_counts, unsigned long long* counts, int reads, int /* 5 */,
-              int only_best, int unmapped, long long max_hits) {
+count_records(const int* lengths, Hits hits, int* best, int* second, long long* record_counts,
+              unsigned long long* counts, int reads, int only_best, int unmapped,
+              long long max_hits) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i == 0) record_counts[0] = 0;
     unsigned is_mapped = 0, is_over_max_hits = 0, is_too_short = 0;
     unsigned long long reported = 0, records = 0;
     if (i < reads) {
         is_too_short = lengths[i] < kMinReadBases;
-        best[i] = exact[i] ? exact[i] : inexact[i];
-        second[i] = exact[i] ? inexact[i] : 0;
+        best[i] = hits.exact[i] ? hits.exact[i] : hits.inexact[i];
+        second[i] = hits.exact[i] ? hits.inexact[i] : 0;
         is_mapped = best[i] > 0;
         if (is_mapped) {
             reported = best[i] + (only_best ? 0ll : second[i]);
@@ -293,8 +307,7 @@ count_records(const int* lengths, const int* exact, const int* inexact, int* bes
 
 // Writes the read of each record: one thread per read; one warp per read with many records.
 extern "C" __global__ void __launch_bounds__(256)
-list_reads(const long long* record_offsets, int* reads_of_records, int reads,
-           long long /* records */) {
+list_reads(const long long* record_offsets, int* reads_of_records, int reads) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     long long start = 0, end = 0;
     if (i < reads) {
@@ -319,69 +332,38 @@ list_reads(const long long* record_offsets, int* reads_of_records, int reads,
 
 // One thread per record: measures its line; sizes[record + 1] is the number of characters.
 extern "C" __global__ void __launch_bounds__(256)
-measure_lines(const int* name_lengths, const int* lengths, const long long* offsets,
-              const unsigned long long* packed_hits, const long long* record_offsets,
-              const int* best, const int* second, const int* reads_of_records,
-              const long long* contig_offsets, const long long* name_offsets,
-              const unsigned long long* planes, const unsigned long long* others,
-              const long long* letter_positions, const unsigned char* letters,
-              const unsigned char* mapping_qualities, long long* sizes,
-              long long /* hits */, int /* reads */, long long records, int contigs,
-              int /* blocks */, int letter_count, int /* 256 */, int has_qualities, int only_best,
-              int secondary_seq, int read_group_size) {
+measure_lines(ReadSpans spans, int has_qualities, Hits hits, Records records, Reference reference,
+              LineFormat format, long long* sizes) {
     const long long record = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (record == 0) sizes[0] = 0;
-    if (record >= records) return;
-    const Reads reads = {nullptr, name_lengths, nullptr, nullptr, lengths, has_qualities != 0};
-    const Hits hits = {offsets, packed_hits,      record_offsets, best,
-                       second,  reads_of_records, only_best != 0, secondary_seq != 0};
-    const Reference reference = {contig_offsets, name_offsets,     contigs, planes,
-                                 others,         letter_positions, letters, letter_count};
+    if (record >= records.count) return;
     Counter counter;
-    const Line line = put_line(counter, record, reads, hits, reference, mapping_qualities);
-    long long size = counter.size + name_lengths[line.read] + line.contig_length;
+    const Line line = put_line(counter, record, spans, hits, records, reference, format);
+    long long size = counter.size + spans.name_lengths[line.read] + line.contig_length;
     if (line.has_bases) {
-        const int length = lengths[line.read];
+        const int length = spans.lengths[line.read];
         size += length + 1 + (has_qualities ? length : 1);
     }
-    sizes[record + 1] = size + read_group_size + 1;
+    sizes[record + 1] = size + format.read_group_size + 1;
 }
 
 // Writes the lines. Each lane of a warp formats the numbers of one record into shared memory; then
 // all lanes copy record after record. Works with any number of thread blocks of 32 kWarps threads.
 extern "C" __global__ void __launch_bounds__(32 * kWarps)
-write_lines(const unsigned char* text, const int* name_starts, const int* name_lengths,
-            const int* base_starts, const int* quality_starts, const int* lengths,
-            const long long* offsets, const unsigned long long* packed_hits,
-            const long long* record_offsets, const int* best, const int* second,
-            const int* reads_of_records, const long long* contig_offsets,
-            const unsigned char* contig_names, const long long* name_offsets,
-            const unsigned long long* planes, const unsigned long long* others,
-            const long long* letter_positions, const unsigned char* letters,
-            const unsigned char* mapping_qualities, const unsigned char* complements,
-            const unsigned char* read_group, const long long* line_offsets, unsigned char* lines,
-            long long /* characters of text */, long long /* hits */, int /* reads */,
-            long long records, int contigs, int /* characters of contig names */, int /* blocks */,
-            int letter_count, int /* 256 */, int read_group_size,
-            long long /* characters of lines */, int has_qualities, int only_best,
-            int secondary_seq) {
+write_lines(const unsigned char* text, ReadSpans spans, int has_qualities, Hits hits,
+            Records records, Reference reference, LineFormat format, const long long* line_offsets,
+            unsigned char* lines) {
     __shared__ unsigned char parts[kWarps][kWarpLanes][kPartsText];
-    const Reads reads = {name_starts,    name_lengths, base_starts,
-                         quality_starts, lengths,      has_qualities != 0};
-    const Hits hits = {offsets, packed_hits,      record_offsets, best,
-                       second,  reads_of_records, only_best != 0, secondary_seq != 0};
-    const Reference reference = {contig_offsets, name_offsets,     contigs, planes,
-                                 others,         letter_positions, letters, letter_count};
     const int warp = threadIdx.x / kWarpLanes;
     const long long step = (long long)gridDim.x * kWarps * kWarpLanes;
     long long group = ((long long)blockIdx.x * kWarps + warp) * kWarpLanes;
-    for (; group < records; group += step) {
-        const int count = (int)min((long long)kWarpLanes, records - group);
+    for (; group < records.count; group += step) {
+        const int count = (int)min((long long)kWarpLanes, records.count - group);
         Line own;
         long long own_offset = 0;
         if (lane_id() < count) {
             Writer writer(parts[warp][lane_id()]);
-            own = put_line(writer, group + lane_id(), reads, hits, reference, mapping_qualities);
+            own = put_line(writer, group + lane_id(), spans, hits, records, reference, format);
             own_offset = line_offsets[group + lane_id()];
         }
         __syncwarp();
@@ -397,26 +379,26 @@ write_lines(const unsigned char* text, const int* name_starts, const int* name_l
             const unsigned char* part = parts[warp][lane];
             WarpText out = {lines + __shfl_sync(kAllLanes, own_offset, lane)};
 
-            out.copy(text + name_starts[read], name_lengths[read]);
+            out.copy(text + spans.name_starts[read], spans.name_lengths[read]);
             out.copy(part, before);
-            out.copy(contig_names + contig_start, contig_length);
+            out.copy(reference.contig_names + contig_start, contig_length);
             out.copy(part + before, middle);
             if (has_bases) {
-                const int length = lengths[read];
-                const unsigned char* bases = text + base_starts[read];
-                if (strand) out.complement(bases, length, complements);
+                const int length = spans.lengths[read];
+                const unsigned char* bases = text + spans.base_starts[read];
+                if (strand) out.complement(bases, length, format.complements);
                 else out.bases(bases, length);
                 out.put('\t');
                 if (!has_qualities) {
                     out.put('*');
                 } else if (strand) {
-                    out.copy_reversed(text + quality_starts[read], length);
+                    out.copy_reversed(text + spans.quality_starts[read], length);
                 } else {
-                    out.copy(text + quality_starts[read], length);
+                    out.copy(text + spans.quality_starts[read], length);
                 }
             }
             out.copy(part + before + middle, tail);
-            out.copy(read_group, read_group_size);
+            out.copy(format.read_group, format.read_group_size);
             out.put('\n');
         }
         __syncwarp();

@@ -39,10 +39,8 @@ __device__ inline unsigned spread(unsigned bits) {
 // their suffixes start. Rows are limited to the last row: the jump table is not checked at loading.
 template <int kStrands, int kPieces>
 __global__ void __launch_bounds__(256) seed(
-    const Occurrences* occurrences, int occurrence_blocks, unsigned primary, const unsigned* jump,
-    int jump_length, int jump_entries, const Word* words, int total_words, const int* word_offsets,
-    const int* lengths, int reads, int min_read_bases, unsigned* first_rows, int* read_offsets,
-    long long* row_counts, int seeds
+    Bwt bwt, JumpTable jump, PackedReads reads, int min_read_bases, unsigned* first_rows,
+    int* read_offsets, long long* row_counts, int seeds
 ) {
     const int seed = blockIdx.x * blockDim.x + threadIdx.x;
     if (seed >= seeds) return;
@@ -50,29 +48,29 @@ __global__ void __launch_bounds__(256) seed(
     const int piece = seed % kPieces;
     const int strand = seed / kPieces % kStrands;
     const int number = seed / kPieces / kStrands;
-    const int length = lengths[number];
+    const int length = reads.lengths[number];
     unsigned first_row = 0, end_row = 0;
     int offset = 0;
     if (length >= min_read_bases) {
-        const Word* read = strand_words(words, word_offsets, number, strand);
+        const Word* read = strand_words(reads, number, strand);
         const int start = piece_start<kPieces>(piece, length);
         const int end = piece_start<kPieces>(piece + 1, length);
         if (!has_others(read, start, end)) {
-            const int depth = min(jump_length, end - start);
+            const int depth = min(jump.length, end - start);
             offset = end - depth;
             const unsigned low = reversed_plane(read, 0, offset, depth);
             const unsigned high = reversed_plane(read, 1, offset, depth);
             const unsigned kmer = spread(low) | spread(high) << 1;
-            const int unused = 2 * (jump_length - depth);
-            end_row = min(jump[(kmer + 1) << unused], jump[jump_entries - 1]);
-            first_row = min(jump[kmer << unused], end_row);
+            const int unused = 2 * (jump.length - depth);
+            end_row = min(jump.rows[(kmer + 1) << unused], jump.rows[jump.entries - 1]);
+            first_row = min(jump.rows[kmer << unused], end_row);
             for (int steps = 0; offset > start; ++steps) {
                 const unsigned rows = end_row - first_row;
                 if (rows <= kFewRows || (rows <= kSomeRows && steps >= kManySteps)) break;
                 --offset;
                 const int base = base_at(read, offset);
-                first_row = backward_step(occurrences, primary, base, first_row);
-                end_row = backward_step(occurrences, primary, base, end_row);
+                first_row = backward_step(bwt, base, first_row);
+                end_row = backward_step(bwt, base, end_row);
             }
         }
     }
@@ -84,8 +82,7 @@ __global__ void __launch_bounds__(256) seed(
 // Writes the seed of each candidate from `start` to `end`: one thread per seed; one warp per seed
 // with many candidates.
 extern "C" __global__ void __launch_bounds__(256) expand_seeds(
-    const long long* seed_ends, int seeds, long long start, long long end, int* owners,
-    int candidates
+    const long long* seed_ends, int seeds, long long start, long long end, int* owners
 ) {
     const int seed = blockIdx.x * blockDim.x + threadIdx.x;
     long long own_start = 0, own_end = 0;
@@ -114,26 +111,19 @@ extern "C" __global__ void __launch_bounds__(256) expand_seeds(
 // to it.
 template <int kStrands, int kPieces>
 __global__ void __launch_bounds__(256, kVerifyBlocks) verify(
-    const Occurrences* occurrences, int occurrence_blocks, unsigned primary,
-    const unsigned* suffixes, long long suffix_entries, const Word* marks,
-    const unsigned* mark_ranks, int mark_words, const Word* planes, const Word* others,
-    int base_blocks, const long long* contig_offsets, int contigs, const unsigned* other_blocks,
-    int other_words, const Word* words, int total_words, const int* word_offsets, const int* lengths, int reads, int indels,
-    const unsigned* first_rows, const int* read_offsets, const long long* seed_ends, int seeds,
+    Bwt bwt, SuffixArray suffixes, Reference reference, PackedReads reads, Seeds seeds, int indels,
     long long start, const int* owners, Word* candidate_hits, int* hit_counts, int candidates
 ) {
     const int candidate = blockIdx.x * blockDim.x + threadIdx.x;
     if (candidate == 0) hit_counts[0] = 0;
     if (candidate >= candidates) return;
-    const Reference reference{planes, others, other_blocks, contig_offsets, contigs};
     const int seed = owners[candidate];
     const int strand = seed / kPieces % kStrands, number = seed / kPieces / kStrands;
-    const Word* read = strand_words(words, word_offsets, number, strand);
-    const Query query{read, lengths[number], seed % kPieces, strand};
-    const unsigned row = first_rows[seed] + (unsigned)(start + candidate - seed_ends[seed]);
-    const long long position =
-        locate(occurrences, primary, suffixes, marks, mark_ranks, mark_words, row);
-    const long long diagonal = position - read_offsets[seed];
+    const Word* read = strand_words(reads, number, strand);
+    const Query query{read, reads.lengths[number], seed % kPieces, strand};
+    const unsigned row =
+        seeds.first_rows[seed] + (unsigned)(start + candidate - seeds.ends[seed]);
+    const long long diagonal = locate(bwt, suffixes, row) - seeds.read_offsets[seed];
     const CandidateHits found = hits_of<kPieces>(reference, query, diagonal, indels);
     ((ulonglong2*)candidate_hits)[candidate] = {found.hits[0], found.hits[1]};
     hit_counts[candidate + 1] = (found.hits[0] != kNoHit) + (found.hits[1] != kNoHit);
@@ -142,7 +132,7 @@ __global__ void __launch_bounds__(256, kVerifyBlocks) verify(
 // One thread per candidate: copies its hits to an array without gaps, and writes their reads.
 extern "C" __global__ void __launch_bounds__(256) collect(
     const Word* candidate_hits, const int* hit_ends, const int* owners, int candidates,
-    int seeds_per_read, Word* hits, int* hit_reads, long long count
+    int seeds_per_read, Word* hits, int* hit_reads
 ) {
     const int candidate = blockIdx.x * blockDim.x + threadIdx.x;
     if (candidate >= candidates) return;
@@ -160,8 +150,8 @@ extern "C" __global__ void __launch_bounds__(256) collect(
 // One thread per read: writes the end of its hits if its last candidate is in this batch.
 // `base` is the number of hits of earlier batches.
 extern "C" __global__ void __launch_bounds__(256) end_reads(
-    const long long* seed_ends, int seeds, int seeds_per_read, const int* hit_ends,
-    int candidates, long long start, long long base, long long* offsets, int reads
+    const long long* seed_ends, int seeds_per_read, const int* hit_ends, int candidates,
+    long long start, long long base, long long* offsets, int reads
 ) {
     const int read = blockIdx.x * blockDim.x + threadIdx.x;
     if (read == 0) offsets[0] = 0;
@@ -175,9 +165,8 @@ extern "C" __global__ void __launch_bounds__(256) end_reads(
 // is set. Equal hits, which only an incorrect index gives, keep their order too, so that every
 // element is written.
 extern "C" __global__ void __launch_bounds__(256) order_hits(
-    const Word* hits, const int* hit_reads, long long count, const long long* offsets, int reads,
-    int max_ranked, const long long* ordered_offsets, Word* ordered, long long ordered_count,
-    int* has_more, int flags
+    const Word* hits, const int* hit_reads, long long count, const long long* offsets,
+    int max_ranked, const long long* ordered_offsets, Word* ordered, int* has_more
 ) {
     const long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (at >= count) return;
@@ -210,7 +199,7 @@ extern "C" __global__ void __launch_bounds__(256) key_hits(
 
 // One thread per read: counts its hits without an error and with one.
 extern "C" __global__ void __launch_bounds__(256) count_distances(
-    const Word* hits, long long count, const long long* offsets, int reads, int* exact, int* inexact
+    const Word* hits, const long long* offsets, int reads, int* exact, int* inexact
 ) {
     const int read = blockIdx.x * blockDim.x + threadIdx.x;
     if (read >= reads) return;

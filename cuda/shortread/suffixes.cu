@@ -4,6 +4,17 @@
 constexpr int kWordBases = 32;
 constexpr int kThreads = 256;
 
+struct Text {
+    const unsigned long long* words;
+    long long size;
+};
+
+// Suffixes with keys of the same highest bits, from `first` on.
+struct Buckets {
+    int shift;
+    unsigned first, count;
+};
+
 // 32 bases from an offset on, the first in the highest bits; the offset is at most the size.
 __device__ inline unsigned long long key_at(const unsigned long long* words, long long offset) {
     const long long word = offset / kWordBases;
@@ -11,49 +22,33 @@ __device__ inline unsigned long long key_at(const unsigned long long* words, lon
     return words[word] << bit | (words[word + 1] >> 1) >> (63 - bit);
 }
 
-__device__ inline unsigned long long key_after(
-    const unsigned long long* words, long long size, long long offset
-) {
-    return offset < size ? key_at(words, offset) : 0;
+__device__ inline unsigned long long key_after(const Text& text, long long offset) {
+    return offset < text.size ? key_at(text.words, offset) : 0;
 }
 
 // Calls `take(key, offset)` for the suffixes that start in a word, and belong to the buckets.
 template <typename Take>
 __device__ inline void for_suffixes(
-    const unsigned long long* words,
-    long long size,
-    long long word,
-    int shift,
-    unsigned first_bucket,
-    unsigned buckets,
-    Take take
+    const Text& text, const Buckets& buckets, long long word, Take take
 ) {
     const long long start = word * kWordBases;
-    if (start >= size) return;
-    const unsigned long long here = words[word], next = words[word + 1] >> 1;
-    const int bases = size - start < kWordBases ? int(size - start) : kWordBases;
+    if (start >= text.size) return;
+    const unsigned long long here = text.words[word], next = text.words[word + 1] >> 1;
+    const int bases = text.size - start < kWordBases ? int(text.size - start) : kWordBases;
     for (int base = 0; base < bases; ++base) {
         const unsigned long long key = here << 2 * base | next >> (63 - 2 * base);
-        if (unsigned(key >> shift) - first_bucket < buckets) take(key, unsigned(start + base));
+        const unsigned bucket = unsigned(key >> buckets.shift) - buckets.first;
+        if (bucket < buckets.count) take(key, unsigned(start + base));
     }
 }
 
 // Counts the suffixes of some buckets; a thread per word, a count per thread block.
 extern "C" __global__ void count_suffixes(
-    const unsigned long long* words,
-    long long spare_words,
-    long long size,
-    int shift,
-    unsigned first_bucket,
-    unsigned buckets,
-    unsigned* counts,
-    int blocks
+    Text text, Buckets buckets, unsigned* counts
 ) {
     const long long word = (long long)blockIdx.x * kThreads + threadIdx.x;
     int count = 0;
-    for_suffixes(words, size, word, shift, first_bucket, buckets, [&](unsigned long long, unsigned) {
-        ++count;
-    });
+    for_suffixes(text, buckets, word, [&](unsigned long long, unsigned) { ++count; });
     __shared__ int total;
     if (threadIdx.x == 0) total = 0;
     __syncthreads();
@@ -64,23 +59,11 @@ extern "C" __global__ void count_suffixes(
 
 // Writes the suffixes that `count_suffixes` counted, in the order of the text, with their keys.
 extern "C" __global__ void select_suffixes(
-    const unsigned long long* words,
-    long long spare_words,
-    long long size,
-    int shift,
-    unsigned first_bucket,
-    unsigned buckets,
-    const unsigned* ends,
-    int blocks,
-    unsigned long long* keys,
-    unsigned* offsets,
-    int suffixes
+    Text text, Buckets buckets, const unsigned* ends, unsigned long long* keys, unsigned* offsets
 ) {
     const long long word = (long long)blockIdx.x * kThreads + threadIdx.x;
     int count = 0;
-    for_suffixes(words, size, word, shift, first_bucket, buckets, [&](unsigned long long, unsigned) {
-        ++count;
-    });
+    for_suffixes(text, buckets, word, [&](unsigned long long, unsigned) { ++count; });
     __shared__ int sums[2][kThreads];
     int from = 0;
     sums[0][threadIdx.x] = count;
@@ -92,20 +75,15 @@ extern "C" __global__ void select_suffixes(
         __syncthreads();
     }
     unsigned to = (blockIdx.x ? ends[blockIdx.x - 1] : 0) + sums[from][threadIdx.x] - count;
-    for_suffixes(
-        words, size, word, shift, first_bucket, buckets,
-        [&](unsigned long long key, unsigned offset) {
-            keys[to] = key;
-            offsets[to++] = offset;
-        }
-    );
+    for_suffixes(text, buckets, word, [&](unsigned long long key, unsigned offset) {
+        keys[to] = key;
+        offsets[to++] = offset;
+    });
 }
 
 // Makes keys of the number of the group of each suffix, and the 18 bases `width` bases later.
 extern "C" __global__ void following_bases(
-    const unsigned long long* words,
-    long long spare_words,
-    long long size,
+    Text text,
     const unsigned* offsets,
     const unsigned* groups,
     int suffixes,
@@ -114,7 +92,7 @@ extern "C" __global__ void following_bases(
 ) {
     const int i = blockIdx.x * kThreads + threadIdx.x;
     if (i >= suffixes) return;
-    const unsigned long long bases = key_after(words, size, offsets[i] + width);
+    const unsigned long long bases = key_after(text, offsets[i] + width);
     keys[i] = (unsigned long long)groups[i] << 36 | bases >> 28;
 }
 

@@ -53,21 +53,15 @@ struct Candidate {
 // ones, ascending, from the offset of the read on; after them `kNoHit` if it has fewer.
 template <int kStrands, int kPieces>
 __global__ void __launch_bounds__(kThreads, kSurveyBlocks) survey(
-    const Occurrences* occurrences, int occurrence_blocks, unsigned primary,
-    const unsigned* suffixes, long long suffix_entries, const Word* marks,
-    const unsigned* mark_ranks, int mark_words, const Word* planes, const Word* others,
-    int base_blocks, const long long* contig_offsets, int contigs, const unsigned* other_blocks,
-    int other_words, const Word* words, int total_words, const int* word_offsets, const int* lengths, int reads, int indels,
-    const unsigned* first_rows, const int* read_offsets, const long long* seed_ends, int seeds,
-    const long long* chosen, int chosen_reads, int most, const long long* offsets, Word* hits,
-    long long hit_count, int* exact, int* inexact
+    Bwt bwt, SuffixArray suffixes, Reference reference, PackedReads reads, Seeds seeds, int indels,
+    const long long* chosen, int most, const long long* offsets, Word* hits, int* exact,
+    int* inexact
 ) {
     constexpr int kSeeds = kStrands * kPieces;
     __shared__ LeastHits least;
     __shared__ int counts[2];
-    const Reference reference{planes, others, other_blocks, contig_offsets, contigs};
-    const int number = (int)chosen[blockIdx.x], length = lengths[number];
-    const long long* ends = seed_ends + (long long)number * kSeeds;
+    const int number = (int)chosen[blockIdx.x], length = reads.lengths[number];
+    const long long* ends = seeds.ends + (long long)number * kSeeds;
     if (threadIdx.x < 2) counts[threadIdx.x] = 0;
     if (threadIdx.x == 0) least.kept_count = least.fresh_count = 0;
     __syncthreads();
@@ -77,10 +71,8 @@ __global__ void __launch_bounds__(kThreads, kSurveyBlocks) survey(
         int seed = 0;
         while (rank >= ends[seed + 1]) ++seed;
         const int at = number * kSeeds + seed;
-        const unsigned row = first_rows[at] + (unsigned)(rank - ends[seed]);
-        const long long position =
-            locate(occurrences, primary, suffixes, marks, mark_ranks, mark_words, row);
-        return Candidate{position - read_offsets[at], seed};
+        const unsigned row = seeds.first_rows[at] + (unsigned)(rank - ends[seed]);
+        return Candidate{locate(bwt, suffixes, row) - seeds.read_offsets[at], seed};
     };
     Candidate next{0, 0};  // located while the one before is compared
     if (ends[0] + threadIdx.x < ends[kSeeds]) next = candidate_at(ends[0] + threadIdx.x);
@@ -91,7 +83,7 @@ __global__ void __launch_bounds__(kThreads, kSurveyBlocks) survey(
         if (rank + kThreads < ends[kSeeds]) next = candidate_at(rank + kThreads);
         if (rank < ends[kSeeds]) {
             const int strand = candidate.seed / kPieces;
-            const Word* read = strand_words(words, word_offsets, number, strand);
+            const Word* read = strand_words(reads, number, strand);
             const Query query{read, length, candidate.seed % kPieces, strand};
             const CandidateHits found =
                 hits_of<kPieces>(reference, query, candidate.diagonal, indels);

@@ -2,6 +2,7 @@
 // Same as hapgpu/io/fastx/cpu.py, which also names the fault.
 
 #include "common/warp.cuh"
+#include "io/fastx/spans.cuh"
 
 namespace {
 
@@ -48,16 +49,6 @@ struct Text {
         if (end > start && bytes[end - 1] == '\r') --end;
         return {start, end};
     }
-};
-
-// Columns of DeviceSpans of hapgpu/io/fastx/cuda.py.
-struct ReadSpans {
-    int* name_starts;
-    int* name_lengths;
-    int* base_starts;
-    int* quality_starts;
-    int* lengths;
-    int reads;
 };
 
 struct ReadLimits {

@@ -18,14 +18,14 @@ from hapgpu.benchmark.cuda.io import timed_on_gpu
 from hapgpu.io.fastx.read_block import ReadSpans
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import thread_streams
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Scalar
 from hapgpu.runtime.gpu.launch import load_kernel
 from hapgpu.runtime.gpu_array import GpuArray
 from hapgpu.shortread.index.cuda import DeviceIndex, resident_index
 from hapgpu.shortread.index.fm_index import FMIndexArrays
 from hapgpu.shortread.search.cuda import DevicePackedReads, pack_on_device, search_on_device
 from hapgpu.shortread.search.hits import SearchOptions
-from hapgpu.shortread.search.kernels import OCCURRENCES, READS
+from hapgpu.shortread.search.kernels import BWT, READS
 
 _THREADS = 256
 _STRANDS = 2
@@ -34,15 +34,15 @@ BACKTRACK: Final = Kernel(
     "benchmark/backtracking.cu",
     "backtrack",
     (
-        *OCCURRENCES,
+        BWT,
         Scalar("rows", np.uint32),
-        *READS,
+        READS,
         Scalar("strands", np.int32),
         Scalar("max_results", np.int32),
         Array("results", np.uint32, "total_results", width=4),
         Array("counts", np.int32, "searches"),
         Scalar("searches", np.int32),
-        Scalar("total_results", np.int64),
+        Length("total_results"),
     ),
 )
 
@@ -142,13 +142,9 @@ def backtrack_on_device(
     counts = cupy.empty(searches, dtype=np.int32)
     results = cupy.empty((searches, MAX_RESULTS, 4), dtype=np.uint32)
     arguments = (
-        *index.occurrences,
+        index.bwt,
         rows,
-        reads.words,
-        reads.total_words,
-        reads.word_offsets,
-        reads.lengths,
-        len(reads),
+        reads.fields,
         _STRANDS,
         MAX_RESULTS,
         results,

@@ -117,6 +117,10 @@ LIST_NEWLINES: Final = Kernel(
     ),
 )
 _SPAN_COLUMNS: Final = ("name_starts", "name_lengths", "base_starts", "quality_starts", "lengths")
+SPANS: Final = Struct(
+    "spans",
+    (*(Array(name, np.int32, "reads") for name in _SPAN_COLUMNS), Scalar("reads", np.int32)),
+)
 FIND_READS: Final = Kernel(
     "io/fastx/fastx.cu",
     "find_reads",
@@ -129,13 +133,7 @@ FIND_READS: Final = Kernel(
                 *(Scalar("size", np.int32), Length("newline_count")),
             ),
         ),
-        Struct(
-            "spans",
-            (
-                *(Array(name, np.int32, "reads") for name in _SPAN_COLUMNS),
-                Scalar("reads", np.int32),
-            ),
-        ),
+        SPANS,
         Struct(
             "limits",
             (
@@ -168,6 +166,14 @@ class DeviceSpans:
 
     def __len__(self) -> int:
         return int(self.lengths.size)
+
+    @property
+    def fields(self) -> tuple[GpuArray | int, ...]:
+        """The fields of `SPANS`."""
+        return (
+            *(self.name_starts, self.name_lengths, self.base_starts, self.quality_starts),
+            *(self.lengths, len(self)),
+        )
 
 
 def parse_text(text: GpuArray, limits: ReadLimits, *, is_fasta: bool) -> DeviceSpans | None:

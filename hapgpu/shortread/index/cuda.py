@@ -34,31 +34,29 @@ MARK_OTHER_BLOCKS: Final = Kernel(
 
 @dataclass(frozen=True, slots=True)
 class DeviceIndex:
-    """The arrays of `FMIndexArrays` on one GPU, as arguments of kernels.
+    """The arrays of `FMIndexArrays` on one GPU, as the structs that kernels take.
 
     Attributes
     ----------
-    occurrences
-        Blocks, number of blocks, and the primary row.
+    bwt
+        Blocks of occurrences, number of blocks, and the primary row.
     jump
         Table, k-mer length, number of entries.
     suffixes
         Suffix array or sampled positions, their number, then the marks, their ranks and the
         number of words of marks (0 with a whole suffix array).
     reference
-        Planes, others, number of blocks, contig offsets and number of contigs.
-    other_blocks
-        uint32 words, and their number: bit b % 32 of word b // 32 is set if block b of the
-        reference, or one of the next two, has letters other than bases.
+        Planes, others and number of blocks; uint32 words and their number; contig offsets and
+        number of contigs. Bit b % 32 of word b // 32 is set if block b of the reference, or one of
+        the next two, has letters other than bases.
     letters
         Positions and letters of `ReferenceBases`.
     """
 
-    occurrences: tuple[object, ...]
+    bwt: tuple[object, ...]
     jump: tuple[object, ...]
     suffixes: tuple[object, ...]
     reference: tuple[object, ...]
-    other_blocks: tuple[object, ...]
     letters: tuple[GpuArray, GpuArray]
 
 
@@ -87,7 +85,7 @@ def _copied(index: FMIndexArrays) -> DeviceIndex:
         suffixes = suffixes.positions
     others = _on_device(bases.others)
     return DeviceIndex(
-        occurrences=(
+        bwt=(
             _on_device(index.occurrences),
             index.occurrences.size // 8,
             index.primary,
@@ -98,10 +96,10 @@ def _copied(index: FMIndexArrays) -> DeviceIndex:
             _on_device(bases.planes),
             others,
             others.size,
+            *_other_blocks(others),
             _on_device(index.contigs.offsets),
             index.contigs.offsets.size - 1,
         ),
-        other_blocks=_other_blocks(others),
         letters=(_on_device(bases.letter_positions), _on_device(bases.letters)),
     )
 

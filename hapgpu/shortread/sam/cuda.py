@@ -8,9 +8,9 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.io.fastx.cuda import DeviceSpans
+from hapgpu.io.fastx.cuda import SPANS, DeviceSpans
 from hapgpu.runtime.gpu.context import multiprocessors
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Scalar, Struct
 from hapgpu.runtime.gpu.launch import load_kernel
 from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu_array import GpuArray
@@ -24,97 +24,85 @@ _THREADS: Final = 256
 _WRITING_THREADS: Final = 128  # 32 kWarps in the source
 _BYTES: Final = 256
 
-_HITS = (Array("offsets", np.int64, "reads", 1), Array("hits", np.uint64, "hit_count"))
-_STRATA = (Array("best", np.int32, "reads"), Array("second", np.int32, "reads"))
-_RECORD_OFFSETS = Array("record_offsets", np.int64, "reads", 1)
-_READS_OF_RECORDS = Array("reads_of_records", np.int32, "records")
-_RECORDS = (_RECORD_OFFSETS, *_STRATA, _READS_OF_RECORDS)
-_CONTIG_OFFSETS = Array("contig_offsets", np.int64, "contigs", 1)
-_NAME_OFFSETS = Array("name_offsets", np.int64, "contigs", 1)
-_BASES = (
-    Array("planes", np.uint64, "blocks", width=2),
-    Array("others", np.uint64, "blocks"),
-    Array("letter_positions", np.int64, "letter_count"),
-    Array("letters", np.uint8, "letter_count"),
-)
-_MAPPING_QUALITIES = Array("mapping_qualities", np.uint8, "byte_values")
-
-
-def _spans(*names: str) -> tuple[Array, ...]:
-    return tuple(Array(name, np.int32, "reads") for name in names)
-
 
 def _small(*names: str) -> tuple[Scalar, ...]:
     return tuple(Scalar(name, np.int32) for name in names)
 
 
-def _large(*names: str) -> tuple[Scalar, ...]:
-    return tuple(Scalar(name, np.int64) for name in names)
-
+_HITS = Struct(
+    "hits",
+    (
+        Array("offsets", np.int64, "reads", 1),
+        Array("hits", np.uint64, "count"),
+        *(Array("exact", np.int32, "reads"), Array("inexact", np.int32, "reads")),
+        *(Length("count"), Length("reads")),
+    ),
+)
+_STRATA = (Array("best", np.int32, "reads"), Array("second", np.int32, "reads"))
+_RECORDS = Struct(
+    "records",
+    (
+        Array("offsets", np.int64, "spans.reads", 1),
+        *(Array("best", np.int32, "spans.reads"), Array("second", np.int32, "spans.reads")),
+        *(Array("reads", np.int32, "count"), Scalar("count", np.int64)),
+    ),
+)
+_REFERENCE = Struct(
+    "reference",
+    (
+        Array("contig_offsets", np.int64, "contigs", 1),
+        *(Array("contig_names", np.uint8, "name_bytes"), Length("name_bytes")),
+        *(Array("name_offsets", np.int64, "contigs", 1), Scalar("contigs", np.int32)),
+        *(Array("planes", np.uint64, "blocks", width=2), Array("others", np.uint64, "blocks")),
+        Length("blocks"),
+        Array("letter_positions", np.int64, "letter_count"),
+        *(Array("letters", np.uint8, "letter_count"), Scalar("letter_count", np.int32)),
+    ),
+)
+_FORMAT = Struct(
+    "format",
+    (
+        Array("mapping_qualities", np.uint8, "byte_values"),
+        *(Array("complements", np.uint8, "byte_values"), Length("byte_values")),
+        *(Array("read_group", np.uint8, "read_group_size"), *_small("read_group_size")),
+        *_small("only_best", "secondary_seq"),
+    ),
+)
+_LINES = (SPANS, *_small("has_qualities"), _HITS, _RECORDS, _REFERENCE, _FORMAT)
 
 COUNT_RECORDS = Kernel(
     _SOURCE,
     "count_records",
     (
-        *_spans("lengths", "exact", "inexact"),
-        *_STRATA,
+        *(Array("lengths", np.int32, "reads"), _HITS, *_STRATA),
         Array("record_counts", np.int64, "reads", 1),
-        Array("counts", np.uint64, "count_values"),
-        *_small("reads", "count_values", "only_best", "unmapped"),
-        *_large("max_hits"),
+        *(Array("counts", np.uint64, "count_values"), Length("count_values")),
+        *(*_small("reads", "only_best", "unmapped"), Scalar("max_hits", np.int64)),
     ),
 )
 
 LIST_READS = Kernel(
     _SOURCE,
     "list_reads",
-    (_RECORD_OFFSETS, _READS_OF_RECORDS, *_small("reads"), *_large("records")),
+    (
+        Array("record_offsets", np.int64, "reads", 1),
+        *(Array("reads_of_records", np.int32, "records"), Length("records"), *_small("reads")),
+    ),
 )
 
 MEASURE_LINES = Kernel(
     _SOURCE,
     "measure_lines",
-    (
-        *_spans("name_lengths", "lengths"),
-        *_HITS,
-        *_RECORDS,
-        _CONTIG_OFFSETS,
-        _NAME_OFFSETS,
-        *_BASES,
-        _MAPPING_QUALITIES,
-        Array("sizes", np.int64, "records", 1),
-        *_large("hit_count"),
-        *_small("reads"),
-        *_large("records"),
-        *_small("contigs", "blocks", "letter_count", "byte_values"),
-        *_small("has_qualities", "only_best", "secondary_seq", "read_group_size"),
-    ),
+    (*_LINES, Array("sizes", np.int64, "records.count", 1)),
 )
 
 WRITE_LINES = Kernel(
     _SOURCE,
     "write_lines",
     (
-        Array("text", np.uint8, "text_size"),
-        *_spans("name_starts", "name_lengths", "base_starts", "quality_starts", "lengths"),
-        *_HITS,
-        *_RECORDS,
-        _CONTIG_OFFSETS,
-        Array("contig_names", np.uint8, "contig_names_size"),
-        _NAME_OFFSETS,
-        *_BASES,
-        _MAPPING_QUALITIES,
-        Array("complements", np.uint8, "byte_values"),
-        Array("read_group", np.uint8, "read_group_size"),
-        Array("line_offsets", np.int64, "records", 1),
-        Array("lines", np.uint8, "lines_size"),
-        *_large("text_size", "hit_count"),
-        *_small("reads"),
-        *_large("records"),
-        *_small("contigs", "contig_names_size", "blocks", "letter_count", "byte_values"),
-        *_small("read_group_size"),
-        *_large("lines_size"),
-        *_small("has_qualities", "only_best", "secondary_seq"),
+        *(Array("text", np.uint8, "text_size"), Length("text_size"), *_LINES),
+        Array("line_offsets", np.int64, "records.count", 1),
+        *(Array("lines", np.uint8, "lines_size"), Length("lines_size")),
     ),
 )
 
@@ -174,15 +162,19 @@ class DeviceFormatter:
     def __init__(self, tables: SamTables, index: DeviceIndex, device: int) -> None:
         self._record_filter = tables.record_filter
         self._device = device
-        planes, others, blocks, self._contig_offsets, self._contigs = index.reference
-        self._bases = (planes, others, *index.letters)
-        self._base_sizes = (blocks, index.letters[0].size)
+        planes, others, blocks, *_, contig_offsets, contigs = index.reference
         with cupy.cuda.Device(device):
-            self._names = cupy.asarray(tables.names)
-            self._name_offsets = cupy.asarray(tables.name_offsets)
-            self._mapping_qualities = cupy.asarray(tables.mapping_qualities)
-            self._complements = cupy.asarray(COMPLEMENTS)
-            self._read_group = cupy.asarray(tables.read_group)
+            self._reference = (
+                *(contig_offsets, cupy.asarray(tables.names), tables.names.size),
+                *(cupy.asarray(tables.name_offsets), contigs, planes, others, blocks),
+                *(*index.letters, index.letters[0].size),
+            )
+            self._format = (
+                cupy.asarray(tables.mapping_qualities),
+                *(cupy.asarray(COMPLEMENTS), _BYTES),
+                *(cupy.asarray(tables.read_group), tables.read_group.size),
+                *(tables.record_filter.best, tables.record_filter.secondary_seq),
+            )
             cupy.cuda.get_current_stream().synchronize()
 
     def lay_out(
@@ -201,8 +193,8 @@ class DeviceFormatter:
         best, second = cupy.empty((2, reads), dtype=np.int32)
         record_counts = cupy.empty(reads + 1, dtype=np.int64)
         totals = cupy.zeros(len(RecordCounts._fields), dtype=np.uint64)
-        arrays = (spans.lengths, hits.exact, hits.inexact, best, second, record_counts, totals)
-        sizes = (reads, totals.size)
+        arrays = (spans.lengths, hits.fields, best, second, record_counts, totals)
+        sizes = (totals.size, reads)
         record_filter = self._record_filter
         blocks = -(-reads // _THREADS)
         load_kernel(COUNT_RECORDS, self._device).launch(
@@ -214,7 +206,7 @@ class DeviceFormatter:
         counts = RecordCounts(*last_values(*cupy.split(totals, totals.size)))
         reads_of_records = cupy.empty(counts.records, dtype=np.int32)
         load_kernel(LIST_READS, self._device).launch(
-            blocks, _THREADS, (offsets, reads_of_records, reads, counts.records)
+            blocks, _THREADS, (offsets, reads_of_records, counts.records, reads)
         )
         columns = (offsets, best, second, reads_of_records)
         return DeviceSamRecords(*columns, self._line_offsets(spans, hits, columns)), counts
@@ -270,23 +262,21 @@ class DeviceFormatter:
         sizes = cupy.zeros(count + 1, dtype=np.int64)
         if not count:
             return sizes
-        arrays = (spans.name_lengths, spans.lengths, hits.offsets, hits.hits, *records)
-        reference = (self._contig_offsets, self._name_offsets, *self._bases)
-        load_kernel(MEASURE_LINES, self._device).launch(
-            -(-count // _THREADS),
-            _THREADS,
-            (
-                *arrays,
-                *reference,
-                self._mapping_qualities,
-                sizes,
-                *(hits.hits.size, len(spans), count),
-                *(self._contigs, *self._base_sizes, _BYTES),
-                *(spans.has_qualities, self._record_filter.best),
-                *(self._record_filter.secondary_seq, self._read_group.size),
-            ),
-        )
+        arguments = (*self._line_arguments(spans, hits, records), sizes)
+        load_kernel(MEASURE_LINES, self._device).launch(-(-count // _THREADS), _THREADS, arguments)
         return cupy.cumsum(sizes)
+
+    def _line_arguments(
+        self,
+        spans: DeviceSpans,
+        hits: DeviceHits,
+        records: tuple[GpuArray, GpuArray, GpuArray, GpuArray],
+    ) -> tuple[object, ...]:
+        """Return the arguments for `_LINES`."""
+        return (
+            *(spans.fields, spans.has_qualities, hits.fields, (*records, records[-1].size)),
+            *(self._reference, self._format),
+        )
 
     def write(
         self, text: GpuArray, spans: DeviceSpans, hits: DeviceHits, records: DeviceSamRecords
@@ -310,8 +300,6 @@ class DeviceFormatter:
         lines = cupy.empty(records.text_size, dtype=np.uint8)
         if not count:
             return lines
-        columns = (spans.name_starts, spans.name_lengths, spans.base_starts, spans.quality_starts)
-        reference = (self._contig_offsets, self._names, self._name_offsets, *self._bases)
         kernel = load_kernel(WRITE_LINES, self._device)
         resident = multiprocessors(self._device) * kernel.blocks_per_multiprocessor(
             _WRITING_THREADS
@@ -320,19 +308,8 @@ class DeviceFormatter:
             min(-(-count // _WRITING_THREADS), resident),
             _WRITING_THREADS,
             (
-                text,
-                *columns,
-                spans.lengths,
-                *(hits.offsets, hits.hits),
-                *(records.offsets, records.best, records.second, records.reads),
-                *reference,
-                *(self._mapping_qualities, self._complements, self._read_group),
-                *(records.line_offsets, lines),
-                *(text.size, hits.hits.size, len(spans), count),
-                *(self._contigs, self._names.size),
-                *(*self._base_sizes, _BYTES, self._read_group.size),
-                *(lines.size, spans.has_qualities),
-                *(self._record_filter.best, self._record_filter.secondary_seq),
+                *(text, text.size, *self._line_arguments(spans, hits, records[:-1])),
+                *(records.line_offsets, lines, lines.size),
             ),
         )
         return lines

@@ -57,6 +57,11 @@ class DevicePackedReads:
     def __len__(self) -> int:
         return int(self.lengths.size)
 
+    @property
+    def fields(self) -> tuple[GpuArray | int, ...]:
+        """The fields of `kernels.READS`."""
+        return self.words, self.word_offsets, self.lengths, self.total_words, len(self)
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceHits:
@@ -75,6 +80,14 @@ class DeviceHits:
     hits: GpuArray
     exact: GpuArray
     inexact: GpuArray
+
+    @property
+    def fields(self) -> tuple[GpuArray | int, ...]:
+        """The fields of the struct `hits`."""
+        return (
+            *(self.offsets, self.hits, self.exact, self.inexact),
+            *(self.hits.size, self.exact.size),
+        )
 
     @classmethod
     def of_one(cls, hits: GpuArray, first: int, exact: int, inexact: int) -> DeviceHits:
@@ -194,6 +207,11 @@ class _Seeds:
     read_offsets: GpuArray
     ends: GpuArray
 
+    @property
+    def fields(self) -> tuple[GpuArray | int, ...]:
+        """The fields of the struct `seeds`."""
+        return self.first_rows, self.read_offsets, self.ends, self.first_rows.size
+
 
 @dataclass(frozen=True, slots=True)
 class _Survey:
@@ -271,13 +289,7 @@ class DeviceSearch:
         self._index = index
         self._device = device
         self._count = len(reads)
-        self._reads = (
-            reads.words,
-            reads.total_words,
-            reads.word_offsets,
-            reads.lengths,
-            self._count,
-        )
+        self._reads = reads
         self._indels = options.indels
         self._strands = 1 if options.forward_only else 2
         self._pieces = options.errors + 1
@@ -338,9 +350,9 @@ class DeviceSearch:
         read_offsets = cupy.empty(self._seeds, dtype=np.int32)
         row_counts = cupy.empty(self._seeds + 1, dtype=np.int64)
         arguments = (
-            *self._index.occurrences,
-            *self._index.jump,
-            *self._reads,
+            self._index.bwt,
+            self._index.jump,
+            self._reads.fields,
             MIN_READ_BASES,
             first_rows,
             read_offsets,
@@ -391,13 +403,12 @@ class DeviceSearch:
     def _seeded(self, seeds: _Seeds) -> tuple[object, ...]:
         """Return the arguments of kernels that compare candidates."""
         return (
-            *self._index.occurrences,
-            *self._index.suffixes,
-            *self._index.reference,
-            *self._index.other_blocks,
-            *self._reads,
+            self._index.bwt,
+            self._index.suffixes,
+            self._index.reference,
+            self._reads.fields,
+            seeds.fields,
             self._indels,
-            *(seeds.first_rows, seeds.read_offsets, seeds.ends, self._seeds),
         )
 
     def _owners(self, seed_ends: GpuArray, start: int, count: int) -> GpuArray:

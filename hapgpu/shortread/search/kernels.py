@@ -9,45 +9,67 @@ from typing import Final
 
 import numpy as np
 
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Scalar, Struct
 
-OCCURRENCES = (
-    Array("occurrences", np.uint32, "occurrence_blocks", width=8),
-    Scalar("occurrence_blocks", np.int32),
-    Scalar("primary", np.uint32),
+BWT: Final = Struct(
+    "bwt",
+    (
+        Array("occurrences", np.uint32, "blocks", width=8),
+        Length("blocks"),
+        Scalar("primary", np.uint32),
+    ),
 )
-_JUMP = (
-    Array("jump", np.uint32, "jump_entries"),
-    Scalar("jump_length", np.int32),
-    Scalar("jump_entries", np.int32),
+_JUMP = Struct(
+    "jump",
+    (
+        Array("rows", np.uint32, "entries"),
+        Scalar("length", np.int32),
+        Scalar("entries", np.int32),
+    ),
 )
-_SUFFIXES = (
-    Array("suffixes", np.uint32, "suffix_entries"),
-    Scalar("suffix_entries", np.int64),
-    Array("marks", np.uint64, "mark_words"),
-    Array("mark_ranks", np.uint32, "mark_words"),
-    Scalar("mark_words", np.int32),
+_SUFFIXES = Struct(
+    "suffixes",
+    (
+        Array("positions", np.uint32, "count"),
+        Length("count"),
+        Array("marks", np.uint64, "mark_words"),
+        Array("mark_ranks", np.uint32, "mark_words"),
+        Scalar("mark_words", np.int32),
+    ),
 )
-_REFERENCE = (
-    Array("planes", np.uint64, "base_blocks", width=2),
-    Array("others", np.uint64, "base_blocks"),
-    Scalar("base_blocks", np.int32),
-    Array("contig_offsets", np.int64, "contigs", 1),
-    Scalar("contigs", np.int32),
-    Array("other_blocks", np.uint32, "other_words"),
-    Scalar("other_words", np.int32),
+_REFERENCE = Struct(
+    "reference",
+    (
+        Array("planes", np.uint64, "blocks", width=2),
+        Array("others", np.uint64, "blocks"),
+        Length("blocks"),
+        Array("other_blocks", np.uint32, "other_words"),
+        Length("other_words"),
+        Array("contig_offsets", np.int64, "contigs", 1),
+        Scalar("contigs", np.int32),
+    ),
 )
-_WORDS = (
-    Array("words", np.uint64, "total_words", width=6),
-    Scalar("total_words", np.int32),
+READS: Final = Struct(
+    "reads",
+    (
+        Array("words", np.uint64, "total_words", width=6),
+        Array("word_offsets", np.int32, "count", 1),
+        Array("lengths", np.int32, "count"),
+        Length("total_words"),
+        Length("count"),
+    ),
 )
-READS = (
-    *_WORDS,
-    Array("word_offsets", np.int32, "reads", 1),
-    Array("lengths", np.int32, "reads"),
-    Scalar("reads", np.int32),
+"""`DevicePackedReads`."""
+_SEEDS = Struct(
+    "seeds",
+    (
+        Array("first_rows", np.uint32, "count"),
+        Array("read_offsets", np.int32, "count"),
+        Array("ends", np.int64, "count", 1),
+        Length("count"),
+    ),
 )
-_SEED_ENDS = (Array("seed_ends", np.int64, "seeds", 1), Scalar("seeds", np.int32))
+_SEED_ENDS = Array("seed_ends", np.int64, "seeds", 1)
 _CANDIDATES = Scalar("candidates", np.int32)
 _OWNERS = Array("owners", np.int32, "candidates")
 _CANDIDATE_HITS = Array("candidate_hits", np.uint64, "candidates", width=2)
@@ -55,9 +77,9 @@ _HIT_COUNTS = Array("hit_counts", np.int32, "candidates", 1)
 _HIT_ENDS = Array("hit_ends", np.int32, "candidates", 1)
 
 _SEED = (
-    *OCCURRENCES,
-    *_JUMP,
-    *READS,
+    BWT,
+    _JUMP,
+    READS,
     Scalar("min_read_bases", np.int32),
     Array("first_rows", np.uint32, "seeds"),
     Array("read_offsets", np.int32, "seeds"),
@@ -65,14 +87,12 @@ _SEED = (
     Scalar("seeds", np.int32),
 )
 _SEEDED = (
-    *OCCURRENCES,
-    *_SUFFIXES,
-    *_REFERENCE,
-    *READS,
+    BWT,
+    _SUFFIXES,
+    _REFERENCE,
+    READS,
+    _SEEDS,
     Scalar("indels", np.int32),
-    Array("first_rows", np.uint32, "seeds"),
-    Array("read_offsets", np.int32, "seeds"),
-    *_SEED_ENDS,
 )
 _VERIFY = (
     *_SEEDED,
@@ -82,16 +102,22 @@ _VERIFY = (
     _HIT_COUNTS,
     _CANDIDATES,
 )
-_DISTANCES = (Array("exact", np.int32, "reads"), Array("inexact", np.int32, "reads"))
+
+
+def _distances(length: str) -> tuple[Array, ...]:
+    """Declare the numbers of hits of each read without an error, and with one."""
+    return Array("exact", np.int32, length), Array("inexact", np.int32, length)
+
+
 _SURVEY = (
     *_SEEDED,
     Array("chosen", np.int64, "chosen_reads"),
-    Scalar("chosen_reads", np.int32),
+    Length("chosen_reads"),
     Scalar("most", np.int32),
-    Array("offsets", np.int64, "reads", 1),
+    Array("offsets", np.int64, "reads.count", 1),
     Array("hits", np.uint64, "hit_count"),
-    Scalar("hit_count", np.int64),
-    *_DISTANCES,
+    Length("hit_count"),
+    *_distances("reads.count"),
 )
 
 COUNT_WORDS: Final = Kernel(
@@ -108,25 +134,26 @@ PACK_READS: Final = Kernel(
     "pack_reads",
     (
         Array("text", np.uint8, "text_bytes"),
-        Scalar("text_bytes", np.int64),
+        Length("text_bytes"),
         Array("starts", np.int32, "reads"),
         Array("lengths", np.int32, "reads"),
         Array("word_ends", np.int64, "reads", 1),
         Array("word_offsets", np.int32, "reads", 1),
         Array("words", np.uint64, "total_words", width=6),
         Scalar("reads", np.int32),
-        Scalar("total_words", np.int32),
+        Length("total_words"),
     ),
 )
 EXPAND_SEEDS: Final = Kernel(
     "shortread/search.cu",
     "expand_seeds",
     (
-        *_SEED_ENDS,
+        _SEED_ENDS,
+        Scalar("seeds", np.int32),
         Scalar("start", np.int64),
         Scalar("end", np.int64),
         _OWNERS,
-        _CANDIDATES,
+        Length("candidates"),
     ),
 )
 COLLECT: Final = Kernel(
@@ -140,14 +167,15 @@ COLLECT: Final = Kernel(
         Scalar("seeds_per_read", np.int32),
         Array("hits", np.uint64, "count"),
         Array("hit_reads", np.int32, "count"),
-        Scalar("count", np.int64),
+        Length("count"),
     ),
 )
 END_READS: Final = Kernel(
     "shortread/search.cu",
     "end_reads",
     (
-        *_SEED_ENDS,
+        _SEED_ENDS,
+        Length("seeds"),
         Scalar("seeds_per_read", np.int32),
         _HIT_ENDS,
         _CANDIDATES,
@@ -168,13 +196,13 @@ ORDER_HITS: Final = Kernel(
     (
         *_HITS_OF_READS,
         Array("offsets", np.int64, "reads", 1),
-        Scalar("reads", np.int32),
+        Length("reads"),
         Scalar("max_ranked", np.int32),
         Array("ordered_offsets", np.int64, "reads", 1),
         Array("ordered", np.uint64, "ordered_count"),
-        Scalar("ordered_count", np.int64),
-        Array("has_more", np.int32, "flags"),
-        Scalar("flags", np.int32),
+        Length("ordered_count"),
+        Array("has_more", np.int32, "one"),
+        Length("one"),
     ),
 )
 
@@ -186,10 +214,10 @@ COUNT_DISTANCES: Final = Kernel(
     "count_distances",
     (
         Array("hits", np.uint64, "count"),
-        Scalar("count", np.int64),
+        Length("count"),
         Array("offsets", np.int64, "reads", 1),
         Scalar("reads", np.int32),
-        *_DISTANCES,
+        *_distances("reads"),
     ),
 )
 

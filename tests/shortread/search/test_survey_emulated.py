@@ -47,11 +47,13 @@ def device_index(index: FMIndexArrays) -> DeviceIndex:
     bases, offsets = index.bases, index.contigs.offsets
     others = bases.others.view(OnDevice)
     return cuda.DeviceIndex(
-        occurrences=(index.occurrences, index.occurrences.size // 8, index.primary),
+        bwt=(index.occurrences, index.occurrences.size // 8, index.primary),
         jump=(index.jump, index.jump_length, index.jump.size),
         suffixes=(index.suffixes, index.suffixes.size, nothing.view(np.uint64), nothing, 0),
-        reference=(bases.planes, bases.others, others.size, offsets, offsets.size - 1),
-        other_blocks=cuda._other_blocks(others),
+        reference=(
+            *(bases.planes, bases.others, others.size, *cuda._other_blocks(others)),
+            *(offsets, offsets.size - 1),
+        ),
         letters=(bases.letter_positions, bases.letters),
     )
 

@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 from hapgpu.errors import DeviceError
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import device_errors, release_memory
-from hapgpu.runtime.gpu.kernel import Array, Kernel, KernelArgument, Scalar
+from hapgpu.runtime.gpu.kernel import (
+    Array,
+    Kernel,
+    KernelArgument,
+    Length,
+    Parameter,
+    Scalar,
+    Struct,
+)
 from hapgpu.runtime.gpu.launch import load_kernel
 from hapgpu.runtime.gpu.staging import downloaded, uploaded
 from hapgpu.runtime.gpu_array import GpuArray
@@ -36,15 +44,21 @@ _MAX_BUCKET: Final = 2**28 - 1
 """Suffixes of a bucket: as many groups of ties have 28 bits in a key."""
 _RANK_BYTES: Final = 4
 
-_TEXT = (
-    Array("words", np.uint64, "spare_words"),
-    Scalar("spare_words", np.int64),
-    Scalar("size", np.int64),
+_TEXT = Struct(
+    "text",
+    (
+        Array("words", np.uint64, "spare_words"),
+        Length("spare_words"),
+        Scalar("size", np.int64),
+    ),
 )
-_BUCKETS = (
-    Scalar("shift", np.int32),
-    Scalar("first_bucket", np.uint32),
-    Scalar("buckets", np.uint32),
+_BUCKETS = Struct(
+    "buckets",
+    (
+        Scalar("shift", np.int32),
+        Scalar("first", np.uint32),
+        Scalar("count", np.uint32),
+    ),
 )
 _KEYS = Array("keys", np.uint64, "suffixes")
 _OFFSETS = Array("offsets", np.uint32, "suffixes")
@@ -54,28 +68,28 @@ _WIDE = Scalar("width", np.int64)
 _RANKS = (Array("ranks", np.uint32, "size"), Scalar("size", np.int64))
 
 
-def _kernel(name: str, *parameters: Array | Scalar) -> Kernel:
+def _kernel(name: str, *parameters: Parameter) -> Kernel:
     return Kernel("shortread/suffixes.cu", name, parameters)
 
 
 COUNT = _kernel(
     "count_suffixes",
-    *_TEXT,
-    *_BUCKETS,
+    _TEXT,
+    _BUCKETS,
     Array("counts", np.uint32, "blocks"),
-    Scalar("blocks", np.int32),
+    Length("blocks"),
 )
 SELECT = _kernel(
     "select_suffixes",
-    *_TEXT,
-    *_BUCKETS,
+    _TEXT,
+    _BUCKETS,
     Array("ends", np.uint32, "blocks"),
-    Scalar("blocks", np.int32),
+    Length("blocks"),
     _KEYS,
     _OFFSETS,
-    _SUFFIXES,
+    Length("suffixes"),
 )
-FOLLOWING_BASES = _kernel("following_bases", *_TEXT, _OFFSETS, _GROUPS, _SUFFIXES, _WIDE, _KEYS)
+FOLLOWING_BASES = _kernel("following_bases", _TEXT, _OFFSETS, _GROUPS, _SUFFIXES, _WIDE, _KEYS)
 FOLLOWING_RANKS = _kernel("following_ranks", *_RANKS, _OFFSETS, _GROUPS, _SUFFIXES, _WIDE, _KEYS)
 RANK_ROWS = _kernel("rank_rows", _OFFSETS, _SUFFIXES, Scalar("first_row", np.int64), *_RANKS)
 RANK_GROUPS = _kernel("rank_groups", _OFFSETS, _GROUPS, _SUFFIXES, *_RANKS)
@@ -198,7 +212,7 @@ class _Sorter:
                 break
             keys = cupy.empty(ties.size, dtype=np.uint64)
             width = KEY_BASES + round_ * _ROUND_BASES
-            arguments = (*self._text, tied, numbers, ties.size, width, keys)
+            arguments = (self._text, tied, numbers, ties.size, width, keys)
             _launch(FOLLOWING_BASES, ties.size, arguments)
             keys, tied = _sorted(keys, tied)
             offsets[ties] = tied
@@ -236,7 +250,7 @@ class _Sorter:
     ) -> tuple[GpuArray, GpuArray]:
         """Return keys and offsets of the suffixes of some buckets."""
         counts = cupy.empty(self._blocks, dtype=np.uint32)
-        part = (*self._text, shift, first, count)
+        part = (self._text, (shift, first, count))
         _launch(COUNT, self._blocks * _THREADS, (*part, counts, self._blocks))
         ends = cupy.cumsum(counts, dtype=np.uint32)
         keys = cupy.empty(suffixes, dtype=np.uint64)
