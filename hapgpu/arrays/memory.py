@@ -53,7 +53,7 @@ _BYTE: Final = ir.IntType(8)
 _INT64: Final = ir.IntType(64)
 
 
-def _bytes_at(
+def pointer_to(
     context: BaseContext, builder: ir.IRBuilder, memory: ir.Value, at: ir.Value, size: ir.Value
 ) -> ir.Value:
     """Write the code of a pointer to some bytes, and of their check if indexes are checked."""
@@ -81,7 +81,7 @@ def _reading(bits: int, *, signed: bool = False) -> Callable[[Memory, Integer], 
         ) -> ir.Value:
             number = ir.IntType(bits)
             memory, at = arguments
-            pointer = _bytes_at(context, builder, memory, at, _INT64(bits // 8))
+            pointer = pointer_to(context, builder, memory, at, _INT64(bits // 8))
             value = builder.load(builder.bitcast(pointer, number.as_pointer()), align=1)
             extend = builder.sext if signed else builder.zext
             return extend(value, _INT64)
@@ -106,7 +106,7 @@ def _writing(bits: int) -> Callable[[Memory, Integer, Integer], None]:
         ) -> ir.Value:
             number = ir.IntType(bits)
             memory, at, value = arguments
-            pointer = _bytes_at(context, builder, memory, at, _INT64(bits // 8))
+            pointer = pointer_to(context, builder, memory, at, _INT64(bits // 8))
             value = builder.trunc(value, number) if bits < 64 else value
             builder.store(value, builder.bitcast(pointer, number.as_pointer()), align=1)
             return context.get_dummy_value()
@@ -132,8 +132,8 @@ def _copying(
         arguments: list[ir.Value],
     ) -> ir.Value:
         target, to, source, start, size = arguments
-        out = _bytes_at(context, builder, target, to, size)
-        data = _bytes_at(context, builder, source, start, size)
+        out = pointer_to(context, builder, target, to, size)
+        data = pointer_to(context, builder, source, start, size)
         pointer = _BYTE.as_pointer()
         copy = builder.module.declare_intrinsic("llvm.memcpy", [pointer, pointer, _INT64])
         builder.call(copy, [out, data, size, ir.IntType(1)(0)])
@@ -152,7 +152,7 @@ def _checking(
         arguments: list[ir.Value],
     ) -> ir.Value:
         memory, start, size = arguments
-        _bytes_at(context, builder, memory, start, size)
+        pointer_to(context, builder, memory, start, size)
         return context.get_dummy_value()
 
     return types.none(memory, types.int64, types.int64), emit

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from llvmlite import ir
 from numba.extending import lower_builtin, models, register_model, type_callable
 
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import Memory, pointer_to
 from hapgpu.runtime.jit import intrinsic, types
 
 if TYPE_CHECKING:
@@ -30,6 +32,9 @@ _INT32: Final = ir.IntType(32)
 Vector: TypeAlias = Any
 """A vector or a mask in compiled code, for which Numba finds the operators."""
 
+_Typed: TypeAlias = tuple["Signature", Callable[..., ir.Value]]
+"""The signature of an intrinsic, and the function that writes its LLVM code."""
+
 _Emit: TypeAlias = Callable[..., ir.Value]
 """Writes LLVM code by a builder, for as many values as the function has arguments."""
 
@@ -43,6 +48,10 @@ class _VectorType(types.Type):  # type: ignore[misc]  # (Numba has no types)
 
     def of_llvm(self) -> ir.VectorType:
         return ir.VectorType(ir.IntType(self.bits), LANES)
+
+    def size(self) -> ir.Constant:
+        """Return the bytes of a vector."""
+        return ir.IntType(64)(LANES * self.bits // 8)
 
 
 @register_model(_VectorType)
@@ -62,10 +71,9 @@ def _function(
     """Return a function for compiled code, made by `emit(builder, *arguments)`."""
 
     def generate(
-        context: BaseContext, builder: ir.IRBuilder, _signature: Signature, values: list[ir.Value]
+        _context: BaseContext, builder: ir.IRBuilder, _signature: Signature, values: list[ir.Value]
     ) -> ir.Value:
-        value = emit(builder, *values)
-        return context.get_dummy_value() if result is types.none else value
+        return emit(builder, *values)
 
     signature = result(*arguments)
     typings = {
@@ -107,18 +115,47 @@ def _choosing(relation: str, *, signed: bool = True) -> _Emit:
     return emit
 
 
-def _loading(kind: _VectorType) -> _Emit:
-    def emit(builder: ir.IRBuilder, address: ir.Value) -> ir.Value:
-        return builder.load(builder.inttoptr(address, kind.of_llvm().as_pointer()), align=1)
+def _loading(kind: _VectorType) -> Callable[[Memory, Integer], Vector]:
+    """Return a load of a vector; its address need not be aligned."""
 
-    return emit
+    def typed(_context: BaseContext, memory: types.Type, _at: types.Type) -> _Typed:
+        def generate(
+            context: BaseContext,
+            builder: ir.IRBuilder,
+            _signature: Signature,
+            values: list[ir.Value],
+        ) -> ir.Value:
+            memory, at = values
+            pointer = pointer_to(context, builder, memory, at, kind.size())
+            return builder.load(builder.bitcast(pointer, kind.of_llvm().as_pointer()), align=1)
+
+        return kind(memory, types.int64), generate
+
+    function: Callable[[Memory, Integer], Vector] = intrinsic(typed)
+    return function
 
 
-def _storing(kind: _VectorType) -> _Emit:
-    def emit(builder: ir.IRBuilder, address: ir.Value, vector: ir.Value) -> None:
-        builder.store(vector, builder.inttoptr(address, kind.of_llvm().as_pointer()), align=1)
+def _storing(kind: _VectorType) -> Callable[[Memory, Integer, Vector], None]:
+    """Return a store of a vector; see `_loading`."""
 
-    return emit
+    def typed(
+        _context: BaseContext, memory: types.Type, _at: types.Type, _vector: types.Type
+    ) -> _Typed:
+        def generate(
+            context: BaseContext,
+            builder: ir.IRBuilder,
+            _signature: Signature,
+            values: list[ir.Value],
+        ) -> ir.Value:
+            memory, at, vector = values
+            pointer = pointer_to(context, builder, memory, at, kind.size())
+            builder.store(vector, builder.bitcast(pointer, kind.of_llvm().as_pointer()), align=1)
+            return context.get_dummy_value()
+
+        return types.none(memory, types.int64, kind), generate
+
+    function: Callable[[Memory, Integer, Vector], None] = intrinsic(typed)
+    return function
 
 
 def _shuffle(builder: ir.IRBuilder, one: ir.Value, other: ir.Value, order: list[int]) -> ir.Value:
@@ -155,17 +192,17 @@ _define(operator.or_, _MASK, _MASK, ir.IRBuilder.or_)
 _define(operator.add, _INTS, _INTS, ir.IRBuilder.add)
 _define(operator.sub, _INTS, _INTS, ir.IRBuilder.sub)
 
-load_bytes = _function(_BYTES, [types.int64], _loading(_BYTES))
-"""(address) -> bytes; the address need not be aligned."""
+load_bytes = _loading(_BYTES)
+"""(memory, offset) -> bytes."""
 
-store_bytes = _function(types.none, [types.int64, _BYTES], _storing(_BYTES))
-"""(address, bytes): store the lanes."""
+store_bytes = _storing(_BYTES)
+"""(memory, offset, bytes): store the lanes."""
 
-load_ints = _function(_INTS, [types.int64], _loading(_INTS))
-"""(address) -> integers; the address need not be aligned."""
+load_ints = _loading(_INTS)
+"""(memory, offset) -> integers."""
 
-store_ints = _function(types.none, [types.int64, _INTS], _storing(_INTS))
-"""(address, integers): store the lanes."""
+store_ints = _storing(_INTS)
+"""(memory, offset, integers): store the lanes."""
 
 spread_byte = _function(_BYTES, [types.int64], _spreading(_BYTES))
 """(int64) -> bytes: its low byte in every lane."""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hapgpu.arrays import vectors
+from hapgpu.arrays.memory import memory_of
 from hapgpu.runtime.jit import njit
 
 LANES = vectors.LANES
@@ -17,10 +18,12 @@ LANES = vectors.LANES
 
 @njit
 def _all_operations(one: Any, other: Any, out: Any, sums: Any) -> Any:
-    a, b = vectors.load_bytes(one.ctypes.data), vectors.load_bytes(other.ctypes.data)
+    start = np.int64(0)
+    a = vectors.load_bytes(memory_of(one), start)
+    b = vectors.load_bytes(memory_of(other), start)
     zero = vectors.spread_byte(0)
     yes = vectors.spread_byte(1)
-    at = out.ctypes.data
+    results, ints = memory_of(out), memory_of(sums)
     is_less = b > a
     both = is_less & (b > zero)
     both &= a > zero
@@ -43,11 +46,11 @@ def _all_operations(one: Any, other: Any, out: Any, sums: Any) -> Any:
             vectors.lane_numbers(),
         )
     ):
-        vectors.store_bytes(at + k * vectors.LANES, vector)
+        vectors.store_bytes(results, k * vectors.LANES, vector)
     wide = vectors.widened(a) + vectors.spread_int(1000) - vectors.widened(b)
     wide = vectors.larger_ints(wide, vectors.spread_int(990))
-    wide = vectors.where_ints(is_less, vectors.load_ints(sums.ctypes.data), wide)
-    vectors.store_ints(sums.ctypes.data, wide)
+    wide = vectors.where_ints(is_less, vectors.load_ints(ints, start), wide)
+    vectors.store_ints(ints, start, wide)
     return vectors.highest_of(wide)
 
 

@@ -11,6 +11,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 MODULES = (
+    "tests/arrays/test_vectors.py",
+    "tests/longread/align/dp/test_pairs.py",
+    "tests/longread/align/fills",
     "tests/longread/output/test_extreme_paf.py",
     "tests/longread/output/alignments/test_extreme_lines.py",
     "tests/longread/output/alignments/test_lines.py",

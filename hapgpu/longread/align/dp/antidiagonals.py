@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.memory import load_i32_at, load_u8_at, store_32_at
+from hapgpu.arrays.memory import Memory, memory_of, part_of, read_i32, read_u8, write_32
 from hapgpu.arrays.vectors import (
     LANES,
     highest_of,
@@ -78,18 +78,18 @@ from hapgpu.runtime.jit import njit, njit_inlined
 
 
 class _Rows(NamedTuple):
-    """Addresses of lane 0 of each row of `Scratch.lanes`, and of `Scratch.scores`."""
+    """Rows of `Scratch.lanes`, lane 0 at offset `MARGIN`, and `Scratch.scores`."""
 
-    u: Integer
-    v: Integer
-    x: Integer
-    y: Integer
-    x2: Integer
-    y2: Integer
-    pair_scores: Integer
-    target: Integer
-    query: Integer
-    scores: Integer
+    u: Memory
+    v: Memory
+    x: Memory
+    y: Memory
+    x2: Memory
+    y2: Memory
+    pair_scores: Memory
+    target: Memory
+    query: Memory
+    scores: Memory
 
 
 class _Antidiagonal(NamedTuple):
@@ -104,18 +104,18 @@ class _Antidiagonal(NamedTuple):
 
 @njit_inlined
 def _rows_of(scratch: Scratch, size: Integer) -> _Rows:
-    base = scratch.lanes.ctypes.data + MARGIN
+    lanes = memory_of(scratch.lanes)
     return _Rows(
-        base + U * size,
-        base + V * size,
-        base + X * size,
-        base + Y * size,
-        base + X2 * size,
-        base + Y2 * size,
-        base + PAIR_SCORES * size,
-        base + TARGET * size,
-        base + QUERY * size,
-        scratch.scores.ctypes.data,
+        part_of(lanes, U * size, size),
+        part_of(lanes, V * size, size),
+        part_of(lanes, X * size, size),
+        part_of(lanes, Y * size, size),
+        part_of(lanes, X2 * size, size),
+        part_of(lanes, Y2 * size, size),
+        part_of(lanes, PAIR_SCORES * size, size),
+        part_of(lanes, TARGET * size, size),
+        part_of(lanes, QUERY * size, size),
+        memory_of(scratch.scores),
     )
 
 
@@ -166,10 +166,11 @@ def fill_matrix(
     is_exact = modes & results.APPROXIMATE == 0
     # The border's score of one base, before the first cell.
     score: Integer = np.int64(-costs.gap_open - costs.gap_extend)
-    store_32_at(rows.scores, score)
+    write_32(rows.scores, 0, score)
     lane: Integer = np.int64(0)
     best, dropped = no_cells(), False
     before, directions = _Antidiagonal(-1, 0, 0, -1, -1), np.int64(0)
+    all_directions = memory_of(scratch.directions)
     if band.leaks:
         _clear_pair_scores(rows, band)
     for r in range(band.query_length + band.target_length - 1):
@@ -185,9 +186,11 @@ def fill_matrix(
             if diagonal.last > before.last:
                 _set_new_lanes(rows, before.last + 1, borders)
             _refresh_pair_scores(rows, band, costs, diagonal)
-        at = scratch.directions.ctypes.data + directions - diagonal.first
-        highest = _fill_antidiagonal(rows, band, borders, costs, diagonal, before, modes, at)
-        directions += diagonal.last + 1 - diagonal.first
+        # Vectors are stored whole; the next antidiagonal overwrites what is beyond this one.
+        width = diagonal.last + 1 - diagonal.first
+        row = part_of(all_directions, directions, (width + LANES - 1) & -LANES)
+        highest = _fill_antidiagonal(rows, band, borders, costs, diagonal, before, modes, row)
+        directions += width
         before = diagonal
         if is_exact:
             best = with_ends(best, band, rows.scores, r, start, end)
@@ -201,7 +204,7 @@ def fill_matrix(
             break
     set_cells(best, result)
     if is_exact:
-        score = load_i32_at(rows.scores + SCORE_BYTES * (band.target_length - 1))
+        score = read_i32(rows.scores, SCORE_BYTES * (band.target_length - 1))
     result[results.SCORE] = results.NO_SCORE if dropped else score
     result[results.DROPPED] = dropped
 
@@ -215,20 +218,20 @@ def _fill_antidiagonal(
     diagonal: _Antidiagonal,
     before: _Antidiagonal,
     modes: Integer,
-    directions: Integer,
+    directions: Memory,
 ) -> Integer:
     """Compute the lanes of an antidiagonal; return the highest score, if scores are wanted.
 
     Parameters
     ----------
     rows, band, borders, costs
-        Addresses, the band, differences at borders and scores.
+        Memory, the band, differences at borders and scores.
     diagonal, before
         The antidiagonal, and the one before.
     modes
         Modes of `results`.
     directions
-        Address of the direction byte of lane 0.
+        Direction bytes, from lane `first` on, whole vectors.
     """
     r, first, last = diagonal.r, diagonal.first, diagonal.last
     is_right = np.int64(modes & results.RIGHT != 0)
@@ -238,25 +241,28 @@ def _fill_antidiagonal(
     left = left_edge(band, borders, r, diagonal.start, first, before.first, difference)
     top = top_edge(band, borders, r, diagonal.end, last, difference)
     highest = spread_int(results.NO_SCORE)
-    query = rows.query + band.query_length - 1 - r
-    before_v = load_bytes(rows.v + first - LANES)
-    before_x = load_bytes(rows.x + first - LANES)
-    before_x2 = load_bytes(rows.x2 + first - LANES)
+    query = MARGIN + band.query_length - 1 - r
+    before_v = load_bytes(rows.v, MARGIN + first - LANES)
+    before_x = load_bytes(rows.x, MARGIN + first - LANES)
+    before_x2 = load_bytes(rows.x2, MARGIN + first - LANES)
     # The last lane's score before the block that has it: the block changes it.
     corner = _corner_score(rows, diagonal) - borders.bias
     for t in range(first, last + 1, LANES):
+        at = MARGIN + t
         if band.leaks:
-            pairs = load_bytes(rows.pair_scores + t)
+            pairs = load_bytes(rows.pair_scores, at)
         else:
-            pairs = pair_scores(load_bytes(rows.target + t), load_bytes(query + t), costs)
-        v, x, x2 = load_bytes(rows.v + t), load_bytes(rows.x + t), load_bytes(rows.x2 + t)
+            pairs = pair_scores(
+                load_bytes(rows.target, at), load_bytes(rows.query, query + t), costs
+            )
+        v, x, x2 = load_bytes(rows.v, at), load_bytes(rows.x, at), load_bytes(rows.x2, at)
         cells = Cells(
-            load_bytes(rows.u + t),
+            load_bytes(rows.u, at),
             shifted(before_v, v),
             shifted(before_x, x),
-            load_bytes(rows.y + t),
+            load_bytes(rows.y, at),
             shifted(before_x2, x2),
-            load_bytes(rows.y2 + t),
+            load_bytes(rows.y2, at),
         )
         before_v, before_x, before_x2 = v, x, x2
         if t <= left.lane < t + LANES:
@@ -268,7 +274,7 @@ def _fill_antidiagonal(
         else:
             cells, direction = dual_step(pairs, cells, costs, is_right)
         _store_cells(rows, cells, t)
-        store_bytes(directions + t, direction)
+        store_bytes(directions, t - first, direction)
         if is_exact:
             scores = _add_differences(rows, cells, diagonal, corner, borders.bias, t)
             highest = larger_ints(highest, scores)
@@ -303,12 +309,12 @@ def _with_top_edge(cells: Cells, edge: Edge, t: Integer) -> Cells:
 
 @njit_inlined
 def _store_cells(rows: _Rows, cells: Cells, t: Integer) -> None:
-    store_bytes(rows.u + t, cells.u)
-    store_bytes(rows.v + t, cells.v)
-    store_bytes(rows.x + t, cells.x)
-    store_bytes(rows.y + t, cells.y)
-    store_bytes(rows.x2 + t, cells.x2)
-    store_bytes(rows.y2 + t, cells.y2)
+    store_bytes(rows.u, MARGIN + t, cells.u)
+    store_bytes(rows.v, MARGIN + t, cells.v)
+    store_bytes(rows.x, MARGIN + t, cells.x)
+    store_bytes(rows.y, MARGIN + t, cells.y)
+    store_bytes(rows.x2, MARGIN + t, cells.x2)
+    store_bytes(rows.y2, MARGIN + t, cells.y2)
 
 
 @njit_inlined
@@ -316,7 +322,7 @@ def _corner_score(rows: _Rows, diagonal: _Antidiagonal) -> Integer:
     """Return the score of the lane before the last one; 0 without such a lane."""
     if diagonal.end == 0:
         return np.int64(0)
-    return load_i32_at(rows.scores + SCORE_BYTES * (diagonal.end - 1))
+    return read_i32(rows.scores, SCORE_BYTES * (diagonal.end - 1))
 
 
 @njit_inlined
@@ -333,10 +339,10 @@ def _add_differences(
     A score is that of the same lane plus v; for the last lane, unless that is lane 0, it is that of
     the lane before plus u.
     """
-    before = load_ints(rows.scores + SCORE_BYTES * t)
+    before = load_ints(rows.scores, SCORE_BYTES * t)
     after = before + widened(cells.v) - spread_int(bias)
     if diagonal.start <= t and t + LANES <= diagonal.end:
-        store_ints(rows.scores + SCORE_BYTES * t, after)
+        store_ints(rows.scores, SCORE_BYTES * t, after)
         return after
     numbers = lane_numbers()
     end = diagonal.end if diagonal.end > 0 else np.int64(-1)
@@ -344,7 +350,7 @@ def _add_differences(
     is_inside = numbers >= spread_byte(max(diagonal.start - t, 0))
     is_inside &= spread_byte(min(diagonal.end - t, LANES)) >= numbers
     after = where_ints(is_end, spread_int(corner) + widened(cells.u), after)
-    store_ints(rows.scores + SCORE_BYTES * t, where_ints(is_inside, after, before))
+    store_ints(rows.scores, SCORE_BYTES * t, where_ints(is_inside, after, before))
     return where_ints(is_inside, after, spread_int(results.NO_SCORE))
 
 
@@ -353,22 +359,22 @@ def _next_on_path(rows: _Rows, diagonal: _Antidiagonal, lane: Integer) -> tuple[
     """Return the lane of a path on an antidiagonal, and the difference of its score."""
     stays = diagonal.r == 0 or (
         lane >= diagonal.start
-        and (lane == diagonal.end or _int8_at(rows.v + lane) > _int8_at(rows.u + lane + 1))
+        and (lane == diagonal.end or _int8_at(rows.v, lane) > _int8_at(rows.u, lane + 1))
     )
     if stays:
-        return lane, _int8_at(rows.v + lane)
-    return lane + 1, _int8_at(rows.u + lane + 1)
+        return lane, _int8_at(rows.v, lane)
+    return lane + 1, _int8_at(rows.u, lane + 1)
 
 
 @njit_inlined
-def _int8_at(address: Integer) -> Integer:
-    return (load_u8_at(address) ^ 128) - 128
+def _int8_at(row: Memory, lane: Integer) -> Integer:
+    return (read_u8(row, MARGIN + lane) ^ 128) - 128
 
 
 @njit
 def _clear_pair_scores(rows: _Rows, band: Band) -> None:
     for t in range(0, band.target_length + BLOCK, LANES):
-        store_bytes(rows.pair_scores + t, spread_byte(0))
+        store_bytes(rows.pair_scores, MARGIN + t, spread_byte(0))
 
 
 @njit
@@ -385,10 +391,11 @@ def _refresh_pair_scores(rows: _Rows, band: Band, costs: Costs, diagonal: _Antid
     if not has_transitions(costs):
         array_end = (band.target_length + BLOCK - 1) & -BLOCK
         stop = min(start + ((stop - start + BLOCK - 1) & -BLOCK), array_end)
-    query = rows.query + band.query_length - 1 - diagonal.r
+    query = MARGIN + band.query_length - 1 - diagonal.r
     for t in range(start, stop, LANES):
-        pairs = pair_scores(load_bytes(rows.target + t), load_bytes(query + t), costs)
+        at = MARGIN + t
+        pairs = pair_scores(load_bytes(rows.target, at), load_bytes(rows.query, query + t), costs)
         if stop - t < LANES:
-            old = load_bytes(rows.pair_scores + t)
+            old = load_bytes(rows.pair_scores, at)
             pairs = where(spread_byte(stop - t) > lane_numbers(), pairs, old)
-        store_bytes(rows.pair_scores + t, pairs)
+        store_bytes(rows.pair_scores, at, pairs)

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.memory import load_i32_at
+from hapgpu.arrays.memory import Memory, read_i32
 from hapgpu.arrays.vectors import LANES
 from hapgpu.longread.align.dp import results
 from hapgpu.longread.align.parameters import AlignScoring, Costs, gap_cost, is_single_affine
@@ -227,7 +227,7 @@ def set_cells(best: BestCells, result: NDArray[np.int32]) -> None:
 
 @njit_inlined
 def with_ends(
-    best: BestCells, band: Band, scores: Integer, r: Integer, start: Integer, end: Integer
+    best: BestCells, band: Band, scores: Memory, r: Integer, start: Integer, end: Integer
 ) -> BestCells:
     """Return the best cells after the first and the last lane of antidiagonal r.
 
@@ -236,18 +236,18 @@ def with_ends(
     best, band
         The best cells before, and the band.
     scores
-        Address of the score of lane 0.
+        int32: scores of the lanes.
     r, start, end
         The antidiagonal, its first and its last lane in the band.
     """
     query_score, query_target = best.query_end_score, best.query_end_target
     target_score, target_query = best.target_end_score, best.target_end_query
     if end == band.target_length - 1:
-        score = load_i32_at(scores + SCORE_BYTES * end)
+        score = read_i32(scores, SCORE_BYTES * end)
         if score > target_score:
             target_score, target_query = score, r - end
     if r - start == band.query_length - 1:
-        score = load_i32_at(scores + SCORE_BYTES * start)
+        score = read_i32(scores, SCORE_BYTES * start)
         if score > query_score:
             query_score, query_target = score, start
     return BestCells(
@@ -293,7 +293,7 @@ def with_cell(
 def with_highest(
     best: BestCells,
     highest: Integer,
-    scores: Integer,
+    scores: Memory,
     r: Integer,
     start: Integer,
     end: Integer,
@@ -311,27 +311,27 @@ def with_highest(
 
 
 @njit
-def _lane_of(scores: Integer, highest: Integer, start: Integer, end: Integer) -> Integer:
+def _lane_of(scores: Memory, highest: Integer, start: Integer, end: Integer) -> Integer:
     """Return the lane with the highest score; ties as in minimap2, which compares four at a time.
 
     Parameters
     ----------
     scores
-        Address of the score of lane 0.
+        int32: scores of the lanes.
     highest
         The highest score.
     start, end
         The first and the last lane.
     """
-    if load_i32_at(scores + SCORE_BYTES * end) == highest:
+    if read_i32(scores, SCORE_BYTES * end) == highest:
         return end
     by_fours = start + (end - start) // _COMPARED * _COMPARED
     for column in range(_COMPARED):
         for t in range(start + column, by_fours, _COMPARED):
-            if load_i32_at(scores + SCORE_BYTES * t) == highest:
+            if read_i32(scores, SCORE_BYTES * t) == highest:
                 return t
     lane = by_fours
-    while load_i32_at(scores + SCORE_BYTES * lane) != highest:
+    while read_i32(scores, SCORE_BYTES * lane) != highest:
         lane += 1
     return lane
 

@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import memory_of, part_of
 from hapgpu.arrays.vectors import LANES
 from hapgpu.longread.align.batches import Pieces, SequenceCodes
 from hapgpu.longread.align.dp.bands import is_certified
 from hapgpu.longread.align.dp.lanes import (
     LaneBand,
     Lanes,
-    PairAddresses,
+    PairCodes,
     allocate_lanes,
     count_directions,
     fill_lanes,
@@ -181,6 +182,7 @@ def _align_run(
         Mean number of diagonals of the widths.
     """
     lanes, operations, used = buffers
+    targets, reads = memory_of(sequences.targets.codes), memory_of(sequences.reads.codes)
     first: Integer = 0
     groups, diagonals = 0, 0
     while first < order.size:
@@ -202,16 +204,14 @@ def _align_run(
             operations = grown
         for lane in range(group.size):
             pair = group[lane]
-            addresses = PairAddresses(
-                sequences.targets.codes.ctypes.data + pieces.target_starts[pair],
-                sequences.reads.codes.ctypes.data + pieces.query_starts[pair],
-                np.int64(pieces.target_lengths[pair]),
-                np.int64(pieces.query_lengths[pair]),
+            codes = PairCodes(
+                part_of(targets, pieces.target_starts[pair], np.int64(pieces.target_lengths[pair])),
+                part_of(reads, pieces.query_starts[pair], np.int64(pieces.query_lengths[pair])),
             )
-            if _is_certified(np.int64(alignments.scores[pair]), addresses, band, costs):
+            if _is_certified(np.int64(alignments.scores[pair]), codes, band, costs):
                 alignments.states[pair] = _ALIGNED
                 alignments.spans[pair, 0] = used
-                used = _append_path(lanes, band, lane, addresses, operations, used)
+                used = _append_path(lanes, band, lane, codes, operations, used)
                 alignments.spans[pair, 1] = used
         width = next_width(
             width, alignments.scores, group, pieces.target_lengths, pieces.query_lengths, costs
@@ -256,11 +256,11 @@ def _fill_group(
 
 
 @njit
-def _is_certified(score: Integer, addresses: PairAddresses, band: LaneBand, costs: Costs) -> bool:
+def _is_certified(score: Integer, codes: PairCodes, band: LaneBand, costs: Costs) -> bool:
     return is_certified(
         score,
-        addresses.target_length,
-        addresses.query_length,
+        codes.target.size,
+        codes.query.size,
         band.max_diagonal - band.columns + 1,
         band.max_diagonal,
         costs,
@@ -272,13 +272,13 @@ def _append_path(
     lanes: Lanes,
     band: LaneBand,
     lane: Integer,
-    addresses: PairAddresses,
+    codes: PairCodes,
     operations: NDArray[np.uint32],
     used: Integer,
 ) -> Integer:
     """Append the operations of a pair; return the number of operations in use."""
-    end = used + addresses.target_length + addresses.query_length
-    start = trace_lane(lanes.directions, band, lane, addresses, operations[:end])
+    end = used + codes.target.size + codes.query.size
+    start = trace_lane(lanes.directions, band, lane, codes, operations[:end])
     for k in range(start, end):
         operations[used] = operations[k]
         used += 1

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bits import leading_zeros
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.memory import load_64_at, load_u8_at
+from hapgpu.arrays.memory import Memory, memory_of, part_of, read_64, read_u8
 from hapgpu.arrays.vectors import (
     LANES,
     larger,
@@ -226,6 +226,7 @@ def fill_lanes(
     _start_states(lanes.states, band, costs)
     firsts = spread_int(0)
     first_scores = np.empty(LANES, np.int32)
+    states = memory_of(lanes.states)
     for i in range(band.rows):
         first, left = 0, unreachable
         if i <= band.max_diagonal:
@@ -234,10 +235,10 @@ def fill_lanes(
             firsts = spread_int(-gap_cost(i, costs))
         _fill_row(lanes, band, i, left, costs, is_plain)
         # The differences along the row and the column give the one along the diagonal.
-        step = widened(load_bytes(lanes.states.ctypes.data + first * LANES))
+        step = widened(load_bytes(states, first * LANES))
         firsts = firsts + step + spread_int(left + 2 * short)
         if i + 1 >= min_rows:
-            store_ints(first_scores.ctypes.data, firsts)
+            store_ints(memory_of(first_scores), np.int64(0), firsts)
             for lane in range(target_lengths.size):
                 if target_lengths[lane] == i + 1:
                     last = band.max_diagonal - target_lengths[lane] + query_lengths[lane]
@@ -262,24 +263,28 @@ def _fill_row(
     first_query = i - band.max_diagonal
     first = max(0, -first_query)
     end = min(band.columns, band.query_length - first_query)
-    target = load_bytes(lanes.targets.ctypes.data + i * LANES)
-    query_at = lanes.queries.ctypes.data + (first_query + first) * LANES
-    v_at = lanes.states.ctypes.data + first * LANES
-    x_at = v_at + lanes.states.strides[0]
-    x_long_at = x_at + lanes.states.strides[0]
-    directions_at = lanes.directions.ctypes.data + (i * band.columns + first) * LANES
+    start, size = first * LANES, (end - first) * LANES
+    target = load_bytes(memory_of(lanes.targets), i * LANES)
+    queries = part_of(memory_of(lanes.queries), first_query * LANES + start, size)
+    states, width = memory_of(lanes.states), np.int64(lanes.states.strides[0])
+    v_states = part_of(states, start, size + LANES)
+    x_states = part_of(states, start + width, size + LANES)
+    x_long_states = part_of(states, start + 2 * width, size + LANES)
+    row_start = i * band.columns * LANES + start
+    directions = part_of(memory_of(lanes.directions), row_start, size)
 
     u, y, y_long = spread_byte(left), opened, opened_long
     if first_query > 0:
         y_long = spread_byte(costs.gap_open2 - costs.gap_open)
-    for at in range(0, (end - first) * LANES, LANES):
-        query = load_bytes(query_at + at)
+    for at in range(0, size, LANES):
+        query = load_bytes(queries, at)
         if is_plain:
             score = where(target == query, match, mismatch)
         else:
             score = pair_scores(target, query, costs)
-        v = load_bytes(v_at + at + LANES)
-        a, a_long = v - load_bytes(x_at + at + LANES), v - load_bytes(x_long_at + at + LANES)
+        v = load_bytes(v_states, at + LANES)
+        a = v - load_bytes(x_states, at + LANES)
+        a_long = v - load_bytes(x_long_states, at + LANES)
         b, b_long = u - y, u - y_long
 
         # In this order, and only if larger: minimap2's choice of equal scores.
@@ -289,16 +294,16 @@ def _fill_row(
         direction, score = _choose(b_long, LONG_INSERTION_STATE, score, direction)
 
         shifted = score - twice_short
-        store_bytes(v_at + at, shifted - u)
+        store_bytes(v_states, at, shifted - u)
         u = shifted - v
         new, new_long = score - gap_open, score - gap_open_long
         direction, a = _extend(new - a, opened, direction, 1 << 3)
         direction, y = _extend(new - b, opened, direction, 1 << 4)
         direction, a_long = _extend(new_long - a_long, opened_long, direction, 1 << 5)
         direction, y_long = _extend(new_long - b_long, opened_long, direction, 1 << 6)
-        store_bytes(x_at + at, a)
-        store_bytes(x_long_at + at, a_long)
-        store_bytes(directions_at + at, direction)
+        store_bytes(x_states, at, a)
+        store_bytes(x_long_states, at, a_long)
+        store_bytes(directions, at, direction)
 
 
 @njit_inlined
@@ -321,13 +326,11 @@ _WORD: Final = 8
 _AMBIGUOUS_WORD: Final = np.uint64(AMBIGUOUS * 0x0101010101010101)
 
 
-class PairAddresses(NamedTuple):
-    """A pair: addresses of the codes (uint8) of its target and query, and their numbers."""
+class PairCodes(NamedTuple):
+    """Codes (uint8) of the target and the query of a pair."""
 
-    target: Integer
-    query: Integer
-    target_length: Integer
-    query_length: Integer
+    target: Memory
+    query: Memory
 
 
 @njit
@@ -335,7 +338,7 @@ def trace_lane(
     directions: NDArray[np.uint8],
     band: LaneBand,
     lane: Integer,
-    addresses: PairAddresses,
+    codes: PairCodes,
     operations: NDArray[np.uint32],
 ) -> Integer:
     """Write the BAM operations of a pair to the end of `operations`; return where they start.
@@ -346,28 +349,28 @@ def trace_lane(
         uint8: direction bytes [row, column, lane] of a filled band.
     band
         The band.
-    lane, addresses
+    lane, codes
         The pair.
     operations
-        uint32[at least target_length + query_length].
+        uint32[at least as many as both have codes].
     """
     row_step, diagonal_step = (band.columns - 1) * LANES, band.columns * LANES
     i: Integer
     j: Integer
-    i, j = addresses.target_length - 1, addresses.query_length - 1
-    at: Integer = directions.ctypes.data + lane
-    at += i * diagonal_step + (band.max_diagonal - i + j) * LANES
+    i, j = codes.target.size - 1, codes.query.size - 1
+    choices = memory_of(directions)
+    at: Integer = lane + i * diagonal_step + (band.max_diagonal - i + j) * LANES
     start: Integer = operations.size
     operation = MATCH
     gap: Integer = 0
     length: Integer = 0
     while i >= 0 and j >= 0:
-        direction = load_u8_at(at)
+        direction = read_u8(choices, at)
         if gap == 0 or not direction >> (gap + 2) & 1:
             gap = direction & _STATE
         step: Integer = 1
         if gap == 0:
-            step = 1 + _equal_bases(addresses.target + i, addresses.query + j, min(i, j))
+            step = 1 + _equal_bases(codes, i, j, min(i, j))
             next_operation = MATCH
             i -= step
             j -= step
@@ -398,20 +401,21 @@ def trace_lane(
     return start
 
 
-@njit
-def _equal_bases(target: Integer, query: Integer, longest: Integer) -> Integer:
-    """Return how many bases before two addresses are equal, none of them ambiguous."""
+@njit_inlined
+def _equal_bases(codes: PairCodes, i: Integer, j: Integer, longest: Integer) -> Integer:
+    """Return how many bases before two positions are equal, none of them ambiguous."""
+    target, query = codes
     count = 0
     while count + _WORD <= longest:
-        word = np.uint64(load_64_at(target - count - _WORD))
-        differing = word ^ np.uint64(load_64_at(query - count - _WORD))
+        word = np.uint64(read_64(target, i - count - _WORD))
+        differing = word ^ np.uint64(read_64(query, j - count - _WORD))
         differing |= word & _AMBIGUOUS_WORD
         if differing:
             return count + np.int64(leading_zeros(differing) >> np.uint64(3))
         count += _WORD
     while count < longest:
-        code = load_u8_at(target - count - 1)
-        if code == AMBIGUOUS or code != load_u8_at(query - count - 1):
+        code = read_u8(target, i - count - 1)
+        if code == AMBIGUOUS or code != read_u8(query, j - count - 1):
             break
         count += 1
     return count
