@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import memory_of
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import RaggedView, row_of, view_of
 from hapgpu.errors import InputError
 from hapgpu.io.bam.constants import QUERY_OPERATIONS, REFERENCE_OPERATIONS
-from hapgpu.io.text.numbers import put_integer
+from hapgpu.io.text.builder import built_text, put_byte, put_count
 from hapgpu.runtime.jit import njit
 
 OPERATIONS = "MIDNSHP=X"
@@ -36,7 +39,8 @@ _CLIPPING = _set_of(SOFT_CLIP, HARD_CLIP)
 _LETTERS = np.frombuffer(OPERATIONS.ljust(16, "?").encode(), dtype=np.uint8)
 _TEXT = re.compile(rf"([0-9]+[{OPERATIONS}])+")
 _ELEMENT = re.compile(rf"([0-9]+)([{OPERATIONS}])")
-_MAX_TEXT = len(f"{MAX_LENGTH}M")
+_ELEMENT_TEXT = 4
+"""Characters of an element, expected."""
 _STAR = ord("*")
 
 
@@ -82,9 +86,8 @@ def cigar_strings(cigars: Ragged) -> list[str]:
 def cigar_text(cigars: Ragged) -> Ragged:
     """Return `cigars`, uint32 in BAM encoding, as rows of uint8 text; `*` without elements."""
     offsets = np.zeros(len(cigars) + 1, dtype=np.int64)
-    data = np.empty(_MAX_TEXT * cigars.data.size + len(cigars), dtype=np.uint8)
-    _write_texts(view_of(cigars), data, offsets)
-    return Ragged(data[: offsets[-1]], offsets)
+    write = partial(_write_texts, view_of(cigars), offsets)
+    return Ragged(built_text(write, _ELEMENT_TEXT * cigars.data.size + len(cigars)), offsets)
 
 
 def query_lengths(cigars: Ragged) -> NDArray[np.int64]:
@@ -101,14 +104,6 @@ def reference_lengths(cigars: Ragged) -> NDArray[np.int64]:
     `cigars` are uint32 in BAM encoding, n rows.
     """
     return _sums(cigars, REFERENCE_OPERATIONS)
-
-
-def deletion_lengths(cigars: Ragged) -> NDArray[np.int64]:
-    """Return int64[n]: bases of the reference that each CIGAR deletes.
-
-    `cigars` are uint32 in BAM encoding, n rows.
-    """
-    return _sums(cigars, _set_of(DELETION))
 
 
 def skipped_lengths(cigars: Ragged) -> NDArray[np.int64]:
@@ -184,20 +179,19 @@ def _sums(cigars: Ragged, operations: int) -> NDArray[np.int64]:
 
 
 @njit
-def _write_texts(
-    cigars: RaggedView, out: NDArray[np.uint8], out_offsets: NDArray[np.int64]
-) -> None:
-    at = out_offsets[0]
-    for row in range(cigars.offsets.size - 1):
+def _write_texts(cigars: RaggedView, offsets: NDArray[np.int64], out: NDArray[np.uint8]) -> Integer:
+    """Write the text of each CIGAR and where it ends; return the end of all."""
+    text = memory_of(out)
+    at: Integer = np.int64(0)
+    for row in range(offsets.size - 1):
         cigar = row_of(cigars, row)
         if cigar.size == 0:
-            out[at] = _STAR
-            at += 1
+            at = put_byte(text, at, _STAR)
         for element in cigar:
-            at = put_integer(out, at, length_of(element))
-            out[at] = _LETTERS[operation_of(element)]
-            at += 1
-        out_offsets[row + 1] = at
+            at = put_count(text, at, length_of(element))
+            at = put_byte(text, at, _LETTERS[operation_of(element)])
+        offsets[row + 1] = at
+    return at
 
 
 @njit

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import Memory, memory_of
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import RaggedView, row_of, view_of
 from hapgpu.cigar.encoding import (
@@ -15,17 +17,16 @@ from hapgpu.cigar.encoding import (
     INSERTION,
     consumes_query,
     consumes_reference,
-    deletion_lengths,
     is_alignment,
     length_of,
     operation_of,
 )
 from hapgpu.io.bam.constants import NUCLEOTIDES
-from hapgpu.io.text.numbers import put_integer
+from hapgpu.io.text.builder import TextBuilder, put_byte, put_count
 from hapgpu.runtime.jit import njit
 
 _ANY_BASE = 15
-_NUMBER_AND_CARET = 12
+_TEXTS = TextBuilder(row_bytes=12)
 _CARET = ord("^")
 
 
@@ -80,14 +81,8 @@ def mismatch_tags(
     )
     distances = np.zeros(len(bases), dtype=np.int32)
     offsets = np.zeros(len(bases) + 1, dtype=np.int64)
-    deleted = np.minimum(deletion_lengths(cigars), references.lengths.max(initial=0))
-    # Two bytes per base, and a number at the end and around each deletion.
-    max_size = (
-        2 * bases.data.size + deleted.sum() + _NUMBER_AND_CARET * (len(bases) + cigars.data.size)
-    )
-    data = np.empty(int(max_size), dtype=np.uint8)
-    _write_mismatches(reads, has_md, data, offsets, distances)
-    return distances, Ragged(data[: offsets[-1]], offsets)
+    write = partial(_write_mismatches, reads, has_md, offsets, distances)
+    return distances, Ragged(_TEXTS(len(bases), write), offsets)
 
 
 class _Reads(NamedTuple):
@@ -104,15 +99,17 @@ class _Reads(NamedTuple):
 def _write_mismatches(
     reads: _Reads,
     has_md: NDArray[np.bool_],
-    out: NDArray[np.uint8],
     offsets: NDArray[np.int64],
     distances: NDArray[np.int32],
-) -> None:
+    out: NDArray[np.uint8],
+) -> Integer:
+    """Write NM, MD and where each MD ends; return the end of all."""
+    text = memory_of(out)
+    end: Integer = np.int64(0)
     for row in range(has_md.size):
-        end = offsets[row]
         if has_md[row]:
             end, distances[row] = _put_mismatches(
-                out,
+                text,
                 end,
                 row_of(reads.bases, row),
                 row_of(reads.cigars, row),
@@ -120,11 +117,12 @@ def _write_mismatches(
                 row_of(reads.references, reads.reference_index[row]),
             )
         offsets[row + 1] = end
+    return end
 
 
 @njit
 def _put_mismatches(
-    out: NDArray[np.uint8],
+    text: Memory,
     end: Integer,
     read: NDArray[np.uint8],
     cigar: NDArray[np.uint32],
@@ -132,7 +130,7 @@ def _put_mismatches(
     reference: NDArray[np.uint8],
 ) -> tuple[Integer, int]:
     """Write MD; return its end and NM. Stop where read or reference ends, as calmd does."""
-    matched: Integer = np.int64(0)  # not a constant: Numba would compile put_integer anew for it
+    matched: Integer = np.int64(0)
     distance, on_read, on_reference = 0, 0, position
     for element in cigar:
         operation, length = operation_of(element), length_of(element)
@@ -144,23 +142,21 @@ def _put_mismatches(
                 if _matches(base, other):
                     matched += 1
                     continue
-                end = put_integer(out, end, matched)
-                out[end] = _UPPER_CASE[other]
-                end, matched, distance = end + 1, 0, distance + 1
+                end = put_byte(text, put_count(text, end, matched), _UPPER_CASE[other])
+                matched, distance = 0, distance + 1
         elif operation == DELETION:
             present = min(length, max(0, reference.size - on_reference))
-            end = put_integer(out, end, matched)
-            out[end] = _CARET
+            end = put_byte(text, put_count(text, end, matched), _CARET)
             for k in range(present):
-                out[end + 1 + k] = _UPPER_CASE[reference[on_reference + k]]
-            end, matched, distance = end + 1 + present, 0, distance + present
+                end = put_byte(text, end, _UPPER_CASE[reference[on_reference + k]])
+            matched, distance = 0, distance + present
         elif operation == INSERTION:
             distance += length
         if present < length:
             break
         on_read += length if consumes_query(operation) else 0
         on_reference += length if consumes_reference(operation) else 0
-    return put_integer(out, end, matched), distance
+    return put_count(text, end, matched), distance
 
 
 @njit

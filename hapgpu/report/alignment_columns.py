@@ -9,7 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.memory import load_i32_at, load_u8_at, load_u16_at, load_u32_at, memory_of
+from hapgpu.arrays.memory import (
+    Memory,
+    memory_of,
+    part_of,
+    read_i32,
+    read_u8,
+    read_u16,
+    read_u32,
+)
 from hapgpu.io.bam.record_layout import RecordBlock, RecordLayout
 from hapgpu.io.bam.tags import HEAD_BYTES, field_bytes_in, name_number
 from hapgpu.report.line_blocks import name_digest
@@ -77,70 +85,70 @@ def _read_columns(
     out: NDArray[np.int64],
 ) -> None:
     """Write the fields, operations and tags of each record to its column of `out`, int64[c, n]."""
-    base = data.ctypes.data
+    records = memory_of(data)
     for row in range(layout.starts.size):
-        record = base + layout.starts[row]
-        out[0, row] = load_i32_at(record + 4)
-        out[1, row] = load_i32_at(record + 8)
-        out[2, row] = load_u8_at(record + 13)
-        out[3, row] = load_u16_at(record + 18)
+        start = layout.starts[row]
+        end = start + 4 + read_i32(records, start)
+        record = part_of(records, start, end - start)
+        out[0, row] = read_i32(record, 4)
+        out[1, row] = read_i32(record, 8)
+        out[2, row] = read_u8(record, 13)
+        out[3, row] = read_u16(record, 18)
         out[4, row] = layout.base_counts[row]
         out[_NEW_OPERATIONS:_OLD_OPERATIONS, row] = 0
         out[_OLD_OPERATIONS:, row] = MISSING
-        cigar = base + layout.cigar_starts[row]
         for k in range(layout.cigar_lengths[row]):
-            element = load_u32_at(cigar + 4 * k)
+            element = read_u32(records, layout.cigar_starts[row] + 4 * k)
             which = _OPERATIONS[element & 15]
             if which >= 0:
                 out[_NEW_OPERATIONS + which, row] += element >> 4
         at = np.int64(layout.tag_starts[row])
-        end = layout.starts[row] + 4 + load_i32_at(record)
         while at < end:
-            size = field_bytes_in(memory_of(data), at, end)
+            size = field_bytes_in(records, at, end)
             if size == 0:
                 break
-            name = load_u16_at(base + at)
-            kind = load_u8_at(base + at + 2)
-            value = base + at + HEAD_BYTES
-            if kind == _TEXT and name == _OC:
-                _read_operations(value, size - HEAD_BYTES - 1, out[_OLD_OPERATIONS:_OLD_NM, row])
-            elif kind == _TEXT and name == _OA:
-                length = size - HEAD_BYTES - 1
-                out[_OLD_NM, row] = _last_distance(value, length)
-                out[_OLD_CONTIG, row] = _last_contig(value, length)
+            field = part_of(records, at, size)
+            name, kind = read_u16(field, 0), read_u8(field, 2)
+            if kind == _TEXT and name in (_OC, _OA):
+                value = part_of(field, HEAD_BYTES, size - HEAD_BYTES - 1)
+                if name == _OC:
+                    _read_operations(value, out[_OLD_OPERATIONS:_OLD_NM, row])
+                else:
+                    out[_OLD_NM, row] = _last_distance(value)
+                    out[_OLD_CONTIG, row] = _last_contig(value)
             else:
                 for k in range(tags.size):
                     if tags[k] == name:
-                        out[_FIRST_TAG + k, row] = _integer(value, kind)
+                        out[_FIRST_TAG + k, row] = _integer(field, kind)
             at += size
 
 
 @njit_inlined
-def _integer(at: Integer, kind: Integer) -> Integer:
+def _integer(field: Memory, kind: Integer) -> Integer:
     """Return the value of a tag of one of the types cCsSiI."""
-    value = np.int64(MISSING)
+    value: Integer = np.int64(MISSING)
     if kind == 67:  # C
-        value = np.int64(load_u8_at(at))
+        value = read_u8(field, HEAD_BYTES)
     elif kind == 99:  # c
-        value = np.int64(np.int8(load_u8_at(at)))
+        value = np.int64(np.int8(read_u8(field, HEAD_BYTES)))
     elif kind == 83:  # S
-        value = np.int64(load_u16_at(at))
+        value = read_u16(field, HEAD_BYTES)
     elif kind == 115:  # s
-        value = np.int64(np.int16(load_u16_at(at)))
+        value = np.int64(np.int16(read_u16(field, HEAD_BYTES)))
     elif kind == 73:  # I
-        value = np.int64(load_u32_at(at))
+        value = read_u32(field, HEAD_BYTES)
     elif kind == 105:  # i
-        value = np.int64(load_i32_at(at))
+        value = read_i32(field, HEAD_BYTES)
     return value
 
 
 @njit
-def _read_operations(at: Integer, size: Integer, out: NDArray[np.int64]) -> None:
+def _read_operations(text: Memory, out: NDArray[np.int64]) -> None:
     """Write the inserted, deleted and clipped bases of the text of a CIGAR."""
     out[:] = 0
     length = np.int64(0)
-    for k in range(size):
-        letter = load_u8_at(at + k)
+    for k in range(text.size):
+        letter = read_u8(text, k)
         if _ZERO <= letter <= _NINE:
             length = min(10 * length + letter - _ZERO, np.int64(2**40))
         else:
@@ -151,12 +159,12 @@ def _read_operations(at: Integer, size: Integer, out: NDArray[np.int64]) -> None
 
 
 @njit
-def _last_distance(at: Integer, size: Integer) -> Integer:
+def _last_distance(text: Memory) -> Integer:
     """Return NM of the last alignment of a tag OA; it is empty if that had none."""
     value = np.int64(0)
     power = np.int64(1)
-    for k in range(size - 2, -1, -1):  # without the last semicolon
-        letter = load_u8_at(at + k)
+    for k in range(text.size - 2, -1, -1):  # without the last semicolon
+        letter = read_u8(text, k)
         if letter == _COMMA and power > 1:
             return value
         if not _ZERO <= letter <= _NINE or power > 10**9:
@@ -167,12 +175,12 @@ def _last_distance(at: Integer, size: Integer) -> Integer:
 
 
 @njit
-def _last_contig(at: Integer, size: Integer) -> Integer:
+def _last_contig(text: Memory) -> Integer:
     """Return the digest of the contig of the last alignment of a tag OA."""
-    start = size - 1
-    while start > 0 and load_u8_at(at + start - 1) != _SEMICOLON:
+    start = text.size - 1
+    while start > 0 and read_u8(text, start - 1) != _SEMICOLON:
         start -= 1
     end = start
-    while end < size and load_u8_at(at + end) != _COMMA:
+    while end < text.size and read_u8(text, end) != _COMMA:
         end += 1
-    return name_digest(at + start, end - start)
+    return name_digest(text, start, end - start)

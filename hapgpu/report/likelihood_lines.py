@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import Memory, memory_of, read_u8
 from hapgpu.report.line_blocks import name_digest, read_decimal
 from hapgpu.runtime.jit import njit
 
@@ -70,7 +71,7 @@ class Best(NamedTuple):
 
 @njit
 def parse_pairs(
-    text: NDArray[np.uint8], columns: int, locus: int, out: LinePairs
+    data: NDArray[np.uint8], columns: int, locus: int, out: LinePairs
 ) -> tuple[Integer, Integer]:
     """Parse lines of a table with a line per pair, up to the first malformed line.
 
@@ -78,7 +79,7 @@ def parse_pairs(
 
     Parameters
     ----------
-    text
+    data
         uint8: whole lines.
     columns
         Number of columns.
@@ -92,25 +93,26 @@ def parse_pairs(
     tuple of int
         Number of parsed lines, and the offset after them.
     """
+    text = memory_of(data)
     at, row = np.int64(0), np.int64(0)
     while at < text.size:
         end = at
-        while end < text.size and text[end] != _NEWLINE:
+        while end < text.size and read_u8(text, end) != _NEWLINE:
             end += 1
         start = at
         for column in range(columns - 1):
             stop = start
-            while stop < end and text[stop] != _TAB:
+            while stop < end and read_u8(text, stop) != _TAB:
                 stop += 1
             if stop >= end or stop == start:
                 return row, at
             if column == locus:
                 out.loci[row, 0], out.loci[row, 1] = start, stop
-                out.loci[row, 2] = name_digest(text.ctypes.data + start, stop - start)
+                out.loci[row, 2] = name_digest(text, start, stop - start)
             if column == columns - 2:
-                out.groups[row] = name_digest(text.ctypes.data + at, start - at)
+                out.groups[row] = name_digest(text, at, start - at)
                 out.haplotypes[row, 0], out.haplotypes[row, 1] = start, stop
-                out.haplotypes[row, 2] = name_digest(text.ctypes.data + start, stop - start)
+                out.haplotypes[row, 2] = name_digest(text, start, stop - start)
             start = stop + 1
         out.values[row], is_sound = read_decimal(text, start, end)
         if not is_sound:
@@ -140,13 +142,13 @@ def _consider(value: float, row: Integer, group: Integer, out: Best) -> None:
 
 @njit
 def parse_matrix(
-    text: NDArray[np.uint8], names: int, rows: NDArray[np.int64], out: Best
+    data: NDArray[np.uint8], names: int, rows: NDArray[np.int64], out: Best
 ) -> tuple[Integer, Integer, Integer]:
     """Parse lines of a matrix, up to the first malformed line.
 
     Parameters
     ----------
-    text
+    data
         uint8: whole lines.
     names
         Number of columns that name the read, separated by tabs; 0 for text batches, whose lines
@@ -162,11 +164,12 @@ def parse_matrix(
     tuple of int
         Number of reads, number of lines, and the offset after them.
     """
+    text = memory_of(data)
     at, row, line = np.int64(0), np.int64(0), np.int64(0)
     separator = _TAB if names else _BLANK
     while at < text.size:
         end = at
-        while end < text.size and text[end] != _NEWLINE:
+        while end < text.size and read_u8(text, end) != _NEWLINE:
             end += 1
         if not names and rows[0] == 0:
             if not _read_shape(text, at, end, rows):
@@ -175,7 +178,7 @@ def parse_matrix(
             start = at
             for column in range(names + rows[1]):
                 stop = start
-                while stop < end and text[stop] != separator:
+                while stop < end and read_u8(text, stop) != separator:
                     stop += 1
                 if column >= names:
                     value, is_sound = read_decimal(text, start, stop)
@@ -193,17 +196,15 @@ def parse_matrix(
 
 
 @njit
-def _read_shape(
-    text: NDArray[np.uint8], at: Integer, end: Integer, rows: NDArray[np.int64]
-) -> bool:
+def _read_shape(text: Memory, at: Integer, end: Integer, rows: NDArray[np.int64]) -> bool:
     """Read the line `R H` before the rows of a text batch; return whether it is well-formed."""
     which = 0
     rows[:] = 0
     for k in range(at, end):
-        if text[k] == _BLANK and which == 0 and k > at:
+        if read_u8(text, k) == _BLANK and which == 0 and k > at:
             which = 1
-        elif _ZERO <= text[k] <= _NINE and rows[which] < 10**9:
-            rows[which] = 10 * rows[which] + (text[k] - _ZERO)
+        elif _ZERO <= read_u8(text, k) <= _NINE and rows[which] < 10**9:
+            rows[which] = 10 * rows[which] + (read_u8(text, k) - _ZERO)
         else:
             return False
     return bool(which == 1 and rows[1] > 0)

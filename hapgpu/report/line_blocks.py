@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.memory import load_u8_at
+from hapgpu.arrays.memory import Memory, memory_of, read_u8
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.io.files.record_limit import too_long
 from hapgpu.runtime.jit import njit
@@ -68,23 +68,23 @@ _MAX_EXPONENT: Final = 400
 
 
 @njit
-def read_decimal(text: NDArray[np.uint8], at: Integer, end: Integer) -> tuple[float, bool]:
+def read_decimal(text: Memory, at: Integer, end: Integer) -> tuple[float, bool]:
     """Return a decimal, NaN for NA, nan and inf; and whether it is well-formed."""
     sign = 1.0
-    if at < end and text[at] == _MINUS:
+    if at < end and read_u8(text, at) == _MINUS:
         sign = -1.0
         at += 1
-    if at < end and _IN_NO_NUMBER[text[at]]:
-        while at < end and _IN_NO_NUMBER[text[at]]:
+    if at < end and _IN_NO_NUMBER[read_u8(text, at)]:
+        while at < end and _IN_NO_NUMBER[read_u8(text, at)]:
             at += 1
         return np.nan, bool(at == end)
     value, power, is_after, digits = 0.0, 0, False, 0
-    while at < end and text[at] != _EXPONENT:
-        if _ZERO <= text[at] <= _NINE:
-            value = 10.0 * value + (text[at] - _ZERO)
+    while at < end and read_u8(text, at) != _EXPONENT:
+        if _ZERO <= read_u8(text, at) <= _NINE:
+            value = 10.0 * value + (read_u8(text, at) - _ZERO)
             power -= is_after
             digits += 1
-        elif text[at] == _POINT and not is_after:
+        elif read_u8(text, at) == _POINT and not is_after:
             is_after = True
         else:
             return np.nan, False
@@ -94,31 +94,29 @@ def read_decimal(text: NDArray[np.uint8], at: Integer, end: Integer) -> tuple[fl
 
 
 @njit
-def _exponent(text: NDArray[np.uint8], at: Integer, end: Integer) -> tuple[Integer, bool]:
+def _exponent(text: Memory, at: Integer, end: Integer) -> tuple[Integer, bool]:
     """Return an exponent with its letter, 0 for no text; and whether it is well-formed."""
     if at == end:
         return 0, True
     at += 1
-    is_down = at < end and text[at] == _MINUS
-    if at < end and (is_down or text[at] == _PLUS):
+    is_down = at < end and read_u8(text, at) == _MINUS
+    if at < end and (is_down or read_u8(text, at) == _PLUS):
         at += 1
     exponent = 0
     for k in range(at, end):
-        if not _ZERO <= text[k] <= _NINE or exponent > _MAX_EXPONENT:
+        if not _ZERO <= read_u8(text, k) <= _NINE or exponent > _MAX_EXPONENT:
             return 0, False
-        exponent = 10 * exponent + (text[k] - _ZERO)
+        exponent = 10 * exponent + (read_u8(text, k) - _ZERO)
     return -exponent if is_down else exponent, bool(at < end)
 
 
 @njit
-def starts_with(
-    text: NDArray[np.uint8], at: Integer, end: Integer, start: NDArray[np.uint8]
-) -> bool:
+def starts_with(text: Memory, at: Integer, end: Integer, start: NDArray[np.uint8]) -> bool:
     """Tell whether a field, from `at` to `end`, starts with some bytes."""
     if end - at < start.size:
         return False
     same = np.int64(0)
-    while same < start.size and text[at + same] == start[same]:
+    while same < start.size and read_u8(text, at + same) == start[same]:
         same += 1
     return bool(same == start.size)
 
@@ -128,11 +126,11 @@ _BASIS: Final = -3750763034362895579  # of FNV-1a, as a signed number
 
 
 @njit
-def name_digest(at: Integer, size: Integer) -> Integer:
-    """Return the 64-bit digest (FNV-1a) of the bytes at an address."""
+def name_digest(text: Memory, at: Integer, size: Integer) -> Integer:
+    """Return the 64-bit digest (FNV-1a) of some bytes."""
     digest = np.int64(_BASIS)
     for k in range(size):
-        digest = (digest ^ np.int64(load_u8_at(at + k))) * np.int64(_PRIME)
+        digest = (digest ^ read_u8(text, at + k)) * np.int64(_PRIME)
     return digest
 
 
@@ -148,5 +146,6 @@ def digests_of(names: Sequence[str]) -> NDArray[np.int64]:
 def _digest_rows(
     data: NDArray[np.uint8], offsets: NDArray[np.int64], out: NDArray[np.int64]
 ) -> None:
+    text = memory_of(data)
     for row in range(out.size):
-        out[row] = name_digest(data.ctypes.data + offsets[row], offsets[row + 1] - offsets[row])
+        out[row] = name_digest(text, offsets[row], offsets[row + 1] - offsets[row])

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import Memory, memory_of, read_u8
 from hapgpu.report.identities import identity_of
 from hapgpu.report.line_blocks import name_digest, starts_with
 from hapgpu.runtime.jit import njit, njit_inlined
@@ -53,12 +54,12 @@ _MAX_NUMBER: Final = 2**40
 
 
 @njit
-def parse_lines(text: NDArray[np.uint8], out: NDArray[np.int64]) -> tuple[Integer, Integer]:
+def parse_lines(data: NDArray[np.uint8], out: NDArray[np.int64]) -> tuple[Integer, Integer]:
     """Parse lines until the text ends, a line is malformed, or `out` is full.
 
     Parameters
     ----------
-    text
+    data
         uint8: whole lines.
     out
         int64[n, columns], a row per line.
@@ -68,13 +69,14 @@ def parse_lines(text: NDArray[np.uint8], out: NDArray[np.int64]) -> tuple[Intege
     tuple of int
         Number of parsed lines, and the offset after them.
     """
+    text = memory_of(data)
     at = np.int64(0)
     row = np.int64(0)
     while at < text.size and row < out.shape[0]:
         end = at
-        while end < text.size and text[end] != _NEWLINE:
+        while end < text.size and read_u8(text, end) != _NEWLINE:
             end += 1
-        stop = end - 1 if end > at and text[end - 1] == _RETURN else end
+        stop = end - 1 if end > at and read_u8(text, end - 1) == _RETURN else end
         if not _parse_line(text, at, stop, out[row]):
             break
         row += 1
@@ -83,21 +85,21 @@ def parse_lines(text: NDArray[np.uint8], out: NDArray[np.int64]) -> tuple[Intege
 
 
 @njit_inlined
-def _field_end(text: NDArray[np.uint8], at: Integer, end: Integer) -> Integer:
-    while at < end and text[at] != _TAB:
+def _field_end(text: Memory, at: Integer, end: Integer) -> Integer:
+    while at < end and read_u8(text, at) != _TAB:
         at += 1
     return at
 
 
 @njit
-def _parse_line(text: NDArray[np.uint8], at: Integer, end: Integer, out: NDArray[np.int64]) -> bool:
+def _parse_line(text: Memory, at: Integer, end: Integer, out: NDArray[np.int64]) -> bool:
     """Write the columns of a line; return whether it is well-formed."""
     at = _name(text, at, end, out[0:3])
     for column in range(3, 6):
         at = _number(text, at, end, out[column : column + 1])
-    if at < 0 or at + 1 >= end or text[at + 1] != _TAB:
+    if at < 0 or at + 1 >= end or read_u8(text, at + 1) != _TAB:
         return False
-    strand = text[at]
+    strand = read_u8(text, at)
     if strand not in (_PLUS, _MINUS, _STAR):
         return False
     out[6] = 1 if strand == _MINUS else 2 if strand == _STAR else 0
@@ -113,7 +115,7 @@ def _parse_line(text: NDArray[np.uint8], at: Integer, end: Integer, out: NDArray
 
 
 @njit
-def _parse_tags(text: NDArray[np.uint8], at: Integer, end: Integer, out: NDArray[np.int64]) -> None:
+def _parse_tags(text: Memory, at: Integer, end: Integer, out: NDArray[np.int64]) -> None:
     """Write whether a mapping is secondary, and its identity."""
     out[16] = 0
     distance: Integer = np.int64(NO_IDENTITY)
@@ -133,24 +135,24 @@ def _parse_tags(text: NDArray[np.uint8], at: Integer, end: Integer, out: NDArray
 
 
 @njit
-def _name(text: NDArray[np.uint8], at: Integer, end: Integer, out: NDArray[np.int64]) -> Integer:
+def _name(text: Memory, at: Integer, end: Integer, out: NDArray[np.int64]) -> Integer:
     """Write start, end and digest of a name; return the offset after its tab, or -1."""
     if at < 0:
         return np.int64(-1)
     stop = _field_end(text, at, end)
     if stop == at or stop >= end:
         return np.int64(-1)
-    out[0], out[1], out[2] = at, stop, name_digest(text.ctypes.data + at, stop - at)
+    out[0], out[1], out[2] = at, stop, name_digest(text, at, stop - at)
     return stop + 1
 
 
 @njit
-def _number(text: NDArray[np.uint8], at: Integer, end: Integer, out: NDArray[np.int64]) -> Integer:
+def _number(text: Memory, at: Integer, end: Integer, out: NDArray[np.int64]) -> Integer:
     """Write a number, 0 for a star; return the offset after its tab or its end, or -1."""
     if at < 0:
         return np.int64(-1)
     stop = _field_end(text, at, end)
-    is_star = stop == at + 1 and text[at] == _STAR
+    is_star = stop == at + 1 and read_u8(text, at) == _STAR
     value = np.int64(0) if is_star else _digits(text, at, stop)
     if value < 0:
         return np.int64(-1)
@@ -159,26 +161,26 @@ def _number(text: NDArray[np.uint8], at: Integer, end: Integer, out: NDArray[np.
 
 
 @njit
-def _digits(text: NDArray[np.uint8], at: Integer, end: Integer) -> Integer:
+def _digits(text: Memory, at: Integer, end: Integer) -> Integer:
     """Return a number, or -1 for other text."""
     value = np.int64(0) if at < end else np.int64(-1)
     for k in range(at, end):
-        if not _ZERO <= text[k] <= _NINE:
+        if not _ZERO <= read_u8(text, k) <= _NINE:
             return np.int64(-1)
-        value = min(10 * value + (text[k] - _ZERO), np.int64(_MAX_NUMBER))
+        value = min(10 * value + (read_u8(text, k) - _ZERO), np.int64(_MAX_NUMBER))
     return value
 
 
 @njit
-def _span(text: NDArray[np.uint8], at: Integer, end: Integer) -> Integer:
+def _span(text: Memory, at: Integer, end: Integer) -> Integer:
     """Return the columns of an alignment by its CIGAR, without skipped bases."""
     span = np.int64(0)
     length = np.int64(0)
     for k in range(at, end):
-        if _ZERO <= text[k] <= _NINE:
-            length = min(10 * length + (text[k] - _ZERO), np.int64(_MAX_NUMBER))
+        if _ZERO <= read_u8(text, k) <= _NINE:
+            length = min(10 * length + (read_u8(text, k) - _ZERO), np.int64(_MAX_NUMBER))
         else:
-            span = min(span + length * _IN_SPAN[text[k]], np.int64(_MAX_NUMBER))
+            span = min(span + length * _IN_SPAN[read_u8(text, k)], np.int64(_MAX_NUMBER))
             length = np.int64(0)
     return span
 

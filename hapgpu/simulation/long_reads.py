@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import memory_of
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.io.bgzf.pieces import Allocate
 from hapgpu.io.fastx.read_block import ReadBlock
-from hapgpu.io.text.numbers import put_integer
+from hapgpu.io.text.builder import SLACK, put_count
 from hapgpu.runtime.jit import njit, njit_inlined
 from hapgpu.shortread.search.packed_reads import BASE_CODES
 from hapgpu.simulation.sequences import LETTERS, other_code, put_fastq_end
@@ -86,7 +87,7 @@ def simulated_reads(
     while first < starts.size:
         fitting = int(np.searchsorted(np.cumsum(record_sizes[first:]), block_bytes, side="right"))
         end = min(first + max(fitting, 1), starts.size)
-        text = allocate(int(record_sizes[first:end].sum()))
+        text = allocate(int(record_sizes[first:end].sum()) + SLACK)
         size = _put_records(
             read_only(reference.data),
             read_only(starts[first:end]),
@@ -140,13 +141,14 @@ def _put_records(
     out: NDArray[np.uint8],
 ) -> Integer:
     """Write reads as FASTQ, named from `first` + 1 on; return the size of the text."""
+    text = memory_of(out)
     at: Integer = np.int64(0)
     for row in range(starts.size):
         number = first + row + 1
         state = _mixed(np.uint64(number) * _STEP ^ _mixed(seed))
         out[at] = _AT
         out[at + 1] = _READ
-        start = put_integer(out, at + 2, number) + 1
+        start = put_count(text, at + 2, number) + 1
         out[start - 1] = _NEWLINE
         end = start + lengths[row] + lengths[row] // 4
         at = _put_bases(reference, starts[row], lengths[row], threshold, state, out, start, end)

@@ -80,8 +80,6 @@ _TABLE: Final = {
         calling.assembly.haplotypes: _PATHS _TEXT
         calling.assembly.simplification: _SPARE
         calling.output.reference_blocks: COLUMNS
-        calling.output.gvcf_lines: _INTEGER_WIDTH
-        calling.output.call_lines: _INTEGER_WIDTH
         longread.align.start: _PADDING
         longread.align.dp.local: _ROWS
         longread.align.dp.results: MARGIN _LANE_ROWS _COLUMNS
@@ -90,16 +88,12 @@ _TABLE: Final = {
         longread.mappings.selection: COLUMNS
         longread.index.kmers: _RUNS
         longread.seed.radix_sort: _MAX_PENDING
-        genotyping.calls.vcf_lines: _FIELDS _INT16_WIDTH _INT32_WIDTH _INT64_WIDTH
         genotyping.reads.scored_reads: _DIGEST
-        shortread.sam.cpu: _FIXED_TEXT
         shortread.search.cpu: _MIN_HELD
         shortread.search.seeds: COLUMNS
         pairhmm.forward.coefficients: FIELDS
         pairhmm.forward.lanes: _STATES
-        pairhmm.reads.tables: _READ_TEXT _VALUE_TEXT
         pairhmm.text_batches.parser: _SHOWN_BYTES
-        pairhmm.text_batches.tables: _INDEX_WIDTH
         realign.projection.move_table: _ALIGNMENT
         realign.projection.project: _HAPLOTYPE_OVERHANG
         realign.records.fields: MAX_INTEGER_FIELD MAX_ELEMENT_TEXT _LETTERS

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.bytes import Integer, copy_bytes
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import Memory, memory_of
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.calling.batches import Annotations, VariantCalls
 from hapgpu.calling.genotypes.annotation_fields import INFO_FIELDS
-from hapgpu.io.text.numbers import FIXED_WIDTH, put_fixed, put_integer, put_scientific
+from hapgpu.io.text.builder import (
+    TextBuilder,
+    put_all,
+    put_byte,
+    put_count,
+    put_integer,
+)
+from hapgpu.io.text.columns import put_row
+from hapgpu.io.text.fields import text_of
+from hapgpu.io.text.numbers import in_units, put_fixed, put_scientific, put_sign, put_units
 from hapgpu.io.vcf.header import (
     check_samples,
     column_line,
@@ -24,6 +35,7 @@ from hapgpu.io.vcf.header import (
     header_text,
     run_lines,
 )
+from hapgpu.io.vcf.numbers import put_known, put_values
 from hapgpu.runtime.jit import njit
 
 _Fields = Sequence[tuple[str, str, str, str]]
@@ -58,7 +70,11 @@ _NON_REF: Final = (
     '##ALT=<ID=NON_REF,Description="Represents any possible alternative allele at this location">'
 )
 
-_FORMAT: Final = np.frombuffer(b"\tGT:AD:DP:GQ:PL", dtype=np.uint8)
+_LINES: Final = TextBuilder(row_bytes=300)
+_FORMAT: Final = text_of("\tGT:AD:DP:GQ:PL")
+_NO_ID: Final = text_of("\t.")
+_NO_FILTER: Final = text_of("\t.\t")
+_NO_DEPTHS: Final = text_of(".:.")
 _INFO_NAMES: Final = tuple(field.name for field in INFO_FIELDS)
 _NAMES: Final = Ragged.from_sequences(f"{name}=" for name in _INFO_NAMES)
 _DECIMALS: Final = np.array([field.decimals or 0 for field in INFO_FIELDS], dtype=np.int64)
@@ -70,9 +86,9 @@ _OF_GENOTYPES: Final = 1 << _AC | 1 << _AF | 1 << _AN | 1 << _MLEAF
 _OF_COPIES: Final = 1 << _AC | 1 << _AF
 _FRACTIONS: Final = 1 << _AF | 1 << _MLEAF
 """Sets of fields, bit k for field k: undefined without genotypes; of the genotypes; fractions."""
-_TAB, _NEWLINE, _COLON, _SEMICOLON, _COMMA, _SLASH, _POINT, _ZERO = b"\t\n:;,/.0"
-_INTEGER_WIDTH: Final = 20
-_QUALITY_DECIMALS: Final = 2
+_TAB, _NEWLINE, _COLON, _SEMICOLON, _COMMA, _SLASH, _POINT = b"\t\n:;,/."
+_QUALITY_DECIMALS: Final = np.int64(2)
+_HUNDREDTHS: Final = np.int64(100)
 _SMALL_FRACTION: Final = 0.01
 
 
@@ -144,22 +160,8 @@ def call_lines(
     text = np.frombuffer(contig.encode("utf-8", "surrogateescape"), dtype=np.uint8)
     names = _Names(text, view_of(_NAMES), read_only(_DECIMALS))
     columns = CallColumns.of(calls, annotations)
-    out = np.empty(_max_bytes(text.size, calls, annotations), dtype=np.uint8)
-    end = _put_lines(names, columns, np.flatnonzero(rows), out)
-    return out[:end].tobytes()
-
-
-def _max_bytes(name: int, calls: VariantCalls, annotations: Annotations) -> int:
-    """Return the most bytes that all lines take."""
-    records, samples, ploidy = calls.genotypes.shape
-    fixed = _NAMES.data.size + len(INFO_FIELDS) * (FIXED_WIDTH + 1) + _FORMAT.size
-    line = name + _INTEGER_WIDTH + FIXED_WIDTH + fixed + 2 * len("\t\t\t\t\t\t\t\t\n")
-    sample = (ploidy + 2) * (_INTEGER_WIDTH + 1) + len("\t::::")
-    numbers = annotations.allele_depths.data.size + calls.phred_likelihoods.data.size
-    alleles = len(calls.alleles)
-    by_allele = (len(("AC", "AF", "MLEAC", "MLEAF")) * (FIXED_WIDTH + 1) + 1) * alleles
-    lists = calls.alleles.data.size + by_allele + numbers * (_INTEGER_WIDTH + 1)
-    return int(records * (line + samples * sample) + lists + 2 * records * samples)
+    records = np.flatnonzero(rows)
+    return _LINES(records.size, partial(_put_lines, names, columns, records)).tobytes()
 
 
 @njit
@@ -167,53 +169,48 @@ def _put_lines(
     names: _Names, calls: CallColumns, rows: NDArray[np.int64], out: NDArray[np.uint8]
 ) -> Integer:
     """Write all lines, and return their end."""
+    text, contig = memory_of(out), memory_of(names.contig)
     at: Integer = np.int64(0)
     for record in rows:
-        copy_bytes(names.contig, 0, out, at, names.contig.size)
-        at += names.contig.size
-        out[at] = _TAB
-        at = put_integer(out, at + 1, calls.starts[record] + 1)
-        out[at], out[at + 1] = _TAB, _POINT
-        at = put_alleles(out, at + 2, calls, record)
-        out[at] = _TAB
-        at = put_quality(out, at + 1, calls.qualities[record])
-        out[at], out[at + 1], out[at + 2] = _TAB, _POINT, _TAB
-        at = _put_info(out, at + 3, names, calls, record)
-        copy_bytes(_FORMAT, 0, out, at, _FORMAT.size)
-        at = _put_samples(out, at + _FORMAT.size, calls, record)
-        out[at] = _NEWLINE
-        at += 1
+        at = put_place(text, at, contig, calls, record)
+        at = _put_info(text, at, names, calls, record)
+        at = put_all(text, at, memory_of(_FORMAT))
+        at = _put_samples(text, at, calls, record)
+        at = put_byte(text, at, _NEWLINE)
     return at
 
 
 @njit
-def put_alleles(
-    out: NDArray[np.uint8], at: Integer, calls: CallColumns, record: Integer
+def put_place(
+    text: Memory, at: Integer, contig: Memory, calls: CallColumns, record: Integer
 ) -> Integer:
-    """Write REF and ALT, each after a tab."""
+    """Write CHROM to FILTER, and a tab."""
+    at = put_byte(text, put_all(text, at, contig), _TAB)
+    at = put_integer(text, at, calls.starts[record] + 1)
+    at = put_all(text, at, memory_of(_NO_ID))
     first = calls.allele_offsets[record]
     for allele in range(first, calls.allele_offsets[record + 1]):
-        out[at] = _TAB if allele < first + 2 else _COMMA
-        start, end = calls.alleles.offsets[allele], calls.alleles.offsets[allele + 1]
-        copy_bytes(calls.alleles.data, start, out, at + 1, end - start)
-        at += 1 + end - start
-    return at
+        at = put_byte(text, at, _TAB if allele < first + 2 else _COMMA)
+        at = put_row(text, at, calls.alleles, allele)
+    at = put_quality(text, put_byte(text, at, _TAB), calls.qualities[record])
+    return put_all(text, at, memory_of(_NO_FILTER))
 
 
 @njit
-def put_quality(out: NDArray[np.uint8], at: Integer, value: float) -> Integer:
+def put_quality(text: Memory, at: Integer, value: float) -> Integer:
     """Write QUAL with two decimals, or as an integer if both are 0."""
     if not math.isfinite(value):
-        out[at] = _POINT
-        return at + 1
-    at = put_fixed(out, at, value, np.int64(_QUALITY_DECIMALS))
-    is_whole = out[at - 1] == _ZERO and out[at - 2] == _ZERO
-    return at - 3 if is_whole else at
+        return put_byte(text, at, _POINT)
+    at = put_sign(text, at, value)
+    units = in_units(abs(value), _QUALITY_DECIMALS)
+    if units % _HUNDREDTHS == 0:
+        return put_count(text, at, units // _HUNDREDTHS)
+    return put_units(text, at, units, _QUALITY_DECIMALS)
 
 
 @njit
 def _put_info(
-    out: NDArray[np.uint8], at: Integer, names: _Names, calls: CallColumns, record: Integer
+    text: Memory, at: Integer, names: _Names, calls: CallColumns, record: Integer
 ) -> Integer:
     """Write INFO; DP is always defined, so that INFO is not empty."""
     called = called_alleles(calls, record)
@@ -227,19 +224,16 @@ def _put_info(
         if not math.isfinite(value) or (is_of_genotypes and called == 0):
             continue
         if at > start:
-            out[at] = _SEMICOLON
-            at += 1
-        first, end = names.fields.offsets[field], names.fields.offsets[field + 1]
-        copy_bytes(names.fields.data, first, out, at, end - first)
-        at += end - first
+            at = put_byte(text, at, _SEMICOLON)
+        at = put_row(text, at, names.fields, field)
         if is_statistic:
-            at = put_fixed(out, at, value, names.decimals[field])
+            at = put_fixed(text, at, value, names.decimals[field])
         elif field == _AN:
-            at = put_integer(out, at, called)
+            at = put_integer(text, at, called)
         elif field == _DP:
-            at = put_integer(out, at, calls.depths[record])
+            at = put_integer(text, at, np.int64(calls.depths[record]))
         else:
-            at = put_allele_field(out, at, calls, record, field, called)
+            at = _put_allele_field(text, at, calls, record, field, called)
     return at
 
 
@@ -254,8 +248,8 @@ def called_alleles(calls: CallColumns, record: Integer) -> Integer:
 
 
 @njit
-def put_allele_field(
-    out: NDArray[np.uint8],
+def _put_allele_field(
+    text: Memory,
     at: Integer,
     calls: CallColumns,
     record: Integer,
@@ -266,16 +260,15 @@ def put_allele_field(
     first, end = calls.allele_offsets[record] + 1, calls.allele_offsets[record + 1]
     for allele in range(first, end):
         if allele > first:
-            out[at] = _COMMA
-            at += 1
+            at = put_byte(text, at, _COMMA)
         if _OF_COPIES >> field & 1:
             count = _copies(calls, record, allele + 1 - first)
         else:
             count = np.int64(calls.likely_counts[allele])
         if _FRACTIONS >> field & 1:
-            at = put_fraction(out, at, min(1.0, count / called))
+            at = put_fraction(text, at, min(1.0, count / called))
         else:
-            at = put_integer(out, at, count)
+            at = put_integer(text, at, count)
     return at
 
 
@@ -290,80 +283,56 @@ def _copies(calls: CallColumns, record: Integer, allele: Integer) -> Integer:
 
 
 @njit
-def put_fraction(out: NDArray[np.uint8], at: Integer, value: float) -> Integer:
+def put_fraction(text: Memory, at: Integer, value: float) -> Integer:
     """Write a fraction from 0 to 1 as HTSJDK does.
 
     It has three decimals, but two if it is 1 or 0, and an exponent below 0.01.
     """
     if value == 0.0 or value >= 1.0:
-        return put_fixed(out, at, value, np.int64(2))
+        return put_fixed(text, at, value, np.int64(2))
     if value < _SMALL_FRACTION:
-        return put_scientific(out, at, value, np.int64(3))
-    return put_fixed(out, at, value, np.int64(3))
+        return put_scientific(text, at, value, np.int64(3))
+    return put_fixed(text, at, value, np.int64(3))
 
 
 @njit
-def _put_samples(
-    out: NDArray[np.uint8], at: Integer, calls: CallColumns, record: Integer
-) -> Integer:
+def _put_samples(text: Memory, at: Integer, calls: CallColumns, record: Integer) -> Integer:
     """Write the fields of all samples of a record; return the end."""
     samples = calls.genotypes.shape[1]
     for sample in range(samples):
-        row = record * samples + sample
-        out[at] = _TAB
-        at = _put_genotype(out, at + 1, calls.genotypes, record, sample)
-        out[at] = _COLON
-        if calls.genotypes[record, sample, 0] < 0:  # GATK has no depths without a call
-            out[at + 1], out[at + 2], out[at + 3] = _POINT, _COLON, _POINT
-            at += 4
-        else:
-            at = put_values(out, at + 1, calls.allele_depths, row)
-            out[at] = _COLON
-            at = put_integer(out, at + 1, calls.sample_depths[record, sample])
-        out[at] = _COLON
-        at = put_integer(out, at + 1, np.int64(calls.genotype_qualities[record, sample]))
-        out[at] = _COLON
-        at = put_values(out, at + 1, calls.phred_likelihoods, row)
+        at = put_byte(text, at, _TAB)
+        at = _put_genotype(text, at, calls.genotypes, record, sample)
+        at = put_counts(text, at, calls, record, sample)
+        at = put_byte(text, at, _COLON)
+        at = put_values(text, at, calls.phred_likelihoods, record * samples + sample)
     return at
+
+
+@njit
+def put_counts(
+    text: Memory, at: Integer, calls: CallColumns, record: Integer, sample: Integer
+) -> Integer:
+    """Write AD, DP and GQ, each after a colon; GATK has no depths without a call."""
+    at = put_byte(text, at, _COLON)
+    if calls.genotypes[record, sample, 0] < 0:
+        at = put_all(text, at, memory_of(_NO_DEPTHS))
+    else:
+        row = record * calls.genotypes.shape[1] + sample
+        at = put_values(text, at, calls.allele_depths, row)
+        at = put_byte(text, at, _COLON)
+        at = put_integer(text, at, np.int64(calls.sample_depths[record, sample]))
+    at = put_byte(text, at, _COLON)
+    return put_integer(text, at, np.int64(calls.genotype_qualities[record, sample]))
 
 
 @njit
 def _put_genotype(
-    out: NDArray[np.uint8],
-    at: Integer,
-    genotypes: NDArray[np.int16],
-    record: Integer,
-    sample: Integer,
+    text: Memory, at: Integer, genotypes: NDArray[np.int16], record: Integer, sample: Integer
 ) -> Integer:
     for copy in range(genotypes.shape[2]):
         if copy:
-            out[at] = _SLASH
-            at += 1
-        at = put_known(out, at, genotypes[record, sample, copy])
-    return at
-
-
-@njit
-def put_known(out: NDArray[np.uint8], at: Integer, value: Integer) -> Integer:
-    """Write a number, or `.` if it is negative."""
-    if value < 0:
-        out[at] = _POINT
-        return at + 1
-    return put_integer(out, at, np.int64(value))
-
-
-@njit
-def put_values(out: NDArray[np.uint8], at: Integer, rows: RaggedView, row: Integer) -> Integer:
-    """Write a row of numbers, or `.` for an empty one."""
-    start, end = rows.offsets[row], rows.offsets[row + 1]
-    if start == end:
-        out[at] = _POINT
-        return at + 1
-    for k in range(start, end):
-        if k > start:
-            out[at] = _COMMA
-            at += 1
-        at = put_integer(out, at, np.int64(rows.data[k]))
+            at = put_byte(text, at, _SLASH)
+        at = put_known(text, at, np.int64(genotypes[record, sample, copy]))
     return at
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.bytes import Integer, copy_bytes
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import Memory, memory_of
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.calling.batches import Annotations, VariantCalls
@@ -17,11 +19,9 @@ from hapgpu.calling.genotypes.annotation_fields import FIELDS
 from hapgpu.calling.output.call_lines import (
     CallColumns,
     called_alleles,
-    put_alleles,
+    put_counts,
     put_fraction,
-    put_known,
-    put_quality,
-    put_values,
+    put_place,
 )
 from hapgpu.calling.output.phasing import UNPHASED, Phasing
 from hapgpu.calling.output.reference_blocks import (
@@ -39,12 +39,16 @@ from hapgpu.calling.output.reference_blocks import (
     ReferencePositions,
 )
 from hapgpu.calling.reads.segments import EmptyIntervals
-from hapgpu.io.text.numbers import FIXED_WIDTH, put_fixed, put_integer
+from hapgpu.io.text.builder import TextBuilder, put_byte, put_integer, put_two
+from hapgpu.io.text.columns import put_row
+from hapgpu.io.text.numbers import put_fixed
+from hapgpu.io.vcf.numbers import put_known, put_values
 from hapgpu.runtime.jit import njit
 
 _TAB, _NEWLINE, _COLON, _SEMICOLON, _COMMA, _SLASH, _BAR, _POINT = b"\t\n:;,/|."
 _ZERO, _ONE, _UNDERSCORE = b"01_"
-_INTEGER_WIDTH: Final = 20
+_RECORDS: Final = TextBuilder(row_bytes=300)
+_ITEMS: Final = TextBuilder(row_bytes=100)
 _TEXTS: Final = Ragged.from_sequences(
     [
         "BaseQRankSum=",
@@ -110,15 +114,7 @@ def record_lines(
     uint8 text, w rows: lines, each with a newline at its end.
     """
     name = np.frombuffer(contig.encode("utf-8", "surrogateescape"), dtype=np.uint8)
-    alleles = len(calls.alleles)
-    numbers = annotations.allele_depths.data.size + calls.phred_likelihoods.data.size
-    fixed = name.size + _TEXTS.data.size + 24 * (_INTEGER_WIDTH + FIXED_WIDTH)
-    room = len(calls) * fixed + 2 * calls.alleles.data.size + numbers * (_INTEGER_WIDTH + 1)
-    # PID repeats the alleles of another record.
-    longest = int(calls.alleles.lengths.max(initial=0))
-    room += 2 * alleles * (FIXED_WIDTH + _INTEGER_WIDTH + 2) + 2 * len(calls) * longest
-    out = np.empty(room, dtype=np.uint8)
-    is_own = np.ones(alleles, dtype=np.bool_)
+    is_own = np.ones(len(calls.alleles), dtype=np.bool_)
     starts = calls.alleles.data[calls.alleles.offsets[:-1]]
     is_own[(starts == ord("*")) | (starts == ord("<"))] = False
     is_own[calls.allele_offsets[:-1]] = False
@@ -131,8 +127,8 @@ def record_lines(
         read_only(is_own),
     )
     offsets = np.zeros(rows.size + 1, dtype=np.int64)
-    _put_records(name, records, view_of(_TEXTS), read_only(rows), out, offsets)
-    return Ragged(out[: offsets[-1]], offsets)
+    write = partial(_put_records, name, records, view_of(_TEXTS), read_only(rows), offsets)
+    return Ragged(_RECORDS(rows.size, write), offsets)
 
 
 def item_lines(contig: str, items: Items, records: Ragged) -> bytes:
@@ -164,28 +160,16 @@ def empty_lines(
 
 def _item_lines(names: Ragged, contigs: NDArray[np.int64], items: Items, records: Ragged) -> bytes:
     """Write items; block k is of the contig of row `contigs[k]` of the names."""
-    texts = _TEXTS.lengths[[_BLOCK_INFO, _BLOCK_FORMAT]].sum()
-    line = int(texts) + COLUMNS * (_INTEGER_WIDTH + 1) + 8
-    room = len(items.blocks) * line + int(names.lengths[contigs].sum()) + records.data.size
-    out = np.empty(room, dtype=np.uint8)
-    end = _put_items(
+    write = partial(
+        _put_items,
         view_of(names),
         read_only(contigs),
         read_only(items.blocks),
         read_only(items.order),
         view_of(_TEXTS),
         view_of(records),
-        out,
     )
-    return out[:end].tobytes()
-
-
-@njit
-def _put_row(out: NDArray[np.uint8], at: Integer, texts: RaggedView, row: Integer) -> Integer:
-    start = texts.offsets[row]
-    length = np.int64(texts.offsets[row + 1] - start)
-    copy_bytes(texts.data, start, out, at, length)
-    return at + length
+    return _ITEMS(items.order.size, write).tobytes()
 
 
 @njit
@@ -199,29 +183,23 @@ def _put_items(
     out: NDArray[np.uint8],
 ) -> Integer:
     """Write blocks, and for a negative item a finished record, in their order; return the end."""
+    text = memory_of(out)
     at: Integer = np.int64(0)
     for item in order:
         if item < 0:
-            at = _put_row(out, at, records, -1 - item)
+            at = put_row(text, at, records, -1 - item)
             continue
-        at = _put_row(out, at, names, contigs[item])
-        out[at] = _TAB
-        at = put_integer(out, at + 1, blocks[item, START] + 1)
-        out[at], out[at + 1], out[at + 2] = _TAB, _POINT, _TAB
-        out[at + 3] = blocks[item, BASE]
-        at = _put_row(out, at + 4, texts, np.int64(_BLOCK_INFO))
-        at = put_integer(out, at, blocks[item, END])
-        at = _put_row(out, at, texts, np.int64(_BLOCK_FORMAT))
+        at = put_byte(text, put_row(text, at, names, contigs[item]), _TAB)
+        at = put_integer(text, at, blocks[item, START] + 1)
+        at = put_two(text, put_two(text, at, _TAB, _POINT), _TAB, blocks[item, BASE])
+        at = put_row(text, at, texts, np.int64(_BLOCK_INFO))
+        at = put_integer(text, at, blocks[item, END])
+        at = put_row(text, at, texts, np.int64(_BLOCK_FORMAT))
         for column in (DEPTH, QUALITY, MIN_DEPTH):
-            at = put_integer(out, at, blocks[item, column])
-            out[at] = _COLON
-            at += 1
-        out[at], out[at + 1] = _ZERO, _COMMA
-        at = put_integer(out, at + 2, blocks[item, HETEROZYGOUS])
-        out[at] = _COMMA
-        at = put_integer(out, at + 1, blocks[item, HOMOZYGOUS])
-        out[at] = _NEWLINE
-        at += 1
+            at = put_byte(text, put_integer(text, at, blocks[item, column]), _COLON)
+        at = put_integer(text, put_two(text, at, _ZERO, _COMMA), blocks[item, HETEROZYGOUS])
+        at = put_integer(text, put_byte(text, at, _COMMA), blocks[item, HOMOZYGOUS])
+        at = put_byte(text, at, _NEWLINE)
     return at
 
 
@@ -231,133 +209,111 @@ def _put_records(
     records: _Records,
     texts: RaggedView,
     rows: NDArray[np.int64],
-    out: NDArray[np.uint8],
     offsets: NDArray[np.int64],
-) -> None:
-    """Write all lines, and where they end."""
-    calls = records.calls
+    out: NDArray[np.uint8],
+) -> Integer:
+    """Write all lines and where each ends; return the end."""
+    text, contig = memory_of(out), memory_of(name)
     at: Integer = np.int64(0)
     for k in range(rows.size):
         record = rows[k]
-        copy_bytes(name, 0, out, at, name.size)
-        at += name.size
-        out[at] = _TAB
-        at = put_integer(out, at + 1, calls.starts[record] + 1)
-        out[at], out[at + 1] = _TAB, _POINT
-        at = put_alleles(out, at + 2, calls, record)
-        out[at] = _TAB
-        at = put_quality(out, at + 1, calls.qualities[record])
-        out[at], out[at + 1], out[at + 2] = _TAB, _POINT, _TAB
-        at = _put_info(out, at + 3, texts, records, record)
+        at = put_place(text, at, contig, records.calls, record)
+        at = _put_info(text, at, texts, records, record)
         is_phased = records.groups[record] != UNPHASED
-        at = _put_row(out, at, texts, np.int64(_PHASED_FORMAT if is_phased else _UNPHASED_FORMAT))
-        at = _put_sample(out, at, records, record)
-        out[at] = _NEWLINE
-        at += 1
+        at = put_row(text, at, texts, np.int64(_PHASED_FORMAT if is_phased else _UNPHASED_FORMAT))
+        at = _put_sample(text, at, records, record)
+        at = put_byte(text, at, _NEWLINE)
         offsets[k + 1] = at
+    return at
 
 
 @njit
 def _put_info(
-    out: NDArray[np.uint8], at: Integer, texts: RaggedView, records: _Records, record: Integer
+    text: Memory, at: Integer, texts: RaggedView, records: _Records, record: Integer
 ) -> Integer:
     """Write INFO; DP comes second, so that all fields after it follow a semicolon."""
     calls = records.calls
     start = at
-    at = _put_statistic(out, at, texts, calls, record, np.int64(0), np.int64(_BASE_QUALITY))
+    at = _put_statistic(text, at, texts, calls, record, np.int64(0), np.int64(_BASE_QUALITY))
     if at > start:
-        out[at] = _SEMICOLON
-        at += 1
-    at = put_integer(out, _put_row(out, at, texts, np.int64(_DP)), calls.depths[record])
-    at = _put_statistic(out, at, texts, calls, record, np.int64(1), np.int64(_HETEROZYGOSITY))
+        at = put_byte(text, at, _SEMICOLON)
+    at = put_row(text, at, texts, np.int64(_DP))
+    at = put_integer(text, at, np.int64(calls.depths[record]))
+    at = _put_statistic(text, at, texts, calls, record, np.int64(1), np.int64(_HETEROZYGOSITY))
     called = called_alleles(calls, record)
     for field in (_COUNTS, _FRACTIONS):
         if field == _FRACTIONS and called == 0:
             continue
-        out[at] = _SEMICOLON
-        at = _put_row(out, at + 1, texts, np.int64(field))
+        at = put_row(text, put_byte(text, at, _SEMICOLON), texts, np.int64(field))
         first, end = calls.allele_offsets[record] + 1, calls.allele_offsets[record + 1]
         for allele in range(first, end):
             if allele > first:
-                out[at] = _COMMA
-                at += 1
+                at = put_byte(text, at, _COMMA)
             count = np.int64(calls.likely_counts[allele])
             if field == _COUNTS:
-                at = put_integer(out, at, count)
+                at = put_integer(text, at, count)
             else:
-                at = put_fraction(out, at, min(1.0, count / called))
-    at = _put_statistic(out, at, texts, calls, record, np.int64(2), np.int64(_MAPPING))
-    out[at] = _SEMICOLON
-    at = _put_row(out, at + 1, texts, np.int64(_RAW))
-    at = put_integer(out, at, records.mapping_qualities[record, 0])
-    out[at] = _COMMA
-    at = put_integer(out, at + 1, records.mapping_qualities[record, 1])
-    return _put_statistic(out, at, texts, calls, record, np.int64(3), np.int64(_POSITION))
+                at = put_fraction(text, at, min(1.0, count / called))
+    at = _put_statistic(text, at, texts, calls, record, np.int64(2), np.int64(_MAPPING))
+    at = put_row(text, put_byte(text, at, _SEMICOLON), texts, np.int64(_RAW))
+    at = put_integer(text, at, records.mapping_qualities[record, 0])
+    at = put_integer(text, put_byte(text, at, _COMMA), records.mapping_qualities[record, 1])
+    return _put_statistic(text, at, texts, calls, record, np.int64(3), np.int64(_POSITION))
 
 
 @njit
 def _put_statistic(
-    out: NDArray[np.uint8],
+    text: Memory,
     at: Integer,
     texts: RaggedView,
     calls: CallColumns,
     record: Integer,
     number: Integer,
-    text: Integer,
+    name: Integer,
 ) -> Integer:
     """Write a statistic if it is defined, after a semicolon, but the first."""
     value = calls.statistics[record, _STATISTICS[number]]
     if not math.isfinite(value):
         return at
     if number:
-        out[at] = _SEMICOLON
-        at += 1
-    return put_fixed(out, _put_row(out, at, texts, text), value, _DECIMALS[number])
+        at = put_byte(text, at, _SEMICOLON)
+    return put_fixed(text, put_row(text, at, texts, name), value, _DECIMALS[number])
 
 
 @njit
-def _put_sample(out: NDArray[np.uint8], at: Integer, records: _Records, record: Integer) -> Integer:
+def _put_sample(text: Memory, at: Integer, records: _Records, record: Integer) -> Integer:
     """Write the fields of the sample of a record, with its phase if it has one; return the end."""
     calls, group = records.calls, records.groups[record]
-    at = _put_genotype(out, at, records, record)
-    out[at] = _COLON
-    is_called = calls.genotypes[record, 0, 0] >= 0  # GATK has no depths without a call
-    if is_called:
-        at = put_values(out, at + 1, calls.allele_depths, record)
-        out[at] = _COLON
-        at = put_integer(out, at + 1, calls.sample_depths[record, 0])
-    else:
-        out[at + 1], out[at + 2], out[at + 3] = _POINT, _COLON, _POINT
-        at += 4
-    out[at] = _COLON
-    at = put_integer(out, at + 1, np.int64(calls.genotype_qualities[record, 0]))
+    at = _put_genotype(text, at, records, record)
+    at = put_counts(text, at, calls, record, np.int64(0))
     if group != UNPHASED:
-        first = _ONE if records.is_flipped[record] else _ZERO
-        out[at], out[at + 1], out[at + 2] = _COLON, first, _BAR
-        out[at + 3], out[at + 4] = _ONE + _ZERO - first, _COLON
-        at = put_integer(out, at + 5, calls.starts[group] + 1)
-        row = calls.allele_offsets[group]
-        for allele in range(row, row + 2):
-            out[at] = _UNDERSCORE
-            at = _put_row(out, at + 1, calls.alleles, allele)
-    out[at] = _COLON
-    at = put_values(out, at + 1, calls.phred_likelihoods, record)
+        at = _put_phase(text, at, records, record)
+    at = put_values(text, put_byte(text, at, _COLON), calls.phred_likelihoods, record)
     if group != UNPHASED:
-        out[at] = _COLON
-        at = put_integer(out, at + 1, calls.starts[group] + 1)
-    if not is_called:
-        out[at], out[at + 1] = _COLON, _POINT
-        return at + 2
+        at = put_integer(text, put_byte(text, at, _COLON), calls.starts[group] + 1)
+    if calls.genotypes[record, 0, 0] < 0:  # GATK has no depths without a call
+        return put_two(text, at, _COLON, _POINT)
     for k in range(records.strand_depths.shape[1]):
-        out[at] = _COMMA if k else _COLON
-        at = put_integer(out, at + 1, records.strand_depths[record, k])
+        at = put_byte(text, at, _COMMA if k else _COLON)
+        at = put_integer(text, at, records.strand_depths[record, k])
     return at
 
 
 @njit
-def _put_genotype(
-    out: NDArray[np.uint8], at: Integer, records: _Records, record: Integer
-) -> Integer:
+def _put_phase(text: Memory, at: Integer, records: _Records, record: Integer) -> Integer:
+    """Write PGT and PID, each after a colon."""
+    calls, group = records.calls, records.groups[record]
+    first = _ONE if records.is_flipped[record] else _ZERO
+    at = put_two(text, put_two(text, at, _COLON, first), _BAR, _ONE + _ZERO - first)
+    at = put_integer(text, put_byte(text, at, _COLON), calls.starts[group] + 1)
+    row = calls.allele_offsets[group]
+    for allele in range(row, row + 2):
+        at = put_row(text, put_byte(text, at, _UNDERSCORE), calls.alleles, allele)
+    return at
+
+
+@njit
+def _put_genotype(text: Memory, at: Integer, records: _Records, record: Integer) -> Integer:
     """Write GT; of a phased record, with the ALT where its phase says, if it is heterozygous."""
     calls = records.calls
     first = np.int64(calls.genotypes[record, 0, 0])
@@ -369,9 +325,8 @@ def _put_genotype(
         is_own = named >= 0 and records.is_own[calls.allele_offsets[record] + max(named, 0)]
         if first != second and not is_own:
             first, second = second, first
-    at = put_known(out, at, first)
-    out[at] = separator
-    return put_known(out, at + 1, second)
+    at = put_byte(text, put_known(text, at, first), separator)
+    return put_known(text, at, second)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import Memory, memory_of, read_u8
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.genotyping.batches import GenotypeCalls
 from hapgpu.haplotypes.batches import LocusBatch
-from hapgpu.io.text.numbers import put_integer
+from hapgpu.io.text.builder import (
+    TextBuilder,
+    put_all,
+    put_byte,
+    put_bytes,
+    put_integer,
+    put_two,
+)
+from hapgpu.io.text.fields import text_of
 from hapgpu.io.vcf.batches import GENOTYPES
+from hapgpu.io.vcf.numbers import put_known, put_values
 from hapgpu.runtime.jit import njit, njit_inlined
 
-_FORMAT: Final = np.frombuffer(b"GT:GQ:DP:AD:PL", dtype=np.uint8)
-_FIELDS: Final = 5
-_INT16_WIDTH: Final = 6
-_INT32_WIDTH: Final = 11
-_INT64_WIDTH: Final = 20
+_LINES: Final = TextBuilder(row_bytes=200)
+_FORMAT: Final = text_of("\tGT:GQ:DP:AD:PL")
+_DEPTH: Final = text_of("DP=")
 _TAB, _NEWLINE, _COLON, _SEMICOLON, _COMMA, _SLASH, _POINT, _EQUALS = b"\t\n:;,/.="
 _ZERO, _D, _P = b"0DP"
 _QUAL, _FILTER, _INFO = 5, 6, 7
@@ -68,85 +77,53 @@ def call_lines(batch: LocusBatch, calls: GenotypeCalls) -> bytes:
     records = batch.sites.records
     sites, samples, ploidy = calls.genotypes.shape
     columns = _Columns(read_only(records.text), read_only(records.columns))
-    values = calls.allele_depths.data.size + calls.phred_likelihoods.data.size
-    sample_bytes = _FIELDS + ploidy * (_INT16_WIDTH + 1) + _INT16_WIDTH + 3 * _INT32_WIDTH
-    size = int(_max_bytes(columns)) + sites * samples * sample_bytes + values * (_INT32_WIDTH + 1)
-    out = np.empty(size, dtype=np.uint8)
-    end = _put_lines(
-        columns,
-        _Calls(
-            read_only(calls.genotypes.reshape(-1, ploidy)),
-            read_only(calls.qualities.reshape(-1)),
-            read_only(calls.depths.reshape(-1)),
-            view_of(calls.allele_depths),
-            view_of(calls.phred_likelihoods),
-            read_only(calls.variant_qualities),
-        ),
-        samples,
-        out,
+    rows = _Calls(
+        read_only(calls.genotypes.reshape(-1, ploidy)),
+        read_only(calls.qualities.reshape(-1)),
+        read_only(calls.depths.reshape(-1)),
+        view_of(calls.allele_depths),
+        view_of(calls.phred_likelihoods),
+        read_only(calls.variant_qualities),
     )
-    return out[:end].tobytes()
-
-
-@njit
-def _max_bytes(columns: _Columns) -> Integer:
-    """Return the most bytes that lines take without their samples."""
-    text, offsets = columns
-    size = np.int64(0)
-    for site in range(offsets.shape[0]):
-        size += offsets[site, GENOTYPES] - offsets[site, 0]
-        size += 2 * _INT64_WIDTH + _FORMAT.size + 8  # QUAL, DP, and the separators
-        for k in range(offsets[site, _INFO] + 1, offsets[site, GENOTYPES] - 1):
-            is_item = text[k] == _P and text[k - 1] == _D
-            size += is_item * _INT64_WIDTH
-    return size
+    return _LINES(sites, partial(_put_lines, columns, rows, samples)).tobytes()
 
 
 @njit
 def _put_lines(columns: _Columns, calls: _Calls, samples: int, out: NDArray[np.uint8]) -> Integer:
     """Write all lines, and return their end."""
-    text, offsets = columns
+    text, source, offsets = memory_of(out), memory_of(columns.text), columns.offsets
     at: Integer = np.int64(0)
     for site in range(offsets.shape[0]):
-        at = _put_text(out, at, text, offsets[site, 0], offsets[site, _QUAL])
-        at = _put_quality(out, at, calls.variant_qualities[site])
-        out[at] = _TAB
-        at = _put_text(out, at + 1, text, offsets[site, _FILTER], offsets[site, _INFO])
+        at = _put_span(text, at, source, offsets[site, 0], offsets[site, _QUAL])
+        at = _put_quality(text, at, calls.variant_qualities[site])
+        at = put_byte(text, at, _TAB)
+        at = _put_span(text, at, source, offsets[site, _FILTER], offsets[site, _INFO])
         depth = np.int64(0)
         for row in range(site * samples, (site + 1) * samples):
             depth += calls.depths[row]
-        at = _put_info(out, at, text, offsets[site, _INFO], offsets[site, GENOTYPES] - 1, depth)
-        out[at] = _TAB
-        at = _put_text(out, at + 1, _FORMAT, 0, _FORMAT.size)
-        at = _put_samples(out, at, calls, site * samples, (site + 1) * samples)
-        out[at] = _NEWLINE
-        at += 1
+        at = _put_info(text, at, source, offsets[site, _INFO], offsets[site, GENOTYPES] - 1, depth)
+        at = put_all(text, at, memory_of(_FORMAT))
+        at = _put_samples(text, at, calls, site * samples, (site + 1) * samples)
+        at = put_byte(text, at, _NEWLINE)
     return at
 
 
 @njit_inlined
-def _put_text(
-    out: NDArray[np.uint8], at: Integer, text: NDArray[np.uint8], start: Integer, end: Integer
-) -> Integer:
-    for k in range(end - start):
-        out[at + k] = text[start + k]
-    return at + end - start
+def _put_span(text: Memory, at: Integer, source: Memory, start: Integer, end: Integer) -> Integer:
+    return put_bytes(text, at, source, start, end - start)
 
 
 @njit
-def _put_quality(out: NDArray[np.uint8], at: Integer, value: float) -> Integer:
+def _put_quality(text: Memory, at: Integer, value: float) -> Integer:
     """Write a number that is not negative, as `f"{value:.2f}"` without closing zeros."""
     if math.isnan(value):
-        out[at] = _POINT
-        return at + 1
+        return put_byte(text, at, _POINT)
     hundredths = _hundredths(value)
-    at = put_integer(out, at, hundredths // 100)
-    if hundredths % 100:
-        out[at] = _POINT
-        out[at + 1] = _ZERO + hundredths % 100 // 10
-        out[at + 2] = _ZERO + hundredths % 10
-        at += 3 if hundredths % 10 else 2
-    return at
+    at = put_integer(text, at, hundredths // 100)
+    tenths, rest = hundredths % 100 // 10, hundredths % 10
+    if tenths or rest:
+        at = put_two(text, at, _POINT, _ZERO + tenths)
+    return put_byte(text, at, _ZERO + rest) if rest else at
 
 
 @njit
@@ -166,99 +143,57 @@ def _hundredths(value: float) -> Integer:
 
 @njit
 def _put_info(
-    out: NDArray[np.uint8],
-    at: Integer,
-    text: NDArray[np.uint8],
-    start: Integer,
-    end: Integer,
-    depth: Integer,
+    text: Memory, at: Integer, source: Memory, start: Integer, end: Integer, depth: Integer
 ) -> Integer:
     """Write INFO with another value of each item DP, or with DP at its end."""
-    if end - start == 1 and text[start] == _POINT:
-        return _put_depth(out, at, depth)
+    if end - start == 1 and read_u8(source, start) == _POINT:
+        return _put_depth(text, at, depth)
     has_depth = False
     while start <= end:
         item = start
-        while start < end and text[start] != _SEMICOLON:
+        while start < end and read_u8(source, start) != _SEMICOLON:
             start += 1
-        if _is_depth(text, item, start):
-            at = _put_depth(out, at, depth)
+        if _is_depth(source, item, start):
+            at = _put_depth(text, at, depth)
             has_depth = True
         else:
-            at = _put_text(out, at, text, item, start)
+            at = _put_span(text, at, source, item, start)
         if start < end:
-            out[at] = _SEMICOLON
-            at += 1
+            at = put_byte(text, at, _SEMICOLON)
         start += 1
     if not has_depth:
-        out[at] = _SEMICOLON
-        at = _put_depth(out, at + 1, depth)
+        at = _put_depth(text, put_byte(text, at, _SEMICOLON), depth)
     return at
 
 
 @njit_inlined
-def _is_depth(text: NDArray[np.uint8], start: Integer, end: Integer) -> bool:
-    if end - start < 2 or text[start] != _D or text[start + 1] != _P:
+def _is_depth(source: Memory, start: Integer, end: Integer) -> bool:
+    if end - start < 2 or read_u8(source, start) != _D or read_u8(source, start + 1) != _P:
         return False
-    return bool(end - start == 2 or text[start + 2] == _EQUALS)
+    return bool(end - start == 2 or read_u8(source, start + 2) == _EQUALS)
 
 
 @njit_inlined
-def _put_depth(out: NDArray[np.uint8], at: Integer, depth: Integer) -> Integer:
-    out[at], out[at + 1], out[at + 2] = _D, _P, _EQUALS
-    return put_integer(out, at + 3, depth)
+def _put_depth(text: Memory, at: Integer, depth: Integer) -> Integer:
+    return put_integer(text, put_all(text, at, memory_of(_DEPTH)), depth)
 
 
 @njit
-def _put_samples(
-    out: NDArray[np.uint8], at: Integer, calls: _Calls, first: Integer, end: Integer
-) -> Integer:
+def _put_samples(text: Memory, at: Integer, calls: _Calls, first: Integer, end: Integer) -> Integer:
     """Write the columns of the samples of a site: rows `first` to `end`."""
     for row in range(first, end):
-        out[at] = _TAB
-        at = _put_genotype(out, at + 1, calls.genotypes, row)
-        out[at] = _COLON
-        at = _put_known(out, at + 1, calls.qualities[row])
-        out[at] = _COLON
-        at = put_integer(out, at + 1, calls.depths[row])
-        out[at] = _COLON
-        at = _put_values(out, at + 1, calls.allele_depths, row)
-        out[at] = _COLON
-        at = _put_values(out, at + 1, calls.phred_likelihoods, row)
+        at = _put_genotype(text, put_byte(text, at, _TAB), calls.genotypes, row)
+        at = put_known(text, put_byte(text, at, _COLON), np.int64(calls.qualities[row]))
+        at = put_integer(text, put_byte(text, at, _COLON), np.int64(calls.depths[row]))
+        at = put_values(text, put_byte(text, at, _COLON), calls.allele_depths, row)
+        at = put_values(text, put_byte(text, at, _COLON), calls.phred_likelihoods, row)
     return at
 
 
 @njit
-def _put_genotype(
-    out: NDArray[np.uint8], at: Integer, genotypes: NDArray[np.int16], row: Integer
-) -> Integer:
+def _put_genotype(text: Memory, at: Integer, genotypes: NDArray[np.int16], row: Integer) -> Integer:
     for copy in range(genotypes.shape[1]):
         if copy:
-            out[at] = _SLASH
-            at += 1
-        at = _put_known(out, at, genotypes[row, copy])
-    return at
-
-
-@njit
-def _put_known(out: NDArray[np.uint8], at: Integer, value: Integer) -> Integer:
-    """Write a number, or `.` if it is negative."""
-    if value < 0:
-        out[at] = _POINT
-        return at + 1
-    return put_integer(out, at, value)
-
-
-@njit
-def _put_values(out: NDArray[np.uint8], at: Integer, rows: RaggedView, row: Integer) -> Integer:
-    """Write a row of numbers, or `.` for an empty one."""
-    start, end = rows.offsets[row], rows.offsets[row + 1]
-    if start == end:
-        out[at] = _POINT
-        return at + 1
-    for k in range(start, end):
-        if k > start:
-            out[at] = _COMMA
-            at += 1
-        at = put_integer(out, at, rows.data[k])
+            at = put_byte(text, at, _SLASH)
+        at = put_known(text, at, np.int64(genotypes[row, copy]))
     return at

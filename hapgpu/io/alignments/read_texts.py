@@ -30,6 +30,7 @@ from hapgpu.io.bam.record_layout import RecordBlock
 from hapgpu.io.fastx.block_workers import ReadSettings
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.files.record_limit import too_long
+from hapgpu.io.text.builder import SLACK
 
 _BYTES_PER_BASE: Final = 2  # of FASTQ: the base and its quality
 _FAULTS: Final = {
@@ -117,7 +118,7 @@ def _texts_of(block: RecordBlock, settings: ReadSettings) -> _Texts:
     texts: deque[_Text] = deque()
     start, fault = 0, SOUND
     for form, end in zip(forms[:count].tolist(), ends[:count].tolist(), strict=True):
-        out = np.empty(int(sizes[start:end].sum()), dtype=np.uint8)
+        out = np.empty(int(sizes[start:end].sum()) + SLACK, dtype=np.uint8)
         written = write_texts(
             block.data,
             block.layout,

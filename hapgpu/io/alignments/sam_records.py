@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import Integer, copy_bytes, load_i32, load_u16, load_u32
+from hapgpu.arrays.memory import memory_of
 from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.arrays.ragged_view import view_of
 from hapgpu.arrays.read_columns import ReadColumns
@@ -16,7 +17,9 @@ from hapgpu.io.bam.constants import MISSING_QUALITY
 from hapgpu.io.bam.encode import check_writable
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.tags import VALUE_WIDTHS
-from hapgpu.io.text.numbers import put_float, put_integer
+from hapgpu.io.text import builder
+from hapgpu.io.text.builder import SLACK
+from hapgpu.io.text.numbers import put_float
 from hapgpu.runtime.jit import njit
 from hapgpu.runtime.pool import Pool
 
@@ -41,6 +44,12 @@ _TEXT_PER_TAG_BYTE: Final = 5
 
 
 @njit
+def put_integer(out: NDArray[np.uint8], at: Integer, value: Integer) -> Integer:
+    """Write an integer from an offset of an array on; return its end."""
+    return builder.put_integer(memory_of(out), at, value)
+
+
+@njit
 def _load_integer(tags: NDArray[np.uint8], at: Integer, kind: Integer) -> Integer:
     if kind == _UINT8:
         return np.int64(tags[at])
@@ -59,7 +68,7 @@ def _put_number(
 ) -> Integer:
     """Write the number at `at` to `out[to]`; return its end in `out`."""
     if kind == _FLOAT:
-        return put_float(out, to, np.int32(load_i32(tags, at)).view(np.float32))
+        return put_float(memory_of(out), to, np.int32(load_i32(tags, at)).view(np.float32))
     return put_integer(out, to, _load_integer(tags, at, kind))
 
 
@@ -286,7 +295,7 @@ def format_records(batch: ReadBatch, header: SamHeader, pool: Pool) -> list[NDAr
     room = offsets_of(_max_text(columns, references))
 
     def put(start: int, end: int) -> NDArray[np.uint8]:
-        out = np.empty(int(room[end] - room[start]), dtype=np.uint8)
+        out = np.empty(int(room[end] - room[start]) + SLACK, dtype=np.uint8)
         size = _put_lines(columns, start, end, texts, out)
         return out[:size]
 

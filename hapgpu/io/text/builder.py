@@ -9,7 +9,7 @@ for, so that short pieces are written as words.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ SLACK: Final = 16
 HEAD_BYTES: Final = 6
 """Bytes of a tab, the name of a tag and its type."""
 
+_Write: TypeAlias = Callable[[NDArray[np.uint8]], Integer]
 _MINUS: Final = np.int64(ord("-"))
 _ZERO: Final = np.int64(ord("0"))
 _POINT: Final = np.int64(ord("."))
@@ -53,9 +54,13 @@ class TextBuilder:
     def __init__(self, row_bytes: int) -> None:
         self._row_bytes = float(row_bytes)
 
-    def __call__(self, rows: int, write: Callable[[NDArray[np.uint8]], int]) -> NDArray[np.uint8]:
-        """Return the text of some rows; `write` is that of `built_text`."""
-        text = built_text(write, int(_MARGIN * self._row_bytes * rows) + _LEAST)
+    def __call__(self, rows: int, write: _Write, most: int | None = None) -> NDArray[np.uint8]:
+        """Return the text of some rows; `write` is that of `built_text`.
+
+        If it stops before `most` bytes, no more memory is reserved at first.
+        """
+        expected = int(_MARGIN * self._row_bytes * rows) + _LEAST
+        text = built_text(write, expected if most is None else min(expected, most))
         if rows:
             self._row_bytes = max(text.size / rows, 1.0)
         return text
@@ -65,7 +70,7 @@ _MARGIN: Final = 1.25
 _LEAST: Final = 4096
 
 
-def built_text(write: Callable[[NDArray[np.uint8]], int], expected: int) -> NDArray[np.uint8]:
+def built_text(write: _Write, expected: int) -> NDArray[np.uint8]:
     """Return uint8: a text.
 
     Parameters
@@ -166,11 +171,12 @@ def put_count(text: Memory, at: Integer, value: Integer) -> Integer:
 
 @njit_inlined
 def put_integer(text: Memory, at: Integer, value: Integer) -> Integer:
-    """Write an integer of at most 64 bits, greater than -2**63."""
+    """Write an integer of at most 64 bits, less than 10**19."""
+    size = np.uint64(value)
     if value < 0:
         at = put_byte(text, at, _MINUS)
-        value = -value
-    return put_count(text, at, value)
+        size = np.uint64(-np.int64(value))  # of the least int8, not an int8
+    return put_count(text, at, size)
 
 
 @njit

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.bytes import copy_bytes
+from hapgpu.arrays.bytes import Integer, copy_bytes
+from hapgpu.arrays.memory import Memory, memory_of
 from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.arrays.ragged_view import RaggedView, view_of
-from hapgpu.io.text.numbers import put_integer
-from hapgpu.runtime.jit import njit
+from hapgpu.io.text.builder import built_text, put_bytes, put_integer
+from hapgpu.runtime.jit import njit, njit_inlined
 
-_MAX_NUMBER_TEXT = len(str(-(2**63)))
+_NUMBER_TEXT: Final = 12
+"""Characters of a number, expected."""
 
 
 def repeated(text: str, count: int) -> Ragged:
@@ -24,10 +28,9 @@ def repeated(text: str, count: int) -> Ragged:
 
 def number_text(numbers: NDArray[np.int64]) -> Ragged:
     """Return numbers as rows of decimal text."""
-    data = np.empty(_MAX_NUMBER_TEXT * numbers.size, dtype=np.uint8)
     offsets = np.zeros(numbers.size + 1, dtype=np.int64)
-    _write_numbers(numbers, data, offsets)
-    return Ragged(data[: offsets[-1]], offsets)
+    write = partial(_write_numbers, numbers, offsets)
+    return Ragged(built_text(write, _NUMBER_TEXT * numbers.size), offsets)
 
 
 def side_by_side(columns: Sequence[Ragged]) -> Ragged:
@@ -47,12 +50,24 @@ def spread(column: Ragged, rows: NDArray[np.bool_]) -> Ragged:
     return Ragged.from_lengths(column.data, lengths)
 
 
+@njit_inlined
+def put_row(text: Memory, at: Integer, rows: RaggedView, row: Integer) -> Integer:
+    """Write a row of a column of uint8; see `hapgpu.io.text.builder`."""
+    start = rows.offsets[row]
+    return put_bytes(text, at, memory_of(rows.data), start, rows.offsets[row + 1] - start)
+
+
 @njit
 def _write_numbers(
-    numbers: NDArray[np.int64], out: NDArray[np.uint8], offsets: NDArray[np.int64]
-) -> None:
+    numbers: NDArray[np.int64], offsets: NDArray[np.int64], out: NDArray[np.uint8]
+) -> Integer:
+    """Write numbers and the end of each; return the end of all."""
+    text = memory_of(out)
+    at: Integer = np.int64(0)
     for row in range(numbers.size):
-        offsets[row + 1] = put_integer(out, offsets[row], numbers[row])
+        at = put_integer(text, at, numbers[row])
+        offsets[row + 1] = at
+    return at
 
 
 @njit

@@ -1,6 +1,6 @@
-"""Numbers written as decimal text by compiled functions.
+"""Fractional numbers written as decimal text by compiled functions.
 
-Each function writes from `out[at]` on, without a check for room, and returns the end offset.
+See `hapgpu.io.text.builder` for the arguments `text` and `at`, and for what is returned.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ import math
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.runtime.jit import njit
+from hapgpu.arrays.memory import Memory, memory_of, write_8, write_16, write_64
+from hapgpu.io.text.builder import has_room, put_all, put_byte, put_count, put_two
+from hapgpu.runtime.jit import njit, njit_inlined
 
-_ZERO, _MINUS, _PLUS, _POINT, _EXPONENT = b"0-+.e"
+_ZERO, _MINUS, _PLUS, _POINT, _EXPONENT = (np.int64(byte) for byte in b"0-+.e")
+_ZEROS: Final = np.int64(int.from_bytes(b"0.000000", "little"))
 _NOT_A_NUMBER: Final = np.frombuffer(b"nan", dtype=np.uint8)
 _INFINITE: Final = np.frombuffer(b"inf", dtype=np.uint8)
 _ONE: Final = np.int64(1)  # not a constant: Numba compiles functions anew for constants
@@ -25,40 +27,39 @@ _DOUBT: Final = 1e-14
 _MAX_EXACT: Final = 2.0**53
 _POWERS: Final = np.array([float(f"1e{k}") for k in range(60)])
 
-FIXED_WIDTH: Final = 24
-"""Bytes of the longest number: sign, 19 digits and the point, rounded up."""
-_TEN: Final = np.int64(10)
+_10: Final = np.uint64(10)
+_TENS: Final = np.array([10**k for k in range(20)], dtype=np.uint64)
 _MAX_HALVED: Final = 2**52
 """Larger numbers of units have no exact halves."""
 _EXACT_POWERS: Final = np.array([10.0**k for k in range(23)])  # exact
 
 
-@njit
-def put_integer(out: NDArray[np.uint8], at: Integer, value: Integer) -> Integer:
-    """Write an integer of at most 64 bits, greater than -2**63."""
-    value = np.int64(value)
-    if value < 0:
-        out[at] = _MINUS
-        at += 1
-        value = -value
-    digits = 1
-    rest = value // 10
-    while rest:
-        digits += 1
-        rest //= 10
-    to = at + digits
-    for _ in range(digits):
-        to -= 1
-        out[to] = _ZERO + value % 10
-        value //= 10
-    return at + digits
+@njit_inlined
+def put_not_a_number(text: Memory, at: Integer) -> Integer:
+    """Write `nan`."""
+    return put_all(text, at, memory_of(_NOT_A_NUMBER))
 
 
-@njit
-def _put_bytes(out: NDArray[np.uint8], at: Integer, text: NDArray[np.uint8]) -> Integer:
-    for k in range(text.size):
-        out[at + k] = text[k]
-    return at + text.size
+@njit_inlined
+def put_infinite(text: Memory, at: Integer) -> Integer:
+    """Write `inf`."""
+    return put_all(text, at, memory_of(_INFINITE))
+
+
+@njit_inlined
+def put_sign(text: Memory, at: Integer, value: float) -> Integer:
+    """Write a minus if a number is less than 0."""
+    return put_byte(text, at, _MINUS) if value < 0.0 else at
+
+
+@njit_inlined
+def put_leading_zeros(text: Memory, at: Integer, size: Integer) -> Integer:
+    """Write a zero, the point, and zeros: from two to ten characters in all."""
+    end = at + size
+    if has_room(text, end):
+        write_64(text, at, _ZEROS)
+        write_16(text, at + 8, _ZERO | _ZERO << np.int64(8))
+    return end
 
 
 @njit
@@ -96,69 +97,61 @@ def _decimal(value: np.float32) -> tuple[int, int, int]:
 
 @njit
 def _put_digits(
-    out: NDArray[np.uint8], at: Integer, mantissa: Integer, digits: Integer, point: Integer
+    text: Memory, at: Integer, mantissa: Integer, digits: Integer, point: Integer
 ) -> Integer:
     """Write digits, `point` of them before the decimal point."""
-    end = at + digits + (point < digits)
+    end = at + digits + np.int64(point < digits)
+    if not has_room(text, end):
+        return end
     to = end
     for k in range(digits - 1, -1, -1):
         to -= 1
-        out[to] = _ZERO + mantissa % 10
+        write_8(text, to, _ZERO + mantissa % 10)
         mantissa //= 10
         if k == point:
             to -= 1
-            out[to] = _POINT
+            write_8(text, to, _POINT)
     return end
 
 
 @njit
-def put_float(out: NDArray[np.uint8], at: Integer, value: np.float32) -> Integer:
+def put_float(text: Memory, at: Integer, value: np.float32) -> Integer:
     """Write a float32 as C's `%g` does, with more than six digits where needed to read back."""
     if math.isnan(value):
-        return _put_bytes(out, at, _NOT_A_NUMBER)
+        return put_not_a_number(text, at)
     if math.copysign(1.0, value) < 0:
-        out[at] = _MINUS
-        at += 1
+        at = put_byte(text, at, _MINUS)
         value = -value
     if math.isinf(value):
-        return _put_bytes(out, at, _INFINITE)
+        return put_infinite(text, at)
     if value == 0:
-        out[at] = _ZERO
-        return at + 1
+        return put_byte(text, at, _ZERO)
     mantissa, exponent, precision = _decimal(value)
     digits = precision
     while mantissa % 10 == 0:
         mantissa //= 10
         digits -= 1
     if exponent < -4 or exponent >= precision:
-        at = _put_digits(out, at, mantissa, digits, _ONE)
-        out[at] = _EXPONENT
-        out[at + 1] = _MINUS if exponent < 0 else _PLUS
-        out[at + 2] = _ZERO + abs(exponent) // 10
-        out[at + 3] = _ZERO + abs(exponent) % 10
-        return at + 4
+        at = _put_digits(text, at, mantissa, digits, _ONE)
+        at = put_two(text, at, _EXPONENT, _MINUS if exponent < 0 else _PLUS)
+        return put_two(text, at, _ZERO + abs(exponent) // 10, _ZERO + abs(exponent) % 10)
     if exponent < 0:
-        out[at] = _ZERO
-        out[at + 1] = _POINT
-        for k in range(-exponent - 1):
-            out[at + 2 + k] = _ZERO
-        return _put_digits(out, at + 1 - exponent, mantissa, digits, digits)
+        at = put_leading_zeros(text, at, 1 - exponent)
+        return _put_digits(text, at, mantissa, digits, digits)
     for _ in range(exponent + 1 - digits):
         mantissa *= 10
         digits += 1
-    return _put_digits(out, at, mantissa, digits, exponent + 1)
+    return _put_digits(text, at, mantissa, digits, exponent + 1)
 
 
 @njit
-def put_fixed(out: NDArray[np.uint8], at: Integer, value: float, decimals: Integer) -> Integer:
+def put_fixed(text: Memory, at: Integer, value: float, decimals: Integer) -> Integer:
     """Write a number with at least one decimal, as Java's `%.3f` for three.
 
     Parameters
     ----------
-    out
-        Must have room for `FIXED_WIDTH` bytes from `at` on; not checked.
-    at
-        Offset of the first byte written.
+    text, at
+        Where to write it.
     value
         Finite, and less than 9e18 in units of the last decimal; not checked.
     decimals
@@ -169,31 +162,28 @@ def put_fixed(out: NDArray[np.uint8], at: Integer, value: float, decimals: Integ
     int
         The end of the number.
     """
-    if value < 0.0:
-        out[at] = _MINUS
-        at += 1
-        value = -value
-    return _put_units(out, at, _rounded(value, decimals), decimals)
+    at = put_sign(text, at, value)
+    return put_units(text, at, in_units(abs(value), decimals), decimals)
 
 
 @njit
-def put_scientific(out: NDArray[np.uint8], at: Integer, value: float, decimals: Integer) -> Integer:
+def put_scientific(text: Memory, at: Integer, value: float, decimals: Integer) -> Integer:
     """Write a number from 1e-9 to below 1 with an exponent, as Java's `%.3e` for three decimals."""
     exponent: Integer = np.int64(-math.floor(math.log10(value)))
-    mantissa = _rounded(value, decimals + exponent)
+    mantissa = in_units(value, decimals + exponent)
     if mantissa < _EXACT_POWERS[decimals]:  # log10 was rounded up
         exponent += 1
-        mantissa = _rounded(value, decimals + exponent)
+        mantissa = in_units(value, decimals + exponent)
     elif mantissa >= _EXACT_POWERS[decimals + 1]:
         exponent -= 1
-        mantissa = _rounded(value, decimals + exponent)
-    at = _put_units(out, at, mantissa, decimals)
-    out[at], out[at + 1], out[at + 2] = _EXPONENT, _MINUS, _ZERO
-    return put_integer(out, at + 3, exponent)
+        mantissa = in_units(value, decimals + exponent)
+    at = put_units(text, at, mantissa, decimals)
+    at = put_two(text, at, _EXPONENT, _MINUS)
+    return put_two(text, at, _ZERO, _ZERO + exponent)
 
 
 @njit
-def _rounded(value: float, decimals: Integer) -> Integer:
+def in_units(value: float, decimals: Integer) -> Integer:
     """Return a number that is not negative, in units of the last decimal."""
     below = np.int64(value * _EXACT_POWERS[decimals])
     if below >= _MAX_HALVED:
@@ -204,15 +194,15 @@ def _rounded(value: float, decimals: Integer) -> Integer:
 
 
 @njit
-def _put_units(out: NDArray[np.uint8], at: Integer, units: Integer, decimals: Integer) -> Integer:
-    """Write a number given in units of its last decimal."""
-    whole: Integer = units
-    for _ in range(decimals):
-        whole //= _TEN
-    at = put_integer(out, at, whole)
-    out[at] = _POINT
-    rest: Integer = units
-    for k in range(decimals, 0, -1):
-        out[at + k] = _ZERO + rest % _TEN
-        rest //= _TEN
-    return at + 1 + decimals
+def put_units(text: Memory, at: Integer, units: Integer, decimals: Integer) -> Integer:
+    """Write a number that is not negative, given in units of its last decimal."""
+    power = _TENS[decimals]
+    rest = np.uint64(units)
+    at = put_count(text, at, rest // power)
+    end = at + 1 + decimals
+    if has_room(text, end):
+        write_8(text, at, _POINT)
+        for k in range(decimals, 0, -1):
+            write_8(text, at + k, _ZERO + np.int64(rest % _10))
+            rest //= _10
+    return end

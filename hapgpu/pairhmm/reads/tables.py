@@ -4,23 +4,30 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.bytes import Integer, copy_bytes
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import Memory, memory_of
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import RaggedView, view_of
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.haplotypes.pairing.pairs import ReadHaplotypePairs
-from hapgpu.io.text.decimals import DECIMAL_WIDTH, put_decimal
+from hapgpu.io.text.builder import TextBuilder, put_all, put_byte, put_two
+from hapgpu.io.text.columns import put_row
+from hapgpu.io.text.decimals import put_decimal
+from hapgpu.io.text.fields import text_of
 from hapgpu.runtime.jit import njit
 
 _TAB, _NEWLINE, _ZERO = b"\t\n0"
-_MISSING: Final = np.frombuffer(b"\tNA", dtype=np.uint8)
-_READ_TEXT: Final = 2  # a tab and the mate
-_VALUE_TEXT: Final = 2 + DECIMAL_WIDTH  # between a tab and a newline
+_MISSING: Final = text_of("\tNA")
+_LINE_BYTES: Final = 100
+_NAME_BYTES: Final = 50
+_VALUE_BYTES: Final = 14
+"""Bytes of a line per pair; of read and mate, and of a value, in a matrix: expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,23 +90,20 @@ class PairTable(Table):
             for k, name in zip(haplotypes.locus_index.tolist(), haplotypes.names, strict=True)
         )
         self.columns = 0
+        self._build = TextBuilder(_LINE_BYTES)
 
     def lines(self, scored: HostLikelihoods) -> NDArray[np.uint8]:
         """Return the lines of some reads."""
         pairs = scored.pairs
-        names = np.repeat(scored.names.lengths, pairs.counts)
-        labels = self.labels.lengths_of(pairs.haplotypes)
-        size = int((names + labels).sum()) + len(pairs) * (_READ_TEXT + _VALUE_TEXT)
-        out = np.empty(size, dtype=np.uint8)
-        end = _put_pairs(
+        write = partial(
+            _put_pairs,
             view_of(scored.names),
             scored.mates,
             view_of(Ragged(pairs.haplotypes, pairs.offsets)),
             view_of(self.labels),
             scored.likelihoods,
-            out,
         )
-        return out[:end]
+        return self._build(len(pairs), write)
 
 
 class MatrixTable(Table):
@@ -112,39 +116,28 @@ class MatrixTable(Table):
         self.header = "\t".join(["read", "mate", *haplotypes.names]).encode() + b"\n"
         self.labels = Ragged.from_sequences([])
         self.columns = len(haplotypes)
+        self._build = TextBuilder(_NAME_BYTES + _VALUE_BYTES * self.columns)
 
     def lines(self, scored: HostLikelihoods) -> NDArray[np.uint8]:
         """Return the lines of some reads."""
         pairs = scored.pairs
-        rows = len(scored.names) * (_READ_TEXT + 1 + _MISSING.size * self.columns)
-        size = scored.names.data.size + rows + len(pairs) * _VALUE_TEXT
-        out = np.empty(size, dtype=np.uint8)
-        end = _put_matrix(
+        write = partial(
+            _put_matrix,
             view_of(scored.names),
             scored.mates,
             view_of(Ragged(pairs.haplotypes, pairs.offsets)),
             self.columns,
             scored.likelihoods,
-            out,
         )
-        return out[:end]
-
-
-@njit
-def _put_row(rows: RaggedView, row: Integer, out: NDArray[np.uint8], at: Integer) -> Integer:
-    start, end = rows.offsets[row], rows.offsets[row + 1]
-    copy_bytes(rows.data, start, out, at, end - start)
-    return np.int64(at + end - start)
+        return self._build(len(scored.names), write)
 
 
 @njit
 def _put_read(
-    names: RaggedView, mates: NDArray[np.uint8], read: int, out: NDArray[np.uint8], at: Integer
+    text: Memory, at: Integer, names: RaggedView, mates: NDArray[np.uint8], read: int
 ) -> Integer:
-    at = _put_row(names, read, out, at)
-    out[at] = _TAB
-    out[at + 1] = _ZERO + mates[read]
-    return at + 2
+    at = put_row(text, at, names, read)
+    return put_two(text, at, _TAB, _ZERO + mates[read])
 
 
 @njit
@@ -157,15 +150,14 @@ def _put_pairs(
     out: NDArray[np.uint8],
 ) -> Integer:
     """Write a line per pair; return the end of the text."""
+    text = memory_of(out)
     at: Integer = np.int64(0)
     for read in range(mates.size):
         for row in range(pairs.offsets[read], pairs.offsets[read + 1]):
-            at = _put_read(names, mates, read, out, at)
-            at = _put_row(labels, pairs.data[row], out, at)
-            out[at] = _TAB
-            at = put_decimal(out, at + 1, likelihoods[row])
-            out[at] = _NEWLINE
-            at += 1
+            at = _put_read(text, at, names, mates, read)
+            at = put_row(text, at, labels, pairs.data[row])
+            at = put_decimal(text, put_byte(text, at, _TAB), likelihoods[row])
+            at = put_byte(text, at, _NEWLINE)
     return at
 
 
@@ -179,18 +171,16 @@ def _put_matrix(
     out: NDArray[np.uint8],
 ) -> Integer:
     """Write a line per read; return the end of the text."""
+    text = memory_of(out)
     at: Integer = np.int64(0)
     for read in range(mates.size):
-        at = _put_read(names, mates, read, out, at)
+        at = _put_read(text, at, names, mates, read)
         row, end = pairs.offsets[read], pairs.offsets[read + 1]
         for column in range(columns):
             if row < end and pairs.data[row] == column:
-                out[at] = _TAB
-                at = put_decimal(out, at + 1, likelihoods[row])
+                at = put_decimal(text, put_byte(text, at, _TAB), likelihoods[row])
                 row += 1
             else:
-                copy_bytes(_MISSING, 0, out, at, _MISSING.size)
-                at += _MISSING.size
-        out[at] = _NEWLINE
-        at += 1
+                at = put_all(text, at, memory_of(_MISSING))
+        at = put_byte(text, at, _NEWLINE)
     return at

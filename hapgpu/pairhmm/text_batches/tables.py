@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sized
+from functools import partial
 from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.bytes import Integer, copy_bytes
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import Memory, memory_of
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.io.text.decimals import DECIMAL_WIDTH, put_decimal
-from hapgpu.io.text.numbers import put_integer
+from hapgpu.io.text.builder import (
+    TextBuilder,
+    put_byte,
+    put_bytes,
+    put_count,
+)
+from hapgpu.io.text.decimals import put_decimal
 from hapgpu.pairhmm.batches import HmmBatch, TextOutput
 from hapgpu.runtime.jit import njit
 from hapgpu.runtime.output import Output
@@ -19,7 +26,8 @@ from hapgpu.runtime.output import Output
 LIKELIHOOD_HEADER: Final = b"batch\tread\thaplotype\tlog10_likelihood\n"
 """The first line of a file of `likelihood_table`."""
 
-_INDEX_WIDTH: Final = 20
+_LINES: Final = TextBuilder(row_bytes=20)
+_VALUES: Final = TextBuilder(row_bytes=14)
 _TAB, _NEWLINE, _BLANK = b"\t\n "
 
 
@@ -79,11 +87,8 @@ def likelihood_table(
     uint8 text.
     """
     reads, haplotypes = np.diff(batch.read_offsets), np.diff(batch.haplotype_offsets)
-    largest = (first_group + len(batch), reads.max(initial=0), haplotypes.max(initial=0))
-    width = sum(len(f"{number}\t") for number in largest) + DECIMAL_WIDTH + 1
-    out = np.empty(batch.pairs * width, dtype=np.uint8)
-    size = _put_table(first_group, reads, haplotypes, read_only(likelihoods), out)
-    return out[:size]
+    write = partial(_put_table, first_group, reads, haplotypes, read_only(likelihoods))
+    return _LINES(batch.pairs, write)
 
 
 def likelihood_matrix(batch: HmmBatch, likelihoods: NDArray[np.float64]) -> NDArray[np.uint8]:
@@ -101,11 +106,8 @@ def likelihood_matrix(batch: HmmBatch, likelihoods: NDArray[np.float64]) -> NDAr
     uint8 text.
     """
     reads, haplotypes = np.diff(batch.read_offsets), np.diff(batch.haplotype_offsets)
-    header = len(f"{reads.max(initial=0)} {haplotypes.max(initial=0)}\n")
-    max_size = len(batch) * header + batch.pairs * (DECIMAL_WIDTH + 1) + int(reads.sum())
-    out = np.empty(max_size, dtype=np.uint8)
-    size = _put_matrices(reads, haplotypes, read_only(likelihoods), out)
-    return out[:size]
+    write = partial(_put_matrices, reads, haplotypes, read_only(likelihoods))
+    return _VALUES(batch.pairs, write)
 
 
 @njit
@@ -117,28 +119,26 @@ def _put_table(
     out: NDArray[np.uint8],
 ) -> Integer:
     """Write the lines of groups with these numbers of reads and haplotypes; return the size."""
-    prefix = np.empty(2 * _INDEX_WIDTH, dtype=np.uint8)
-    at: Integer = 0
+    text = memory_of(out)
+    at: Integer = np.int64(0)
     pair = 0
     for group in range(reads.size):
         for read in range(reads[group]):
-            prefix_size = _put_index(prefix, 0, first_group + group)
-            prefix_size = _put_index(prefix, prefix_size, read)
+            start, end = at, at
             for haplotype in range(haplotypes[group]):
-                copy_bytes(prefix, 0, out, at, prefix_size)
-                at = _put_index(out, at + prefix_size, haplotype)
-                at = put_decimal(out, at, likelihoods[pair])
-                out[at] = _NEWLINE
-                at += 1
+                if haplotype:
+                    at = put_bytes(text, at, text, start, end - start)
+                else:
+                    at = end = _put_index(text, _put_index(text, at, first_group + group), read)
+                at = _put_index(text, at, haplotype)
+                at = put_byte(text, put_decimal(text, at, likelihoods[pair]), _NEWLINE)
                 pair += 1
     return at
 
 
 @njit
-def _put_index(out: NDArray[np.uint8], at: Integer, index: Integer) -> Integer:
-    at = put_integer(out, at, index)
-    out[at] = _TAB
-    return at + 1
+def _put_index(text: Memory, at: Integer, index: Integer) -> Integer:
+    return put_byte(text, put_count(text, at, index), _TAB)
 
 
 @njit
@@ -149,21 +149,17 @@ def _put_matrices(
     out: NDArray[np.uint8],
 ) -> Integer:
     """Write the matrices of groups with these numbers of reads and haplotypes; return the size."""
-    at: Integer = 0
+    text = memory_of(out)
+    at: Integer = np.int64(0)
     pair = 0
     for group in range(reads.size):
-        at = put_integer(out, at, reads[group])
-        out[at] = _BLANK
-        at = put_integer(out, at + 1, haplotypes[group])
-        out[at] = _NEWLINE
-        at += 1
+        at = put_byte(text, put_count(text, at, reads[group]), _BLANK)
+        at = put_byte(text, put_count(text, at, haplotypes[group]), _NEWLINE)
         for _ in range(reads[group]):
             for haplotype in range(haplotypes[group]):
                 if haplotype:
-                    out[at] = _BLANK
-                    at += 1
-                at = put_decimal(out, at, likelihoods[pair])
+                    at = put_byte(text, at, _BLANK)
+                at = put_decimal(text, at, likelihoods[pair])
                 pair += 1
-            out[at] = _NEWLINE
-            at += 1
+            at = put_byte(text, at, _NEWLINE)
     return at

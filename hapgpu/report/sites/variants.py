@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import Memory, memory_of, read_u8
 from hapgpu.report.line_blocks import name_digest, read_decimal, starts_with
 from hapgpu.runtime.jit import njit, njit_inlined
 
@@ -85,7 +86,7 @@ class VariantTallies(NamedTuple):
 
 @njit
 def count_variants(
-    text: NDArray[np.uint8],
+    data: NDArray[np.uint8],
     columns: NDArray[np.int64],
     tallies: VariantTallies,
     kinds: NDArray[np.uint8],
@@ -95,7 +96,7 @@ def count_variants(
 
     Parameters
     ----------
-    text, columns
+    data, columns
         As in `hapgpu.io.vcf.batches.VcfBatch`.
     tallies
         Grow by n records.
@@ -104,9 +105,10 @@ def count_variants(
     filters
         int64[n]: see `name_digest`.
     """
+    text = memory_of(data)
     for row in range(kinds.size):
         start, end = columns[row, 6], columns[row, 7] - 1
-        filters[row] = name_digest(text.ctypes.data + start, end - start)
+        filters[row] = name_digest(text, start, end - start)
         quality, is_number = read_decimal(text, columns[row, 5], start - 1)
         if is_number and quality >= 0.0:
             tallies.qualities[np.int64(min(quality, float(_MAX_QUALITY)))] += 1
@@ -116,9 +118,7 @@ def count_variants(
 
 
 @njit
-def _count_alleles(
-    text: NDArray[np.uint8], columns: NDArray[np.int64], tallies: VariantTallies
-) -> np.uint8:
+def _count_alleles(text: Memory, columns: NDArray[np.int64], tallies: VariantTallies) -> np.uint8:
     """Count the ALT alleles of a record, and return the bits of their kinds."""
     found = np.uint8(0)
     variants = 0
@@ -126,7 +126,7 @@ def _count_alleles(
     at, last = columns[4], columns[5] - 1
     while at < last:
         stop = at
-        while stop < last and text[stop] != _COMMA:
+        while stop < last and read_u8(text, stop) != _COMMA:
             stop += 1
         kind = _count_allele(text, start, end, at, stop, tallies)
         found |= kind
@@ -139,7 +139,7 @@ def _count_alleles(
 
 @njit
 def _count_allele(
-    text: NDArray[np.uint8],
+    text: Memory,
     start: Integer,
     end: Integer,
     at: Integer,
@@ -153,11 +153,15 @@ def _count_allele(
     if _is_no_variant(text, at, stop):
         return np.uint8(0)
     for k in range(at, stop):
-        if text[k] in (_LESS, _OPENING, _CLOSING, _POINT):  # symbolic, or a breakend
+        if read_u8(text, k) in (_LESS, _OPENING, _CLOSING, _POINT):  # symbolic, or a breakend
             return OTHER
-    while start < end and at < stop and text[start] & _UPPER == text[at] & _UPPER:
+    while start < end and at < stop and read_u8(text, start) & _UPPER == read_u8(text, at) & _UPPER:
         start, at = start + 1, at + 1
-    while start < end and at < stop and text[end - 1] & _UPPER == text[stop - 1] & _UPPER:
+    while (
+        start < end
+        and at < stop
+        and read_u8(text, end - 1) & _UPPER == read_u8(text, stop - 1) & _UPPER
+    ):
         end, stop = end - 1, stop - 1
     deleted, inserted = end - start, stop - at
     if deleted == 0 or inserted == 0:
@@ -166,7 +170,7 @@ def _count_allele(
         return OTHER
     if deleted > 1:
         return MNV
-    before, after = _CODES[text[start]], _CODES[text[at]]
+    before, after = _CODES[read_u8(text, start)], _CODES[read_u8(text, at)]
     if before >= 0 and after >= 0:
         # A and G, and C and T, are two apart.
         tallies.substitutions[0 if abs(before - after) == 2 else 1] += 1
@@ -183,10 +187,10 @@ def _count_indel(size: Integer, tallies: VariantTallies) -> np.uint8:
 
 
 @njit
-def _is_no_variant(text: NDArray[np.uint8], at: Integer, stop: Integer) -> bool:
+def _is_no_variant(text: Memory, at: Integer, stop: Integer) -> bool:
     """Tell whether an allele is `.`, `*`, or stands for any allele that was not seen."""
     if stop - at == 1:
-        return text[at] in (_POINT, _STAR)
+        return read_u8(text, at) in (_POINT, _STAR)
     return (
         (stop - at == _NON_REF.size and starts_with(text, at, stop, _NON_REF))
         or (stop - at == _ANY.size and starts_with(text, at, stop, _ANY))
@@ -195,22 +199,20 @@ def _is_no_variant(text: NDArray[np.uint8], at: Integer, stop: Integer) -> bool:
 
 
 @njit
-def _count_genotypes(
-    text: NDArray[np.uint8], at: Integer, end: Integer, tallies: VariantTallies
-) -> None:
+def _count_genotypes(text: Memory, at: Integer, end: Integer, tallies: VariantTallies) -> None:
     """Count the genotypes of a record, whose FORMAT and samples stand from `at` to `end`."""
     keys = np.full(4, -1, dtype=np.int64)  # the numbers of GT, GQ, DP and AD among the fields
     field = np.int64(0)
     while at < end:
         stop = _stop(text, at, end)
         if stop - at == 2:
-            name = 256 * np.int64(text[at]) + np.int64(text[at + 1])
+            name = 256 * np.int64(read_u8(text, at)) + np.int64(read_u8(text, at + 1))
             for k, key in enumerate((_GT, _GQ, _DP, _AD)):
                 if name == key:
                     keys[k] = field
         at = stop + 1
         field += 1
-        if stop == end or text[stop] == _TAB:
+        if stop == end or read_u8(text, stop) == _TAB:
             break
     spans = np.empty((4, 2), dtype=np.int64)
     for sample in range(tallies.genotypes.shape[0]):
@@ -219,16 +221,16 @@ def _count_genotypes(
 
 
 @njit_inlined
-def _stop(text: NDArray[np.uint8], at: Integer, end: Integer) -> Integer:
+def _stop(text: Memory, at: Integer, end: Integer) -> Integer:
     """Return the end of a field."""
-    while at < end and text[at] not in (_COLON, _TAB):
+    while at < end and read_u8(text, at) not in (_COLON, _TAB):
         at += 1
     return at
 
 
 @njit
 def _find_fields(
-    text: NDArray[np.uint8],
+    text: Memory,
     at: Integer,
     end: Integer,
     keys: NDArray[np.int64],
@@ -244,14 +246,14 @@ def _find_fields(
                 spans[k, 0], spans[k, 1] = at, stop
         at = stop + 1
         field += 1
-        if stop == end or text[stop] == _TAB:
+        if stop == end or read_u8(text, stop) == _TAB:
             break
     return at
 
 
 @njit
 def _count_genotype(
-    text: NDArray[np.uint8], spans: NDArray[np.int64], sample: Integer, tallies: VariantTallies
+    text: Memory, spans: NDArray[np.int64], sample: Integer, tallies: VariantTallies
 ) -> None:
     genotype, first, last = _genotype(text, spans[0, 0], spans[0, 1])
     tallies.genotypes[sample, genotype] += 1
@@ -276,18 +278,16 @@ def _count_genotype(
 
 
 @njit
-def _genotype(
-    text: NDArray[np.uint8], at: Integer, end: Integer
-) -> tuple[Integer, Integer, Integer]:
+def _genotype(text: Memory, at: Integer, end: Integer) -> tuple[Integer, Integer, Integer]:
     """Return a genotype, and its first and last allele."""
     first: Integer = np.int64(_NO_NUMBER)
     last: Integer = np.int64(_NO_NUMBER)
     is_het = False
-    if at < end and text[at] in (_SLASH, _BAR):  # the phase of the first allele, VCF 4.4
+    if at < end and read_u8(text, at) in (_SLASH, _BAR):  # the phase of the first allele, VCF 4.4
         at += 1
     while at <= end:
         stop = at
-        while stop < end and text[stop] not in (_SLASH, _BAR):
+        while stop < end and read_u8(text, stop) not in (_SLASH, _BAR):
             stop += 1
         last = _number(text, at, stop)
         if last < 0:
@@ -302,7 +302,7 @@ def _genotype(
 
 @njit
 def _count_fraction(
-    text: NDArray[np.uint8], span: NDArray[np.int64], allele: Integer, out: NDArray[np.int64]
+    text: Memory, span: NDArray[np.int64], allele: Integer, out: NDArray[np.int64]
 ) -> None:
     """Count the fraction of the depths, at `span`, that an allele has; none if one is missing."""
     at, end = span
@@ -311,7 +311,7 @@ def _count_fraction(
     number = np.int64(0)
     while at < end:
         stop = at
-        while stop < end and text[stop] != _COMMA:
+        while stop < end and read_u8(text, stop) != _COMMA:
             stop += 1
         value = _number(text, at, stop)
         if value < 0:
@@ -326,13 +326,13 @@ def _count_fraction(
 
 
 @njit
-def _number(text: NDArray[np.uint8], at: Integer, end: Integer) -> Integer:
+def _number(text: Memory, at: Integer, end: Integer) -> Integer:
     """Return a whole number of at most nine digits, -1 for other text."""
     value: Integer = np.int64(0)
     if at == end or end - at > _MAX_DIGITS:
         return np.int64(_NO_NUMBER)
     for k in range(at, end):
-        if not _ZERO <= text[k] <= _NINE:
+        if not _ZERO <= read_u8(text, k) <= _NINE:
             return np.int64(_NO_NUMBER)
-        value = 10 * value + (text[k] - _ZERO)
+        value = 10 * value + (read_u8(text, k) - _ZERO)
     return value

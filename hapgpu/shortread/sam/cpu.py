@@ -8,9 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import Memory, memory_of
 from hapgpu.arrays.ragged_view import columns_of, read_only
 from hapgpu.io.fastx.read_block import ReadSpans, TextBlock
-from hapgpu.io.text.fields import NEWLINE, TAB, put_count, put_tag, put_text, text_of
+from hapgpu.io.text.builder import (
+    TextBuilder,
+    put_all,
+    put_byte,
+    put_count,
+    put_head,
+    tag_head,
+)
+from hapgpu.io.text.fields import NEWLINE, TAB, text_of
 from hapgpu.runtime.jit import njit, njit_inlined
 from hapgpu.shortread.sam.fields import (
     HitPlacement,
@@ -36,16 +45,12 @@ from hapgpu.shortread.search.hits import INSERTION, MIN_READ_BASES, KeptHits
 
 _REVERSE: Final = 16
 _SECONDARY: Final = 256
-_FIXED_TEXT: Final = 256
-"""Maximum characters of a line, without names, bases, qualities and read group."""
+_RECORDS: Final = TextBuilder(row_bytes=400)
+_NO_LIMIT: Final = 2**62
 
 _NO_MATE: Final = text_of("\t*\t0\t0\t")
 _NO_POSITION: Final = text_of("4\t*\t0\t0\t*\t*\t0\t0\t")
-_NH: Final = text_of("\tNH:i:")
-_HI: Final = text_of("\tHI:i:")
-_X0: Final = text_of("\tX0:i:")
-_X1: Final = text_of("\tX1:i:")
-_XL: Final = text_of("\tXL:i:")
+_NH, _HI, _X0, _X1, _XL = (tag_head(name, "i") for name in ("NH", "HI", "X0", "X1", "XL"))
 
 
 class _SpanColumns(NamedTuple):
@@ -110,103 +115,83 @@ def _mapping_quality(qualities: NDArray[np.uint8], counts: _HitCounts) -> Intege
     return np.int64(TWO_BEST if counts.best == 2 else 0)
 
 
-@njit_inlined
-def _max_line_size(line: Integer, read: ReadText, has_sequence: Integer) -> Integer:
-    """Return an upper bound of the characters of a line, given that of its other fields."""
-    return line + read.name_length + (2 * read.length if has_sequence else np.int64(0))
-
-
 @njit
-def _max_text_sizes(
-    tables: SamTables, spans: _SpanColumns, kept: _KeptColumns, start: Place, line: Integer
-) -> tuple[Integer, Integer]:
-    """Return upper bounds of the characters of all lines from `start` on, and of one line."""
-    name_lengths, lengths = spans.name_lengths, spans.lengths
+def _lines_from(record_filter: RecordFilter, kept: _KeptColumns, start: Place) -> Integer:
+    """Return the number of records from `start` on, if all reads without hits have one."""
     exact, inexact = kept.exact, kept.inexact
-    total, most = np.int64(0), np.int64(0)
+    lines = np.int64(-start.record)
     for read in range(start.read, exact.size):
-        counts = _count_hits(exact[read], inexact[read], tables.record_filter)
-        without_bases = line + np.int64(name_lengths[read])
-        bases = 2 * np.int64(lengths[read])
-        lines = max(counts.records, np.int64(1))
-        total += lines * without_bases
-        total += (lines if tables.record_filter.secondary_seq else np.int64(1)) * bases
-        most = max(most, without_bases + bases)
-    return total, most
+        counts = _count_hits(exact[read], inexact[read], record_filter)
+        lines += max(counts.records, np.int64(1))
+    return lines
 
 
 @njit_inlined
 def _put_unmapped(
-    text: NDArray[np.uint8],
-    read: ReadText,
-    read_group: NDArray[np.uint8],
-    out: NDArray[np.uint8],
-    at: Integer,
+    text: Memory, at: Integer, reads: Memory, read: ReadText, read_group: Memory
 ) -> Integer:
     """Write the record of a read without hits."""
-    at = put_name(text, read, out, at)
-    at = put_text(out, at, _NO_POSITION)
-    at = put_sequence(text, read, 0, out, at)
-    at = put_text(out, at, read_group)
-    out[at] = NEWLINE
-    return at + 1
+    at = put_name(text, at, reads, read)
+    at = put_all(text, at, memory_of(_NO_POSITION))
+    at = put_sequence(text, at, reads, read, np.int64(0))
+    return put_byte(text, put_all(text, at, read_group), NEWLINE)
 
 
 @njit_inlined
 def _put_alignment(
-    hit: HitPlacement, length: Integer, quality: Integer, out: NDArray[np.uint8], at: Integer
+    text: Memory, at: Integer, hit: HitPlacement, length: Integer, quality: Integer
 ) -> Integer:
     """Write MAPQ, CIGAR and empty mate fields, with tabs around them."""
-    out[at] = TAB
-    at = put_count(out, at + 1, quality)
-    out[at] = TAB
-    at = put_cigar(hit, length, out, at + 1)
-    return put_text(out, at, _NO_MATE)
+    at = put_count(text, put_byte(text, at, TAB), quality)
+    at = put_cigar(text, put_byte(text, at, TAB), hit, length)
+    return put_all(text, at, memory_of(_NO_MATE))
 
 
 @njit_inlined
-def _put_counts(
-    counts: _HitCounts, number: Integer, out: NDArray[np.uint8], at: Integer
-) -> Integer:
+def _put_tag(text: Memory, at: Integer, head: Integer, count: Integer) -> Integer:
+    return put_count(text, put_head(text, at, head), count)
+
+
+@njit_inlined
+def _put_counts(text: Memory, at: Integer, counts: _HitCounts, number: Integer) -> Integer:
     """Write the tags that count the hits of a read; `number` is the record, from 1."""
-    at = put_tag(out, at, _NH, counts.hits)
-    at = put_tag(out, at, _HI, number)
-    at = put_tag(out, at, _X0, counts.best)
-    at = put_tag(out, at, _X1, counts.second)
-    if counts.records < counts.hits:
-        at = put_tag(out, at, _XL, counts.records)
-    return at
+    at = _put_tag(text, at, _NH, counts.hits)
+    at = _put_tag(text, at, _HI, number)
+    at = _put_tag(text, at, _X0, counts.best)
+    at = _put_tag(text, at, _X1, counts.second)
+    return _put_tag(text, at, _XL, counts.records) if counts.records < counts.hits else at
 
 
 @njit
 def _put_reads(
     tables: SamTables,
-    text: NDArray[np.uint8],
+    source: NDArray[np.uint8],
     spans: _SpanColumns,
     kept: _KeptColumns,
     first: Integer,
     start: Place,
-    line: Integer,
+    limit: int,
     out: NDArray[np.uint8],
 ) -> tuple[Integer, Place]:
-    """Write the records from `start` on, until `out` is full or a kept hit is missing.
+    """Write the records from `start` on, up to a number of characters or a missing kept hit.
 
     Returns the number of characters and the next record. `first` is the number of the first kept
-    hit of the first read. `line` bounds the characters of a line, without the name, the bases and
-    the qualities of the read.
+    hit of the first read.
     """
     # Taken out of their tuples once: within the loops, Numba would count references to them.
-    contig_offsets, names, name_offsets = tables.contig_offsets, tables.names, tables.name_offsets
+    contig_offsets, name_offsets = tables.contig_offsets, tables.name_offsets
     planes, others = tables.planes, tables.others
     letter_positions, letters = tables.letter_positions, tables.letters
-    mapping_qualities, read_group = tables.mapping_qualities, tables.read_group
+    mapping_qualities = tables.mapping_qualities
     name_starts, name_lengths = spans.name_starts, spans.name_lengths
     base_starts, quality_starts, lengths = spans.base_starts, spans.quality_starts, spans.lengths
     offsets, hits, exact, inexact = kept.offsets, kept.hits, kept.exact, kept.inexact
+    text, reads = memory_of(out), memory_of(source)
+    names, read_group = memory_of(tables.names), memory_of(tables.read_group)
     first_kept = np.int64(first)
     secondary_seq = np.int64(tables.record_filter.secondary_seq)
 
-    at: Integer = np.int64(0)
+    end: Integer = np.int64(0)
     number: Integer = np.int64(start.record)
     for row in range(start.read, exact.size):
         read = ReadText(
@@ -220,41 +205,40 @@ def _put_reads(
         counts = _count_hits(exact[row], inexact[row], tables.record_filter)
         if counts.hits == 0:
             if tables.record_filter.unmapped:
-                if at + _max_line_size(line, read, 1) > out.size:
-                    return at, Place(row, 0)
-                at = _put_unmapped(text, read, read_group, out, at)
+                at = _put_unmapped(text, end, reads, read, read_group)
+                if at > limit and end > 0:
+                    return end, Place(row, 0)
+                end = at
             continue
         quality = _mapping_quality(mapping_qualities, counts)
         # Of the first read, the kept hits start with hit `first`.
         first_hit = offsets[row] - (first_kept if row == 0 else 0)
-        end = min(counts.records, offsets[row + 1] - first_hit)
-        for k in range(number, end):
-            has_sequence = np.int64(k == 0) | secondary_seq
-            if at + _max_line_size(line, read, has_sequence) > out.size:
-                return at, Place(row, k)
+        last = min(counts.records, offsets[row + 1] - first_hit)
+        for k in range(number, last):
             hit = placement_of(hits[first_hit + k])
-            at = put_name(text, read, out, at)
-            at = put_count(out, at, _REVERSE * hit.strand + _SECONDARY * np.int64(k > 0))
-            out[at] = TAB
-            at = put_position(contig_offsets, names, name_offsets, hit.start, out, at + 1)
-            at = _put_alignment(hit, read.length, quality, out, at)
-            if has_sequence:
-                at = put_sequence(text, read, hit.strand, out, at)
+            at = put_name(text, end, reads, read)
+            at = put_count(text, at, _REVERSE * hit.strand + _SECONDARY * np.int64(k > 0))
+            at = put_byte(text, at, TAB)
+            at = put_position(text, at, contig_offsets, names, name_offsets, hit.start)
+            at = _put_alignment(text, at, hit, read.length, quality)
+            if np.int64(k == 0) | secondary_seq:
+                at = put_sequence(text, at, reads, read, hit.strand)
             else:
-                at = put_no_sequence(out, at)
+                at = put_no_sequence(text, at)
             letter: Integer = np.int64(0)
             if hit.distance > 0 and hit.kind != INSERTION:
                 error = hit.start + hit.error
                 letter = reference_letter(planes, others, letter_positions, letters, error)
-            at = put_differences(hit, read.length, letter, out, at)
-            at = _put_counts(counts, k + 1, out, at)
-            at = put_text(out, at, read_group)
-            out[at] = NEWLINE
-            at += 1
-        if end < counts.records:
-            return at, Place(row, end)
+            at = put_differences(text, at, hit, read.length, letter)
+            at = _put_counts(text, at, counts, k + 1)
+            at = put_byte(text, put_all(text, at, read_group), NEWLINE)
+            if at > limit and end > 0:
+                return end, Place(row, k)
+            end = at
+        if last < counts.records:
+            return end, Place(row, last)
         number = np.int64(0)
-    return at, Place(exact.size, 0)
+    return end, Place(exact.size, 0)
 
 
 @njit
@@ -325,12 +309,16 @@ def format_records(
         The next record to write; its read is k at the end. Its hit may be one that is not kept.
     """
     columns, hits = columns_of(_SpanColumns, spans), columns_of(_KeptColumns, kept)
-    text = read_only(text)
-    line = _FIXED_TEXT + tables.longest_name + tables.read_group.size
-    total, longest = _max_text_sizes(tables, columns, hits, start, line)
-    size = total if max_size is None else min(total, max(max_size, longest))
-    out = np.empty(int(size), dtype=np.uint8)
-    size, end = _put_reads(tables, text, columns, hits, first, start, line, out)
+    limit = _NO_LIMIT if max_size is None else max_size
+    end = start
+
+    def write(out: NDArray[np.uint8]) -> int:
+        nonlocal end
+        size, end = _put_reads(tables, read_only(text), columns, hits, first, start, limit, out)
+        return int(size)
+
+    lines = int(_lines_from(tables.record_filter, hits, start))
+    records = _RECORDS(lines, write, max_size)
     numbers = _count_records(tables.record_filter, columns.lengths, hits, start, end)
     reads, *counts = map(int, numbers)
-    return sam_block(out[:size], reads, RecordCounts(*counts)), Place(*map(int, end))
+    return sam_block(records, reads, RecordCounts(*counts)), Place(*map(int, end))

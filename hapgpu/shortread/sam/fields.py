@@ -1,7 +1,6 @@
 """SAM fields: QNAME, SEQ and QUAL of a read; RNAME, POS, CIGAR, NM, MD and AS of a hit.
 
-Each function writes from `out[at]` on, without a bounds check, and returns the offset after the
-last character that it wrote.
+See `hapgpu.io.text.builder` for the arguments `text` and `at`, and for what is returned.
 """
 
 from __future__ import annotations
@@ -11,9 +10,21 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.bytes import Integer, copy_bytes
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import Memory, memory_of, read_u8, write_8
 from hapgpu.arrays.ragged_view import last_at_most
-from hapgpu.io.text.fields import STAR, TAB, put_count, put_tag, put_text, text_of
+from hapgpu.io.text.builder import (
+    has_room,
+    put_all,
+    put_byte,
+    put_bytes,
+    put_count,
+    put_head,
+    put_integer,
+    put_two,
+    tag_head,
+)
+from hapgpu.io.text.fields import STAR, TAB, text_of
 from hapgpu.runtime.jit import njit_inlined
 from hapgpu.shortread.index.fm_index import BLOCK
 from hapgpu.shortread.search.hits import (
@@ -61,69 +72,63 @@ class ReadText(NamedTuple):
 
 
 @njit_inlined
-def put_name(
-    text: NDArray[np.uint8], read: ReadText, out: NDArray[np.uint8], at: Integer
-) -> Integer:
+def put_name(text: Memory, at: Integer, reads: Memory, read: ReadText) -> Integer:
     """Write QNAME and a tab; an empty name is written as a star."""
     if read.name_length == 0:
-        out[at] = STAR
-        at += 1
-    copy_bytes(text, read.name, out, at, read.name_length)
-    at += read.name_length
-    out[at] = TAB
-    return at + 1
+        at = put_byte(text, at, STAR)
+    return put_byte(text, put_bytes(text, at, reads, read.name, read.name_length), TAB)
 
 
 @njit_inlined
 def _put_bases(
-    text: NDArray[np.uint8], read: ReadText, strand: Integer, out: NDArray[np.uint8], at: Integer
+    text: Memory, at: Integer, reads: Memory, read: ReadText, strand: Integer
 ) -> Integer:
-    to, length = np.uint64(at), np.uint64(read.length)
+    end = at + read.length
+    if not has_room(text, end):
+        return end
     if strand:
-        last = np.uint64(read.bases + read.length - 1)
-        for k in range(length):
-            out[to + k] = COMPLEMENTS[text[last - k]]
+        last = read.bases + read.length - 1
+        for k in range(read.length):
+            write_8(text, at + k, np.int64(COMPLEMENTS[read_u8(reads, last - k)]))
     else:
-        first = np.uint64(read.bases)
-        for k in range(length):
-            letter = text[first + k]
+        for k in range(read.length):
+            letter = np.uint8(read_u8(reads, read.bases + k))
             is_lower = np.uint8(letter - _LOWER_A) < _ALPHABET
-            out[to + k] = letter ^ (np.uint8(is_lower) << _CASE_BIT)
-    return at + read.length
+            write_8(text, at + k, np.int64(letter ^ (np.uint8(is_lower) << _CASE_BIT)))
+    return end
 
 
 @njit_inlined
 def _put_qualities(
-    text: NDArray[np.uint8], read: ReadText, strand: Integer, out: NDArray[np.uint8], at: Integer
+    text: Memory, at: Integer, reads: Memory, read: ReadText, strand: Integer
 ) -> Integer:
     if not read.has_qualities:
-        out[at] = STAR
-        return at + 1
-    if strand:
-        to, last = np.uint64(at), np.uint64(read.qualities + read.length - 1)
-        for k in range(np.uint64(read.length)):
-            out[to + k] = text[last - k]
-    else:
-        copy_bytes(text, read.qualities, out, at, read.length)
-    return at + read.length
+        return put_byte(text, at, STAR)
+    if not strand:
+        return put_bytes(text, at, reads, read.qualities, read.length)
+    end = at + read.length
+    if has_room(text, end):
+        last = read.qualities + read.length - 1
+        for k in range(read.length):
+            write_8(text, at + k, read_u8(reads, last - k))
+    return end
 
 
 @njit_inlined
-def put_no_sequence(out: NDArray[np.uint8], at: Integer) -> Integer:
+def put_no_sequence(text: Memory, at: Integer) -> Integer:
     """Write stars for SEQ and QUAL."""
-    return put_text(out, at, _NO_BASES)
+    return put_all(text, at, memory_of(_NO_BASES))
 
 
 @njit_inlined
 def put_sequence(
-    text: NDArray[np.uint8], read: ReadText, strand: Integer, out: NDArray[np.uint8], at: Integer
+    text: Memory, at: Integer, reads: Memory, read: ReadText, strand: Integer
 ) -> Integer:
     """Write SEQ, a tab and QUAL."""
     if read.length == 0:
-        return put_no_sequence(out, at)
-    at = _put_bases(text, read, strand, out, at)
-    out[at] = TAB
-    return _put_qualities(text, read, strand, out, at + 1)
+        return put_no_sequence(text, at)
+    at = put_byte(text, _put_bases(text, at, reads, read, strand), TAB)
+    return _put_qualities(text, at, reads, read, strand)
 
 
 _M, _I, _D = b"MID"
@@ -131,11 +136,12 @@ _ONE: Final = ord("1")
 _CARET: Final = ord("^")
 _N: Final = ord("N")
 _BASES: Final = text_of("ACGT")
-_NM: Final = text_of("\tNM:i:")
-_MD: Final = text_of("\tMD:Z:")
-_PERFECT: Final = text_of("\tAS:i:0")
-_MISMATCH: Final = text_of("\tAS:i:-6")  # the penalties of Bowtie 2 end to end
-_GAP: Final = text_of("\tAS:i:-8")
+_NM: Final = tag_head("NM", "i")
+_MD: Final = tag_head("MD", "Z")
+_AS: Final = tag_head("AS", "i")
+_PERFECT: Final = np.int64(0)
+_MISMATCH: Final = np.int64(-6)  # the penalties of Bowtie 2 end to end
+_GAP: Final = np.int64(-8)
 _BLOCK = np.uint64(BLOCK)
 _1 = np.uint64(1)
 _2 = np.uint64(2)
@@ -171,25 +177,22 @@ def placement_of(hit: np.uint64) -> HitPlacement:
 
 @njit_inlined
 def put_position(
+    text: Memory,
+    at: Integer,
     contig_offsets: NDArray[np.int64],
-    names: NDArray[np.uint8],
+    names: Memory,
     name_offsets: NDArray[np.int64],
     start: Integer,
-    out: NDArray[np.uint8],
-    at: Integer,
 ) -> Integer:
     """Write RNAME, a tab and POS."""
     contig = last_at_most(contig_offsets, contig_offsets.size - 1, start)
     length = name_offsets[contig + 1] - name_offsets[contig]
-    copy_bytes(names, name_offsets[contig], out, at, length)
-    out[at + length] = TAB
-    return put_count(out, at + length + 1, start - contig_offsets[contig] + 1)
+    at = put_bytes(text, at, names, name_offsets[contig], length)
+    return put_count(text, put_byte(text, at, TAB), start - contig_offsets[contig] + 1)
 
 
 @njit_inlined
-def put_cigar(
-    placement: HitPlacement, length: Integer, out: NDArray[np.uint8], at: Integer
-) -> Integer:
+def put_cigar(text: Memory, at: Integer, placement: HitPlacement, length: Integer) -> Integer:
     """Write the CIGAR of a read of `length` bases."""
     before: Integer = np.int64(0)
     after: Integer = np.int64(length)
@@ -198,16 +201,10 @@ def put_cigar(
         before = placement.error
         after -= before + np.int64(is_insertion)
         if before > 0:
-            at = put_count(out, at, before)
-            out[at] = _M
-            at += 1
-        out[at] = _ONE
-        out[at + 1] = _I if is_insertion else _D
-        at += 2
+            at = put_byte(text, put_count(text, at, before), _M)
+        at = put_two(text, at, _ONE, _I if is_insertion else _D)
     if after > 0:
-        at = put_count(out, at, after)
-        out[at] = _M
-        at += 1
+        at = put_byte(text, put_count(text, at, after), _M)
     return at
 
 
@@ -235,22 +232,28 @@ def reference_letter(
 
 @njit_inlined
 def put_differences(
-    placement: HitPlacement, length: Integer, letter: Integer, out: NDArray[np.uint8], at: Integer
+    text: Memory, at: Integer, placement: HitPlacement, length: Integer, letter: Integer
 ) -> Integer:
     """Write the tags NM, MD and AS of a read of `length` bases.
 
     `letter` is the reference letter at the error; an insertion has none.
     """
-    at = put_tag(out, at, _NM, placement.distance)
-    at = put_text(out, at, _MD)
-    if placement.distance == 0:
-        return put_text(out, put_count(out, at, length), _PERFECT)
-    if placement.kind == INSERTION:
-        return put_text(out, put_count(out, at, length - 1), _GAP)
-    at = put_count(out, at, placement.error)
-    if placement.kind == DELETION:
-        out[at] = _CARET
-        out[at + 1] = letter
-        return put_text(out, put_count(out, at + 2, length - placement.error), _GAP)
-    out[at] = letter
-    return put_text(out, put_count(out, at + 1, length - placement.error - 1), _MISMATCH)
+    at = put_count(text, put_head(text, at, _NM), placement.distance)
+    at = put_head(text, at, _MD)
+    matched: Integer = np.int64(length)  # after the error, if there is one
+    score = _PERFECT
+    if placement.distance > 0:
+        score = _GAP
+        if placement.kind == INSERTION:
+            matched -= 1
+        else:
+            at = put_count(text, at, placement.error)
+            matched -= placement.error
+            if placement.kind == DELETION:
+                at = put_two(text, at, _CARET, letter)
+            else:
+                at = put_byte(text, at, letter)
+                matched -= 1
+                score = _MISMATCH
+    at = put_count(text, at, matched)
+    return put_integer(text, put_head(text, at, _AS), score)

@@ -131,11 +131,6 @@ class SamTables(NamedTuple):
     read_group: NDArray[np.uint8]
     record_filter: RecordFilter
 
-    @property
-    def longest_name(self) -> int:
-        """The length of the longest contig name, in characters."""
-        return int(np.diff(self.name_offsets).max(initial=1))
-
 
 def sam_tables(index: FMIndexArrays, options: SamOptions) -> SamTables:
     """Return the tables of an index and options, shared by all blocks of reads."""

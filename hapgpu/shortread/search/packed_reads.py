@@ -8,8 +8,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.bits import load_u64, reversed_bits
+from hapgpu.arrays.bits import reversed_bits
 from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import Memory, memory_of, read_64, read_u8
 from hapgpu.arrays.ragged import offsets_of
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.runtime.jit import njit
@@ -100,6 +101,7 @@ def _pack_all(
     codes: NDArray[np.uint8],
     words: NDArray[np.uint64],
 ) -> None:
+    bases = memory_of(text)
     for read in range(lengths.size):
         at = np.uint64(6 * word_offsets[read])
         length = np.int64(lengths[read])
@@ -108,13 +110,13 @@ def _pack_all(
         for word in range(count):
             done = word * 64
             to = at + np.uint64(3 * word)
-            _pack_word(text, start + done, min(np.int64(64), length - done), codes, words, to)
+            _pack_word(bases, start + done, min(np.int64(64), length - done), codes, words, to)
         _reverse_complement(words, at, np.uint64(count), length)
 
 
 @njit
 def _pack_word(
-    text: NDArray[np.uint8],
+    bases: Memory,
     start: Integer,
     length: Integer,
     codes: NDArray[np.uint8],
@@ -127,12 +129,11 @@ def _pack_word(
     and 2 differ.
     """
     low, high, other = _0, _0, _0
-    address = text.ctypes.data
     done = 0
     while done < length:
         shift = np.uint64(done)
         if done + 8 <= length:
-            letters = load_u64(address + start + done) & _UPPER_CASE
+            letters = np.uint64(read_64(bases, start + done)) & _UPPER_CASE
             bit_1 = (letters >> _1) & _LOW_BITS
             bit_2 = (letters >> _2) & _LOW_BITS
             expected = _A ^ (bit_1 << _1) ^ (bit_2 << _2) ^ ((bit_2 & ~bit_1) * _T_FROM_E)
@@ -142,7 +143,7 @@ def _pack_word(
                 done += 8
                 continue
         for k in range(done, min(done + 8, length)):
-            code = np.uint64(codes[text[start + k]])
+            code = np.uint64(codes[read_u8(bases, start + k)])
             bit = np.uint64(k)
             low |= (code & _1) << bit
             high |= ((code >> _1) & _1) << bit

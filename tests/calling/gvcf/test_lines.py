@@ -106,13 +106,6 @@ def test_no_call_has_no_depths() -> None:
     assert "MLEAF" not in record[7]
 
 
-def test_wide_values_have_room() -> None:
-    alleles = ("A" * 300, "C" * 500, *["G" * k for k in range(1, 40)], "<NON_REF>")
-    phasing = Phasing(ints([0, 0]), np.ones(2, dtype=np.bool_))
-    record = lines(*made((0, 1), alleles, WIDE), phasing)[1]
-    assert record[9].count(str(WIDE)) == len(alleles) * (len(alleles) + 1) // 2 + len(alleles) + 5
-
-
 def test_blocks_and_records() -> None:
     record = Ragged.from_sequences(["record\n"])
     items = Items(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import shutil
 import subprocess
-from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
@@ -13,13 +12,12 @@ import numpy as np
 import pysam
 import pytest
 
-from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.batches import Annotations, VariantCalls
 from hapgpu.calling.genotypes.annotation_fields import FIELDS, INFO_FIELDS
 from hapgpu.calling.genotypes.annotations import annotations_of
 from hapgpu.calling.output.call_lines import call_lines, calls_header, put_fraction
-from hapgpu.io.text.numbers import FIXED_WIDTH
 from tests.calling.made_calls import made_calls
+from tests.io.text.written import written
 
 CONTIGS = {"chr1": 100_000, "HLA-A*01:01:01:01": 3503}
 NAMES = ["b", "a", "sample 3"]
@@ -58,11 +56,13 @@ def expected_info(calls: VariantCalls, annotations: Annotations, record: int) ->
     return ";".join(f"{f.name}={items[f.name]}" for f in INFO_FIELDS if f.name in items)
 
 
-def expected_line(calls: VariantCalls, annotations: Annotations, record: int) -> str:
+def expected_line(
+    calls: VariantCalls, annotations: Annotations, record: int, contig: str = "chr1"
+) -> str:
     first, end = calls.allele_offsets[record : record + 2]
     alleles = [calls.alleles[k].tobytes().decode() for k in range(first, end)]
     quality = java_fixed(calls.qualities[record], 2).removesuffix(".00")
-    columns = ["chr1", str(calls.starts[record] + 1), ".", alleles[0], ",".join(alleles[1:])]
+    columns = [contig, str(calls.starts[record] + 1), ".", alleles[0], ",".join(alleles[1:])]
     columns += [quality, ".", expected_info(calls, annotations, record), "GT:AD:DP:GQ:PL"]
     samples = calls.genotypes.shape[1]
     for sample in range(samples):
@@ -109,8 +109,7 @@ def test_lines_equal_plain_python(samples: int) -> None:
 )
 def test_fractions(value: float, expected: str) -> None:
     """HTSJDK's VCFEncoder.formatVCFDouble: an exponent below 0.01."""
-    out = np.zeros(FIXED_WIDTH, dtype=np.uint8)
-    assert out[: put_fraction(out, 0, value)].tobytes().decode() == expected
+    assert written(put_fraction, value) == expected
 
 
 def test_no_lines() -> None:
@@ -118,35 +117,7 @@ def test_no_lines() -> None:
     assert call_lines("chr1", calls, annotations, np.zeros(len(calls), np.bool_)) == b""
 
 
-def test_wide_values_have_room() -> None:
-    calls, annotations = annotated(3, 3)
-    wide = np.iinfo(np.int32).max
-    calls = replace(
-        calls,
-        qualities=np.full(len(calls), 9e15),
-        genotypes=np.full_like(calls.genotypes, np.iinfo(np.int16).max),
-        phred_likelihoods=Ragged(
-            np.full_like(calls.phred_likelihoods.data, wide), calls.phred_likelihoods.offsets
-        ),
-        maximum_likelihood_counts=np.full_like(calls.maximum_likelihood_counts, wide),
-    )
-    annotations = Annotations(
-        np.full_like(annotations.depths, wide),
-        np.full_like(annotations.sample_depths, wide),
-        Ragged(
-            np.full_like(annotations.allele_depths.data, wide), annotations.allele_depths.offsets
-        ),
-        np.full_like(annotations.values, -9e14),
-        annotations.strand_depths,
-        annotations.mapping_qualities,
-    )
-    rows = np.ones(len(calls), np.bool_)
-    text = call_lines("c" * 200, calls, annotations, rows).decode()
-    lines = (expected_line(calls, annotations, record) for record in np.flatnonzero(rows))
-    assert text == "".join(line.replace("chr1", "c" * 200) for line in lines)
-
-
-def written(path: Path) -> tuple[VariantCalls, Annotations]:
+def saved(path: Path) -> tuple[VariantCalls, Annotations]:
     """Write records of three samples; REF are bases of a genome of A."""
     calls, annotations = annotated(11, 3)
     rows = np.ones(len(calls), np.bool_)
@@ -156,7 +127,7 @@ def written(path: Path) -> tuple[VariantCalls, Annotations]:
 
 
 def test_pysam_reads_the_same_values(tmp_path: Path) -> None:
-    calls, annotations = written(tmp_path / "calls.vcf")
+    calls, annotations = saved(tmp_path / "calls.vcf")
     with pysam.VariantFile(str(tmp_path / "calls.vcf")) as file:
         assert list(file.header.samples) == NAMES
         found = list(file)
@@ -190,7 +161,7 @@ def test_pysam_reads_the_same_values(tmp_path: Path) -> None:
     ],
 )
 def test_bcftools_accepts_the_file(arguments: list[str], tmp_path: Path) -> None:
-    written(tmp_path / "calls.vcf")
+    saved(tmp_path / "calls.vcf")
     (tmp_path / "ref.fa").write_text(f">chr1\n{'A' * 100_000}\n")
     pysam.faidx(str(tmp_path / "ref.fa"))
     run = subprocess.run(

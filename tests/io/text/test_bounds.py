@@ -12,12 +12,26 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 MODULES = (
     "tests/arrays/test_vectors.py",
+    "tests/calling/output/test_extreme_lines.py",
+    "tests/cigar/test_extreme_texts.py",
+    "tests/genotyping/calls/test_extreme_vcf_lines.py",
+    "tests/io/text/test_decimals.py",
+    "tests/io/text/test_fixed.py",
+    "tests/io/text/test_numbers.py",
     "tests/longread/align/dp/test_pairs.py",
     "tests/longread/align/fills",
-    "tests/longread/output/test_extreme_paf.py",
     "tests/longread/output/alignments/test_extreme_lines.py",
     "tests/longread/output/alignments/test_lines.py",
     "tests/longread/output/alignments/test_matches.py",
+    "tests/longread/output/test_extreme_paf.py",
+    "tests/pairhmm/reads/test_tables.py",
+    "tests/pairhmm/text_batches/test_tables.py",
+    "tests/report/test_alignments.py",
+    "tests/report/test_likelihoods.py",
+    "tests/report/test_mappings.py",
+    "tests/shortread/sam/test_extreme_records.py",
+    "tests/shortread/sam/test_sam.py",
+    "tests/shortread/search/test_packed_reads.py",
 )
 
 

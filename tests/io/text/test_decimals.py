@@ -11,8 +11,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hapgpu.io.text.decimals import DECIMAL_WIDTH, put_decimal
+from hapgpu.io.text.decimals import put_decimal
 from tests.example_counts import many
+from tests.io.text.written import written
 
 EXACT = Context(prec=1200)
 UNITS_OFF = Decimal("0.50001")
@@ -22,12 +23,7 @@ LEAST = 5e-324
 
 
 def decimal_text(value: float) -> str:
-    out = np.full(DECIMAL_WIDTH + 4, ord("#"), dtype=np.uint8)
-    end = put_decimal(out, 2, value)
-    assert end <= 2 + DECIMAL_WIDTH
-    text = out.tobytes().decode()
-    assert set(text[:2] + text[end:]) == {"#"}
-    return text[2:end]
+    return written(put_decimal, value)
 
 
 def digits_of(text: str) -> str:
@@ -117,7 +113,3 @@ def test_special_values() -> None:
 )
 def test_notation(value: float, text: str) -> None:
     assert decimal_text(value) == text
-
-
-def test_none_is_wider() -> None:
-    assert len(decimal_text(-1.234567891e-9)) == DECIMAL_WIDTH

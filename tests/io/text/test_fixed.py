@@ -9,17 +9,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hapgpu.io.text.numbers import FIXED_WIDTH, put_fixed, put_scientific
+from hapgpu.io.text.numbers import put_fixed, put_scientific
+from tests.io.text.written import written
 
 
 def fixed(value: float, decimals: int) -> str:
-    out = np.zeros(FIXED_WIDTH, dtype=np.uint8)
-    return out[: put_fixed(out, np.int64(0), value, np.int64(decimals))].tobytes().decode()
+    return written(put_fixed, value, np.int64(decimals))
 
 
 def scientific(value: float) -> str:
-    out = np.zeros(FIXED_WIDTH, dtype=np.uint8)
-    return out[: put_scientific(out, np.int64(0), value, np.int64(3))].tobytes().decode()
+    return written(put_scientific, value, np.int64(3))
 
 
 def half_up(value: float, decimals: int) -> str:

@@ -7,29 +7,35 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hapgpu.io.text.numbers import put_float, put_integer
+from hapgpu.io.text.builder import put_integer
+from hapgpu.io.text.numbers import put_float
 from tests.example_counts import many
-
-LONGEST_INTEGER = 20
-LONGEST_FLOAT = 15
-
-
-def integer_text(value: int) -> str:
-    out = np.zeros(LONGEST_INTEGER, dtype=np.uint8)
-    return out[: put_integer(out, 0, value)].tobytes().decode()
+from tests.io.text.written import written
 
 
 def float_text(value: float) -> str:
-    out = np.zeros(LONGEST_FLOAT, dtype=np.uint8)
-    return out[: put_float(out, 0, np.float32(value))].tobytes().decode()
+    return written(put_float, np.float32(value))
 
 
-@given(st.integers(-(2**63) + 1, 2**63 - 1))
+@given(
+    st.one_of(
+        st.integers(-(2**63), 2**63 - 1),
+        st.integers(-1000, 1000),
+        st.integers(0, 18).map(lambda k: 10**k),
+    )
+)
 @example(0)
 @example(-1)
-@example(-(2**63) + 1)
+@example(-(2**63))
 def test_integers(value: int) -> None:
-    assert integer_text(value) == str(value)
+    assert written(put_integer, value) == str(value)
+
+
+@pytest.mark.parametrize("kind", ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"])
+def test_integers_of_each_type(kind: str) -> None:
+    limits = np.iinfo(kind)
+    for value in (limits.min, min(limits.max, 10**19 - 1)):
+        assert written(put_integer, np.dtype(kind).type(value)) == str(value)
 
 
 @settings(max_examples=many(3000))

@@ -1,0 +1,35 @@
+"""Numbers of VCF lines that may be missing, written by compiled functions.
+
+See `hapgpu.io.text.builder` for the arguments `text` and `at`, and for what is returned.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import Memory
+from hapgpu.arrays.ragged_view import RaggedView
+from hapgpu.io.text.builder import put_byte, put_count, put_integer
+from hapgpu.runtime.jit import njit
+
+_COMMA, _POINT = b",."
+
+
+@njit
+def put_known(text: Memory, at: Integer, value: Integer) -> Integer:
+    """Write a number, or `.` if it is negative."""
+    return put_byte(text, at, _POINT) if value < 0 else put_count(text, at, value)
+
+
+@njit
+def put_values(text: Memory, at: Integer, rows: RaggedView, row: Integer) -> Integer:
+    """Write a row of numbers, or `.` for an empty one."""
+    start, end = rows.offsets[row], rows.offsets[row + 1]
+    if start == end:
+        return put_byte(text, at, _POINT)
+    for k in range(start, end):
+        if k > start:
+            at = put_byte(text, at, _COMMA)
+        at = put_integer(text, at, np.int64(rows.data[k]))
+    return at
