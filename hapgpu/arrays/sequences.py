@@ -114,6 +114,14 @@ def is_record(entry: object) -> TypeGuard[AlignedSegment]:
     return pysam is not None and isinstance(entry, pysam.AlignedSegment)
 
 
+def record_names(given: Sequences) -> list[str] | None:
+    """Return the names of a list of records of pysam; None if any entry is something else."""
+    if isinstance(given, Ragged) or not given:
+        return None
+    names = [entry.query_name or "" for entry in given if is_record(entry)]
+    return names if len(names) == len(given) else None
+
+
 def first_row(rows: Ragged, elements: NDArray[np.bool_]) -> int:
     """Return the row of the first true element of a mask over `rows.data`."""
     return int(np.searchsorted(rows.offsets, np.argmax(elements), side="right")) - 1

@@ -9,8 +9,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeAlias, Unpack
 
+from hapgpu.arrays.arguments import PathName
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.sequences import Sequences, sequence_rows
+from hapgpu.arrays.sequences import Sequences, record_names, sequence_rows
 from hapgpu.errors import InputError, UsageError
 from hapgpu.io.fastx.block_workers import BlockTransfer, workers_for
 from hapgpu.io.fastx.given_reads import blocks_of_reads
@@ -44,10 +45,10 @@ from hapgpu.longread.settings import (
     long_read_options,
     sketch_options,
 )
-from hapgpu.runtime.devices import CudaDevice, Device, resolve_devices, usable_cpus
+from hapgpu.runtime.devices import CudaDevice, Device, given_threads, resolve_devices
 from hapgpu.runtime.pipeline import run_pipeline
 from hapgpu.runtime.pool import Pool
-from hapgpu.runtime.progress import NoProgress, Progress, TqdmProgress
+from hapgpu.runtime.progress import Progress, showing, shown_progress
 
 _Worker: TypeAlias = Callable[[Any], Any]
 
@@ -73,7 +74,7 @@ class LongReadIndex:
     @classmethod
     def build(
         cls,
-        reference: str | Path,
+        reference: PathName,
         *,
         preset: str = "map-ont",
         threads: int | None = None,
@@ -90,9 +91,9 @@ class LongReadIndex:
             `map-ont`, `map-pb`, `map-hifi` or `lr:hq`: the kind of the reads. It sets the
             minimizers, and what `map` and `align` do by default.
         threads
-            CPU threads; None for one per usable CPU. The index does not depend on them.
+            CPU threads, from 1; None: one per usable CPU. The index does not depend on them.
         progress
-            Whether to show a progress bar, which needs tqdm.
+            Whether to show a bar, in bases.
         **settings
             Minimizers other than those of the preset: see `SketchSettings`.
 
@@ -105,21 +106,18 @@ class LongReadIndex:
         """
         check_settings(settings, SketchSettings.__optional_keys__)
         sketch = sketch_options(options_of_preset(preset).sketch, settings)
-        shown = _shown(progress, "index")
-        shown.start(None)
-        try:
-            index, records = build_index_of_records(reference, sketch, _number(threads), shown)
-        finally:
-            shown.finish()
+        count = given_threads(threads)
+        with showing("indexing", "bases", None, is_shown=progress) as shown:
+            index, records = build_index_of_records(Path(reference), sketch, count, shown)
         return cls(index, preset, code_targets(records.sequences))
 
     @classmethod
     def load(
         cls,
-        path: str | Path,
+        path: PathName,
         *,
         preset: str = "map-ont",
-        reference: str | Path | None = None,
+        reference: PathName | None = None,
         threads: int | None = None,
     ) -> Self:
         """Load an index from the file that `save`, or `hapgpu index --minimizers`, wrote.
@@ -148,11 +146,11 @@ class LongReadIndex:
             return cls(load_index(Path(path), sketch), preset, None)
         fasta = Path(reference)
         index = MINIMIZER_FILE.load_for(fasta, Path(path), index_command(fasta, sketch))
-        with Pool(_number(threads)) as pool:
+        with Pool(given_threads(threads)) as pool:
             records = read_reference(fasta, pool)
         return cls(index, preset, code_targets(records.sequences))
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: PathName) -> None:
         """Write the index, without the bases of the reference, to a file; it appears complete.
 
         Raises
@@ -160,7 +158,7 @@ class LongReadIndex:
         OutputError
             The file cannot be written.
         """
-        MINIMIZER_FILE.save(self.data, path)
+        MINIMIZER_FILE.save(self.data, Path(path))
 
     @property
     def contig_names(self) -> tuple[str, ...]:
@@ -197,17 +195,19 @@ class LongReadIndex:
         Parameters
         ----------
         reads
-            Sequences as text, or a Ragged of uint8 text, in either case. U counts as T; the other
-            letters of IUPAC, and gaps, count as N.
+            A list of str, bytes or pysam.AlignedSegment, or a Ragged of uint8 text, in either case.
+            U counts as T; the other letters of IUPAC, and gaps, count as N. A record gives its
+            bases as sequenced.
         names
             A name per read. Ties between mappings are broken by the name up to its first blank, as
-            in minimap2. None: the number of the read, from 0, as text.
+            in minimap2. None: the names of records, or else the number of the read, from 0, as
+            text.
         device
             `auto`, `cpu`, `cuda` or `cuda:N`; the mappings do not depend on it.
         threads
-            CPU threads; None for one per usable CPU. The mappings do not depend on them.
+            CPU threads, from 1; None: one per usable CPU. The mappings do not depend on them.
         progress
-            Whether to show a progress bar, which needs tqdm.
+            Whether to show a bar, in reads.
         **settings
             The options of `hapgpu chain`: see `MapSettings`.
 
@@ -222,11 +222,13 @@ class LongReadIndex:
         """
         options = self._options(settings, MapSettings.__optional_keys__)
         given = _given_reads(reads, names)
-        devices, _ = resolve_devices(device, threads=_number(threads))
+        count = given_threads(threads)
+        devices, _ = resolve_devices(device, threads=count)
         open_worker = partial(_chainer, self.data, options, partial(chained_table, options))
         workers = workers_for(devices, open_worker, per_gpu=WORKERS_PER_GPU)
-        transfer = block_transfer(devices, _number(threads))
-        table = _computed(given, workers, transfer, _shown(progress, "reads"))
+        transfer = block_transfer(devices, count)
+        shown = shown_progress("mapping", "reads", is_shown=progress)
+        table = _computed(given, workers, transfer, shown)
         return read_mappings(table, given.mapped(self.contig_names))
 
     def align(
@@ -274,11 +276,12 @@ class LongReadIndex:
         def finish(block: AlignedBlock, _anchors: int) -> ResultPart[MappingTable]:
             return partial(make_table, block)
 
-        count = _number(threads)
+        count = given_threads(threads)
         devices, _ = resolve_devices("cpu", threads=count)
-        workers = [GroupAligner(self.data, targets, options, finish)] * count
+        workers: list[_Worker] = [GroupAligner(self.data, targets, options, finish)] * count
         transfer = block_transfer(devices, count)
-        table = _computed(given, workers, transfer, _shown(progress, "reads"))
+        shown = shown_progress("aligning", "reads", is_shown=progress)
+        table = _computed(given, workers, transfer, shown)
         return read_alignments(table, given.mapped(self.contig_names))
 
     def _options(self, settings: Mapping[str, object], known: frozenset[str]) -> LongReadOptions:
@@ -307,7 +310,9 @@ def _texts(names: Ragged) -> tuple[str, ...]:
 
 def _given_reads(reads: Sequences, names: Sequence[str | bytes] | None) -> _GivenReads:
     """Return reads and names as text, after checking their lengths."""
-    rows = sequence_rows(reads, "read")
+    rows = sequence_rows(reads, "read", as_sequenced=True)
+    if names is None:
+        names = record_names(reads)
     if len(rows) and rows.lengths.max() > LONG_READS.max_bases:
         row, most = int(rows.lengths.argmax()), LONG_READS.max_bases
         raise InputError(f"read {row}: more than {most:,} bases; give shorter reads")
@@ -360,15 +365,3 @@ def _computed(
         threaded=len(workers) > 1,
     )
     return MappingTable.joined(tables)
-
-
-def _number(threads: int | None) -> int:
-    """Return a number of threads, after checking it."""
-    if threads is None:
-        return usable_cpus()
-    check_settings({"threads": threads}, frozenset({"threads"}))
-    return threads
-
-
-def _shown(progress: bool, description: str) -> Progress:  # noqa: FBT001  (a private function)
-    return TqdmProgress(description) if progress else NoProgress()

@@ -44,7 +44,6 @@ _check_fraction = partial(_check_number, maximum=1)
 _CHECKS: Final[dict[str, _Check]] = {
     "kmer": partial(_check_whole, minimum=1, maximum=LONGEST_KMER),
     "window": partial(_check_whole, minimum=1, maximum=WIDEST_WINDOW),
-    "threads": partial(_check_whole, minimum=1),
     "repetitive": partial(_check_number, maximum=_MAX_INT),
     "cap_sw_mem": partial(_check_whole, maximum=_MAX_LARGE),
     "max_record": partial(_check_whole, maximum=_MAX_LARGE),

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import Memory, memory_of
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import RaggedView, view_of
 from hapgpu.errors import InputError
 from hapgpu.io.bgzf.pieces import Allocate
 from hapgpu.io.fastx.read_block import ReadBlock
-from hapgpu.io.text.at_addresses import put_byte, put_copy, put_count_at
-from hapgpu.runtime.jit import njit
+from hapgpu.io.text.builder import SLACK, has_room, put_byte, put_bytes, put_count
+from hapgpu.runtime.jit import njit, njit_inlined
 
 _NEWLINE, _RETURN, _GREATER = b"\n\r>"
-_ROOM: Final = 24
-"""Most bytes of a record besides its name and bases: a row number, `>` and line ends."""
 _WHOLE, _BROKEN_NAME, _BROKEN_BASES = range(3)
 _BROKEN: Final = {_BROKEN_NAME: "name", _BROKEN_BASES: "read"}
 _NO_NAMES: Final = Ragged(np.empty(0, dtype=np.uint8), np.zeros(1, dtype=np.int64))
@@ -46,20 +45,36 @@ def blocks_of_reads(
     InputError
         A read or a name contains a line break; the message has its row.
     """
-    lengths = reads.lengths if names is None else reads.lengths + names.lengths
-    ends = np.cumsum(lengths + _ROOM)
     bases, texts = view_of(reads), view_of(names if names is not None else _NO_NAMES)
-    start = 0
+    start, room = 0, size
     while start < len(reads):
-        before = int(ends[start - 1]) if start else 0
-        end = max(start + 1, int(np.searchsorted(ends, before + size, side="right")))
-        out = allocate(max(size, int(ends[end - 1]) - before))
-        fault, row, used = _put_records(bases, texts, names is not None, start, end, out)
-        if fault != _WHOLE:
-            raise InputError(f"{_BROKEN[fault]} {row}: contains a line break; remove it")
-        yield ReadBlock(out[:used], is_fasta=True, first=start, name="reads")
+        out = allocate(room + SLACK)
+        written = _put_records(bases, texts, names is not None, start, out)
+        if written.fault != _WHOLE:
+            fault = _BROKEN[written.fault]
+            raise InputError(f"{fault} {written.end}: contains a line break; remove it")
+        room = max(size, int(written.needed))
+        if written.end > start:
+            yield ReadBlock(out[: written.used], is_fasta=True, first=start, name="reads")
+            start, room = int(written.end), size
         del out  # it must not stay alive while the next is made
-        start = end
+
+
+class _Written(NamedTuple):
+    """Records written to a block.
+
+    Attributes
+    ----------
+    fault, end
+        What is broken, and its row; else `_WHOLE`, and the row after the last record.
+    used, needed
+        Bytes of the records; bytes with the next one, if there is no room for it.
+    """
+
+    fault: Integer
+    end: Integer
+    used: Integer
+    needed: Integer
 
 
 @njit
@@ -68,30 +83,35 @@ def _put_records(
     names: RaggedView,
     has_names: Integer,
     start: Integer,
-    end: Integer,
     out: NDArray[np.uint8],
-) -> tuple[int, int, int]:
-    """Write the records of some reads; return the first fault, its row, and the bytes written."""
-    first = out.ctypes.data
-    at: Integer = np.int64(first)
-    for row in range(start, end):
-        at = put_byte(at, _GREATER)
+) -> _Written:
+    """Write the records of reads, from `start` on, that `out`, uint8 with `SLACK`, has room for."""
+    text, bases, name_text = memory_of(out), memory_of(reads.data), memory_of(names.data)
+    at: Integer = np.int64(0)
+    used: Integer = np.int64(0)
+    for row in range(start, reads.offsets.size - 1):
+        at = put_byte(text, at, _GREATER)
         if has_names:
             if _has_break(names, row):
-                return _BROKEN_NAME, row, 0
-            at = _put_row(at, names, row)
+                return _Written(_BROKEN_NAME, row, np.int64(0), np.int64(0))
+            at = _put_row(text, at, name_text, names.offsets, row)
         else:
-            at = put_count_at(at, row)
+            at = put_count(text, at, row)
         if _has_break(reads, row):
-            return _BROKEN_BASES, row, 0
-        at = put_byte(_put_row(put_byte(at, _NEWLINE), reads, row), _NEWLINE)
-    return _WHOLE, 0, at - first
+            return _Written(_BROKEN_BASES, row, np.int64(0), np.int64(0))
+        at = _put_row(text, put_byte(text, at, _NEWLINE), bases, reads.offsets, row)
+        at = put_byte(text, at, _NEWLINE)
+        if not has_room(text, at):
+            return _Written(_WHOLE, row, used, at)
+        used = at
+    return _Written(_WHOLE, reads.offsets.size - 1, used, np.int64(0))
 
 
-@njit
-def _put_row(at: Integer, rows: RaggedView, row: Integer) -> Integer:
-    start, end = rows.offsets[row], rows.offsets[row + 1]
-    return put_copy(at, rows.data.ctypes.data + start, end - start)
+@njit_inlined
+def _put_row(
+    text: Memory, at: Integer, rows: Memory, offsets: NDArray[np.int64], row: Integer
+) -> Integer:
+    return put_bytes(text, at, rows, offsets[row], offsets[row + 1] - offsets[row])
 
 
 @njit
