@@ -51,7 +51,7 @@ def blocks_of_reads(
         out = allocate(room + SLACK)
         written = _put_records(bases, texts, names is not None, start, out)
         if written.fault != _WHOLE:
-            fault = _BROKEN[written.fault]
+            fault = _BROKEN[int(written.fault)]
             raise InputError(f"{fault} {written.end}: contains a line break; remove it")
         room = max(size, int(written.needed))
         if written.end > start:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pysam
 
 import hapgpu
@@ -65,14 +67,21 @@ def expected_sam_rows(alignments: hapgpu.ReadAlignments) -> list[list[str]]:
 
 def _rows(mappings: hapgpu.ReadMappings) -> Iterator[dict[str, Any]]:
     """Yield the values of each row by the name of the column."""
-    frame = mappings.to_dataframe()
-    columns = {name: frame[name].tolist() for name in frame.columns}
+    columns = {
+        each.name: column.tolist()
+        for each in fields(mappings)
+        if isinstance(column := getattr(mappings, each.name), np.ndarray)
+    }
+    read_lengths = columns.pop("read_lengths")
+    if isinstance(mappings, hapgpu.ReadAlignments):
+        columns["cigar"] = mappings.cigar_strings()
     for values in zip(*columns.values(), strict=True):
         row = dict(zip(columns, values, strict=True))
         number = row["reads"]
-        row["name"] = row.get("read_names", str(number))
-        row["read_length"] = int(mappings.read_lengths[number])
-        row["contig"], row["cigar"] = row["contigs"], row.get("cigars")
+        names = mappings.read_names
+        row["name"] = str(number) if names is None else names[number]
+        row["read_length"] = read_lengths[number]
+        row["contig"] = mappings.contig_names[row["contigs"]]
         yield row
 
 
@@ -88,7 +97,7 @@ _QUALITY = "mapping_qualities"
 
 
 def _tags(row: dict[str, Any]) -> list[str]:
-    is_aligned, has_alignment = "cigars" in row, row["cigar"] not in {None, "*"}
+    is_aligned, has_alignment = "cigar" in row, row.get("cigar", "*") != "*"
     tags = []
     if has_alignment:
         tags += [f"NM:i:{row['edit_distances']}", f"ms:i:{row['best_scores']}"]

@@ -101,4 +101,4 @@ def test_compressed_reference(index: hapgpu.LongReadIndex, sample: Sample, tmp_p
 
 def test_progress(sample: Sample, capsys: pytest.CaptureFixture[str]) -> None:
     hapgpu.LongReadIndex.build(sample.fasta, threads=1, progress=True)
-    assert "index, " in capsys.readouterr().err
+    assert "indexing, " in capsys.readouterr().err

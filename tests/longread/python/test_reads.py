@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import pysam
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,6 +21,7 @@ from hapgpu.longread import index_api, pipeline
 from hapgpu.longread.options import PRESETS
 from tests.cli.chain.command import Sample, complement, letters, with_errors
 from tests.longread.python.rows import command_lines, paf_lines
+from tests.shortread.made_reads import reverse_complement
 
 DTYPES = {
     "reads": np.int64,
@@ -272,13 +274,16 @@ def test_data_frame(index: hapgpu.LongReadIndex, reads: list[str]) -> None:
     names = [f"read{row}" for row in range(len(reads))]
     alignments = index.align(reads, names=names, threads=1)
     frame = alignments.to_dataframe()
-    assert list(frame.columns) == [*DTYPES, *ALIGNED_DTYPES, "cigars", "read_names"]
-    for name in frame.columns.difference(["contigs", "cigars", "read_names"]):
-        assert frame[name].tolist() == getattr(alignments, name).tolist()
+    for name in ("read", "start", "end", "read_start", "edit_distance", "anchor_count"):
+        assert frame[name].tolist() == getattr(alignments, f"{name}s").tolist()
+    assert frame["mapping_quality"].tolist() == alignments.mapping_qualities.tolist()
     contigs = [alignments.contig_names[number] for number in alignments.contigs]
-    assert frame["contigs"].tolist() == contigs
-    assert frame["read_names"].tolist() == [names[read] for read in alignments.reads]
-    assert frame["cigars"].tolist() == alignments.cigar_strings()
+    assert frame["contig"].tolist() == contigs
+    assert frame["strand"].tolist() == ["+-"[strand] for strand in alignments.strands]
+    assert frame["read_name"].tolist() == [names[read] for read in alignments.reads]
+    assert frame["cigar"].tolist() == alignments.cigar_strings()
+    plural = {name for name in frame.columns if name.endswith("s") and not name.startswith("is_")}
+    assert plural == {"matches", "ambiguous_bases"}
     assert len(index.map([], device="cpu").to_dataframe()) == 0
 
 
@@ -286,7 +291,9 @@ def test_data_frame_without_pandas(
     index: hapgpu.LongReadIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(UsageError, match=r"^pandas: is not installed; run: pip install pandas$"):
+    with pytest.raises(
+        UsageError, match=r"^to_dataframe: pandas is missing; run: pip install pandas$"
+    ):
         index.map([], device="cpu").to_dataframe()
 
 
@@ -299,3 +306,17 @@ def test_progress(
     assert f"{len(reads)}/{len(reads)}" in shown.err.replace(".0", "")
     assert "3/3" not in shown.err
     assert not shown.out
+
+
+def test_records_of_pysam(index: hapgpu.LongReadIndex, reads: list[str]) -> None:
+    """A record gives its bases as sequenced, and its name."""
+    header = pysam.AlignmentHeader.from_references(["c"], [10])
+    records = []
+    for number, read in enumerate(reads):
+        record = pysam.AlignedSegment(header)
+        record.query_name, record.is_reverse = f"r{number}", bool(number % 2)
+        record.query_sequence = reverse_complement(read) if number % 2 else read
+        records.append(record)
+    names = [f"r{number}" for number in range(len(reads))]
+    expected = columns_of(index.map(reads, names=names, device="cpu", threads=1))
+    assert columns_of(index.map(records, device="cpu", threads=1)) == expected
