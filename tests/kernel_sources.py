@@ -67,7 +67,7 @@ class KernelSource:
 
     def _declared(self, declarations: Iterable[str]) -> Iterator[Declared]:
         for declaration in declarations:
-            text = re.sub(r"\bconst\b|__restrict__", "", declaration)
+            text = re.sub(r"\bconst\b|__(restrict|grid_constant)__", "", declaration)
             if not text.strip():
                 continue
             for type_name in sorted(self._types, key=len, reverse=True):

@@ -6,7 +6,8 @@
 
 // Scores and predecessors of all anchors; one thread block per read.
 extern "C" __global__ void __launch_bounds__(1024) update_successors(
-    Anchors anchors, ChainParameters parameters, int max_iterations, ChainScores scores
+    const __grid_constant__ Anchors anchors, const __grid_constant__ ChainParameters parameters,
+    int max_iterations, const __grid_constant__ ChainScores scores
 ) {
     const int thread = threadIdx.x, threads = blockDim.x;
     for (int read = blockIdx.x; read < anchors.reads; read += gridDim.x) {

@@ -107,8 +107,8 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) hash_names(
 
 // Fills the table with the chains of each read, the highest score first; one warp per read.
 extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock, 8) sort_chains(
-    Chains chains, const int* lengths, const unsigned* hashes, Word* keys, unsigned* order,
-    int* table
+    const __grid_constant__ Chains chains, const int* lengths, const unsigned* hashes, Word* keys,
+    unsigned* order, int* table
 ) {
     __shared__ RadixScratch scratch[kWarpsPerBlock];
     for (int read = warp_id(); read < chains.reads; read += warp_count()) {
@@ -219,7 +219,8 @@ __device__ inline int masking_primary(
 // Parent of each chain, and best score and rivals of the primaries, which are initially 0; one warp
 // per read.
 extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) find_parents(
-    ChainTable table, float mask_level, int* covered, int* primaries, Parents parents
+    const __grid_constant__ ChainTable table, float mask_level, int* covered, int* primaries,
+    const __grid_constant__ Parents parents
 ) {
     for (int read = warp_id(); read < table.reads; read += warp_count()) {
         const long long first_chain = table.offsets[read];
@@ -278,7 +279,8 @@ __device__ inline bool has_same_coordinates(ReadRows rows, int row, int parent) 
 
 // Lists the rows of each read to keep, and their parents among them; one thread per read.
 extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) select_rows(
-    ChainTable table, const int* parents, SelectionLimits limits, Selection selection,
+    const __grid_constant__ ChainTable table, const int* parents,
+    const __grid_constant__ SelectionLimits limits, const __grid_constant__ Selection selection,
     int* new_rows, long long* counts
 ) {
     if (thread_id() == 0) counts[0] = 0;
@@ -315,7 +317,7 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) select_rows(
 
 // Mean span of the seeds of each read; one warp per read.
 extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) average_spans(
-    Seeds seeds, float* means
+    const __grid_constant__ Seeds seeds, float* means
 ) {
     for (int read = warp_id(); read < seeds.reads; read += warp_count()) {
         const long long start = seeds.offsets[read], end = seeds.offsets[read + 1];
@@ -374,6 +376,7 @@ struct MappingTable {
 
 // Fills the columns of the mappings to report; one warp per mapping. All anchors of a chain are
 // seeds of the read, so the first and the last anchor give the number of seeds between them.
+// With structs in constant memory it would take 8 registers more.
 extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) measure_mappings(
     Chains chains, const int* lengths, int* table, Selection selection, Parents parents,
     Seeds seeds, const float* means, const int* sequence_lengths, MappingTable mappings

@@ -20,6 +20,7 @@ using std::min;
 #define __CUDA_ARCH__ 700
 #define __device__
 #define __global__
+#define __grid_constant__
 #define __launch_bounds__(...)
 #define __shared__ static
 

@@ -64,7 +64,7 @@ __device__ inline bool measure(
 
 // Fill the columns of a layout and the fixed fields; set `fault` if a record is damaged.
 extern "C" __global__ void __launch_bounds__(128) measure_records(
-    Records records, int* fault, int contigs
+    const __grid_constant__ Records records, int* fault, int contigs
 ) {
     const int row = blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= records.count) return;

@@ -35,7 +35,8 @@ __device__ inline long long span_of(
 }
 
 extern "C" __global__ void __launch_bounds__(128) mark_overlaps(
-    Records records, Intervals intervals, unsigned char* marks
+    const __grid_constant__ Records records, const __grid_constant__ Intervals intervals,
+    unsigned char* marks
 ) {
     const int row = blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= records.count) return;

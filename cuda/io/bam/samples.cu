@@ -59,7 +59,8 @@ __device__ inline int find_group(
 
 // Finds the sample of each read; `fault` becomes the first read without one. A thread per read.
 extern "C" __global__ void __launch_bounds__(128) find_samples(
-    Records records, ReadGroups groups, int* samples, int* fault
+    const __grid_constant__ Records records, const __grid_constant__ ReadGroups groups,
+    int* samples, int* fault
 ) {
     const unsigned char* data = records.data;
     for (int row = first_thread(); row < records.count; row += all_threads()) {

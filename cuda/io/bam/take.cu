@@ -5,7 +5,7 @@
 
 // Copies row rows[k] of every column to row k. A thread per row.
 extern "C" __global__ void __launch_bounds__(128) take_records(
-    const long long* rows, Records from, Records to
+    const long long* rows, const __grid_constant__ Records from, const __grid_constant__ Records to
 ) {
     for (int k = first_thread(); k < to.count; k += all_threads()) {
         const long long row = rows[k];

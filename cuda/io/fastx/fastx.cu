@@ -115,7 +115,8 @@ extern "C" __global__ void __launch_bounds__(256) list_newlines(
 // Finds the spans of the reads, one warp per read; sets `is_faulty` if a read is malformed.
 // Same as `parse_block` of hapgpu/io/fastx/cpu.py.
 extern "C" __global__ void __launch_bounds__(256) find_reads(
-    Text text, ReadSpans spans, ReadLimits limits, int* is_faulty, int is_fasta
+    const __grid_constant__ Text text, const __grid_constant__ ReadSpans spans,
+    const __grid_constant__ ReadLimits limits, int* is_faulty, int is_fasta
 ) {
     const unsigned char* bytes = text.bytes;
     const BaseSet known{limits.low_bases, limits.high_bases};

@@ -238,7 +238,8 @@ __device__ inline void trace_together(const Ends& ends, Group group, Tracer trac
 // Traces the chains of each segment. One thread per end: the thread of the first end of a segment
 // traces all its chains, or its warp does if there are many ends.
 extern "C" __global__ void __launch_bounds__(kThreads) trace_chains(
-    Traces traces, Ends ends, Limits limits, const long long* offsets, int reads
+    const __grid_constant__ Traces traces, const __grid_constant__ Ends ends,
+    const __grid_constant__ Limits limits, const long long* offsets, int reads
 ) {
     const auto tracer_of = [&](Group group) {
         const int read = count_at_most(offsets, reads + 1, group.last_anchor) - 1;

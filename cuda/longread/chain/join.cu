@@ -20,7 +20,7 @@ __device__ inline int query_position(Word y) { return (int)y; }
 
 // Number of anchors of each read to join, 0 for other reads; one thread per read.
 extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) count_joined(
-    Chains chains, const int* lengths, long long* counts
+    const __grid_constant__ Chains chains, const int* lengths, long long* counts
 ) {
     if (thread_id() == 0) counts[0] = 0;
     for (int read = thread_id(); read < chains.reads; read += thread_count()) {
@@ -40,8 +40,8 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) count_joined(
 // x and number of each anchor of the reads to join, in the order of the chains; one thread per
 // anchor. Sets the number of anchors of reads that are not sorted by x, to be sorted.
 extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) list_joined(
-    Chains chains, const long long* joined_offsets, Word* joined_x, unsigned* source_rows,
-    int* unsorted, int joined
+    const __grid_constant__ Chains chains, const long long* joined_offsets, Word* joined_x,
+    unsigned* source_rows, int* unsorted, int joined
 ) {
     for (int at = thread_id(); at < joined; at += thread_count()) {
         const int read = count_at_most(joined_offsets, chains.reads + 1, at) - 1;
@@ -57,8 +57,8 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) list_joined(
 
 // Number of chains and anchors of each read after the join; one thread per read.
 extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) count_merged(
-    Chains kept, Chains joined, const long long* joined_offsets, long long* chain_counts,
-    long long* anchor_counts
+    const __grid_constant__ Chains kept, const __grid_constant__ Chains joined,
+    const long long* joined_offsets, long long* chain_counts, long long* anchor_counts
 ) {
     if (thread_id() == 0) chain_counts[0] = anchor_counts[0] = 0;
     for (int read = thread_id(); read < kept.reads; read += thread_count()) {
@@ -74,7 +74,7 @@ namespace {
 
 // Copies the chains of a read, whose anchors go to `merged_starts[read]`; by a warp.
 __device__ inline void copy_chains(
-    const Chains from, int read, const Chains& merged, const long long* merged_starts
+    const Chains& from, int read, const Chains& merged, const long long* merged_starts
 ) {
     const long long first = from.offsets[read], to = merged.offsets[read];
     const long long start = from.anchor_offsets[first], target = merged_starts[read];
@@ -93,13 +93,17 @@ __device__ inline void copy_chains(
 // Copies the chains of each read from the joined chains if it was joined, otherwise from the given
 // chains; one warp per read.
 extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) merge_chains(
-    Chains kept, Chains joined, const long long* joined_offsets, const long long* merged_starts,
-    Chains merged
+    const __grid_constant__ Chains kept, const __grid_constant__ Chains joined,
+    const long long* joined_offsets, const long long* merged_starts,
+    const __grid_constant__ Chains merged
 ) {
     if (thread_id() == 0) merged.anchor_offsets[merged.count] = merged.anchors;
     const int warps = thread_count() / kWarpLanes;
     for (int read = thread_id() / kWarpLanes; read < kept.reads; read += warps) {
-        const bool is_joined = joined_offsets[read + 1] > joined_offsets[read];
-        copy_chains(is_joined ? joined : kept, read, merged, merged_starts);
+        if (joined_offsets[read + 1] > joined_offsets[read]) {
+            copy_chains(joined, read, merged, merged_starts);
+        } else {
+            copy_chains(kept, read, merged, merged_starts);
+        }
     }
 }

@@ -98,8 +98,9 @@ __device__ inline unsigned group_size(int bin) { return bin < 3 ? 16 : bin < 5 ?
 // Scores and predecessors of all anchors in the segments from `list_segments`, the longest first;
 // one warp per segment. The other arrays are working arrays.
 extern "C" __global__ void __launch_bounds__(kThreads, 5) score_joined(
-    Anchors anchors, Segments segments, JoinParameters parameters, ChainScores scores,
-    JoinScratch scratch, unsigned* taken
+    const __grid_constant__ Anchors anchors, const __grid_constant__ Segments segments,
+    const __grid_constant__ JoinParameters parameters, const __grid_constant__ ChainScores scores,
+    const __grid_constant__ JoinScratch scratch, unsigned* taken
 ) {
     __shared__ unsigned short shared_penalties[kSharedPenalties];
     const int cached_penalties = min(parameters.bandwidth + 1, kSharedPenalties);

@@ -55,15 +55,17 @@ __device__ inline void score_by_warp(
 // shared memory; only then may there be dense segments. `marks` and `taken` are initially 0.
 template <bool kIsShared>
 __global__ void __launch_bounds__(kThreads, 4) chain(
-    Anchors anchors, Segments segments, ChainParameters parameters, Limits limits,
-    ChainScores scores, unsigned* marks, unsigned* taken
+    const __grid_constant__ Anchors anchors, const __grid_constant__ Segments segments,
+    const __grid_constant__ ChainParameters given, const __grid_constant__ Limits limits,
+    const __grid_constant__ ChainScores scores, unsigned* marks, unsigned* taken
 ) {
     __shared__ Scratch scratch;
     __shared__ unsigned shared_marks[kWarps][kIsShared ? kSharedWords : 1];
     __shared__ unsigned short shared_penalties[kIsShared ? kSharedPenalties : 1];
+    ChainParameters parameters = given;
     if constexpr (kIsShared) {
-        for (int at = threadIdx.x; at <= parameters.bandwidth; at += kThreads) {
-            shared_penalties[at] = parameters.penalties[at];
+        for (int at = threadIdx.x; at <= given.bandwidth; at += kThreads) {
+            shared_penalties[at] = given.penalties[at];
         }
         parameters.penalties = shared_penalties;
         marks = shared_marks[threadIdx.x / kWarpLanes];

@@ -48,7 +48,8 @@ __device__ inline void for_each_segment(Read read, int tile_start, int tile_end,
 // `counts` are the numbers of segments per bin, initially 0. A segment with more than `max_density`
 // anchors per 1000 bases is dense if it is long.
 extern "C" __global__ void __launch_bounds__(kThreads, 6) list_segments(
-    Anchors anchors, ChainScores scores, Segments segments, int max_distance, int max_density
+    const __grid_constant__ Anchors anchors, const __grid_constant__ ChainScores scores,
+    const __grid_constant__ Segments segments, int max_distance, int max_density
 ) {
     __shared__ unsigned rows_of_warps[kWarps][kWarpLanes];
     __shared__ long long bin_starts[kWarpLanes];

@@ -329,8 +329,9 @@ extern "C" __global__ void __launch_bounds__(256) drop_repetitive(
 
 // Writes the seeds that are not dropped; one warp per read.
 extern "C" __global__ void __launch_bounds__(256) write_seeds(
-    Minimizers minimizers, const unsigned char* is_frequent, const long long* minimizer_occurrences,
-    const int* minimizer_occurrence_counts, Seeds seeds
+    const __grid_constant__ Minimizers minimizers, const unsigned char* is_frequent,
+    const long long* minimizer_occurrences, const int* minimizer_occurrence_counts,
+    const __grid_constant__ Seeds seeds
 ) {
     for (int read = warp_id(); read < minimizers.reads; read += warp_count()) {
         const long long start = minimizers.offsets[read], end = minimizers.offsets[read + 1];
