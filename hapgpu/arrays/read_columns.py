@@ -12,6 +12,7 @@ from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import AnyArray, Integer
 from hapgpu.arrays.memory import copy_memory, memory_of
 from hapgpu.arrays.ragged import Ragged, offsets_of
+from hapgpu.arrays.ragged_memory import RaggedMemory
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.runtime.jit import njit, njit_inlined
 
@@ -124,6 +125,29 @@ class ReadColumns(NamedTuple):
             qualities=Ragged(self.qualities, self.base_offsets),
             tags=Ragged(self.tags, self.tag_offsets),
         )
+
+
+class ReadMemory(NamedTuple):
+    """The memory of the ragged columns of `ReadColumns`."""
+
+    names: RaggedMemory
+    cigars: RaggedMemory
+    bases: RaggedMemory
+    qualities: RaggedMemory
+    tags: RaggedMemory
+
+
+@njit_inlined
+def read_memory_of(columns: ReadColumns) -> ReadMemory:
+    """Return the memory of ragged columns; the caller holds them."""
+    base_offsets = memory_of(columns.base_offsets)
+    return ReadMemory(
+        RaggedMemory(memory_of(columns.names), memory_of(columns.name_offsets)),
+        RaggedMemory(memory_of(columns.cigars), memory_of(columns.cigar_offsets)),
+        RaggedMemory(memory_of(columns.bases), base_offsets),
+        RaggedMemory(memory_of(columns.qualities), base_offsets),
+        RaggedMemory(memory_of(columns.tags), memory_of(columns.tag_offsets)),
+    )
 
 
 def _frozen(column: AnyArray, dtype: type[np.generic]) -> AnyArray:

@@ -22,8 +22,9 @@ from hapgpu.arrays.memory import (
     write_32,
 )
 from hapgpu.arrays.ragged import offsets_of
+from hapgpu.arrays.ragged_memory import row_memory
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.arrays.read_columns import ReadColumns
+from hapgpu.arrays.read_columns import ReadColumns, read_memory_of
 from hapgpu.errors import OutputError
 from hapgpu.io.bam.constants import (
     FIXED_BYTES,
@@ -119,21 +120,15 @@ def _store_records(
     nibbles: NDArray[np.uint8],
 ) -> None:
     """Write rows start to end into `out`, whose first byte is the first of row `start`."""
-    names, cigars, tags = (
-        memory_of(columns.names),
-        memory_of(columns.cigars),
-        memory_of(columns.tags),
-    )
-    letters, qualities = memory_of(columns.bases), memory_of(columns.qualities)
-    codes, records = memory_of(nibbles), memory_of(out)
+    reads, codes, records = read_memory_of(columns), memory_of(nibbles), memory_of(out)
     for row in range(start, end):
         record = part_of(records, offsets[row] - offsets[start], offsets[row + 1] - offsets[row])
-        name_bytes = _store_name(_row_of(names, columns.name_offsets, row, 1), record)
+        name_bytes = _store_name(row_memory(reads.names, row, 1), record)
         at = FIXED_BYTES + name_bytes
-        cigar = _row_of(cigars, columns.cigar_offsets, row, 4)
+        cigar = row_memory(reads.cigars, row, 4)
         span = reference_span(cigar)
-        first_base = columns.base_offsets[row]
-        bases = columns.base_offsets[row + 1] - first_base
+        letters, qualities = row_memory(reads.bases, row, 1), row_memory(reads.qualities, row, 1)
+        bases = letters.size
         operations = cigar.size // 4
         is_long = operations > MAX_CIGAR_OPERATIONS
         if is_long:
@@ -143,15 +138,14 @@ def _store_records(
         else:
             copy_memory(record, at, cigar, 0, cigar.size)
         at += 4 * operations
-        _pack_bases(part_of(letters, first_base, bases), codes, record, at)
+        _pack_bases(letters, codes, record, at)
         at += (bases + 1) // 2
-        copy_memory(record, at, qualities, first_base, bases)
+        copy_memory(record, at, qualities, 0, bases)
         at += bases
-        tag = columns.tag_offsets[row]
-        tag_bytes = columns.tag_offsets[row + 1] - tag
-        copy_memory(record, at, tags, tag, tag_bytes)
+        tags = row_memory(reads.tags, row, 1)
+        copy_memory(record, at, tags, 0, tags.size)
         if is_long:
-            at += tag_bytes
+            at += tags.size
             write_32(record, at, LONG_CIGAR_TAG)
             write_32(record, at + 4, cigar.size // 4)
             copy_memory(record, at + _LONG_CIGAR_HEADER, cigar, 0, cigar.size)
@@ -169,12 +163,6 @@ def _store_records(
         write_32(record, 24, columns.mate_reference_ids[row])
         write_32(record, 28, columns.mate_positions[row])
         write_32(record, 32, columns.template_lengths[row])
-
-
-@njit_inlined
-def _row_of(data: Memory, offsets: NDArray[np.int64], row: Integer, width: Integer) -> Memory:
-    """Return a row of items of `width` bytes."""
-    return part_of(data, width * offsets[row], width * (offsets[row + 1] - offsets[row]))
 
 
 class EncodedRecords:

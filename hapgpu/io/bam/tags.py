@@ -40,7 +40,7 @@ def name_number(name: str) -> int:
 
 
 @njit_inlined
-def _text_end(memory: Memory, start: Integer, end: Integer) -> Integer:
+def text_end(memory: Memory, start: Integer, end: Integer) -> Integer:
     """Return the offset of the first NUL from `start`, or at least `end` if none is before it."""
     at: Integer = start
     words_end = min(end, memory.size - 7)
@@ -81,7 +81,7 @@ def field_bytes_in(memory: Memory, at: Integer, end: Integer) -> Integer:
     size: Integer = HEAD_BYTES + width
     if width == 0:
         if kind in (_TEXT, _HEX):
-            size = _text_end(memory, at + HEAD_BYTES, end) + 1 - at
+            size = text_end(memory, at + HEAD_BYTES, end) + 1 - at
         elif kind == _ARRAY:
             size = _array_bytes(memory, at, end)
         else:

@@ -21,6 +21,7 @@ from hapgpu.arrays.memory import (
 )
 from hapgpu.arrays.ragged_memory import RaggedMemory, ragged_memory_of, row_memory
 from hapgpu.arrays.ragged_view import RaggedView
+from hapgpu.io.bam.cigar_texts import put_cigar_text
 from hapgpu.io.bam.constants import (
     FIXED_BYTES,
     LONG_CIGAR_TAG,
@@ -47,7 +48,6 @@ from hapgpu.realign.records.fields import (
     close_text,
     integer_value,
     open_text,
-    put_cigar_text,
     put_integer_field,
     put_text_field,
     text_of,

@@ -22,17 +22,15 @@ from hapgpu.arrays.memory import (
     write_16,
     write_32,
 )
-from hapgpu.cigar.encoding import OPERATIONS
 from hapgpu.io.bam.tags import HEAD_BYTES, field_bytes_in
-from hapgpu.io.text.builder import has_room, put_all, put_byte, put_count
+from hapgpu.io.text.builder import has_room, put_all, put_byte
 from hapgpu.runtime.jit import njit_inlined
 
 _TEXT_FIELD: Final = HEAD_BYTES + 1
 """Bytes of a text field beside its text."""
 
-_TEXT, _STAR = b"Z*"
+_TEXT: Final = ord("Z")
 _INT8, _UINT8, _INT16, _UINT16, _INT32, _UINT32 = b"cCsSiI"
-_LETTERS: Final = np.frombuffer(OPERATIONS.ljust(16, "?").encode(), dtype=np.uint8)
 
 
 @njit_inlined
@@ -76,17 +74,6 @@ def close_text(out: Memory, at: Integer) -> Integer:
 def put_text_field(out: Memory, at: Integer, name: Integer, text: Memory) -> Integer:
     """Write a text field."""
     return close_text(out, put_all(out, open_text(out, at, name), text))
-
-
-@njit_inlined
-def put_cigar_text(out: Memory, at: Integer, cigar: Memory) -> Integer:
-    """Write a CIGAR as text; `*` if it has no elements."""
-    if cigar.size == 0:
-        return put_byte(out, at, _STAR)
-    for k in range(cigar.size // 4):
-        element = read_u32(cigar, 4 * k)
-        at = put_byte(out, put_count(out, at, element >> 4), _LETTERS[element & 15])
-    return at
 
 
 @njit_inlined

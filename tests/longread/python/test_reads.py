@@ -237,7 +237,7 @@ def test_bad_names(index: hapgpu.LongReadIndex, names: list[str], message: str) 
     ("reads", "names", "message"),
     [
         ("ACGT", None, "reads: not a list; give a list, even for one read"),
-        (["ACGT", 5], None, "read 1: of type int; give str or bytes"),
+        (["ACGT", 5], None, "read 1: of type int; give str, bytes or pysam"),
         (Ragged.from_lengths(np.arange(3), [3]), None, "reads: a Ragged of int64; give"),
         (["ACGT"], ["a", "b"], "names: 2 for 1 reads; give one per read"),
         (["ACGT"], "a", "names: not a list; give a list, even for one name"),
