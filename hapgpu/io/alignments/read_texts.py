@@ -30,7 +30,7 @@ from hapgpu.io.bam.record_layout import RecordBlock
 from hapgpu.io.fastx.block_workers import ReadSettings
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.files.record_limit import too_long
-from hapgpu.io.text.builder import SLACK
+from hapgpu.io.text.builder import built_text
 
 _BYTES_PER_BASE: Final = 2  # of FASTQ: the base and its quality
 _FAULTS: Final = {
@@ -107,6 +107,27 @@ def _fault(record: str, fault: int, max_record: int) -> InputError:
     return InputError(f"{record}: {_FAULTS[fault]}; correct or remove the record")
 
 
+class _Writer:
+    """Writer of the text of a part of the records of a block.
+
+    Attributes
+    ----------
+    reads, end, fault
+        Results of `write_texts`: the reads in the text, the end of the sound rows, and the fault of
+        the next row.
+    """
+
+    def __init__(self, block: RecordBlock, kinds: NDArray[np.uint8], part: TextPart) -> None:
+        self.reads = self.end = 0
+        self.fault = SOUND
+        self._arguments = block.data, block.layout, kinds, part
+
+    def __call__(self, out: NDArray[np.uint8]) -> int:
+        """Write the text to memory; see `built_text`."""
+        end, self.reads, self.end, self.fault = map(int, write_texts(*self._arguments, out))
+        return end
+
+
 def _texts_of(block: RecordBlock, settings: ReadSettings) -> _Texts:
     """Convert records to texts."""
     rows = len(block)
@@ -118,17 +139,12 @@ def _texts_of(block: RecordBlock, settings: ReadSettings) -> _Texts:
     texts: deque[_Text] = deque()
     start, fault = 0, SOUND
     for form, end in zip(forms[:count].tolist(), ends[:count].tolist(), strict=True):
-        out = np.empty(int(sizes[start:end].sum()) + SLACK, dtype=np.uint8)
-        written = write_texts(
-            block.data,
-            block.layout,
-            kinds,
-            TextPart(start, end, form, settings.with_comments, settings.max_record),
-            out,
-        )
-        size, reads, start, fault = map(int, written)
-        if reads:
-            texts.append(_Text(out[:size], form == FASTA, reads))
+        part = TextPart(start, end, form, settings.with_comments, settings.max_record)
+        writer = _Writer(block, kinds, part)
+        text = built_text(writer, int(sizes[start:end].sum()))
+        start, fault = writer.end, writer.fault
+        if writer.reads:
+            texts.append(_Text(text, form == FASTA, writer.reads))
         if fault != SOUND:
             return _Texts(texts, start, 0, fault)
     return _Texts(texts, rows, int(np.count_nonzero(kinds == EXCLUDED)), SOUND)

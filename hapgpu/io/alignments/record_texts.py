@@ -12,21 +12,24 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.bytes import Integer, load_u16
+from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.memory import (
-    copy_at,
-    load_i32_at,
-    load_u8_at,
-    load_u16_at,
-    store_8_at,
-    store_16_at,
+    Memory,
+    memory_of,
+    part_of,
+    read_i32,
+    read_u8,
+    read_u16,
+    write_8,
+    write_16,
 )
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.io.alignments.sam_records import put_tags
 from hapgpu.io.bam.constants import FIXED_BYTES, MISSING_QUALITY, NUCLEOTIDES
 from hapgpu.io.bam.decode import BASE_PAIRS, unpack_bases
 from hapgpu.io.bam.record_layout import RecordLayout
-from hapgpu.io.bam.tags import field_bytes, name_number
+from hapgpu.io.bam.tags import field_bytes_in, name_number
+from hapgpu.io.text.builder import has_room, put_all, put_byte, put_two
 from hapgpu.runtime.jit import njit, njit_inlined
 
 EXCLUDED, FASTQ, FASTA, EITHER = range(4)
@@ -38,14 +41,15 @@ _SECONDARY_OR_SUPPLEMENTARY: Final = 0x900
 _REVERSE: Final = 0x10
 _NEWLINE, _AT, _PLUS, _GREATER = b"\n@+>"
 _FASTQ_MARKS: Final = len(b"@\n\n+\n\n")
-_FIRST_QUALITY, _LAST_QUALITY = np.uint8(33), np.uint8(93)
+_FIRST_QUALITY, _LAST_QUALITY = np.int64(33), np.int64(93)
+_BLANK, _FIRST_LETTER, _LAST_LETTER = (np.int64(byte) for byte in b" !~")
+_NO_COMMENT: Final = np.int64(-1)
 
-MAX_TEXT_PER_BYTE: Final = 5
-"""Maximum of the characters for a byte of tags, as `put_tags` needs them."""
+_TEXT_PER_TAG_BYTE: Final = 5
+"""Maximum of the characters for a byte of tags."""
 
 _OF_ALIGNMENTS: Final = "NM MD AS SA CG cs cg ds tp cm s1 s2 de rl ms nn zd"
 _DROPPED: Final = np.array([*map(name_number, _OF_ALIGNMENTS.split())], dtype=np.int64)
-_FIRST_PRINTABLE = np.uint8(ord(" "))
 
 
 def _reverse_pairs() -> NDArray[np.uint16]:
@@ -89,7 +93,7 @@ def measure_texts(
     kinds: NDArray[np.uint8],
     sizes: NDArray[np.int64],
 ) -> None:
-    """Find what becomes of n records, and the maximum size of their text.
+    """Find what becomes of n records, and the expected size of their text.
 
     Parameters
     ----------
@@ -100,22 +104,22 @@ def measure_texts(
     kinds
         uint8[n]: receives `EXCLUDED`, `FASTQ`, `FASTA` or `EITHER`.
     sizes
-        int64[n]: receives the maximum of bytes; 0 for excluded records.
+        int64[n]: receives the bytes, a few more with tags; 0 for excluded records.
     """
-    base = data.ctypes.data
+    memory = memory_of(data)
     for row in range(kinds.size):
         length = np.int64(layout.base_counts[row])
         tags = layout.tag_starts[row]
-        if load_u16_at(base + layout.starts[row] + 18) & _SECONDARY_OR_SUPPLEMENTARY:
+        if read_u16(memory, layout.starts[row] + 18) & _SECONDARY_OR_SUPPLEMENTARY:
             kinds[row] = EXCLUDED
         elif length == 0:
             kinds[row] = EITHER
         else:
-            is_missing = load_u8_at(base + tags - length) == MISSING_QUALITY
+            is_missing = read_u8(memory, tags - length) == MISSING_QUALITY
             kinds[row] = FASTA if is_missing else FASTQ
         size = _FASTQ_MARKS + np.int64(layout.name_lengths[row]) + 2 * length
         if with_comments:
-            size += MAX_TEXT_PER_BYTE * np.int64(layout.tag_lengths[row])
+            size += _TEXT_PER_TAG_BYTE * np.int64(layout.tag_lengths[row])
         sizes[row] = 0 if kinds[row] == EXCLUDED else size
 
 
@@ -187,139 +191,128 @@ def write_texts(
     part
         What to write.
     out
-        uint8: receives the text; it has room for the maximum size.
+        uint8: receives the text; see `hapgpu.io.text.builder`.
 
     Returns
     -------
     tuple of int
-        The bytes of the text, the number of reads, the end of the sound rows, and the fault of the
+        The end of the text, the number of reads, the end of the sound rows, and the fault of the
         next row.
     """
-    base, to = data.ctypes.data, out.ctypes.data
+    memory, text = memory_of(data), memory_of(out)
     at: Integer = np.int64(0)
     reads = 0
     for row in range(part.start, part.end):
         if kinds[row] == EXCLUDED:
             continue
-        record = base + layout.starts[row]
-        name_length = np.int64(layout.name_lengths[row])
+        record_at = layout.starts[row]
+        record = part_of(memory, record_at, 4 + read_i32(memory, record_at))
+        tags_at = layout.tag_starts[row] - record_at
         length = np.int64(layout.base_counts[row])
-        tags = layout.tag_starts[row]
-        is_reverse = load_u16_at(record + 18) & _REVERSE != 0
+        is_reverse = read_u16(record, 18) & _REVERSE != 0
         start = at
-        out[at] = _AT if part.form == FASTQ else _GREATER
-        at += 1
-        copy_at(to + at, record + FIXED_BYTES, name_length)
-        if not _are_printable(out, at, name_length):
+        name = part_of(record, FIXED_BYTES, np.int64(layout.name_lengths[row]))
+        if not _are_printable(name):
             return start, reads, row, BAD_NAME
-        at += name_length
+        at = put_all(text, put_byte(text, at, _AT if part.form == FASTQ else _GREATER), name)
         if part.with_comments:
-            at = put_comment(data, tags, layout.starts[row] + 4 + load_i32_at(record), out, at)
-            if at < 0:
+            at = _put_comment(text, at, part_of(record, tags_at, record.size - tags_at))
+            if at == _NO_COMMENT:
                 return start, reads, row, BAD_TAG
-        out[at] = _NEWLINE
-        at += 1
-        packed = base + tags - length - (length + 1) // 2
-        _put_bases(packed, to + at, length, is_reverse)
-        at += length
-        out[at] = _NEWLINE
-        at += 1
+        at = put_byte(text, at, _NEWLINE)
+        packed_bytes = (length + 1) // 2
+        packed = part_of(record, tags_at - length - packed_bytes, packed_bytes)
+        at = put_byte(text, _put_bases(text, at, packed, length, is_reverse), _NEWLINE)
         if part.form == FASTQ:
-            out[at] = _PLUS
-            out[at + 1] = _NEWLINE
-            at += 2
-            _put_qualities(data, tags - length, out, at, length, is_reverse)
-            at += length
-            out[at] = _NEWLINE
-            at += 1
+            at = put_two(text, at, _PLUS, _NEWLINE)
+            qualities = part_of(record, tags_at - length, length)
+            at = put_byte(text, _put_qualities(text, at, qualities, is_reverse), _NEWLINE)
         if at - start > part.max_bytes:
             return start, reads, row, TOO_LONG
         reads += 1
     return at, reads, part.end, SOUND
 
 
-@njit
-def _are_printable(text: NDArray[np.uint8], start: Integer, length: Integer) -> bool:
+@njit_inlined
+def _are_printable(name: Memory) -> bool:
     """Tell whether no byte is a blank or a control character, which would end a name."""
-    first = np.uint64(start)
     are_printable = True
-    for k in range(np.uint64(length)):
-        are_printable &= bool(np.uint8(text[first + k] - np.uint8(33)) < np.uint8(94))
+    for k in range(name.size):
+        are_printable &= bool(_FIRST_LETTER <= read_u8(name, k) <= _LAST_LETTER)
     return are_printable
 
 
 @njit_inlined
-def _put_bases(source: Integer, target: Integer, length: Integer, is_reverse: bool) -> None:  # noqa: FBT001  (compiled)
-    """Write packed bases at an address as letters."""
-    if not is_reverse:
-        unpack_bases(source, target, length, BASE_PAIRS.ctypes.data)
-        return
-    pairs = _REVERSE_PAIRS.ctypes.data
-    half = length // 2
-    if length % 2:
-        store_8_at(target, load_u8_at(pairs + 2 * load_u8_at(source + half) + 1))
-        target += 1
-    for k in range(half):
-        store_16_at(target + 2 * k, load_u16_at(pairs + 2 * load_u8_at(source + half - 1 - k)))
-
-
-@njit
-def _put_qualities(
-    data: NDArray[np.uint8],
-    source: Integer,
-    out: NDArray[np.uint8],
-    target: Integer,
+def _put_bases(
+    text: Memory,
+    at: Integer,
+    packed: Memory,
     length: Integer,
     is_reverse: bool,  # noqa: FBT001  (compiled)
-) -> None:
-    to = np.uint64(target)
-    if is_reverse:
-        last = np.uint64(source + length - 1)
-        for k in range(np.uint64(length)):
-            out[to + k] = _letter(data[last - k])
-    else:
-        first = np.uint64(source)
-        for k in range(np.uint64(length)):
-            out[to + k] = _letter(data[first + k])
+) -> Integer:
+    """Write packed bases as letters."""
+    end = at + length
+    if not has_room(text, end):
+        return end
+    letters = part_of(text, at, length)
+    if not is_reverse:
+        unpack_bases(packed, letters, memory_of(BASE_PAIRS))
+        return end
+    pairs = memory_of(_REVERSE_PAIRS)
+    half, first = length // 2, length % 2
+    if first:
+        write_8(letters, 0, read_u8(pairs, 2 * read_u8(packed, half) + 1))
+    for k in range(half):
+        write_16(letters, first + 2 * k, read_u16(pairs, 2 * read_u8(packed, half - 1 - k)))
+    return end
 
 
 @njit_inlined
-def _letter(quality: np.uint8) -> np.uint8:
-    return np.uint8(min(quality, _LAST_QUALITY) + _FIRST_QUALITY)
+def _put_qualities(
+    text: Memory,
+    at: Integer,
+    qualities: Memory,
+    is_reverse: bool,  # noqa: FBT001  (compiled)
+) -> Integer:
+    end = at + qualities.size
+    if not has_room(text, end):
+        return end
+    if is_reverse:
+        for k in range(qualities.size):
+            write_8(text, at + k, _letter(read_u8(qualities, qualities.size - 1 - k)))
+    else:
+        for k in range(qualities.size):
+            write_8(text, at + k, _letter(read_u8(qualities, k)))
+    return end
+
+
+@njit_inlined
+def _letter(quality: Integer) -> Integer:
+    return min(quality, _LAST_QUALITY) + _FIRST_QUALITY
 
 
 @njit
-def put_comment(
-    data: NDArray[np.uint8], start: Integer, end: Integer, out: NDArray[np.uint8], to: Integer
-) -> Integer:
-    """Write the tags of a record as SAM text, each after a tab.
+def _put_comment(text: Memory, at: Integer, tags: Memory) -> Integer:
+    """Write well-formed tags as SAM text, each after a tab.
 
     Tags that describe an alignment, and that a new alignment has too, are left out.
-
-    Parameters
-    ----------
-    data
-        uint8: the record.
-    start, end
-        The range of its tags, which are well-formed.
-    out, to
-        uint8, with room for the maximum size, and the offset to write to.
 
     Returns
     -------
     int
-        The end of the text; -1 if a tag has a control character, which would end the comment.
+        The end; `_NO_COMMENT` if a tag has a control character, which would end the comment. It is
+        found only if there is room for the tag.
     """
-    at = start
-    while at < end:
-        size = field_bytes(data, at, end)
-        if not _is_dropped(load_u16(data, at)):
-            first = to + 1  # after the tab
-            to = put_tags(data, at, at + size, out, to)
-            if _has_control_character(out, first, to):
-                return -1
-        at += size
-    return to
+    here: Integer = np.int64(0)
+    while here < tags.size:
+        size = field_bytes_in(tags, here, tags.size)
+        if not _is_dropped(read_u16(tags, here)):
+            first = at + 1  # after the tab
+            at = put_tags(text, at, part_of(tags, here, size))
+            if has_room(text, at) and _has_control_character(part_of(text, first, at - first)):
+                return _NO_COMMENT
+        here += size
+    return at
 
 
 @njit
@@ -330,10 +323,9 @@ def _is_dropped(name: Integer) -> bool:
     return found
 
 
-@njit
-def _has_control_character(text: NDArray[np.uint8], start: Integer, end: Integer) -> bool:
-    first = np.uint64(start)
+@njit_inlined
+def _has_control_character(text: Memory) -> bool:
     found = False
-    for k in range(np.uint64(end - start)):
-        found |= bool(text[first + k] < _FIRST_PRINTABLE)
+    for k in range(text.size):
+        found |= bool(read_u8(text, k) < _BLANK)
     return found

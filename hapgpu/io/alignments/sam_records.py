@@ -2,28 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
-from hapgpu.arrays.bytes import Integer, copy_bytes, load_i32, load_u16, load_u32
-from hapgpu.arrays.memory import memory_of
-from hapgpu.arrays.ragged import Ragged, offsets_of
-from hapgpu.arrays.ragged_view import view_of
-from hapgpu.arrays.read_columns import ReadColumns
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import (
+    Memory,
+    memory_of,
+    read_i32,
+    read_u8,
+    read_u16,
+    read_u32,
+    write_8,
+)
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.arrays.ragged_memory import RaggedMemory, ragged_memory_of, row_memory
+from hapgpu.arrays.ragged_view import RaggedView, view_of
+from hapgpu.arrays.read_columns import ReadColumns, read_memory_of
+from hapgpu.io.bam.cigar_texts import put_cigar_text
 from hapgpu.io.bam.constants import MISSING_QUALITY
 from hapgpu.io.bam.encode import check_writable
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.io.bam.tags import VALUE_WIDTHS
-from hapgpu.io.text import builder
-from hapgpu.io.text.builder import SLACK
+from hapgpu.io.bam.tags import HEAD_BYTES as TAG_HEAD_BYTES
+from hapgpu.io.bam.tags import VALUE_WIDTHS, text_end
+from hapgpu.io.text.builder import (
+    HEAD_BYTES,
+    TextBuilder,
+    has_room,
+    put_all,
+    put_byte,
+    put_bytes,
+    put_integer,
+    put_word,
+    tag_head,
+)
 from hapgpu.io.text.numbers import put_float
-from hapgpu.runtime.jit import njit
+from hapgpu.runtime.jit import njit, njit_inlined
 from hapgpu.runtime.pool import Pool
 
-_COLON, _COMMA = b":,"
+_COMMA: Final = ord(",")
 _INT8, _UINT8, _INT16, _UINT16, _UINT32 = b"cCsSI"
 _CHARACTER, _FLOAT, _TEXT, _HEX, _ARRAY = b"AfZHB"
 # SAM has one integer type.
@@ -34,244 +54,146 @@ _TAB: Final = ord("\t")
 _STAR: Final = ord("*")
 _EQUALS: Final = ord("=")
 _NEWLINE: Final = ord("\n")
-_FIRST_QUALITY: Final = 33
-_LAST_QUALITY: Final = 126 - 33
-_OPERATIONS: Final = np.frombuffer(b"MIDNSHP=X", dtype=np.uint8)
-_NUMBERS_TEXT: Final = 100
-"""Maximum of the characters for numbers, tabs and stars of a line."""
-_OPERATION_TEXT: Final = 10
-_TEXT_PER_TAG_BYTE: Final = 5
+_HEAD: Final = tag_head("\0\0", "\0")
+_FIRST_QUALITY, _LAST_QUALITY = np.int64(33), np.int64(126 - 33)
+# Characters that are expected.
+_NUMBERS_TEXT: Final = 60
+_TEXT_PER_OPERATION: Final = 4
+_TEXT_PER_TAG_BYTE: Final = 2
 
 
-@njit
-def put_integer(out: NDArray[np.uint8], at: Integer, value: Integer) -> Integer:
-    """Write an integer from an offset of an array on; return its end."""
-    return builder.put_integer(memory_of(out), at, value)
-
-
-@njit
-def _load_integer(tags: NDArray[np.uint8], at: Integer, kind: Integer) -> Integer:
+@njit_inlined
+def _integer_of(tags: Memory, at: Integer, kind: Integer) -> Integer:
     if kind == _UINT8:
-        return np.int64(tags[at])
+        return read_u8(tags, at)
     if kind == _INT8:
-        return np.int64(np.int8(tags[at]))
+        return np.int64(np.int8(read_u8(tags, at)))
     if kind == _UINT16:
-        return load_u16(tags, at)
+        return read_u16(tags, at)
     if kind == _INT16:
-        return np.int64(np.int16(load_u16(tags, at)))
-    return load_u32(tags, at) if kind == _UINT32 else load_i32(tags, at)
+        return np.int64(np.int16(read_u16(tags, at)))
+    return read_u32(tags, at) if kind == _UINT32 else read_i32(tags, at)
 
 
 @njit
-def _put_number(
-    tags: NDArray[np.uint8], at: Integer, kind: Integer, out: NDArray[np.uint8], to: Integer
-) -> Integer:
-    """Write the number at `at` to `out[to]`; return its end in `out`."""
+def _put_number(text: Memory, at: Integer, tags: Memory, here: Integer, kind: Integer) -> Integer:
+    """Write the number at an offset of tags."""
     if kind == _FLOAT:
-        return put_float(memory_of(out), to, np.int32(load_i32(tags, at)).view(np.float32))
-    return put_integer(out, to, _load_integer(tags, at, kind))
+        return put_float(text, at, np.int32(read_i32(tags, here)).view(np.float32))
+    return put_integer(text, at, _integer_of(tags, here, kind))
 
 
 @njit
-def _put_array(
-    tags: NDArray[np.uint8], at: Integer, out: NDArray[np.uint8], to: Integer
-) -> tuple[Integer, Integer]:
-    kind = np.int64(tags[at])
-    out[to] = tags[at]
-    to += 1
-    count = load_i32(tags, at + 1)
-    at += 5
+def _put_array(text: Memory, at: Integer, tags: Memory, here: Integer) -> tuple[Integer, Integer]:
+    """Write an array; return the end of the text, and of the array."""
+    kind = read_u8(tags, here)
+    at = put_byte(text, at, kind)
+    count = read_i32(tags, here + 1)
+    here += 5
     for _ in range(count):
-        out[to] = _COMMA
-        to = _put_number(tags, at, kind, out, to + 1)
-        at += VALUE_WIDTHS[kind]
-    return at, to
+        at = _put_number(text, put_byte(text, at, _COMMA), tags, here, kind)
+        here += VALUE_WIDTHS[kind]
+    return at, here
 
 
 @njit
-def _put_text(
-    tags: NDArray[np.uint8], at: Integer, out: NDArray[np.uint8], to: Integer
-) -> tuple[Integer, Integer]:
-    close = at
-    while tags[close]:
-        close += 1
-    copy_bytes(tags, at, out, to, close - at)
-    return close + 1, to + close - at
-
-
-@njit
-def put_tags(
-    tags: NDArray[np.uint8], start: Integer, end: Integer, out: NDArray[np.uint8], to: Integer
-) -> Integer:
+def put_tags(text: Memory, at: Integer, tags: Memory) -> Integer:
     """Write well-formed fields in BAM encoding as SAM text, each after a tab.
 
     Parameters
     ----------
+    text, at
+        Where to write; see `hapgpu.io.text.builder`.
     tags
-        uint8: fields of reads.
-    start, end
-        Range of the fields of one read.
-    out, to
-        uint8, with room for five times the size of the fields, and the offset to write to.
+        The fields of a read.
 
     Returns
     -------
     int
         The end of the text.
     """
-    at = start
-    while at < end:
-        kind = np.int64(tags[at + 2])
-        out[to] = _TAB
-        out[to + 1] = tags[at]
-        out[to + 2] = tags[at + 1]
-        out[to + 3] = _COLON
-        out[to + 4] = _SAM_TYPES[kind]
-        out[to + 5] = _COLON
-        at += 3
-        to += 6
+    here: Integer = np.int64(0)
+    while here < tags.size:
+        kind = read_u8(tags, here + 2)
+        head = _HEAD | read_u16(tags, here) << 8 | np.int64(_SAM_TYPES[kind]) << 32
+        at = put_word(text, at, head, HEAD_BYTES)
+        here += TAG_HEAD_BYTES
         if kind == _CHARACTER:
-            out[to] = tags[at]
-            at += 1
-            to += 1
+            at = put_byte(text, at, read_u8(tags, here))
+            here += 1
         elif kind in (_TEXT, _HEX):
-            at, to = _put_text(tags, at, out, to)
+            end = text_end(tags, here, tags.size)
+            at = put_bytes(text, at, tags, here, end - here)
+            here = end + 1
         elif kind == _ARRAY:
-            at, to = _put_array(tags, at, out, to)
+            at, here = _put_array(text, at, tags, here)
         else:
-            to = _put_number(tags, at, kind, out, to)
-            at += VALUE_WIDTHS[kind]
-    return to
-
-
-class _Texts(NamedTuple):
-    """Texts that occur in many lines.
-
-    Attributes
-    ----------
-    references, reference_offsets
-        uint8: contig names, end to end, and int64[n + 1].
-    operations
-        uint8[9]: the letters of the CIGAR operations.
-    """
-
-    references: NDArray[np.uint8]
-    reference_offsets: NDArray[np.int64]
-    operations: NDArray[np.uint8]
-
-
-@njit
-def _put_row_text(
-    data: NDArray[np.uint8],
-    offsets: NDArray[np.int64],
-    row: Integer,
-    out: NDArray[np.uint8],
-    at: Integer,
-) -> Integer:
-    """Write a row of ragged text, or `*` if it is empty."""
-    length = offsets[row + 1] - offsets[row]
-    if length == 0:
-        out[at] = _STAR
-        return at + 1
-    copy_bytes(data, offsets[row], out, at, length)
-    return at + np.int64(length)
-
-
-@njit
-def _put_reference(
-    names: NDArray[np.uint8],
-    name_offsets: NDArray[np.int64],
-    reference: Integer,
-    out: NDArray[np.uint8],
-    at: Integer,
-) -> Integer:
-    if reference < 0:
-        out[at] = _STAR
-        return at + 1
-    return _put_row_text(names, name_offsets, reference, out, at)
-
-
-@njit
-def _put_cigar(
-    cigars: NDArray[np.uint32],
-    start: Integer,
-    end: Integer,
-    letters: NDArray[np.uint8],
-    out: NDArray[np.uint8],
-    at: Integer,
-) -> Integer:
-    if start == end:
-        out[at] = _STAR
-        return at + 1
-    for k in range(start, end):
-        at = put_integer(out, at, np.int64(cigars[k] >> np.uint32(4)))
-        out[at] = letters[cigars[k] & np.uint32(15)]
-        at += 1
+            at = _put_number(text, at, tags, here, kind)
+            here += VALUE_WIDTHS[kind]
     return at
 
 
-@njit
-def _put_qualities(
-    qualities: NDArray[np.uint8],
-    start: Integer,
-    end: Integer,
-    out: NDArray[np.uint8],
-    at: Integer,
-) -> Integer:
-    if start == end or qualities[start] == MISSING_QUALITY:
-        out[at] = _STAR
-        return at + 1
-    source, to = np.uint64(start), np.uint64(at)
-    for k in range(np.uint64(end - start)):
-        quality = min(qualities[source + k], np.uint8(_LAST_QUALITY))
-        out[to + k] = quality + np.uint8(_FIRST_QUALITY)
-    return at + (end - start)
+@njit_inlined
+def _put_text(text: Memory, at: Integer, source: Memory) -> Integer:
+    """Write text, or `*` if it is empty."""
+    return put_all(text, at, source) if source.size else put_byte(text, at, _STAR)
 
 
-@njit
-def _put_separated(out: NDArray[np.uint8], at: Integer, value: Integer) -> Integer:
+@njit_inlined
+def _put_reference(text: Memory, at: Integer, names: RaggedMemory, reference: Integer) -> Integer:
+    if reference < 0:
+        return put_byte(text, at, _STAR)
+    return _put_text(text, at, row_memory(names, reference, 1))
+
+
+@njit_inlined
+def _put_qualities(text: Memory, at: Integer, qualities: Memory) -> Integer:
+    if qualities.size == 0 or read_u8(qualities, 0) == MISSING_QUALITY:
+        return put_byte(text, at, _STAR)
+    end = at + qualities.size
+    if has_room(text, end):
+        for k in range(qualities.size):
+            write_8(text, at + k, min(read_u8(qualities, k), _LAST_QUALITY) + _FIRST_QUALITY)
+    return end
+
+
+@njit_inlined
+def _put_separated(text: Memory, at: Integer, value: Integer) -> Integer:
     """Write a number between tabs."""
-    out[at] = _TAB
-    at = put_integer(out, at + 1, value)
-    out[at] = _TAB
-    return at + 1
+    return put_byte(text, put_integer(text, put_byte(text, at, _TAB), value), _TAB)
 
 
 @njit
 def _put_lines(
-    columns: ReadColumns, start: int, end: int, texts: _Texts, out: NDArray[np.uint8]
+    columns: ReadColumns, start: int, end: int, references: RaggedView, out: NDArray[np.uint8]
 ) -> Integer:
-    """Write the lines of rows `start` to `end`; return the number of characters."""
-    names, name_offsets = texts.references, texts.reference_offsets
+    """Write the lines of rows `start` to `end`; return the end of the text."""
+    text, contigs = memory_of(out), ragged_memory_of(references)
+    reads = read_memory_of(columns)
     at: Integer = np.int64(0)
     for row in range(start, end):
-        at = _put_row_text(columns.names, columns.name_offsets, row, out, at)
-        at = _put_separated(out, at, np.int64(columns.flags[row]))
+        at = _put_text(text, at, row_memory(reads.names, row, 1))
+        at = _put_separated(text, at, np.int64(columns.flags[row]))
         reference = np.int64(columns.reference_ids[row])
-        at = _put_reference(names, name_offsets, reference, out, at)
-        at = _put_separated(out, at, np.int64(columns.positions[row]) + 1)
-        at = put_integer(out, at, np.int64(columns.mapping_qualities[row]))
-        out[at] = _TAB
-        first, last = columns.cigar_offsets[row], columns.cigar_offsets[row + 1]
-        at = _put_cigar(columns.cigars, first, last, texts.operations, out, at + 1)
-        out[at] = _TAB
+        at = _put_reference(text, at, contigs, reference)
+        at = _put_separated(text, at, np.int64(columns.positions[row]) + 1)
+        at = put_integer(text, at, np.int64(columns.mapping_qualities[row]))
+        at = put_byte(text, at, _TAB)
+        at = put_cigar_text(text, at, row_memory(reads.cigars, row, 4))
+        at = put_byte(text, at, _TAB)
         mate = np.int64(columns.mate_reference_ids[row])
         if mate >= 0 and mate == reference:
-            out[at + 1] = _EQUALS
-            at += 2
+            at = put_byte(text, at, _EQUALS)
         else:
-            at = _put_reference(names, name_offsets, mate, out, at + 1)
-        at = _put_separated(out, at, np.int64(columns.mate_positions[row]) + 1)
-        at = put_integer(out, at, np.int64(columns.template_lengths[row]))
-        out[at] = _TAB
-        at = _put_row_text(columns.bases, columns.base_offsets, row, out, at + 1)
-        out[at] = _TAB
-        first, last = columns.base_offsets[row], columns.base_offsets[row + 1]
-        at = _put_qualities(columns.qualities, first, last, out, at + 1)
-        first, last = columns.tag_offsets[row], columns.tag_offsets[row + 1]
-        at = put_tags(columns.tags, first, last, out, at)
-        out[at] = _NEWLINE
-        at += 1
+            at = _put_reference(text, at, contigs, mate)
+        at = _put_separated(text, at, np.int64(columns.mate_positions[row]) + 1)
+        at = put_integer(text, at, np.int64(columns.template_lengths[row]))
+        at = put_byte(text, at, _TAB)
+        at = _put_text(text, at, row_memory(reads.bases, row, 1))
+        at = put_byte(text, at, _TAB)
+        at = _put_qualities(text, at, row_memory(reads.qualities, row, 1))
+        at = put_tags(text, at, row_memory(reads.tags, row, 1))
+        at = put_byte(text, at, _NEWLINE)
     return at
 
 
@@ -290,23 +212,17 @@ def format_records(batch: ReadBatch, header: SamHeader, pool: Pool) -> list[NDAr
     """
     columns = ReadColumns.from_batch(batch)
     check_writable(columns, header)
-    references = Ragged.from_names(header.reference_names)
-    texts = _Texts(*view_of(references), _OPERATIONS)
-    room = offsets_of(_max_text(columns, references))
+    references = view_of(Ragged.from_names(header.reference_names))
+    build = TextBuilder(_expected_bytes(columns))
 
     def put(start: int, end: int) -> NDArray[np.uint8]:
-        out = np.empty(int(room[end] - room[start]) + SLACK, dtype=np.uint8)
-        size = _put_lines(columns, start, end, texts, out)
-        return out[:size]
+        return build(end - start, lambda out: int(_put_lines(columns, start, end, references, out)))
 
     return pool.over_rows(put, len(batch))
 
 
-def _max_text(columns: ReadColumns, references: Ragged) -> NDArray[np.int64]:
-    """Return int64[n]: the maximum of characters in the line of each read."""
-    text = np.diff(columns.name_offsets)
-    text += _OPERATION_TEXT * np.diff(columns.cigar_offsets)
-    text += 2 * np.diff(columns.base_offsets)
-    text += _TEXT_PER_TAG_BYTE * np.diff(columns.tag_offsets)
-    longest = int(references.lengths.max(initial=1))
-    return text + (_NUMBERS_TEXT + 2 * longest)
+def _expected_bytes(columns: ReadColumns) -> int:
+    """Return the bytes that a line is expected to have on average."""
+    text = columns.names.size + columns.bases.size + columns.qualities.size
+    text += _TEXT_PER_OPERATION * columns.cigars.size + _TEXT_PER_TAG_BYTE * columns.tags.size
+    return _NUMBERS_TEXT + text // max(columns.flags.size, 1)
