@@ -5,7 +5,8 @@
 #include "shortread/hit.cuh"
 #include "shortread/packed_reads.cuh"
 
-// Thread blocks of 256 of `verify` and `survey` at least at once on a multiprocessor; without spills.
+// Thread blocks of 256 of `verify` and `survey` at least at once on a multiprocessor, without
+// spills; of `survey` one more without errors.
 #if __CUDA_ARCH__ >= 1200
 constexpr int kVerifyBlocks = 3, kSurveyBlocks = 2;
 #else

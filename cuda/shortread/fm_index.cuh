@@ -42,7 +42,7 @@ __device__ inline int base_count(Word low_bits, Word high_bits, int base, int co
 
 // Returns the first row of the suffixes that are a base followed by a suffix from `row` on:
 // C(c) + O(c, row) of Seide 2012, Algorithm 2.
-__device__ inline unsigned backward_step(const Bwt& bwt, int base, unsigned row) {
+__device__ inline unsigned backward_step(Bwt bwt, int base, unsigned row) {
     const unsigned symbol = row - (row > bwt.primary);
     const Occurrences* block = bwt.occurrences + symbol / kWordBits;
     const ulonglong2 bits = *(const ulonglong2*)&block->low;
@@ -52,7 +52,7 @@ __device__ inline unsigned backward_step(const Bwt& bwt, int base, unsigned row)
 // Returns the position of the suffix in a row: from the whole suffix array, or by a walk back to a
 // marked row. A walk takes fewer than kSampling steps; in an incorrect index, a
 // longer walk ends in row 0, which is marked.
-__device__ inline long long locate(const Bwt& bwt, const SuffixArray& suffixes, unsigned row) {
+__device__ inline long long locate(Bwt bwt, SuffixArray suffixes, unsigned row) {
     if (suffixes.mark_words == 0) return suffixes.positions[row];
     int steps = 0;
     while (!(suffixes.marks[row / kWordBits] >> row % kWordBits & 1)) {

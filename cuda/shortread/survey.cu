@@ -52,7 +52,7 @@ struct Candidate {
 // One thread block per chosen read, of many candidates: counts its hits, and writes the `most` least
 // ones, ascending, from the offset of the read on; after them `kNoHit` if it has fewer.
 template <int kStrands, int kPieces>
-__global__ void __launch_bounds__(kThreads, kSurveyBlocks) survey(
+__global__ void __launch_bounds__(kThreads, kPieces == 1 ? kSurveyBlocks + 1 : kSurveyBlocks) survey(
     Bwt bwt, SuffixArray suffixes, Reference reference, PackedReads reads, Seeds seeds, int indels,
     const long long* chosen, int most, const long long* offsets, Word* hits, int* exact,
     int* inexact
