@@ -60,23 +60,6 @@ leading_zeros = _word_function("ctlz", counts=True)
 """uint64 -> uint64: the number of zeros above the highest set bit; 64 for zero."""
 
 
-def _loading(_context: BaseContext, _address: types.Type) -> _Typed:
-    def generate(
-        _context: BaseContext,
-        builder: ir.IRBuilder,
-        _signature: Signature,
-        arguments: list[ir.Value],
-    ) -> ir.Value:
-        pointer = builder.inttoptr(arguments[0], ir.IntType(64).as_pointer())
-        return builder.load(pointer, align=1)
-
-    return types.uint64(types.intp), generate
-
-
-load_u64: Callable[[Integer], Integer] = intrinsic(_loading)
-"""intp -> uint64: eight bytes, little-endian; the address need not be aligned."""
-
-
 @njit_inlined
 def span_mask(start: Integer, end: Integer) -> Integer:
     """Return a word with the bits from `start` to `end` set; both may lie outside the word."""

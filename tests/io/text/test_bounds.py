@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 MODULES = (
+    "tests/arrays/test_memory.py",
     "tests/arrays/test_read_gathering.py",
     "tests/arrays/test_vectors.py",
     "tests/calling/output/test_extreme_lines.py",
@@ -22,6 +23,7 @@ MODULES = (
     "tests/io/bam/test_overlap.py",
     "tests/io/bam/test_record_reader.py",
     "tests/io/bam/test_sam_lines.py",
+    "tests/io/text/test_builder.py",
     "tests/io/text/test_decimals.py",
     "tests/io/text/test_fixed.py",
     "tests/io/text/test_numbers.py",
