@@ -80,6 +80,8 @@ _TABLE: Final = {
         calling.assembly.haplotypes: _PATHS _TEXT
         calling.assembly.simplification: _SPARE
         calling.output.reference_blocks: COLUMNS
+        calling.output.gvcf_lines: _RECORDS _ITEMS
+        calling.output.call_lines: _LINES
         longread.align.start: _PADDING
         longread.align.dp.local: _ROWS
         longread.align.dp.results: MARGIN _LANE_ROWS _COLUMNS
@@ -88,12 +90,16 @@ _TABLE: Final = {
         longread.mappings.selection: COLUMNS
         longread.index.kmers: _RUNS
         longread.seed.radix_sort: _MAX_PENDING
+        genotyping.calls.vcf_lines: _LINES
         genotyping.reads.scored_reads: _DIGEST
+        shortread.sam.cpu: _RECORDS
         shortread.search.cpu: _MIN_HELD
         shortread.search.seeds: COLUMNS
         pairhmm.forward.coefficients: FIELDS
         pairhmm.forward.lanes: _STATES
+        pairhmm.reads.tables: _LINE_BYTES _NAME_BYTES _VALUE_BYTES
         pairhmm.text_batches.parser: _SHOWN_BYTES
+        pairhmm.text_batches.tables: _LINES _VALUES
         realign.projection.move_table: _ALIGNMENT
         realign.projection.project: _HAPLOTYPE_OVERHANG
         realign.records.fields: MAX_INTEGER_FIELD MAX_ELEMENT_TEXT _LETTERS
@@ -125,6 +131,7 @@ _TABLE: Final = {
         genotyping.reads.clipped_reads: _NOWHERE
         genotyping.reads.read_buffer: _LONGEST_SPAN
         shortread.cpu: ReadsPart.after
+        shortread.sam.cpu: _NO_LIMIT
         shortread.sam.fields: _ALPHABET
         shortread.sam.tables: _NO_LIMIT
         shortread.search.hits: _NO_LIMIT SearchLimits.after

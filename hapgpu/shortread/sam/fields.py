@@ -20,8 +20,8 @@ from hapgpu.io.text.builder import (
     put_bytes,
     put_count,
     put_head,
-    put_integer,
     put_two,
+    put_word,
     tag_head,
 )
 from hapgpu.io.text.fields import STAR, TAB, text_of
@@ -138,10 +138,9 @@ _N: Final = ord("N")
 _BASES: Final = text_of("ACGT")
 _NM: Final = tag_head("NM", "i")
 _MD: Final = tag_head("MD", "Z")
-_AS: Final = tag_head("AS", "i")
-_PERFECT: Final = np.int64(0)
-_MISMATCH: Final = np.int64(-6)  # the penalties of Bowtie 2 end to end
-_GAP: Final = np.int64(-8)
+_PERFECT: Final = np.int64(int.from_bytes(b"\tAS:i:0", "little"))
+_MISMATCH: Final = np.int64(int.from_bytes(b"\tAS:i:-6", "little"))  # as Bowtie 2 end to end
+_GAP: Final = np.int64(int.from_bytes(b"\tAS:i:-8", "little"))
 _BLOCK = np.uint64(BLOCK)
 _1 = np.uint64(1)
 _2 = np.uint64(2)
@@ -256,4 +255,4 @@ def put_differences(
                 matched -= 1
                 score = _MISMATCH
     at = put_count(text, at, matched)
-    return put_integer(text, put_head(text, at, _AS), score)
+    return put_word(text, at, score, np.int64(7 if score == _PERFECT else 8))
