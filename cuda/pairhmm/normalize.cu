@@ -7,8 +7,8 @@
 // lengths[row] bases. A thread per row.
 extern "C" __global__ void __launch_bounds__(128) normalize_likelihoods(
     double* likelihoods, const long long* offsets, const long long* lengths,
-    unsigned char* is_explained, long long /* likelihoods */, int rows, double worst_difference,
-    double errors_per_base, double max_errors, double log10_of_error
+    unsigned char* is_explained, int rows, double worst_difference, double errors_per_base,
+    double max_errors, double log10_of_error
 ) {
     for (int row = first_thread(); row < rows; row += all_threads()) {
         double best = likelihoods[offsets[row]];

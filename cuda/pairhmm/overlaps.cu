@@ -1,7 +1,9 @@
-// Read-haplotype pairs grouped by locus (hapgpu/pairhmm/reads/cuda/pairs_by_locus.py), and counts of reads.
+// Read-haplotype pairs grouped by locus (hapgpu/pairhmm/reads/cuda/pairs_by_locus.py), and counts of
+// reads.
 
 #include "common/binary_search.cuh"
 #include "common/grid.cuh"
+#include "io/bam/records.cuh"
 
 namespace {
 
@@ -22,15 +24,14 @@ __device__ inline bool is_first(const long long* keys, const long long* reads, i
 
 // Counts the reads that have the flags but are unmapped: totals[0], or have no bases: totals[1].
 extern "C" __global__ void __launch_bounds__(128) count_excluded(
-    const unsigned short* flags, const int* base_counts, int* totals, int records, int /* 2 */,
-    int require_flags, int exclude_flags
+    Records records, int* totals, int require_flags, int exclude_flags
 ) {
     int unmapped = 0, without_bases = 0;
-    for (int row = first_thread(); row < records; row += all_threads()) {
-        const int flag = flags[row];
+    for (int row = first_thread(); row < records.count; row += all_threads()) {
+        const int flag = records.flags[row];
         if ((flag & require_flags) != require_flags || flag & exclude_flags) continue;
         if (flag & kUnmapped) ++unmapped;
-        else if (base_counts[row] == 0) ++without_bases;
+        else if (records.base_counts[row] == 0) ++without_bases;
     }
     if (unmapped) atomicAdd(&totals[0], unmapped);
     if (without_bases) atomicAdd(&totals[1], without_bases);
@@ -38,8 +39,7 @@ extern "C" __global__ void __launch_bounds__(128) count_excluded(
 
 // Makes the key by which each pair is sorted: its locus, then its row.
 extern "C" __global__ void __launch_bounds__(128) make_keys(
-    const int* haplotypes, const long long* locus_index, long long* keys, int pairs,
-    int /* haplotypes */
+    const int* haplotypes, const long long* locus_index, long long* keys, int pairs
 ) {
     for (int row = first_thread(); row < pairs; row += all_threads()) {
         keys[row] = locus_index[haplotypes[row]] << kRowBits | row;
@@ -86,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(128) list_overlaps(
 // overlap.
 extern "C" __global__ void __launch_bounds__(128) measure_groups(
     const long long* loci, const long long* first, const long long* member_offsets,
-    long long* sizes, int overlaps, int groups, int /* loci */
+    long long* sizes, int groups
 ) {
     if (first_thread() == 0) sizes[0] = 0;
     for (int group = first_thread(); group < groups; group += all_threads()) {
@@ -100,8 +100,7 @@ extern "C" __global__ void __launch_bounds__(128) measure_groups(
 extern "C" __global__ void __launch_bounds__(128) find_members(
     const long long* loci, const long long* first, const long long* offsets,
     const long long* member_offsets, const long long* members, const long long* base_offsets,
-    long long* starts, long long* lengths, int overlaps, int groups, int /* loci */,
-    int /* haplotypes */, int rows
+    long long* starts, long long* lengths, int groups, int rows
 ) {
     if (first_thread() == 0) lengths[0] = 0;
     for (int row = first_thread(); row < rows; row += all_threads()) {

@@ -3,7 +3,9 @@
 
 #include "common/grid.cuh"
 #include "io/bam/bases.cuh"
+#include "io/bam/records.cuh"
 #include "io/bam/tags.cuh"
+#include "pairhmm/read_columns.cuh"
 
 namespace {
 
@@ -11,6 +13,14 @@ constexpr unsigned kInsertions = 'B' | 'I' << 8, kDeletions = 'B' | 'D' << 8;
 constexpr unsigned char kFirstQuality = 33, kLastQuality = 126;
 constexpr int kLongestUnit = 8, kMaxCopies = 20;
 constexpr unsigned char kMinQuality = 6;
+
+// Parts of reads; `offsets` are the places of their bases in the output.
+struct Parts {
+    const long long* reads;
+    const long long* starts;
+    const long long* offsets;
+    int count;
+};
 
 // Tells whether the field at `at` holds a quality for each of `count` bases, as in FASTQ.
 __device__ inline bool holds_qualities(
@@ -50,15 +60,14 @@ __device__ inline int repeat_copies(const unsigned char* bases, int length, int 
 // Finds the values of the tags BI and BD of each record, -1 for none; the columns of faults become
 // the first record whose tag does not hold a quality per base. A thread per record.
 extern "C" __global__ void __launch_bounds__(128) find_indel_qualities(
-    const unsigned char* data, const long long* record_starts, const long long* tag_starts,
-    const int* tag_lengths, const int* base_counts, long long* insertions, long long* deletions,
-    int* first_faults, long long /* bytes of data */, int count, int /* 2 */
+    Records records, long long* insertions, long long* deletions, int* first_faults
 ) {
-    for (int row = first_thread(); row < count; row += all_threads()) {
+    const unsigned char* data = records.data;
+    for (int row = first_thread(); row < records.count; row += all_threads()) {
         long long insertion = -1, deletion = -1;
-        if (tag_lengths[row] > 0) {
-            const long long end = record_starts[row] + 4 + load_i32(data, record_starts[row]);
-            for (long long at = tag_starts[row]; at < end;) {
+        if (records.tag_lengths[row] > 0) {
+            const long long start = records.starts[row], end = start + 4 + load_i32(data, start);
+            for (long long at = records.tag_starts[row]; at < end;) {
                 const long long size = field_bytes(data, at, end);
                 if (size == 0) break;  // the reader refuses such records
                 const unsigned name = load_u16(data, at);
@@ -66,7 +75,7 @@ extern "C" __global__ void __launch_bounds__(128) find_indel_qualities(
                 const bool is_deletion = name == kDeletions && deletion < 0;
                 if (is_insertion || is_deletion) {
                     (is_insertion ? insertion : deletion) = at + kTagHead;
-                    if (!holds_qualities(data, at, size, base_counts[row])) {
+                    if (!holds_qualities(data, at, size, records.base_counts[row])) {
                         atomicMin(&first_faults[is_deletion], row);
                     }
                 }
@@ -83,28 +92,25 @@ extern "C" __global__ void __launch_bounds__(128) find_indel_qualities(
 // `gap_open`, at most limits[copies] by the repeat after each base, limits[0] for the last base. A
 // warp per part. A reversed read has no tags.
 extern "C" __global__ void __launch_bounds__(128, 8) prepare_qualities(
-    const unsigned char* data, const long long* tag_starts, const int* base_counts,
-    const unsigned char* caps, const unsigned char* is_reversed, const long long* insertions,
-    const long long* deletions, const long long* part_reads, const long long* part_starts,
-    const long long* offsets, const unsigned char* limits, unsigned char* out_bases,
-    unsigned char* out_qualities, unsigned char* out_insertions, unsigned char* out_deletions,
-    long long /* bytes of data */, int /* reads */, int parts, int /* limits */,
-    long long /* bases */, int gap_open, int threshold
+    Records records, const unsigned char* caps, const unsigned char* is_reversed,
+    const long long* insertions, const long long* deletions, Parts parts,
+    const unsigned char* limits, ReadColumns out, int gap_open, int threshold
 ) {
-    for (int part = first_warp(); part < parts; part += all_warps()) {
-        const long long read = part_reads[part], to = offsets[part];
-        const int length = (int)(offsets[part + 1] - to), first = (int)part_starts[part];
-        const int count = base_counts[read], cap = caps[read];
-        const unsigned char* qualities = data + tag_starts[read] - count;
+    const unsigned char* data = records.data;
+    for (int part = first_warp(); part < parts.count; part += all_warps()) {
+        const long long read = parts.reads[part], to = parts.offsets[part];
+        const int length = (int)(parts.offsets[part + 1] - to), first = (int)parts.starts[part];
+        const int count = records.base_counts[read], cap = caps[read];
+        const unsigned char* qualities = data + records.tag_starts[read] - count;
         const unsigned char* codes = qualities - (count + 1) / 2;
         const bool reversed = is_reversed[read];
-        unsigned char* bases = out_bases + to;
+        unsigned char* bases = out.bases + to;
         for (int k = lane_id(); k < length; k += kWarpLanes) {
             const int base = reversed ? count - 1 - first - k : first + k;
             const unsigned code = base_code(codes, base);
             bases[k] = letter_of(reversed ? complement_of(code) : code);
             const int quality = min((int)qualities[base], cap);
-            out_qualities[to + k] = quality >= threshold ? quality : kMinQuality;
+            out.base_qualities[to + k] = quality >= threshold ? quality : kMinQuality;
         }
         __syncwarp();  // the bases of all lanes are compared
         const long long insertion = insertions[read], deletion = deletions[read];
@@ -114,8 +120,8 @@ extern "C" __global__ void __launch_bounds__(128, 8) prepare_qualities(
             const int inserting =
                 insertion < 0 ? gap_open : data[insertion + offset] - kFirstQuality;
             const int deleting = deletion < 0 ? gap_open : data[deletion + offset] - kFirstQuality;
-            out_insertions[to + k] = max((int)kMinQuality, min(inserting, limit));
-            out_deletions[to + k] = max((int)kMinQuality, min(deleting, limit));
+            out.insertion_qualities[to + k] = max((int)kMinQuality, min(inserting, limit));
+            out.deletion_qualities[to + k] = max((int)kMinQuality, min(deleting, limit));
         }
     }
 }

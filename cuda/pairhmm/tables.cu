@@ -5,6 +5,7 @@
 
 #include "common/grid.cuh"
 #include "io/bam/record.cuh"
+#include "io/bam/records.cuh"
 #include "io/decimals.cuh"
 
 namespace {
@@ -16,30 +17,45 @@ constexpr int kValue = 22;           // at most: a tab and a likelihood
 
 constexpr unsigned kPaired = 1, kFirst = 64, kSecond = 128;
 
+// Columns of DeviceLikelihoods of hapgpu/pairhmm/reads/cuda/tables.py.
 struct Pairs {
     const long long* reads;
     const int* haplotypes;
     const double* likelihoods;
+    int count;
+};
+
+// The labels of the haplotypes, powers of ten, and the format.
+struct Table {
+    const unsigned char* labels;
     const long long* label_offsets;
     const double* powers;
-    int count;
     int columns;  // of the matrix, or 0 for a line per pair
+};
+
+// The texts of pairs.
+struct Texts {
+    const Pairs& pairs;
+    const Table& table;
 
     __device__ bool is_first(int pair) const {
-        return !columns || pair == 0 || reads[pair - 1] != reads[pair];
+        return !table.columns || pair == 0 || pairs.reads[pair - 1] != pairs.reads[pair];
     }
     __device__ bool is_last(int pair) const {
-        return !columns || pair + 1 == count || reads[pair + 1] != reads[pair];
+        return !table.columns || pair + 1 == pairs.count
+            || pairs.reads[pair + 1] != pairs.reads[pair];
     }
     // Counts the bytes between the head and the likelihood: the label, or missing columns.
     __device__ int middle(int pair) const {
-        const int haplotype = haplotypes[pair];
-        if (!columns) return (int)(label_offsets[haplotype + 1] - label_offsets[haplotype]);
-        return kMissing * (haplotype - (is_first(pair) ? 0 : haplotypes[pair - 1] + 1));
+        const int haplotype = pairs.haplotypes[pair];
+        if (!table.columns) {
+            return (int)(table.label_offsets[haplotype + 1] - table.label_offsets[haplotype]);
+        }
+        return kMissing * (haplotype - (is_first(pair) ? 0 : pairs.haplotypes[pair - 1] + 1));
     }
     // Counts the missing columns after the likelihood.
     __device__ int missing_after(int pair) const {
-        return columns && is_last(pair) ? columns - 1 - haplotypes[pair] : 0;
+        return table.columns && is_last(pair) ? table.columns - 1 - pairs.haplotypes[pair] : 0;
     }
 };
 
@@ -63,35 +79,28 @@ struct Ends {
 
 // Measures the text of each pair: sizes[pair + 1]. A thread per pair.
 extern "C" __global__ void __launch_bounds__(128) measure_pairs(
-    const int* name_lengths, const long long* reads, const int* haplotypes,
-    const double* likelihoods, const long long* label_offsets, const double* powers,
-    long long* sizes, int /* records */, int count, int /* haplotypes */, int /* powers */,
-    int columns
+    Records records, Pairs pairs, Table table, long long* sizes
 ) {
-    const Pairs pairs = {reads, haplotypes, likelihoods, label_offsets, powers, count, columns};
+    const Texts texts{pairs, table};
     if (first_thread() == 0) sizes[0] = 0;
-    for (int pair = first_thread(); pair < count; pair += all_threads()) {
-        const int head = pairs.is_first(pair) ? name_lengths[reads[pair]] + kHead : 0;
+    for (int pair = first_thread(); pair < pairs.count; pair += all_threads()) {
+        const bool has_head = texts.is_first(pair);
+        const int head = has_head ? records.name_lengths[pairs.reads[pair]] + kHead : 0;
         TextSize value;
-        Decimal(likelihoods[pair], powers).put(value);
-        const int tail = kMissing * pairs.missing_after(pair) + pairs.is_last(pair);
-        sizes[pair + 1] = (long long)head + pairs.middle(pair) + 1 + value.size + tail;
+        Decimal(pairs.likelihoods[pair], table.powers).put(value);
+        const int tail = kMissing * texts.missing_after(pair) + texts.is_last(pair);
+        sizes[pair + 1] = (long long)head + texts.middle(pair) + 1 + value.size + tail;
     }
 }
 
 // Writes the texts of the pairs from `first` to `end`; `out` starts with the first of them. Each
 // lane of a warp formats the likelihood of one pair; then all lanes copy text after text.
 extern "C" __global__ void __launch_bounds__(32 * kWarps) write_pairs(
-    const unsigned char* data, const long long* starts, const int* name_lengths,
-    const unsigned short* flags, const long long* reads, const int* haplotypes,
-    const double* likelihoods, const unsigned char* labels, const long long* label_offsets,
-    const double* powers, const long long* offsets, unsigned char* out,
-    long long /* bytes of data */, int /* records */, int count, long long /* bytes of labels */,
-    int /* haplotypes */, int /* powers */, long long /* bytes of out */, int first, int end,
-    int columns
+    Records records, Pairs pairs, Table table, const long long* offsets, unsigned char* out,
+    int first, int end
 ) {
     __shared__ unsigned char values[kWarps][kWarpLanes][kValue];
-    const Pairs pairs = {reads, haplotypes, likelihoods, label_offsets, powers, count, columns};
+    const Texts texts{pairs, table};
     const int warp = threadIdx.x / kWarpLanes;
     for (int group = first + first_warp() * kWarpLanes; group < end;
          group += all_warps() * kWarpLanes) {
@@ -101,19 +110,19 @@ extern "C" __global__ void __launch_bounds__(32 * kWarps) write_pairs(
         unsigned char own_mate = 0;
         if (lane_id() < here) {
             const int pair = group + lane_id();
-            const long long read = reads[pair];
+            const long long read = pairs.reads[pair];
             unsigned char* value = values[warp][lane_id()];
             TextWriter writer = {value};
             writer.put('\t');
-            Decimal(likelihoods[pair], powers).put(writer);
-            own.head = pairs.is_first(pair) ? name_lengths[read] + kHead : 0;
-            own.middle = own.head + pairs.middle(pair);
+            Decimal(pairs.likelihoods[pair], table.powers).put(writer);
+            own.head = texts.is_first(pair) ? records.name_lengths[read] + kHead : 0;
+            own.middle = own.head + texts.middle(pair);
             own.value = own.middle + (int)(writer.out - value);
-            own.tail = own.value + kMissing * pairs.missing_after(pair);
-            own.line = own.tail + pairs.is_last(pair);
-            own_name = starts[read] + kFixedBytes;
-            own_mate = mate_of(flags[read]);
-            own_label = columns ? 0 : label_offsets[haplotypes[pair]];
+            own.tail = own.value + kMissing * texts.missing_after(pair);
+            own.line = own.tail + texts.is_last(pair);
+            own_name = records.starts[read] + kFixedBytes;
+            own_mate = mate_of(records.flags[read]);
+            own_label = table.columns ? 0 : table.label_offsets[pairs.haplotypes[pair]];
             own_out = offsets[pair] - offsets[first];
         }
         __syncwarp();
@@ -124,8 +133,8 @@ extern "C" __global__ void __launch_bounds__(32 * kWarps) write_pairs(
             const int tail_end = __shfl_sync(kAllLanes, own.tail, lane);
             const int line_end = __shfl_sync(kAllLanes, own.line, lane);
             const unsigned char mate = (unsigned char)__shfl_sync(kAllLanes, (int)own_mate, lane);
-            const unsigned char* name = data + __shfl_sync(kAllLanes, own_name, lane);
-            const unsigned char* label = labels + __shfl_sync(kAllLanes, own_label, lane);
+            const unsigned char* name = records.data + __shfl_sync(kAllLanes, own_name, lane);
+            const unsigned char* label = table.labels + __shfl_sync(kAllLanes, own_label, lane);
             const unsigned char* value = values[warp][lane];
             unsigned char* text = out + __shfl_sync(kAllLanes, own_out, lane);
             for (int k = lane_id(); k < line_end; k += kWarpLanes) {
@@ -133,7 +142,7 @@ extern "C" __global__ void __launch_bounds__(32 * kWarps) write_pairs(
                 if (k < head_end) {
                     letter = k < head_end - kHead ? name[k] : k == head_end - 1 ? mate : '\t';
                 } else if (k < middle_end) {
-                    letter = columns ? missing_at(k - head_end) : label[k - head_end];
+                    letter = table.columns ? missing_at(k - head_end) : label[k - head_end];
                 } else if (k < value_end) {
                     letter = value[k - middle_end];
                 } else if (k < tail_end) {

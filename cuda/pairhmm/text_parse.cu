@@ -3,6 +3,7 @@
 // sets a flag.
 
 #include "common/grid.cuh"
+#include "pairhmm/read_columns.cuh"
 
 namespace {
 
@@ -19,6 +20,21 @@ __device__ inline bool is_blank(unsigned char byte) {
 }
 
 __device__ inline bool is_printable(unsigned char byte) { return byte > ' ' && byte < 127; }
+
+// Text batches: the lines of the headers, and the numbers of their first rows.
+struct Headers {
+    const int* lines;
+    const int* first_reads;
+    const int* first_haplotypes;
+    int count;
+};
+
+// Rows to copy from the text: the line of each, and the offsets of the copies.
+struct LineRows {
+    const int* lines;
+    const long long* offsets;
+    int count;
+};
 
 // Returns a number of rows, or -1.
 __device__ long long row_count(const unsigned char* text, int start, int length) {
@@ -106,7 +122,7 @@ __device__ inline int last_at_most(const int* values, int size, int value) {
 // itself. `starts` is [field][line]. One warp per line.
 extern "C" __global__ void __launch_bounds__(256) measure_lines(
     const unsigned char* text, const int* newlines, int* fields, int* starts, int* lengths,
-    int* found, int size, int lines, int found_size) {
+    int* found, int lines) {
     for (int line = first_warp(); line < lines; line += all_warps()) {
         const int start = line ? newlines[line - 1] + 1 : 0;
         const Fields own(text, start, newlines[line], starts + line, lines);
@@ -136,32 +152,30 @@ extern "C" __global__ void __launch_bounds__(256) measure_lines(
 }
 
 // Lists the lines of the reads and of the haplotypes, and their lengths, by the counts of the text
-// batches; checks that each line has the fields that it should have. A text batch starts at a line
-// of `headers`; its rows are numbered from `first_reads` and `first_haplotypes`. One thread per
-// line.
+// batches; checks that each line has the fields that it should have. One thread per line.
 extern "C" __global__ void __launch_bounds__(256) assign_lines(
-    const int* fields, const int* lengths, const int* headers, const int* first_reads,
-    const int* first_haplotypes, int* read_lines, int* read_lengths, int* haplotype_lines,
-    int* haplotype_lengths, int* found, int lines, int groups, int reads, int haplotypes,
-    int found_size) {
+    const int* fields, const int* lengths, Headers headers, int* read_lines, int* read_lengths,
+    int* haplotype_lines, int* haplotype_lengths, int* found, int lines) {
     for (int line = first_thread(); line < lines; line += all_threads()) {
-        const int group = last_at_most(headers, groups, line);
+        const int group = last_at_most(headers.lines, headers.count, line);
         int expected = 0;
         if (group >= 0) {
-            const int row = line - headers[group] - 1;
-            const int group_reads = first_reads[group + 1] - first_reads[group];
-            const int group_haplotypes = first_haplotypes[group + 1] - first_haplotypes[group];
+            const int row = line - headers.lines[group] - 1;
+            const int first_read = headers.first_reads[group];
+            const int first_haplotype = headers.first_haplotypes[group];
+            const int group_reads = headers.first_reads[group + 1] - first_read;
+            const int group_haplotypes = headers.first_haplotypes[group + 1] - first_haplotype;
             const int haplotype = row - group_reads;
             if (row < 0) {
                 expected = kHeaderFields;
             } else if (haplotype < 0) {
                 expected = kReadFields;
-                read_lines[first_reads[group] + row] = line;
-                read_lengths[first_reads[group] + row] = lengths[line];
+                read_lines[first_read + row] = line;
+                read_lengths[first_read + row] = lengths[line];
             } else if (haplotype < group_haplotypes) {
                 expected = kHaplotypeFields;
-                haplotype_lines[first_haplotypes[group] + haplotype] = line;
-                haplotype_lengths[first_haplotypes[group] + haplotype] = lengths[line];
+                haplotype_lines[first_haplotype + haplotype] = line;
+                haplotype_lengths[first_haplotype + haplotype] = lengths[line];
             }
         }
         if (fields[line] != expected) found[kIsFaulty] = 1;
@@ -171,32 +185,28 @@ extern "C" __global__ void __launch_bounds__(256) assign_lines(
 // Copies the fields of the reads, qualities as Phred, and the haplotypes. `continuations` is empty
 // if all gap continuations are equal. One warp per row.
 extern "C" __global__ void __launch_bounds__(256) copy_rows(
-    const unsigned char* text, const int* starts, const int* read_lines,
-    const long long* read_offsets, const int* haplotype_lines, const long long* haplotype_offsets,
-    unsigned char* bases, unsigned char* base_qualities, unsigned char* insertion_qualities,
-    unsigned char* deletion_qualities, unsigned char* continuations, unsigned char* haplotype_bases,
-    int size, int lines, int reads, int haplotypes, int base_count,
-    int continuation_count, int haplotype_base_count) {
-    for (int row = first_warp(); row < reads + haplotypes; row += all_warps()) {
-        if (row >= reads) {
-            const int haplotype = row - reads;
-            const unsigned char* from = text + starts[haplotype_lines[haplotype]];
-            const long long to = haplotype_offsets[haplotype];
-            const int length = (int)(haplotype_offsets[haplotype + 1] - to);
+    const unsigned char* text, const int* starts, LineRows reads, LineRows haplotypes,
+    ReadColumns columns, unsigned char* continuations, unsigned char* haplotype_bases, int lines,
+    int continuation_count) {
+    for (int row = first_warp(); row < reads.count + haplotypes.count; row += all_warps()) {
+        if (row >= reads.count) {
+            const int haplotype = row - reads.count;
+            const unsigned char* from = text + starts[haplotypes.lines[haplotype]];
+            const long long to = haplotypes.offsets[haplotype];
+            const int length = (int)(haplotypes.offsets[haplotype + 1] - to);
             for (int k = lane_id(); k < length; k += kWarpLanes) haplotype_bases[to + k] = from[k];
             continue;
         }
-        const int* own = starts + read_lines[row];
-        const long long to = read_offsets[row];
-        const int length = (int)(read_offsets[row + 1] - to);
+        const int* own = starts + reads.lines[row];
+        const long long to = reads.offsets[row];
+        const int length = (int)(reads.offsets[row + 1] - to);
         for (int k = lane_id(); k < length; k += kWarpLanes) {
-            bases[to + k] = text[own[0] + k];
-            base_qualities[to + k] = text[own[lines] + k] - kPhredOffset;
-            insertion_qualities[to + k] = text[own[2 * lines] + k] - kPhredOffset;
-            deletion_qualities[to + k] = text[own[3 * lines] + k] - kPhredOffset;
-            if (continuation_count) {
-                continuations[to + k] = text[own[4 * lines] + k] - kPhredOffset;
-            }
+            const long long at = to + k;
+            columns.bases[at] = text[own[0] + k];
+            columns.base_qualities[at] = text[own[lines] + k] - kPhredOffset;
+            columns.insertion_qualities[at] = text[own[2 * lines] + k] - kPhredOffset;
+            columns.deletion_qualities[at] = text[own[3 * lines] + k] - kPhredOffset;
+            if (continuation_count) continuations[at] = text[own[4 * lines] + k] - kPhredOffset;
         }
     }
 }

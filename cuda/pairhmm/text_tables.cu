@@ -8,8 +8,10 @@ namespace {
 
 // Text batches. Each pair is an item, and so is a text batch without pairs.
 struct Groups {
-    const long long *items, *pairs;       // offsets
-    const long long *reads, *haplotypes;  // counts
+    const long long* items;  // offsets, as those of the pairs
+    const long long* pairs;
+    const long long* reads;  // counts, as those of the haplotypes
+    const long long* haplotypes;
     int count;
     long long first;  // number of the first text batch
 };
@@ -47,29 +49,21 @@ __device__ void put_item(Out& out, long long item, const Groups& groups, const d
 
 // Counts the bytes of each item. One thread per item.
 extern "C" __global__ void __launch_bounds__(256) measure_table(
-    const long long* items, const long long* pairs, const long long* reads,
-    const long long* haplotypes,
-    const double* likelihoods, const double* powers, long long* sizes, int groups,
-    long long pair_count, int power_count, long long item_count, long long first_group,
-    int as_matrix) {
-    const Groups all = {items, pairs, reads, haplotypes, groups, first_group};
+    Groups groups, const double* likelihoods, const double* powers, long long* sizes,
+    long long item_count, int as_matrix) {
     for (long long item = first_thread(); item < item_count; item += all_threads()) {
         TextSize size;
-        put_item(size, item, all, likelihoods, powers, as_matrix);
+        put_item(size, item, groups, likelihoods, powers, as_matrix);
         sizes[item] = size.size;
     }
 }
 
 // Writes the text of each item; `ends` are the ends of the items. One thread per item.
 extern "C" __global__ void __launch_bounds__(256) write_table(
-    const long long* items, const long long* pairs, const long long* reads,
-    const long long* haplotypes,
-    const double* likelihoods, const double* powers, const long long* ends, unsigned char* text,
-    int groups, long long pair_count, int power_count, long long item_count, long long first_group,
-    int as_matrix, long long text_size) {
-    const Groups all = {items, pairs, reads, haplotypes, groups, first_group};
+    Groups groups, const double* likelihoods, const double* powers, const long long* ends,
+    unsigned char* text, long long item_count, int as_matrix) {
     for (long long item = first_thread(); item < item_count; item += all_threads()) {
         TextWriter writer = {text + (item ? ends[item - 1] : 0)};
-        put_item(writer, item, all, likelihoods, powers, as_matrix);
+        put_item(writer, item, groups, likelihoods, powers, as_matrix);
     }
 }

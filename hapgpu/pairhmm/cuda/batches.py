@@ -18,9 +18,21 @@ from hapgpu.pairhmm.normalize import (
     MAX_ERRORS,
     WORST_DIFFERENCE,
 )
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Scalar, Struct
 from hapgpu.runtime.gpu.work_queue import launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
+
+READ_COLUMNS: Final = Struct(
+    "columns",
+    (
+        Array("bases", np.uint8, "count"),
+        Array("base_qualities", np.uint8, "count"),
+        Array("insertion_qualities", np.uint8, "count"),
+        Array("deletion_qualities", np.uint8, "count"),
+        Length("count"),
+    ),
+)
+"""The bases and the qualities per base of `DeviceHmmReads`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +216,7 @@ NORMALIZE_LIKELIHOODS: Final = Kernel(
         Array("offsets", np.int64, "rows", 1),
         Array("lengths", np.int64, "rows"),
         Array("is_explained", np.uint8, "rows"),
-        Scalar("count", np.int64),
+        Length("count"),
         Scalar("rows", np.int32),
         Scalar("worst_difference", np.float64),
         Scalar("errors_per_base", np.float64),

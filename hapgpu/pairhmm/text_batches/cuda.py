@@ -19,7 +19,7 @@ from hapgpu.io.bgzf.pieces import Allocate
 from hapgpu.io.fastx.cuda import newlines_of
 from hapgpu.io.text.decimals import POWERS_OF_TEN
 from hapgpu.pairhmm.batches import HmmBatch, TextOutput
-from hapgpu.pairhmm.cuda.batches import DeviceHmmBatch, DeviceHmmReads
+from hapgpu.pairhmm.cuda.batches import READ_COLUMNS, DeviceHmmBatch, DeviceHmmReads
 from hapgpu.pairhmm.forward.cuda import device_log10_likelihoods
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.pairhmm.text_batches.lines import PHRED_OFFSET, READ_FIELDS
@@ -34,7 +34,7 @@ from hapgpu.runtime.gpu.context import (
     release_memory,
     thread_streams,
 )
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Scalar, Struct
 from hapgpu.runtime.gpu.memory_turns import memory_turns
 from hapgpu.runtime.gpu.shared_input import pin_shared
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
@@ -54,91 +54,86 @@ _STARTS = Array("starts", np.int32, "lines", width=READ_FIELDS)
 _FOUND = Array("found", np.int32, "found_size")
 
 
-def _sizes(*names: str) -> tuple[Scalar, ...]:
-    return tuple(Scalar(name, np.int32) for name in names)
-
-
 MEASURE_LINES: Final = Kernel(
     "pairhmm/text_parse.cu",
     "measure_lines",
     (
-        _TEXT,
+        *(_TEXT, Length("size")),
         Array("newlines", np.int32, "lines"),
         Array("fields", np.int32, "lines"),
         _STARTS,
         Array("lengths", np.int32, "lines"),
-        _FOUND,
-        *_sizes("size", "lines", "found_size"),
+        *(_FOUND, Length("found_size"), Scalar("lines", np.int32)),
+    ),
+)
+_HEADERS = Struct(
+    "headers",
+    (
+        Array("lines", np.int32, "count"),
+        Array("first_reads", np.int32, "count", 1),
+        Array("first_haplotypes", np.int32, "count", 1),
+        Scalar("count", np.int32),
     ),
 )
 ASSIGN_LINES: Final = Kernel(
     "pairhmm/text_parse.cu",
     "assign_lines",
     (
-        Array("fields", np.int32, "lines"),
-        Array("lengths", np.int32, "lines"),
-        Array("headers", np.int32, "groups"),
-        Array("first_reads", np.int32, "groups", 1),
-        Array("first_haplotypes", np.int32, "groups", 1),
-        Array("read_lines", np.int32, "reads"),
-        Array("read_lengths", np.int32, "reads"),
+        *(Array("fields", np.int32, "lines"), Array("lengths", np.int32, "lines"), _HEADERS),
+        *(Array("read_lines", np.int32, "reads"), Array("read_lengths", np.int32, "reads")),
         Array("haplotype_lines", np.int32, "haplotypes"),
         Array("haplotype_lengths", np.int32, "haplotypes"),
-        _FOUND,
-        *_sizes("lines", "groups", "reads", "haplotypes", "found_size"),
+        *(Length("reads"), Length("haplotypes")),
+        *(_FOUND, Length("found_size"), Scalar("lines", np.int32)),
     ),
 )
+
+
+def _line_rows(name: str) -> Struct:
+    fields = (
+        Array("lines", np.int32, "count"),
+        Array("offsets", np.int64, "count", 1),
+        Scalar("count", np.int32),
+    )
+    return Struct(name, fields)
+
+
 COPY_ROWS: Final = Kernel(
     "pairhmm/text_parse.cu",
     "copy_rows",
     (
-        _TEXT,
-        _STARTS,
-        Array("read_lines", np.int32, "reads"),
-        Array("read_offsets", np.int64, "reads", 1),
-        Array("haplotype_lines", np.int32, "haplotypes"),
-        Array("haplotype_offsets", np.int64, "haplotypes", 1),
-        Array("bases", np.uint8, "base_count"),
-        Array("base_qualities", np.uint8, "base_count"),
-        Array("insertion_qualities", np.uint8, "base_count"),
-        Array("deletion_qualities", np.uint8, "base_count"),
+        *(_TEXT, Length("size"), _STARTS),
+        *(_line_rows("reads"), _line_rows("haplotypes"), READ_COLUMNS),
         Array("continuations", np.uint8, "continuation_count"),
-        Array("haplotype_bases", np.uint8, "haplotype_base_count"),
-        *_sizes("size", "lines", "reads", "haplotypes", "base_count", "continuation_count"),
-        *_sizes("haplotype_base_count"),
+        *(Array("haplotype_bases", np.uint8, "haplotype_bytes"), Length("haplotype_bytes")),
+        *(Scalar("lines", np.int32), Scalar("continuation_count", np.int32)),
     ),
 )
 
 _TABLE_INPUTS: Final = (
-    Array("items", np.int64, "groups", 1),
-    Array("pairs", np.int64, "groups", 1),
-    Array("reads", np.int64, "groups"),
-    Array("haplotypes", np.int64, "groups"),
-    Array("likelihoods", np.float64, "pair_count"),
-    Array("powers", np.float64, "power_count"),
+    Struct(
+        "groups",
+        (
+            *(Array("items", np.int64, "count", 1), Array("pairs", np.int64, "count", 1)),
+            *(Array("reads", np.int64, "count"), Array("haplotypes", np.int64, "count")),
+            *(Scalar("count", np.int32), Scalar("first", np.int64)),
+        ),
+    ),
+    *(Array("likelihoods", np.float64, "pair_count"), Length("pair_count")),
+    *(Array("powers", np.float64, "power_count"), Length("power_count")),
 )
-_TABLE_SIZES: Final = (
-    Scalar("groups", np.int32),
-    Scalar("pair_count", np.int64),
-    Scalar("power_count", np.int32),
-    Scalar("item_count", np.int64),
-    Scalar("first_group", np.int64),
-    Scalar("as_matrix", np.int32),
-)
+_ITEMS: Final = (Scalar("item_count", np.int64), Scalar("as_matrix", np.int32))
 MEASURE_TABLE: Final = Kernel(
     "pairhmm/text_tables.cu",
     "measure_table",
-    (*_TABLE_INPUTS, Array("sizes", np.int64, "item_count"), *_TABLE_SIZES),
+    (*_TABLE_INPUTS, Array("sizes", np.int64, "item_count"), *_ITEMS),
 )
 WRITE_TABLE: Final = Kernel(
     "pairhmm/text_tables.cu",
     "write_table",
     (
-        *_TABLE_INPUTS,
-        Array("ends", np.int64, "item_count"),
-        Array("text", np.uint8, "text_size"),
-        *_TABLE_SIZES,
-        Scalar("text_size", np.int64),
+        *(*_TABLE_INPUTS, Array("ends", np.int64, "item_count")),
+        *(Array("text", np.uint8, "text_size"), Length("text_size"), *_ITEMS),
     ),
 )
 
@@ -288,7 +283,7 @@ def parse_on_gpu(text: GpuArray) -> DeviceHmmBatch | None:
     starts = cupy.empty(READ_FIELDS * lines, dtype=np.int32)
     found = cupy.empty(_FOUND_FIELDS + _HEADER_ENTRIES * lines, dtype=np.int32)
     found[:_FOUND_FIELDS] = cupy.asarray(np.array([0, 256, -1, 0], dtype=np.int32))
-    arguments = (text, newlines, fields, starts, lengths, found, text.size, lines, found.size)
+    arguments = (text, text.size, newlines, fields, starts, lengths, found, found.size, lines)
     launch_threads(MEASURE_LINES, _THREADS, lines * WARP, arguments)
     headers = _headers(found)
     if headers is None or not headers.fit(lines):
@@ -321,13 +316,13 @@ def _batch(
     lines = int(fields.size)
     read_offsets, haplotype_offsets = offsets_of(headers.reads), offsets_of(headers.haplotypes)
     reads, haplotypes = int(read_offsets[-1]), int(haplotype_offsets[-1])
-    groups = [headers.lines, read_offsets, haplotype_offsets]
-    columns = _uploaded(groups)
+    columns = _uploaded([headers.lines, read_offsets, haplotype_offsets])
     read_lines, read_lengths = (cupy.empty(reads, dtype=np.int32) for _ in range(2))
     haplotype_lines, haplotype_lengths = (cupy.empty(haplotypes, dtype=np.int32) for _ in range(2))
-    rows = (read_lines, read_lengths, haplotype_lines, haplotype_lengths)
-    sizes = (lines, headers.lines.size, reads, haplotypes, found.size)
-    launch_threads(ASSIGN_LINES, _THREADS, lines, (fields, lengths, *columns, *rows, found, *sizes))
+    rows = (read_lines, read_lengths, haplotype_lines, haplotype_lengths, reads, haplotypes)
+    of_headers = (*columns, headers.lines.size)
+    arguments = (fields, lengths, of_headers, *rows, found, found.size, lines)
+    launch_threads(ASSIGN_LINES, _THREADS, lines, arguments)
     bases, haplotype_bases = device_offsets_of(read_lengths), device_offsets_of(haplotype_lengths)
     known = cupy.concatenate((bases[columns[1]], haplotype_bases, found[:1])).get()
     if known[-1]:
@@ -343,16 +338,11 @@ def _batch(
         _THREADS,
         (reads + haplotypes) * WARP,
         (
-            text,
-            starts,
-            read_lines,
-            bases,
-            haplotype_lines,
-            haplotype_bases,
-            *columns_of_reads,
-            continuations,
-            columns_of_haplotypes,
-            *(text.size, lines, reads, haplotypes, total, continuations.size, haplotype_total),
+            *(text, text.size, starts),
+            (read_lines, bases, reads),
+            (haplotype_lines, haplotype_bases, haplotypes),
+            *((*columns_of_reads, total), continuations),
+            *(columns_of_haplotypes, haplotype_total, lines, continuations.size),
         ),
     )
     texts, base_qualities, insertions, deletions = columns_of_reads
@@ -408,12 +398,15 @@ def table_text(
     *groups, powers = (
         table[start:end] for start, end in zip([0, *cuts], [*cuts, table.size], strict=True)
     )
-    inputs = (*groups, likelihoods, powers.view(np.float64))
-    sizes = (reads.size, likelihoods.size, powers.size, count, first_group, as_matrix)
+    inputs = (
+        *((*groups, reads.size, first_group), likelihoods, likelihoods.size),
+        *(powers.view(np.float64), powers.size),
+    )
     item_sizes = cupy.empty(count, dtype=np.int64)
-    launch_threads(MEASURE_TABLE, _THREADS, count, (*inputs, item_sizes, *sizes))
+    launch_threads(MEASURE_TABLE, _THREADS, count, (*inputs, item_sizes, count, as_matrix))
     ends = cupy.cumsum(item_sizes)
     text = cupy.empty(int(ends[-1]), dtype=np.uint8)
     if text.size:
-        launch_threads(WRITE_TABLE, _THREADS, count, (*inputs, ends, text, *sizes, text.size))
+        arguments = (*inputs, ends, text, text.size, count, as_matrix)
+        launch_threads(WRITE_TABLE, _THREADS, count, arguments)
     return text

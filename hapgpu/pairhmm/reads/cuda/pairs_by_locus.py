@@ -11,10 +11,10 @@ import numpy as np
 from hapgpu.arrays.cuda import DeviceRagged, offsets_of, rows_of
 from hapgpu.cigar.cuda import DeviceReadParts, clipped_parts
 from hapgpu.haplotypes.pairing.cuda import DeviceExtended, DeviceReadPairs
-from hapgpu.io.bam.cuda.device_records import DeviceRecords
+from hapgpu.io.bam.cuda.device_records import RECORDS, DeviceRecords
 from hapgpu.pairhmm.cuda.batches import DeviceHmmBatch, DeviceHmmReads
 from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Scalar
 from hapgpu.runtime.gpu.work_queue import launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
 
@@ -33,11 +33,9 @@ COUNT_EXCLUDED: Final = Kernel(
     _SOURCE,
     "count_excluded",
     (
-        Array("flags", np.uint16, "records"),
-        Array("base_counts", np.int32, "records"),
+        RECORDS,
         Array("totals", np.int32, "two"),
-        Scalar("records", np.int32),
-        Scalar("two", np.int32),
+        Length("two"),
         Scalar("require_flags", np.int32),
         Scalar("exclude_flags", np.int32),
     ),
@@ -50,7 +48,7 @@ MAKE_KEYS: Final = Kernel(
         Array("locus_index", np.int64, "haplotype_count"),
         Array("keys", np.int64, "pairs"),
         Scalar("pairs", np.int32),
-        Scalar("haplotype_count", np.int32),
+        Length("haplotype_count"),
     ),
 )
 MARK_OVERLAPS: Final = Kernel(
@@ -81,9 +79,9 @@ MEASURE_GROUPS: Final = Kernel(
         *_GROUPS,
         _MEMBER_OFFSETS,
         Array("sizes", np.int64, "groups", 1),
-        Scalar("overlaps", np.int32),
+        Length("overlaps"),
         Scalar("groups", np.int32),
-        Scalar("locus_count", np.int32),
+        Length("locus_count"),
     ),
 )
 FIND_MEMBERS: Final = Kernel(
@@ -97,10 +95,10 @@ FIND_MEMBERS: Final = Kernel(
         Array("base_offsets", np.int64, "haplotype_count", 1),
         Array("starts", np.int64, "rows"),
         Array("lengths", np.int64, "rows", 1),
-        Scalar("overlaps", np.int32),
+        Length("overlaps"),
         Scalar("groups", np.int32),
-        Scalar("locus_count", np.int32),
-        Scalar("haplotype_count", np.int32),
+        Length("locus_count"),
+        Length("haplotype_count"),
         Scalar("rows", np.int32),
     ),
 )
@@ -109,9 +107,8 @@ FIND_MEMBERS: Final = Kernel(
 def count_excluded(records: DeviceRecords, require_flags: int, exclude_flags: int) -> list[int]:
     """Count the records with these flags that are unmapped, and the others without bases."""
     totals = cupy.zeros(2, dtype=np.int32)
-    arrays = (records.flags, records.layout.base_counts, totals)
-    numbers = (len(records), 2, require_flags, exclude_flags)
-    launch_threads(COUNT_EXCLUDED, _THREADS, len(records), (*arrays, *numbers))
+    arguments = (records.fields, totals, 2, require_flags, exclude_flags)
+    launch_threads(COUNT_EXCLUDED, _THREADS, len(records), arguments)
     counts: list[int] = totals.get().tolist()
     return counts
 

@@ -11,13 +11,13 @@ from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.cuda import DeviceRagged, offsets_of
 from hapgpu.cigar.cuda import DeviceReadParts
 from hapgpu.io.bam.constants import MISSING_QUALITY
-from hapgpu.io.bam.cuda.device_records import DeviceRecords, download_reads
-from hapgpu.pairhmm.cuda.batches import DeviceHmmReads
+from hapgpu.io.bam.cuda.device_records import RECORDS, DeviceRecords, download_reads
+from hapgpu.pairhmm.cuda.batches import READ_COLUMNS, DeviceHmmReads
 from hapgpu.pairhmm.options import QualityOptions
 from hapgpu.pairhmm.reads.pcr_model import gap_open_limits_of_bases
 from hapgpu.pairhmm.reads.qualities import check_base_qualities
 from hapgpu.pairhmm.reads.quality_tags import tag_qualities
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Scalar, Struct
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
 
@@ -29,45 +29,31 @@ FIND_INDEL_QUALITIES: Final = Kernel(
     "pairhmm/qualities.cu",
     "find_indel_qualities",
     (
-        Array("data", np.uint8, "size"),
-        Array("record_starts", np.int64, "count"),
-        Array("tag_starts", np.int64, "count"),
-        Array("tag_lengths", np.int32, "count"),
-        Array("base_counts", np.int32, "count"),
-        Array("insertions", np.int64, "count"),
-        Array("deletions", np.int64, "count"),
-        Array("first_faults", np.int32, "two"),
-        Scalar("size", np.int64),
-        Scalar("count", np.int32),
-        Scalar("two", np.int32),
+        RECORDS,
+        Array("insertions", np.int64, "records.count"),
+        Array("deletions", np.int64, "records.count"),
+        *(Array("first_faults", np.int32, "two"), Length("two")),
+    ),
+)
+_PARTS: Final = Struct(
+    "parts",
+    (
+        Array("reads", np.int64, "count"),
+        Array("starts", np.int64, "count"),
+        *(Array("offsets", np.int64, "count", 1), Scalar("count", np.int32)),
     ),
 )
 PREPARE_QUALITIES: Final = Kernel(
     "pairhmm/qualities.cu",
     "prepare_qualities",
     (
-        Array("data", np.uint8, "size"),
-        Array("tag_starts", np.int64, "reads"),
-        Array("base_counts", np.int32, "reads"),
-        Array("caps", np.uint8, "reads"),
-        Array("is_reversed", np.uint8, "reads"),
-        Array("insertions", np.int64, "reads"),
-        Array("deletions", np.int64, "reads"),
-        Array("part_reads", np.int64, "parts"),
-        Array("part_starts", np.int64, "parts"),
-        Array("offsets", np.int64, "parts", 1),
-        Array("limits", np.uint8, "limit_count"),
-        Array("out_bases", np.uint8, "bases"),
-        Array("out_qualities", np.uint8, "bases"),
-        Array("out_insertions", np.uint8, "bases"),
-        Array("out_deletions", np.uint8, "bases"),
-        Scalar("size", np.int64),
-        Scalar("reads", np.int32),
-        Scalar("parts", np.int32),
-        Scalar("limit_count", np.int32),
-        Scalar("bases", np.int64),
-        Scalar("gap_open", np.int32),
-        Scalar("threshold", np.int32),
+        RECORDS,
+        Array("caps", np.uint8, "records.count"),
+        Array("is_reversed", np.uint8, "records.count"),
+        Array("insertions", np.int64, "records.count"),
+        Array("deletions", np.int64, "records.count"),
+        *(_PARTS, Array("limits", np.uint8, "limit_count"), Length("limit_count")),
+        *(READ_COLUMNS, Scalar("gap_open", np.int32), Scalar("threshold", np.int32)),
     ),
 )
 
@@ -138,13 +124,11 @@ def prepared_device_parts(
     if is_reversed is None:
         is_reversed = cupy.zeros(len(records), dtype=np.bool_)
     limits = cupy.asarray(gap_open_limits_of_bases(options.pcr_model))
-    layout = records.layout
-    reverse = is_reversed.view(np.uint8)
-    reads = (records.data, layout.tag_starts, layout.base_counts, caps, reverse)
-    places = (insertions, deletions, parts.reads, parts.starts, offsets)
-    sizes = (records.data.size, len(records), len(parts), limits.size, bases)
-    levels = (options.gap_open, options.base_quality_threshold)
-    arguments = (*reads, *places, limits, *columns, *sizes, *levels)
+    arguments = (
+        *(records.fields, caps, is_reversed.view(np.uint8), insertions, deletions),
+        *((parts.reads, parts.starts, offsets, len(parts)), limits, limits.size),
+        *((*columns, bases), options.gap_open, options.base_quality_threshold),
+    )
     launch_threads(PREPARE_QUALITIES, _THREADS, len(parts) * WARP, arguments)
     return DeviceHmmReads(
         DeviceRagged(texts, offsets),
@@ -159,22 +143,10 @@ def _indel_qualities(
     records: DeviceRecords, gap_open: int, source: str
 ) -> tuple[GpuArray, GpuArray]:
     """Return int64[n] each: where the values of `BI` and `BD` start in the bytes, or -1."""
-    count, layout = len(records), records.layout
+    count = len(records)
     insertions, deletions = (cupy.empty(count, dtype=np.int64) for _ in range(2))
     first_faults = cupy.full(2, count, dtype=np.int32)
-    arguments = (
-        records.data,
-        layout.starts,
-        layout.tag_starts,
-        layout.tag_lengths,
-        layout.base_counts,
-        insertions,
-        deletions,
-        first_faults,
-        records.data.size,
-        count,
-        2,
-    )
+    arguments = (records.fields, insertions, deletions, first_faults, 2)
     launch_threads(FIND_INDEL_QUALITIES, _THREADS, count, arguments)
     for name, row in zip(_TAGS, first_faults.get().tolist(), strict=True):
         if row < count:

@@ -12,66 +12,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.cuda import DeviceRagged
-from hapgpu.io.bam.cuda.device_records import DeviceRecords
+from hapgpu.io.bam.cuda.device_records import RECORDS, DeviceRecords
 from hapgpu.io.text.decimals import POWERS_OF_TEN
 from hapgpu.pairhmm.reads.tables import Table
 from hapgpu.runtime.gpu.context import download_pinned
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Scalar, Struct
 from hapgpu.runtime.gpu.work_queue import launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
 
 _SOURCE: Final = "pairhmm/tables.cu"
 _THREADS: Final = 128  # 32 kWarps in the source
 
-_NAME_LENGTHS: Final = Array("name_lengths", np.int32, "records")
-_PAIRS: Final = (
-    Array("reads", np.int64, "count"),
-    Array("haplotypes", np.int32, "count"),
-    Array("likelihoods", np.float64, "count"),
+_PAIRS: Final = Struct(
+    "pairs",
+    (
+        Array("reads", np.int64, "count"),
+        Array("haplotypes", np.int32, "count"),
+        Array("likelihoods", np.float64, "count"),
+        Scalar("count", np.int32),
+    ),
 )
-_LABEL_OFFSETS: Final = Array("label_offsets", np.int64, "label_count", 1)
-_POWERS: Final = Array("powers", np.float64, "power_count")
+_TABLE: Final = Struct(
+    "table",
+    (
+        *(Array("labels", np.uint8, "label_bytes"), Length("label_bytes")),
+        *(Array("label_offsets", np.int64, "label_count", 1), Length("label_count")),
+        *(Array("powers", np.float64, "power_count"), Length("power_count")),
+        Scalar("columns", np.int32),
+    ),
+)
 
 MEASURE_PAIRS: Final = Kernel(
     _SOURCE,
     "measure_pairs",
-    (
-        _NAME_LENGTHS,
-        *_PAIRS,
-        _LABEL_OFFSETS,
-        _POWERS,
-        Array("sizes", np.int64, "count", 1),
-        Scalar("records", np.int32),
-        Scalar("count", np.int32),
-        Scalar("label_count", np.int32),
-        Scalar("power_count", np.int32),
-        Scalar("columns", np.int32),
-    ),
+    (RECORDS, _PAIRS, _TABLE, Array("sizes", np.int64, "pairs.count", 1)),
 )
 WRITE_PAIRS: Final = Kernel(
     _SOURCE,
     "write_pairs",
     (
-        Array("data", np.uint8, "size"),
-        Array("starts", np.int64, "records"),
-        _NAME_LENGTHS,
-        Array("flags", np.uint16, "records"),
-        *_PAIRS,
-        Array("labels", np.uint8, "label_bytes"),
-        _LABEL_OFFSETS,
-        _POWERS,
-        Array("offsets", np.int64, "count", 1),
-        Array("out", np.uint8, "out_bytes"),
-        Scalar("size", np.int64),
-        Scalar("records", np.int32),
-        Scalar("count", np.int32),
-        Scalar("label_bytes", np.int64),
-        Scalar("label_count", np.int32),
-        Scalar("power_count", np.int32),
-        Scalar("out_bytes", np.int64),
-        Scalar("first", np.int32),
-        Scalar("end", np.int32),
-        Scalar("columns", np.int32),
+        *(RECORDS, _PAIRS, _TABLE, Array("offsets", np.int64, "pairs.count", 1)),
+        *(Array("out", np.uint8, "out_bytes"), Length("out_bytes")),
+        *(Scalar("first", np.int32), Scalar("end", np.int32)),
     ),
 )
 
@@ -100,6 +82,11 @@ class DeviceLikelihoods:
     def __len__(self) -> int:
         return int(self.reads.size)
 
+    @property
+    def fields(self) -> tuple[GpuArray | int, ...]:
+        """The fields of the struct `pairs`."""
+        return self.reads, self.haplotypes, self.likelihoods, len(self)
+
 
 class DeviceTable:
     """Format of a table on the current GPU.
@@ -111,19 +98,18 @@ class DeviceTable:
     """
 
     def __init__(self, table: Table) -> None:
-        self._labels = DeviceRagged.upload(table.labels)
-        self._powers = cupy.asarray(POWERS_OF_TEN)
-        self._columns = table.columns
+        labels, powers = DeviceRagged.upload(table.labels), cupy.asarray(POWERS_OF_TEN)
+        self._fields = (
+            *(labels.data, labels.data.size, labels.offsets, len(labels)),
+            *(powers, powers.size, table.columns),
+        )
 
     def text(self, scored: DeviceLikelihoods) -> DeviceText:
         """Return the lines of likelihoods, measured but not yet written; waits for the GPU."""
         count = len(scored)
         sizes = cupy.empty(count + 1, dtype=np.int64)
-        layout = scored.records.layout
-        pairs = (scored.reads, scored.haplotypes, scored.likelihoods)
-        arrays = (layout.name_lengths, *pairs, self._labels.offsets, self._powers, sizes)
-        numbers = (len(scored.records), count, len(self._labels), self._powers.size)
-        launch_threads(MEASURE_PAIRS, _THREADS, count, (*arrays, *numbers, self._columns))
+        arguments = (scored.records.fields, scored.fields, self._fields, sizes)
+        launch_threads(MEASURE_PAIRS, _THREADS, count, arguments)
         offsets = cupy.cumsum(sizes)
         return DeviceText(self, scored, offsets, int(offsets[-1]))
 
@@ -135,34 +121,11 @@ class DeviceTable:
         `offsets`, int64[p + 1], has the place of each pair's text.
         """
         out = cupy.empty(size, dtype=np.uint8)
-        records, labels = scored.records, self._labels
-        arrays = (
-            records.data,
-            records.layout.starts,
-            records.layout.name_lengths,
-            records.flags,
-            scored.reads,
-            scored.haplotypes,
-            scored.likelihoods,
-            labels.data,
-            labels.offsets,
-            self._powers,
-            offsets,
-            out,
+        arguments = (
+            *(scored.records.fields, scored.fields, self._fields, offsets),
+            *(out, size, rows.start, rows.stop),
         )
-        numbers = (
-            records.data.size,
-            len(records),
-            len(scored),
-            labels.data.size,
-            len(labels),
-            self._powers.size,
-            size,
-            rows.start,
-            rows.stop,
-            self._columns,
-        )
-        launch_threads(WRITE_PAIRS, _THREADS, rows.stop - rows.start, (*arrays, *numbers))
+        launch_threads(WRITE_PAIRS, _THREADS, rows.stop - rows.start, arguments)
         return out
 
 
