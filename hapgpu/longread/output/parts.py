@@ -7,7 +7,7 @@ starts with that line.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -24,8 +24,9 @@ COUNT_NAMES: Final = ("mapped", "records", "secondary", "supplementary", "aligne
 mappings, and bases of reads in mappings that are not secondary."""
 MAPPED, RECORDS, SECONDARY, SUPPLEMENTARY, ALIGNED_BASES = range(len(COUNT_NAMES))
 
-PART_BYTES: Final = 16 << 20
-"""Most bytes of a part of several lines; memory that is not written takes none."""
+PART_BYTES: Final = 32 << 20
+"""Most bytes of a part of several lines. Memory that is not written takes none. The C library keeps
+freed arrays of up to 32 MiB for later ones; it gives larger ones back."""
 
 LinePart: TypeAlias = Callable[[], "TextBlock | Divided[LinePart, TextBlock]"]
 """Writes some lines; if there are more, they are the rest."""
@@ -57,6 +58,32 @@ PutLines: TypeAlias = Callable[
 in the order of `COUNT_NAMES`. A read counts as mapped after its last line."""
 
 
+@dataclass(frozen=True, slots=True)
+class _LinesFrom:
+    """Writes lines from a read and a row on; `fixed_counts` are those that are not of lines."""
+
+    put: PutLines
+    names: Sequence[str]
+    most: int
+    read: Integer
+    row: Integer
+    fixed_counts: Mapping[str, int]
+
+    def __call__(self) -> TextBlock | Divided[LinePart, TextBlock]:
+        out = np.empty(self.most + SLACK, dtype=np.uint8)
+        counts = np.zeros(len(COUNT_NAMES), dtype=np.int64)
+        lines = self.put(self.read, self.row, out, counts)
+        if lines.needed and not lines.size:
+            out = np.empty(lines.needed + SLACK, dtype=np.uint8)
+            lines = self.put(lines.read, lines.row, out, counts)
+        named = dict(zip(self.names, counts.tolist(), strict=False))
+        block = TextBlock(out[: lines.size], {**self.fixed_counts, **named})
+        if not lines.needed:
+            return block
+        rest = replace(self, read=lines.read, row=lines.row, fixed_counts={"reads": 0})
+        return Divided(block, [rest])
+
+
 def first_part(
     put: PutLines,
     lengths: NDArray[np.int32],
@@ -80,25 +107,9 @@ def first_part(
     names
         Names of the counts to return, the first ones of `COUNT_NAMES`.
     """
-
-    def written(read: Integer, row: Integer, of_reads: Mapping[str, int]) -> _Outcome:
-        out = np.empty(most + SLACK, dtype=np.uint8)
-        counts = np.zeros(len(COUNT_NAMES), dtype=np.int64)
-        lines = put(read, row, out, counts)
-        if lines.needed and not lines.size:
-            out = np.empty(lines.needed + SLACK, dtype=np.uint8)
-            lines = put(lines.read, lines.row, out, counts)
-        named = dict(zip(names, counts.tolist(), strict=False))
-        block = TextBlock(out[: lines.size], {**of_reads, **named})
-        if not lines.needed:
-            return block
-        return Divided(block, [partial(written, lines.read, lines.row, {"reads": 0})])
-
     bases = int(lengths.sum(dtype=np.int64))
-    return partial(written, 0, 0, {"reads": lengths.size, "bases": bases, "anchors": anchors})
-
-
-_Outcome: TypeAlias = TextBlock | Divided[LinePart, TextBlock]
+    of_reads = {"reads": lengths.size, "bases": bases, "anchors": anchors}
+    return _LinesFrom(put, names, most, 0, 0, of_reads)
 
 
 def all_lines(first: LinePart) -> TextBlock:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -64,3 +68,22 @@ def test_parts_count_each_line_and_read_once(most: int) -> None:
     assert (totals["records"], totals["mapped"], totals["reads"]) == (4, 3, 4)
     assert (first["bases"], first["anchors"]) == (10, 11)
     assert not any({"bases", "anchors"} & part.keys() for _, part in others)
+
+
+def test_arrays_of_lines_are_freed_after_the_last_part() -> None:
+    """Nothing waits for the garbage collector: a group's arrays are large."""
+
+    class Put:
+        def __call__(self, *place: Any) -> WrittenLines:
+            return put(*place)
+
+    lines = Put()
+    alive = weakref.ref(lines)
+    gc.disable()
+    try:
+        blocks = list(results_of(lambda part: part(), first_part(lines, np.array([7]), 11, 6)))
+        del lines
+        assert len(blocks) == 4
+        assert alive() is None
+    finally:
+        gc.enable()
