@@ -102,8 +102,6 @@ _TABLE: Final = {
         pairhmm.text_batches.tables: _LINES _VALUES
         realign.projection.move_table: _ALIGNMENT
         realign.projection.project: _HAPLOTYPE_OVERHANG
-        realign.records.fields: MAX_INTEGER_FIELD MAX_ELEMENT_TEXT _LETTERS
-        realign.records.changed_records: _MAX_INTEGER_TEXT
     """,
     PROGRESS: """
         longread.index.build: (_READ,_SKETCHED,_SORTED,_TABLE)
