@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils
+from numba.core.errors import TypingError
 
 from hapgpu.arrays.bytes import AnyArray, Integer
 from hapgpu.runtime.jit import intrinsic, njit_inlined, types
@@ -43,12 +44,6 @@ class Memory(NamedTuple):
     size: Integer
 
 
-@njit_inlined
-def memory_of(array: AnyArray) -> Memory:
-    """Return the bytes of a C-contiguous array of any dtype; the caller holds the array."""
-    return Memory(np.int64(array.ctypes.data), np.int64(array.size) * np.int64(array.itemsize))
-
-
 _BYTE: Final = ir.IntType(8)
 _INT64: Final = ir.IntType(64)
 
@@ -67,6 +62,34 @@ def pointer_to(
         with cgutils.if_unlikely(builder, is_outside):
             context.call_conv.return_user_exc(builder, IndexError, ("bytes outside of memory",))
     return builder.gep(builder.inttoptr(address, _BYTE.as_pointer()), [at])
+
+
+def _viewing(_context: BaseContext, array: types.Type) -> _Typed:
+    if not isinstance(array, types.Array) or array.layout != "C":
+        message = f"memory_of: not a C-contiguous array but {array}"
+        raise TypingError(message)
+
+    def emit(
+        context: BaseContext,
+        builder: ir.IRBuilder,
+        signature: Signature,
+        arguments: list[ir.Value],
+    ) -> ir.Value:
+        given = context.make_array(array)(context, builder, arguments[0])
+        address = builder.ptrtoint(given.data, _INT64)
+        size = builder.mul(given.nitems, given.itemsize)
+        return context.make_tuple(builder, signature.return_type, (address, size))
+
+    return types.NamedUniTuple(types.int64, 2, Memory)(array), emit
+
+
+_memory: Callable[[AnyArray], Memory] = intrinsic(_viewing)
+
+
+@njit_inlined
+def memory_of(array: AnyArray) -> Memory:
+    """Return the bytes of a C-contiguous array of any dtype; the caller holds the array."""
+    return _memory(array)
 
 
 def _reading(bits: int, *, signed: bool = False) -> Callable[[Memory, Integer], Integer]:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numba.core import config
+from numba.core.errors import TypingError
 from numpy.typing import NDArray
 
 from hapgpu.arrays.memory import (
@@ -95,3 +96,8 @@ def test_a_copy_outside_is_refused(to: int, at: int, size: int) -> None:
     array = np.zeros(20, dtype=np.uint8)
     with pytest.raises(IndexError, match="bytes outside of memory"):
         copy_part(array, to, array.copy(), at, size)
+
+
+def test_arrays_with_gaps_do_not_compile() -> None:
+    with pytest.raises(TypingError, match="not a C-contiguous array"):
+        read(np.zeros(40, dtype=np.uint8)[::2], 0)
