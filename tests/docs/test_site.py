@@ -89,7 +89,8 @@ def test_no_link_is_broken_and_nothing_is_loaded_from_elsewhere(site: Path) -> N
 
 
 def test_every_public_name_is_described(site: Path) -> None:
-    anchors = Page(site / "python.html").anchors
+    paths = [site / "python.html", *(site / "python").glob("*.html")]
+    anchors = set().union(*(Page(path).anchors for path in paths))
     assert {f"hapgpu.{name}" for name in hapgpu.__all__} <= anchors
 
 
