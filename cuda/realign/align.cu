@@ -75,6 +75,33 @@ struct Steps {
     __device__ int closed(Score opened) const { return (int)((opened - gap_open) >> kTagBits); }
 };
 
+// Sequences end to end, as Rows, with offsets of 32 bits.
+struct Sequences {
+    const unsigned char* bases;
+    const int* offsets;
+};
+
+// Pair p joins the sequences reference_index[p] and query_index[p].
+struct Pairs {
+    Sequences references, queries;
+    const int* reference_index;
+    const int* query_index;
+    int count;
+};
+
+// scores[p] is the best score in the unit of the weights. With kTrace, offsets[p] is the 0-based
+// start in the reference, and the CIGAR is at pool[cigar_starts[p]] with cigar_counts[p] runs; if
+// pool_used is above pool_capacity at the end, the pool was too small and is invalid.
+struct Alignments {
+    int* scores;
+    int* offsets;
+    int* cigar_starts;
+    int* cigar_counts;
+    unsigned* pool;
+    unsigned long long* pool_used;
+    int pool_capacity;
+};
+
 // The lanes of a warp that align one pair.
 struct Group {
     int lanes, lane, number, count;
@@ -371,26 +398,15 @@ __device__ int trace_back(const Pair& pair, int overhang, const Group& group,
 
 // Aligns pairs. The warps take groups of pairs in turn, so any number of blocks works.
 //
-// Pair p joins the sequences reference_index[p] and query_index[p]; all queries of a launch have
-// more than group_lanes * stripes * (kColumns - 1) and at most group_lanes * stripes * kColumns
-// bases. The sections (Scratch) of a warp's scratch memory start at the given numbers of words.
-// scores[p] is the best score in the unit of the weights. With kTrace, offsets[p] is the 0-based
-// start in the reference, and the CIGAR is at pool[cigar_starts[p]] with cigar_counts[p] runs; if
-// pool_used is above pool_capacity at the end, the pool was too small and is invalid.
+// All queries of a launch have more than group_lanes * stripes * (kColumns - 1) and at most
+// group_lanes * stripes * kColumns bases. The sections (Scratch) of a warp's scratch memory start
+// at the given numbers of words; in a struct, these numbers cost registers.
 template <int kColumns, typename Score, bool kTrace>
 __global__ void __launch_bounds__(128, 2)
-align(const unsigned char* references, const int* reference_offsets,
-      const unsigned char* queries, const int* query_offsets, const int* reference_index,
-      const int* query_index, int /* reference bases */, int /* references */,
-      int /* query bases */, int /* queries */, int pairs, Score match, Score mismatch,
-      Score gap_open, Score insertion_extend, Score deletion_extend, int border_open,
-      int border_extend, int overhang, int group_lanes, int stripes, int blocks_per_stripe,
-      unsigned* scratch_memory, long long /* scratch words */, long long words_per_warp,
-      long long last_row_at, long long borders_at, long long runs_at, int run_capacity,
-      int* scores, int* offsets, int* cigar_starts, int* cigar_counts, unsigned* pool,
-      int pool_capacity, unsigned long long* pool_used, int /* 1 */) {
-    const Steps<Score> step = {match,           mismatch,    gap_open,     insertion_extend,
-                               deletion_extend, border_open, border_extend};
+align(Pairs pairs, Steps<Score> step, int overhang, int group_lanes, int stripes,
+      unsigned* scratch_memory, long long words_per_warp, long long last_row_at,
+      long long borders_at, long long runs_at, int blocks_per_stripe, int run_capacity,
+      Alignments alignments) {
     const Group group(group_lanes);
     const int warp = (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes;
     const int warps = gridDim.x * blockDim.x / kWarpLanes;
@@ -400,14 +416,15 @@ align(const unsigned char* references, const int* reference_offsets,
         reinterpret_cast<Score*>(memory + borders_at),
         memory + runs_at + (long long)group.number * run_capacity, blocks_per_stripe};
 
-    for (int first = warp * group.count; first < pairs; first += warps * group.count) {
+    for (int first = warp * group.count; first < pairs.count; first += warps * group.count) {
         const int p = first + group.number;
-        Pair pair = {references, queries, 0, 0};
-        if (p < pairs) {
-            const int r = reference_index[p], q = query_index[p];
-            pair = {references + reference_offsets[r], queries + query_offsets[q],
-                    reference_offsets[r + 1] - reference_offsets[r],
-                    query_offsets[q + 1] - query_offsets[q]};
+        const Sequences references = pairs.references, queries = pairs.queries;
+        Pair pair = {references.bases, queries.bases, 0, 0};
+        if (p < pairs.count) {
+            const int r = pairs.reference_index[p], q = pairs.query_index[p];
+            pair = {references.bases + references.offsets[r], queries.bases + queries.offsets[q],
+                    references.offsets[r + 1] - references.offsets[r],
+                    queries.offsets[q + 1] - queries.offsets[q]};
         }
         int rows = pair.rows;
         for (int distance = kWarpLanes / 2; distance > 0; distance /= 2) {
@@ -422,24 +439,24 @@ align(const unsigned char* references, const int* reference_offsets,
                                                  stripes, steps, end);
         }
         end = find_end<kColumns>(pair, overhang, group, scratch, stripes, end);
-        if (p < pairs && group.lane == 0) scores[p] = end.score;
+        if (p < pairs.count && group.lane == 0) alignments.scores[p] = end.score;
         if constexpr (kTrace) {
             RunWriter writer(scratch.runs);
             const int offset =
                 trace_back<kColumns>(pair, overhang, group, scratch, stripes, end, writer);
             int start = 0;
-            if (p < pairs && group.lane == 0) {
-                start = (int)min(atomicAdd(pool_used, (unsigned long long)writer.count),
-                                 (unsigned long long)pool_capacity);
-                offsets[p] = offset;
-                cigar_starts[p] = start;
-                cigar_counts[p] = writer.count;
+            if (p < pairs.count && group.lane == 0) {
+                start = (int)min(atomicAdd(alignments.pool_used, (unsigned long long)writer.count),
+                                 (unsigned long long)alignments.pool_capacity);
+                alignments.offsets[p] = offset;
+                alignments.cigar_starts[p] = start;
+                alignments.cigar_counts[p] = writer.count;
             }
             start = __shfl_sync(kAllLanes, start, 0, group.lanes);
             __syncwarp();
-            if (p < pairs && start + writer.count <= pool_capacity) {
+            if (p < pairs.count && start + writer.count <= alignments.pool_capacity) {
                 for (int k = group.lane; k < writer.count; k += group.lanes) {
-                    pool[start + k] = scratch.runs[writer.count - 1 - k];
+                    alignments.pool[start + k] = scratch.runs[writer.count - 1 - k];
                 }
             }
             __syncwarp();

@@ -104,14 +104,8 @@ def test_parameters_equal_the_source(kernel: Kernel) -> None:
     assert without_names(declared(kernel.parameters)) == without_names(in_source)
 
 
-PASSED_FOR_THE_CHECK = ("realign/",)
-"""Sources whose kernels take lengths that they do not use; this list only gets shorter."""
-
-
 @pytest.mark.parametrize("kernel", all_kernels(), ids=lambda kernel: kernel.expression)
 def test_kernels_use_all_parameters(kernel: Kernel) -> None:
-    if kernel.source.startswith(PASSED_FOR_THE_CHECK):
-        pytest.skip("the kernel takes lengths that it does not use")
     source = KernelSource(kernel)
     names = [parameter.name for parameter in source.parameters()]
     assert all(names)

@@ -24,6 +24,7 @@ from hapgpu.realign.align.cuda.layouts import (
     MAX_THREADS_PER_BLOCK,
     MAX_WARPS_PER_BLOCK,
     Grid,
+    ScratchLayout,
     choose_grid,
 )
 from hapgpu.realign.scoring import Overhang, Scoring
@@ -34,6 +35,7 @@ from hapgpu.runtime.gpu.context import (
     multiprocessors,
     thread_streams,
 )
+from hapgpu.runtime.gpu.kernel import KernelArgument
 from hapgpu.runtime.gpu.launch import LoadedKernel, load_kernel
 from hapgpu.runtime.gpu.memory_turns import TooLittleMemoryError, memory_turns
 from hapgpu.runtime.gpu_array import GpuArray
@@ -155,15 +157,12 @@ class _Outputs:
             pool_used=cupy.zeros(1, dtype=np.uint64),
         )
 
-    def of(self, first: int, last: int) -> tuple[GpuArray, ...]:
-        """Return the arguments of the launch for pairs `first` to `last`."""
+    def of(self, first: int, last: int) -> tuple[KernelArgument, ...]:
+        """Return the struct of the launch for pairs `first` to `last`."""
         per_pair = (self.scores, self.offsets, self.cigar_starts, self.cigar_counts)
         return (
             *(array[first:last] for array in per_pair),
-            self.pool,
-            self.pool.size,
-            self.pool_used,
-            self.pool_used.size,
+            *(self.pool, self.pool_used, self.pool_used.size, self.pool.size),
         )
 
 
@@ -333,19 +332,8 @@ def _launches(
     score_type: ScoreType,
     outputs: _Outputs,
 ) -> list[Callable[[], None]]:
-    sequences = (
-        pairs.references.data,
-        pairs.references.offsets.astype(np.int32),
-        pairs.queries.data,
-        pairs.queries.offsets.astype(np.int32),
-    )
+    sequences = (_sequences(pairs.references), _sequences(pairs.queries))
     indices = (pairs.reference_index[order], pairs.query_index[order])
-    sizes = (
-        pairs.references.data.size,
-        len(pairs.references),
-        pairs.queries.data.size,
-        len(pairs.queries),
-    )
     budget = task.device.memory_budget() // 4  # words
     kernels, grids = [], []
     for bucket in buckets:
@@ -360,27 +348,34 @@ def _launches(
             grid.blocks,
             grid.threads_per_block,
             (
-                *sequences,
-                *(index[bucket.first : bucket.last] for index in indices),
-                *sizes,
-                bucket.last - bucket.first,
-                *_steps(task.scoring, task.overhang),
+                (
+                    *sequences,
+                    *(index[bucket.first : bucket.last] for index in indices),
+                    bucket.last - bucket.first,
+                ),
+                _steps(task.scoring, task.overhang),
                 int(task.overhang),
-                bucket.layout.lanes,
-                bucket.layout.stripes,
-                bucket.scratch.blocks_per_stripe,
-                scratch,
-                scratch.size,
-                bucket.scratch.words,
-                bucket.scratch.last_row_at,
-                bucket.scratch.borders_at,
-                bucket.scratch.runs_at,
-                bucket.scratch.run_capacity,
-                *outputs.of(bucket.first, bucket.last),
+                *(bucket.layout.lanes, bucket.layout.stripes),
+                *_scratch(scratch, bucket.scratch),
+                outputs.of(bucket.first, bucket.last),
             ),
         )
         for bucket, kernel, grid in zip(buckets, kernels, grids, strict=True)
     ]
+
+
+def _sequences(rows: DeviceRagged) -> tuple[KernelArgument, ...]:
+    """Return sequences as the kernel takes them."""
+    return rows.data, rows.offsets.astype(np.int32), rows.data.size, len(rows)
+
+
+def _scratch(memory: GpuArray, layout: ScratchLayout) -> tuple[KernelArgument, ...]:
+    """Return the memory of all warps as the kernel takes it."""
+    return (
+        *(memory, memory.size),
+        *(layout.words, layout.last_row_at, layout.borders_at, layout.runs_at),
+        *(layout.blocks_per_stripe, layout.run_capacity),
+    )
 
 
 def _steps(scoring: Scoring, overhang: Overhang) -> tuple[int, ...]:
