@@ -7,6 +7,7 @@
 // pairhmm/forward.cu; for longer haplotypes the row above is in memory.
 
 #include "common/warp.cuh"
+#include "pairhmm/piece.cuh"
 
 namespace {
 
@@ -22,9 +23,9 @@ constexpr double kVanishing = 0x1p-900;  // one or two rows multiply by at least
 constexpr int kStartExponent = 960;  // of rows in memory, which have one exponent
 constexpr double kMinSum = 1e-200;  // far above the probabilities lost by underflow
 
+// Reads, and the probability of each quality.
 struct Qualities {
-    const unsigned char *bases, *base, *insertion, *deletion, *extend;
-    bool is_uniform;  // one gap continuation for all rows
+    const Reads& reads;
     const double* probabilities;
 };
 
@@ -34,11 +35,12 @@ struct RowModel {
     double error, alpha, beta, insertion, deletion, extend;
 
     __device__ RowModel(const Qualities& qualities, int row) {
-        base = qualities.bases[row];
-        error = qualities.probabilities[qualities.base[row]];
-        insertion = qualities.probabilities[qualities.insertion[row]];
-        deletion = qualities.probabilities[qualities.deletion[row]];
-        extend = qualities.probabilities[qualities.extend[qualities.is_uniform ? 0 : row]];
+        const ReadColumns& columns = qualities.reads.columns;
+        base = columns.bases[row];
+        error = qualities.probabilities[columns.base_qualities[row]];
+        insertion = qualities.probabilities[columns.insertion_qualities[row]];
+        deletion = qualities.probabilities[columns.deletion_qualities[row]];
+        extend = qualities.probabilities[qualities.reads.gap_continuation(row)];
         alpha = fmax(0.0, 1.0 - (insertion + deletion));
         beta = 1.0 - extend;
     }
@@ -307,24 +309,17 @@ __device__ Scaled wide_sum(const Qualities& qualities, const Pair& pair, double*
 // Computes the likelihoods of the pairs in `exact_pairs`. One warp per block; the warps take the
 // entries of the list in turn. `scratch` has three rows of `widest` columns per warp.
 extern "C" __global__ void __launch_bounds__(kWarpLanes, 8) exact(
-    const unsigned char* bases, const unsigned char* base_qualities,
-    const unsigned char* insertion_qualities, const unsigned char* deletion_qualities,
-    const unsigned char* gap_continuations, const int* read_offsets,
-    const unsigned char* haplotype_bases, const int* haplotype_offsets, const double* probabilities,
-    const int4* pairs, const int* exact_pairs, const int* exact_count, double* scratch,
-    double* likelihoods, int* too_small, int base_count, int continuation_count, int reads,
-    int haplotype_base_count, int haplotypes, int byte_values, int pair_count, int one,
-    long long scratch_size, int widest) {
+    Reads reads, Haplotypes haplotypes, const double* probabilities, const int4* pairs,
+    ExactPairs exact_pairs, double* scratch, double* likelihoods, int* too_small, int widest) {
     __shared__ double table[kQualities];
     for (int k = lane_id(); k < kQualities; k += kWarpLanes) table[k] = probabilities[k];
     __syncwarp();
-    const Qualities qualities = {bases, base_qualities, insertion_qualities, deletion_qualities,
-                                 gap_continuations, continuation_count == 1, table};
-    for (int entry = blockIdx.x; entry < *exact_count; entry += gridDim.x) {
-        const int4 listed = pairs[2 * exact_pairs[entry] + 1];
-        Pair pair = {read_offsets[listed.x], read_offsets[listed.x + 1],
-                     haplotype_bases + haplotype_offsets[listed.y],
-                     haplotype_offsets[listed.y + 1] - haplotype_offsets[listed.y]};
+    const Qualities qualities = {reads, table};
+    for (int entry = blockIdx.x; entry < *exact_pairs.count; entry += gridDim.x) {
+        const int4 listed = pairs[2 * exact_pairs.pairs[entry] + 1];
+        const int* offsets = haplotypes.offsets + listed.y;
+        Pair pair = {reads.offsets[listed.x], reads.offsets[listed.x + 1],
+                     haplotypes.bases + offsets[0], offsets[1] - offsets[0]};
         Scaled sum;
         if (pair.width <= kFewColumns * kWarpLanes) {
             sum = narrow_sum<kFewColumns>(qualities, pair);

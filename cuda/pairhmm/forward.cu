@@ -15,8 +15,9 @@
 // D is carried along the columns of the row above, so that it does not wait for M of its own row.
 // The coefficients of rows reach all lanes through a ring in shared memory, filled ahead.
 
-#include "pairhmm/masks.cuh"
 #include "common/warp.cuh"
+#include "pairhmm/masks.cuh"
+#include "pairhmm/piece.cuh"
 
 namespace {
 
@@ -113,11 +114,8 @@ struct Columns {
 // limited by reads of registers, and then reads one operand less.
 template <int kColumns, bool kIsUniform>
 __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 36 ? 12 : 8)
-    forward(const float4* coefficients, const float2* emissions, const double* log10_matching,
-            const float* last_insertions, const float* thresholds, const unsigned* masks,
-            const int4* pairs, const int* layout_starts, const int* layout_pairs,
-            double* likelihoods, int* exact_pairs, int* exact_count, int rows, int reads,
-            int mask_words, int pair_count, int layout_count, int one, int layout, int lanes,
+    forward(Coefficients coefficients, const unsigned* masks, const int4* pairs, Layouts layouts,
+            double* likelihoods, ExactPairs exact_pairs, int layout, int lanes,
             float uniform_extend, float start, double log10_start) {
     constexpr int kWords = words_for(kColumns);
     __shared__ __align__(1024) Ring ring;
@@ -127,9 +125,9 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
     const int lane = lane_id() & (lanes - 1), group = lane_id() / lanes;
     const bool is_first = lane == 0;
     // Groups without a pair repeat the last pair, without output.
-    const int count = layout_pairs[layout], number = blockIdx.x * (kWarpLanes / lanes) + group;
+    const int count = layouts.pairs[layout], number = blockIdx.x * (kWarpLanes / lanes) + group;
     if (number - group >= count) return;
-    const int at = layout_starts[layout] + min(number, count - 1);
+    const int at = layouts.starts[layout] + min(number, count - 1);
     const int4 sizes = pairs[2 * at], rows_of_pair = pairs[2 * at + 1];
     const int start_row = sizes.x, length = sizes.y, width = sizes.w;
 
@@ -138,8 +136,8 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
     auto copy_row = [&](int row) {
         int slot = group * slots + (row + turn & slots - 1);
         int source = start_row + min(row, length - 1);
-        copy_ahead<16>(&ring.coefficients[slot], &coefficients[source]);
-        copy_ahead<8>(&ring.emissions[slot], &emissions[source]);
+        copy_ahead<16>(&ring.coefficients[slot], &coefficients.rows[source]);
+        copy_ahead<8>(&ring.emissions[slot], &coefficients.emissions[source]);
     };
     auto fetch = [&](int first_row) {
         copy_row(first_row + lane);
@@ -152,9 +150,10 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
         ring.emissions[slot] = {0.0f, __int_as_float(0), 0.0f, 0.0f};
     }
     if (is_first) {
-        copy_ahead<8>(&values[group].log10_matching, &log10_matching[rows_of_pair.x]);
-        copy_ahead<4>(&values[group].last_insertion, &last_insertions[rows_of_pair.x]);
-        copy_ahead<4>(&values[group].threshold, &thresholds[rows_of_pair.x]);
+        const int read = rows_of_pair.x;
+        copy_ahead<8>(&values[group].log10_matching, &coefficients.log10_matching[read]);
+        copy_ahead<4>(&values[group].last_insertion, &coefficients.last_insertions[read]);
+        copy_ahead<4>(&values[group].threshold, &coefficients.thresholds[read]);
     }
     const unsigned* own_masks = masks + sizes.z + lane;
 #pragma unroll
@@ -170,7 +169,7 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
         columns.insertion[k] = start / width;
     }
     columns.deletion = 0.0f;
-    columns.incoming = is_first ? start / width * coefficients[start_row].x : 0.0f;
+    columns.incoming = is_first ? start / width * coefficients.rows[start_row].x : 0.0f;
 
     const int base = group * slots * 16, wrap = slots * 16 - 1;
     int offset = base | ((turn - lane) * 16 & wrap);
@@ -230,6 +229,6 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
         likelihoods[rows_of_pair.z] =
             fmin(0.0, log10_sum + values[group].log10_matching - log10_start);
     } else {
-        exact_pairs[atomicAdd(exact_count, 1)] = at;
+        exact_pairs.pairs[atomicAdd(exact_pairs.count, 1)] = at;
     }
 }

@@ -1,8 +1,9 @@
 // Inputs of the forward kernel of the pair-HMM (pairhmm/forward.cu): masks of haplotypes,
 // coefficients of read rows, and the list of pairs by size.
 
-#include "pairhmm/masks.cuh"
 #include "common/warp.cuh"
+#include "pairhmm/masks.cuh"
+#include "pairhmm/piece.cuh"
 
 namespace {
 
@@ -57,27 +58,20 @@ struct Runs {
     }
 };
 
-// The qualities of all reads, and the probability of each quality.
-struct Qualities {
-    const unsigned char *base, *insertion, *deletion, *extend;
-    bool is_uniform;  // one gap continuation for all rows
-    const double* probabilities;
-};
-
 // Probabilities of one read row (hapgpu/pairhmm/forward/coefficients.py). Only `gain` is double,
 // because the gains of all rows are multiplied.
 struct RowModel {
     float insertion, deletion, extend, error, correct, alpha, beta;
     double gain;
 
-    __device__ RowModel(const Qualities& qualities, int row) {
-        double open_insertion = qualities.probabilities[qualities.insertion[row]];
-        double open_deletion = qualities.probabilities[qualities.deletion[row]];
-        double wrong = qualities.probabilities[qualities.base[row]];
+    __device__ RowModel(const Reads& reads, const double* probabilities, int row) {
+        double open_insertion = probabilities[reads.columns.insertion_qualities[row]];
+        double open_deletion = probabilities[reads.columns.deletion_qualities[row]];
+        double wrong = probabilities[reads.columns.base_qualities[row]];
         double stay = fmax(0.0, 1.0 - (open_insertion + open_deletion));
         insertion = (float)open_insertion;
         deletion = (float)open_deletion;
-        extend = (float)qualities.probabilities[qualities.extend[qualities.is_uniform ? 0 : row]];
+        extend = (float)probabilities[reads.gap_continuation(row)];
         error = (float)wrong;
         correct = (float)(1.0 - wrong);
         alpha = (float)stay;
@@ -152,21 +146,20 @@ struct Growth {
 // Writes one bit per column, letter and haplotype: set where the letter differs from the
 // haplotype. The masks of a haplotype are [word][letter][lane]. One warp per haplotype.
 extern "C" __global__ void prepare_haplotypes(
-    const unsigned char* bases, const int* offsets, const int* layouts, const int* mask_starts,
-    const int* layout_columns, const int* layout_lanes, unsigned* masks, int base_count, int count,
-    int layout_count, int mask_words) {
+    Haplotypes haplotypes, Layouts layouts, unsigned* masks) {
     int haplotype = (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes;
-    if (haplotype >= count) return;
-    int start = offsets[haplotype], length = offsets[haplotype + 1] - start;
-    int layout = layouts[haplotype];
-    int columns = layout_columns[layout], lanes = layout_lanes[layout], lane = lane_id();
+    if (haplotype >= haplotypes.count) return;
+    int start = haplotypes.offsets[haplotype];
+    int length = haplotypes.offsets[haplotype + 1] - start;
+    int layout = haplotypes.layouts[haplotype];
+    int columns = layouts.columns[layout], lanes = layouts.lanes[layout], lane = lane_id();
     if (lane >= lanes) return;
-    unsigned* out = masks + mask_starts[haplotype] + lane;
+    unsigned* out = masks + haplotypes.mask_starts[haplotype] + lane;
     for (int first = 0; first < columns; first += kColumnsPerWord) {
         unsigned differs[kLetters] = {};
         for (int k = first; k < min(first + kColumnsPerWord, columns); ++k) {
             int column = lane * columns + k;
-            unsigned char base = column < length ? bases[start + column] : 'N';
+            unsigned char base = column < length ? haplotypes.bases[start + column] : 'N';
             if (base == 'N') continue;
             int own = letter_code(base);
             for (int letter = 0; letter < kLetters; ++letter) {
@@ -181,18 +174,11 @@ extern "C" __global__ void prepare_haplotypes(
 // the product of g, the factor of I in the final sum, and the smallest sum that is accurate,
 // infinite where the normalised recurrence cannot be used. One warp per read.
 extern "C" __global__ void prepare_reads(
-    const unsigned char* bases, const unsigned char* base_qualities,
-    const unsigned char* insertion_qualities, const unsigned char* deletion_qualities,
-    const unsigned char* gap_continuations, const int* offsets, const double* probabilities,
-    float4* coefficients, float2* emissions, double* matching,
-    float* last_insertions, float* thresholds, int base_count, int continuation_count, int count,
-    int byte_values, int longest_read, float threshold, float trusted_growth) {
+    Reads reads, const double* probabilities, Coefficients coefficients, int longest_read,
+    float threshold, float trusted_growth) {
     int read = (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes;
-    if (read >= count) return;
-    const Qualities qualities = {base_qualities, insertion_qualities, deletion_qualities,
-                                 gap_continuations, continuation_count == 1,
-                                 probabilities};
-    int start = offsets[read], end = offsets[read + 1];
+    if (read >= reads.count) return;
+    int start = reads.offsets[read], end = reads.offsets[read + 1];
     if (end - start > longest_read) return;  // `exact` computes its pairs
     Growth growth;
     double product = 1.0;
@@ -200,7 +186,7 @@ extern "C" __global__ void prepare_reads(
     RowAbove before = {1.0f, 0.0f, 0.0f};
     for (int first = start; first < end; first += kWarpLanes) {
         int row = min(first + lane_id(), end - 1);
-        RowModel model(qualities, row);
+        RowModel model(reads, probabilities, row);
         float entering = model.beta / model.alpha;
         RowAbove own = {model.insertion / (float)model.gain, model.deletion, model.extend};
         RowAbove above = own.from_left(before);
@@ -209,12 +195,13 @@ extern "C" __global__ void prepare_reads(
         float4 coefficient = {entering * above.opened_insertion,
                               extending * above.opened_insertion,
                               entering * above.deletion, above.extend};
-        coefficients[row] = coefficient;
-        unsigned char base = bases[row];
+        coefficients.rows[row] = coefficient;
+        unsigned char base = reads.columns.bases[row];
         float mismatch = base == 'N' ? 1.0f : model.error / (3.0f * model.correct);
         int letter = letter_code(base);
-        emissions[row] = {mismatch, __int_as_float(letter % kLetters * kMaskStride)};
-        if (row == end - 1) last_insertions[read] = own.opened_insertion;
+        int offset = letter % kLetters * kMaskStride;
+        coefficients.emissions[row] = {mismatch, __int_as_float(offset)};
+        if (row == end - 1) coefficients.last_insertions[read] = own.opened_insertion;
         growth.add(coefficient, mismatch, own.opened_insertion, model, entering, row == start);
         growth.is_regular &= letter != kOther || base == 'N';
         product *= model.gain;
@@ -226,26 +213,24 @@ extern "C" __global__ void prepare_reads(
     growth.is_regular &= product > 1e-290;
     float max_growth = growth.bound();
     if (lane_id() == 0) {
-        matching[read] = product;
-        thresholds[read] = threshold * fmaxf(1.0f, max_growth / trusted_growth);
+        coefficients.log10_matching[read] = product;  // its logarithm is taken by count_pairs
+        coefficients.thresholds[read] = threshold * fmaxf(1.0f, max_growth / trusted_growth);
     }
 }
 
 // Counts the pairs of each layout and bin of read lengths. Also replaces the products of
 // prepare_reads by their logarithms. One thread per read.
-extern "C" __global__ void count_pairs(const int* read_offsets, const int* group_reads,
-                                       const int* group_haplotypes, const int* layouts,
-                                       double* log10_matching, int* bins, int reads, int groups,
-                                       int haplotypes, int bin_count, int longest_read,
-                                       int exact_layout) {
+extern "C" __global__ void count_pairs(
+    Reads reads, Haplotypes haplotypes, Groups groups, Coefficients coefficients, int* bins,
+    int longest_read, int exact_layout) {
     int read = blockIdx.x * blockDim.x + threadIdx.x;
-    if (read >= reads) return;
-    log10_matching[read] = log10(log10_matching[read]);
-    int group = row_holding(group_reads, groups, read);
-    int length = read_offsets[read + 1] - read_offsets[read], bin = length_bin(length);
+    if (read >= reads.count) return;
+    coefficients.log10_matching[read] = log10(coefficients.log10_matching[read]);
+    int group = row_holding(groups.reads, groups.count, read);
+    int length = reads.offsets[read + 1] - reads.offsets[read], bin = length_bin(length);
     const int forced = length > longest_read ? exact_layout : -1;
-    const Runs all(layouts, group_haplotypes[group + 1], forced);
-    for (int haplotype = group_haplotypes[group]; haplotype < all.end;) {
+    const Runs all(haplotypes.layouts, groups.haplotypes[group + 1], forced);
+    for (int haplotype = groups.haplotypes[group]; haplotype < all.end;) {
         int first = haplotype, layout = all.layout_of(first);
         haplotype = all.end_of_run(first);
         atomicAdd(&bins[layout * kLengthBins + bin], haplotype - first);
@@ -255,11 +240,11 @@ extern "C" __global__ void count_pairs(const int* read_offsets, const int* group
 // Replaces the counts of all bins by their offsets in the list, layout by layout, and writes the
 // offset and the number of pairs of each layout. One block; each thread has neighbouring bins.
 extern "C" __global__ void __launch_bounds__(kLengthBins)
-    scan_bins(int* bins, int* layout_starts, int* layout_pairs, int layout_count, int bin_count) {
+    scan_bins(int* bins, Layouts layouts) {
     __shared__ int totals[kWarpLanes];
-    const int warp = threadIdx.x / kWarpLanes, first = threadIdx.x * layout_count;
+    const int warp = threadIdx.x / kWarpLanes, first = threadIdx.x * layouts.count;
     int count = 0;
-    for (int bin = first; bin < first + layout_count; ++bin) count += bins[bin];
+    for (int bin = first; bin < first + layouts.count; ++bin) count += bins[bin];
     int sum = count;
     for (int distance = 1; distance < kWarpLanes; distance *= 2) {
         int left = __shfl_up_sync(kAllLanes, sum, distance);
@@ -269,7 +254,7 @@ extern "C" __global__ void __launch_bounds__(kLengthBins)
     __syncthreads();
     int offset = sum - count;
     for (int k = 0; k < warp; ++k) offset += totals[k];
-    for (int bin = first; bin < first + layout_count; ++bin) {
+    for (int bin = first; bin < first + layouts.count; ++bin) {
         int bin_pairs = bins[bin];
         bins[bin] = offset;
         offset += bin_pairs;
@@ -278,40 +263,37 @@ extern "C" __global__ void __launch_bounds__(kLengthBins)
     if (threadIdx.x == 0) {
         int end = 0;
         for (int k = 0; k < kWarpLanes; ++k) end += totals[k];
-        for (int layout = layout_count - 1; layout >= 0; --layout) {
-            layout_starts[layout] = bins[layout * kLengthBins];
-            layout_pairs[layout] = end - layout_starts[layout];
-            end = layout_starts[layout];
+        for (int layout = layouts.count - 1; layout >= 0; --layout) {
+            layouts.starts[layout] = bins[layout * kLengthBins];
+            layouts.pairs[layout] = end - layouts.starts[layout];
+            end = layouts.starts[layout];
         }
     }
 }
 
 // Lists the pairs by layout and read length: first row, rows, masks and columns; read, haplotype
 // and offset of the result. Pairs of the last layout are added to the list for `exact`.
-extern "C" __global__ void list_pairs(const int* read_offsets, const int* group_reads,
-                                      const int* group_haplotypes, const int* group_pairs,
-                                      const int* layouts, const int* mask_starts,
-                                      const int* haplotype_offsets, int* bins, int4* pairs,
-                                      int* exact_pairs, int* exact_count, int reads, int groups,
-                                      int haplotypes, int bin_count, int pair_count, int one,
-                                      int longest_read, int exact_layout) {
+extern "C" __global__ void list_pairs(
+    Reads reads, Haplotypes haplotypes, Groups groups, int* bins, int4* pairs,
+    ExactPairs exact_pairs, int longest_read, int exact_layout) {
     int read = blockIdx.x * blockDim.x + threadIdx.x;
-    if (read >= reads) return;
-    int group = row_holding(group_reads, groups, read);
-    int length = read_offsets[read + 1] - read_offsets[read], bin = length_bin(length);
-    int start = group_haplotypes[group];
+    if (read >= reads.count) return;
+    int group = row_holding(groups.reads, groups.count, read);
+    int length = reads.offsets[read + 1] - reads.offsets[read], bin = length_bin(length);
+    int start = groups.haplotypes[group];
     const int forced = length > longest_read ? exact_layout : -1;
-    const Runs all(layouts, group_haplotypes[group + 1], forced);
-    int result = group_pairs[group] + (read - group_reads[group]) * (all.end - start);
+    const Runs all(haplotypes.layouts, groups.haplotypes[group + 1], forced);
+    int result = groups.pairs[group] + (read - groups.reads[group]) * (all.end - start);
     for (int haplotype = start; haplotype < all.end;) {
         int first = haplotype, layout = all.layout_of(first);
         haplotype = all.end_of_run(first);
         int offset = atomicAdd(&bins[layout * kLengthBins + bin], haplotype - first);
         for (int k = first; k < haplotype; ++k, ++offset) {
-            int width = haplotype_offsets[k + 1] - haplotype_offsets[k];
-            pairs[2 * offset] = {read_offsets[read], length, mask_starts[k], width};
+            int width = haplotypes.offsets[k + 1] - haplotypes.offsets[k];
+            pairs[2 * offset] = {reads.offsets[read], length, haplotypes.mask_starts[k], width};
             pairs[2 * offset + 1] = {read, k, result + k - start, 0};
-            if (layout == exact_layout) exact_pairs[atomicAdd(exact_count, 1)] = offset;
+            if (layout != exact_layout) continue;
+            exact_pairs.pairs[atomicAdd(exact_pairs.count, 1)] = offset;
         }
     }
 }

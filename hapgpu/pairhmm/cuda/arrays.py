@@ -1,4 +1,4 @@
-"""Arrays of a piece on the GPU, by the names that the pair-HMM kernels give their parameters."""
+"""Arrays of a piece on the GPU, by the names of the fields of the pair-HMM kernels."""
 
 from __future__ import annotations
 
@@ -15,12 +15,18 @@ from hapgpu.pairhmm.cuda.kernels import LENGTH_BINS
 from hapgpu.pairhmm.model import ERROR_PROBABILITIES
 from hapgpu.runtime.gpu.arguments import Checked
 from hapgpu.runtime.gpu.context import pinned_array
+from hapgpu.runtime.gpu.kernel import KernelArgument, Parameter, Struct
 from hapgpu.runtime.gpu.launch import LoadedKernel
 from hapgpu.runtime.gpu_array import GpuArray
 
 _ALIGNMENT: Final = 256
 _KEPT_BYTES: Final = 1 << 25
 """Arrays of pieces up to this size are kept for the next piece of about the same size."""
+
+READ_COLUMN_NAMES: Final = tuple(
+    f"reads.columns.{name}"
+    for name in ("bases", "base_qualities", "insertion_qualities", "deletion_qualities")
+)
 
 _thread = threading.local()
 _Field = tuple[str, type[np.generic], int]
@@ -60,30 +66,27 @@ class PieceSizes(NamedTuple):
     def uploaded_fields(self) -> list[_Field]:
         """Return name, dtype and size of each array that is copied to the device."""
         sequences: list[_Field] = [
-            ("bases", np.uint8, self.bases),
-            ("base_qualities", np.uint8, self.bases),
-            ("insertion_qualities", np.uint8, self.bases),
-            ("deletion_qualities", np.uint8, self.bases),
-            ("haplotype_bases", np.uint8, self.columns),
-            ("read_offsets", np.int32, self.reads + 1),
+            *((name, np.uint8, self.bases) for name in READ_COLUMN_NAMES),
+            ("haplotypes.bases", np.uint8, self.columns),
+            ("reads.offsets", np.int32, self.reads + 1),
         ]
         if self.is_on_device:
             sequences = []
         if not self.is_on_device or self.continuations == 1:
-            sequences.append(("gap_continuations", np.uint8, self.continuations))
+            sequences.append(("reads.gap_continuations", np.uint8, self.continuations))
         return [
             *sequences,
             ("probabilities", np.float64, ERROR_PROBABILITIES.size),
-            ("haplotype_offsets", np.int32, self.haplotypes + 1),
-            ("group_reads", np.int32, self.groups + 1),
-            ("group_haplotypes", np.int32, self.groups + 1),
-            ("group_pairs", np.int32, self.groups + 1),
-            ("layouts", np.int32, self.haplotypes),
-            ("mask_starts", np.int32, self.haplotypes + 1),
-            ("layout_columns", np.int32, self.layouts),
-            ("layout_lanes", np.int32, self.layouts),
+            ("haplotypes.offsets", np.int32, self.haplotypes + 1),
+            ("groups.reads", np.int32, self.groups + 1),
+            ("groups.haplotypes", np.int32, self.groups + 1),
+            ("groups.pairs", np.int32, self.groups + 1),
+            ("haplotypes.layouts", np.int32, self.haplotypes),
+            ("haplotypes.mask_starts", np.int32, self.haplotypes + 1),
+            ("layouts.columns", np.int32, self.layouts),
+            ("layouts.lanes", np.int32, self.layouts),
             ("bins", np.int32, self.layouts * LENGTH_BINS),
-            ("exact_count", np.int32, 1),
+            ("exact_pairs.count", np.int32, 1),
             ("too_small", np.int32, 1),
         ]
 
@@ -100,35 +103,38 @@ class PieceSizes(NamedTuple):
     def computed_fields(self) -> list[_Field]:
         """Return name, dtype and size of each array that kernels fill in."""
         return [
-            ("coefficients", np.float32, 4 * self.bases),
-            ("emissions", np.float32, 2 * self.bases),
-            ("log10_matching", np.float64, self.reads),
-            ("last_insertions", np.float32, self.reads),
-            ("thresholds", np.float32, self.reads),
+            ("coefficients.rows", np.float32, 4 * self.bases),
+            ("coefficients.emissions", np.float32, 2 * self.bases),
+            ("coefficients.log10_matching", np.float64, self.reads),
+            ("coefficients.last_insertions", np.float32, self.reads),
+            ("coefficients.thresholds", np.float32, self.reads),
             ("masks", np.uint32, self.mask_words),
             ("pairs", np.int32, 8 * self.pairs),
-            ("layout_starts", np.int32, self.layouts),
-            ("layout_pairs", np.int32, self.layouts),
-            ("exact_pairs", np.int32, self.pairs),
+            ("layouts.starts", np.int32, self.layouts),
+            ("layouts.pairs", np.int32, self.layouts),
+            ("exact_pairs.pairs", np.int32, self.pairs),
             ("likelihoods", np.float64, self.pairs),
             ("scratch", np.float64, self.scratch),
         ]
 
     def scalars(self) -> dict[str, int]:
-        """Return the sizes by the names of the kernels' parameters."""
+        """Return the sizes by the names of the kernels' fields."""
         return {
-            "read_bases": self.bases,
-            "continuations": self.continuations,
-            "reads": self.reads,
+            "reads.columns.count": self.bases,
+            "reads.continuations": self.continuations,
+            "reads.count": self.reads,
             "byte_values": ERROR_PROBABILITIES.size,
-            "haplotypes": self.haplotypes,
-            "haplotype_base_count": self.columns,
-            "groups": self.groups,
+            "haplotypes.count": self.haplotypes,
+            "haplotypes.base_count": self.columns,
+            "groups.count": self.groups,
             "bin_count": self.layouts * LENGTH_BINS,
-            "layout_count": self.layouts,
+            "layouts.count": self.layouts,
+            "coefficients.row_count": self.bases,
+            "coefficients.read_count": self.reads,
             "pair_count": self.pairs,
             "mask_words": self.mask_words,
             "scratch_size": self.scratch,
+            "exact_pairs.one": 1,
             "one": 1,
         }
 
@@ -168,7 +174,7 @@ class PieceArrays:
             for (name, dtype, count), start in zip(sizes.uploaded_fields(), starts, strict=False)
         }
         self.host["probabilities"][:] = ERROR_PROBABILITIES
-        for name in ("bins", "exact_count", "too_small"):
+        for name in ("bins", "exact_pairs.count", "too_small"):
             self.host[name][:] = 0
         self._checked: dict[int, Checked] = {}
 
@@ -192,9 +198,18 @@ class PieceArrays:
         key = id(kernel.parameters)
         if key not in self._checked:
             values = {**scalars, **self.device, **self.sizes.scalars(), **given}
-            arguments = [values[parameter.name] for parameter in kernel.parameters]
+            arguments = [_argument(parameter, values) for parameter in kernel.parameters]
             self._checked[key] = kernel.check(arguments)
         return self._checked[key]
+
+
+def _argument(parameter: Parameter, values: Mapping[str, Any], prefix: str = "") -> KernelArgument:
+    """Return an argument, or the arguments of a struct, from values by the names of fields."""
+    name = f"{prefix}{parameter.name}"
+    if isinstance(parameter, Struct):
+        return tuple(_argument(field, values, f"{name}.") for field in parameter.fields)
+    argument: KernelArgument = values[name]
+    return argument
 
 
 def _starts(fields: Sequence[_Field]) -> list[int]:

@@ -3,46 +3,75 @@
 from __future__ import annotations
 
 import functools
+from typing import Final
 
 import numpy as np
 
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.pairhmm.cuda.batches import READ_COLUMNS
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Parameter, Scalar, Struct
 
 _SHARED_PERCENT = 100  # the largest need of any kernel, for all, so that they can run together
 
 LENGTH_BINS = 1024
 """Bins of read lengths per layout; pairs are sorted by bin."""
 
-_READ_COLUMNS = (
-    *(
-        Array(name, np.uint8, "read_bases")
-        for name in ("bases", "base_qualities", "insertion_qualities", "deletion_qualities")
+_READS: Final = Struct(
+    "reads",
+    (
+        READ_COLUMNS,
+        Array("gap_continuations", np.uint8, "continuations"),
+        Array("offsets", np.int32, "count", 1),
+        *(Scalar("continuations", np.int32), Scalar("count", np.int32)),
     ),
-    Array("gap_continuations", np.uint8, "continuations"),  # one for all, or one per base
 )
-_READ_OFFSETS = Array("read_offsets", np.int32, "reads", 1)
-_PROBABILITIES = Array("probabilities", np.float64, "byte_values")
-_ROWS = (
-    Array("coefficients", np.float32, "read_bases", width=4),
-    Array("emissions", np.float32, "read_bases", width=2),
+_HAPLOTYPES: Final = Struct(
+    "haplotypes",
+    (
+        *(Array("bases", np.uint8, "base_count"), Length("base_count")),
+        Array("offsets", np.int32, "count", 1),
+        Array("layouts", np.int32, "count"),
+        Array("mask_starts", np.int32, "count"),
+        Scalar("count", np.int32),
+    ),
 )
-_READ_VALUES = (
-    Array("log10_matching", np.float64, "reads"),
-    Array("last_insertions", np.float32, "reads"),
-    Array("thresholds", np.float32, "reads"),
+_GROUPS: Final = Struct(
+    "groups",
+    (
+        Array("reads", np.int32, "count", 1),
+        Array("haplotypes", np.int32, "count", 1),
+        Array("pairs", np.int32, "count"),
+        Scalar("count", np.int32),
+    ),
 )
-_GROUPS = (
-    Array("group_reads", np.int32, "groups", 1),
-    Array("group_haplotypes", np.int32, "groups", 1),
+_LAYOUTS: Final = Struct(
+    "layouts",
+    (
+        *(Array("columns", np.int32, "count"), Array("lanes", np.int32, "count")),
+        *(Array("starts", np.int32, "count"), Array("pairs", np.int32, "count")),
+        Scalar("count", np.int32),
+    ),
 )
-_LAYOUTS = Array("layouts", np.int32, "haplotypes")
-_BINS = Array("bins", np.int32, "bin_count")
-_LAYOUT_PAIRS = (
-    Array("layout_starts", np.int32, "layout_count"),
-    Array("layout_pairs", np.int32, "layout_count"),
+_COEFFICIENTS: Final = Struct(
+    "coefficients",
+    (
+        Array("rows", np.float32, "row_count", width=4),
+        Array("emissions", np.float32, "row_count", width=2),
+        Array("log10_matching", np.float64, "read_count"),
+        Array("last_insertions", np.float32, "read_count"),
+        Array("thresholds", np.float32, "read_count"),
+        *(Length("row_count"), Length("read_count")),
+    ),
 )
-_PAIRS = Array("pairs", np.int32, "pair_count", width=8)
-_EXACT = (Array("exact_pairs", np.int32, "pair_count"), Array("exact_count", np.int32, "one"))
+_PROBABILITIES: Final = (Array("probabilities", np.float64, "byte_values"), Length("byte_values"))
+_MASKS: Final = (Array("masks", np.uint32, "mask_words"), Length("mask_words"))
+_BINS: Final = (Array("bins", np.int32, "bin_count"), Length("bin_count"))
+_PAIRS: Final = Array("pairs", np.int32, "pair_count", width=8)
+_LIKELIHOODS: Final = Array("likelihoods", np.float64, "pair_count")
+_EXACT_PAIRS: Final = Struct(
+    "exact_pairs",
+    (Array("pairs", np.int32, "pair_count"), Array("count", np.int32, "one"), Length("one")),
+)
+_PAIR_COUNT: Final = Length("pair_count")
 
 
 def _sizes(*names: str) -> tuple[Scalar, ...]:
@@ -52,16 +81,7 @@ def _sizes(*names: str) -> tuple[Scalar, ...]:
 PREPARE_HAPLOTYPES = Kernel(
     "pairhmm/prepare.cu",
     "prepare_haplotypes",
-    (
-        Array("haplotype_bases", np.uint8, "haplotype_base_count"),
-        Array("haplotype_offsets", np.int32, "haplotypes", 1),
-        _LAYOUTS,
-        Array("mask_starts", np.int32, "haplotypes"),
-        Array("layout_columns", np.int32, "layout_count"),
-        Array("layout_lanes", np.int32, "layout_count"),
-        Array("masks", np.uint32, "mask_words"),
-        *_sizes("haplotype_base_count", "haplotypes", "layout_count", "mask_words"),
-    ),
+    (_HAPLOTYPES, _LAYOUTS, *_MASKS),
     _SHARED_PERCENT,
 )
 
@@ -69,14 +89,9 @@ PREPARE_READS = Kernel(
     "pairhmm/prepare.cu",
     "prepare_reads",
     (
-        *_READ_COLUMNS,
-        _READ_OFFSETS,
-        _PROBABILITIES,
-        *_ROWS,
-        *_READ_VALUES,
-        *_sizes("read_bases", "continuations", "reads", "byte_values", "longest_read"),
-        Scalar("threshold", np.float32),
-        Scalar("trusted_growth", np.float32),
+        *(_READS, *_PROBABILITIES, _COEFFICIENTS),
+        *_sizes("longest_read"),
+        *(Scalar("threshold", np.float32), Scalar("trusted_growth", np.float32)),
     ),
     _SHARED_PERCENT,
 )
@@ -85,12 +100,8 @@ COUNT_PAIRS = Kernel(
     "pairhmm/prepare.cu",
     "count_pairs",
     (
-        _READ_OFFSETS,
-        *_GROUPS,
-        _LAYOUTS,
-        Array("log10_matching", np.float64, "reads"),
-        _BINS,
-        *_sizes("reads", "groups", "haplotypes", "bin_count", "longest_read", "exact_layout"),
+        *(_READS, _HAPLOTYPES, _GROUPS, _COEFFICIENTS, *_BINS),
+        *_sizes("longest_read", "exact_layout"),
     ),
     _SHARED_PERCENT,
 )
@@ -98,11 +109,7 @@ COUNT_PAIRS = Kernel(
 SCAN_BINS = Kernel(
     "pairhmm/prepare.cu",
     "scan_bins",
-    (
-        _BINS,
-        *_LAYOUT_PAIRS,
-        *_sizes("layout_count", "bin_count"),
-    ),
+    (*_BINS, _LAYOUTS),
     _SHARED_PERCENT,
 )
 
@@ -110,16 +117,7 @@ LIST_PAIRS = Kernel(
     "pairhmm/prepare.cu",
     "list_pairs",
     (
-        _READ_OFFSETS,
-        *_GROUPS,
-        Array("group_pairs", np.int32, "groups"),
-        _LAYOUTS,
-        Array("mask_starts", np.int32, "haplotypes"),
-        Array("haplotype_offsets", np.int32, "haplotypes", 1),
-        _BINS,
-        _PAIRS,
-        *_EXACT,
-        *_sizes("reads", "groups", "haplotypes", "bin_count", "pair_count", "one"),
+        *(_READS, _HAPLOTYPES, _GROUPS, *_BINS, _PAIRS, _EXACT_PAIRS, _PAIR_COUNT),
         *_sizes("longest_read", "exact_layout"),
     ),
     _SHARED_PERCENT,
@@ -129,39 +127,20 @@ EXACT = Kernel(
     "pairhmm/exact.cu",
     "exact",
     (
-        *_READ_COLUMNS,
-        _READ_OFFSETS,
-        Array("haplotype_bases", np.uint8, "haplotype_base_count"),
-        Array("haplotype_offsets", np.int32, "haplotypes", 1),
-        _PROBABILITIES,
-        _PAIRS,
-        *_EXACT,
-        Array("scratch", np.float64, "scratch_size"),
-        Array("likelihoods", np.float64, "pair_count"),
-        Array("too_small", np.int32, "one"),
-        *_sizes("read_bases", "continuations", "reads", "haplotype_base_count", "haplotypes"),
-        *_sizes("byte_values"),
-        *_sizes("pair_count", "one"),
-        Scalar("scratch_size", np.int64),
+        *(_READS, _HAPLOTYPES, *_PROBABILITIES, _PAIRS, _EXACT_PAIRS),
+        *(Array("scratch", np.float64, "scratch_size"), Length("scratch_size")),
+        *(_LIKELIHOODS, _PAIR_COUNT),
+        *(Array("too_small", np.int32, "one"), Length("one")),
         *_sizes("widest"),
     ),
     _SHARED_PERCENT,
 )
 
 
-_FORWARD_PARAMETERS: tuple[Array | Scalar, ...] = (
-    *_ROWS,
-    *_READ_VALUES,
-    Array("masks", np.uint32, "mask_words"),
-    _PAIRS,
-    *_LAYOUT_PAIRS,
-    Array("likelihoods", np.float64, "pair_count"),
-    *_EXACT,
-    *_sizes("read_bases", "reads", "mask_words", "pair_count", "layout_count", "one"),
-    *_sizes("layout", "lanes"),
-    Scalar("uniform_extend", np.float32),
-    Scalar("start", np.float32),
-    Scalar("log10_start", np.float64),
+_FORWARD_PARAMETERS: tuple[Parameter, ...] = (
+    *(_COEFFICIENTS, *_MASKS, _PAIRS, _LAYOUTS, _LIKELIHOODS, _EXACT_PAIRS, _PAIR_COUNT),
+    *(*_sizes("layout", "lanes"), Scalar("uniform_extend", np.float32)),
+    *(Scalar("start", np.float32), Scalar("log10_start", np.float64)),
 )
 
 

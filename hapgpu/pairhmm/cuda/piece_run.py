@@ -12,7 +12,7 @@ from hapgpu.arrays.large_arrays import copy_together
 from hapgpu.arrays.ragged import lengths_of
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.pairhmm.batches import HmmBatch
-from hapgpu.pairhmm.cuda.arrays import ArrayStore, PieceArrays, PieceSizes
+from hapgpu.pairhmm.cuda.arrays import READ_COLUMN_NAMES, ArrayStore, PieceArrays, PieceSizes
 from hapgpu.pairhmm.cuda.batches import DeviceHmmBatch
 from hapgpu.pairhmm.cuda.kernels import (
     COUNT_PAIRS,
@@ -48,8 +48,7 @@ _SMALL_BYTES = 1 << 24  # for which no GPU is too small
 _LOG10_SCALE = np.log10(FLOAT_SCALE)
 
 _EXACT_COLUMNS_IN_REGISTERS = 512  # kManyColumns * kWarpLanes in exact.cu
-_READ_COLUMNS = ("bases", "base_qualities", "insertion_qualities", "deletion_qualities")
-_CONTINUATIONS = "gap_continuations"
+_CONTINUATIONS = "reads.gap_continuations"
 
 
 class PieceRun:
@@ -134,7 +133,7 @@ class PieceRun:
         with self._stream as stream:
             self._start(exact_blocks=1)
             for _ in range(repeats + 1):
-                self._arrays.device["exact_count"].fill(0)
+                self._arrays.device["exact_pairs.count"].fill(0)
                 start = stream.record(cupy.cuda.Event())
                 self._forward()
                 end = stream.record(cupy.cuda.Event())
@@ -177,21 +176,26 @@ class PieceRun:
             read_only(batch.column_offsets),
             read_only(plan.numbers),
             read_only(self._words),
-            PieceIndices(*(host[name] for name in PieceIndices._fields)),
+            PieceIndices(
+                *(host[f"groups.{name}"] for name in ("reads", "haplotypes", "pairs")),
+                *(host[f"haplotypes.{name}"] for name in ("offsets", "layouts", "mask_starts")),
+            ),
         )
         shapes = [(layout.columns, layout.lanes) for layout in plan.layouts] + [(0, 0)]
-        host["layout_columns"][:], host["layout_lanes"][:] = np.transpose(shapes)
+        host["layouts.columns"][:], host["layouts.lanes"][:] = np.transpose(shapes)
         if isinstance(batch, DeviceHmmBatch):
             if self._is_uniform:
                 host[_CONTINUATIONS][0] = batch.reads.gap_continuation
         else:
-            host["read_offsets"][: self._sizes.reads + 1] = batch.reads.bases.offsets
+            host["reads.offsets"][: self._sizes.reads + 1] = batch.reads.bases.offsets
             *qualities, continuations = batch.reads.qualities
             columns = [batch.reads.bases.data, *qualities]
-            copies = [(host[name], each) for name, each in zip(_READ_COLUMNS, columns, strict=True)]
+            copies = [
+                (host[name], each) for name, each in zip(READ_COLUMN_NAMES, columns, strict=True)
+            ]
             continuations = continuations[: self._sizes.continuations]
             copies.append((host[_CONTINUATIONS], continuations))
-            copies.append((host["haplotype_bases"], batch.haplotypes.data))
+            copies.append((host["haplotypes.bases"], batch.haplotypes.data))
             copy_together(copies)
 
     def _forward(self) -> None:
@@ -241,15 +245,15 @@ class PieceRun:
 
 
 def _sequences_of(batch: DeviceHmmBatch) -> dict[str, GpuArray]:
-    """Return the sequences of a batch on the device by the names of the kernels' parameters."""
+    """Return the sequences of a batch on the device by the names of the kernels' fields."""
     first, end = batch.base_offsets[[0, -1]].tolist()
     first_read, end_read = batch.read_offsets[[0, -1]].tolist()
     first_column, end_column = batch.column_offsets[[0, -1]].tolist()
     offsets = batch.reads.bases.offsets[first_read : end_read + 1]
-    columns = zip(_READ_COLUMNS, batch.reads.columns, strict=True)
+    columns = zip(READ_COLUMN_NAMES, batch.reads.columns, strict=True)
     sequences = {name: column[first:end] for name, column in columns}
     if not isinstance(batch.reads.gap_continuation, int):
         sequences[_CONTINUATIONS] = batch.reads.gap_continuation[first:end]
-    sequences["haplotype_bases"] = batch.haplotypes.data[first_column:end_column]
-    sequences["read_offsets"] = (offsets - first).astype(np.int32)
+    sequences["haplotypes.bases"] = batch.haplotypes.data[first_column:end_column]
+    sequences["reads.offsets"] = (offsets - first).astype(np.int32)
     return sequences

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hapgpu.io.fastx.cuda import SPANS, DeviceSpans
 from hapgpu.runtime.gpu.context import multiprocessors
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Scalar, Struct
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Parameter, Scalar, Struct
 from hapgpu.runtime.gpu.launch import load_kernel
 from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu_array import GpuArray
@@ -64,11 +64,18 @@ _FORMAT = Struct(
     (
         Array("mapping_qualities", np.uint8, "byte_values"),
         *(Array("complements", np.uint8, "byte_values"), Length("byte_values")),
-        *(Array("read_group", np.uint8, "read_group_size"), *_small("read_group_size")),
-        *_small("only_best", "secondary_seq"),
+        Array("read_group", np.uint8, "read_group_size"),
+        *_small("read_group_size", "only_best", "secondary_seq"),
     ),
 )
-_LINES = (SPANS, *_small("has_qualities"), _HITS, _RECORDS, _REFERENCE, _FORMAT)
+_LINES: Final[tuple[Parameter, ...]] = (
+    SPANS,
+    *_small("has_qualities"),
+    _HITS,
+    _RECORDS,
+    _REFERENCE,
+    _FORMAT,
+)
 
 COUNT_RECORDS = Kernel(
     _SOURCE,
@@ -77,7 +84,8 @@ COUNT_RECORDS = Kernel(
         *(Array("lengths", np.int32, "reads"), _HITS, *_STRATA),
         Array("record_counts", np.int64, "reads", 1),
         *(Array("counts", np.uint64, "count_values"), Length("count_values")),
-        *(*_small("reads", "only_best", "unmapped"), Scalar("max_hits", np.int64)),
+        *_small("reads", "only_best", "unmapped"),
+        Scalar("max_hits", np.int64),
     ),
 )
 
@@ -86,7 +94,8 @@ LIST_READS = Kernel(
     "list_reads",
     (
         Array("record_offsets", np.int64, "reads", 1),
-        *(Array("reads_of_records", np.int32, "records"), Length("records"), *_small("reads")),
+        *(Array("reads_of_records", np.int32, "records"), Length("records")),
+        *_small("reads"),
     ),
 )
 
@@ -100,7 +109,8 @@ WRITE_LINES = Kernel(
     _SOURCE,
     "write_lines",
     (
-        *(Array("text", np.uint8, "text_size"), Length("text_size"), *_LINES),
+        *(Array("text", np.uint8, "text_size"), Length("text_size")),
+        *_LINES,
         Array("line_offsets", np.int64, "records.count", 1),
         *(Array("lines", np.uint8, "lines_size"), Length("lines_size")),
     ),

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Scalar, Struct
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Parameter, Scalar, Struct
 
 BWT: Final = Struct(
     "bwt",
@@ -86,7 +86,7 @@ _SEED = (
     Array("row_counts", np.int64, "seeds", 1),
     Scalar("seeds", np.int32),
 )
-_SEEDED = (
+_SEEDED: Final[tuple[Parameter, ...]] = (
     BWT,
     _SUFFIXES,
     _REFERENCE,
