@@ -22,7 +22,10 @@ _COMMON: Final = frozenset({"samples", "contig_names"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalledVariants:
-    """v variants with the genotypes of m samples; subclasses describe the attributes."""
+    """v variants with the genotypes of m samples.
+
+    Subclasses, such as `Calls`, describe the attributes.
+    """
 
     samples: tuple[str, ...]
     contig_names: tuple[str, ...]

@@ -70,38 +70,47 @@ class DeviceRagged:
 
     @property
     def fields(self) -> tuple[GpuArray | int, ...]:
-        """The fields of `rows_struct`."""
+        """The fields of `rows_struct`: uint8 or uint32 data, int64 offsets, and their sizes."""
         return self.data, self.offsets, self.data.size, len(self)
 
     @classmethod
     def upload(cls, rows: Ragged) -> DeviceRagged:
-        """Copy rows to the current GPU."""
+        """Copy `rows`, uint8 or uint32, to the current GPU."""
         return cls(cupy.asarray(rows.data), cupy.asarray(rows.offsets))
 
     @classmethod
     def upload_large(cls, rows: Ragged) -> DeviceRagged:
-        """Copy rows through little pinned memory, of which `upload` keeps as much as they take."""
+        """Copy `rows`, uint8 or uint32, through little pinned memory.
+
+        `upload` keeps as much pinned memory as the rows take.
+        """
         return cls(uploaded(rows.data), uploaded(rows.offsets))
 
     def download(self) -> Ragged:
-        """Copy rows to host memory."""
+        """Copy the rows, uint8 or uint32, to host memory."""
         return Ragged(self.data.get(), self.offsets.get())
 
     @classmethod
     def from_lengths(cls, data: GpuArray, lengths: GpuArray) -> DeviceRagged:
-        """Cut `data` into rows of the given lengths, whose sum is the size of `data`."""
+        """Cut `data`, uint8 or uint32, into rows of `lengths`, any integer dtype[n].
+
+        The sum of the lengths is the size of `data`.
+        """
         return cls(data, offsets_of(lengths))
 
     @classmethod
     def gather(cls, data: GpuArray, starts: GpuArray, lengths: GpuArray) -> DeviceRagged:
-        """Copy rows from anywhere in `data`, end to end; waits for the GPU."""
+        """Copy rows end to end from anywhere in `data`, uint8 or uint32; waits for the GPU.
+
+        `starts` and `lengths`, of any integer dtype, have shape [n].
+        """
         return cls.gather_at(data, starts.astype(np.int64, copy=False), offsets_of(lengths))
 
     @classmethod
     def gather_at(cls, data: GpuArray, starts: GpuArray, offsets: GpuArray) -> DeviceRagged:
         """Copy rows from anywhere in `data` to `offsets`, int64[n + 1]; waits for the GPU.
 
-        `starts` is int64[n].
+        `data` is uint8 or uint32, and `starts` is int64[n].
         """
         rows, (total,) = int(starts.size), last_values(offsets)
         out = cupy.empty(total, dtype=data.dtype)
@@ -123,21 +132,21 @@ class DeviceRagged:
         return self.offsets[1:] - self.offsets[:-1]
 
     def lengths_of(self, rows: GpuArray) -> GpuArray:
-        """Return int64[r]: the lengths of some rows; rows may repeat."""
+        """Return int64[r]: the lengths of `rows`, any integer dtype[r], which may repeat."""
         return self.offsets[rows + 1] - self.offsets[rows]
 
     def take(self, rows: GpuArray) -> DeviceRagged:
-        """Gather rows by their numbers, in any order, with repeats; waits for the GPU."""
+        """Gather `rows`, any integer dtype[r], in any order, with repeats; waits for the GPU."""
         return DeviceRagged.gather(self.data, self.offsets[rows], self.lengths_of(rows))
 
 
 def offsets_of(lengths: GpuArray) -> GpuArray:
-    """Return int64[n + 1]: the offsets of rows of these lengths, stored end to end."""
+    """Return int64[n + 1]: the offsets of rows of `lengths`, any integer dtype[n], end to end."""
     offsets = cupy.zeros(lengths.size + 1, dtype=np.int64)
     cupy.cumsum(lengths, dtype=np.int64, out=offsets[1:])
     return offsets
 
 
 def rows_of(offsets: GpuArray, total: int) -> GpuArray:
-    """Return int64[total]: the row of each element; `total` is `offsets[-1]`."""
+    """Return int64[total]: the row of each element, by `offsets`, int64[n + 1], up to `total`."""
     return cupy.searchsorted(offsets[1:], cupy.arange(total), side="right")

@@ -67,12 +67,23 @@ class Ragged:
 
     @classmethod
     def from_lengths(cls, data: AnyArray, lengths: AnyArray | Sequence[int]) -> Ragged:
-        """Cut `data` into rows of the given lengths, whose sum is the size of `data`."""
+        """Return `data`, of any dtype, cut into rows of `lengths`, any integer dtype[n] or bool[n].
+
+        The sum of the lengths is the size of `data`.
+        """
         return cls(data, offsets_of(lengths))
 
     @classmethod
     def gather(cls, data: AnyArray, starts: AnyArray, lengths: AnyArray) -> Ragged:
-        """Copy rows from anywhere in `data`, end to end."""
+        """Copy rows end to end from anywhere in `data`, of any dtype.
+
+        `starts` and `lengths`, of any integer dtype, have shape [n].
+
+        Returns
+        -------
+        Ragged
+            n rows of any dtype, the dtype of `data`.
+        """
         offsets = offsets_of(lengths)
         rows = np.empty(int(offsets[-1]), dtype=data.dtype)
         # Only the size of an item matters for a copy: one compiled function per size.
@@ -84,7 +95,7 @@ class Ragged:
 
     @classmethod
     def concatenate(cls, parts: Sequence[Ragged]) -> Ragged:
-        """Concatenate the rows of arrays of one dtype, at least one."""
+        """Return `parts`, of any dtype but all of one, end to end; there is at least one."""
         data = np.concatenate([part.data for part in parts])
         return cls(data, offsets_of(np.concatenate([part.lengths for part in parts])))
 
@@ -133,14 +144,19 @@ class Ragged:
         return lengths_of(self.offsets)
 
     def lengths_of(self, rows: AnyArray) -> NDArray[np.int64]:
-        """Return int64[r]: the lengths of some rows; rows may repeat."""
+        """Return int64[r]: the lengths of `rows`, any integer dtype[r], which may repeat."""
         lengths: NDArray[np.int64] = self.offsets[rows + 1] - self.offsets[rows]
         return lengths
 
     def take(self, rows: AnyArray) -> Ragged:
-        """Gather rows: a boolean mask of shape [n], or row numbers in any order, with repeats.
+        """Gather `rows`: bool[n] as a mask, or any integer dtype[r] in any order, with repeats.
 
         All rows in order share memory with this array.
+
+        Returns
+        -------
+        Ragged
+            Rows of any dtype, the dtype of this array.
         """
         if rows.dtype == np.bool_:
             rows = np.flatnonzero(rows)
@@ -150,13 +166,13 @@ class Ragged:
 
 
 def offsets_of(lengths: AnyArray | Sequence[int]) -> NDArray[np.int64]:
-    """Return int64[n + 1]: the offsets of rows of these lengths, stored end to end."""
+    """Return int64[n + 1]: the offsets of rows of `lengths`, any integer dtype[n], end to end."""
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(np.asarray(lengths, dtype=np.int64), out=offsets[1:])
     return offsets
 
 
 def lengths_of(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return int64[n]: the lengths of rows with these offsets; much faster than `np.diff`."""
+    """Return int64[n]: the lengths of rows with `offsets`, int64[n + 1]; faster than `np.diff`."""
     lengths: NDArray[np.int64] = offsets[1:] - offsets[:-1]
     return lengths

@@ -21,7 +21,7 @@ class RaggedMemory(NamedTuple):
 
 @njit_inlined
 def ragged_memory_of(rows: RaggedView) -> RaggedMemory:
-    """Return the bytes of C-contiguous columns; the caller holds them."""
+    """Return the bytes of C-contiguous `rows`, of any dtype; the caller holds them."""
     return RaggedMemory(memory_of(rows.data), memory_of(rows.offsets))
 
 

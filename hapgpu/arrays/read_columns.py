@@ -33,7 +33,8 @@ _CIGAR_BYTES = 4
 class ReadColumns(NamedTuple):
     """The columns of a `ReadBatch`, each ragged one as its data and its offsets.
 
-    The rows of `qualities` have the offsets of `bases`.
+    `name_offsets`, `cigar_offsets`, `base_offsets` and `tag_offsets` are int64[n + 1]. The rows of
+    `qualities` have the offsets of `bases`.
     """
 
     flags: NDArray[np.uint16]
@@ -61,7 +62,13 @@ class ReadColumns(NamedTuple):
         base_counts: NDArray[np.int32],
         tag_lengths: NDArray[np.int32],
     ) -> ReadColumns:
-        """Allocate columns for reads whose fields have these lengths, one row per read."""
+        """Allocate columns for n reads, one row per read.
+
+        Parameters
+        ----------
+        name_lengths, cigar_lengths, base_counts, tag_lengths
+            int32[n] each: the lengths of the fields of each read.
+        """
         rows = name_lengths.size
         names, cigars = offsets_of(name_lengths), offsets_of(cigar_lengths)
         bases, tags = offsets_of(base_counts), offsets_of(tag_lengths)

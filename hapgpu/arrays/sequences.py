@@ -23,7 +23,7 @@ _LAST_ASCII: Final = 127
 
 
 def sequence_rows(given: Sequences, what: str, *, as_sequenced: bool = False) -> Ragged:
-    """Store sequences end to end; a Ragged is returned as it is.
+    """Store sequences end to end as uint8; a Ragged is returned as it is.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def sequence_rows(given: Sequences, what: str, *, as_sequenced: bool = False) ->
 
 
 def checked_rows(given: Sequences, what: str) -> Ragged:
-    """Store sequences as `sequence_rows` does; refuse empty ones by an InputError."""
+    """Store sequences as uint8, as `sequence_rows` does; refuse empty ones by an InputError."""
     rows = sequence_rows(given, what)
     if len(rows) and not rows.lengths.min():
         message = f"{what} {int(rows.lengths.argmin())}: no bases; give at least one"
@@ -123,7 +123,10 @@ def record_names(given: Sequences) -> list[str] | None:
 
 
 def first_row(rows: Ragged, elements: NDArray[np.bool_]) -> int:
-    """Return the row of the first true element of a mask over `rows.data`."""
+    """Return the row of the first true one of `elements`, bool[c].
+
+    They are a mask over the data of `rows`, of any dtype.
+    """
     return int(np.searchsorted(rows.offsets, np.argmax(elements), side="right")) - 1
 
 

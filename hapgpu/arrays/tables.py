@@ -26,7 +26,9 @@ def data_frame(columns: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def names_column(numbers: NDArray[np.integer[Any]], names: Sequence[str]) -> Any:
-    """Return a column of names, given by their numbers, in little memory: a categorical.
+    """Return a column of names, in little memory: a categorical.
+
+    `numbers`, any integer dtype[n], are the rows of its values in `names`.
 
     Raises
     ------

@@ -144,7 +144,9 @@ def clips_of(records: DeviceRecords, source: str) -> Clips:
 
 
 def with_hard_clips(cigars: DeviceRagged, leading: GpuArray, trailing: GpuArray) -> DeviceRagged:
-    """Add hard clips of int32[n] bases, 0 for none, to CIGARs; an empty CIGAR stays empty.
+    """Add hard clips to CIGARs; an empty CIGAR stays empty.
+
+    The clips are of `leading` and `trailing`, int32[n], bases; 0 for none.
 
     Works on the current GPU, and waits for it.
     """
@@ -297,11 +299,11 @@ class DeviceReadParts:
         return self.ends - self.starts
 
     def take(self, rows: GpuArray) -> DeviceReadParts:
-        """Select parts by mask, bool[p], or by number."""
+        """Select parts by `rows`, bool[p] as a mask, or int64[r]."""
         return DeviceReadParts(self.reads[rows], self.starts[rows], self.ends[rows])
 
     def with_all_bases_of(self, records: DeviceRecords, rows: GpuArray) -> DeviceReadParts:
-        """Extend the parts of a mask, bool[p], to whole reads."""
+        """Extend the parts of a mask, `rows`, bool[p], to whole reads."""
         starts = cupy.where(rows, 0, self.starts)
         lengths = records.layout.base_counts[self.reads].astype(np.int64)
         return DeviceReadParts(self.reads, starts, cupy.where(rows, lengths, self.ends))

@@ -235,9 +235,10 @@ def realign_to_reference(
     haplotype_cigars
         n CIGARs as text: of each haplotype, aligned with its reference haplotype.
     haplotype_starts
-        n whole numbers: GATK's alignment start of each haplotype relative to the reference.
+        n whole numbers, any integer dtype: GATK's alignment start of each haplotype relative to
+        the reference.
     reference_starts
-        n whole numbers: position of the first base of each locus.
+        n whole numbers, any integer dtype: position of the first base of each locus.
     device, threads
         As in `align`.
 

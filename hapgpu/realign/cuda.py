@@ -366,7 +366,7 @@ class AlignedRecords:
         return len(self.records)
 
     def take(self, rows: GpuArray) -> AlignedRecords:
-        """Gather records by their numbers, int64."""
+        """Gather records by their numbers, `rows`, int64[r]."""
         return AlignedRecords(
             self.records.take(rows),
             self.bases.take(rows),

@@ -58,7 +58,7 @@ class LineBlocks:
             self.first_line += block.count(b"\n") - self._kept.count(b"\n")
 
     def keep(self, rest: NDArray[np.uint8]) -> None:
-        """Start the next block with the last lines of this one."""
+        """Start the next block with `rest`, uint8, the last lines of this one."""
         self._kept = rest.tobytes()
 
 
@@ -112,7 +112,7 @@ def _exponent(text: Memory, at: Integer, end: Integer) -> tuple[Integer, bool]:
 
 @njit
 def starts_with(text: Memory, at: Integer, end: Integer, start: NDArray[np.uint8]) -> bool:
-    """Tell whether a field, from `at` to `end`, starts with some bytes."""
+    """Tell whether a field, from `at` to `end`, starts with `start`, uint8."""
     if end - at < start.size:
         return False
     same = np.int64(0)

@@ -61,7 +61,7 @@ def time_search(
     index
         The index of the reference.
     texts, spans
-        Reads; the texts have less than 2**31 bytes in total.
+        Reads; the texts, uint8, have less than 2**31 bytes in total.
     device
         The GPU.
     repeats
@@ -95,7 +95,7 @@ def time_backtracking(
     device: CudaDevice,
     repeats: int,
 ) -> tuple[int, float]:
-    """Measure packing and `backtrack_on_device` as `time_search` does; count results, not hits."""
+    """Measure packing and `backtrack_on_device`, as `time_search`; count results, not hits."""
     resident, number = resident_index(index, device), device.index
     with cupy.cuda.Device(number), thread_streams(number, 1)[0]:
         reads = _on_device(texts, spans)
@@ -127,7 +127,7 @@ def _on_device(
 def backtrack_on_device(
     index: DeviceIndex, rows: int, reads: DevicePackedReads, device: int
 ) -> tuple[GpuArray, GpuArray]:
-    """Return counts and results as in `BacktrackingResults`, on the current stream.
+    """Return int32 counts and uint32 results, as in `BacktrackingResults`, on the current stream.
 
     Parameters
     ----------

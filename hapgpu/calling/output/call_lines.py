@@ -99,7 +99,19 @@ class _Names(NamedTuple):
 
 
 class CallColumns(NamedTuple):
-    """`VariantCalls` and their `Annotations`, read-only."""
+    """`VariantCalls` and their `Annotations`, read-only.
+
+    Attributes
+    ----------
+    starts, allele_offsets, alleles, qualities, genotypes, genotype_qualities, phred_likelihoods
+        As in `VariantCalls`.
+    likely_counts
+        int32[a]: `maximum_likelihood_counts`.
+    depths, sample_depths, allele_depths
+        As in `Annotations`.
+    statistics
+        float64[v, k]: `values`.
+    """
 
     starts: NDArray[np.int64]
     allele_offsets: NDArray[np.int64]

@@ -132,7 +132,7 @@ def record_lines(
 
 
 def item_lines(contig: str, items: Items, records: Ragged) -> bytes:
-    """Write blocks and the lines of records, in their order."""
+    """Write blocks and the lines of `records`, uint8 text, in their order."""
     name = Ragged.from_sequences([contig.encode("utf-8", "surrogateescape")])
     contigs = np.zeros(len(items.blocks), dtype=np.int64)
     return _item_lines(name, contigs, items, records)

@@ -110,7 +110,7 @@ def phase_groups(first_records: NDArray[np.int64], carriers: Ragged) -> Phasing:
         int64[t + 1]: the records of active region k are rows `first_records[k]` to
         `first_records[k + 1]`.
     carriers
-        bool rows, one per record: whether each haplotype of its active region has its ALT; none
+        bool[c], a row per record: whether each haplotype of its active region has its ALT; none
         has for a record that takes no part.
     """
     size = len(carriers)

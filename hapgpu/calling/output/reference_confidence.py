@@ -344,7 +344,7 @@ class Row(NamedTuple):
 
 
 class ReferenceWindow(NamedTuple):
-    """Bases `start` to `end` of a reference."""
+    """Bases `start` to `end` of a reference, in `bases`, uint8."""
 
     bases: NDArray[np.uint8]
     start: Integer
@@ -379,9 +379,10 @@ def find_informative(
     max_size
         Bases of an insertion or deletion, at most.
     sums
-        Scratch memory.
+        int64: scratch memory, at least `read.length` elements.
     out
-        Written from `first` on; the elements before are undefined.
+        bool[l], at least `read.length` elements: written from `first` on; the elements before are
+        undefined.
     """
     for k in range(first, read.length):
         out[k] = False

@@ -34,7 +34,7 @@ class _Span(NamedTuple):
 
 
 def add_chromosomes(sites: Sites, weights: NDArray[np.float64]) -> None:
-    """Add to the weight of each allele, float64[a], the chromosomes that INFO counts.
+    """Add to `weights`, float64[a], the chromosomes of each allele that INFO counts.
 
     They are AC and, for REF, the rest of AN. Without them, they are AF times AN, or times 100
     without AN. Values that are not as many as ALT alleles, or not in their range, do not count.

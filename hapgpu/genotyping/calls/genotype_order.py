@@ -64,7 +64,7 @@ def genotype_table(alleles: int, ploidy: int) -> NDArray[np.int16]:
 
 
 def common_table(alleles: NDArray[np.int64], ploidy: int) -> NDArray[np.int16]:
-    """Return a `genotype_table` whose first rows are the table of each of these sites.
+    """Return int16[g, ploidy]: a `genotype_table` whose first rows are the table of each site.
 
     Parameters
     ----------

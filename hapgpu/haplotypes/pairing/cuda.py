@@ -149,11 +149,11 @@ class DeviceCandidates:
         return int(self.rows.size)
 
     def take(self, kept: GpuArray) -> DeviceCandidates:
-        """Keep the records of a mask, bool[n]."""
+        """Keep the records of a mask, `kept`, bool[n]."""
         return replace(self, rows=self.rows[kept], counts=self.counts[kept])
 
     def pairs(self, start: int, end: int, excluded: GpuArray = None) -> DeviceReadPairs:
-        """List the pairs of `rows[start:end]`; none for the reads of a mask, bool[end - start]."""
+        """List the pairs of `rows[start:end]`; none for `excluded`, bool[end - start], a mask."""
         rows, counts = self.rows[start:end], self.counts[start:end]
         offsets = offsets_of(counts if excluded is None else cupy.where(excluded, 0, counts))
         total = int(offsets[-1])
@@ -296,7 +296,7 @@ class DeviceExtender:
         lengths
             int32[n]: the bases of the reads.
         reads, rows
-            [p]: the read and the haplotype of each pair.
+            int64[p] and int32[p]: the read and the haplotype of each pair.
         """
         locus = self._locus_index[rows]
         first = cupy.minimum(starts, ends - lengths)[reads]
@@ -305,7 +305,7 @@ class DeviceExtender:
         return cupy.stack([self._starts[locus] - first + room, last - self._ends[locus] + room])
 
     def extend(self, rows: GpuArray, needed: GpuArray) -> tuple[DeviceExtended, GpuArray]:
-        """Extend haplotypes, int32[p], by at least `needed` bases, int64[2, p].
+        """Extend haplotypes, `rows`, int32[p], by at least `needed`, int64[2, p], bases.
 
         Returns
         -------

@@ -43,7 +43,10 @@ class Binning:
         return self.min_shift + 3 * self.depth
 
     def leaves_of(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the first leaf below each of ascending bins, and the end of its leaves."""
+        """Return int64[b] each: the first leaf below each of the bins, and the end of its leaves.
+
+        `numbers`, int64[b], are those of the bins, ascending.
+        """
         tops = np.array([self.first(level) for level in range(self.depth + 1)], dtype=np.int64)
         levels = np.searchsorted(tops, numbers, side="right") - 1
         shifts = 3 * (self.depth - levels)
@@ -225,7 +228,7 @@ class BinIndex:
             raise ValueError("more contigs than the file has")
 
     def contigs(self) -> NDArray[np.int64]:
-        """Return the numbers of the contigs with records, ascending.
+        """Return int64[c]: the numbers of the contigs with records, ascending.
 
         The pseudo-bin holds no records: some programs write it for each contig.
         """
@@ -406,7 +409,7 @@ def _read_linear(
 
 @njit
 def read_columns(data: NDArray[np.uint8], at: Integer, head: Integer, out: IndexColumns) -> Integer:
-    """Fill in the columns; return the end offset, -1 if the index is damaged."""
+    """Fill in the columns of `data`, uint8; return the end offset, -1 if the index is damaged."""
     bins: Integer = np.int64(0)
     leaves: Integer = np.int64(0)
     for reference in range(out.bin_offsets.size - 1):

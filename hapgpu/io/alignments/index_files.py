@@ -60,7 +60,7 @@ def ranges_of(path: Path, intervals: Intervals | None) -> list[VirtualRange]:
 
 
 def contigs_in_bins(path: Path, contigs: int) -> NDArray[np.int64]:
-    """Return the numbers of the contigs of a BAM file with records, ascending.
+    """Return int64[c]: the numbers of the contigs of a BAM file with records, ascending.
 
     Parameters
     ----------

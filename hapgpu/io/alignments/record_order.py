@@ -90,7 +90,7 @@ class OrderKeeper:
         self._last = -1
 
     def put(self, old: OldOrder, moved: RecordRun) -> list[NDArray[np.uint8]]:
-        """Take records; return the bytes of the records that can be written, in order.
+        """Take records; return the bytes, uint8, of the records that can be written, in order.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class OrderKeeper:
         return _merged(ready)
 
     def rest(self) -> list[NDArray[np.uint8]]:
-        """Return the bytes of the records that still wait at the end of the file."""
+        """Return the bytes, uint8, of the records that still wait at the end of the file."""
         return _merged(self._waiting)
 
 
@@ -152,7 +152,7 @@ def _copied(runs: Sequence[RecordRun]) -> NDArray[np.uint8]:
 
 @njit
 def is_ascending(keys: NDArray[np.int64]) -> bool:
-    """Tell whether keys never decrease."""
+    """Tell whether `keys`, int64[n], never decrease."""
     descents = 0
     for row in range(1, keys.size):
         descents += keys[row] < keys[row - 1]

@@ -98,7 +98,7 @@ def measure_texts(
     Parameters
     ----------
     data, layout
-        The records.
+        uint8, and offsets: the records.
     with_comments
         Whether tags are written.
     kinds
@@ -136,7 +136,7 @@ def cut_texts(
     Parameters
     ----------
     kinds, sizes
-        From `measure_texts`.
+        uint8[n] and int64[n], from `measure_texts`.
     max_bytes
         Maximum size of a block that has more than one read.
     forms
@@ -186,8 +186,10 @@ def write_texts(
 
     Parameters
     ----------
-    data, layout, kinds
-        The records, and what becomes of each.
+    data, layout
+        uint8, and offsets: the records.
+    kinds
+        uint8[n]: what becomes of each, from `measure_texts`.
     part
         What to write.
     out

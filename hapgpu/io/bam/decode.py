@@ -153,12 +153,12 @@ def decode_block(block: RecordBlock, pool: Pool) -> ReadBatch:
 
 
 def block_of(records: NDArray[np.uint8], references: int, pool: Pool) -> RecordBlock:
-    """Find and check the records of an output, uint8, that are stored end to end.
+    """Find and check the records of an output that are stored end to end.
 
     Parameters
     ----------
     records
-        Whole records.
+        uint8: whole records.
     references
         Number of contigs in the header.
     pool

@@ -242,7 +242,7 @@ def check_writable(columns: ReadColumns, header: SamHeader) -> None:
 
 
 def missing_contig(name: NDArray[np.uint8]) -> OutputError:
-    """Return the error for a read, by its name, whose contig the output header lacks."""
+    """Return the error for a read, by its `name`, uint8, whose contig the output header lacks."""
     return OutputError(
         f"read '{_text_of(name)}': contig missing from the output header; add its @SQ line"
     )

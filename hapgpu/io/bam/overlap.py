@@ -137,7 +137,10 @@ class Intervals:
         )
 
     def overlapped(self, data: NDArray[np.uint8], layout: RecordLayout) -> NDArray[np.bool_]:
-        """Return bool[n]: which records overlap an interval; an unmapped record spans one base."""
+        """Return bool[n]: which records in `data`, uint8, overlap an interval.
+
+        An unmapped record spans one base.
+        """
         out = np.empty(layout.starts.size, dtype=np.bool_)
         _mark_overlaps(data, layout, self.references, self.offsets, self.starts, self.ends, out)
         return out if self.further is None else out & self.further.overlapped(data, layout)

@@ -68,7 +68,7 @@ class DecodeWorkspace:
         return self._layout
 
     def append(self, raw: NDArray[np.uint8], table: BlockTable, name: str) -> None:
-        """Inflate blocks to the end of the content; arrays of it become invalid.
+        """Inflate blocks of `raw`, uint8, to the end of the content; arrays of it become invalid.
 
         Raises
         ------
@@ -84,7 +84,7 @@ class DecodeWorkspace:
         self._size = end
 
     def content(self, end: int) -> NDArray[np.uint8]:
-        """Return the content up to an offset, read-only."""
+        """Return uint8[end]: the content up to an offset, read-only."""
         return read_only(self._content[:end])
 
 

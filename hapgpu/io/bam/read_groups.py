@@ -48,7 +48,7 @@ def are_haplotypes(
     Parameters
     ----------
     data
-        Bytes that hold the tags of n records.
+        uint8: bytes that hold the tags of n records.
     starts, ends
         int64[n], offsets of the tags of each record.
     """
@@ -192,7 +192,7 @@ class ReadGroups:
         return cls(name, Ragged.from_sequences(text for text, _ in by_bytes), table, only_sample)
 
     def samples_of(self, reads: ReadBatch, rows: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return the samples of reads of this file, as in `SampleTable`."""
+        """Return int32[r]: the samples of `rows`, int64[r], by number in `SampleTable.names`."""
         samples = np.full(rows.size, self.only_sample, dtype=np.int32)
         if len(self.identifiers):
             identifiers, groups = view_of(self.identifiers), read_only(self.samples)

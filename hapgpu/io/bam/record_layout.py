@@ -111,7 +111,7 @@ class RecordLayout(NamedTuple):
 
     @classmethod
     def empty(cls, starts: NDArray[np.int64]) -> RecordLayout:
-        """Allocate the layout of the records that start at `starts`."""
+        """Allocate the layout of the records that start at `starts`, int64[n]."""
         rows = starts.size
         return cls(
             starts,
@@ -125,7 +125,7 @@ class RecordLayout(NamedTuple):
         )
 
     def take(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> RecordLayout:
-        """Select rows by mask or by number."""
+        """Select `rows`, bool[n] as a mask, or int64[r]."""
         return RecordLayout._make(column[rows] for column in self)
 
     def shifted(self, by: NDArray[np.int64]) -> RecordLayout:
@@ -145,7 +145,7 @@ def walk_records(
     max_record: Integer,
     starts: NDArray[np.int64],
 ) -> tuple[Integer, Integer, Integer, Integer]:
-    """Find records until the buffer ends or `starts` is full.
+    """Find records until `data`, uint8, ends or `starts`, int64, is full.
 
     Returns
     -------
@@ -331,7 +331,7 @@ class RecordBlock:
         return sort_keys
 
     def take(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> RecordBlock:
-        """Select records; the bytes are shared."""
+        """Select `rows`, bool[n] as a mask, or int64[r]; the bytes are shared."""
         return RecordBlock(self.data, self.layout.take(rows))
 
     def packed(self) -> RecordBlock:

@@ -105,11 +105,17 @@ def find_field_in(memory: Memory, start: Integer, end: Integer, name: Integer) -
 
 @njit
 def field_bytes(data: NDArray[np.uint8], at: Integer, end: Integer) -> Integer:
-    """Return the size of the field at `at`; 0 if it is malformed or ends after `end`."""
+    """Return the size of the field of `data`, uint8, at `at`.
+
+    It is 0 if the field is malformed or ends after `end`.
+    """
     return field_bytes_in(memory_of(data), at, end)
 
 
 @njit
 def find_field(data: NDArray[np.uint8], start: Integer, end: Integer, name: int) -> Integer:
-    """Return the offset of the first field of a name; -1 if there is none or one before is bad."""
+    """Return the offset in `data`, uint8, of the first field of a name.
+
+    It is -1 if there is none or one before is bad.
+    """
     return find_field_in(memory_of(data), start, end, name)

@@ -68,7 +68,7 @@ class Inflated:
     fault
         int32[1]: whether a block is damaged.
     held
-        Host memory that copies read: it must be kept until the stream was waited for.
+        uint8: host memory that copies read; it must be kept until the stream was waited for.
     """
 
     data: GpuArray

@@ -169,7 +169,7 @@ class DeviceSpans:
 
     @property
     def fields(self) -> tuple[GpuArray | int, ...]:
-        """The fields of `SPANS`."""
+        """The fields of `SPANS`: int32[n] columns, and their size."""
         return (
             *(self.name_starts, self.name_lengths, self.base_starts, self.quality_starts),
             *(self.lengths, len(self)),
@@ -216,7 +216,7 @@ def parse_text(text: GpuArray, limits: ReadLimits, *, is_fasta: bool) -> DeviceS
 
 
 def newlines_of(text: GpuArray) -> GpuArray:
-    """Return int32 on the device: offsets of the newlines, ascending; waits for the stream."""
+    """Return int32 on the device: offsets of the newlines of `text`, uint8; wait for the stream."""
     device = text.device.id
     tiles = max(-(-text.size // _TILE_BYTES), 1)
     counts = cupy.empty(tiles, dtype=np.int32)
@@ -578,7 +578,7 @@ def record_starts(text: GpuArray, newlines: GpuArray) -> tuple[int, int]:
 
 
 def join_lines(text: GpuArray) -> GpuArray:
-    """Return records with a line for the header and a line for the sequence, as `LineJoiner` does.
+    """Return uint8 text: records with a header line and a sequence line, as of `LineJoiner`.
 
     Waits for the stream.
 

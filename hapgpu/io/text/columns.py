@@ -21,20 +21,23 @@ _NUMBER_TEXT: Final = 12
 
 
 def repeated(text: str, count: int) -> Ragged:
-    """Return `count` rows of the same text."""
+    """Return `count` rows, uint8, of the same text."""
     data = np.tile(np.frombuffer(text.encode("ascii"), dtype=np.uint8), count)
     return Ragged(data, np.arange(count + 1, dtype=np.int64) * len(text))
 
 
 def number_text(numbers: NDArray[np.int64]) -> Ragged:
-    """Return numbers as rows of decimal text."""
+    """Return uint8 rows: `numbers`, int64[n], as decimal text."""
     offsets = np.zeros(numbers.size + 1, dtype=np.int64)
     write = partial(_write_numbers, numbers, offsets)
     return Ragged(built_text(write, _NUMBER_TEXT * numbers.size), offsets)
 
 
 def side_by_side(columns: Sequence[Ragged]) -> Ragged:
-    """Join at least one column of uint8 row by row; all have the same number of rows."""
+    """Return `columns`, uint8, joined row by row.
+
+    There is at least one, and all have the same number of rows.
+    """
     offsets = offsets_of(np.sum([column.lengths for column in columns], axis=0))
     data = np.empty(int(offsets[-1]), dtype=np.uint8)
     ends = offsets[:-1].copy()
@@ -44,7 +47,10 @@ def side_by_side(columns: Sequence[Ragged]) -> Ragged:
 
 
 def spread(column: Ragged, rows: NDArray[np.bool_]) -> Ragged:
-    """Return a column with the given rows where a mask is set, and empty rows elsewhere."""
+    """Return `column`, of any dtype, with its rows where a mask is set, and empty rows elsewhere.
+
+    The mask is `rows`, bool[n].
+    """
     lengths = np.zeros(rows.size, dtype=np.int64)
     lengths[rows] = column.lengths
     return Ragged.from_lengths(column.data, lengths)
@@ -52,7 +58,7 @@ def spread(column: Ragged, rows: NDArray[np.bool_]) -> Ragged:
 
 @njit_inlined
 def put_row(text: Memory, at: Integer, rows: RaggedView, row: Integer) -> Integer:
-    """Write a row of a column of uint8; see `hapgpu.io.text.builder`."""
+    """Write a row of `rows`, uint8; see `hapgpu.io.text.builder`."""
     start = rows.offsets[row]
     return put_bytes(text, at, memory_of(rows.data), start, rows.offsets[row + 1] - start)
 

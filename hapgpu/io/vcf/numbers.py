@@ -24,7 +24,7 @@ def put_known(text: Memory, at: Integer, value: Integer) -> Integer:
 
 @njit
 def put_values(text: Memory, at: Integer, rows: RaggedView, row: Integer) -> Integer:
-    """Write a row of numbers, or `.` for an empty one."""
+    """Write one of `rows`, any integer dtype, or `.` if it is empty."""
     start, end = rows.offsets[row], rows.offsets[row + 1]
     if start == end:
         return put_byte(text, at, _POINT)

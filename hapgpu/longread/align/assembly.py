@@ -59,7 +59,7 @@ class Assembly(NamedTuple):
     Attributes
     ----------
     mappings
-        MAPPING[r + s]: the mappings, and behind them s second parts without an alignment.
+        `MAPPING`[r + s]: the mappings, and behind them s second parts without an alignment.
     operations
         uint32[c]: operations of the mappings of the round, from row `first_operation` on.
     """
@@ -83,7 +83,7 @@ def assemble(
     Parameters
     ----------
     mappings
-        MAPPING[r]: all mappings so far.
+        `MAPPING`[r]: all mappings so far.
     aligned
         Pieces of some of them, with their alignments.
     anchors
@@ -296,7 +296,7 @@ def in_order(
     Parameters
     ----------
     mappings
-        MAPPING[r]: the initial rows sorted by read, each read's linked from its first row on;
+        `MAPPING`[r]: the initial rows sorted by read, each read's linked from its first row on;
         behind them rows that were inserted.
     initial
         Number of initial rows.

@@ -200,7 +200,7 @@ class Pieces(NamedTuple):
     drops: NDArray[np.int32]
 
     def take(self, rows: NDArray[np.int64]) -> Pieces:
-        """Return some pieces, in any order."""
+        """Return some pieces by `rows`, int64[k], in any order."""
         return Pieces._make(column[rows] for column in self)
 
 
@@ -239,7 +239,7 @@ class PieceAlignments(NamedTuple):
     offsets: NDArray[np.int64]
 
     def take(self, rows: NDArray[np.int64]) -> PieceAlignments:
-        """Return the alignments of some pieces, in any order."""
+        """Return the alignments of some pieces by `rows`, int64[k], in any order."""
         operations = Ragged(self.operations, self.offsets).take(rows)
         numbers = [column[rows] for column in self[:-2]]
         return PieceAlignments._make([*numbers, operations.data, operations.offsets])
@@ -258,7 +258,7 @@ class AlignedMappings(NamedTuple):
     Attributes
     ----------
     mappings
-        MAPPING[r].
+        `MAPPING`[r].
     operations
         uint32[c]: CIGAR operations of the mappings, length << 4 | code (M 0, I 1, D 2), from low
         to high target positions.
@@ -302,7 +302,7 @@ class PlannedPieces(NamedTuple):
     pieces
         Pieces of all mappings.
     plans
-        PLAN[m]: one row per mapping to align.
+        `PLAN`[m]: one row per mapping to align.
     end_anchors
         int32[p]: for a fill, the anchor at its end, counted from `first_anchor`; otherwise -1.
     """

@@ -36,7 +36,7 @@ def finish_alignments(
     Parameters
     ----------
     mappings
-        MAPPING[r]: gets `operations`, the coordinates, `matches`, `length`, `ambiguous`, `gaps`,
+        `MAPPING`[r]: gets `operations`, the coordinates, `matches`, `length`, `ambiguous`, `gaps`,
         `gap_bases`, `dp_max` and `first_dp_max`.
     rows
         int64[m]: the mappings to finish.
@@ -128,9 +128,9 @@ def clean(
     Parameters
     ----------
     cigar
-        Two or more operations M, I and D.
+        uint32[c]: two or more operations M, I and D.
     query, target
-        Codes of the aligned bases.
+        uint8: codes of the aligned bases.
     """
     has_empty = _move_gaps_left(cigar, query, target)
     has_empty |= _merge_gaps(cigar)
@@ -276,9 +276,9 @@ def count_bases(
     Parameters
     ----------
     cigar
-        Operations M, I and D.
+        uint32[c]: operations M, I and D.
     query, target
-        Codes of the aligned bases.
+        uint8: codes of the aligned bases.
     """
     scores = scoring.matrix
     matches = aligned = ambiguous = gaps = gap_bases = np.int64(0)

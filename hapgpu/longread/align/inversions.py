@@ -61,7 +61,7 @@ def find_stretches(
     Parameters
     ----------
     mappings
-        MAPPING[r]: aligned mappings, with their final coordinates.
+        `MAPPING`[r]: aligned mappings, with their final coordinates.
     sequences
         Bases.
     scoring, parameters
@@ -180,7 +180,7 @@ def insert_inversions(
     Parameters
     ----------
     mappings
-        MAPPING[r]: `next` is changed in place.
+        `MAPPING`[r]: `next` is changed in place.
     stretches
         Stretches that may be inverted.
     alignments
@@ -192,7 +192,7 @@ def insert_inversions(
 
     Returns
     -------
-    MAPPING[r + i]: the mappings, and behind them the i inversions.
+    `MAPPING`[r + i]: the mappings, and behind them the i inversions.
     """
     inversions = np.zeros(stretches.left.size, dtype=MAPPING)
     inversions["first_operation"] = alignments.offsets[:-1] + first_operation

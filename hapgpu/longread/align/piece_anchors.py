@@ -78,7 +78,7 @@ def mark_bad_seeds(
     Parameters
     ----------
     gapped
-        Space for `end - first` anchors.
+        int64: space for `end - first` anchors.
     """
     reach = max_gap // 2
     count = _list_gapped(anchors, first, end, _MIN_GAP, gapped)

@@ -121,7 +121,7 @@ def list_cuts(
     Parameters
     ----------
     query, target
-        Codes of the strand of the read, and of the reference sequence.
+        uint8: codes of the strand of the read, and of the reference sequence.
     cuts, at
         int32[CUT_COLUMNS, n]: space, at least one column per anchor from `at` on.
     """

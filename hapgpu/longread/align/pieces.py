@@ -62,7 +62,7 @@ def plan_pieces(
     Parameters
     ----------
     mappings
-        MAPPING[r], before alignment: `matches` is the estimate from the anchors.
+        `MAPPING`[r], before alignment: `matches` is the estimate from the anchors.
     rows
         int64[m]: the mappings to plan; each has anchors.
     anchors

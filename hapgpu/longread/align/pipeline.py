@@ -133,7 +133,7 @@ def piece_steps(plans: NDArray[np.void], pieces: int) -> PieceSteps:
     Parameters
     ----------
     plans
-        PLAN[m]: plans of the mappings.
+        `PLAN`[m]: plans of the mappings.
     pieces
         Number of their pieces.
     """
@@ -266,7 +266,7 @@ class MappingAligner:
         Parameters
         ----------
         mappings
-            MAPPING[r]: mappings of the chains, sorted by read; those of a read in order, and
+            `MAPPING`[r]: mappings of the chains, sorted by read; those of a read in order, and
             linked by `next`.
         anchors
             Their anchors; `y` gets flags in place.

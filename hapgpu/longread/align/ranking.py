@@ -86,7 +86,7 @@ def set_parents(
     Parameters
     ----------
     mappings
-        MAPPING[r]: the aligned mappings of n reads, the best of each read first; changed.
+        `MAPPING`[r]: the aligned mappings of n reads, the best of each read first; changed.
     offsets
         int64[n + 1].
     options
@@ -98,7 +98,7 @@ def set_parents(
 
     Returns
     -------
-    MAPPING[s] and int64[n + 1]: the selected mappings, in the same order.
+    `MAPPING`[s] and int64[n + 1]: the selected mappings, in the same order.
     """
     table = read_only(_table_of(mappings))
     parents = np.empty(mappings.size, dtype=np.int64)
@@ -264,7 +264,17 @@ def rescale(
     lengths: NDArray[np.int32],
     scoring: AlignScoring,
 ) -> None:
-    """Set `dp_max` of the mappings of reads with two or more good mappings."""
+    """Set `dp_max` of the mappings of reads with two or more good mappings.
+
+    Parameters
+    ----------
+    mappings, offsets, operations
+        As in `AlignedMappings`, of n reads; `mappings` are changed.
+    lengths
+        int32[n]: bases of each read.
+    scoring
+        Scores.
+    """
     for read in range(lengths.size):
         start, end = offsets[read], offsets[read + 1]
         length = np.float64(lengths[read])
@@ -319,7 +329,17 @@ def set_qualities(
     match: Integer,
     min_chain_score: Integer,
 ) -> None:
-    """Set `quality`: of primaries by their scores, of inversions by their neighbours, else 0."""
+    """Set `quality`: of primaries by their scores, of inversions by their neighbours, else 0.
+
+    Parameters
+    ----------
+    mappings, offsets
+        As in `AlignedMappings`, of n reads; `mappings` are changed.
+    repeat_lengths
+        int32[n]: tag rl.
+    match, min_chain_score
+        Score of equal bases, and minimum score of a chain.
+    """
     for read in range(repeat_lengths.size):
         start, end = offsets[read], offsets[read + 1]
         total = np.int64(0)

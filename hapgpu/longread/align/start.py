@@ -46,7 +46,7 @@ def start_mappings(
 
     Returns
     -------
-    MAPPING[m], MappedAnchors
+    `MAPPING`[m], MappedAnchors
         `number` is the mapping's position within its read, `parent` as in `mappings`.
     """
     started = mapping_rows(mappings, rows)
@@ -84,7 +84,7 @@ _COPIED = {
 
 
 def mapping_rows(mappings: Mappings, rows: NDArray[np.int64]) -> NDArray[np.void]:
-    """Return MAPPING[m]: the columns of mappings, given int64[m], that a row has; others are 0."""
+    """Return `MAPPING`[m]: the columns of `rows`, int64[m], of mappings; other columns are 0."""
     chosen = np.zeros(rows.size, dtype=MAPPING)
     for source, target in _COPIED.items():
         chosen[target] = getattr(mappings, source)[rows]

@@ -167,7 +167,7 @@ def name_hashes(
     Parameters
     ----------
     text, name_starts, name_lengths, lengths, uses_names
-        As for `mappings.mappings.name_hashes`, on the device.
+        As in `mappings.mappings.name_hashes`, on the device.
 
     Returns
     -------
@@ -196,7 +196,7 @@ def make_mappings(
     Parameters
     ----------
     chains, seeds, lengths, name_hashes, index, chain_options, options
-        As for `mappings.mappings.make_mappings`, on the device.
+        As in `mappings.mappings.make_mappings`, on the device.
 
     Returns
     -------

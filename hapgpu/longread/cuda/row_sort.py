@@ -81,7 +81,7 @@ def sorted_rows(
 
     Returns
     -------
-    The keys and values, in other memory.
+    The keys, uint64[a], and the values, uint32[a], in other memory.
     """
     count, rows = int(keys.size), int(unsorted.size)
     capacity = _ROUNDS * (count // _MIN_BLOCK + 1)

@@ -73,7 +73,7 @@ class Segments:
 
     @property
     def columns(self) -> tuple[GpuArray | int, ...]:
-        """The fields of `SEGMENTS`."""
+        """The fields of `SEGMENTS`: int64 rows, uint32 counts, and their numbers."""
         return self.rows, self.counts, self.capacity, BINS
 
 
@@ -223,7 +223,7 @@ def chain_segments(
 
 
 def parameter_fields(parameters: ChainParameters) -> tuple[GpuArray | int, ...]:
-    """Return the fields of `CHAIN_PARAMETERS`."""
+    """Return the fields of `CHAIN_PARAMETERS`: numbers, and uint16 penalties on the device."""
     return (
         min(parameters.max_distance_x, _MAX_INT),
         min(parameters.max_distance_x, parameters.max_distance_y, _MAX_INT),

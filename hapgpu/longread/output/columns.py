@@ -29,7 +29,7 @@ class MappingTable(NamedTuple):
     Attributes
     ----------
     mappings
-        MAPPING[m]; `read` is counted within these reads.
+        `MAPPING`[m]; `read` is counted within these reads.
     divergences
         float64[m]: tag dv or, of a base alignment, de; NaN if the mapping has none.
     edit_distances

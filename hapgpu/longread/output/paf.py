@@ -56,13 +56,13 @@ class _ReportedRows(NamedTuple):
     Attributes
     ----------
     mappings
-        MAPPING[m], without alignments.
+        `MAPPING`[m], without alignments.
     offsets
         int64[n + 1]: as in `ReportedMappings`.
     divergences
         float32[m].
     reads, targets
-        READ[n], and TARGET[s].
+        `READ`[n], and `TARGET`[s].
     text, names
         uint8: text of the reads, and names of the reference sequences.
     """
@@ -197,7 +197,7 @@ def first_paf_lines(
 
 
 def reported_mapping_rows(reported: ReportedMappings) -> NDArray[np.void]:
-    """Return MAPPING[m]: the mappings to report; a primary one has equal `number` and `parent`."""
+    """Return `MAPPING`[m]: the mappings to report; of primary ones, `number` is `parent`."""
     mappings = mapping_rows(reported.mappings, reported.rows)
     mappings["number"], mappings["parent"] = 0, np.where(reported.is_primary, 0, -1)
     mappings["quality"] = reported.qualities

@@ -47,7 +47,7 @@ class LineTargets:
     Attributes
     ----------
     rows
-        TARGET[s].
+        `TARGET`[s].
     names
         uint8: text of all names.
     codes
@@ -62,7 +62,7 @@ class LineTargets:
     def of(
         cls, names: Sequence[str], lengths: NDArray[np.int64], codes: TargetCodes | None = None
     ) -> LineTargets:
-        """Make the rows of sequences with these names and lengths."""
+        """Make the rows of s sequences with these names and `lengths`, int64[s]."""
         texts = Ragged.from_names(names)
         rows = np.zeros(len(names), dtype=TARGET)
         rows["name"] = texts.offsets[:-1]
@@ -97,7 +97,7 @@ class AlignedBlock:
     repeat_lengths: NDArray[np.int32]
 
     def rows(self, *, has_comments: bool) -> NDArray[np.void]:
-        """Return READ[n], read-only."""
+        """Return `READ`[n], read-only."""
         text, spans = self.text, self.spans
         named = NamedReads(text, spans.name_starts, spans.name_lengths, spans.lengths)
         rows = read_rows(named, self.repeat_lengths)
@@ -111,7 +111,7 @@ class AlignedBlock:
 
 
 def read_rows(reads: NamedReads, repeat_lengths: NDArray[np.int32]) -> NDArray[np.void]:
-    """Return READ[n] with names, lengths and the tag rl.
+    """Return `READ`[n] with names, lengths and the tag rl.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class LineRows(NamedTuple):
     mappings, operations, offsets
         As in `AlignedMappings`.
     reads, targets
-        READ[n], and TARGET[s].
+        `READ`[n], and `TARGET`[s].
     text, names
         uint8: text of the reads, and names of the reference sequences.
     read_codes, target_codes

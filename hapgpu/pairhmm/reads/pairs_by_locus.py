@@ -102,7 +102,7 @@ class PairsByLocus:
         return cls(reads[first], loci[first], order, np.diff(first, append=order.size))
 
     def take(self, overlaps: NDArray[np.bool_]) -> PairsByLocus:
-        """Keep the overlaps of a mask, bool[m]; `order` still has rows of the whole input."""
+        """Keep `overlaps`, bool[m], a mask; `order` still has rows of the whole input."""
         order, counts = self.order[self.pairs_of(overlaps)], self.counts[overlaps]
         return PairsByLocus(self.reads[overlaps], self.loci[overlaps], order, counts)
 
@@ -132,7 +132,7 @@ class PairsByLocus:
         return np.repeat(overlaps, self.counts)
 
     def in_input_order(self, values: NDArray[Value]) -> NDArray[Value]:
-        """Return values of pairs given in `order`, such as float64[p], in the input order."""
+        """Return `values`, any dtype[p], of pairs given in `order`, in the input order."""
         result = np.empty_like(values)
         result[self.order] = values
         return result

@@ -34,7 +34,10 @@ def gap_open_limits(model: PcrModel) -> NDArray[np.uint8]:
 
 
 def gap_open_limits_of_bases(model: PcrModel) -> NDArray[np.uint8]:
-    """Return the limits by the counts of `repeat_counts`: none for the last base of a read."""
+    """Return uint8[MAX_COPIES + 1]: the limits by the counts of `repeat_counts`.
+
+    The last base of a read has none.
+    """
     limits = gap_open_limits(model)
     limits[_LAST_BASE] = _NO_LIMIT
     return limits

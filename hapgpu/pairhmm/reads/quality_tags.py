@@ -75,9 +75,10 @@ def _read_tags(
 
 @njit
 def tag_field(tags: RaggedView, row: Integer, name: int, length: Integer) -> Integer:
-    """Return the offset of the field of a tag of `length` qualities; negative for none.
+    """Return the offset in `tags`, uint8, of the field of a tag of `length` qualities.
 
-    `NO_TAG` means that the read has no such tag, `INVALID_TAG` that it holds something else.
+    It is negative for none: `NO_TAG` means that the read has no such tag, `INVALID_TAG` that it
+    holds something else.
     """
     start, end = np.int64(tags.offsets[row]), np.int64(tags.offsets[row + 1])
     at = find_field(tags.data, start, end, name)

@@ -93,7 +93,7 @@ class PairTable(Table):
         self._build = TextBuilder(_LINE_BYTES)
 
     def lines(self, scored: HostLikelihoods) -> NDArray[np.uint8]:
-        """Return the lines of some reads."""
+        """Return uint8 text: the lines of some reads."""
         pairs = scored.pairs
         write = partial(
             _put_pairs,
@@ -119,7 +119,7 @@ class MatrixTable(Table):
         self._build = TextBuilder(_NAME_BYTES + _VALUE_BYTES * self.columns)
 
     def lines(self, scored: HostLikelihoods) -> NDArray[np.uint8]:
-        """Return the lines of some reads."""
+        """Return uint8 text: the lines of some reads."""
         pairs = scored.pairs
         write = partial(
             _put_matrix,

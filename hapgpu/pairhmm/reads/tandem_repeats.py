@@ -78,11 +78,11 @@ def count_row(
     Parameters
     ----------
     bases
-        Text with the read at `start` to `end`.
+        uint8 text with the read at `start` to `end`.
     units
-        Scratch memory for each base of the read.
+        uint8: scratch memory for each base of the read.
     counts
-        Receives the counts of `repeat_counts`, at `start` to `end`.
+        uint8: receives the counts of `repeat_counts`, at `start` to `end`.
     """
     following: Integer = _0
     matches: Integer = _0

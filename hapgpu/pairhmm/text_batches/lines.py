@@ -146,7 +146,7 @@ def _split(text: NDArray[np.uint8], at: int, spans: NDArray[np.int64]) -> tuple[
 
 @njit
 def last_header(text: NDArray[np.uint8]) -> int:
-    """Return the offset of the last line of two fields that ends in the text; 0 without any.
+    """Return the offset of the last line of two fields that ends in `text`, uint8; 0 without any.
 
     In a file without faults, only the first lines of text batches have two fields.
     """
@@ -166,7 +166,7 @@ def last_header(text: NDArray[np.uint8]) -> int:
 
 @njit
 def line_end(text: NDArray[np.uint8], start: int) -> int:
-    """Return the offset after the newline of a line; `start` if the text ends before."""
+    """Return the offset after the newline of a line; `start` if `text`, uint8, ends before."""
     for at in range(start, text.size):
         if text[at] == _NEWLINE:
             return at + 1
@@ -199,7 +199,19 @@ def copy_fields(
     base: np.uint8,
     out: NDArray[np.uint8],
 ) -> int:
-    """Copy fields, less 33 plus `base`; return the first row with a byte not printable, or -1."""
+    """Copy fields, less 33 plus `base`; return the first row with a byte not printable, or -1.
+
+    Parameters
+    ----------
+    text, starts
+        uint8 and int64[n]: the text, and the start of each field.
+    offsets
+        int64[n + 1]: offsets of the fields in `out`.
+    base
+        Added to each byte.
+    out
+        uint8: receives the fields.
+    """
     offset = np.uint8(PHRED_OFFSET)
     for row in range(starts.size):
         source, target = np.uint64(starts[row]), np.uint64(offsets[row])

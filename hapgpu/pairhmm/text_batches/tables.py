@@ -48,7 +48,10 @@ class _Batch(Sized, Protocol):
 
 
 def text_output(batch: _Batch, text: Iterable[NDArray[np.uint8]]) -> TextOutput:
-    """Return the text of a batch, with its counts `batches`, `reads`, `likelihoods`, `cells`."""
+    """Return `text`, uint8, of a batch, with the counts of the batch.
+
+    These are `batches`, `reads`, `likelihoods` and `cells`.
+    """
     counts = {
         "batches": len(batch),
         "reads": len(batch.reads),
@@ -61,7 +64,7 @@ def text_output(batch: _Batch, text: Iterable[NDArray[np.uint8]]) -> TextOutput:
 def likelihood_text(
     first_group: int, batch: HmmBatch, likelihoods: NDArray[np.float64], *, as_matrix: bool
 ) -> NDArray[np.uint8]:
-    """Write uint8 text: `likelihood_matrix` or `likelihood_table`, as in these."""
+    """Write uint8 text of `likelihoods`, float64: `likelihood_matrix` or `likelihood_table`."""
     if as_matrix:
         return likelihood_matrix(batch, likelihoods)
     return likelihood_table(first_group, batch, likelihoods)

@@ -97,7 +97,7 @@ def completed(
     pairs
         n pairs.
     offsets, scores
-        Of `ungapped_alignments`.
+        int32[n], of `ungapped_alignments`.
     others
         The alignments of the pairs whose offset is UNPROVED, in their order.
     """

@@ -33,7 +33,7 @@ def clip_end_insertions(
 
     Returns
     -------
-    CIGARs, and the positions of their first aligned bases.
+    uint32 CIGARs, and int64[n], the positions of their first aligned bases.
     """
     data = np.empty(cigars.data.size + 2 * len(cigars), dtype=np.uint32)
     offsets = np.zeros(len(cigars) + 1, dtype=np.int64)
@@ -105,7 +105,11 @@ def are_same_alignments(
     other: Ragged,
     other_positions: NDArray[np.int32],
 ) -> NDArray[np.bool_]:
-    """Return bool[n]: whether all bases have equal positions; M, = and X are the same."""
+    """Return bool[n]: whether all bases have equal positions; M, = and X are the same.
+
+    `one` and `other` are uint32 in BAM encoding, n rows; `one_positions` and `other_positions` are
+    int32[n].
+    """
     same: NDArray[np.bool_] = one_positions == other_positions
     _compare(view_of(one), view_of(other), same)
     return same

@@ -372,7 +372,7 @@ def are_same_alignments(
 ) -> GpuArray:
     """Return bool[n]: whether all bases have equal positions; M, = and X are the same.
 
-    Positions are int32[n].
+    `one_positions` and `other_positions` are int32[n].
     """
     count = len(one)
     same = cupy.empty(count, dtype=np.uint8)

@@ -59,7 +59,7 @@ def haplotype_cigars(
 
     Returns
     -------
-    As `end_to_end_cigars`.
+    uint32 CIGARs and bool[n], as of `end_to_end_cigars`.
     """
     is_diagonal = _are_diagonal(
         view_of(pairs.references), view_of(pairs.queries), pairs.reference_index, pairs.query_index
@@ -94,8 +94,8 @@ def end_to_end_cigars(
 
     Returns
     -------
-    CIGARs with indels left-aligned and deletions at the ends kept; and bool[n]: whether there is
-    a CIGAR (GATK's CigarUtils.calculateCigar).
+    uint32 CIGARs with indels left-aligned and deletions at the ends kept; and bool[n]: whether
+    there is a CIGAR (GATK's CigarUtils.calculateCigar).
     """
     data, offsets = _end_to_end_rows(
         view_of(pairs.references),

@@ -126,7 +126,7 @@ class MoveTable:
         return int(self.starts[-1])
 
     def take(self, rows: NDArray[np.int64]) -> Moves:
-        """Gather moves by their numbers."""
+        """Gather moves by their numbers, `rows`, int64[r]."""
         run = np.searchsorted(self.starts, rows, side="right") - 1
         order = np.argsort(run, kind="stable")
         by_run = [moves.take(rows[run == k] - self.starts[k]) for k, moves in enumerate(self._runs)]
@@ -135,7 +135,7 @@ class MoveTable:
         return Moves.concatenate([*by_run, Moves.none()]).take(inverse)
 
     def gathered(self, own: NDArray[np.int64], mates: NDArray[np.int64]) -> GatheredMoves:
-        """Return moves given by their numbers, or `NOT_MOVED`, int64[n] each."""
+        """Return moves given by `own` and `mates`, int64[n] each: their numbers, or `NOT_MOVED`."""
         if len(self._runs) == 1:
             return GatheredMoves(self._runs[0], own, mates)
         has_own, has_mate = own != NOT_MOVED, mates != NOT_MOVED

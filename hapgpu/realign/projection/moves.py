@@ -92,7 +92,7 @@ class Moves:
         return Moves(*map(changed, self.columns))
 
     def take(self, rows: NDArray[np.int64]) -> Moves:
-        """Gather moves by their numbers."""
+        """Gather moves by their numbers, `rows`, int64[r]."""
         return Moves(*(_kind(column).take(column, rows) for column in self.columns))
 
     @property
@@ -107,7 +107,7 @@ def _kind(column: Any) -> Any:
 
 
 def name_hashes(names: Ragged) -> NDArray[np.uint64]:
-    """Return uint64[n]: the hash of each name, as in `MoveIndex`."""
+    """Return uint64[n]: the hash of each of `names`, uint8 text, as in `MoveIndex`."""
     hashes = np.empty(len(names), dtype=np.uint64)
     _hash_rows(view_of(names), hashes)
     return hashes

@@ -52,7 +52,7 @@ class Placement:
     flanks: NDArray[np.int64]
 
     def place(self, extended: ExtendedHaplotypes) -> PlacedHaplotypes[Ragged]:
-        """Return the alignments of extended haplotypes with their windows."""
+        """Return the alignments, uint32 CIGARs, of extended haplotypes with their windows."""
         longer = extended.flanks - self.flanks[:, extended.haplotypes]
         return PlacedHaplotypes(
             _lengthened(self.cigars.take(extended.haplotypes), longer),

@@ -112,12 +112,17 @@ def project_alignments(
     haplotype_index
         int32[n], the haplotype of each read.
     haplotypes
-        The haplotypes and their loci.
+        The haplotypes and their loci: uint32 CIGARs, uint8 bases, and others.
     leading_clips, trailing_clips
         int32[n], soft clips to add before and after each CIGAR; 0 for none.
     clip_ends
         Soft-clip insertions at the ends of a read, which GATK leaves. This comes before indels
         are left-aligned, which may move a part of an insertion differently than the whole.
+
+    Returns
+    -------
+    Projections
+        n reads, with int64 positions and uint32 CIGARs.
     """
     positions, data, offsets = _project_rows(
         view_of(reads),

@@ -93,9 +93,9 @@ def realigned_records(
     originals
         n records as read, one per new alignment.
     bases, qualities
-        n rows, in the orientation of the alignment.
+        uint8, n rows, in the orientation of the alignment.
     new
-        The new alignments.
+        The new alignments: uint32 CIGARs, uint8 text for MD, and others.
     contig_names
         uint8 text, one row per @SQ line of the input.
     source
@@ -271,7 +271,10 @@ def rewrite_tags(
 
 
 def text_values(tags: Ragged, name: str) -> Ragged:
-    """Return the values of a text field in well-formed rows; empty for rows without it."""
+    """Return uint8 text: the values of a text field in `tags`, uint8, well-formed rows.
+
+    The values of rows without the field are empty.
+    """
     starts, ends = _field_ranges(tags, name)
     found = np.flatnonzero(starts >= 0)
     found = found[tags.data[starts[found] + 2] == _TEXT]
@@ -313,7 +316,10 @@ def _kept_fields(
 def integer_fields(
     name: str, numbers: NDArray[np.signedinteger[Any]], rows: NDArray[np.bool_]
 ) -> Ragged:
-    """Return integer fields of at most 32 bits in the rows of a mask."""
+    """Return uint8: fields of `numbers`, any integer dtype[n], in the rows of a mask.
+
+    The mask is `rows`, bool[n]. The numbers fit in 32 bits.
+    """
     values = numbers[rows].astype("<i8")
     types = np.searchsorted(_BOUNDS, values, side="right")
     fields = np.empty((values.size, HEAD_BYTES + 4), dtype=np.uint8)
@@ -326,7 +332,10 @@ def integer_fields(
 
 
 def text_fields(name: str, texts: Ragged, rows: NDArray[np.bool_]) -> Ragged:
-    """Return text fields in the rows of a mask, one text per row."""
+    """Return uint8: text fields in the rows of a mask, `rows`, bool[n].
+
+    `texts`, uint8, has a row for each row of the mask that is set.
+    """
     head, end = repeated(f"{name}Z", len(texts)), repeated("\0", len(texts))
     return spread(side_by_side([head, texts, end]), rows)
 

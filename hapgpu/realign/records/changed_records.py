@@ -159,7 +159,8 @@ def write_records(
     changes, sources
         The changes, and what they refer to.
     out, offsets
-        Receive the records, as a text of `hapgpu.io.text.builder`, and int64[n + 1] their offsets.
+        uint8 and int64[n + 1]: receive the records, as a text of `hapgpu.io.text.builder`, and
+        their offsets.
 
     Returns
     -------

@@ -106,7 +106,7 @@ def set_mate_fields(
     Parameters
     ----------
     data, layout
-        Records.
+        uint8, and offsets: records.
     rows
         int64[n]: the rows of the changed records.
     changes

@@ -111,14 +111,14 @@ def device_queries(records: DeviceRecords) -> DeviceQueries:
 
 
 def best_by_score(offsets: GpuArray, scores: GpuArray) -> tuple[GpuArray, GpuArray]:
-    """Return the best pair of n reads by int32[p] scores, and the second-best score.
+    """Return the best pair of n reads by scores, and the second-best score.
 
     Parameters
     ----------
     offsets
         int64[n + 1]: the pairs of read i are rows `offsets[i]` to `offsets[i + 1]`.
     scores
-        The scores of the pairs.
+        int32[p]: the scores of the pairs.
 
     Returns
     -------

@@ -183,7 +183,10 @@ def put_position(
     name_offsets: NDArray[np.int64],
     start: Integer,
 ) -> Integer:
-    """Write RNAME, a tab and POS."""
+    """Write RNAME, a tab and POS of position `start` of the reference.
+
+    `contig_offsets` and `name_offsets`, int64[c + 1], are of the contigs and of their `names`.
+    """
     contig = last_at_most(contig_offsets, contig_offsets.size - 1, start)
     length = name_offsets[contig + 1] - name_offsets[contig]
     at = put_bytes(text, at, names, name_offsets[contig], length)

@@ -65,6 +65,19 @@ def find_seeds(
     """Fill in the seeds of some reads from the jump table; return the number of seeds with rows.
 
     Rows are limited to the last row: the jump table is not checked at loading.
+
+    Parameters
+    ----------
+    index
+        The index.
+    words, word_offsets, lengths
+        As in `PackedReads`.
+    start_read, end_read
+        The reads to search.
+    pieces, strands
+        Pieces per read, and strands to search.
+    seeds
+        int64[s, COLUMNS]: receives the seeds, with a row more than there can be seeds.
     """
     count: Integer = 0
     jump, jump_length = index.jump, np.int64(index.jump_length)
@@ -105,6 +118,19 @@ def extend_seeds(
     """Extend seeds backwards until few rows are left or their pieces end.
 
     All seeds take a step before any seed takes the next: steps of one seed wait for each other.
+
+    Parameters
+    ----------
+    index
+        The index.
+    words
+        As in `PackedReads`.
+    seeds
+        int64[s, COLUMNS]: the seeds, changed.
+    count
+        Number of seeds.
+    active
+        int64[s]: scratch memory.
     """
     counts, symbols, primary = index.counts, index.symbols, index.primary
     remaining: Integer = 0
@@ -156,7 +182,7 @@ def piece_bounds(piece: Integer, pieces: Integer, length: Integer) -> tuple[Inte
 
 @njit_inlined
 def strand_base(word_offsets: NDArray[np.int64], read: Integer, strand: Integer) -> Integer:
-    """Return the index of the first word of a strand of a read."""
+    """Return the index of the first word of a strand of a read; `word_offsets` are int64[n + 1]."""
     start, end = word_offsets[read], word_offsets[read + 1]
     return np.uint64(3 * (2 * start + strand * (end - start)))
 
@@ -223,7 +249,31 @@ def check_candidates(
     hit_count: Integer,
     counts: NDArray[np.int64],
 ) -> Integer:
-    """Append the hits of candidates, add them to the count of each read; return their number."""
+    """Append the hits of candidates, add them to the count of each read; return their number.
+
+    Parameters
+    ----------
+    index
+        The index.
+    words, lengths
+        As in `PackedReads`.
+    pieces
+        Pieces per read.
+    indels
+        Whether hits may have an insertion or a deletion.
+    seeds
+        int64[s, COLUMNS]: the seeds.
+    owners, positions
+        int64 each: the seed of each candidate, and its position in the reference.
+    count
+        Number of candidates.
+    hits
+        uint64: receives the hits from `hit_count` on, at most two per candidate.
+    hit_count
+        Number of hits before.
+    counts
+        int64: hits of each read, to which the hits are added.
+    """
     planes, others, contig_offsets = index.planes, index.others, index.contig_offsets
     total = contig_offsets[contig_offsets.size - 1]
     for candidate in range(count):

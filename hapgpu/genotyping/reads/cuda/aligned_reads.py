@@ -187,7 +187,7 @@ class DeviceLocusReads:
 
 @dataclass(frozen=True, slots=True)
 class HostLocusReads:
-    """`DeviceLocusReads` in host memory."""
+    """The same arrays as `DeviceLocusReads`, in host memory."""
 
     batch: LocusBatch
     records: RecordBlock

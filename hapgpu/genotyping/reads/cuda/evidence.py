@@ -85,14 +85,14 @@ COMBINE_FRAGMENTS: Final = Kernel(
 
 @dataclass(frozen=True, slots=True)
 class DeviceLoci:
-    """Loci on the current GPU; int64[l] each.
+    """l loci on the current GPU.
 
     Attributes
     ----------
     starts, ends
-        The loci.
+        int64[l]: the loci.
     min_starts, max_ends
-        The smallest start from each locus on, and the largest end up to each.
+        int64[l]: the smallest start from each locus on, and the largest end up to each.
     """
 
     starts: GpuArray
@@ -110,7 +110,7 @@ class DeviceLoci:
 
 
 def locus_columns(loci: Loci) -> tuple[NDArray[np.int64], ...]:
-    """Return the columns of `DeviceLoci` in host memory."""
+    """Return the columns of `DeviceLoci`, int64[l] each, in host memory."""
     min_starts = np.minimum.accumulate(loci.starts[::-1])[::-1]
     return loci.starts, loci.ends, min_starts, np.maximum.accumulate(loci.ends)
 

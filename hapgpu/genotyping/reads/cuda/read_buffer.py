@@ -99,7 +99,10 @@ class DeviceLocusIntervals:
         return self.starts, self.max_ends, self.starts.size
 
     def overlapped(self, starts: GpuArray, ends: GpuArray) -> GpuArray:
-        """Return bool[n]: which reads overlap any interval, by the keys of their own."""
+        """Return bool[n]: which reads overlap any interval.
+
+        `starts` and `ends`, int64[n], are keys of the reads.
+        """
         marks = cupy.empty(starts.size, dtype=np.uint8)
         arguments = (starts, ends, self.fields, marks, starts.size)
         launch_threads(MARK_READS, _THREADS, int(starts.size), arguments)

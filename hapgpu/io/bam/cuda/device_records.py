@@ -103,7 +103,7 @@ class DeviceRecords:
 
     @classmethod
     def of(cls, data: GpuArray, layout: RecordLayout) -> DeviceRecords:
-        """Read the fixed fields of records on the current GPU."""
+        """Read the fixed fields of records in `data`, uint8 on the current GPU."""
         at = layout.starts[:, None]
 
         def field(offset: int, dtype: type[np.generic]) -> GpuArray:
@@ -122,7 +122,7 @@ class DeviceRecords:
     def take(self, rows: GpuArray) -> DeviceRecords:
         """Gather records; the bytes are shared.
 
-        `rows` is a slice, or on the GPU a mask or int64 row numbers in any order.
+        `rows`, bool[n] as a mask or int64[r] in any order, is on the GPU; or it is a slice.
         """
         if isinstance(rows, slice):
             return self._with([column[rows] for column in self._columns])
@@ -135,7 +135,10 @@ class DeviceRecords:
 
     @property
     def fields(self) -> tuple[GpuArray | int, ...]:
-        """The fields of `records_struct`."""
+        """The fields of `records_struct`: uint8 data, columns, and sizes.
+
+        The columns are those of `layout`, and the others, as in `DeviceRecords`.
+        """
         return (self.data, *self._columns, self.data.size, len(self))
 
     @property

@@ -123,7 +123,10 @@ def _rows_of(scratch: Scratch, size: Integer) -> _Rows:
 def set_codes(
     query: NDArray[np.uint8], target: NDArray[np.uint8], modes: Integer, scratch: Scratch
 ) -> None:
-    """Write the target's codes and the query's, from its last one on, with A around both."""
+    """Write the codes of `target` and, from the last one on, of `query`, with A around both.
+
+    The codes, `query` and `target`, are uint8.
+    """
     size = row_size(query.size, target.size)
     backwards = modes & results.BACKWARDS != 0
     at = TARGET * size + MARGIN
@@ -157,7 +160,7 @@ def fill_matrix(
     scratch
         Memory, with the codes of both sequences.
     result
-        The columns of `results`, set except for `REACHES_END`.
+        int32[10]: the columns of `results`, set except for `REACHES_END`.
     """
     costs = costs_of(scoring)
     borders = borders_of(costs)

@@ -215,7 +215,7 @@ def no_cells() -> BestCells:
 
 @njit
 def set_cells(best: BestCells, result: NDArray[np.int32]) -> None:
-    """Write the best cells into a result."""
+    """Write the best cells into `result`, int32[10]."""
     result[results.MAX_SCORE] = best.max_score
     result[results.MAX_TARGET] = best.max_target
     result[results.MAX_QUERY] = best.max_query

@@ -77,7 +77,7 @@ class FillAlignments(NamedTuple):
 
 
 class Buffers(NamedTuple):
-    """Buffers that grow: `used` of the `operations` (uint32) are those of pairs, in any order."""
+    """Buffers that grow: `used` of the `operations`, uint32, are those of pairs, in any order."""
 
     lanes: Lanes
     operations: NDArray[np.uint32]
@@ -318,7 +318,10 @@ def sort_pairs(
     query_lengths: NDArray[np.int32],
     width: Width,
 ) -> None:
-    """Sort pairs by the diagonal of their last cell, as far as it matters, then by length."""
+    """Sort pairs by the diagonal of their last cell, as far as it matters, then by length.
+
+    `pairs` are int64[m], numbers of pairs, and `target_lengths` and `query_lengths` are int32[n].
+    """
     together = max(_MIN_TOGETHER, width.diagonals // _WIDTH_FRACTION)
     keys = np.empty(pairs.size, np.uint64)
     for k in range(pairs.size):
@@ -337,7 +340,10 @@ def next_group(
     query_lengths: NDArray[np.int32],
     width: Width,
 ) -> tuple[Integer, LaneBand]:
-    """Return the end of the group that starts at `first` of the sorted pairs, and its band."""
+    """Return the end of the group that starts at `first` of the sorted pairs, and its band.
+
+    The arrays are as in `sort_pairs`.
+    """
     max_target: Integer = 0
     max_query: Integer = 0
     min_difference: Integer = 0

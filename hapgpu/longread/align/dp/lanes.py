@@ -133,7 +133,10 @@ def pack_codes(
     lane: Integer,
     packed: NDArray[np.int8],
 ) -> bool:
-    """Write the codes of a sequence into its lane; return whether one of them is ambiguous."""
+    """Write `codes`, uint8, of a sequence into its lane; return whether one of them is ambiguous.
+
+    `packed`, int8[l, LANES], has a column per lane and at least `length` rows.
+    """
     seen: Any = np.uint8(0)
     for position in range(length):
         code = codes[start + position]

@@ -32,7 +32,7 @@ def align_locally(
     Parameters
     ----------
     query, target
-        Codes of bases, 0 to 4.
+        uint8: codes of bases, 0 to 4.
     modes
         `BACKWARDS` or 0.
     scoring

@@ -55,8 +55,8 @@ def align_pair(
     Parameters
     ----------
     query, target
-        Codes of bases, 0 to 4. If one is empty, the pair is not aligned, and neither if a mismatch
-        costs more than twice the cost of a gap of one base.
+        uint8: codes of bases, 0 to 4. If one is empty, the pair is not aligned, and neither if a
+        mismatch costs more than twice the cost of a gap of one base.
     options
         Options.
     scoring
@@ -172,7 +172,10 @@ def end_cell(
     options: PairOptions,
     result: NDArray[np.int32],
 ) -> tuple[Integer, Integer]:
-    """Return the offsets on target and query at which the alignment ends; -1 without alignment."""
+    """Return the offsets on target and query at which the alignment ends; -1 without alignment.
+
+    `result`, int32[10], gets `REACHES_END`.
+    """
     if not result[results.DROPPED]:
         if options.modes & results.EXTENSION == 0:
             return target_length - 1, query_length - 1

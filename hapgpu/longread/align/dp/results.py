@@ -86,7 +86,7 @@ class PairOptions(NamedTuple):
 
 @njit
 def clear_result(result: NDArray[np.int32]) -> None:
-    """Set the result of a pair that is not aligned."""
+    """Set `result`, int32[10], of a pair that is not aligned."""
     for column in range(result.size):
         result[column] = -1
     result[SCORE] = NO_SCORE

@@ -229,7 +229,7 @@ class DevicePairsByLocus:
         return clipped_parts(records, self.reads, starts, ends)
 
     def take(self, overlaps: GpuArray) -> DevicePairsByLocus:
-        """Keep the overlaps of a mask, bool[m]; `order` still has rows of the whole input."""
+        """Keep `overlaps`, bool[m], a mask; `order` still has rows of the whole input."""
         kept = self.pairs_of(overlaps)
         loci, offsets = self.loci[overlaps], offsets_of(self.counts[overlaps])
         groups = _runs(loci)

@@ -84,7 +84,7 @@ class DeviceLikelihoods:
 
     @property
     def fields(self) -> tuple[GpuArray | int, ...]:
-        """The fields of the struct `pairs`."""
+        """The fields of `pairs`: int64 reads, int32 haplotypes, float64 likelihoods, their size."""
         return self.reads, self.haplotypes, self.likelihoods, len(self)
 
 
@@ -145,7 +145,7 @@ class DeviceText:
     size: int
 
     def parts(self, part_bytes: int) -> Iterator[NDArray[np.uint8]]:
-        """Write the lines and copy them to pinned memory, in parts that end anywhere.
+        """Write the lines, uint8, and copy them to pinned memory, in parts that end anywhere.
 
         A part has `part_bytes`, give or take the text of a pair. Works on the current stream of
         the GPU, and waits for it.
