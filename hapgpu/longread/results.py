@@ -131,11 +131,17 @@ class ReadMappings:
 class ReadAlignments(ReadMappings):
     """m base alignments of n long reads, in the order of the lines of `hapgpu chain -c`.
 
-    They have the columns of `ReadMappings`, and more. A mapping whose alignment failed has no
-    CIGAR, and -1 as edit distance, scores and ambiguous bases.
+    A mapping whose alignment failed has no CIGAR, and -1 as edit distance, scores and ambiguous
+    bases.
 
     Attributes
     ----------
+    reads, contigs, strands, read_starts, read_ends, starts, ends, matches, block_lengths
+        As in `ReadMappings`.
+    mapping_qualities, is_primary, anchor_counts, chain_scores, second_scores, divergences
+        As in `ReadMappings`.
+    repeat_lengths, read_lengths, read_names, contig_names
+        As in `ReadMappings`.
     is_supplementary
         bool[m]: whether it is a further part of the read, as in FLAG of SAM.
     is_inversion

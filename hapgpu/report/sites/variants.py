@@ -97,7 +97,7 @@ def count_variants(
     Parameters
     ----------
     data, columns
-        uint8 and int64[n, c], as in `hapgpu.io.vcf.batches.VcfBatch`.
+        uint8 and int64[n, 10], as in `hapgpu.io.vcf.batches.VcfBatch`.
     tallies
         Grow by n records.
     kinds
