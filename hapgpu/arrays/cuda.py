@@ -57,7 +57,7 @@ class DeviceRagged:
     Attributes
     ----------
     data
-        uint8 or uint32 on the GPU, shape [offsets[-1]].
+        Any dtype on the GPU, shape [offsets[-1]].
     offsets
         int64[n + 1] on the GPU, from 0, never decreasing.
     """
@@ -70,29 +70,29 @@ class DeviceRagged:
 
     @property
     def fields(self) -> tuple[GpuArray | int, ...]:
-        """The fields of `rows_struct`: uint8 or uint32 data, int64 offsets, and their sizes."""
+        """The fields of `rows_struct`: data of any dtype, int64 offsets, and their sizes."""
         return self.data, self.offsets, self.data.size, len(self)
 
     @classmethod
     def upload(cls, rows: Ragged) -> DeviceRagged:
-        """Copy `rows`, uint8 or uint32, to the current GPU."""
+        """Copy `rows`, of any dtype, to the current GPU."""
         return cls(cupy.asarray(rows.data), cupy.asarray(rows.offsets))
 
     @classmethod
     def upload_large(cls, rows: Ragged) -> DeviceRagged:
-        """Copy `rows`, uint8 or uint32, through little pinned memory.
+        """Copy `rows`, of any dtype, through little pinned memory.
 
         `upload` keeps as much pinned memory as the rows take.
         """
         return cls(uploaded(rows.data), uploaded(rows.offsets))
 
     def download(self) -> Ragged:
-        """Copy the rows, uint8 or uint32, to host memory."""
+        """Copy the rows, of any dtype, to host memory."""
         return Ragged(self.data.get(), self.offsets.get())
 
     @classmethod
     def from_lengths(cls, data: GpuArray, lengths: GpuArray) -> DeviceRagged:
-        """Cut `data`, uint8 or uint32, into rows of `lengths`, any integer dtype[n].
+        """Cut `data`, of any dtype, into rows of `lengths`, any integer dtype[n].
 
         The sum of the lengths is the size of `data`.
         """
@@ -136,7 +136,10 @@ class DeviceRagged:
         return self.offsets[rows + 1] - self.offsets[rows]
 
     def take(self, rows: GpuArray) -> DeviceRagged:
-        """Gather `rows`, any integer dtype[r], in any order, with repeats; waits for the GPU."""
+        """Gather `rows`, any integer dtype[r], in any order, with repeats; waits for the GPU.
+
+        The data of this array must be uint8 or uint32.
+        """
         return DeviceRagged.gather(self.data, self.offsets[rows], self.lengths_of(rows))
 
 
