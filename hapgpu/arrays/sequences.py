@@ -22,7 +22,9 @@ Sequences: TypeAlias = "Sequence[bytes | str | AlignedSegment] | Ragged"
 _LAST_ASCII: Final = 127
 
 
-def sequence_rows(given: Sequences, what: str, *, as_sequenced: bool = False) -> Ragged:
+def sequence_rows(
+    given: Sequences, what: str, *, as_sequenced: bool = False, first: int = 0
+) -> Ragged:
     """Store sequences end to end as uint8; a Ragged is returned as it is.
 
     Parameters
@@ -34,23 +36,25 @@ def sequence_rows(given: Sequences, what: str, *, as_sequenced: bool = False) ->
     as_sequenced
         Whether a record on the reverse strand gives the bases as the machine read them, not their
         reverse complement as aligned.
+    first
+        Number of the first sequence, for messages.
 
     Raises
     ------
     InputError
-        A sequence is not ASCII, or a record has none; the message has its number, from 0.
+        A sequence is not ASCII, or a record has none; the message has its number.
     UsageError
         `given` is neither a list of text or records nor a Ragged of uint8.
     """
     if isinstance(given, Ragged):
         rows = given
     else:
-        rows = _joined(listed(given, what), what, as_sequenced=as_sequenced)
+        rows = _joined(listed(given, what), what, first, as_sequenced=as_sequenced)
     if rows.data.dtype != np.uint8:
         message = f"{what}s: a Ragged of {rows.data.dtype}; give a Ragged of uint8"
         raise UsageError(message)
     if rows.data.size and largest(rows.data) > _LAST_ASCII:
-        row = first_row(rows, rows.data > _LAST_ASCII)
+        row = first + first_row(rows, rows.data > _LAST_ASCII)
         message = f"{what} {row}: contains a non-ASCII character; give ASCII text"
         raise InputError(message)
     return rows
@@ -87,10 +91,11 @@ def check_counts(expected: int, what: str, **counts: int) -> None:
             raise UsageError(f"{name}: {count} for {expected} {what}s; give one per {what}")
 
 
-def _joined(given: Sequence[Any], what: str, *, as_sequenced: bool) -> Ragged:
+def _joined(given: Sequence[Any], what: str, first: int, *, as_sequenced: bool) -> Ragged:
     # Non-ASCII characters become bytes above 127, which the caller searches in all rows at once.
     return Ragged.from_sequences(
-        _bytes_of(entry, row, what, as_sequenced=as_sequenced) for row, entry in enumerate(given)
+        _bytes_of(entry, row, what, as_sequenced=as_sequenced)
+        for row, entry in enumerate(given, first)
     )
 
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeAlias, Unpack
+from typing import Any, Self, TypeAlias, Unpack
+
+import numpy as np
 
 from hapgpu.arrays.arguments import PathName
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.sequences import Sequences, record_names, sequence_rows
+from hapgpu.arrays.sequences import Sequences, is_record, listed, record_names, sequence_rows
 from hapgpu.errors import InputError, UsageError
 from hapgpu.io.fastx.block_workers import BlockTransfer, workers_for
 from hapgpu.io.fastx.given_reads import blocks_of_reads
 from hapgpu.io.fastx.limits import LONG_READS
+from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.longread.align.batches import TargetCodes
 from hapgpu.longread.align.start import code_targets
 from hapgpu.longread.batches import Mappings, NamedReads
@@ -221,7 +224,7 @@ class LongReadIndex:
             A named device cannot be used, has too little memory for one read, or fails.
         """
         options = self._options(settings, MapSettings.__optional_keys__)
-        given = _given_reads(reads, names)
+        given = _GivenReads(reads, names)
         count = given_threads(threads)
         devices, _ = resolve_devices(device, threads=count)
         open_worker = partial(_chainer, self.data, options, partial(chained_table, options))
@@ -267,7 +270,7 @@ class LongReadIndex:
                 f"device={device!r}: bases are aligned on the CPU only; give 'auto' or 'cpu'"
             )
         options = self._options(settings, AlignSettings.__optional_keys__)
-        given = _given_reads(reads, names)
+        given = _GivenReads(reads, names)
         lines = LineTargets.of(self.data.names, targets.lengths, targets)
         make_table = partial(
             aligned_table, options, lines, splits_matches=settings.get("eqx", False)
@@ -291,35 +294,73 @@ class LongReadIndex:
         return long_read_options(base, AlignSettings(**settings))  # type: ignore[typeddict-item]
 
 
-class _GivenReads(NamedTuple):
-    """Reads with their names: uint8 text of n rows; no names for the row numbers."""
+class _GivenReads:
+    """Reads with their names; text is made of them piece by piece.
 
-    reads: Ragged
-    names: Ragged | None
+    Parameters
+    ----------
+    reads
+        As given to `LongReadIndex.map`.
+    names
+        As given; None for the names of records, or else the row numbers.
+    """
+
+    def __init__(self, reads: Sequences, names: Sequence[str | bytes] | None) -> None:
+        self._reads = reads if isinstance(reads, Ragged) else listed(reads, "read")
+        given = record_names(reads) if names is None else names
+        self._names = None if given is None else sequence_rows(given, "name")
+        if self._names is not None and len(self._names) != len(reads):
+            message = f"names: {len(self._names)} for {len(reads)} reads; give one per read"
+            raise UsageError(message)
+        self._lengths = [np.empty(0, dtype=np.int64)]
+
+    def __len__(self) -> int:
+        return len(self._reads)
+
+    def blocks(self, transfer: BlockTransfer) -> Iterator[ReadBlock]:
+        """Yield the reads as blocks.
+
+        Raises
+        ------
+        InputError, UsageError
+            A read is too long, has a line break, or is no sequence; the message has its row.
+        """
+        first = 0
+        for rows in self._pieces(transfer.size):
+            if len(rows) and rows.lengths.max() > LONG_READS.max_bases:
+                row, most = first + int(rows.lengths.argmax()), LONG_READS.max_bases
+                raise InputError(f"read {row}: more than {most:,} bases; give shorter reads")
+            names = None if self._names is None else self._names[first : first + len(rows)]
+            yield from blocks_of_reads(rows, names, transfer.size, transfer.allocate, first)
+            self._lengths.append(rows.lengths)
+            first += len(rows)
+
+    def _pieces(self, size: int) -> Iterator[Ragged]:
+        """Yield uint8 rows of about `size` bases: large texts would be new memory each time."""
+        if isinstance(self._reads, Ragged):
+            yield sequence_rows(self._reads, "read")
+            return
+        start = bases = 0
+        for row, read in enumerate(self._reads):
+            bases += len(read) if isinstance(read, str | bytes) else _length_of(read)
+            if bases >= size or row == len(self._reads) - 1:
+                piece = self._reads[start : row + 1]
+                yield sequence_rows(piece, "read", as_sequenced=True, first=start)
+                start, bases = row + 1, 0
 
     def mapped(self, contig_names: tuple[str, ...]) -> MappedReads:
-        """Return what was mapped to these contigs."""
-        texts = None if self.names is None else _texts(self.names)
-        return MappedReads(self.reads.lengths, texts, contig_names)
+        """Return what was mapped to these contigs, after all blocks."""
+        texts = None if self._names is None else _texts(self._names)
+        return MappedReads(np.concatenate(self._lengths), texts, contig_names)
+
+
+def _length_of(read: object) -> int:
+    return read.query_length if is_record(read) else 0
 
 
 def _texts(names: Ragged) -> tuple[str, ...]:
     text = names.data.tobytes().decode("ascii")
     return tuple(text[start:end] for start, end in pairwise(names.offsets.tolist()))
-
-
-def _given_reads(reads: Sequences, names: Sequence[str | bytes] | None) -> _GivenReads:
-    """Return reads and names as text, after checking their lengths."""
-    rows = sequence_rows(reads, "read", as_sequenced=True)
-    if names is None:
-        names = record_names(reads)
-    if len(rows) and rows.lengths.max() > LONG_READS.max_bases:
-        row, most = int(rows.lengths.argmax()), LONG_READS.max_bases
-        raise InputError(f"read {row}: more than {most:,} bases; give shorter reads")
-    texts = None if names is None else sequence_rows(names, "name")
-    if texts is not None and len(texts) != len(rows):
-        raise UsageError(f"names: {len(texts)} for {len(rows)} reads; give one per read")
-    return _GivenReads(rows, texts)
 
 
 def _chainer(
@@ -357,11 +398,11 @@ def _computed(
         return table.repeat_lengths.size
 
     run_pipeline(
-        blocks_of_reads(given.reads, given.names, transfer.size, transfer.allocate),
+        given.blocks(transfer),
         workers,
         keep,
         progress=progress,
-        extent=len(given.reads),
+        extent=len(given),
         threaded=len(workers) > 1,
     )
     return MappingTable.joined(tables)

@@ -5,20 +5,11 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
-from fnmatch import fnmatch
-from typing import Final
 
 import pytest
 
 import hapgpu
 from tests.docs.contracts import Contract, contracts, contracts_of, is_array
-
-EXEMPT: Final = (
-    "hapgpu/pairhmm/cuda/*",
-    "hapgpu/realign/align/cuda/*",
-    "hapgpu/shortread/*/cuda*",
-)
-"""Modules whose docstrings do not yet state all dtypes; this list only gets shorter."""
 
 
 def contract_of(name: str) -> Contract:
@@ -37,7 +28,7 @@ def test_every_array_has_a_dtype() -> None:
     found = [
         f"{each.path}: {each.name}: {', '.join(names)}"
         for each in contracts()
-        if not any(fnmatch(each.path, pattern) for pattern in EXEMPT) and (names := each.unstated())
+        if (names := each.unstated())
     ]
     assert not found
 

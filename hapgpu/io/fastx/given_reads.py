@@ -25,9 +25,9 @@ _NO_NAMES: Final = Ragged(np.empty(0, dtype=np.uint8), np.zeros(1, dtype=np.int6
 
 
 def blocks_of_reads(
-    reads: Ragged, names: Ragged | None, size: int, allocate: Allocate
+    reads: Ragged, names: Ragged | None, size: int, allocate: Allocate, first: int = 0
 ) -> Iterator[ReadBlock]:
-    """Write reads as blocks of FASTA, whose records are numbered from 0.
+    """Write reads as blocks of FASTA, whose records are numbered.
 
     Parameters
     ----------
@@ -39,6 +39,8 @@ def blocks_of_reads(
         Bytes of a block of several reads.
     allocate
         Allocates the memory of a block.
+    first
+        Number of the first read.
 
     Raises
     ------
@@ -49,13 +51,13 @@ def blocks_of_reads(
     start, room = 0, size
     while start < len(reads):
         out = allocate(room + SLACK)
-        written = _put_records(bases, texts, names is not None, start, out)
+        written = _put_records(bases, texts, names is not None, start, first, out)
         if written.fault != _WHOLE:
             fault = _BROKEN[int(written.fault)]
-            raise InputError(f"{fault} {written.end}: contains a line break; remove it")
+            raise InputError(f"{fault} {first + written.end}: contains a line break; remove it")
         room = max(size, int(written.needed))
         if written.end > start:
-            yield ReadBlock(out[: written.used], is_fasta=True, first=start, name="reads")
+            yield ReadBlock(out[: written.used], is_fasta=True, first=first + start, name="reads")
             start, room = int(written.end), size
         del out  # it must not stay alive while the next is made
 
@@ -83,6 +85,7 @@ def _put_records(
     names: RaggedView,
     has_names: Integer,
     start: Integer,
+    first: Integer,
     out: NDArray[np.uint8],
 ) -> _Written:
     """Write the records of reads, from `start` on, that `out`, uint8 with `SLACK`, has room for."""
@@ -96,7 +99,7 @@ def _put_records(
                 return _Written(_BROKEN_NAME, row, np.int64(0), np.int64(0))
             at = _put_row(text, at, name_text, names.offsets, row)
         else:
-            at = put_count(text, at, row)
+            at = put_count(text, at, first + row)
         if _has_break(reads, row):
             return _Written(_BROKEN_BASES, row, np.int64(0), np.int64(0))
         at = _put_row(text, put_byte(text, at, _NEWLINE), bases, reads.offsets, row)
