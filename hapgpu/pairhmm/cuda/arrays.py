@@ -188,7 +188,8 @@ class PieceArrays:
     ) -> Checked:
         """Return the arguments of a kernel: these arrays and their sizes.
 
-        `given` are other arrays by name, always the same; `scalars` are those that are not sizes.
+        `given`, any dtype each, are other arrays by name, always the same; `scalars` are those that
+        are not sizes.
 
         Raises
         ------

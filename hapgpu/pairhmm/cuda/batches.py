@@ -65,7 +65,7 @@ class DeviceHmmReads:
 
     @property
     def columns(self) -> tuple[GpuArray, ...]:
-        """The bases and the qualities per base."""
+        """Bases and qualities per base, uint8 each."""
         return (
             self.bases.data,
             self.base_qualities,

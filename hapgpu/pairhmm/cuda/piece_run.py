@@ -104,11 +104,11 @@ class PieceRun:
         self._arrays: PieceArrays
 
     def launch(self, likelihoods: GpuArray, memory: Callable[[], int]) -> NDArray[np.int32]:
-        """Start the kernels and copies that write the likelihoods, float64[pairs].
+        """Start the kernels and copies that write `likelihoods`, float64[pairs]; return int32[1].
 
-        They are in pinned memory, or on the device for a batch on the device. `memory` returns a
-        bound in bytes for the rows of very long haplotypes and for large masks. Returns one number;
-        the device sets it to 1 if a likelihood is too small for float64.
+        The likelihoods are in pinned memory, or on the device for a batch on the device. `memory`
+        returns a bound in bytes for the rows of very long haplotypes and for large masks. The
+        device sets the returned number to 1 if a likelihood is too small for float64.
         """
         mask_bytes = 4 * self._sizes.mask_words
         if mask_bytes > _SMALL_BYTES and mask_bytes > memory() // 4:

@@ -98,18 +98,18 @@ def _split_group(group: _Batch, bases: int) -> Iterator[_Batch]:
 
 
 class PieceIndices(NamedTuple):
-    """Index arrays to fill in, int32; each may be longer than needed.
+    """Index arrays to fill in; each may be longer than needed.
 
     Attributes
     ----------
     group_reads, group_haplotypes, group_pairs
-        Offsets of the rows and of the likelihoods of each group, from 0.
+        int32: offsets of the rows and of the likelihoods of each group, from 0.
     haplotype_offsets
-        Offsets of the haplotypes, from 0.
+        int32: offsets of the haplotypes, from 0.
     layouts
-        Number of the layout of each haplotype.
+        int32: number of the layout of each haplotype.
     mask_starts
-        Offset of the masks of each haplotype.
+        int32: offset of the masks of each haplotype.
     """
 
     group_reads: NDArray[np.int32]

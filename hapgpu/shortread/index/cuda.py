@@ -50,7 +50,7 @@ class DeviceIndex:
         number of contigs. Bit b % 32 of word b // 32 is set if block b of the reference, or one of
         the next two, has letters other than bases.
     letters
-        Positions and letters of `ReferenceBases`.
+        Positions, int64, and letters, uint8, of `ReferenceBases`.
     """
 
     bwt: tuple[object, ...]

@@ -47,7 +47,19 @@ _MAX_KEPT: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class DevicePackedReads:
-    """`PackedReads` on a GPU: words uint64, word offsets and lengths int32."""
+    """`PackedReads` of n reads on a GPU.
+
+    Attributes
+    ----------
+    words
+        uint64[6 total_words].
+    word_offsets
+        int32[n + 1].
+    lengths
+        int32[n], in bases.
+    total_words
+        The last of the offsets.
+    """
 
     words: GpuArray
     word_offsets: GpuArray
@@ -59,7 +71,7 @@ class DevicePackedReads:
 
     @property
     def fields(self) -> tuple[GpuArray | int, ...]:
-        """The fields of `kernels.READS`."""
+        """Words, uint64, offsets and lengths, int32, and numbers: fields of `kernels.READS`."""
         return self.words, self.word_offsets, self.lengths, self.total_words, len(self)
 
 
@@ -83,7 +95,7 @@ class DeviceHits:
 
     @property
     def fields(self) -> tuple[GpuArray | int, ...]:
-        """The fields of the struct `hits`."""
+        """Offsets, int64, hits, uint64, and counts, int32: the fields of the struct `hits`."""
         return (
             *(self.offsets, self.hits, self.exact, self.inexact),
             *(self.hits.size, self.exact.size),
@@ -91,14 +103,22 @@ class DeviceHits:
 
     @classmethod
     def of_one(cls, hits: GpuArray, first: int, exact: int, inexact: int) -> DeviceHits:
-        """Return successive hits of one read, from number `first` on."""
+        """Return successive `hits`, uint64, of one read, from number `first` on."""
         offsets = cupy.asarray(np.array([-first, hits.size], dtype=np.int64))
         return cls(offsets, hits, *(cupy.full(1, count, np.int32) for count in (exact, inexact)))
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceKeptHits:
-    """Successive hits of one read on a GPU, uint64, and the numbers of all its hits."""
+    """Successive hits of one read on a GPU.
+
+    Attributes
+    ----------
+    hits
+        uint64, in the order of the search.
+    exact, inexact
+        Number of all hits without an error, and with one.
+    """
 
     hits: GpuArray
     exact: int

@@ -325,8 +325,8 @@ def test_records_of_pysam(index: hapgpu.LongReadIndex, reads: list[str]) -> None
 def test_rows_of_errors_count_all_reads(index: hapgpu.LongReadIndex) -> None:
     """Text is made piece by piece; messages and names have the row among all reads."""
     reads: list[Any] = ["ACGTTGCA" * 300_000] * 3
-    with pytest.raises(UsageError, match="^read 3: of type int;"):
+    with pytest.raises(UsageError, match=r"^read 3: of type int;"):
         index.map([*reads, 5], device="cpu", threads=1)
-    with pytest.raises(InputError, match="^read 3: contains a line break;"):
+    with pytest.raises(InputError, match=r"^read 3: contains a line break;"):
         index.map([*reads, "A\nC"], device="cpu", threads=1)
     assert index.map([*reads, "A"], device="cpu", threads=1).read_lengths.tolist()[3] == 1

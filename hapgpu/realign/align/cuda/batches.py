@@ -81,7 +81,7 @@ class DevicePairs:
         )
 
     def take(self, rows: GpuArray) -> DevicePairs:
-        """Gather pairs by their numbers; the sequences are shared."""
+        """Gather the pairs of numbers `rows`, int64; the sequences are shared."""
         return DevicePairs(
             self.references, self.queries, self.reference_index[rows], self.query_index[rows]
         )

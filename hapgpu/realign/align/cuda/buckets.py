@@ -68,7 +68,7 @@ class PairLengths:
         return self.keys // _CLASSES
 
     def take(self, rows: GpuArray) -> PairLengths:
-        """Gather the lengths of some pairs."""
+        """Gather the lengths of the pairs of numbers `rows`, int64."""
         return PairLengths(self.keys[rows], self.rows[rows])
 
     def check(self, scoring: Scoring, overhang: Overhang) -> None:
