@@ -48,6 +48,8 @@ from hapgpu.runtime.jit import njit
 
 _DV: Final = tag_head("dv", "f")
 _COUNT_NAMES: Final = COUNT_NAMES[:SUPPLEMENTARY]
+_LINE_BYTES: Final = 256
+"""Expected bytes of a line: memory of more than a block needs is new at each block."""
 
 
 class _ReportedRows(NamedTuple):
@@ -193,7 +195,8 @@ def first_paf_lines(
     def put(*place: Any) -> WrittenLines:
         return _put_lines(rows, options.prints_secondary, options.prints_unmapped, *place)
 
-    return first_part(put, reads.lengths, anchors, most, names=_COUNT_NAMES)
+    expected = _LINE_BYTES * (reported.rows.size + len(reads))
+    return first_part(put, reads.lengths, anchors, min(most, expected), names=_COUNT_NAMES)
 
 
 def reported_mapping_rows(reported: ReportedMappings) -> NDArray[np.void]:

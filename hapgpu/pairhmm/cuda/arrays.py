@@ -188,7 +188,7 @@ class PieceArrays:
     ) -> Checked:
         """Return the arguments of a kernel: these arrays and their sizes.
 
-        `given`, any dtype each, are other arrays by name, always the same; `scalars` are those that
+        `given`, uint8 or int32, are other arrays by name, always the same; `scalars` are those that
         are not sizes.
 
         Raises

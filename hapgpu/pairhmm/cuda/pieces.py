@@ -98,18 +98,18 @@ def _split_group(group: _Batch, bases: int) -> Iterator[_Batch]:
 
 
 class PieceIndices(NamedTuple):
-    """Index arrays to fill in; each may be longer than needed.
+    """Index arrays of b groups with h haplotypes to fill in; each may be longer than needed.
 
     Attributes
     ----------
     group_reads, group_haplotypes, group_pairs
-        int32: offsets of the rows and of the likelihoods of each group, from 0.
+        int32[b + 1] each: offsets of the rows and of the likelihoods of each group, from 0.
     haplotype_offsets
-        int32: offsets of the haplotypes, from 0.
+        int32[h + 1]: offsets of the haplotypes, from 0.
     layouts
-        int32: number of the layout of each haplotype.
+        int32[h]: number of the layout of each haplotype.
     mask_starts
-        int32: offset of the masks of each haplotype.
+        int32[h]: offset of the masks of each haplotype.
     """
 
     group_reads: NDArray[np.int32]

@@ -115,7 +115,7 @@ class DeviceKeptHits:
     Attributes
     ----------
     hits
-        uint64, in the order of the search.
+        uint64, ascending.
     exact, inexact
         Number of all hits without an error, and with one.
     """
