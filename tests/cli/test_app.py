@@ -194,16 +194,16 @@ def test_fault_while_options_are_read_is_one_line(faulty: list[str], tmp_path: P
     (tmp_path / "doctor.py").write_text(
         "from typing import Annotated\n"
         "import typer\n"
-        "from hapgpu.errors import UsageError\n"
+        "from hapgpu.errors import DeviceError\n"
         "from hapgpu.cli.options.files import CommandFiles\n"
         "EXAMPLES, FILES = '', CommandFiles()\n"
         "def refuse(text):\n"
-        "    raise UsageError(f'no {text} here')\n"
+        "    raise DeviceError(f'no {text} here')\n"
         "def doctor(x: Annotated[str, typer.Option(parser=refuse)] = None) -> None:\n"
         "    pass\n"
     )
     done = run_faulty(faulty, "--x", "cake")
-    assert (done.returncode, done.stderr) == (2, "hapgpu doctor: error: no cake here\n")
+    assert (done.returncode, done.stderr) == (3, "hapgpu doctor: error: no cake here\n")
 
 
 def test_fault_on_import_is_one_line(faulty: list[str], tmp_path: Path) -> None:

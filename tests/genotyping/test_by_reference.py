@@ -335,9 +335,9 @@ def test_genotypes_equal_the_reference_implementation(
             likelihoods = found.phred_likelihoods[row].tolist()
             assert likelihoods == pytest.approx(call.phred_likelihoods, abs=0.5 + off[sample])
             lowest, highest = (min(99, int(call.quality + k * off[sample])) for k in (-1, 1))
-            assert lowest <= found.qualities[site, sample] <= highest
+            assert lowest <= found.genotype_qualities[site, sample] <= highest
         quality = sum(call.reference_quality for call in calls)
-        assert found.variant_qualities[site] == pytest.approx(quality, abs=sum(off))
+        assert found.qualities[site] == pytest.approx(quality, abs=sum(off))
 
 
 def called(one: Evidence, prior: str) -> SiteCall:

@@ -10,20 +10,19 @@ import pysam
 import pytest
 
 from hapgpu import genotype
-from hapgpu.io.vcf.records import VcfRecord
 
 NO_EVIDENCE = 0xF04
 MIN_MAPPING_QUALITY = 20
 
 
-def bases_at(reads: pysam.AlignmentFile, site: VcfRecord) -> list[set[str]]:
-    """Return the base of each fragment at a site of one base, `*` within a deletion."""
+def bases_at(reads: pysam.AlignmentFile, contig: str, position: int) -> list[set[str]]:
+    """Return the base of each fragment at a position, `*` within a deletion."""
     fragments: dict[str, set[str]] = defaultdict(set)
-    for read in reads.fetch(site.contig, site.start, site.start + 1):
+    for read in reads.fetch(contig, position, position + 1):
         if read.flag & NO_EVIDENCE or not MIN_MAPPING_QUALITY <= read.mapping_quality < 255:
             continue
         bases = {at: row for row, at in read.get_aligned_pairs(matches_only=True)}
-        row = bases.get(site.start)
+        row = bases.get(position)
         fragments[read.query_name].add("*" if row is None else read.query_sequence[row])
     return list(fragments.values())
 
@@ -39,10 +38,10 @@ def test_snvs(data_dir: Path, sample: str) -> None:
     calls = genotype(*files, directory / "sites.dev.vcf.gz", device="cpu")
     more, off = [], []
     with pysam.AlignmentFile(files[0]) as reads:
-        for row, site in enumerate(calls.sites):
-            alleles = [site.reference, *site.alternatives]
+        for row, alleles in enumerate(calls.alleles):
             if set(map(len, alleles)) == {1} and "*" not in alleles:
-                fragments = bases_at(reads, site)
+                contig = calls.contig_names[calls.contigs[row]]
+                fragments = bases_at(reads, contig, int(calls.positions[row]))
                 support = [sum(bases == {allele} for bases in fragments) for allele in alleles]
                 more.append(calls.depths[row, 0] - len(fragments))
                 off.append(np.abs(calls.allele_depths[row] - support).max())
