@@ -28,8 +28,7 @@ from hapgpu.longread.index.build import build_index_of_records, read_reference
 from hapgpu.longread.index.files import MINIMIZER_FILE, load_index
 from hapgpu.longread.index.minimizer_index import MinimizerIndex
 from hapgpu.longread.index.names import index_command
-from hapgpu.longread.options import LongReadOptions
-from hapgpu.longread.options import preset as options_of_preset
+from hapgpu.longread.options import PRESETS, LongReadOptions
 from hapgpu.longread.output.columns import MappingTable, aligned_table, chained_table
 from hapgpu.longread.output.rows import AlignedBlock, LineTargets
 from hapgpu.longread.pipeline import WORKERS_PER_GPU, block_transfer
@@ -108,7 +107,7 @@ class LongReadIndex:
             An argument has the wrong type or value.
         """
         check_settings(settings, SketchSettings.__optional_keys__)
-        sketch = sketch_options(options_of_preset(preset).sketch, settings)
+        sketch = sketch_options(_options_of(preset).sketch, settings)
         count = given_threads(threads)
         with showing("indexing", "bases", None, is_shown=progress) as shown:
             index, records = build_index_of_records(Path(reference), sketch, count, shown)
@@ -144,7 +143,7 @@ class LongReadIndex:
         UsageError
             An argument has the wrong type or value.
         """
-        sketch = options_of_preset(preset).sketch
+        sketch = _options_of(preset).sketch
         if reference is None:
             return cls(load_index(Path(path), sketch), preset, None)
         fasta = Path(reference)
@@ -290,7 +289,7 @@ class LongReadIndex:
     def _options(self, settings: Mapping[str, object], known: frozenset[str]) -> LongReadOptions:
         """Return the options of the preset for this index, changed by settings."""
         check_settings(settings, known)
-        base = replace(options_of_preset(self.preset), sketch=self.data.sketch)
+        base = replace(_options_of(self.preset), sketch=self.data.sketch)
         return long_read_options(base, AlignSettings(**settings))  # type: ignore[typeddict-item]
 
 
@@ -352,6 +351,12 @@ class _GivenReads:
         """Return what was mapped to these contigs, after all blocks."""
         texts = None if self._names is None else _texts(self._names)
         return MappedReads(np.concatenate(self._lengths), texts, contig_names)
+
+
+def _options_of(preset: str) -> LongReadOptions:
+    if preset not in PRESETS:
+        raise UsageError(f"preset {preset!r}: unknown; give one of {', '.join(PRESETS)}")
+    return PRESETS[preset]
 
 
 def _length_of(read: object) -> int:

@@ -77,7 +77,7 @@ def test_another_reference(saved: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("preset", ["sr", "", "MAP-ONT"])
 def test_unknown_preset(saved: Path, preset: str) -> None:
-    with pytest.raises(UsageError, match=f"^-x {preset}: unknown preset; give map-ont, "):
+    with pytest.raises(UsageError, match=f"^preset {preset!r}: unknown; give one of map-ont, "):
         hapgpu.LongReadIndex.load(saved, preset=preset)
 
 

@@ -81,7 +81,7 @@ def test_wrong_settings_of_alignments(
         ({"window": 256}, "window=256: out of range; give a whole number from 1 to 255"),
         ({"hpc": 1}, "hpc=1: neither True nor False; give one of them"),
         ({"threads": 0}, "threads=0: out of range; give a whole number from 1, or None"),
-        ({"preset": "sr"}, "-x sr: unknown preset; give map-ont, map-pb, map-hifi, lr:hq, or "),
+        ({"preset": "sr"}, "preset 'sr': unknown; give one of map-ont, map-pb, map-hifi, lr:hq"),
         ({"max_gap": 5}, "max_gap: unknown setting; give one of hpc, kmer, window"),
     ],
 )
