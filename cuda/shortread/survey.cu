@@ -83,7 +83,8 @@ __global__ void __launch_bounds__(kThreads, kPieces == 1 ? kSurveyBlocks + 1 : k
         if (rank + kThreads < ends[kSeeds]) next = candidate_at(rank + kThreads);
         if (rank < ends[kSeeds]) {
             const int strand = candidate.seed / kPieces;
-            const Word* read = strand_words(reads, number, strand);
+            // The number is read again: kept in a register, it spills others on sm_70.
+            const Word* read = strand_words(reads, (int)chosen[blockIdx.x], strand);
             const Query query{read, length, candidate.seed % kPieces, strand};
             const CandidateHits found =
                 hits_of<kPieces>(reference, query, candidate.diagonal, indels);
