@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from hapgpu import call
+from hapgpu import call, call_batches
+from hapgpu.calling.options import CallOptions
 from hapgpu.errors import DeviceError, HapgpuError, InputError, UsageError
 from tests.cli.call.command import Inputs, called, make_inputs, records_in
 
@@ -141,3 +143,24 @@ def test_errors(
     given: dict[str, object] = {**example._asdict(), "device": "cpu", **options}
     with pytest.raises(error, match=message):
         call(**given)  # type: ignore[arg-type]
+
+
+def test_defaults_are_those_of_the_command() -> None:
+    defaults = CallOptions()
+    given = {name: each.default for name, each in inspect.signature(call).parameters.items()}
+    assert given == {
+        "reads": inspect.Parameter.empty,
+        "reference": inspect.Parameter.empty,
+        "regions": None,
+        "min_mapping_quality": defaults.min_mapping_quality,
+        "max_reads_per_start": defaults.max_reads_per_start,
+        "min_confidence": defaults.genotyping.min_confidence,
+        "pcr_model": defaults.pcr_model,
+        "gatk_strict": defaults.assembly.is_strict,
+        "device": "auto",
+        "threads": None,
+        "processes": 1,
+        "progress": False,
+    }
+    batches = inspect.signature(call_batches).parameters
+    assert {name: each.default for name, each in batches.items()} == given

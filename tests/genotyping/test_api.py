@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hapgpu import genotype
+from hapgpu import genotype, genotype_batches
 from hapgpu.errors import DeviceError, HapgpuError, InputError, UsageError
+from hapgpu.genotyping.options import GenotypeOptions
 from tests.cli.genotype.command import (
     ALT,
     BASES,
@@ -179,3 +181,22 @@ def test_errors(
     given = {"reads": reads, "reference": reference, "sites": sites, "device": "cpu"} | options
     with pytest.raises(error, match=message):
         genotype(**given)
+
+
+def test_defaults_are_those_of_the_command() -> None:
+    defaults = GenotypeOptions()
+    given = {name: each.default for name, each in inspect.signature(genotype).parameters.items()}
+    assert given == {
+        **dict.fromkeys(("reads", "reference", "sites"), inspect.Parameter.empty),
+        "regions": None,
+        "min_mapping_quality": defaults.min_mapping_quality,
+        "ploidy": defaults.ploidy,
+        "prior": defaults.prior,
+        "pcr_model": defaults.pcr_model,
+        "device": "auto",
+        "threads": None,
+        "processes": 1,
+        "progress": False,
+    }
+    batches = inspect.signature(genotype_batches).parameters
+    assert {name: each.default for name, each in batches.items()} == given
