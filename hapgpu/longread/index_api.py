@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Self, TypeAlias, Unpack
+from typing import Any, Self, TypeAlias, Unpack, cast
 
 import numpy as np
 
@@ -290,7 +290,7 @@ class LongReadIndex:
         """Return the options of the preset for this index, changed by settings."""
         check_settings(settings, known)
         base = replace(_options_of(self.preset), sketch=self.data.sketch)
-        return long_read_options(base, AlignSettings(**settings))  # type: ignore[typeddict-item]
+        return long_read_options(base, cast("AlignSettings", settings))
 
 
 class _GivenReads:

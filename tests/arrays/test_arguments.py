@@ -49,16 +49,16 @@ def test_names() -> None:
     assert one_of(Colour, "colour", "red") is Colour.RED
     for other in ("green", "RED", None):
         with pytest.raises(UsageError, match=r"^colour .*: unknown; give one of red, blue$"):
-            one_of(Colour, "colour", other)  # type: ignore[arg-type]
+            one_of(Colour, "colour", other)
 
 
 def test_files() -> None:
     assert file_names("a.bam", "file") == file_names(Path("a.bam"), "file") == ["a.bam"]
     assert file_names([Path("a.bam"), "b.bam"], "file") == ["a.bam", "b.bam"]
     with pytest.raises(UsageError, match="files: not a list"):
-        file_names(5, "file")  # type: ignore[arg-type]
+        file_names(5, "file")
     with pytest.raises(UsageError, match="file 1: of type int; give str or a path"):
-        file_names(["a.bam", 5], "file")  # type: ignore[list-item]
+        file_names(["a.bam", 5], "file")
 
 
 def test_resources() -> None:
@@ -67,7 +67,7 @@ def test_resources() -> None:
     assert Resources.of("cpu", 3, 1, progress=False).devices == [CpuDevice(3)]
     for threads, processes in ((0, 1), (-1, 1), (1.0, 1), ("2", 1), (1, 0), (1, 2.0)):
         with pytest.raises(UsageError, match=r"^(threads|processes)=.*: out of range"):
-            Resources.of("cpu", threads, processes, progress=False)  # type: ignore[arg-type]
+            Resources.of("cpu", threads, processes, progress=False)
 
 
 def test_a_table() -> None:

@@ -43,7 +43,7 @@ def test_any_kinds_in_one_list(made: list[tuple[str, str]]) -> None:
             entries.append(bases if kind == "text" else bases.encode())
         is_turned = kind == "reverse"
         sequenced.append(bases[::-1].translate(COMPLEMENTS) if is_turned else bases)
-    given_rows: Sequences = entries  # type: ignore[assignment]
+    given_rows: Sequences = entries
     assert texts(sequence_rows(given_rows, "read")) == [bases for bases, _ in made]
     assert texts(sequence_rows(given_rows, "read", as_sequenced=True)) == sequenced
 
@@ -85,4 +85,4 @@ def test_pysam_need_not_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "pysam")
     assert texts(sequence_rows(["ACGT"], "read")) == ["ACGT"]
     with pytest.raises(UsageError, match="read 0: of type int"):
-        sequence_rows([5], "read")  # type: ignore[list-item]
+        sequence_rows([5], "read")

@@ -50,12 +50,12 @@ def blocks_of_reads(
     bases, texts = view_of(reads), view_of(names if names is not None else _NO_NAMES)
     start, room = 0, size
     while start < len(reads):
-        out = allocate(room + SLACK)
+        out = allocate(room)
         written = _put_records(bases, texts, names is not None, start, first, out)
         if written.fault != _WHOLE:
             fault = _BROKEN[int(written.fault)]
             raise InputError(f"{fault} {first + written.end}: contains a line break; remove it")
-        room = max(size, int(written.needed))
+        room = max(size, int(written.needed) + SLACK)
         if written.end > start:
             yield ReadBlock(out[: written.used], is_fasta=True, first=first + start, name="reads")
             start, room = int(written.end), size

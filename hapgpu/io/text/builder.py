@@ -53,21 +53,25 @@ class TextBuilder:
 
     def __init__(self, row_bytes: int) -> None:
         self._row_bytes = float(row_bytes)
+        self._most_reserved = _RESERVED
 
     def __call__(self, rows: int, write: _Write, most: int | None = None) -> NDArray[np.uint8]:
         """Return the text of some rows; `write` is that of `built_text`.
 
-        If it stops before `most` bytes, no more memory is reserved at first.
+        If it stops before `most` bytes, no more memory is reserved at first. Nor is more than twice
+        the largest text so far: many rows may follow a few very long ones.
         """
-        expected = int(_MARGIN * self._row_bytes * rows) + _LEAST
+        expected = min(int(_MARGIN * self._row_bytes * rows) + _LEAST, self._most_reserved)
         text = built_text(write, expected if most is None else min(expected, most))
         if rows:
             self._row_bytes = max(text.size / rows, 1.0)
+            self._most_reserved = max(self._most_reserved, 2 * text.size)
         return text
 
 
 _MARGIN: Final = 1.25
 _LEAST: Final = 4096
+_RESERVED: Final = 64 << 20
 
 
 def built_text(write: _Write, expected: int) -> NDArray[np.uint8]:

@@ -74,3 +74,15 @@ def test_expected_sizes_follow_the_texts() -> None:
     assert [build(100, write).size for _ in range(3)] == [100_000] * 3
     assert len(calls) == 4
     assert build(0, lambda _out: 0).size == 0
+
+
+def test_a_long_row_reserves_no_memory_for_many() -> None:
+    build, sizes = TextBuilder(1), []
+
+    def write(out: NDArray[np.uint8]) -> int:
+        sizes.append(out.size)
+        return 50_000_000
+
+    build(1, write)
+    build(10**6, write)
+    assert max(sizes) <= 2 * 50_000_000 + builder.SLACK

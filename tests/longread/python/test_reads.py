@@ -254,7 +254,7 @@ def test_too_many_anchors(
 ) -> None:
     """The message names the read; `max_record` raises the limit."""
     few = replace(PRESETS["map-ont"], max_anchors=0)
-    monkeypatch.setattr(index_api, "options_of_preset", lambda _: few)
+    monkeypatch.setattr(index_api, "_options_of", lambda _: few)
     reads = ["ACGT", sample.reads["unit"]]
     message = r"^reads, record 1, read 1: has [0-9,]+ anchors, more than 300; drop frequent"
     for call in (index.map, index.align):
