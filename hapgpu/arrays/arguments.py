@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from numbers import Integral, Real
 from os import PathLike
+from pathlib import Path
 from typing import Any, Final, Self, TypeAlias, TypeVar
 
 from hapgpu.arrays.sequences import listed
@@ -87,6 +88,18 @@ def file_names(given: PathName | Sequence[PathName], what: str) -> list[str]:
             kind = type(name).__name__
             raise UsageError(f"{what} {number}: of type {kind}; give str or a path")
     return [str(name) for name in names]
+
+
+def check_output(path: PathName, reference: PathName | None) -> None:
+    """Refuse to write an index over the reference that it was made of.
+
+    Raises
+    ------
+    UsageError
+        Both are the same file.
+    """
+    if reference is not None and Path(path).exists() and Path(path).samefile(reference):
+        raise UsageError(f"{path}: is also an input; give another file")
 
 
 def mapping_quality(name: str, value: Any) -> int:

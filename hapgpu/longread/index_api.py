@@ -11,7 +11,7 @@ from typing import Any, Self, TypeAlias, Unpack, cast
 
 import numpy as np
 
-from hapgpu.arrays.arguments import PathName
+from hapgpu.arrays.arguments import PathName, check_output
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.sequences import Sequences, is_record, listed, record_names, sequence_rows
 from hapgpu.errors import InputError, UsageError
@@ -67,11 +67,14 @@ class LongReadIndex:
         minimap2's preset for the reads: `map-ont`, `map-pb`, `map-hifi` or `lr:hq`.
     targets
         The bases of the reference, for `align`; None if loaded without the reference.
+    reference
+        The FASTA file that was indexed; None if loaded without it.
     """
 
     data: MinimizerIndex
     preset: str
     targets: TargetCodes | None
+    reference: PathName | None
 
     @classmethod
     def build(
@@ -111,7 +114,7 @@ class LongReadIndex:
         count = given_threads(threads)
         with showing("indexing", "bases", None, is_shown=progress) as shown:
             index, records = build_index_of_records(Path(reference), sketch, count, shown)
-        return cls(index, preset, code_targets(records.sequences))
+        return cls(index, preset, code_targets(records.sequences), reference)
 
     @classmethod
     def load(
@@ -145,12 +148,12 @@ class LongReadIndex:
         """
         sketch = _options_of(preset).sketch
         if reference is None:
-            return cls(load_index(Path(path), sketch), preset, None)
+            return cls(load_index(Path(path), sketch), preset, None, None)
         fasta = Path(reference)
         index = MINIMIZER_FILE.load_for(fasta, Path(path), index_command(fasta, sketch))
         with Pool(given_threads(threads)) as pool:
             records = read_reference(fasta, pool)
-        return cls(index, preset, code_targets(records.sequences))
+        return cls(index, preset, code_targets(records.sequences), reference)
 
     def save(self, path: PathName) -> None:
         """Write the index, without the bases of the reference, to a file; it appears complete.
@@ -159,7 +162,10 @@ class LongReadIndex:
         ------
         OutputError
             The file cannot be written.
+        UsageError
+            The file is the reference.
         """
+        check_output(path, self.reference)
         MINIMIZER_FILE.save(self.data, Path(path))
 
     @property

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.arguments import PathName, whole_number
+from hapgpu.arrays.arguments import PathName, check_output, whole_number
 from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.arrays.sequences import Sequences, sequence_rows
 from hapgpu.arrays.tables import data_frame, names_column
@@ -109,9 +109,12 @@ class FMIndex:
     ----------
     data
         The arrays of the index.
+    reference
+        The FASTA file that was indexed; None for a loaded index.
     """
 
     data: FMIndexArrays
+    reference: PathName | None
 
     @classmethod
     def build(
@@ -152,7 +155,7 @@ class FMIndex:
             index = build_index(fspath(path), sorting, count, low_memory=low_memory, progress=shown)
             shown.phase("built", 1.0)
             shown.advance(0, 1.0)
-        return cls(index)
+        return cls(index, path)
 
     @classmethod
     def load(cls, path: PathName) -> Self:
@@ -169,7 +172,7 @@ class FMIndex:
             The file cannot be read, is not an index of this version, or is damaged (a wrong
             checksum, or values with which a search would leave the arrays).
         """
-        return cls(FM_INDEX_FILE.load(fspath(path)))
+        return cls(FM_INDEX_FILE.load(fspath(path)), None)
 
     def save(self, path: PathName) -> None:
         """Write the index to a file, which appears once it is complete.
@@ -183,7 +186,10 @@ class FMIndex:
         ------
         OutputError
             The file cannot be written.
+        UsageError
+            The file is the reference.
         """
+        check_output(path, self.reference)
         FM_INDEX_FILE.save(self.data, fspath(path))
 
     def map(

@@ -161,6 +161,13 @@ def test_saved_and_loaded(
     assert rows_of(loaded.map(READS, device="cpu")) == rows_of(index.map(READS, device="cpu"))
 
 
+def test_the_reference_is_not_written_over(index: hapgpu.FMIndex, fasta: Path) -> None:
+    before = fasta.read_bytes()
+    with pytest.raises(UsageError, match=r": is also an input; give another file$"):
+        index.save(fasta)
+    assert fasta.read_bytes() == before
+
+
 @pytest.mark.parametrize(
     ("reads", "options", "error", "message"),
     [

@@ -102,3 +102,11 @@ def test_compressed_reference(index: hapgpu.LongReadIndex, sample: Sample, tmp_p
 def test_progress(sample: Sample, capsys: pytest.CaptureFixture[str]) -> None:
     hapgpu.LongReadIndex.build(sample.fasta, threads=1, progress=True)
     assert "indexing, " in capsys.readouterr().err
+
+
+def test_the_reference_is_not_written_over(sample: Sample) -> None:
+    index = hapgpu.LongReadIndex.build(sample.fasta, threads=1)
+    before = Path(sample.fasta).read_bytes()
+    with pytest.raises(UsageError, match=r": is also an input; give another file$"):
+        index.save(sample.fasta)
+    assert Path(sample.fasta).read_bytes() == before
