@@ -121,7 +121,7 @@ def is_record(entry: object) -> TypeGuard[AlignedSegment]:
 
 def record_names(given: Sequences) -> list[str] | None:
     """Return the names of a list of records of pysam; None if any entry is something else."""
-    if isinstance(given, Ragged) or not given:
+    if isinstance(given, Ragged) or len(given) == 0:
         return None
     names = [entry.query_name or "" for entry in given if is_record(entry)]
     return names if len(names) == len(given) else None

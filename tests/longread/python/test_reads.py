@@ -330,3 +330,10 @@ def test_rows_of_errors_count_all_reads(index: hapgpu.LongReadIndex) -> None:
     with pytest.raises(InputError, match=r"^read 3: contains a line break;"):
         index.map([*reads, "A\nC"], device="cpu", threads=1)
     assert index.map([*reads, "A"], device="cpu", threads=1).read_lengths.tolist()[3] == 1
+
+
+def test_an_array_of_text_is_a_list(index: hapgpu.LongReadIndex, reads: list[str]) -> None:
+    array: Any = np.array(reads, dtype=np.object_)
+    expected = columns_of(index.map(reads, device="cpu", threads=1))
+    assert columns_of(index.map(array, device="cpu", threads=1)) == expected
+    assert len(index.map(array[:0], device="cpu", threads=1)) == 0
