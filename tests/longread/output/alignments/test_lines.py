@@ -158,7 +158,8 @@ def made_lines(seed: int, longest: int, letters: str, *, is_fasta: bool) -> Made
                     "parent": number if is_primary else -3,
                     "split": int(rng.integers(4)),
                     "is_inversion": int(rng.random() < 0.2),
-                    "matches": int(rng.integers(1000)),
+                    # As in alignments, no more matches than columns outside gaps.
+                    "matches": int(rng.integers(900)),
                     "length": 1000 + int(rng.integers(1000)),
                     "gap_bases": int(rng.integers(100)),
                     "gaps": int(rng.integers(100)),
