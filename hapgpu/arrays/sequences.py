@@ -61,7 +61,7 @@ def sequence_rows(
 
 
 def checked_rows(given: Sequences, what: str) -> Ragged:
-    """Store sequences as uint8, as `sequence_rows` does; refuse empty ones by an InputError."""
+    """Store sequences as uint8, as `sequence_rows` does; raise InputError if one is empty."""
     rows = sequence_rows(given, what)
     if len(rows) and not rows.lengths.min():
         message = f"{what} {int(rows.lengths.argmin())}: no bases; give at least one"

@@ -285,7 +285,13 @@ class GenomicVcf(VariantsOnly):
         reads: RegionReads | None,
         found: RegionRecords | None,
     ) -> Reference:
-        """Return the confidence of all positions, and the phases of the records."""
+        """Return the confidence of all positions, and the phases of the records.
+
+        Raises
+        ------
+        ValueError
+            `regions` have no inactive ones: they were not found for a genomic VCF.
+        """
         if regions.inactive is None:
             raise ValueError("a genomic VCF needs the inactive regions")
         assembly = self._options.assembly
@@ -308,7 +314,13 @@ class GenomicVcf(VariantsOnly):
         return _has_genotype(found)[found.sites.regions[found.calls.sites]]
 
     def lines(self, found: SegmentCalls) -> GvcfPart:
-        """Format the records; blocks of the positions between them are made in the output."""
+        """Format the records; blocks of the positions between them are made in the output.
+
+        Raises
+        ------
+        ValueError
+            The segment was called without the confidence of the reference.
+        """
         if found.reference is None:
             raise ValueError("a genomic VCF needs the reference confidence")
         contig, (positions, phasing) = found.segment.contig, found.reference

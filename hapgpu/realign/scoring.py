@@ -133,7 +133,13 @@ ORIGINAL_DEFAULT."""
 
 
 def resolve_scoring(scoring: str | Scoring) -> Scoring:
-    """Return the weights of a preset's name, or of `MATCH,MISMATCH,OPEN,EXTEND`."""
+    """Return the weights of a preset's name, or of `MATCH,MISMATCH,OPEN,EXTEND`.
+
+    Raises
+    ------
+    UsageError
+        It is neither a name nor four integers.
+    """
     if isinstance(scoring, Scoring):
         return scoring
     if scoring in PRESETS:
@@ -150,7 +156,13 @@ def resolve_scoring(scoring: str | Scoring) -> Scoring:
 
 
 def resolve_overhang(overhang: str | Overhang) -> Overhang:
-    """Return the strategy of a name: `softclip`, `indel`, `leading-indel` or `ignore`."""
+    """Return the strategy of a name: `softclip`, `indel`, `leading-indel` or `ignore`.
+
+    Raises
+    ------
+    UsageError
+        There is no strategy of this name.
+    """
     if isinstance(overhang, Overhang):
         return overhang
     names = {strategy.name.lower().replace("_", "-"): strategy for strategy in Overhang}

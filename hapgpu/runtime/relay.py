@@ -109,7 +109,13 @@ class _Chain(Generic[Value]):
         self._first_abandoned: float = inf
 
     def wait(self, number: int, seconds: float | None = None) -> Value | None:
-        """Wait for a value, at most some time; None if it is not there then."""
+        """Wait for a value, at most some time; None if it is not there then.
+
+        Raises
+        ------
+        AbandonedError
+            There will be none.
+        """
         with self._changed:
             if not self._changed.wait_for(
                 lambda: self._number >= number or self._first_abandoned < number, seconds

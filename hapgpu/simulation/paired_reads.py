@@ -50,6 +50,11 @@ class PairedReadModel:
     slip_rate
         A tandem repeat of n > 3 units has lost or gained a unit in this fraction of the fragments,
         times (n - 3)**2; at most in a fifth.
+
+    Raises
+    ------
+    ValueError
+        A value is outside of its range.
     """
 
     depth: float = 30.0

@@ -1,8 +1,11 @@
-"""Contracts of functions and classes with arrays: the dtypes that their docstrings state.
+"""Contracts of functions and classes: the dtypes and errors that their docstrings state.
 
 An array is stated by the item of a section with its name, or beside its name in the text before:
 "`rows`, int64[k]". A reference "as in `Reads`" counts if `Reads` states an array of this name. A
 dtype that the annotation has, as `NDArray[np.int64]`, must be the stated one.
+
+Errors that a function raises itself are stated by a section `Raises`, or by a sentence with "raise"
+or "raises"; those of `__init__` by the docstring of the class.
 """
 
 from __future__ import annotations
@@ -27,12 +30,13 @@ _NAMES: Final = r"(?:`?\w+`?(?:, and|,| and) )*"
 _LINK: Final = r"[,:]?(?: of| is| are)?(?: \[[^]]*\],?)?(?: of)?"
 _SECTION: Final = re.compile(r"^(\w+)\n-+\n", re.MULTILINE)
 _ITEM: Final = re.compile(r"^(\w[^\n]*)\n((?:\n*^ +[^\n]*\n)+)", re.MULTILINE)
+_RAISES: Final = re.compile(r"\b[Rr]aises?\b")
 _REFERENCE: Final = re.compile(r"(?:[Aa]s|[Aa]s in|[Cc]olumns of|arrays of)(?: an?)? `([\w.]+)`")
 
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """A public function or class, and its arrays that its docstring must state.
+    """A public function or class, and what its docstring must state: arrays and errors.
 
     Attributes
     ----------
@@ -46,6 +50,8 @@ class Contract:
         Whether it is a class, whose fields are all meant by "each".
     result
         Pattern of the dtype of the result; empty if it is no array.
+    is_raising
+        Whether the function itself, or `__init__` of the class, raises errors.
     """
 
     path: str
@@ -54,6 +60,11 @@ class Contract:
     arrays: Mapping[str, str]
     is_class: bool = False
     result: str = ""
+    is_raising: bool = False
+
+    def states_errors(self) -> bool:
+        """Tell whether the docstring says that errors are raised, if there are any."""
+        return not self.is_raising or bool(_RAISES.search(self.docstring))
 
     def unstated(self) -> list[str]:
         """Return the arrays whose dtype is not stated, by name; `return` is the result."""
@@ -167,14 +178,35 @@ def contracts_of(body: Sequence[ast.stmt], path: str, prefix: str = "") -> Itera
             continue
         name, docstring = prefix + node.name, ast.get_docstring(node) or ""
         if isinstance(node, ast.ClassDef):
-            yield Contract(path, name, docstring, dict(_array_fields(node)), is_class=True)
+            yield Contract(
+                *(path, name, docstring, dict(_array_fields(node))),
+                is_class=True,
+                is_raising=any(map(_raises, _constructors(node))),
+            )
             yield from contracts_of(node.body, path, f"{name}.")
         else:
             given = node.args
             parameters = (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg)
             dtypes = {each.arg: _dtype(each.annotation) for each in parameters if each}
             arrays = {name: dtype for name, dtype in dtypes.items() if dtype}
-            yield Contract(path, name, docstring, arrays, result=_dtype(node.returns))
+            result, is_raising = _dtype(node.returns), _raises(node)
+            yield Contract(path, name, docstring, arrays, result=result, is_raising=is_raising)
+
+
+def _constructors(node: ast.ClassDef) -> Iterator[ast.FunctionDef]:
+    """Yield `__init__` and `__post_init__` of a class."""
+    for each in node.body:
+        if isinstance(each, ast.FunctionDef) and each.name in {"__init__", "__post_init__"}:
+            yield each
+
+
+def _raises(node: ast.AST) -> bool:
+    """Tell whether a function raises a new error itself, not in a function within."""
+    return any(
+        (isinstance(each, ast.Raise) and each.exc is not None)
+        or (not isinstance(each, ast.FunctionDef | ast.Lambda) and _raises(each))
+        for each in ast.iter_child_nodes(node)
+    )
 
 
 def _array_fields(node: ast.ClassDef) -> Iterator[tuple[str, str]]:

@@ -1,15 +1,19 @@
-"""Docstrings state the dtype of every array, and public names document every argument."""
+"""Docstrings state the dtypes of arrays and that errors are raised, public names all arguments."""
 
 from __future__ import annotations
 
 import ast
 import dataclasses
 import inspect
+from typing import Final
 
 import pytest
 
 import hapgpu
 from tests.docs.contracts import Contract, contracts, contracts_of, is_array
+
+_COMMANDS: Final = "hapgpu/cli/"
+"""Docstrings of commands are their help."""
 
 
 def contract_of(name: str) -> Contract:
@@ -31,6 +35,11 @@ def test_every_array_has_a_dtype() -> None:
         if (names := each.unstated())
     ]
     assert not found
+
+
+def test_every_function_that_raises_says_so() -> None:
+    found = [f"{each.path}: {each.name}" for each in contracts() if not each.states_errors()]
+    assert not [each for each in found if not each.startswith(_COMMANDS)]
 
 
 @pytest.mark.parametrize("name", hapgpu.__all__)
@@ -72,6 +81,21 @@ def test_unstated_arrays_are_found(docstring: str, unstated: list[str]) -> None:
         f"\n    {docstring!r}\n"
     )
     assert contract_in(source).unstated() == unstated
+
+
+@pytest.mark.parametrize(
+    ("source", "states_errors"),
+    [
+        ("def count() -> int:\n    'Count.'\n    return int('1')", True),
+        ("def count() -> int:\n    'Count.'\n    if True:\n        raise ValueError", False),
+        ("def count() -> int:\n    'Count, or raise an error.'\n    raise ValueError", True),
+        ("class Count:\n    'A count.'\n    def __init__(self):\n        raise ValueError", False),
+        ("def count():\n    'Count.'\n    def inner():\n        raise ValueError", True),
+        ("def count():\n    'Count.'\n    try: pass\n    except OSError:\n        raise", True),
+    ],
+)
+def test_unstated_errors_are_found(source: str, *, states_errors: bool) -> None:
+    assert contract_in(source).states_errors() == states_errors
 
 
 def test_a_reference_counts_only_for_arrays_that_it_states() -> None:

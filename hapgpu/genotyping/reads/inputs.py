@@ -249,7 +249,13 @@ class ContinuedInput:
 
 
 class StreamedInput(ContinuedInput):
-    """SAM file, pipe or standard input, which is read once."""
+    """SAM file, pipe or standard input, which is read once.
+
+    Raises
+    ------
+    InputError
+        It has no alignments, or is damaged.
+    """
 
     def __init__(self, path: str, reading: ReadingOptions) -> None:
         source = open_reads(

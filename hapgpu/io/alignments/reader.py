@@ -241,7 +241,13 @@ class FastqSource(ReadSource):
             yield batch
 
     def converted(self, _convert: Callable[[RecordBlock], _Converted]) -> Iterator[_Converted]:
-        """Raise an error: there are no records."""
+        """Raise an error: there are no records.
+
+        Raises
+        ------
+        InputError
+            Always; the message names the file.
+        """
         raise InputError(f"{self._source.name}: FASTQ has no alignments; give BAM, CRAM or SAM")
 
     def close(self) -> None:

@@ -306,6 +306,11 @@ class RecordBuffer:
         """Remove exactly `count` bytes from the start of the window; return a view of them.
 
         The view is valid until the next call. It is no copy: a header may take 100 MB.
+
+        Raises
+        ------
+        InputError
+            The file ends before.
         """
         while self._end - self._start < count:
             if not self.extend():

@@ -192,7 +192,13 @@ class ReadGroups:
         return cls(name, Ragged.from_sequences(text for text, _ in by_bytes), table, only_sample)
 
     def samples_of(self, reads: ReadBatch, rows: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return int32[r]: the samples of `rows`, int64[r], by number in `SampleTable.names`."""
+        """Return int32[r]: the samples of `rows`, int64[r], by number in `SampleTable.names`.
+
+        Raises
+        ------
+        InputError
+            A read has no read group, or one without a sample, or one that is not in the header.
+        """
         samples = np.full(rows.size, self.only_sample, dtype=np.int32)
         if len(self.identifiers):
             identifiers, groups = view_of(self.identifiers), read_only(self.samples)

@@ -128,7 +128,7 @@ class OutputFile:
 
     @contextmanager
     def reporting(self) -> Iterator[None]:
-        """Convert OSError to OutputError; BrokenPipeError passes."""
+        """Raise OutputError where OSError is raised; BrokenPipeError passes."""
         try:
             yield
         except BrokenPipeError:

@@ -109,6 +109,11 @@ class PieceRun:
         The likelihoods are in pinned memory, or on the device for a batch on the device. `memory`
         returns a bound in bytes for the rows of very long haplotypes and for large masks. The
         device sets the returned number to 1 if a likelihood is too small for float64.
+
+        Raises
+        ------
+        cupy.cuda.memory.OutOfMemoryError
+            The piece does not fit; nothing was started.
         """
         mask_bytes = 4 * self._sizes.mask_words
         if mask_bytes > _SMALL_BYTES and mask_bytes > memory() // 4:

@@ -169,7 +169,13 @@ class _PiecesInFlight:
         return self._budget() // _PIECES_IN_FLIGHT
 
     def start(self, batch: HmmBatch | DeviceHmmBatch, likelihoods: GpuArray) -> None:
-        """Start a piece; split it where it does not fit the memory of the device."""
+        """Start a piece; split it where it does not fit the memory of the device.
+
+        Raises
+        ------
+        TooLittleMemoryError
+            A single read with its haplotypes does not fit.
+        """
         if not likelihoods.size:
             return
         if self._fits(batch, likelihoods.size, self._memory) and (

@@ -126,7 +126,13 @@ class _Parsed:
         return HmmBatch(reads, haplotypes, *(offsets_of(counts) for counts in self.lines.counts))
 
     def reject_fault(self) -> None:
-        """Raise the error of the first malformed line, if there is one."""
+        """Raise the error of the first malformed line, if there is one.
+
+        Raises
+        ------
+        InputError
+            There is one; the message names the line.
+        """
         start = self.lines.fault
         if start >= 0:
             line = self._text[start:].tobytes().partition(b"\n")[0]
@@ -134,7 +140,13 @@ class _Parsed:
             raise InputError(f"{self._name}, line {self._line_at(start)}: {reason}")
 
     def reject_incomplete(self) -> NoReturn:
-        """Raise the error for a file that ends in the middle of a text batch."""
+        """Raise the error for a file that ends in the middle of a text batch.
+
+        Raises
+        ------
+        InputError
+            Always; the message names the line where the text batch starts.
+        """
         start = self.lines.end
         header = self._text[start:].tobytes().partition(b"\n")[0]
         raise InputError(

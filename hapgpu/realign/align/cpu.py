@@ -257,7 +257,13 @@ class LaneGroup:
         return (self._trace.scores * self._divisor).astype(np.int32)
 
     def trace_back(self) -> tuple[NDArray[np.int32], Ragged]:
-        """Return the offsets, int32[lanes], and the CIGARs."""
+        """Return the offsets, int32[lanes], and the CIGARs.
+
+        Raises
+        ------
+        ValueError
+            The lane group was filled without directions.
+        """
         pairs, trace, directions = self._pairs, self._trace, self._directions
         if directions is None:
             raise ValueError("lane group without directions: cannot be traced")

@@ -42,7 +42,13 @@ class Compiled:
 
 
 def source_directory() -> Path:
-    """Return the directory of the CUDA sources: in the installed package, or beside it."""
+    """Return the directory of the CUDA sources: in the installed package, or beside it.
+
+    Raises
+    ------
+    DeviceError
+        It is in neither place.
+    """
     package = Path(__file__).parents[2]
     for directory in (package / "cuda", package.parent / "cuda"):
         if directory.is_dir():

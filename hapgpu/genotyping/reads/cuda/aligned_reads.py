@@ -64,7 +64,13 @@ class DeviceIndexedInput:
     def at(
         self, group: LocusGroup, read_filter: ReadFilter, samples_of: DeviceSamplesOf
     ) -> Iterator[DeviceReadBuffer]:
-        """Open the file; see `AlignedInput`."""
+        """Open the file; see `AlignedInput`.
+
+        Raises
+        ------
+        InputError
+            The file has no alignments, or is damaged.
+        """
         contig = contig_of(self, group.contig)
         wanted = group.intervals()
         with open_device_reads(
@@ -87,7 +93,13 @@ class DeviceIndexedInput:
 
 
 class DeviceStreamedInput:
-    """SAM file, pipe or standard input, which is read once, on the first GPU."""
+    """SAM file, pipe or standard input, which is read once, on the first GPU.
+
+    Raises
+    ------
+    InputError
+        It has no alignments, or is damaged.
+    """
 
     is_indexed = False
 
