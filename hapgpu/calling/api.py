@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Final
@@ -105,7 +105,7 @@ def call_batches(
     threads: int | None = None,
     processes: int = 1,
     progress: bool = False,
-) -> Iterator[Calls]:
+) -> Generator[Calls]:
     """Find and genotype variants as `call` does; yield them in batches, in the order of the genome.
 
     Few batches are computed ahead, so memory does not grow with the genome. Closing the iterator
@@ -195,7 +195,7 @@ def _bases(found: Sequence[SegmentCalls | EmptyIntervals]) -> int:
     )
 
 
-def _filled(parts: Generator[Calls]) -> Iterator[Calls]:
+def _filled(parts: Generator[Calls]) -> Generator[Calls]:
     """Yield the parts with variants."""
     with closing(parts):
         yield from filter(len, parts)

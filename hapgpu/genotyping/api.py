@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from functools import partial
 from itertools import chain
@@ -102,7 +102,7 @@ def genotype_batches(
     threads: int | None = None,
     processes: int = 1,
     progress: bool = False,
-) -> Iterator[Genotypes]:
+) -> Generator[Genotypes]:
     """Genotype sites as `genotype` does; yield them in batches, in their order.
 
     Few batches are computed ahead, so memory does not grow with the sites. Closing the iterator
@@ -182,7 +182,7 @@ def _genotyped(genotyper: AnyGenotyper, group: Iterable[Any]) -> list[Genotyped]
         return [found for reads in group for found in genotyper(reads)]
 
 
-def _filled(parts: Generator[Genotypes]) -> Iterator[Genotypes]:
+def _filled(parts: Generator[Genotypes]) -> Generator[Genotypes]:
     """Yield the parts with sites."""
     with closing(parts):
         yield from filter(len, parts)

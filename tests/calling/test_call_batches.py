@@ -50,14 +50,14 @@ def test_batches_are_the_calls_in_the_order_of_the_genome(
     example: Inputs, threads: int, processes: int
 ) -> None:
     expected = call(*example, device="cpu")
-    options = {"device": "cpu", "threads": threads, "processes": processes}
-    batches = list(call_batches(*example, **options))  # type: ignore[arg-type]
+    options: dict[str, Any] = {"device": "cpu", "threads": threads, "processes": processes}
+    batches = list(call_batches(*example, **options))
     assert len(batches) > 1
     assert all(len(batch) for batch in batches)
     ends = [(int(batch.positions[0]), int(batch.positions[-1])) for batch in batches]
     assert all(before[1] < after[0] for before, after in pairwise(ends))
     assert_equal(Calls.concatenate(batches), expected)
-    assert_equal(call(*example, **options), expected)  # type: ignore[arg-type]
+    assert_equal(call(*example, **options), expected)
 
 
 def open_files() -> set[str]:
@@ -81,7 +81,7 @@ def test_an_early_end_leaves_nothing_behind(example: Inputs, processes: int) -> 
     assert len(next(batches))
     assert set(threading.enumerate()) > before[1]
     assert str(example.reference) in open_files()
-    batches.close()  # type: ignore[attr-defined]
+    batches.close()
     assert (open_files(), set(threading.enumerate()), children()) == before
     with pytest.raises(StopIteration):
         next(batches)

@@ -64,7 +64,7 @@ def test_an_early_end_leaves_no_thread_behind(inputs: Inputs) -> None:
     before = set(threading.enumerate())
     batches = genotype_batches(*inputs, device="cpu", threads=2)
     assert len(next(batches)) == 1
-    batches.close()  # type: ignore[attr-defined]
+    batches.close()
     assert set(threading.enumerate()) == before
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -140,12 +141,12 @@ def test_reads_before_a_fault(fault: int) -> None:
     """A fault is found, too, in a text that does not fit at first."""
     row = rows_of(1000)[1]
     row = replace(row, flag=16, tags=(("XZ", "Z", "x" * 500),))
-    changed = {
+    changed: dict[int, dict[str, Any]] = {
         BAD_NAME: {"name": "a b"},
         BAD_TAG: {"tags": (("XZ", "Z", "a\tb"),)},
         TOO_LONG: {"tags": (("XZ", "Z", "x" * 5000),)},
     }
-    bad = replace(row, **changed[fault])  # type: ignore[arg-type]  (of several types)
+    bad = replace(row, **changed[fault])
     found, *rest = texts_of([row, row, bad, row], FASTQ, with_comments=True, max_bytes=5000)
     assert found == read_text(row, FASTQ, with_comments=True) * 2
     assert rest == [2, 2, fault]

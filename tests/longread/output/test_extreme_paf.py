@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,9 +30,14 @@ ALL = replace(MappingOptions(), prints_secondary=True, prints_unmapped=True)
 
 def row(score: int, *, is_primary: bool) -> Row:
     largest = dict.fromkeys(Row._fields, LARGEST)
-    changed = {"scores": score, "counts": score, "second_scores": score, "quality": 255}
+    changed: dict[str, Any] = {
+        "scores": score,
+        "counts": score,
+        "second_scores": score,
+        "quality": 255,
+    }
     changed |= {"sequences": 0, "is_reverse": True, "is_primary": is_primary, "divergence": 1.0}
-    return Row(**largest | changed)  # type: ignore[arg-type]  (values of three types)
+    return Row(**largest | changed)
 
 
 @pytest.mark.parametrize("score", [LARGEST, -LARGEST - 1])

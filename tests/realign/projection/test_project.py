@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -368,8 +369,8 @@ def test_realign_with_a_malformed_cigar() -> None:
         ({"reads": "ACGT"}, "reads: not a list"),
     ],
 )
-def test_arguments_that_do_not_fit(change: dict[str, object], message: str) -> None:
-    fitting: dict[str, object] = {
+def test_arguments_that_do_not_fit(change: dict[str, Any], message: str) -> None:
+    fitting: dict[str, Any] = {
         "reads": ["ACGT"] * 2,
         "haplotypes": ["ACGT"] * 2,
         "haplotype_cigars": ["4M"] * 2,
@@ -378,7 +379,7 @@ def test_arguments_that_do_not_fit(change: dict[str, object], message: str) -> N
         "reference_starts": [1, 1],
     }
     with pytest.raises(UsageError, match=message):
-        realign_to_reference(**fitting | change, device="cpu")  # type: ignore[arg-type]
+        realign_to_reference(**fitting | change, device="cpu")
 
 
 def test_batches_equal_single_pairs() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from hapgpu.cli.options.align import AlignArguments
@@ -11,8 +13,8 @@ from hapgpu.longread.options import AlignOptions, LongReadOptions
 from hapgpu.longread.settings import long_read_options
 
 
-def options_with(**arguments: int | list[str] | OneOrTwo) -> AlignOptions:
-    settings = AlignArguments(**arguments).settings()  # type: ignore[arg-type]
+def options_with(**arguments: Any) -> AlignOptions:
+    settings = AlignArguments(**arguments).settings()
     return long_read_options(LongReadOptions(), settings).align
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ FORMS: Final = {
     ),
     "ds": LineOptions(difference=Difference.DS, moves_long_cigars=True, mapped_only=True),
 }
-GROUPED: Final = {"read_group": "g" * NAME, "copies_comments": True}
+GROUPED: Final[dict[str, Any]] = {"read_group": "g" * NAME, "copies_comments": True}
 ALL: Final = MappingOptions(prints_secondary=True, prints_unmapped=True)
 
 
@@ -52,7 +52,7 @@ def with_long_names(made: MadeLines) -> MadeLines:
 @pytest.mark.parametrize("is_sam", [False, True], ids=["paf", "sam"])
 @pytest.mark.parametrize("form", FORMS)
 def test_long_names_comments_and_read_groups(form: str, *, is_sam: bool) -> None:
-    line_options = replace(FORMS[form], **GROUPED)  # type: ignore[arg-type]  (values of two types)
+    line_options = replace(FORMS[form], **GROUPED)
     for seed in range(4):
         made = made_lines(seed, 40, "ACGTN", is_fasta=seed == 0)
         assert_as_expected(with_long_names(made), line_options, is_sam=is_sam)
