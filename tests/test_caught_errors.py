@@ -24,6 +24,7 @@ WITHOUT_OWN_ERRORS = {
     "hapgpu/io/files/array_file.py: bytes_of",
     "hapgpu/io/files/array_file.py: parsed_header",
     "hapgpu/io/vcf/lines.py: _bcf_blocks",
+    "hapgpu/pairhmm/inputs.py: _row_of",
     "hapgpu/realign/scoring.py: resolve_scoring",
     "hapgpu/report/multiqc_summaries.py: parse_statistics",
     "hapgpu/report/runs.py: read_statistics",

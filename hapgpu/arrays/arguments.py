@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from numbers import Integral, Real
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Final, Self, TypeAlias, TypeVar
 
-from hapgpu.arrays.sequences import listed
+from hapgpu.arrays.sequences import has_rows
 from hapgpu.errors import UsageError
 from hapgpu.runtime.devices import Device, given_threads, resolve_devices
 from hapgpu.runtime.progress import Progress, shown_progress
@@ -25,14 +25,14 @@ _Kind = TypeVar("_Kind", bound=StrEnum)
 
 
 def whole_number(name: str, value: Any, minimum: int, maximum: int) -> int:
-    """Return a whole number.
+    """Return a whole number, as of Python or NumPy; a bool is none.
 
     Raises
     ------
     UsageError
         It is something else, or out of range; the message has its name.
     """
-    is_whole = isinstance(value, Integral)
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not (is_whole and minimum <= value <= maximum):
         raise UsageError(
             f"{name}={value!r}: out of range; give a whole number from {minimum} to {maximum:,}"
@@ -52,6 +52,20 @@ def number_from_0(name: str, value: Any) -> float:
     if not (is_number and 0 <= value < math.inf):
         raise UsageError(f"{name}={value!r}: out of range; give a number of at least 0")
     return float(value)
+
+
+def number_up_to(name: str, value: Any, maximum: int) -> float:
+    """Return a number from 0 to a maximum, an int if it is whole; a bool is none.
+
+    Raises
+    ------
+    UsageError
+        It is something else, or out of range; the message has its name.
+    """
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not (is_number and 0 <= value <= maximum):
+        raise UsageError(f"{name}={value!r}: out of range; give a number from 0 to {maximum:,}")
+    return int(value) if isinstance(value, Integral) else float(value)
 
 
 def one_of(kind: type[_Kind], name: str, text: str) -> _Kind:
@@ -82,24 +96,51 @@ def file_names(given: PathName | Sequence[PathName], what: str) -> list[str]:
     UsageError
         It is something else.
     """
-    names = [given] if isinstance(given, str | PathLike) else listed(given, what)
-    for number, name in enumerate(names):
-        if not isinstance(name, str | PathLike):
-            kind = type(name).__name__
-            raise UsageError(f"{what} {number}: of type {kind}; give str or a path")
-    return [str(name) for name in names]
+    names = [given] if isinstance(given, str | PathLike) else given
+    if not has_rows(names):
+        raise UsageError(f"{what}s: not a list nor a file name; give one of them")
+    return [file_name(name, f"{what} {number}") for number, name in enumerate(names)]
 
 
-def check_output(path: PathName, reference: PathName | None) -> None:
-    """Refuse to write an index over the reference that it was made of.
+def file_name(given: PathName, what: str) -> str:
+    """Return the name of a file.
+
+    Parameters
+    ----------
+    given
+        The name, as text or a path.
+    what
+        The argument, for messages.
 
     Raises
     ------
     UsageError
-        Both are the same file.
+        It is something else.
     """
-    if reference is not None and Path(path).exists() and Path(path).samefile(reference):
-        raise UsageError(f"{path}: is also an input; give another file")
+    name = fspath(given) if isinstance(given, str | PathLike) else None
+    if not isinstance(name, str):
+        raise UsageError(f"{what}: of type {type(given).__name__}; give str or a path")
+    return name
+
+
+def check_replaced(path: str, is_index: Callable[[Path], bool]) -> None:
+    """Refuse to write an index over another file, such as the reference that it was made of.
+
+    Parameters
+    ----------
+    path
+        The file to write.
+    is_index
+        Tells whether a file is an index of the same kind.
+
+    Raises
+    ------
+    UsageError
+        There is a file with other content.
+    """
+    file = Path(path)
+    if file.is_file() and file.stat().st_size and not is_index(file):
+        raise UsageError(f"{path}: exists and is no index; give another file, or remove it")
 
 
 def mapping_quality(name: str, value: Any) -> int:

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, fields
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.tables import data_frame, names_column
+from hapgpu.arrays.tables import Columns, data_frame, names_column
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_Variants = TypeVar("_Variants", bound="CalledVariants")
 _COMMON: Final = frozenset({"samples", "contig_names"})
 """Fields that are the same in all parts of a run."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CalledVariants:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class CalledVariants(Columns):
     """v variants with the genotypes of m samples.
 
     Subclasses, such as `Calls`, describe the attributes.
@@ -41,6 +43,27 @@ class CalledVariants:
 
     def __len__(self) -> int:
         return self.positions.size
+
+    @staticmethod
+    def empty_columns(
+        samples: tuple[str, ...], contig_names: tuple[str, ...], ploidy: int
+    ) -> dict[str, Any]:
+        """Return the columns of no variants of some samples."""
+        count = len(samples)
+        no_rows = Ragged(np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64))
+        return {
+            "samples": samples,
+            "contig_names": contig_names,
+            "contigs": np.empty(0, dtype=np.int32),
+            "positions": np.empty(0, dtype=np.int64),
+            "alleles": (),
+            "qualities": np.empty(0),
+            "genotypes": np.empty((0, count, ploidy), dtype=np.int16),
+            "genotype_qualities": np.empty((0, count), dtype=np.int16),
+            "depths": np.empty((0, count), dtype=np.int32),
+            "allele_depths": no_rows,
+            "phred_likelihoods": no_rows,
+        }
 
     @classmethod
     def concatenate(cls, parts: Sequence[Self]) -> Self:
@@ -115,3 +138,9 @@ def _genotype_texts(genotypes: NDArray[np.int16]) -> NDArray[np.object_]:
     )
     texts = ["/".join("." if a < 0 else str(a) for a in row) for row in distinct.tolist()]
     return _objects(texts)[numbers.ravel()]
+
+
+def not_empty(parts: Generator[_Variants]) -> Generator[_Variants]:
+    """Yield the parts with variants; closing the generator closes `parts`."""
+    with closing(parts):
+        yield from filter(len, parts)

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final, SupportsIndex, overload
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import AnyArray
 from hapgpu.runtime.jit import njit
 
-_SHOWN_ROWS: Final = 4
+_SHOWN_ROWS, _SHOWN_VALUES = 4, 16
 
 
 @njit
@@ -32,7 +32,7 @@ def _copy_rows(
             out[target + k] = data[source + k]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Ragged:
     """Rows of different lengths, end to end in one array.
 
@@ -129,9 +129,9 @@ class Ragged:
         return (self[row] for row in range(len(self)))
 
     def __repr__(self) -> str:
-        shown = [row.tolist() for row in self[:_SHOWN_ROWS]]
+        shown = ", ".join(_shown(row) for row in self[:_SHOWN_ROWS])
         rest = ", ..." if len(self) > _SHOWN_ROWS else ""
-        return f"Ragged({len(self)} rows of {self.data.dtype}: {str(shown)[:-1]}{rest}])"
+        return f"Ragged({len(self)} rows of {self.data.dtype}: [{shown}{rest}])"
 
     def to_list(self) -> list[list[Any]]:
         """Return the rows as lists of Python numbers."""
@@ -163,6 +163,18 @@ class Ragged:
         if np.array_equal(rows, np.arange(len(self))):
             return self
         return Ragged.gather(self.data, self.offsets[rows], self.lengths_of(rows))
+
+
+def row_texts(rows: Ragged) -> list[str]:
+    """Return `rows`, uint8 ASCII text, as strings."""
+    text = rows.data.tobytes().decode("ascii")
+    return [text[start:end] for start, end in pairwise(rows.offsets.tolist())]
+
+
+def _shown(row: AnyArray) -> str:
+    """Return the first values of a row as text."""
+    rest = ", ..." if row.size > _SHOWN_VALUES else ""
+    return f"[{', '.join(map(str, row[:_SHOWN_VALUES].tolist()))}{rest}]"
 
 
 def offsets_of(lengths: AnyArray | Sequence[int]) -> NDArray[np.int64]:

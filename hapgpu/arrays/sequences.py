@@ -25,7 +25,7 @@ _LAST_ASCII: Final = 127
 def sequence_rows(
     given: Sequences, what: str, *, as_sequenced: bool = False, first: int = 0
 ) -> Ragged:
-    """Store sequences end to end as uint8; a Ragged is returned as it is.
+    """Store sequences end to end as uint8; a Ragged is checked, and copied only if it must be.
 
     Parameters
     ----------
@@ -44,15 +44,15 @@ def sequence_rows(
     InputError
         A sequence is not ASCII, or a record has none; the message has its number.
     UsageError
-        `given` is neither a list of text or records nor a Ragged of uint8.
+        `given` is neither a list of text or records nor a Ragged of uint8 with ascending offsets.
     """
     if isinstance(given, Ragged):
-        rows = given
+        rows = checked_ragged(given, f"{what}s")
+        if rows.data.dtype != np.uint8:
+            message = f"{what}s: a Ragged of {rows.data.dtype}; give a Ragged of uint8"
+            raise UsageError(message)
     else:
         rows = _joined(listed(given, what), what, first, as_sequenced=as_sequenced)
-    if rows.data.dtype != np.uint8:
-        message = f"{what}s: a Ragged of {rows.data.dtype}; give a Ragged of uint8"
-        raise UsageError(message)
     if rows.data.size and largest(rows.data) > _LAST_ASCII:
         row = first + first_row(rows, rows.data > _LAST_ASCII)
         message = f"{what} {row}: contains a non-ASCII character; give ASCII text"
@@ -89,6 +89,37 @@ def check_counts(expected: int, what: str, **counts: int) -> None:
     for name, count in counts.items():
         if count != expected:
             raise UsageError(f"{name}: {count} for {expected} {what}s; give one per {what}")
+
+
+def checked_ragged(given: Ragged, names: str) -> Ragged:
+    """Return a Ragged, of any dtype, that compiled functions may read; copy it only if it must be.
+
+    Parameters
+    ----------
+    given
+        Any dtype, as a caller made it: with any offsets, or without arrays.
+    names
+        The kind of its rows, plural, for messages.
+
+    Raises
+    ------
+    UsageError
+        The data are no array of one dimension, or the offsets do not divide it into rows.
+    """
+    data, offsets = given.data, given.offsets
+    if not (isinstance(data, np.ndarray) and data.ndim == 1):
+        raise UsageError(f"{names}: a Ragged without data of one dimension; give such an array")
+    if not (isinstance(offsets, np.ndarray) and offsets.ndim == 1 and offsets.dtype.kind in "iu"):
+        raise UsageError(f"{names}: a Ragged without offsets of whole numbers; give int64[n + 1]")
+    if not offsets.size or offsets[0] != 0 or offsets[-1] != data.size:
+        raise UsageError(f"{names}: offsets do not go from 0 to {data.size:,}; correct them")
+    is_before = offsets[1:] < offsets[:-1]
+    if is_before.any():
+        row = int(is_before.argmax())
+        raise UsageError(f"{names}: row {row} ends before it starts; give ascending offsets")
+    if data.flags.c_contiguous and offsets.flags.c_contiguous and offsets.dtype == np.int64:
+        return given
+    return Ragged(np.ascontiguousarray(data), np.ascontiguousarray(offsets, dtype=np.int64))
 
 
 def _joined(given: Sequence[Any], what: str, first: int, *, as_sequenced: bool) -> Ragged:
@@ -151,5 +182,6 @@ def listed(given: object, what: str) -> Sequence[Any]:
 
 def has_rows(given: object) -> TypeGuard[Sequence[Any]]:
     """Tell whether something is a list of entries, such as an array or a Ragged; text is not."""
-    is_list = isinstance(given, Sequence | np.ndarray | Ragged)
-    return is_list and not isinstance(given, str | bytes)
+    if isinstance(given, np.ndarray):
+        return given.ndim > 0
+    return isinstance(given, Sequence | Ragged) and not isinstance(given, str | bytes)

@@ -1,8 +1,9 @@
-"""Tables of pandas, which is imported when a caller asks for one."""
+"""Results as columns: their short form, and tables of pandas, which is imported when needed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,19 @@ from hapgpu.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+class Columns(Sized):
+    """Base of results: dataclasses of columns, which are shown by their names only.
+
+    Names and alleles may be millions.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        names = ", ".join(each.name for each in fields(self))  # type: ignore[arg-type]
+        return f"{type(self).__name__}({len(self):,} rows: {names})"
 
 
 def data_frame(columns: Mapping[str, Any]) -> pd.DataFrame:

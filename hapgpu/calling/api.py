@@ -10,12 +10,14 @@ from typing import Final
 from hapgpu.arrays.arguments import (
     PathName,
     Resources,
+    file_name,
     file_names,
     mapping_quality,
     number_from_0,
     one_of,
     whole_number,
 )
+from hapgpu.arrays.called_variants import not_empty
 from hapgpu.calling.calls import Calls, calls_of, no_calls
 from hapgpu.calling.options import AssemblyOptions, CallOptions, VariantOptions
 from hapgpu.calling.pipeline import CallInputs, CallSession
@@ -125,14 +127,14 @@ def call_batches(
     Raises
     ------
     InputError, UsageError, DeviceError
-        As `call`: for arguments at once, for files while batches are taken.
+        As `call`: for values at once, for files and regions while batches are taken.
     """
     options = _options(
         min_mapping_quality, max_reads_per_start, min_confidence, pcr_model, is_strict=gatk_strict
     )
     inputs = _inputs(reads, reference, regions)
     resources = Resources.of(device, threads, processes, progress=progress)
-    return _filled(_parts(inputs, options, resources))
+    return not_empty(_parts(inputs, options, resources))
 
 
 def _options(
@@ -155,7 +157,9 @@ def _options(
 def _inputs(
     reads: PathName | Sequence[PathName], reference: PathName, regions: Sequence[str] | None
 ) -> CallInputs:
-    return CallInputs(file_names(reads, "input"), Path(reference), choice_of(regions))
+    return CallInputs(
+        file_names(reads, "input"), Path(file_name(reference, "reference")), choice_of(regions)
+    )
 
 
 def _parts(inputs: CallInputs, options: CallOptions, resources: Resources) -> Generator[Calls]:
@@ -193,9 +197,3 @@ def _bases(found: Sequence[SegmentCalls | EmptyIntervals]) -> int:
         part.size if isinstance(part, EmptyIntervals) else part.segment.end - part.segment.start
         for part in found
     )
-
-
-def _filled(parts: Generator[Calls]) -> Generator[Calls]:
-    """Yield the parts with variants."""
-    with closing(parts):
-        yield from filter(len, parts)

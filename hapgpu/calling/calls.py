@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.called_variants import CalledVariants
-from hapgpu.arrays.ragged import Ragged
+from hapgpu.arrays.ragged import Ragged, row_texts
 from hapgpu.calling.batches import VariantCalls
 from hapgpu.calling.genotypes.annotation_fields import FIELDS
 from hapgpu.calling.segment_calls import SegmentRecords
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Calls(CalledVariants):
     """v variants, with the genotypes of m samples.
 
@@ -43,7 +42,7 @@ class Calls(CalledVariants):
     allele_depths
         Ragged int32, v * m rows, variant by variant: AD, the reads of each allele.
     phred_likelihoods
-        Ragged int32, v * m rows, variant by variant: PL, in the order of VCF.
+        Ragged int32, v * m rows, variant by variant: PL, in the order of VCF; none for no call.
     total_depths
         int32[v]: DP of INFO, all reads.
     annotations
@@ -59,20 +58,8 @@ class Calls(CalledVariants):
 
 def no_calls(samples: tuple[str, ...], contig_names: tuple[str, ...]) -> Calls:
     """Return no variants of some samples."""
-    count = len(samples)
-    no_rows = Ragged(np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64))
     return Calls(
-        samples=samples,
-        contig_names=contig_names,
-        contigs=np.empty(0, dtype=np.int32),
-        positions=np.empty(0, dtype=np.int64),
-        alleles=(),
-        qualities=np.empty(0),
-        genotypes=np.empty((0, count, 2), dtype=np.int16),
-        genotype_qualities=np.empty((0, count), dtype=np.int16),
-        depths=np.empty((0, count), dtype=np.int32),
-        allele_depths=no_rows,
-        phred_likelihoods=no_rows,
+        **Calls.empty_columns(samples, contig_names, ploidy=2),
         total_depths=np.empty(0, dtype=np.int32),
         annotations={field.name: np.empty(0) for field in FIELDS},
     )
@@ -86,18 +73,19 @@ def calls_of(
     rows = np.flatnonzero(records.rows)
     genotypes = calls.genotypes[rows]
     is_called = (genotypes >= 0).all(axis=2)
+    likelihoods = _of_samples(calls.phred_likelihoods, rows, len(samples))
     return Calls(
         samples=samples,
         contig_names=contig_names,
         contigs=np.full(rows.size, contig, dtype=np.int32),
         positions=calls.starts[rows],
-        alleles=tuple(_alleles(calls, rows)),
+        alleles=_alleles(calls, rows),
         qualities=calls.qualities[rows],
         genotypes=genotypes,
         genotype_qualities=np.where(is_called, calls.genotype_qualities[rows], np.int16(-1)),
         depths=annotations.sample_depths[rows],
         allele_depths=_of_samples(annotations.allele_depths, rows, len(samples)),
-        phred_likelihoods=_of_samples(calls.phred_likelihoods, rows, len(samples)),
+        phred_likelihoods=_of_called(likelihoods, is_called.ravel()),
         total_depths=annotations.depths[rows],
         annotations={
             field.name: annotations.values[rows, column] for column, field in enumerate(FIELDS)
@@ -110,10 +98,13 @@ def _of_samples(values: Ragged, rows: NDArray[np.int64], samples: int) -> Ragged
     return values.take((rows[:, None] * samples + np.arange(samples)).ravel())
 
 
-def _alleles(
-    calls: VariantCalls, rows: Sequence[int] | NDArray[np.int64]
-) -> Iterator[tuple[str, ...]]:
-    """Yield the alleles of some records."""
-    for row in rows:
-        first, end = calls.allele_offsets[[row, row + 1]]
-        yield tuple(calls.alleles[k].tobytes().decode() for k in range(first, end))
+def _of_called(likelihoods: Ragged, is_called: NDArray[np.bool_]) -> Ragged:
+    """Return rows that are empty where there is no call."""
+    lengths = np.where(is_called, likelihoods.lengths, 0)
+    return Ragged.gather(likelihoods.data, likelihoods.offsets[:-1], lengths)
+
+
+def _alleles(calls: VariantCalls, rows: NDArray[np.int64]) -> tuple[tuple[str, ...], ...]:
+    """Return the alleles of some records."""
+    texts, bounds = row_texts(calls.alleles), calls.allele_offsets.tolist()
+    return tuple(tuple(texts[bounds[row] : bounds[row + 1]]) for row in rows.tolist())

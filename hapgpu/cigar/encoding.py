@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.memory import memory_of
-from hapgpu.arrays.ragged import Ragged
+from hapgpu.arrays.ragged import Ragged, row_texts
 from hapgpu.arrays.ragged_view import RaggedView, row_of, view_of
 from hapgpu.errors import InputError
 from hapgpu.io.bam.constants import QUERY_OPERATIONS, REFERENCE_OPERATIONS
@@ -37,7 +36,7 @@ _ALIGNING = QUERY_OPERATIONS & REFERENCE_OPERATIONS
 _CLIPPING = _set_of(SOFT_CLIP, HARD_CLIP)
 
 _LETTERS = np.frombuffer(OPERATIONS.ljust(16, "?").encode(), dtype=np.uint8)
-_TEXT = re.compile(rf"([0-9]+[{OPERATIONS}])+")
+_TEXT = re.compile(rf"([0-9]{{1,18}}[{OPERATIONS}])+")
 _ELEMENT = re.compile(rf"([0-9]+)([{OPERATIONS}])")
 _ELEMENT_TEXT = 4
 """Characters of an element, expected."""
@@ -77,10 +76,7 @@ def match_cigars(lengths: NDArray[np.int64]) -> Ragged:
 
 def cigar_strings(cigars: Ragged) -> list[str]:
     """Return `cigars`, uint32 in BAM encoding, as strings; `*` for a CIGAR without elements."""
-    text = cigar_text(cigars)
-    letters = text.data.tobytes().decode("ascii")
-    bounds = text.offsets.tolist()
-    return [letters[start:end] for start, end in pairwise(bounds)]
+    return row_texts(cigar_text(cigars))
 
 
 def cigar_text(cigars: Ragged) -> Ragged:

@@ -12,11 +12,13 @@ from typing import Any
 from hapgpu.arrays.arguments import (
     PathName,
     Resources,
+    file_name,
     file_names,
     mapping_quality,
     one_of,
     whole_number,
 )
+from hapgpu.arrays.called_variants import not_empty
 from hapgpu.genotyping.batches import Genotyped
 from hapgpu.genotyping.genotyper import AnyGenotyper
 from hapgpu.genotyping.genotypes import Genotypes, genotypes_of, no_genotypes
@@ -123,12 +125,12 @@ def genotype_batches(
     Raises
     ------
     InputError, UsageError, DeviceError
-        As `genotype`: for arguments at once, for files while batches are taken.
+        As `genotype`: for values at once, for files and regions while batches are taken.
     """
     options = _options(min_mapping_quality, ploidy, prior, pcr_model)
     inputs = _inputs(reads, reference, sites, regions)
     resources = Resources.of(device, threads, processes, progress=progress)
-    return _filled(_parts(inputs, options, resources))
+    return not_empty(_parts(inputs, options, resources))
 
 
 def _options(min_mapping_quality: int, ploidy: int, prior: str, pcr_model: str) -> GenotypeOptions:
@@ -146,8 +148,12 @@ def _inputs(
     sites: PathName,
     regions: Sequence[str] | None,
 ) -> GenotypeInputs:
-    names = file_names(reads, "input")
-    return GenotypeInputs(names, Path(reference), str(sites), choice_of(regions))
+    return GenotypeInputs(
+        file_names(reads, "input"),
+        Path(file_name(reference, "reference")),
+        file_name(sites, "sites"),
+        choice_of(regions),
+    )
 
 
 def _parts(
@@ -180,9 +186,3 @@ def _groups(session: GenotypeSession, resources: Resources) -> Generator[list[Ge
 def _genotyped(genotyper: AnyGenotyper, group: Iterable[Any]) -> list[Genotyped]:
     with genotyper.stages.active():
         return [found for reads in group for found in genotyper(reads)]
-
-
-def _filled(parts: Generator[Genotypes]) -> Generator[Genotypes]:
-    """Yield the parts with sites."""
-    with closing(parts):
-        yield from filter(len, parts)

@@ -20,7 +20,7 @@ _QUAL: Final = 5
 """Columns of VCF."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Genotypes(CalledVariants):
     """The genotypes of m samples at v sites, in the order of the VCF.
 
@@ -60,22 +60,7 @@ class Genotypes(CalledVariants):
 
 def no_genotypes(samples: tuple[str, ...], contig_names: tuple[str, ...], ploidy: int) -> Genotypes:
     """Return the genotypes of some samples at no sites."""
-    count = len(samples)
-    no_rows = Ragged(np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64))
-    return Genotypes(
-        samples=samples,
-        contig_names=contig_names,
-        contigs=np.empty(0, dtype=np.int32),
-        positions=np.empty(0, dtype=np.int64),
-        ids=(),
-        alleles=(),
-        qualities=np.empty(0),
-        genotypes=np.empty((0, count, ploidy), dtype=np.int16),
-        genotype_qualities=np.empty((0, count), dtype=np.int16),
-        depths=np.empty((0, count), dtype=np.int32),
-        allele_depths=no_rows,
-        phred_likelihoods=no_rows,
-    )
+    return Genotypes(**Genotypes.empty_columns(samples, contig_names, ploidy), ids=())
 
 
 def genotypes_of(

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self, TypeAlias, Unpack, cast
 
 import numpy as np
 
-from hapgpu.arrays.arguments import PathName, check_output
-from hapgpu.arrays.ragged import Ragged
+from hapgpu.arrays.arguments import PathName, check_replaced, file_name
+from hapgpu.arrays.ragged import Ragged, row_texts
 from hapgpu.arrays.sequences import Sequences, is_record, listed, record_names, sequence_rows
 from hapgpu.errors import InputError, UsageError
 from hapgpu.io.fastx.block_workers import BlockTransfer, workers_for
 from hapgpu.io.fastx.given_reads import blocks_of_reads
 from hapgpu.io.fastx.limits import LONG_READS
 from hapgpu.io.fastx.read_block import ReadBlock
+from hapgpu.io.files.index_file import check_digest
 from hapgpu.longread.align.batches import TargetCodes
 from hapgpu.longread.align.start import code_targets
 from hapgpu.longread.batches import Mappings, NamedReads
@@ -39,7 +39,7 @@ from hapgpu.longread.results import (
     read_alignments,
     read_mappings,
 )
-from hapgpu.longread.setting_values import check_settings
+from hapgpu.longread.setting_values import checked_settings
 from hapgpu.longread.settings import (
     AlignSettings,
     MapSettings,
@@ -50,7 +50,7 @@ from hapgpu.longread.settings import (
 from hapgpu.runtime.devices import CudaDevice, Device, given_threads, resolve_devices
 from hapgpu.runtime.pipeline import run_pipeline
 from hapgpu.runtime.pool import Pool
-from hapgpu.runtime.progress import Progress, showing, shown_progress
+from hapgpu.runtime.progress import Progress, showing_phases, shown_progress
 
 _Worker: TypeAlias = Callable[[Any], Any]
 
@@ -67,14 +67,11 @@ class LongReadIndex:
         minimap2's preset for the reads: `map-ont`, `map-pb`, `map-hifi` or `lr:hq`.
     targets
         The bases of the reference, for `align`; None if loaded without the reference.
-    reference
-        The FASTA file that was indexed; None if loaded without it.
     """
 
     data: MinimizerIndex
     preset: str
     targets: TargetCodes | None
-    reference: PathName | None
 
     @classmethod
     def build(
@@ -109,12 +106,12 @@ class LongReadIndex:
         UsageError
             An argument has the wrong type or value.
         """
-        check_settings(settings, SketchSettings.__optional_keys__)
-        sketch = sketch_options(_options_of(preset).sketch, settings)
-        count = given_threads(threads)
-        with showing("indexing", "bases", None, is_shown=progress) as shown:
-            index, records = build_index_of_records(Path(reference), sketch, count, shown)
-        return cls(index, preset, code_targets(records.sequences), reference)
+        own = checked_settings(settings, SketchSettings.__optional_keys__)
+        sketch = sketch_options(_options_of(preset).sketch, cast("SketchSettings", own))
+        fasta, count = Path(file_name(reference, "reference")), given_threads(threads)
+        with showing_phases("indexing", "bases", is_shown=progress) as shown:
+            index, records = build_index_of_records(fasta, sketch, count, shown)
+        return cls(index, preset, code_targets(records.sequences))
 
     @classmethod
     def load(
@@ -132,11 +129,12 @@ class LongReadIndex:
         path
             The file.
         preset
-            As for `build`, except that the index keeps its minimizers.
+            As for `build`, except that the index keeps its minimizers; a warning says so if those
+            of the preset are others.
         reference
             The FASTA file that was indexed. `align` needs it, `map` does not.
         threads
-            CPU threads that read the reference; None for one per usable CPU.
+            CPU threads that unpack the reference; None for one per usable CPU.
 
         Raises
         ------
@@ -146,14 +144,16 @@ class LongReadIndex:
         UsageError
             An argument has the wrong type or value.
         """
-        sketch = _options_of(preset).sketch
+        count, file = given_threads(threads), Path(file_name(path, "path"))
+        index = load_index(file, _options_of(preset).sketch)
         if reference is None:
-            return cls(load_index(Path(path), sketch), preset, None, None)
-        fasta = Path(reference)
-        index = MINIMIZER_FILE.load_for(fasta, Path(path), index_command(fasta, sketch))
-        with Pool(given_threads(threads)) as pool:
+            return cls(index, preset, None)
+        fasta = Path(file_name(reference, "reference"))
+        digest = (index.fasta_bytes, index.fasta_digest)
+        check_digest(fasta, digest, file, index_command(fasta, index.sketch))
+        with Pool(count) as pool:
             records = read_reference(fasta, pool)
-        return cls(index, preset, code_targets(records.sequences), reference)
+        return cls(index, preset, code_targets(records.sequences))
 
     def save(self, path: PathName) -> None:
         """Write the index, without the bases of the reference, to a file; it appears complete.
@@ -163,10 +163,11 @@ class LongReadIndex:
         OutputError
             The file cannot be written.
         UsageError
-            The file is the reference.
+            There is a file that is no such index, for example the reference.
         """
-        check_output(path, self.reference)
-        MINIMIZER_FILE.save(self.data, Path(path))
+        name = file_name(path, "path")
+        check_replaced(name, MINIMIZER_FILE.is_index)
+        MINIMIZER_FILE.save(self.data, name)
 
     @property
     def contig_names(self) -> tuple[str, ...]:
@@ -234,9 +235,8 @@ class LongReadIndex:
         devices, _ = resolve_devices(device, threads=count)
         open_worker = partial(_chainer, self.data, options, partial(chained_table, options))
         workers = workers_for(devices, open_worker, per_gpu=WORKERS_PER_GPU)
-        transfer = block_transfer(devices, count)
         shown = shown_progress("mapping", "reads", is_shown=progress)
-        table = _computed(given, workers, transfer, shown)
+        table = _computed(given, workers, block_transfer(devices, count), shown)
         return read_mappings(table, given.mapped(self.contig_names))
 
     def align(
@@ -287,16 +287,15 @@ class LongReadIndex:
         count = given_threads(threads)
         devices, _ = resolve_devices("cpu", threads=count)
         workers: list[_Worker] = [GroupAligner(self.data, targets, options, finish)] * count
-        transfer = block_transfer(devices, count)
         shown = shown_progress("aligning", "reads", is_shown=progress)
-        table = _computed(given, workers, transfer, shown)
+        table = _computed(given, workers, block_transfer(devices, count), shown)
         return read_alignments(table, given.mapped(self.contig_names))
 
     def _options(self, settings: Mapping[str, object], known: frozenset[str]) -> LongReadOptions:
         """Return the options of the preset for this index, changed by settings."""
-        check_settings(settings, known)
+        own = checked_settings(settings, known)
         base = replace(_options_of(self.preset), sketch=self.data.sketch)
-        return long_read_options(base, cast("AlignSettings", settings))
+        return long_read_options(base, cast("AlignSettings", own))
 
 
 class _GivenReads:
@@ -346,32 +345,28 @@ class _GivenReads:
             yield sequence_rows(self._reads, "read")
             return
         start = bases = 0
+        rows: list[Any] = []
         for row, read in enumerate(self._reads):
+            rows.append(read)
             bases += len(read) if isinstance(read, str | bytes) else _length_of(read)
             if bases >= size or row == len(self._reads) - 1:
-                piece = self._reads[start : row + 1]
-                yield sequence_rows(piece, "read", as_sequenced=True, first=start)
-                start, bases = row + 1, 0
+                yield sequence_rows(rows, "read", as_sequenced=True, first=start)
+                start, bases, rows = row + 1, 0, []
 
     def mapped(self, contig_names: tuple[str, ...]) -> MappedReads:
         """Return what was mapped to these contigs, after all blocks."""
-        texts = None if self._names is None else _texts(self._names)
+        texts = None if self._names is None else tuple(row_texts(self._names))
         return MappedReads(np.concatenate(self._lengths), texts, contig_names)
 
 
 def _options_of(preset: str) -> LongReadOptions:
-    if preset not in PRESETS:
+    if not isinstance(preset, str) or preset not in PRESETS:
         raise UsageError(f"preset {preset!r}: unknown; give one of {', '.join(PRESETS)}")
     return PRESETS[preset]
 
 
 def _length_of(read: object) -> int:
     return read.query_length if is_record(read) else 0
-
-
-def _texts(names: Ragged) -> tuple[str, ...]:
-    text = names.data.tobytes().decode("ascii")
-    return tuple(text[start:end] for start, end in pairwise(names.offsets.tolist()))
 
 
 def _chainer(

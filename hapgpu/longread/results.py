@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.tables import data_frame, names_column
+from hapgpu.arrays.tables import Columns, data_frame, names_column
 from hapgpu.cigar.encoding import cigar_strings
 from hapgpu.longread.output.columns import MappingTable
 
@@ -46,8 +46,8 @@ class MappedReads(NamedTuple):
     contig_names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadMappings:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class ReadMappings(Columns):
     """m mappings of n long reads, in the order of the lines of `hapgpu chain --paf`.
 
     Intervals are 0-based and half-open. Reads without mappings have no row.
@@ -127,7 +127,7 @@ class ReadMappings:
         return data_frame(_frame_columns(self))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class ReadAlignments(ReadMappings):
     """m base alignments of n long reads, in the order of the lines of `hapgpu chain -c`.
 

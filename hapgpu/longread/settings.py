@@ -150,7 +150,7 @@ def sketch_options(base: SketchOptions, settings: SketchSettings) -> SketchOptio
         base,
         k=settings.get("kmer"),
         w=settings.get("window"),
-        is_hpc=settings.get("hpc") or None,
+        is_hpc=settings.get("hpc"),
     )
 
 

@@ -153,17 +153,22 @@ def _computed(
 
 
 def _joined(batches: Iterable[PairHmmInput]) -> Iterator[HmmBatch]:
-    """Join batches until they are large enough for a call."""
+    """Join batches until they are large enough for a call, or an error comes after them."""
     gathered: list[HmmBatch] = []
     cells = size = 0
-    for number, given in enumerate(batches):
-        batch = _numbered_batch(number, given)
-        gathered.append(batch)
-        cells += batch.cells
-        size += _bytes(batch)
-        if cells >= _CELLS_PER_CALL or size >= _BYTES_PER_CALL:
+    try:
+        for number, given in enumerate(batches):
+            batch = _numbered_batch(number, given)
+            gathered.append(batch)
+            cells += batch.cells
+            size += _bytes(batch)
+            if cells >= _CELLS_PER_CALL or size >= _BYTES_PER_CALL:
+                yield HmmBatch.concatenate(gathered)
+                gathered, cells, size = [], 0, 0
+    except Exception:
+        if gathered:
             yield HmmBatch.concatenate(gathered)
-            gathered, cells, size = [], 0, 0
+        raise
     if gathered:
         yield HmmBatch.concatenate(gathered)
 

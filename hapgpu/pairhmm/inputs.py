@@ -13,6 +13,7 @@ from hapgpu.arrays.large_arrays import largest
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.sequences import (
     Sequences,
+    checked_ragged,
     checked_rows,
     first_row,
     has_rows,
@@ -30,7 +31,7 @@ Qualities: TypeAlias = (
 _MAX_QUALITY: Final = 254  # as in GATK
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class PairHmmInput:
     """The reads and haplotypes of a batch of `pair_hmm_batches`.
 
@@ -115,11 +116,13 @@ def _column(argument: Qualities, name: str, bases: Ragged) -> NDArray[np.uint8]:
         message = f"{name}: {len(entries)} entries for {len(bases)} reads; give one per read"
         raise UsageError(message)
     if not isinstance(entries, Ragged) and all(map(_is_number, entries)):
-        numbers = Ragged(np.asarray(entries), np.arange(len(bases) + 1))
+        values: Sequence[Any] = entries
+        numbers = Ragged(np.array([*map(int, values)]), np.arange(len(bases) + 1))
         return np.repeat(_phred(numbers, name), bases.lengths)
-    rows = entries if isinstance(entries, Ragged) else _joined_qualities(entries, name, bases)
-    if rows.offsets is bases.offsets:
-        return _phred(rows, name)
+    if isinstance(entries, Ragged):
+        rows = checked_ragged(entries, name)
+    else:
+        rows = _joined_qualities(entries, name, bases)
     mismatches = np.flatnonzero(rows.lengths != bases.lengths)
     if mismatches.size:
         read = int(mismatches[0])
@@ -139,7 +142,7 @@ def _joined_qualities(entries: Sequence[Any], name: str, bases: Ragged) -> Ragge
         elif isinstance(entry, bytes):
             row = np.frombuffer(entry, dtype=np.uint8)
         else:
-            row = np.asarray(entry)
+            row = _row_of(entry, f"read {read}: {name}")
         if row.ndim != 1:
             message = (
                 f"read {read}: {name} of {row.ndim} dimensions; give a whole number, a list of"
@@ -153,6 +156,15 @@ def _joined_qualities(entries: Sequence[Any], name: str, bases: Ragged) -> Ragge
             row if row.size else np.empty(0, dtype=np.uint8)
         )  # a list of none is of float64
     return Ragged.from_lengths(np.concatenate(rows), [row.size for row in rows])
+
+
+def _row_of(entry: Any, where: str) -> NDArray[Any]:
+    """Return an array of any dtype but uint64, which NumPy joins with int64 to float64."""
+    try:
+        row = np.asarray(entry)
+    except ValueError:
+        raise UsageError(f"{where} of unequal rows; give a list of whole numbers") from None
+    return row.astype(np.int64) if row.dtype == np.uint64 else row
 
 
 def _phred(rows: Ragged, name: str) -> NDArray[np.uint8]:

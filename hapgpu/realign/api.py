@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import AlignmentBatch, PairBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.sequences import Sequences, check_counts, checked_rows, listed, sequence_rows
-from hapgpu.arrays.tables import data_frame
+from hapgpu.arrays.tables import Columns, data_frame
 from hapgpu.cigar.encoding import cigar_strings, parse_cigar, query_lengths
 from hapgpu.errors import InputError, UsageError
 from hapgpu.realign.align.dispatch import align_pairs
@@ -25,12 +26,14 @@ from hapgpu.runtime.progress import showing
 if TYPE_CHECKING:
     import pandas as pd
 
+_LARGEST: Final = 2**31 - 1
+"""Largest position and offset, of either sign; contigs of BAM end there."""
 _PAIRS_PER_PART: Final = 1 << 16
 """Pairs between two movements of the progress bar."""
 
 
-@dataclass(frozen=True, slots=True)
-class Alignments:
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Alignments(Columns):
     """Alignments of n pairs.
 
     Attributes
@@ -67,8 +70,8 @@ class Alignments:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class RealignedReads:
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class RealignedReads(Columns):
     """The n reads of `realign_to_reference` on the reference.
 
     Attributes
@@ -279,12 +282,13 @@ def realign_to_reference(
 
 def _parsed(texts: Sequence[str]) -> Ragged:
     cigars = []
+    parse = cache(parse_cigar)  # reads share haplotypes
     for row, text in enumerate(listed(texts, "haplotype CIGAR")):
         if not isinstance(text, str):
             kind = type(text).__name__
             raise UsageError(f"haplotype CIGAR {row}: of type {kind}; give str")
         try:
-            cigars.append(parse_cigar(text))
+            cigars.append(parse(text))
         except InputError as error:
             raise InputError(f"haplotype {row}: {error}") from None
     none = np.empty(0, dtype=np.uint32)
@@ -295,6 +299,10 @@ def _whole_numbers(given: Sequence[int] | NDArray[np.integer[Any]], what: str) -
     numbers = np.asarray(listed(given, what))
     if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
         raise UsageError(f"{what}s: of type {numbers.dtype}; give whole numbers")
+    is_outside = (numbers > _LARGEST) | (numbers < -_LARGEST)
+    if is_outside.any():
+        row = int(is_outside.argmax())
+        raise UsageError(f"{what} {row}: {numbers[row]}; give numbers up to {_LARGEST:,}")
     return numbers.astype(np.int64)
 
 

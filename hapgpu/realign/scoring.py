@@ -142,7 +142,7 @@ def resolve_scoring(scoring: str | Scoring) -> Scoring:
     """
     if isinstance(scoring, Scoring):
         return scoring
-    if scoring in PRESETS:
+    if isinstance(scoring, str) and scoring in PRESETS:
         return PRESETS[scoring]
     try:
         match, mismatch, gap_open, gap_extend = map(int, str(scoring).split(","))
@@ -166,7 +166,7 @@ def resolve_overhang(overhang: str | Overhang) -> Overhang:
     if isinstance(overhang, Overhang):
         return overhang
     names = {strategy.name.lower().replace("_", "-"): strategy for strategy in Overhang}
-    if overhang not in names:
+    if not isinstance(overhang, str) or overhang not in names:
         message = f"overhang '{overhang}': unknown; give one of {', '.join(names)}"
         raise UsageError(message)
     return names[overhang]

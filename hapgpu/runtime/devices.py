@@ -335,9 +335,9 @@ def given_threads(threads: int | None) -> int:
 
 def _gpu_indices(text: str) -> list[int] | None:
     """Return the GPU numbers of `cuda:0,2`; None for `cuda` and `auto`, which mean all GPUs."""
-    if text in {"auto", "cuda"}:
+    if isinstance(text, str) and text in {"auto", "cuda"}:
         return None
-    kind, _, numbers = text.partition(":")
+    kind, _, numbers = str(text).partition(":")
     parts = numbers.split(",")
     if kind != "cuda" or not all(part.isdecimal() for part in parts):
         message = f"device '{text}': unknown; give auto, cpu, cuda, cuda:0 or cuda:0,2"

@@ -133,7 +133,7 @@ def ordered_results(
 ) -> Generator[Out]:
     """Yield the results that `run_pipeline` would give to a sink, at the pace of the caller.
 
-    No more batches are computed ahead than there. Closing the generator ends all threads and
+    At most as many batches are computed ahead as there. Closing the generator ends all threads and
     processes, after the batches that are being computed.
 
     Parameters

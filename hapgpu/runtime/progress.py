@@ -159,3 +159,12 @@ def showing(
         yield progress
     finally:
         progress.finish()
+
+
+@contextmanager
+def showing_phases(description: str, unit: str, *, is_shown: bool) -> Iterator[Progress]:
+    """Show phases as `showing` does, of an index that is built; the bar ends full."""
+    with showing(description, unit, None, is_shown=is_shown) as progress:
+        yield progress
+        progress.phase("built", 1.0)
+        progress.advance(0, 1.0)

@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from os import fspath
 from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.arguments import PathName, check_output, whole_number
+from hapgpu.arrays.arguments import PathName, check_replaced, file_name, whole_number
 from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.arrays.sequences import Sequences, sequence_rows
-from hapgpu.arrays.tables import data_frame, names_column
+from hapgpu.arrays.tables import Columns, data_frame, names_column
 from hapgpu.cigar.encoding import cigar_strings
 from hapgpu.errors import InputError
 from hapgpu.io.fastx.limits import SHORT_READS
 from hapgpu.runtime.devices import CudaDevice, Device, first_device, given_threads
 from hapgpu.runtime.pool import Pool
-from hapgpu.runtime.progress import Progress, showing
+from hapgpu.runtime.progress import Progress, showing, showing_phases
 from hapgpu.shortread.index.build import build_index
 from hapgpu.shortread.index.files import FM_INDEX_FILE
 from hapgpu.shortread.index.fm_index import Contigs, FMIndexArrays
@@ -38,8 +37,8 @@ _MAX_ERRORS: Final = 1
 _MATCH, _INSERT, _DELETE = range(3)  # operations of BAM
 
 
-@dataclass(frozen=True, slots=True)
-class Hits:
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Hits(Columns):
     """The h hits of some reads, sorted by read, distance, position and strand.
 
     Attributes
@@ -101,7 +100,7 @@ class Hits:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FMIndex:
     """An FM index of a reference, made by `build` or `load`.
 
@@ -109,12 +108,9 @@ class FMIndex:
     ----------
     data
         The arrays of the index.
-    reference
-        The FASTA file that was indexed; None for a loaded index.
     """
 
     data: FMIndexArrays
-    reference: PathName | None
 
     @classmethod
     def build(
@@ -151,11 +147,10 @@ class FMIndex:
             A named device cannot be used.
         """
         sorting, count = first_device(device, threads), given_threads(threads)
-        with showing("indexing", "bases", None, is_shown=progress) as shown:
-            index = build_index(fspath(path), sorting, count, low_memory=low_memory, progress=shown)
-            shown.phase("built", 1.0)
-            shown.advance(0, 1.0)
-        return cls(index, path)
+        fasta = file_name(path, "path")
+        with showing_phases("indexing", "bases", is_shown=progress) as shown:
+            index = build_index(fasta, sorting, count, low_memory=low_memory, progress=shown)
+        return cls(index)
 
     @classmethod
     def load(cls, path: PathName) -> Self:
@@ -171,8 +166,10 @@ class FMIndex:
         InputError
             The file cannot be read, is not an index of this version, or is damaged (a wrong
             checksum, or values with which a search would leave the arrays).
+        UsageError
+            `path` is neither text nor a path.
         """
-        return cls(FM_INDEX_FILE.load(fspath(path)), None)
+        return cls(FM_INDEX_FILE.load(file_name(path, "path")))
 
     def save(self, path: PathName) -> None:
         """Write the index to a file, which appears once it is complete.
@@ -180,17 +177,18 @@ class FMIndex:
         Parameters
         ----------
         path
-            The file; an existing one is replaced.
+            The file; an existing index is replaced.
 
         Raises
         ------
         OutputError
             The file cannot be written.
         UsageError
-            The file is the reference.
+            There is a file that is no such index, for example the reference.
         """
-        check_output(path, self.reference)
-        FM_INDEX_FILE.save(self.data, fspath(path))
+        name = file_name(path, "path")
+        check_replaced(name, FM_INDEX_FILE.is_index)
+        FM_INDEX_FILE.save(self.data, name)
 
     def map(
         self,

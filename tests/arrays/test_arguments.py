@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -28,7 +29,7 @@ def test_whole_numbers(value: Any) -> None:
     assert found == value
 
 
-@pytest.mark.parametrize("value", [-1, 8, 1.0, "1", None, np.float64(1)], ids=repr)
+@pytest.mark.parametrize("value", [-1, 8, 1.0, "1", None, np.float64(1), True], ids=repr)
 def test_other_numbers(value: Any) -> None:
     with pytest.raises(UsageError, match=r"^k=.*: out of range; give a whole number from 0 to 7$"):
         whole_number("k", value, 0, 7)
@@ -52,13 +53,20 @@ def test_names() -> None:
             one_of(Colour, "colour", other)
 
 
-def test_files() -> None:
+def test_files(tmp_path: Path) -> None:
     assert file_names("a.bam", "file") == file_names(Path("a.bam"), "file") == ["a.bam"]
     assert file_names([Path("a.bam"), "b.bam"], "file") == ["a.bam", "b.bam"]
     with pytest.raises(UsageError, match="files: not a list"):
         file_names(5, "file")
     with pytest.raises(UsageError, match="file 1: of type int; give str or a path"):
         file_names(["a.bam", 5], "file")
+    (tmp_path / "a.bam").touch()
+    with os.scandir(tmp_path) as entries:
+        (entry,) = entries
+    assert file_names(entry, "file") == [str(tmp_path / "a.bam")]
+    of_bytes: Any = type("Path", (), {"__fspath__": lambda _: b"a.bam"})()
+    with pytest.raises(UsageError, match="file 0: of type Path; give str or a path"):
+        file_names(of_bytes, "file")
 
 
 def test_resources() -> None:

@@ -263,3 +263,5 @@ def test_repr_is_short() -> None:
     assert repr(cigars) == "Ragged(6 rows of uint32: [[0], [], [1, 2], [3], ...])"
     assert repr(cigars[:2]) == "Ragged(2 rows of uint32: [[0], []])"
     assert repr(cigars[:0]) == "Ragged(0 rows of uint32: [])"
+    long = repr(Ragged.from_lengths(np.arange(1000), [1000]))
+    assert long == f"Ragged(1 rows of int64: [[{', '.join(map(str, range(16)))}, ...]])"

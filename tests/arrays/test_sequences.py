@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from array import array
+from typing import Any
 
+import numpy as np
 import pysam
 import pytest
 from hypothesis import given
@@ -53,6 +55,42 @@ def test_a_ragged_is_returned_as_it_is() -> None:
     assert sequence_rows(rows, "read") is rows
 
 
+@pytest.mark.parametrize("dtype", [np.int32, np.uint64, np.int16])
+def test_offsets_and_data_of_other_layouts(dtype: type[np.integer[Any]]) -> None:
+    """Compiled functions read int64 side by side."""
+    data = np.repeat(np.frombuffer(b"ACGTAC", dtype=np.uint8), 2)[::2]
+    rows = sequence_rows(Ragged(data, np.array([0, 4, 6], dtype=dtype)), "read")
+    assert texts(rows) == ["ACGT", "AC"]
+    assert rows.data.flags.c_contiguous
+    assert rows.offsets.dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("data", "offsets", "message"),
+    [
+        (b"ACGT", [0, 40_000], "reads: offsets do not go from 0 to 4; correct them"),
+        (b"ACGT", [1, 4], "reads: offsets do not go from 0 to 4"),
+        (b"ACGT", [0, 3], "reads: offsets do not go from 0 to 4"),
+        (b"ACGT", [], "reads: offsets do not go from 0 to 4"),
+        (b"ACGT", [0, 3, 1, 4], "reads: row 1 ends before it starts; give ascending offsets"),
+        (b"ACGT", [0.0, 4.0], "reads: a Ragged without offsets of whole numbers; give int64"),
+        (b"ACGT", [[0, 4]], "reads: a Ragged without offsets of whole numbers"),
+    ],
+    ids=range(7),
+)
+def test_a_ragged_that_is_none(data: bytes, offsets: list[Any], message: str) -> None:
+    kind = np.int64 if not offsets else None
+    given = Ragged(np.frombuffer(data, dtype=np.uint8), np.array(offsets, dtype=kind))
+    with pytest.raises(UsageError, match=f"^{message}"):
+        sequence_rows(given, "read")
+    unlike: Any = Ragged(given.data, given.offsets.tolist())
+    with pytest.raises(UsageError, match=r"^reads: a Ragged without offsets of whole numbers"):
+        sequence_rows(unlike, "read")
+    square = Ragged(given.data.reshape(2, 2), np.array([0, 4]))
+    with pytest.raises(UsageError, match=r"^reads: a Ragged without data of one dimension"):
+        sequence_rows(square, "read")
+
+
 @pytest.mark.parametrize(
     ("entries", "error", "message"),
     [
@@ -66,8 +104,9 @@ def test_a_ragged_is_returned_as_it_is() -> None:
         (record("ACGT"), UsageError, "reads: not a list"),
         (5, UsageError, "reads: not a list"),
         ({"ACGT"}, UsageError, "reads: not a list"),
+        (np.array("ACGT"), UsageError, "reads: not a list"),
     ],
-    ids=range(10),
+    ids=range(11),
 )
 def test_errors_have_the_row(entries: Sequences, error: type[Exception], message: str) -> None:
     for as_sequenced in (False, True):

@@ -83,6 +83,22 @@ def test_no_variants(example: Inputs) -> None:
     assert found.contig_names == ("chr20",)
 
 
+def test_a_sample_without_reads_has_no_call(example: Inputs, tmp_path: Path) -> None:
+    """As in `genotype`, a genotype that is no call has neither GQ nor PL."""
+    other = tmp_path / "other.sam"
+    lines = example.reads.with_suffix(".sam").read_text().replace("SM:", "SM:other_").splitlines()
+    other.write_text("".join(f"{line}\n" for line in lines if line.startswith("@")))
+    found = call([example.reads, other], example.reference, regions=REGIONS, device="cpu")
+    column = next(k for k, name in enumerate(found.samples) if name.startswith("other_"))
+    assert len(found)
+    assert (found.genotypes[:, column] == -1).all()
+    assert (found.genotype_qualities[:, column] == -1).all()
+    sizes = found.phred_likelihoods.lengths.reshape(len(found), 2)
+    assert not sizes[:, column].any()
+    assert (sizes[:, 1 - column] >= 3).all()
+    assert (found.genotype_qualities[:, 1 - column] >= 0).all()
+
+
 def test_options_have_an_effect(example: Inputs) -> None:
     usual = call(example.reads, example.reference, regions=REGIONS, device="cpu")
     for options in (

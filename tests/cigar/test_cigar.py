@@ -66,12 +66,18 @@ def test_text_and_lengths_as_pysam(cigars: list[gatk.Cigar]) -> None:
         assert query_lengths(parsed)[row] == gatk.span(cigars[row], "MIS=X")
 
 
+DIGITS = "1" * 5000 + "M"
+"""More digits than Python converts."""
+
+
 def test_parse_bytes() -> None:
     assert parse_cigar(b"3M1D").tolist() == [48, 18]
     assert parse_cigar(b"*").size == 0
 
 
-@pytest.mark.parametrize("text", ["", "M", "3", "3M4", "3Q", "-3M", "3 M", "3M*", "٣M"])
+@pytest.mark.parametrize(
+    "text", ["", "M", "3", "3M4", "3Q", "-3M", "3 M", "3M*", "٣M", "1" * 5000 + "M"]
+)
 def test_text_that_is_no_cigar(text: str) -> None:
     with pytest.raises(InputError, match="expected lengths"):
         parse_cigar(text)

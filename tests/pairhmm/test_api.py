@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import repeat
 from math import log10
@@ -267,6 +267,32 @@ def test_batches_are_taken_as_they_are_needed(monkeypatch: pytest.MonkeyPatch) -
         assert next(found).shape == (len(READS), len(HAPLOTYPES))
 
 
+def test_batches_before_an_error_are_computed() -> None:
+    good = hapgpu.PairHmmInput(READS, HAPLOTYPES, **QUALITIES)
+    bad = replace(good, haplotypes=[""])
+
+    def broken() -> Iterator[hapgpu.PairHmmInput]:
+        yield from (good, good)
+        raise KeyError
+
+    given: list[tuple[Iterable[hapgpu.PairHmmInput], type[Exception]]] = [
+        ([good, good, bad, good], InputError),
+        (broken(), KeyError),
+    ]
+    for batches, error in given:
+        found = hapgpu.pair_hmm_batches(batches, device="cpu")
+        assert [next(found).shape for _ in range(2)] == [(len(READS), len(HAPLOTYPES))] * 2
+        with pytest.raises(error):
+            next(found)
+
+
+def test_numbers_of_numpy_of_any_kind() -> None:
+    expected = hapgpu.pair_hmm(["ACGT", "AC"], HAPLOTYPES, base_qualities=30, device="cpu")
+    for given in ([np.uint64(30), 30], [np.full(4, 30, np.uint64), [30, 30]]):
+        found = hapgpu.pair_hmm(["ACGT", "AC"], HAPLOTYPES, base_qualities=given, device="cpu")
+        assert found.tolist() == expected.tolist()
+
+
 def test_no_batches() -> None:
     assert list(hapgpu.pair_hmm_batches([], device="cpu")) == []
 
@@ -283,6 +309,7 @@ GOOD: dict[str, Any] = {
 BAD_DATA: dict[str, tuple[dict[str, Any], str]] = {
     "too few": ({"base_qualities": [[30] * 4, [30]]}, "read 1: 2 bases, but 1 base qual"),
     "too many": ({"deletion_qualities": [b"12345", 9]}, "read 0: 4 bases, but 5 deletion"),
+    "too large for int64": ({"base_qualities": [np.uint64(255), 9]}, "read 0: 255 among its base"),
     "none": ({"insertion_qualities": [[], 9]}, "read 0: 4 bases, but 0 insertion"),
     "Ragged of another shape": (
         {"gap_continuations": Ragged.from_lengths(row(10, "ACGTAC"), [3, 3])},
@@ -316,6 +343,22 @@ BAD_KINDS: dict[str, tuple[dict[str, Any], str]] = {
         "base qualities: neither a number nor a list; give",
     ),
     "bytes for all": ({"base_qualities": b"IIII"}, "base qualities: neither a number nor a list"),
+    "rows in a row": (
+        {"base_qualities": [[30, [1]], 30]},
+        "read 0: base qualities of unequal rows; give a list of whole numbers",
+    ),
+    "no dimension": (
+        {"base_qualities": np.array(30)},
+        "base qualities: neither a number nor a list; give",
+    ),
+    "a Ragged that starts later": (
+        {"base_qualities": Ragged(row(30, "ACGTACGT"), np.array([2, 6, 8]))},
+        "base qualities: offsets do not go from 0 to 8; correct them",
+    ),
+    "a Ragged without its end": (
+        {"base_qualities": Ragged(row(30, "ACGT"), np.array([0, 4, 6]))},
+        "base qualities: offsets do not go from 0 to 4",
+    ),
     "text of a read": (
         {"base_qualities": ["IIII", "II"]},
         "read 0: base qualities of 0 dimensions; give a whole number",

@@ -163,7 +163,9 @@ def test_saved_and_loaded(
 
 def test_the_reference_is_not_written_over(index: hapgpu.FMIndex, fasta: Path) -> None:
     before = fasta.read_bytes()
-    with pytest.raises(UsageError, match=r": is also an input; give another file$"):
+    with pytest.raises(
+        UsageError, match=r": exists and is no index; give another file, or remove it$"
+    ):
         index.save(fasta)
     assert fasta.read_bytes() == before
 

@@ -101,7 +101,9 @@ class SketchArguments:
         UsageError
             There is no such preset.
         """
-        given: SketchSettings = {"hpc": self.hpc}
+        given: SketchSettings = {}
+        if self.hpc:
+            given["hpc"] = True
         if self.kmer is not None:
             given["kmer"] = self.kmer
         if self.window is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import logging
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -101,12 +102,41 @@ def test_compressed_reference(index: hapgpu.LongReadIndex, sample: Sample, tmp_p
 
 def test_progress(sample: Sample, capsys: pytest.CaptureFixture[str]) -> None:
     hapgpu.LongReadIndex.build(sample.fasta, threads=1, progress=True)
-    assert "indexing, " in capsys.readouterr().err
+    last = capsys.readouterr().err.split("\r")[-1]
+    assert last.startswith("indexing, built: 100%")
 
 
-def test_the_reference_is_not_written_over(sample: Sample) -> None:
-    index = hapgpu.LongReadIndex.build(sample.fasta, threads=1)
-    before = Path(sample.fasta).read_bytes()
-    with pytest.raises(UsageError, match=r": is also an input; give another file$"):
-        index.save(sample.fasta)
-    assert Path(sample.fasta).read_bytes() == before
+def test_only_an_index_is_written_over(
+    saved: Path, sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reference is not, however it is named, nor by an index that was loaded without it."""
+    monkeypatch.chdir(tmp_path)
+    fasta = Path("ref.fa")
+    before = sample.fasta.read_bytes()
+    fasta.write_bytes(before)
+    built = hapgpu.LongReadIndex.build(fasta, threads=1)
+    Path("below").mkdir()
+    monkeypatch.chdir("below")
+    for index in (built, hapgpu.LongReadIndex.load(saved)):
+        with pytest.raises(UsageError, match=r"ref\.fa: exists and is no index; give another file"):
+            index.save(tmp_path / fasta)
+        assert (tmp_path / fasta).read_bytes() == before
+    (tmp_path / fasta).unlink()
+    for _ in range(2):
+        built.save("out.hgm")
+        assert Path("out.hgm").read_bytes() == saved.read_bytes()
+
+
+def test_the_remedy_has_the_minimizers_of_the_index(saved: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.fa"
+    other.write_text(">x\nACGT\n")
+    with pytest.raises(InputError, match=r"run: hapgpu index --minimizers [^ ]*other\.fa$"):
+        hapgpu.LongReadIndex.load(saved, preset="map-hifi", reference=other)
+
+
+@pytest.mark.parametrize(
+    "given", [{"reference": 5}, {"reference": "r.fa", "preset": ["a"]}], ids=["file", "preset"]
+)
+def test_arguments_of_a_wrong_type(given: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=r"reference: of type int; give str or a path|preset \['a"):
+        hapgpu.LongReadIndex.build(**given)

@@ -148,7 +148,7 @@ _PIECES = st.tuples(
 
 @settings(max_examples=40, deadline=None)
 @given(
-    st.lists(st.tuples(st.sampled_from(["a", "a", "b/1", "7", "é".encode().hex()]), _PIECES)),
+    st.lists(st.tuples(st.sampled_from(["a", "a", "b/1", "7"]), _PIECES)),
     st.sampled_from([str.upper, lambda read: read.upper().replace("T", "U")]),
 )
 def test_any_reads(

@@ -5,14 +5,16 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+import numpy as np
 import pytest
 
 import hapgpu
 from hapgpu.errors import DeviceError, UsageError
 from hapgpu.longread.options import PRESETS
-from hapgpu.longread.setting_values import check_settings
+from hapgpu.longread.setting_values import checked_settings
 from hapgpu.longread.settings import AlignSettings, MapSettings, SketchSettings
 from tests.cli.chain.command import Sample
+from tests.longread.python.test_reads import columns_of
 
 LARGE = 2**31
 
@@ -27,6 +29,7 @@ LARGE = 2**31
         ({"max_gap": 5.0}, "max_gap=5.0: out of range; give a whole number from 0 to "),
         ({"min_count": True}, "min_count=True: out of range; give a whole number from 0 to "),
         ({"cutoffs": (1, 2, 3)}, "cutoffs=(1, 2, 3): not one or two numbers; give one, or a "),
+        ({"cutoffs": (5,)}, "cutoffs=(5,): not one or two numbers; give one, or a tuple of two"),
         ({"cutoffs": ()}, "cutoffs=(): not one or two numbers; give one, or a tuple of two"),
         ({"bandwidths": (1, "2")}, "bandwidths='2': out of range; give a whole number from 0 to "),
         ({"bandwidths": (501, 500)}, "-r 501,500: the first number is larger; reduce it"),
@@ -99,11 +102,25 @@ def test_every_setting_has_a_check() -> None:
         assert not kind.__required_keys__
         for name, text in inspect.get_annotations(kind).items():
             is_flag = getattr(text, "__forward_arg__", text) == "bool"
-            check_settings({name: False if is_flag else smallest.get(name, 0)}, known)
+            checked_settings({name: False if is_flag else smallest.get(name, 0)}, known)
             with pytest.raises(UsageError, match=f"^{name}='x': "):
-                check_settings({name: "x"}, known)
+                checked_settings({name: "x"}, known)
             with pytest.raises(UsageError, match=f"^{name}=.*: (out of range|neither)"):
-                check_settings({name: 0 if is_flag else False}, known)
+                checked_settings({name: 0 if is_flag else False}, known)
+
+
+def test_numbers_of_numpy(index: hapgpu.LongReadIndex, sample: Sample) -> None:
+    reads = list(sample.reads.values())[:5]
+    plain: dict[str, Any] = {"max_gap": 500, "mask_level": 0.25, "secondary": False}
+    expected = index.map(reads, device="cpu", threads=1, cutoffs=(5, 50), **plain)
+    of_numpy: dict[str, Any] = {
+        "max_gap": np.int64(500),
+        "mask_level": np.float32(0.25),
+        "secondary": np.False_,
+        "cutoffs": [np.uint8(5), 50],
+    }
+    mapped = index.map(reads, device="cpu", threads=1, **of_numpy)
+    assert columns_of(mapped) == columns_of(expected)
 
 
 def test_devices(index: hapgpu.LongReadIndex) -> None:
@@ -126,3 +143,5 @@ def test_presets_are_kept(sample: Sample) -> None:
 def test_own_minimizers(sample: Sample) -> None:
     index = hapgpu.LongReadIndex.build(sample.fasta, kmer=14, window=7, hpc=True, threads=1)
     assert (index.k, index.w, index.data.sketch.is_hpc) == (14, 7, True)
+    index = hapgpu.LongReadIndex.build(sample.fasta, preset="map-pb", hpc=False, threads=1)
+    assert not index.data.sketch.is_hpc
