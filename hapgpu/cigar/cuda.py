@@ -146,7 +146,7 @@ def clips_of(records: DeviceRecords, source: str) -> Clips:
 def with_hard_clips(cigars: DeviceRagged, leading: GpuArray, trailing: GpuArray) -> DeviceRagged:
     """Add hard clips to CIGARs; an empty CIGAR stays empty.
 
-    The clips are of `leading` and `trailing`, int32[n], bases; 0 for none.
+    `leading` and `trailing`, int32[n] each, are the bases of the clips; 0 for none.
 
     Works on the current GPU, and waits for it.
     """

@@ -24,9 +24,10 @@ COUNT_NAMES: Final = ("mapped", "records", "secondary", "supplementary", "aligne
 mappings, and bases of reads in mappings that are not secondary."""
 MAPPED, RECORDS, SECONDARY, SUPPLEMENTARY, ALIGNED_BASES = range(len(COUNT_NAMES))
 
-PART_BYTES: Final = 32 << 20
+PART_BYTES: Final = (32 << 20) - (64 << 10)
 """Most bytes of a part of several lines. Memory that is not written takes none. The C library keeps
-freed arrays of up to 32 MiB for later ones; it gives larger ones back."""
+freed arrays of up to 32 MiB, with what it and a text builder add, for later ones; it gives larger
+ones back."""
 
 LinePart: TypeAlias = Callable[[], "TextBlock | Divided[LinePart, TextBlock]"]
 """Writes some lines; if there are more, they are the rest."""
