@@ -33,7 +33,7 @@ from hapgpu.io.text.builder import has_room, put_all, put_byte, put_two
 from hapgpu.runtime.jit import njit, njit_inlined
 
 EXCLUDED, FASTQ, FASTA, EITHER = range(4)
-"""What becomes of a record; secondary and supplementary ones are excluded."""
+"""Kinds of records by their text; secondary and supplementary records are excluded."""
 SOUND, TOO_LONG, BAD_NAME, BAD_TAG = range(4)
 """Faults of a record."""
 
@@ -45,7 +45,7 @@ _FIRST_QUALITY, _LAST_QUALITY = np.int64(33), np.int64(93)
 _BLANK, _FIRST_LETTER, _LAST_LETTER = (np.int64(byte) for byte in b" !~")
 _NO_COMMENT: Final = np.int64(-1)
 
-_TEXT_PER_TAG_BYTE: Final = 5
+_MAX_TEXT_PER_TAG_BYTE: Final = 5
 """Maximum of the characters for a byte of tags."""
 
 _OF_ALIGNMENTS: Final = "NM MD AS SA CG cs cg ds tp cm s1 s2 de rl ms nn zd"
@@ -64,7 +64,7 @@ _REVERSE_PAIRS: Final = _reverse_pairs()
 
 
 class TextPart(NamedTuple):
-    """What to write of a series of records.
+    """Part of a series of records, and the form of its text.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ def measure_texts(
     kinds: NDArray[np.uint8],
     sizes: NDArray[np.int64],
 ) -> None:
-    """Find what becomes of n records, and the expected size of their text.
+    """Find the kinds of n records, and the expected sizes of their texts.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def measure_texts(
             kinds[row] = FASTA if is_missing else FASTQ
         size = _FASTQ_MARKS + np.int64(layout.name_lengths[row]) + 2 * length
         if with_comments:
-            size += _TEXT_PER_TAG_BYTE * np.int64(layout.tag_lengths[row])
+            size += _MAX_TEXT_PER_TAG_BYTE * np.int64(layout.tag_lengths[row])
         sizes[row] = 0 if kinds[row] == EXCLUDED else size
 
 

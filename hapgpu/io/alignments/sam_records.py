@@ -26,10 +26,9 @@ from hapgpu.io.bam.cigar_texts import put_cigar_text
 from hapgpu.io.bam.constants import MISSING_QUALITY
 from hapgpu.io.bam.encode import check_writable
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.io.bam.tags import HEAD_BYTES as TAG_HEAD_BYTES
-from hapgpu.io.bam.tags import VALUE_WIDTHS, text_end
+from hapgpu.io.bam.tags import HEAD_BYTES, VALUE_WIDTHS, text_end
 from hapgpu.io.text.builder import (
-    HEAD_BYTES,
+    TAG_HEAD_BYTES,
     TextBuilder,
     has_room,
     put_all,
@@ -116,8 +115,8 @@ def put_tags(text: Memory, at: Integer, tags: Memory) -> Integer:
     while here < tags.size:
         kind = read_u8(tags, here + 2)
         head = _HEAD | read_u16(tags, here) << 8 | np.int64(_SAM_TYPES[kind]) << 32
-        at = put_word(text, at, head, HEAD_BYTES)
-        here += TAG_HEAD_BYTES
+        at = put_word(text, at, head, TAG_HEAD_BYTES)
+        here += HEAD_BYTES
         if kind == _CHARACTER:
             at = put_byte(text, at, read_u8(tags, here))
             here += 1

@@ -20,7 +20,7 @@ from hapgpu.runtime.jit import njit, njit_inlined
 
 SLACK: Final = 16
 """Bytes of a text beyond its room, which functions may overwrite."""
-HEAD_BYTES: Final = 6
+TAG_HEAD_BYTES: Final = 6
 """Bytes of a tab, the name of a tag and its type."""
 
 _Write: TypeAlias = Callable[[NDArray[np.uint8]], Integer]
@@ -139,8 +139,8 @@ def put_all(text: Memory, at: Integer, source: Memory) -> Integer:
 
 @njit_inlined
 def put_head(text: Memory, at: Integer, head: Integer) -> Integer:
-    """Write what comes before the value of a tag; see `tag_head`."""
-    end = at + HEAD_BYTES
+    """Write the tab, name and type of a tag; see `tag_head`."""
+    end = at + TAG_HEAD_BYTES
     if has_room(text, end):
         write_32(text, at, head)
         write_16(text, at + 4, head >> _32)
@@ -190,7 +190,7 @@ def put_number_tag(text: Memory, at: Integer, head: Integer, value: Integer) -> 
 
 
 @njit
-def put_fraction(text: Memory, at: Integer, value: float) -> Integer:
+def put_four_decimals(text: Memory, at: Integer, value: float) -> Integer:
     """Write a number from 0 to 1 as C's `%.4f` does, or `0` if it is 0.
 
     The number must be a float32, or the difference between 1 and a float64. It is then a multiple

@@ -18,7 +18,7 @@ from hapgpu.io.fastx.read_block import TextBlock
 from hapgpu.io.text.builder import (
     has_room,
     put_byte,
-    put_fraction,
+    put_four_decimals,
     put_head,
     put_number_tag,
     tag_head,
@@ -108,7 +108,7 @@ def _put_lines(
             target = rows.targets[mapping.sequence]
             stop = put_columns(text, at, mapping, read, source, target, names)
             stop = put_head(text, put_tags(text, stop, mapping), _DV)
-            stop = put_fraction(text, stop, np.float64(divergences[k]))
+            stop = put_four_decimals(text, stop, np.float64(divergences[k]))
             stop = put_byte(text, put_number_tag(text, stop, RL, read.repeats), NEWLINE)
             if not has_room(text, stop):
                 return WrittenLines(at, stop, np.int64(row), k)

@@ -17,7 +17,7 @@ from hapgpu.io.text.builder import (
     put_byte,
     put_bytes,
     put_count,
-    put_fraction,
+    put_four_decimals,
     put_head,
     put_number_tag,
     put_word,
@@ -91,7 +91,7 @@ def put_tags(text: Memory, at: Integer, mapping: Row) -> Integer:
     if is_primary:
         at = put_number_tag(text, at, _S2, np.int64(mapping.second_score))
     if mapping.operations:
-        at = put_fraction(text, put_head(text, at, _DE), divergence(mapping))
+        at = put_four_decimals(text, put_head(text, at, _DE), divergence(mapping))
     if mapping.split:
         at = put_number_tag(text, at, _ZD, np.int64(mapping.split))
     return at

@@ -100,7 +100,7 @@ class Changes(NamedTuple):
 
 
 class Sources(NamedTuple):
-    """What changes refer to, read-only.
+    """Moves, contigs and values of SA to which changes refer, read-only.
 
     Attributes
     ----------

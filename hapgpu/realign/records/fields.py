@@ -57,7 +57,7 @@ def _write_head(out: Memory, at: Integer, name: Integer, kind: Integer) -> None:
 
 @njit_inlined
 def open_text(out: Memory, at: Integer, name: Integer) -> Integer:
-    """Write what comes before the text of a text field."""
+    """Write the name and type of a text field."""
     end = at + HEAD_BYTES
     if has_room(out, end):
         _write_head(out, at, name, _TEXT)

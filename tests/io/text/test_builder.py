@@ -14,7 +14,7 @@ from hapgpu.io.text.builder import (
     built_text,
     put_all,
     put_count,
-    put_fraction,
+    put_four_decimals,
     put_number_tag,
     tag_head,
 )
@@ -36,18 +36,18 @@ def test_number_tags(value: int) -> None:
 def test_fractions_of_counts(whole: int, data: st.DataObject) -> None:
     part = data.draw(st.one_of(st.integers(0, whole), st.integers(max(whole - 500, 0), whole)))
     value = 1.0 - part / whole
-    assert written(put_fraction, value) == (f"{value:.4f}" if value else "0")
+    assert written(put_four_decimals, value) == (f"{value:.4f}" if value else "0")
 
 
 def test_halves() -> None:
     """Thousandths of five, of which some are a little less or more, and exact ones."""
     values = [1.0 - (2 * k + 1) / 20_000 for k in range(10_000)] + [k / 32 for k in range(1, 33)]
-    assert [written(put_fraction, value) for value in values] == [f"{v:.4f}" for v in values]
+    assert [written(put_four_decimals, value) for value in values] == [f"{v:.4f}" for v in values]
 
 
 @given(st.floats(0, 1, width=32))
 def test_fractions_of_single_precision(value: float) -> None:
-    assert written(put_fraction, value) == (f"{value:.4f}" if value else "0")
+    assert written(put_four_decimals, value) == (f"{value:.4f}" if value else "0")
 
 
 def test_a_text_without_room_is_written_again() -> None:
