@@ -18,9 +18,8 @@ from hapgpu.arrays.memory import (
     read_u32,
     write_8,
 )
-from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_memory import RaggedMemory, ragged_memory_of, row_memory
-from hapgpu.arrays.ragged_view import RaggedView, view_of
+from hapgpu.arrays.ragged_view import RaggedView
 from hapgpu.arrays.read_columns import ReadColumns, read_memory_of
 from hapgpu.io.bam.cigar_texts import put_cigar_text
 from hapgpu.io.bam.constants import MISSING_QUALITY
@@ -196,8 +195,21 @@ def _put_lines(
     return at
 
 
-def format_records(batch: ReadBatch, header: SamHeader, pool: Pool) -> list[NDArray[np.uint8]]:
+def format_records(
+    batch: ReadBatch, header: SamHeader, contig_names: RaggedView, pool: Pool
+) -> list[NDArray[np.uint8]]:
     """Write reads as lines of SAM.
+
+    Parameters
+    ----------
+    batch
+        The reads.
+    header
+        Header of the output.
+    contig_names
+        uint8 text, one row per contig of the header.
+    pool
+        Threads that write.
 
     Returns
     -------
@@ -211,11 +223,12 @@ def format_records(batch: ReadBatch, header: SamHeader, pool: Pool) -> list[NDAr
     """
     columns = ReadColumns.from_batch(batch)
     check_writable(columns, header)
-    references = view_of(Ragged.from_names(header.reference_names))
     build = TextBuilder(_expected_bytes(columns))
 
     def put(start: int, end: int) -> NDArray[np.uint8]:
-        return build(end - start, lambda out: int(_put_lines(columns, start, end, references, out)))
+        return build(
+            end - start, lambda out: int(_put_lines(columns, start, end, contig_names, out))
+        )
 
     return pool.over_rows(put, len(batch))
 

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.arrays.ragged_view import view_of
 from hapgpu.errors import OutputError, UsageError
 from hapgpu.io.alignments.formats import output_format
 from hapgpu.io.alignments.sam_records import format_records
@@ -119,13 +121,15 @@ def open_writer(
 class _SamWriter(RecordWriter):
     def __init__(self, path: str, header: SamHeader, threads: int) -> None:
         super().__init__(path, header, threads)
+        # Made once: there may be more contigs than reads in a batch.
+        self._contig_names = view_of(Ragged.from_names(header.reference_names))
         self._sink = TextSink(self._output, self._pool)
 
     def _start(self) -> None:
         self._sink.write(memoryview(self._header.text.encode("utf-8", "surrogateescape")))
 
     def write(self, batch: ReadBatch) -> None:
-        for lines in format_records(batch, self._header, self._pool):
+        for lines in format_records(batch, self._header, self._contig_names, self._pool):
             self._sink.write(lines.data)
 
     def write_block(self, block: RecordBlock) -> None:

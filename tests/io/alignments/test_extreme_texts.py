@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.arrays.ragged_view import view_of
 from hapgpu.io.alignments.record_texts import (
     BAD_NAME,
     BAD_TAG,
@@ -74,8 +76,9 @@ def test_lines_of_sam(operations: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hapgpu.io.alignments.sam_records.TextBuilder", TightBuilder)
     rows = [replace(row, tags=row.tags + FLOATS) for row in rows_of(operations)]
     rows += [replace(rows[1], reference=0, mate_reference=1), replace(rows[1], mate_reference=0)]
+    names = view_of(Ragged.from_names(HEADER.reference_names))
     with Pool(1) as pool:
-        (text,) = format_records(batch_of(rows), HEADER, pool)
+        (text,) = format_records(batch_of(rows), HEADER, names, pool)
     assert text.tobytes().decode() == "".join(map(line, rows))
 
 

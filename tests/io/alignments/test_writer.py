@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from array import array
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.arrays.batches import ReadBatch
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.errors import OutputError, UsageError
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.alignments.writer import open_writer
@@ -173,6 +175,23 @@ def test_output_depends_neither_on_threads_nor_on_batches(tmp_path: Path) -> Non
         for start in range(0, 5000, 700):
             writer.write(batch_of(reads[start : start + 700]))
     assert (tmp_path / "one.bam").read_bytes() == (tmp_path / "many.bam").read_bytes()
+
+
+def test_contig_names_are_encoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not for each batch, which may have fewer reads than the header has contigs."""
+    encoded: list[Sequence[str]] = []
+
+    def from_names(names: Sequence[str]) -> Ragged:
+        encoded.append(names)
+        return Ragged.from_sequences(name.encode() for name in names)
+
+    monkeypatch.setattr(Ragged, "from_names", from_names)
+    reads = [plain_row(reference=k % 2, mate_reference=1, mate_position=9) for k in range(5)]
+    with open_writer(str(tmp_path / "out.sam"), HEADER) as writer:
+        for read in reads:
+            writer.write(batch_of([read]))
+    assert encoded == [HEADER.reference_names]
+    assert rows_of_file(tmp_path / "out.sam") == reads
 
 
 def test_cram_reads_back(data_dir: Path, tmp_path: Path) -> None:
