@@ -55,14 +55,14 @@ class TextBuilder:
         self._row_bytes = float(row_bytes)
         self._most_reserved = _RESERVED
 
-    def __call__(self, rows: int, write: _Write, most: int | None = None) -> NDArray[np.uint8]:
-        """Return the text of some rows; `write` is that of `built_text`.
+    def __call__(self, rows: int, write: _Write) -> NDArray[np.uint8]:
+        """Return uint8: the text of some rows, all of which `write` writes; see `built_text`.
 
-        If it stops before `most` bytes, no more memory is reserved at first. Nor is more than twice
-        the largest text so far: many rows may follow a few very long ones.
+        At first at most 64 MiB are reserved, or twice the largest text so far if that is more: many
+        rows may follow a few very long ones.
         """
         expected = min(int(_MARGIN * self._row_bytes * rows) + _LEAST, self._most_reserved)
-        text = built_text(write, expected if most is None else min(expected, most))
+        text = built_text(write, expected)
         if rows:
             self._row_bytes = max(text.size / rows, 1.0)
             self._most_reserved = max(self._most_reserved, 2 * text.size)

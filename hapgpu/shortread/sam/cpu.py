@@ -12,7 +12,7 @@ from hapgpu.arrays.memory import Memory, memory_of
 from hapgpu.arrays.ragged_view import columns_of, read_only
 from hapgpu.io.fastx.read_block import ReadSpans, TextBlock
 from hapgpu.io.text.builder import (
-    TextBuilder,
+    built_text,
     put_all,
     put_byte,
     put_count,
@@ -45,7 +45,8 @@ from hapgpu.shortread.search.hits import INSERTION, MIN_READ_BASES, KeptHits
 
 _REVERSE: Final = 16
 _SECONDARY: Final = 256
-_RECORDS: Final = TextBuilder(row_bytes=400)
+_LINE_BYTES: Final = 400
+"""Expected characters of a line without its name, bases and qualities."""
 _NO_LIMIT: Final = 2**62
 
 _NO_MATE: Final = text_of("\t*\t0\t0\t")
@@ -318,7 +319,17 @@ def format_records(
         return int(size)
 
     lines = int(_lines_from(tables.record_filter, hits, start))
-    records = _RECORDS(lines, write, max_size)
+    records = built_text(write, min(lines * _line_bytes(spans), limit))
     numbers = _count_records(tables.record_filter, columns.lengths, hits, start, end)
     reads, *counts = map(int, numbers)
     return sam_block(records, reads, RecordCounts(*counts)), Place(*map(int, end))
+
+
+def _line_bytes(spans: ReadSpans) -> int:
+    """Return the expected characters of the longest line.
+
+    All lines are expected to be as long: memory that is not written takes none, but a text with
+    too little memory is written twice.
+    """
+    name, bases = (int(sizes.max(initial=0)) for sizes in (spans.name_lengths, spans.lengths))
+    return _LINE_BYTES + name + 2 * bases
