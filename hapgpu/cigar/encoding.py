@@ -14,7 +14,7 @@ from hapgpu.arrays.memory import memory_of
 from hapgpu.arrays.ragged import Ragged, row_texts
 from hapgpu.arrays.ragged_view import RaggedView, row_of, view_of
 from hapgpu.errors import InputError
-from hapgpu.io.bam.constants import QUERY_OPERATIONS, REFERENCE_OPERATIONS
+from hapgpu.io.bam.constants import MAX_OPERATION_BASES, QUERY_OPERATIONS, REFERENCE_OPERATIONS
 from hapgpu.io.text.builder import built_text, put_byte, put_count
 from hapgpu.runtime.jit import njit
 
@@ -22,9 +22,6 @@ OPERATIONS = "MIDNSHP=X"
 """Letters of the operations, by code."""
 
 MATCH, INSERTION, DELETION, SKIP, SOFT_CLIP, HARD_CLIP, PADDING, EQUAL, DIFFERENT = range(9)
-
-MAX_LENGTH = 2**28 - 1
-"""Longest element that BAM can hold."""
 
 
 def _set_of(*operations: int) -> int:
@@ -61,8 +58,8 @@ def parse_cigar(text: str | bytes) -> NDArray[np.uint32]:
         )
         raise InputError(message)
     elements = [(int(length), letter) for length, letter in _ELEMENT.findall(text)]
-    if max(elements)[0] > MAX_LENGTH:
-        message = f"CIGAR '{text}': an element is longer than {MAX_LENGTH:,}; split it"
+    if max(elements)[0] > MAX_OPERATION_BASES:
+        message = f"CIGAR '{text}': an element is longer than {MAX_OPERATION_BASES:,}; split it"
         raise InputError(message)
     return np.array(
         [length << 4 | OPERATIONS.index(letter) for length, letter in elements], dtype=np.uint32
@@ -226,4 +223,4 @@ def write_cigar(
     if trailing > 0:
         out[end] = trailing << 4 | operation
         end += 1
-    return end if longest <= MAX_LENGTH else at
+    return end if longest <= MAX_OPERATION_BASES else at

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.cigar import mismatches
-from hapgpu.cigar.encoding import MAX_LENGTH, cigar_text, parse_cigar
+from hapgpu.cigar.encoding import cigar_text, parse_cigar
 from hapgpu.cigar.mismatches import mismatch_tags
+from hapgpu.io.bam.constants import MAX_OPERATION_BASES
 from hapgpu.io.text.builder import TextBuilder
 from hapgpu.io.text.columns import number_text
 from tests.cigar.made_alignments import BASES, MadeAlignments, made_alignments
@@ -30,10 +31,10 @@ def test_numbers() -> None:
 
 def test_long_cigars() -> None:
     letters = "MIDNSHP=X"
-    elements = [MAX_LENGTH << 4 | k % 9 for k in range(OPERATIONS)]
+    elements = [MAX_OPERATION_BASES << 4 | k % 9 for k in range(OPERATIONS)]
     data = np.array([*elements, 16 | 15], dtype=np.uint32)
     cigars = Ragged.from_lengths(data, [0, OPERATIONS, 0, 1])
-    long = "".join(f"{MAX_LENGTH}{letters[k % 9]}" for k in range(OPERATIONS))
+    long = "".join(f"{MAX_OPERATION_BASES}{letters[k % 9]}" for k in range(OPERATIONS))
     assert texts_of(cigar_text(cigars)) == ["*", long, "*", "1?"]
 
 

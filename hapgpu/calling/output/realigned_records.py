@@ -32,13 +32,13 @@ from hapgpu.calling.output.called_haplotypes import (
 )
 from hapgpu.calling.reads.finalized import order_of
 from hapgpu.cigar.clips import clips_of, with_hard_clips
-from hapgpu.cigar.encoding import MAX_LENGTH
 from hapgpu.cigar.mismatches import mismatch_tags
 from hapgpu.errors import InputError
 from hapgpu.haplotypes.batches import ReferenceSlice
 from hapgpu.io.alignments.formats import output_format
 from hapgpu.io.alignments.record_order import OldOrder, OrderKeeper, RecordRun
 from hapgpu.io.alignments.writer import open_writer
+from hapgpu.io.bam.constants import MAX_OPERATION_BASES
 from hapgpu.io.bam.encode import EncodedRecords
 from hapgpu.io.bam.header import SAM_VERSION, SamHeader, fields_of
 from hapgpu.io.bam.read_groups import HAPLOTYPE_GROUP, ReadGroups, SampleTable
@@ -194,7 +194,9 @@ class RealignedRecords:
         clips = clips_of(originals, self._source)
         leading = clips.leading_hard + reads.base_starts
         trailing = clips.trailing_hard + originals.bases.lengths - reads.base_ends
-        both = (np.minimum(clip, MAX_LENGTH).astype(np.int32) for clip in (leading, trailing))
+        both = (
+            np.minimum(clip, MAX_OPERATION_BASES).astype(np.int32) for clip in (leading, trailing)
+        )
         return with_hard_clips(reads.cigars, *both)
 
     def _tags(

@@ -9,6 +9,8 @@ FIXED_BYTES: Final = 36
 MAX_NAME_BYTES: Final = 254
 MAX_CIGAR_OPERATIONS: Final = 65535
 """A longer CIGAR is stored in the tag CG; the CIGAR field is `<bases>S<reference bases>N`."""
+MAX_OPERATION_BASES: Final = 2**28 - 1
+"""Maximum length of a CIGAR operation, also of the two that stand for a longer CIGAR."""
 UNMAPPED: Final = 4
 """The flag of an unmapped read."""
 LONG_CIGAR_TAG: Final = int.from_bytes(b"CGBI", "little")

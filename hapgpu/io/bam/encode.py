@@ -31,6 +31,7 @@ from hapgpu.io.bam.constants import (
     LONG_CIGAR_TAG,
     MAX_CIGAR_OPERATIONS,
     MAX_NAME_BYTES,
+    MAX_OPERATION_BASES,
     NUCLEOTIDES,
     REFERENCE_OPERATIONS,
     SKIP,
@@ -187,12 +188,14 @@ class EncodedRecords:
     Raises
     ------
     OutputError
-        A name is longer than 254 characters, or the header lacks a contig.
+        A name is longer than 254 characters, the header lacks a contig, or BAM cannot hold a long
+        CIGAR.
     """
 
     def __init__(self, batch: ReadBatch, header: SamHeader) -> None:
         self._columns = ReadColumns.from_batch(batch)
         check_writable(self._columns, header)
+        _check_long_cigars(self._columns)
         sizes = _record_sizes(self._columns)
         self.offsets = offsets_of(sizes)
         self.size = int(self.offsets[-1])
@@ -238,6 +241,28 @@ def check_writable(columns: ReadColumns, header: SamHeader) -> None:
         if ids.size and not -1 <= ids.min() <= ids.max() < references:
             raise missing_contig(
                 _name_of(columns, int(np.argmax((ids < -1) | (ids >= references))))
+            )
+
+
+def _check_long_cigars(columns: ReadColumns) -> None:
+    """Raise an error for a CIGAR that neither its field in BAM nor the tag CG can hold.
+
+    Raises
+    ------
+    OutputError
+        The CIGAR has more than 65,535 operations, and the read or its reference span 2**28 bases:
+        `<bases>S<reference bases>N` cannot be stored.
+    """
+    starts, bases = columns.cigar_offsets, np.diff(columns.base_offsets)
+    for row in np.flatnonzero(np.diff(starts) > MAX_CIGAR_OPERATIONS).tolist():
+        cigar = columns.cigars[starts[row] : starts[row + 1]]
+        is_counted = (REFERENCE_OPERATIONS >> (cigar & 15)) & 1
+        span = int((is_counted * (cigar >> 4)).sum(dtype=np.int64))
+        longer = max(span, int(bases[row]))
+        if longer > MAX_OPERATION_BASES:
+            raise OutputError(
+                f"read '{_text_of(_name_of(columns, row))}': {cigar.size:,} CIGAR operations over"
+                f" {longer:,} bases cannot be stored in BAM; write SAM"
             )
 
 

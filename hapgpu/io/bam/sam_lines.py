@@ -25,6 +25,7 @@ from hapgpu.io.bam.constants import (
     LONG_CIGAR_TAG,
     MAX_CIGAR_OPERATIONS,
     MAX_NAME_BYTES,
+    MAX_OPERATION_BASES,
     MISSING_QUALITY,
     NUCLEOTIDES,
     QUERY_OPERATIONS,
@@ -43,8 +44,7 @@ from hapgpu.runtime.jit import njit, njit_inlined
 _TAB, _NEWLINE, _STAR, _EQUALS, _ZERO = b"\t\n*=0"
 _OPERATIONS: Final = b"MIDNSHP=X"
 _NO_OPERATION: Final = np.int64(255)
-_MAX_OPERATION: Final = np.int64(2**28 - 1)
-_MAX_SPAN: Final = np.int64(2**28 - 1)
+_MAX_BASES: Final = np.int64(MAX_OPERATION_BASES)
 _MAX_FLAG: Final = np.int64(2**16 - 1)
 _MAX_QUALITY: Final = np.int64(2**8 - 1)
 _MAX_POSITION: Final = np.int64(2**31)
@@ -161,7 +161,7 @@ def _encode_line(
     end += (bases + 1) // 2
     at = _encode_qualities(text, at, bases, out, end)
     at, end = encode_tags(text, at, out, end + bases)
-    if at == MALFORMED or cigar.span > _MAX_SPAN:
+    if at == MALFORMED or cigar.span > _MAX_BASES:
         return MALFORMED, start
     if is_long:
         end = put_word(out, end, LONG_CIGAR_TAG | cigar.operations << 32, 8)
@@ -235,7 +235,7 @@ def _encode_cigar(text: Memory, at: Integer, out: Memory, to: Integer) -> tuple[
     if read_u8(text, at) == _STAR:
         return _Cigar(operations, bases, span), after_tab(text, at + 1)
     while at != MALFORMED and read_u8(text, at) != _TAB:
-        length, at = read_count(text, at, _MAX_OPERATION)
+        length, at = read_count(text, at, _MAX_BASES)
         code = _NO_OPERATION
         if at != MALFORMED:
             code = np.int64(_OPERATION_CODES[read_u8(text, at)])

@@ -6,6 +6,7 @@ import io
 import sys
 from array import array
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.errors import OutputError, UsageError
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.alignments.writer import open_writer
+from hapgpu.io.bam.encode import EncodedRecords
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.runtime.pool import Pool
 from tests.example_counts import many
@@ -258,3 +260,41 @@ def test_values_that_sam_cannot_store_are_refused(tmp_path: Path, extension: str
     with pytest.raises(OutputError, match="contig missing from the output header"):
         write(path, batch_of([plain_row(reference=2)]))
     assert not path.exists()
+
+
+def long_row(operations: int, span: int) -> Row:
+    """Return a read of many operations, with deletions so that it spans some reference bases."""
+    pairs = operations // 2
+    deleted = [(span - pairs) // pairs] * (pairs - 1)
+    lengths = [*deleted, span - pairs - sum(deleted)]
+    cigar = tuple(element for length in lengths for element in ((0, 1), (2, length)))
+    cigar += ((1, 1),) * (operations % 2)
+    bases = "A" * (pairs + operations % 2)
+    return plain_row(name="long", position=0, cigar=cigar, bases=bases, qualities=None)
+
+
+@pytest.mark.parametrize("extension", ["sam", "bam"])
+@pytest.mark.parametrize("operations", [65_535, 65_536, 65_537])
+@pytest.mark.parametrize("span", [2**28 - 1, 2**28, 2**31 - 2])
+def test_long_cigars_that_bam_cannot_hold(
+    tmp_path: Path, span: int, operations: int, extension: str
+) -> None:
+    """The two operations in place of a long CIGAR have at most 2**28 - 1 bases, as any other."""
+    reads, path = [plain_row(), long_row(operations, span)], tmp_path / f"long.{extension}"
+    header = SamHeader.from_references(["chr1"], [2**31 - 1])
+    is_refused = extension == "bam" and operations > 65_535 and span >= 2**28
+    with open_writer(str(path), header) as writer:
+        writer.write(batch_of(reads[:1]))
+        if is_refused:
+            with pytest.raises(OutputError, match=rf"'long': {operations:,} CIGAR .* {span:,} "):
+                writer.write(batch_of(reads))
+        else:
+            writer.write(batch_of(reads[1:]))
+    assert rows_of_file(path) == (reads[:1] if is_refused else reads)
+
+
+def test_long_cigars_of_bases_that_bam_cannot_hold() -> None:
+    read = batch_of([long_row(65_536, 2**20)])
+    bases = Ragged(np.zeros(2**28, dtype=np.uint8), np.array([0, 2**28]))  # never touched
+    with pytest.raises(OutputError, match=r"'long': 65,536 CIGAR .* 268,435,456 bases"):
+        EncodedRecords(replace(read, bases=bases, qualities=bases), HEADER)
