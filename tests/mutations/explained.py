@@ -92,7 +92,7 @@ _TABLE: Final = {
         longread.seed.radix_sort: _MAX_PENDING
         genotyping.calls.vcf_lines: _LINES
         genotyping.reads.scored_reads: _DIGEST
-        shortread.sam.cpu: _RECORDS
+        shortread.sam.cpu: _LINE_BYTES
         shortread.search.cpu: _MIN_HELD
         shortread.search.seeds: COLUMNS
         pairhmm.forward.coefficients: FIELDS
