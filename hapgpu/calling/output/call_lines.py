@@ -35,7 +35,7 @@ from hapgpu.io.vcf.header import (
     header_text,
     run_lines,
 )
-from hapgpu.io.vcf.numbers import put_known, put_values
+from hapgpu.io.vcf.numbers import put_genotype, put_values
 from hapgpu.runtime.jit import njit
 
 _Fields = Sequence[tuple[str, str, str, str]]
@@ -86,7 +86,7 @@ _OF_GENOTYPES: Final = 1 << _AC | 1 << _AF | 1 << _AN | 1 << _MLEAF
 _OF_COPIES: Final = 1 << _AC | 1 << _AF
 _FRACTIONS: Final = 1 << _AF | 1 << _MLEAF
 """Sets of fields, bit k for field k: undefined without genotypes; of the genotypes; fractions."""
-_TAB, _NEWLINE, _COLON, _SEMICOLON, _COMMA, _SLASH, _POINT = b"\t\n:;,/."
+_TAB, _NEWLINE, _COLON, _SEMICOLON, _COMMA, _POINT = b"\t\n:;,."
 _QUALITY_DECIMALS: Final = np.int64(2)
 _HUNDREDTHS: Final = np.int64(100)
 _SMALL_FRACTION: Final = 0.01
@@ -311,9 +311,10 @@ def put_fraction(text: Memory, at: Integer, value: float) -> Integer:
 def _put_samples(text: Memory, at: Integer, calls: CallColumns, record: Integer) -> Integer:
     """Write the fields of all samples of a record; return the end."""
     samples = calls.genotypes.shape[1]
+    genotypes = calls.genotypes[record]
     for sample in range(samples):
         at = put_byte(text, at, _TAB)
-        at = _put_genotype(text, at, calls.genotypes, record, sample)
+        at = put_genotype(text, at, genotypes, sample)
         at = put_counts(text, at, calls, record, sample)
         at = put_byte(text, at, _COLON)
         at = put_values(text, at, calls.phred_likelihoods, record * samples + sample)
@@ -335,17 +336,6 @@ def put_counts(
         at = put_integer(text, at, np.int64(calls.sample_depths[record, sample]))
     at = put_byte(text, at, _COLON)
     return put_integer(text, at, np.int64(calls.genotype_qualities[record, sample]))
-
-
-@njit
-def _put_genotype(
-    text: Memory, at: Integer, genotypes: NDArray[np.int16], record: Integer, sample: Integer
-) -> Integer:
-    for copy in range(genotypes.shape[2]):
-        if copy:
-            at = put_byte(text, at, _SLASH)
-        at = put_known(text, at, np.int64(genotypes[record, sample, copy]))
-    return at
 
 
 def calls_header(

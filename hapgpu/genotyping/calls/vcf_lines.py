@@ -24,13 +24,13 @@ from hapgpu.io.text.builder import (
 )
 from hapgpu.io.text.fields import text_of
 from hapgpu.io.vcf.batches import GENOTYPES
-from hapgpu.io.vcf.numbers import put_known, put_values
+from hapgpu.io.vcf.numbers import put_genotype, put_known, put_values
 from hapgpu.runtime.jit import njit, njit_inlined
 
 _LINES: Final = TextBuilder(row_bytes=200)
 _FORMAT: Final = text_of("\tGT:GQ:DP:AD:PL")
 _DEPTH: Final = text_of("DP=")
-_TAB, _NEWLINE, _COLON, _SEMICOLON, _COMMA, _SLASH, _POINT, _EQUALS = b"\t\n:;,/.="
+_TAB, _NEWLINE, _COLON, _SEMICOLON, _COMMA, _POINT, _EQUALS = b"\t\n:;,.="
 _ZERO, _D, _P = b"0DP"
 _QUAL, _FILTER, _INFO = 5, 6, 7
 _MANTISSA_BITS: Final = 53
@@ -182,18 +182,9 @@ def _put_depth(text: Memory, at: Integer, depth: Integer) -> Integer:
 def _put_samples(text: Memory, at: Integer, calls: _Calls, first: Integer, end: Integer) -> Integer:
     """Write the columns of the samples of a site: rows `first` to `end`."""
     for row in range(first, end):
-        at = _put_genotype(text, put_byte(text, at, _TAB), calls.genotypes, row)
+        at = put_genotype(text, put_byte(text, at, _TAB), calls.genotypes, row)
         at = put_known(text, put_byte(text, at, _COLON), np.int64(calls.qualities[row]))
         at = put_integer(text, put_byte(text, at, _COLON), np.int64(calls.depths[row]))
         at = put_values(text, put_byte(text, at, _COLON), calls.allele_depths, row)
         at = put_values(text, put_byte(text, at, _COLON), calls.phred_likelihoods, row)
-    return at
-
-
-@njit
-def _put_genotype(text: Memory, at: Integer, genotypes: NDArray[np.int16], row: Integer) -> Integer:
-    for copy in range(genotypes.shape[1]):
-        if copy:
-            at = put_byte(text, at, _SLASH)
-        at = put_known(text, at, np.int64(genotypes[row, copy]))
     return at

@@ -1,4 +1,4 @@
-"""Numbers of VCF lines that may be missing, written by compiled functions.
+"""Numbers of VCF lines that may be missing, and genotypes, written by compiled functions.
 
 See `hapgpu.io.text.builder` for the arguments `text` and `at`, and for what is returned.
 """
@@ -6,6 +6,7 @@ See `hapgpu.io.text.builder` for the arguments `text` and `at`, and for what is 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.memory import Memory
@@ -13,7 +14,7 @@ from hapgpu.arrays.ragged_view import RaggedView
 from hapgpu.io.text.builder import put_byte, put_count, put_integer
 from hapgpu.runtime.jit import njit
 
-_COMMA, _POINT = b",."
+_COMMA, _SLASH, _POINT = b",/."
 
 
 @njit
@@ -32,4 +33,14 @@ def put_values(text: Memory, at: Integer, rows: RaggedView, row: Integer) -> Int
         if k > start:
             at = put_byte(text, at, _COMMA)
         at = put_integer(text, at, np.int64(rows.data[k]))
+    return at
+
+
+@njit
+def put_genotype(text: Memory, at: Integer, genotypes: NDArray[np.int16], row: Integer) -> Integer:
+    """Write GT, unphased: a row of `genotypes`, int16[n, ploidy], negative without a call."""
+    for copy in range(genotypes.shape[1]):
+        if copy:
+            at = put_byte(text, at, _SLASH)
+        at = put_known(text, at, np.int64(genotypes[row, copy]))
     return at
