@@ -193,7 +193,7 @@ class PieceArrays:
 
         Raises
         ------
-        TypeError, ValueError
+        TypeError, ValueError, OverflowError
             As `LoadedKernel.check`.
         """
         key = id(kernel.parameters)

@@ -86,8 +86,9 @@ class ArgumentTable:
 
         Raises
         ------
-        TypeError, ValueError
-            An array has another type, device or layout than declared, or is too short.
+        TypeError, ValueError, OverflowError
+            An array has another type, device or layout than declared, or is too short; a number is
+            out of range.
         """
         if len(arguments) != len(self._kernel.parameters):
             message = f"{self._kernel.expression}: takes {len(self._kernel.parameters)} arguments"
@@ -117,8 +118,9 @@ class ArgumentTable:
 
         Raises
         ------
-        TypeError, ValueError
-            The arguments are of other parameters, or a length is larger than the one checked.
+        TypeError, ValueError, OverflowError
+            The arguments are of other parameters, a length is larger than the one checked, or a
+            number is out of range.
         """
         if checked.parameters is not self._kernel.parameters:
             message = f"{self._kernel.expression}: arguments were checked for other parameters"

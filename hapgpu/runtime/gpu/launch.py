@@ -202,8 +202,9 @@ class LoadedKernel:
 
         Raises
         ------
-        TypeError, ValueError
-            An array has another type, device or layout than declared, or is too short.
+        TypeError, ValueError, OverflowError
+            An array has another type, device or layout than declared, or is too short; a number is
+            out of range.
         """
         checked = self._arguments.check(arguments)
         self._function((blocks,), (threads,), self._arguments.passed(checked.values))
@@ -225,8 +226,8 @@ class LoadedKernel:
 
         Raises
         ------
-        TypeError, ValueError
-            The arguments are of other parameters, or a length is larger.
+        TypeError, ValueError, OverflowError
+            The arguments are of other parameters, a length is larger, or a number is out of range.
         """
         values = self._arguments.with_scalars(checked, scalars)
         self._function((blocks,), (threads,), self._arguments.passed(values))
@@ -236,7 +237,7 @@ class LoadedKernel:
 
         Raises
         ------
-        TypeError, ValueError
+        TypeError, ValueError, OverflowError
             As `launch`.
         """
         return self._arguments.check(arguments)
