@@ -43,7 +43,7 @@ struct Fragments {
     }
 };
 
-// Sites in the order of their loci; those of locus k are offsets[k] to offsets[k + 1]. Fragments
+// Sites in the order of their loci; locus k has the sites offsets[k] to offsets[k + 1]. Fragments
 // span a site if they fulfil the first requirement, and overlap its shift range by the second.
 struct Sites {
     const int* loci;

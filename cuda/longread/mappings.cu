@@ -59,15 +59,16 @@ struct ChainTable {
     int chains, reads;
 };
 
-// The parent of each row of the table; the best score and the number of its secondaries.
+// The parent of each row of the table; for a primary, the best score of its secondaries and the
+// number of secondaries with at least as many anchors.
 struct Parents {
     int* rows;
     int* second_scores;
-    int* rivals;
+    int* n_sub;
 };
 
-// Rows to report, those of a read from its first row of the table on: row within the read, number
-// of the parent among these rows, flag of `Mappings`.
+// Rows to report: row within the read, number of the parent among the rows to report, flag of
+// `Mappings`. The rows to report of a read start at the first row of the read in the table.
 struct Selection {
     int* rows;
     int* numbers;
@@ -216,8 +217,8 @@ __device__ inline int masking_primary(
 
 }  // namespace
 
-// Parent of each chain, and best score and rivals of the primaries, which are initially 0; one warp
-// per read.
+// Parent of each chain, and `second_scores` and `n_sub` of primaries, which are initially 0; one
+// warp per read.
 extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) find_parents(
     const __grid_constant__ ChainTable table, float mask_level, int* covered, int* primaries,
     const __grid_constant__ Parents parents
@@ -243,8 +244,8 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) find_parents(
                 } else {
                     int& second = parents.second_scores[first_chain + parent];
                     second = max(second, rows.at(kScore, row));
-                    int& rivals = parents.rivals[first_chain + parent];
-                    rivals += rows.at(kCount, row) >= rows.at(kCount, parent);
+                    int& n_sub = parents.n_sub[first_chain + parent];
+                    n_sub += rows.at(kCount, row) >= rows.at(kCount, parent);
                 }
             }
             if (parent < 0) {
@@ -356,7 +357,7 @@ __device__ inline int forward_position(Word x, Word y, int length) {
 // Columns of the mappings of a batch: hapgpu/longread/cuda/mappings.py.
 enum MappingColumn {
     kScores, kCounts, kSequences, kQueryStarts, kQueryEnds, kTargetStarts, kTargetEnds, kMatches,
-    kLengths, kParents, kSecondScores, kRivals, kMatched, kExpected
+    kLengths, kParents, kSecondScores, kNSub, kMatched, kExpected
 };
 
 // Mappings to report: the columns above, one after the other, and the others.
@@ -412,7 +413,7 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) measure_mappin
         mappings.at(kLengths, mapping) = span_of(chains.y[first]) + columns_aligned;
         mappings.at(kParents, mapping) = selection.numbers[kept_row];
         mappings.at(kSecondScores, mapping) = parents.second_scores[first_chain + row];
-        mappings.at(kRivals, mapping) = parents.rivals[first_chain + row];
+        mappings.at(kNSub, mapping) = parents.n_sub[first_chain + row];
         mappings.is_reverse[mapping] = chains.x[first] >> 63;
         mappings.is_retained[mapping] = selection.is_retained[kept_row];
 

@@ -14,7 +14,7 @@ constexpr unsigned char kFirstQuality = 33, kLastQuality = 126;
 constexpr int kLongestUnit = 8, kMaxCopies = 20;
 constexpr unsigned char kMinQuality = 6;
 
-// Parts of reads; `offsets` are the places of their bases in the output.
+// Parts of reads; the bases of part k are written from offsets[k] of the output on.
 struct Parts {
     const long long* reads;
     const long long* starts;

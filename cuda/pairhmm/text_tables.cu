@@ -8,10 +8,10 @@ namespace {
 
 // Text batches. Each pair is an item, and so is a text batch without pairs.
 struct Groups {
-    const long long* items;  // offsets, as those of the pairs
-    const long long* pairs;
-    const long long* reads;  // counts, as those of the haplotypes
-    const long long* haplotypes;
+    const long long* items;  // offsets of the items of each text batch
+    const long long* pairs;  // offsets of the pairs of each text batch
+    const long long* reads;  // number of reads of each text batch
+    const long long* haplotypes;  // number of haplotypes of each text batch
     int count;
     long long first;  // number of the first text batch
 };

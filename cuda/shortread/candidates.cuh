@@ -5,8 +5,8 @@
 #include "shortread/hit.cuh"
 #include "shortread/packed_reads.cuh"
 
-// Thread blocks of 256 of `verify` and `survey` at least at once on a multiprocessor, without
-// spills; of `survey` one more without errors.
+// A multiprocessor runs at least so many thread blocks of `verify` and `survey` at once, of 256
+// threads each, and one more of `survey` if no errors are allowed. The kernels spill no registers.
 #if __CUDA_ARCH__ >= 1200
 constexpr int kVerifyBlocks = 3, kSurveyBlocks = 2;
 #else

@@ -65,8 +65,8 @@ __device__ inline void put_tag(Out& out, const char (&tag)[kSize], unsigned valu
     out.number(value);
 }
 
-// Columns of DeviceHits of hapgpu/shortread/search/cuda.py: those of read i are from offsets[i] on.
-// Offsets may be negative, here and of records: hits and records before the first are not held.
+// Columns of DeviceHits of hapgpu/shortread/search/cuda.py: the hits of read i start at offsets[i].
+// Offsets of hits and of records may be negative: hits and records before the first are not held.
 struct Hits {
     const long long* offsets;
     const unsigned long long* hits;
@@ -74,8 +74,8 @@ struct Hits {
     const int* inexact;
 };
 
-// Columns of DeviceSamRecords of hapgpu/shortread/sam/cuda.py: the records of read i are from
-// offsets[i] on, and `best` is 0 for a read without hits.
+// Columns of DeviceSamRecords of hapgpu/shortread/sam/cuda.py: the records of read i start at
+// offsets[i], and `best` is 0 for a read without hits.
 struct Records {
     const long long* offsets;
     const int* best;

@@ -1,9 +1,9 @@
-// Which records overlap intervals, as `hapgpu/io/bam/overlap.py`. A thread a record.
+// Which records overlap intervals, as `hapgpu/io/bam/overlap.py`. One thread per record.
 
 #include "io/bam/record.cuh"
 #include "io/bam/records.cuh"
 
-// Intervals of contigs, by their starts; those of contig r are offsets[r] to offsets[r + 1].
+// Intervals of contigs, by their starts; contig r has the intervals offsets[r] to offsets[r + 1].
 struct Intervals {
     const long long* offsets;
     const long long* starts;

@@ -96,7 +96,7 @@ __device__ inline void score_segment(
 __device__ inline unsigned group_size(int bin) { return bin < 3 ? 16 : bin < 5 ? 4 : 1; }
 
 // Scores and predecessors of all anchors in the segments from `list_segments`, the longest first;
-// one warp per segment. The other arrays are working arrays.
+// one warp per segment. `scratch` is working memory; `taken` is initially 0.
 extern "C" __global__ void __launch_bounds__(kThreads, 5) score_joined(
     const __grid_constant__ Anchors anchors, const __grid_constant__ Segments segments,
     const __grid_constant__ JoinParameters parameters, const __grid_constant__ ChainScores scores,

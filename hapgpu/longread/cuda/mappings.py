@@ -49,7 +49,7 @@ def _rows(names: tuple[str, ...], length: str) -> tuple[Array, ...]:
 
 
 _TABLE = Struct("table", (_table("values", "chains"), OFFSETS, *sizes("chains", "reads")))
-_PARENTS = ("rows", "second_scores", "rivals")
+_PARENTS = ("rows", "second_scores", "n_sub")
 
 
 def _selection(length: str) -> Struct:
