@@ -79,16 +79,16 @@ def chaining_kernel(source: str, expression: str, parameters: tuple[Parameter, .
     return Kernel(f"longread/{source}", expression, parameters, _SHARED_PERCENT)
 
 
-Columns = tuple[GpuArray | int, ...]
+Fields = tuple[GpuArray | int, ...]
 
 
-def minimizer_columns(minimizers: Minimizers) -> Columns:
+def minimizer_fields(minimizers: Minimizers) -> Fields:
     """Return the fields of `MINIMIZERS`."""
     keys, offsets = minimizers.keys, minimizers.offsets
     return keys, minimizers.positions, offsets, keys.size, offsets.size - 1
 
 
-def seed_columns(seeds: Seeds) -> Columns:
+def seed_fields(seeds: Seeds) -> Fields:
     """Return the fields of `SEEDS`."""
     return (
         *(seeds.positions, seeds.spans, seeds.is_tandem),
@@ -97,17 +97,17 @@ def seed_columns(seeds: Seeds) -> Columns:
     )
 
 
-def anchor_columns(anchors: Anchors) -> Columns:
+def anchor_fields(anchors: Anchors) -> Fields:
     """Return the fields of `ANCHORS`."""
     return anchors.x, anchors.y, anchors.offsets, anchors.x.size, len(anchors)
 
 
-def score_columns(scores: ChainScores) -> Columns:
+def score_fields(scores: ChainScores) -> Fields:
     """Return the fields of `CHAIN_SCORES`."""
     return scores.scores, scores.predecessors
 
 
-def chain_columns(chains: Chains) -> Columns:
+def chain_fields(chains: Chains) -> Fields:
     """Return the fields of `chains_struct`."""
     return (
         *(chains.x, chains.y, chains.anchor_offsets, chains.scores, chains.offsets),

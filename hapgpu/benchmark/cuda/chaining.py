@@ -25,7 +25,7 @@ from hapgpu.longread.cuda.output import copy_to_host
 from hapgpu.longread.cuda.scores import CHAIN_PARAMETERS, chain_scores, parameter_fields
 from hapgpu.longread.cuda.stages import cuda_stages
 from hapgpu.longread.index.minimizer_index import MinimizerIndex
-from hapgpu.longread.kernels import ANCHORS, CHAIN_SCORES, anchor_columns, score_columns
+from hapgpu.longread.kernels import ANCHORS, CHAIN_SCORES, anchor_fields, score_fields
 from hapgpu.longread.options import LongReadOptions
 from hapgpu.longread.parameters import ChainParameters
 from hapgpu.runtime.devices import CudaDevice
@@ -177,9 +177,9 @@ def successor_scores(anchors: Anchors, parameters: ChainParameters) -> ChainScor
         min(len(anchors), _MAX_BLOCKS),
         _THREADS,
         (
-            *(anchor_columns(anchors), parameter_fields(parameters)),
+            *(anchor_fields(anchors), parameter_fields(parameters)),
             min(max(parameters.max_iterations, 0), _MAX_INT),
-            score_columns(scores),
+            score_fields(scores),
         ),
     )
     return scores

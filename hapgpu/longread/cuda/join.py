@@ -21,11 +21,11 @@ from hapgpu.longread.kernels import (
     ANCHORS,
     CHAIN_SCORES,
     CHAINS,
-    anchor_columns,
-    chain_columns,
+    anchor_fields,
+    chain_fields,
     chaining_kernel,
     chains_struct,
-    score_columns,
+    score_fields,
     sizes,
 )
 from hapgpu.longread.parameters import JoinParameters
@@ -99,8 +99,8 @@ def score_joins(anchors: Anchors, parameters: JoinParameters) -> ChainScores:
         cupy.empty(count, dtype=np.uint64),
     )
     arguments = (
-        *(anchor_columns(anchors), segments.columns, _parameter_fields(parameters)),
-        *(score_columns(scores), scratch, cupy.zeros(1, dtype=np.uint32), 1),
+        *(anchor_fields(anchors), segments.fields, _parameter_fields(parameters)),
+        *(score_fields(scores), scratch, cupy.zeros(1, dtype=np.uint32), 1),
     )
     # Two anchors make the smallest segment.
     launch_threads(SCORE_JOINED, _THREADS, max(count // 2, 1) * WARP, arguments)
@@ -193,7 +193,7 @@ def _joined_offsets(chains: Chains, lengths: GpuArray) -> GpuArray:
     """Return int64[n + 1]: the first anchor of each read among the anchors of all reads to join."""
     reads = lengths.size
     counts = cupy.empty(reads + 1, dtype=np.int64)
-    launch_threads(COUNT_JOINED, _THREADS, reads, (chain_columns(chains), lengths, counts))
+    launch_threads(COUNT_JOINED, _THREADS, reads, (chain_fields(chains), lengths, counts))
     return cupy.cumsum(counts)
 
 
@@ -202,7 +202,7 @@ def _sorted_anchors(chains: Chains, offsets: GpuArray, total: int) -> Anchors:
     reads = offsets.size - 1
     x, rows = cupy.empty(total, dtype=np.uint64), cupy.empty(total, dtype=np.uint32)
     unsorted = cupy.zeros(reads, dtype=np.int32)
-    arguments = (chain_columns(chains), offsets, x, rows, unsorted, total)
+    arguments = (chain_fields(chains), offsets, x, rows, unsorted, total)
     launch_threads(LIST_JOINED, _THREADS, total, arguments)
     x, rows = sorted_rows(x, rows, offsets, unsorted)
     return Anchors(x, chains.y[rows], offsets)
@@ -212,7 +212,7 @@ def _merged(chains: Chains, joined: Chains, joined_offsets: GpuArray) -> Chains:
     """Return the chains of each read: joined chains if it had anchors to join."""
     reads = joined_offsets.size - 1
     chain_counts, anchor_counts = (cupy.empty(reads + 1, dtype=np.int64) for _ in range(2))
-    given = (chain_columns(chains), chain_columns(joined), joined_offsets)
+    given = (chain_fields(chains), chain_fields(joined), joined_offsets)
     launch_threads(COUNT_MERGED, _THREADS, reads, (*given, chain_counts, anchor_counts))
     offsets, starts = cupy.cumsum(chain_counts), cupy.cumsum(anchor_counts)
     count, total = last_values(offsets, starts)
@@ -223,5 +223,5 @@ def _merged(chains: Chains, joined: Chains, joined_offsets: GpuArray) -> Chains:
         scores=cupy.empty(count, dtype=np.int32),
         offsets=offsets,
     )
-    launch_threads(MERGE_CHAINS, _THREADS, reads * WARP, (*given, starts, chain_columns(merged)))
+    launch_threads(MERGE_CHAINS, _THREADS, reads * WARP, (*given, starts, chain_fields(merged)))
     return merged

@@ -16,9 +16,9 @@ from hapgpu.longread.kernels import (
     OFFSETS,
     READS,
     SEEDS,
-    chain_columns,
+    chain_fields,
     chaining_kernel,
-    seed_columns,
+    seed_fields,
     sizes,
 )
 from hapgpu.longread.mappings.selection import COLUMNS, STRAND_FRACTION
@@ -213,7 +213,7 @@ def _chain_table(chains: Chains, lengths: GpuArray, name_hashes: GpuArray) -> Gp
     count = chains.scores.size
     table = cupy.empty((COLUMNS, count), dtype=np.int32)
     scratch = (cupy.empty(count, dtype=np.uint64), cupy.empty(count, dtype=np.uint32))
-    arguments = (chain_columns(chains), lengths, name_hashes, *scratch, table)
+    arguments = (chain_fields(chains), lengths, name_hashes, *scratch, table)
     launch_threads(SORT_CHAINS, _THREADS, lengths.size * WARP, arguments)
     return table
 
@@ -272,10 +272,10 @@ def _mappings_of(
     columns = cupy.empty((len(_COLUMNS), count), dtype=np.int32)
     is_reverse, is_retained = (cupy.empty(count, dtype=np.uint8) for _ in range(2))
     arguments = (
-        *(chain_columns(chains), lengths, table),
+        *(chain_fields(chains), lengths, table),
         (selection.kept, selection.numbers, selection.is_retained),
         (selection.parents, selection.second_scores, selection.n_sub),
-        *(seed_columns(seeds), means, index.lengths, index.lengths.size),
+        *(seed_fields(seeds), means, index.lengths, index.lengths.size),
         (columns, is_reverse, is_retained, selection.offsets, count),
     )
     launch_threads(MEASURE_MAPPINGS, _THREADS, count * WARP, arguments)
@@ -293,5 +293,5 @@ def _mean_spans(seeds: Seeds) -> GpuArray:
     """Return float32[n]: the mean span of the seeds of each read; 0 without seeds."""
     reads = seeds.offsets.size - 1
     means = cupy.empty(reads, dtype=np.float32)
-    launch_threads(AVERAGE_SPANS, _THREADS, reads * WARP, (seed_columns(seeds), means))
+    launch_threads(AVERAGE_SPANS, _THREADS, reads * WARP, (seed_fields(seeds), means))
     return means

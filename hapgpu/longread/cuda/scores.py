@@ -15,9 +15,9 @@ from hapgpu.longread.batches import Anchors, ChainScores
 from hapgpu.longread.kernels import (
     ANCHORS,
     CHAIN_SCORES,
-    anchor_columns,
+    anchor_fields,
     chaining_kernel,
-    score_columns,
+    score_fields,
     sizes,
 )
 from hapgpu.longread.parameters import ChainParameters
@@ -72,7 +72,7 @@ class Segments:
         return int(self.rows.shape[0])
 
     @property
-    def columns(self) -> tuple[GpuArray | int, ...]:
+    def fields(self) -> tuple[GpuArray | int, ...]:
         """The fields of `SEGMENTS`: int64 rows, uint32 counts, and their numbers."""
         return self.rows, self.counts, self.capacity, BINS
 
@@ -108,7 +108,7 @@ def cut_into_segments(
         min(len(anchors) * _BLOCKS_PER_READ, _MAX_BLOCKS),
         _THREADS,
         (
-            *(anchor_columns(anchors), score_columns(scores), segments.columns),
+            *(anchor_fields(anchors), score_fields(scores), segments.fields),
             *(max_distance, max_density),
         ),
     )
@@ -213,9 +213,9 @@ def chain_segments(
         persistent_blocks(loaded, _THREADS, device),
         _THREADS,
         (
-            *(anchor_columns(anchors), segments.columns, parameter_fields(parameters)),
+            *(anchor_fields(anchors), segments.fields, parameter_fields(parameters)),
             (_limited(parameters.max_skip), _limited(parameters.max_iterations)),
-            score_columns(scores),
+            score_fields(scores),
             *(cupy.zeros(words, dtype=np.uint32), cupy.zeros(2, dtype=np.uint32)),
             *(words, 2),
         ),

@@ -18,8 +18,8 @@ from hapgpu.longread.kernels import (
     READS,
     SEEDS,
     chaining_kernel,
-    minimizer_columns,
-    seed_columns,
+    minimizer_fields,
+    seed_fields,
 )
 from hapgpu.longread.options import SeedOptions
 from hapgpu.longread.seed.seeds import MAX_KEPT, MAX_OCCURRENCES
@@ -140,7 +140,7 @@ def find_seeds(
     steps = steps_of_runs(cutoff, options.occurrence_distance)
     seeds = _drop_repetitive(minimizers, occurrence_counts, lengths, cutoff, steps)
     found = (is_frequent, first_occurrences, occurrence_counts)
-    arguments = (minimizer_columns(minimizers), *found, seed_columns(seeds))
+    arguments = (minimizer_fields(minimizers), *found, seed_fields(seeds))
     launch_threads(WRITE_SEEDS, _THREADS, lengths.size * WARP, arguments)
     return seeds
 
