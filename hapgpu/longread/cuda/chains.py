@@ -77,7 +77,9 @@ TRACE_CHAINS: Final = chaining_kernel(
             (
                 *(_SCORES, Array("predecessors", np.int32, "anchors")),
                 *(Array("is_taken", np.uint8, "anchors"), _PATH),
-                *(Array("chains", np.uint64, "ends"), _PATH_STARTS, _CHAIN_SCORES),
+                Array("chains", np.uint64, "ends.count"),
+                Array("path_starts", np.int32, "ends.count"),
+                Array("chain_scores", np.int32, "ends.count"),
             ),
         ),
         Struct(
@@ -90,7 +92,7 @@ TRACE_CHAINS: Final = chaining_kernel(
             ),
         ),
         Struct("limits", sizes("max_drop", "min_count", "min_score")),
-        *(OFFSETS, Length("anchors"), READS, Length("ends")),
+        *(OFFSETS, Length("anchors"), READS),
     ),
 )
 LIST_CHAINS: Final = chaining_kernel(
@@ -254,7 +256,7 @@ def _traced_chains(
         (scores.scores, scores.predecessors, is_taken, *chains),
         (ends.anchors, ends.segments, order, found),
         (parameters.bandwidth, parameters.min_count, parameters.min_score),
-        *(anchors.offsets, count, len(anchors), found),
+        *(anchors.offsets, count, len(anchors)),
     )
     launch_threads(TRACE_CHAINS, _THREADS, found, arguments)
     return traced

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,9 +17,18 @@ from cupy.cuda import nvrtc
 
 from hapgpu.cli.kernels import all_kernels
 from hapgpu.errors import DeviceError
+from hapgpu.longread.cuda.chains import TRACE_CHAINS
 from hapgpu.realign.align.cuda.kernels import MAX_COLUMNS, ScoreType, kernel_for
 from hapgpu.runtime.gpu import launch
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Parameter, Scalar, Struct
+from hapgpu.runtime.gpu.kernel import (
+    Array,
+    Kernel,
+    Length,
+    Parameter,
+    Scalar,
+    Struct,
+    named_fields,
+)
 from hapgpu.runtime.gpu.launch import (
     LoadedKernel,
     compile_kernel,
@@ -506,6 +515,48 @@ def test_arrays_beside_a_struct_have_its_lengths(rows_kernel: LoadedKernel) -> N
     rows, _, *others = rows_arguments()
     with pytest.raises(ValueError, match="k: sums has 2 elements, not 3"):
         rows_kernel.launch(1, 32, (rows, DeviceArray(2, FLOAT32), *others))
+
+
+def made_arguments(
+    parameters: Iterable[Parameter], changes: Mapping[str, int], prefix: str = ""
+) -> tuple[Any, ...]:
+    """Make long arrays, and 3 for each number; `changes` are other sizes and numbers by name."""
+    arguments: list[Any] = []
+    for each in parameters:
+        name = f"{prefix}{each.name}"
+        if isinstance(each, Struct):
+            arguments.append(made_arguments(each.fields, changes, f"{name}."))
+        elif isinstance(each, Array):
+            arguments.append(DeviceArray(changes.get(name, 100), np.dtype(each.dtype)))
+        else:
+            arguments.append(changes.get(name, 3))
+    return tuple(arguments)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "array", "count"),
+    [
+        (TRACE_CHAINS, "traces.chains", "ends.count"),
+        (TRACE_CHAINS, "traces.path_starts", "ends.count"),
+        (TRACE_CHAINS, "traces.chain_scores", "ends.count"),
+    ],
+    ids=lambda value: value.expression if isinstance(value, Kernel) else None,
+)
+def test_arrays_of_a_struct_have_the_lengths_of_another(
+    kernel: Kernel, array: str, count: str, function: RecordingFunction
+) -> None:
+    """A kernel loops over the rows of one struct, and reads the arrays of another."""
+    loaded = LoadedKernel(kernel, function, device=0)
+    declared_array = named_fields(kernel.parameters)[array]
+    assert isinstance(declared_array, Array)
+    size = 4 + declared_array.extra
+    loaded.launch(1, 32, made_arguments(kernel.parameters, {count: 4, array: size}))
+    assert len(function.calls) == 1
+    too_short = made_arguments(kernel.parameters, {count: 4, array: size - 1})
+    message = f"{kernel.expression}: {array} has {size - 1} elements, not {size}"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        loaded.launch(1, 32, too_short)
+    assert len(function.calls) == 1
 
 
 @pytest.mark.gpu
