@@ -38,13 +38,16 @@ GATHER_BYTES = _gather_kernel("gather_bytes", np.uint8)
 GATHER_WORDS = _gather_kernel("gather_words", np.uint32)
 
 
-def rows_struct(name: str, item: type[np.generic]) -> Struct:
-    """Declare a `DeviceRagged` of items, `Rows` of `cuda/common/rows.cuh`."""
+def rows_struct(name: str, item: type[np.generic], rows: str = "count") -> Struct:
+    """Declare a `DeviceRagged` of items, `Rows` of `cuda/common/rows.cuh`.
+
+    `rows` names the number of rows that a kernel reads, if it is the number of another struct.
+    """
     return Struct(
         name,
         (
             Array("data", item, "size"),
-            Array("offsets", np.int64, "count", 1),
+            Array("offsets", np.int64, rows, 1),
             *(Length("size"), Scalar("count", np.int32)),
         ),
     )

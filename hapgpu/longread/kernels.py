@@ -28,17 +28,6 @@ MINIMIZERS: Final = Struct(
         *(OFFSETS, Length("count"), READS),
     ),
 )
-SEEDS: Final = Struct(
-    "seeds",
-    (
-        Array("positions", np.uint32, "count"),
-        Array("spans", np.uint8, "count"),
-        Array("is_tandem", np.uint8, "count"),
-        Array("first_occurrences", np.int64, "count"),
-        Array("occurrence_counts", np.int32, "count"),
-        *(OFFSETS, Length("count"), READS),
-    ),
-)
 ANCHORS: Final = Struct(
     "anchors",
     (
@@ -55,13 +44,30 @@ CHAIN_SCORES: Final = Struct(
 )
 
 
-def chains_struct(name: str) -> Struct:
-    """Declare `Chains`."""
+def seeds_struct(reads: str = "reads") -> Struct:
+    """Declare `Seeds`; `reads` names the number of reads, if it is the number of another struct."""
+    fields = (
+        Array("positions", np.uint32, "count"),
+        Array("spans", np.uint8, "count"),
+        Array("is_tandem", np.uint8, "count"),
+        Array("first_occurrences", np.int64, "count"),
+        Array("occurrence_counts", np.int32, "count"),
+        *(Array("offsets", np.int64, reads, 1), Length("count"), READS),
+    )
+    return Struct("seeds", fields)
+
+
+SEEDS: Final = seeds_struct()
+
+
+def chains_struct(name: str, reads: str = "reads") -> Struct:
+    """Declare `Chains`; `reads` names the number of reads, as in `seeds_struct`."""
     fields = (
         *(X, Y),
         Array("anchor_offsets", np.int64, "count", 1),
         Array("scores", np.int32, "count"),
-        *(OFFSETS, Scalar("anchors", np.int64), Scalar("count", np.int32), READS),
+        Array("offsets", np.int64, reads, 1),
+        *(Scalar("anchors", np.int64), Scalar("count", np.int32), READS),
     )
     return Struct(name, fields)
 
@@ -89,7 +95,7 @@ def minimizer_fields(minimizers: Minimizers) -> Fields:
 
 
 def seed_fields(seeds: Seeds) -> Fields:
-    """Return the fields of `SEEDS`."""
+    """Return the fields of `seeds_struct`."""
     return (
         *(seeds.positions, seeds.spans, seeds.is_tandem),
         *(seeds.first_occurrences, seeds.occurrence_counts),

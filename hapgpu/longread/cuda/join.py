@@ -116,7 +116,7 @@ def _parameter_fields(parameters: JoinParameters) -> tuple[GpuArray | float, ...
 
 
 _KEPT: Final = chains_struct("kept")
-_JOINED: Final = chains_struct("joined")
+_JOINED: Final = chains_struct("joined", "kept.reads")
 _JOINED_OFFSETS = Array("joined_offsets", np.int64, "kept.reads", 1)
 
 COUNT_JOINED: Final = chaining_kernel(
@@ -155,7 +155,7 @@ MERGE_CHAINS: Final = chaining_kernel(
     (
         *(_KEPT, _JOINED, _JOINED_OFFSETS),
         Array("merged_starts", np.int64, "kept.reads", 1),
-        chains_struct("merged"),
+        chains_struct("merged", "kept.reads"),
     ),
 )
 

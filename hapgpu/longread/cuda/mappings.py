@@ -19,6 +19,7 @@ from hapgpu.longread.kernels import (
     chain_fields,
     chaining_kernel,
     seed_fields,
+    seeds_struct,
     sizes,
 )
 from hapgpu.longread.mappings.selection import COLUMNS, STRAND_FRACTION
@@ -37,7 +38,6 @@ _COLUMNS: Final = (  # of `Mappings`, in the order of the source
 _NO_PARENT: Final = -1
 
 _LENGTHS = Array("lengths", np.int32, "chains.reads")
-_MEANS = Array("means", np.float32, "seeds.reads")
 
 
 def _table(name: str, length: str) -> Array:
@@ -106,14 +106,16 @@ SELECT_ROWS: Final = chaining_kernel(
         Array("counts", np.int64, "table.reads", 1),
     ),
 )
-AVERAGE_SPANS: Final = chaining_kernel("mappings.cu", "average_spans", (SEEDS, _MEANS))
+AVERAGE_SPANS: Final = chaining_kernel(
+    "mappings.cu", "average_spans", (SEEDS, Array("means", np.float32, "seeds.reads"))
+)
 MEASURE_MAPPINGS: Final = chaining_kernel(
     "mappings.cu",
     "measure_mappings",
     (
         *(CHAINS, _LENGTHS, _table("table", "chains.count"), _selection("chains.count")),
         Struct("parents", _rows(_PARENTS, "chains.count")),
-        *(SEEDS, _MEANS),
+        *(seeds_struct("chains.reads"), Array("means", np.float32, "chains.reads")),
         *(Array("sequence_lengths", np.int32, "sequences"), Length("sequences")),
         Struct(
             "mappings",

@@ -16,10 +16,10 @@ from hapgpu.longread.kernels import (
     MINIMIZERS,
     OFFSETS,
     READS,
-    SEEDS,
     chaining_kernel,
     minimizer_fields,
     seed_fields,
+    seeds_struct,
 )
 from hapgpu.longread.options import SeedOptions
 from hapgpu.longread.seed.seeds import MAX_KEPT, MAX_OCCURRENCES
@@ -101,7 +101,7 @@ WRITE_SEEDS: Final = chaining_kernel(
         Array("is_frequent", np.uint8, "minimizers.count"),
         Array("minimizer_occurrences", np.int64, "minimizers.count"),
         Array("minimizer_occurrence_counts", np.int32, "minimizers.count"),
-        SEEDS,
+        seeds_struct("minimizers.reads"),
     ),
 )
 

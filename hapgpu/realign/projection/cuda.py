@@ -154,8 +154,8 @@ COMPARE_ALIGNMENTS: Final = Kernel(
     (
         rows_struct("ones", np.uint32),
         Array("one_positions", np.int32, "ones.count"),
-        rows_struct("others", np.uint32),
-        Array("other_positions", np.int32, "others.count"),
+        rows_struct("others", np.uint32, "ones.count"),
+        Array("other_positions", np.int32, "ones.count"),
         Array("same", np.uint8, "ones.count"),
     ),
 )

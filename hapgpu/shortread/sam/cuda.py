@@ -29,15 +29,17 @@ def _small(*names: str) -> tuple[Scalar, ...]:
     return tuple(Scalar(name, np.int32) for name in names)
 
 
-_HITS = Struct(
-    "hits",
-    (
-        Array("offsets", np.int64, "reads", 1),
+def _hits(reads: str) -> Struct:
+    """Declare `DeviceHits`; `reads` names the number of reads of the kernel."""
+    fields = (
+        Array("offsets", np.int64, reads, 1),
         Array("hits", np.uint64, "count"),
-        *(Array("exact", np.int32, "reads"), Array("inexact", np.int32, "reads")),
-        *(Length("count"), Length("reads")),
-    ),
-)
+        *(Array("exact", np.int32, reads), Array("inexact", np.int32, reads)),
+        Length("count"),
+    )
+    return Struct("hits", fields)
+
+
 _STRATA = (Array("best", np.int32, "reads"), Array("second", np.int32, "reads"))
 _RECORDS = Struct(
     "records",
@@ -71,7 +73,7 @@ _FORMAT = Struct(
 _LINES: Final[tuple[Parameter, ...]] = (
     SPANS,
     *_small("has_qualities"),
-    _HITS,
+    _hits("spans.reads"),
     _RECORDS,
     _REFERENCE,
     _FORMAT,
@@ -81,7 +83,7 @@ COUNT_RECORDS = Kernel(
     _SOURCE,
     "count_records",
     (
-        *(Array("lengths", np.int32, "reads"), _HITS, *_STRATA),
+        *(Array("lengths", np.int32, "reads"), _hits("reads"), *_STRATA),
         Array("record_counts", np.int64, "reads", 1),
         *(Array("counts", np.uint64, "count_values"), Length("count_values")),
         *_small("reads", "only_best", "unmapped"),

@@ -96,10 +96,7 @@ class DeviceHits:
     @property
     def fields(self) -> tuple[GpuArray | int, ...]:
         """Offsets, int64, hits, uint64, and counts, int32: the fields of the struct `hits`."""
-        return (
-            *(self.offsets, self.hits, self.exact, self.inexact),
-            *(self.hits.size, self.exact.size),
-        )
+        return self.offsets, self.hits, self.exact, self.inexact, self.hits.size
 
     @classmethod
     def of_one(cls, hits: GpuArray, first: int, exact: int, inexact: int) -> DeviceHits:

@@ -18,7 +18,11 @@ from cupy.cuda import nvrtc
 from hapgpu.cli.kernels import all_kernels
 from hapgpu.errors import DeviceError
 from hapgpu.longread.cuda.chains import TRACE_CHAINS
+from hapgpu.longread.cuda.join import COUNT_MERGED, MERGE_CHAINS
+from hapgpu.longread.cuda.mappings import MEASURE_MAPPINGS
+from hapgpu.longread.cuda.seeds import WRITE_SEEDS
 from hapgpu.realign.align.cuda.kernels import MAX_COLUMNS, ScoreType, kernel_for
+from hapgpu.realign.projection.cuda import COMPARE_ALIGNMENTS
 from hapgpu.runtime.gpu import launch
 from hapgpu.runtime.gpu.kernel import (
     Array,
@@ -37,6 +41,7 @@ from hapgpu.runtime.gpu.launch import (
     smoke_test,
     source_directory,
 )
+from hapgpu.shortread.sam.cuda import COUNT_RECORDS, MEASURE_LINES, WRITE_LINES
 from tests.compile_kernels import usage
 from tests.kernel_sources import Declared, KernelSource
 
@@ -539,6 +544,18 @@ def made_arguments(
         (TRACE_CHAINS, "traces.chains", "ends.count"),
         (TRACE_CHAINS, "traces.path_starts", "ends.count"),
         (TRACE_CHAINS, "traces.chain_scores", "ends.count"),
+        (COMPARE_ALIGNMENTS, "others.offsets", "ones.count"),
+        (COMPARE_ALIGNMENTS, "other_positions", "ones.count"),
+        (WRITE_SEEDS, "seeds.offsets", "minimizers.reads"),
+        (COUNT_MERGED, "joined.offsets", "kept.reads"),
+        (MERGE_CHAINS, "joined.offsets", "kept.reads"),
+        (MERGE_CHAINS, "merged.offsets", "kept.reads"),
+        (MEASURE_MAPPINGS, "seeds.offsets", "chains.reads"),
+        (MEASURE_MAPPINGS, "means", "chains.reads"),
+        (COUNT_RECORDS, "hits.exact", "reads"),
+        (COUNT_RECORDS, "hits.inexact", "reads"),
+        (MEASURE_LINES, "hits.offsets", "spans.reads"),
+        (WRITE_LINES, "hits.offsets", "spans.reads"),
     ],
     ids=lambda value: value.expression if isinstance(value, Kernel) else None,
 )
