@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,12 @@ COLUMNS = tuple(range(4, 65, 4))
 
 LETTERS = 4
 _COLUMNS_PER_WORD = 28
+
+MAX_MASK_WORDS: Final = 2**31 - 1
+"""Largest number of words of the masks of a piece: their offsets, `mask_starts`, are int32."""
+
+_WORD_BYTES = 4
+_SMALL_MASK_BYTES = 1 << 24  # for which no GPU is too small
 
 # Instructions of a lane per cell and per row, counted in the machine code for sm_90.
 _CELL_COST = 5.15
@@ -57,6 +65,15 @@ class LaneLayout:
 
 LONGEST_HAPLOTYPE = LaneLayout(max(COLUMNS), max(LANES)).width
 """Longer haplotypes are computed in float64, by a kernel without layouts."""
+
+
+def masks_fit(words: int, memory: Callable[[], int]) -> bool:
+    """Return whether the masks of a piece are small enough, for their offsets and for the GPU.
+
+    `memory` returns the bytes that a piece may use; large masks may take a fourth of them.
+    """
+    size = _WORD_BYTES * words
+    return words <= MAX_MASK_WORDS and (size <= _SMALL_MASK_BYTES or size <= memory() // 4)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from hapgpu.pairhmm.cuda.kernels import (
     SCAN_BINS,
     forward_kernel,
 )
-from hapgpu.pairhmm.cuda.layouts import plan_layouts
+from hapgpu.pairhmm.cuda.layouts import masks_fit, plan_layouts
 from hapgpu.pairhmm.cuda.pieces import PieceIndices, fill_indices
 from hapgpu.pairhmm.model import (
     ERROR_PROBABILITIES,
@@ -44,7 +44,6 @@ _EXACT_WARPS_PER_MULTIPROCESSOR = 16
 _THREADS = 128
 _WARP = 32
 _EXACT_ROW_BYTES = 24
-_SMALL_BYTES = 1 << 24  # for which no GPU is too small
 _LOG10_SCALE = np.log10(FLOAT_SCALE)
 
 _EXACT_COLUMNS_IN_REGISTERS = 512  # kManyColumns * kWarpLanes in exact.cu
@@ -113,11 +112,11 @@ class PieceRun:
         Raises
         ------
         cupy.cuda.memory.OutOfMemoryError
-            The piece does not fit; nothing was started.
+            The piece does not fit, or its masks have too many words for 32-bit offsets; nothing was
+            started.
         """
-        mask_bytes = 4 * self._sizes.mask_words
-        if mask_bytes > _SMALL_BYTES and mask_bytes > memory() // 4:
-            raise cupy.cuda.memory.OutOfMemoryError(mask_bytes, 0)
+        if not masks_fit(self._sizes.mask_words, memory):
+            raise cupy.cuda.memory.OutOfMemoryError(4 * self._sizes.mask_words, 0)
         too_small: NDArray[np.int32] = pinned_array(1, np.int32)
         with self._stream as stream:
             # Allocations may fail here, but not after other streams have started.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,9 +19,11 @@ from hapgpu.pairhmm.cuda.layouts import (
     WARP_LANES,
     LaneLayout,
     LayoutPlan,
+    masks_fit,
     plan_layouts,
 )
 from hapgpu.pairhmm.cuda.pieces import split_in_two, split_into_pieces
+from hapgpu.runtime.devices import CudaDevice
 from tests.pairhmm.hmm_oracle import Group, batches, groups_of, make_batch, uniform_read
 
 NO_HAPLOTYPES: Group = ([uniform_read(b"ACGT", 30, 45, 45, 10)], [])
@@ -148,6 +151,39 @@ def test_pairs_fill_a_warp(lanes: int) -> None:
 def test_masks_have_a_bit_for_each_letter_and_column(columns: int, lanes: int) -> None:
     layout = LaneLayout(columns, lanes)
     assert 32 * layout.mask_words >= 4 * layout.width
+
+
+def never() -> int:
+    raise AssertionError("small masks fit without asking for the memory, which takes long")
+
+
+@pytest.mark.parametrize(
+    ("words", "memory", "fits"),
+    [
+        (0, never, True),
+        (1 << 22, never, True),
+        ((1 << 22) + 1, lambda: 1 << 26, False),
+        ((1 << 22) + 1, lambda: (1 << 26) + 16, True),
+        (2**31 - 1, lambda: 2**35, True),
+        (2**31, lambda: 2**40, False),
+        (2**32 + 1, lambda: 2**40, False),
+    ],
+)
+def test_masks_have_offsets_of_32_bits(words: int, memory: Callable[[], int], fits: bool) -> None:
+    assert masks_fit(words, memory) == fits
+
+
+def test_a_piece_with_too_many_masks_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    cupy = pytest.importorskip("cupy")
+    from hapgpu.pairhmm.cuda import arrays, piece_run  # noqa: PLC0415  (imports CuPy)
+
+    monkeypatch.setattr(piece_run, "multiprocessors", lambda _device: 1)
+    monkeypatch.setattr(LaneLayout, "mask_words", 2**30)
+    batch = make_batch([([uniform_read(b"ACGT", 30, 40, 40, 10)], [b"ACGTA", b"ACGTC"])])
+    streams = (SimpleNamespace(), [])
+    run = piece_run.PieceRun(batch, 2, CudaDevice(0), streams, arrays.ArrayStore())
+    with pytest.raises(cupy.cuda.memory.OutOfMemoryError):
+        run.launch(np.empty(2), lambda: 2**40)
 
 
 # Pieces.
