@@ -23,6 +23,7 @@ from hapgpu.longread.cuda.mappings import MEASURE_MAPPINGS
 from hapgpu.longread.cuda.seeds import WRITE_SEEDS
 from hapgpu.realign.align.cuda.kernels import MAX_COLUMNS, ScoreType, kernel_for
 from hapgpu.realign.projection.cuda import COMPARE_ALIGNMENTS
+from hapgpu.realign.records.cuda import WRITE_RECORDS
 from hapgpu.runtime.gpu import launch
 from hapgpu.runtime.gpu.kernel import (
     Array,
@@ -546,6 +547,8 @@ def made_arguments(
         (TRACE_CHAINS, "traces.chain_scores", "ends.count"),
         (COMPARE_ALIGNMENTS, "others.offsets", "ones.count"),
         (COMPARE_ALIGNMENTS, "other_positions", "ones.count"),
+        (WRITE_RECORDS, "alignments.cigars.offsets", "alignments.count"),
+        (WRITE_RECORDS, "alignments.mismatches.offsets", "alignments.count"),
         (WRITE_SEEDS, "seeds.offsets", "minimizers.reads"),
         (COUNT_MERGED, "joined.offsets", "kept.reads"),
         (MERGE_CHAINS, "joined.offsets", "kept.reads"),
