@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ class Columns(Sized):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        names = ", ".join(each.name for each in fields(self))  # type: ignore[arg-type]
+        names = ", ".join(each.name for each in fields(cast("Any", self)))
         return f"{type(self).__name__}({len(self):,} rows: {names})"
 
 

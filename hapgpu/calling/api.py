@@ -59,7 +59,7 @@ def call(
     min_mapping_quality
         Reads with a lower MAPQ are excluded; from 0 to 255.
     max_reads_per_start
-        Reads of a sample that are used at each start position, at most; 0: all.
+        Reads of a sample that are used at each start position, at most, up to 1,000,000; 0: all.
     min_confidence
         Phred, from 0: variants with a lower QUAL are left out.
     pcr_model
@@ -71,8 +71,8 @@ def call(
     threads
         CPU threads, from 1; None: one per usable CPU.
     processes
-        Processes that the threads are divided into, from 1. They are forked from this one, whose
-        other threads should hold no locks then; a script needs no guard.
+        Processes that the threads are divided into, from 1 to 4,096. They are forked from this one,
+        whose other threads should hold no locks then; a script needs no guard.
     progress
         Whether to show a bar, in bases.
 

@@ -70,8 +70,8 @@ def genotype(
     threads
         CPU threads, from 1; None: one per usable CPU.
     processes
-        Processes that the threads of a CPU are divided into, from 1. They are forked from this
-        one, whose other threads should hold no locks then; a script needs no guard.
+        Processes that the threads of a CPU are divided into, from 1 to 4,096. They are forked from
+        this one, whose other threads should hold no locks then; a script needs no guard.
     progress
         Whether to show a bar, in sites.
 
@@ -80,7 +80,7 @@ def genotype(
     InputError
         An input is missing, damaged, or does not fit the others.
     UsageError
-        An argument has another value than those above.
+        An argument has another value than those above, or a region is not in the reference.
     DeviceError
         A named device cannot be used, or failed.
     """
