@@ -12,6 +12,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 using std::max;
@@ -188,6 +189,12 @@ template <typename Value, typename Other>
 Value atomicAdd(Value* at, Other value) {
     const Value before = *at;
     *at += value;
+    return before;
+}
+inline int atomicExch(int* at, int value) { return std::exchange(*at, value); }
+inline int atomicCAS(int* at, int expected, int value) {
+    const int before = *at;
+    if (before == expected) *at = value;
     return before;
 }
 inline unsigned atomicOr(unsigned* at, unsigned value) {

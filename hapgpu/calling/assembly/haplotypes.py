@@ -34,6 +34,8 @@ NOT_ASSEMBLED: Final = 2
 """Flag of an active region: no graph gave a result."""
 AT_LIMIT: Final = 4
 """Flag of an active region: a graph has more paths than are kept."""
+LEFT: Final = 8
+"""Flag of an active region: a GPU left it to the CPU."""
 _MIN_REFERENCE_LENGTH: Final = 30
 _FEW_GAPS: Final = Scoring(200, -400, -2000, -11)
 """Weights of haplotypes with long insertions and deletions. With GATK's, 200, -150, -260, -11, an
