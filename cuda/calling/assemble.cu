@@ -57,6 +57,7 @@ struct Strings {
     unsigned char* text;
     int* used;  // rows, bases
     int row_room, text_room;
+    int pad;  // N before and after each string
 };
 
 // Strings of a region so far.
@@ -353,24 +354,31 @@ __device__ inline bool assemble_region(Workspace& own, const Reads& reads, const
 
 // Writes what was found in a region; false if there is no room. Called by all lanes.
 __device__ inline bool write_strings(const Found& found, int region, const Strings& out) {
+    const int text = found.text_size + 2 * out.pad * found.count;
     int row = 0, at = 0;
     if (lane_id() == 0) {
         row = atomicAdd(&out.used[0], found.count);
-        at = atomicAdd(&out.used[1], found.text_size);
+        at = atomicAdd(&out.used[1], text);
     }
     row = __shfl_sync(kAllLanes, row, 0);
     at = __shfl_sync(kAllLanes, at, 0);
-    if (row + found.count > out.row_room || at + found.text_size > out.text_room) return false;
-    for (int k = lane_id(); k < found.count; k += kWarpLanes) {
-        out.scores[row + k] = found.scores[k];
-        out.starts[row + k] = at + found.starts[k];
-        out.lengths[row + k] = found.lengths[k];
-    }
-    for (int k = lane_id(); k < found.text_size; k += kWarpLanes) {
-        out.text[at + k] = kLetters[found.text[k]];
+    if (row > out.row_room - found.count || at > out.text_room - text) return false;
+    for (int k = 0; k < found.count; ++k, ++row) {
+        const int length = found.lengths[k];
+        for (int base = lane_id() - out.pad; base < length + out.pad; base += kWarpLanes) {
+            const bool is_pad = base < 0 || base >= length;
+            out.text[at + out.pad + base] =
+                is_pad ? 'N' : kLetters[found.text[found.starts[k] + base]];
+        }
+        if (lane_id() == 0) {
+            out.scores[row] = found.scores[k];
+            out.starts[row] = at;
+            out.lengths[row] = length + 2 * out.pad;
+        }
+        at += length + 2 * out.pad;
     }
     if (lane_id() == 0) {
-        out.firsts[region] = row;
+        out.firsts[region] = row - found.count;
         out.counts[region] = found.count;
         out.flags[region] = found.flags;
     }
@@ -380,7 +388,7 @@ __device__ inline bool write_strings(const Found& found, int region, const Strin
 }  // namespace
 
 // Assembles the regions of a queue. `flags` of regions that are left to the CPU are `kLeft`.
-extern "C" __global__ void __launch_bounds__(32)
+extern "C" __global__ void __launch_bounds__(32, 16)
     assemble(Reads reads, References references, WorkQueue queue, Rules rules,
              Logarithms logarithms, Memory memory, Strings strings) {
     __shared__ Workspace own;

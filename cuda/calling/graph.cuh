@@ -66,7 +66,7 @@ __device__ inline int find_edge(const Graph& graph, int source, int target) {
 }
 
 // Adds an edge that is known to be new, and not on the reference.
-__device__ inline int append_edge(Graph& graph, int source, int target, int multiplicity,
+__device__ __noinline__ int append_edge(Graph& graph, int source, int target, int multiplicity,
                                   int last_base = 0) {
     const int edge = graph.edge_count++;
     Vertex& from = graph.vertices[source];
@@ -119,7 +119,7 @@ __device__ inline void remove_edge(Graph& graph, int edge) {
     removed.is_edge = 0;
 }
 
-__device__ inline void remove_vertex(Graph& graph, int vertex) {
+__device__ __noinline__ void remove_vertex(Graph& graph, int vertex) {
     Vertex& removed = graph.vertices[vertex];
     while (removed.first_out >= 0) remove_edge(graph, removed.first_out);
     while (removed.first_in >= 0) remove_edge(graph, removed.first_in);

@@ -142,32 +142,29 @@ __device__ inline bool are_equal(const Content& one, const Content& other) {
            is_within(other.sources, other.targets, edges, one.sources, one.targets, edges);
 }
 
-__device__ inline Change simplify_once(Graph& graph, Scratch& scratch) {
-    Change result = kUnchanged;
-    for (int step = 0; step < 4 && result != kNoRoom; ++step) {
+// Merges equal parts of paths; false if given up halfway, for lack of room.
+__device__ inline bool simplify(Graph& graph, Scratch& scratch) {
+    Borrowed borrowed(scratch);
+    Content before{};
+    Change result = kUnchanged;  // of a round
+    int step = 3;                // chains are zipped before the first round, too
+#pragma unroll 1
+    for (int rounds = -1; rounds < kMostRounds;) {
         const Change change = step == 0   ? merge_diamonds(graph, scratch)
                               : step == 1 ? split_common_suffixes(graph, scratch)
                               : step == 2 ? merge_common_suffixes(graph)
                                           : zip_chains(graph);
+        if (change == kNoRoom) return false;
         if (change > result) result = change;
-    }
-    return result;
-}
-
-// Merges equal parts of paths; false if given up halfway, for lack of room.
-__device__ inline bool simplify(Graph& graph, Scratch& scratch) {
-    Borrowed borrowed(scratch);
-    if (zip_chains(graph) == kNoRoom) return false;
-    Content before{};
-    for (int rounds = 0; rounds < kMostRounds; ++rounds) {
-        const Change result = simplify_once(graph, scratch);
-        if (result == kNoRoom) return false;
-        if (result == kUnchanged) break;
-        if (rounds < kRoundsUncompared) continue;
-        const Content now = content_of(graph, scratch);
-        if (scratch.is_exhausted) return false;
-        if (rounds > kRoundsUncompared && are_equal(before, now)) break;
-        before = now;
+        if (step++ < 3) continue;
+        if (rounds >= 0 && result == kUnchanged) break;
+        if (rounds >= kRoundsUncompared) {
+            const Content now = content_of(graph, scratch);
+            if (scratch.is_exhausted) return false;
+            if (rounds > kRoundsUncompared && are_equal(before, now)) break;
+            before = now;
+        }
+        step = 0, result = kUnchanged, ++rounds;
     }
     return true;
 }
@@ -296,9 +293,14 @@ __device__ inline bool make_sequence_graph(const Graph& kmers, Graph& graph, Scr
 // Writes the simplified sequence graph of a k-mer graph, cut to what lies between the ends of the
 // reference; false if there is no room.
 __device__ inline bool make_simplified(const Graph& kmers, Graph& graph, Scratch& scratch) {
-    if (!make_sequence_graph(kmers, graph, scratch) || !simplify(graph, scratch)) return false;
-    const Ends ends = reference_ends(graph);
-    if (ends.source < 0 || ends.sink < 0) return true;
-    keep_between(graph, ends.source, ends.sink, scratch);
-    return !scratch.is_exhausted && simplify(graph, scratch);
+    if (!make_sequence_graph(kmers, graph, scratch)) return false;
+#pragma unroll 1
+    for (bool is_cut = false;; is_cut = true) {
+        if (!simplify(graph, scratch)) return false;
+        if (is_cut) return true;
+        const Ends ends = reference_ends(graph);
+        if (ends.source < 0 || ends.sink < 0) return true;
+        keep_between(graph, ends.source, ends.sink, scratch);
+        if (scratch.is_exhausted) return false;
+    }
 }

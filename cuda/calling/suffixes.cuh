@@ -6,7 +6,7 @@
 enum Change { kUnchanged, kChanged, kNoRoom };
 
 // Adds an edge; if there is one, only its reference flag may change.
-__device__ inline void link(Graph& graph, int source, int target, int multiplicity,
+__device__ __noinline__ void link(Graph& graph, int source, int target, int multiplicity,
                             bool is_reference) {
     int edge = find_edge(graph, source, target);
     if (edge < 0) edge = append_edge(graph, source, target, multiplicity);

@@ -16,7 +16,6 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.calling.assembly.assembler import assembled_haplotypes
 from hapgpu.calling.batches import (
     LEAD,
     RegionLikelihoods,
@@ -25,17 +24,13 @@ from hapgpu.calling.batches import (
     SegmentReads,
     TrimmedRegions,
 )
+from hapgpu.calling.device_stages import DeviceStages, stages_on
 from hapgpu.calling.events.alleles import call_sites
 from hapgpu.calling.events.spans import ANY_UNIT, LONGEST_UNIT
 from hapgpu.calling.events.trimming import trimmed_to_variants
 from hapgpu.calling.genotypes.annotations import annotations_of
 from hapgpu.calling.genotypes.calls import called_variants
-from hapgpu.calling.genotypes.likelihoods import (
-    LikelihoodsOf,
-    SharedBatches,
-    prepared_reads,
-    read_likelihoods,
-)
+from hapgpu.calling.genotypes.likelihoods import prepared_reads, read_likelihoods
 from hapgpu.calling.genotypes.site_reads import site_reads
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.output.call_lines import calls_header
@@ -69,7 +64,6 @@ from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.reference import ReferenceFasta
 from hapgpu.io.genome.regions import EVERYTHING, RegionChoice
 from hapgpu.io.vcf.writer import VcfWriter
-from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.runtime import leftovers
 from hapgpu.runtime.closeable import Closeable
 from hapgpu.runtime.devices import CpuDevice, Device
@@ -77,7 +71,6 @@ from hapgpu.runtime.output import CountingSink, Output
 from hapgpu.runtime.pipeline import run_pipeline
 from hapgpu.runtime.pool import MAX_IO_THREADS
 from hapgpu.runtime.processes.forked import Processes
-from hapgpu.runtime.processes.in_run import InRun
 from hapgpu.runtime.processes.tallies import Tally
 from hapgpu.runtime.progress import Progress
 from hapgpu.runtime.statistics import RunStatistics, Timed, untimed
@@ -138,32 +131,25 @@ class WorkerOptions:
     realigned: RealignedRecords | None = None
 
 
-def pair_hmm_on(device: Device) -> LikelihoodsOf:
-    """Return the pair-HMM on a device, for one thread on the CPU, or for all threads on a GPU."""
-    if isinstance(device, CpuDevice):
-        return partial(log10_likelihoods, device=CpuDevice(1))
-    return InRun(SharedBatches(partial(log10_likelihoods, device=device)))
-
-
 def open_worker(
-    options: WorkerOptions, pair_hmm: LikelihoodsOf, timed: Timed = untimed
+    options: WorkerOptions, stages: DeviceStages, timed: Timed = untimed
 ) -> SegmentWorker:
-    """Return a worker with its pair-HMM (`pair_hmm_on`), which workers of one GPU share.
+    """Return a worker with the stages of its device (`stages_on`), which workers of a GPU share.
 
     `timed` takes the name of a stage and its function; it returns the function, perhaps timed.
     """
-    return SegmentWorker(options, pair_hmm, timed)
+    return SegmentWorker(options, stages, timed)
 
 
 class SegmentWorker:
     """Worker that reads and calls segments; parameters as of `open_worker`."""
 
-    def __init__(self, options: WorkerOptions, pair_hmm: LikelihoodsOf, timed: Timed) -> None:
+    def __init__(self, options: WorkerOptions, stages: DeviceStages, timed: Timed) -> None:
         self._options = options.call
         self._samples = options.samples
         self._source = options.source
         self._realigned = options.realigned
-        self._pair_hmm = pair_hmm
+        self._stages = stages
         self._timed = timed
         self._mode = call_mode(options.call, timed)
 
@@ -250,8 +236,8 @@ class SegmentWorker:
     ) -> TrimmedRegions:
         """Return the active regions with variants, with their haplotypes; count them."""
         timed, assembly, active = self._timed, self._options.assembly, regions.active
-        haplotypes, outcomes = timed("assembly", assembled_haplotypes)(
-            reads, segment, active, assembly, _ALIGNER, has_junction
+        haplotypes, outcomes = timed("assembly", self._stages.haplotypes)(
+            reads, segment, active, has_junction
         )
         longest_unit = ANY_UNIT if assembly.is_strict else LONGEST_UNIT
         trimmed = timed("events", trimmed_to_variants)(
@@ -274,7 +260,7 @@ class SegmentWorker:
         prepared = timed("likelihoods", prepared_reads)(
             reads, segment, trimmed, self._options, self._source
         )
-        values = timed(PAIR_HMM, self._pair_hmm)(prepared.batch)
+        values = timed(PAIR_HMM, self._stages.pair_hmm)(prepared.batch)
         likelihoods = timed("realign", read_likelihoods)(prepared, values, trimmed, _ALIGNER)
         counts.update(read_counts(prepared, likelihoods, is_own))
         return likelihoods
@@ -358,7 +344,7 @@ class CallSession(Closeable):
         self.options = options
         self._devices = devices
         self._threads = threads
-        self._pair_hmms = [pair_hmm_on(device) for device in devices]
+        self._stages = [stages_on(device, options.assembly) for device in devices]
         self._source = ", ".join(inputs.reads)
         with ExitStack() as stack:
             reference = stack.enter_context(ReferenceFasta(inputs.reference))
@@ -411,10 +397,10 @@ class CallSession(Closeable):
         options = WorkerOptions(
             call=self.options, samples=len(self.samples), source=self._source, realigned=realigned
         )
-        pair_hmms = self._pair_hmms
+        stages = self._stages
         return [
-            open_worker(options, pair_hmms[number % len(pair_hmms)], timed)
-            for number in range(max(threads, len(pair_hmms)))
+            open_worker(options, stages[number % len(stages)], timed)
+            for number in range(max(threads, len(stages)))
         ]
 
     @property

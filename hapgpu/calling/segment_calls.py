@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import lengths_of
-from hapgpu.calling.assembly.haplotypes import AT_LIMIT, NOT_ASSEMBLED, UNROLLED
+from hapgpu.calling.assembly.haplotypes import AT_LIMIT, LEFT, NOT_ASSEMBLED, UNROLLED
 from hapgpu.calling.batches import (
     ActiveRegions,
     Annotations,
@@ -50,6 +50,7 @@ _OUTCOMES: Final = {
     "cyclic_regions": UNROLLED,
     "regions_not_assembled": NOT_ASSEMBLED,
     "regions_at_haplotype_limit": AT_LIMIT,
+    "host_regions": LEFT,
 }
 """Flags of active regions, by the names of their counts."""
 

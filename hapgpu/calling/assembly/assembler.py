@@ -109,12 +109,17 @@ def assembled_haplotypes(
     -------
     RegionHaplotypes, and uint8[r]: flags of each active region, see `AssembledPaths.outcomes`.
     """
-    starts = regions.padded_starts - segment.reference.start
-    lengths = regions.padded_ends - regions.padded_starts
-    references = Ragged.gather(segment.reference.bases, starts, lengths)
+    references = reference_texts(segment, regions)
     bases = reads.bases(segment.reads)
     paths = assembled_paths(bases, reads, references, options)
     return haplotypes_of(paths, references, device, has_junction), paths.outcomes
+
+
+def reference_texts(segment: SegmentReads, regions: ActiveRegions) -> Ragged:
+    """Return uint8 text, r rows: the reference of the padded spans of r active regions."""
+    starts = regions.padded_starts - segment.reference.start
+    lengths = regions.padded_ends - regions.padded_starts
+    return Ragged.gather(segment.reference.bases, starts, lengths)
 
 
 def assembled_paths(

@@ -17,14 +17,15 @@ from hapgpu.runtime.jit import njit
 
 GOOD: Final = 8
 """Bit of a base whose quality suffices for the assembly, and which is not N."""
-_LETTERS: Final = b"ACGNT"
-_N: Final = _LETTERS.index(b"N")
+LETTERS: Final = b"ACGNT"
+"""Letters in the order of their codes."""
+_N: Final = LETTERS.index(b"N")
 
 
 def _codes() -> NDArray[np.uint8]:
     """Return uint8[256]: the code of each letter; codes have the order of the letters."""
     codes = np.full(256, _N, dtype=np.uint8)
-    for code, letter in enumerate(_LETTERS):
+    for code, letter in enumerate(LETTERS):
         codes[letter] = code
     return read_only(codes)
 
@@ -61,6 +62,25 @@ class CodedRegions:
         ends = self.reads.offsets[self.region_offsets]
         sizes: NDArray[np.int64] = np.diff(ends) + self.references.lengths
         return sizes
+
+    def halves(self) -> list[CodedRegions]:
+        """Divide the regions in two; none if there is only one."""
+        middle = len(self) // 2
+        return [self._slice(0, middle), self._slice(middle, len(self))] if middle else []
+
+    def _slice(self, start: int, end: int) -> CodedRegions:
+        first, last = self.region_offsets[[start, end]]
+        return CodedRegions(
+            self.region_offsets[start : end + 1] - first,
+            self.reads[first:last],
+            self.samples[first:last],
+            self.references[start:end],
+        )
+
+    def reference_texts(self) -> Ragged:
+        """Return uint8 text, r rows: the references."""
+        letters = np.frombuffer(LETTERS, dtype=np.uint8)
+        return Ragged(letters[self.references.data], self.references.offsets)
 
     @classmethod
     def concatenate(cls, parts: Sequence[CodedRegions]) -> CodedRegions:

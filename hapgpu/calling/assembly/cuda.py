@@ -11,16 +11,23 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.cuda import DeviceRagged
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.assembly.coded_regions import CodedRegions
+from hapgpu.calling.assembly.gpu_assembly import AlignedPaths
 from hapgpu.calling.assembly.haplotypes import LEFT, AssembledPaths
 from hapgpu.calling.options import AssemblyOptions
+from hapgpu.realign.align.cuda.aligner import align_device_pairs
+from hapgpu.realign.align.cuda.batches import DevicePairs
+from hapgpu.realign.projection.haplotype_cigars import PAD, padded
+from hapgpu.realign.scoring import PRESETS, Overhang
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, active_on, multiprocessors
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Scalar, Struct
 from hapgpu.runtime.gpu.memory_turns import memory_turns
+from hapgpu.runtime.gpu.parts import computed_in_parts
 from hapgpu.runtime.gpu.staging import uploaded
-from hapgpu.runtime.gpu.work_queue import QUEUE, WARP, launch_threads
+from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
 from hapgpu.runtime.jit import njit
 
@@ -29,6 +36,7 @@ _TEXTS: Final = (1 << 14, 1 << 16, 1 << 18)
 _WARPS: Final = 16  # per multiprocessor
 _STRING_ROWS, _STRING_BYTES = 64, 1 << 14  # per region, on average
 _FIXED_INTEGERS: Final = 190_000
+_SHARE: Final = 2  # a half of the memory budget
 _MAX_HAPLOTYPES: Final = 512
 _NUMBERS: Final = 1 << 16
 
@@ -91,7 +99,7 @@ ASSEMBLE: Final = Kernel(
                 *(Array(name, np.int32, "row_room") for name in ("starts", "lengths")),
                 Array("text", np.uint8, "text_room"),
                 Array("used", np.int32, "two"),
-                *(Scalar("row_room", np.int32), Scalar("text_room", np.int32)),
+                *(Scalar(name, np.int32) for name in ("row_room", "text_room", "pad")),
                 *(Length("regions"), Length("two")),
             ),
         ),
@@ -99,10 +107,10 @@ ASSEMBLE: Final = Kernel(
 )
 
 
-def assembled_paths(
+def aligned_paths(
     regions: CodedRegions, options: AssemblyOptions, device: CudaDevice
-) -> AssembledPaths:
-    """Assemble active regions, as `assembler.assembled_paths` does, on a GPU.
+) -> list[AlignedPaths]:
+    """Assemble active regions on a GPU, and align the paths with the references.
 
     Parameters
     ----------
@@ -115,34 +123,58 @@ def assembled_paths(
 
     Returns
     -------
-    AssembledPaths
-        Without the strings of regions that are left to the CPU: their flag is `LEFT`.
+    Of all regions in order, in as many parts as the memory of the GPU needs; without the paths of
+    regions that are left to the CPU, whose flag is `LEFT`. The others have the paths of
+    `assembler.assembled_paths`.
 
     Raises
     ------
     DeviceError
-        A launch fails.
+        The device has too little memory, or a launch fails.
     """
+
+    def compute() -> list[AlignedPaths]:
+        part = functools.partial(_aligned_or_left, options=options, device=device)
+        return list(computed_in_parts(regions, part, CodedRegions.halves))
+
     with active_on(device):
-        return memory_turns(device).compute(
-            functools.partial(_assembled, regions, options, device)
-        )
+        return memory_turns(device).compute(compute)
 
 
-def _assembled(
-    regions: CodedRegions, options: AssemblyOptions, device: CudaDevice
-) -> AssembledPaths:
+def _aligned(regions: CodedRegions, options: AssemblyOptions, device: CudaDevice) -> AlignedPaths:
+    strings = _assembled(regions, options, device)
+    rows = strings.rows()
+    paths = strings.gathered(rows)
+    pairs = DevicePairs(
+        DeviceRagged.upload(padded(regions.reference_texts())),
+        paths,
+        cupy.asarray(rows.regions.astype(np.int32)),
+        cupy.arange(len(paths), dtype=np.int32),
+    )
+    alignments = align_device_pairs(
+        pairs, PRESETS["haplotype-to-reference"], Overhang.SOFTCLIP, device
+    )
+    texts = paths.download()
+    starts, lengths = texts.offsets[:-1] + PAD, texts.lengths - 2 * PAD
+    found = AssembledPaths(
+        rows.regions,
+        Ragged.gather(texts.data, starts, lengths),
+        strings.scores.get()[rows.rows],
+        strings.flags.get().astype(np.uint8),
+    )
+    return AlignedPaths(found, alignments.download())
+
+
+def _assembled(regions: CodedRegions, options: AssemblyOptions, device: CudaDevice) -> _Strings:
     strings = _Strings.allocate(len(regions))
     inputs = _Inputs.upload(regions, options)
     if options.max_haplotypes <= _MAX_HAPLOTYPES:
         for rows, text in _launches(regions.sizes()):
             memory = _memory_for(text, rows.size, device)
-            if memory is None:
-                break
             order = uploaded(rows), cupy.zeros(1, dtype=np.int32), rows.size, 1
             arguments = (*inputs.before_queue, order, *inputs.after_queue, memory.fields)
             launch_threads(ASSEMBLE, WARP, memory.warps * WARP, (*arguments, strings.fields))
-    return strings.download()
+    return strings
 
 
 def _launches(sizes: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], int]]:
@@ -169,17 +201,18 @@ class _Memory(NamedTuple):
         return self.integers, self.warps, self.stride, self.text, self.text, self.integers.size
 
 
-def _memory_for(text: int, regions: int, device: CudaDevice) -> _Memory | None:
-    """Return memory for regions of up to `text` bases; None if that of one warp does not fit."""
+def _memory_for(text: int, regions: int, device: CudaDevice) -> _Memory:
+    """Return memory for regions of up to `text` bases, for as many warps as are useful and fit.
+
+    Raises
+    ------
+    MemoryError
+        The memory of one warp does not fit.
+    """
     stride = 23 * text + _FIXED_INTEGERS
-    most = device.memory_budget() // (2 * 4 * stride)
-    warps = min(multiprocessors(device.index) * _WARPS, regions, most)
-    while warps > 0:
-        try:
-            return _Memory(cupy.empty(warps * stride, dtype=np.int32), warps, stride, text)
-        except OUT_OF_MEMORY:
-            warps //= 2
-    return None
+    most = device.memory_budget() // (_SHARE * 4 * stride)
+    warps = max(min(multiprocessors(device.index) * _WARPS, regions, most), 1)
+    return _Memory(cupy.empty(warps * stride, dtype=np.int32), warps, stride, text)
 
 
 class _Inputs(NamedTuple):
@@ -238,37 +271,41 @@ class _Strings(NamedTuple):
     def allocate(cls, regions: int) -> _Strings:
         """Allocate for a number of regions, all of which are left to the CPU at first."""
         rows = max(_STRING_ROWS * regions, 2 * _MAX_HAPLOTYPES)
-        flags = cupy.full(regions, LEFT, dtype=np.int32)
         return cls(
-            *(cupy.zeros(regions, dtype=np.int32) for _ in range(2)),
-            flags,
-            cupy.empty(rows, dtype=np.float64),
-            *(cupy.empty(rows, dtype=np.int32) for _ in range(2)),
-            cupy.empty(max(_STRING_BYTES * regions, 1 << 20), dtype=np.uint8),
-            cupy.zeros(2, dtype=np.int32),
+            firsts=cupy.zeros(regions, dtype=np.int32),
+            counts=cupy.zeros(regions, dtype=np.int32),
+            flags=cupy.full(regions, LEFT, dtype=np.int32),
+            scores=cupy.empty(rows, dtype=np.float64),
+            starts=cupy.empty(rows, dtype=np.int32),
+            lengths=cupy.empty(rows, dtype=np.int32),
+            text=cupy.empty(max(_STRING_BYTES * regions, 1 << 20), dtype=np.uint8),
+            used=cupy.zeros(2, dtype=np.int32),
         )
 
     @property
     def fields(self) -> tuple[GpuArray | int, ...]:
         """The fields of the struct `strings`."""
         sizes = self.scores.size, self.text.size
-        return (*self, *sizes, self.flags.size, self.used.size)
+        return (*self, *sizes, PAD, self.flags.size, self.used.size)
 
-    def download(self) -> AssembledPaths:
-        """Return the strings region by region."""
-        firsts, counts = self.firsts.get().astype(np.int64), self.counts.get().astype(np.int64)
-        used_rows, used_bytes = (int(value) for value in self.used.get())
+    def rows(self) -> _Rows:
+        """Return the rows of the strings, region by region."""
+        firsts, counts = self.firsts.get().astype(np.int64), self.counts.get()
         regions = np.repeat(np.arange(counts.size), counts)
         before = np.cumsum(counts) - counts
-        rows = np.arange(regions.size) + (firsts - before)[regions]
-        scores, starts = self.scores[:used_rows].get()[rows], self.starts[:used_rows].get()[rows]
-        lengths, text = self.lengths[:used_rows].get()[rows], self.text[:used_bytes].get()
-        return AssembledPaths(
-            regions,
-            Ragged.gather(text, starts.astype(np.int64), lengths.astype(np.int64)),
-            scores,
-            self.flags.get().astype(np.uint8),
-        )
+        return _Rows(np.arange(regions.size) + (firsts - before)[regions], regions)
+
+    def gathered(self, rows: _Rows) -> DeviceRagged:
+        """Return uint8 text on the current GPU: strings with their pads."""
+        numbers = cupy.asarray(rows.rows)
+        return DeviceRagged.gather(self.text, self.starts[numbers], self.lengths[numbers])
+
+
+class _Rows(NamedTuple):
+    """Rows of strings, int64[p], and their regions, int64[p], ascending."""
+
+    rows: NDArray[np.int64]
+    regions: NDArray[np.int64]
 
 
 @functools.cache

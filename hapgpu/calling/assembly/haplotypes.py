@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -35,7 +35,7 @@ NOT_ASSEMBLED: Final = 2
 AT_LIMIT: Final = 4
 """Flag of an active region: a graph has more paths than are kept."""
 LEFT: Final = 8
-"""Flag of an active region: a GPU left it to the CPU."""
+"""Flag of an active region: the GPU left it to the CPU."""
 _MIN_REFERENCE_LENGTH: Final = 30
 _FEW_GAPS: Final = Scoring(200, -400, -2000, -11)
 """Weights of haplotypes with long insertions and deletions. With GATK's, 200, -150, -260, -11, an
@@ -63,6 +63,10 @@ class AssembledPaths:
     scores: NDArray[np.float64]
     outcomes: NDArray[np.uint8]
 
+    def with_regions(self, regions: NDArray[np.int64]) -> AssembledPaths:
+        """Return the paths with other numbers of regions, int64[p], ascending."""
+        return replace(self, regions=regions)
+
 
 def haplotypes_of(
     paths: AssembledPaths,
@@ -82,11 +86,26 @@ def haplotypes_of(
     has_junction
         bool[r]: active regions with a junction of split reads; None: there are none.
     """
-    has_long = (paths.outcomes & UNROLLED) != 0
-    if has_junction is not None:
-        has_long |= has_junction
-    cigars, is_aligned = _aligned(paths, references, has_long, device)
+    cigars, is_aligned = path_cigars(paths, references, device, has_junction)
+    return with_references(paths, cigars, is_aligned, references)
+
+
+def with_references(
+    paths: AssembledPaths, cigars: Ragged, is_aligned: NDArray[np.bool_], references: Ragged
+) -> RegionHaplotypes:
+    """Return paths with their CIGARs, as far as they have a good one, and the references.
+
+    Parameters
+    ----------
+    paths
+        p paths of r active regions.
+    cigars, is_aligned
+        uint32 in BAM encoding, p rows, and bool[p], as of `path_cigars`.
+    references
+        uint8 text, r rows: the padded span of each active region.
+    """
     lengths = reference_lengths(cigars)
+    is_aligned = is_aligned.copy()
     is_aligned &= lengths >= _MIN_REFERENCE_LENGTH
     is_aligned &= lengths == references.lengths[paths.regions]
     kept = np.flatnonzero(is_aligned)
@@ -104,13 +123,22 @@ def haplotypes_of(
     )
 
 
-def _aligned(
-    paths: AssembledPaths, references: Ragged, has_long: NDArray[np.bool_], device: Device
+def path_cigars(
+    paths: AssembledPaths,
+    references: Ragged,
+    device: Device,
+    has_junction: NDArray[np.bool_] | None = None,
 ) -> tuple[Ragged, NDArray[np.bool_]]:
-    """Return the CIGARs of paths, and whether they have one.
+    """Return the CIGARs of p paths, uint32 in BAM encoding, and bool[p]: whether they have one.
 
-    `has_long` tells of each active region whether long insertions and deletions are likely.
+    Parameters
+    ----------
+    paths, references, device, has_junction
+        As of `haplotypes_of`.
     """
+    has_long = (paths.outcomes & UNROLLED) != 0
+    if has_junction is not None:
+        has_long |= has_junction
     rows = np.arange(paths.regions.size, dtype=np.int32)
     pairs = PairBatch(references, paths.bases, paths.regions.astype(np.int32), rows)
     is_long = has_long[paths.regions]

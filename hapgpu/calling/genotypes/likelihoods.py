@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from threading import Lock
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import AlignmentBatch, PairBatch
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.ragged import Ragged, lengths_of, offsets_of
+from hapgpu.arrays.ragged import Ragged, lengths_of
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.calling.batches import (
     RegionHaplotypes,
@@ -25,7 +24,6 @@ from hapgpu.calling.options import CallOptions
 from hapgpu.calling.reads.finalized import passing
 from hapgpu.cigar.encoding import reference_lengths
 from hapgpu.cigar.read_parts import ReadParts
-from hapgpu.errors import HapgpuError
 from hapgpu.pairhmm.batches import HmmBatch
 from hapgpu.pairhmm.normalize import is_well_modelled, normalized
 from hapgpu.pairhmm.options import QualityOptions
@@ -308,60 +306,3 @@ def _moved(reads: RegionReads, projections: Projections[Ragged]) -> RegionReads:
         cigars = both.take(np.where(ok, rows, rows + ok.size))
     ends = starts + reference_lengths(cigars)
     return replace(reads, starts=starts, ends=ends, cigars=cigars)
-
-
-class _Job:
-    """Batch of a thread, and its likelihoods once they are computed."""
-
-    def __init__(self, batch: HmmBatch) -> None:
-        self.batch = batch
-        self.likelihoods: NDArray[np.float64] | None = None
-
-
-class SharedBatches:
-    """Pair-HMM that computes the batches of several threads together.
-
-    The batch of one segment does not fill a GPU, and to launch it takes as much Python as to launch
-    many. So the thread whose turn it is computes all batches that wait.
-
-    Parameters
-    ----------
-    likelihoods
-        The pair-HMM on the GPU; the likelihoods of a batch do not depend on other batches.
-    """
-
-    def __init__(self, likelihoods: LikelihoodsOf) -> None:
-        self._likelihoods = likelihoods
-        self._turn = Lock()
-        self._lock = Lock()
-        self._waiting: list[_Job] = []
-
-    def __call__(self, batch: HmmBatch) -> NDArray[np.float64]:
-        """Return the likelihoods of a batch, as the pair-HMM does.
-
-        Raises
-        ------
-        HapgpuError
-            As the pair-HMM; only in the thread whose batch it is.
-        """
-        job = _Job(batch)
-        with self._lock:
-            self._waiting.append(job)
-        with self._turn:
-            if job.likelihoods is None:
-                self._compute_all(job)
-        return self._likelihoods(batch) if job.likelihoods is None else job.likelihoods
-
-    def _compute_all(self, own: _Job) -> None:
-        """Compute all batches that wait; after an error, each thread computes its own."""
-        with self._lock:
-            jobs, self._waiting = self._waiting, []
-        try:
-            values = self._likelihoods(HmmBatch.concatenate([job.batch for job in jobs]))
-        except HapgpuError:
-            with self._lock:
-                self._waiting = [job for job in jobs if job is not own] + self._waiting
-            return
-        ends = offsets_of([job.batch.pairs for job in jobs])
-        for job, start, end in zip(jobs, ends[:-1], ends[1:], strict=True):
-            job.likelihoods = values[start:end]

@@ -34,7 +34,8 @@ from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
 from hapgpu.runtime.devices import Device
 from hapgpu.runtime.jit import njit
 
-_PAD = 10
+PAD = 10
+"""N before and after each sequence that is aligned."""
 _PAD_BASE = "N"
 _FAILED = -1
 
@@ -76,7 +77,7 @@ def haplotype_cigars(
 def pad_pairs(pairs: PairBatch) -> PairBatch:
     """Add ten N before and after all sequences, so that haplotypes align end to end."""
     return PairBatch(
-        _padded(pairs.references), _padded(pairs.queries), pairs.reference_index, pairs.query_index
+        padded(pairs.references), padded(pairs.queries), pairs.reference_index, pairs.query_index
     )
 
 
@@ -109,8 +110,9 @@ def end_to_end_cigars(
     return cigars, cigars.lengths > 0
 
 
-def _padded(sequences: Ragged) -> Ragged:
-    pads = repeated(_PAD_BASE * _PAD, len(sequences))
+def padded(sequences: Ragged) -> Ragged:
+    """Return sequences, uint8 text, with ten N before and after each."""
+    pads = repeated(_PAD_BASE * PAD, len(sequences))
     return side_by_side([pads, sequences, pads])
 
 
@@ -200,7 +202,7 @@ def _end_to_end_row(
         return 0, 0
     if start > 0 or _has_soft_clip(cigar):
         return _FAILED, _FAILED
-    if not trim_cigar(trimmed, cigar, _PAD, _PAD + haplotype.size - 1):
+    if not trim_cigar(trimmed, cigar, PAD, PAD + haplotype.size - 1):
         return _FAILED, _FAILED
     leading, trailing = trimmed.state[LEADING_REMOVED], trimmed.state[TRAILING_REMOVED]
     if trailing > 0:
