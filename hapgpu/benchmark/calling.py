@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from hapgpu.benchmark.input_files import (
     simulated_files,
 )
 from hapgpu.benchmark.measurement import Measurement, measuring, plan, thread_variants
+from hapgpu.benchmark.tiled_reads import ChosenReads, TiledFiles, name_of_tiles, tiled_files
 from hapgpu.benchmark.whole_runs import WHOLE_RUN, CommandRun, Statistics, WholeRun
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.pipeline import PAIR_HMM, CallInputs, CallSession, write_calls
@@ -41,6 +42,8 @@ _FIRST_BASES: Final = 100_000
 """Bases called before the measurement."""
 _COMMAND: Final = "hapgpu bench call"
 _OPTIONS: Final = CallOptions()
+_OF_WHOLE_RUNS: Final = ("haplotypes", "host_regions", "kernel_fraction", "recall", "precision")
+"""Numbers that a stage does not have."""
 
 
 def called_alleles(path: Path, reference: str) -> set[Allele]:
@@ -165,8 +168,10 @@ def _without_base_before(allele: Allele) -> Allele:
     return allele if len(ref) == len(alt) else (start + 1, ref[1:], alt[1:])
 
 
-def benchmark_call(device: Device, reference: Path, copies: int = 1) -> Iterator[Measurement]:
-    """Measure runs from BAM and FASTA to the variants of a simulated sample, and their stages.
+def benchmark_call(
+    device: Device, reference: Path, copies: int = 1, chosen: ChosenReads | None = None
+) -> Iterator[Measurement]:
+    """Measure runs from BAM and FASTA to variants, and their stages.
 
     On the CPU with one thread and with all threads; on a GPU with all CPU threads. The files are
     in a temporary directory during the measurement.
@@ -176,94 +181,124 @@ def benchmark_call(device: Device, reference: Path, copies: int = 1) -> Iterator
     device
         The device.
     reference
-        FASTA; the sample is simulated for its longest run of bases without N.
+        FASTA; without `chosen`, a sample is simulated for its longest run of bases without N.
     copies
-        How many copies of this run of bases, and of its reads, make up the data.
+        How many copies of these bases, and of their reads, make up the data.
+    chosen
+        Reads of a file, instead of a simulated sample.
 
     Raises
     ------
     InputError
-        The reference cannot be read, or its longest run of bases without N is too short.
+        As `simulated_files` and `tiled_files`.
     UsageError
-        The copies are longer than a BAM file can hold.
+        As `simulated_files` and `tiled_files`.
     """
     threads = device.threads if isinstance(device, CpuDevice) else usable_cpus()
     with leftovers.temporary_directory() as directory:
-        measuring("simulating a sample")
-        files = simulated_files(Path(directory), reference, copies, threads)
-        data = name_of_sample(reference, copies)
+        measuring("preparing the data")
+        data = _data(Path(directory), reference, copies, chosen, threads)
         runs = [
-            CallRun(files, each, each.threads if isinstance(each, CpuDevice) else threads)
+            CallRun(data, each, each.threads if isinstance(each, CpuDevice) else threads)
             for each in thread_variants(device)
         ]
         plan(len(runs))
         for run in runs:
             measuring(run.device.name)
-            yield from run.measured(data)
+            yield from run.measured()
 
 
-def call_run(directory: Path, reference: Path, copies: int, threads: int) -> CommandRun:
-    """Simulate a sample, as `benchmark_call` does; return `hapgpu call` of its files."""
-    files = simulated_files(directory, reference, copies, threads)
+def call_run(
+    directory: Path,
+    reference: Path,
+    copies: int,
+    threads: int,
+    chosen: ChosenReads | None = None,
+) -> CommandRun:
+    """Prepare the data, as `benchmark_call` does; return `hapgpu call` of its files."""
+    data = _data(directory, reference, copies, chosen, threads)
     return CommandRun(
-        data=name_of_sample(reference, copies),
+        data=data.name,
         unit="bases",
         command="call",
-        arguments=(files.reads, files.reference, "-o", directory / "calls.vcf.gz"),
+        arguments=(data.files.reads, data.files.reference, "-o", directory / "calls.vcf.gz"),
     )
+
+
+class CallData(NamedTuple):
+    """Files to call, and the name of the data."""
+
+    name: str
+    files: SimulatedFiles | TiledFiles
+
+
+def _data(
+    directory: Path, reference: Path, copies: int, chosen: ChosenReads | None, threads: int
+) -> CallData:
+    if chosen is None:
+        simulated = simulated_files(directory, reference, copies, threads)
+        return CallData(name_of_sample(reference, copies), simulated)
+    tiled = tiled_files(directory, chosen, reference, copies, threads)
+    return CallData(name_of_tiles(chosen, copies), tiled)
 
 
 @dataclass(frozen=True, slots=True)
 class CallRun:
-    """Calling of a simulated sample on a device, with `threads` CPU threads."""
+    """Calling of prepared data on a device, with `threads` CPU threads."""
 
-    files: SimulatedFiles
+    data: CallData
     device: Device
     threads: int
 
-    def measured(self, data: str) -> Iterator[Measurement]:
+    def measured(self) -> Iterator[Measurement]:
         """Yield the measurement of a whole run, then its stages."""
         self._call(RegionChoice((Region(CONTIG, 0, _FIRST_BASES),)))  # compiles
         statistics = self._call()
         whole = WholeRun.of(statistics)
-        recall, precision = self._accuracy()
-        counts, seconds = whole.counts, dict(statistics["seconds"])
-        del seconds[TOTAL]
+        seconds = {k: v for k, v in statistics["seconds"].items() if k != TOTAL}
         plan(len(seconds))
         line = Measurement(
             device=self.device.name,
             task=WHOLE_RUN,
-            data=data,
+            data=self.data.name,
             unit="bases",
-            numbers={
-                "bases": counts["bases"],
-                "reads": self.files.read_count,
-                "active_regions": counts["active_regions"],
-                "cells": counts["cells"],
-                "fraction": None,
-                "recall": recall,
-                "precision": precision,
-            },
+            numbers=self._numbers(whole.counts),
             seconds=whole.seconds,
         )
         yield line.of_run(whole)
         for stage, spent in seconds.items():
             numbers = {
                 **line.numbers,
-                "cells": counts["cells"] if stage == PAIR_HMM else None,
+                **dict.fromkeys(_OF_WHOLE_RUNS),
+                "cells": line.numbers["cells"] if stage == PAIR_HMM else None,
                 "fraction": spent / sum(seconds.values()),
-                "recall": None,
-                "precision": None,
             }
             yield replace(line, task=stage, numbers=numbers, seconds=spent, of_a_thread=True)
 
+    def _numbers(self, counts: Mapping[str, int]) -> dict[str, float | None]:
+        """Return the numbers of a whole run, by its counts."""
+        is_on_gpu = not isinstance(self.device, CpuDevice)
+        recall, precision = self._accuracy()
+        return {
+            "bases": counts["bases"],
+            "reads": self.data.files.read_count,
+            "active_regions": counts["active_regions"],
+            "haplotypes": counts["haplotypes"],
+            "cells": counts["cells"],
+            "host_regions": counts.get("host_regions", 0) if is_on_gpu else None,
+            "fraction": None,
+            "kernel_fraction": None,
+            "recall": recall,
+            "precision": precision,
+        }
+
     @property
     def _output(self) -> Path:
-        return self.files.sites.with_name("calls.vcf.gz")
+        return self.data.files.reads.with_name("calls.vcf.gz")
 
     def _call(self, regions: RegionChoice = EVERYTHING) -> Statistics:
         """Return the statistics of a run, as `--json` writes them."""
-        files = self.files
+        files = self.data.files
         statistics = RunStatistics("bench", (_COMMAND,), (self.device.name,), self.threads)
         inputs = CallInputs((str(files.reads),), files.reference, regions)
         with CallSession(inputs, _OPTIONS, [self.device], self.threads) as session:
@@ -276,10 +311,13 @@ class CallRun:
             )
         return statistics.as_dict()
 
-    def _accuracy(self) -> tuple[float, float]:
-        """Return recall and precision of the alleles; 1 without alleles."""
-        bases = read_fasta(self.files.reference).sequences.data.tobytes().decode()
-        truth = carried_alleles(self.files.sites, bases, self.files.genotypes)
+    def _accuracy(self) -> tuple[float | None, float | None]:
+        """Return recall and precision of the alleles, 1 without alleles; None if not simulated."""
+        files = self.data.files
+        if not isinstance(files, SimulatedFiles):
+            return None, None
+        bases = read_fasta(files.reference).sequences.data.tobytes().decode()
+        truth = carried_alleles(files.sites, bases, files.genotypes)
         called = called_alleles(self._output, bases)
         missed, false = missed_and_false(truth, called, bases)
         recall = 1 - len(missed) / max(len(truth), 1)

@@ -110,11 +110,8 @@ def simulated_files(
         The copies are longer than a BAM file can hold.
     """
     bases = _tile_of(reference)
+    check_copies(bases.size, copies)
     length = bases.size * copies
-    if length > _MAX_CONTIG:
-        most = _MAX_CONTIG // bases.size
-        limit = f"a BAM contig holds at most {most} copies of {bases.size:,} bases"
-        raise UsageError(f"--copies {copies}: {limit}; give fewer")
     tile = ReferenceSlice(0, bases)
     sample, _ = drawn_variants(tile, _PLOIDY, _VARIANTS, seed)
     if not len(sample):
@@ -123,7 +120,7 @@ def simulated_files(
             "give another reference"
         )
     made = directory / "tiles.fa"
-    _write_fasta(made, bases, copies)
+    write_fasta(made, bases, copies)
     variants = sample.tiled(bases.size, copies)
     sites = directory / "sites.vcf"
     sites.write_text(vcf_text(variants, CONTIG, length))
@@ -160,7 +157,29 @@ def _tile_of(path: Path) -> NDArray[np.uint8]:
     return tile
 
 
-def _write_fasta(path: Path, tile: NDArray[np.uint8], copies: int) -> None:
+def check_copies(bases: int, copies: int) -> None:
+    """Refuse more copies of a tile than a BAM file can hold.
+
+    Parameters
+    ----------
+    bases
+        Bases of the tile.
+    copies
+        Number of tiles.
+
+    Raises
+    ------
+    UsageError
+        The copies are longer than a contig of BAM.
+    """
+    if bases * copies > _MAX_CONTIG:
+        most = _MAX_CONTIG // bases
+        limit = f"a BAM contig holds at most {most} copies of {bases:,} bases"
+        raise UsageError(f"--copies {copies}: {limit}; give fewer")
+
+
+def write_fasta(path: Path, tile: NDArray[np.uint8], copies: int) -> None:
+    """Write a contig, `CONTIG`, of copies of a tile, uint8 text, and index the file."""
     text = tile.tobytes()
     with path.open("wb") as file:
         file.write(f">{CONTIG}\n".encode("ascii"))

@@ -42,8 +42,9 @@ TILE = 6000
 GENOTYPE_COLUMNS = ["device", "data", "sites", "reads", "cells", "seconds", "sites/s", "reads/s"]
 GENOTYPE_COLUMNS += ["GCUPS", "% wrong", "% kernels", *BOUND]
 
-CALL_COLUMNS = ["device", "task", "data", "bases", "reads", "active regions", "cells", "seconds"]
-CALL_COLUMNS += ["Mb/s", "reads/s", "GCUPS", "% of stages", "% recall", "% precision", *BOUND]
+CALL_COLUMNS = ["device", "task", "data", "bases", "reads", "active regions", "cells"]
+CALL_COLUMNS += ["regions/Mb", "haplotypes/Mb", "cells/Mb", "host regions", "seconds", "Mb/s"]
+CALL_COLUMNS += ["reads/s", "GCUPS", "% of stages", "% kernels", "% recall", "% precision", *BOUND]
 
 
 def assert_bound(row: list[str], line: dict[str, Any], stages: set[str]) -> None:
@@ -307,26 +308,72 @@ def test_help_of_a_method_lists_its_options(
     assert "--device" in printed
 
 
+def call_fields(printed: str) -> list[dict[str, str]]:
+    """Return the lines of `bench call`, their fields by column."""
+    header, *rows = [line.split("\t") for line in printed.splitlines()]
+    assert header == CALL_COLUMNS
+    return [dict(zip(header, row, strict=True)) for row in rows]
+
+
 def test_calling_a_sample(
     long_genome: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     statistics = tmp_path / "bench.json"
     options = ("--copies", "2", "--device", "cpu", "-t", "1", "--json", statistics)
     assert status_of("call", "--reference", long_genome, *options) == 0
-    header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
-    assert header == CALL_COLUMNS
+    rows = call_fields(capsys.readouterr().out)
     lines = json.loads(statistics.read_text())
     for row, line in zip(rows, lines, strict=True):
-        assert row[:3] == ["CPU, 1 thread", line["task"], "long.fa x2, 30x"]
-        assert row[3:6] == [str(line[key]) for key in ("bases", "reads", "active_regions")]
-        assert row[6] == str(line["cells"] or "-")
-        assert float(row[7]) == pytest.approx(line["seconds"], rel=1e-3)
+        assert [*row.values()][:3] == ["CPU, 1 thread", line["task"], "long.fa x2, 30x"]
+        assert [*row.values()][3:6] == [
+            str(line[key]) for key in ("bases", "reads", "active_regions")
+        ]
+        assert row["cells"] == str(line["cells"] or "-")
+        assert float(row["seconds"]) == pytest.approx(line["seconds"], rel=1e-3)
         rates = [line["bases"] / 1e6, line["reads"]] / np.float64(line["seconds"])
-        assert [float(field) for field in row[8:10]] == pytest.approx(rates, rel=1e-3)
-        assert_bound(row, line, {line["task"] for line in lines[1:]})
-    assert {row[6] for row in rows if row[1] in {"whole run", "pairhmm"}} == {rows[0][6]}
-    assert [row[11] == "-" for row in rows] == [row[12] != "-" for row in rows]
-    assert [row[1] for row in rows if row[13] != "-"] == ["whole run"]
+        shown = [float(row[column]) for column in ("Mb/s", "reads/s")]
+        assert shown == pytest.approx(rates, rel=1e-3)
+        assert_bound([*row.values()], line, {line["task"] for line in lines[1:]})
+        assert (row["host regions"], row["% kernels"]) == ("-", "-")
+        assert (line["host_regions"], line["kernel_fraction"]) == (None, None)
+    with_cells = {row["cells"] for row in rows if row["task"] in {"whole run", "pairhmm"}}
+    assert with_cells == {rows[0]["cells"]}
+    assert [row["% of stages"] == "-" for row in rows] == [row["% recall"] != "-" for row in rows]
+    assert [row["task"] for row in rows if row["% precision"] != "-"] == ["whole run"]
+
+
+def test_numbers_per_megabase_are_of_the_whole_run(
+    long_genome: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    statistics = tmp_path / "bench.json"
+    options = ("--device", "cpu", "-t", "1", "--json", statistics)
+    assert status_of("call", "--reference", long_genome, *options) == 0
+    whole, *stages = call_fields(capsys.readouterr().out)
+    line = json.loads(statistics.read_text())[0]
+    for column, key in (
+        ("regions/Mb", "active_regions"),
+        ("haplotypes/Mb", "haplotypes"),
+        ("cells/Mb", "cells"),
+    ):
+        assert line[key] > 0
+        assert float(whole[column]) == pytest.approx(line[key] / (LONG_GENOME / 1e6), rel=1e-3)
+        assert {row[column] for row in stages} == {"-"}
+
+
+def test_calling_the_reads_of_a_region(
+    long_genome: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sample = input_files.simulated_files(tmp_path, long_genome, 1, 1)
+    region = "tiles:10,001-15,000"
+    chosen = ("--bam", sample.reads, "--reference", sample.reference, "--region", region)
+    options = ("--copies", "3", "--device", "cpu", "-t", "1")
+    assert status_of("call", *chosen, *options) == 0
+    whole, *stages = call_fields(capsys.readouterr().out)
+    assert (whole["task"], whole["data"]) == ("whole run", f"reads.bam {region} x3")
+    assert whole["bases"] == str(3 * 10_000)
+    assert int(whole["reads"]) % 3 == 0
+    assert (whole["% recall"], whole["% precision"]) == ("-", "-")
+    assert {row["task"] for row in stages} > {"read", "pairhmm", "write"}
 
 
 @pytest.mark.gpu
@@ -425,7 +472,9 @@ def test_calling_on_the_gpu(long_genome: Path, capsys: pytest.CaptureFixture[str
     _, whole, *stages = (line.split("\t") for line in capsys.readouterr().out.splitlines())
     assert whole[0].startswith("cuda:0")
     assert whole[1] == "whole run"
-    assert float(whole[12]) > 90
+    assert float(whole[CALL_COLUMNS.index("host regions")]) >= 0
+    assert 0 < float(whole[CALL_COLUMNS.index("% kernels")]) <= 100
+    assert float(whole[CALL_COLUMNS.index("% recall")]) > 90
     assert {row[1] for row in stages} > {"read", "pairhmm", "realign", "write"}
 
 

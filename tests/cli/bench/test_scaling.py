@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pysam
 import pytest
 
 from hapgpu.benchmark import input_files, mapping
@@ -28,6 +29,11 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make simulated data small, and a reference and text batches in the working directory."""
     letters = np.random.default_rng(4).choice(list("ACGT"), BASES)
     (tmp_path / "made.fa").write_text(f">made\n{''.join(letters)}\n")
+    pysam.faidx(str(tmp_path / "made.fa"))
+    (tmp_path / "made.sam").write_text(
+        f"@SQ\tSN:made\tLN:{BASES}\n"
+        f"read\t0\tmade\t10001\t60\t99M\t*\t0\t0\t{''.join(letters[10_000:10_099])}\t{99 * 'I'}\n"
+    )
     (tmp_path / "batches.in").write_text(BATCHES)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(input_files, "_GPU_TILE", 6000)
@@ -44,6 +50,12 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("pairhmm --batches batches.in --copies 3", "batches.in x3", "cells"),
         pytest.param("genotype --reference made.fa", "made.fa x1, 30x", "sites", marks=ALIKE),
         ("call --reference made.fa --copies 2", "made.fa x2, 30x", "bases"),
+        pytest.param(
+            "call --bam made.sam --reference made.fa --region made:5001-15000 --copies 2",
+            "made.sam made:5001-15000 x2",
+            "bases",
+            marks=ALIKE,
+        ),
         ("map --copies 2", "random reference, simulated reads x2", "reads"),
     ],
 )

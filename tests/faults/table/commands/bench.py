@@ -38,6 +38,11 @@ _REFUSED: Final = (
     ("map --method successor", "--method 'successor': must be one of fm, backtracking"),
     ("genotype", "--reference: missing"),
     ("call", "--reference: missing"),
+    ("call --reference x.fa --region one:1-9", "--region: no effect without --bam; add it"),
+    (
+        "call --reference small.fa --bam reads.bam",
+        "--bam: needs a region; add --region CHR:START-END",
+    ),
     ("chain", "--reference, --anchors: both or neither"),
     (
         "chain --reference small.fa --anchors anchors.npz",
@@ -56,11 +61,24 @@ _REFUSED: Final = (
 _MISSING: Final = (
     *("pairhmm --batches", "genotype --reference", "call --reference", "map --reference"),
     *("chain --reference", "chain --anchors"),
+    "call --reference small.fa --region one:1-9 --bam",
 )
 """Options that name a file."""
 _AFTER_HEADER: Final = (
     ("no_gpu", "chain --anchors anchors.npz --method successor", 2, "needs a GPU"),
     ("stale_index", "map --reference stale.fa --reads good.fq", 1, "does not match stale.fa"),
+    (
+        "contig_missing",
+        "call --bam reads.bam --reference other_contig.fa --region chr20:2001-3000",
+        1,
+        "other_contig.fa: no contig 'chr20'",
+    ),
+    (
+        "no_read_in_region",
+        "call --bam reads.bam --reference reference.fa --region chr20:1-1",
+        1,
+        "reads.bam: no read within chr20:1-1; give another region",
+    ),
     ("short_contigs", "map --reference tiny.fa", 1, "no contig has 100 bases in a row"),
 )
 
