@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
@@ -253,7 +253,7 @@ class CallRun:
     def measured(self) -> Iterator[Measurement]:
         """Yield the measurement of a whole run, then its stages."""
         self._call(RegionChoice((Region(CONTIG, 0, _FIRST_BASES),)))  # compiles
-        statistics = self._call()
+        statistics, kernel_seconds = self._timed_call()
         whole = WholeRun.of(statistics)
         seconds = {k: v for k, v in statistics["seconds"].items() if k != TOTAL}
         plan(len(seconds))
@@ -262,7 +262,7 @@ class CallRun:
             task=WHOLE_RUN,
             data=self.data.name,
             unit="bases",
-            numbers=self._numbers(whole.counts),
+            numbers=self._numbers(whole, kernel_seconds),
             seconds=whole.seconds,
         )
         yield line.of_run(whole)
@@ -275,9 +275,24 @@ class CallRun:
             }
             yield replace(line, task=stage, numbers=numbers, seconds=spent, of_a_thread=True)
 
-    def _numbers(self, counts: Mapping[str, int]) -> dict[str, float | None]:
-        """Return the numbers of a whole run, by its counts."""
-        is_on_gpu = not isinstance(self.device, CpuDevice)
+    def _timed_call(self) -> tuple[Statistics, float | None]:
+        """Return the statistics of a run, and the seconds in which kernels ran on the GPU."""
+        if isinstance(self.device, CpuDevice):
+            return self._call(), None
+        from hapgpu.benchmark.cuda.kernel_clock import KernelClock  # noqa: PLC0415 (imports CuPy)
+
+        clock = KernelClock(self.device)
+        with clock.running():
+            statistics = self._call()
+        return statistics, clock.seconds()
+
+    def _numbers(self, whole: WholeRun, kernel_seconds: float | None) -> dict[str, float | None]:
+        """Return the numbers of a whole run."""
+        counts = whole.counts
+        host_regions, kernel_fraction = None, None
+        if kernel_seconds is not None:
+            host_regions = counts.get("host_regions", 0)
+            kernel_fraction = kernel_seconds / whole.seconds
         recall, precision = self._accuracy()
         return {
             "bases": counts["bases"],
@@ -285,9 +300,9 @@ class CallRun:
             "active_regions": counts["active_regions"],
             "haplotypes": counts["haplotypes"],
             "cells": counts["cells"],
-            "host_regions": counts.get("host_regions", 0) if is_on_gpu else None,
+            "host_regions": host_regions,
             "fraction": None,
-            "kernel_fraction": None,
+            "kernel_fraction": kernel_fraction,
             "recall": recall,
             "precision": precision,
         }

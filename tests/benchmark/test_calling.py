@@ -9,6 +9,7 @@ import pytest
 
 from hapgpu.benchmark import calling
 from hapgpu.benchmark.calling import (
+    CallRun,
     benchmark_call,
     called_alleles,
     carried_alleles,
@@ -16,6 +17,7 @@ from hapgpu.benchmark.calling import (
     simple_alleles,
 )
 from hapgpu.benchmark.measurement import Measurement
+from hapgpu.benchmark.whole_runs import Statistics
 from hapgpu.runtime.devices import CpuDevice
 from tests.haplotypes.made_references import random_text
 
@@ -119,6 +121,23 @@ def test_stages_follow_their_run(lines: list[Measurement]) -> None:
         assert sum(fractions) == pytest.approx(1)
         assert [line.task for line in stages if line.numbers["cells"]] == ["pairhmm"]
     assert {line.bound for line in lines} <= {None, *(line.task for line in lines)}
+
+
+def test_numbers_of_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "made.fa"
+    path.write_text(f">c\n{random_text(6000, 6)}\n")
+
+    def timed_call(run: CallRun) -> tuple[Statistics, float]:
+        statistics = run._call()
+        counts = {**statistics["counts"], "host_regions": 5}
+        return {**statistics, "counts": counts}, statistics["seconds"]["total"] / 4
+
+    monkeypatch.setattr(CallRun, "_timed_call", timed_call)
+    whole, *stages = benchmark_call(CpuDevice(1), path)
+    assert whole.numbers["host_regions"] == 5
+    assert whole.numbers["kernel_fraction"] == pytest.approx(0.25)
+    for name in ("host_regions", "kernel_fraction", "haplotypes"):
+        assert {line.numbers[name] for line in stages} == {None}
 
 
 def test_alleles_that_are_not_called_lower_the_recall(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -174,6 +175,34 @@ def _file_name(label: str) -> str:
     return f"{label}.kernel"
 
 
+@dataclass(slots=True)
+class _Launches:
+    """Makes the context of each launch."""
+
+    context: Callable[[], AbstractContextManager[object]] = nullcontext
+
+
+_launches: Final = _Launches()
+"""Of this process."""
+
+
+@contextmanager
+def around_launches(context: Callable[[], AbstractContextManager[object]]) -> Iterator[None]:
+    """Launch each kernel of this process within a context of its own, such as one that times it.
+
+    Parameters
+    ----------
+    context
+        Makes the context of a launch; called in any thread. The GPU and the stream of the launch
+        are the current ones.
+    """
+    before, _launches.context = _launches.context, context
+    try:
+        yield
+    finally:
+        _launches.context = before
+
+
 class LoadedKernel:
     """A kernel loaded on a GPU, which checks its arguments; CuPy accepts any array as a pointer."""
 
@@ -207,7 +236,7 @@ class LoadedKernel:
             out of range.
         """
         checked = self._arguments.check(arguments)
-        self._function((blocks,), (threads,), self._arguments.passed(checked.values))
+        self._start(blocks, threads, checked.values)
 
     def launch_checked(
         self, blocks: int, threads: int, checked: Checked, scalars: Mapping[str, float]
@@ -230,7 +259,12 @@ class LoadedKernel:
             The arguments are of other parameters, a length is larger, or a number is out of range.
         """
         values = self._arguments.with_scalars(checked, scalars)
-        self._function((blocks,), (threads,), self._arguments.passed(values))
+        self._start(blocks, threads, values)
+
+    def _start(self, blocks: int, threads: int, values: Sequence[Any]) -> None:
+        passed = self._arguments.passed(values)
+        with _launches.context():
+            self._function((blocks,), (threads,), passed)
 
     def check(self, arguments: Sequence[KernelArgument]) -> Checked:
         """Check arguments; once is enough for several kernels with the same parameters.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -308,6 +309,25 @@ def test_arrays_must_hold_the_other_lengths(loaded: LoadedKernel, n: int) -> Non
     checked = loaded.check((DeviceArray(9), DeviceArray(9), 5, 7))
     with pytest.raises(ValueError, match=f"k: n is {n}, not at most 5"):
         loaded.launch_checked(1, 32, checked, {"n": n, "total": 0})
+
+
+def test_a_context_around_each_launch(loaded: LoadedKernel, function: RecordingFunction) -> None:
+    launched = []
+
+    @contextmanager
+    def context() -> Iterator[None]:
+        before = len(function.calls)
+        yield
+        launched.append((before, len(function.calls)))
+
+    arguments = (DeviceArray(5), DeviceArray(6), 5, 7)
+    loaded.launch(1, 32, arguments)
+    with launch.around_launches(context):
+        loaded.launch(1, 32, arguments)
+        loaded.launch_checked(1, 32, loaded.check(arguments), {"n": 5, "total": 7})
+    loaded.launch(1, 32, arguments)
+    assert launched == [(1, 2), (2, 3)]
+    assert len(function.calls) == 4
 
 
 def test_arguments_of_other_parameters_are_not_launched(loaded: LoadedKernel) -> None:
