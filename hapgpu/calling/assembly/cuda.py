@@ -141,6 +141,24 @@ def aligned_paths(
         return memory_turns(device).compute(compute)
 
 
+def _aligned_or_left(
+    regions: CodedRegions, options: AssemblyOptions, device: CudaDevice
+) -> AlignedPaths:
+    """Assemble regions; leave one that does not fit the memory of the GPU to the CPU.
+
+    Raises
+    ------
+    MemoryError
+        Several regions do not fit.
+    """
+    try:
+        return _aligned(regions, options, device)
+    except OUT_OF_MEMORY:
+        if len(regions) > 1:
+            raise
+    return AlignedPaths.left(len(regions))
+
+
 def _aligned(regions: CodedRegions, options: AssemblyOptions, device: CudaDevice) -> AlignedPaths:
     strings = _assembled(regions, options, device)
     rows = strings.rows()
