@@ -95,9 +95,18 @@ class Kernel:
     shared_percent
         Percentage of the on-chip memory of a multiprocessor to use as shared memory; None leaves
         it to the driver. Kernels that run at the same time must agree.
+    flushes_subnormals
+        Whether float32 numbers below 2**-126 are treated as 0.
     """
 
     source: str
     expression: str
     parameters: tuple[Parameter, ...]
     shared_percent: int | None = None
+    flushes_subnormals: bool = False
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options of the compiler. Nothing is fused, so that results are as on the CPU."""
+        flush = ("-ftz=true",) if self.flushes_subnormals else ()
+        return ("-std=c++17", "-fmad=false", *flush)

@@ -24,7 +24,7 @@ from hapgpu.runtime.machine_code import kernel_directory
 if TYPE_CHECKING:
     from cupy.cuda import Function
 
-OPTIONS = ("-std=c++17", "--ptxas-options=-v")
+_REPORT = ("--ptxas-options=-v",)
 _INCLUDE = re.compile(r'^#include "([\w./]+)"$', re.MULTILINE)
 
 
@@ -93,7 +93,8 @@ def compile_kernel(kernel: Kernel, architecture: str) -> Compiled:
     program = nvrtc.createProgram(read_source(kernel.source), kernel.source, (), ())
     try:
         nvrtc.addNameExpression(program, kernel.expression)
-        nvrtc.compileProgram(program, (*OPTIONS, *_no_cache(nvrtc), f"-arch={architecture}"))
+        options = (*kernel.options, *_REPORT, *_no_cache(nvrtc), f"-arch={architecture}")
+        nvrtc.compileProgram(program, options)
         return Compiled(
             cubin=nvrtc.getCUBIN(program) + b"\0",  # CuPy expects a terminator
             lowered_name=nvrtc.getLoweredName(program, kernel.expression),
@@ -164,7 +165,7 @@ def install_kernel(kernel: Kernel, architecture: str, directory: Path) -> None:
 
 def _key(kernel: Kernel, architecture: str) -> str:
     """Return all that the machine code of a kernel depends on, except the compiler's version."""
-    return repr((read_source(kernel.source), kernel.expression, OPTIONS, architecture))
+    return repr((read_source(kernel.source), kernel.expression, kernel.options, architecture))
 
 
 def _short(label: str) -> str:

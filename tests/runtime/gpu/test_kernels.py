@@ -207,11 +207,10 @@ def test_a_cubin_of_another_architecture_is_compiled_again(cache: Path) -> None:
     assert launch.cached_cubin(ADD, "sm_90") == right
 
 
-def test_cubins_depend_on_text_options_and_architecture(
-    cache: Path, sources: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def count(number: int = 90) -> int:
-        launch.cached_cubin(Kernel("k.cu", "k", ()), f"sm_{number}")
+def test_cubins_depend_on_text_options_and_architecture(cache: Path, sources: Path) -> None:
+    def count(number: int = 90, *, flushes: bool = False) -> int:
+        kernel = Kernel("k.cu", "k", (), flushes_subnormals=flushes)
+        launch.cached_cubin(kernel, f"sm_{number}")
         return len(stored_in(cache))
 
     (sources / "k.cu").write_text('#include "h.cuh"\nextern "C" __global__ void k() {}\n')
@@ -220,8 +219,7 @@ def test_cubins_depend_on_text_options_and_architecture(
     assert count(80) == 2
     (sources / "h.cuh").write_text("constexpr int h = 2;\n")
     assert count() == 3
-    monkeypatch.setattr(launch, "OPTIONS", (*launch.OPTIONS, "-DX"))
-    assert count() == 4
+    assert count(flushes=True) == 4
 
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
