@@ -7,7 +7,9 @@
 // in the same way, a cell costs four FMAs and one multiplication,
 //     T(i,j)  = Mx(i-1,j-1) + a Ix(i-1,j-1) + c Dx(i-1,j-1)      Mx(i,j) = T or r T
 //     Ix(i,j) = Mx(i-1,j) + b Ix(i-1,j)                         Dx(i,j) = Mx(i,j-1) + eps Dx(i,j-1)
-// and a matching base causes no rounding. The factor r of a mismatch is applied under a predicate;
+// and a matching base causes no rounding. The CPU (hapgpu/pairhmm/forward/lanes.py) has the same
+// operations in the same order, and both treat subnormal numbers as 0: all bits are the same. The
+// compiler fuses nothing (hapgpu/runtime/gpu/launch.py). The factor r of a mismatch is applied under a predicate;
 // a table by letter of the read has a bit per column.
 //
 // A group of neighbouring lanes holds the columns of one haplotype in registers, kColumns per
@@ -15,6 +17,7 @@
 // D is carried along the columns of the row above, so that it does not wait for M of its own row.
 // The coefficients of rows reach all lanes through a ring in shared memory, filled ahead.
 
+#include "common/arithmetic.cuh"
 #include "common/warp.cuh"
 #include "pairhmm/masks.cuh"
 #include "pairhmm/piece.cuh"
@@ -24,7 +27,6 @@ namespace {
 constexpr int kWordStride = kLetters * kMaskStride;  // bytes from word to word
 constexpr int kUnrolled = 4;                         // rows; chunks are multiples of it
 constexpr int kRingSlots = 8 * kWarpLanes;           // of all groups of a warp
-constexpr double kLog10Of2 = 0.30102999566398119521;
 
 // Copies to shared memory, asynchronously where the architecture supports it.
 template <int kBytes>
@@ -57,8 +59,8 @@ struct Ring {
 
 // Values of a read for its final sum.
 struct ReadValues {
-    double log10_matching;
-    float last_insertion, threshold;
+    double matching, threshold;
+    float last_insertion;
 };
 
 // Coefficients of one row for the inner loop.
@@ -116,7 +118,7 @@ template <int kColumns, bool kIsUniform>
 __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 36 ? 12 : 8)
     forward(Coefficients coefficients, const unsigned* masks, const int4* pairs, Layouts layouts,
             double* likelihoods, ExactPairs exact_pairs, int layout, int lanes,
-            float uniform_extend, float start, double log10_start) {
+            float uniform_extend, float start, int start_exponent) {
     constexpr int kWords = words_for(kColumns);
     __shared__ __align__(1024) Ring ring;
     __shared__ ReadValues values[kWarpLanes];
@@ -151,9 +153,9 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
     }
     if (is_first) {
         const int read = rows_of_pair.x;
-        copy_ahead<8>(&values[group].log10_matching, &coefficients.log10_matching[read]);
+        copy_ahead<8>(&values[group].matching, &coefficients.products[read]);
+        copy_ahead<8>(&values[group].threshold, &coefficients.thresholds[read]);
         copy_ahead<4>(&values[group].last_insertion, &coefficients.last_insertions[read]);
-        copy_ahead<4>(&values[group].threshold, &coefficients.thresholds[read]);
     }
     const unsigned* own_masks = masks + sizes.z + lane;
 #pragma unroll
@@ -223,11 +225,8 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
     }
     if (!is_first || number >= count) return;
     if (sum >= values[group].threshold && sum < __int_as_float(0x7f800000)) {
-        int bits = __float_as_int(sum), exponent = (bits >> 23) - 127;
-        float mantissa = __int_as_float((bits & 0x7fffff) | 127 << 23);
-        double log10_sum = (exponent + (double)log2f(mantissa)) * kLog10Of2;
-        likelihoods[rows_of_pair.z] =
-            fmin(0.0, log10_sum + values[group].log10_matching - log10_start);
+        const double product = sum * values[group].matching;
+        likelihoods[rows_of_pair.z] = fmin(0.0, log10_scaled(product, -start_exponent));
     } else {
         exact_pairs.pairs[atomicAdd(exact_pairs.count, 1)] = at;
     }

@@ -42,9 +42,9 @@ struct Layouts {
 struct Coefficients {
     float4* rows;
     float2* emissions;
-    double* log10_matching;
+    double* products;
+    double* thresholds;
     float* last_insertions;
-    float* thresholds;
 };
 
 // Pairs of the list of all that `exact` computes.

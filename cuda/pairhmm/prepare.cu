@@ -8,7 +8,9 @@
 namespace {
 
 constexpr int kOther = 4;
-constexpr float kMaxExtending = 0.34f;
+constexpr float kMaxExtending = 0.34f, kMaxDeletionExtending = 0.5f, kMinField = 1e-37f;
+constexpr double kMinProduct = 1e-200;  // times an accurate sum, it is no subnormal number
+constexpr double kMoreThanLog2E = 1.442696, kLargestExponent = 1000.0;
 constexpr int kLengthBins = 1024;
 constexpr int kExactBins = 512;  // shorter read lengths have a bin each
 
@@ -58,8 +60,9 @@ struct Runs {
     }
 };
 
-// Probabilities of one read row (hapgpu/pairhmm/forward/coefficients.py). Only `gain` is double,
-// because the gains of all rows are multiplied.
+// Probabilities of one read row. Only `gain` is double, because the gains of all rows are
+// multiplied. hapgpu/pairhmm/forward/coefficients.py has the same operations in the same order, also
+// of all sums and products over rows.
 struct RowModel {
     float insertion, deletion, extend, error, correct, alpha, beta;
     double gain;
@@ -100,10 +103,11 @@ struct RowAbove {
 
 // Upper bound of the growth of a normalised probability up to the final sum. A unit of M becomes
 // at most the product over the rows below of r' (1 + c / (1 - eps) + k delta / g), r' = max(1, r),
-// where k is a bound of the contribution of a unit of I, in units of M.
+// where k is a bound of the contribution of a unit of I, in units of M. The logarithm of a factor
+// is at most the factor - 1.
 struct Growth {
     bool is_regular = true;
-    float log_rows = 0.0f, insertions = 0.0f;
+    float rises = 0.0f, openings = 0.0f;
     float max_insertion = 0.0f, max_opening = 1.0f, max_extending = 0.0f;
 
     __device__ void add(float4 coefficient, float mismatch, float insertion, const RowModel& model,
@@ -113,21 +117,22 @@ struct Growth {
         if (!is_first_row) {
             smallest = fminf(smallest, fminf(coefficient.y, fminf(coefficient.z, coefficient.w)));
         }
-        is_regular &= (float)model.gain > 0.0f && extend <= 0.5f && smallest >= 1e-37f;
-        if (rise > 1.0f) log_rows += logf(rise);
-        log_rows += 2.0f * coefficient.z;  // because eps is at most 1/2
-        insertions += insertion;
+        is_regular &= (float)model.gain > 0.0f && extend <= kMaxDeletionExtending
+                      && smallest >= kMinField;
+        rises += rise - 1.0f;
+        rises += 2.0f * coefficient.z;  // because eps is at most 1/2
+        openings += insertion;
         max_insertion = fmaxf(max_insertion, insertion);
         max_opening = fmaxf(max_opening, rise * entering);
         max_extending = fmaxf(max_extending, extend * insertion / model.insertion);
     }
 
     // Returns the bound over all lanes of the warp.
-    __device__ float bound() const {
-        float sum = log_rows, opened = insertions;
+    __device__ double bound() const {
+        float rise = rises, opened = openings;
         float insertion = max_insertion, opening = max_opening, extending = max_extending;
         for (int distance = kWarpLanes / 2; distance; distance /= 2) {
-            sum += __shfl_xor_sync(kAllLanes, sum, distance);
+            rise += __shfl_xor_sync(kAllLanes, rise, distance);
             opened += __shfl_xor_sync(kAllLanes, opened, distance);
             insertion = fmaxf(insertion, __shfl_xor_sync(kAllLanes, insertion, distance));
             opening = fmaxf(opening, __shfl_xor_sync(kAllLanes, opening, distance));
@@ -135,9 +140,13 @@ struct Growth {
         }
         // Above kMaxExtending, too many rounding errors add up along an insertion.
         bool is_bounded = __all_sync(kAllLanes, is_regular) && extending <= kMaxExtending;
-        if (!is_bounded) return __int_as_float(0x7f800000);
-        float worth = opening / (1.0f - extending);
-        return expf(sum + worth * opened) * fmaxf(1.0f, worth * insertion);
+        const double worth = opening / (1.0 - extending);
+        const double exponent = (rise + worth * opened) * kMoreThanLog2E;
+        if (!is_bounded || exponent > kLargestExponent) {
+            return __int_as_float(0x7f800000);
+        }
+        const double whole = floor(exponent);
+        return ldexp(1.0 + (exponent - whole), (int)whole) * fmax(1.0, worth * insertion);
     }
 };
 
@@ -175,7 +184,7 @@ extern "C" __global__ void prepare_haplotypes(
 // infinite where the normalised recurrence cannot be used. One warp per read.
 extern "C" __global__ void prepare_reads(
     Reads reads, const double* probabilities, Coefficients coefficients, int longest_read,
-    float threshold, float trusted_growth) {
+    double threshold, double trusted_growth) {
     int read = (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes;
     if (read >= reads.count) return;
     int start = reads.offsets[read], end = reads.offsets[read + 1];
@@ -210,22 +219,20 @@ extern "C" __global__ void prepare_reads(
     for (int distance = kWarpLanes / 2; distance; distance /= 2) {
         product *= __shfl_xor_sync(kAllLanes, product, distance);
     }
-    growth.is_regular &= product > 1e-290;
-    float max_growth = growth.bound();
+    growth.is_regular &= product > kMinProduct;
+    double max_growth = growth.bound();
     if (lane_id() == 0) {
-        coefficients.log10_matching[read] = product;  // its logarithm is taken by count_pairs
-        coefficients.thresholds[read] = threshold * fmaxf(1.0f, max_growth / trusted_growth);
+        coefficients.products[read] = product;
+        coefficients.thresholds[read] = threshold * fmax(1.0, max_growth / trusted_growth);
     }
 }
 
-// Counts the pairs of each layout and bin of read lengths. Also replaces the products of
-// prepare_reads by their logarithms. One thread per read.
+// Counts the pairs of each layout and bin of read lengths. One thread per read.
 extern "C" __global__ void count_pairs(
-    Reads reads, Haplotypes haplotypes, Groups groups, Coefficients coefficients, int* bins,
-    int longest_read, int exact_layout) {
+    Reads reads, Haplotypes haplotypes, Groups groups, int* bins, int longest_read,
+    int exact_layout) {
     int read = blockIdx.x * blockDim.x + threadIdx.x;
     if (read >= reads.count) return;
-    coefficients.log10_matching[read] = log10(coefficients.log10_matching[read]);
     int group = row_holding(groups.reads, groups.count, read);
     int length = reads.offsets[read + 1] - reads.offsets[read], bin = length_bin(length);
     const int forced = length > longest_read ? exact_layout : -1;

@@ -6,8 +6,6 @@ match (`coefficients.py`), so that a matching base multiplies by exactly 1.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 ERROR_PROBABILITIES = 10.0 ** (np.arange(256) / -10.0)
@@ -16,7 +14,8 @@ ERROR_PROBABILITIES = 10.0 ** (np.arange(256) / -10.0)
 ANY_BASE = ord("N")
 """Matches every base, in reads and in haplotypes."""
 
-FLOAT_SCALE = 2.0**120
+FLOAT_SCALE_EXPONENT = 120
+FLOAT_SCALE = 2.0**FLOAT_SCALE_EXPONENT
 """Start value of the float32 kernels, in place of 1.
 
 Normalised probabilities grow where gaps are likely, and where an insertion quality follows a
@@ -33,7 +32,7 @@ The threshold of a read whose probabilities may grow more is raised in proportio
 FLOAT_THRESHOLD = 1e-25
 """Smallest scaled float32 sum that is accurate; a pair below it is recomputed in float64.
 
-A kernel may treat probabilities below 2**-126 = 1.2e-38 as 0. If all 200,000 cells of a usual
+Probabilities below 2**-126 = 1.2e-38 are treated as 0. If all 200,000 cells of a usual
 pair were just below and grew by `TRUSTED_GROWTH`, the sum would lack 2.4e-31: 1e-6 in log10.
 """
 
@@ -45,15 +44,15 @@ same sign: a read of 3,000 bases with the same qualities throughout is off by up
 """
 
 
-class Precision(NamedTuple):
-    """A floating-point type, its start value, and the smallest sum that is accurate in it."""
+FLOAT_LONGEST_HAPLOTYPE = 2048
+"""Longest haplotype for float32, as on a GPU, where a warp holds it in registers."""
 
-    dtype: type[np.float32 | np.float64]
-    scale: float
-    threshold: float
+DOUBLE_SCALE_EXPONENT = 900
+DOUBLE_SCALE = 2.0**DOUBLE_SCALE_EXPONENT
+"""Start value of the float64 lanes; scaled probabilities grow by at most 2**84 / n."""
 
+DOUBLE_THRESHOLD = 1e-200
+"""Smallest scaled float64 sum that is accurate to the last bit.
 
-FLOAT = Precision(np.float32, FLOAT_SCALE, FLOAT_THRESHOLD)
-
-DOUBLE = Precision(np.float64, 2.0**960, 1e-288)
-"""The sum lacks a relative 2e-9 if a billion probabilities just below 2**-1022 are lost."""
+All probabilities below 2**-1022 = 2.2e-308 that are lost do not change it.
+"""

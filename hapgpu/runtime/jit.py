@@ -18,7 +18,7 @@ from hapgpu.runtime.compiled.cache import VERSIONS, CheckedCache
 from hapgpu.runtime.compiled.dispatcher import CompiledFunction
 from hapgpu.runtime.machine_code import find_functions
 
-__all__ = ["COMPILED", "intrinsic", "njit", "njit_contracting", "njit_inlined", "types"]
+__all__ = ["COMPILED", "intrinsic", "njit", "njit_inlined", "types"]
 
 _PACKAGE = Path(__file__).parents[1]
 _Function = TypeVar("_Function", bound=Callable[..., object])
@@ -65,11 +65,6 @@ INSTALLED: Final = find_functions(DIGEST)
 def njit(function: _Function) -> _Function:
     """Compile `function` on its first call: no Python objects, no GIL, cached on disk."""
     return _compiled(function)
-
-
-def njit_contracting(function: _Function) -> _Function:
-    """Compile as `njit` does, and allow a * b + c to be rounded once (fused multiply-add)."""
-    return _compiled(function, fastmath={"contract"})
 
 
 def njit_inlined(function: _Function) -> _Function:

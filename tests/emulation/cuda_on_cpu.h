@@ -5,6 +5,9 @@
 #pragma once
 
 #include <ucontext.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 #include <algorithm>
 #include <cmath>
@@ -15,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+using std::isfinite;
 using std::max;
 using std::min;
 
@@ -22,8 +26,10 @@ using std::min;
 #define __device__
 #define __global__
 #define __grid_constant__
+#define __host__
 #define __launch_bounds__(...)
 #define __shared__ static
+#define __align__(bytes) __attribute__((aligned(bytes)))
 
 constexpr int kFiberBytes = 1 << 16, kLanes = 32, kMostWarps = 32;
 
@@ -32,6 +38,15 @@ struct Index {
 };
 struct alignas(16) ulonglong2 {
     unsigned long long x, y;
+};
+struct alignas(8) float2 {
+    float x, y;
+};
+struct alignas(16) float4 {
+    float x, y, z, w;
+};
+struct alignas(16) int4 {
+    int x, y, z, w;
 };
 
 struct Fiber {
@@ -95,6 +110,18 @@ inline void launch(int blocks, int threads, std::function<void()> body) {
             }
         }
     }
+}
+
+// As `launch`, with subnormal numbers treated as 0, on processors that can.
+inline void launch_flushing(int blocks, int threads, std::function<void()> body) {
+#if defined(__x86_64__)
+    const unsigned control = _mm_getcsr();
+    _mm_setcsr(control | 0x8040);
+    launch(blocks, threads, body);
+    _mm_setcsr(control);
+#else
+    launch(blocks, threads, body);
+#endif
 }
 
 inline void __syncthreads() { wait_at(block_barrier, blockDim.x); }
@@ -161,6 +188,7 @@ inline unsigned __ballot_sync(unsigned, bool value) {
     });
 }
 inline bool __any_sync(unsigned mask, bool value) { return __ballot_sync(mask, value); }
+inline bool __all_sync(unsigned mask, bool value) { return !__any_sync(mask, !value); }
 
 inline int __ffs(unsigned value) { return __builtin_ffs(value); }
 inline int __ffsll(unsigned long long value) { return __builtin_ffsll(value); }
@@ -178,7 +206,24 @@ inline unsigned __brev(unsigned value) {
     return reversed;
 }
 inline double __dadd_rn(double one, double other) { return one + other; }
+inline double __dsub_rn(double one, double other) { return one - other; }
 inline double __dmul_rn(double one, double other) { return one * other; }
+inline double __ddiv_rn(double one, double other) { return one / other; }
+inline int __float_as_int(float value) {
+    int bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+inline float __int_as_float(int bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+inline double __longlong_as_double(long long bits) {
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
 inline long long __double_as_longlong(double value) {
     long long bits;
     memcpy(&bits, &value, sizeof bits);

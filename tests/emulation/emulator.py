@@ -40,6 +40,7 @@ _C_TYPES: Final = {
     np.uint32: ("unsigned", ctypes.c_uint32),
     np.int64: ("long long", ctypes.c_int64),
     np.uint64: ("unsigned long long", ctypes.c_uint64),
+    np.float32: ("float", ctypes.c_float),
     np.float64: ("double", ctypes.c_double),
 }
 
@@ -59,10 +60,11 @@ def compiled(kernel: Kernel) -> Callable[..., None]:
         wrapper = {Array: "Pointer", Struct: "Value", Scalar: ""}[type(parameter)]
         arguments.append(f"{wrapper}{{a{number}}}")
     call = f"{kernel.expression}({', '.join(arguments)})"
+    launch = "launch_flushing" if kernel.flushes_subnormals else "launch"
     source = f"""#include "{_HEADER}"
 {read_source(kernel.source).replace('extern "C" __global__', "__global__")}
 extern "C" void run(int blocks, int threads, {", ".join(parameters)}) {{
-    launch(blocks, threads, [=] {{ {call}; }});
+    {launch}(blocks, threads, [=] {{ {call}; }});
 }}
 """
     with tempfile.TemporaryDirectory() as directory:

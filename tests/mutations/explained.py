@@ -62,7 +62,6 @@ _TABLE: Final = {
         shortread.search.packed_reads: _UPPER_CASE _A _T_FROM_E
         shortread.search.seeds: _FEW_ROWS _SOME_ROWS _MANY_STEPS
         pairhmm.api: _CELLS_PER_CALL _BYTES_PER_CALL _BYTES_PER_BASE _BYTES_PER_PAIR
-        pairhmm.forward.coefficients: _LONG_GAPS _SMALL_PRODUCT
         pairhmm.forward.cpu: _LENGTH_BIN _SLICES _MIN_READS _MAX_BYTES _PAIR_BYTES _BASE_BYTES
         pairhmm.reads.tandem_repeats: _FULL
         pairhmm.reads.cpu: _CELLS_PER_BATCH _BASES_PER_BATCH _LIKELIHOODS_PER_BATCH
@@ -96,6 +95,7 @@ _TABLE: Final = {
         shortread.search.cpu: _MIN_HELD
         shortread.search.seeds: COLUMNS
         pairhmm.forward.coefficients: FIELDS
+        pairhmm.forward.double_lanes: DOUBLE_FIELDS
         pairhmm.forward.lanes: _STATES
         pairhmm.reads.tables: _LINE_BYTES _NAME_BYTES _VALUE_BYTES
         pairhmm.text_batches.parser: _SHOWN_BYTES
@@ -133,7 +133,7 @@ _TABLE: Final = {
         shortread.sam.fields: _ALPHABET
         shortread.sam.tables: _NO_LIMIT
         shortread.search.hits: _NO_LIMIT SearchLimits.after
-        pairhmm.forward.cpu: _ZERO_EXPONENT
+        pairhmm.forward.exact: _ZERO_EXPONENT
         pairhmm.reads.qualities: _NO_CAP
         pairhmm.reads.windows: _NO_CAP
     """,
@@ -142,8 +142,11 @@ _TABLE: Final = {
         longread.align.ranking: _32
     """,
     ACCURACY: """
-        pairhmm.forward.cpu: _STEP _MIN_PROBABILITY
-        pairhmm.model: FLOAT_SCALE TRUSTED_GROWTH FLOAT_THRESHOLD FLOAT_LONGEST_READ DOUBLE
+        pairhmm.forward.coefficients: _LONG_GAPS _LONG_DELETIONS _MIN_FIELD _MIN_PRODUCT
+        pairhmm.forward.coefficients: _MORE_THAN_LOG2_E _LARGEST_EXPONENT
+        pairhmm.forward.exact: _STEP _MIN_PROBABILITY
+        pairhmm.model: FLOAT_SCALE_EXPONENT TRUSTED_GROWTH FLOAT_THRESHOLD FLOAT_LONGEST_READ
+        pairhmm.model: DOUBLE_SCALE_EXPONENT DOUBLE_THRESHOLD
         realign.selection.choice: ROUNDING
     """,
     LABEL: """

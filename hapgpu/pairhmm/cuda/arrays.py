@@ -105,9 +105,9 @@ class PieceSizes(NamedTuple):
         return [
             ("coefficients.rows", np.float32, 4 * self.bases),
             ("coefficients.emissions", np.float32, 2 * self.bases),
-            ("coefficients.log10_matching", np.float64, self.reads),
+            ("coefficients.products", np.float64, self.reads),
+            ("coefficients.thresholds", np.float64, self.reads),
             ("coefficients.last_insertions", np.float32, self.reads),
-            ("coefficients.thresholds", np.float32, self.reads),
             ("masks", np.uint32, self.mask_words),
             ("pairs", np.int32, 8 * self.pairs),
             ("layouts.starts", np.int32, self.layouts),

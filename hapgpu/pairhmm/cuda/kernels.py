@@ -56,9 +56,9 @@ _COEFFICIENTS: Final = Struct(
     (
         Array("rows", np.float32, "row_count", width=4),
         Array("emissions", np.float32, "row_count", width=2),
-        Array("log10_matching", np.float64, "read_count"),
+        Array("products", np.float64, "read_count"),
+        Array("thresholds", np.float64, "read_count"),
         Array("last_insertions", np.float32, "read_count"),
-        Array("thresholds", np.float32, "read_count"),
         *(Length("row_count"), Length("read_count")),
     ),
 )
@@ -91,7 +91,7 @@ PREPARE_READS = Kernel(
     (
         *(_READS, *_PROBABILITIES, _COEFFICIENTS),
         *_sizes("longest_read"),
-        *(Scalar("threshold", np.float32), Scalar("trusted_growth", np.float32)),
+        *(Scalar("threshold", np.float64), Scalar("trusted_growth", np.float64)),
     ),
     _SHARED_PERCENT,
 )
@@ -100,7 +100,7 @@ COUNT_PAIRS = Kernel(
     "pairhmm/prepare.cu",
     "count_pairs",
     (
-        *(_READS, _HAPLOTYPES, _GROUPS, _COEFFICIENTS, *_BINS),
+        *(_READS, _HAPLOTYPES, _GROUPS, *_BINS),
         *_sizes("longest_read", "exact_layout"),
     ),
     _SHARED_PERCENT,
@@ -131,7 +131,7 @@ EXACT = Kernel(
         *(Array("scratch", np.float64, "scratch_size"), Length("scratch_size")),
         *(_LIKELIHOODS, _PAIR_COUNT),
         *(Array("too_small", np.int32, "one"), Length("one")),
-        *_sizes("widest"),
+        *_sizes("longest"),
     ),
     _SHARED_PERCENT,
 )
@@ -140,7 +140,7 @@ EXACT = Kernel(
 _FORWARD_PARAMETERS: tuple[Parameter, ...] = (
     *(_COEFFICIENTS, *_MASKS, _PAIRS, _LAYOUTS, _LIKELIHOODS, _EXACT_PAIRS, _PAIR_COUNT),
     *(*_sizes("layout", "lanes"), Scalar("uniform_extend", np.float32)),
-    *(Scalar("start", np.float32), Scalar("log10_start", np.float64)),
+    *(Scalar("start", np.float32), *_sizes("start_exponent")),
 )
 
 
@@ -151,4 +151,10 @@ def forward_kernel(columns: int, *, is_uniform: bool) -> Kernel:
     `is_uniform`: one gap continuation for all bases of all reads.
     """
     expression = f"forward<{columns}, {str(is_uniform).lower()}>"
-    return Kernel("pairhmm/forward.cu", expression, _FORWARD_PARAMETERS, _SHARED_PERCENT)
+    return Kernel(
+        "pairhmm/forward.cu",
+        expression,
+        _FORWARD_PARAMETERS,
+        _SHARED_PERCENT,
+        flushes_subnormals=True,  # as the CPU does
+    )

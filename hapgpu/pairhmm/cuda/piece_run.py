@@ -30,6 +30,7 @@ from hapgpu.pairhmm.model import (
     ERROR_PROBABILITIES,
     FLOAT_LONGEST_READ,
     FLOAT_SCALE,
+    FLOAT_SCALE_EXPONENT,
     FLOAT_THRESHOLD,
     TRUSTED_GROWTH,
 )
@@ -43,8 +44,7 @@ _WARPS_PER_MULTIPROCESSOR = 8
 _EXACT_WARPS_PER_MULTIPROCESSOR = 16
 _THREADS = 128
 _WARP = 32
-_EXACT_ROW_BYTES = 24
-_LOG10_SCALE = np.log10(FLOAT_SCALE)
+_EXACT_ROW_BYTES = 24  # of a row of a read, 3 * float64
 
 _EXACT_COLUMNS_IN_REGISTERS = 512  # kManyColumns * kWarpLanes in exact.cu
 _CONTINUATIONS = "reads.gap_continuations"
@@ -69,7 +69,10 @@ class PieceRun:
         haplotypes_per_group = lengths_of(batch.haplotype_offsets)
         pairs_per_haplotype = np.repeat(reads_per_group, haplotypes_per_group)
         lengths = batch.haplotype_lengths
-        self._widest = int(lengths.max())
+        # `exact` needs memory only for haplotypes that do not fit its registers.
+        self._longest = 0
+        if lengths.max() > _EXACT_COLUMNS_IN_REGISTERS:
+            self._longest = int(batch.read_lengths().max())
         self._plan = plan_layouts(
             lengths,
             pairs_per_haplotype,
@@ -106,7 +109,7 @@ class PieceRun:
         """Start the kernels and copies that write `likelihoods`, float64[pairs]; return int32[1].
 
         The likelihoods are in pinned memory, or on the device for a batch on the device. `memory`
-        returns a bound in bytes for the rows of very long haplotypes and for large masks. The
+        returns a bound in bytes for the edges of long haplotypes and for large masks. The
         device sets the returned number to 1 if a likelihood is too small for float64.
 
         Raises
@@ -148,8 +151,7 @@ class PieceRun:
     def _start(self, exact_blocks: int) -> None:
         """Start all steps before the float32 kernels."""
         self._blocks = exact_blocks
-        rows = 0 if self._widest <= _EXACT_COLUMNS_IN_REGISTERS else 3 * self._widest
-        self._sizes = self._sizes._replace(scratch=rows * exact_blocks)
+        self._sizes = self._sizes._replace(scratch=3 * self._longest * exact_blocks)
         self._scalars = {**self._sizes.scalars()}
         self._arrays = self._store.arrays(self._sizes)
         self._fill_in()
@@ -220,7 +222,7 @@ class PieceRun:
                     lanes=layout.lanes,
                     uniform_extend=self._extend,
                     start=FLOAT_SCALE,
-                    log10_start=_LOG10_SCALE,
+                    start_exponent=FLOAT_SCALE_EXPONENT,
                 )
         for stream in streams:
             self._stream.wait_event(stream.record())
@@ -228,13 +230,13 @@ class PieceRun:
     def _exact_blocks(self, memory: Callable[[], int]) -> int:
         """Return the number of warps for exact pairs, whose rows fit a fraction of the memory."""
         blocks = _EXACT_WARPS_PER_MULTIPROCESSOR * multiprocessors(self._device.index)
-        if self._widest <= _EXACT_COLUMNS_IN_REGISTERS:
+        if not self._longest:
             return blocks
-        return min(blocks, max(1, memory() // (4 * _EXACT_ROW_BYTES * self._widest)))
+        return min(blocks, max(1, memory() // (4 * _EXACT_ROW_BYTES * self._longest)))
 
     def _exact(self) -> None:
         """Compute the pairs listed for `exact`; only the device knows how many."""
-        self._launch(EXACT, self._blocks, _WARP, widest=self._widest)
+        self._launch(EXACT, self._blocks, _WARP, longest=self._longest)
 
     def _launch_over(self, kernel: Kernel, threads: int, **scalars: float) -> None:
         """Launch a kernel with at least `threads` threads."""

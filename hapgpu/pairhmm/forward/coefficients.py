@@ -9,34 +9,54 @@ up to row i: M = m_i M', I = delta_i m_{i-1} I', D = zeta_i m_i D'. Then
     I'(i, j) = M'(i-1, j) + b I'(i-1, j)
     D'(i, j) = M'(i, j-1) + e D'(i, j-1)
 
-takes five operations per cell, and the likelihood is m_m times the sum of M' + w I' in the last
-row m, w = delta_m / g_m. Row 0 has e = 1 and D' = 1 / n; row 1 has a = b = 0.
+takes four fused multiply-adds and a multiplication per cell, and the likelihood is m_m times the
+sum of M' + w I' in the last row m, w = delta_m / g_m. Row 0 has e = 1 and D' = 1 / n; row 1 has
+a = b = 0.
+
+All are float32, except the product of g. `prepare_reads` in `cuda/pairhmm/prepare.cu` has the same
+operations in the same order, so that each device computes the same bits.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.pairhmm.batches import HmmReads
-from hapgpu.pairhmm.model import ANY_BASE, ERROR_PROBABILITIES
+from hapgpu.pairhmm.model import (
+    ANY_BASE,
+    ERROR_PROBABILITIES,
+    FLOAT_LONGEST_READ,
+    FLOAT_THRESHOLD,
+    TRUSTED_GROWTH,
+)
 from hapgpu.runtime.jit import njit, njit_inlined
 
 FIELDS = 6
 A, B, C, E, R, LETTER = range(FIELDS)
 """Fields of a row; E is the e of the previous row."""
 
-_LONG_GAPS = 0.5
-"""Above this probability of continuing, gaps of hundreds of bases count; rounding errors of equal
-sign add up along them, too many for float32."""
+_LONG_GAPS: Final = np.float32(0.34)
+"""Above this probability of continuing an insertion, too many rounding errors of equal sign add up
+along it for float32; so they do along deletions above 1/2."""
+_LONG_DELETIONS: Final = np.float32(0.5)
 
-_MIN_FIELD = float(np.finfo(np.float32).tiny)
+_MIN_FIELD: Final = np.float32(1e-37)
+_MIN_PRODUCT: Final = 1e-200
+"""Smallest product of g: times an accurate sum of a pair, it is no subnormal number."""
 
-_SMALL_PRODUCT = 1e-200
-"""Below this a product is added to the logarithm, before it becomes 0."""
+_LANES: Final = 32
+"""Sums and products over rows: a part per lane of a warp, for every 32nd row; then the parts."""
+
+_LETTERS: Final = tuple(b"ACGT")
+
+_MORE_THAN_LOG2_E: Final = 1.442696
+_LARGEST_EXPONENT: Final = 1000.0
+_ZERO, _ONE, _TWO, _THREE = (np.float32(value) for value in range(4))
 
 
 class ReadArrays(NamedTuple):
@@ -62,23 +82,29 @@ class Coefficients(NamedTuple):
     Attributes
     ----------
     rows
-        float64[bases, FIELDS].
-    insertion_weights, log10_matching
-        float64[n]: w, and log10 m_m.
-    growths
-        float64[n]: bound of the growth of any M' or I' up to the final sum; infinite for a read
-        that cannot be normalised.
+        float32[bases, FIELDS].
+    insertion_weights
+        float32[n]: w.
+    products
+        float64[n]: m_m.
+    thresholds
+        float64[n]: the smallest sum that is accurate; infinite for a read whose pairs need float64.
     """
 
-    rows: NDArray[np.float64]
-    insertion_weights: NDArray[np.float64]
-    log10_matching: NDArray[np.float64]
-    growths: NDArray[np.float64]
+    rows: NDArray[np.float32]
+    insertion_weights: NDArray[np.float32]
+    products: NDArray[np.float64]
+    thresholds: NDArray[np.float64]
 
 
 def new_coefficients(reads: int, bases: int) -> Coefficients:
     """Allocate the coefficients of reads."""
-    return Coefficients(np.empty((bases, FIELDS)), *(np.empty(reads) for _ in range(3)))
+    return Coefficients(
+        np.empty((bases, FIELDS), dtype=np.float32),
+        np.empty(reads, dtype=np.float32),
+        np.empty(reads),
+        np.empty(reads),
+    )
 
 
 @njit_inlined
@@ -93,33 +119,52 @@ def set_coefficients(reads: ReadArrays, first: int, last: int, coefficients: Coe
     # Calls in the loop get no arrays: Numba would count references to them, atomically.
     bases, base_qualities, insertions, deletions, continuations, offsets = reads
     rows = coefficients.rows
+    products = np.empty(_LANES)
+    rises, openings = np.empty(_LANES, dtype=np.float32), np.empty(_LANES, dtype=np.float32)
     for read in range(first, last):
         start, end = offsets[read], offsets[read + 1]
-        log10_matching, matching, g, is_normal = 0.0, 1.0, 1.0, True
-        before = _Probabilities(0.0, 0.0, 0.0, 0.0)
+        products[:], rises[:], openings[:] = 1.0, _ZERO, _ZERO
+        is_regular = end - start <= FLOAT_LONGEST_READ
+        before = _FIRST
+        max_insertion, max_opening, max_extending = _ZERO, _ONE, _ZERO
         for k in range(start, end):
-            here = _Probabilities(
-                ERROR_PROBABILITIES[base_qualities[k]],
-                ERROR_PROBABILITIES[insertions[k]],
-                ERROR_PROBABILITIES[deletions[k]],
-                ERROR_PROBABILITIES[continuations[k]],
+            if not is_regular:
+                break
+            row = _row_of(
+                _Probabilities(
+                    ERROR_PROBABILITIES[base_qualities[k]],
+                    ERROR_PROBABILITIES[insertions[k]],
+                    ERROR_PROBABILITIES[deletions[k]],
+                    ERROR_PROBABILITIES[continuations[k]],
+                ),
+                before,
+                bases[k],
+                k == start,
             )
-            row = _row_of(here, before, g, k == start)
-            g, before = row.g, here
-            is_normal = is_normal and row.fits
+            before = row.own
+            is_regular = row.fits
             rows[k, A], rows[k, B], rows[k, C] = row.a, row.b, row.c
             rows[k, E], rows[k, R] = row.e, row.r
-            rows[k, LETTER] = letter_number(bases[k])
-            matching *= g
-            if matching < _SMALL_PRODUCT:
-                log10_matching += np.log10(matching)
-                matching = 1.0
-        weight = before.insertion / g
-        coefficients.insertion_weights[read] = weight
-        coefficients.log10_matching[read] = log10_matching + np.log10(matching)
-        coefficients.growths[read] = np.inf
-        if is_normal:
-            coefficients.growths[read] = _growth(rows, start, end, weight)
+            rows[k, LETTER] = np.float32(letter_number(bases[k]))
+            lane = (k - start) % _LANES
+            rise = max(_ONE, row.r)
+            rises[lane] += rise - _ONE
+            if k > start:
+                rises[lane] += _TWO * row.c  # because e is at most 1/2
+            openings[lane] += row.own.insertion
+            max_insertion = max(max_insertion, row.own.insertion)
+            max_opening = max(max_opening, rise * row.entering)
+            max_extending = max(max_extending, row.extending)
+            products[lane] *= row.g
+        _join_lanes(products, rises, openings)
+        coefficients.insertion_weights[read] = before.insertion
+        coefficients.products[read] = products[0]
+        coefficients.thresholds[read] = np.inf
+        # Above `_LONG_GAPS` the bound would not be finite, either.
+        if is_regular and products[0] > _MIN_PRODUCT and max_extending <= _LONG_GAPS:
+            growth = _growth(rises[0], openings[0], max_insertion, max_opening, max_extending)
+            threshold = FLOAT_THRESHOLD * max(1.0, growth / TRUSTED_GROWTH)
+            coefficients.thresholds[read] = threshold
 
 
 class _Probabilities(NamedTuple):
@@ -131,50 +176,104 @@ class _Probabilities(NamedTuple):
     continuation: float
 
 
-class _Row(NamedTuple):
-    """Fields of a row, its g, and whether float32 can hold the row."""
+class _Own(NamedTuple):
+    """Values of a row that the next row needs, float32: delta / g, zeta, e."""
 
-    a: float
-    b: float
-    c: float
-    e: float
-    r: float
+    insertion: np.float32
+    deletion: np.float32
+    continuation: np.float32
+
+
+_FIRST: Final = _Own(_ONE, _ZERO, _ZERO)
+
+
+class _Row(NamedTuple):
+    """Fields of a row, its g, its values for the bound of the growth, and whether float32 fits."""
+
+    a: np.float32
+    b: np.float32
+    c: np.float32
+    e: np.float32
+    r: np.float32
     g: float
+    own: _Own
+    entering: np.float32
+    extending: np.float32
     fits: bool
 
 
 @njit_inlined
 def _row_of(
     here: _Probabilities,
-    before: _Probabilities,
-    previous_g: float,
+    before: _Own,
+    base: int,
     is_first: bool,  # noqa: FBT001  (Numba: no keyword-only arguments)
 ) -> _Row:
     """Return the row of a base, given the base before it; all 0 for a row without a g."""
-    stay = 1.0 - (here.insertion + here.deletion)
+    stay = max(0.0, 1.0 - (here.insertion + here.deletion))
     g = stay * (1.0 - here.error)
-    if stay <= 0.0 or g <= 0.0:
-        return _Row(0.0, 0.0, 0.0, 0.0, 0.0, 1.0, False)  # noqa: FBT003  (Numba: no keyword arguments)
-    a, b, c, e = 0.0, 0.0, (1.0 - here.continuation) / stay, 1.0
+    gain = np.float32(g)
+    insertion, deletion = np.float32(here.insertion), np.float32(here.deletion)
+    extend = np.float32(here.continuation)
+    if gain <= _ZERO:
+        none = _Own(_ZERO, deletion, extend)
+        return _Row(_ZERO, _ZERO, _ZERO, _ZERO, _ZERO, 1.0, none, _ZERO, _ZERO, False)  # noqa: FBT003  (Numba: no keyword arguments)
+    entering = (_ONE - extend) / np.float32(stay)
+    own = _Own(insertion / gain, deletion, extend)
+    r = _ONE
+    if base != ANY_BASE:
+        r = np.float32(here.error) / (_THREE * np.float32(1.0 - here.error))
+    a, b, c, e = _ZERO, _ZERO, entering, _ONE
+    smallest = min(entering, r)
     if not is_first:
-        a = c * before.insertion / previous_g
-        b = here.continuation * before.insertion / (here.insertion * previous_g)
-        c *= before.deletion
+        a = entering * before.insertion
+        b = extend / insertion * before.insertion
+        c = entering * before.deletion
         e = before.continuation
-    r = here.error / (3.0 * (1.0 - here.error))
-    return _Row(a, b, c, e, r, g, is_first or min(a, b, c, e, r) >= _MIN_FIELD)
+        smallest = min(min(a, r), min(b, min(c, e)))  # noqa: PLW3301  (Numba compiles this faster)
+    fits = bool(extend <= _LONG_DELETIONS and smallest >= _MIN_FIELD) and _has_mask(base)
+    extending = extend * own.insertion / insertion
+    return _Row(a, b, c, e, r, g, own, entering, extending, fits)
+
+
+@njit_inlined
+def _has_mask(base: int) -> bool:
+    """Tell whether a GPU compares a base of a read in float32: A, C, G, T or N."""
+    return base == ANY_BASE or base in _LETTERS
 
 
 @njit
-def _growth(rows: NDArray[np.float64], start: int, end: int, insertion_weight: float) -> float:
-    """Return a bound of the contribution to the sum of a unit of M' or I' of any row."""
-    match, insertion = 1.0, insertion_weight
-    growth = max(match, insertion)
-    for k in range(end - 1, start, -1):
-        through = match * max(1.0, rows[k, R])
-        if rows[k, E] > _LONG_GAPS:
-            return np.inf
-        match = through * (1.0 + rows[k, C] / (1.0 - rows[k, E])) + insertion
-        insertion = rows[k, A] * through + rows[k, B] * insertion
-        growth = max(growth, match, insertion)
-    return growth
+def _join_lanes(
+    products: NDArray[np.float64], rises: NDArray[np.float32], openings: NDArray[np.float32]
+) -> None:
+    """Join the parts of all lanes in the first one, as a warp does."""
+    distance = _LANES // 2
+    while distance:
+        for lane in range(distance):
+            products[lane] *= products[lane + distance]
+            rises[lane] += rises[lane + distance]
+            openings[lane] += openings[lane + distance]
+        distance //= 2
+
+
+@njit
+def _growth(
+    rises: np.float32,
+    openings: np.float32,
+    max_insertion: np.float32,
+    max_opening: np.float32,
+    max_extending: np.float32,
+) -> float:
+    """Return a bound of the contribution to the sum of a unit of M' or I' of any row.
+
+    A unit of M' becomes at most the product over the rows below of
+    r' (1 + c / (1 - e) + k delta / g), r' = max(1, r), where k bounds the contribution of a unit of
+    I', in units of M'. The logarithm of a factor is at most the factor - 1.
+    """
+    worth = float(max_opening) / (1.0 - float(max_extending))
+    exponent = (float(rises) + worth * float(openings)) * _MORE_THAN_LOG2_E
+    if exponent > _LARGEST_EXPONENT:
+        return np.inf
+    whole = math.floor(exponent)
+    power = math.ldexp(1.0 + (exponent - whole), int(whole))  # at least 2**exponent
+    return power * max(1.0, worth * float(max_insertion))

@@ -1,49 +1,40 @@
 """Pair-HMM on the CPU: pairs of similar size in lanes, slices of pairs in threads.
 
-Pairs that the normalised recurrence cannot compute are computed one at a time by GATK's
-recurrence, in float64 with an exponent per column, so that no likelihood is too small. The
-probabilities of a column are multiples of 2**(1000 e), and e is lowered when the larger falls below
-2**-500. Before two are added, the one with the lower e is converted to the exponent of the other,
-usually to 0; the loss is 2**-500 of a probability at the same cell.
+Pairs are computed in float32 (`lanes.py`) if it is accurate, else in float64 (`double_lanes.py`) if
+it has the range, else one at a time with an exponent per column (`exact.py`). The last two give
+the same bits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import offsets_of
-from hapgpu.arrays.ragged_view import RaggedView, row_of, view_of
+from hapgpu.arrays.ragged_view import view_of
 from hapgpu.pairhmm.batches import HmmBatch
 from hapgpu.pairhmm.forward.coefficients import (
+    FIELDS,
     Coefficients,
     ReadArrays,
     new_coefficients,
     read_arrays_of,
     set_coefficients,
 )
-from hapgpu.pairhmm.forward.lanes import LANES, PairRows, lane_likelihoods, new_lane_arrays
-from hapgpu.pairhmm.model import (
-    ANY_BASE,
-    DOUBLE,
-    ERROR_PROBABILITIES,
-    FLOAT,
-    FLOAT_LONGEST_READ,
-    Precision,
+from hapgpu.pairhmm.forward.double_lanes import DOUBLE_FIELDS, double_lane_likelihoods
+from hapgpu.pairhmm.forward.exact import exact_likelihoods, new_columns
+from hapgpu.pairhmm.forward.lanes import (
+    LANES,
+    PairRows,
+    lane_likelihoods,
+    new_lane_arrays,
 )
+from hapgpu.pairhmm.model import FLOAT_LONGEST_HAPLOTYPE
 from hapgpu.runtime.devices import CpuDevice
-from hapgpu.runtime.jit import njit
-
-_STEP = 1000
-_UP, _DOWN = 2.0**_STEP, 2.0**-_STEP
-_MIN_PROBABILITY = 2.0 ** (-_STEP // 2)
-_LOG10_STEP = _STEP * np.log10(2.0)
-_ZERO_EXPONENT = -(1 << 40)
-"""The exponent of 0, below all others."""
 
 _LENGTH_BIN = 8
 """Bin width of read lengths; within a bin, pairs are sorted by haplotype length."""
@@ -54,157 +45,14 @@ _MIN_READS = 64
 _MAX_BYTES: Final = 150_000_000
 """Memory of pairs that are computed together, at most, except for those of a single read."""
 _PAIR_BYTES: Final = 150
-_BASE_BYTES: Final = 54  # of a read: mostly its coefficients
-
-
-class Columns(NamedTuple):
-    """M and I of the last filled row, for haplotypes of at most c bases.
-
-    Attributes
-    ----------
-    matches, insertions
-        float64[c]: multiples of 2**(1000 e).
-    exponents
-        int64[c]: e.
-    """
-
-    matches: NDArray[np.float64]
-    insertions: NDArray[np.float64]
-    exponents: NDArray[np.int64]
-
-
-def new_columns(capacity: int) -> Columns:
-    """Allocate for haplotypes of up to `capacity` bases."""
-    return Columns(np.empty(capacity), np.empty(capacity), np.empty(capacity, dtype=np.int64))
-
-
-@njit
-def exact_likelihoods(
-    reads: ReadArrays,
-    haplotypes: RaggedView,
-    pair_reads: NDArray[np.int64],
-    pair_haplotypes: NDArray[np.int64],
-    columns: Columns,
-) -> NDArray[np.float64]:
-    """Return float64[n]: log10 likelihoods of pairs, given as rows of reads and haplotypes.
-
-    Parameters
-    ----------
-    reads
-        The reads.
-    haplotypes
-        uint8 text.
-    pair_reads, pair_haplotypes
-        int64[n]: the pairs.
-    columns
-        Work space for the longest haplotype.
-    """
-    likelihoods = np.empty(pair_reads.shape[0])
-    for pair in range(pair_reads.shape[0]):
-        start, end = reads.offsets[pair_reads[pair]], reads.offsets[pair_reads[pair] + 1]
-        haplotype = row_of(haplotypes, pair_haplotypes[pair])
-        for j in range(haplotype.shape[0]):
-            columns.matches[j] = 0.0
-            columns.insertions[j] = 0.0
-            columns.exponents[j] = _ZERO_EXPONENT
-        for k in range(start, end):
-            _fill_row(reads, start, k, haplotype, columns)
-        likelihoods[pair] = _log10_sum(columns, haplotype.shape[0])
-    return likelihoods
-
-
-@njit
-def _fill_row(
-    reads: ReadArrays, start: int, k: int, haplotype: NDArray[np.uint8], columns: Columns
-) -> None:
-    """Replace the row before base `k`, of the read that starts at `start`, by the row of `k`.
-
-    Two values are carried from column to column: D of the previous row, and the sum from which
-    the next M is computed.
-    """
-    base = reads.bases[k]
-    error = ERROR_PROBABILITIES[reads.base_qualities[k]]
-    matching, differing = 1.0 - error, error / 3.0
-    if base == ANY_BASE:
-        differing = matching
-    insertion_open = ERROR_PROBABILITIES[reads.insertion_qualities[k]]
-    extend = ERROR_PROBABILITIES[reads.gap_continuations[k]]
-    close = 1.0 - extend
-    stay = 1.0 - (insertion_open + ERROR_PROBABILITIES[reads.deletion_qualities[k]])
-    stay = max(stay, 0.0)
-    deletion_open, deletion_extend = 0.0, 1.0
-    deletion, carried_exponent = 1.0 / haplotype.shape[0], 0
-    if k > start:
-        deletion_open = ERROR_PROBABILITIES[reads.deletion_qualities[k - 1]]
-        deletion_extend = ERROR_PROBABILITIES[reads.gap_continuations[k - 1]]
-        deletion, carried_exponent = 0.0, _ZERO_EXPONENT
-    diagonal = close * deletion
-    for j in range(haplotype.shape[0]):
-        letter = haplotype[j]
-        agrees = (letter == base) | (letter == ANY_BASE)
-        above, above_insertion = columns.matches[j], columns.insertions[j]
-        above_exponent, exponent = columns.exponents[j], carried_exponent
-        match = diagonal * (matching if agrees else differing)
-        insertion = insertion_open * above + extend * above_insertion
-        if exponent != above_exponent:
-            match_shift, shift, exponent = _to_common_exponent(exponent, above_exponent)
-            match *= match_shift
-            insertion *= shift
-            above *= shift
-            above_insertion *= shift
-            deletion *= match_shift
-            carried_exponent = exponent
-        diagonal = stay * above + close * (above_insertion + deletion)
-        deletion = deletion_open * above + deletion_extend * deletion
-        if diagonal < _MIN_PROBABILITY and deletion < _MIN_PROBABILITY:
-            shift, carried_exponent = _raised(diagonal + deletion, carried_exponent)
-            diagonal *= shift
-            deletion *= shift
-        if match < _MIN_PROBABILITY and insertion < _MIN_PROBABILITY:
-            shift, exponent = _raised(match + insertion, exponent)
-            match *= shift
-            insertion *= shift
-        columns.matches[j] = match
-        columns.insertions[j] = insertion
-        columns.exponents[j] = exponent
-
-
-@njit
-def _to_common_exponent(first: int, second: int) -> tuple[float, float, int]:
-    """Return the factors that bring two numbers to a common exponent, and this exponent."""
-    if first > second:
-        return 1.0, _DOWN if first == second + 1 else 0.0, first
-    return _DOWN if second == first + 1 else 0.0, 1.0, second
-
-
-@njit
-def _raised(total: float, exponent: int) -> tuple[float, int]:
-    """Return the factor that raises small probabilities, and their new exponent."""
-    if total == 0.0:
-        return 0.0, _ZERO_EXPONENT
-    return _UP, exponent - 1
-
-
-@njit
-def _log10_sum(columns: Columns, size: int) -> float:
-    exponent = _ZERO_EXPONENT
-    for j in range(size):
-        exponent = max(exponent, columns.exponents[j])
-    if exponent == _ZERO_EXPONENT:
-        return -np.inf
-    total = 0.0
-    for j in range(size):
-        if columns.exponents[j] >= exponent - 1:
-            shift = 1.0 if columns.exponents[j] == exponent else _DOWN
-            total += shift * (columns.matches[j] + columns.insertions[j])
-    return float(np.log10(total) + exponent * _LOG10_STEP)
+_BASE_BYTES: Final = 30  # of a read: mostly its coefficients
 
 
 def log10_likelihoods(batch: HmmBatch, device: CpuDevice) -> NDArray[np.float64]:
     """Compute log10 P(read | haplotype) by GATK's pair-HMM.
 
-    Each pair is computed by the normalised recurrence, in float32 or for long reads in float64.
-    Pairs for which it is not accurate are recomputed with an unbounded exponent (`exact.py`).
+    Each pair is computed in float32 if the read can be normalised and it is accurate, else in
+    float64, with an unbounded exponent if necessary.
 
     Parameters
     ----------
@@ -263,9 +111,8 @@ def _end_within(offsets: NDArray[np.int64], start: int) -> int:
 
 def _likelihoods(batch: HmmBatch, threads: int) -> NDArray[np.float64]:
     forward = _Forward(batch, threads)
-    is_long = forward.read_lengths > FLOAT_LONGEST_READ
-    forward.fill_lanes(np.flatnonzero(forward.is_normal & is_long), DOUBLE)
-    forward.fill_lanes(np.flatnonzero(forward.is_normal & ~is_long), FLOAT)
+    forward.fill_float_lanes()
+    forward.fill_double_lanes(np.flatnonzero(np.isnan(forward.likelihoods)))
     forward.fill_exactly(np.flatnonzero(np.isnan(forward.likelihoods)))
     likelihoods: NDArray[np.float64] = np.minimum(forward.likelihoods, 0.0)
     return likelihoods
@@ -284,40 +131,55 @@ def exact_log10_likelihoods(
 class _Forward:
     """The forward algorithm over the pairs of a batch.
 
-    All [pairs]: `is_normal`, whether the read can be normalised; `read_lengths`; `likelihoods`,
-    log10, NaN until computed.
+    `likelihoods` [pairs], log10, are NaN until computed.
     """
 
     def __init__(self, batch: HmmBatch, threads: int) -> None:
         self._threads = threads
         self._reads = read_arrays_of(batch.reads)
         self._haplotypes = view_of(batch.haplotypes)
-        self._coefficients = _coefficients(self._reads, threads)
         self._pairs = _pairs(batch)
         self._haplotype_lengths = batch.haplotypes.lengths_of(self._pairs.haplotypes)
-        self.read_lengths = batch.reads.bases.lengths_of(self._pairs.reads)
-        self.is_normal = np.isfinite(self._coefficients.growths)[self._pairs.reads]
+        self._read_lengths = batch.reads.bases.lengths_of(self._pairs.reads)
         self.likelihoods = np.full(self._pairs.reads.size, np.nan)
 
-    def fill_lanes(self, rows: NDArray[np.int64], precision: Precision) -> None:
-        """Compute rows by the normalised recurrence; likelihoods that are not accurate stay NaN."""
-        length_bins = self.read_lengths[rows] // _LENGTH_BIN
+    def fill_float_lanes(self) -> None:
+        """Compute pairs in float32; likelihoods that are not accurate stay NaN."""
+        coefficients = _coefficients(self._reads, self._threads)
+        fits = np.isfinite(coefficients.thresholds)[self._pairs.reads]
+        fits &= self._haplotype_lengths <= FLOAT_LONGEST_HAPLOTYPE
+
+        def fill(pairs: PairRows, rows: int, columns: int) -> NDArray[np.float64]:
+            arrays = new_lane_arrays(rows, columns, FIELDS, np.float32)
+            offsets = self._reads.offsets
+            return lane_likelihoods(coefficients, offsets, self._haplotypes, pairs, arrays)
+
+        self._fill_lanes(np.flatnonzero(fits), fill)
+
+    def fill_double_lanes(self, rows: NDArray[np.int64]) -> None:
+        """Compute rows in float64; likelihoods that are too small for it stay NaN."""
+
+        def fill(pairs: PairRows, rows: int, columns: int) -> NDArray[np.float64]:
+            arrays = new_lane_arrays(rows, columns, DOUBLE_FIELDS, np.float64)
+            return double_lane_likelihoods(self._reads, self._haplotypes, pairs, arrays)
+
+        self._fill_lanes(rows, fill)
+
+    def _fill_lanes(
+        self,
+        rows: NDArray[np.int64],
+        lanes: Callable[[PairRows, int, int], NDArray[np.float64]],
+    ) -> None:
+        """Compute rows in lanes: pairs of reads and haplotypes of at most so many bases."""
+        length_bins = self._read_lengths[rows] // _LENGTH_BIN
         rows = rows[np.lexsort((self._haplotype_lengths[rows], length_bins))[::-1]]
 
         def fill(first: int, last: int) -> None:
             slice_rows = rows[first:last]
-            self.likelihoods[slice_rows] = lane_likelihoods(
-                self._coefficients,
-                self._reads.offsets,
-                self._haplotypes,
+            self.likelihoods[slice_rows] = lanes(
                 self._pairs.take(slice_rows),
-                new_lane_arrays(
-                    int(self.read_lengths[slice_rows].max()),
-                    int(self._haplotype_lengths[slice_rows].max()),
-                    precision.dtype,
-                ),
-                precision.scale,
-                precision.threshold,
+                int(self._read_lengths[slice_rows].max()),
+                int(self._haplotype_lengths[slice_rows].max()),
             )
 
         _run_slices(fill, rows.size, LANES, self._threads)

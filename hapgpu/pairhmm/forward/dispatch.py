@@ -15,7 +15,7 @@ def log10_likelihoods(batch: HmmBatch, device: Device) -> NDArray[np.float64]:
     """Compute log10 P(read | haplotype) by GATK's pair-HMM.
 
     Computed in float32, within 1e-5 of `reference.py`; pairs for which float32 is not that
-    accurate are computed in float64.
+    accurate are computed in float64. All devices compute the same bits.
 
     Parameters
     ----------

@@ -9,6 +9,9 @@ same column; columns after the end of a shorter haplotype do not affect the resu
 depends neither on its lane nor on the other lanes. All arrays are flat, so that strides are
 constants: otherwise the compiler guards each vector loop against overlaps.
 
+`cuda/pairhmm/forward.cu` has the same operations in the same order, with fused multiply-adds in the
+same places, so that each device computes the same bits.
+
 The processor treats subnormal numbers as 0 here. Away from the diagonal the probabilities of the
 pair-HMM become subnormal before they are 0. Some processors need 150 cycles for an operation on a
 subnormal number instead of half a cycle; if a tenth of the operations have one, they take most of
@@ -26,6 +29,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged_view import RaggedView
+from hapgpu.pairhmm.arithmetic import fma, log10_scaled
 from hapgpu.pairhmm.forward.coefficients import (
     FIELDS,
     LETTER,
@@ -37,8 +41,8 @@ from hapgpu.pairhmm.forward.coefficients import (
     R,
     letter_number,
 )
-from hapgpu.pairhmm.model import TRUSTED_GROWTH
-from hapgpu.runtime.jit import njit, njit_contracting
+from hapgpu.pairhmm.model import FLOAT_SCALE, FLOAT_SCALE_EXPONENT
+from hapgpu.runtime.jit import njit
 
 _IS_X86 = platform.machine().lower() in {"x86_64", "amd64"}
 
@@ -129,24 +133,33 @@ class PairRows(NamedTuple):
 class LaneArrays(NamedTuple):
     """Working memory of a thread: flat arrays of the floating-point type.
 
-    `columns` [columns, (letter, M', I'), lanes]; `rows` [rows, FIELDS, lanes]; `carried`
-    [(first row, second row), (diagonal, deletion), lanes]; `starts` [lanes], scale / n.
-    `first_rows` int64[lanes] is the row of each read's first base.
+    `columns` [columns, (letter, M', I'), lanes]; `rows` [rows, fields, lanes]; `carried`
+    [(first row, second row), (diagonal, deletion), lanes]; `starts` [lanes], scale / n; `sizes`,
+    `weights` and `totals` [lanes], n, w and the final sum. `first_rows` int64[lanes] is the row of
+    each read's first base.
     """
 
     columns: Floats
     rows: Floats
     carried: Floats
     starts: Floats
+    sizes: Floats
+    weights: Floats
+    totals: Floats
     first_rows: NDArray[np.int64]
 
 
-def new_lane_arrays(rows: int, columns: int, dtype: type[Float]) -> LaneArrays:
+def new_lane_arrays(
+    rows: int, columns: int, fields: int, dtype: type[np.float32 | np.float64]
+) -> LaneArrays:
     """Allocate for reads of up to `rows` and haplotypes of up to `columns` bases."""
     return LaneArrays(
         np.empty((columns + STEP_COLUMNS) * _COLUMN, dtype=dtype),
-        np.empty((rows + STEP_ROWS) * _ROW, dtype=dtype),
+        np.empty((rows + STEP_ROWS) * fields * LANES, dtype=dtype),
         np.empty(STEP_ROWS * 2 * LANES, dtype=dtype),
+        np.empty(LANES, dtype=dtype),
+        np.empty(LANES, dtype=dtype),
+        np.empty(LANES, dtype=dtype),
         np.empty(LANES, dtype=dtype),
         np.empty(LANES, dtype=np.int64),
     )
@@ -159,10 +172,8 @@ def lane_likelihoods(
     haplotypes: RaggedView,
     pairs: PairRows,
     arrays: LaneArrays,
-    scale: float,
-    threshold: float,
 ) -> NDArray[np.float64]:
-    """Return float64[n]: log10 likelihoods of pairs; NaN where they are not accurate.
+    """Return float64[n]: log10 likelihoods of pairs; NaN where float32 is not accurate.
 
     Fastest if consecutive pairs have similar sizes.
 
@@ -177,11 +188,7 @@ def lane_likelihoods(
     pairs
         n pairs.
     arrays
-        Work space for the longest read and haplotype.
-    scale
-        The likelihoods are multiplied by this while they are summed.
-    threshold
-        Smallest accurate sum of a read whose growth is trusted.
+        Work space of float32 for the longest read and haplotype, with `FIELDS` fields.
     """
     likelihoods = np.full(pairs.reads.shape[0], np.nan)
     control = flush_subnormals()
@@ -189,20 +196,14 @@ def lane_likelihoods(
         last = min(first + LANES, pairs.reads.shape[0])
         reads, haplotype_rows = pairs.reads[first:last], pairs.haplotypes[first:last]
         rows = _pack_reads(coefficients, read_offsets, reads, arrays)
-        columns = _pack_haplotypes(haplotypes, haplotype_rows, scale, arrays)
+        columns = pack_haplotypes(haplotypes, haplotype_rows, FLOAT_SCALE, arrays)
         _fill(arrays, np.uint64(rows), np.uint64(columns))
+        sum_last_row(arrays, columns)
         for lane in range(last - first):
-            read = reads[lane]
-            size = (
-                haplotypes.offsets[haplotype_rows[lane] + 1]
-                - haplotypes.offsets[haplotype_rows[lane]]
-            )
-            weight = coefficients.insertion_weights[read]
-            total = _last_row_sum(arrays.columns, lane, size, weight)
-            growth = max(coefficients.growths[read] / TRUSTED_GROWTH, 1.0)
-            if np.isfinite(total) and total >= growth * threshold:
-                log10_total = np.log10(total) - np.log10(scale)
-                likelihoods[first + lane] = log10_total + coefficients.log10_matching[read]
+            total = float(arrays.totals[lane])
+            if total >= coefficients.thresholds[reads[lane]] and total < np.inf:
+                product = total * coefficients.products[reads[lane]]
+                likelihoods[first + lane] = log10_scaled(product, -FLOAT_SCALE_EXPONENT)
     restore(control)
     return likelihoods
 
@@ -221,7 +222,9 @@ def _pack_reads(
     rows = -(-longest // STEP_ROWS) * STEP_ROWS
     for lane in range(LANES):
         start = end = 0
+        arrays.weights[lane] = 0.0
         if lane < reads.shape[0]:
+            arrays.weights[lane] = coefficients.insertion_weights[reads[lane]]
             start, end = read_offsets[reads[lane]], read_offsets[reads[lane] + 1]
         first_row = rows - (end - start)
         arrays.first_rows[lane] = first_row
@@ -235,10 +238,22 @@ def _pack_reads(
 
 
 @njit
-def _pack_haplotypes(
+def pack_haplotypes(
     haplotypes: RaggedView, haplotype_rows: NDArray[np.int64], scale: float, arrays: LaneArrays
 ) -> int:
-    """Write each haplotype and row 0 into its lane; return the number of columns."""
+    """Write each haplotype and row 0 into its lane; return the number of columns.
+
+    Parameters
+    ----------
+    haplotypes
+        uint8 text.
+    haplotype_rows
+        int64[n]: the rows of at most `LANES` haplotypes.
+    scale
+        The start value, in place of 1.
+    arrays
+        Work space for the longest haplotype.
+    """
     longest = 0
     for row in haplotype_rows:
         longest = max(longest, haplotypes.offsets[row + 1] - haplotypes.offsets[row])
@@ -246,11 +261,12 @@ def _pack_haplotypes(
     for k in range(columns * _COLUMN):
         arrays.columns[k] = 0.0
     for lane in range(LANES):
-        arrays.starts[lane] = 0.0
+        arrays.starts[lane] = arrays.sizes[lane] = 0.0
         if lane < haplotype_rows.shape[0]:
             start = haplotypes.offsets[haplotype_rows[lane]]
             size = haplotypes.offsets[haplotype_rows[lane] + 1] - start
             arrays.starts[lane] = scale / size
+            arrays.sizes[lane] = size
             for j in range(size):
                 letter = letter_number(haplotypes.data[start + j])
                 arrays.columns[j * _COLUMN + _LETTER + lane] = letter
@@ -258,21 +274,26 @@ def _pack_haplotypes(
 
 
 @njit
-def _last_row_sum(columns: Floats, lane: int, size: int, insertion_weight: float) -> float:
-    matches, insertions = 0.0, 0.0
-    for k in range(lane, size * _COLUMN, _COLUMN):
-        matches += columns[k + _M]
-        insertions += columns[k + _I]
-    return matches + insertion_weight * insertions
+def sum_last_row(arrays: LaneArrays, column_count: int) -> None:
+    """Set the totals: M' + w I' of the last row, from the first column to the last."""
+    columns, sizes, weights, totals = arrays.columns, arrays.sizes, arrays.weights, arrays.totals
+    zero = columns.dtype.type(0.0)
+    totals[:] = zero
+    for j in range(np.uint64(column_count)):
+        column = columns.dtype.type(j)
+        k = j * _U_COLUMN
+        for lane in range(_U0, _U_LANES):
+            term = fma(weights[lane], columns[k + lane + _U_I], columns[k + lane + _U_M])
+            totals[lane] += term if column < sizes[lane] else zero
 
 
-@njit_contracting
+@njit
 def _fill(arrays: LaneArrays, row_count: np.uint64, column_count: np.uint64) -> None:
     """Fill all rows. Indices are unsigned, because Numba lets signed ones count from the end."""
     columns, rows, carried = arrays.columns, arrays.rows, arrays.carried
     one = columns.dtype.type(1.0)
     for i in range(_U0, row_count, _U_STEP_ROWS):
-        _start_rows(arrays, int(i))
+        start_rows(arrays, int(i), _ROW)
         row = i * _U_ROW
         for j in range(_U0, column_count, _U_STEP_COLUMNS):
             for lane in range(_U0, _U_LANES):
@@ -298,17 +319,20 @@ def _fill(arrays: LaneArrays, row_count: np.uint64, column_count: np.uint64) -> 
 
 
 @njit
-def _start_rows(arrays: LaneArrays, row: int) -> None:
-    """Set the values carried into the first column of two rows; 0 except in a read's first row."""
+def start_rows(arrays: LaneArrays, row: int, row_size: int) -> None:
+    """Set the values carried into the first column of two rows; 0 except in a read's first row.
+
+    `row_size` is the number of values per row, in which `C` is a field.
+    """
     for step in range(STEP_ROWS):
         for lane in range(LANES):
             start = arrays.starts[lane] if arrays.first_rows[lane] == row + step else 0.0
-            c = arrays.rows[(row + step) * _ROW + C * LANES + lane]
+            c = arrays.rows[(row + step) * row_size + C * LANES + lane]
             arrays.carried[2 * step * LANES + lane] = c * start
             arrays.carried[(2 * step + 1) * LANES + lane] = start
 
 
-@njit_contracting
+@njit
 def _row_fields(rows: Floats, k: np.uint64) -> RowFields:
     return (
         rows[k + _U_A],
@@ -320,7 +344,7 @@ def _row_fields(rows: Floats, k: np.uint64) -> RowFields:
     )
 
 
-@njit_contracting
+@njit
 def _cell(
     letter: Float,
     fields: RowFields,
@@ -330,10 +354,10 @@ def _cell(
     deletion: Float,
     one: Float,
 ) -> tuple[Float, Float, Float, Float]:
-    """Return M' and I' of a cell, and the carried values; small terms first, for accuracy."""
+    """Return M' and I' of a cell, and the carried values."""
     a, b, c, e, r, base = fields
     match = diagonal * (r if (base < letter) | (base > letter) else one)
-    insertion = above + b * above_insertion
-    diagonal = above + (a * above_insertion + c * deletion)
-    deletion = above + e * deletion
+    insertion = fma(b, above_insertion, above)
+    diagonal = fma(a, above_insertion, fma(c, deletion, above))
+    deletion = fma(e, deletion, above)
     return match, insertion, diagonal, deletion
