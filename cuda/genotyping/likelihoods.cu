@@ -2,6 +2,7 @@
 // of fragments of hapgpu/genotyping/reads/spanning.py, with the same operations in float64. A
 // warp per site and sample; lanes share the alleles and the genotypes.
 
+#include "common/arithmetic.cuh"
 #include "common/grid.cuh"
 #include "common/rows.cuh"
 #include "genotyping/impossible.cuh"
@@ -9,7 +10,7 @@
 namespace {
 
 constexpr double kMinSpanningFraction = 0.1, kClearlyBetter = 0.2, kWorstDifference = -4.5;
-constexpr double kLn10 = 2.302585092994046, kNearlyUnderflowing = 1e-200;
+constexpr double kNearlyUnderflowing = 1e-200;
 constexpr int kNoAllele = -1;
 
 // A fragment is used if one of its clipped reads starts at `latest_start` or before and ends at
@@ -128,7 +129,7 @@ __device__ inline double set_weights(
     for (int allele = lane_id(); allele < alleles; allele += kWarpLanes) {
         const double value = weights[allele];
         const double below = value == impossible() ? kWorstDifference : __dsub_rn(value, best);
-        weights[allele] = exp(__dmul_rn(kLn10, below));
+        weights[allele] = power_of_10(below);
     }
     __syncwarp();
     if (!(__dsub_rn(best, second) > kClearlyBetter)) supported = kNoAllele;
@@ -147,7 +148,7 @@ __device__ inline void multiply(
         }
         double product = __dmul_rn(products[genotype], __ddiv_rn(total, (double)ploidy));
         if (product < kNearlyUnderflowing) {
-            likelihoods[genotype] = __dadd_rn(likelihoods[genotype], log10(product));
+            likelihoods[genotype] = __dadd_rn(likelihoods[genotype], log10_scaled(product, 0));
             product = 1.0;
         }
         products[genotype] = product;
@@ -206,7 +207,7 @@ extern "C" __global__ void __launch_bounds__(128, 4) add_fragments(
             );
         }
         for (int k = lane_id(); k < genotype_count; k += kWarpLanes) {
-            const double rest = __dadd_rn(best_alleles, log10(own_products[k]));
+            const double rest = __dadd_rn(best_alleles, log10_scaled(own_products[k], 0));
             genotypes[k] = __dadd_rn(genotypes[k], rest);
         }
     }

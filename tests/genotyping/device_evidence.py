@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,8 +13,10 @@ if TYPE_CHECKING:
     from hapgpu.genotyping.reads.cuda.evidence import DeviceClippedReads  # imports CuPy
 
 
-def on_device(clipped: ClippedReads) -> DeviceClippedReads:
-    """Copy clipped reads to the current GPU."""
+def on_device(
+    clipped: ClippedReads, as_device: Callable[[Any], Any] | None = None
+) -> DeviceClippedReads:
+    """Copy clipped reads to the current GPU, array by array by `as_device`."""
     cupy = pytest.importorskip("cupy")
     from hapgpu.cigar.cuda import DeviceReadParts  # noqa: PLC0415  (needs CuPy)
     from hapgpu.genotyping.reads.cuda.evidence import DeviceClippedReads  # noqa: PLC0415  (as above)
@@ -22,7 +25,8 @@ def on_device(clipped: ClippedReads) -> DeviceClippedReads:
     rest = (
         clipped.loci, clipped.samples, clipped.starts, clipped.ends, clipped.fragment_offsets
     )  # fmt: skip
-    return DeviceClippedReads(DeviceReadParts(*map(cupy.asarray, parts)), *map(cupy.asarray, rest))
+    copied = as_device or cupy.asarray
+    return DeviceClippedReads(DeviceReadParts(*map(copied, parts)), *map(copied, rest))
 
 
 def on_host(clipped: DeviceClippedReads) -> ClippedReads:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -15,11 +14,11 @@ from hapgpu.genotyping.batches import FragmentEvidence, SiteLikelihoods
 from hapgpu.genotyping.calls.genotype_order import common_table, genotype_counts
 from hapgpu.genotyping.reads.spanning import SpanRequirements, fulfils, span_requirements_of
 from hapgpu.haplotypes.batches import LocusBatch
+from hapgpu.pairhmm.arithmetic import log10_scaled, power_of_10
 from hapgpu.pairhmm.normalize import WORST_DIFFERENCE
 from hapgpu.runtime.jit import njit, njit_inlined
 
 _CLEARLY_BETTER: Final = 0.2  # GATK's LOG_10_INFORMATIVE_THRESHOLD
-_LN_10: Final = math.log(10.0)
 _NEARLY_UNDERFLOWING: Final = 1e-200  # one more fragment multiplies by at least 1e-5
 
 NO_ALLELE: Final = -1
@@ -283,7 +282,7 @@ def _add_to_site(
             totals.allele_depths.data[first_allele + supported] += 1
         _multiply(scratch, table, likelihoods, first_genotype, genotypes)
     for genotype in range(genotypes):
-        likelihoods[first_genotype + genotype] += best_alleles + math.log10(products[genotype])
+        likelihoods[first_genotype + genotype] += best_alleles + log10_scaled(products[genotype], 0)
 
 
 @njit_inlined
@@ -320,7 +319,7 @@ def _set_allele_likelihoods(
             second = max(second, out[allele])
     for allele in range(alleles):
         below = WORST_DIFFERENCE if out[allele] == -np.inf else out[allele] - best
-        out[allele] = math.exp(_LN_10 * below)
+        out[allele] = power_of_10(below)
     return best, supported if best - second > _CLEARLY_BETTER else NO_ALLELE
 
 
@@ -344,5 +343,5 @@ def _multiply(
             total += weights[table[genotype, copy]]
         products[genotype] *= total / ploidy
         if products[genotype] < _NEARLY_UNDERFLOWING:
-            likelihoods[first + genotype] += math.log10(products[genotype])
+            likelihoods[first + genotype] += log10_scaled(products[genotype], 0)
             products[genotype] = 1.0

@@ -1,72 +1,22 @@
-"""Genotype likelihoods on the GPU against the CPU: equal but for the last bits of exp and log10."""
+"""Genotype likelihoods on the GPU against the CPU: all bits are equal."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import offsets_of
-from hapgpu.genotyping.batches import ClippedReads, SiteLikelihoods
+from hapgpu.genotyping.batches import SiteLikelihoods
 from hapgpu.genotyping.calls.genotype_order import MAX_GENOTYPES
-from tests.genotyping.calls.test_likelihoods import (
-    Case,
-    Fragment,
-    batch_with_shift_ranges,
-    cases,
-    likelihoods_of,
-    rows_of_values,
-)
-from tests.genotyping.device_evidence import on_device
+from tests.genotyping.calls.device_likelihoods import device_likelihoods
+from tests.genotyping.calls.test_likelihoods import Case, Fragment, cases, likelihoods_of
 
 pytestmark = pytest.mark.gpu
 
 
-def clipped_reads_of(case: Case) -> ClippedReads:
-    """Return the clipped reads of the fragments of a case."""
-    parts = [len(fragment.cover) for fragment in case.fragments]
-    covers = [pair for fragment in case.fragments for pair in fragment.cover]
-    starts, ends = np.array(covers, dtype=np.int64).reshape(-1, 2).T.copy()
-
-    def column(values: list[int], dtype: type[np.integer]) -> NDArray[np.integer]:
-        return np.repeat(np.array(values, dtype=dtype), parts)
-
-    rows = np.arange(len(covers))
-    return ClippedReads(
-        rows,
-        column([fragment.locus for fragment in case.fragments], np.int64),
-        column([fragment.sample for fragment in case.fragments], np.int32),
-        rows,
-        rows,
-        starts,
-        ends,
-        offsets_of(parts),
-    )
-
-
 def on_gpu(case: Case) -> SiteLikelihoods:
     cupy = pytest.importorskip("cupy")
-    from hapgpu.genotyping.calls.cuda import (  # noqa: PLC0415  (needs CuPy)
-        device_site_likelihoods,
-    )
-    from hapgpu.genotyping.reads.cuda.evidence import DeviceEvidence  # noqa: PLC0415  (as above)
-
-    likelihoods = [
-        fragment.likelihoods if part == 0 else [np.nan] * len(fragment.likelihoods)
-        for fragment in case.fragments
-        for part in range(len(fragment.cover))
-    ]
-    values = rows_of_values(likelihoods, np.float64)
-    evidence = DeviceEvidence(
-        on_device(clipped_reads_of(case)),
-        cupy.asarray(values.data),
-        cupy.asarray(values.offsets),
-        cupy.ones(len(case.fragments), dtype=np.bool_),
-    )
-    table = rows_of_values([row for haplotypes in case.carried for row in haplotypes], np.int16)
-    batch = batch_with_shift_ranges(case)
-    return device_site_likelihoods(evidence, batch, table, case.samples, case.ploidy)
+    return device_likelihoods(case, cupy.asarray)
 
 
 def check(case: Case) -> SiteLikelihoods:
@@ -78,9 +28,7 @@ def check(case: Case) -> SiteLikelihoods:
         assert rows.data.dtype == expected_rows.data.dtype
         np.testing.assert_array_equal(rows.offsets, expected_rows.offsets)
     np.testing.assert_array_equal(found.allele_depths.data, expected.allele_depths.data)
-    np.testing.assert_allclose(
-        found.genotypes.data, expected.genotypes.data, rtol=1e-13, atol=1e-13
-    )
+    np.testing.assert_array_equal(found.genotypes.data, expected.genotypes.data)
     return found
 
 
