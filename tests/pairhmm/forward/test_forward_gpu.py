@@ -340,9 +340,36 @@ def test_many_layouts_in_one_call(large_batch: HmmBatch, monkeypatch: pytest.Mon
     assert max(len(plan.layouts) for plan in plans) > 3
 
 
-def test_agrees_with_the_cpu(mixed_batch: HmmBatch, large_batch: HmmBatch) -> None:
+def assert_same_bits(batch: HmmBatch) -> None:
+    found, expected = on_gpu(batch), log10_likelihoods(batch, CPU)
+    np.testing.assert_array_equal(found.view(np.int64), expected.view(np.int64))
+
+
+def test_has_the_bits_of_the_cpu(mixed_batch: HmmBatch, large_batch: HmmBatch) -> None:
     for batch in (mixed_batch, large_batch):
-        assert_close(on_gpu(batch), log10_likelihoods(batch, CPU))
+        assert_same_bits(batch)
+
+
+@pytest.mark.parametrize("name", ["tiny.in", "10s.in", "1m.in.gz"])
+def test_real_reads_have_the_bits_of_the_cpu(data_dir: Path, name: str) -> None:
+    assert_same_bits(read_text(data_dir / "pairhmm" / name))
+
+
+@settings(max_examples=200)
+@given(batches(60) | st.integers(0, 2**32 - 1).map(extreme_batch))
+def test_extremes_have_the_bits_of_the_cpu(batch: HmmBatch) -> None:
+    assert_same_bits(batch)
+
+
+@pytest.mark.parametrize(("read_length", "haplotype_length"), [(3000, 3000), (800, 20_000)])
+def test_long_reads_have_the_bits_of_the_cpu(read_length: int, haplotype_length: int) -> None:
+    rng = np.random.default_rng(read_length)
+    haplotype = genome(rng, haplotype_length)
+    reads = [
+        uniform_read(simulated_read(rng, haplotype, read_length), *qualities)
+        for qualities in (USUAL, (40, 30, 30, 20))
+    ]
+    assert_same_bits(make_batch([(reads, [haplotype, haplotype[:600]])]))
 
 
 def one_layout_for_all(layout: LaneLayout) -> Callable[..., LayoutPlan]:
