@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import AnyArray
+from hapgpu.arrays.memory import copy_memory, memory_of
 from hapgpu.runtime.jit import njit
 
 _SHOWN_ROWS, _SHOWN_VALUES = 4, 16
@@ -24,12 +25,12 @@ def _copy_rows(
     out: AnyArray,
     out_offsets: NDArray[np.int64],
 ) -> None:
+    # Numba tests each index for a negative one, so it would copy items one by one.
+    source, target = memory_of(data), memory_of(out)
+    item = data.itemsize
     for row in range(starts.shape[0]):
-        target = out_offsets[row]
-        length = out_offsets[row + 1] - target
-        source = starts[row]
-        for k in range(length):
-            out[target + k] = data[source + k]
+        start, to = np.int64(starts[row]), out_offsets[row]
+        copy_memory(target, item * to, source, item * start, item * (out_offsets[row + 1] - to))
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -88,7 +89,7 @@ class Ragged:
         rows = np.empty(int(offsets[-1]), dtype=data.dtype)
         # Only the size of an item matters for a copy: one compiled function per size.
         word = np.dtype(f"u{data.itemsize}")
-        words = data.view(word)
+        words = np.ascontiguousarray(data).view(word)
         words.flags.writeable = False
         _copy_rows(words, starts, rows.view(word), offsets)
         return cls(rows, offsets)
