@@ -30,7 +30,7 @@ from hapgpu.calling.output.called_haplotypes import (
     mates_in_regions,
     with_mates,
 )
-from hapgpu.calling.reads.finalized import order_of
+from hapgpu.calling.reads.read_order import fragments_of
 from hapgpu.cigar.clips import clips_of, with_hard_clips
 from hapgpu.cigar.mismatches import mismatch_tags
 from hapgpu.errors import InputError
@@ -174,7 +174,7 @@ class RealignedRecords:
         best = trimmed.haplotypes.offsets[reads.regions] + likelihoods.best_haplotypes[chosen]
         originals = segment.reads.take(reads.rows)
         originals = replace(originals, reference_ids=np.full(len(reads), contig, dtype=np.int32))
-        fragments = order_of(segment.reads, segment.samples, np.unique(reads.rows)).fragments
+        fragments = fragments_of(segment.reads, segment.samples, reads.rows)
         mates = mates_in_regions(reads, originals.flags, fragments[reads.rows])
         moved = replace(
             originals,

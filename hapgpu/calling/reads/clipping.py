@@ -47,8 +47,8 @@ class BaseRanges(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ClippedAlignments:
-    """p clipped alignments; one without bases has an empty CIGAR.
+class ClippedRanges:
+    """p clipped reads; one without bases has only zeros.
 
     Attributes
     ----------
@@ -56,20 +56,23 @@ class ClippedAlignments:
         int64[p]: range of bases of the read.
     starts, ends
         int64[p]: interval of the reference, 0-based, half-open.
-    cigars
-        uint32 in BAM encoding: M, I, D, =, X; soft clips that are left are M.
     """
 
     base_starts: NDArray[np.int64]
     base_ends: NDArray[np.int64]
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
-    cigars: Ragged
 
     @property
     def lengths(self) -> NDArray[np.int64]:
         """int64[p]: the number of bases."""
         return self.base_ends - self.base_starts
+
+    def take(self, rows: NDArray[np.int64]) -> ClippedRanges:
+        """Select clipped reads by `rows`, int64[k]."""
+        return ClippedRanges(
+            self.base_starts[rows], self.base_ends[rows], self.starts[rows], self.ends[rows]
+        )
 
 
 def clipped_to_spans(
@@ -78,7 +81,7 @@ def clipped_to_spans(
     rows: NDArray[np.int64],
     span_starts: NDArray[np.int64],
     span_ends: NDArray[np.int64],
-) -> ClippedAlignments:
+) -> ClippedRanges:
     """Clip reads to spans of the reference, as GATK's ReadClipper.hardClipToRegion.
 
     Insertions at the edge of a span are kept, deletions there are dropped. A read that has no base
@@ -97,15 +100,10 @@ def clipped_to_spans(
         int64[p], 0-based, half-open.
     """
     columns = np.zeros((4, rows.size), dtype=np.int64)
-    elements = np.empty(int(cigars.lengths_of(rows).sum()), dtype=np.uint32)
-    offsets = np.zeros(rows.size + 1, dtype=np.int64)
     ranges = BaseRanges(*(read_only(column) for column in ranges))
     spans = read_only(span_starts), read_only(span_ends)
-    views = view_of(cigars), ranges, read_only(rows)
-    _clip(*views, spans, columns, elements, offsets)
-    base_starts, base_ends, starts, ends = columns
-    clipped_cigars = Ragged(elements[: offsets[-1]], offsets)
-    return ClippedAlignments(base_starts, base_ends, starts, ends, clipped_cigars)
+    _clip(view_of(cigars), ranges, read_only(rows), spans, columns)
+    return ClippedRanges(*columns)
 
 
 @njit
@@ -115,11 +113,8 @@ def _clip(
     rows: NDArray[np.int64],
     spans: tuple[NDArray[np.int64], NDArray[np.int64]],
     columns: NDArray[np.int64],
-    out_elements: NDArray[np.uint32],
-    out_offsets: NDArray[np.int64],
 ) -> None:
-    """Fill in the columns, in the order of `ClippedAlignments`, and the CIGARs."""
-    at: Integer = np.int64(0)
+    """Fill in the columns, in the order of `ClippedRanges`."""
     for k in range(rows.size):
         row = rows[k]
         origin, first, last = ranges.origins[row], ranges.starts[row], ranges.ends[row]
@@ -133,7 +128,46 @@ def _clip(
         if is_within and first < last and start < end:
             columns[0, k], columns[1, k] = first, last
             columns[2, k], columns[3, k] = start, end
-            at = _write_elements(cigars, row, first, last, out_elements, at)
+
+
+def clipped_cigars(
+    cigars: Ragged,
+    rows: NDArray[np.int64],
+    base_starts: NDArray[np.int64],
+    base_ends: NDArray[np.int64],
+) -> Ragged:
+    """Return the CIGARs of ranges of bases of reads: M, I, D, =, X; soft clips that are left are M.
+
+    Parameters
+    ----------
+    cigars
+        uint32 in BAM encoding, n rows.
+    rows, base_starts, base_ends
+        int64[p]: the reads, and the range of bases of each, as `clipped_to_spans` returns it.
+
+    Returns
+    -------
+    Ragged
+        uint32 in BAM encoding, p rows.
+    """
+    elements = np.empty(int(cigars.lengths_of(rows).sum()), dtype=np.uint32)
+    offsets = np.zeros(rows.size + 1, dtype=np.int64)
+    ranges = read_only(base_starts), read_only(base_ends)
+    _write_cigars(view_of(cigars), read_only(rows), ranges, elements, offsets)
+    return Ragged(elements[: offsets[-1]], offsets)
+
+
+@njit
+def _write_cigars(
+    cigars: RaggedView,
+    rows: NDArray[np.int64],
+    ranges: tuple[NDArray[np.int64], NDArray[np.int64]],
+    out: NDArray[np.uint32],
+    out_offsets: NDArray[np.int64],
+) -> None:
+    at: Integer = np.int64(0)
+    for k in range(rows.size):
+        at = _write_elements(cigars, rows[k], ranges[0][k], ranges[1][k], out, at)
         out_offsets[k + 1] = at
 
 

@@ -2,40 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
+from hapgpu.arrays.memory import memory_of, part_of
+from hapgpu.arrays.ragged import Ragged, offsets_of
+from hapgpu.arrays.ragged_view import RaggedView, columns_of, read_only, view_of
 from hapgpu.calling.batches import ActiveRegions, RegionReads, SegmentReads, TrimmedRegions
 from hapgpu.calling.options import AssemblyOptions
 from hapgpu.calling.reads.clipping import (
-    REVERSE,
     BaseRanges,
-    ClippedAlignments,
     bases_before,
+    clipped_cigars,
     clipped_to_spans,
     has_mapped_mate,
     usable_ranges,
 )
+from hapgpu.calling.reads.read_order import (
+    ReadFields,
+    fields_memory_of,
+    has_mate,
+    slot_of,
+    sorted_reads,
+    table_size,
+)
 from hapgpu.cigar.encoding import reference_lengths
-from hapgpu.runtime.jit import njit
+from hapgpu.runtime.jit import njit, njit_inlined
 
 _MAX_QUALITY: Final = 20
 """Of equal bases of both mates: half of the Phred quality of an error in PCR, 40."""
-_NOWHERE: Final = np.iinfo(np.int32).max
 
 MIN_BASES: Final = 10
 """Shorter reads are dropped after trimming."""
 _MIN_MAPPING_QUALITY: Final = 20
 """GATK's `--mapping-quality-threshold-for-genotyping`."""
-
-_WORD = 8
 
 
 def finalized_reads(
@@ -57,35 +61,36 @@ def finalized_reads(
         Whether soft-clipped bases are used, and the lowest quality at the ends.
     """
     reads = segment.reads
-    rows, owners = _overlapping(reads, regions)
+    rows, counts = _overlapping(reads, regions)
     ranges = usable_ranges(reads, options)
-    spans = regions.padded_starts[owners], regions.padded_ends[owners]
+    spans = np.repeat(regions.padded_starts, counts), np.repeat(regions.padded_ends, counts)
     clipped = clipped_to_spans(reads.cigars, ranges, rows, *spans)
-    order = order_of(reads, segment.samples, rows)
-    kept = sorted_rows(clipped, owners, order.ranks[rows], min_bases=1)
-    rows, lengths = rows[kept], clipped.lengths[kept]
-    starts = reads.qualities.offsets[rows] + clipped.base_starts[kept]
+    kept, offsets = sorted_reads(
+        reads, rows, clipped.starts, clipped.lengths, offsets_of(counts), min_bases=1
+    )
+    rows, clipped = rows[kept], clipped.take(kept)
+    starts = reads.qualities.offsets[rows] + clipped.base_starts
     found = RegionReads(
-        np.searchsorted(owners[kept], np.arange(len(regions) + 1)),
+        offsets,
         rows,
         segment.samples[rows],
-        clipped.base_starts[kept],
-        clipped.base_ends[kept],
-        clipped.starts[kept],
-        clipped.ends[kept],
-        clipped.cigars.take(kept),
-        Ragged.gather(reads.qualities.data, starts, lengths),
+        clipped.base_starts,
+        clipped.base_ends,
+        clipped.starts,
+        clipped.ends,
+        clipped_cigars(reads.cigars, rows, clipped.base_starts, clipped.base_ends),
+        Ragged.gather(reads.qualities.data, starts, clipped.lengths),
     )
-    lower_overlaps(found, reads, order.fragments)
+    lower_overlaps(found, segment)
     return found
 
 
 def _overlapping(
     reads: ReadBatch, regions: ActiveRegions
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the reads that overlap the padded span of each active region, and the active region.
+    """Return the reads that overlap the padded span of each active region, and their numbers.
 
-    Both int64[p], region by region, rows of reads ascending.
+    int64[p], region by region, rows of reads ascending; and int64[r].
     """
     starts = reads.positions.astype(np.int64)
     ends = starts + reference_lengths(reads.cigars)
@@ -96,7 +101,7 @@ def _overlapping(
     _find_overlaps(*intervals, read_only(ends), counts, np.empty(0, dtype=np.int64))
     rows = np.empty(int(counts.sum()), dtype=np.int64)
     _find_overlaps(*intervals, read_only(ends), counts, rows)
-    return rows, np.repeat(np.arange(len(regions)), counts)
+    return rows, counts
 
 
 @njit
@@ -123,46 +128,42 @@ def _find_overlaps(
                     at += 1
 
 
-def lower_overlaps(reads: RegionReads, records: ReadBatch, fragments: NDArray[np.int64]) -> None:
+def lower_overlaps(reads: RegionReads, segment: SegmentReads) -> None:
     """Lower the qualities of bases that two reads of one fragment share, in place.
 
-    Of each name, the second read of an active region pairs with the first, if the mates may
-    overlap. Bases are compared one by one from the start of the overlap, whatever the indels. Equal
-    bases get at most 20; others get 0.
+    Of each name and sample, the second read of an active region pairs with the first, if the mates
+    may overlap. Bases are compared one by one from the start of the overlap, whatever the indels.
+    Equal bases get at most 20; others get 0.
 
     Parameters
     ----------
     reads
         m reads, in GATK's order.
-    records
+    segment
         The reads of the segment.
-    fragments
-        int64: a number for each name and sample, for each record.
     """
-    mate_positions = np.where(has_mapped_mate(records), records.mate_positions, _NOWHERE)
+    records = segment.reads
     columns = _Columns(
         read_only(reads.offsets),
+        read_only(reads.rows),
         read_only(reads.starts),
         read_only(reads.ends),
-        read_only(fragments[reads.rows]),
-        read_only(mate_positions[reads.rows]),
-        read_only(records.bases.offsets[reads.rows] + reads.base_starts),
+        read_only(reads.base_starts),
         read_only(reads.qualities.offsets),
     )
-    pending = np.full(int(fragments.max(initial=0)) + 1, -1, dtype=np.int64)
-    bases = read_only(records.bases.data)
-    _lower(view_of(reads.cigars), columns, bases, pending, reads.qualities.data)
+    fields = columns_of(ReadFields, records)
+    samples, bases = read_only(segment.samples), view_of(records.bases)
+    _lower(view_of(reads.cigars), columns, fields, samples, bases, reads.qualities.data)
 
 
 class _Columns(NamedTuple):
-    """Columns of the m reads; `bases` and `qualities` are offsets of their first base."""
+    """Columns of the m reads; `qualities` are offsets of their first base."""
 
     offsets: NDArray[np.int64]
+    rows: NDArray[np.int64]
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
-    fragments: NDArray[np.int64]
-    mate_positions: NDArray[np.int32]
-    bases: NDArray[np.int64]
+    base_starts: NDArray[np.int64]
     qualities: NDArray[np.int64]
 
 
@@ -170,28 +171,44 @@ class _Columns(NamedTuple):
 def _lower(
     cigars: RaggedView,
     reads: _Columns,
-    bases: NDArray[np.uint8],
-    pending: NDArray[np.int64],
+    fields: ReadFields,
+    samples: NDArray[np.int32],
+    bases: RaggedView,
     qualities: NDArray[np.uint8],
 ) -> None:
-    """Find the pairs of all active regions, and lower their qualities.
-
-    `pending` has the last read of each fragment that waits for its mate; -1 for none.
-    """
+    """Find the pairs of all active regions, and lower their qualities."""
+    all_fields, sample_memory = fields_memory_of(fields), memory_of(samples)
+    size = table_size(_longest(reads.offsets))
+    fragments = np.empty(size, dtype=np.int64)
+    waiting = np.empty(size, dtype=np.int64)  # the read of each that waits for its mate, or -1
     for region in range(reads.offsets.size - 1):
-        for row in range(reads.offsets[region], reads.offsets[region + 1]):
-            if reads.mate_positions[row] < reads.ends[row]:
-                fragment = reads.fragments[row]
-                other = pending[fragment]
-                # A read of an earlier active region waits for nothing.
-                if other < reads.offsets[region]:
-                    pending[fragment] = row
-                else:
-                    pending[fragment] = -1
-                    if reads.starts[other] < reads.starts[row]:
-                        _lower_pair(cigars, reads, other, row, bases, qualities)
-                    else:
-                        _lower_pair(cigars, reads, row, other, bases, qualities)
+        first, last = reads.offsets[region], reads.offsets[region + 1]
+        size = table_size(last - first)
+        fragments[:size] = -1
+        table = part_of(memory_of(fragments), 0, 8 * size)
+        for read in range(first, last):
+            row = reads.rows[read]
+            if not has_mate(all_fields, row) or fields.mate_positions[row] >= reads.ends[read]:
+                continue
+            slot = slot_of(table, all_fields.names, sample_memory, row)
+            if fragments[slot] < 0 or waiting[slot] < 0:
+                fragments[slot], waiting[slot] = row, read
+                continue
+            other = waiting[slot]
+            waiting[slot] = -1
+            if reads.starts[other] < reads.starts[read]:
+                _lower_pair(cigars, reads, other, read, bases, qualities)
+            else:
+                _lower_pair(cigars, reads, read, other, bases, qualities)
+
+
+@njit_inlined
+def _longest(offsets: NDArray[np.int64]) -> Integer:
+    """Return the number of reads of the active region with the most."""
+    longest = np.int64(0)
+    for region in range(offsets.size - 1):
+        longest = max(longest, offsets[region + 1] - offsets[region])
+    return longest
 
 
 @njit
@@ -200,7 +217,7 @@ def _lower_pair(
     reads: _Columns,
     one: Integer,
     other: Integer,
-    bases: NDArray[np.uint8],
+    bases: RaggedView,
     qualities: NDArray[np.uint8],
 ) -> None:
     """Lower the qualities of two reads; `one` does not start after the other."""
@@ -212,11 +229,11 @@ def _lower_pair(
     other_first = bases_before(cigars, other, start, start, 0)
     one_count = bases_before(cigars, one, one_start, one_end - 1, 1) - one_first
     other_count = bases_before(cigars, other, start, other_end - 1, 1) - other_first
+    here, there = reads.qualities[one] + one_first, reads.qualities[other] + other_first
+    one_first += bases.offsets[reads.rows[one]] + reads.base_starts[one]
+    other_first += bases.offsets[reads.rows[other]] + reads.base_starts[other]
     for k in range(min(one_count, other_count)):
-        here, there = reads.qualities[one] + one_first, reads.qualities[other] + other_first
-        is_equal = (
-            bases[reads.bases[one] + one_first + k] == (bases[reads.bases[other] + other_first + k])
-        )
+        is_equal = bases.data[one_first + k] == bases.data[other_first + k]
         limit = np.uint8(_MAX_QUALITY if is_equal else 0)
         qualities[here + k] = min(qualities[here + k], limit)
         qualities[there + k] = min(qualities[there + k], limit)
@@ -257,26 +274,27 @@ def reads_in_spans(
     spans
         The t parts.
     """
-    rows, owners = _rows_of(reads.offsets, kept)
+    rows, counts = _rows_of(reads.offsets, kept)
     ranges = BaseRanges(reads.starts, np.zeros(len(reads), np.int64), reads.qualities.lengths)
-    ends = spans.padded_starts[owners], spans.padded_ends[owners]
+    ends = np.repeat(spans.padded_starts, counts), np.repeat(spans.padded_ends, counts)
     clipped = clipped_to_spans(reads.cigars, ranges, rows, *ends)
-    records = reads.rows[rows]
-    order = order_of(segment.reads, segment.samples, records)
-    chosen = sorted_rows(clipped, owners, order.ranks[records], min_bases=MIN_BASES)
-    rows = rows[chosen]
-    base_starts = reads.base_starts[rows] + clipped.base_starts[chosen]
-    starts = reads.qualities.offsets[rows] + clipped.base_starts[chosen]
+    records, lengths = reads.rows[rows], clipped.lengths
+    chosen, offsets = sorted_reads(
+        segment.reads, records, clipped.starts, lengths, offsets_of(counts), min_bases=MIN_BASES
+    )
+    rows, clipped = rows[chosen], clipped.take(chosen)
+    base_starts = reads.base_starts[rows]
+    starts = reads.qualities.offsets[rows] + clipped.base_starts
     return RegionReads(
-        np.searchsorted(owners[chosen], np.arange(kept.size + 1)),
-        reads.rows[rows],
+        offsets,
+        records[chosen],
         reads.samples[rows],
-        base_starts,
-        base_starts + clipped.lengths[chosen],
-        clipped.starts[chosen],
-        clipped.ends[chosen],
-        clipped.cigars.take(chosen),
-        Ragged.gather(reads.qualities.data, starts, clipped.lengths[chosen]),
+        base_starts + clipped.base_starts,
+        base_starts + clipped.base_ends,
+        clipped.starts,
+        clipped.ends,
+        clipped_cigars(reads.cigars, rows, clipped.base_starts, clipped.base_ends),
+        Ragged.gather(reads.qualities.data, starts, clipped.lengths),
     )
 
 
@@ -297,122 +315,8 @@ def passing(reads: RegionReads, segment: SegmentReads) -> NDArray[np.bool_]:
 def _rows_of(
     offsets: NDArray[np.int64], kept: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows of some active regions, in order, and which of these each belongs to."""
+    """Return the rows of some active regions, in order, and how many rows each has."""
     counts = offsets[kept + 1] - offsets[kept]
-    owners = np.repeat(np.arange(kept.size), counts)
     firsts = np.cumsum(counts) - counts
-    return np.arange(owners.size) + (offsets[kept] - firsts)[owners], owners
-
-
-@dataclass(frozen=True, slots=True)
-class ReadOrder:
-    """Order and names of some of n reads.
-
-    Attributes
-    ----------
-    ranks
-        int64[n]: the rank of each read among reads with one start, all different; 0 for reads that
-        were not asked for.
-    fragments
-        int64[n]: a number for each name and sample; 0 for reads that were not asked for.
-    """
-
-    ranks: NDArray[np.int64]
-    fragments: NDArray[np.int64]
-
-
-def order_of(reads: ReadBatch, samples: NDArray[np.int32], rows: NDArray[np.int64]) -> ReadOrder:
-    """Order reads as GATK's ReadCoordinateComparator does at one position.
-
-    Forward before reverse reads, then by name (bytes), flags, MAPQ, mate and template length.
-    Records that are equal keep their order.
-
-    Parameters
-    ----------
-    reads, samples
-        n reads, and int32[n], the sample of each.
-    rows
-        int64[r]: the reads to order, in any order, perhaps several times.
-    """
-    is_asked = np.zeros(len(reads), dtype=np.bool_)
-    is_asked[rows] = True
-    rows = np.flatnonzero(is_asked)
-    names = _words_of(reads.names.take(rows))
-    flags = reads.flags[rows]
-    has_mate = has_mapped_mate(reads)[rows]
-    # From the last to the first key; reads of equal flags are all paired, or none is.
-    keys = [
-        reads.template_lengths[rows],
-        np.where(has_mate, reads.mate_positions[rows], -1),
-        np.where(has_mate, reads.mate_reference_ids[rows], -1),
-        reads.mapping_qualities[rows],
-        flags,
-    ]
-    is_reverse = flags & REVERSE
-    order = np.lexsort([*keys, *names[::-1], is_reverse])
-    ranks = np.zeros(len(reads), dtype=np.int64)
-    ranks[rows[order]] = np.arange(rows.size)
-    return ReadOrder(ranks, _fragments(names, samples[rows], rows, len(reads)))
-
-
-def sorted_rows(
-    clipped: ClippedAlignments,
-    owners: NDArray[np.int64],
-    ranks: NDArray[np.int64],
-    min_bases: int,
-) -> NDArray[np.int64]:
-    """Return int64[k]: alignments of at least `min_bases` bases, by region, start and rank.
-
-    Parameters
-    ----------
-    clipped
-        p alignments.
-    owners, ranks
-        int64[p]: the active region of each, and the rank of its read.
-    min_bases
-        At least 1.
-    """
-    kept = np.flatnonzero(clipped.lengths >= min_bases)
-    order = np.lexsort((ranks[kept], clipped.starts[kept], owners[kept]))
-    sorted_: NDArray[np.int64] = kept[order]
-    return sorted_
-
-
-def _fragments(
-    names: list[NDArray[np.uint64]],
-    samples: NDArray[np.int32],
-    rows: NDArray[np.int64],
-    count: int,
-) -> NDArray[np.int64]:
-    """Return int64[count]: a number for each name and sample; 0 for other rows."""
-    keys: list[NDArray[Any]] = [samples, *names]
-    order = np.lexsort(keys)
-    is_new = np.zeros(rows.size, dtype=np.bool_)
-    for key in keys:
-        sorted_key = key[order]
-        is_new[1:] |= sorted_key[1:] != sorted_key[:-1]
-    fragments = np.zeros(count, dtype=np.int64)
-    fragments[rows[order]] = np.cumsum(is_new)
-    return fragments
-
-
-def _words_of(names: Ragged) -> list[NDArray[np.uint64]]:
-    """Return names as columns of big-endian words, whose order is that of the bytes.
-
-    Words that are the same in all names, as the names of instruments are, are left out.
-    """
-    lengths = names.lengths
-    width = int(lengths.max(initial=0)) // _WORD + 1
-    words = np.zeros((width, len(names)), dtype=np.uint64)
-    _pack(view_of(names), words)
-    return [column for column in words if column.size and (column != column[0]).any()]
-
-
-@njit
-def _pack(names: RaggedView, words: NDArray[np.uint64]) -> None:
-    """Write names as words, followed by zeros."""
-    for row in range(words.shape[1]):
-        start = names.offsets[row]
-        for k in range(names.offsets[row + 1] - start):
-            shift = np.uint64(56 - 8 * (k & 7))
-            words[k >> 3, row] |= np.uint64(names.data[start + k]) << shift
+    shifts = np.repeat(offsets[kept] - firsts, counts)
+    return np.arange(shifts.size) + shifts, counts
