@@ -13,8 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import AlignmentBatch
+from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.kinds import AnyArray, Rows
+from hapgpu.arrays.memory import Memory, read_64, read_u32
 from hapgpu.arrays.ragged import Ragged
+from hapgpu.arrays.ragged_memory import ragged_memory_of, row_memory
 from hapgpu.arrays.ragged_view import RaggedView, longest_row, row_of, view_of, with_room
 from hapgpu.cigar.builder import (
     LEADING_REMOVED,
@@ -40,10 +43,12 @@ from hapgpu.cigar.encoding import (
     write_cigar,
 )
 from hapgpu.cigar.left_align import LeftAligner, left_align, new_left_aligner
-from hapgpu.runtime.jit import njit
+from hapgpu.io.bam.constants import MAX_OPERATION_BASES, QUERY_OPERATIONS, REFERENCE_OPERATIONS
+from hapgpu.runtime.jit import njit, njit_inlined
 
 _HAPLOTYPE_OVERHANG = 1000  # bases that reads may extend after the end of their haplotype
 _FAILED = -1
+_CIGAR_BYTES, _PADDED_BYTES = 4, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +168,6 @@ class _Workspace(NamedTuple):
     """Builders of CIGARs; and int64[2], numbers of inserted bases at the ends that are clipped."""
 
     read: CigarBuilder
-    haplotype: CigarBuilder
-    padded: CigarBuilder
     trimmed: CigarBuilder
     composed: CigarBuilder
     aligner: LeftAligner
@@ -172,14 +175,11 @@ class _Workspace(NamedTuple):
 
 
 @njit
-def _new_workspace(read_elements: int, haplotype_elements: int) -> _Workspace:
+def _new_workspace(read_elements: int, padded_elements: int) -> _Workspace:
     """Allocate for CIGARs of these numbers of elements; each step adds a known number at most."""
-    padded = haplotype_elements + 1
-    composed = read_elements + padded
+    composed = read_elements + padded_elements
     return _Workspace(
         new_builder(read_elements),
-        new_builder(haplotype_elements),
-        new_builder(padded),
         new_builder(composed),
         new_builder(composed),
         new_left_aligner(composed),
@@ -200,66 +200,106 @@ def _project_rows(
     positions = np.full(count, _FAILED, dtype=np.int64)
     offsets = np.zeros(count + 1, dtype=np.int64)
     out = np.empty(4 * count, dtype=np.uint32)
-    work = _new_workspace(longest_row(alignments.cigars), longest_row(loci.cigars))
-    padded_haplotype, has_cigar = -1, False
+    padded = _padded_haplotypes(loci.cigars)
+    all_padded, all_cigars = ragged_memory_of(padded), ragged_memory_of(alignments.cigars)
+    work = _new_workspace(longest_row(alignments.cigars), longest_row(padded))
     for row in range(count):
-        haplotype = alignments.haplotypes[row]
-        if haplotype != padded_haplotype:
-            padded_haplotype = haplotype
-            has_cigar = _pad_haplotype(row_of(loci.cigars, haplotype), work)
-        locus = loci.reference_index[haplotype]
-        start = _FAILED
-        if has_cigar:
-            start = _project_match(
-                reads.offsets[row + 1] - reads.offsets[row],
-                row_of(alignments.cigars, row),
-                alignments.starts[row],
-                work,
-            )
-        if has_cigar and start == _FAILED:
+        haplotype, end = alignments.haplotypes[row], offsets[row]
+        length = reads.offsets[row + 1] - reads.offsets[row]
+        leading, trailing = np.int64(clips[0][row]), np.int64(clips[1][row])
+        start: Integer = np.int64(_FAILED)
+        if _is_match(row_memory(all_cigars, row, _CIGAR_BYTES), length):
+            haplotype_cigar = row_memory(all_padded, haplotype, _PADDED_BYTES)
+            start = _start_of_match(haplotype_cigar, length, np.int64(alignments.starts[row]))
+        if start != _FAILED and length + leading + trailing <= MAX_OPERATION_BASES:
+            if end + 3 > out.size:
+                out = with_room(out, end + 3)
+            for size, operation in ((leading, SOFT_CLIP), (length, MATCH), (trailing, SOFT_CLIP)):
+                if size > 0:
+                    out[end] = size << 4 | operation
+                    end += 1
+        else:
             start = _project(
                 row_of(reads, row),
                 row_of(alignments.cigars, row),
                 alignments.starts[row],
-                row_of(loci.references, locus),
+                row_of(padded, haplotype),
+                row_of(loci.references, loci.reference_index[haplotype]),
                 clip_ends,
                 work,
             )
-        end = offsets[row]
-        if start != _FAILED:
-            middle = built(work.aligner.result)
-            out = with_room(out, end + middle.size + 2)
-            leading = clips[0][row] + work.end_insertions[0]
-            trailing = clips[1][row] + work.end_insertions[1]
-            end = write_cigar(out, end, leading, middle, trailing, SOFT_CLIP)
+            if start != _FAILED:
+                middle = built(work.aligner.result)
+                out = with_room(out, end + middle.size + 2)
+                leading += work.end_insertions[0]
+                trailing += work.end_insertions[1]
+                end = write_cigar(out, end, leading, middle, trailing, SOFT_CLIP)
         if end > offsets[row]:
-            positions[row] = loci.reference_starts[locus] + loci.starts[haplotype] + start
+            first = loci.reference_starts[loci.reference_index[haplotype]]
+            positions[row] = first + loci.starts[haplotype] + start
         offsets[row + 1] = end
     return positions, out[: offsets[-1]], offsets
 
 
 @njit
-def _project_match(length: int, cigar: NDArray[np.uint32], start: int, work: _Workspace) -> int:
-    """Do the work of `_project` for a read that is aligned inside one M of its haplotype.
+def _padded_haplotypes(cigars: RaggedView) -> RaggedView:
+    """Return the CIGARs of haplotypes with an overhang, int64 rows; none for one that is invalid.
+
+    The reads of a locus belong to its haplotypes in any order, so each is made once, before them.
+    """
+    count = cigars.offsets.size - 1
+    elements = np.empty(cigars.data.size + count, dtype=np.int64)
+    offsets = np.zeros(count + 1, dtype=np.int64)
+    longest = longest_row(cigars)
+    haplotype, padded = new_builder(longest), new_builder(longest + 1)
+    for row in range(count):
+        end = offsets[row]
+        if _pad_haplotype(row_of(cigars, row), haplotype, padded):
+            for element in built(padded):
+                elements[end] = element
+                end += 1
+        offsets[row + 1] = end
+    return RaggedView(elements, offsets)
+
+
+@njit
+def _pad_haplotype(
+    cigar: NDArray[np.uint32], haplotype: CigarBuilder, padded: CigarBuilder
+) -> bool:
+    start_pinned_cigar(haplotype)
+    add_elements(haplotype, cigar)
+    if not finish_cigar(haplotype):
+        return False
+    start_cigar(padded)
+    add_elements(padded, built(haplotype))
+    add_element(padded, _HAPLOTYPE_OVERHANG, MATCH)
+    return finish_cigar(padded)
+
+
+@njit_inlined
+def _is_match(cigar: Memory, length: Integer) -> bool:
+    """Tell whether a read of so many bases is one M."""
+    return bool(cigar.size == _CIGAR_BYTES and read_u32(cigar, 0) == length << 4 | MATCH)
+
+
+@njit_inlined
+def _start_of_match(haplotype: Memory, length: Integer, start: Integer) -> Integer:
+    """Return the start of a read that is aligned inside one M of its haplotype, as `_project`.
 
     Most reads are: no rule changes their CIGAR. At the start of an M, an indel before it may count.
     Return _FAILED for other reads.
     """
-    if cigar.size != 1 or cigar[0] != length << 4 | MATCH or start < 0:
-        return _FAILED
-    haplotype_start, reference_start = 0, 0
-    for k, element in enumerate(built(work.padded)):
-        operation, size = operation_of(element), length_of(element)
-        if k > 0 and start <= haplotype_start:
+    haplotype_start, reference_start = np.int64(0), np.int64(0)
+    for at in range(0, haplotype.size, _PADDED_BYTES):
+        element = read_64(haplotype, at)
+        operation, size = element & 15, element >> 4
+        if start < haplotype_start or (at > 0 and start == haplotype_start):
             break
         if operation == MATCH and start + length <= haplotype_start + size:
-            work.end_insertions[:] = 0
-            start_cigar(work.aligner.result)
-            add_element(work.aligner.result, length, MATCH)
             return reference_start + start - haplotype_start
-        haplotype_start += size * consumes_query(operation)
-        reference_start += size * consumes_reference(operation)
-    return _FAILED
+        haplotype_start += size * (QUERY_OPERATIONS >> operation & 1)
+        reference_start += size * (REFERENCE_OPERATIONS >> operation & 1)
+    return np.int64(_FAILED)
 
 
 @njit
@@ -267,16 +307,19 @@ def _project(
     read: NDArray[np.uint8],
     cigar: NDArray[np.uint32],
     start: int,
+    padded: NDArray[np.int64],
     reference: NDArray[np.uint8],
     clip_ends: bool,  # noqa: FBT001  (Numba: no keyword-only arguments)
     work: _Workspace,
 ) -> int:
-    """Write a read's CIGAR to the workspace of its haplotype; return its start."""
+    """Write a read's CIGAR to the workspace; return its start on the reference haplotype.
+
+    A haplotype whose CIGAR is invalid has no elements, so that trimming fails.
+    """
     start_cigar(work.read)
     add_elements(work.read, cigar)
     if not finish_cigar(work.read):
         return _FAILED
-    padded = built(work.padded)
     reference_start = _reference_start(padded, start)
     if reference_start == _FAILED:
         return _FAILED
@@ -311,18 +354,6 @@ def _measure_ends(cigar: NDArray[np.int64], inserted: NDArray[np.int64]) -> tupl
         inserted[1] += length_of(cigar[last - 1]) * consumes_query(operation_of(cigar[last - 1]))
         last -= 1
     return first, last, deleted
-
-
-@njit
-def _pad_haplotype(cigar: NDArray[np.uint32], work: _Workspace) -> bool:
-    start_pinned_cigar(work.haplotype)
-    add_elements(work.haplotype, cigar)
-    if not finish_cigar(work.haplotype):
-        return False
-    start_cigar(work.padded)
-    add_elements(work.padded, built(work.haplotype))
-    add_element(work.padded, _HAPLOTYPE_OVERHANG, MATCH)
-    return finish_cigar(work.padded)
 
 
 @njit
