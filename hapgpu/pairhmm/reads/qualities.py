@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
+from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
+from hapgpu.arrays.ragged_view import RaggedView, longest_row, read_only, view_of
 from hapgpu.cigar.read_parts import ReadParts
 from hapgpu.errors import InputError
 from hapgpu.io.bam.constants import MISSING_QUALITY
+from hapgpu.io.bam.tags import HEAD_BYTES
 from hapgpu.pairhmm.batches import HmmReads
-from hapgpu.pairhmm.options import MIN_QUALITY, QualityOptions
-from hapgpu.pairhmm.reads.pcr_model import limit_gap_opens
-from hapgpu.pairhmm.reads.quality_tags import tag_qualities
+from hapgpu.pairhmm.options import MIN_QUALITY, PcrModel, QualityOptions
+from hapgpu.pairhmm.reads.pcr_model import gap_open_limits_of_bases
+from hapgpu.pairhmm.reads.quality_tags import FIRST_QUALITY, NO_TAG, quality_fields
+from hapgpu.pairhmm.reads.tandem_repeats import count_row
 from hapgpu.runtime.jit import njit
 
 _NO_CAP: Final = 255
@@ -53,23 +56,130 @@ def prepared_parts(
     """
     starts, lengths = reads.bases.offsets[parts.reads] + parts.starts, parts.lengths
     bases = Ragged.gather(reads.bases.data, starts, lengths)
-    gap_opens = [
-        Ragged.gather(tag_qualities(reads, name, options.gap_open, source), starts, lengths).data
-        for name in ("BI", "BD")
-    ]
     if base_qualities is None:
         base_qualities = Ragged.gather(reads.qualities.data, starts, lengths)
-    caps = reads.mapping_qualities[parts.reads]
-    if not options.cap_by_mapping_quality:
-        caps = np.full_like(caps, _NO_CAP)
-    limit_gap_opens(gap_opens, bases, options.pcr_model)
-    insertions, deletions = (np.maximum(column, MIN_QUALITY) for column in gap_opens)
-    prepared = np.empty(bases.data.size, dtype=np.uint8)
-    _cap_and_floor(
-        view_of(base_qualities), read_only(caps), options.base_quality_threshold, prepared
+    fields = quality_fields(reads, source)
+    has_tags = bool((fields != NO_TAG).any())
+    size = bases.data.size
+    prepared, insertions = np.empty((2, size), dtype=np.uint8)
+    deletions = np.empty(size if has_tags else 0, dtype=np.uint8)
+    _prepare(
+        view_of(bases),
+        read_only(base_qualities.data),
+        _Tags(view_of(reads.tags), read_only(fields)),
+        _Parts(read_only(parts.reads), read_only(parts.starts)),
+        _rules(reads, options),
+        _Columns(prepared, insertions, deletions),
     )
     continuations = np.broadcast_to(np.uint8(options.gap_continuation), bases.data.shape)
-    return HmmReads(bases, prepared, insertions, deletions, continuations)
+    return HmmReads(
+        bases, prepared, insertions, deletions if has_tags else insertions, continuations
+    )
+
+
+class _Tags(NamedTuple):
+    """Tags of reads, and int64[2, n]: the fields of `quality_fields` in them."""
+
+    data: RaggedView
+    fields: NDArray[np.int64]
+
+
+class _Parts(NamedTuple):
+    """Columns of `ReadParts`."""
+
+    reads: NDArray[np.int64]
+    starts: NDArray[np.int64]
+
+
+class _Rules(NamedTuple):
+    """`QualityOptions` as columns and numbers.
+
+    Attributes
+    ----------
+    limits
+        uint8[MAX_COPIES + 1], by the counts of `count_row`.
+    has_limits
+        Whether copies of repeats are counted.
+    gap_open, threshold
+        As of `QualityOptions`.
+    caps
+        uint8[n]: the highest base quality of each read.
+    """
+
+    limits: NDArray[np.uint8]
+    has_limits: bool
+    gap_open: int
+    threshold: int
+    caps: NDArray[np.uint8]
+
+
+class _Columns(NamedTuple):
+    """Columns of `HmmReads`; `deletions` are empty without any tag: they equal insertions."""
+
+    base_qualities: NDArray[np.uint8]
+    insertions: NDArray[np.uint8]
+    deletions: NDArray[np.uint8]
+
+
+def _rules(reads: ReadBatch, options: QualityOptions) -> _Rules:
+    caps = reads.mapping_qualities
+    if not options.cap_by_mapping_quality:
+        caps = np.full_like(caps, _NO_CAP)
+    return _Rules(
+        read_only(gap_open_limits_of_bases(options.pcr_model)),
+        options.pcr_model is not PcrModel.NONE,
+        options.gap_open,
+        options.base_quality_threshold,
+        read_only(caps),
+    )
+
+
+@njit
+def _prepare(
+    bases: RaggedView,
+    base_qualities: NDArray[np.uint8],
+    tags: _Tags,
+    parts: _Parts,
+    rules: _Rules,
+    out: _Columns,
+) -> None:
+    """Fill in the columns part by part, while the bases of a part are cached."""
+    units = np.empty(longest_row(bases), dtype=np.uint8)
+    counts = np.zeros(units.size, dtype=np.uint8)
+    for part in range(parts.reads.size):
+        start, end = bases.offsets[part], bases.offsets[part + 1]
+        read = parts.reads[part]
+        cap = rules.caps[read]
+        for k in range(start, end):
+            quality = min(base_qualities[k], cap)
+            out.base_qualities[k] = quality if quality >= rules.threshold else MIN_QUALITY
+        if rules.has_limits:
+            count_row(bases.data[start:end], 0, end - start, units, counts)
+        skipped = HEAD_BYTES + parts.starts[part]
+        _put_gap_opens(tags, 0, read, skipped, rules, counts, out.insertions[start:end])
+        if out.deletions.size:
+            _put_gap_opens(tags, 1, read, skipped, rules, counts, out.deletions[start:end])
+
+
+@njit
+def _put_gap_opens(
+    tags: _Tags,
+    tag: int,
+    read: Integer,
+    skipped: Integer,
+    rules: _Rules,
+    counts: NDArray[np.uint8],
+    out: NDArray[np.uint8],
+) -> None:
+    """Write the qualities of a tag, or the default without one, within their limits."""
+    field = tags.fields[tag, read]
+    for k in range(out.size):
+        quality = np.int64(rules.gap_open)
+        if field != NO_TAG:
+            quality = np.int64(tags.data.data[field + skipped + k]) - FIRST_QUALITY
+        if rules.has_limits:
+            quality = min(quality, np.int64(rules.limits[counts[k]]))
+        out[k] = max(quality, np.int64(MIN_QUALITY))
 
 
 def check_base_qualities(reads: ReadBatch, source: str, remedy: str) -> None:
@@ -96,16 +206,3 @@ def check_base_qualities(reads: ReadBatch, source: str, remedy: str) -> None:
         raise InputError(
             f"{source}, read '{name}': no base qualities, which likelihoods need; {remedy}"
         )
-
-
-@njit
-def _cap_and_floor(
-    qualities: RaggedView, caps: NDArray[np.uint8], threshold: int, out: NDArray[np.uint8]
-) -> None:
-    """Cap the base qualities of each read; set qualities below the threshold to `MIN_QUALITY`."""
-    data, offsets = qualities.data, qualities.offsets
-    for row in range(offsets.size - 1):
-        cap = caps[row]
-        for k in range(offsets[row], offsets[row + 1]):
-            quality = min(data[k], cap)
-            out[k] = quality if quality >= threshold else MIN_QUALITY

@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.ragged_view import RaggedView, longest_row, view_of
 from hapgpu.runtime.jit import njit, njit_inlined
 
 MAX_COPIES: Final = 20
@@ -35,34 +33,6 @@ _COPIES: Final = np.minimum(
 """Copies by unit, less one, and counter."""
 
 
-def repeat_counts(bases: Ragged) -> NDArray[np.uint8]:
-    """Count the copies of the repeat that an indel after each base would change.
-
-    The unit is the shortest sequence of 1 to 8 bases with at least two copies right after the
-    base; without one, the next base. Its copies are counted in both directions. (GATK also looks
-    for a unit that ends at the base, but always uses the number of copies of the unit after it.)
-
-    Parameters
-    ----------
-    bases
-        uint8 text, a row per read; compared byte by byte, so that N repeats N.
-
-    Returns
-    -------
-    uint8[bases.data.size], 1 to `MAX_COPIES`; 0 at the last base of a read.
-    """
-    counts = np.empty(bases.data.size, dtype=np.uint8)
-    _count(view_of(bases), counts)
-    return counts
-
-
-@njit
-def _count(rows: RaggedView, counts: NDArray[np.uint8]) -> None:
-    units = np.empty(longest_row(rows), dtype=np.uint8)
-    for row in range(rows.offsets.size - 1):
-        count_row(rows.data, rows.offsets[row], rows.offsets[row + 1], units, counts)
-
-
 @njit
 def count_row(
     bases: NDArray[np.uint8],
@@ -71,18 +41,23 @@ def count_row(
     units: NDArray[np.uint8],
     counts: NDArray[np.uint8],
 ) -> None:
-    """Count the copies after each base, from the end of a read, then add the copies before it.
+    """Count the copies of the repeat that an indel after each base of a read would change.
 
+    The unit is the shortest sequence of 1 to 8 bases with at least two copies right after the
+    base; without one, the next base. Its copies are counted in both directions. (GATK also looks
+    for a unit that ends at the base, but always uses the number of copies of the unit after it.)
+
+    Copies after each base are counted from the end of the read, then copies before it are added.
     Matches are counted for units of all lengths at once, because branches would be mispredicted.
 
     Parameters
     ----------
     bases
-        uint8 text with the read at `start` to `end`.
+        uint8 text with the read at `start` to `end`; compared byte by byte, so that N repeats N.
     units
         uint8: scratch memory for each base of the read.
     counts
-        uint8: receives the counts of `repeat_counts`, at `start` to `end`.
+        uint8: receives 1 to `MAX_COPIES` at `start` to `end`; 0 at the last base.
     """
     following: Integer = _0
     matches: Integer = _0

@@ -51,7 +51,7 @@ class _Parts(NamedTuple):
 
 
 class _Rules(NamedTuple):
-    """`QualityOptions`: `limits` by the counts of `repeat_counts`, and the highest cap."""
+    """`QualityOptions`: `limits` by the counts of `count_row`, and the highest cap."""
 
     limits: NDArray[np.uint8]
     has_limits: bool

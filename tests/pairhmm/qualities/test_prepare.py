@@ -112,6 +112,29 @@ def test_a_tag_that_does_not_fit(tmp_path: Path, name: str, field: str, row: int
         prepared_reads(read_batch(path), QualityOptions(), "reads.sam")
 
 
+def test_tags_of_some_reads(tmp_path: Path) -> None:
+    """A read with one tag, with both in any order, with a second field of a name, and with none."""
+    read = "chr\t1\t60\t4M\t*\t0\t0\tACGT\tIIII"
+    tags = [
+        "BD:Z:0123",
+        "XX:Z:BI\tBI:Z:4567",
+        "BD:Z:89:;\tXA:A:Z\tBI:Z:<=>?",
+        "NM:i:0",
+        "BI:Z:@ABC",
+    ]
+    tags[-1] += "\tBI:Z:bad"
+    lines = [f"r\t0\t{read}\t{fields}" for fields in tags]
+    batch = read_batch(write_sam(tmp_path / "reads.sam", 200, lines))
+    rows = np.array([4, 0, 3, 1, 2, 2])
+    parts = ReadParts(rows, np.full(6, 1), np.full(6, 3))
+    options = QualityOptions(pcr_model=PcrModel.NONE)
+    prepared = prepared_parts(batch, parts, options, "reads")
+    insertions, deletions = (column.reshape(6, 2).tolist() for column in prepared.qualities[1:3])
+    none = [45, 45]
+    assert insertions == [[32, 33], none, none, [20, 21], [28, 29], [28, 29]]
+    assert deletions == [none, [16, 17], none, none, [24, 25], [24, 25]]
+
+
 @pytest.mark.parametrize("model", PcrModel)
 def test_windows_have_the_qualities_of_their_reads(sam: Path, model: PcrModel) -> None:
     batch, options = read_batch(sam), QualityOptions(pcr_model=model)

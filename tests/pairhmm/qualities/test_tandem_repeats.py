@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.pairhmm.reads.tandem_repeats import repeat_counts
+from hapgpu.pairhmm.reads.tandem_repeats import count_row
 from tests.pairhmm.preparation_oracle import repeat_count
 
 TEXT = st.one_of(
@@ -26,7 +29,10 @@ TEXT = st.one_of(
 
 def counts_of(*reads: str) -> list[list[int]]:
     bases = Ragged.from_sequences(reads)
-    return [row.tolist() for row in Ragged(repeat_counts(bases), bases.offsets)]
+    counts, units = np.empty((2, bases.data.size), dtype=np.uint8)
+    for start, end in pairwise(bases.offsets.tolist()):
+        count_row(bases.data, start, end, units, counts)
+    return [row.tolist() for row in Ragged(counts, bases.offsets)]
 
 
 @given(st.lists(TEXT, max_size=5))
