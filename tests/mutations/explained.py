@@ -24,6 +24,7 @@ _TABLE: Final = {
         calling.genotypes.rank_sums: _STEPS
         calling.batches: REFERENCE_ROOM LEAD
         calling.pipeline: _ALIGNER
+        calling.reads.read_order: _RUN
         calling.reads.segment_reader: _BATCH_BASES _MAX_BASES _MAX_ALL_BASES _SHORT
         calling.reads.segments: _MAX_BASES _MIN_BASES _SEGMENTS_PER_WORKER
         longread.align.dp.pairs: _MIN_WIDTH _WIDTH_FRACTION _WIDTH_STEP _MAX_WIDENING _MIN_SAVING
@@ -109,13 +110,14 @@ _TABLE: Final = {
     """,
     HASH: """
         calling.assembly.kmers: _FACTOR _HIGH
+        calling.reads.read_order: _HASH_FACTOR _HASH_SHIFT
         calling.reads.windows: _FACTORS
         longread.index.minimizer_index: MIX
         genotyping.reads.fragments: _FOLD
         genotyping.reads.scored_reads: _ODD _FACTORS
     """,
     NONE: """
-        calling.regions.pileup: _MAX_PL
+        calling.regions.activity: _MAX_PL
         calling.assembly.dangling_tails: _UNREACHABLE
         calling.output.reference_blocks: _NOWHERE
         calling.output.phasing: _NOT_ONE

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.calling.batches import LEAD, MAX_JUNCTION, PADDING, ActiveRegions, SegmentReads
 from hapgpu.calling.options import VariantOptions
+from hapgpu.calling.regions.activity import activity_probabilities
 from hapgpu.calling.regions.cutting import (
     MAX_PROPAGATION,
     MAX_RUN,
@@ -22,7 +23,7 @@ from hapgpu.calling.regions.cutting import (
     soft_clip_counts,
 )
 from hapgpu.calling.regions.junctions import NO_JUNCTIONS, Junctions
-from hapgpu.calling.regions.pileup import activity_probabilities, pileup_of
+from hapgpu.calling.regions.pileup import pileup_of
 from hapgpu.runtime.jit import njit
 
 _MAX_SIZE: Final = 300

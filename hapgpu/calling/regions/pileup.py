@@ -1,9 +1,8 @@
-"""Pileups of reads at positions, and the probability that each is active."""
+"""Pileups of reads at positions."""
 
 from __future__ import annotations
 
 from functools import cache
-from math import lgamma, log
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -11,9 +10,21 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import (
+    Memory,
+    memory_of,
+    part_of,
+    read_64,
+    read_i32,
+    read_u8,
+    read_u16,
+    read_u32,
+    write_8,
+    write_64,
+)
+from hapgpu.arrays.ragged_memory import RaggedMemory, row_memory
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.arrays.read_columns import ReadColumns
-from hapgpu.calling.options import VariantOptions
 from hapgpu.cigar.encoding import DELETION, INSERTION, SOFT_CLIP
 from hapgpu.haplotypes.batches import ReferenceSlice
 from hapgpu.io.bam.constants import QUERY_OPERATIONS, REFERENCE_OPERATIONS
@@ -27,12 +38,6 @@ DELETION_QUALITY: Final = 30
 _TABLE_STEP: Final = 1e-4
 _TABLE_END: Final = 8.0
 
-_MAX_CONFIDENCE: Final = 4.0
-"""Phred: with several samples, a lower QUAL gives probability 0."""
-_MAX_COUNT_CHANGE: Final = 0.1
-"""Allele counts are final if none changed by more."""
-_UNIT: Final = 10.0 / 2.0**FRACTION_BITS
-_MAX_PL: Final = 2147483647.0
 _MAX_TEMPLATE: Final = 100
 """Bases inside adaptors are excluded if the signed TLEN is at most this."""
 _MIN_CLIP_QUALITY: Final = 28
@@ -40,6 +45,9 @@ _MIN_CLIP_QUALITY: Final = 28
 _PAIRED, _MATE_UNMAPPED, _REVERSE, _MATE_REVERSE = 0x1, 0x8, 0x10, 0x20
 _ALIGNED: Final = QUERY_OPERATIONS & REFERENCE_OPERATIONS
 _CLIPS: Final = 1 << SOFT_CLIP
+_CIGAR_BYTES: Final = 4
+_ROW_BYTES: Final = 16
+"""Bytes of a row of the table, and of the sums of a locus."""
 _BOUNDARIES: Final = 1 << INSERTION | 1 << DELETION | _CLIPS
 """Mask of the operations next to which a base is an alternate element."""
 
@@ -130,55 +138,104 @@ def pileup_of(
     return pileup
 
 
+class _Memory(NamedTuple):
+    """Bytes of the columns of reads and loci that each base needs, and `offsets`, scratch memory.
+
+    `offsets` are int64, one per locus: those of the elements of a read in the table.
+    """
+
+    positions: Memory
+    cigars: RaggedMemory
+    base_offsets: Memory
+    bases: Memory
+    qualities: Memory
+    reference: Memory
+    table: Memory
+    ratios: Memory
+    is_covered: Memory
+    offsets: Memory
+
+
 @njit
 def _add_reads(reads: ReadColumns, samples: NDArray[np.int32], loci: _Loci) -> int:
     """Add all reads; return the first row whose CIGAR is not as long as its bases, or -1."""
+    size = loci.reference.size
+    offsets = np.empty(size, dtype=np.int64)
+    memory = _Memory(
+        memory_of(reads.positions),
+        RaggedMemory(memory_of(reads.cigars), memory_of(reads.cigar_offsets)),
+        memory_of(reads.base_offsets),
+        memory_of(reads.bases),
+        memory_of(reads.qualities),
+        memory_of(loci.reference),
+        memory_of(loci.table),
+        memory_of(loci.ratios),
+        memory_of(loci.is_covered),
+        memory_of(offsets),
+    )
+    mates = _Mates(
+        memory_of(reads.flags),
+        memory_of(reads.mate_reference_ids),
+        memory_of(reads.mate_positions),
+        memory_of(reads.template_lengths),
+    )
     for row in range(reads.flags.size):
-        reference_length, query_length = _lengths(reads, row)
+        cigar = row_memory(memory.cigars, row, _CIGAR_BYTES)
+        reference_length, query_length = _lengths(cigar)
         if query_length != reads.base_offsets[row + 1] - reads.base_offsets[row]:
             return row
-        start, end = _outside_adaptors(reads, row, reference_length)
+        position = np.int64(reads.positions[row])
+        start, end = _outside_adaptors(mates, row, position, reference_length)
         first = max(start - loci.start, np.int64(0))
-        last = min(end - loci.start, np.int64(loci.reference.size))
+        last = min(end - loci.start, np.int64(size))
         if first < last:
-            _add_elements(reads, row, samples[row], loci, first, last)
-            if reads.cigar_offsets[row + 1] - reads.cigar_offsets[row] > 1:
+            of_sample = np.int64(samples[row]) * size
+            _add_elements(memory, row, position - loci.start, of_sample, first, last)
+            if cigar.size > _CIGAR_BYTES:
                 _make_ends_alternate(reads, row, samples[row], loci, first, last)
     return -1
 
 
 @njit_inlined
-def _lengths(reads: ReadColumns, row: Integer) -> tuple[Integer, Integer]:
+def _lengths(cigar: Memory) -> tuple[Integer, Integer]:
     """Return the number of reference bases and of read bases of a CIGAR."""
     reference_length, query_length = np.int64(0), np.int64(0)
-    for k in range(reads.cigar_offsets[row], reads.cigar_offsets[row + 1]):
-        operation, length = reads.cigars[k] & 15, np.int64(reads.cigars[k] >> 4)
-        if REFERENCE_OPERATIONS >> operation & 1:
-            reference_length += length
-        if QUERY_OPERATIONS >> operation & 1:
-            query_length += length
+    for at in range(0, cigar.size, _CIGAR_BYTES):
+        element = read_u32(cigar, at)
+        operation, length = element & 15, element >> 4
+        reference_length += length * (REFERENCE_OPERATIONS >> operation & 1)
+        query_length += length * (QUERY_OPERATIONS >> operation & 1)
     return reference_length, query_length
+
+
+class _Mates(NamedTuple):
+    """Bytes of the columns of reads that are about their mates."""
+
+    flags: Memory
+    reference_ids: Memory
+    positions: Memory
+    template_lengths: Memory
 
 
 @njit_inlined
 def _outside_adaptors(
-    reads: ReadColumns, row: Integer, reference_length: Integer
+    mates: _Mates, row: Integer, start: Integer, reference_length: Integer
 ) -> tuple[Integer, Integer]:
     """Return start and end of a read without its bases inside an adaptor.
 
     Those are before the start of the mate (reverse reads), or after the end of the fragment.
     """
-    start = np.int64(reads.positions[row])
     end = start + reference_length
-    flags, template = np.int64(reads.flags[row]), np.int64(reads.template_lengths[row])
-    mate = np.int64(reads.mate_positions[row])
+    flags = read_u16(mates.flags, 2 * row)
+    template = np.int64(read_i32(mates.template_lengths, 4 * row))
+    mate = read_i32(mates.positions, 4 * row)
     is_reverse = flags & _REVERSE != 0
     if (
         template == 0
         or template > _MAX_TEMPLATE
         or flags & _PAIRED == 0
         or flags & _MATE_UNMAPPED != 0
-        or reads.mate_reference_ids[row] < 0
+        or read_i32(mates.reference_ids, 4 * row) < 0
         or mate < 0
         or is_reverse == (flags & _MATE_REVERSE != 0)
     ):
@@ -190,49 +247,71 @@ def _outside_adaptors(
 
 @njit
 def _add_elements(
-    reads: ReadColumns, row: Integer, sample: Integer, loci: _Loci, first: Integer, last: Integer
+    memory: _Memory,
+    row: Integer,
+    locus: Integer,
+    of_sample: Integer,
+    first: Integer,
+    last: Integer,
 ) -> None:
-    """Add the elements of a read at the loci first to last."""
-    locus, base = np.int64(reads.positions[row]) - loci.start, reads.base_offsets[row]
-    for k in range(reads.cigar_offsets[row], reads.cigar_offsets[row + 1]):
-        operation, length = reads.cigars[k] & 15, np.int64(reads.cigars[k] >> 4)
-        left, right = max(locus, first), min(locus + length, last)
+    """Add the elements of a read at the loci first to last.
+
+    `locus` is the first locus of the read, and `of_sample` that of the sample in the sums.
+    """
+    at = np.int64(locus)
+    base = read_64(memory.base_offsets, 8 * row)
+    cigar = row_memory(memory.cigars, row, _CIGAR_BYTES)
+    for k in range(0, cigar.size, _CIGAR_BYTES):
+        element = read_u32(cigar, k)
+        operation, length = element & 15, element >> 4
+        left, right = max(at, first), min(at + length, last)
         if left < right:
             if _ALIGNED >> operation & 1:
-                _add_bases(reads, base + left - locus, sample, loci, left, right)
+                _add_bases(memory, base + left - at, left, right - left, of_sample)
             elif operation == DELETION:
-                _add_deletion(sample, loci, left, right)
-        if QUERY_OPERATIONS >> operation & 1:
-            base += length
-        if REFERENCE_OPERATIONS >> operation & 1:
-            locus += length
+                _add_deletion(memory, left, right - left, of_sample)
+        base += length * (QUERY_OPERATIONS >> operation & 1)
+        at += length * (REFERENCE_OPERATIONS >> operation & 1)
 
 
 @njit_inlined
 def _add_bases(
-    reads: ReadColumns, base: Integer, sample: Integer, loci: _Loci, left: Integer, right: Integer
+    memory: _Memory, base: Integer, locus: Integer, count: Integer, of_sample: Integer
 ) -> None:
-    """Add the bases from `base` on at the loci left to right."""
-    # Numba does not test unsigned indices for negative ones: this takes a quarter of the time.
-    count, source, target = np.uint64(right - left), np.uint64(base), np.uint64(left)
-    of_sample, zero, one = np.uint64(sample), np.uint64(0), np.uint64(1)
+    """Add so many bases from `base` on at the loci from `locus` on.
+
+    The offsets in the table come first, then the sums: so the compiler makes vectors of both.
+    """
+    bases, qualities = part_of(memory.bases, base, count), part_of(memory.qualities, base, count)
+    reference = part_of(memory.reference, locus, count)
     for k in range(count):
-        at, offset = target + np.uint64(k), source + np.uint64(k)
-        here = np.uint64(reads.qualities[offset])
-        if reads.bases[offset] != loci.reference[at]:
-            here += np.uint64(256)
-        loci.is_covered[of_sample, at] = True
-        loci.ratios[of_sample, at, zero] += loci.table[here, zero]
-        loci.ratios[of_sample, at, one] += loci.table[here, one]
+        is_other = np.int64(read_u8(bases, k) != read_u8(reference, k))
+        offset = _ROW_BYTES * (read_u8(qualities, k) + 256 * is_other)
+        write_64(memory.offsets, 8 * k, offset)
+    is_covered = part_of(memory.is_covered, of_sample + locus, count)
+    for k in range(count):
+        write_8(is_covered, k, 1)
+    ratios = part_of(memory.ratios, _ROW_BYTES * (of_sample + locus), _ROW_BYTES * count)
+    for k in range(count):
+        _add_element(memory.table, read_64(memory.offsets, 8 * k), ratios, _ROW_BYTES * k)
+
+
+@njit_inlined
+def _add_element(table: Memory, offset: Integer, ratios: Memory, to: Integer) -> None:
+    """Add a row of the table to the sums of a locus."""
+    first = read_64(ratios, to) + read_64(table, offset)
+    second = read_64(ratios, to + 8) + read_64(table, offset + 8)
+    write_64(ratios, to, first)
+    write_64(ratios, to + 8, second)
 
 
 @njit
-def _add_deletion(sample: Integer, loci: _Loci, left: Integer, right: Integer) -> None:
-    """Add a deletion at the loci left to right."""
-    for at in range(left, right):
-        loci.is_covered[sample, at] = True
-        loci.ratios[sample, at, 0] += loci.table[256 + DELETION_QUALITY, 0]
-        loci.ratios[sample, at, 1] += loci.table[256 + DELETION_QUALITY, 1]
+def _add_deletion(memory: _Memory, locus: Integer, count: Integer, of_sample: Integer) -> None:
+    """Add a deletion at so many loci from `locus` on."""
+    offset = _ROW_BYTES * (256 + DELETION_QUALITY)
+    for at in range(of_sample + locus, of_sample + locus + count):
+        write_8(memory.is_covered, at, 1)
+        _add_element(memory.table, offset, memory.ratios, _ROW_BYTES * at)
 
 
 @njit
@@ -291,133 +370,6 @@ def _clipped_bases(reads: ReadColumns, row: Integer) -> Integer:
         if QUERY_OPERATIONS >> operation & 1:
             base += length
     return count
-
-
-def activity_probabilities(pileup: Pileup, options: VariantOptions) -> NDArray[np.float64]:
-    """Return float64[p]: the probability that each locus is variant.
-
-    Source: `HaplotypeCallerEngine.isActive` of broadinstitute/gatk. With elements of one sample,
-    the posterior of diploid allele counts; with several, 1 - 10**(-QUAL/10), but 0 for a QUAL of at
-    most 4 (or the minimum confidence of calls, if that is lower). The alternate allele then has the
-    prior of an indel: GATK's allele for it is symbolic, without length.
-    """
-    probabilities = np.zeros(pileup.is_covered.shape[1], dtype=np.float64)
-    _fill(
-        read_only(pileup.ratios),
-        read_only(pileup.is_covered),
-        read_only(single_sample_priors(options)),
-        read_only(allele_priors(options)),
-        min(options.min_confidence, _MAX_CONFIDENCE),
-        probabilities,
-    )
-    return probabilities
-
-
-def single_sample_priors(options: VariantOptions) -> NDArray[np.float64]:
-    """Return float64[3]: log10 of the weight of 0, 1 and 2 alternate alleles, not normalised."""
-    reference = options.heterozygosity / options.heterozygosity_deviation**2
-    alternate = options.heterozygosity * reference
-    natural = [
-        log((1, 2, 1)[n]) + lgamma(n + alternate) + lgamma(2 - n + reference) for n in range(3)
-    ]
-    return np.array(natural) / log(10.0)
-
-
-def allele_priors(options: VariantOptions) -> NDArray[np.float64]:
-    """Return float64[2]: pseudocounts of the reference and of the alternate allele."""
-    reference = options.heterozygosity / options.heterozygosity_deviation**2
-    return np.array([reference, options.indel_heterozygosity * reference])
-
-
-@njit
-def _fill(
-    ratios: NDArray[np.int64],
-    is_covered: NDArray[np.bool_],
-    priors: NDArray[np.float64],
-    pseudocounts: NDArray[np.float64],
-    min_quality: float,
-    probabilities: NDArray[np.float64],
-) -> None:
-    """Write the probability that each locus is active, float64[loci], from its covered samples."""
-    samples, loci = is_covered.shape
-    phreds = np.empty((samples, 3), dtype=np.float64)
-    weights = np.empty((samples, 3), dtype=np.float64)
-    for locus in range(loci):
-        covered = np.int64(0)
-        for sample in range(samples):
-            if is_covered[sample, locus]:
-                first, second = ratios[sample, locus, 0], ratios[sample, locus, 1]
-                best = max(np.int64(0), first, second)
-                phreds[covered, 0] = _phred(np.int64(0), best)
-                phreds[covered, 1] = _phred(first, best)
-                phreds[covered, 2] = _phred(second, best)
-                covered += 1
-        if covered == 1:
-            if phreds[0, 0] > 0.0:
-                probabilities[locus] = _of_one_sample(phreds, priors)
-        elif covered > 1:
-            quality = _quality(phreds, covered, pseudocounts, weights)
-            if quality >= min_quality and -quality / 10.0 + 1e-10 < -min_quality / 10.0:
-                probabilities[locus] = 1.0 - 10.0 ** (-quality / 10.0)
-
-
-@njit_inlined
-def _phred(ratio: Integer, best: Integer) -> float:
-    """Return the PL of a genotype, as a float."""
-    phred: float = min(np.floor(np.float64(best - ratio) * _UNIT + 0.5), _MAX_PL)
-    return phred
-
-
-@njit_inlined
-def _of_one_sample(phreds: NDArray[np.float64], priors: NDArray[np.float64]) -> float:
-    """Return the posterior of 1 or 2 alternate alleles; 0 if none is the most likely number."""
-    none = priors[0] - phreds[0, 0] / 10.0
-    one = priors[1] - phreds[0, 1] / 10.0
-    two = priors[2] - phreds[0, 2] / 10.0
-    best = max(none, one, two)
-    if none == best:
-        return 0.0
-    absent = 10.0 ** (none - best)
-    present = 10.0 ** (one - best) + 10.0 ** (two - best)
-    return float(1.0 - absent / (absent + present))
-
-
-@njit
-def _quality(
-    phreds: NDArray[np.float64],
-    samples: Integer,
-    pseudocounts: NDArray[np.float64],
-    weights: NDArray[np.float64],
-) -> float:
-    """Return QUAL, from frequencies that begin equal and are made likely by expected counts."""
-    for sample in range(samples):
-        for k in range(3):
-            weights[sample, k] = 10.0 ** (phreds[sample, k] / -10.0)
-    reference = alternate = 0.5
-    references = alternates = 0.0
-    change = np.inf
-    while change > _MAX_COUNT_CHANGE:
-        new_references = new_alternates = 0.0
-        for sample in range(samples):
-            none = weights[sample, 0] * reference * reference
-            one = weights[sample, 1] * 2.0 * reference * alternate
-            two = weights[sample, 2] * alternate * alternate
-            total = none + one + two
-            new_references += (2.0 * none + one) / total
-            new_alternates += (one + 2.0 * two) / total
-        change = max(abs(new_references - references), abs(new_alternates - alternates))
-        references, alternates = new_references, new_alternates
-        reference = pseudocounts[0] + references
-        alternate = pseudocounts[1] + alternates
-        total = reference + alternate
-        reference, alternate = reference / total, alternate / total
-    quality = 0.0
-    for sample in range(samples):
-        total = weights[sample, 0] * reference * reference
-        total += weights[sample, 1] * 2.0 * reference * alternate
-        total += weights[sample, 2] * alternate * alternate
-        quality += phreds[sample, 0] - 20.0 * np.log10(reference) + 10.0 * np.log10(total)
-    return quality
 
 
 def log10_sum(first: float, second: float) -> float:

@@ -19,8 +19,9 @@ from hapgpu.calling.regions.active_regions import (
     active_regions,
     all_regions,
 )
+from hapgpu.calling.regions.activity import activity_probabilities
 from hapgpu.calling.regions.junctions import NO_JUNCTIONS, Junctions, junctions_of, widened_to
-from hapgpu.calling.regions.pileup import activity_probabilities, pileup_of
+from hapgpu.calling.regions.pileup import pileup_of
 from hapgpu.haplotypes.batches import ReferenceSlice
 from tests.calling.regions.made_reads import batch_of
 from tests.calling.regions.made_splits import end_of, random_text, reads_in_segment, split_read

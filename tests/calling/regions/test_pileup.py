@@ -9,13 +9,11 @@ import pytest
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.options import VariantOptions
+from hapgpu.calling.regions.activity import _quality, activity_probabilities, allele_priors
 from hapgpu.calling.regions.cutting import gaussian_kernel, soft_clip_counts
 from hapgpu.calling.regions.pileup import (
     FRACTION_BITS,
     Pileup,
-    _quality,
-    activity_probabilities,
-    allele_priors,
     element_table,
     log10_sum,
     pileup_of,
