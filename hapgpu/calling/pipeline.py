@@ -65,6 +65,7 @@ from hapgpu.io.genome.reference import ReferenceFasta
 from hapgpu.io.genome.regions import EVERYTHING, RegionChoice
 from hapgpu.io.vcf.writer import VcfWriter
 from hapgpu.runtime import leftovers
+from hapgpu.runtime.allocator import keep_freed_memory
 from hapgpu.runtime.closeable import Closeable
 from hapgpu.runtime.devices import CpuDevice, Device
 from hapgpu.runtime.output import CountingSink, Output
@@ -505,6 +506,7 @@ def write_calls(
     UsageError
         htslib cannot index a file of such a name.
     """
+    keep_freed_memory()
     mode, timed = call_mode(session.options), statistics.timed
     header = calls_header(
         session.contigs,
