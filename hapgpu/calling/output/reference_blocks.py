@@ -307,8 +307,9 @@ def _put(
     out: ReferencePositions, segment: SegmentReads, spans: ActiveRegions, reads: RegionReads
 ) -> None:
     """Write the positions of some spans."""
-    reads = reads.take(passing(reads, segment))
-    found = reference_confidence(reads, segment.reads, spans, segment.reference)
+    found = reference_confidence(
+        reads, segment.reads, spans, segment.reference, passing(reads, segment)
+    )
     counts = spans.ends - spans.starts
     rows = np.arange(found.depths.size) + np.repeat(
         spans.starts - out.start - found.offsets[:-1], counts

@@ -11,15 +11,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
+from hapgpu.arrays.memory import memory_of
 from hapgpu.calling.batches import ActiveRegions, RegionReads
-from hapgpu.calling.output.reference_confidence import (
-    Confidence,
-    ReferenceWindow,
-    Row,
-    find_informative,
-    reference_confidence,
-)
+from hapgpu.calling.output.informative import GAP, Row, find_informative
+from hapgpu.calling.output.reference_confidence import Confidence, reference_confidence
 from hapgpu.haplotypes.batches import ReferenceSlice
+from hapgpu.runtime.jit import njit
 from tests.calling.gvcf.made_reads import Alignment, region_reads
 from tests.calling.gvcf.reference import confidence, informative_bases
 
@@ -30,15 +27,30 @@ def text(letters: str) -> NDArray[np.uint8]:
     return np.frombuffer(letters.encode(), dtype=np.uint8)
 
 
+@njit
+def find_in_arrays(
+    bases: NDArray[np.uint8],
+    qualities: NDArray[np.uint8],
+    window: NDArray[np.uint8],
+    max_size: int,
+    limits: tuple[int, int],
+    sums: NDArray[np.int64],
+    out: NDArray[np.bool_],
+) -> None:
+    """Find the informative positions of a row within limits."""
+    size, gaps = bases.size, (bases == GAP).sum()
+    row = Row(memory_of(bases), memory_of(qualities), size, size - gaps, memory_of(window))
+    find_informative(row, *limits, max_size, memory_of(sums), memory_of(out))
+
+
 def found_informative(
-    read: str, qualities: Sequence[int], reference: str, max_size: int
+    read: str, qualities: Sequence[int], reference: str, max_size: int, first: int = 0
 ) -> list[bool]:
     out = np.empty(len(read), dtype=np.bool_)
-    bases = len(read) - read.count("-")
-    row = Row(text(read), np.array(qualities, dtype=np.uint8), len(read), bases)
-    window = ReferenceWindow(text(reference), 0, len(reference))
-    find_informative(row, window, 0, 0, max_size, np.empty(len(read), dtype=np.int64), out)
-    return [bool(value) for value in out[: len(reference)]]
+    columns = text(read), np.array(qualities, dtype=np.uint8)
+    sums = np.empty(len(read), dtype=np.int64)
+    find_in_arrays(*columns, text(reference), max_size, (first, len(read)), sums, out)
+    return [bool(value) for value in out[first : len(reference)]]
 
 
 @pytest.mark.parametrize(
@@ -75,6 +87,32 @@ def test_bases_that_are_left_count(max_size: int, expected: list[bool]) -> None:
 def test_informative_bases(read: str, reference: str, qualities: list[int], max_size: int) -> None:
     expected = informative_bases(read, qualities, reference, max_size)
     assert found_informative(read, qualities, reference, max_size) == expected
+
+
+@given(
+    st.text("AC", min_size=12, max_size=40),
+    st.integers(1, 10),
+    st.dictionaries(st.integers(0, 39), st.sampled_from("ACN"), max_size=2),
+    st.lists(st.sampled_from([0, 2, 30]), min_size=40, max_size=40),
+    st.integers(1, 40),
+    st.integers(0, 20),
+)
+def test_reads_that_almost_equal_the_reference(
+    reference: str,
+    unit: int,
+    changes: dict[int, str],
+    qualities: list[int],
+    length: int,
+    first: int,
+) -> None:
+    """Repeats, with no or few mismatches; from any first position the answers are the same."""
+    reference = (reference[:unit] * 40)[:30] + reference
+    read = "".join(changes.get(k, base) for k, base in enumerate(reference[:length]))
+    scores = [qualities[k] for k in range(len(read))]
+    expected = informative_bases(read, scores, reference, MAX_INDEL)
+    assert found_informative(read, scores, reference, MAX_INDEL) == expected
+    first = min(first, len(read) - 1)
+    assert found_informative(read, scores, reference, MAX_INDEL, first) == expected[first:]
 
 
 @st.composite
@@ -154,7 +192,8 @@ def computed_of(
     reads: RegionReads, records: ReadBatch, reference: str, start: int, end: int
 ) -> Confidence:
     spans = ActiveRegions(*(np.array([value]) for value in (start, end, 0, len(reference))))
-    return reference_confidence(reads, records, spans, ReferenceSlice(0, text(reference)))
+    is_used = np.ones(len(reads), dtype=np.bool_)
+    return reference_confidence(reads, records, spans, ReferenceSlice(0, text(reference)), is_used)
 
 
 @given(st.data(), st.text("AC", min_size=40, max_size=60))

@@ -14,6 +14,7 @@ MODULES = (
     "tests/arrays/test_memory.py",
     "tests/arrays/test_read_gathering.py",
     "tests/arrays/test_vectors.py",
+    "tests/calling/gvcf/test_confidence.py",
     "tests/calling/output/test_extreme_lines.py",
     "tests/calling/reads/test_read_order.py",
     "tests/calling/regions/test_pileup.py",
