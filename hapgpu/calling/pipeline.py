@@ -34,7 +34,7 @@ from hapgpu.calling.genotypes.likelihoods import prepared_reads, read_likelihood
 from hapgpu.calling.genotypes.site_reads import site_reads
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.output.call_lines import calls_header
-from hapgpu.calling.output.gvcf_lines import GvcfPart, JoinedLines
+from hapgpu.calling.output.gvcf_parts import GvcfPart, JoinedLines
 from hapgpu.calling.output.realigned_records import (
     RealignedOutput,
     RealignedRecords,
@@ -507,7 +507,8 @@ def write_calls(
         htslib cannot index a file of such a name.
     """
     keep_freed_memory()
-    mode, timed = call_mode(session.options), statistics.timed
+    timed = statistics.timed
+    mode = call_mode(session.options, timed)
     header = calls_header(
         session.contigs,
         session.samples,

@@ -32,7 +32,7 @@ from hapgpu.calling.genotypes.site_reads import (
 )
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.output.call_lines import call_lines
-from hapgpu.calling.output.gvcf_lines import NO_LINES, GvcfPart, gvcf_part
+from hapgpu.calling.output.gvcf_parts import GvcfPart, gvcf_part, gvcf_records, no_records
 from hapgpu.calling.output.phasing import Phasing, phased
 from hapgpu.calling.output.reference_blocks import (
     CalledRegions,
@@ -315,7 +315,7 @@ class GenomicVcf(VariantsOnly):
         return _has_genotype(found)[found.sites.regions[found.calls.sites]]
 
     def lines(self, found: SegmentCalls) -> GvcfPart:
-        """Format the records; blocks of the positions between them are made in the output.
+        """Format the records and the blocks between them, except blocks at the ends.
 
         Raises
         ------
@@ -325,10 +325,10 @@ class GenomicVcf(VariantsOnly):
         if found.reference is None:
             raise ValueError("a genomic VCF needs the reference confidence")
         contig, (positions, phasing) = found.segment.contig, found.reference
-        if found.records is None or phasing is None:
-            none = np.empty(0, dtype=np.int64)
-            return GvcfPart(contig, positions, none, none, NO_LINES)
-        return gvcf_part(contig, *found.records, positions, phasing)
+        records = no_records()
+        if found.records is not None and phasing is not None:
+            records = gvcf_records(contig, *found.records, phasing)
+        return self._timed("reference", gvcf_part)(contig, positions, records)
 
 
 def call_mode(options: CallOptions, timed: Timed = untimed) -> VariantsOnly:

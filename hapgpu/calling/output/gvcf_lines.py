@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -34,11 +33,8 @@ from hapgpu.calling.output.reference_blocks import (
     MIN_DEPTH,
     QUALITY,
     START,
-    BlockJoiner,
     Items,
-    ReferencePositions,
 )
-from hapgpu.calling.reads.segments import EmptyIntervals
 from hapgpu.io.text.builder import TextBuilder, put_byte, put_integer, put_two
 from hapgpu.io.text.columns import put_row
 from hapgpu.io.text.numbers import put_fixed
@@ -327,91 +323,3 @@ def _put_genotype(text: Memory, at: Integer, records: _Records, record: Integer)
             first, second = second, first
     at = put_byte(text, put_known(text, at, first), separator)
     return put_known(text, at, second)
-
-
-@dataclass(frozen=True, slots=True)
-class GvcfPart:
-    """Records and reference positions of a segment.
-
-    Attributes
-    ----------
-    contig
-        Name of the contig.
-    positions
-        The positions.
-    starts, ends
-        int64[v]: the interval of REF of the records there.
-    lines
-        uint8 text, v rows.
-    """
-
-    contig: str
-    positions: ReferencePositions
-    starts: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    lines: Ragged
-
-
-def gvcf_part(
-    contig: str,
-    calls: VariantCalls,
-    annotations: Annotations,
-    chosen: NDArray[np.bool_],
-    positions: ReferencePositions,
-    phasing: Phasing,
-) -> GvcfPart:
-    """Format the records of a segment.
-
-    Parameters
-    ----------
-    contig
-        Name of the contig.
-    calls
-        v records.
-    annotations
-        Of these records.
-    chosen
-        bool[v]: the records at the positions.
-    positions
-        The positions.
-    phasing
-        Of the records.
-    """
-    rows = np.flatnonzero(chosen)
-    lines = record_lines(contig, calls, annotations, phasing, rows)
-    starts = calls.starts[rows]
-    ends = starts + calls.alleles.lengths[calls.allele_offsets[rows]]
-    return GvcfPart(contig, positions, starts, ends, lines)
-
-
-class JoinedLines:
-    """Lines of all parts, in order; blocks go on from part to part."""
-
-    def __init__(self) -> None:
-        self._joiner = BlockJoiner()
-        self._contig = ""
-
-    def add(self, part: bytes | GvcfPart | EmptyIntervals) -> bytes:
-        """Return the lines that are complete with a part, or with intervals of other contigs.
-
-        Lines of a VCF without blocks are returned as they are.
-        """
-        if isinstance(part, bytes):
-            return part
-        if isinstance(part, EmptyIntervals):
-            return self.finish() + _blocks_of(part)
-        before = self.finish() if part.contig != self._contig else b""
-        self._contig = part.contig
-        items = self._joiner.add(part.positions, part.starts, part.ends)
-        return before + item_lines(part.contig, items, part.lines)
-
-    def finish(self) -> bytes:
-        """Return the last line of a contig, if there is one."""
-        return item_lines(self._contig, self._joiner.finish(), NO_LINES)
-
-
-def _blocks_of(empty: EmptyIntervals) -> bytes:
-    """Return a block for each interval."""
-    intervals = empty.intervals
-    names = Ragged.from_names(intervals.contigs)
-    return empty_lines(names, intervals.starts, intervals.ends, empty.bases)

@@ -40,6 +40,21 @@ class Items(NamedTuple):
     order: NDArray[np.int64]
 
 
+class OpenBlock(NamedTuple):
+    """State of a `BlockJoiner`, which another one can go on from.
+
+    Attributes
+    ----------
+    columns
+        int64[10]: the open block, if there is one, and the end of the last record.
+    counts
+        int64[d]: the number of positions of the block with each depth.
+    """
+
+    columns: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+
 class BlockJoiner:
     """Joiner of positions to blocks, over the borders of segments.
 
@@ -94,6 +109,24 @@ class BlockJoiner:
         )
         records = read_only(record_starts), read_only(record_ends)
         return _complete(items, _join(columns, *records, self._open, self._counts, *items))
+
+    @property
+    def covered_end(self) -> int:
+        """End of REF of the last record, which may be after the positions that were added."""
+        return int(self._open[_COVERED])
+
+    def open_block(self) -> OpenBlock:
+        """Return the state after the positions that were added."""
+        return OpenBlock(self._open.copy(), self._counts.copy())
+
+    def go_on(self, block: OpenBlock) -> Items:
+        """Return the last block, and go on from the state of another joiner.
+
+        The other one began a block or had a record right after the positions that were added here.
+        """
+        items = self.finish()
+        self._open, self._counts = block.columns.copy(), block.counts.copy()
+        return items
 
     def finish(self) -> Items:
         """Return the last block of a contig."""
@@ -233,6 +266,12 @@ class ReferencePositions:
     bases: NDArray[np.uint8]
     depths: NDArray[np.int32]
     phreds: NDArray[np.int32]
+
+    def first(self, size: int) -> ReferencePositions:
+        """Return the first positions."""
+        return ReferencePositions(
+            self.start, self.bases[:size], self.depths[:size], self.phreds[:size]
+        )
 
 
 @dataclass(frozen=True, slots=True)
