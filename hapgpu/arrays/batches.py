@@ -172,6 +172,10 @@ class AlignmentBatch:
     def __len__(self) -> int:
         return self.scores.size
 
+    def take(self, rows: AnyArray) -> AlignmentBatch:
+        """Gather alignments by `rows`, bool[n] or of any integer dtype, in any order."""
+        return AlignmentBatch(self.scores[rows], self.offsets[rows], self.cigars.take(rows))
+
     @classmethod
     def concatenate(cls, parts: Sequence[AlignmentBatch]) -> AlignmentBatch:
         """Concatenate batches, at least one."""

@@ -14,6 +14,15 @@ from hapgpu.arrays.batches import AlignmentBatch, PairBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.cigar.encoding import DELETION, INSERTION, MATCH, SOFT_CLIP, match_cigars
+from hapgpu.realign.align.bands import (
+    WHOLE,
+    Band,
+    band_of,
+    classes_of,
+    first_margins,
+    most_columns,
+    next_margins,
+)
 from hapgpu.realign.align.lanes import (
     Array,
     LanePairs,
@@ -58,7 +67,8 @@ def align_pairs(
     n alignments in the order of the pairs.
     """
     offsets, scores = _ungapped(pairs, scoring, overhang, device)
-    others = _aligned(pairs.take(offsets == UNPROVED), scoring, overhang, device)
+    rest = pairs.take(offsets == UNPROVED)
+    others = _aligned(rest, first_margins(rest, scoring, overhang), scoring, overhang, device)
     return completed(pairs, offsets, scores, others)
 
 
@@ -68,11 +78,14 @@ def score_pairs(
     """Return only the scores, int32[n], of `align_pairs`, in less time."""
     offsets, scores = _ungapped(pairs, scoring, overhang, device)
     rest = np.flatnonzero(offsets == UNPROVED)
-    groups = [rest[rows] for rows in _groups(pairs.take(rest))]
+    margins = np.full(len(pairs), WHOLE, dtype=np.int64)
+    groups = [rest[rows] for rows in _groups(pairs.take(rest), margins[rest])]
 
     def score(number: int, workspace: Workspace) -> None:
         rows = groups[number]
-        lanes = LaneGroup(pairs.take(rows), scoring, overhang, workspace, with_directions=False)
+        group = pairs.take(rows)
+        band = band_of(group, margins[rows])
+        lanes = LaneGroup(group, band, scoring, overhang, workspace, with_directions=False)
         scores[rows] = lanes.fill()
 
     _run_groups(score, range(len(groups)), device.threads)
@@ -95,17 +108,41 @@ def _ungapped(
 
 
 def _aligned(
-    pairs: PairBatch, scoring: Scoring, overhang: Overhang, device: CpuDevice
+    pairs: PairBatch,
+    margins: NDArray[np.int64],
+    scoring: Scoring,
+    overhang: Overhang,
+    device: CpuDevice,
 ) -> AlignmentBatch:
-    """Align pairs by the recurrences."""
+    """Align pairs by the recurrences, in bands that are made wider until they suffice."""
+    alignments = _filled(pairs, margins, scoring, overhang, device)
+    is_best, wider = next_margins(pairs, scoring, margins, alignments.scores)
+    if is_best.all():
+        return alignments
+    best, rest = np.flatnonzero(is_best), np.flatnonzero(~is_best)
+    others = _aligned(pairs.take(rest), wider[rest], scoring, overhang, device)
+    both = AlignmentBatch.concatenate([alignments.take(best), others])
+    return both.take(np.argsort(np.concatenate((best, rest))))
+
+
+def _filled(
+    pairs: PairBatch,
+    margins: NDArray[np.int64],
+    scoring: Scoring,
+    overhang: Overhang,
+    device: CpuDevice,
+) -> AlignmentBatch:
+    """Align pairs within the bands of int64[n] margins."""
     scores = np.empty(len(pairs), dtype=np.int32)
     offsets = np.empty(len(pairs), dtype=np.int32)
-    groups = [np.empty(0, dtype=np.int64), *_groups(pairs)]  # so that there is one
+    groups = [np.empty(0, dtype=np.int64), *_groups(pairs, margins)]  # so that there is one
     cigars = [match_cigars(groups[0])] * len(groups)
 
     def align(number: int, workspace: Workspace) -> None:
         rows = groups[number]
-        lanes = LaneGroup(pairs.take(rows), scoring, overhang, workspace, with_directions=True)
+        group = pairs.take(rows)
+        band = band_of(group, margins[rows])
+        lanes = LaneGroup(group, band, scoring, overhang, workspace, with_directions=True)
         scores[rows] = lanes.fill()
         offsets[rows], cigars[number] = lanes.trace_back()
 
@@ -115,10 +152,10 @@ def _aligned(
     return AlignmentBatch(scores, offsets, Ragged.concatenate(cigars).take(order))
 
 
-def _groups(pairs: PairBatch) -> list[NDArray[np.int64]]:
-    """Return row numbers of groups of pairs of similar size, the largest pairs first."""
+def _groups(pairs: PairBatch, margins: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Return row numbers of groups of pairs of similar bands and size, the largest pairs first."""
     reference_lengths, query_lengths = pairs.reference_lengths, pairs.query_lengths
-    order = np.lexsort((reference_lengths, query_lengths))[::-1]
+    order = np.lexsort((reference_lengths, query_lengths, *classes_of(pairs, margins)))[::-1]
     groups = []
     start = 0
     while start < order.size:
@@ -188,11 +225,12 @@ class Workspace:
 
 @dataclass(frozen=True, slots=True)
 class _MatrixLayout:
-    """Size of a group's matrices, and the number of rows of a direction block."""
+    """Size of a group's matrices, and rows and columns of a direction block."""
 
     rows: int
     columns: int
     block_rows: int
+    block_columns: int
 
     @property
     def blocks(self) -> list[tuple[int, int]]:
@@ -201,14 +239,15 @@ class _MatrixLayout:
         return [(start, min(start + self.block_rows, self.rows)) for start in starts]
 
 
-def _matrix_layout(pairs: PairBatch, workspace_size: int) -> _MatrixLayout:
+def _matrix_layout(pairs: PairBatch, band: Band, workspace_size: int) -> _MatrixLayout:
     rows = int(pairs.reference_lengths.max())
     columns = int(pairs.query_lengths.max())
     columns += columns % 2
+    block_columns = min(columns, most_columns(band))
     block_rows = rows
-    if rows * columns // 2 * len(pairs) > workspace_size:
+    if rows * block_columns // 2 * len(pairs) > workspace_size:
         block_rows = int(4 * rows**0.5) + 1
-    return _MatrixLayout(rows, columns, block_rows)
+    return _MatrixLayout(rows, columns, block_rows, block_columns)
 
 
 def _weights(scoring: Scoring, layout: _MatrixLayout) -> tuple[Weights, int]:
@@ -230,15 +269,17 @@ class LaneGroup:
     def __init__(
         self,
         pairs: PairBatch,
+        band: Band,
         scoring: Scoring,
         overhang: Overhang,
         workspace: Workspace,
         *,
         with_directions: bool,
     ) -> None:
+        self._band = band
         self._overhang = overhang
         self._workspace = workspace
-        self._matrix_layout = _matrix_layout(pairs, workspace.size)
+        self._matrix_layout = _matrix_layout(pairs, band, workspace.size)
         self._weights, self._divisor = _weights(scoring, self._matrix_layout)
         self._score_type = self._weights.match.dtype
         self._pairs = self._packed(pairs)
@@ -249,7 +290,7 @@ class LaneGroup:
 
     def fill(self) -> NDArray[np.int32]:
         """Fill the matrices; return the scores of the best end cells, int32[lanes]."""
-        set_first_row(self._state, self._weights, int(self._overhang))
+        set_first_row(self._state, self._weights, int(self._overhang), self._band)
         for number, block in enumerate(self._matrix_layout.blocks):
             if self._directions is not None and len(self._matrix_layout.blocks) > 1:
                 self._keep(number)
@@ -273,7 +314,7 @@ class LaneGroup:
             if number < len(blocks) - 1:
                 self._restore(number)
                 self._fill_block(blocks[number], find_ends=False)
-            trace_block(trace, directions, blocks[number][0])
+            trace_block(trace, directions, blocks[number][0], self._band)
         offsets = _finish_runs(trace, self._overhang)
         # Runs are stored with the last one first.
         runs = trace.runs[:, : trace.counts.max()]
@@ -289,6 +330,7 @@ class LaneGroup:
             self._weights,
             int(self._overhang),
             block,
+            self._band,
             find_ends,
         )
 
@@ -328,7 +370,7 @@ class LaneGroup:
     def _new_directions(self) -> Array:
         shape = (
             self._matrix_layout.block_rows,
-            self._matrix_layout.columns // 2,
+            self._matrix_layout.block_columns // 2,
             len(self._pairs.query_lengths),
         )
         return self._workspace.array("directions", shape, np.uint8)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.realign.align.bands import Band, end_column, first_column
 from hapgpu.realign.scoring import Overhang
 from hapgpu.runtime.jit import njit
 
@@ -97,10 +98,11 @@ def _border(position: int, weights: Weights, overhang: int) -> int:
 
 
 @njit
-def set_first_row(state: State, weights: Weights, overhang: int) -> None:
+def set_first_row(state: State, weights: Weights, overhang: int, band: Band) -> None:
     """Set the row before the first base of each reference."""
+    end = end_column(0, band, state.deletions.shape[0])
     for j in range(state.scores.shape[0]):
-        border = _border(j, weights, overhang)
+        border = _border(j, weights, overhang) if j <= end else weights.unreachable
         for lane in range(state.scores.shape[1]):
             state.scores[j, lane] = border
     for j in range(state.deletions.shape[0]):
@@ -138,12 +140,13 @@ def _cell(
 
 
 @njit
-def _start_row(state: State, i: int, weights: Weights, overhang: int) -> None:
-    border = _border(i + 1, weights, overhang)
+def _start_row(state: State, i: int, first: int, weights: Weights, overhang: int) -> None:
+    """Set what is before the first column of a row."""
+    border = _border(i + 1, weights, overhang) if first == 0 else weights.unreachable
     for lane in range(state.insertions.shape[0]):
         state.insertions[lane] = weights.unreachable
-        state.diagonals[lane] = state.scores[0, lane]
-        state.scores[0, lane] = border
+        state.diagonals[lane] = state.scores[first, lane]
+        state.scores[first, lane] = border
 
 
 @njit
@@ -155,11 +158,13 @@ def fill_rows(
     weights: Weights,
     overhang: int,
     block: tuple[int, int],
+    band: Band,
     find_ends: bool,
 ) -> None:
-    """Fill the rows of a block; `directions` [row, column pair, lane], or None for scores only.
+    """Fill the cells of a band in the rows of a block.
 
-    A step fills two columns, because the compiler does not vectorise steps of one column.
+    `directions` [row, column pair of the band, lane], or None for scores only. A step fills two
+    columns, because the compiler does not vectorise steps of one column.
     """
     first, last = block
     scores, deletions, insertions, diagonals = state
@@ -167,8 +172,10 @@ def fill_rows(
     score_type = scores.dtype.type
     lanes = references.shape[1]
     for i in range(first, last):
-        _start_row(state, i, weights, overhang)
-        for j in range(0, queries.shape[0], 2):
+        first_in_row = first_column(i, band)
+        end_in_row = end_column(i, band, queries.shape[0])
+        _start_row(state, i, first_in_row, weights, overhang)
+        for j in range(first_in_row, end_in_row, 2):
             for lane in range(lanes):
                 base = references[i, lane]
                 above, above_next = scores[j + 1, lane], scores[j + 2, lane]
@@ -200,30 +207,43 @@ def fill_rows(
                 diagonals[lane] = above_next
                 if directions is not None:
                     both = np.uint8(bits | np.uint8(bits_next << np.uint8(4)))
-                    directions[i - first, j >> 1, lane] = both
+                    directions[i - first, (j - first_in_row) >> 1, lane] = both
         if find_ends:
-            _find_ends(pairs, scores, trace, overhang, i + 1)
+            _find_ends(pairs, scores, trace, overhang, i + 1, (first_in_row, end_in_row))
 
 
 @njit
-def _find_ends(pairs: LanePairs, scores: Array, trace: Trace, overhang: int, row: int) -> None:
-    """Update the best end cells by a filled row (1-based; `_end_cell` of reference.py)."""
+def _find_ends(
+    pairs: LanePairs,
+    scores: Array,
+    trace: Trace,
+    overhang: int,
+    row: int,
+    filled: tuple[int, int],
+) -> None:
+    """Update the best end cells by a row (1-based; `_end_cell` of reference.py).
+
+    `filled` is the range of its columns that are filled, from 0.
+    """
     for lane in range(scores.shape[1]):
         rows = pairs.reference_lengths[lane]
         if row > rows:
             continue
         last_column = pairs.query_lengths[lane]
+        is_filled = filled[0] < last_column <= filled[1]
         score = scores[last_column, lane]
-        if (row == rows) if overhang == _INDEL else (score >= trace.scores[lane]):
+        if (row == rows) if overhang == _INDEL else is_filled and (score >= trace.scores[lane]):
             trace.scores[lane] = score
             trace.rows[lane] = row
         if row == rows and overhang in (_SOFTCLIP, _IGNORE):
-            _search_last_row(scores, trace, lane, row, last_column)
+            _search_last_row(scores, trace, lane, row, (filled[0], min(filled[1], last_column)))
 
 
 @njit
-def _search_last_row(scores: Array, trace: Trace, lane: int, row: int, columns: int) -> None:
-    for j in range(1, columns + 1):
+def _search_last_row(
+    scores: Array, trace: Trace, lane: int, row: int, columns: tuple[int, int]
+) -> None:
+    for j in range(columns[0] + 1, columns[1] + 1):
         score = scores[j, lane]
         nearer_diagonal = abs(row - j) < abs(trace.rows[lane] - trace.columns[lane])
         if score > trace.scores[lane] or (score == trace.scores[lane] and nearer_diagonal):
@@ -233,12 +253,15 @@ def _search_last_row(scores: Array, trace: Trace, lane: int, row: int, columns: 
 
 
 @njit
-def trace_block(trace: Trace, directions: Array, first: int) -> None:
+def trace_block(trace: Trace, directions: Array, first: int, band: Band) -> None:
     """Follow the directions of each lane to a border of its matrix, or to the block above."""
     for lane in range(trace.rows.shape[0]):
         row, column, gap = trace.rows[lane], trace.columns[lane], trace.gaps[lane]
+        count = trace.counts[lane]
+        run = trace.runs[lane, count - 1] if count else np.uint32(0)
         while row > first and column > 0:
-            byte = directions[row - 1 - first, (column - 1) >> 1, lane]
+            in_band = column - 1 - first_column(row - 1, band)
+            byte = directions[row - 1 - first, in_band >> 1, lane]
             bits = byte >> np.uint8(4) if column % 2 == 0 else byte
             source = gap or bits & _SOURCE
             operation = _M
@@ -253,10 +276,13 @@ def trace_block(trace: Trace, directions: Array, first: int) -> None:
             else:
                 row -= 1
                 column -= 1
-            count = trace.counts[lane]
-            if count and trace.runs[lane, count - 1] & 15 == operation:
-                trace.runs[lane, count - 1] += np.uint32(1 << 4)
-            else:
-                trace.runs[lane, count] = np.uint32(1 << 4 | operation)
-                trace.counts[lane] = count + 1
+            if count == 0 or run & 15 != operation:
+                if count:
+                    trace.runs[lane, count - 1] = run
+                run = np.uint32(operation)
+                count += 1
+            run += np.uint32(1 << 4)
+        if count:
+            trace.runs[lane, count - 1] = run
+        trace.counts[lane] = count
         trace.rows[lane], trace.columns[lane], trace.gaps[lane] = row, column, gap

@@ -65,7 +65,7 @@ def ungapped_alignments(
     int32[n], the offsets in the references, UNPROVED for other pairs; int32[n], their scores.
     """
     limit = _max_mismatches(scoring, overhang)
-    if limit < 0 or not len(pairs) or _bounds_apply(pairs, scoring):
+    if limit < 0 or not len(pairs) or bounds_apply(pairs, scoring):
         none = np.full(len(pairs), UNPROVED, dtype=np.int32)
         return none, none
     offsets = np.empty(len(pairs), dtype=np.int32)
@@ -124,7 +124,7 @@ def _max_mismatches(scoring: Scoring, overhang: Overhang) -> int:
     return (-scoring.gap_open - 1) // (scoring.match - scoring.mismatch)
 
 
-def _bounds_apply(pairs: PairBatch, scoring: Scoring) -> bool:
+def bounds_apply(pairs: PairBatch, scoring: Scoring) -> bool:
     """Return whether GATK's lowest score could raise the score of a cell of a matrix."""
     steps = int(pairs.reference_lengths.max()) + int(pairs.query_lengths.max()) + 2
     return scoring.largest * steps >= -LOWEST_SCORE
