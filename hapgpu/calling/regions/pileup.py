@@ -132,7 +132,8 @@ def pileup_of(
     )
     bases = read_only(reference.bases[start - reference.start : end - reference.start])
     loci = _Loci(start, bases, read_only(element_table(min_quality)), *pileup)
-    damaged = _add_reads(ReadColumns.from_batch(reads), read_only(samples), loci)
+    offsets = np.empty(size, dtype=np.int64)
+    damaged = _add_reads(ReadColumns.from_batch(reads), read_only(samples), loci, offsets)
     if damaged >= 0:
         raise ValueError(f"read {damaged}: CIGAR and bases differ in length")
     return pileup
@@ -157,10 +158,15 @@ class _Memory(NamedTuple):
 
 
 @njit
-def _add_reads(reads: ReadColumns, samples: NDArray[np.int32], loci: _Loci) -> int:
-    """Add all reads; return the first row whose CIGAR is not as long as its bases, or -1."""
+def _add_reads(
+    reads: ReadColumns, samples: NDArray[np.int32], loci: _Loci, offsets: NDArray[np.int64]
+) -> int:
+    """Add all reads; return the first row whose CIGAR is not as long as its bases, or -1.
+
+    `offsets`, int64 per locus, is scratch memory. It is of the caller, because Numba frees an array
+    after its last use by name.
+    """
     size = loci.reference.size
-    offsets = np.empty(size, dtype=np.int64)
     memory = _Memory(
         memory_of(reads.positions),
         RaggedMemory(memory_of(reads.cigars), memory_of(reads.cigar_offsets)),
