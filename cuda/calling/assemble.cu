@@ -16,7 +16,7 @@ enum Status { kReady, kFailed, kShort, kCyclic, kLimited, kRefused };
 constexpr int kNotAssembled = 2, kAtLimit = 4, kLeft = 8;
 
 constexpr int kMostLarger = 6, kKmerStep = 10;
-constexpr int kMostPaths = 2048, kPathText = 1 << 17, kMostFound = 1024, kFoundText = 1 << 16;
+constexpr int kMostPaths = 2048, kPathWords = 1 << 15, kMostFound = 1024, kFoundText = 1 << 16;
 constexpr int kHeadText = 4096, kRunBases = 8;
 __device__ const char kLetters[] = "ACGNT";
 
@@ -57,13 +57,13 @@ struct Strings {
     unsigned char* text;
     int* used;  // rows, bases
     int row_room, text_room;
-    int pad;  // N before and after each string
 };
 
 // Strings of a region so far.
 struct Found {
     double* scores;
     int *starts, *lengths;
+    unsigned* hashes;
     unsigned char* text;
     int count, text_size, flags;
 };
@@ -114,16 +114,18 @@ __device__ inline void lay_out_workspace(Workspace& own, const Memory& memory, i
     space.slots = memory.slots;
     Paths& paths = own.paths;
     paths.scores = reinterpret_cast<double*>(take(kMostPaths * 2));
-    paths.offsets = take(kMostPaths + 1);
+    paths.starts = take(kMostPaths);
+    paths.lengths = take(kMostPaths);
     paths.ends = take(kMostPaths);
     paths.queue = take(kMostPaths);
     paths.best = take(kMostPaths);
-    paths.text = reinterpret_cast<unsigned char*>(take(kPathText / 4));
-    paths.path_room = kMostPaths, paths.text_room = kPathText;
+    paths.words = reinterpret_cast<unsigned*>(take(kPathWords));
+    paths.path_room = kMostPaths, paths.word_room = kPathWords;
     Found& found = own.found;
     found.scores = reinterpret_cast<double*>(take(kMostFound * 2));
     found.starts = take(kMostFound);
     found.lengths = take(kMostFound);
+    found.hashes = reinterpret_cast<unsigned*>(take(kMostFound));
     found.text = reinterpret_cast<unsigned char*>(take(kFoundText / 4));
     own.scratch = {next, static_cast<int>(end - next), 0, end < next};
 }
@@ -259,43 +261,81 @@ __device__ inline void build_kmer_graph(Workspace& own, const Reads& reads, cons
     __syncwarp();
 }
 
-__device__ inline bool is_string(const unsigned char* bases, int length, const unsigned char* other,
-                                 int other_length) {
-    if (length != other_length) return false;
-    int k = 0;
-    while (k < length && bases[k] == (other[k] & kBaseBits)) ++k;
-    return k == length;
-}
-
-// Adds the strings of paths that are neither the reference nor there already; false without room.
-__device__ inline bool add_strings(Found& found, const Paths& paths, const Region& region) {
-    for (int row = 0; row < paths.found; ++row) {
-        const int path = paths.best[row], start = paths.offsets[path];
-        const int length = paths.offsets[path + 1] - start;
-        const unsigned char* bases = paths.text + start;
-        bool is_known = is_string(bases, length, region.reference, region.length);
-        for (int k = 0; k < found.count && !is_known; ++k) {
-            is_known = is_string(bases, length, found.text + found.starts[k], found.lengths[k]);
-        }
-        if (is_known) continue;
-        if (found.count == kMostFound || found.text_size + length > kFoundText) return false;
-        found.scores[found.count] = paths.scores[path];
-        found.starts[found.count] = found.text_size;
-        found.lengths[found.count++] = length;
-        for (int k = 0; k < length; ++k) found.text[found.text_size++] = bases[k];
+// Tells whether a path has the bases of a string. Called by all lanes.
+__device__ inline bool is_string(const Paths& paths, int path, const unsigned char* bases,
+                                 int length) {
+    if (paths.lengths[path] != length) return false;
+    for (int first = 0; first < length; first += kWarpLanes) {
+        const int at = first + lane_id();
+        const bool differs = at < length && paths.base(path, at) != (bases[at] & kBaseBits);
+        if (__any_sync(kAllLanes, differs)) return false;
     }
     return true;
 }
 
-// Adds the strings of the graph that is ready; with `is_whole`, all of them or none.
-__device__ inline void add_graph(Workspace& own, const Rules& rules, const Logarithms& logarithms,
-                                 bool is_whole) {
-    const Status refused = kRefused;
-    own.status = refused;
-    if (!make_simplified(own.kmers, own.sequences, own.scratch)) return;
-    const Ends ends = reference_ends(own.sequences);
+// Returns a hash of the bases of a path. Called by all lanes.
+__device__ inline unsigned hash_of_path(const Paths& paths, int path) {
+    unsigned hash = 0;
+    for (int at = lane_id(); at < words_for_bases(paths.lengths[path]); at += kWarpLanes) {
+        hash += (paths.words[paths.starts[path] + at] + at) * (2654435761u + 2 * at);
+    }
+    for (int distance = kWarpLanes / 2; distance; distance /= 2) {
+        hash += __shfl_xor_sync(kAllLanes, hash, distance);
+    }
+    return hash;
+}
+
+// Tells whether a path, with this hash, is the reference or is there already. Called by all lanes.
+__device__ inline bool is_known(const Found& found, const Paths& paths, int path, unsigned hash,
+                                const Region& region) {
+    if (is_string(paths, path, region.reference, region.length)) return true;
+    for (int first = 0; first < found.count; first += kWarpLanes) {
+        const int row = first + lane_id();
+        unsigned alike = __ballot_sync(kAllLanes, row < found.count && found.hashes[row] == hash);
+        for (; alike; alike &= alike - 1) {
+            const int other = first + __ffs(alike) - 1;
+            if (is_string(paths, path, found.text + found.starts[other], found.lengths[other])) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+// Adds the strings of paths that are neither the reference nor there already; false without room.
+// Called by all lanes.
+__device__ inline bool add_strings(Found& found, const Paths& paths, const Region& region) {
+    for (int row = 0; row < paths.found; ++row) {
+        const int path = paths.best[row], length = paths.lengths[path];
+        const unsigned hash = hash_of_path(paths, path);
+        if (is_known(found, paths, path, hash, region)) continue;
+        const int number = found.count, start = found.text_size;
+        if (number == kMostFound || start + length > kFoundText) return false;
+        for (int at = lane_id(); at < length; at += kWarpLanes) {
+            found.text[start + at] = paths.base(path, at);
+        }
+        __syncwarp();
+        if (lane_id() == 0) {
+            found.scores[number] = paths.scores[path];
+            found.starts[number] = start;
+            found.lengths[number] = length;
+            found.hashes[number] = hash;
+            found.text_size = start + length;
+            found.count = number + 1;
+        }
+        __syncwarp();
+    }
+    return true;
+}
+
+// Finds the best paths of the graph that is ready; the status is refused without room.
+__device__ inline void find_paths(Workspace& own, const Rules& rules,
+                                  const Logarithms& logarithms) {
+    own.status = kRefused;
     own.paths.found = 0;
     own.paths.has_more = own.paths.is_exhausted = false;
+    if (!make_simplified(own.kmers, own.sequences, own.scratch)) return;
+    const Ends ends = reference_ends(own.sequences);
     if (ends.source >= 0 && ends.sink >= 0) {
         if (has_cycle(own.sequences, own.scratch)) return;
         find_best_paths(own.paths, own.sequences, ends, rules.max_haplotypes, logarithms.log10_of,
@@ -303,11 +343,11 @@ __device__ inline void add_graph(Workspace& own, const Rules& rules, const Logar
     }
     if (own.paths.is_exhausted || own.scratch.is_exhausted) return;
     if (own.paths.has_more) own.found.flags |= kAtLimit;
-    if (!(is_whole && own.paths.has_more) && !add_strings(own.found, own.paths, own.region)) return;
     own.status = own.paths.has_more ? kLimited : kReady;
 }
 
-// Builds the graph of one k, `larger` steps above a given one, and adds its strings.
+// Builds the graph of one k, `larger` steps above a given one, and adds its strings; with `is_whole`,
+// all of them or none. Called by all lanes.
 __device__ inline Status with_graph(Workspace& own, const Reads& reads, const Rules& rules,
                                     const Logarithms& logarithms, int k, int larger,
                                     bool is_whole) {
@@ -315,12 +355,15 @@ __device__ inline Status with_graph(Workspace& own, const Reads& reads, const Ru
     if (lane_id() == 0) own.k = k + larger * kKmerStep;
     __syncwarp();
     build_kmer_graph(own, reads, rules, larger == kMostLarger);
-    if (own.status == kReady) {
-        __syncwarp();
-        if (lane_id() == 0) add_graph(own, rules, logarithms, is_whole);
-    }
+    if (own.status != kReady) return static_cast<Status>(own.status);
     __syncwarp();
-    return static_cast<Status>(own.status);
+    if (lane_id() == 0) find_paths(own, rules, logarithms);
+    __syncwarp();
+    if (own.status == kRefused || (is_whole && own.paths.has_more)) {
+        return static_cast<Status>(own.status);
+    }
+    return add_strings(own.found, own.paths, own.region) ? static_cast<Status>(own.status)
+                                                         : kRefused;
 }
 
 __device__ inline bool is_result(Status status) { return status != kFailed && status != kCyclic; }
@@ -354,31 +397,24 @@ __device__ inline bool assemble_region(Workspace& own, const Reads& reads, const
 
 // Writes what was found in a region; false if there is no room. Called by all lanes.
 __device__ inline bool write_strings(const Found& found, int region, const Strings& out) {
-    const int text = found.text_size + 2 * out.pad * found.count;
     int row = 0, at = 0;
     if (lane_id() == 0) {
         row = atomicAdd(&out.used[0], found.count);
-        at = atomicAdd(&out.used[1], text);
+        at = atomicAdd(&out.used[1], found.text_size);
     }
     row = __shfl_sync(kAllLanes, row, 0);
     at = __shfl_sync(kAllLanes, at, 0);
-    if (row > out.row_room - found.count || at > out.text_room - text) return false;
-    for (int k = 0; k < found.count; ++k, ++row) {
-        const int length = found.lengths[k];
-        for (int base = lane_id() - out.pad; base < length + out.pad; base += kWarpLanes) {
-            const bool is_pad = base < 0 || base >= length;
-            out.text[at + out.pad + base] =
-                is_pad ? 'N' : kLetters[found.text[found.starts[k] + base]];
-        }
-        if (lane_id() == 0) {
-            out.scores[row] = found.scores[k];
-            out.starts[row] = at;
-            out.lengths[row] = length + 2 * out.pad;
-        }
-        at += length + 2 * out.pad;
+    if (row > out.row_room - found.count || at > out.text_room - found.text_size) return false;
+    for (int k = lane_id(); k < found.count; k += kWarpLanes) {
+        out.scores[row + k] = found.scores[k];
+        out.starts[row + k] = at + found.starts[k];
+        out.lengths[row + k] = found.lengths[k];
+    }
+    for (int k = lane_id(); k < found.text_size; k += kWarpLanes) {
+        out.text[at + k] = kLetters[found.text[k]];
     }
     if (lane_id() == 0) {
-        out.firsts[region] = row - found.count;
+        out.firsts[region] = row;
         out.counts[region] = found.count;
         out.flags[region] = found.flags;
     }

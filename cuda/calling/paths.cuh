@@ -2,27 +2,37 @@
 
 #include "calling/sequence_graph.cuh"
 
-// Paths so far: path i has the bases text[offsets[i]:offsets[i + 1]].
+constexpr int kBasesPerWord = 4;  // the first in the highest byte, each one more than its code
+
+// Paths so far: path i has lengths[i] bases in the words from starts[i] on, with zeros at the end.
 struct Paths {
     double* scores;
-    int *offsets, *ends, *queue, *best;
-    unsigned char* text;
-    int path_room, text_room;
-    int found;
+    int *starts, *lengths, *ends, *queue, *best;
+    unsigned* words;
+    int path_room, word_room;
+    int word_count, found;
     bool has_more, is_exhausted;
+
+    __device__ int base(int path, int at) const {
+        const unsigned word = words[starts[path] + at / kBasesPerWord];
+        return (word >> 24 - at % kBasesPerWord * 8 & 255) - 1;
+    }
 };
+
+__device__ inline int words_for_bases(int bases) {
+    return (bases + kBasesPerWord - 1) / kBasesPerWord;
+}
 
 // Tells which path is better: the score, then the lexicographically larger bases, then the longer.
 __device__ inline bool is_better(const Paths& paths, int one, int other) {
     if (paths.scores[one] != paths.scores[other]) return paths.scores[one] > paths.scores[other];
-    const int start = paths.offsets[one], other_start = paths.offsets[other];
-    const int length = paths.offsets[one + 1] - start;
-    const int other_length = paths.offsets[other + 1] - other_start;
-    for (int k = 0; k < min(length, other_length); ++k) {
-        const unsigned char base = paths.text[start + k], other_base = paths.text[other_start + k];
-        if (base != other_base) return base > other_base;
+    const unsigned* words = paths.words + paths.starts[one];
+    const unsigned* other_words = paths.words + paths.starts[other];
+    const int count = words_for_bases(min(paths.lengths[one], paths.lengths[other]));
+    for (int k = 0; k < count; ++k) {
+        if (words[k] != other_words[k]) return words[k] > other_words[k];
     }
-    return length > other_length;
+    return paths.lengths[one] > paths.lengths[other];
 }
 
 __device__ inline void sift_up(Paths& paths, int row) {
@@ -51,25 +61,36 @@ __device__ inline void sift_down(Paths& paths, int size) {
     paths.queue[row] = path;
 }
 
-// Writes the bases of a vertex to text[at:]; returns their end, or kNone if they do not fit.
-__device__ inline int write_vertex(Paths& paths, const Graph& graph, int vertex, int at) {
-    const int length = graph.length_of(vertex), start = graph.vertices[vertex].text_start;
-    if (at + length > paths.text_room) return kNone;
-    for (int k = 0; k < length; ++k) paths.text[at + k] = graph.text[start + k];
-    return at + length;
-}
-
-// Adds a path: `before`, and an edge from its end; false if there is no room.
+// Adds path `number`: the bases of path `before`, none if it is `kNone`, and of a vertex. False if
+// there is no room.
 __device__ inline bool add_path(Paths& paths, const Graph& graph, int number, int before,
-                                const Edge& edge, double score) {
-    const int from = paths.offsets[before], length = paths.offsets[before + 1] - from;
-    const int start = paths.offsets[number];
-    if (number + 1 >= paths.path_room || start + length > paths.text_room) return false;
-    for (int k = 0; k < length; ++k) paths.text[start + k] = paths.text[from + k];
-    const int end = write_vertex(paths, graph, edge.target, start + length);
-    if (end < 0) return false;
-    paths.offsets[number + 1] = end;
-    paths.ends[number] = edge.target;
+                                int vertex, double score) {
+    const int start = paths.word_count, more = graph.length_of(vertex);
+    const int length = before < 0 ? 0 : paths.lengths[before];
+    const int end = start + words_for_bases(length + more);
+    if (number >= paths.path_room || end > paths.word_room) return false;
+    const int copied = length / kBasesPerWord;
+    unsigned word = 0;
+    if (before >= 0) {
+        const unsigned* from = paths.words + paths.starts[before];
+        for (int k = 0; k < copied; ++k) paths.words[start + k] = from[k];
+        if (length % kBasesPerWord) word = from[copied];
+    }
+    const unsigned char* bases = graph.text + graph.vertices[vertex].text_start;
+    int at = start + copied, shift = 24 - length % kBasesPerWord * 8;
+    for (int k = 0; k < more; ++k) {
+        word |= bases[k] + 1u << shift;
+        shift -= 8;
+        if (shift < 0) {
+            paths.words[at++] = word;
+            word = 0, shift = 24;
+        }
+    }
+    if (at < end) paths.words[at] = word;
+    paths.word_count = end;
+    paths.starts[number] = start;
+    paths.lengths[number] = length + more;
+    paths.ends[number] = vertex;
     paths.scores[number] = score;
     return true;
 }
@@ -86,11 +107,8 @@ __device__ inline void find_best_paths(Paths& paths, const Graph& graph, Ends en
     if (scratch.is_exhausted) return;
     for (int vertex = 0; vertex < graph.vertex_count; ++vertex) visits[vertex] = 0;
     int queued = 1, count = 1;
-    paths.queue[0] = paths.offsets[0] = 0;
-    paths.scores[0] = 0.0;
-    paths.ends[0] = ends.source;
-    paths.offsets[1] = write_vertex(paths, graph, ends.source, 0);
-    paths.is_exhausted = paths.offsets[1] < 0;
+    paths.queue[0] = paths.word_count = 0;
+    paths.is_exhausted = !add_path(paths, graph, 0, kNone, ends.source, 0.0);
     while (queued > 0 && paths.found < max_paths && !paths.is_exhausted) {
         const int path = paths.queue[0];
         paths.queue[0] = paths.queue[--queued];
@@ -109,7 +127,7 @@ __device__ inline void find_best_paths(Paths& paths, const Graph& graph, Ends en
             const Edge& along = graph.edges[edge];
             const double score =
                 paths.scores[path] + (log10_of[along.multiplicity] - log10_of[total]);
-            paths.is_exhausted = !add_path(paths, graph, count, path, along, score);
+            paths.is_exhausted = !add_path(paths, graph, count, path, along.target, score);
             if (paths.is_exhausted) break;
             paths.queue[queued] = count++;
             sift_up(paths, queued++);

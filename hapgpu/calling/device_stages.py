@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from hapgpu.arrays.ragged import offsets_of
 from hapgpu.calling.assembly.assembler import assembled_haplotypes
 from hapgpu.calling.assembly.coded_regions import CodedRegions
-from hapgpu.calling.assembly.gpu_assembly import AlignedPaths, GpuAssembly
+from hapgpu.calling.assembly.gpu_assembly import GpuAssembly
+from hapgpu.calling.assembly.haplotypes import AssembledPaths
 from hapgpu.calling.batches import ActiveRegions, RegionHaplotypes, RegionReads, SegmentReads
 from hapgpu.calling.genotypes.likelihoods import LikelihoodsOf
 from hapgpu.calling.options import AssemblyOptions
@@ -24,6 +25,7 @@ from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
 from hapgpu.runtime.processes.in_run import InRun
 
 _ONE_THREAD: Final = CpuDevice(1)
+_ASSEMBLIES: Final = 2  # at a time: while one is on the GPU, the host prepares the next
 
 HaplotypesOf = Callable[
     [RegionReads, SegmentReads, ActiveRegions, NDArray[np.bool_]],
@@ -53,11 +55,9 @@ def stages_on(device: Device, options: AssemblyOptions) -> DeviceStages:
         return DeviceStages(
             partial(_haplotypes, options=options), partial(log10_likelihoods, device=_ONE_THREAD)
         )
-    aligned_paths = InRun(SharedBatches(partial(_aligned_paths, options=options, device=device)))
-    return DeviceStages(
-        GpuAssembly(aligned_paths, options),
-        InRun(SharedBatches(partial(_likelihoods, device=device))),
-    )
+    paths_of = SharedBatches(partial(_paths, options=options, device=device), _ASSEMBLIES)
+    likelihoods = SharedBatches(partial(_likelihoods, device=device))
+    return DeviceStages(GpuAssembly(InRun(paths_of), options, _ONE_THREAD), InRun(likelihoods))
 
 
 def _haplotypes(
@@ -70,13 +70,13 @@ def _haplotypes(
     return assembled_haplotypes(reads, segment, regions, options, _ONE_THREAD, has_junction)
 
 
-def _aligned_paths(
+def _paths(
     batches: Sequence[CodedRegions], options: AssemblyOptions, device: CudaDevice
-) -> list[AlignedPaths]:
-    from hapgpu.calling.assembly.cuda import aligned_paths  # noqa: PLC0415  (imports CuPy)
+) -> list[AssembledPaths]:
+    from hapgpu.calling.assembly.cuda import assembled_paths  # noqa: PLC0415  (imports CuPy)
 
-    parts = aligned_paths(CodedRegions.concatenate(batches), options, device)
-    return AlignedPaths.concatenate(parts).divided([len(batch) for batch in batches])
+    paths = assembled_paths(CodedRegions.concatenate(batches), options, device)
+    return paths.divided([len(batch) for batch in batches])
 
 
 def _likelihoods(batches: Sequence[HmmBatch], device: CudaDevice) -> list[NDArray[np.float64]]:

@@ -28,6 +28,7 @@ using std::min;
 #define __grid_constant__
 #define __host__
 #define __launch_bounds__(...)
+#define __noinline__
 #define __shared__ static
 #define __align__(bytes) __attribute__((aligned(bytes)))
 

@@ -17,15 +17,14 @@ from hapgpu.runtime.jit import njit
 
 GOOD: Final = 8
 """Bit of a base whose quality suffices for the assembly, and which is not N."""
-LETTERS: Final = b"ACGNT"
-"""Letters in the order of their codes."""
-_N: Final = LETTERS.index(b"N")
+_LETTERS: Final = b"ACGNT"
+_N: Final = _LETTERS.index(b"N")
 
 
 def _codes() -> NDArray[np.uint8]:
     """Return uint8[256]: the code of each letter; codes have the order of the letters."""
     codes = np.full(256, _N, dtype=np.uint8)
-    for code, letter in enumerate(LETTERS):
+    for code, letter in enumerate(_LETTERS):
         codes[letter] = code
     return read_only(codes)
 
@@ -76,11 +75,6 @@ class CodedRegions:
             self.samples[first:last],
             self.references[start:end],
         )
-
-    def reference_texts(self) -> Ragged:
-        """Return uint8 text, r rows: the references."""
-        letters = np.frombuffer(LETTERS, dtype=np.uint8)
-        return Ragged(letters[self.references.data], self.references.offsets)
 
     @classmethod
     def concatenate(cls, parts: Sequence[CodedRegions]) -> CodedRegions:

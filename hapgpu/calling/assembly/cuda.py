@@ -11,16 +11,10 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.cuda import DeviceRagged
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.assembly.coded_regions import CodedRegions
-from hapgpu.calling.assembly.gpu_assembly import AlignedPaths
 from hapgpu.calling.assembly.haplotypes import LEFT, AssembledPaths
 from hapgpu.calling.options import AssemblyOptions
-from hapgpu.realign.align.cuda.aligner import align_device_pairs
-from hapgpu.realign.align.cuda.batches import DevicePairs
-from hapgpu.realign.projection.haplotype_cigars import PAD, padded
-from hapgpu.realign.scoring import PRESETS, Overhang
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, active_on, multiprocessors
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Scalar, Struct
@@ -99,7 +93,7 @@ ASSEMBLE: Final = Kernel(
                 *(Array(name, np.int32, "row_room") for name in ("starts", "lengths")),
                 Array("text", np.uint8, "text_room"),
                 Array("used", np.int32, "two"),
-                *(Scalar(name, np.int32) for name in ("row_room", "text_room", "pad")),
+                *(Scalar(name, np.int32) for name in ("row_room", "text_room")),
                 *(Length("regions"), Length("two")),
             ),
         ),
@@ -107,10 +101,10 @@ ASSEMBLE: Final = Kernel(
 )
 
 
-def aligned_paths(
+def assembled_paths(
     regions: CodedRegions, options: AssemblyOptions, device: CudaDevice
-) -> list[AlignedPaths]:
-    """Assemble active regions on a GPU, and align the paths with the references.
+) -> AssembledPaths:
+    """Assemble active regions, as `assembler.assembled_paths` does, on a GPU.
 
     Parameters
     ----------
@@ -123,27 +117,26 @@ def aligned_paths(
 
     Returns
     -------
-    Of all regions in order, in as many parts as the memory of the GPU needs; without the paths of
-    regions that are left to the CPU, whose flag is `LEFT`. The others have the paths of
-    `assembler.assembled_paths`.
+    AssembledPaths
+        Without the paths of regions that are left to the CPU, whose flag is `LEFT`.
 
     Raises
     ------
     DeviceError
-        The device has too little memory, or a launch fails.
+        A launch fails.
     """
 
-    def compute() -> list[AlignedPaths]:
-        part = functools.partial(_aligned_or_left, options=options, device=device)
+    def compute() -> list[AssembledPaths]:
+        part = functools.partial(_assembled_or_left, options=options, device=device)
         return list(computed_in_parts(regions, part, CodedRegions.halves))
 
     with active_on(device):
-        return memory_turns(device).compute(compute)
+        return AssembledPaths.concatenate(memory_turns(device).compute(compute))
 
 
-def _aligned_or_left(
+def _assembled_or_left(
     regions: CodedRegions, options: AssemblyOptions, device: CudaDevice
-) -> AlignedPaths:
+) -> AssembledPaths:
     """Assemble regions; leave one that does not fit the memory of the GPU to the CPU.
 
     Raises
@@ -152,35 +145,11 @@ def _aligned_or_left(
         Several regions do not fit.
     """
     try:
-        return _aligned(regions, options, device)
+        return _assembled(regions, options, device).download()
     except OUT_OF_MEMORY:
         if len(regions) > 1:
             raise
-    return AlignedPaths.left(len(regions))
-
-
-def _aligned(regions: CodedRegions, options: AssemblyOptions, device: CudaDevice) -> AlignedPaths:
-    strings = _assembled(regions, options, device)
-    rows = strings.rows()
-    paths = strings.gathered(rows)
-    pairs = DevicePairs(
-        DeviceRagged.upload(padded(regions.reference_texts())),
-        paths,
-        cupy.asarray(rows.regions.astype(np.int32)),
-        cupy.arange(len(paths), dtype=np.int32),
-    )
-    alignments = align_device_pairs(
-        pairs, PRESETS["haplotype-to-reference"], Overhang.SOFTCLIP, device
-    )
-    texts = paths.download()
-    starts, lengths = texts.offsets[:-1] + PAD, texts.lengths - 2 * PAD
-    found = AssembledPaths(
-        rows.regions,
-        Ragged.gather(texts.data, starts, lengths),
-        strings.scores.get()[rows.rows],
-        strings.flags.get().astype(np.uint8),
-    )
-    return AlignedPaths(found, alignments.download())
+    return AssembledPaths.left(len(regions))
 
 
 def _assembled(regions: CodedRegions, options: AssemblyOptions, device: CudaDevice) -> _Strings:
@@ -304,26 +273,22 @@ class _Strings(NamedTuple):
     def fields(self) -> tuple[GpuArray | int, ...]:
         """The fields of the struct `strings`."""
         sizes = self.scores.size, self.text.size
-        return (*self, *sizes, PAD, self.flags.size, self.used.size)
+        return (*self, *sizes, self.flags.size, self.used.size)
 
-    def rows(self) -> _Rows:
-        """Return the rows of the strings, region by region."""
+    def download(self) -> AssembledPaths:
+        """Return the strings region by region; waits for the GPU."""
+        used_rows, used_bytes = (int(value) for value in self.used.get())
         firsts, counts = self.firsts.get().astype(np.int64), self.counts.get()
         regions = np.repeat(np.arange(counts.size), counts)
         before = np.cumsum(counts) - counts
-        return _Rows(np.arange(regions.size) + (firsts - before)[regions], regions)
-
-    def gathered(self, rows: _Rows) -> DeviceRagged:
-        """Return uint8 text on the current GPU: strings with their pads."""
-        numbers = cupy.asarray(rows.rows)
-        return DeviceRagged.gather(self.text, self.starts[numbers], self.lengths[numbers])
-
-
-class _Rows(NamedTuple):
-    """Rows of strings, int64[p], and their regions, int64[p], ascending."""
-
-    rows: NDArray[np.int64]
-    regions: NDArray[np.int64]
+        rows = np.arange(regions.size) + (firsts - before)[regions]
+        starts, lengths = self.starts[:used_rows].get()[rows], self.lengths[:used_rows].get()[rows]
+        return AssembledPaths(
+            regions,
+            Ragged.gather(self.text[:used_bytes].get(), starts, lengths),
+            self.scores[:used_rows].get()[rows],
+            self.flags.get().astype(np.uint8),
+        )
 
 
 @functools.cache

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -11,7 +13,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import PairBatch
 from hapgpu.arrays.bytes import Integer, copy_bytes
-from hapgpu.arrays.ragged import Ragged
+from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.arrays.ragged_view import read_only, with_room
 from hapgpu.calling.assembly.graph import VERTICES, Graph, remove_edge, remove_vertex
 from hapgpu.calling.assembly.graph_edits import length_of
@@ -63,9 +65,60 @@ class AssembledPaths:
     scores: NDArray[np.float64]
     outcomes: NDArray[np.uint8]
 
-    def with_regions(self, regions: NDArray[np.int64]) -> AssembledPaths:
-        """Return the paths with other numbers of regions, int64[p], ascending."""
-        return replace(self, regions=regions)
+    @classmethod
+    def left(cls, regions: int) -> AssembledPaths:
+        """Return no paths of so many regions, which are left to the CPU."""
+        none = np.empty(0, dtype=np.int64)
+        texts = Ragged.from_lengths(none.astype(np.uint8), none)
+        return cls(none, texts, np.empty(0), np.full(regions, LEFT, dtype=np.uint8))
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[AssembledPaths]) -> AssembledPaths:
+        """Return the paths of all regions of the parts, of which there is at least one."""
+        if len(parts) == 1:
+            return parts[0]
+        firsts = offsets_of([part.outcomes.size for part in parts])[:-1]
+        return cls(
+            np.concatenate([part.regions + at for part, at in zip(parts, firsts, strict=True)]),
+            Ragged.concatenate([part.bases for part in parts]),
+            np.concatenate([part.scores for part in parts]),
+            np.concatenate([part.outcomes for part in parts]),
+        )
+
+    def divided(self, counts: Sequence[int]) -> list[AssembledPaths]:
+        """Divide the regions into parts of so many, in order."""
+        ends = offsets_of(counts)
+        rows = np.searchsorted(self.regions, ends)
+        return [
+            AssembledPaths(
+                self.regions[first:last] - start,
+                self.bases[first:last],
+                self.scores[first:last],
+                self.outcomes[start:end],
+            )
+            for (start, end), (first, last) in zip(pairwise(ends), pairwise(rows), strict=True)
+        ]
+
+    def with_left(self, others: AssembledPaths, rows: NDArray[np.int64]) -> AssembledPaths:
+        """Return these paths and those of the regions that were left to the CPU.
+
+        Parameters
+        ----------
+        others
+            Paths of k regions.
+        rows
+            int64[k]: which regions they are. They keep the flag `LEFT` beside those of `others`.
+        """
+        regions = np.concatenate((self.regions, rows[others.regions]))
+        order = np.argsort(regions, kind="stable")
+        outcomes = self.outcomes.copy()
+        outcomes[rows] = others.outcomes | LEFT
+        return AssembledPaths(
+            regions[order],
+            Ragged.concatenate([self.bases, others.bases]).take(order),
+            np.concatenate((self.scores, others.scores))[order],
+            outcomes,
+        )
 
 
 def haplotypes_of(
@@ -86,26 +139,11 @@ def haplotypes_of(
     has_junction
         bool[r]: active regions with a junction of split reads; None: there are none.
     """
-    cigars, is_aligned = path_cigars(paths, references, device, has_junction)
-    return with_references(paths, cigars, is_aligned, references)
-
-
-def with_references(
-    paths: AssembledPaths, cigars: Ragged, is_aligned: NDArray[np.bool_], references: Ragged
-) -> RegionHaplotypes:
-    """Return paths with their CIGARs, as far as they have a good one, and the references.
-
-    Parameters
-    ----------
-    paths
-        p paths of r active regions.
-    cigars, is_aligned
-        uint32 in BAM encoding, p rows, and bool[p], as of `path_cigars`.
-    references
-        uint8 text, r rows: the padded span of each active region.
-    """
+    has_long = (paths.outcomes & UNROLLED) != 0
+    if has_junction is not None:
+        has_long |= has_junction
+    cigars, is_aligned = _aligned(paths, references, has_long, device)
     lengths = reference_lengths(cigars)
-    is_aligned = is_aligned.copy()
     is_aligned &= lengths >= _MIN_REFERENCE_LENGTH
     is_aligned &= lengths == references.lengths[paths.regions]
     kept = np.flatnonzero(is_aligned)
@@ -123,22 +161,13 @@ def with_references(
     )
 
 
-def path_cigars(
-    paths: AssembledPaths,
-    references: Ragged,
-    device: Device,
-    has_junction: NDArray[np.bool_] | None = None,
+def _aligned(
+    paths: AssembledPaths, references: Ragged, has_long: NDArray[np.bool_], device: Device
 ) -> tuple[Ragged, NDArray[np.bool_]]:
-    """Return the CIGARs of p paths, uint32 in BAM encoding, and bool[p]: whether they have one.
+    """Return the CIGARs of paths, and whether they have one.
 
-    Parameters
-    ----------
-    paths, references, device, has_junction
-        As of `haplotypes_of`.
+    `has_long` tells of each active region whether long insertions and deletions are likely.
     """
-    has_long = (paths.outcomes & UNROLLED) != 0
-    if has_junction is not None:
-        has_long |= has_junction
     rows = np.arange(paths.regions.size, dtype=np.int32)
     pairs = PairBatch(references, paths.bases, paths.regions.astype(np.int32), rows)
     is_long = has_long[paths.regions]

@@ -34,8 +34,7 @@ from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
 from hapgpu.runtime.devices import Device
 from hapgpu.runtime.jit import njit
 
-PAD = 10
-"""N before and after each sequence that is aligned."""
+_PAD = 10
 _PAD_BASE = "N"
 _FAILED = -1
 
@@ -77,7 +76,7 @@ def haplotype_cigars(
 def pad_pairs(pairs: PairBatch) -> PairBatch:
     """Add ten N before and after all sequences, so that haplotypes align end to end."""
     return PairBatch(
-        padded(pairs.references), padded(pairs.queries), pairs.reference_index, pairs.query_index
+        _padded(pairs.references), _padded(pairs.queries), pairs.reference_index, pairs.query_index
     )
 
 
@@ -110,9 +109,8 @@ def end_to_end_cigars(
     return cigars, cigars.lengths > 0
 
 
-def padded(sequences: Ragged) -> Ragged:
-    """Return sequences, uint8 text, with ten N before and after each."""
-    pads = repeated(_PAD_BASE * PAD, len(sequences))
+def _padded(sequences: Ragged) -> Ragged:
+    pads = repeated(_PAD_BASE * _PAD, len(sequences))
     return side_by_side([pads, sequences, pads])
 
 
@@ -202,7 +200,7 @@ def _end_to_end_row(
         return 0, 0
     if start > 0 or _has_soft_clip(cigar):
         return _FAILED, _FAILED
-    if not trim_cigar(trimmed, cigar, PAD, PAD + haplotype.size - 1):
+    if not trim_cigar(trimmed, cigar, _PAD, _PAD + haplotype.size - 1):
         return _FAILED, _FAILED
     leading, trailing = trimmed.state[LEADING_REMOVED], trimmed.state[TRAILING_REMOVED]
     if trailing > 0:
