@@ -111,20 +111,20 @@ struct Growth {
     float max_insertion = 0.0f, max_opening = 1.0f, max_extending = 0.0f;
 
     __device__ void add(float4 coefficient, float mismatch, float insertion, const RowModel& model,
-                        float entering, bool is_first_row) {
-        float rise = fmaxf(1.0f, mismatch), extend = model.extend;
+                        float entering, float extending, bool is_first_row) {
+        float rise = fmaxf(1.0f, mismatch);
         float smallest = fminf(coefficient.x, mismatch);
         if (!is_first_row) {
             smallest = fminf(smallest, fminf(coefficient.y, fminf(coefficient.z, coefficient.w)));
         }
-        is_regular &= (float)model.gain > 0.0f && extend <= kMaxDeletionExtending
+        is_regular &= (float)model.gain > 0.0f && model.extend <= kMaxDeletionExtending
                       && smallest >= kMinField;
         rises += rise - 1.0f;
         rises += 2.0f * coefficient.z;  // because eps is at most 1/2
         openings += insertion;
         max_insertion = fmaxf(max_insertion, insertion);
         max_opening = fmaxf(max_opening, rise * entering);
-        max_extending = fmaxf(max_extending, extend * insertion / model.insertion);
+        max_extending = fmaxf(max_extending, extending * insertion);
     }
 
     // Returns the bound over all lanes of the warp.
@@ -200,9 +200,9 @@ extern "C" __global__ void prepare_reads(
         RowAbove own = {model.insertion / (float)model.gain, model.deletion, model.extend};
         RowAbove above = own.from_left(before);
         if (first + lane_id() >= end) break;
-        float extending = row == start ? 0.0f : model.extend / model.insertion;
+        float extending = model.extend / model.insertion;
         float4 coefficient = {entering * above.opened_insertion,
-                              extending * above.opened_insertion,
+                              row == start ? 0.0f : extending * above.opened_insertion,
                               entering * above.deletion, above.extend};
         coefficients.rows[row] = coefficient;
         unsigned char base = reads.columns.bases[row];
@@ -211,7 +211,8 @@ extern "C" __global__ void prepare_reads(
         int offset = letter % kLetters * kMaskStride;
         coefficients.emissions[row] = {mismatch, __int_as_float(offset)};
         if (row == end - 1) coefficients.last_insertions[read] = own.opened_insertion;
-        growth.add(coefficient, mismatch, own.opened_insertion, model, entering, row == start);
+        growth.add(coefficient, mismatch, own.opened_insertion, model, entering, extending,
+                   row == start);
         growth.is_regular &= letter != kOther || base == 'N';
         product *= model.gain;
     }

@@ -56,7 +56,19 @@ _LETTERS: Final = tuple(b"ACGT")
 
 _MORE_THAN_LOG2_E: Final = 1.442696
 _LARGEST_EXPONENT: Final = 1000.0
-_ZERO, _ONE, _TWO, _THREE = (np.float32(value) for value in range(4))
+_ZERO, _ONE, _TWO = (np.float32(value) for value in range(3))
+
+
+def _mismatches() -> NDArray[np.float32]:
+    """Return float32[256]: r of each base quality; infinite for 0, which cannot be normalised."""
+    error, right = (
+        each.astype(np.float32) for each in (ERROR_PROBABILITIES, 1.0 - ERROR_PROBABILITIES)
+    )
+    with np.errstate(divide="ignore"):
+        return error / (np.float32(3.0) * right)
+
+
+_MISMATCHES: Final = _mismatches()
 
 
 class ReadArrays(NamedTuple):
@@ -82,7 +94,7 @@ class Coefficients(NamedTuple):
     Attributes
     ----------
     rows
-        float32[bases, FIELDS].
+        float32[bases * FIELDS]: the fields of each row.
     insertion_weights
         float32[n]: w.
     products
@@ -100,7 +112,7 @@ class Coefficients(NamedTuple):
 def new_coefficients(reads: int, bases: int) -> Coefficients:
     """Allocate the coefficients of reads."""
     return Coefficients(
-        np.empty((bases, FIELDS), dtype=np.float32),
+        np.empty(bases * FIELDS, dtype=np.float32),
         np.empty(reads, dtype=np.float32),
         np.empty(reads),
         np.empty(reads),
@@ -133,6 +145,7 @@ def set_coefficients(reads: ReadArrays, first: int, last: int, coefficients: Coe
             row = _row_of(
                 _Probabilities(
                     ERROR_PROBABILITIES[base_qualities[k]],
+                    _MISMATCHES[base_qualities[k]],
                     ERROR_PROBABILITIES[insertions[k]],
                     ERROR_PROBABILITIES[deletions[k]],
                     ERROR_PROBABILITIES[continuations[k]],
@@ -143,9 +156,11 @@ def set_coefficients(reads: ReadArrays, first: int, last: int, coefficients: Coe
             )
             before = row.own
             is_regular = row.fits
-            rows[k, A], rows[k, B], rows[k, C] = row.a, row.b, row.c
-            rows[k, E], rows[k, R] = row.e, row.r
-            rows[k, LETTER] = np.float32(letter_number(bases[k]))
+            first_field = FIELDS * k
+            rows[first_field + A], rows[first_field + B] = row.a, row.b
+            rows[first_field + C], rows[first_field + E] = row.c, row.e
+            rows[first_field + R] = row.r
+            rows[first_field + LETTER] = np.float32(letter_number(bases[k]))
             lane = (k - start) % _LANES
             rise = max(_ONE, row.r)
             rises[lane] += rise - _ONE
@@ -168,9 +183,10 @@ def set_coefficients(reads: ReadArrays, first: int, last: int, coefficients: Coe
 
 
 class _Probabilities(NamedTuple):
-    """Probabilities of a wrong base, and of opening and continuing gaps at a base."""
+    """Probabilities of a wrong base, and of opening and continuing gaps at a base; its r."""
 
     error: float
+    mismatch: np.float32
     insertion: float
     deletion: float
     continuation: float
@@ -220,20 +236,18 @@ def _row_of(
         return _Row(_ZERO, _ZERO, _ZERO, _ZERO, _ZERO, 1.0, none, _ZERO, _ZERO, False)  # noqa: FBT003  (Numba: no keyword arguments)
     entering = (_ONE - extend) / np.float32(stay)
     own = _Own(insertion / gain, deletion, extend)
-    r = _ONE
-    if base != ANY_BASE:
-        r = np.float32(here.error) / (_THREE * np.float32(1.0 - here.error))
+    extending = extend / insertion
+    r = _ONE if base == ANY_BASE else here.mismatch
     a, b, c, e = _ZERO, _ZERO, entering, _ONE
     smallest = min(entering, r)
     if not is_first:
         a = entering * before.insertion
-        b = extend / insertion * before.insertion
+        b = extending * before.insertion
         c = entering * before.deletion
         e = before.continuation
         smallest = min(min(a, r), min(b, min(c, e)))  # noqa: PLW3301  (Numba compiles this faster)
     fits = bool(extend <= _LONG_DELETIONS and smallest >= _MIN_FIELD) and _has_mask(base)
-    extending = extend * own.insertion / insertion
-    return _Row(a, b, c, e, r, g, own, entering, extending, fits)
+    return _Row(a, b, c, e, r, g, own, entering, extending * own.insertion, fits)
 
 
 @njit_inlined

@@ -59,7 +59,8 @@ _STATES = 3
 _LETTER, _M, _I = 0, LANES, 2 * LANES
 _COLUMN = _STATES * LANES
 _ROW = FIELDS * LANES
-_U0, _U2, _U3 = np.uint64(0), np.uint64(2), np.uint64(3)
+_U0, _U1, _U2, _U3 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
+_U_FIELDS = np.uint64(FIELDS)
 _U_LANES, _U_M, _U_I = np.uint64(LANES), np.uint64(_M), np.uint64(_I)
 _U_ROW, _U_COLUMN = np.uint64(_ROW), np.uint64(_COLUMN)
 _U_STEP_ROWS, _U_STEP_COLUMNS = np.uint64(STEP_ROWS), np.uint64(STEP_COLUMNS)
@@ -136,7 +137,7 @@ class LaneArrays(NamedTuple):
     `columns` [columns, (letter, M', I'), lanes]; `rows` [rows, fields, lanes]; `carried`
     [(first row, second row), (diagonal, deletion), lanes]; `starts` [lanes], scale / n; `sizes`,
     `weights` and `totals` [lanes], n, w and the final sum. `first_rows` int64[lanes] is the row of
-    each read's first base.
+    each read's first base; `sources` int64[lanes] is scratch.
     """
 
     columns: Floats
@@ -147,6 +148,7 @@ class LaneArrays(NamedTuple):
     weights: Floats
     totals: Floats
     first_rows: NDArray[np.int64]
+    sources: NDArray[np.int64]
 
 
 def new_lane_arrays(
@@ -161,6 +163,7 @@ def new_lane_arrays(
         np.empty(LANES, dtype=dtype),
         np.empty(LANES, dtype=dtype),
         np.empty(LANES, dtype=dtype),
+        np.empty(LANES, dtype=np.int64),
         np.empty(LANES, dtype=np.int64),
     )
 
@@ -215,26 +218,35 @@ def _pack_reads(
     reads: NDArray[np.int64],
     arrays: LaneArrays,
 ) -> int:
-    """Write the rows of each read into its lane; return the number of rows."""
+    """Write the rows of each read into its lane, row by row; return the number of rows."""
     longest = 0
     for read in reads:
         longest = max(longest, read_offsets[read + 1] - read_offsets[read])
-    rows = -(-longest // STEP_ROWS) * STEP_ROWS
+    row_count = -(-longest // STEP_ROWS) * STEP_ROWS
+    first_rows, sources = arrays.first_rows, arrays.sources
     for lane in range(LANES):
-        start = end = 0
-        arrays.weights[lane] = 0.0
+        arrays.weights[lane], first_rows[lane], sources[lane] = 0.0, row_count, 0
         if lane < reads.shape[0]:
-            arrays.weights[lane] = coefficients.insertion_weights[reads[lane]]
             start, end = read_offsets[reads[lane]], read_offsets[reads[lane] + 1]
-        first_row = rows - (end - start)
-        arrays.first_rows[lane] = first_row
-        for k in range(lane, first_row * _ROW, LANES):
-            arrays.rows[k] = 0.0
-        for k in range(end - start):
-            for field in range(FIELDS):
-                value = coefficients.rows[start + k, field]
-                arrays.rows[(first_row + k) * _ROW + field * LANES + lane] = value
-    return rows
+            arrays.weights[lane] = coefficients.insertion_weights[reads[lane]]
+            first_rows[lane] = row_count - (end - start)
+            sources[lane] = start - first_rows[lane]
+    rows, values = arrays.rows, coefficients.rows
+    zero = rows.dtype.type(0.0)
+    for row in range(row_count):
+        for lane in range(LANES):
+            k = np.uint64(row) * _U_ROW + np.uint64(lane)
+            if row < first_rows[lane]:
+                for _ in range(FIELDS):
+                    rows[k] = zero
+                    k += _U_LANES
+            else:
+                source = np.uint64(sources[lane] + row) * _U_FIELDS
+                for _ in range(FIELDS):
+                    rows[k] = values[source]
+                    k += _U_LANES
+                    source += _U1
+    return row_count
 
 
 @njit
@@ -257,20 +269,23 @@ def pack_haplotypes(
     longest = 0
     for row in haplotype_rows:
         longest = max(longest, haplotypes.offsets[row + 1] - haplotypes.offsets[row])
-    columns = -(-longest // STEP_COLUMNS) * STEP_COLUMNS
-    for k in range(columns * _COLUMN):
-        arrays.columns[k] = 0.0
+    column_count = -(-longest // STEP_COLUMNS) * STEP_COLUMNS
+    columns, letters = arrays.columns, haplotypes.data
+    zero = columns.dtype.type(0.0)
+    for k in range(np.uint64(column_count) * _U_COLUMN):
+        columns[k] = zero
     for lane in range(LANES):
-        arrays.starts[lane] = arrays.sizes[lane] = 0.0
+        arrays.starts[lane] = arrays.sizes[lane] = zero
         if lane < haplotype_rows.shape[0]:
             start = haplotypes.offsets[haplotype_rows[lane]]
             size = haplotypes.offsets[haplotype_rows[lane] + 1] - start
             arrays.starts[lane] = scale / size
             arrays.sizes[lane] = size
-            for j in range(size):
-                letter = letter_number(haplotypes.data[start + j])
-                arrays.columns[j * _COLUMN + _LETTER + lane] = letter
-    return columns
+            k = np.uint64(lane)
+            for source in range(np.uint64(start), np.uint64(start + size)):
+                columns[k] = letter_number(letters[source])
+                k += _U_COLUMN
+    return column_count
 
 
 @njit
