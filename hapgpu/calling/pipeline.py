@@ -65,12 +65,12 @@ from hapgpu.io.genome.reference import ReferenceFasta
 from hapgpu.io.genome.regions import EVERYTHING, RegionChoice
 from hapgpu.io.vcf.writer import VcfWriter
 from hapgpu.runtime import leftovers
-from hapgpu.runtime.allocator import keep_freed_memory
 from hapgpu.runtime.closeable import Closeable
 from hapgpu.runtime.devices import CpuDevice, Device, gpus_of
 from hapgpu.runtime.output import CountingSink, Output
 from hapgpu.runtime.pipeline import run_pipeline
 from hapgpu.runtime.pool import MAX_IO_THREADS
+from hapgpu.runtime.processes.allocator import keep_freed_memory
 from hapgpu.runtime.processes.forked import Processes
 from hapgpu.runtime.processes.tallies import Tally
 from hapgpu.runtime.progress import Progress

@@ -11,7 +11,7 @@ import pytest
 PAGES_OF_NEW_ARRAYS = """
 import resource
 import numpy as np
-from hapgpu.runtime.allocator import keep_freed_memory
+from hapgpu.runtime.processes.allocator import keep_freed_memory
 
 def faults() -> int:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
