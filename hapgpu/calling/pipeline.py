@@ -66,7 +66,7 @@ from hapgpu.io.genome.regions import EVERYTHING, RegionChoice
 from hapgpu.io.vcf.writer import VcfWriter
 from hapgpu.runtime import leftovers
 from hapgpu.runtime.closeable import Closeable
-from hapgpu.runtime.devices import CpuDevice, Device, gpus_of
+from hapgpu.runtime.devices import CpuDevice, Device
 from hapgpu.runtime.output import CountingSink, Output
 from hapgpu.runtime.pipeline import run_pipeline
 from hapgpu.runtime.pool import MAX_IO_THREADS
@@ -395,8 +395,6 @@ class CallSession(Closeable):
         """
         # A stream keeps the thread busy that makes segments; else that thread has little to do.
         threads = max(self._threads if self._reads.is_indexed else self._threads - 1, 1)
-        if gpus_of(self._devices):
-            threads += threads // 2  # some wait for a GPU
         options = WorkerOptions(
             call=self.options, samples=len(self.samples), source=self._source, realigned=realigned
         )

@@ -16,7 +16,7 @@ from hapgpu.calling.assembly.coded_regions import CodedRegions
 from hapgpu.calling.assembly.haplotypes import LEFT, AssembledPaths
 from hapgpu.calling.options import AssemblyOptions
 from hapgpu.runtime.devices import CudaDevice
-from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, active_on, multiprocessors
+from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, active_on, multiprocessors, wait_asleep
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Scalar, Struct
 from hapgpu.runtime.gpu.memory_turns import memory_turns
 from hapgpu.runtime.gpu.parts import computed_in_parts
@@ -277,6 +277,7 @@ class _Strings(NamedTuple):
 
     def download(self) -> AssembledPaths:
         """Return the strings region by region; waits for the GPU."""
+        wait_asleep()
         used_rows, used_bytes = (int(value) for value in self.used.get())
         firsts, counts = self.firsts.get().astype(np.int64), self.counts.get()
         regions = np.repeat(np.arange(counts.size), counts)

@@ -24,6 +24,7 @@ from hapgpu.runtime.gpu.context import (
     device_errors,
     pinned_array,
     thread_streams,
+    wait_asleep,
 )
 from hapgpu.runtime.gpu.memory_turns import TooLittleMemoryError, memory_turns
 from hapgpu.runtime.gpu_array import GpuArray
@@ -162,7 +163,7 @@ class _PiecesInFlight:
     ) -> None:
         in_use = self._streams[: self._started]
         for stream in in_use if error is None else self._streams + self._forward_streams:
-            stream.synchronize()
+            wait_asleep(stream)
 
     def _memory(self) -> int:
         """Return the bytes that a piece may use beside the others."""

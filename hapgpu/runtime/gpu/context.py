@@ -66,6 +66,16 @@ def download_pinned(data: GpuArray) -> NDArray[np.uint8]:
     return out
 
 
+def wait_asleep(stream: cupy.cuda.Stream | None = None) -> None:
+    """Wait for a stream, by default the current one, without keeping a core busy meanwhile.
+
+    Other waits ask the GPU all the time: that is faster by some microseconds.
+    """
+    done = cupy.cuda.Event(block=True, disable_timing=True)
+    done.record(stream or cupy.cuda.get_current_stream())
+    done.synchronize()
+
+
 def release_memory() -> None:
     """Wait for the current stream, and release unused memory of the current GPU."""
     cupy.cuda.get_current_stream().synchronize()
