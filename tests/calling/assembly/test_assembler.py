@@ -29,8 +29,8 @@ from tests.calling.segments import segment_reads
 from tests.example_counts import many
 
 
-def paths_of(regions: Sequence[Region], options: AssemblyOptions) -> AssembledPaths:
-    """Return the assembled paths of regions."""
+def columns_of(regions: Sequence[Region]) -> tuple[Ragged, RegionReads, Ragged]:
+    """Return the bases of the reads, the reads, and the references of regions."""
     reads = [read for region in regions for read in region.reads]
     bases = Ragged.from_sequences([read.bases for read in reads])
     zeros = np.zeros(len(reads), dtype=np.int64)
@@ -45,8 +45,12 @@ def paths_of(regions: Sequence[Region], options: AssemblyOptions) -> AssembledPa
         Ragged.from_lengths(np.zeros(0, dtype=np.uint32), zeros),
         Ragged(np.array([q for read in reads for q in read.qualities], np.uint8), bases.offsets),
     )
-    references = Ragged.from_sequences([region.reference for region in regions])
-    return assembled_paths(bases, columns, references, options)
+    return bases, columns, Ragged.from_sequences([region.reference for region in regions])
+
+
+def paths_of(regions: Sequence[Region], options: AssemblyOptions) -> AssembledPaths:
+    """Return the assembled paths of regions."""
+    return assembled_paths(*columns_of(regions), options)
 
 
 def strings_of(regions: Sequence[Region], options: AssemblyOptions) -> list[list[str]]:
