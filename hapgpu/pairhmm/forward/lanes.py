@@ -281,10 +281,10 @@ def pack_haplotypes(
             size = haplotypes.offsets[haplotype_rows[lane] + 1] - start
             arrays.starts[lane] = scale / size
             arrays.sizes[lane] = size
-            k = np.uint64(lane)
+            at = np.uint64(lane)
             for source in range(np.uint64(start), np.uint64(start + size)):
-                columns[k] = letter_number(letters[source])
-                k += _U_COLUMN
+                columns[at] = letter_number(letters[source])
+                at += _U_COLUMN
     return column_count
 
 
