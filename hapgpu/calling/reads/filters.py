@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -15,7 +14,8 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.ragged import Ragged
+from hapgpu.arrays.memory import Memory, read_u32
+from hapgpu.arrays.ragged_memory import ragged_memory_of, row_memory
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.calling.options import CallOptions
 from hapgpu.cigar.encoding import DELETION, HARD_CLIP, INSERTION, PADDING, SKIP
@@ -32,7 +32,7 @@ from hapgpu.io.bam.constants import (
 from hapgpu.io.genome.regions import contig_hint
 from hapgpu.io.text.values import are_contig_names, is_contig_name
 from hapgpu.io.vcf.records import quoted
-from hapgpu.runtime.jit import njit
+from hapgpu.runtime.jit import njit, njit_inlined
 
 logger = logging.getLogger(__name__)
 
@@ -43,10 +43,7 @@ _UNAVAILABLE: Final = 255
 _INDELS: Final = 1 << INSERTION | 1 << DELETION
 _CLIPS: Final = 1 << SOFT_CLIP | 1 << HARD_CLIP
 _NONE: Final = LAST_OPERATION + 1
-_REGULAR: Final = np.frombuffer(
-    bytes(code if code in b"ACGT" else ord("N") for code in range(256)), dtype=np.uint8
-)
-"""uint8[256]: each letter, or N for letters other than A, C, G and T."""
+_CIGAR_BYTES: Final = 4
 
 
 class CallFilter(ReadFilter):
@@ -88,22 +85,6 @@ class CallFilter(ReadFilter):
         return kept
 
 
-def with_regular_bases(reads: ReadBatch) -> ReadBatch:
-    """Return the reads with N for bases other than A, C, G and T."""
-    bases = np.empty(reads.bases.data.size, dtype=np.uint8)
-    _put_regular(read_only(reads.bases.data), _REGULAR, bases)
-    return replace(reads, bases=Ragged(bases, reads.bases.offsets))
-
-
-@njit
-def _put_regular(
-    bases: NDArray[np.uint8], regular: NDArray[np.uint8], out: NDArray[np.uint8]
-) -> None:
-    # NumPy looks up as fast, but keeps all other threads waiting.
-    for k in range(out.size):
-        out[k] = regular[bases[k]]
-
-
 @njit
 def _keep(
     flags: NDArray[np.uint16],
@@ -118,19 +99,20 @@ def _keep(
     counts: NDArray[np.int64],
 ) -> None:
     """Write which reads are kept; add to the counts, in the order of `CallFilter.counts`."""
+    all_cigars = ragged_memory_of(cigars)
     for row in range(kept.size):
         bases = base_offsets[row + 1] - base_offsets[row]
-        first, last = cigars.offsets[row], cigars.offsets[row + 1]
+        cigar = row_memory(all_cigars, row, _CIGAR_BYTES)
         reason = 0
         if np.int64(flags[row]) & _NO_EVIDENCE:
             reason = 1
-        elif bases == 0 or last == first or contigs[row] < 0 or positions[row] < 0:
+        elif bases == 0 or cigar.size == 0 or contigs[row] < 0 or positions[row] < 0:
             reason = 2
         elif mapping_qualities[row] == _UNAVAILABLE:
             reason = 3
         elif mapping_qualities[row] < min_mapping_quality:
             reason = 4
-        elif not _is_usable(cigars.data, first, last, bases):
+        elif not _is_usable(cigar, bases):
             reason = 5
         kept[row] = reason == 0
         if new[row]:
@@ -140,17 +122,15 @@ def _keep(
 
 
 @njit
-def _is_usable(
-    elements: NDArray[np.uint32], start: Integer, end: Integer, read_bases: Integer
-) -> bool:
+def _is_usable(cigar: Memory, read_bases: Integer) -> bool:
     """Tell whether a CIGAR is valid and has no adjacent indels, deletions at an end, or skips.
 
     Padding does not separate indels.
     """
-    first, last = _without_clips(elements, start, end)
+    first, last = _without_clips(cigar)
     bases, span, previous = np.int64(0), np.int64(0), np.int64(_NONE)
-    for k in range(start, end):
-        length, operation = np.int64(elements[k]) >> 4, np.int64(elements[k]) & 15
+    for k in range(cigar.size // _CIGAR_BYTES):
+        length, operation = _length_at(cigar, k), _operation_at(cigar, k)
         if length == 0 or operation > LAST_OPERATION or operation == SKIP:
             return False
         if QUERY_OPERATIONS >> operation & 1:
@@ -164,23 +144,31 @@ def _is_usable(
         is_adjacent = is_indel and _INDELS >> previous & 1
         if _CLIPS >> operation & 1 or is_first_deletion or is_adjacent:
             return False
-        previous = operation
+        previous = np.int64(operation)
     return bool(bases == read_bases and span > 0 and previous != DELETION)
 
 
-@njit
-def _without_clips(
-    elements: NDArray[np.uint32], start: Integer, end: Integer
-) -> tuple[Integer, Integer]:
+@njit_inlined
+def _length_at(cigar: Memory, element: Integer) -> Integer:
+    return read_u32(cigar, _CIGAR_BYTES * element) >> 4
+
+
+@njit_inlined
+def _operation_at(cigar: Memory, element: Integer) -> Integer:
+    return read_u32(cigar, _CIGAR_BYTES * element) & 15
+
+
+@njit_inlined
+def _without_clips(cigar: Memory) -> tuple[Integer, Integer]:
     """Return the first and last element inside of the clips; none is if first > last."""
-    first, last = start, end - 1
-    if elements[first] & 15 == HARD_CLIP:
+    first, last = np.int64(0), np.int64(cigar.size // _CIGAR_BYTES - 1)
+    if _operation_at(cigar, first) == HARD_CLIP:
         first += 1
-    if last > first and elements[last] & 15 == HARD_CLIP:
+    if last > first and _operation_at(cigar, last) == HARD_CLIP:
         last -= 1
-    if first <= last and elements[first] & 15 == SOFT_CLIP:
+    if first <= last and _operation_at(cigar, first) == SOFT_CLIP:
         first += 1
-    if last >= first and elements[last] & 15 == SOFT_CLIP:
+    if last >= first and _operation_at(cigar, last) == SOFT_CLIP:
         last -= 1
     return first, last
 

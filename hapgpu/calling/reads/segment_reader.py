@@ -118,6 +118,7 @@ class SegmentReader(Closeable):
             batch_bases=_BATCH_BASES,
             reference=reference.path,
             max_record=max_record,
+            regular_bases=True,
         )
         self._source = ", ".join(paths)
         self._reference = reference
@@ -379,7 +380,7 @@ class SegmentReader(Closeable):
                 bases += buffer.bases
             self._depth = bases / length
             choose = partial(self._downsampled, window.own_start, window.own_end, read_filter)
-            return reads_of_window(buffers, window, choose)
+            return reads_of_window(buffers, window, choose, self._source)
 
     def _is_read(
         self, buffer: ReadBuffer, window: Window, read_filter: CallFilter, max_bases: float
@@ -387,7 +388,7 @@ class SegmentReader(Closeable):
         """Read all reads that decide about those of a window; False if they are too many."""
         # What a stream drops is not read again: it is counted at once.
         own_end = window.own_end if self.is_indexed else END_OF_CONTIG
-        choose = partial(self._downsampled, window.own_start, own_end, read_filter)
+        choose = partial(self._chosen, window.own_start, own_end, read_filter)
         buffer.drop_before(window.first)
         limit = max(self._max_bases, 2 * buffer.bases)
         while buffer.frontier < window.last:
@@ -399,6 +400,18 @@ class SegmentReader(Closeable):
                 limit = max(self._max_bases, 2 * buffer.bases)
         return True
 
+    def _chosen(
+        self,
+        own_start: int,
+        own_end: int,
+        read_filter: CallFilter,
+        reads: ReadBatch,
+        samples: NDArray[np.int32],
+    ) -> NDArray[np.bool_]:
+        """Return which reads are kept, as `_downsampled`; the others are checked here only."""
+        check_qualities(reads, np.arange(len(reads)), self._source)
+        return self._downsampled(own_start, own_end, read_filter, reads, samples)
+
     def _downsampled(
         self,
         own_start: int,
@@ -408,7 +421,6 @@ class SegmentReader(Closeable):
         samples: NDArray[np.int32],
     ) -> NDArray[np.bool_]:
         """Return which reads are kept; count the reads in crowds from `own_start` to `own_end`."""
-        check_qualities(reads, self._source)
         limit = self._options.max_reads_per_start
         kept = downsampled(reads, samples, limit)
         excess = in_crowds(reads, samples, kept, limit)

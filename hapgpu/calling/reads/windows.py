@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
-from hapgpu.arrays.bytes import hash_of
-from hapgpu.arrays.ragged_view import RaggedView, view_of
+from hapgpu.arrays.bytes import Integer, hash_of
+from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.arrays.read_columns import ReadColumns, gathered_reads
 from hapgpu.calling.batches import MAX_JUNCTION, PADDING, REFERENCE_ROOM, Segment
-from hapgpu.calling.reads.filters import with_regular_bases
 from hapgpu.cigar.encoding import reference_lengths
 from hapgpu.genotyping.reads.locus_groups import LocusIntervals
-from hapgpu.genotyping.reads.read_buffer import ChoiceOfReads, ReadBuffer
+from hapgpu.genotyping.reads.read_buffer import BufferedReads, ChoiceOfReads, ReadBuffer
 from hapgpu.haplotypes.batches import ReferenceSlice
+from hapgpu.io.bam.constants import MISSING_QUALITY
 from hapgpu.io.genome.reference import ReferenceFasta
 from hapgpu.io.genome.regions import Region
 from hapgpu.pairhmm.reads.qualities import check_base_qualities
@@ -134,7 +134,7 @@ class WindowReads:
     Attributes
     ----------
     reads
-        Their bases are A, C, G, T, N.
+        The reads, as the buffers have them.
     samples
         int32[n].
     ends
@@ -156,7 +156,7 @@ class WindowReads:
 
 
 def reads_of_window(
-    buffers: Sequence[ReadBuffer], window: Window, choose: ChoiceOfReads
+    buffers: Sequence[ReadBuffer], window: Window, choose: ChoiceOfReads, source: str
 ) -> WindowReads:
     """Return the reads of all buffers that overlap a window, those of the first buffer first.
 
@@ -167,7 +167,9 @@ def reads_of_window(
     window
         The window.
     choose
-        Returns which reads are kept.
+        Returns which reads of crowds (`crowded`) are kept; all others are.
+    source
+        Name of the inputs, for errors.
 
     Raises
     ------
@@ -179,32 +181,68 @@ def reads_of_window(
     if not found:
         nothing = np.empty(0, dtype=np.int32)
         return WindowReads(_NO_READS, nothing, nothing.astype(np.int64))
-    all_reads = WindowReads(
-        gathered_reads([(part.reads, part.rows) for part in found]),
-        np.concatenate([part.samples for part in found]),
-        np.concatenate([part.ends for part in found]) & _POSITION,
+    for part in found:
+        check_qualities(part.reads, part.rows, source)
+    samples = np.concatenate([part.samples for part in found])
+    starts, ends = (
+        np.concatenate(keys) & _POSITION
+        for keys in ([part.starts for part in found], [part.ends for part in found])
     )
+    order = np.arange(starts.size)
     if len(buffers) > 1:
-        order = np.argsort(all_reads.reads.positions, kind="stable")
-        all_reads = WindowReads(
-            all_reads.reads.take(order), all_reads.samples[order], all_reads.ends[order]
-        )
-    kept = choose(all_reads.reads, all_reads.samples)
-    kept &= (all_reads.ends > window.start) & (all_reads.ends <= window.contig_length)
-    kept &= all_reads.reads.positions < window.end
-    chosen = all_reads.take(kept)
-    return WindowReads(with_regular_bases(chosen.reads), chosen.samples, chosen.ends)
+        order = np.argsort(starts, kind="stable")
+    kept = (ends > window.start) & (ends <= window.contig_length) & (starts < window.end)
+    rows = order[crowded(starts[order], window.max_reads_per_start)]
+    if rows.size:
+        kept[rows] &= choose(_gathered(found, rows), samples[rows])
+    chosen = order[kept[order]]
+    return WindowReads(_gathered(found, chosen), samples[chosen], ends[chosen])
 
 
-def check_qualities(reads: ReadBatch, source: str) -> None:
-    """Check that all reads have base qualities.
+def _gathered(parts: Sequence[BufferedReads], rows: NDArray[np.int64]) -> ReadBatch:
+    """Copy the reads of some rows of all parts, int64[k], in their order."""
+    ascending = np.sort(rows)
+    ends = np.cumsum([part.rows.size for part in parts])
+    cuts = np.split(ascending, np.searchsorted(ascending, ends[:-1]))
+    each = zip(parts, cuts, ends - [part.rows.size for part in parts], strict=True)
+    reads = gathered_reads([(part.reads, part.rows[cut - first]) for part, cut, first in each])
+    if np.array_equal(ascending, rows):
+        return reads
+    return reads.take(np.searchsorted(ascending, rows))
+
+
+def check_qualities(reads: ReadBatch, rows: NDArray[np.int64], source: str) -> None:
+    """Check that reads have base qualities.
+
+    Parameters
+    ----------
+    reads
+        Reads with bases.
+    rows
+        int64[k]: those that are checked.
+    source
+        Name of the inputs, for errors.
 
     Raises
     ------
     InputError
-        One has none; `source` is the name of the inputs.
+        One has none.
     """
-    check_base_qualities(reads, source, "add them, or remove the read")
+    row = _without_qualities(view_of(reads.qualities), read_only(rows))
+    if row >= 0:
+        remedy = "add them, or remove the read"
+        check_base_qualities(reads.take(np.array([row])), source, remedy)
+
+
+@njit
+def _without_qualities(qualities: RaggedView, rows: NDArray[np.int64]) -> Integer:
+    """Return the first read without base qualities, or -1."""
+    found: Integer = np.int64(-1)
+    for row in rows:
+        if qualities.data[qualities.offsets[row]] == MISSING_QUALITY:
+            found = row
+            break
+    return found
 
 
 def reference_of(reference: ReferenceFasta, contig: str, start: int, end: int) -> ReferenceSlice:
@@ -262,6 +300,26 @@ def may_crowd(max_reads_per_start: int) -> bool:
     return max_reads_per_start == 0 or max_reads_per_start * CROWD_POSITIONS > MAX_CROWD
 
 
+def crowded(starts: NDArray[np.int64], max_reads_per_start: int) -> NDArray[np.int64]:
+    """Return int64[k], ascending: the reads that `downsampled` or `in_crowds` may exclude.
+
+    The choice among these reads alone is the same as among all reads.
+
+    Parameters
+    ----------
+    starts
+        int64[n], ascending: the start of each read.
+    max_reads_per_start
+        As in `downsampled`.
+    """
+    is_crowded = np.zeros(starts.size, dtype=np.bool_)
+    if max_reads_per_start:
+        is_crowded[_in_crowds(starts, max_reads_per_start)] = True
+    if may_crowd(max_reads_per_start):
+        is_crowded[_in_crowds(starts // CROWD_POSITIONS, MAX_CROWD)] = True
+    return np.flatnonzero(is_crowded)
+
+
 def in_crowds(
     reads: ReadBatch,
     samples: NDArray[np.int32],
@@ -311,14 +369,14 @@ def _excess(
     return excess
 
 
-def _in_crowds(places: NDArray[np.int32], limit: int) -> NDArray[np.int64]:
+def _in_crowds(places: NDArray[np.integer], limit: int) -> NDArray[np.int64]:
     """Return the rows of the reads that share their place with at least `limit` others."""
     firsts = np.flatnonzero(_changes(places))
     counts = np.diff(firsts, append=places.size)
     return np.flatnonzero(np.repeat(counts > limit, counts))
 
 
-def _changes(values: NDArray[np.int32]) -> NDArray[np.bool_]:
+def _changes(values: NDArray[np.integer]) -> NDArray[np.bool_]:
     """Return bool[n]: which values differ from the one before; the first does."""
     changes = np.ones(values.size, dtype=np.bool_)
     changes[1:] = values[1:] != values[:-1]

@@ -43,12 +43,15 @@ class ReadingOptions:
         FASTA that CRAM is compressed against.
     max_record
         Bytes of a record or a header, at most.
+    regular_bases
+        Whether bases other than A, C, G and T become N.
     """
 
     threads: int
     batch_bases: int
     reference: Path
     max_record: int = MAX_RECORD
+    regular_bases: bool = False
 
 
 class ContigPart(Protocol):
@@ -187,6 +190,7 @@ class IndexedInput:
             reference=self.reading.reference,
             regions=choice,
             max_record=self.reading.max_record,
+            regular_bases=self.reading.regular_bases,
         )
 
     def close(self) -> None:
@@ -264,6 +268,7 @@ class StreamedInput(ContinuedInput):
             batch_bases=reading.batch_bases,
             reference=reading.reference,
             max_record=reading.max_record,
+            regular_bases=reading.regular_bases,
         )
         super().__init__(stream_name(path), source)
         if source.is_fastq:

@@ -24,7 +24,13 @@ from hapgpu.io.alignments.packed import index_for, index_of, packed_bam, packed_
 from hapgpu.io.alignments.samtools_convert import ConvertedInput
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.record_layout import RecordBlock
-from hapgpu.io.bam.record_reader import PackedSource, RecordReader, piece_reader, to_batch
+from hapgpu.io.bam.record_reader import (
+    PackedSource,
+    RecordReader,
+    piece_reader,
+    to_batch,
+    to_regular_batch,
+)
 from hapgpu.io.fastx.fastq import read_fastq
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.regions import EVERYTHING, RegionChoice
@@ -120,6 +126,7 @@ def open_reads(
     name: str | None = None,
     max_record: int = MAX_RECORD,
     takes_empty: bool = False,
+    regular_bases: bool = False,
 ) -> ReadSource:
     """Open reads in BAM, CRAM, SAM or FASTQ, recognised by their first bytes.
 
@@ -146,6 +153,8 @@ def open_reads(
         Bytes of the longest record, and of the longest header, that is read.
     takes_empty
         Read an empty input as FASTQ without reads, with a warning.
+    regular_bases
+        Make batches of BAM, CRAM and SAM with N for bases other than A, C, G and T.
 
     Raises
     ------
@@ -174,7 +183,8 @@ def open_reads(
             stack.callback(samtools.close)
             reader = piece_reader(samtools.stream, source.name, batch_bases)
             packed = packed_conversion(source, samtools, reader, regions)
-        return _RecordSource(packed, pool, batch_bases, stack.pop_all().close)
+        convert = to_regular_batch if regular_bases else to_batch
+        return _RecordSource(packed, pool, batch_bases, stack.pop_all().close, convert)
 
 
 def contigs_with_records(
@@ -259,7 +269,12 @@ class _RecordSource(ReadSource):
     """Source of the records of BAM, CRAM or SAM."""
 
     def __init__(
-        self, packed: PackedSource, pool: Pool, batch_bases: int, release: Callable[[], None]
+        self,
+        packed: PackedSource,
+        pool: Pool,
+        batch_bases: int,
+        release: Callable[[], None],
+        convert: Callable[[RecordBlock], ReadBatch],
     ) -> None:
         self.header = packed.header
         self.is_sorted = packed.is_sorted
@@ -267,6 +282,10 @@ class _RecordSource(ReadSource):
         self._reader = RecordReader(packed.pieces, packed.name, packed.max_record, pool)
         self._batch_bases = batch_bases
         self._release = release
+        self._to_batch = convert
+
+    def batches(self) -> Iterator[ReadBatch]:
+        return self.converted(self._to_batch)
 
     def converted(self, convert: Callable[[RecordBlock], _Converted]) -> Iterator[_Converted]:
         def counted(block: RecordBlock) -> tuple[int, _Converted]:

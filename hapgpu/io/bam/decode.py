@@ -36,8 +36,17 @@ from hapgpu.runtime.pool import Pool
 
 _NO_LIMIT: Final = 1 << 62
 _LETTERS = np.frombuffer(NUCLEOTIDES, dtype=np.uint8).astype(np.uint16)
-BASE_PAIRS: Final = read_only((_LETTERS[:, None] | _LETTERS[None, :] << np.uint16(8)).ravel())
+_REGULAR_LETTERS = np.where(np.isin(_LETTERS, list(b"ACGT")), _LETTERS, np.uint16(ord("N")))
+
+
+def _pairs_of(letters: NDArray[np.uint16]) -> NDArray[np.uint16]:
+    return read_only((letters[:, None] | letters[None, :] << np.uint16(8)).ravel())
+
+
+BASE_PAIRS: Final = _pairs_of(_LETTERS)
 """uint16[256]: the two letters of each byte of packed bases."""
+REGULAR_PAIRS: Final = _pairs_of(_REGULAR_LETTERS)
+"""uint16[256]: as `BASE_PAIRS`, with N for letters other than A, C, G and T."""
 
 
 @njit_inlined
@@ -138,15 +147,20 @@ def _checked(
     return layout
 
 
-def decode_block(block: RecordBlock, pool: Pool) -> ReadBatch:
-    """Convert records to columns, which share no memory with the records."""
+def decode_block(
+    block: RecordBlock, pool: Pool, pairs: NDArray[np.uint16] = BASE_PAIRS
+) -> ReadBatch:
+    """Convert records to columns, which share no memory with the records.
+
+    `pairs`, uint16[256], is `BASE_PAIRS` or `REGULAR_PAIRS`.
+    """
     layout = block.layout
     columns = ReadColumns.empty(
         layout.name_lengths, layout.cigar_lengths, layout.base_counts, layout.tag_lengths
     )
 
     def fill(start: int, end: int) -> None:
-        _fill_rows(block.data, layout, start, end, columns, BASE_PAIRS)
+        _fill_rows(block.data, layout, start, end, columns, pairs)
 
     pool.over_rows(fill, len(block))
     return columns.to_batch()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.memory import memory_of, part_of, read_i32, read_u16
+from hapgpu.arrays.memory import Memory, memory_of, part_of, read_64, read_i32, read_u16
 from hapgpu.arrays.ragged import offsets_of
 from hapgpu.errors import InputError
 from hapgpu.io.bam.constants import FIXED_BYTES, UNMAPPED
@@ -17,17 +17,15 @@ from hapgpu.io.bam.encode import reference_span
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.record_layout import RecordLayout
 from hapgpu.io.genome.regions import Region, RegionChoice, contig_hint
-from hapgpu.runtime.jit import njit
+from hapgpu.runtime.jit import njit, njit_inlined
 
 
-@njit
-def _first_ending_after(
-    ends: NDArray[np.int64], low: Integer, high: Integer, position: Integer
-) -> Integer:
+@njit_inlined
+def _first_ending_after(ends: Memory, low: Integer, high: Integer, position: Integer) -> Integer:
     """Return the first interval of `low` to `high` that ends after a position, or `high`."""
     while low < high:
         middle = (low + high) // 2
-        if ends[middle] > position:
+        if read_64(ends, 8 * middle) > position:
             high = middle
         else:
             low = middle + 1
@@ -45,7 +43,7 @@ def _mark_overlaps(
     out: NDArray[np.bool_],
 ) -> None:
     """Set which records overlap an interval, bool[n]; the intervals are sorted, by contig."""
-    memory = memory_of(data)
+    memory, ends_memory = memory_of(data), memory_of(ends)
     contig: Integer = np.int64(0)
     for row in range(out.size):
         record = part_of(memory, layout.starts[row], FIXED_BYTES)
@@ -62,7 +60,7 @@ def _mark_overlaps(
             span = reference_span(part_of(memory, layout.cigar_starts[row], cigar_bytes))
         end = position + max(span, 1)
         low, high = np.int64(offsets[contig]), np.int64(offsets[contig + 1])
-        first = _first_ending_after(ends, low, high, position)
+        first = _first_ending_after(ends_memory, low, high, position)
         out[row] = first < high and starts[first] < end
 
 

@@ -17,11 +17,20 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import Memory, memory_of, part_of, read_u8
 from hapgpu.arrays.ragged import Ragged
+from hapgpu.arrays.ragged_memory import RaggedMemory, ragged_memory_of, row_memory
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.errors import InputError
 from hapgpu.io.bam.header import SamHeader, fields_of
-from hapgpu.io.bam.tags import HEAD_BYTES, field_bytes, find_field, name_number
+from hapgpu.io.bam.tags import (
+    HEAD_BYTES,
+    field_bytes,
+    field_bytes_in,
+    find_field,
+    find_field_in,
+    name_number,
+)
 from hapgpu.runtime.jit import njit, njit_inlined
 
 HAPLOTYPE_GROUP: Final = "ArtificialHaplotypeRG"
@@ -265,18 +274,18 @@ def _look_up(
     samples: NDArray[np.int32],
 ) -> int:
     """Set the samples of rows; stop at a read without one and return its number, else -1."""
-    data, offsets = tags.data, tags.offsets
-    texts, text_offsets = identifiers.data, identifiers.offsets
+    memory, offsets = memory_of(tags.data), tags.offsets
+    texts = ragged_memory_of(identifiers)
     for k in range(samples.size):
         end = offsets[rows[k] + 1]
-        at = find_field(data, offsets[rows[k]], end, _READ_GROUP)
+        at = find_field_in(memory, offsets[rows[k]], end, _READ_GROUP)
         if at < 0:
             samples[k] = only_sample
         else:
             group: Integer = -1
-            if data[at + 2] == _TEXT:
-                length = field_bytes(data, at, end) - HEAD_BYTES - 1
-                group = _find_text(data, at + HEAD_BYTES, length, texts, text_offsets)
+            if read_u8(memory, at + 2) == _TEXT:
+                length = field_bytes_in(memory, at, end) - HEAD_BYTES - 1
+                group = _find_text(part_of(memory, at + HEAD_BYTES, length), texts)
             samples[k] = group_samples[group] if group >= 0 else _UNKNOWN_GROUP
         if samples[k] < 0:
             return k
@@ -284,24 +293,18 @@ def _look_up(
 
 
 @njit_inlined
-def _find_text(
-    data: NDArray[np.uint8],
-    start: Integer,
-    length: Integer,
-    texts: NDArray[np.uint8],
-    offsets: NDArray[np.int64],
-) -> Integer:
-    """Return the row of ascending texts that equals `length` bytes of the data; -1 for none."""
-    low, high = np.int64(0), np.int64(offsets.size - 1)
+def _find_text(text: Memory, texts: RaggedMemory) -> Integer:
+    """Return the row of ascending texts that equals a text; -1 for none."""
+    low, high = np.int64(0), texts.offsets.size // 8 - 1
     while low < high:
         middle = (low + high) >> 1
-        text, text_length = offsets[middle], offsets[middle + 1] - offsets[middle]
-        same = np.int64(0)
-        while same < min(length, text_length) and data[start + same] == texts[text + same]:
+        other = row_memory(texts, middle, 1)
+        same, shared = np.int64(0), min(text.size, other.size)
+        while same < shared and read_u8(text, same) == read_u8(other, same):
             same += 1
-        if same == length == text_length:
+        if same == text.size == other.size:
             return middle
-        if same < length and (same == text_length or data[start + same] > texts[text + same]):
+        if same < text.size and (same == other.size or read_u8(text, same) > read_u8(other, same)):
             low = middle + 1
         else:
             high = middle

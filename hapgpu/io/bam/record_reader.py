@@ -17,7 +17,7 @@ import numpy as np
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.errors import InputError
-from hapgpu.io.bam.decode import decode_block
+from hapgpu.io.bam.decode import REGULAR_PAIRS, decode_block
 from hapgpu.io.bam.header import RecordBuffer, SamHeader, take_header
 from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.bam.piece_decoder import Part, PieceDecoder, PieceRecords
@@ -43,6 +43,11 @@ def piece_reader(stream: Readable, name: str, batch_bases: int) -> PieceReader:
 def to_batch(block: RecordBlock) -> ReadBatch:
     """Convert records to columns, in the calling thread."""
     return decode_block(block, _ALONE)
+
+
+def to_regular_batch(block: RecordBlock) -> ReadBatch:
+    """Convert records as `to_batch`, with N for bases other than A, C, G and T."""
+    return decode_block(block, _ALONE, REGULAR_PAIRS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.calling.options import CallOptions
-from hapgpu.calling.reads.filters import CallFilter, with_regular_bases
+from hapgpu.calling.reads.filters import CallFilter
 from hapgpu.cigar.encoding import OPERATIONS
 from hapgpu.io.alignments.reader import open_reads
 from tests.calling.reads.made_segments import made_row
 from tests.calling.segments import filtered
 from tests.example_counts import many
 from tests.io.sam_oracle import QUERY_OPERATIONS, Row, batch_of
+from tests.pairhmm.made_reads import write_sam
 
 REASONS = (
     "excluded_by_flags",
@@ -136,18 +137,29 @@ def test_only_new_reads_are_counted() -> None:
     assert reads.keeps(batch_of([]), np.empty(0, dtype=np.bool_)).size == 0
 
 
-def test_irregular_bases_become_n() -> None:
-    reads = batch_of([made_row("r", 7, "16M", bases="=ACMGRSVTWYHKDBN"), made_row("s", 7, "2M")])
-    assert with_regular_bases(reads).bases[0].tobytes() == b"NACNGNNNTNNNNNNN"
-    assert with_regular_bases(reads).bases[1].tobytes() == b"AC"
+def regular_batch(path: Path) -> ReadBatch:
+    with open_reads(str(path), regular_bases=True) as source:
+        return ReadBatch.concatenate(list(source.batches()))
+
+
+def test_irregular_bases_become_n(tmp_path: Path) -> None:
+    lines = [
+        f"r\t0\tchr\t8\t60\t{len(bases)}M\t*\t0\t0\t{bases}\t*"
+        for bases in ("=ACMGRSVTWYHKDBN", "AC", "N", "acryt")
+    ]
+    bases = regular_batch(write_sam(tmp_path / "reads.sam", 200, lines)).bases
+    assert bases[0].tobytes() == b"NACNGNNNTNNNNNNN"
+    assert bases[1].tobytes() == b"AC"
+    assert [row.tobytes() for row in bases[2:]] == [b"N", b"ACNNT"]
 
 
 def test_real_reads(data_dir: Path) -> None:
-    with open_reads(str(data_dir / "illumina_na12878" / "HG002.chr20.dev.bam")) as source:
+    path = data_dir / "illumina_na12878" / "HG002.chr20.dev.bam"
+    with open_reads(str(path)) as source:
         reads = ReadBatch.concatenate(list(source.batches()))
     kept = CallFilter(CallOptions()).keeps(reads, np.ones(len(reads), dtype=np.bool_))
     expected = filtered(reads)
     # No CIGAR of these reads has adjacent indels, or deletions at an end.
-    bases = with_regular_bases(reads.take(kept)).bases
+    bases = regular_batch(path).take(kept).bases
     assert bases.data.tobytes() == expected.bases.data.tobytes()
     assert np.array_equal(bases.offsets, expected.bases.offsets)

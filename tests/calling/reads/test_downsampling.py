@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.calling.reads import windows
-from hapgpu.calling.reads.windows import downsampled, in_crowds, may_crowd
+from hapgpu.calling.reads.windows import crowded, downsampled, in_crowds, may_crowd
 from tests.calling.reads.made_segments import made_row
 from tests.io.sam_oracle import Row, batch_of
 
@@ -121,6 +121,21 @@ def test_crowds(reads: list[tuple[int, int, str]], limit: int, random: Any, earl
     assert [k for k, is_kept in zip(rest, again, strict=True) if is_kept] == [
         k for k, is_kept in enumerate(kept) if is_kept
     ]
+
+
+@given(READS, st.sampled_from([0, 1, 2, 4]))
+def test_only_crowded_reads_are_excluded(reads: list[tuple[int, int, str]], limit: int) -> None:
+    """And the choice among them alone is the same."""
+    rows, samples = rows_of(reads)
+    kept = kept_in_crowds(rows, samples, limit)
+    starts = np.array([at for at, _, _ in reads], dtype=np.int64)
+    with patch.multiple(windows, MAX_CROWD=5, CROWD_POSITIONS=3):
+        among = crowded(starts, limit).tolist()
+    alone = kept_in_crowds([rows[k] for k in among], [samples[k] for k in among], limit)
+    expected = [True] * len(reads)
+    for k, is_kept in zip(among, alone, strict=True):
+        expected[k] = is_kept
+    assert kept == expected
 
 
 def test_the_default_has_no_crowds() -> None:
