@@ -6,10 +6,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.bytes import Integer, copy_bytes
+from hapgpu.arrays.memory import memory_of, read_64, read_u8
 from hapgpu.calling.assembly.dangling_heads import dangling_heads, recover_heads
 from hapgpu.calling.assembly.dangling_tails import count_tails, recover_tails
 from hapgpu.calling.assembly.graph import (
+    VERTICES,
     Graph,
     add_vertex,
     append_edge,
@@ -25,10 +27,12 @@ from hapgpu.calling.assembly.kmers import (
     KmerSpace,
     RegionRows,
     cleared_space,
+    equal_length,
     forget_repeats,
     kmers_with_vertex,
     non_unique_kmers,
     number_kmers,
+    number_kmers_beside,
 )
 from hapgpu.calling.assembly.pruning import (
     prune_chains,
@@ -40,6 +44,12 @@ from hapgpu.calling.assembly.pruning import (
 from hapgpu.runtime.jit import njit, njit_inlined
 
 _N = ord("N")
+
+# Of the eight bytes of a word.
+_NO_BITS: Final = np.uint64(0)
+_ONES: Final = np.uint64(0x0101010101010101)
+_HIGH_BITS: Final = np.uint64(0x8080808080808080)
+_ALL_N: Final = _ONES * np.uint64(_N)
 
 READY: Final = 0
 """Status: the graph has what lies between the ends of the reference."""
@@ -131,14 +141,11 @@ def with_recovered_ends(graph: Graph, sink: Integer, rules: GraphRules) -> Graph
 @njit
 def load_bases(graph: Graph, data: AssemblyData, region: RegionRows) -> None:
     """Write the reference and then the reads, one after the other, to the text of a new graph."""
-    at = 0
-    for offset in range(region.reference_start, region.reference_end):
-        graph.text[at] = data.reference[offset]
-        at += 1
-    for offset in range(data.bases.offsets[region.first_read], data.bases.offsets[region.end_read]):
-        graph.text[at] = data.bases.data[offset]
-        at += 1
-    graph.counts[2] = at
+    length = region.reference_end - region.reference_start
+    copy_bytes(data.reference, region.reference_start, graph.text, 0, length)
+    start, end = data.bases.offsets[region.first_read], data.bases.offsets[region.end_read]
+    copy_bytes(data.bases.data, start, graph.text, length, end - start)
+    graph.counts[2] = length + end - start
 
 
 @njit_inlined
@@ -152,23 +159,61 @@ def _to_text(reads: AssemblyData, region: RegionRows) -> Integer:
 def number_read_kmers(
     space: KmerSpace, graph: Graph, reads: AssemblyData, region: RegionRows, rules: GraphRules
 ) -> None:
-    """Give numbers to the k-mers of the reads, and mark those that a read has twice.
+    """Find the runs of good bases of the reads, number their k-mers, and mark repeated ones.
 
-    GATK looks for repeated k-mers from the first base of a read to the end of each of its runs of
-    good bases: to the end of the last run, then.
+    GATK looks for k-mers that a read has twice from its first base to the end of each of its runs
+    of good bases: to the end of the last run, then.
     """
-    k, min_base_quality, first = rules.k, rules.min_base_quality, region.first_read
+    k, first = rules.k, region.first_read
+    references = region.reference_end - region.reference_start - k + 1
+    is_plain = space.counts[0] < references
     shift = _to_text(reads, region)
+    runs: Integer = np.int64(0)
     for read in range(first, region.end_read):
-        start = reads.bases.offsets[read]
-        run = start
-        last_end = start
-        while run < reads.bases.offsets[read + 1]:
-            run_end = _run_end(reads, read, run, min_base_quality)
-            if run_end - run >= k:
-                last_end = run_end
-            run = run_end + 1
-        number_kmers(space, graph.text, start + shift, last_end + shift, k, read - first + 1)
+        space.run_starts[read - first] = runs
+        runs = _add_runs(space, reads, read, rules, shift, runs)
+        start = reads.bases.offsets[read] + shift
+        end = np.int64(space.runs[runs - 1]) if runs > space.run_starts[read - first] else start
+        if is_plain:
+            number_kmers(space, graph.text, start, end, k, read - first + 1)
+        else:
+            number_kmers_beside(space, graph.text, start, end, k, read - first + 1, references)
+    space.run_starts[region.end_read - first] = runs
+
+
+@njit
+def _add_runs(
+    space: KmerSpace,
+    reads: AssemblyData,
+    read: Integer,
+    rules: GraphRules,
+    shift: Integer,
+    runs: Integer,
+) -> Integer:
+    """Write the runs of a read, of at least k bases, to `space.runs`; return their end there."""
+    bases, qualities = memory_of(reads.bases.data), memory_of(reads.qualities.data)
+    end = reads.bases.offsets[read + 1]
+    to_quality = reads.qualities.offsets[read] - reads.bases.offsets[read]
+    lowest = _ONES * np.uint64(min(rules.min_base_quality, 128))
+    run = reads.bases.offsets[read]
+    while run < end:
+        run_end = run
+        while run_end + 8 <= end and _are_good(
+            read_64(bases, run_end), read_64(qualities, run_end + to_quality), lowest
+        ):
+            run_end += 8
+        while (
+            run_end < end
+            and read_u8(bases, run_end) != _N
+            and read_u8(qualities, run_end + to_quality) >= rules.min_base_quality
+        ):
+            run_end += 1
+        if run_end - run >= rules.k:
+            space.runs[runs] = run + shift
+            space.runs[runs + 1] = run_end + shift
+            runs += 2
+        run = run_end + 1
+    return runs
 
 
 @njit
@@ -181,7 +226,9 @@ def thread_reads(
     for read in range(first, end):
         samples = max(samples, reads.samples[read] + 1)
     is_done = np.zeros(samples, np.bool_)
-    shift = _to_text(reads, region)
+    backbone = _backbone(graph, region, k)
+    for vertex in range(backbone + 1):
+        space.reference_steps[vertex] = 0
     for leader in range(first, end):
         sample = reads.samples[leader]
         if is_done[sample]:
@@ -189,32 +236,49 @@ def thread_reads(
         for read in range(leader, end):
             if reads.samples[read] != sample:
                 continue
-            run = reads.bases.offsets[read]
-            while run < reads.bases.offsets[read + 1]:
-                run_end = _run_end(reads, read, run, rules.min_base_quality)
-                if run_end - run >= k:
-                    is_done[sample] = True
-                    _thread_run(graph, space, run + shift, run_end + shift, k)
-                run = run_end + 1
+            for run in range(space.run_starts[read - first], space.run_starts[read - first + 1], 2):
+                is_done[sample] = True
+                start, run_end = np.int64(space.runs[run]), np.int64(space.runs[run + 1])
+                _thread_run(graph, space, start, run_end, k, backbone)
             if not is_done[sample]:
                 break
         if is_done[sample]:
+            _flush_reference(graph, space, backbone)
             flush_sample(graph, space)
 
 
 @njit_inlined
-def _run_end(reads: AssemblyData, read: Integer, start: Integer, min_quality: Integer) -> Integer:
-    """Return the end of the run of good bases at an offset of the bases; its start if none."""
-    end = reads.bases.offsets[read + 1]
-    to_quality = reads.qualities.offsets[read] - reads.bases.offsets[read]
-    at = start
-    while (
-        at < end
-        and reads.bases.data[at] != _N
-        and reads.qualities.data[at + to_quality] >= min_quality
-    ):
-        at += 1
-    return at
+def _backbone(graph: Graph, region: RegionRows, k: Integer) -> Integer:
+    """Return the edges of the reference, which is threaded; 0 if it has a vertex twice.
+
+    Else edge i leads from vertex i to vertex i + 1, and is the first edge out of it.
+    """
+    edges = np.int64(region.reference_end - region.reference_start - k)
+    return edges if graph.counts[VERTICES] == edges + 1 else np.int64(0)
+
+
+@njit
+def _flush_reference(graph: Graph, space: KmerSpace, backbone: Integer) -> None:
+    """Count the edges of the reference for the reads of a sample."""
+    reads = np.int32(0)
+    for edge in range(backbone):
+        reads += space.reference_steps[edge]
+        space.reference_steps[edge] = 0
+        graph.edges[edge].multiplicity += reads
+        space.sample_counts[edge] += reads
+    space.reference_steps[backbone] = 0
+
+
+@njit_inlined
+def _are_good(bases: Integer, qualities: Integer, lowest: Integer) -> bool:
+    """Tell of eight bases whether none is N, and no quality is below that in each byte of `lowest`.
+
+    That is at most 128. The answer may be False for qualities above 127, too.
+    """
+    differences = np.uint64(bases) ^ _ALL_N
+    has_n = (differences - _ONES) & ~differences & _HIGH_BITS
+    are_high = ((np.uint64(qualities) | _HIGH_BITS) - lowest) & _HIGH_BITS
+    return bool(has_n | (are_high ^ _HIGH_BITS) == _NO_BITS)
 
 
 @njit
@@ -242,10 +306,13 @@ def thread_reference(graph: Graph, space: KmerSpace, length: Integer, k: Integer
 
 
 @njit
-def _thread_run(graph: Graph, space: KmerSpace, start: Integer, end: Integer, k: Integer) -> None:
+def _thread_run(
+    graph: Graph, space: KmerSpace, start: Integer, end: Integer, k: Integer, backbone: Integer
+) -> None:
     """Thread text[start:end] of a read, of at least k bases, from its first unique k-mer on.
 
-    As in GATK, its last k-mer does not count as a start.
+    As in GATK, its last k-mer does not count as a start. Bases that go on along the reference, of
+    `backbone` edges, are compared at once: the first edge out of its vertices is its own.
     """
     first = start
     while first < end - k and space.entries[space.kmers[first]].is_non_unique:
@@ -255,13 +322,25 @@ def _thread_run(graph: Graph, space: KmerSpace, start: Integer, end: Integer, k:
     vertex: Integer = np.int64(space.entries[space.kmers[first]].vertex)
     if vertex < 0:
         vertex = _new_vertex(graph, space, first, k)
-    _count_backwards(graph, space, vertex, first, k)
+    _count_backwards(graph, space, vertex, first, k, backbone)
     source_kmer = space.vertex_kmers[0]
-    for at in range(first + 1, end - k + 1):
+    text = memory_of(graph.text)
+    at = np.int64(first + 1)
+    while at <= end - k:
+        if vertex < backbone:
+            room = min(end - k + 1 - at, backbone - vertex)
+            steps = equal_length(text, at + k - 1, vertex + k, room)
+            space.reference_steps[vertex] += 1
+            vertex += steps
+            space.reference_steps[vertex] -= 1
+            at += steps
+            if steps == room:
+                continue
         edge = _edge_with_base(graph, vertex, graph.text[at + k - 1])
         if edge >= 0:
             _count(graph, space, edge)
             vertex = np.int64(graph.edges[edge].target)
+            at += 1
             continue
         kmer = space.kmers[at]
         target: Integer = (
@@ -272,6 +351,7 @@ def _thread_run(graph: Graph, space: KmerSpace, start: Integer, end: Integer, k:
         edge = append_edge(graph, vertex, target, 1)
         space.sample_counts[edge] = 1
         vertex = target
+        at += 1
 
 
 @njit_inlined
@@ -289,9 +369,9 @@ def _count(graph: Graph, space: KmerSpace, edge: Integer) -> None:
     space.sample_counts[edge] += 1
 
 
-@njit_inlined
+@njit
 def _count_backwards(
-    graph: Graph, space: KmerSpace, vertex: Integer, start: Integer, k: Integer
+    graph: Graph, space: KmerSpace, vertex: Integer, start: Integer, k: Integer, backbone: Integer
 ) -> None:
     """Count the edges that lead to the k-mer at `start`, while they are the only ones."""
     offset = start + k - 2
@@ -300,7 +380,11 @@ def _count_backwards(
         vertex = np.int64(graph.edges[edge].source)
         if last_base(graph, vertex) != graph.text[offset]:
             return
-        _count(graph, space, edge)
+        if edge < backbone:
+            space.reference_steps[edge] += 1
+            space.reference_steps[edge + 1] -= 1
+        else:
+            _count(graph, space, edge)
         offset -= 1
 
 

@@ -23,10 +23,7 @@ from hapgpu.calling.assembly.graph import (
 from hapgpu.calling.assembly.graph_edits import (
     NO_ROOM,
     UNCHANGED,
-    length_of_chain,
-    next_of,
     reference_ends,
-    starts_chain,
     zip_chains,
 )
 from hapgpu.calling.assembly.suffixes import (
@@ -34,7 +31,7 @@ from hapgpu.calling.assembly.suffixes import (
     merge_diamonds,
     split_common_suffixes,
 )
-from hapgpu.runtime.jit import njit, njit_inlined
+from hapgpu.runtime.jit import njit
 
 _NO_NUMBER: Final = -1
 
@@ -202,11 +199,7 @@ def sequence_graph_of(kmers: Graph, graph: Graph, spare: int) -> Graph:
     first_chain = graph.counts[VERTICES]
     for chain in range(chains.firsts.size):
         first, last = chains.firsts[chain], chains.lasts[chain]
-        start = _append_bases(graph, kmers, first)
-        inside: Integer = first
-        while inside != last:
-            inside = next_of(kmers, inside)
-            _append_bases(graph, kmers, inside)
+        start = _append_chain(graph, kmers, first, last)
         numbers[first] = numbers[last] = add_vertex(graph, start, graph.counts[TEXT])
     for edge in range(edges):
         if kmers.edges[edge].is_edge:
@@ -220,32 +213,67 @@ def sequence_graph_of(kmers: Graph, graph: Graph, spare: int) -> Graph:
 
 @njit
 def _chains_of(kmers: Graph) -> _Chains:
-    vertices = kmers.counts[VERTICES]
-    is_inside = np.zeros(vertices, dtype=np.bool_)
-    firsts, lasts = np.empty(vertices, dtype=np.int64), np.empty(vertices, dtype=np.int64)
+    """Find the chains of at least two vertices, as `length_of_chain` does."""
+    count, vertices, edges = kmers.counts[VERTICES], kmers.vertices, kmers.edges
+    on_reference = _on_reference(kmers)
+    is_inside = np.zeros(count, dtype=np.bool_)
+    firsts, lasts = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
     chains = 0
-    for first in range(vertices):
-        if not (kmers.vertices[first].is_vertex and starts_chain(kmers, first)):
+    for first in range(count):
+        if not vertices[first].is_vertex or vertices[first].out_degree != 1:
             continue
-        count = length_of_chain(kmers, first)
-        if count > 1:
-            vertex: Integer = np.int64(first)
-            is_inside[vertex] = True
-            for _ in range(count - 1):
-                vertex = next_of(kmers, vertex)
-                is_inside[vertex] = True
-            firsts[chains], lasts[chains] = first, vertex
+        if (
+            vertices[first].in_degree == 1
+            and vertices[edges[vertices[first].first_in].source].out_degree < 2
+        ):
+            continue
+        last: Integer = np.int64(first)
+        while vertices[last].out_degree == 1:
+            target = np.int64(edges[vertices[last].first_out].target)
+            if vertices[target].in_degree != 1 or target == last:
+                break
+            if on_reference[target] != on_reference[first]:
+                break
+            is_inside[last] = is_inside[target] = True
+            last = target
+        if last != first:
+            firsts[chains], lasts[chains] = first, last
             chains += 1
     return _Chains(firsts[:chains], lasts[:chains], is_inside)
 
 
-@njit_inlined
+@njit
+def _on_reference(graph: Graph) -> NDArray[np.bool_]:
+    """Return bool per vertex: whether one of its edges is on the reference."""
+    on_reference = np.zeros(graph.counts[VERTICES], dtype=np.bool_)
+    for edge in range(graph.counts[EDGES]):
+        if graph.edges[edge].is_edge and graph.edges[edge].is_reference:
+            on_reference[graph.edges[edge].source] = True
+            on_reference[graph.edges[edge].target] = True
+    return on_reference
+
+
+@njit
 def _append_bases(graph: Graph, kmers: Graph, vertex: Integer) -> Integer:
     """Append the bases of a k-mer vertex to the text; return their start."""
     start, end = kmers.vertices[vertex].text_end - 1, kmers.vertices[vertex].text_end
     if kmers.vertices[vertex].in_degree == 0:
         start = kmers.vertices[vertex].text_start
     return append_text(graph, kmers.text, start, end)
+
+
+@njit
+def _append_chain(graph: Graph, kmers: Graph, first: Integer, last: Integer) -> Integer:
+    """Append the bases of a chain of k-mer vertices to the text; return their start."""
+    start = _append_bases(graph, kmers, first)
+    at = graph.counts[TEXT]
+    vertex: Integer = np.int64(first)
+    while vertex != last:
+        vertex = np.int64(kmers.edges[kmers.vertices[vertex].first_out].target)
+        graph.text[at] = kmers.text[kmers.vertices[vertex].text_end - 1]
+        at += 1
+    graph.counts[TEXT] = at
+    return start
 
 
 @njit
