@@ -1,1 +1,1 @@
-"""VCF and BCF: header, blocks of lines, records in columns, writer."""
+"""VCF and BCF: header, blocks of lines, records in columns, writer, tabix index."""

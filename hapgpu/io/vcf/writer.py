@@ -8,10 +8,11 @@ from typing import Final
 import pysam
 
 from hapgpu.errors import OutputError, UsageError
+from hapgpu.io.bgzf.deflater import BgzfWriter, Sink
 from hapgpu.io.files.htslib import INDEX_DELIMITER, has_index_delimiter, silent_htslib
 from hapgpu.io.files.names import is_bgzf_name
 from hapgpu.io.files.output import OutputFile, ThreadedOutput
-from hapgpu.io.files.text_output import TextSink
+from hapgpu.io.vcf.tabix import BlockStarts, TabixIndex
 
 _MAX_TBI_LENGTH: Final = 2**29
 
@@ -55,7 +56,13 @@ class VcfWriter(ThreadedOutput):
         self._header_text = header_text
         is_long = max(contig_lengths, default=0) > _MAX_TBI_LENGTH
         self._index_suffix = ".csi" if is_long else ".tbi"
-        self._sink = TextSink(self._output, self._pool)
+        self._is_bgzf = is_bgzf_name(path)
+        self._blocks = BlockStarts(self._output)
+        self._sink: Sink = self._output
+        if self._is_bgzf:
+            self._bgzf = BgzfWriter(self._blocks, self._pool, compressed=True)
+            self._sink = self._bgzf
+        self._tabix: TabixIndex | None = None
 
     def write(self, lines: bytes) -> None:
         """Append whole lines, sorted by contig and position.
@@ -66,16 +73,31 @@ class VcfWriter(ThreadedOutput):
             The output cannot be written.
         """
         self._sink.write(memoryview(lines))
+        if self._tabix:
+            self._tabix.add(lines)
 
     def _start(self) -> None:
-        if self._sink.is_bgzf and self._output.is_new_file:
-            self._index = OutputFile(f"{self._path}{self._index_suffix}")
         self.write(self._header_text)
+        if self._is_bgzf and self._output.is_new_file:
+            self._index = OutputFile(f"{self._path}{self._index_suffix}")
+            if self._index_suffix == ".tbi":
+                self._tabix = TabixIndex(len(self._header_text))
 
     def _finish(self) -> None:
-        self._sink.finish()
-        if self._index:
+        if self._is_bgzf:
+            self._bgzf.finish()
+        if not self._index:
+            return
+        content = self._tabix.content(self._blocks.starts) if self._tabix else None
+        if content is None:
             _build_index(self._output, self._index, is_csi=self._index_suffix == ".csi")
+            return
+        self._index.staged_path()  # it is a regular file
+        self._output.flush()  # the index must not be older
+        writer = BgzfWriter(self._index, self._pool, compressed=True)
+        writer.write(memoryview(content))
+        writer.finish()
+        self._index.flush()
 
 
 def _build_index(data: OutputFile, index: OutputFile, *, is_csi: bool) -> None:

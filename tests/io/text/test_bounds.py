@@ -31,6 +31,7 @@ MODULES = (
     "tests/io/text/test_fixed.py",
     "tests/io/text/test_numbers.py",
     "tests/io/text/test_parsing.py",
+    "tests/io/vcf/test_tabix.py",
     "tests/longread/align/dp/test_pairs.py",
     "tests/longread/align/fills",
     "tests/longread/output/alignments/test_extreme_lines.py",
