@@ -18,6 +18,7 @@ constexpr int kNotAssembled = 2, kAtLimit = 4, kLeft = 8;
 constexpr int kMostLarger = 6, kKmerStep = 10;
 constexpr int kMostPaths = 2048, kPathWords = 1 << 15, kMostFound = 1024, kFoundText = 1 << 16;
 constexpr int kHeadText = 4096, kRunBases = 8;
+constexpr int kMostSteps = 1 << 22;  // less than a second
 __device__ const char kLetters[] = "ACGNT";
 
 // Bases, sorted by letter, with the bit `kGoodBase`; reads of region i are rows region_reads[i] to
@@ -127,7 +128,7 @@ __device__ inline void lay_out_workspace(Workspace& own, const Memory& memory, i
     found.lengths = take(kMostFound);
     found.hashes = reinterpret_cast<unsigned*>(take(kMostFound));
     found.text = reinterpret_cast<unsigned char*>(take(kFoundText / 4));
-    own.scratch = {next, static_cast<int>(end - next), 0, end < next};
+    own.scratch = {next, static_cast<int>(end - next), 0, 0, end < next};
 }
 
 // Loads the bases of a region as text and as packed text, and empties the table. Called by all lanes.
@@ -446,6 +447,7 @@ extern "C" __global__ void __launch_bounds__(32, 16)
                 static_cast<int>(references.offsets[number + 1] - references.offsets[number]);
             own.found.count = own.found.text_size = own.found.flags = 0;
             own.scratch.used = 0;
+            own.scratch.steps = kMostSteps;
             own.scratch.is_exhausted = own.scratch.room < 0;
         }
         __syncwarp();

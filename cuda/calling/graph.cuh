@@ -126,11 +126,20 @@ __device__ __noinline__ void remove_vertex(Graph& graph, int vertex) {
     removed.is_vertex = 0;
 }
 
-// Memory for the time of a function, which gives it back by setting `used` to what it was.
+// Memory for the time of a function, which gives it back by setting `used` to what it was; and steps
+// that a region may take where their number is not limited by its bases.
 struct Scratch {
     int* memory;
     int room, used;
-    bool is_exhausted;  // an array was larger than what was left
+    int steps;          // that are left
+    bool is_exhausted;  // an array was larger than what was left, or there were too many steps
+
+    // Tells whether so many more steps may be taken.
+    __device__ bool spend(int more) {
+        steps -= more;
+        is_exhausted |= steps < 0;
+        return !is_exhausted;
+    }
 
     // Returns an array of `size` integers, or null if it does not fit.
     __device__ int* take(int size) {

@@ -152,7 +152,7 @@ __device__ inline bool simplify(Graph& graph, Scratch& scratch) {
     for (int rounds = -1; rounds < kMostRounds;) {
         const Change change = step == 0   ? merge_diamonds(graph, scratch)
                               : step == 1 ? split_common_suffixes(graph, scratch)
-                              : step == 2 ? merge_common_suffixes(graph)
+                              : step == 2 ? merge_common_suffixes(graph, scratch)
                                           : zip_chains(graph);
         if (change == kNoRoom) return false;
         if (change > result) result = change;
@@ -161,6 +161,8 @@ __device__ inline bool simplify(Graph& graph, Scratch& scratch) {
         if (rounds >= kRoundsUncompared) {
             const Content now = content_of(graph, scratch);
             if (scratch.is_exhausted) return false;
+            const int vertices = now.vertex_count, edges = now.edge_count;
+            if (!scratch.spend(vertices / 16 * vertices + edges / 8 * edges)) return false;
             if (rounds > kRoundsUncompared && are_equal(before, now)) break;
             before = now;
         }

@@ -158,9 +158,10 @@ __device__ inline void append_bases_of(Graph& graph, int vertex) {
 
 // Merges equal vertices before a vertex into it; after each change the search starts again (GATK's
 // SharedSequenceMerger).
-__device__ inline Change merge_common_suffixes(Graph& graph) {
+__device__ inline Change merge_common_suffixes(Graph& graph, Scratch& scratch) {
     Change result = kUnchanged;
     for (int bottom = 0; bottom < graph.vertex_count; ++bottom) {
+        if (!scratch.spend(1)) return kNoRoom;
         if (!graph.vertices[bottom].is_vertex || !can_merge(graph, bottom)) continue;
         const int first = first_before(graph, bottom);
         const int edges = edges_into_sources(graph, bottom) + graph.vertices[bottom].out_degree;
@@ -279,6 +280,7 @@ __device__ inline bool merge_diamond(Graph& graph, int top, int bottom, SharedBa
 __device__ inline Change merge_diamonds(Graph& graph, Scratch& scratch) {
     Change result = kUnchanged;
     for (int top = 0; top < graph.vertex_count; ++top) {
+        if (!scratch.spend(1)) return kNoRoom;
         if (!graph.vertices[top].is_vertex || graph.vertices[top].out_degree <= 1) continue;
         const int bottom = bottom_of(graph, top);
         if (bottom < 0) continue;

@@ -30,7 +30,7 @@ _TEXTS: Final = (1 << 14, 1 << 16, 1 << 18)
 _WARPS: Final = 16  # per multiprocessor
 _STRING_ROWS, _STRING_BYTES = 64, 1 << 14  # per region, on average
 _FIXED_INTEGERS: Final = 190_000
-_SHARE: Final = 2  # a half of the memory budget
+_SHARE: Final = 4  # a quarter of the memory budget: two batches are at work, beside the pair-HMM
 _MAX_HAPLOTYPES: Final = 512
 _NUMBERS: Final = 1 << 16
 
