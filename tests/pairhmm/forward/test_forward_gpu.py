@@ -520,10 +520,9 @@ def test_batches_are_halved_if_memory_runs_out(
 
 def test_nothing_fits_if_memory_runs_out(tight_gpu_memory: CudaDevice) -> None:
     rng = np.random.default_rng(9)
-    haplotype = genome(rng, 3_000_000)
-    read = uniform_read(haplotype[:1], *USUAL)
+    read = uniform_read(genome(rng, 3_000_000), *USUAL)
     with pytest.raises(DeviceError, match="too little memory"):
-        log10_likelihoods(make_batch([([read], [haplotype])]), tight_gpu_memory)
+        log10_likelihoods(make_batch([([read], [b"ACGT"])]), tight_gpu_memory)
 
 
 # The benchmark.
