@@ -127,7 +127,10 @@ def letter_number(letter: int) -> float:
 
 @njit
 def set_coefficients(reads: ReadArrays, first: int, last: int, coefficients: Coefficients) -> None:
-    """Fill in the coefficients of reads `first` to `last`."""
+    """Fill in the coefficients of reads `first` to `last`.
+
+    The rows of a read without a finite threshold may be left as they are.
+    """
     # Calls in the loop get no arrays: Numba would count references to them, atomically.
     bases, base_qualities, insertions, deletions, continuations, offsets = reads
     rows = coefficients.rows
@@ -175,7 +178,6 @@ def set_coefficients(reads: ReadArrays, first: int, last: int, coefficients: Coe
         coefficients.insertion_weights[read] = before.insertion
         coefficients.products[read] = products[0]
         coefficients.thresholds[read] = np.inf
-        # Above `_LONG_GAPS` the bound would not be finite, either.
         if is_regular and products[0] > _MIN_PRODUCT and max_extending <= _LONG_GAPS:
             growth = _growth(rises[0], openings[0], max_insertion, max_opening, max_extending)
             threshold = FLOAT_THRESHOLD * max(1.0, growth / TRUSTED_GROWTH)
