@@ -64,7 +64,7 @@ _TABLE: Final = {
         shortread.search.seeds: _FEW_ROWS _SOME_ROWS _MANY_STEPS
         pairhmm.api: _CELLS_PER_CALL _BYTES_PER_CALL _BYTES_PER_BASE _BYTES_PER_PAIR
         pairhmm.forward.cpu: _LENGTH_BIN _SLICES _MIN_READS _MAX_BYTES _PAIR_BYTES _BASE_BYTES
-        pairhmm.reads.tandem_repeats: _FULL
+        pairhmm.reads.tandem_repeats: _LONGEST_RUN
         pairhmm.reads.cpu: _CELLS_PER_BATCH _BASES_PER_BATCH _LIKELIHOODS_PER_BATCH
         pairhmm.text_batches.reader: _PIECE_BYTES _MIN_PIECES _SMALL_PIECE
         realign.align.bands: _CLASS_BITS _MISMATCHES _SHARE
@@ -77,6 +77,7 @@ _TABLE: Final = {
     """,
     ROOM: """
         calling.genotypes.rank_sums: _MAX_EXACT
+        pairhmm.reads.tandem_repeats: PADDING
         calling.assembly.assembler: _ROWS _TEXT
         calling.assembly.haplotypes: _PATHS _TEXT
         calling.assembly.simplification: _SPARE
@@ -123,6 +124,7 @@ _TABLE: Final = {
         calling.output.reference_blocks: _NOWHERE
         calling.output.phasing: _NOT_ONE
         calling.reads.filters: _NONE
+        pairhmm.reads.tandem_repeats: _NO_BASE
         longread.align.dp.fills: _NO_DIFFERENCE
         longread.align.piece_bounds: _NO_LIMIT
         longread.align.drops: _LOWEST
@@ -164,7 +166,6 @@ _TABLE: Final = {
     UNREAD: """
         calling.output.gvcf_lines: _DECIMALS
         longread.align.dp.results: TARGET_END_SCORE TARGET_END_QUERY
-        pairhmm.reads.tandem_repeats: _BYTE_NUMBERS
         realign.align.ungapped: _HIGH_BITS
     """,
     GPU: """

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import memory_of, part_of
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import RaggedView, longest_row, read_only, view_of
 from hapgpu.cigar.read_parts import ReadParts
@@ -19,7 +20,7 @@ from hapgpu.pairhmm.batches import HmmReads
 from hapgpu.pairhmm.options import MIN_QUALITY, PcrModel, QualityOptions
 from hapgpu.pairhmm.reads.pcr_model import gap_open_limits_of_bases
 from hapgpu.pairhmm.reads.quality_tags import FIRST_QUALITY, NO_TAG, quality_fields
-from hapgpu.pairhmm.reads.tandem_repeats import count_row
+from hapgpu.pairhmm.reads.tandem_repeats import PADDING, count_row
 from hapgpu.runtime.jit import njit
 
 _NO_CAP: Final = 255
@@ -144,8 +145,9 @@ def _prepare(
     out: _Columns,
 ) -> None:
     """Fill in the columns part by part, while the bases of a part are cached."""
-    units = np.empty(longest_row(bases), dtype=np.uint8)
-    counts = np.zeros(units.size, dtype=np.uint8)
+    counts = np.zeros(longest_row(bases), dtype=np.uint8)
+    padded = np.empty(counts.size + PADDING, dtype=np.uint8)
+    text, scratch, of_counts = memory_of(bases.data), memory_of(padded), memory_of(counts)
     for part in range(parts.reads.size):
         start, end = bases.offsets[part], bases.offsets[part + 1]
         read = parts.reads[part]
@@ -154,7 +156,8 @@ def _prepare(
             quality = min(base_qualities[k], cap)
             out.base_qualities[k] = quality if quality >= rules.threshold else MIN_QUALITY
         if rules.has_limits:
-            count_row(bases.data[start:end], 0, end - start, units, counts)
+            length = end - start
+            count_row(part_of(text, start, length), scratch, part_of(of_counts, 0, length))
         skipped = HEAD_BYTES + parts.starts[part]
         _put_gap_opens(tags, 0, read, skipped, rules, counts, out.insertions[start:end])
         if out.deletions.size:

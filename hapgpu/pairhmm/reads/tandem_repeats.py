@@ -5,120 +5,113 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hapgpu.arrays.bits import trailing_zeros
 from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import Memory, copy_memory, read_64, read_u8, write_8
 from hapgpu.runtime.jit import njit, njit_inlined
 
 MAX_COPIES: Final = 20
 """Upper limit of the number of copies counted."""
 
+PADDING: Final = 8
+"""Bytes that `count_row` writes after a read: a word may begin at its last base."""
+_NO_BASE: Final = 128
+"""The first of the bytes after a read, which differ from all bases and from each other."""
 _LONGEST_UNIT: Final = 8
-
-# Counters of all units are the bytes of one word, that of the unit of one base the lowest.
-_ONES: Final = np.uint64(0x0101010101010101)
+_WORD: Final = 8
+_LONGEST_RUN: Final = 4
+"""Bases in a row, at most, that are asked for at once."""
 _LOW_BITS: Final = np.uint64(0x7F7F7F7F7F7F7F7F)
-_HIGH_BITS: Final = np.uint64(0x8080808080808080)
-_ALL_BITS: Final = np.uint64(0xFF)
-_BELOW_UNITS: Final = np.uint64(sum((0x80 - unit) << 8 * (unit - 1) for unit in range(1, 9)))
-"""Byte that, added to a counter below 128, sets the high bit if the counter is at least a unit."""
-_BYTE_NUMBERS: Final = np.uint64(sum(k << (61 - 8 * k) for k in range(1, 8)))
-"""Factor that moves the number of the byte in which a word is 1 to its upper three bits."""
-_0, _1, _7, _8, _56, _61 = map(np.uint64, (0, 1, 7, 8, 56, 61))
-_FULL: Final = 192
-"""Counter that is not raised any more: a multiple of 64, with more than `MAX_COPIES` copies."""
-_COPIES: Final = np.minimum(
-    np.arange(256) // np.arange(1, _LONGEST_UNIT + 1)[:, np.newaxis], MAX_COPIES
-).astype(np.uint8)
-"""Copies by unit, less one, and counter."""
+_0, _3, _8 = map(np.uint64, (0, 3, 8))
 
 
 @njit
-def count_row(
-    bases: NDArray[np.uint8],
-    start: Integer,
-    end: Integer,
-    units: NDArray[np.uint8],
-    counts: NDArray[np.uint8],
-) -> None:
+def count_row(bases: Memory, padded: Memory, counts: Memory) -> None:
     """Count the copies of the repeat that an indel after each base of a read would change.
 
     The unit is the shortest sequence of 1 to 8 bases with at least two copies right after the
     base; without one, the next base. Its copies are counted in both directions. (GATK also looks
     for a unit that ends at the base, but always uses the number of copies of the unit after it.)
 
-    Copies after each base are counted from the end of the read, then copies before it are added.
-    Matches are counted for units of all lengths at once, because branches would be mispredicted.
+    Repeats of one base are counted first; then the few repeats of longer units are searched for,
+    the shortest last, since it is the one that counts.
 
     Parameters
     ----------
     bases
-        uint8 text with the read at `start` to `end`; compared byte by byte, so that N repeats N.
-    units
-        uint8: scratch memory for each base of the read.
+        ASCII text of the read; compared byte by byte, so that N repeats N.
+    padded
+        Scratch memory for as many bytes, and `PADDING` more.
     counts
-        uint8: receives 1 to `MAX_COPIES` at `start` to `end`; 0 at the last base.
+        Receives a byte for each base: 1 to `MAX_COPIES`; 0 at the last base.
     """
-    following: Integer = _0
-    matches: Integer = _0
-    may_be_full = end - start > _FULL
-    for at in range(end - 1, start, -1):
-        base = np.uint64(bases[at])
-        if may_be_full:
-            matches = _with_room(matches)
-        matches = _extended(matches, base, following)
-        following = following << _8 | base
-        unit = np.int64(_shortest_unit(matches))
-        units[at - start] = unit
-        counts[at - 1] = 1 + _COPIES[unit, matches >> (_8 * np.uint64(unit)) & _ALL_BITS]
-    matches, following = _0, _0
-    for at in range(start, min(start + _LONGEST_UNIT, end)):
-        following |= np.uint64(bases[at]) << (_8 * np.uint64(at - start))
-    for at in range(start + 1, end):
-        ahead = at + _LONGEST_UNIT - 1
-        new = np.uint64(bases[ahead]) if ahead < end else _0
-        following = following >> _8 | new << _56
-        if may_be_full:
-            matches = _with_room(matches)
-        matches = _extended(matches, np.uint64(bases[at - 1]), following)
-        unit = np.int64(units[at - start])
-        copies = counts[at - 1] + _COPIES[unit, matches >> (_8 * np.uint64(unit)) & _ALL_BITS]
-        counts[at - 1] = min(copies, MAX_COPIES)
-    if end > start:
-        counts[end - 1] = 0
+    size = bases.size
+    if size == 0:
+        return
+    _count_single_bases(bases, counts)
+    copy_memory(padded, 0, bases, 0, size)
+    for k in range(PADDING):
+        write_8(padded, size + k, _NO_BASE + k)
+    for unit in range(_LONGEST_UNIT, 1, -1):
+        _count_units(padded, size, unit, counts)
 
 
 @njit_inlined
-def _with_room(matches: Integer) -> Integer:
-    """Lower counters of `_FULL` by one, so that they do not overflow; copies are fewer."""
-    lowered: Integer = matches - ((matches & matches << _1) >> _7 & _ONES)
-    return lowered
+def _count_single_bases(bases: Memory, counts: Memory) -> None:
+    """Write for each base the length of the run of equal bases that holds the next one."""
+    length = np.int64(0)
+    for at in range(1, bases.size):
+        is_same = read_u8(bases, at) == read_u8(bases, at - 1)
+        length = 1 + max(length, np.int64(1)) * is_same
+        write_8(counts, at - 1, min(length, np.int64(MAX_COPIES)))
+    write_8(counts, bases.size - 1, 0)
+    for at in range(bases.size - 2, 0, -1):
+        is_same = read_u8(bases, at) == read_u8(bases, at + 1)
+        write_8(counts, at - 1, read_u8(counts, at if is_same else at - 1))
 
 
 @njit_inlined
-def _extended(matches: Integer, base: Integer, following: Integer) -> Integer:
-    """Count for each unit length how many bases in a row equal the base one unit further on.
+def _count_units(bases: Memory, size: Integer, unit: Integer, counts: Memory) -> None:
+    """Write the copies of units of one length, at least 2, that repeat after a base.
 
-    Parameters
-    ----------
-    matches
-        The counters after the base before.
-    base
-        The next base.
-    following
-        The eight bases after it, the nearest in the lowest byte; 0 after the end of the read.
+    In a repeat, at least as many bases as the unit has equal the base one unit further on. Words of
+    eight bases are compared, for up to 4 of these in a row: few branches are mispredicted.
     """
-    differing = following ^ (base * _ONES)
-    is_other = ((differing & _LOW_BITS) + _LOW_BITS | differing) & _HIGH_BITS
-    is_same = ((is_other ^ _HIGH_BITS) >> _7) * _ALL_BITS
-    extended: Integer = (matches + _ONES) & is_same
-    return extended
+    step = _WORD + 1 - min(unit, _LONGEST_RUN)
+    at = np.int64(0)
+    while at < size - unit:
+        hits = _equal_runs(bases, at, unit)
+        if hits == _0:
+            at += step
+            continue
+        first = at + np.int64(trailing_zeros(hits) >> _3)
+        last = first + 1
+        while first > 0 and _repeats(bases, first - 1, unit):
+            first -= 1
+        while _repeats(bases, last, unit):
+            last += 1
+        for base in range(max(first, np.int64(1)), last - unit + 1):
+            if not _repeats(bases, base, 1):
+                copies = 1 + (last - base) // unit + (base - first) // unit
+                write_8(counts, base - 1, min(copies, np.int64(MAX_COPIES)))
+        at = last
 
 
 @njit_inlined
-def _shortest_unit(matches: Integer) -> Integer:
-    """Return the length, less one, of the shortest unit that a copy of itself follows, or 0."""
-    has_copy = ((matches & _LOW_BITS) + _BELOW_UNITS | matches) & _HIGH_BITS
-    lowest = (has_copy & (_0 - has_copy)) >> _7
-    number: Integer = lowest * _BYTE_NUMBERS >> _61
-    return number
+def _equal_runs(bases: Memory, at: Integer, unit: Integer) -> Integer:
+    """Return a word: which of eight bases begin a run of bases that equal those a unit after."""
+    bits = np.uint64(read_64(bases, at) ^ read_64(bases, at + unit))
+    runs = ~((bits & _LOW_BITS) + _LOW_BITS | bits | _LOW_BITS)
+    runs &= runs >> _8
+    if unit > 2:
+        runs &= runs >> _8
+    if unit > 3:
+        runs &= runs >> _8
+    return runs
+
+
+@njit_inlined
+def _repeats(bases: Memory, at: Integer, unit: Integer) -> bool:
+    """Tell whether a base equals the one a unit further on."""
+    return bool(read_u8(bases, at) == read_u8(bases, at + unit))

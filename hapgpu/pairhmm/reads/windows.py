@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import memory_of, part_of
 from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.arrays.ragged_view import RaggedView, longest_row, read_only, view_of
 from hapgpu.cigar.read_parts import ReadParts
@@ -25,7 +26,7 @@ from hapgpu.pairhmm.reads.quality_tags import (
     tag_field,
     tag_qualities,
 )
-from hapgpu.pairhmm.reads.tandem_repeats import count_row
+from hapgpu.pairhmm.reads.tandem_repeats import PADDING, count_row
 from hapgpu.runtime.jit import njit, njit_inlined
 
 _TAGS: Final = ("BI", "BD")
@@ -130,14 +131,16 @@ def _prepare(reads: _Reads, parts: _Parts, rules: _Rules, out: _Columns) -> bool
     bases, offsets = reads.bases.data, reads.bases.offsets
     counts = np.empty(bases.size if rules.has_limits else 0, np.uint8)
     is_counted = np.zeros(offsets.size - 1, np.bool_)
-    units = np.empty(longest_row(reads.bases), np.uint8)
+    padded = np.empty(longest_row(reads.bases) + PADDING, np.uint8)
+    text, scratch, of_counts = memory_of(bases), memory_of(padded), memory_of(counts)
     for part in range(parts.reads.size):
         read, to = parts.reads[part], parts.offsets[part]
         start, end = offsets[read], offsets[read + 1]
         if reads.qualities[start] == MISSING_QUALITY:
             return False
         if rules.has_limits and not is_counted[read]:
-            count_row(bases, start, end, units, counts)
+            size = end - start
+            count_row(part_of(text, start, size), scratch, part_of(of_counts, start, size))
             is_counted[read] = True
         first = start + parts.starts[part]
         length = parts.offsets[part + 1] - to

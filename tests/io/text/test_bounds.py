@@ -39,6 +39,7 @@ MODULES = (
     "tests/longread/output/alignments/test_matches.py",
     "tests/longread/output/test_extreme_paf.py",
     "tests/pairhmm/qualities/test_prepare.py",
+    "tests/pairhmm/qualities/test_tandem_repeats.py",
     "tests/pairhmm/reads/test_tables.py",
     "tests/pairhmm/text_batches/test_tables.py",
     "tests/realign/align/test_ungapped.py",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
+from hapgpu.arrays.memory import memory_of, part_of
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.pairhmm.reads.tandem_repeats import count_row
+from hapgpu.arrays.ragged_view import RaggedView, longest_row, view_of
+from hapgpu.pairhmm.reads.tandem_repeats import PADDING, count_row
+from hapgpu.runtime.jit import njit
 from tests.pairhmm.preparation_oracle import repeat_count
 
 TEXT = st.one_of(
@@ -27,11 +29,20 @@ TEXT = st.one_of(
 )
 
 
+@njit
+def _count(bases: RaggedView, counts: NDArray[np.uint8]) -> None:
+    padded = np.empty(longest_row(bases) + PADDING, dtype=np.uint8)
+    text, scratch, memory = memory_of(bases.data), memory_of(padded), memory_of(counts)
+    for row in range(bases.offsets.size - 1):
+        start, end = bases.offsets[row], bases.offsets[row + 1]
+        size = end - start
+        count_row(part_of(text, start, size), scratch, part_of(memory, start, size))
+
+
 def counts_of(*reads: str) -> list[list[int]]:
     bases = Ragged.from_sequences(reads)
-    counts, units = np.empty((2, bases.data.size), dtype=np.uint8)
-    for start, end in pairwise(bases.offsets.tolist()):
-        count_row(bases.data, start, end, units, counts)
+    counts = np.empty(bases.data.size, dtype=np.uint8)
+    _count(view_of(bases), counts)
     return [row.tolist() for row in Ragged(counts, bases.offsets)]
 
 
