@@ -54,6 +54,23 @@ def test_real_reads(real_data: Arguments, tmp_path: Path) -> None:
     assert calls_on(GPU, tmp_path, real_data) == expected
 
 
+@pytest.mark.parametrize("sample", ["NA12878", "HG002"])
+def test_all_outputs(sample: str, data_dir: Path, tmp_path: Path) -> None:
+    """Of a genomic VCF and of realigned reads, all bytes but the command line are the same."""
+    directory = data_dir / "illumina_na12878"
+    inputs = (directory / f"{sample}.chr20.dev.bam", directory / "chr20.hg19.fa.gz", "-r", REGION)
+    outputs = []
+    for device in ("cpu", GPU):
+        vcf, sam = tmp_path / f"{device}.vcf", tmp_path / f"{device}.sam"
+        options = ("-q", "--gvcf", "--device", device, "-t", "2", "-o", vcf, "--bam-out", sam)
+        assert status_of_command("call", *inputs, *options) == 0
+        texts = (vcf.read_text().splitlines(), sam.read_text().splitlines())
+        outputs.append([line for text in texts for line in text if "CL:" not in line])
+    records, *others = ([line for line in text if line[:2] != "##"] for text in outputs)
+    assert len(records) > 1000
+    assert others == [records]
+
+
 def test_threads_gpus_and_memory_change_nothing(made_data: Arguments, tmp_path: Path) -> None:
     """Each pair has the same likelihood in any batch, on any device."""
     expected = calls_on(GPU, tmp_path, made_data, threads=1)
