@@ -29,8 +29,6 @@ class Run:
         Of the output.
     options
         Arguments that do not name files.
-    is_exact
-        Whether the CPU gives the same bytes.
     """
 
     name: str
@@ -38,7 +36,6 @@ class Run:
     files: tuple[str, ...]
     suffix: str
     options: tuple[str, ...] = ()
-    is_exact: bool = True
 
     def arguments(self, directory: Path, output: Path) -> list[str]:
         """Return the arguments after the name of the command."""
@@ -77,24 +74,17 @@ RUNS = {
             (*NO_PG, *BY_LIKELIHOOD),
         ),
         Run("amplicons", "realign", ("amplicons.fastq.gz", "alleles.fa"), ".bam", NO_PG),
-        Run("pairhmm", "pairhmm", ("reads.bam", "haplotypes.fa"), ".tsv", is_exact=False),
+        Run("pairhmm", "pairhmm", ("reads.bam", "haplotypes.fa"), ".tsv"),
         Run(
             "extended-matrix",
             "pairhmm",
             ("reads.bam", "haplotypes.fa", "--reference", "reference.fa"),
             ".tsv",
             ("--matrix", "--normalize"),
-            is_exact=False,
         ),
-        Run("batches", "pairhmm", ("--batches", "hmm.in"), ".txt", is_exact=False),
-        Run(
-            "genotype",
-            "genotype",
-            ("reads.bam", "reference.fa", "sites.vcf"),
-            ".vcf",
-            is_exact=False,
-        ),
-        Run("call", "call", ("reads.bam", "reference.fa"), ".vcf", is_exact=False),
+        Run("batches", "pairhmm", ("--batches", "hmm.in"), ".txt"),
+        Run("genotype", "genotype", ("reads.bam", "reference.fa", "sites.vcf"), ".vcf"),
+        Run("call", "call", ("reads.bam", "reference.fa"), ".vcf"),
         Run("index", "index", ("reference.fa",), ".hgx"),
         Run("map", "map", ("reference.fa", "reads.fastq.gz"), ".sam", NO_PG),
         Run("chain", "chain", ("reference.fa", "long_reads.fastq.gz"), ".paf"),
