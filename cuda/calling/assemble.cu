@@ -128,7 +128,7 @@ __device__ inline void lay_out_workspace(Workspace& own, const Memory& memory, i
     found.lengths = take(kMostFound);
     found.hashes = reinterpret_cast<unsigned*>(take(kMostFound));
     found.text = reinterpret_cast<unsigned char*>(take(kFoundText / 4));
-    own.scratch = {next, static_cast<int>(end - next), 0, 0, end < next};
+    own.scratch = {next, static_cast<int>(end - next), 0, 0, false};
 }
 
 // Loads the bases of a region as text and as packed text, and empties the table. Called by all lanes.
@@ -448,10 +448,11 @@ extern "C" __global__ void __launch_bounds__(32, 16)
             own.found.count = own.found.text_size = own.found.flags = 0;
             own.scratch.used = 0;
             own.scratch.steps = kMostSteps;
-            own.scratch.is_exhausted = own.scratch.room < 0;
+            own.scratch.is_exhausted = false;
         }
         __syncwarp();
-        bool is_done = own.region.length + own.region.base_count <= memory.text;
+        bool is_done = own.scratch.room >= 0 &&
+                       own.region.length + own.region.base_count <= memory.text;
         if (is_done) {
             load_region(own);
             __syncwarp();

@@ -9,6 +9,7 @@ constexpr int kEqual = 25, kDifferent = -50, kGapOpen = -110, kGapExtend = -6;  
 constexpr int kUnreachable = -(1 << 30);
 constexpr int kMatch = 0, kInsertion = 1, kDeletion = 2;  // operations of BAM
 constexpr int kMostElements = 3;
+constexpr int kMostBranchBases = 32767;  // of either sequence: steps are of 16 bits
 
 // A dangling branch, and the path of the reference beside it. Both paths begin at the vertex that
 // they share.

@@ -122,12 +122,15 @@ __device__ inline bool lay_out(const Graph& graph, Branch& branch, int k, Scratc
     branch.base_count = path_bases(graph, branch.path, branch.length, k, branch.bases, room);
     branch.reference_base_count = path_bases(graph, branch.reference_path, branch.reference_length,
                                              k, branch.reference, reference_room);
-    if (branch.base_count < 0 || branch.reference_base_count < 0) {
+    const bool are_short = branch.base_count <= kMostBranchBases &&
+                           branch.reference_base_count <= kMostBranchBases;
+    if (branch.base_count < 0 || branch.reference_base_count < 0 || !are_short) {
         scratch.is_exhausted = true;
         return false;
     }
     const int rows = branch.reference_base_count + 1;
     const int cells = rows * (branch.base_count + 1);
+    if (!scratch.spend(cells / kWarpLanes)) return false;
     branch.steps = reinterpret_cast<short*>(scratch.take(cells / 2 + 1));
     branch.border = scratch.take(3 * rows);
     return !scratch.is_exhausted;
@@ -216,6 +219,7 @@ __device__ inline void find_branch(const Graph& graph, int vertex, bool is_tail,
     if (branch.path[0] == (is_tail ? rules.source : rules.sink)) return;
     branch.reference_length = is_tail ? path_down(graph, branch.path, branch.reference_path)
                                       : path_up(graph, branch.path[0], branch.reference_path);
+    if (!scratch.spend(branch.length + branch.reference_length)) branch.reference_length = 0;
     if (branch.reference_length && !lay_out(graph, branch, is_tail ? 0 : rules.k, scratch)) {
         branch.reference_length = 0;
     }

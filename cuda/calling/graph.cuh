@@ -143,7 +143,7 @@ struct Scratch {
 
     // Returns an array of `size` integers, or null if it does not fit.
     __device__ int* take(int size) {
-        if (size > room - used) {
+        if (size < 0 || size > room - used) {
             is_exhausted = true;
             return nullptr;
         }

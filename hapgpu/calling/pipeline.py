@@ -401,9 +401,7 @@ class CallSession(Closeable):
         stages = self._stages
         return [
             open_worker(options, stages[number % len(stages)], timed)
-            for number in range(
-                int(max(threads, len(stages)) * float(__import__("os").environ.get("WORKERS", "1")))
-            )
+            for number in range(max(threads, len(stages)))
         ]
 
     @property

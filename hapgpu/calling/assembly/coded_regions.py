@@ -62,12 +62,9 @@ class CodedRegions:
         sizes: NDArray[np.int64] = np.diff(ends) + self.references.lengths
         return sizes
 
-    def halves(self) -> list[CodedRegions]:
-        """Divide the regions in two; none if there is only one."""
-        middle = len(self) // 2
-        return [self._slice(0, middle), self._slice(middle, len(self))] if middle else []
-
-    def _slice(self, start: int, end: int) -> CodedRegions:
+    def __getitem__(self, part: slice) -> CodedRegions:
+        """Return some regions side by side, which share memory."""
+        start, end, _ = part.indices(len(self))
         first, last = self.region_offsets[[start, end]]
         return CodedRegions(
             self.region_offsets[start : end + 1] - first,
@@ -96,7 +93,7 @@ def coded_regions(
     Parameters
     ----------
     bases
-        uint8 text: the bases of the reads.
+        uint8 text: the bases of the reads, A, C, G, T and N.
     reads
         m reads of r active regions.
     references

@@ -16,10 +16,15 @@ from hapgpu.calling.assembly.coded_regions import CodedRegions
 from hapgpu.calling.assembly.haplotypes import LEFT, AssembledPaths
 from hapgpu.calling.options import AssemblyOptions
 from hapgpu.runtime.devices import CudaDevice
-from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, active_on, multiprocessors, wait_asleep
+from hapgpu.runtime.gpu.context import (
+    OUT_OF_MEMORY,
+    active_on,
+    multiprocessors,
+    release_memory,
+    wait_asleep,
+)
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Scalar, Struct
 from hapgpu.runtime.gpu.memory_turns import memory_turns
-from hapgpu.runtime.gpu.parts import computed_in_parts
 from hapgpu.runtime.gpu.staging import uploaded
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
@@ -32,6 +37,7 @@ _STRING_ROWS, _STRING_BYTES = 64, 1 << 14  # per region, on average
 _FIXED_INTEGERS: Final = 190_000
 _SHARE: Final = 4  # a quarter of the memory budget: two batches are at work, beside the pair-HMM
 _MAX_HAPLOTYPES: Final = 512
+_MAX_REGIONS: Final = 1 << 14  # of a launch: all their strings have less than 2**31 bases
 _NUMBERS: Final = 1 << 16
 
 ASSEMBLE: Final = Kernel(
@@ -118,49 +124,51 @@ def assembled_paths(
     Returns
     -------
     AssembledPaths
-        Without the paths of regions that are left to the CPU, whose flag is `LEFT`.
+        Without the paths of regions that are left to the CPU, whose flag is `LEFT`: those with
+        cycles, with more bases, paths or steps than a warp has room for, or all with more than 512
+        haplotypes.
 
     Raises
     ------
     DeviceError
         A launch fails.
     """
-
-    def compute() -> list[AssembledPaths]:
-        part = functools.partial(_assembled_or_left, options=options, device=device)
-        return list(computed_in_parts(regions, part, CodedRegions.halves))
-
+    if options.max_haplotypes > _MAX_HAPLOTYPES:
+        return AssembledPaths.left(len(regions))
     with active_on(device):
-        return AssembledPaths.concatenate(memory_turns(device).compute(compute))
+        parts = [
+            _paths(regions[start : start + _MAX_REGIONS], options, device)
+            for start in range(0, max(len(regions), 1), _MAX_REGIONS)
+        ]
+    return AssembledPaths.concatenate(parts)
 
 
-def _assembled_or_left(
-    regions: CodedRegions, options: AssemblyOptions, device: CudaDevice
-) -> AssembledPaths:
-    """Assemble regions; leave one that does not fit the memory of the GPU to the CPU.
+def _paths(regions: CodedRegions, options: AssemblyOptions, device: CudaDevice) -> AssembledPaths:
+    """Assemble regions; leave one that does not fit the memory, even alone, to the CPU."""
 
-    Raises
-    ------
-    MemoryError
-        Several regions do not fit.
-    """
-    try:
+    def compute() -> AssembledPaths:
         return _assembled(regions, options, device).download()
+
+    try:
+        return memory_turns(device).compute(compute)
     except OUT_OF_MEMORY:
-        if len(regions) > 1:
-            raise
-    return AssembledPaths.left(len(regions))
+        pass  # without the traceback, which holds arrays
+    release_memory()
+    middle = len(regions) // 2
+    if not middle:
+        return AssembledPaths.left(len(regions))
+    halves = regions[:middle], regions[middle:]
+    return AssembledPaths.concatenate([_paths(half, options, device) for half in halves])
 
 
 def _assembled(regions: CodedRegions, options: AssemblyOptions, device: CudaDevice) -> _Strings:
     strings = _Strings.allocate(len(regions))
     inputs = _Inputs.upload(regions, options)
-    if options.max_haplotypes <= _MAX_HAPLOTYPES:
-        for rows, text in _launches(regions.sizes()):
-            memory = _memory_for(text, rows.size, device)
-            order = uploaded(rows), cupy.zeros(1, dtype=np.int32), rows.size, 1
-            arguments = (*inputs.before_queue, order, *inputs.after_queue, memory.fields)
-            launch_threads(ASSEMBLE, WARP, memory.warps * WARP, (*arguments, strings.fields))
+    for rows, text in _launches(regions.sizes()):
+        memory = _memory_for(text, rows.size, device)
+        order = uploaded(rows), cupy.zeros(1, dtype=np.int32), rows.size, 1
+        arguments = (*inputs.before_queue, order, *inputs.after_queue, memory.fields)
+        launch_threads(ASSEMBLE, WARP, memory.warps * WARP, (*arguments, strings.fields))
     return strings
 
 

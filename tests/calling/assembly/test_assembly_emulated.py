@@ -64,17 +64,20 @@ def cuda() -> Iterator[Any]:
         patch.setattr(cuda, "active_on", lambda _device: nullcontext())
         patch.setattr(cuda, "uploaded", np.ascontiguousarray)
         patch.setattr(cuda, "wait_asleep", lambda: None)
+        patch.setattr(cuda, "release_memory", lambda: None)
         patch.setattr(cuda, "multiprocessors", lambda _index: 1)
         turns = SimpleNamespace(compute=lambda function: function())
         patch.setattr(cuda, "memory_turns", lambda _device: turns)
         yield cuda
 
 
-def check(cuda: Any, columns: tuple[Any, ...], options: AssemblyOptions) -> AssembledPaths:
+def check(
+    cuda: Any, columns: tuple[Any, ...], options: AssemblyOptions, device: Any = DEVICE
+) -> AssembledPaths:
     """Compare all regions except those that are left to the CPU; return what the kernel found."""
     expected = assembled_paths(*columns, options)
     found: AssembledPaths = cuda.assembled_paths(
-        coded_regions(*columns, options.min_base_quality), options, DEVICE
+        coded_regions(*columns, options.min_base_quality), options, device
     )
     is_done = found.outcomes & LEFT == 0
     rows = np.flatnonzero(is_done[expected.regions])
@@ -131,6 +134,39 @@ def test_what_is_left_to_the_cpu(cuda: Any) -> None:
     ]
     found = check(cuda, columns_of(regions), AssemblyOptions())
     assert (found.outcomes & LEFT != 0).tolist() == [True, False, True]
+
+
+def test_long_branches_are_left_to_the_cpu(cuda: Any) -> None:
+    """Steps of the alignment of a branch have 16 bits, and its matrix must fit the memory."""
+    rng = np.random.default_rng(5)
+    reference = random_bases(400, rng)
+    inserted = reference[:370] + random_bases(40_000, rng) + reference[370:390]
+    tails = [reference[:200] + random_bases(40_000, rng) for _ in range(2)]
+    regions = [
+        Region(reference, reads_of(*[inserted] * 2)),
+        Region(reference, reads_of(*tails * 2)),
+    ]
+    found = check(cuda, columns_of(regions), AssemblyOptions(kmer_sizes=(25,)))
+    assert (found.outcomes & LEFT != 0).all()
+
+
+def test_no_memory_leaves_regions_to_the_cpu(cuda: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches are halved down to one region; one of the regions does not fit even alone."""
+    rng = np.random.default_rng(6)
+    reference = random_bases(200, rng)
+    sizes = (5, 5, 30, 5, 5)
+    regions = [Region(reference, reads_of(*[reference[:90] + reference[95:]] * n)) for n in sizes]
+    allocated = cuda._memory_for
+
+    def memory_for(text: int, count: int, device: Any) -> Any:
+        if count > 2 or text > 1 << 14:
+            raise MemoryError
+        return allocated(text, count, device)
+
+    monkeypatch.setattr(cuda, "_memory_for", memory_for)
+    monkeypatch.setattr(cuda, "_TEXTS", (1 << 12, 1 << 16))
+    found = check(cuda, columns_of(regions), AssemblyOptions())
+    assert (found.outcomes & LEFT != 0).tolist() == [False, False, True, False, False]
 
 
 def test_regions_of_each_launch(cuda: Any) -> None:
