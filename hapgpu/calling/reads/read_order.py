@@ -101,7 +101,8 @@ def sorted_reads(
     order = np.empty(rows.size, dtype=np.int64)
     kept_offsets = np.zeros(offsets.size, dtype=np.int64)
     columns = read_only(rows), read_only(starts), read_only(lengths), read_only(offsets)
-    _sort(columns_of(ReadFields, reads), *columns, min_bases, order, kept_offsets)
+    scratch = np.empty((2, rows.size), dtype=np.int64)
+    _sort(columns_of(ReadFields, reads), *columns, min_bases, scratch, order, kept_offsets)
     return order[: kept_offsets[-1]], kept_offsets
 
 
@@ -121,12 +122,15 @@ def _sort(
     lengths: NDArray[np.int64],
     offsets: NDArray[np.int64],
     min_bases: int,
+    scratch: NDArray[np.int64],
     order: NDArray[np.int64],
     kept_offsets: NDArray[np.int64],
 ) -> None:
-    """Fill in the clipped reads that are kept, sorted, and their offsets."""
-    keys = np.empty(rows.size, dtype=np.int64)
-    scratch = np.empty(rows.size, dtype=np.int64)
+    """Fill in the clipped reads that are kept, sorted, and their offsets.
+
+    `scratch`, int64[2, p], is of the caller, because Numba frees an array after its last use.
+    """
+    keys = scratch[0]
     what = _Sorted(fields_memory_of(fields), memory_of(rows), memory_of(keys))
     count = 0
     for region in range(offsets.size - 1):
@@ -137,7 +141,7 @@ def _sort(
                 keys[k] = starts[k] << 1 | is_reverse
                 order[count] = k
                 count += 1
-        _sort_part(what, order[first:count], scratch)
+        _sort_part(what, order[first:count], scratch[1])
         kept_offsets[region + 1] = count
 
 

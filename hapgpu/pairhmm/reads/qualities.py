@@ -70,6 +70,7 @@ def prepared_parts(
         _Tags(view_of(reads.tags), read_only(fields)),
         _Parts(read_only(parts.reads), read_only(parts.starts)),
         _rules(reads, options),
+        np.empty(int(lengths.max(initial=0)) + PADDING, dtype=np.uint8),
         _Columns(prepared, insertions, deletions),
     )
     continuations = np.broadcast_to(np.uint8(options.gap_continuation), bases.data.shape)
@@ -142,11 +143,15 @@ def _prepare(
     tags: _Tags,
     parts: _Parts,
     rules: _Rules,
+    padded: NDArray[np.uint8],
     out: _Columns,
 ) -> None:
-    """Fill in the columns part by part, while the bases of a part are cached."""
+    """Fill in the columns part by part, while the bases of a part are cached.
+
+    `padded`, uint8, is scratch memory. It is of the caller, because Numba frees an array after its
+    last use by name.
+    """
     counts = np.zeros(longest_row(bases), dtype=np.uint8)
-    padded = np.empty(counts.size + PADDING, dtype=np.uint8)
     text, scratch, of_counts = memory_of(bases.data), memory_of(padded), memory_of(counts)
     for part in range(parts.reads.size):
         start, end = bases.offsets[part], bases.offsets[part + 1]

@@ -11,7 +11,7 @@ from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.memory import memory_of, part_of
 from hapgpu.arrays.ragged import Ragged, offsets_of
-from hapgpu.arrays.ragged_view import RaggedView, longest_row, read_only, view_of
+from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.cigar.read_parts import ReadParts
 from hapgpu.io.bam.constants import MISSING_QUALITY
 from hapgpu.io.bam.tags import HEAD_BYTES, name_number
@@ -113,6 +113,7 @@ def prepared_windows(
         ),
         _Parts(read_only(parts.reads), read_only(parts.starts), read_only(offsets)),
         rules,
+        np.empty(int(reads.bases.lengths.max(initial=0)) + PADDING, dtype=np.uint8),
         columns,
     )
     if not is_sound:
@@ -126,12 +127,16 @@ def prepared_windows(
 
 
 @njit
-def _prepare(reads: _Reads, parts: _Parts, rules: _Rules, out: _Columns) -> bool:
-    """Write all parts; return whether their reads have sound qualities."""
+def _prepare(
+    reads: _Reads, parts: _Parts, rules: _Rules, padded: NDArray[np.uint8], out: _Columns
+) -> bool:
+    """Write all parts; return whether their reads have sound qualities.
+
+    `padded`, uint8, is scratch memory of the caller, see `count_row`.
+    """
     bases, offsets = reads.bases.data, reads.bases.offsets
     counts = np.empty(bases.size if rules.has_limits else 0, np.uint8)
     is_counted = np.zeros(offsets.size - 1, np.bool_)
-    padded = np.empty(longest_row(reads.bases) + PADDING, np.uint8)
     text, scratch, of_counts = memory_of(bases), memory_of(padded), memory_of(counts)
     for part in range(parts.reads.size):
         read, to = parts.reads[part], parts.offsets[part]

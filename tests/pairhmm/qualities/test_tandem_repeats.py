@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.memory import memory_of, part_of
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.ragged_view import RaggedView, longest_row, view_of
+from hapgpu.arrays.ragged_view import RaggedView, view_of
 from hapgpu.pairhmm.reads.tandem_repeats import PADDING, count_row
 from hapgpu.runtime.jit import njit
 from tests.pairhmm.preparation_oracle import repeat_count
@@ -30,8 +30,7 @@ TEXT = st.one_of(
 
 
 @njit
-def _count(bases: RaggedView, counts: NDArray[np.uint8]) -> None:
-    padded = np.empty(longest_row(bases) + PADDING, dtype=np.uint8)
+def _count(bases: RaggedView, padded: NDArray[np.uint8], counts: NDArray[np.uint8]) -> None:
     text, scratch, memory = memory_of(bases.data), memory_of(padded), memory_of(counts)
     for row in range(bases.offsets.size - 1):
         start, end = bases.offsets[row], bases.offsets[row + 1]
@@ -42,7 +41,8 @@ def _count(bases: RaggedView, counts: NDArray[np.uint8]) -> None:
 def counts_of(*reads: str) -> list[list[int]]:
     bases = Ragged.from_sequences(reads)
     counts = np.empty(bases.data.size, dtype=np.uint8)
-    _count(view_of(bases), counts)
+    padded = np.empty(bases.data.size + PADDING, dtype=np.uint8)
+    _count(view_of(bases), padded, counts)
     return [row.tolist() for row in Ragged(counts, bases.offsets)]
 
 
