@@ -26,11 +26,10 @@ WHOLE: Final = -1
 """Margin of a pair whose matrix is filled as a whole. Else the margin is the number of diagonals of
 the band before the first and after the last of 0 and the diagonal of the ends."""
 
-_MISMATCHES: Final = 4
+_MISMATCHES: Final = 6
 """Mismatches, beside a gap, for which the first band is wide enough."""
 _SHARE: Final = 2
 """A band has at most one diagonal per so many columns: a wider one is hardly faster."""
-_CLASS_BITS: Final = 3  # bands in a group differ by at most 7 diagonals at each end
 
 
 class Band(NamedTuple):
@@ -111,17 +110,6 @@ def band_of(pairs: PairBatch, margins: NDArray[np.int64]) -> Band:
     if (margins == WHOLE).any():
         return Band(-int(columns.max()), int(rows.max()))
     return Band(-int(margins.max()), int((rows - columns + margins).max()))
-
-
-def classes_of(pairs: PairBatch, margins: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Return int64[n] keys that sort pairs by their bands, with `margins`, int64[n]."""
-    highest = pairs.reference_lengths - pairs.query_lengths + margins
-    is_whole = margins == WHOLE
-    return [
-        np.where(is_whole, 0, margins >> _CLASS_BITS),
-        np.where(is_whole, 0, highest >> _CLASS_BITS),
-        is_whole.astype(np.int64),
-    ]
 
 
 def _margins(pairs: PairBatch, scoring: Scoring, losses: NDArray[np.int64]) -> NDArray[np.int64]:

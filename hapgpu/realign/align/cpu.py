@@ -18,7 +18,6 @@ from hapgpu.realign.align.bands import (
     WHOLE,
     Band,
     band_of,
-    classes_of,
     first_margins,
     most_columns,
     next_margins,
@@ -153,9 +152,9 @@ def _filled(
 
 
 def _groups(pairs: PairBatch, margins: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Return row numbers of groups of pairs of similar bands and size, the largest pairs first."""
+    """Return row numbers of groups of pairs of similar size, the largest whole matrices first."""
     reference_lengths, query_lengths = pairs.reference_lengths, pairs.query_lengths
-    order = np.lexsort((reference_lengths, query_lengths, *classes_of(pairs, margins)))[::-1]
+    order = np.lexsort((reference_lengths, query_lengths, margins == WHOLE))[::-1]
     groups = []
     start = 0
     while start < order.size:
