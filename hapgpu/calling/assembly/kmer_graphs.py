@@ -369,12 +369,20 @@ def _count(graph: Graph, space: KmerSpace, edge: Integer) -> None:
     space.sample_counts[edge] += 1
 
 
-@njit
+@njit_inlined
 def _count_backwards(
     graph: Graph, space: KmerSpace, vertex: Integer, start: Integer, k: Integer, backbone: Integer
 ) -> None:
-    """Count the edges that lead to the k-mer at `start`, while they are the only ones."""
-    offset = start + k - 2
+    """Count the edges that lead to the k-mer at `start`, while they are the only ones.
+
+    `backbone` is the number of edges of the reference.
+    """
+    before = _first_joined(graph, vertex, k, backbone)
+    # Without branches, also off the reference: see `_new_vertex`.
+    space.reference_steps[min(before, backbone)] += 1
+    space.reference_steps[min(vertex, backbone)] -= 1
+    offset = start + k - 2 - (vertex - before)
+    vertex = before
     while offset >= start and graph.vertices[vertex].in_degree == 1:
         edge = graph.vertices[vertex].first_in
         vertex = np.int64(graph.edges[edge].source)
@@ -386,6 +394,19 @@ def _count_backwards(
         else:
             _count(graph, space, edge)
         offset -= 1
+
+
+@njit
+def _first_joined(graph: Graph, vertex: Integer, k: Integer, backbone: Integer) -> Integer:
+    """Go back along the reference to where edges meet, fewer than k; return the vertex.
+
+    The bases before a vertex are those of its k-mer: they need no comparison. A vertex that is not
+    on the reference is returned.
+    """
+    lowest = max(vertex - k + 1, 0) if vertex <= backbone else vertex
+    while vertex > lowest and graph.vertices[vertex].in_degree == 1:
+        vertex -= 1
+    return vertex
 
 
 @njit_inlined
