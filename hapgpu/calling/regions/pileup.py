@@ -32,7 +32,7 @@ from hapgpu.runtime.jit import njit, njit_inlined
 
 FRACTION_BITS: Final = 40
 """Sums of log10 likelihoods are integers in units of 2**-40: they do not depend on their order. An
-element is rounded by less than 1e-12; a sum of 500,000 elements of any quality fits into int64."""
+element is rounded by less than 1e-12; a sum of 300,000 elements of any quality fits into int64."""
 DELETION_QUALITY: Final = 30
 """Phred quality of a deletion at a locus."""
 _TABLE_STEP: Final = 1e-4

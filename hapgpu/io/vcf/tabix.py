@@ -36,7 +36,8 @@ _MAX_END: Final = 1 << 29
 _META_BIN: Final = 37450
 _MIN_BIN_BYTES: Final = 1 << 16
 """Bins that span fewer bytes of the file are merged into their parent, as htslib does."""
-_MIN_LINE: Final = 16
+_MIN_LINE: Final = 8
+"""Bytes of a line, at least: eight columns have seven tabulators, and the line ends."""
 _HEAD: Final = struct.Struct("<4s8i")
 _VCF: Final = (2, 1, 2, 0, ord("#"), 0)
 """Format, columns of contig, start and end, first character of headers, and lines to skip."""
