@@ -36,6 +36,8 @@ _MAX_END: Final = 1 << 29
 _META_BIN: Final = 37450
 _MIN_BIN_BYTES: Final = 1 << 16
 """Bins that span fewer bytes of the file are merged into their parent, as htslib does."""
+_MAX_CONTIGS: Final = 4096
+"""Contigs with lines: with more, each has few lines, and htslib is faster."""
 _MIN_LINE: Final = 8
 """Bytes of a line, at least: eight columns have seven tabulators, and the line ends."""
 _HEAD: Final = struct.Struct("<4s8i")
@@ -102,7 +104,8 @@ class TabixIndex:
     """Index of lines of VCF.
 
     htslib decides about lines that it finds faulty, or whose end depends on its version: those with
-    other symbolic alleles than `<NON_REF>`, or with lengths. After the first, there is no index.
+    other symbolic alleles than `<NON_REF>`, or with lengths. After the first, or with more than
+    `_MAX_CONTIGS` contigs, there is no index.
 
     Parameters
     ----------
@@ -135,13 +138,16 @@ class TabixIndex:
             contig.windows.append(windows[:window_count].copy())
             at = end
         self._size += len(lines)
+        if not self._is_usual:
+            self._contigs.clear()
 
     def _contig_at(self, lines: bytes, at: Integer) -> _Contig:
         """Return the contig of the line at an offset: the last one, or a new one."""
         name = lines[at : max(lines.find(b"\t", at), at)]
         if not self._contigs or name != self._contigs[-1].name:
             is_name = name and name[:1] != b"#" and b"\n" not in name
-            self._is_usual = bool(is_name) and name not in self._names
+            is_new = name not in self._names and len(self._names) < _MAX_CONTIGS
+            self._is_usual = bool(is_name) and is_new
             self._names.add(name)
             self._contigs.append(_Contig(name))
         return self._contigs[-1]
@@ -154,7 +160,7 @@ class TabixIndex:
         block_starts
             int64: the offset of each block of the file, the last one, without content, included.
         """
-        if not self._is_usual or not self._contigs:
+        if not self._contigs:
             return None
         names = b"".join(contig.name + b"\0" for contig in self._contigs)
         parts = [_HEAD.pack(b"TBI\1", len(self._contigs), *_VCF, len(names)), names]

@@ -103,6 +103,15 @@ def test_lines_that_end_with_a_block(
     assert found == expected
 
 
+@pytest.mark.parametrize("count", [4096, 4097])
+def test_htslib_indexes_more_contigs_with_lines(count: int) -> None:
+    """The time per contig is that of Python, so their number has a limit."""
+    index = TabixIndex(100)
+    for number in range(count):
+        index.add(f"c{number}\t5\t.\tA\tC\t.\t.\t.\n".encode())
+    assert (index.content(array("q", [0, 28])) is None) == (count > 4096)
+
+
 @pytest.mark.parametrize(
     "lines",
     [
