@@ -30,7 +30,9 @@ def _copy_rows(
     item = data.itemsize
     for row in range(starts.shape[0]):
         start, to = np.int64(starts[row]), out_offsets[row]
-        copy_memory(target, item * to, source, item * start, item * (out_offsets[row + 1] - to))
+        length = out_offsets[row + 1] - to
+        if length > 0:  # an empty row may start anywhere
+            copy_memory(target, item * to, source, item * start, item * length)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

@@ -77,6 +77,11 @@ def test_slice_shares_memory(rows: list[bytes], data: st.DataObject) -> None:
     assert not part.data.size or np.shares_memory(part.data, ragged.data)
 
 
+def test_empty_rows_may_start_anywhere() -> None:
+    gathered = Ragged.gather(np.empty(0, dtype=np.uint8), np.array([5, -1]), np.zeros(2, np.int64))
+    assert gathered.to_list() == [[], []]
+
+
 @given(st.binary(min_size=1, max_size=30), st.data())
 def test_gather_takes_rows_from_anywhere(content: bytes, data: st.DataObject) -> None:
     bounds = st.tuples(st.integers(0, len(content)), st.integers(0, len(content))).map(sorted)

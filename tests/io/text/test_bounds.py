@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 MODULES = (
     "tests/arrays/test_memory.py",
+    "tests/arrays/test_ragged.py",
     "tests/arrays/test_read_gathering.py",
     "tests/arrays/test_vectors.py",
     "tests/calling/gvcf/test_confidence.py",
