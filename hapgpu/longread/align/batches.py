@@ -81,7 +81,8 @@ MAPPING: Final = np.dtype(
         ("second_dp_max", np.int32),
         ("quality", np.int32),
         ("is_first_primary", np.int32),
-    ]
+    ],
+    align=True,
 )
 """A mapping with its alignment, in the order of minimap2's `mm_reg1_t` in essence:
 
@@ -282,7 +283,8 @@ PLAN: Final = np.dtype(
         ("first_fill", np.int32),
         ("fills", np.int32),
         ("right", np.int32),
-    ]
+    ],
+    align=True,
 )
 """The pieces of a mapping:
 
