@@ -23,7 +23,6 @@ from hapgpu.longread.align.batches import TargetCodes
 from hapgpu.longread.align.start import code_targets
 from hapgpu.longread.batches import Mappings, NamedReads
 from hapgpu.longread.cpu import GroupAligner, GroupChainer
-from hapgpu.longread.groups import ResultPart
 from hapgpu.longread.index.build import build_index_of_records, read_reference
 from hapgpu.longread.index.files import MINIMIZER_FILE, load_index
 from hapgpu.longread.index.minimizer_index import MinimizerIndex
@@ -111,7 +110,7 @@ class LongReadIndex:
         fasta, count = Path(file_name(reference, "reference")), given_threads(threads)
         with showing_phases("indexing", "bases", is_shown=progress) as shown:
             index, records = build_index_of_records(fasta, sketch, count, shown)
-        return cls(index, preset, code_targets(records.sequences))
+        return cls(index, preset, code_targets(records.sequences, count))
 
     @classmethod
     def load(
@@ -153,7 +152,7 @@ class LongReadIndex:
         check_digest(fasta, digest, file, index_command(fasta, index.sketch))
         with Pool(count) as pool:
             records = read_reference(fasta, pool)
-        return cls(index, preset, code_targets(records.sequences))
+        return cls(index, preset, code_targets(records.sequences, count))
 
     def save(self, path: PathName) -> None:
         """Write the index, without the bases of the reference, to a file; it appears complete.
@@ -249,20 +248,18 @@ class LongReadIndex:
         progress: bool = False,
         **settings: Unpack[AlignSettings],
     ) -> ReadAlignments:
-        """Map reads with base alignment, on the CPU: the rows of `hapgpu chain -c`.
+        """Map reads with base alignment: the rows of `hapgpu chain -c`.
 
         Parameters
         ----------
-        reads, names, threads, progress
+        reads, names, device, threads, progress
             As for `map`.
-        device
-            `auto` or `cpu`, both of which are the CPU.
         **settings
             The options of `hapgpu chain`: see `MapSettings` and `AlignSettings`.
 
         Raises
         ------
-        InputError
+        InputError, DeviceError
             As for `map`.
         UsageError
             An argument has the wrong type or value, or the index was loaded without the reference.
@@ -270,10 +267,6 @@ class LongReadIndex:
         targets = self.targets
         if targets is None:
             raise UsageError("index: has no bases to align; load it with reference=REF.fa")
-        if device not in {"auto", "cpu"}:
-            raise UsageError(
-                f"device={device!r}: bases are aligned on the CPU only; give 'auto' or 'cpu'"
-            )
         options = self._options(settings, AlignSettings.__optional_keys__)
         given = _GivenReads(reads, names)
         lines = LineTargets.of(self.data.names, targets.lengths, targets)
@@ -281,12 +274,10 @@ class LongReadIndex:
             aligned_table, options, lines, splits_matches=settings.get("eqx", False)
         )
 
-        def finish(block: AlignedBlock, _anchors: int) -> ResultPart[MappingTable]:
-            return partial(make_table, block)
-
         count = given_threads(threads)
-        devices, _ = resolve_devices("cpu", threads=count)
-        workers: list[_Worker] = [GroupAligner(self.data, targets, options, finish)] * count
+        devices, _ = resolve_devices(device, threads=count)
+        open_worker = partial(_aligner, self.data, targets, options, make_table)
+        workers = workers_for(devices, open_worker, per_gpu=WORKERS_PER_GPU)
         shown = shown_progress("aligning", "reads", is_shown=progress)
         table = _computed(given, workers, block_transfer(devices, count), shown)
         return read_alignments(table, given.mapped(self.contig_names))
@@ -391,6 +382,31 @@ def _chainer(
         options,
         lambda reads, mappings, _anchors: partial(make_table, reads, mappings),
     )
+
+
+def _aligner(
+    index: MinimizerIndex,
+    targets: TargetCodes,
+    options: LongReadOptions,
+    make_table: Callable[[AlignedBlock], MappingTable],
+    device: Device,
+) -> _Worker:
+    """Return a worker that aligns blocks of reads on a device to a `MappingTable`."""
+    if isinstance(device, CudaDevice):
+        from hapgpu.longread.cuda.aligners import (  # noqa: PLC0415  (imports CuPy)
+            BlockAligner,
+            block_on_host,
+        )
+
+        return BlockAligner(
+            index,
+            targets,
+            options,
+            device,
+            lambda block, _anchors: make_table(block_on_host(block)),
+            MappingTable.joined([]),
+        )
+    return GroupAligner(index, targets, options, lambda block, _anchors: partial(make_table, block))
 
 
 def _computed(

@@ -30,6 +30,7 @@ from hapgpu.io.alignments.text_pipeline import (
 from hapgpu.io.fastx.block_workers import BlockTransfer, BlockWorker, transfer_for, workers_for
 from hapgpu.io.files.output import OutputFile
 from hapgpu.io.files.text_output import open_text
+from hapgpu.longread.align.batches import TargetCodes
 from hapgpu.longread.align.start import code_targets
 from hapgpu.longread.anchor_chains import chains_of_anchors
 from hapgpu.longread.batches import AnchorChains, Chains
@@ -40,7 +41,7 @@ from hapgpu.longread.options import LineOptions, LongReadOptions
 from hapgpu.longread.parameters import chain_parameters
 from hapgpu.longread.seed.anchor_files import load_anchors
 from hapgpu.longread.seed.predecessor_ranges import range_statistics
-from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device, gpus_of
+from hapgpu.runtime.devices import CudaDevice, Device, gpus_of
 from hapgpu.runtime.gpu_processes import gpu_processes
 from hapgpu.runtime.run_context import RunContext
 
@@ -101,12 +102,12 @@ def align_long_reads(
     lines: LineOptions,
     output: Path | SamOutput | None,
 ) -> None:
-    """Map and align the reads of all files, one file after the other, on the CPU.
+    """Map and align the reads of all files, one file after the other.
 
     Parameters
     ----------
     run, files, options
-        As for `map_long_reads`; the devices are CPUs.
+        As for `map_long_reads`.
     reference
         FASTA.
     lines
@@ -120,19 +121,27 @@ def align_long_reads(
         A file cannot be read, or a record is malformed.
     OutputError
         The output cannot be written.
+    DeviceError
+        The index or the bases of the reference do not fit into the memory of a GPU.
     """
     with run.showing("bases", "index") as progress:
         index, records = run.statistics.timed("index", open_index_with_bases)(
             reference, options.sketch, run.threads, progress
         )
-    targets = code_targets(records.sequences)
+    targets = code_targets(records.sequences, run.threads)
     del records
-    threads = sum(device.threads for device in run.devices if isinstance(device, CpuDevice))
-    workers = [CpuAligner(index, targets, options, lines)] * threads
-    transfer = block_transfer(run.devices, run.threads)
+    processes = gpu_processes(gpus_of(run.devices), run.processes)
+    workers = workers_for(
+        run.devices,
+        partial(open_aligner, index, targets, options, lines),
+        per_gpu=WORKERS_PER_GPU,
+        processes=processes,
+    )
+    transfer = block_transfer(run.devices, run.threads, processes)
+    copying_threads = transfer.writing_threads
     contigs = index.names, index.lengths.tolist()
     with (
-        output.opened(*contigs, reference, run.threads)
+        output.opened(*contigs, reference, run.threads, copying_threads)
         if isinstance(output, SamOutput)
         else open_lines(output, run.threads)
     ) as opened:
@@ -216,6 +225,21 @@ def open_worker(options: LongReadOptions, index: MinimizerIndex, device: Device)
 
         return CudaChainer(index, options, device)
     return CpuChainer(index, options)
+
+
+def open_aligner(
+    index: MinimizerIndex,
+    targets: TargetCodes,
+    options: LongReadOptions,
+    lines: LineOptions,
+    device: Device,
+) -> BlockWorker:
+    """Return an aligner of blocks of reads on a device."""
+    if isinstance(device, CudaDevice):
+        from hapgpu.longread.cuda.aligners import CudaAligner  # noqa: PLC0415  (imports CuPy)
+
+        return CudaAligner(index, targets, options, lines, device)
+    return CpuAligner(index, targets, options, lines)
 
 
 def block_transfer(devices: Sequence[Device], threads: int, processes: int = 1) -> BlockTransfer:

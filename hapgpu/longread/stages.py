@@ -117,6 +117,11 @@ class MappingFinder(Generic[Index, Array]):
         self._chain_parameters = chain_parameters(options.chains, k)
         self._join_parameters = join_parameters(options.chains, k)
 
+    @property
+    def index(self) -> Index:
+        """The index on the device of the stages."""
+        return self._stages.index
+
     def find_seeds(self, text: Array, spans: AnySpans[Array]) -> Seeds:
         """Return the seeds of reads.
 

@@ -212,9 +212,9 @@ def chain(
 ) -> None:
     """Map long reads to a reference; writes the same PAF and SAM as minimap2 2.30.
 
-    Bases are aligned with -c, -a or --cs, on the CPU. The options are minimap2's; defaults are in
-    brackets. For a FASTA file, the index of hapgpu index --minimizers is used, or an index is
-    built for this run.
+    Bases are aligned with -c, -a or --cs. The options are minimap2's; defaults are in brackets.
+    For a FASTA file, the index of hapgpu index --minimizers is used, or an index is built for
+    this run.
     """
     from hapgpu.cli.run import start_run
     from hapgpu.io.alignments.text_pipeline import EXCLUDED_WARNING, ReadFiles
@@ -228,7 +228,7 @@ def chain(
         )
     run = start_run(
         "chain",
-        compute if form is None else _on_cpu(compute),
+        compute,
         reporting,
         output,
         variant=form.variant if form else (),
@@ -243,16 +243,6 @@ def chain(
         sam_or_paf = _output_of(form, output, reference)
         align_long_reads(run, reference, files, options, form.lines, sam_or_paf)
     run.finish(_SHOWN if anchors is None else _SHOWN_OF_ANCHORS, EXCLUDED_WARNING)
-
-
-def _on_cpu(compute: ComputeOptions) -> ComputeOptions:
-    """Return the options with the CPU as device; refuse a GPU."""
-    if compute.device not in {"auto", "cpu"}:
-        raise UsageError(
-            f"--device {compute.device}: bases are aligned on the CPU only; drop --device, or -c,"
-            " -a and --cs"
-        )
-    return replace(compute, device="cpu")
 
 
 def _output_of(

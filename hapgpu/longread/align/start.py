@@ -5,11 +5,13 @@ The anchors are squeezed as by minimap2's `mm_squeeze_a`.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged, lengths_of, offsets_of
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.longread.align.batches import MAPPING, MappedAnchors, ReadCodes, TargetCodes
@@ -17,6 +19,7 @@ from hapgpu.longread.batches import Chains, Mappings
 from hapgpu.longread.index.kmers import CODES
 from hapgpu.longread.mappings.mappings import tie_breaker
 from hapgpu.runtime.jit import njit
+from hapgpu.runtime.pool import Pool
 
 
 def start_mappings(
@@ -153,16 +156,31 @@ def _code_strands(
             reverse[k] = np.uint8(_LAST_BASE - code) if code < _AMBIGUOUS else code
 
 
-def code_targets(sequences: Ragged) -> TargetCodes:
+def code_targets(sequences: Ragged, threads: int = 1) -> TargetCodes:
     """Return the codes of reference sequences.
 
     Parameters
     ----------
     sequences
         uint8 text, s rows.
+    threads
+        CPU threads to use.
     """
+    text, codes = read_only(sequences.data), np.empty(sequences.data.size, dtype=np.uint8)
+    with Pool(threads) as pool:
+        pool.over_rows(partial(_code, text, CODES, codes), text.size)
     return TargetCodes(
-        read_only(CODES[sequences.data]),
-        read_only(sequences.offsets[:-1].copy()),
-        read_only(sequences.lengths),
+        read_only(codes), read_only(sequences.offsets[:-1].copy()), read_only(sequences.lengths)
     )
+
+
+@njit
+def _code(
+    text: NDArray[np.uint8],
+    table: NDArray[np.uint8],
+    codes: NDArray[np.uint8],
+    start: Integer,
+    end: Integer,
+) -> None:
+    for k in range(start, end):
+        codes[k] = table[text[k]]

@@ -67,8 +67,8 @@ def cuda_stages(index: MinimizerIndex, device: CudaDevice) -> CudaStages:
     )
 
 
-class BlockChainer(GpuWorker[_Result]):
-    """Chainer of blocks of reads on one GPU.
+class BlockFinder(GpuWorker[_Result]):
+    """Finder of the chains of blocks of reads on one GPU; a subclass makes results of them.
 
     Parameters
     ----------
@@ -78,11 +78,49 @@ class BlockChainer(GpuWorker[_Result]):
         Options of the user.
     device
         The GPU.
+    no_reads
+        Result of a block without whole records.
+
+    Raises
+    ------
+    DeviceError
+        The index does not fit the GPU.
+    """
+
+    def __init__(
+        self,
+        index: MinimizerIndex,
+        options: LongReadOptions,
+        device: CudaDevice,
+        no_reads: _Result,
+    ) -> None:
+        with device_errors(device):
+            self._finder = MappingFinder(index, options, cuda_stages(index, device))
+        self._max_anchors = options.max_anchors
+        super().__init__(device, LONG_READS, no_reads)
+
+    def _seeds_of(self, block: ReadBlock, text: GpuArray, spans: DeviceSpans) -> Seeds:
+        """Return seeds; refuse a block if a read has too many anchors, before they are made."""
+        seeds = self._finder.find_seeds(text, spans)
+        offsets = anchor_offsets(seeds)
+        if last_values(offsets)[0] > self._max_anchors:
+            anchors = cupy.diff(offsets)
+            if last_values(anchors.max(keepdims=True))[0] > self._max_anchors:
+                spans_of_host = parse_block(block, LONG_READS)
+                check_anchors(block, spans_of_host, cupy.asnumpy(anchors), self._max_anchors)
+        return seeds
+
+
+class BlockChainer(BlockFinder[_Result]):
+    """Chainer of blocks of reads on one GPU.
+
+    Parameters
+    ----------
+    index, options, device, no_reads
+        As for `BlockFinder`.
     finish
         Last step: from reads, their mappings, both on the host, and the number of their anchors to
         the result. The arrays are in pinned memory, which the result should not keep.
-    no_reads
-        Result of a block without whole records.
 
     Raises
     ------
@@ -99,26 +137,12 @@ class BlockChainer(GpuWorker[_Result]):
         no_reads: _Result,
     ) -> None:
         self._finish = finish
-        with device_errors(device):
-            self._finder = MappingFinder(index, options, cuda_stages(index, device))
-        self._max_anchors = options.max_anchors
-        super().__init__(device, LONG_READS, no_reads)
+        super().__init__(index, options, device, no_reads)
 
     def _result_of(self, block: ReadBlock, text: GpuArray, spans: DeviceSpans) -> _Result:
-        seeds = self._finder.find_seeds(text, spans)
-        self._check(block, seeds)
+        seeds = self._seeds_of(block, text, spans)
         mappings, anchors = self._finder.find_mappings(text, spans, seeds)
         return self._finish(*copy_to_host(text, spans, mappings), anchors)
-
-    def _check(self, block: ReadBlock, seeds: Seeds) -> None:
-        """Refuse a block if a read has too many anchors, before they are made."""
-        offsets = anchor_offsets(seeds)
-        if last_values(offsets)[0] <= self._max_anchors:
-            return
-        anchors = cupy.diff(offsets)
-        if last_values(anchors.max(keepdims=True))[0] > self._max_anchors:
-            spans = parse_block(block, LONG_READS)
-            check_anchors(block, spans, cupy.asnumpy(anchors), self._max_anchors)
 
 
 class CudaChainer(BlockChainer[TextBlock]):

@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import pytest
 
+from hapgpu.io.fastx.block_workers import BlockWorker
 from hapgpu.io.fastx.read_blocks import read_blocks
 from hapgpu.longread.align.batches import TargetCodes
 from hapgpu.longread.align.start import code_targets
@@ -96,13 +97,18 @@ def located(data_dir: Path, name: str) -> Path:
     return data_dir / places.get(name, f"longread/{name}.gz")
 
 
-def lines_of(data_dir: Path, command: str, reads: Path | None = None) -> list[bytes]:
+def lines_of(
+    data_dir: Path,
+    command: str,
+    reads: Path | None = None,
+    open_aligner: Callable[..., BlockWorker] = CpuAligner,
+) -> list[bytes]:
     """Run the options of a command line of minimap2; return the lines, without a header."""
     *arguments, reference, named_reads = shlex.split(command)[3:]
     lines, others = line_options_of(arguments)
     options = options_of(others)
     index, targets = reference_of(located(data_dir, reference), options.sketch)
-    aligner = CpuAligner(index, targets, options, lines)
+    aligner = open_aligner(index, targets, options, lines)
     blocks = read_blocks(reads or located(data_dir, named_reads), 3 << 20)
     return b"".join(computed(aligner, block).text.tobytes() for block in blocks).splitlines(
         keepends=True
@@ -155,16 +161,24 @@ def digests(lines: list[bytes]) -> Iterator[tuple[str, str]]:
         yield name.decode(), hashlib.md5(b"".join(of_read), usedforsecurity=False).hexdigest()[:12]
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", ALL)
-def test_all_reads_equal_minimap2(data_dir: Path, name: str) -> None:
+def expected_digests(data_dir: Path, name: str) -> dict[str, str]:
+    """Return the digests of the lines of minimap2 by read."""
     reads, column = name.split(".", 1)
     with gzip.open(data_dir / "longread" / "aligned" / f"{reads}.digest.tsv.gz", "rt") as file:
         header, *rows = (line.rstrip("\n").split("\t") for line in file)
     wanted = header.index(column)
-    expected = {row[0]: row[wanted] for row in rows if row[wanted] != _NO_LINE}
+    return {row[0]: row[wanted] for row in rows if row[wanted] != _NO_LINE}
+
+
+def differing(found: dict[str, str], expected: dict[str, str]) -> set[str]:
+    """Return the reads whose lines differ."""
+    reads = found.keys() | expected.keys()
+    return {read for read in reads if found.get(read) != expected.get(read)}
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", ALL)
+def test_all_reads_equal_minimap2(data_dir: Path, name: str) -> None:
+    expected = expected_digests(data_dir, name)
     found = dict(digests(lines_of(data_dir, manifest(data_dir)[name]["cmd"])))
-    differing = {
-        read for read in found.keys() | expected.keys() if found.get(read) != expected.get(read)
-    }
-    assert not differing
+    assert not differing(found, expected)
