@@ -1,4 +1,4 @@
-"""Benchmark of base alignment on the CPU: whole reads, each stage, `hapgpu chain -a`."""
+"""Benchmark of base alignment: whole reads, each stage on the CPU, `hapgpu chain -a`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hapgpu.benchmark.long_read_data import LongReadData
 from hapgpu.benchmark.measurement import Measurement, measuring, thread_variants, timed_blocks
 from hapgpu.benchmark.stages import StageClock
 from hapgpu.benchmark.whole_runs import CommandRun, RunCommand, files_of_run, measured_run
-from hapgpu.io.fastx.block_workers import BlockWorker
+from hapgpu.io.fastx.block_workers import BlockWorker, workers_for
 from hapgpu.io.fastx.read_block import ReadBlock, TextBlock
 from hapgpu.longread.align.batches import FILL, PieceAlignments, Pieces, SequenceCodes, TargetCodes
 from hapgpu.longread.align.parameters import AlignParameters, AlignScoring
@@ -25,7 +25,8 @@ from hapgpu.longread.index.minimizer_index import MinimizerIndex
 from hapgpu.longread.index.names import default_index_path
 from hapgpu.longread.options import LineOptions, LongReadOptions
 from hapgpu.longread.output.parts import all_lines
-from hapgpu.runtime.devices import CpuDevice
+from hapgpu.longread.pipeline import WORKERS_PER_GPU, open_aligner
+from hapgpu.runtime.devices import CpuDevice, Device, usable_cpus
 from hapgpu.runtime.pipeline import results_of
 
 ALIGN_STAGES: Final = (
@@ -41,20 +42,21 @@ _WHOLE_PATH: Final = "text to SAM"
 _SAM: Final = LineOptions(is_sam=True)
 
 
-def alignment_measurements(device: CpuDevice, *, runs: bool) -> int:
+def alignment_measurements(device: Device, *, runs: bool) -> int:
     """Return the number of measurements of `benchmark_alignments`."""
-    return len(thread_variants(device)) + len(ALIGN_STAGES) + runs
+    stages = len(ALIGN_STAGES) if isinstance(device, CpuDevice) else 0
+    return len(thread_variants(device)) + stages + runs
 
 
 def benchmark_alignments(
-    device: CpuDevice, data: LongReadData, options: LongReadOptions, run: RunCommand | None
+    device: Device, data: LongReadData, options: LongReadOptions, run: RunCommand | None
 ) -> Iterator[Measurement]:
-    """Measure base alignment, from memory to memory, its stages, and `hapgpu chain -a`.
+    """Measure base alignment, from memory to memory, and `hapgpu chain -a`.
 
     Parameters
     ----------
     device
-        CPU: measured with one thread and with all.
+        A GPU, or the CPU: measured with one thread and with all, and stage by stage.
     data
         Reference and reads.
     options
@@ -62,17 +64,20 @@ def benchmark_alignments(
     run
         Runs `hapgpu chain` with these options; None: no whole run.
     """
-    targets = code_targets(data.records.sequences)
-    aligner = CpuAligner(data.index, targets, options, _SAM)
+    targets = code_targets(data.records.sequences, usable_cpus())
+    open_worker = partial(open_aligner, data.index, targets, options, _SAM)
     for variant in thread_variants(device):
         measuring(f"{_WHOLE_PATH}, {variant.name}")
-        _, seconds = timed_blocks(partial(compute_all, aligner), data.blocks, variant.threads)
+        aligners = workers_for([variant], open_worker, per_gpu=WORKERS_PER_GPU)
+        compute = partial(compute_all, aligners[0])
+        _, seconds = timed_blocks(compute, data.blocks, len(aligners))
         in_memory = data.measured(variant, _WHOLE_PATH, seconds)
         yield in_memory
-    measuring("stages of base alignment")
-    staged = StagedAligner(data.index, targets, options)
-    for stage, seconds in staged.seconds_of(data.blocks).items():
-        yield data.measured(CpuDevice(1), stage, seconds)
+    if isinstance(device, CpuDevice):
+        measuring("stages of base alignment")
+        staged = StagedAligner(data.index, targets, options)
+        for stage, seconds in staged.seconds_of(data.blocks).items():
+            yield data.measured(CpuDevice(1), stage, seconds)
     if run is not None:
         measuring(WHOLE_ALIGNMENT)
         yield _whole_run(data, device, run).compared_with(in_memory)
@@ -156,11 +161,10 @@ def alignment_run(data: LongReadData, directory: Path) -> CommandRun:
         unit="bases",
         command="chain",
         arguments=("-a", reference, reads, "-o", output),
-        on_gpus=False,
     )
 
 
-def _whole_run(data: LongReadData, device: CpuDevice, run: RunCommand) -> Measurement:
+def _whole_run(data: LongReadData, device: Device, run: RunCommand) -> Measurement:
     with files_of_run() as directory:
         whole = measured_run(run, alignment_run(data, directory), device)
     return data.measured(device, WHOLE_ALIGNMENT, whole.seconds).of_run(whole)

@@ -57,8 +57,8 @@ def benchmark_reads(
 
     The measurements are: building the index from the FASTA file; the whole run from FASTQ text to
     lines of PAF, on the CPU with one thread and with all; each stage in one thread, one block after
-    another. Then, if `run` is given, `hapgpu chain` of the same index and reads in files. At last,
-    on the CPU, the same of base alignment, from the text to SAM.
+    another. Then, if `run` is given, `hapgpu chain` of the same index and reads in files. At last
+    the same of base alignment, from the text to SAM, the stages on the CPU only.
 
     Parameters
     ----------
@@ -85,8 +85,7 @@ def benchmark_reads(
     model = LongReadModel() if model is None else model
     variants = thread_variants(device)
     plan(1 + len(variants) + len(STAGES) + (run is not None))
-    if isinstance(device, CpuDevice):
-        plan(alignment_measurements(device, runs=run is not None))
+    plan(alignment_measurements(device, runs=run is not None))
     measuring("index")
     index, records, index_measurement = _timed_index(device, reference, options)
     yield index_measurement
@@ -104,8 +103,7 @@ def benchmark_reads(
     if run is not None:
         measuring(WHOLE_RUN)
         yield _whole_run(data, device, run).compared_with(in_memory)
-    if isinstance(device, CpuDevice):
-        yield from benchmark_alignments(device, data, options, run)
+    yield from benchmark_alignments(device, data, options, run)
 
 
 def chain_runs(

@@ -108,15 +108,10 @@ def benchmark_scaling(
     """
     with files_of_run() as directory:
         measuring("preparing the data")
-        runs = [(run, _possible(run, scales)) for run in prepare(directory)]
-        plan(sum(len(group) for _, groups in runs for group in groups))
-        for run, groups in runs:
-            yield from _measured(run, groups, start)
-
-
-def _possible(run: CommandRun, scales: Sequence[Sequence[Scale]]) -> list[Sequence[Scale]]:
-    """Return the scales at which a command can run."""
-    return [group for group in scales if run.on_gpus or not group[0].gpus]
+        runs = prepare(directory)
+        plan(len(runs) * sum(map(len, scales)))
+        for run in runs:
+            yield from _measured(run, scales, start)
 
 
 def _measured(

@@ -36,8 +36,6 @@ class CommandRun:
         The subcommand.
     arguments
         Its arguments, the output included.
-    on_gpus
-        Whether the command can use GPUs.
     """
 
     task: str = WHOLE_RUN
@@ -45,7 +43,6 @@ class CommandRun:
     unit: str
     command: str
     arguments: tuple[str | Path, ...]
-    on_gpus: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ METHODS: Final = {
     "genotype": "Measure genotyping, from BAM to VCF, on a simulated sample.",
     "call": "Measure variant calling, from BAM to VCF, on a simulated sample.",
     "map": "Measure the mapping of short reads.",
-    "chain": "Measure the mapping of long reads, and their alignment on the CPU.",
+    "chain": "Measure the mapping of long reads, and the alignment of their bases.",
     "io": "Measure reading and writing of BAM.",
 }
 """Each command of `bench` with its line of help; its module is as any command's."""

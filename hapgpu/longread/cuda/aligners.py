@@ -130,8 +130,12 @@ def block_on_host(block: DeviceAlignedBlock) -> AlignedBlock:
     return AlignedBlock(
         cupy.asnumpy(block.text),
         ReadSpans(
-            *(cupy.asnumpy(column) for column in spans.fields[:-1]),
-            has_qualities=spans.has_qualities,
+            cupy.asnumpy(spans.name_starts),
+            cupy.asnumpy(spans.name_lengths),
+            cupy.asnumpy(spans.base_starts),
+            cupy.asnumpy(spans.quality_starts),
+            cupy.asnumpy(spans.lengths),
+            spans.has_qualities,
         ),
         ReadCodes(*map(cupy.asnumpy, codes)),
         AlignedMappings(
