@@ -13,10 +13,10 @@ from tests.cli.chain.command import Sample, fastq_text, status_of, write_unalign
 pytestmark = pytest.mark.gpu
 
 
-def assert_same_bytes(directory: Path, *arguments: str | Path) -> None:
+def assert_same_bytes(directory: Path, *arguments: str | Path, suffix: str = "paf") -> None:
     written = []
     for device in ("cpu", "cuda"):
-        path = directory / f"{device}.paf"
+        path = directory / f"{device}.{suffix}"
         assert status_of(*arguments, "-q", "--device", device, "-o", path) == 0
         written.append(path.read_bytes())
     assert written[0] == written[1]
@@ -39,17 +39,40 @@ def test_sample(sample: Sample, tmp_path: Path, options: str) -> None:
     assert_same_bytes(tmp_path, sample.fasta, sample.fastq, *options.split())
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        "-c --cs --eqx",
+        "--cs=long --paf-no-hit",
+        "-c --ds -x map-pb",
+        "-a --MD -Y -R @RG\\tID:a\\tSM:b",
+        "-a -x map-hifi --sam-hit-only -L",
+        "-a --secondary-seq -N 50 -p 0.1 --eqx",
+        "-a -P --no-end-flt -O 6 -E 2",
+        "-a -x lr:hq -z 100,50 --end-bonus 20 --score-N 0 -b 2",
+    ],
+)
+def test_base_alignment(sample: Sample, tmp_path: Path, options: str) -> None:
+    suffix = "sam" if "-a" in options else "paf"
+    files = sample.fasta, sample.fastq
+    assert_same_bytes(tmp_path, *files, "--no-PG", *options.split(), suffix=suffix)
+
+
 @pytest.mark.parametrize("block", [3000, 20_000])
 def test_small_blocks(
     sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
 ) -> None:
     monkeypatch.setattr(pipeline, "_GPU_BLOCK", block)
     assert_same_bytes(tmp_path, sample.fasta, sample.fastq, sample.fastq)
+    assert_same_bytes(
+        tmp_path, sample.fasta, sample.fastq, sample.fastq, "-a", "--no-PG", suffix="bam"
+    )
 
 
 def test_unaligned_bam(sample: Sample, tmp_path: Path) -> None:
     path = write_unaligned(sample, tmp_path / "reads.bam", "wb")
     assert_same_bytes(tmp_path, sample.fasta, path, sample.fastq)
+    assert_same_bytes(tmp_path, sample.fasta, path, "-a", "-y", "--no-PG", suffix="bam")
 
 
 def test_a_malformed_read_gives_the_same_error(

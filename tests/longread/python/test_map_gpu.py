@@ -1,4 +1,4 @@
-"""`hapgpu.LongReadIndex.map` on a GPU gives the rows of the CPU."""
+"""`hapgpu.LongReadIndex.map` and `align` on a GPU give the rows of the CPU."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ def test_real_reads(data_dir: Path, name: str) -> None:
     names, bases = records_of(longread / "chain" / "reads.fa.gz")
     expected = columns_of(index.map(bases, names=names, device="cpu"))
     assert columns_of(index.map(bases, names=names, device="cuda")) == expected
+    expected = columns_of(index.align(bases, names=names, device="cpu", eqx=True))
+    assert columns_of(index.align(bases, names=names, device="cuda", eqx=True)) == expected
 
 
 @pytest.mark.parametrize("block", [1, 20_000, 64 << 20])
@@ -44,6 +46,9 @@ def test_settings_and_blocks(
     expected = columns_of(index.map(reads, device="cpu", **settings))
     assert columns_of(index.map(reads, device="cuda:0", **settings)) == expected
     assert len(index.map([], device="cuda")) == 0
+    expected = columns_of(index.align(reads, device="cpu", **settings))
+    assert columns_of(index.align(reads, device="cuda:0", **settings)) == expected
+    assert len(index.align([], device="cuda")) == 0
 
 
 def test_results_stay(index: hapgpu.LongReadIndex, sample: Sample) -> None:

@@ -247,24 +247,3 @@ def test_cram_needs_a_reference_to_read_again(
     assert status_of(path, sample.fastq, *ON_CPU, "-o", tmp_path / "out.cram") == 2
     assert f"{path}: is a pipe, but CRAM needs" in error_of_command("chain", capsys)
     assert [*tmp_path.iterdir()] == [path]
-
-
-@pytest.mark.parametrize("device", ["cuda", "cuda:0", "cuda:0,1"])
-def test_a_named_gpu_is_refused(
-    sample: Sample, tmp_path: Path, capsys: pytest.CaptureFixture[str], device: str
-) -> None:
-    output = tmp_path / "out.bam"
-    assert status_of(sample.fasta, sample.fastq, "--device", device, "-o", output) == 2
-    error = error_of_command("chain", capsys)
-    assert f"--device {device}: bases are aligned on the CPU only; drop --device" in error
-    assert not output.exists()
-
-
-def test_auto_is_the_cpu(
-    sample: Sample, aligned_lines: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    output = tmp_path / "out.paf"
-    files = sample.fasta, sample.fastq, "-o", output
-    assert status_of(*files, "-c", "--device", "auto", "-t", "2") == 0
-    assert capsys.readouterr().err.splitlines() == ["hapgpu chain: device: CPU, 2 threads"]
-    assert output.read_text().splitlines() == aligned_lines
