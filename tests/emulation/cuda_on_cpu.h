@@ -201,6 +201,15 @@ inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
     const unsigned bits = shift % 32;
     return bits ? low >> bits | high << (32 - bits) : low;
 }
+inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selectors) {
+    const unsigned long long bytes = low | (unsigned long long)high << 32;
+    unsigned result = 0;
+    for (int k = 0; k < 4; ++k) {
+        const unsigned selector = selectors >> 4 * k & 15, byte = bytes >> 8 * (selector & 7) & 255;
+        result |= (selector < 8 ? byte : byte >> 7 ? 255 : 0) << 8 * k;
+    }
+    return result;
+}
 inline unsigned __brev(unsigned value) {
     unsigned reversed = 0;
     for (int k = 0; k < 32; ++k) reversed |= (value >> k & 1) << (31 - k);

@@ -1,0 +1,248 @@
+"""Global alignments of many pairs on a GPU (`cuda/longread/align/fills.cu`).
+
+The alignments are those of `hapgpu.longread.align.dp.fills`. Each fill is aligned in a narrow band
+of diagonals, and in wider ones as long as the score does not prove that the alignment is that of
+the whole matrix. A run aligns all fills in the band that each needs next.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import cupy
+import numpy as np
+
+from hapgpu.arrays.cuda import DeviceRagged, offsets_of
+from hapgpu.longread.align.batches import Pieces, SequenceCodes
+from hapgpu.longread.align.dp.lanes import fits_lanes
+from hapgpu.longread.align.parameters import AlignScoring, costs_of
+from hapgpu.longread.cuda.align.rows import (
+    PIECES,
+    READ_CODES,
+    SCORING,
+    TARGET_CODES,
+    align_kernel,
+    piece_fields,
+    read_code_fields,
+    scoring_fields,
+    target_code_fields,
+)
+from hapgpu.longread.kernels import Fields
+from hapgpu.runtime.gpu.kernel import Array, Length, Scalar, Struct
+from hapgpu.runtime.gpu.scalars import last_values
+from hapgpu.runtime.gpu.work_queue import launch_threads
+from hapgpu.runtime.gpu_array import GpuArray
+
+_THREADS: Final = 128  # per block, as in the source
+_MAX_DIRECTIONS: Final = 64 << 20  # bytes of a fill, as in the source
+_CHUNK_BYTES: Final = 448 << 20
+"""Directions of so many bytes are in memory at a time, and those of one fill more."""
+_POOL_FRACTION: Final = 64
+"""Fills have room for an operation per so many bytes of directions in narrow bands."""
+_POOL_MINIMUM: Final = 1 << 12
+_UNTRIED: Final = 255
+_LANES: Final = ((16, 1), (32, 1), (32, 2), (32, 4), (32, 8))
+"""Lanes per fill, and cells per lane, of each band."""
+
+_FILLS = Struct(
+    "fills",
+    (
+        Array("states", np.uint8, "pieces.count"),
+        Array("bands", np.uint8, "pieces.count"),
+        Array("scores", np.int32, "pieces.count"),
+        Array("starts", np.int64, "pieces.count"),
+        Array("counts", np.int32, "pieces.count"),
+    ),
+)
+_RUN = Struct(
+    "run",
+    (
+        Array("order", np.int32, "pieces.count"),
+        Array("starts", np.int64, "pieces.count"),
+        Array("chunks", np.int64, "chunk_count", 1),
+        Array("directions", np.uint8, "direction_bytes"),
+        *(Length("chunk_count"), Length("direction_bytes"), Scalar("chunk_bytes", np.int64)),
+        *(Scalar(name, np.int32) for name in ("chunk", "first", "end")),
+    ),
+)
+_POOL = Struct(
+    "pool",
+    (
+        Array("operations", np.uint32, "size"),
+        Array("used", np.uint64, "one"),
+        *(Scalar("size", np.int64), Length("one")),
+    ),
+)
+PLAN_FILLS: Final = align_kernel(
+    "fills.cu",
+    "plan_fills",
+    (PIECES, SCORING, Scalar("fits", np.int32), _FILLS, Array("keys", np.uint64, "pieces.count")),
+)
+ORDER_FILLS: Final = align_kernel(
+    "fills.cu",
+    "order_fills",
+    (
+        *(Array("keys", np.uint64, "count"), Array("order", np.int32, "count")),
+        *(Array("bytes", np.int64, "count"), Array("ends", np.int64, "bands")),
+        *(Scalar("count", np.int32), Length("bands")),
+    ),
+)
+ALIGN_BAND_0, ALIGN_BAND_1, ALIGN_BAND_2, ALIGN_BAND_3, ALIGN_BAND_4 = (
+    align_kernel(
+        "fills.cu",
+        f"align_band<{number}, {lanes}, {cells}>",
+        (PIECES, READ_CODES, TARGET_CODES, SCORING, _FILLS, _RUN),
+    )
+    for number, (lanes, cells) in enumerate(_LANES)
+)
+TRACE_FILLS: Final = align_kernel(
+    "fills.cu", "trace_fills", (PIECES, READ_CODES, TARGET_CODES, _FILLS, _RUN, _POOL)
+)
+_BANDS: Final = (ALIGN_BAND_0, ALIGN_BAND_1, ALIGN_BAND_2, ALIGN_BAND_3, ALIGN_BAND_4)
+
+
+class DeviceFills(NamedTuple):
+    """Alignments of p fills, on a GPU.
+
+    Attributes
+    ----------
+    scores
+        int32[p]; 0 for a fill that is not aligned.
+    is_aligned
+        uint8[p], 0 or 1; also 1 if a sequence is empty, without operations.
+    operations
+        uint32[c]: the BAM operations of the fills, from low to high positions.
+    offsets
+        int64[p + 1].
+    """
+
+    scores: GpuArray
+    is_aligned: GpuArray
+    operations: GpuArray
+    offsets: GpuArray
+
+
+class _Fills(NamedTuple):
+    """`Fills` of the source: states, last bands tried, scores, and operations in the pool."""
+
+    states: GpuArray
+    bands: GpuArray
+    scores: GpuArray
+    starts: GpuArray
+    counts: GpuArray
+
+
+class _Pool(NamedTuple):
+    """Operations of fills, in any order; `used` is uint64[1]."""
+
+    operations: GpuArray
+    used: GpuArray
+
+    @property
+    def fields(self) -> Fields:
+        return (self.operations, self.used, self.operations.size, 1)
+
+
+def align_fills(pieces: Pieces, sequences: SequenceCodes, scoring: AlignScoring) -> DeviceFills:
+    """Align pairs of sequences globally.
+
+    Works on the current stream of the pieces' device, which must be the current device.
+
+    Parameters
+    ----------
+    pieces, sequences, scoring
+        As in `dp.fills.align_fills`, on the device.
+
+    Returns
+    -------
+    DeviceFills
+        Fills are not aligned if they are too long, or if no narrow band has certainly the
+        alignment of the whole matrix, or if scores might not fit.
+    """
+    count = pieces.kinds.size
+    fills = _Fills(
+        cupy.zeros(count, dtype=np.uint8),
+        cupy.full(count, _UNTRIED, dtype=np.uint8),
+        cupy.zeros(count, dtype=np.int32),
+        cupy.zeros(count, dtype=np.int64),
+        cupy.zeros(count, dtype=np.int32),
+    )
+    pool = _Pool(cupy.empty(0, dtype=np.uint32), cupy.zeros(1, dtype=np.uint64))
+    fits = bool(fits_lanes(costs_of(scoring)))
+    while count:
+        run = _planned(pieces, scoring, fits, fills)
+        if run.byte_count == 0:
+            break
+        if pool.operations.size == 0:
+            size = run.byte_count // _POOL_FRACTION + _POOL_MINIMUM
+            pool = pool._replace(operations=cupy.empty(size, dtype=np.uint32))
+        _align_run(run, pieces, sequences, scoring, fills, pool)
+    operations = DeviceRagged.gather_at(pool.operations, fills.starts, offsets_of(fills.counts))
+    is_aligned = (fills.states == 1).view(np.uint8)
+    return DeviceFills(fills.scores, is_aligned, operations.data, operations.offsets)
+
+
+class _Run(NamedTuple):
+    """Fills to align, sorted by band.
+
+    Attributes
+    ----------
+    order
+        int32[p] on the GPU: the fills, then other pieces.
+    starts
+        int64[p + 1] on the GPU: where the directions of each would start.
+    ends
+        The end of the rows of each band.
+    byte_count
+        Bytes of all directions.
+    """
+
+    order: GpuArray
+    starts: GpuArray
+    ends: tuple[int, ...]
+    byte_count: int
+
+
+def _planned(pieces: Pieces, scoring: AlignScoring, fits: bool, fills: _Fills) -> _Run:  # noqa: FBT001
+    """Choose the next band of each fill; waits for the GPU."""
+    count = pieces.kinds.size
+    keys = cupy.empty(count, dtype=np.uint64)
+    arguments = (piece_fields(pieces), scoring_fields(scoring), fits, fills, keys)
+    launch_threads(PLAN_FILLS, _THREADS, count, arguments)
+    keys = cupy.sort(keys)
+    order = cupy.empty(count, dtype=np.int32)
+    sizes = cupy.empty(count, dtype=np.int64)
+    ends = cupy.empty(len(_BANDS), dtype=np.int64)
+    launch_threads(ORDER_FILLS, _THREADS, count, (keys, order, sizes, ends, count, len(_BANDS)))
+    starts = offsets_of(sizes)
+    *band_ends, total = last_values(*(ends[: k + 1] for k in range(len(_BANDS))), starts)
+    return _Run(order, starts, tuple(band_ends), total)
+
+
+def _align_run(
+    run: _Run,
+    pieces: Pieces,
+    sequences: SequenceCodes,
+    scoring: AlignScoring,
+    fills: _Fills,
+    pool: _Pool,
+) -> None:
+    """Align the fills of a run, chunk by chunk."""
+    chunks = -(-run.byte_count // _CHUNK_BYTES)
+    first_bytes = cupy.arange(chunks + 1, dtype=np.int64) * _CHUNK_BYTES
+    first_rows = cupy.searchsorted(run.starts[:-1], first_bytes).astype(np.int64, copy=False)
+    directions = cupy.empty(min(run.byte_count, _CHUNK_BYTES + _MAX_DIRECTIONS), dtype=np.uint8)
+    reads, targets = read_code_fields(sequences.reads), target_code_fields(sequences.targets)
+    codes = (piece_fields(pieces), reads, targets)
+    arrays = (run.order, run.starts, first_rows, directions)
+    sizes = (chunks, directions.size, _CHUNK_BYTES)
+    for chunk in range(chunks):
+        first = 0
+        for kernel, (lanes, _), end in zip(_BANDS, _LANES, run.ends, strict=True):
+            if end > first:
+                rows = (*arrays, *sizes, chunk, first, end)
+                given = (*codes, scoring_fields(scoring), fills, rows)
+                launch_threads(kernel, _THREADS, (end - first) * lanes, given)
+            first = end
+        traced = (*codes, fills, (*arrays, *sizes, chunk, 0, first), pool.fields)
+        launch_threads(TRACE_FILLS, _THREADS, first, traced)
