@@ -27,33 +27,17 @@ __device__ inline int add_max(int one, int added, int other) {
 
 __device__ inline int scaled(int score) { return score * (1 << kScaleShift); }
 
-// Scores as the cells add them.
+// Scores as the cells add them: `cell_costs` in hapgpu/longread/cuda/align/fills.py.
 struct CellCosts {
-    unsigned pair_scores, ambiguous_scores;  // signed bytes, by the difference of two codes
+    unsigned pairs, ambiguous_pairs;  // bytes, by the difference of two codes: score less `lowest`
+    int lowest;  // score of a pair, with the tag of its choice
     int deletion, insertion, long_deletion, long_insertion;  // to open a gap, with its tags
     int extend, long_extend;
-
-    __device__ explicit CellCosts(const Scoring& scoring) {
-        const unsigned mismatch = -scoring.mismatch & 0xff, transition = -scoring.transition & 0xff;
-        pair_scores = (scoring.match & 0xff) | mismatch << 8 | transition << 16 | mismatch << 24;
-        ambiguous_scores = (-scoring.dp_ambiguous & 0xff) * 0x01010101u;
-        const int open = -scaled(scoring.gap_open + scoring.gap_extend);
-        const int long_open = -scaled(scoring.gap_open2 + scoring.gap_extend2);
-        deletion = open + (kDeletionGap << kChoiceShift) + kOpensDeletion;
-        insertion = open + (kInsertionGap << kChoiceShift) + kOpensInsertion;
-        long_deletion = long_open + (kLongDeletion << kChoiceShift) + kOpensLongDeletion;
-        long_insertion = long_open + (kLongInsertion << kChoiceShift) + kOpensLongInsertion;
-        extend = -scaled(scoring.gap_extend);
-        long_extend = -scaled(scoring.gap_extend2);
-    }
-
-    // Returns the score of two bases by the difference of their codes, 0 to 7: see `differences`.
-    __device__ int of_pair(unsigned difference) const {
-        // The first byte is the score, the other bytes repeat its sign.
-        const unsigned bytes = difference * 0x1111u + 0x8880u;
-        return (int)__byte_perm(pair_scores, ambiguous_scores, bytes);
-    }
 };
+
+// A byte of `CellCosts` is selected by the low four bits of 16; the others select zeros by the sign of
+// a byte, and no byte has one. The first of them is set in all target codes.
+constexpr unsigned kNoByte = 0x80808080u, kNoBytes = 0x88888888u;
 
 // Returns the differences of four pairs of codes: 0 if equal, 2 for a transition, 1 or 3 for another
 // mismatch, 4 or more with an ambiguous base.
@@ -71,12 +55,12 @@ struct Gaps {
     int deletion, long_deletion, insertion, long_insertion;
 };
 
-// Computes a cell. `score` is that of the cell before on the diagonal, and becomes that of this one,
-// `pair` that of the cell's bases. Returns the direction in the low seven bits.
+// Computes a cell. `score` is that of the cell before on the diagonal, and becomes that of this one;
+// `pair` is the byte of the cell's bases. Returns the direction in the low seven bits.
 __device__ inline unsigned
 compute_cell(const CellCosts& costs, int pair, int& score, Gaps& gaps) {
-    const int by_pair = score + scaled(pair) + (kPair << kChoiceShift);
-    const int short_best = max3(by_pair, gaps.deletion, gaps.insertion);
+    const int short_best =
+        max(add_max(score + scaled(pair), costs.lowest, gaps.deletion), gaps.insertion);
     const int best = max3(short_best, gaps.long_deletion, gaps.long_insertion);
     score = best & ~kTags;
     const int deletion = add_max(gaps.deletion, costs.extend, score + costs.deletion);
@@ -102,10 +86,10 @@ struct CodeStream {
     unsigned shift, current, next;
 
     __device__ CodeStream(const unsigned char* codes, int length, int position) {
-        const unsigned long long first = (unsigned long long)codes;
-        words = (const unsigned*)(first & ~3ull);
-        const int offset = (int)(first & 3) + position;
-        last = ((int)(first & 3) + length - 1) >> 2;
+        const int misaligned = (int)((unsigned long long)codes & 3);
+        words = (const unsigned*)(codes - misaligned);
+        const int offset = misaligned + position;
+        last = (misaligned + length - 1) >> 2;
         at = offset >> 2;
         shift = 8 * (offset & 3);
         current = load();

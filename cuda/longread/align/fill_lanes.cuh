@@ -42,6 +42,16 @@ struct Place {
     }
 };
 
+__device__ inline Gaps no_gaps() {
+    return Gaps{kUnreachable, kUnreachable, kUnreachable, kUnreachable};
+}
+
+// Returns what a cell at the border has in place of the score before it on its diagonal: with a pair
+// of the lowest score, it gets the cost of the gap along the border.
+__device__ inline int border_score(const CellCosts& costs, const Scoring& scoring, int row) {
+    return (kPair << kChoiceShift) - costs.lowest - scaled(gap_cost(scoring, max(row, 0)));
+}
+
 // The diagonals 2 * kCells * lane to 2 * kCells * (lane + 1) - 1 of a band: those with even numbers
 // are computed on even antidiagonals, the others on odd ones.
 template <int kCells>
@@ -57,7 +67,8 @@ struct Lane {
 #pragma unroll
         for (int cell = 0; cell < kCells; ++cell) {
             scores[0][cell] = scores[1][cell] = kUnreachable;
-            gaps[cell] = Gaps{kUnreachable, kUnreachable, kUnreachable, kUnreachable};
+            gaps[cell] = no_gaps();
+            targets[cell / 4] = queries[cell / 4] = 0;
         }
     }
 
@@ -80,19 +91,20 @@ struct Lane {
         queries[0] = kCells == 1 ? code : queries[0] << 8 | code;
     }
 
-    // Computes cells of an antidiagonal, row kRow of its block; `gaps` are those of the neighbours.
-    template <int kRow>
+    // Computes a cell of an antidiagonal, row kRow of its block; `arriving` are its gaps. With
+    // `kHasBorder`, it may be a cell at the border: one before the first base of a sequence.
+    template <int kRow, bool kHasBorder>
     __device__ void
-    compute(int cell, Gaps arriving, const CellCosts& costs, int row, const Scoring& scoring,
-            bool has_border) {
-        const unsigned difference =
-            differences(targets[cell / 4], queries[cell / 4]) >> 8 * (cell % 4) & 7;
+    compute(int cell, Gaps arriving, const CellCosts& costs, int row, int border_score) {
+        const unsigned four_pairs = differences(targets[cell / 4], queries[cell / 4]);
+        const unsigned bytes = __byte_perm(four_pairs, kNoBytes, 0x4440 | cell % 4);
+        int pair = (int)__byte_perm(costs.pairs, costs.ambiguous_pairs, bytes);
         int& score = scores[kRow % 2][cell];
-        int pair = costs.of_pair(difference);
-        if (has_border && abs(diagonal + 2 * cell + kRow % 2) == row) {
-            score = -scaled(gap_cost(scoring, row));
-            pair = 0;
-            arriving = Gaps{kUnreachable, kUnreachable, kUnreachable, kUnreachable};
+        if (kHasBorder) {
+            const bool is_border = abs(diagonal + 2 * cell + kRow % 2) == row;
+            if (is_border) arriving = no_gaps();
+            pair = is_border ? 0 : pair;
+            score = is_border ? border_score : score;
         }
         const unsigned direction = compute_cell(costs, pair, score, arriving);
         gaps[cell] = arriving;
@@ -102,47 +114,59 @@ struct Lane {
     }
 
     // Computes the cells of an antidiagonal. All lanes of the warp call it together.
-    template <int kRow, int kLanes>
-    __device__ void step(
-        const Place<kLanes>& place, const CellCosts& costs, int row, const Scoring& scoring,
-        bool has_border
-    ) {
+    template <int kRow, bool kHasBorder, int kLanes>
+    __device__ void step(const Place<kLanes>& place, const CellCosts& costs, int row, int score) {
         if (kRow % 2 == 0) {
             const int deletion = place.deletion(gaps[kCells - 1].deletion);
             const int long_deletion = place.deletion(gaps[kCells - 1].long_deletion);
 #pragma unroll
             for (int cell = kCells - 1; cell >= 0; --cell) {
+                const int other = max(cell - 1, 0);
                 Gaps arriving = gaps[cell];
-                arriving.deletion = cell ? gaps[max(cell - 1, 0)].deletion : deletion;
-                arriving.long_deletion = cell ? gaps[max(cell - 1, 0)].long_deletion : long_deletion;
-                compute<kRow>(cell, arriving, costs, row, scoring, has_border);
+                arriving.deletion = cell ? gaps[other].deletion : deletion;
+                arriving.long_deletion = cell ? gaps[other].long_deletion : long_deletion;
+                compute<kRow, kHasBorder>(cell, arriving, costs, row, score);
             }
         } else {
+            constexpr int kLast = kCells - 1;
             const int insertion = place.insertion(gaps[0].insertion);
             const int long_insertion = place.insertion(gaps[0].long_insertion);
 #pragma unroll
             for (int cell = 0; cell < kCells; ++cell) {
-                constexpr int kLast = kCells - 1;
+                const int other = min(cell + 1, kLast);
                 Gaps arriving = gaps[cell];
-                arriving.insertion =
-                    cell < kLast ? gaps[min(cell + 1, kLast)].insertion : insertion;
+                arriving.insertion = cell < kLast ? gaps[other].insertion : insertion;
                 arriving.long_insertion =
-                    cell < kLast ? gaps[min(cell + 1, kLast)].long_insertion : long_insertion;
-                compute<kRow>(cell, arriving, costs, row, scoring, has_border);
+                    cell < kLast ? gaps[other].long_insertion : long_insertion;
+                compute<kRow, kHasBorder>(cell, arriving, costs, row, score);
             }
         }
     }
 
     // Computes two antidiagonals, and moves on by a base of each sequence.
-    template <int kRow, int kLanes>
+    template <int kRow, bool kHasBorder, int kLanes>
     __device__ void two_steps(
-        const Place<kLanes>& place, const CellCosts& costs, int row, const Scoring& scoring,
-        bool has_border, unsigned target_codes, unsigned query_codes
+        const Place<kLanes>& place, const CellCosts& costs, const Scoring& scoring, int row,
+        unsigned target_codes, unsigned query_codes
     ) {
-        step<kRow>(place, costs, row + kRow, scoring, has_border);
+        int score = kHasBorder ? border_score(costs, scoring, row + kRow) : 0;
+        step<kRow, kHasBorder>(place, costs, row + kRow, score);
         push_target(target_codes >> 4 * kRow & 0xff);
-        step<kRow + 1>(place, costs, row + kRow + 1, scoring, has_border);
+        score = kHasBorder ? border_score(costs, scoring, row + kRow + 1) : 0;
+        step<kRow + 1, kHasBorder>(place, costs, row + kRow + 1, score);
         push_query(query_codes >> 4 * kRow & 0xff);
+    }
+
+    // Computes a block of antidiagonals, the first of which is `row`.
+    template <bool kHasBorder, int kLanes>
+    __device__ void block(
+        const Place<kLanes>& place, const CellCosts& costs, const Scoring& scoring, int row,
+        unsigned target_codes, unsigned query_codes
+    ) {
+        two_steps<0, kHasBorder>(place, costs, scoring, row, target_codes, query_codes);
+        two_steps<2, kHasBorder>(place, costs, scoring, row, target_codes, query_codes);
+        two_steps<4, kHasBorder>(place, costs, scoring, row, target_codes, query_codes);
+        two_steps<6, kHasBorder>(place, costs, scoring, row, target_codes, query_codes);
     }
 
     // Writes the directions of a block: 8 bytes per cell.
@@ -192,34 +216,25 @@ __device__ bool fill_band(
     const int next_query = (row - lane.diagonal) / 2;
 #pragma unroll
     for (int cell = 0; cell < kCells; ++cell) {
-        lane.targets[cell / 4] = lane.queries[cell / 4] = 0;
-    }
-#pragma unroll
-    for (int cell = 0; cell < kCells; ++cell) {
         const int back = kCells - cell;
-        lane.push_target(code_at(codes.targets, codes.target_length, next_target - back));
+        lane.push_target(
+            code_at(codes.targets, codes.target_length, next_target - back) | (kNoByte & 0xff)
+        );
         lane.push_query(code_at(codes.queries, codes.query_length, next_query - back));
     }
     CodeStream targets(codes.targets, codes.target_length, next_target);
     CodeStream queries(codes.queries, codes.query_length, next_query);
-    const int border_end = max(-band.low, band.high());
     unsigned char* out = directions + (long long)place.lane * kCells * kBlockRows;
-    for (int block = own_blocks - blocks; block < own_blocks; ++block) {
-        const unsigned four_targets = targets.four(), four_queries = queries.four();
-        const bool has_border = row <= border_end;
-        lane.template two_steps<0>(
-            place, costs, row, scoring, has_border, four_targets, four_queries
-        );
-        lane.template two_steps<2>(
-            place, costs, row, scoring, has_border, four_targets, four_queries
-        );
-        lane.template two_steps<4>(
-            place, costs, row, scoring, has_border, four_targets, four_queries
-        );
-        lane.template two_steps<6>(
-            place, costs, row, scoring, has_border, four_targets, four_queries
-        );
-        if (block >= 0) {
+    const int border_rows = max(-band.low, band.high()) + 1 - row;
+    const int border_blocks = min(warp_max((border_rows + kBlockRows - 1) / kBlockRows), blocks);
+    for (int block = 0; block < blocks; ++block) {
+        const unsigned four_targets = targets.four() | kNoByte, four_queries = queries.four();
+        if (block < border_blocks) {
+            lane.template block<true>(place, costs, scoring, row, four_targets, four_queries);
+        } else {
+            lane.template block<false>(place, costs, scoring, row, four_targets, four_queries);
+        }
+        if (block >= blocks - own_blocks) {
             lane.store(out);
             out += (long long)band.pairs * kBlockRows;
         }

@@ -78,10 +78,9 @@ chosen_band(const Scoring& scoring, const Fills& fills, int piece, int target, i
 template <int kLanes, int kCells>
 __device__ void fill_rows(
     const Pieces& pieces, const ReadCodes& reads, const TargetCodes& targets,
-    const Scoring& scoring, const Fills& fills, const Run& run, int number
+    const Scoring& scoring, const CellCosts& costs, const Fills& fills, const Run& run, int number
 ) {
     constexpr int kGroups = kWarpLanes / kLanes;
-    const CellCosts costs(scoring);
     const int end = run.end_row();
     for (int first = run.first_row() + first_warp() * kGroups; first < end;
          first += all_warps() * kGroups) {
@@ -228,10 +227,11 @@ template <int kNumber, int kLanes, int kCells>
 __global__ void __launch_bounds__(kThreads) align_band(
     const __grid_constant__ Pieces pieces, const __grid_constant__ ReadCodes reads,
     const __grid_constant__ TargetCodes targets, const __grid_constant__ Scoring scoring,
-    const __grid_constant__ Fills fills, const __grid_constant__ Run run
+    const __grid_constant__ CellCosts costs, const __grid_constant__ Fills fills,
+    const __grid_constant__ Run run
 ) {
     static_assert(kLanes * kCells == kFirstPairs << kNumber, "all pairs of diagonals");
-    fill_rows<kLanes, kCells>(pieces, reads, targets, scoring, fills, run, kNumber);
+    fill_rows<kLanes, kCells>(pieces, reads, targets, scoring, costs, fills, run, kNumber);
 }
 
 // Copies the operations of aligned fills to the pool; those for which it has no room are refused.

@@ -27,7 +27,7 @@ from hapgpu.longread.cuda.align.rows import (
     scoring_fields,
     target_code_fields,
 )
-from hapgpu.longread.kernels import Fields
+from hapgpu.longread.kernels import Fields, sizes
 from hapgpu.runtime.gpu.kernel import Array, Length, Scalar, Struct
 from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu.work_queue import launch_threads
@@ -52,6 +52,14 @@ _FILLS = Struct(
         Array("scores", np.int32, "pieces.count"),
         Array("starts", np.int64, "pieces.count"),
         Array("counts", np.int32, "pieces.count"),
+    ),
+)
+_COSTS = Struct(
+    "costs",
+    (
+        *(Scalar(name, np.uint32) for name in ("pairs", "ambiguous_pairs")),
+        *sizes("lowest", "deletion", "insertion", "long_deletion", "long_insertion"),
+        *sizes("extend", "long_extend"),
     ),
 )
 _RUN = Struct(
@@ -91,7 +99,7 @@ ALIGN_BAND_0, ALIGN_BAND_1, ALIGN_BAND_2, ALIGN_BAND_3, ALIGN_BAND_4 = (
     align_kernel(
         "fills.cu",
         f"align_band<{number}, {lanes}, {cells}>",
-        (PIECES, READ_CODES, TARGET_CODES, SCORING, _FILLS, _RUN),
+        (PIECES, READ_CODES, TARGET_CODES, SCORING, _COSTS, _FILLS, _RUN),
     )
     for number, (lanes, cells) in enumerate(_LANES)
 )
@@ -182,6 +190,29 @@ def align_fills(pieces: Pieces, sequences: SequenceCodes, scoring: AlignScoring)
     return DeviceFills(fills.scores, is_aligned, operations.data, operations.offsets)
 
 
+_SCALE: Final = 128
+"""Of scores in cells. Below are tags: see `fill_bands.cuh` for choices and bits of new gaps."""
+_CHOICE: Final = 16
+_LONG_INSERTION, _LONG_DELETION, _INSERTION, _DELETION, _PAIR = range(5)
+
+
+def cell_costs(scoring: AlignScoring) -> tuple[int, ...]:
+    """Return `CellCosts` of `fill_cells.cuh`; only for scores that `fits_lanes`."""
+    costs = costs_of(scoring)
+    lowest = -max(costs.mismatch, costs.transition, costs.ambiguous)
+    scores = (costs.match, -costs.mismatch, -costs.transition, -costs.mismatch)
+    pairs = sum(score - lowest << 8 * k for k, score in enumerate(scores))
+    ambiguous = sum(-costs.ambiguous - lowest << 8 * k for k in range(4))
+    short, long = costs.gap_open + costs.gap_extend, costs.gap_open2 + costs.gap_extend2
+    kinds = ((_DELETION, short), (_INSERTION, short), (_LONG_DELETION, long))
+    opened = [
+        _CHOICE * kind + (1 << (_DELETION - kind)) - _SCALE * cost
+        for kind, cost in (*kinds, (_LONG_INSERTION, long))
+    ]
+    extend, long_extend = -_SCALE * costs.gap_extend, -_SCALE * costs.gap_extend2
+    return (pairs, ambiguous, _SCALE * lowest + _CHOICE * _PAIR, *opened, extend, long_extend)
+
+
 class _Run(NamedTuple):
     """Fills to align, sorted by band.
 
@@ -234,6 +265,7 @@ def _align_run(
     directions = cupy.empty(min(run.byte_count, _CHUNK_BYTES + _MAX_DIRECTIONS), dtype=np.uint8)
     reads, targets = read_code_fields(sequences.reads), target_code_fields(sequences.targets)
     codes = (piece_fields(pieces), reads, targets)
+    scores = (scoring_fields(scoring), cell_costs(scoring))
     arrays = (run.order, run.starts, first_rows, directions)
     sizes = (chunks, directions.size, _CHUNK_BYTES)
     for chunk in range(chunks):
@@ -241,7 +273,7 @@ def _align_run(
         for kernel, (lanes, _), end in zip(_BANDS, _LANES, run.ends, strict=True):
             if end > first:
                 rows = (*arrays, *sizes, chunk, first, end)
-                given = (*codes, scoring_fields(scoring), fills, rows)
+                given = (*codes, *scores, fills, rows)
                 launch_threads(kernel, _THREADS, (end - first) * lanes, given)
             first = end
         traced = (*codes, fills, (*arrays, *sizes, chunk, 0, first), pool.fields)
