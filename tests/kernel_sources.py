@@ -25,6 +25,8 @@ _TYPES: Final[dict[str, type[np.generic]]] = {
     "uint4": np.uint32,
     "Occurrences": np.uint32,
     "Segment": np.int64,
+    "Mapping": np.int64,
+    "Plan": np.int64,
     "long long": np.int64,
     "unsigned long long": np.uint64,
     "Word": np.uint64,
