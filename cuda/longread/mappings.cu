@@ -3,10 +3,9 @@
 #include "common/binary_search.cuh"
 #include "longread/batches.cuh"
 #include "longread/seed/radix_order.cuh"
+#include "longread/tie_breaker.cuh"
 
 namespace {
-
-using Word = unsigned long long;
 
 constexpr int kWarpsPerBlock = 4;
 constexpr unsigned kSalt = 11;
@@ -30,26 +29,6 @@ __device__ inline int warp_sum(int value) {
         value += __shfl_xor_sync(kAllLanes, value, distance);
     }
     return value;
-}
-
-// Thomas Wang's hashes of 32 and 64 bits.
-__device__ inline unsigned mixed(unsigned key) {
-    key += ~(key << 15);
-    key ^= key >> 10;
-    key += key << 3;
-    key ^= key >> 6;
-    key += ~(key << 11);
-    return key ^ key >> 16;
-}
-
-__device__ inline Word mixed(Word key) {
-    key = ~key + (key << 21);
-    key ^= key >> 24;
-    key *= 265;
-    key ^= key >> 14;
-    key *= 21;
-    key ^= key >> 28;
-    return key + (key << 31);
 }
 
 // Table of the chains of all reads: column k starts at row k * chains.
@@ -118,10 +97,9 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock, 8) sort_chains
         for (int k = lane_id(); k < count; k += kWarpLanes) {
             const long long first = chains.anchor_offsets[first_chain + k];
             const Word size = chains.anchor_offsets[first_chain + k + 1] - first;
-            const Word hash = mixed(chains.x[first]) + mixed(chains.y[first]);
-            const Word tie_breaker = mixed(hash ^ hashes[read]);
             const Word rank = (Word)chains.scores[first_chain + k] << 32 | size;
-            keys[first_chain + k] = rank ^ (unsigned)tie_breaker;
+            keys[first_chain + k] =
+                rank ^ tie_breaker(chains.x[first], chains.y[first], hashes[read]);
             order[first_chain + k] = k;
         }
         __syncwarp();
@@ -357,7 +335,7 @@ __device__ inline int forward_position(Word x, Word y, int length) {
 // Columns of the mappings of a batch: hapgpu/longread/cuda/mappings.py.
 enum MappingColumn {
     kScores, kCounts, kSequences, kQueryStarts, kQueryEnds, kTargetStarts, kTargetEnds, kMatches,
-    kLengths, kParents, kSecondScores, kNSub, kMatched, kExpected
+    kLengths, kParents, kSecondScores, kNSub, kMatched, kExpected, kMappedChains
 };
 
 // Mappings to report: the columns above, one after the other, and the others.
@@ -414,6 +392,7 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) measure_mappin
         mappings.at(kParents, mapping) = selection.numbers[kept_row];
         mappings.at(kSecondScores, mapping) = parents.second_scores[first_chain + row];
         mappings.at(kNSub, mapping) = parents.n_sub[first_chain + row];
+        mappings.at(kMappedChains, mapping) = chain;
         mappings.is_reverse[mapping] = chains.x[first] >> 63;
         mappings.is_retained[mapping] = selection.is_retained[kept_row];
 

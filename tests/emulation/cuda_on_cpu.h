@@ -37,6 +37,9 @@ constexpr int kFiberBytes = 1 << 16, kLanes = 32, kMostWarps = 32;
 struct Index {
     int x;
 };
+struct alignas(8) int2 {
+    int x, y;
+};
 struct alignas(16) ulonglong2 {
     unsigned long long x, y;
 };
@@ -215,6 +218,9 @@ inline unsigned __brev(unsigned value) {
     for (int k = 0; k < 32; ++k) reversed |= (value >> k & 1) << (31 - k);
     return reversed;
 }
+inline float __fsub_rn(float one, float other) { return one - other; }
+inline float __fmul_rn(float one, float other) { return one * other; }
+inline float __fdiv_rn(float one, float other) { return one / other; }
 inline double __dadd_rn(double one, double other) { return one + other; }
 inline double __dsub_rn(double one, double other) { return one - other; }
 inline double __dmul_rn(double one, double other) { return one * other; }

@@ -153,6 +153,11 @@ class _NumpyAsCupy(ModuleType):
         return getattr(np, name)
 
     @staticmethod
+    def asnumpy(values: NDArray[Any]) -> NDArray[Any]:
+        """Copy nothing: the array is in host memory."""
+        return values
+
+    @staticmethod
     def argsort(values: NDArray[Any]) -> NDArray[np.intp]:
         """Sort stably, as CuPy does."""
         return np.argsort(values, kind="stable")

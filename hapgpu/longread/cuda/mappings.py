@@ -35,6 +35,7 @@ _COLUMNS: Final = (  # of `Mappings`, in the order of the source
     *("target_ends", "matches", "lengths", "parents", "second_scores", "n_sub"),
     *("seeds_matched", "seeds_expected"),
 )
+_MAPPED_CHAINS: Final = len(_COLUMNS)  # row of the table of mappings after these columns
 _NO_PARENT: Final = -1
 
 _LENGTHS = Array("lengths", np.int32, "chains.reads")
@@ -120,7 +121,7 @@ MEASURE_MAPPINGS: Final = chaining_kernel(
         Struct(
             "mappings",
             (
-                Array("columns", np.int32, "count", width=len(_COLUMNS)),
+                Array("columns", np.int32, "count", width=_MAPPED_CHAINS + 1),
                 Array("is_reverse", np.uint8, "count"),
                 Array("is_retained", np.uint8, "count"),
                 Array("offsets", np.int64, "chains.reads", 1),
@@ -205,6 +206,25 @@ def make_mappings(
     Mappings
         On the device.
     """
+    mappings, _ = chained_mappings(
+        chains, seeds, lengths, name_hashes, index, chain_options, options
+    )
+    return mappings
+
+
+def chained_mappings(
+    chains: Chains,
+    seeds: Seeds,
+    lengths: GpuArray,
+    name_hashes: GpuArray,
+    index: DeviceMinimizerIndex,
+    chain_options: ChainOptions,
+    options: MappingOptions,
+) -> tuple[Mappings, GpuArray]:
+    """Return the result of `make_mappings`, and int32[r], the chain of each mapping.
+
+    Parameters are as in `make_mappings`; `lengths` are int32[n], `name_hashes` are uint32[n].
+    """
     table = _chain_table(chains, lengths, name_hashes)
     selection = _selected(table, chains.offsets, index.sketch.k, chain_options, options)
     return _mappings_of(table, chains, seeds, lengths, index, selection)
@@ -267,11 +287,11 @@ def _mappings_of(
     lengths: GpuArray,
     index: DeviceMinimizerIndex,
     selection: _Selection,
-) -> Mappings:
-    """Return the selected mappings with their estimates."""
+) -> tuple[Mappings, GpuArray]:
+    """Return the selected mappings with their estimates, and int32[r], their chains."""
     (count,) = last_values(selection.offsets)
     means = _mean_spans(seeds)
-    columns = cupy.empty((len(_COLUMNS), count), dtype=np.int32)
+    columns = cupy.empty((_MAPPED_CHAINS + 1, count), dtype=np.int32)
     is_reverse, is_retained = (cupy.empty(count, dtype=np.uint8) for _ in range(2))
     arguments = (
         *(chain_fields(chains), lengths, table),
@@ -281,14 +301,15 @@ def _mappings_of(
         (columns, is_reverse, is_retained, selection.offsets, count),
     )
     launch_threads(MEASURE_MAPPINGS, _THREADS, count * WARP, arguments)
-    return Mappings(
-        **dict(zip(_COLUMNS, columns, strict=True)),
+    mappings = Mappings(
+        **dict(zip(_COLUMNS, columns[:_MAPPED_CHAINS], strict=True)),
         is_reverse=is_reverse,
         is_retained=is_retained,
         offsets=selection.offsets,
         mean_spans=means,
         repeat_lengths=seeds.repeat_lengths,
     )
+    return mappings, columns[_MAPPED_CHAINS]
 
 
 def _mean_spans(seeds: Seeds) -> GpuArray:

@@ -41,15 +41,15 @@ def check(
     hashes: NDArray[np.uint32] | None = None,
 ) -> None:
     cupy = pytest.importorskip("cupy")
-    from hapgpu.longread.cuda.mappings import make_mappings  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.longread.cuda.mappings import chained_mappings  # noqa: PLC0415  (needs CuPy)
 
     if hashes is None:
         generator = np.random.default_rng(1)
         hashes = generator.integers(0, 2**32, made.lengths.size, dtype=np.uint32)
-    expected = on_cpu.make_mappings(
+    expected, of_chains = on_cpu.chained_mappings(
         made.chains, made.seeds, made.lengths, hashes, index, chain_options, options
     )
-    found = make_mappings(
+    found, chains = chained_mappings(
         Chains(*map(cupy.asarray, astuple(made.chains))),
         Seeds(*map(cupy.asarray, astuple(made.seeds))),
         cupy.asarray(made.lengths),
@@ -62,9 +62,11 @@ def check(
         of_gpu, of_cpu = getattr(found, field.name).get(), getattr(expected, field.name)
         assert of_gpu.dtype == of_cpu.dtype, field.name
         np.testing.assert_array_equal(of_gpu, of_cpu, err_msg=field.name)
+    assert chains.dtype == np.int32
+    np.testing.assert_array_equal(chains.get(), of_chains)
 
 
-@pytest.mark.parametrize("name", ["make_mappings", "name_hashes"])
+@pytest.mark.parametrize("name", ["make_mappings", "chained_mappings", "name_hashes"])
 def test_signatures(name: str) -> None:
     from hapgpu.longread.cuda import mappings as on_gpu  # noqa: PLC0415  (needs CuPy)
 

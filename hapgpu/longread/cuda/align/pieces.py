@@ -10,12 +10,7 @@ from typing import Final
 import cupy
 import numpy as np
 
-from hapgpu.longread.align.batches import (
-    MappedAnchors,
-    Pieces,
-    PlannedPieces,
-    SequenceCodes,
-)
+from hapgpu.longread.align.batches import MappedAnchors, Pieces, PlannedPieces, SequenceCodes
 from hapgpu.longread.align.parameters import AlignParameters, AlignScoring
 from hapgpu.longread.align.piece_bounds import CUT_COLUMNS
 from hapgpu.longread.cuda.align.rows import (
@@ -37,7 +32,7 @@ from hapgpu.longread.cuda.align.rows import (
     target_code_fields,
 )
 from hapgpu.longread.kernels import sizes
-from hapgpu.runtime.gpu.kernel import Array, Length
+from hapgpu.runtime.gpu.kernel import Array, Length, Parameter
 from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
@@ -45,7 +40,10 @@ from hapgpu.runtime.gpu_array import GpuArray
 _THREADS: Final = 128  # per block, as in the source
 _LIMITS: Final = 4
 
-_MAPPINGS = (mapping_array("mappings", "all_mappings"), Length("all_mappings"))
+_MAPPINGS: Final[tuple[Parameter, ...]] = (
+    mapping_array("mappings", "all_mappings"),
+    Length("all_mappings"),
+)
 _SEQUENCES = (MAPPED_ANCHORS, READ_CODES, TARGET_CODES)
 _CUTS = Array("cut_columns", np.int32, "anchors.anchors", width=CUT_COLUMNS)
 _LIMIT_COLUMNS = Array("limit_columns", np.int32, "count", width=_LIMITS)
@@ -55,16 +53,21 @@ PLAN_MAPPINGS: Final = align_kernel(
     "pieces.cu",
     "plan_mappings",
     (
-        *(*_MAPPINGS, Array("rows", np.int64, "count"), *_SEQUENCES, SCORING, PARAMETERS),
+        *_MAPPINGS,
+        Array("rows", np.int64, "count"),
+        *(*_SEQUENCES, SCORING, PARAMETERS),
         *(Array("gapped", np.int32, "anchors.anchors"), _CUTS, _LIMIT_COLUMNS),
-        *(plan_array("plans", "count"), Array("counts", np.int64, "count", 1), *sizes("count")),
+        *(plan_array("plans", "count"), Array("counts", np.int64, "count", 1)),
+        *sizes("count"),
     ),
 )
 FILL_PIECES: Final = align_kernel(
     "pieces.cu",
     "fill_pieces",
     (
-        *(*_MAPPINGS, *_SEQUENCES, PARAMETERS, _CUTS, _LIMIT_COLUMNS, _OFFSETS),
+        *_MAPPINGS,
+        *(*_SEQUENCES, PARAMETERS),
+        *(_CUTS, _LIMIT_COLUMNS, _OFFSETS),
         *(plan_array("plans", "count"), PIECES, Array("end_anchors", np.int32, "pieces.count")),
         *sizes("count"),
     ),
@@ -114,7 +117,8 @@ def plan_pieces(
     )
     launch_threads(PLAN_MAPPINGS, _THREADS, count * WARP, planning)
     offsets = cupy.cumsum(counts)
-    planned = _no_pieces(*last_values(offsets), plans)
+    (pieces,) = last_values(offsets)
+    planned = _no_pieces(pieces, plans)
     filling = (
         *(*all_mappings, *bases, parameter_fields(parameters), cuts, limits, offsets, plans),
         *(piece_fields(planned.pieces), planned.end_anchors, count),
