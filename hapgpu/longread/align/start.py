@@ -69,7 +69,7 @@ def start_mappings(
     return started, MappedAnchors(x.data, y.data, offsets_of(read_counts.astype(np.int64)))
 
 
-_COPIED = {
+COPIED: Final = {
     "scores": "score",
     "counts": "anchors",
     "sequences": "sequence",
@@ -89,7 +89,7 @@ _COPIED = {
 def mapping_rows(mappings: Mappings, rows: NDArray[np.int64]) -> NDArray[np.void]:
     """Return `MAPPING`[m]: the columns of `rows`, int64[m], of mappings; other columns are 0."""
     chosen = np.zeros(rows.size, dtype=MAPPING)
-    for source, target in _COPIED.items():
+    for source, target in COPIED.items():
         chosen[target] = getattr(mappings, source)[rows]
     return chosen
 
@@ -107,7 +107,7 @@ def _set_hashes(
         started[row].hash = tie_breaker(x[first], y[first], name_hashes[row])
 
 
-_PADDING: Final = 16
+PADDING: Final = 16
 """Codes before the first read: an inversion may reach a few bases before its window."""
 _AMBIGUOUS: Final = 4
 _LAST_BASE: Final = 3
@@ -126,9 +126,9 @@ def code_reads(
         int32[n]: first base in the text, and number of bases, of each read.
     """
     ends = np.cumsum(2 * lengths.astype(np.int64))
-    starts = np.concatenate(([0], ends[:-1])) + _PADDING if lengths.size else ends
-    codes = np.empty(_PADDING + (int(ends[-1]) if lengths.size else 0), dtype=np.uint8)
-    codes[:_PADDING] = _AMBIGUOUS
+    starts = np.concatenate(([0], ends[:-1])) + PADDING if lengths.size else ends
+    codes = np.empty(PADDING + (int(ends[-1]) if lengths.size else 0), dtype=np.uint8)
+    codes[:PADDING] = _AMBIGUOUS
     _code_strands(
         read_only(text), read_only(base_starts), read_only(lengths), CODES, read_only(starts), codes
     )
