@@ -47,37 +47,59 @@ __device__ inline unsigned reverse_complement(unsigned codes) {
         | complement << 24;
 }
 
-// A read in the text.
+// Reads in a text; `ends[i]` is the number of bases of the reads up to read i.
+struct TextReads {
+    const unsigned char* text;
+    const int* base_starts;
+    const int* lengths;
+    const long long* ends;
+    int reads;
+
+    __device__ long long start(int read) const {
+        return kStored + 2 * (ends[read] - lengths[read]);
+    }
+    // The read of a code; not a read without bases.
+    __device__ int at(long long code) const {
+        return count_at_most(ends, reads, (code - kStored) >> 1);
+    }
+};
+
+// One read of them.
 struct TextRead {
     const unsigned char* bases;
-    long long start;
-    int length;
+    long long start, length;
+
+    __device__ TextRead(const TextReads& all, int read)
+        : bases(all.text + all.base_starts[read]), start(all.start(read)),
+          length(all.lengths[read]) {}
 
     // The code at `at` among the codes of all reads.
     __device__ unsigned char code(long long at) const {
         const long long k = at - start;
-        const bool is_forward = k < length;
-        const unsigned code = codes_of(bases[is_forward ? k : 2ll * length - 1 - k]) & 0xff;
-        return (unsigned char)(is_forward || code == kAmbiguous ? code : 3 - code);
+        const unsigned base = k < length ? bases[k] : bases[2 * length - 1 - k];
+        const unsigned code = codes_of(base) & 0xff;
+        return (unsigned char)(k < length || code == kAmbiguous ? code : 3 - code);
     }
 };
 
 }  // namespace
 
-// Codes of the reads and of their reverse complements; one thread per 16 codes.
+// Codes of the reads and of their reverse complements, and where they start; one thread per 16
+// codes.
 extern "C" __global__ void __launch_bounds__(128) code_strands(
-    const unsigned char* text, const int* base_starts, const int* lengths, const long long* starts,
-    unsigned char* codes, long long size, int reads
+    const __grid_constant__ TextReads texts, long long* starts, unsigned char* codes,
+    long long size
 ) {
+    for (int read = first_thread(); read < texts.reads; read += all_threads()) {
+        starts[read] = texts.start(read);
+    }
     const long long stride = (long long)all_threads() * kStored;
     for (long long at = (long long)first_thread() * kStored; at < size; at += stride) {
         if (at < kStored) {
-            for (int k = 0; k < kStored; ++k) codes[at + k] = kAmbiguous;
+            for (int k = 0; k < kStored; ++k) codes[k] = kAmbiguous;
             continue;
         }
-        // Of reads without bases, which start where the next one does, none is found.
-        int number = count_at_most(starts, reads, at) - 1;
-        TextRead read{text + base_starts[number], starts[number], lengths[number]};
+        TextRead read(texts, texts.at(at));
         const long long k = at - read.start, length = read.length;
         const bool is_forward = k + kStored <= length;
         if (is_forward || (k >= length && k + kStored <= 2 * length)) {
@@ -93,10 +115,7 @@ extern "C" __global__ void __launch_bounds__(128) code_strands(
         }
         const long long end = min(at + kStored, size);
         for (long long own = at; own < end; ++own) {
-            while (own - read.start >= 2ll * read.length) {
-                ++number;
-                read = {text + base_starts[number], starts[number], lengths[number]};
-            }
+            if (own - read.start >= 2 * read.length) read = TextRead(texts, texts.at(own));
             codes[own] = read.code(own);
         }
     }

@@ -78,9 +78,17 @@ CODE_STRANDS: Final = align_kernel(
     "read_codes.cu",
     "code_strands",
     (
-        *(Array("text", np.uint8, "text_bytes"), Length("text_bytes")),
-        *(Array("base_starts", np.int32, "reads"), LENGTHS, Array("starts", np.int64, "reads")),
-        *(Array("codes", np.uint8, "size"), Scalar("size", np.int64), READS),
+        Struct(
+            "texts",
+            (
+                Array("text", np.uint8, "text_bytes"),
+                *(Array("base_starts", np.int32, "reads"), LENGTHS),
+                Array("ends", np.int64, "reads"),
+                *(Length("text_bytes"), READS),
+            ),
+        ),
+        Array("starts", np.int64, "texts.reads"),
+        *(Array("codes", np.uint8, "size"), Scalar("size", np.int64)),
     ),
 )
 
@@ -147,8 +155,22 @@ def _squeezed(
     return cupy.cumsum(chain_sizes), has_retained
 
 
+_OF_REPORT: Final = frozenset(
+    ("parents", "is_retained", "seeds_matched", "seeds_expected", "offsets", "mean_spans")
+)
+
+
 def _on_host(mappings: Mappings) -> Mappings:
-    return Mappings(*(cupy.asnumpy(getattr(mappings, field.name)) for field in fields(mappings)))
+    """Copy what `reported_rows` reads to host memory, with zeros for the other columns."""
+    columns = {field.name: getattr(mappings, field.name) for field in fields(mappings)}
+    return Mappings(
+        **{
+            name: cupy.asnumpy(column)
+            if name in _OF_REPORT
+            else np.zeros(column.shape, dtype=column.dtype)
+            for name, column in columns.items()
+        }
+    )
 
 
 def code_reads(text: GpuArray, base_starts: GpuArray, lengths: GpuArray) -> ReadCodes:
@@ -161,12 +183,11 @@ def code_reads(text: GpuArray, base_starts: GpuArray, lengths: GpuArray) -> Read
     text, base_starts, lengths
         As in `align.start.code_reads`, on the GPU.
     """
-    ends = cupy.cumsum(2 * lengths.astype(np.int64))
-    starts = ends - 2 * lengths + PADDING
-    size, reads = PADDING + (last_values(ends)[0] if lengths.size else 0), lengths.size
-    codes = cupy.empty(size, dtype=np.uint8)
-    arguments = (text, text.size, base_starts, lengths, starts, codes, size, reads)
-    launch_threads(CODE_STRANDS, _THREADS, -(-size // _STORED), arguments)
+    ends, reads = cupy.cumsum(lengths, dtype=np.int64), lengths.size
+    size = PADDING + 2 * (last_values(ends)[0] if reads else 0)
+    starts, codes = cupy.empty(reads, dtype=np.int64), cupy.empty(size, dtype=np.uint8)
+    texts = (text, base_starts, lengths, ends, text.size, reads)
+    launch_threads(CODE_STRANDS, _THREADS, -(-size // _STORED), (texts, starts, codes, size))
     return ReadCodes(codes, starts, lengths)
 
 

@@ -30,6 +30,7 @@ def long_chain(shape: str, seed: int, size: int) -> Case:
     codes = [random.choices(range(4), k=length) for length in sizes]
     unreliable = {"bandwidth": 10**6, "min_chain_score": 10**6, "min_anchors": 40}
     changed = unreliable if shape in ("unreliable ends", "parts") else {"min_piece": 30}
+    changed["is_hpc"] = seed % 2
     return Case(
         [Read(codes[0], anchors, chains)], [codes[1]], SCORING, PARAMETERS._replace(**changed)
     )
