@@ -1,0 +1,301 @@
+// Scores and directions of the matrix of one pair, by antidiagonals, by a warp or a thread block;
+// same as hapgpu/longread/align/dp/antidiagonals.py.
+//
+// Lane t of an antidiagonal, the cell at target offset t, belongs to thread t modulo the threads.
+// Lanes are kept in a ring: a lane that has left the band does not come back, and the ring is longer
+// than an antidiagonal. v, x and x2, which the next lane reads, are kept twice, so that threads wait
+// for each other once per antidiagonal. All other numbers of a lane are read by its thread only.
+
+template <int kWarps>
+struct Team {
+    static constexpr int kThreads = kWarps * kWarpLanes;
+
+    __device__ static int rank() { return kWarps == 1 ? lane_id() : threadIdx.x; }
+
+    __device__ static void wait() {
+        if (kWarps == 1) {
+            __syncwarp();
+        } else {
+            __syncthreads();
+        }
+    }
+};
+
+// What threads tell each other. Numbers of an antidiagonal are written before the threads wait, and
+// read after that until they wait again; the next one has other numbers.
+template <int kWarps>
+struct Exchange {
+    long long chunks[2];
+    int best[2][kWarps], ranks[2][kWarps];  // per warp: highest score, and its rank among equals
+    int corners[2];       // the score that the last lane's one is derived from
+    int start_scores[2];  // the score of the first lane
+    int steps[2][2];      // v and u of the next lanes of a path
+    int end_scores[2];
+    int item;
+};
+
+// Numbers of the lanes, each modulo the size of the ring: a power of two.
+struct Ring {
+    unsigned* memory;
+    int size;
+
+    __device__ unsigned& vx(int parity, int t) const {
+        return memory[parity * size + (t & size - 1)];
+    }
+    __device__ unsigned& uy(int t) const { return memory[2 * size + (t & size - 1)]; }
+    __device__ int& score(int t) const { return (int&)memory[3 * size + (t & size - 1)]; }
+};
+
+constexpr int kRingArrays = 4;
+constexpr int kRingMargin = 2 * kBlockLanes;  // lanes before and after an antidiagonal
+
+struct BestCells {
+    int max_score, max_target, max_query, query_end_score, query_end_target;
+};
+
+struct Filled {
+    BestCells best;
+    int score;
+    bool is_dropped, has_room;
+};
+
+// Rank of a lane among lanes of the same score: the lowest is the best. minimap2 compares four lanes
+// at a time.
+constexpr int kRankShift = 28, kRestClass = 5;
+
+__device__ inline int rank_of(int t, const Lanes& lanes) {
+    if (t == lanes.end) return 0;
+    const int offset = t - lanes.start, by_fours = (lanes.end - lanes.start) & -4;
+    if (offset >= by_fours) return kRestClass << kRankShift | (offset - by_fours);
+    return (1 + (offset & 3)) << kRankShift | offset >> 2;
+}
+
+__device__ inline int lane_of(int rank, const Lanes& lanes) {
+    const int kind = rank >> kRankShift, k = rank & (1 << kRankShift) - 1;
+    if (kind == 0) return lanes.end;
+    if (kind == kRestClass) return lanes.start + ((lanes.end - lanes.start) & -4) + k;
+    return lanes.start + 4 * k + kind - 1;
+}
+
+// Whether a highest score changes the best cell or may be too low.
+__device__ inline bool matters(int score, const BestCells& best, int drop) {
+    return score > best.max_score || (drop >= 0 && best.max_score - score > drop);
+}
+
+// Updates the best cell; returns whether the score of a cell is too far below it.
+__device__ inline bool drops(
+    BestCells& best, int score, int t, int r, int drop, const Scoring& scoring
+) {
+    if (score > best.max_score) {
+        best.max_score = score;
+        best.max_target = t;
+        best.max_query = r - t;
+        return false;
+    }
+    const int steps = t - best.max_target, query_steps = r - t - best.max_query;
+    if (drop < 0 || steps < 0 || query_steps < 0) return false;
+    const long long limit = drop + (long long)scoring.gap_extend2 * abs(steps - query_steps);
+    return best.max_score - score > limit;
+}
+
+template <int kWarps>
+struct MatrixFiller {
+    using Threads = Team<kWarps>;
+
+    const Band& band;
+    const PairJob& job;
+    const PairOptions& options;
+    const Codes &query, &target;
+    const Scoring& scoring;
+    const Ring& ring;
+    const Pool& pool;
+    Exchange<kWarps>& exchange;
+    long long* chunks;
+    Borders borders;
+    bool is_single;
+
+    __device__ int pair_score_at(int t, int r) const {
+        return wrapped(
+            pair_score(scoring, target.at(t), query.at(r - t), scoring.dp_ambiguous)
+        );
+    }
+
+    // The cell of lane t before an antidiagonal, in the fourth byte of the result the pair's score
+    // that minimap2 had there.
+    __device__ Cell cell_before(
+        int t, int r, int last_before, const Edge& left, const Edge& top, int& stale
+    ) const {
+        unsigned before = packed(borders.opened, borders.opened, borders.opened2, 0), own = before;
+        if (t - 1 <= last_before) before = ring.vx(~r & 1, t - 1);
+        stale = byte_at(ring.uy(t), 3);
+        if (t <= last_before) own = ring.uy(t);
+        Cell cell = {
+            byte_at(own, 0), byte_at(before, 0), byte_at(before, 1),
+            byte_at(own, 1), byte_at(before, 2), byte_at(own, 2)
+        };
+        if (t == left.lane) {
+            cell.v = wrapped(left.difference);
+            cell.x = wrapped(left.gap);
+            cell.x2 = wrapped(left.gap2);
+        }
+        if (t == top.lane) {
+            cell.u = wrapped(top.difference);
+            cell.y = wrapped(top.gap);
+            cell.y2 = wrapped(top.gap2);
+        }
+        return cell;
+    }
+
+    // The end of the lanes whose scores of pairs minimap2 sets, in blocks from the first one on.
+    __device__ int refreshed_end(const Lanes& lanes) const {
+        const int stop = lanes.end + 1;
+        if (!band.leaks || scoring.transition != scoring.mismatch) return stop;
+        const int blocks = (stop - lanes.start + kBlockLanes - 1) & -kBlockLanes;
+        const int array_end = (band.target_length + kBlockLanes - 1) & -kBlockLanes;
+        return min(lanes.start + blocks, array_end);
+    }
+
+    // Computes the lanes of a thread on an antidiagonal; sets its highest score and the rank.
+    __device__ void fill_lanes(
+        int r, const Lanes& lanes, const Lanes& before, int set_before, int next_on_path,
+        unsigned char* directions, int& highest, int& rank
+    ) const {
+        const int difference = gap_cost(scoring, r) - gap_cost(scoring, r + 1) + borders.bias;
+        const Edge left = left_edge(band, borders, r, lanes, before.first, difference);
+        const Edge top = top_edge(band, borders, r, lanes, difference);
+        const int set_end = refreshed_end(lanes), last = max(lanes.last, set_end - 1);
+        int t = lanes.first + (Threads::rank() - lanes.first & Threads::kThreads - 1);
+        for (; t <= last; t += Threads::kThreads) {
+            int pair;
+            Cell cell = cell_before(t, r, before.last, left, top, pair);
+            if (t >= set_before) pair = 0;
+            if (t >= lanes.start && t < set_end) pair = pair_score_at(t, r);
+            if (t > lanes.last) {  // only the score of the pair is set
+                ring.uy(t) = packed(0, 0, 0, pair);
+                continue;
+            }
+            directions[t] = is_single ? single_step(pair, cell, scoring, options.is_left)
+                                      : dual_step(pair, cell, scoring, options.is_left);
+            ring.vx(r & 1, t) = packed(cell.v, cell.x, cell.x2, 0);
+            ring.uy(t) = packed(cell.u, cell.y, cell.y2, pair);
+            if (!options.is_exact) {
+                if (t == next_on_path) exchange.steps[r & 1][0] = cell.v;
+                if (t == next_on_path + 1) exchange.steps[r & 1][1] = cell.u;
+            } else if (t >= lanes.start && t <= lanes.end) {
+                const bool is_last = t == lanes.end && t > 0;
+                const int score = is_last ? exchange.corners[r & 1] + cell.u - borders.bias
+                                          : ring.score(t) + cell.v - borders.bias;
+                ring.score(t) = score;
+                const int own_rank = rank_of(t, lanes);
+                if (score > highest || (score == highest && own_rank < rank)) {
+                    highest = score;
+                    rank = own_rank;
+                }
+                if (t == lanes.start) exchange.start_scores[r & 1] = score;
+                if (t == lanes.end) exchange.end_scores[r & 1] = score;
+            }
+        }
+    }
+
+    // Tells the other threads, for the antidiagonal after r, the score before its last lane and
+    // where its directions go.
+    __device__ void prepare_next(int r, int antidiagonals) const {
+        const int corner = lanes_of(band, r + 1).end - 1;
+        const bool is_own = (corner & Threads::kThreads - 1) == Threads::rank();
+        if (options.is_exact && corner >= 0 && is_own) {
+            exchange.corners[~r & 1] = ring.score(corner);
+        }
+        if (Threads::rank() == 0 && r + 1 < antidiagonals) take_chunk(r + 1, antidiagonals);
+    }
+
+    // Takes memory if a chunk starts at antidiagonal r.
+    __device__ void take_chunk(int r, int antidiagonals) const {
+        if (r & (1 << job.shift) - 1) return;
+        const long long chunk = pool.taken(chunk_bytes(job, antidiagonals));
+        chunks[r >> job.shift] = chunk;
+        exchange.chunks[r & 1] = chunk;
+    }
+
+    // Before the threads wait: the highest score of a warp.
+    __device__ void tell_highest(int r, int& highest, int& rank, const BestCells& best) const {
+        const int own = highest;
+        highest = warp_max(own);
+        if (matters(highest, best, options.drop)) {
+            rank = warp_min(own == highest ? rank : 0x7fffffff);
+        }
+        if (kWarps > 1 && lane_id() == 0) {
+            exchange.best[r & 1][threadIdx.x / kWarpLanes] = highest;
+            exchange.ranks[r & 1][threadIdx.x / kWarpLanes] = rank;
+        }
+    }
+
+    // After the threads waited: the best cells with those of an antidiagonal, and whether its
+    // highest score is too low.
+    __device__ bool is_dropped_at(
+        int r, const Lanes& lanes, int highest, int rank, BestCells& best
+    ) const {
+        if (r - lanes.start == band.query_length - 1) {
+            const int score = exchange.start_scores[r & 1];
+            if (score > best.query_end_score) {
+                best.query_end_score = score;
+                best.query_end_target = lanes.start;
+            }
+        }
+        if (kWarps > 1) highest = warp_max(exchange.best[r & 1][lane_id() % kWarps]);
+        if (!matters(highest, best, options.drop)) return false;
+        if (kWarps > 1) {
+            const int k = lane_id() % kWarps;
+            const bool is_highest = exchange.best[r & 1][k] == highest;
+            rank = warp_min(is_highest ? exchange.ranks[r & 1][k] : 0x7fffffff);
+        }
+        return drops(best, highest, lane_of(rank, lanes), r, options.drop, scoring);
+    }
+
+    // Follows a path to the next antidiagonal; returns the difference of its score.
+    __device__ int follow(int r, const Lanes& lanes, int& lane) const {
+        const int v = exchange.steps[r & 1][0], u = exchange.steps[r & 1][1];
+        const bool stays = r == 0 || (lane >= lanes.start && (lane == lanes.end || v > u));
+        if (stays) return v;
+        ++lane;
+        return u;
+    }
+
+    // Fills the matrix until its end or a drop of the score; the same result in all threads.
+    __device__ Filled fill() const {
+        const int antidiagonals = band.query_length + band.target_length - 1;
+        Filled filled = {{0, -1, -1, kNoScore, -1}, kNoScore, false, true};
+        int score = -scoring.gap_open - scoring.gap_extend, lane = 0, set_end = 0;
+        if (Threads::rank() == 0) {
+            ring.score(0) = score;
+            take_chunk(0, antidiagonals);
+        }
+        Threads::wait();
+        long long chunk = 0;
+        Lanes before = {0, 0, 0, -1};
+        for (int r = 0; r < antidiagonals; ++r) {
+            const Lanes lanes = lanes_of(band, r);
+            filled.is_dropped = lanes.start > lanes.end;
+            const int row = r & (1 << job.shift) - 1;
+            if (row == 0) chunk = exchange.chunks[r & 1];
+            filled.has_room = chunk >= 0;
+            if (filled.is_dropped || !filled.has_room) break;
+            const long long at = chunk + (long long)row * job.stride - lanes.first;
+            int highest = kNoScore, rank = 0x7fffffff;
+            fill_lanes(r, lanes, before, set_end, lane, pool.bytes + at, highest, rank);
+            prepare_next(r, antidiagonals);
+            if (options.is_exact) tell_highest(r, highest, rank, filled.best);
+            Threads::wait();
+            if (options.is_exact) {
+                filled.is_dropped = is_dropped_at(r, lanes, highest, rank, filled.best);
+                score = exchange.end_scores[r & 1];
+            } else {
+                score += follow(r, lanes, lane) - borders.bias;
+            }
+            if (filled.is_dropped) break;
+            set_end = max(set_end, refreshed_end(lanes));
+            before = lanes;
+        }
+        if (!filled.is_dropped) filled.score = score;
+        return filled;
+    }
+};

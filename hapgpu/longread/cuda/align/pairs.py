@@ -1,0 +1,368 @@
+"""Alignment of pieces one by one on a GPU (`cuda/longread/align/pairs.cu`).
+
+The same as `align_pair` of `hapgpu.longread.align.dp.pairs` for each piece. A warp aligns a piece
+with few lanes per antidiagonal, a thread block one with more. Pieces take memory for directions
+from a pool, chunk by chunk, because most extensions end long before the end of their matrix.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import cupy
+import numpy as np
+
+from hapgpu.arrays.cuda import GATHER_WORDS
+from hapgpu.longread.align.batches import PieceAlignments, Pieces, SequenceCodes
+from hapgpu.longread.align.parameters import AlignParameters, AlignScoring
+from hapgpu.longread.cuda.align.rows import (
+    PIECE_ALIGNMENTS,
+    PIECES,
+    READ_CODES,
+    SCORING,
+    TARGET_CODES,
+    align_kernel,
+    piece_alignment_fields,
+    piece_fields,
+    read_code_fields,
+    scoring_fields,
+    target_code_fields,
+)
+from hapgpu.longread.kernels import sizes
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Scalar, Struct
+from hapgpu.runtime.gpu.scalars import last_values
+from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
+from hapgpu.runtime.gpu_array import GpuArray
+
+# As in the source.
+_PLAN_THREADS: Final = 128
+_JOB_NUMBERS: Final = 6
+_RING_ARRAYS: Final = 4
+_RING_MARGIN: Final = 32
+_UNKNOWN_WIDTH: Final = -1
+_WARP_TEAMS: Final = 4
+_WARP_RING: Final = 256
+_BLOCK_WARPS: Final = 8
+_BLOCK_RING: Final = 2048
+_GRID_WARPS: Final = 16
+
+_MAX_WARP_LANES: Final = _WARP_RING - _RING_MARGIN
+_MAX_BLOCK_LANES: Final = _BLOCK_RING - _RING_MARGIN
+_POOL_BYTES: Final = 1 << 30
+"""Memory for directions, unless one piece needs more."""
+_RING_BYTES: Final = 1 << 26
+"""Memory for the lanes of the longest antidiagonals, unless one piece needs more."""
+_WORD: Final = 4
+
+_ROWS: Final = Array("rows", np.int64, "count")
+_WIDTHS: Final = Array("widths", np.int32, "count")
+_JOBS: Final = Array("jobs", np.int32, "count", width=_JOB_NUMBERS)
+
+PLAN_PAIRS: Final = align_kernel(
+    "pairs.cu",
+    "plan_pairs",
+    (
+        *(PIECES, SCORING, _ROWS),
+        Struct(
+            "plans",
+            (
+                *(_JOBS, _WIDTHS),
+                Array("chunk_counts", np.int64, "count", 1),
+                Array("byte_counts", np.int64, "count", 1),
+                Array("keys", np.int64, "count"),
+                Array("classes", np.int32, "count"),
+                Array("lanes", np.int32, "count"),
+            ),
+        ),
+        *sizes("max_warp_lanes", "max_block_lanes", "count"),
+    ),
+)
+
+
+def _pair_kernel(warps: int, teams: int, ring: int) -> Kernel:
+    return align_kernel(
+        "pairs.cu",
+        f"align_pairs<{warps}, {teams}, {ring}>",
+        (
+            Struct(
+                "inputs", (READ_CODES, TARGET_CODES, PIECES, SCORING, Scalar("end_bonus", np.int32))
+            ),
+            Struct(
+                "jobs",
+                (
+                    *(_JOBS, _ROWS, Array("chunk_offsets", np.int64, "count", 1), _WIDTHS),
+                    Array("states", np.int32, "count"),
+                    Array("operation_starts", np.int64, "count"),
+                    Array("operation_counts", np.int64, "count", 1),
+                    *sizes("count"),
+                ),
+            ),
+            Struct(
+                "pool",
+                (
+                    Array("bytes", np.uint8, "size"),
+                    Array("used", np.uint64, "one"),
+                    Array("chunks", np.int64, "chunk_count"),
+                    Scalar("size", np.int64),
+                    *(Length("one"), Length("chunk_count")),
+                ),
+            ),
+            PIECE_ALIGNMENTS,
+            Array("order", np.int64, "count"),
+            Array("taken", np.int32, "one"),
+            Scalar("count", np.int32),
+            Array("rings", np.uint32, "ring_words"),
+            Scalar("ring_size", np.int32),
+            *(Length("one"), Length("ring_words")),
+        ),
+    )
+
+
+ALIGN_BY_WARPS: Final = _pair_kernel(1, _WARP_TEAMS, _WARP_RING)
+ALIGN_BY_BLOCKS: Final = _pair_kernel(_BLOCK_WARPS, 1, _BLOCK_RING)
+ALIGN_IN_GLOBAL_MEMORY: Final = _pair_kernel(_GRID_WARPS, 1, 0)
+
+
+class PairOperations(NamedTuple):
+    """Operations of n pieces on the current GPU.
+
+    Attributes
+    ----------
+    operations
+        uint32[c]: CIGAR operations, length << 4 | code.
+    starts, counts
+        int64[n]: where the operations of each piece start, and their number.
+    """
+
+    operations: GpuArray
+    starts: GpuArray
+    counts: GpuArray
+
+
+class _Plan(NamedTuple):
+    """Bands and memory of n pairs.
+
+    Attributes
+    ----------
+    rows
+        int64[n]: their pieces.
+    widths
+        int32[n]: widths of narrow bands, 0 without one.
+    jobs
+        int32[n, 6]: `PairJob`.
+    chunk_offsets, byte_offsets
+        int64[n + 1]: sums of the chunks and of the bytes of the pairs before.
+    keys, classes, lanes
+        int64[n], int32[n], int32[n]: order of the pairs, kernel, lanes of an antidiagonal.
+    """
+
+    rows: GpuArray
+    widths: GpuArray
+    jobs: GpuArray
+    chunk_offsets: GpuArray
+    byte_offsets: GpuArray
+    keys: GpuArray
+    classes: GpuArray
+    lanes: GpuArray
+
+    def first(self, count: int) -> _Plan:
+        """Return the plan of the first pairs."""
+        offsets = (self.chunk_offsets[: count + 1], self.byte_offsets[: count + 1])
+        parts = (column[:count] for column in (*self[:3], *self[5:]))
+        rows, widths, jobs, *keys = parts
+        return _Plan(rows, widths, jobs, *offsets, *keys)
+
+    def counts(self) -> tuple[GpuArray, ...]:
+        """Return chunks, pairs of large and of the largest class, and most lanes: last elements."""
+        return (
+            self.chunk_offsets,
+            cupy.sum(self.classes > 0, keepdims=True),
+            cupy.sum(self.classes > 1, keepdims=True),
+            cupy.max(self.lanes, keepdims=True),
+        )
+
+
+class _Inputs(NamedTuple):
+    """What pairs are aligned from, and where the results go."""
+
+    pieces: Pieces
+    sequences: SequenceCodes
+    scoring: AlignScoring
+    end_bonus: int
+    results: PieceAlignments
+
+
+class _Round(NamedTuple):
+    """Results of n pairs: `PairOperations`, and int32[n], 0 for pairs that are aligned."""
+
+    operations: PairOperations
+    states: GpuArray
+    remaining: int
+
+
+def align_pairs(
+    pieces: Pieces,
+    rows: GpuArray,
+    sequences: SequenceCodes,
+    scoring: AlignScoring,
+    parameters: AlignParameters,
+    results: PieceAlignments,
+) -> PairOperations:
+    """Align some pieces one by one; waits for the current stream.
+
+    Parameters
+    ----------
+    pieces
+        p pieces, on the current GPU.
+    rows
+        int64[n]: the pieces to align, in any order.
+    sequences, scoring, parameters
+        As of `align_pieces`.
+    results
+        Results of p pieces; all columns but `operations` and `offsets` are set at `rows`.
+
+    Returns
+    -------
+    PairOperations
+        Operations of the pieces of `rows`, in this order.
+    """
+    inputs = _Inputs(pieces, sequences, scoring, parameters.end_bonus, results)
+    widths = cupy.full(rows.size, _UNKNOWN_WIDTH, dtype=np.int32)
+    if rows.size == 0:
+        return PairOperations(cupy.empty(0, dtype=np.uint32), rows, rows)
+    first = _align_round(inputs, rows, widths, is_reserved=False)
+    if first.remaining == 0:
+        return first.operations
+    return _align_remaining(inputs, rows, widths, first)
+
+
+def _align_remaining(
+    inputs: _Inputs, rows: GpuArray, widths: GpuArray, first: _Round
+) -> PairOperations:
+    """Align the pairs again whose memory or band was not large enough, as many times as needed."""
+    parts = [first.operations.operations]
+    starts, counts = first.operations.starts, first.operations.counts
+    remaining = cupy.flatnonzero(first.states)
+    while remaining.size:
+        some = widths[remaining]
+        again = _align_round(inputs, rows[remaining], some, is_reserved=True)
+        count = again.states.size
+        widths[remaining] = some
+        starts[remaining[:count]] = again.operations.starts + sum(part.size for part in parts)
+        counts[remaining[:count]] = again.operations.counts
+        parts.append(again.operations.operations)
+        undone = cupy.flatnonzero(again.states)
+        remaining = cupy.concatenate([remaining[undone], remaining[count:]])
+    return PairOperations(cupy.concatenate(parts), starts, counts)
+
+
+def _align_round(inputs: _Inputs, rows: GpuArray, widths: GpuArray, *, is_reserved: bool) -> _Round:
+    """Align pairs, each once; if memory is reserved, as many of the first ones as have room.
+
+    Parameters
+    ----------
+    inputs
+        Pieces.
+    rows
+        int64[n].
+    widths
+        int32[n]: widths of narrow bands. They are set if unknown, or if not certified.
+    is_reserved
+        Otherwise pairs take memory as they need it, until none is left.
+    """
+    plan = _plan(inputs, rows, widths)
+    byte_counts = plan.byte_offsets[1:] - plan.byte_offsets[:-1]
+    room = cupy.searchsorted(plan.byte_offsets[1:], cupy.full(1, _POOL_BYTES), side="right")
+    largest = cupy.max(byte_counts, keepdims=True)
+    total, maximum, reserved, *counts = last_values(
+        plan.byte_offsets, largest, room, *plan.counts()
+    )
+    if is_reserved:
+        plan = plan.first(max(reserved, 1))
+        counts = list(last_values(*plan.counts()))
+    pool = cupy.empty(min(total, max(_POOL_BYTES, maximum)), dtype=np.uint8)
+    return _launch(inputs, plan, pool, counts)
+
+
+def _plan(inputs: _Inputs, rows: GpuArray, widths: GpuArray) -> _Plan:
+    count = rows.size
+    chunk_counts, byte_counts = (cupy.empty(count + 1, dtype=np.int64) for _ in range(2))
+    keys = cupy.empty(count, dtype=np.int64)
+    classes, lanes = (cupy.empty(count, dtype=np.int32) for _ in range(2))
+    jobs = cupy.empty((count, _JOB_NUMBERS), dtype=np.int32)
+    arguments = (
+        *(piece_fields(inputs.pieces), scoring_fields(inputs.scoring), rows),
+        (jobs, widths, chunk_counts, byte_counts, keys, classes, lanes),
+        *(_MAX_WARP_LANES, _MAX_BLOCK_LANES, count),
+    )
+    launch_threads(PLAN_PAIRS, _PLAN_THREADS, count, arguments)
+    offsets = cupy.cumsum(chunk_counts), cupy.cumsum(byte_counts)
+    return _Plan(rows, widths, jobs, *offsets, keys, classes, lanes)
+
+
+def _launch(
+    inputs: _Inputs,
+    plan: _Plan,
+    pool: GpuArray,
+    plan_counts: list[int],
+) -> _Round:
+    """Launch the kernels, the one of the largest pairs first; `plan_counts` as in `_Plan`."""
+    count = plan.rows.size
+    chunks, large, huge, lanes = plan_counts
+    order = cupy.argsort(plan.keys)
+    states = cupy.empty(count, dtype=np.int32)
+    starts = cupy.zeros(count, dtype=np.int64)
+    counts = cupy.zeros(count + 1, dtype=np.int64)
+    arguments = (
+        (
+            read_code_fields(inputs.sequences.reads),
+            target_code_fields(inputs.sequences.targets),
+            piece_fields(inputs.pieces),
+            scoring_fields(inputs.scoring),
+            inputs.end_bonus,
+        ),
+        (plan.jobs, plan.rows, plan.chunk_offsets, plan.widths, states, starts, counts, count),
+        (
+            *(pool, cupy.zeros(1, dtype=np.uint64), cupy.empty(chunks, dtype=np.int64)),
+            *(pool.size, 1, chunks),
+        ),
+        piece_alignment_fields(inputs.results),
+    )
+    _launch_largest(arguments, order[:huge], lanes)
+    none = (cupy.empty(0, dtype=np.uint32), 0, 1, 0)
+    for kernel, threads, teams, some in (
+        (ALIGN_BY_BLOCKS, _BLOCK_WARPS * WARP, 1, order[huge:large]),
+        (ALIGN_BY_WARPS, WARP, _WARP_TEAMS, order[large:]),
+    ):
+        if some.size:
+            queue = (some, cupy.zeros(1, dtype=np.int32), some.size)
+            block = threads * teams
+            launch_threads(kernel, block, some.size * threads, (*arguments, *queue, *none))
+    return _collected(pool, states, starts, counts)
+
+
+def _launch_largest(arguments: tuple[tuple[object, ...], ...], order: GpuArray, lanes: int) -> None:
+    """Align pairs with rings in global memory, one per thread block."""
+    if order.size == 0:
+        return
+    size = 1 << (lanes + _RING_MARGIN - 1).bit_length()
+    blocks = min(order.size, max(_RING_BYTES // (_RING_ARRAYS * _WORD * size), 1))
+    words = blocks * _RING_ARRAYS * size
+    rings = cupy.empty(words, dtype=np.uint32)
+    queue = (order, cupy.zeros(1, dtype=np.int32), order.size)
+    threads = _GRID_WARPS * WARP
+    all_arguments = (*arguments, *queue, rings, size, 1, words)
+    launch_threads(ALIGN_IN_GLOBAL_MEMORY, threads, blocks * threads, all_arguments)
+
+
+def _collected(pool: GpuArray, states: GpuArray, starts: GpuArray, counts: GpuArray) -> _Round:
+    """Copy the operations from the pool, end to end, so that the pool is free again."""
+    offsets = cupy.cumsum(counts)
+    total, remaining = last_values(offsets, cupy.sum(states != 0, keepdims=True))
+    operations = cupy.empty(total, dtype=np.uint32)
+    if total:
+        words = pool[: pool.size // _WORD * _WORD].view(np.uint32)
+        arguments = (words, starts, offsets, operations, words.size, total, states.size)
+        launch_threads(GATHER_WORDS, _PLAN_THREADS, states.size * WARP, arguments)
+    found = PairOperations(operations, offsets[:-1].copy(), counts[1:].copy())
+    return _Round(found, states, remaining)

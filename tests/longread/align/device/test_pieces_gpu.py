@@ -1,0 +1,121 @@
+"""Pieces aligned on the GPU against the CPU."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+from hapgpu.longread.align import cpu
+from hapgpu.longread.align.batches import (
+    FILL,
+    PieceAlignments,
+    Pieces,
+    ReadCodes,
+    SequenceCodes,
+    TargetCodes,
+)
+from hapgpu.longread.align.parameters import AlignScoring
+from tests.longread.align.device.piece_cases import (
+    SCORINGS,
+    Case,
+    Piece,
+    assert_equal,
+    case_of,
+    expected_alignments,
+    long_pieces,
+    made_pieces,
+    recorded_pieces,
+)
+
+pytestmark = pytest.mark.gpu
+
+
+def check(case: Case) -> None:
+    cupy = pytest.importorskip("cupy")
+    from hapgpu.longread.cuda.align.pieces_alignment import (  # noqa: PLC0415  (needs CuPy)
+        align_pieces,
+    )
+
+    sequences = SequenceCodes(
+        ReadCodes(*map(cupy.asarray, case.sequences.reads)),
+        TargetCodes(*map(cupy.asarray, case.sequences.targets)),
+    )
+    pieces = Pieces(*map(cupy.asarray, case.pieces))
+    found = align_pieces(pieces, sequences, case.scoring, case.parameters)
+    assert_equal(PieceAlignments(*map(cupy.asnumpy, found)), expected_alignments(case))
+
+
+def test_recorded_cases(data_dir: Path) -> None:
+    for case in recorded_pieces(data_dir, max_cells=1 << 60):
+        check(case)
+
+
+@pytest.mark.parametrize("scoring", SCORINGS)
+@pytest.mark.parametrize("max_length", [40, 200, 1500])
+def test_made_pieces(scoring: AlignScoring, max_length: int) -> None:
+    for seed, bonus in enumerate((-1, 0, 10)):
+        check(case_of(made_pieces(seed, 500, max_length), scoring, end_bonus=bonus))
+
+
+@pytest.mark.parametrize("limits", [(0, 2016), (0, 0)])
+def test_pieces_by_thread_blocks(monkeypatch: pytest.MonkeyPatch, limits: tuple[int, int]) -> None:
+    pytest.importorskip("cupy")
+    from hapgpu.longread.cuda.align import pairs  # noqa: PLC0415  (needs CuPy)
+
+    for name, limit in zip(("_MAX_WARP_LANES", "_MAX_BLOCK_LANES"), limits, strict=True):
+        monkeypatch.setattr(pairs, name, limit)
+    for seed, scoring in enumerate(SCORINGS):
+        check(case_of(made_pieces(seed, 300, 300), scoring))
+    check(case_of(long_pieces(1, 3000, (100, 751)), SCORINGS[0]))
+
+
+@pytest.mark.parametrize("length", [700, 5000])
+@pytest.mark.parametrize("scoring", SCORINGS[:2])
+def test_long_pieces(length: int, scoring: AlignScoring) -> None:
+    check(case_of(long_pieces(2, length, (0, 20, 100, 751, 30001)), scoring))
+
+
+def test_the_longest_pieces() -> None:
+    made = [piece._replace(drop=-1) for piece in long_pieces(4, 10_000, (751, 30001))]
+    check(case_of(made, SCORINGS[0]))
+
+
+@pytest.mark.parametrize("pool_bytes", [0, 1 << 20])
+def test_little_memory(monkeypatch: pytest.MonkeyPatch, pool_bytes: int) -> None:
+    pytest.importorskip("cupy")
+    from hapgpu.longread.cuda.align import pairs  # noqa: PLC0415  (needs CuPy)
+
+    monkeypatch.setattr(pairs, "_POOL_BYTES", pool_bytes)
+    pieces = [*long_pieces(1, 2000, (100, 751)), *made_pieces(1, 200, 300)]
+    check(case_of(pieces, SCORINGS[0]))
+
+
+def test_a_base_with_a_long_sequence() -> None:
+    long, base = bytes([0, 1, 2, 3] * 25_000), b"\1"
+    made = [
+        Piece(kind, *pair, 30001, 400) for kind in range(5) for pair in ((long, base), (base, long))
+    ]
+    check(case_of([*made, Piece(FILL, base, long, 1 << 30, 400)], SCORINGS[0]))
+
+
+def test_many_pieces() -> None:
+    made = made_pieces(9, 1000, 100)
+    check(case_of(made * 8, SCORINGS[0]))
+
+
+def test_pieces_with_too_many_cells() -> None:
+    check(case_of(made_pieces(7, 200, 60), SCORINGS[0], max_cells=900))
+
+
+def test_no_pieces() -> None:
+    check(case_of([], SCORINGS[0]))
+
+
+def test_signature() -> None:
+    pytest.importorskip("cupy")
+    from hapgpu.longread.cuda.align import pieces_alignment  # noqa: PLC0415  (needs CuPy)
+
+    parameters = inspect.signature(pieces_alignment.align_pieces).parameters
+    assert list(parameters) == list(inspect.signature(cpu.align_pieces).parameters)
