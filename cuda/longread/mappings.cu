@@ -3,6 +3,7 @@
 #include "common/binary_search.cuh"
 #include "longread/batches.cuh"
 #include "longread/seed/radix_order.cuh"
+#include "longread/selection.cuh"
 #include "longread/tie_breaker.cuh"
 
 namespace {
@@ -10,26 +11,13 @@ namespace {
 constexpr int kWarpsPerBlock = 4;
 constexpr unsigned kSalt = 11;
 
-// Columns of the table of chains: hapgpu/longread/mappings/selection.py.
-enum Column {
-    kScore, kCount, kSequence, kIsReverse, kQueryStart, kQueryEnd, kTargetStart, kTargetEnd, kChain
-};
-
 __device__ inline int thread_id() { return blockIdx.x * blockDim.x + threadIdx.x; }
 __device__ inline int thread_count() { return gridDim.x * blockDim.x; }
 __device__ inline int warp_id() { return thread_id() / kWarpLanes; }
 __device__ inline int warp_count() { return thread_count() / kWarpLanes; }
-__device__ inline unsigned lower_lanes() { return (1u << lane_id()) - 1; }
 __device__ inline int query_position(Word y) { return (int)y; }
 __device__ inline int target_position(Word x) { return (int)x; }
 __device__ inline int span_of(Word y) { return (int)(y >> 32) & 0xff; }
-
-__device__ inline int warp_sum(int value) {
-    for (int distance = kWarpLanes / 2; distance; distance /= 2) {
-        value += __shfl_xor_sync(kAllLanes, value, distance);
-    }
-    return value;
-}
 
 // Table of the chains of all reads: column k starts at row k * chains.
 struct ChainTable {
@@ -44,30 +32,6 @@ struct Parents {
     int* rows;
     int* second_scores;
     int* n_sub;
-};
-
-// Rows to report: row within the read, number of the parent among the rows to report, flag of
-// `Mappings`. The rows to report of a read start at the first row of the read in the table.
-struct Selection {
-    int* rows;
-    int* numbers;
-    unsigned char* is_retained;
-};
-
-struct SelectionLimits {
-    int keeps_all;
-    float score_ratio;
-    int max_secondary, near_score, strand_score;
-};
-
-// Rows of one read in the table.
-struct ReadRows {
-    int* table;
-    long long stride, start;
-
-    __device__ int& at(Column column, int row) const {
-        return table[column * stride + start + row];
-    }
 };
 
 }  // namespace
@@ -128,73 +92,6 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock, 8) sort_chains
     }
 }
 
-namespace {
-
-// Number of bases of an interval that disjoint other intervals cover.
-__device__ inline int covered_length(const int2* covered, int count, int start, int end) {
-    int length = 0;
-    for (int k = lane_id(); k < count; k += kWarpLanes) {
-        length += max(min(end, covered[k].y) - max(start, covered[k].x), 0);
-    }
-    return warp_sum(length);
-}
-
-// Adds an interval to disjoint intervals and merges those that it touches. Returns their number.
-__device__ inline int add_interval(int2* covered, int count, int start, int end) {
-    int kept = 0, low = start, high = end;
-    for (int base = 0; base < count; base += kWarpLanes) {
-        const int k = base + lane_id();
-        const int2 other = k < count ? covered[k] : int2{start, end};
-        const bool stays = other.x > end || other.y < start;
-        const unsigned staying = __ballot_sync(kAllLanes, stays);
-        __syncwarp();
-        if (stays) {
-            covered[kept + __popc(staying & lower_lanes())] = other;
-        } else {
-            low = min(low, other.x);
-            high = max(high, other.y);
-        }
-        kept += __popc(staying);
-        __syncwarp();
-    }
-    low = warp_min(low);
-    high = warp_max(high);
-    if (lane_id() == 0) covered[kept] = {low, high};
-    __syncwarp();
-    return kept + 1;
-}
-
-// Whether a mapping overlaps a primary enough to be secondary to it.
-__device__ inline bool is_masked(
-    int start, int end, int primary_start, int primary_end, int uncovered, float mask_level
-) {
-    const int overlap = min(end, primary_end) - max(start, primary_start);
-    if (overlap <= 0) return false;
-    const int length = end - start, primary_length = primary_end - primary_start;
-    const float covered_share = __fdiv_rn(overlap, min(length, primary_length));
-    const float uncovered_share = __fdiv_rn(uncovered, max(length, primary_length));
-    return __fsub_rn(covered_share, uncovered_share) > mask_level;
-}
-
-// The first primary that masks a mapping; -1 if there is none.
-__device__ inline int masking_primary(
-    ReadRows rows, const int* primaries, int count, int start, int end, int uncovered,
-    float mask_level
-) {
-    for (int base = 0; base < count; base += kWarpLanes) {
-        const int k = base + lane_id();
-        const int primary = k < count ? primaries[k] : -1;
-        const bool masks = k < count
-            && is_masked(start, end, rows.at(kQueryStart, primary), rows.at(kQueryEnd, primary),
-                         uncovered, mask_level);
-        const unsigned masking = __ballot_sync(kAllLanes, masks);
-        if (masking) return __shfl_sync(kAllLanes, primary, __ffs(masking) - 1);
-    }
-    return -1;
-}
-
-}  // namespace
-
 // Parent of each chain, and `second_scores` and `n_sub` of primaries, which are initially 0; one
 // warp per read.
 extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) find_parents(
@@ -205,56 +102,19 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) find_parents(
         const long long first_chain = table.offsets[read];
         const int count = (int)(table.offsets[read + 1] - first_chain);
         const ReadRows rows{table.values, table.chains, first_chain};
-        int2* const intervals = (int2*)covered + first_chain;
-        int interval_count = 0, primary_count = 0;
-        for (int row = 0; row < count; ++row) {
-            const int start = rows.at(kQueryStart, row), end = rows.at(kQueryEnd, row);
-            const int length = covered_length(intervals, interval_count, start, end);
-            int parent = -1;
-            if (length) {
-                parent = masking_primary(rows, primaries + first_chain, primary_count, start, end,
-                                         end - start - length, mask_level);
+        int* const parent_rows = parents.rows + first_chain;
+        find_read_parents(rows, count, mask_level, (int2*)covered + first_chain,
+                          primaries + first_chain, parent_rows);
+        for (int row = lane_id(); row < count; row += kWarpLanes) {
+            const int parent = parent_rows[row];
+            if (parent == row) continue;
+            atomicMax(&parents.second_scores[first_chain + parent], rows.at(kScore, row));
+            if (rows.at(kCount, row) >= rows.at(kCount, parent)) {
+                atomicAdd(&parents.n_sub[first_chain + parent], 1);
             }
-            if (lane_id() == 0) {
-                parents.rows[first_chain + row] = parent < 0 ? row : parent;
-                if (parent < 0) {
-                    primaries[first_chain + primary_count] = row;
-                } else {
-                    int& second = parents.second_scores[first_chain + parent];
-                    second = max(second, rows.at(kScore, row));
-                    int& n_sub = parents.n_sub[first_chain + parent];
-                    n_sub += rows.at(kCount, row) >= rows.at(kCount, parent);
-                }
-            }
-            if (parent < 0) {
-                ++primary_count;
-                interval_count = add_interval(intervals, interval_count, start, end);
-            }
-            __syncwarp();
         }
     }
 }
-
-namespace {
-
-// Whether a mapping scores nearly as much as its parent.
-__device__ inline bool is_near(
-    ReadRows rows, int row, int parent, float score_ratio, int near_score
-) {
-    const int score = rows.at(kScore, row), best = rows.at(kScore, parent);
-    return (float)score >= __fmul_rn(best, score_ratio) || score + near_score >= best;
-}
-
-__device__ inline bool has_same_coordinates(ReadRows rows, int row, int parent) {
-    constexpr Column kCoordinates[] = {kQueryStart, kQueryEnd, kSequence, kTargetStart, kTargetEnd};
-    bool is_same = true;
-    for (const Column column : kCoordinates) {
-        is_same &= rows.at(column, row) == rows.at(column, parent);
-    }
-    return is_same;
-}
-
-}  // namespace
 
 // Lists the rows of each read to keep, and their parents among them; one thread per read.
 extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) select_rows(
@@ -267,30 +127,10 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) select_rows(
         const long long start = table.offsets[read];
         const int count = (int)(table.offsets[read + 1] - start);
         const ReadRows rows{table.values, table.chains, start};
-        int kept_count = 0, secondary = 0;
-        for (int row = 0; row < count; ++row) {
-            const int parent = parents[start + row];
-            bool keeps = limits.keeps_all || parent == row, retains = false;
-            if (!keeps && secondary < limits.max_secondary) {
-                // minimap2 moves kept mappings up in place and looks the parent up at its old row.
-                const bool is_moved = parent < kept_count;
-                const int in_parent_row = is_moved ? selection.rows[start + parent] : parent;
-                if (is_near(rows, row, in_parent_row, limits.score_ratio, limits.near_score)) {
-                    keeps = !has_same_coordinates(rows, row, in_parent_row);
-                } else {
-                    keeps = retains = rows.at(kScore, row) > limits.strand_score
-                        && rows.at(kIsReverse, row) != rows.at(kIsReverse, in_parent_row);
-                }
-                secondary += keeps;
-            }
-            if (!keeps) continue;
-            new_rows[start + row] = kept_count;
-            selection.rows[start + kept_count] = row;
-            selection.numbers[start + kept_count] = parent < 0 ? -1 : new_rows[start + parent];
-            selection.is_retained[start + kept_count] = retains;
-            ++kept_count;
-        }
-        counts[read + 1] = kept_count;
+        const Selection own{selection.rows + start, selection.numbers + start,
+                            selection.is_retained + start};
+        counts[read + 1] = select_read_rows(rows, count, parents + start, limits, own,
+                                            new_rows + start, [](int) { return false; });
     }
 }
 

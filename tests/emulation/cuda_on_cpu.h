@@ -43,6 +43,9 @@ struct alignas(8) int2 {
 struct alignas(16) ulonglong2 {
     unsigned long long x, y;
 };
+struct alignas(8) int2 {
+    int x, y;
+};
 struct alignas(8) float2 {
     float x, y;
 };
@@ -250,6 +253,11 @@ template <typename Value, typename Other>
 Value atomicAdd(Value* at, Other value) {
     const Value before = *at;
     *at += value;
+    return before;
+}
+inline int atomicMax(int* at, int value) {
+    const int before = *at;
+    *at = max(before, value);
     return before;
 }
 inline int atomicExch(int* at, int value) { return std::exchange(*at, value); }

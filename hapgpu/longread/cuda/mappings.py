@@ -58,6 +58,16 @@ def _selection(length: str) -> Struct:
     return Struct("selection", fields)
 
 
+SELECTION_LIMITS: Final = Struct(
+    "limits",
+    (
+        *sizes("keeps_all"),
+        Scalar("score_ratio", np.float32),
+        *sizes("max_secondary", "near_score", "strand_score"),
+    ),
+)
+
+
 HASH_NAMES: Final = chaining_kernel(
     "mappings.cu",
     "hash_names",
@@ -94,14 +104,7 @@ SELECT_ROWS: Final = chaining_kernel(
     "select_rows",
     (
         *(_TABLE, Array("parents", np.int32, "table.chains")),
-        Struct(
-            "limits",
-            (
-                *sizes("keeps_all"),
-                Scalar("score_ratio", np.float32),
-                *sizes("max_secondary", "near_score", "strand_score"),
-            ),
-        ),
+        SELECTION_LIMITS,
         _selection("table.chains"),
         Array("new_rows", np.int32, "table.chains"),
         Array("counts", np.int64, "table.reads", 1),
