@@ -24,6 +24,7 @@ _TYPES: Final[dict[str, type[np.generic]]] = {
     "u32": np.uint32,
     "uint4": np.uint32,
     "Occurrences": np.uint32,
+    "Mapping": np.int64,
     "Segment": np.int64,
     "Mapping": np.int64,
     "Plan": np.int64,

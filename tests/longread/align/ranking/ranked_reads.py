@@ -6,12 +6,18 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hapgpu.longread.align.batches import MAPPING, AlignedMappings
-from hapgpu.longread.align.parameters import AlignParameters, align_parameters, align_scoring
+from hapgpu.longread.align.parameters import (
+    AlignParameters,
+    AlignScoring,
+    align_parameters,
+    align_scoring,
+)
 from hapgpu.longread.align.ranking import rank
 from hapgpu.longread.options import PRESETS, MappingOptions
 from tests.longread.align.ranking.reference import AlignedMapping, Rules
@@ -56,17 +62,26 @@ def mapping_at(
     return replace(mapping, **fields)
 
 
-def ranked(
+class RankingInputs(NamedTuple):
+    """Arguments of `rank`."""
+
+    aligned: AlignedMappings
+    lengths: NDArray[np.int32]
+    repeat_lengths: NDArray[np.int32]
+    options: MappingOptions
+    scoring: AlignScoring
+    parameters: AlignParameters
+
+
+def inputs_of(
     reads: Sequence[Sequence[AlignedMapping]],
     lengths: Sequence[int],
     repeat_lengths: Sequence[int],
     rules: Rules = RULES,
-) -> list[list[AlignedMapping]]:
-    """Rank the mappings of reads on the CPU."""
-    aligned = _batch_of(reads)
-    before = aligned.mappings.copy()
-    found = rank(
-        aligned,
+) -> RankingInputs:
+    """Return the arguments with which to rank the mappings of reads."""
+    return RankingInputs(
+        _batch_of(reads),
         np.array(lengths, dtype=np.int32),
         np.array(repeat_lengths, dtype=np.int32),
         MappingOptions(
@@ -78,8 +93,20 @@ def ranked(
         align_scoring(rules.match, rules.mismatch, (4, 2), (24, 1)),
         _parameters_of(rules),
     )
-    assert (aligned.mappings == before).all()
-    assert found.operations is aligned.operations
+
+
+def ranked(
+    reads: Sequence[Sequence[AlignedMapping]],
+    lengths: Sequence[int],
+    repeat_lengths: Sequence[int],
+    rules: Rules = RULES,
+) -> list[list[AlignedMapping]]:
+    """Rank the mappings of reads on the CPU."""
+    inputs = inputs_of(reads, lengths, repeat_lengths, rules)
+    before = inputs.aligned.mappings.copy()
+    found = rank(*inputs)
+    assert (inputs.aligned.mappings == before).all()
+    assert found.operations is inputs.aligned.operations
     own = [mapping for read in reads for mapping in read]
     by_row = [_mapping_of(row, own) for row in found.mappings]
     bounds = found.offsets.tolist()

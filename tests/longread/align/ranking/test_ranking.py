@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.longread.align.ranking import reference
+from tests.longread.align.ranking.made_reads import any_read
 from tests.longread.align.ranking.ranked_reads import RULES, mapping_at, ranked
 from tests.longread.align.ranking.reference import AlignedMapping, Rules
 from tests.longread.mappings.reference import Interval
@@ -327,48 +328,14 @@ def test_all_chains_have_no_parents() -> None:
 def read_of(draw: st.DrawFn, length: int) -> list[AlignedMapping]:
     """Draw mappings at few different places, so that many overlap and some are equal."""
     places = st.integers(0, 8).map(lambda eighth: eighth * length // 8)
-    count = draw(st.integers(0, 10) | st.just(80))
-    seed = draw(st.integers(0, 2**32))
-    fixed = draw(st.lists(st.tuples(places, places), min_size=1, max_size=4))
-    generator = np.random.default_rng(seed)
-    spread = draw(st.sampled_from([3, 30, 500]))
-    covers = draw(st.booleans())
-    read = []
-    for number in range(count):
-        start, end = sorted(fixed[generator.integers(len(fixed))])
-        if generator.random() < 0.3 or end - start < 45:
-            start, end = (0, length) if covers else (length // 4, length // 2 + 45)
-        is_inversion = bool(generator.random() < 0.15)
-        bases = end - start
-        matches = bases - int(generator.integers(0, min(bases // 5, spread) + 1))
-        gaps = generator.integers(1, 9, generator.integers(0, 5)).tolist()
-        target = int(1000 * generator.integers(0, 4))
-        score = int(generator.integers(1, bases)) if not is_inversion else 0
-        read.append(
-            AlignedMapping(
-                sequence=int(generator.integers(0, 2)),
-                query=Interval(start, end),
-                target=Interval(target + start, target + end),
-                anchors=0 if is_inversion else int(generator.integers(1, 15)),
-                score=score,
-                first_score=max(score, int(generator.integers(40, bases + 40))),
-                hash=int(generator.integers(0, 3))
-                if spread < 500
-                else int(generator.integers(2**32)),
-                matches=matches,
-                length=bases + sum(gaps) - int(generator.integers(0, 2)),
-                ambiguous=int(generator.integers(0, 2)),
-                dp_max=max(2 * matches - int(generator.integers(0, spread)), 1),
-                gaps=gaps,
-                is_aligned=bool(generator.random() < 0.95),
-                is_inversion=is_inversion,
-                second_score=int(generator.integers(0, bases)),
-                n_sub=int(generator.integers(0, 4)),
-                number=int(generator.choice([number, number, -1])),
-                parent=int(generator.choice([number, -1, -2])),
-            )
-        )
-    return read
+    return any_read(
+        np.random.default_rng(draw(st.integers(0, 2**32))),
+        length,
+        draw(st.integers(0, 10) | st.just(80)),
+        draw(st.lists(st.tuples(places, places), min_size=1, max_size=4)),
+        spread=draw(st.sampled_from([3, 30, 500])),
+        covers=draw(st.booleans()),
+    )
 
 
 @st.composite
