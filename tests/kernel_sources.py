@@ -26,7 +26,7 @@ _TYPES: Final[dict[str, type[np.generic]]] = {
     "Occurrences": np.uint32,
     "Mapping": np.int64,
     "Segment": np.int64,
-    "Mapping": np.int64,
+    "LocalPair": np.int64,
     "Plan": np.int64,
     "long long": np.int64,
     "unsigned long long": np.uint64,

@@ -1,70 +1,156 @@
-// Qualities of inversions; same as hapgpu/longread/align/ranking.py.
+// Inversions between two parts of split mappings; same as hapgpu/longread/align/inversions.py.
 
 #include "common/grid.cuh"
-#include "longread/align/ranking.cuh"
 #include "longread/align/rows.cuh"
-#include "longread/seed/radix_order.cuh"
+#include "longread/align/local_pairs.cuh"
 
 namespace {
 
-using Word = unsigned long long;
+constexpr int kBlockThreads = 128;
+constexpr int kFirstPart = 1, kLaterPart = 2;
+constexpr int kNoParent = -1, kTemporaryPrimary = -2;
 
-constexpr int kWarpsPerBlock = 4;
-
-__device__ inline bool has_inversions(const Mapping* mappings, int count) {
-    bool has_any = false;
-    for (int row = lane_id(); row < count; row += kWarpLanes) has_any |= mappings[row].is_inversion;
-    return __any_sync(kAllLanes, has_any);
+__device__ inline bool is_primary(const Mapping& mapping) {
+    return mapping.parent == mapping.number || mapping.parent == kTemporaryPrimary;
 }
 
-// Sets the quality of inversions to the lower one of their neighbours on the reference, which are
-// primary; there must be one on both sides.
-__device__ inline void set_qualities_of_inversions(
-    Mapping* mappings, int count, Word* keys, unsigned* order, RadixScratch& scratch
+__device__ bool may_enclose_inversion(const Mapping& left, const Mapping& right) {
+    return right.is_split_inversion && left.split & kFirstPart && right.split & kLaterPart &&
+           is_primary(left) && is_primary(right) && left.sequence == right.sequence &&
+           left.is_reverse == right.is_reverse;
+}
+
+// The bases between two parts: of the read's other strand, and of the reference.
+__device__ LocalPair bases_between(
+    const Mapping& left, const Mapping& right, const ReadCodes& reads, const TargetCodes& targets
 ) {
-    int primaries = 0;
-    for (int base = 0; base < count; base += kWarpLanes) {
-        const int row = base + lane_id();
-        bool is_primary = false;
-        Word key = 0;
-        if (row < count) {
-            const Mapping& mapping = mappings[row];
-            is_primary = mapping.parent == row || mapping.parent < 0;
-            key = (Word)mapping.sequence << 32 | (Word)mapping.target_start;
-        }
-        const unsigned lanes = __ballot_sync(kAllLanes, is_primary);
-        if (is_primary) {
-            const int at = primaries + __popc(lanes & lower_lanes());
-            keys[at] = key;
-            order[at] = row;
-        }
-        primaries += __popc(lanes);
-    }
-    __syncwarp();
-    radix_order(keys, order, primaries, scratch);
-    __syncwarp();
-    if (lane_id()) return;
-    for (int k = 1; k < primaries - 1; ++k) {  // in order: a neighbour may be an inversion too
-        Mapping& mapping = mappings[order[k]];
-        if (!mapping.is_inversion) continue;
-        mapping.quality = min(mappings[order[k - 1]].quality, mappings[order[k + 1]].quality);
-    }
+    const long long start = reads.starts[left.read], length = reads.lengths[left.read];
+    LocalPair pair{};
+    pair.query_start = start + (left.is_reverse ? right.query_end : 2 * length - right.query_start);
+    pair.target_start = targets.starts[left.sequence] + left.target_end;
+    pair.query_length = left.is_reverse ? left.query_start - right.query_end
+                                        : right.query_start - left.query_end;
+    pair.target_length = right.target_start - left.target_end;
+    return pair;
 }
+
+// Stretches that may be inverted, in the order of their left parts.
+struct Stretches {
+    const long long* left;
+    const long long* right;
+    const long long* query_starts;
+    const long long* target_starts;
+    int count;
+};
+
+// Table of stretches; of each pair of numbers, all first ones precede.
+struct Table {
+    long long* rows;
+    long long* starts;
+    int* lengths;
+};
 
 }  // namespace
 
-// Sets the qualities of inversions among ranked mappings; one warp per read. `keys` and `order` are
-// working memory, a row per mapping.
-extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock, 8) assess_inversions(
-    Mapping* mappings, const long long* offsets, Word* keys, unsigned* order, int reads
+// Lists the stretches to align locally.
+extern "C" __global__ void __launch_bounds__(kBlockThreads) list_stretches(
+    const Mapping* mappings, int count, const __grid_constant__ ReadCodes reads,
+    const __grid_constant__ TargetCodes targets, int min_length, int max_length,
+    const __grid_constant__ PairList stretches
 ) {
-    __shared__ RadixScratch scratch[kWarpsPerBlock];
-    for (int read = first_warp(); read < reads; read += all_warps()) {
-        const long long first = offsets[read];
-        const int count = (int)(offsets[read + 1] - first);
-        if (count < 3 || !has_inversions(mappings + first, count)) continue;
-        set_qualities_of_inversions(mappings + first, count, keys + first, order + first,
-                                    scratch[threadIdx.x / kWarpLanes]);
-        __syncwarp();
+    for (int row = first_thread(); row < count; row += all_threads()) {
+        const Mapping& left = mappings[row];
+        if (left.next < 0) continue;
+        const Mapping& right = mappings[left.next];
+        if (!may_enclose_inversion(left, right)) continue;
+        LocalPair pair = bases_between(left, right, reads, targets);
+        const int shortest = min(pair.query_length, pair.target_length);
+        const int longest = max(pair.query_length, pair.target_length);
+        if (shortest < min_length || longest > max_length) continue;
+        pair.row = row;
+        stretches.add(pair);
+    }
+}
+
+// Writes the table of stretches, of which `order` has the pairs.
+extern "C" __global__ void __launch_bounds__(kBlockThreads) place_stretches(
+    const Mapping* mappings, const LocalPair* pairs, const int* target_ends, const int* query_ends,
+    const long long* order, int count, const __grid_constant__ Table table
+) {
+    for (int k = first_thread(); k < count; k += all_threads()) {
+        const LocalPair pair = pairs[order[k]];
+        // The query's end can lie in its padding: then the piece starts before the stretch.
+        const int query_length = query_ends[order[k]] + 1;
+        const int target_length = target_ends[order[k]] + 1;
+        table.rows[k] = pair.row;
+        table.rows[count + k] = mappings[pair.row].next;
+        table.starts[k] = pair.query_start + pair.query_length - query_length;
+        table.starts[count + k] = pair.target_start + pair.target_length - target_length;
+        table.lengths[k] = query_length;
+        table.lengths[count + k] = target_length;
+    }
+}
+
+// Writes the stretch before each mapping that follows one.
+extern "C" __global__ void __launch_bounds__(kBlockThreads) find_previous(
+    const __grid_constant__ Stretches stretches, int* previous
+) {
+    for (int k = first_thread(); k < stretches.count; k += all_threads()) {
+        previous[stretches.right[k]] = k;
+    }
+}
+
+// Chooses the stretches that become mappings: those with an alignment, unless an inversion lies
+// directly before the left part. So in a run of neighbours with alignments, every second one is
+// left out.
+extern "C" __global__ void __launch_bounds__(kBlockThreads) choose_inversions(
+    const __grid_constant__ Stretches stretches, const long long* offsets, const int* previous,
+    int* is_inverted
+) {
+    for (int k = first_thread(); k < stretches.count; k += all_threads()) {
+        int before = 0;
+        for (int at = k; at >= 0 && offsets[at + 1] > offsets[at];) {
+            ++before;
+            at = previous[stretches.left[at]];
+        }
+        is_inverted[k] = before % 2;
+    }
+}
+
+// Writes the inversions behind all mappings, and links them to their neighbours. `ranks` counts the
+// stretches that become mappings, up to each of them.
+extern "C" __global__ void __launch_bounds__(kBlockThreads) insert_inversions(
+    Mapping* mappings, Mapping* out, int count,
+    const __grid_constant__ Stretches stretches, const __grid_constant__ PieceAlignments alignments,
+    const __grid_constant__ ReadCodes reads, const __grid_constant__ TargetCodes targets,
+    const int* ranks, long long first_operation
+) {
+    for (int k = first_thread(); k < stretches.count; k += all_threads()) {
+        const int rank = ranks[k] - 1;
+        if (rank < (k ? ranks[k - 1] : 0)) continue;
+        Mapping& right = mappings[stretches.right[k]];
+        const int length = reads.lengths[right.read], is_reverse = right.is_reverse == 0;
+        const long long strand = reads.starts[right.read] + (is_reverse ? length : 0);
+        const int start = (int)(stretches.query_starts[k] - strand);
+        const int end = start + alignments.max_queries[k] + 1;
+        Mapping inversion{};
+        inversion.read = right.read;
+        inversion.sequence = right.sequence;
+        inversion.is_reverse = is_reverse;
+        inversion.query_start = is_reverse ? length - end : start;
+        inversion.query_end = is_reverse ? length - start : end;
+        inversion.target_start = (int)(
+            stretches.target_starts[k] - targets.starts[right.sequence]
+        );
+        inversion.target_end = inversion.target_start + alignments.max_targets[k] + 1;
+        inversion.first_operation = alignments.offsets[k] + first_operation;
+        inversion.operations = (int)(alignments.offsets[k + 1] - alignments.offsets[k]);
+        inversion.dp_score = alignments.max_scores[k];
+        inversion.number = inversion.parent = kNoParent;
+        inversion.is_inversion = 1;
+        inversion.next = right.next;
+        out[count + rank] = inversion;
+        // No other thread changes or reads this row: each part is on the right of one stretch.
+        right.next = out[stretches.right[k]].next = count + rank;
     }
 }

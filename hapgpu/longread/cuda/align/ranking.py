@@ -90,7 +90,7 @@ WRITE_RANKED: Final = align_kernel(
     ),
 )
 ASSESS_INVERSIONS: Final = align_kernel(
-    "inversions.cu",
+    "inversion_qualities.cu",
     "assess_inversions",
     (*(_MAPPINGS, OFFSETS), *_SORTED, *(Length("count"), READS)),
 )
