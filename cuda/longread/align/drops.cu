@@ -84,12 +84,33 @@ struct Walk {
     // Walks along up to 32 pairs of bases, one per lane, on one diagonal.
     __device__ void add_bases(int count) {
         const bool is_base = lane_id() < count;
-        int sum = 0;
-        if (is_base) {
-            const int one = target[at.target + lane_id()], other = query[at.query + lane_id()];
-            sum = pair_score(*scoring, one, other, scoring->ambiguous);
+        const int one = is_base ? target[at.target + lane_id()] : 0;
+        const int other = is_base ? query[at.query + lane_id()] : 0;
+        if (__all_sync(kAllLanes, one == other && one < kAmbiguous)) {
+            add_matches(count);
+        } else {
+            const int own = pair_score(*scoring, one, other, scoring->ambiguous);
+            add_scores(count, is_base ? own : 0);
         }
-        // Scores behind each base, less the one before the first; highest up to it, and its lane.
+        at.target += count;
+        at.query += count;
+    }
+
+private:
+    __device__ static int score_of(int highest) { return highest >> 5; }
+    __device__ static int lane_of(int highest) { return highest & (kWarpLanes - 1); }
+
+    // No drop ends at a match: the score was lower before it, on the same diagonal.
+    __device__ void add_matches(int count) {
+        score += (long long)scoring->match * count;
+        if (score < best) return;
+        best = score;
+        best_at = {at.target + count - 1, at.query + count - 1};
+    }
+
+    __device__ void add_scores(int count, int sum) {
+        const bool is_base = lane_id() < count;
+        // Scores after each base, less the score before the first; highest up to it, and its lane.
         for (int distance = 1; distance < kWarpLanes; distance *= 2) {
             const int before = __shfl_up_sync(kAllLanes, sum, distance);
             if (lane_id() >= distance) sum += before;
@@ -107,16 +128,10 @@ struct Walk {
             best_at = {at.target + lane_of(highest), at.query + lane_of(highest)};
         }
         score += __shfl_sync(kAllLanes, sum, count - 1);
-        at.target += count;
-        at.query += count;
     }
 
-private:
-    __device__ static int score_of(int highest) { return highest >> 5; }
-    __device__ static int lane_of(int highest) { return highest & (kWarpLanes - 1); }
-
     // Replaces the largest drop by the first larger one of the lanes. `before` is the highest score
-    // of the lanes to the left, `carried` the best one before them.
+    // of the lanes to the left, `carried` the best score before them.
     __device__ void find_drop(bool is_base, int sum, int before, long long carried) {
         const bool is_carried = lane_id() == 0 || score_of(before) < carried;
         const long long from = is_carried ? carried : score_of(before);

@@ -62,6 +62,7 @@ struct Pair {
         return is_complement && code < kAmbiguous ? 3 - code : code;
     }
     __device__ int target_code(int row) const { return target[(long long)row * step]; }
+    __device__ int row_near(int row) const { return min(max(row, 0), rows - 1); }
 };
 
 // Cells of one thread in the current row, and the best ones so far.
@@ -130,17 +131,25 @@ __device__ void fill_rows(
 ) {
     const int own = first_row + lane_id();
     const unsigned lefts = in && own < pair.rows ? in[own & in_mask] : 0;
-    for (int k = 0; k < kWarpLanes; ++k) {
-        const int row = first_row + k - lane_id();
+    // Scores are loaded one row ahead, and the target's codes two, to hide the time of the loads.
+    int row = first_row - lane_id();
+    int code = pair.target_code(pair.row_near(row + 1));
+    const int first_code = pair.target_code(pair.row_near(row));
+    unsigned low = profile.low[first_code][threadIdx.x];
+    unsigned high = profile.high[first_code][threadIdx.x];
+    for (int k = 0; k < kWarpLanes; ++k, ++row) {
         unsigned left = __shfl_up_sync(kAllLanes, cells.last, 1);
         const unsigned first = __shfl_sync(kAllLanes, lefts, k);
         if (lane_id() == 0) left = first;
-        if (row < 0 || row >= pair.rows) continue;
-        const int code = pair.target_code(row);
-        const unsigned low = profile.low[code][threadIdx.x];
-        const unsigned high = profile.high[code][threadIdx.x];
-        cells.fill_row(row, left, low, high, opening, extension);
-        if (out && lane_id() == kWarpLanes - 1) out[row & out_mask] = cells.last;
+        const unsigned next_low = profile.low[code][threadIdx.x];
+        const unsigned next_high = profile.high[code][threadIdx.x];
+        code = pair.target_code(pair.row_near(row + 2));
+        if (row >= 0 && row < pair.rows) {
+            cells.fill_row(row, left, low, high, opening, extension);
+            if (out && lane_id() == kWarpLanes - 1) out[row & out_mask] = cells.last;
+        }
+        low = next_low;
+        high = next_high;
     }
 }
 
@@ -152,7 +161,7 @@ __device__ BestCell fill_pass(
     const int warp = threadIdx.x / kWarpLanes;
     const int own_column = first_column + (int)threadIdx.x * kColumns;
     const int warps = (min(padded - first_column, kPassColumns) + kWarpColumns - 1) / kWarpColumns;
-    const int groups = (pair.rows + 2 * kWarpLanes - 2) / kWarpLanes;
+    const int groups = pair.rows ? (pair.rows + 2 * kWarpLanes - 2) / kWarpLanes : 0;
     const int opening = scoring.gap_open + scoring.gap_extend;
     const bool is_first = warp == 0, is_last = warp == kWarps - 1;
     const bool has_next_pass = first_column + kPassColumns < padded;
@@ -206,7 +215,7 @@ __device__ BestCell best_of_all(BestCell best, BestCell* of_warps, int vectors) 
 
 // Aligns pairs; one thread block per pair. With `is_backwards`, both sequences are read from their
 // last base on; otherwise the query is replaced by its reverse complement.
-extern "C" __global__ void __launch_bounds__(kThreads, 8) align_locally(
+extern "C" __global__ void __launch_bounds__(kThreads, 6) align_locally(
     const LocalPair* pairs, int count, const __grid_constant__ ReadCodes reads,
     const __grid_constant__ TargetCodes targets, const __grid_constant__ Scoring scoring,
     int is_backwards, unsigned* boundaries, const __grid_constant__ LocalResults results

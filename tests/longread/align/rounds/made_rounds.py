@@ -21,7 +21,7 @@ from hapgpu.longread.align.batches import (
 from hapgpu.longread.align.parameters import AlignScoring, align_scoring
 from tests.longread.align.cigars.reference import Operation
 from tests.longread.align.rounds import made_reads as made
-from tests.longread.align.rounds import test_drops, test_rounds, test_splits
+from tests.longread.align.rounds import reference, test_drops, test_rounds, test_splits
 from tests.longread.align.rounds.checked_stages import CheckedStages
 from tests.longread.align.rounds.made_reads import Event
 from tests.longread.align.rounds.test_drops import Fill, inverted, matches
@@ -36,7 +36,8 @@ SCORINGS = (
 
 
 def use_stages(stages: CheckedStages, patch: pytest.MonkeyPatch) -> None:
-    """Let the tests of the CPU call the stages of a GPU."""
+    """Let the tests of the CPU call the stages of a GPU, and align pairs by compiled code."""
+    patch.setattr(reference, "align_pair", test_rounds.aligned_pair)
     patch.setattr(test_drops, "find_drops", stages.find_drops)
     checked = test_rounds.CPU_STAGES._replace(find_drops=stages.find_drops)
     patch.setattr(test_rounds, "CPU_STAGES", checked)
