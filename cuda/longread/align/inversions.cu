@@ -108,12 +108,13 @@ extern "C" __global__ void __launch_bounds__(kBlockThreads) choose_inversions(
     int* is_inverted
 ) {
     for (int k = first_thread(); k < stretches.count; k += all_threads()) {
-        int before = 0;
+        int run = 0;
         for (int at = k; at >= 0 && offsets[at + 1] > offsets[at];) {
-            ++before;
-            at = previous[stretches.left[at]];
+            ++run;
+            const int before = previous[stretches.left[at]];
+            at = before < at ? before : -1;
         }
-        is_inverted[k] = before % 2;
+        is_inverted[k] = run % 2;
     }
 }
 

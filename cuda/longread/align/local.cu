@@ -17,7 +17,7 @@ constexpr int kVectorColumns = 8;  // hapgpu/longread/align/dp/results.py: LOCAL
 constexpr int kTopScore = 32767;   // and MAX_LOCAL_SCORE
 constexpr int kCodes = 5;
 constexpr int kLag = 2;     // groups of rows between a warp and the one to its left
-constexpr int kRing = 128;  // rows between them, at most 96, in a power of two
+constexpr int kRing = 128;  // rows between them, at most 65, in a power of two
 
 static_assert(kColumns == kVectorColumns, "the padding ends with the columns of a thread");
 
@@ -161,7 +161,7 @@ __device__ BestCell fill_pass(
     const int warp = threadIdx.x / kWarpLanes;
     const int own_column = first_column + (int)threadIdx.x * kColumns;
     const int warps = (min(padded - first_column, kPassColumns) + kWarpColumns - 1) / kWarpColumns;
-    const int groups = pair.rows ? (pair.rows + 2 * kWarpLanes - 2) / kWarpLanes : 0;
+    const int groups = pair.rows > 0 ? (pair.rows + 2 * kWarpLanes - 2) / kWarpLanes : 0;
     const int opening = scoring.gap_open + scoring.gap_extend;
     const bool is_first = warp == 0, is_last = warp == kWarps - 1;
     const bool has_next_pass = first_column + kPassColumns < padded;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from hapgpu.longread.align.batches import (
     SequenceCodes,
     TargetCodes,
 )
+from hapgpu.longread.align.drops import DROP, INVERSION_DROP, NO_DROP
 from hapgpu.longread.align.parameters import AlignScoring, align_scoring
 from tests.longread.align.cigars.reference import Operation
 from tests.longread.align.rounds import made_reads as made
@@ -33,6 +35,8 @@ SCORINGS = (
     align_scoring(2, 4, (4, 2), (4, 2), transition=2),
     align_scoring(4, 2, (10, 3), (40, 1), ambiguous=1, transition=5),
 )
+MANY: Final = 150
+"""Fills that have all results."""
 
 
 def use_stages(stages: CheckedStages, patch: pytest.MonkeyPatch) -> None:
@@ -102,7 +106,7 @@ def batch_of(
 
 
 def check_random_fills(stages: CheckedStages, seed: int, count: int) -> None:
-    """Compare the results of random fills."""
+    """Compare the results of random fills; many of them have all three."""
     draws = random.Random(seed)  # noqa: S311  (no secret)
     fills = [random_fill(draws) for _ in range(count)]
     scoring = SCORINGS[seed % len(SCORINGS)]
@@ -112,7 +116,8 @@ def check_random_fills(stages: CheckedStages, seed: int, count: int) -> None:
     parameters = PARAMETERS._replace(
         drop=drop, inversion_drop=drop // 2, min_score=draws.choice([5, 40]), max_gap=1000
     )
-    stages.find_drops(*batch_of(fills, scoring, bands, kinds), scoring, parameters)
+    found = stages.find_drops(*batch_of(fills, scoring, bands, kinds), scoring, parameters)
+    assert count < MANY or set(found.tolist()) == {NO_DROP, DROP, INVERSION_DROP}
 
 
 def check_literal_drops() -> None:
@@ -148,8 +153,8 @@ def check_literal_splits() -> None:
     test_splits.test_reads_without_mappings()
 
 
-def check_random_reads(seed: int, count: int) -> None:
-    """Align made reads, several with inversions, with the stages in use."""
+def check_random_reads(seed: int, count: int) -> int:
+    """Align made reads with the stages in use; return the number of inversions."""
     draws = random.Random(seed)  # noqa: S311  (no secret)
     targets = made.made_targets(seed)
     reads = []
@@ -160,4 +165,5 @@ def check_random_reads(seed: int, count: int) -> None:
             events += [Event(kind, draws.randrange(20, 70)), Event("copy", draws.randrange(30, 80))]
         reads.append(made.made_read([events], targets, seed + number))
     parents = [list(range(len(read.chains))) for read in reads]
-    test_rounds.compiled(reads, parents, targets, SCORINGS[seed % 2], PARAMETERS)
+    found = test_rounds.compiled(reads, parents, targets, SCORINGS[seed % 2], PARAMETERS)
+    return int(found.mappings["is_inversion"].sum())

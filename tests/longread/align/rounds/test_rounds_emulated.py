@@ -40,6 +40,5 @@ def test_literal_splits() -> None:
 
 
 @pytest.mark.usefixtures("stages")
-@pytest.mark.parametrize("seed", range(4))
-def test_random_reads(seed: int) -> None:
-    made_rounds.check_random_reads(seed, 4)
+def test_random_reads() -> None:
+    assert sum(made_rounds.check_random_reads(seed, 4) for seed in range(4)) > 4

@@ -38,9 +38,8 @@ def test_literal_splits() -> None:
 
 
 @pytest.mark.usefixtures("stages")
-@pytest.mark.parametrize("seed", range(20))
-def test_random_reads(seed: int) -> None:
-    made_rounds.check_random_reads(seed, 8)
+def test_random_reads() -> None:
+    assert sum(made_rounds.check_random_reads(seed, 8) for seed in range(20)) > 20
 
 
 def test_signatures() -> None:
