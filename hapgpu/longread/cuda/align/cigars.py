@@ -31,7 +31,8 @@ _THREADS: Final = 256  # per block, as in the source
 
 _ROWS: Final[tuple[Parameter, ...]] = (
     *(mapping_array("mappings", "mapping_count"), Length("mapping_count")),
-    *(Array("rows", np.int64, "row_count"), *sizes("row_count")),
+    Array("rows", np.int64, "row_count"),
+    *sizes("row_count"),
     *(Array("operations", np.uint32, "operation_count"), Length("operation_count")),
     *(READ_CODES, TARGET_CODES),
 )
