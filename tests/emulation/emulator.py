@@ -147,7 +147,10 @@ class _NumpyAsCupy(ModuleType):
 
     def __init__(self) -> None:
         super().__init__("cupy")
-        self.cuda = SimpleNamespace(Device=lambda: SimpleNamespace(id=0))
+        self.cuda = SimpleNamespace(
+            Device=lambda: SimpleNamespace(id=0),
+            get_current_stream=lambda: SimpleNamespace(synchronize=lambda: None),
+        )
 
     def __getattr__(self, name: str) -> Any:
         return getattr(np, name)

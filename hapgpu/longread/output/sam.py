@@ -307,7 +307,7 @@ def sam_form(options: MappingOptions, line_options: LineOptions) -> LineForm:
 
     Bases have the case of the file, with T for U. A read without bases has `*`.
     """
-    read_group = _read_group_text(line_options.read_group)
+    read_group = read_group_text(line_options.read_group)
     sam_options = _SamOptions(
         options.prints_secondary,
         not line_options.mapped_only,
@@ -319,14 +319,15 @@ def sam_form(options: MappingOptions, line_options: LineOptions) -> LineForm:
     return lambda rows, *place: _put_records(rows, read_group, sam_options, *place)
 
 
-def _read_group_text(identifier: str | None) -> NDArray[np.uint8]:
+def read_group_text(identifier: str | None) -> NDArray[np.uint8]:
+    """Return uint8: the tag RG with a tab before it; nothing without an identifier."""
     tag = "" if identifier is None else f"\tRG:Z:{identifier}"
     return np.frombuffer(tag.encode("utf-8", "surrogateescape"), dtype=np.uint8)
 
 
 _LETTERS: Final = b"ACGTUKMRYBVDH"
 _COMPLEMENTS: Final = b"TGCAAMKYRVBHD"
-_COMPLEMENT: Final = np.frombuffer(
+COMPLEMENTS: Final = np.frombuffer(
     bytes(range(256)).translate(
         bytes.maketrans(_LETTERS + _LETTERS.lower(), _COMPLEMENTS + _COMPLEMENTS.lower())
     ),
@@ -352,7 +353,7 @@ def put_bases(
     if is_reverse:
         last = start + length - 1
         for k in range(length):
-            write_8(text, at + k, np.int64(_COMPLEMENT[read_u8(source, last - k)]))
+            write_8(text, at + k, np.int64(COMPLEMENTS[read_u8(source, last - k)]))
     else:
         for k in range(length):
             letter = read_u8(source, start + k)

@@ -64,14 +64,15 @@ class MadeLines:
         is_sam: bool,
         most: int = PART_BYTES,
     ) -> TextBlock:
-        block = block_of(self.records)
-        spans = parse_block(block, LONG_READS)
         form = replace(line_options, is_sam=is_sam)
         index = StandInIndex.of(self.targets)
         write = AlignmentWriter(index, target_codes(self.targets), options, form)
-        codes = read_codes(self.records)
-        reads = AlignedBlock(block.text, spans, codes, self.aligned, self.repeats)
-        return all_lines(write(reads, 0, most))
+        return all_lines(write(self.block(), 0, most))
+
+    def block(self) -> AlignedBlock:
+        block, codes = block_of(self.records), read_codes(self.records)
+        spans = parse_block(block, LONG_READS)
+        return AlignedBlock(block.text, spans, codes, self.aligned, self.repeats)
 
     def expected(
         self, options: MappingOptions, line_options: LineOptions, *, is_sam: bool

@@ -1,0 +1,1 @@
+"""Lines of PAF and SAM with base alignments, on a GPU."""
