@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import cupy
 import numpy as np
 
 from hapgpu.arrays.cuda import rows_of
-from hapgpu.longread.align.batches import TargetCodes
+from hapgpu.longread.align.batches import AlignedMappings, TargetCodes
 from hapgpu.longread.cuda.lines.batches import (
     SLOT_WORDS,
     Chunks,
@@ -19,16 +20,24 @@ from hapgpu.longread.cuda.lines.batches import (
 )
 from hapgpu.longread.cuda.lines.kernels import (
     COPY_BASES,
+    COUNT_SPLITS,
     LINE_THREADS,
+    MEASURE_CS,
     MEASURE_LINES,
+    MEASURE_MD,
     MEASURE_OPERATIONS,
     START_SLOTS,
+    SUM_DIFFERENCES,
     SUM_OPERATIONS,
+    USE_SPLITS,
+    WRITE_CS,
     WRITE_LINES,
+    WRITE_MD,
     WRITE_OPERATIONS,
+    WRITE_SPLITS,
 )
 from hapgpu.longread.index.minimizer_index import MinimizerIndex
-from hapgpu.longread.options import LineOptions, MappingOptions
+from hapgpu.longread.options import Difference, LineOptions, MappingOptions
 from hapgpu.longread.output.parts import COUNT_NAMES
 from hapgpu.longread.output.sam import COMPLEMENTS
 from hapgpu.runtime.gpu.kernel import Kernel
@@ -117,6 +126,8 @@ class DeviceAlignmentWriter:
         MemoryError
             The lines of several reads are too large: halve the block.
         """
+        if self._line_options.splits_matches:
+            reads = self._with_splits(reads)
         block = block_fields(reads, self._targets)
         layout, line_bytes, piece_count, counts = self._lay_out(reads, block)
         if line_bytes > _MOST_BYTES and len(reads.spans) > 1:
@@ -134,6 +145,7 @@ class DeviceAlignmentWriter:
         """Measure the lines; return also their bytes, pieces of bases, and counts."""
         count = len(reads.spans) + reads.aligned.mappings.shape[0]
         slots, chunks = self._measured_operations(block, count)
+        self._measure_differences(block, slots, chunks)
         sizes, pieces = (cupy.empty(count + 1, dtype=np.int64) for _ in range(2))
         counts = cupy.zeros(len(COUNT_NAMES) + 1, dtype=np.uint64)
         arguments = (block, self._form, slots, sizes, pieces, counts, counts.size, count)
@@ -156,6 +168,42 @@ class DeviceAlignmentWriter:
         _launch_warps(SUM_OPERATIONS, count, (chunks.fields, slots, count))
         return slots, chunks
 
+    def _measure_differences(
+        self, block: tuple[object, ...], slots: GpuArray, chunks: Chunks
+    ) -> None:
+        """Measure and sum the texts of the tag of a `Difference`."""
+        difference = self._line_options.difference
+        if difference is Difference.NONE:
+            return
+        is_md, count = difference is Difference.MD, slots.shape[0]
+        arguments = (chunks.fields, slots, count)
+        if is_md:
+            _launch_warps(MEASURE_MD, chunks.slots.size, (block, *arguments))
+        else:
+            _launch_warps(MEASURE_CS, chunks.slots.size, (block, self._form, *arguments))
+        _launch_warps(SUM_DIFFERENCES, count, (chunks.fields, slots, is_md, count))
+
+    def _with_splits(self, reads: DeviceAlignedBlock) -> DeviceAlignedBlock:
+        """Split the operations M of mappings into = and X; waits for the current stream."""
+        aligned = reads.aligned
+        block = block_fields(reads, self._targets)
+        count = len(reads.spans) + aligned.mappings.shape[0]
+        slots, chunks = self._measured_operations(block, count)
+        warps = chunks.slots.size
+        counts = cupy.empty(warps + 1, dtype=np.int64)
+        _launch_warps(COUNT_SPLITS, warps, (block, chunks.fields, slots, counts, count))
+        offsets = cupy.cumsum(counts)
+        (total,) = last_values(offsets)
+        operations = cupy.empty(total, dtype=np.uint32)
+        arguments = (block, chunks.fields, slots, offsets, operations, total, count)
+        _launch_warps(WRITE_SPLITS, warps, arguments)
+        mappings = aligned.mappings.copy()
+        rows = (mappings, mappings.shape[0], count)
+        splits = (chunks.offsets, slots, offsets, warps)
+        launch_threads(USE_SPLITS, LINE_THREADS, count, (*splits, *rows))
+        split = AlignedMappings(mappings, operations, aligned.offsets)
+        return replace(reads, aligned=split)
+
     def _write(
         self, block: tuple[object, ...], layout: _Layout, lines: GpuArray, piece_count: int
     ) -> None:
@@ -164,9 +212,14 @@ class DeviceAlignmentWriter:
         count = slots.shape[0]
         text = (layout.line_offsets, lines, lines.size)
         _launch_warps(WRITE_LINES, count, (block, self._form, slots, *text, count))
+        arguments = (chunks.fields, slots, *text, count)
         if self._line_options.is_sam or self._line_options.has_cigar:
-            arguments = (block, self._form, chunks.fields, slots, *text, count)
-            _launch_warps(WRITE_OPERATIONS, chunks.slots.size, arguments)
+            _launch_warps(WRITE_OPERATIONS, chunks.slots.size, (block, self._form, *arguments))
+        difference = self._line_options.difference
+        if difference is Difference.MD:
+            _launch_warps(WRITE_MD, chunks.slots.size, (block, *arguments))
+        elif difference is not Difference.NONE:
+            _launch_warps(WRITE_CS, chunks.slots.size, (block, self._form, *arguments))
         if piece_count:
             complements = (self._complements, self._complements.size)
             pieces = (slots, layout.piece_offsets, *complements)

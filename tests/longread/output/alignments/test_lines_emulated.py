@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hapgpu.longread.options import LineOptions, MappingOptions
+from hapgpu.longread.options import Difference, LineOptions, MappingOptions
 from tests.emulation.emulator import emulate
 from tests.longread.output.alignments.test_lines import LETTERS, MadeLines, made_lines
 
@@ -16,6 +16,11 @@ FORMS = (
     LineOptions(),
     LineOptions(secondary_bases=True, read_group="run1", copies_comments=True),
     LineOptions(soft_clips_all=True, has_cigar=True, mapped_only=True, moves_long_cigars=True),
+    LineOptions(difference=Difference.MD),
+    LineOptions(difference=Difference.CS, has_cigar=True),
+    LineOptions(difference=Difference.LONG_CS),
+    LineOptions(difference=Difference.DS),
+    LineOptions(difference=Difference.MD, splits_matches=True, has_cigar=True),
 )
 
 
