@@ -29,6 +29,8 @@ _TYPES: Final[dict[str, type[np.generic]]] = {
     "Plan": np.int64,
     "Segment": np.int64,
     "LocalPair": np.int64,
+    "Slot": np.int64,
+    "LineTarget": np.int64,
     "long long": np.int64,
     "unsigned long long": np.uint64,
     "Word": np.uint64,

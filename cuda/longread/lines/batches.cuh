@@ -16,7 +16,7 @@ struct LineBlock {
     ReadSpans spans;
     int has_qualities;
     const int* repeats;
-    ReadCodes codes;
+    ReadCodes reads;
     const Mapping* mappings;
     const unsigned* operations;
     const long long* offsets;

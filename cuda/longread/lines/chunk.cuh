@@ -45,11 +45,11 @@ __device__ inline LaneOperation placed_operation(
     const Mapping& mapping = mapping_of(block, chunks, slots, chunk);
     LaneOperation operation = operation_of(block, chunks, mapping, chunk);
     const long long read = slots[chunks.slots[chunk]].read;
-    const long long codes = block.codes.starts[read];
+    const long long codes = block.reads.starts[read];
     const long long start = mapping.is_reverse
         ? codes + 2ll * block.spans.lengths[read] - mapping.query_end
         : codes + mapping.query_start;
-    operation.queries = block.codes.codes + start;
+    operation.queries = block.reads.codes + start;
     operation.targets =
         block.target_codes + block.targets[mapping.sequence].codes + mapping.target_start;
     operation.query_size = (long long)mapping.query_end - mapping.query_start;

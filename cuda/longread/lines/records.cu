@@ -55,7 +55,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) start_slots(
 
 // Measures lines, and counts their pieces of bases and qualities: sizes[s + 1] and pieces[s + 1]
 // are those of slot s. Adds to `counts`. One warp per slot.
-extern "C" __global__ void __launch_bounds__(kThreads) measure_lines(
+extern "C" __global__ void __launch_bounds__(kThreads, 4) measure_lines(
     const __grid_constant__ LineBlock block, const __grid_constant__ LineForm form, Slot* slots,
     long long* sizes, long long* pieces, unsigned long long* counts, long long slot_count
 ) {
@@ -92,7 +92,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) measure_lines(
 }
 
 // Writes lines, except what other kernels write; one warp per slot.
-extern "C" __global__ void __launch_bounds__(kThreads) write_lines(
+extern "C" __global__ void __launch_bounds__(kThreads, 4) write_lines(
     const __grid_constant__ LineBlock block, const __grid_constant__ LineForm form,
     const Slot* slots, const long long* line_offsets, unsigned char* lines, long long slot_count
 ) {

@@ -131,7 +131,7 @@ class DeviceAlignmentWriter:
         block = block_fields(reads, self._targets)
         layout, line_bytes, piece_count, counts = self._lay_out(reads, block)
         if line_bytes > _MOST_BYTES and len(reads.spans) > 1:
-            raise MemoryError("lines of a block are too large")
+            raise MemoryError("the lines of a block are too large: halve it")
         lines = cupy.empty(line_bytes, dtype=np.uint8)
         self._write(block, layout, lines, piece_count)
         *of_mappings, bases = counts

@@ -2,48 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from hapgpu.longread.options import Difference, LineOptions, MappingOptions
+from hapgpu.longread.align.batches import MAPPING, AlignedMappings
 from tests.emulation.emulator import emulate
-from tests.longread.output.alignments.test_lines import LETTERS, MadeLines, made_lines
-
-FORMS = (
-    LineOptions(has_cigar=True),
-    LineOptions(),
-    LineOptions(secondary_bases=True, read_group="run1", copies_comments=True),
-    LineOptions(soft_clips_all=True, has_cigar=True, mapped_only=True, moves_long_cigars=True),
-    LineOptions(difference=Difference.MD),
-    LineOptions(difference=Difference.CS, has_cigar=True),
-    LineOptions(difference=Difference.LONG_CS),
-    LineOptions(difference=Difference.DS),
-    LineOptions(difference=Difference.MD, splits_matches=True, has_cigar=True),
+from tests.longread.output.alignments.device_cases import (
+    ALL,
+    FORMS,
+    LINE_FORMS,
+    Case,
+    extreme_cases,
+    made_cases,
 )
+from tests.longread.output.alignments.test_lines import MadeLines
 
 
-def check(
-    made: MadeLines,
-    options: MappingOptions,
-    line_options: LineOptions,
-    patch: pytest.MonkeyPatch,
-) -> None:
+def check(cases: Iterator[Case], patch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("cupy")
     from hapgpu.arrays import cuda as ragged  # noqa: PLC0415  (imports CuPy)
-    from hapgpu.longread.cuda.lines import batches, writer  # noqa: PLC0415
+    from hapgpu.longread.cuda.lines import batches, writer  # noqa: PLC0415  (imports CuPy)
     from tests.longread.output.alignments.device_lines import check_lines  # noqa: PLC0415
 
     emulate(patch, ragged, batches, writer)
-    check_lines(made.block(), made.targets, options, line_options, np)
+    for made, options, line_options in cases:
+        check_lines(made.block(), made.targets, options, line_options, np)
 
 
 @pytest.mark.parametrize("is_sam", [False, True], ids=["paf", "sam"])
+@pytest.mark.parametrize("form", LINE_FORMS)
+def test_made_lines(form: str, *, is_sam: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    check(made_cases(form, is_sam=is_sam, seeds=5), monkeypatch)
+
+
 @pytest.mark.parametrize("form", FORMS)
-def test_made_lines(form: LineOptions, *, is_sam: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    for seed in range(12):
-        letters = "ACGTacgtN" if seed % 2 else LETTERS
-        made = made_lines(seed, (4, 40, 3000)[seed % 3], letters, is_fasta=seed % 4 == 0)
-        options = MappingOptions(prints_secondary=seed % 5 != 0, prints_unmapped=seed % 2 == 0)
-        check(made, options, replace(form, is_sam=is_sam), monkeypatch)
+def test_extreme_lines(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # One form has more operations than BAM has room for: that takes seconds.
+    pairs = 16_400 if form == "ds" else 300
+    check(extreme_cases(form, is_sam=True, pairs=pairs), monkeypatch)
+
+
+def test_no_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    aligned = AlignedMappings(
+        np.empty(0, dtype=MAPPING), np.empty(0, dtype=np.uint32), np.zeros(1, dtype=np.int64)
+    )
+    made = MadeLines([], [], aligned, np.empty(0, dtype=np.int32))
+    check(iter([(made, ALL, replace(LINE_FORMS["md"], is_sam=True))]), monkeypatch)
+
+
+def test_lines_that_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("cupy")
+    from hapgpu.longread.cuda.lines import writer  # noqa: PLC0415  (imports CuPy)
+
+    monkeypatch.setattr(writer, "_MOST_BYTES", 100)
+    cases = made_cases("plain", is_sam=True, seeds=3)
+    with pytest.raises(MemoryError, match="halve"):
+        check(cases, monkeypatch)
