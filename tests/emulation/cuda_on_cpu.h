@@ -43,9 +43,6 @@ struct alignas(8) int2 {
 struct alignas(16) ulonglong2 {
     unsigned long long x, y;
 };
-struct alignas(8) int2 {
-    int x, y;
-};
 struct alignas(8) float2 {
     float x, y;
 };

@@ -14,7 +14,8 @@ from hapgpu.longread.align.parameters import align_parameters, scoring_of
 from hapgpu.longread.cuda.align.pipeline import DeviceMappingAligner
 from hapgpu.longread.cuda.align.rows import downloaded_rows
 from hapgpu.longread.cuda.align.start import code_reads, resident_targets
-from hapgpu.longread.cuda.lines.writer import DeviceAlignedBlock, DeviceAlignmentWriter
+from hapgpu.longread.cuda.lines.batches import DeviceAlignedBlock
+from hapgpu.longread.cuda.lines.writer import DeviceAlignmentWriter
 from hapgpu.longread.cuda.mappings import chained_mappings
 from hapgpu.longread.cuda.stages import BlockFinder
 from hapgpu.longread.index.minimizer_index import MinimizerIndex
@@ -112,16 +113,12 @@ class CudaAligner(BlockAligner[TextBlock]):
         super().__init__(index, targets, options, device, self._written, NO_LINES)
         with device_errors(device), cupy.cuda.Device(device.index):
             self._write = DeviceAlignmentWriter(
-                index.names,
-                resident_targets(targets, device),
-                targets.lengths,
-                options.mappings,
-                line_options,
+                index, resident_targets(targets, device), options.mappings, line_options
             )
 
     def _written(self, block: DeviceAlignedBlock, anchors: int) -> TextBlock:
-        text, counts = self._write(block, anchors)
-        return TextBlock(download_pinned(text), counts)
+        lines = self._write(block, anchors)
+        return TextBlock(download_pinned(lines.text), lines.counts)
 
 
 def block_on_host(block: DeviceAlignedBlock) -> AlignedBlock:

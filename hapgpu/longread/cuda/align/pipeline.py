@@ -30,8 +30,8 @@ from hapgpu.longread.cuda.align.assembly import assemble, in_order
 from hapgpu.longread.cuda.align.cigars import finish_alignments
 from hapgpu.longread.cuda.align.drops import find_drops
 from hapgpu.longread.cuda.align.inversions import find_stretches, insert_inversions
-from hapgpu.longread.cuda.align.piece_alignment import align_pieces
 from hapgpu.longread.cuda.align.pieces import plan_pieces
+from hapgpu.longread.cuda.align.pieces_alignment import align_pieces
 from hapgpu.longread.cuda.align.ranking import rank
 from hapgpu.longread.cuda.align.start import start_mappings
 from hapgpu.longread.options import MappingOptions
