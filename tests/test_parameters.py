@@ -19,6 +19,7 @@ API = "/api.py"
 ALLOWED: set[str] = {
     "hapgpu/longread/mappings/mappings.py: chained_mappings",
     "hapgpu/longread/mappings/mappings.py: make_mappings",
+    "hapgpu/longread/cuda/mappings.py: chained_mappings",
     "hapgpu/longread/cuda/mappings.py: make_mappings",
     "hapgpu/longread/mappings/seed_counts.py: count_seeds",
     "hapgpu/genotyping/reads/cuda/read_buffer.py: __init__",

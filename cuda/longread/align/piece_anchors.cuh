@@ -98,20 +98,18 @@ constexpr int kMinGap = 10, kMinCancelled = 40, kMaxSteps = 10, kMinLongGap = 30
 
 // Lists the anchors after gaps longer than `kMinGap`; returns their number.
 __device__ inline int list_gapped(const AnchorRows& anchors, int size, int* gapped) {
-    constexpr int kUnrolled = 4;  // loads at a time: they take longest
+    constexpr int kUnrolled = 8;  // loads at a time, without branches: they take longest
     int count = 0;
     for (int base = 1; base < size; base += kUnrolled * kWarpLanes) {
         int gaps[kUnrolled];
         for (int k = 0; k < kUnrolled; ++k) {
-            const int anchor = base + k * kWarpLanes + lane_id();
-            gaps[k] = anchor < size ? anchors.gap_before(anchor) : 0;
+            gaps[k] = anchors.gap_before(min(base + k * kWarpLanes + lane_id(), size - 1));
         }
         for (int k = 0; k < kUnrolled; ++k) {
-            const unsigned lanes = __ballot_sync(kAllLanes, abs(gaps[k]) > kMinGap);
-            if (abs(gaps[k]) > kMinGap) {
-                gapped[count + __popc(lanes & lower_lanes())] =
-                    base + k * kWarpLanes + lane_id();
-            }
+            const int anchor = base + k * kWarpLanes + lane_id();
+            const bool is_gapped = anchor < size && abs(gaps[k]) > kMinGap;
+            const unsigned lanes = __ballot_sync(kAllLanes, is_gapped);
+            if (is_gapped) gapped[count + __popc(lanes & lower_lanes())] = anchor;
             count += __popc(lanes);
         }
     }
