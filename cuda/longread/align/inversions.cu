@@ -91,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(kBlockThreads) place_stretches(
     }
 }
 
-// Writes the stretch before each mapping that follows one.
+// Writes the stretch before each right part.
 extern "C" __global__ void __launch_bounds__(kBlockThreads) find_previous(
     const __grid_constant__ Stretches stretches, int* previous
 ) {
@@ -102,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(kBlockThreads) find_previous(
 
 // Chooses the stretches that become mappings: those with an alignment, unless an inversion lies
 // directly before the left part. So in a run of neighbours with alignments, every second one is
-// left out.
+// excluded.
 extern "C" __global__ void __launch_bounds__(kBlockThreads) choose_inversions(
     const __grid_constant__ Stretches stretches, const long long* offsets, const int* previous,
     int* is_inverted
@@ -118,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(kBlockThreads) choose_inversions(
     }
 }
 
-// Writes the inversions behind all mappings, and links them to their neighbours. `ranks` counts the
+// Writes the inversions after all mappings, and links them to their neighbours. `ranks` counts the
 // stretches that become mappings, up to each of them.
 extern "C" __global__ void __launch_bounds__(kBlockThreads) insert_inversions(
     Mapping* mappings, Mapping* out, int count,

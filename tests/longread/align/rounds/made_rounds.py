@@ -12,7 +12,10 @@ import pytest
 from hapgpu.longread.align import pipeline
 from hapgpu.longread.align.batches import (
     FILL,
+    INVERSION,
     LEFT,
+    MAPPING,
+    NO_PARENT,
     PieceAlignments,
     Pieces,
     ReadCodes,
@@ -20,6 +23,7 @@ from hapgpu.longread.align.batches import (
     TargetCodes,
 )
 from hapgpu.longread.align.drops import DROP, INVERSION_DROP, NO_DROP
+from hapgpu.longread.align.inversions import Stretches
 from hapgpu.longread.align.parameters import AlignScoring, align_scoring
 from tests.longread.align.cigars.reference import Operation
 from tests.longread.align.rounds import made_reads as made
@@ -167,3 +171,33 @@ def check_random_reads(seed: int, count: int) -> int:
     parents = [list(range(len(read.chains))) for read in reads]
     found = test_rounds.compiled(reads, parents, targets, SCORINGS[seed % 2], PARAMETERS)
     return int(found.mappings["is_inversion"].sum())
+
+
+def check_made_stretches(stages: CheckedStages, seed: int, reads: int) -> None:
+    """Insert inversions between the parts of reads; runs of stretches are aligned or not."""
+    rng = np.random.default_rng(seed)
+    parts = 9
+    mappings = np.zeros(reads * parts, dtype=MAPPING)
+    rows = np.arange(mappings.size)
+    mappings["read"] = rows // parts
+    mappings["is_reverse"] = rng.integers(0, 2, reads).repeat(parts)
+    mappings["sequence"] = rng.integers(0, 2, mappings.size)
+    mappings["next"] = np.where(rows % parts < parts - 1, rows + 1, NO_PARENT)
+    left = np.flatnonzero((rows % parts < parts - 1) & (rng.random(rows.size) < 0.8))
+    lengths = rng.integers(1, 100, left.size).astype(np.int32)
+    starts = rng.integers(0, 500, (2, left.size))
+    kinds = np.full(left.size, INVERSION, dtype=np.uint8)
+    pieces = Pieces(kinds, starts[0], lengths, starts[1], lengths, lengths, lengths)
+    counts = rng.integers(0, 4, left.size)
+    numbers = rng.integers(0, 100, (5, left.size)).astype(np.int32)
+    operations = rng.integers(0, 1000, counts.sum()).astype(np.uint32)
+    alignments = PieceAlignments(
+        *(*numbers, kinds, kinds, operations), np.concatenate([[0], np.cumsum(counts)])
+    )
+    sequences = SequenceCodes(
+        ReadCodes(kinds, np.arange(reads) * 700, np.arange(reads, dtype=np.int32) + 300),
+        TargetCodes(kinds, np.array([0, 1000]), np.array([1000, 1000])),
+    )
+    stretches = Stretches(left, left + 1, pieces)
+    found = stages.insert_inversions(mappings, stretches, alignments, sequences, 1 << 33)
+    assert found.size > mappings.size

@@ -37,6 +37,11 @@ def test_literal_splits() -> None:
     made_rounds.check_literal_splits()
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_made_stretches(seed: int, stages: CheckedStages) -> None:
+    made_rounds.check_made_stretches(stages, seed, 1000)
+
+
 @pytest.mark.usefixtures("stages")
 def test_random_reads() -> None:
     assert sum(made_rounds.check_random_reads(seed, 8) for seed in range(20)) > 20
