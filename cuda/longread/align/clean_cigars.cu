@@ -128,39 +128,49 @@ __device__ Found move_gaps(const Cigar& cigar) {
     return {(bool)__syncthreads_or(has_empty), (bool)__syncthreads_or(has_pair)};
 }
 
-// Merges runs as I D I to one I and one D, by one thread; returns whether operations became empty.
-__device__ bool merge_gaps(const Cigar& cigar) {
-    bool merges = false;
-    for (long long k = 0; k < cigar.size - 2; ++k) {
-        if (!is_pair(cigar, k)) continue;
-        long long end = k;
-        long long inserted = 0, deleted = 0;
-        for (; end < cigar.size; ++end) {
-            const int kind = kind_of(cigar.operations[end]);
-            const int length = length_of(cigar.operations[end]);
-            if (kind == kInsertion) inserted += length;
-            else if (kind == kDeletion) deleted += length;
-            else if (length > 0) break;
-        }
-        if (end - k >= kMinMerged && inserted > 0 && deleted > 0) {
-            cigar.operations[k] = (unsigned)inserted << 4 | kInsertion;
-            cigar.operations[k + 1] = (unsigned)deleted << 4 | kDeletion;
-            for (long long empty = k + 2; empty < end; ++empty) cigar.operations[empty] &= 15;
-            merges = true;
-        }
-        k = end;
-    }
-    return merges;
+// Returns whether an operation is a gap or empty.
+__device__ inline bool is_gap_or_empty(unsigned operation) {
+    return kind_of(operation) != kMatch || length_of(operation) == 0;
 }
 
-// Returns whether three or more operations are gaps or empty, and start with gaps of both kinds.
-__device__ bool has_gap_run(const Cigar& cigar) {
-    bool has_run = false;
-    for (long long k = threadIdx.x; k < cigar.size - 2; k += kBlockThreads) {
-        const unsigned third = cigar.operations[k + 2];
-        has_run |= is_pair(cigar, k) && (kind_of(third) != kMatch || length_of(third) == 0);
+// Returns whether a run of gaps starts at an operation and the next one: at the first pair between
+// two M with bases.
+__device__ bool starts_run(const Cigar& cigar, long long k) {
+    if (!is_pair(cigar, k)) return false;
+    for (--k; k >= 0 && is_gap_or_empty(cigar.operations[k]); --k) {
+        if (is_pair(cigar, k)) return false;
     }
-    return __syncthreads_or(has_run);
+    return true;
+}
+
+// Merges a run as I D I to one I and one D; returns whether operations became empty.
+__device__ bool merge_run(const Cigar& cigar, long long start) {
+    long long end = start;
+    unsigned inserted = 0, deleted = 0;
+    for (; end < cigar.size && is_gap_or_empty(cigar.operations[end]); ++end) {
+        const int kind = kind_of(cigar.operations[end]), length = length_of(cigar.operations[end]);
+        if (kind == kInsertion) inserted += length;
+        if (kind == kDeletion) deleted += length;
+    }
+    if (end - start < kMinMerged || inserted == 0 || deleted == 0) return false;
+    cigar.operations[start] = inserted << 4 | kInsertion;
+    cigar.operations[start + 1] = deleted << 4 | kDeletion;
+    for (long long empty = start + 2; empty < end; ++empty) cigar.operations[empty] &= 15;
+    return true;
+}
+
+// Merges all runs, one thread each; returns whether operations became empty. A run may go on in
+// the next tile: there, it still has its first pair.
+__device__ bool merge_gaps(const Cigar& cigar) {
+    bool merges = false;
+    for (long long first = 0; first < cigar.size - 2; first += kBlockThreads) {
+        const long long k = first + threadIdx.x;
+        const bool starts = k < cigar.size - 2 && starts_run(cigar, k);
+        __syncthreads();  // all have read
+        if (starts) merges |= merge_run(cigar, k);
+        __syncthreads();  // before the next tile is read
+    }
+    return __syncthreads_or(merges);
 }
 
 // Drops empty operations, and merges equal neighbours; returns how many operations are left.
@@ -211,7 +221,7 @@ __device__ void clear_counts(Mapping& mapping) {
 
 // Cleans CIGARs; one block per mapping. Of each operation, `query_starts` and `target_starts` get
 // the bases before it.
-extern "C" __global__ void __launch_bounds__(kBlockThreads) clean_cigars(
+extern "C" __global__ void __launch_bounds__(kBlockThreads, 5) clean_cigars(
     Mapping* mappings, const long long* rows, int row_count, unsigned* operations,
     const __grid_constant__ ReadCodes reads, const __grid_constant__ TargetCodes targets,
     int* query_starts, int* target_starts, int* steps
@@ -233,10 +243,7 @@ extern "C" __global__ void __launch_bounds__(kBlockThreads) clean_cigars(
         const unsigned char* target = targets.codes + first_target_code(targets, mapping);
         find_steps(cigar, query, target, scratch);
         Found found = move_gaps(cigar);
-        if (found.has_pair && has_gap_run(cigar)) {
-            const bool merges = threadIdx.x == 0 && merge_gaps(cigar);
-            found.has_empty |= (bool)__syncthreads_or(merges);
-        }
+        if (found.has_pair) found.has_empty |= merge_gaps(cigar);
         if (found.has_empty) cigar.size = without_empty(cigar, scratch.runs);
         const unsigned leading = cigar.size > 0 ? cigar.operations[0] : 0;
         const bool drops = kind_of(leading) != kMatch;

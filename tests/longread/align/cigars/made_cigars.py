@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.cigar.encoding import DELETION, INSERTION, MATCH, OPERATIONS
+from hapgpu.longread.align import cigars as on_cpu
 from hapgpu.longread.align.batches import MAPPING, ReadCodes, SequenceCodes, TargetCodes
 from hapgpu.longread.align.parameters import AlignScoring
 from tests.longread.align.cigars.reference import Alignment, Operation
@@ -61,25 +63,39 @@ def made_alignment(
     return Alignment(cigar, *codes)
 
 
+def check_finished(
+    upload: Upload,
+    mappings: NDArray[np.void],
+    rows: NDArray[np.int64],
+    operations: NDArray[np.uint32],
+    sequences: SequenceCodes,
+    scoring: AlignScoring,
+) -> None:
+    """Finish alignments on both devices, and compare; those of the CPU in place."""
+    from hapgpu.longread.cuda.align import cigars  # noqa: PLC0415  (imports CuPy)
+
+    shape = mappings.size, MAPPING.itemsize // 8
+    words = upload(mappings.copy().view(np.int64).reshape(shape))
+    of_device = upload(operations)
+    bases = SequenceCodes(
+        ReadCodes._make(map(upload, sequences.reads)),
+        TargetCodes._make(map(upload, sequences.targets)),
+    )
+    cigars.finish_alignments(words, upload(rows), of_device, bases, scoring)
+    on_cpu.finish_alignments(mappings, rows, operations, sequences, scoring)
+    found = np.ascontiguousarray(downloaded(words)).view(MAPPING).reshape(-1)
+    for name in MAPPING.names or ():
+        np.testing.assert_array_equal(found[name], mappings[name], name)
+    rests = mappings["first_operation"], mappings["operations"]
+    np.testing.assert_array_equal(
+        Ragged.gather(downloaded(of_device), *rests).data, Ragged.gather(operations, *rests).data
+    )
+
+
 def check(upload: Upload, batch: Batch, scoring: AlignScoring, rows: NDArray[np.int64]) -> None:
     """Finish a batch on both devices, and compare."""
-    from hapgpu.longread.cuda.align.cigars import finish_alignments  # noqa: PLC0415  (needs CuPy)
-
-    words = batch.mappings.copy().view(np.int64).reshape(batch.mappings.size, -1)
-    mappings, operations = upload(words), upload(batch.operations)
-    sequences = SequenceCodes(
-        ReadCodes._make(map(upload, batch.reads)), TargetCodes._make(map(upload, batch.targets))
-    )
-    finish_alignments(mappings, upload(rows), operations, sequences, scoring)
-    batch.finish(scoring, rows)
-    found = np.ascontiguousarray(downloaded(mappings)).view(MAPPING).reshape(-1)
-    for name in MAPPING.names or ():
-        np.testing.assert_array_equal(found[name], batch.mappings[name], name)
-    operations = downloaded(operations)
-    for mapping in batch.mappings:
-        first = mapping["first_operation"]
-        end = first + mapping["operations"]
-        np.testing.assert_array_equal(operations[first:end], batch.operations[first:end])
+    sequences = SequenceCodes.of(batch.reads, batch.targets)
+    check_finished(upload, batch.mappings, rows, batch.operations, sequences, scoring)
 
 
 def downloaded(array: Any) -> NDArray[Any]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +32,9 @@ from hapgpu.longread.align.batches import (
     PlannedPieces,
 )
 from hapgpu.longread.align.parameters import AlignParameters
+from hapgpu.longread.options import preset
+from tests.longread.align.cigars.made_cigars import check_finished
+from tests.longread.align.pieces.real_reads import map_reads
 from tests.longread.align.rounds import made_reads as made
 from tests.longread.align.rounds.made_reads import KINDS, Event, Made
 from tests.longread.align.rounds.test_rounds import PARAMETERS, SCORING, aligner_of
@@ -235,15 +241,32 @@ def check_made(upload: Upload, seed: int, fills: Sequence[int], operations: int)
 
 def check_reads(upload: Upload, seed: int, reads: int, patch: pytest.MonkeyPatch) -> None:
     """Check all rounds of the alignment of made reads."""
-    checker = Checker(upload)
     batch = random_reads(seed, reads)
     parents = [[*range(len(each.chains))] for each in batch]
-    aligner = aligner_of(TARGETS, SCORING, PARAMETERS)
-    patch.setattr(pipeline, "in_order", checker.in_order)
-    stages = aligner.stages._replace(assemble=checker.assemble)
-    aligner = pipeline.MappingAligner(
-        aligner.targets, aligner.options, aligner.scoring, aligner.parameters, stages
-    )
+    aligner = checked(upload, aligner_of(TARGETS, SCORING, PARAMETERS), patch)
     aligner.align(
         made.mapping_rows(batch, parents), made.mapped_anchors(batch), made.read_codes(batch)
     )
+
+
+def check_real_reads(upload: Upload, data_dir: Path, reads: int, patch: pytest.MonkeyPatch) -> None:
+    """Check all rounds of the alignment of the first real reads."""
+    path = data_dir / "longread" / "lambda_ont.fq.gz"
+    options = preset("map-ont")
+    mapped = map_reads(data_dir / "genomes" / "lambda.NC_001416.fa.gz", path, options)
+    batch = mapped.batch
+    arguments = (batch.targets, options.mappings, mapped.scoring, mapped.parameters)
+    aligner = checked(upload, pipeline.MappingAligner(*arguments), patch)
+    aligner.align(batch.mappings[batch.mappings["read"] < reads], batch.anchors, batch.reads)
+
+
+def checked(
+    upload: Upload, aligner: pipeline.MappingAligner, patch: pytest.MonkeyPatch
+) -> pipeline.MappingAligner:
+    """Return an aligner that runs the stages on both devices."""
+    checker = Checker(upload)
+    patch.setattr(pipeline, "in_order", checker.in_order)
+    stages = aligner.stages._replace(
+        assemble=checker.assemble, finish_alignments=partial(check_finished, upload)
+    )
+    return replace(aligner, stages=stages)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.emulation.emulator import emulate
-from tests.longread.align.rounds.made_assemblies import check_made, check_reads
+from tests.longread.align.rounds.made_assemblies import check_made, check_reads, check_real_reads
 
 
 def emulated(patch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("cupy")
     from hapgpu.arrays import cuda  # noqa: PLC0415  (imports CuPy)
-    from hapgpu.longread.cuda.align import assembly  # noqa: PLC0415  (imports CuPy)
+    from hapgpu.longread.cuda.align import assembly, cigars  # noqa: PLC0415  (imports CuPy)
 
-    emulate(patch, assembly, cuda)
+    emulate(patch, assembly, cigars, cuda)
 
 
 @pytest.mark.parametrize(
@@ -41,5 +42,10 @@ def test_made_pieces(
 @pytest.mark.parametrize("reads", [0, 1, 12])
 def test_rounds(reads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     emulated(monkeypatch)
-    for seed in range(4):
+    for seed in range(2):
         check_reads(np.array, seed, reads, monkeypatch)
+
+
+def test_real_reads(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    emulated(monkeypatch)
+    check_real_reads(np.array, data_dir, 20, monkeypatch)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 
 import pytest
 
 from hapgpu.longread.align import assembly as on_cpu
-from tests.longread.align.rounds.made_assemblies import check_made, check_reads
+from tests.longread.align.rounds.made_assemblies import check_made, check_reads, check_real_reads
 
 pytestmark = pytest.mark.gpu
 
@@ -25,6 +26,11 @@ def test_rounds(reads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     cupy = pytest.importorskip("cupy")
     for seed in range(5):
         check_reads(cupy.asarray, seed, reads, monkeypatch)
+
+
+def test_real_reads(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cupy = pytest.importorskip("cupy")
+    check_real_reads(cupy.asarray, data_dir, 1 << 30, monkeypatch)
 
 
 @pytest.mark.parametrize("name", ["assemble", "in_order"])
