@@ -167,7 +167,7 @@ extern "C" __global__ void __launch_bounds__(kWarpThreads) measure_plans(
     const __grid_constant__ Pieces pieces, const int* end_anchors, const unsigned char* drops,
     const __grid_constant__ PieceAlignments alignments,
     const __grid_constant__ MappedAnchors anchors, int min_anchors, Joined* joined,
-    long long* operation_counts, int* part_counts
+    long long* operation_counts, long long* part_counts
 ) {
     for (int row = first_warp(); row < plan_count; row += all_warps()) {
         const Plan plan = plans[row];
@@ -204,7 +204,8 @@ extern "C" __global__ void __launch_bounds__(kWarpThreads) measure_plans(
     }
 }
 
-// Joins the operations of each plan, and completes its mapping; one block per plan.
+// Joins the operations of each plan, and completes its mapping; one block per plan. Offsets of
+// parts start anywhere.
 extern "C" __global__ void __launch_bounds__(kBlockThreads) join_operations(
     Mapping* mappings, int mapping_count, const Plan* plans, int plan_count, const Joined* joined,
     const __grid_constant__ PieceAlignments alignments,
@@ -227,7 +228,7 @@ extern "C" __global__ void __launch_bounds__(kBlockThreads) join_operations(
         if (warp_of_block() == 0) {
             Mapping& mapping = mappings[plan.mapping];
             if (ends.kept > 0) {
-                const long long part = part_offsets[row];
+                const long long part = part_offsets[row] - part_offsets[0];
                 split(mapping, parts[part], ends.kept, ends.drop == kInverted, anchors);
                 if (lane_id() == 0) mapping.next = (int)(mapping_count + part);
             }

@@ -52,7 +52,7 @@ MEASURE_PLANS: Final = align_kernel(
         *sizes("min_anchors"),
         _JOINED_PLANS,
         Array("operation_counts", np.int64, "plan_count"),
-        Array("part_counts", np.int32, "plan_count"),
+        Array("part_counts", np.int64, "plan_count"),
     ),
 )
 JOIN_OPERATIONS: Final = align_kernel(
@@ -112,17 +112,18 @@ def assemble(
     planned, alignments = aligned.planned, piece_alignment_fields(aligned.alignments)
     plans = planned.plans.shape[0]
     joined = cupy.empty(plans * _JOINED, dtype=np.int32)
-    operation_counts = cupy.empty(plans, dtype=np.int64)
-    part_counts = cupy.empty(plans, dtype=np.int32)
+    counts = cupy.empty(2 * plans, dtype=np.int64)  # operations, then parts: one sum is enough
     count, anchor_fields = mappings.shape[0], mapped_anchor_fields(anchors)
     measured = (
         *(mappings, count, planned.plans, plans, piece_fields(planned.pieces)),
         *(planned.end_anchors, aligned.drops, alignments, anchor_fields, parameters.min_anchors),
-        *(joined, operation_counts, part_counts),
+        *(joined, counts[:plans], counts[plans:]),
     )
     launch_threads(MEASURE_PLANS, _THREADS, plans * WARP, measured)
-    operation_offsets, part_offsets = offsets_of(operation_counts), offsets_of(part_counts)
-    size, new_parts = last_values(operation_offsets, part_offsets)
+    offsets = offsets_of(counts)
+    operation_offsets, part_offsets = offsets[: plans + 1], offsets[plans:]
+    size, end = last_values(operation_offsets, part_offsets)
+    new_parts = end - size
     operations = cupy.empty(size, dtype=np.uint32)
     parts = cupy.empty((new_parts, MAPPING_WORDS), dtype=np.int64)
     arguments = (
