@@ -25,6 +25,7 @@ LENGTHS = np.full(SEQUENCES, 400_000, dtype=np.int64)
         MappingOptions(),
         MappingOptions(all_chains=True),
         MappingOptions(score_ratio=0.1, max_secondary=50),
+        MappingOptions(mask_level=0.0, max_secondary=1),
     ],
 )
 def test_made_chains(seed: int, options: MappingOptions, monkeypatch: pytest.MonkeyPatch) -> None:

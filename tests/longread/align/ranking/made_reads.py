@@ -175,7 +175,7 @@ def small_cases() -> Iterator[RankingInputs]:
     for count in (1, 2, 3, 9, 70):
         yield inversions(count)
     yield long_alignments(0, 1)
-    yield long_alignments(1, 400)
+    yield long_alignments(1, 4000)
     for seed in range(25):
         yield any_reads(seed, [1, 3, 0, 10, 2, 33, 0], any_rules(seed), gaps=1 + 15 * (seed % 4))
     for seed in range(25, 29):
