@@ -104,10 +104,12 @@ __device__ inline double cost_of_mismatch(const Mapping& best, int match, int mi
 // Costs of the gaps of an alignment, added from the first to the last: other orders differ in the
 // last bits. Lanes compute the costs of 32 operations at once, and all of them add these up.
 __device__ inline double cost_of_gaps(const unsigned* operations, int count, double cost) {
+    const auto at = [=](int k) { return k < count ? operations[k] : (unsigned)kM; };
     double total = 0;
+    unsigned next = at(lane_id());
     for (int base = 0; base < count; base += kWarpLanes) {
-        const int k = base + lane_id();
-        const unsigned operation = k < count ? operations[k] : (unsigned)kM;
+        const unsigned operation = next;
+        next = at(base + kWarpLanes + lane_id());  // arrives during the additions
         const bool is_gap = (operation & 15) != kM;
         const double own = is_gap ? cost + approximate_log2((int)(operation >> 4) + 1) : 0.0;
 #pragma unroll
