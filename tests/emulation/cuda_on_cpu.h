@@ -208,8 +208,7 @@ inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selectors) {
     const unsigned long long bytes = low | (unsigned long long)high << 32;
     unsigned result = 0;
     for (int k = 0; k < 4; ++k) {
-        const unsigned selector = selectors >> 4 * k & 15, byte = bytes >> 8 * (selector & 7) & 255;
-        result |= (selector < 8 ? byte : byte >> 7 ? 255 : 0) << 8 * k;
+        result |= (unsigned)(bytes >> 8 * (selectors >> 4 * k & 7) & 255) << 8 * k;
     }
     return result;
 }

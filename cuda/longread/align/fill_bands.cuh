@@ -4,8 +4,8 @@
 constexpr int kBands = 5, kFirstPairs = 16;
 constexpr int kNoBand = kBands;
 
-// Scores and costs fit in 25 bits for sequences of so many bases together.
-constexpr int kMaxBases = 1 << 16;
+// Sequences of more bases together are not aligned here: a warp would take long. Scores fit 25 bits.
+constexpr int kMaxBases = 1 << 15;
 
 // Diagonals on each side that the first band has at least, for `kWidthBases` bases or fewer.
 constexpr int kFirstWidth = 12, kWidthBases = 220;
@@ -82,7 +82,8 @@ __device__ inline int blocks_of(int bases) { return bases / kBlockRows + 1; }
 // Returns the first row, 0 or less: the last corner is in one of the last two rows of a block.
 __device__ inline int first_row(int bases) { return (bases | 1) + 1 - blocks_of(bases) * kBlockRows; }
 
-// Returns the bytes of directions, with a block more: room for the operations of the path.
+// Returns the bytes of directions, at most `_MAX_DIRECTIONS` of hapgpu/longread/cuda/align/fills.py,
+// with a block more: room for the operations of the path.
 __device__ inline long long direction_bytes(int pairs, int bases) {
     return (blocks_of(bases) + 1ll) * pairs * kBlockRows;
 }

@@ -35,14 +35,41 @@ struct CellCosts {
     int extend, long_extend;
 };
 
-// A byte of `CellCosts` is selected by the low four bits of 16; the others select zeros by the sign of
-// a byte, and no byte has one. The first of them is set in all target codes.
+// Returns four bytes of two words: each of the low 16 bits by four is the number of a byte, or that
+// plus 8 for its sign in all bits. (`__byte_perm` has no signs.)
+__device__ inline unsigned permuted(unsigned low, unsigned high, unsigned selectors) {
+#ifdef __CUDACC__
+    unsigned result;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(low), "r"(high), "r"(selectors));
+    return result;
+#else
+    unsigned result = __byte_perm(low, high, selectors);
+    for (int k = 0; k < 4; ++k) {
+        const unsigned ones = 0xffu << 8 * k;
+        const bool is_negative = (result & ones) >> 8 * k >= 0x80;
+        if (selectors >> 4 * k & 8) result = is_negative ? result | ones : result & ~ones;
+    }
+    return result;
+#endif
+}
+
+// A byte of `CellCosts` is selected by four bits; for the bytes above it the signs are, which are 0.
+// The lowest of these selectors is set in all target codes.
 constexpr unsigned kNoByte = 0x80808080u, kNoBytes = 0x88888888u;
 
 // Returns the differences of four pairs of codes: 0 if equal, 2 for a transition, 1 or 3 for another
 // mismatch, 4 or more with an ambiguous base.
 __device__ inline unsigned differences(unsigned targets, unsigned queries) {
-    return (targets ^ queries) | ((targets | queries) & 0x04040404u);
+    constexpr unsigned kAmbiguousCodes = 0x04040404;
+#ifdef __CUDACC__
+    // In one instruction: where the third operand has a bit, the table says `or`, else `xor`.
+    unsigned result;
+    asm("lop3.b32 %0, %1, %2, %3, 0xbc;"
+        : "=r"(result) : "r"(targets), "r"(queries), "n"(kAmbiguousCodes));
+    return result;
+#else
+    return (targets ^ queries) | ((targets | queries) & kAmbiguousCodes);
+#endif
 }
 
 // Returns the bits of `one` in `mask`, and the other bits of `other`.

@@ -62,6 +62,7 @@ struct Lane {
     unsigned targets[kWords], queries[kWords];  // codes of the cells
     unsigned directions[kCells][2];
     int diagonal;  // the first one
+    unsigned pairs;  // of the costs: in a register of the lane, from which it is read fastest
 
     __device__ void clear() {
 #pragma unroll
@@ -72,23 +73,35 @@ struct Lane {
         }
     }
 
-    // Moves the cells on the target by one base.
-    __device__ void push_target(unsigned code) {
+    // Moves the cells on the target by one base, byte kByte of `codes`.
+    template <int kByte>
+    __device__ void push_target(unsigned codes) {
+        if (kCells == 1) {
+            targets[0] = permuted(codes, kNoBytes, 0x4440 | kByte);
+        } else {
 #pragma unroll
-        for (int k = 0; k + 1 < kWords; ++k) {
-            targets[k] = __funnelshift_r(targets[k], targets[k + 1], 8);
+            for (int k = 0; k + 1 < kWords; ++k) {
+                targets[k] = __funnelshift_r(targets[k], targets[k + 1], 8);
+            }
+            constexpr unsigned kSelectors = kCells == 2 ? 0x0041 : 0x0321;
+            constexpr int kTop = kCells == 2 ? 4 : 12;
+            targets[kWords - 1] =
+                permuted(targets[kWords - 1], codes, kSelectors | (4 + kByte) << kTop);
         }
-        constexpr int kTop = 8 * ((kCells - 1) % 4);
-        targets[kWords - 1] = kCells == 1 ? code : targets[kWords - 1] >> 8 | code << kTop;
     }
 
-    // Moves the cells on the query by one base.
-    __device__ void push_query(unsigned code) {
+    // Moves the cells on the query by one base, byte kByte of `codes`.
+    template <int kByte>
+    __device__ void push_query(unsigned codes) {
+        if (kCells == 1) {
+            queries[0] = permuted(codes, 0, 0x4440 | kByte);
+        } else {
 #pragma unroll
-        for (int k = kWords - 1; k > 0; --k) {
-            queries[k] = __funnelshift_r(queries[k - 1], queries[k], 24);
+            for (int k = kWords - 1; k > 0; --k) {
+                queries[k] = __funnelshift_r(queries[k - 1], queries[k], 24);
+            }
+            queries[0] = permuted(queries[0], codes, 0x2100 | (4 + kByte));
         }
-        queries[0] = kCells == 1 ? code : queries[0] << 8 | code;
     }
 
     // Computes a cell of an antidiagonal, row kRow of its block; `arriving` are its gaps. With
@@ -96,9 +109,9 @@ struct Lane {
     template <int kRow, bool kHasBorder>
     __device__ void
     compute(int cell, Gaps arriving, const CellCosts& costs, int row, int border_score) {
-        const unsigned four_pairs = differences(targets[cell / 4], queries[cell / 4]);
-        const unsigned bytes = __byte_perm(four_pairs, kNoBytes, 0x4440 | cell % 4);
-        int pair = (int)__byte_perm(costs.pairs, costs.ambiguous_pairs, bytes);
+        unsigned bytes = differences(targets[cell / 4], queries[cell / 4]);
+        if (kCells > 1) bytes = permuted(bytes, kNoBytes, 0x4440 | cell % 4);
+        int pair = (int)permuted(pairs, costs.ambiguous_pairs, bytes);
         int& score = scores[kRow % 2][cell];
         if (kHasBorder) {
             const bool is_border = abs(diagonal + 2 * cell + kRow % 2) == row;
@@ -151,10 +164,10 @@ struct Lane {
     ) {
         int score = kHasBorder ? border_score(costs, scoring, row + kRow) : 0;
         step<kRow, kHasBorder>(place, costs, row + kRow, score);
-        push_target(target_codes >> 4 * kRow & 0xff);
+        push_target<kRow / 2>(target_codes);
         score = kHasBorder ? border_score(costs, scoring, row + kRow + 1) : 0;
         step<kRow + 1, kHasBorder>(place, costs, row + kRow + 1, score);
-        push_query(query_codes >> 4 * kRow & 0xff);
+        push_query<kRow / 2>(query_codes);
     }
 
     // Computes a block of antidiagonals, the first of which is `row`.
@@ -210,6 +223,7 @@ __device__ bool fill_band(
     Lane<kCells> lane;
     lane.diagonal = band.low + 2 * kCells * place.lane;
     lane.clear();
+    lane.pairs = __shfl_sync(kAllLanes, costs.pairs, 0);
     const int own_blocks = blocks_of(codes.bases());
     int row = first_row(codes.bases()) - (blocks - own_blocks) * kBlockRows;
     const int next_target = (row + lane.diagonal) / 2 + kCells - 1;
@@ -217,10 +231,10 @@ __device__ bool fill_band(
 #pragma unroll
     for (int cell = 0; cell < kCells; ++cell) {
         const int back = kCells - cell;
-        lane.push_target(
-            code_at(codes.targets, codes.target_length, next_target - back) | (kNoByte & 0xff)
+        lane.template push_target<0>(
+            code_at(codes.targets, codes.target_length, next_target - back) | kNoByte
         );
-        lane.push_query(code_at(codes.queries, codes.query_length, next_query - back));
+        lane.template push_query<0>(code_at(codes.queries, codes.query_length, next_query - back));
     }
     CodeStream targets(codes.targets, codes.target_length, next_target);
     CodeStream queries(codes.queries, codes.query_length, next_query);

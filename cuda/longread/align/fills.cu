@@ -14,9 +14,6 @@ constexpr int kThreads = 128;
 constexpr int kPieceBits = 31, kBaseBits = 17;
 constexpr unsigned long long kNoKey = ~0ull;
 
-// Larger fills are not aligned here.
-constexpr long long kMaxDirections = 64ll << 20;
-
 constexpr unsigned char kPending = 0, kAligned = 1, kRefused = 2;
 constexpr unsigned char kUntried = 255;
 
@@ -67,11 +64,8 @@ __device__ inline int
 chosen_band(const Scoring& scoring, const Fills& fills, int piece, int target, int query) {
     if ((long long)target + query > kMaxBases) return kNoBand;
     const int tried = fills.bands[piece];
-    const int band = tried == kUntried
-        ? first_band(target, query)
-        : next_band(scoring, tried, fills.scores[piece], target, query);
-    const bool is_small = direction_bytes(kFirstPairs << band, target + query) <= kMaxDirections;
-    return is_small ? band : kNoBand;
+    if (tried == kUntried) return first_band(target, query);
+    return next_band(scoring, tried, fills.scores[piece], target, query);
 }
 
 // Aligns the rows of a run that are in a band.

@@ -34,7 +34,7 @@ from hapgpu.runtime.gpu.work_queue import launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
 
 _THREADS: Final = 128  # per block, as in the source
-_MAX_DIRECTIONS: Final = 64 << 20  # bytes of a fill, as in the source
+_MAX_DIRECTIONS: Final = ((1 << 15) + 16) * 256  # bytes of a fill: `direction_bytes`
 _CHUNK_BYTES: Final = 448 << 20
 """Directions of so many bytes are in memory at a time, and those of one fill more."""
 _POOL_FRACTION: Final = 64
