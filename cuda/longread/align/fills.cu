@@ -216,9 +216,10 @@ extern "C" __global__ void __launch_bounds__(kThreads) order_fills(
     }
 }
 
-// Aligns fills in band `kNumber`, with `kCells` cells per lane; a group of lanes per fill.
-template <int kNumber, int kLanes, int kCells>
-__global__ void __launch_bounds__(kThreads) align_band(
+// Aligns fills in band `kNumber`, with `kCells` cells per lane; a group of lanes per fill. `kBlocks`
+// thread blocks run on a multiprocessor, so that no register is kept in memory.
+template <int kNumber, int kLanes, int kCells, int kBlocks>
+__global__ void __launch_bounds__(kThreads, kBlocks) align_band(
     const __grid_constant__ Pieces pieces, const __grid_constant__ ReadCodes reads,
     const __grid_constant__ TargetCodes targets, const __grid_constant__ Scoring scoring,
     const __grid_constant__ CellCosts costs, const __grid_constant__ Fills fills,

@@ -41,8 +41,8 @@ _POOL_FRACTION: Final = 64
 """Fills have room for an operation per so many bytes of directions in narrow bands."""
 _POOL_MINIMUM: Final = 1 << 12
 _UNTRIED: Final = 255
-_LANES: Final = ((16, 1), (32, 1), (32, 2), (32, 4), (32, 8))
-"""Lanes per fill, and cells per lane, of each band."""
+_LANES: Final = ((16, 1, 8), (32, 1, 8), (32, 2, 7), (32, 4, 4), (32, 8, 3))
+"""Lanes per fill, cells per lane, and thread blocks per multiprocessor, of each band."""
 
 _FILLS = Struct(
     "fills",
@@ -98,10 +98,10 @@ ORDER_FILLS: Final = align_kernel(
 ALIGN_BAND_0, ALIGN_BAND_1, ALIGN_BAND_2, ALIGN_BAND_3, ALIGN_BAND_4 = (
     align_kernel(
         "fills.cu",
-        f"align_band<{number}, {lanes}, {cells}>",
+        f"align_band<{number}, {lanes}, {cells}, {blocks}>",
         (PIECES, READ_CODES, TARGET_CODES, SCORING, _COSTS, _FILLS, _RUN),
     )
-    for number, (lanes, cells) in enumerate(_LANES)
+    for number, (lanes, cells, blocks) in enumerate(_LANES)
 )
 TRACE_FILLS: Final = align_kernel(
     "fills.cu", "trace_fills", (PIECES, READ_CODES, TARGET_CODES, _FILLS, _RUN, _POOL)
@@ -270,7 +270,7 @@ def _align_run(
     sizes = (chunks, directions.size, _CHUNK_BYTES)
     for chunk in range(chunks):
         first = 0
-        for kernel, (lanes, _), end in zip(_BANDS, _LANES, run.ends, strict=True):
+        for kernel, (lanes, *_), end in zip(_BANDS, _LANES, run.ends, strict=True):
             if end > first:
                 rows = (*arrays, *sizes, chunk, first, end)
                 given = (*codes, *scores, fills, rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from hapgpu.longread.align.cpu import align_pieces
 from hapgpu.longread.align.parameters import AlignScoring, align_parameters, align_scoring
 from hapgpu.longread.options import LongReadOptions
 from tests.longread.align.fills.made_pairs import Codes, mutated, packed
+from tests.longread.align.fills.recorded_fills import recorded_fills
 
 DEFAULT = align_scoring(2, 4, (4, 2), (24, 1))
 UNFIT = ("expensive", "does not fit", "not aligned")
@@ -104,3 +106,12 @@ def check(
         assert found.scores[row] == (expected.scores[row] if has_score else 0)
         assert is_done or (query.size > 0 and target.size > 0)
     return int(found.is_aligned.sum())
+
+
+def recorded_batches(directory: Path) -> list[tuple[list[tuple[Codes, Codes]], AlignScoring]]:
+    """Return the recorded pairs and their scorings, a batch per scoring."""
+    batches: dict[tuple[int, ...], tuple[list[tuple[Codes, Codes]], AlignScoring]] = {}
+    for fill in recorded_fills(directory):
+        pairs, _ = batches.setdefault(fill.scoring[:8], ([], fill.scoring))
+        pairs.append((fill.query, fill.target))
+    return list(batches.values())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from hapgpu.longread.align.dp.fills import MIN_LANES, align_fills
 from hapgpu.longread.align.parameters import AlignScoring, align_scoring
 from tests.longread.align.fills.made_pairs import Codes, mutated, packed
 from tests.longread.align.fills.plain_alignment import plain_alignment
+from tests.longread.align.fills.recorded_fills import recorded_fills
 
 DEFAULT = align_scoring(2, 4, (4, 2), (24, 1))
 
@@ -85,49 +85,15 @@ def test_equals_the_whole_matrix(
             assert row in remaining or results[row] == want
 
 
-def minimap2_fills(directory: Path) -> list[dict[str, str]]:
-    """Return the recorded global alignments whose band is the whole matrix."""
-    file = directory / "longread" / "aligned" / "ksw2_cases.tsv.gz"
-    if not file.is_file():
-        pytest.skip(f"no recorded alignments: {file}")
-    with gzip.open(file, "rt") as lines:
-        names = next(lines).strip("#\n").split("\t")
-        rows = [dict(zip(names, line.rstrip("\n").split("\t"), strict=True)) for line in lines]
-    return [row for row in rows if _is_global(row)]
-
-
-def _is_global(row: dict[str, str]) -> bool:
-    longest = max(len(row["query"]), len(row["target"]))
-    is_wide = not 0 <= int(row["w"]) < longest
-    approximate, generic = 8, 4
-    is_plain = not int(row["flag"]) & ~(approximate | generic)
-    return row["func"] != "ll" and is_wide and is_plain and row["zdropped"] == "0"
-
-
 def test_recorded_alignments(data_dir: Path) -> None:
-    rows = minimap2_fills(data_dir)
     compared = {"extd2": 0, "extz2": 0}
-    for row in rows:
-        numbers = {name: int(row[name]) for name in ("a", "b", "ambi", "transition", "flag")}
-        gaps, long_gaps = (int(row["q"]), int(row["e"])), (int(row["q2"]), int(row["e2"]))
-        scoring = align_scoring(
-            numbers["a"],
-            numbers["b"],
-            gaps,
-            gaps if row["func"] == "extz2" else long_gaps,
-            ambiguous=numbers["ambi"],
-            transition=numbers["transition"],
-        )
-        codes = [
-            np.array(["ACGTN".index(base) for base in row[name]], np.uint8)
-            for name in ("query", "target")
-        ]
-        results, remaining = aligned([(codes[0], codes[1])] * MIN_LANES, scoring)
+    for fill in recorded_fills(data_dir):
+        results, remaining = aligned([(fill.query, fill.target)] * MIN_LANES, fill.scoring)
         if not remaining:
-            compared[row["func"]] += 1
-            assert results == [(int(row["score"]), row["cigar"])] * MIN_LANES, row["id"]
-    assert compared["extd2"] > 300, len(rows)
-    assert compared["extz2"] > 20, len(rows)
+            compared[fill.function] += 1
+            assert results == [(fill.score, fill.cigar)] * MIN_LANES, fill.name
+    assert compared["extd2"] > 300
+    assert compared["extz2"] > 20
 
 
 def test_ambiguous_bases_are_not_equal() -> None:

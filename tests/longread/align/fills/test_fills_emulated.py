@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -17,6 +18,7 @@ from tests.longread.align.fills.device_cases import (
     check,
     long_pairs,
     pair,
+    recorded_batches,
 )
 from tests.longread.align.fills.made_pairs import Codes, packed
 
@@ -46,6 +48,13 @@ def test_any_pairs(name: str, fills: ModuleType) -> None:
 
 def test_long_pairs(fills: ModuleType) -> None:
     assert aligned(fills, long_pairs(), DEFAULT) == 4
+
+
+def test_recorded_alignments(data_dir: Path, fills: ModuleType) -> None:
+    for pairs, scoring in recorded_batches(data_dir):
+        short = [each for each in pairs if max(map(len, each)) < 200]
+        if short:
+            aligned(fills, short[:25], scoring)
 
 
 def test_a_sequence_is_empty(fills: ModuleType) -> None:

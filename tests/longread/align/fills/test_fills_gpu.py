@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -15,6 +17,7 @@ from tests.longread.align.fills.device_cases import (
     check,
     long_pairs,
     pair,
+    recorded_batches,
 )
 from tests.longread.align.fills.made_pairs import Codes, packed
 
@@ -45,6 +48,11 @@ def test_any_pairs(name: str) -> None:
 
 def test_long_pairs() -> None:
     assert aligned(long_pairs(), DEFAULT) == 4
+
+
+def test_recorded_alignments(data_dir: Path) -> None:
+    batches = recorded_batches(data_dir)
+    assert sum(aligned(*batch) for batch in batches) > 300
 
 
 def test_a_sequence_is_empty() -> None:
