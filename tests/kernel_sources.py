@@ -27,6 +27,7 @@ _TYPES: Final[dict[str, type[np.generic]]] = {
     "Mapping": np.int64,
     "Joined": np.int32,
     "Plan": np.int64,
+    "PairJob": np.int32,
     "Segment": np.int64,
     "LocalPair": np.int64,
     "Slot": np.int64,

@@ -16,6 +16,7 @@ from hapgpu.longread.align.batches import (
 from hapgpu.longread.align.parameters import AlignParameters, AlignScoring
 from hapgpu.longread.cuda.align.fills import align_fills
 from hapgpu.longread.cuda.align.pairs import align_pairs
+from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu_array import GpuArray
 
 
@@ -37,14 +38,14 @@ def align_pieces(
     is_capped = (cells > parameters.max_cells) & (parameters.max_cells > 0)
     is_whole = (pieces.kinds == FILL) & (pieces.bands >= longest - 1) & ~is_capped
     is_empty = is_whole & (cells == 0)
-    rows = cupy.flatnonzero(is_whole & ~is_empty)
+    rows = _rows_of(is_whole & ~is_empty)
     fills = align_fills(pieces.take(rows), sequences, scoring)
     results = _unaligned(is_capped)
     results.scores[is_empty] = 0
     results.scores[rows] = fills.scores
     is_other = ~(is_capped | is_empty)
     is_other[rows] = fills.is_aligned == 0
-    others = cupy.flatnonzero(is_other)
+    others = _rows_of(is_other)
     pairs = align_pairs(pieces, others, sequences, scoring, parameters, results)
     starts, counts = (cupy.zeros(longest.size, dtype=np.int64) for _ in range(2))
     starts[rows] = fills.offsets[:-1]
@@ -54,6 +55,18 @@ def align_pieces(
     data = cupy.concatenate([fills.operations, pairs.operations])
     gathered = DeviceRagged.gather(data, starts, counts)
     return results._replace(operations=gathered.data, offsets=gathered.offsets)
+
+
+def _rows_of(is_chosen: GpuArray) -> GpuArray:
+    """Return int64[c]: the rows at which `is_chosen`, bool[p], is true; waits for the stream.
+
+    CuPy's own function keeps other threads from launching kernels meanwhile.
+    """
+    if is_chosen.size == 0:
+        return cupy.empty(0, dtype=np.int64)
+    ends = cupy.cumsum(is_chosen, dtype=np.int64)
+    (count,) = last_values(ends)
+    return cupy.searchsorted(ends, cupy.arange(1, count + 1, dtype=np.int64))
 
 
 def _unaligned(is_capped: GpuArray) -> PieceAlignments:
