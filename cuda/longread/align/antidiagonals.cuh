@@ -27,10 +27,8 @@ template <int kWarps>
 struct Exchange {
     long long chunks[2];
     int best[2][kWarps], ranks[2][kWarps];  // per warp: highest score, and its rank among equals
-    int corners[2];       // the score that the last lane's one is derived from
-    int start_scores[2];  // the score of the first lane
-    int steps[2][2];      // v and u of the next lanes of a path
-    int end_scores[2];
+    int corners[2];   // the score that the last lane's one is derived from
+    int steps[2][2];  // v and u of the next lanes of a path
     int item;
 };
 
@@ -61,7 +59,7 @@ struct Filled {
 
 // Rank of a lane among lanes of the same score: the lowest is the best. minimap2 compares four lanes
 // at a time.
-constexpr int kRankShift = 28, kRestClass = 5;
+constexpr int kRankShift = 28, kRestClass = 5, kNoRank = 0x7fffffff;
 
 __device__ inline int rank_of(int t, const Lanes& lanes) {
     if (t == lanes.end) return 0;
@@ -98,7 +96,9 @@ __device__ inline bool drops(
     return best.max_score - score > limit;
 }
 
-template <int kWarps>
+// Fills a matrix. With `kGeneral`, the band may leak, there may be one affine gap cost, and numbers may
+// wrap around.
+template <int kWarps, bool kGeneral>
 struct MatrixFiller {
     using Threads = Team<kWarps>;
 
@@ -112,95 +112,107 @@ struct MatrixFiller {
     Exchange<kWarps>& exchange;
     long long* chunks;
     Borders borders;
-    bool is_single;
 
-    __device__ int pair_score_at(int t, int r) const {
-        return wrapped(
-            pair_score(scoring, target.at(t), query.at(r - t), scoring.dp_ambiguous)
-        );
+    // The first lane of a thread from some lane on.
+    __device__ static int own_lane(int first) {
+        return first + (Threads::rank() - first & Threads::kThreads - 1);
     }
 
-    // The cell of lane t before an antidiagonal, in the fourth byte of the result the pair's score
-    // that minimap2 had there.
+    __device__ int pair_score_at(int t, int r) const {
+        const int one = kGeneral ? target.at(t) : target.inside(t);
+        const int other = kGeneral ? query.at(r - t) : query.inside(r - t);
+        const int score = pair_score(scoring, one, other, scoring.dp_ambiguous);
+        return wrapped_if<kGeneral>(score);
+    }
+
+    // The cell of lane t before an antidiagonal. Lanes after `last_before` were never computed.
     __device__ Cell cell_before(
-        int t, int r, int last_before, const Edge& left, const Edge& top, int& stale
+        int t, int r, int last_before, const Edge& left, const Edge& top
     ) const {
-        unsigned before = packed(borders.opened, borders.opened, borders.opened2, 0), own = before;
-        if (t - 1 <= last_before) before = ring.vx(~r & 1, t - 1);
-        stale = byte_at(ring.uy(t), 3);
-        if (t <= last_before) own = ring.uy(t);
+        unsigned before = ring.vx(~r & 1, t - 1), own = ring.uy(t);
+        if (kGeneral) {
+            const unsigned unused = packed(borders.opened, borders.opened, borders.opened2, 0);
+            if (t - 1 > last_before) before = unused;
+            if (t > last_before) own = unused;
+        }
         Cell cell = {
             byte_at(own, 0), byte_at(before, 0), byte_at(before, 1),
             byte_at(own, 1), byte_at(before, 2), byte_at(own, 2)
         };
         if (t == left.lane) {
-            cell.v = wrapped(left.difference);
-            cell.x = wrapped(left.gap);
-            cell.x2 = wrapped(left.gap2);
+            cell.v = wrapped_if<kGeneral>(left.difference);
+            cell.x = wrapped_if<kGeneral>(left.gap);
+            cell.x2 = wrapped_if<kGeneral>(left.gap2);
         }
         if (t == top.lane) {
-            cell.u = wrapped(top.difference);
-            cell.y = wrapped(top.gap);
-            cell.y2 = wrapped(top.gap2);
+            cell.u = wrapped_if<kGeneral>(top.difference);
+            cell.y = wrapped_if<kGeneral>(top.gap);
+            cell.y2 = wrapped_if<kGeneral>(top.gap2);
         }
         return cell;
     }
 
     // The end of the lanes whose scores of pairs minimap2 sets, in blocks from the first one on.
-    __device__ int refreshed_end(const Lanes& lanes) const {
+    __device__ int set_end_of(const Lanes& lanes) const {
         const int stop = lanes.end + 1;
-        if (!band.leaks || scoring.transition != scoring.mismatch) return stop;
+        if (!kGeneral || !band.leaks || scoring.transition != scoring.mismatch) return stop;
         const int blocks = (stop - lanes.start + kBlockLanes - 1) & -kBlockLanes;
         const int array_end = (band.target_length + kBlockLanes - 1) & -kBlockLanes;
         return min(lanes.start + blocks, array_end);
     }
 
-    // Computes the lanes of a thread on an antidiagonal; sets its highest score and the rank.
-    __device__ void fill_lanes(
+    __device__ int step(int pair, Cell& cell) const {
+        if (kGeneral && is_single_affine(scoring)) {
+            return single_step(pair, cell, scoring, options.is_left);
+        }
+        return dual_step<kGeneral>(pair, cell, scoring, options.is_left);
+    }
+
+    // Updates the score of a lane in the band; returns it.
+    __device__ int score_after(int t, int r, const Lanes& lanes, const Cell& cell) const {
+        const bool is_last = t == lanes.end && t > 0;
+        const int before = is_last ? exchange.corners[r & 1] : ring.score(t);
+        const int score = before + (is_last ? cell.u : cell.v) - borders.bias;
+        ring.score(t) = score;
+        return score;
+    }
+
+    // Computes the lanes of a thread on an antidiagonal; returns the highest score. `set_before` is
+    // the end of the lanes whose scores of pairs minimap2 has set.
+    __device__ int fill_lanes(
         int r, const Lanes& lanes, const Lanes& before, int set_before, int next_on_path,
-        unsigned char* directions, int& highest, int& rank
+        unsigned char* directions
     ) const {
         const int difference = gap_cost(scoring, r) - gap_cost(scoring, r + 1) + borders.bias;
         const Edge left = left_edge(band, borders, r, lanes, before.first, difference);
         const Edge top = top_edge(band, borders, r, lanes, difference);
-        const int set_end = refreshed_end(lanes), last = max(lanes.last, set_end - 1);
-        int t = lanes.first + (Threads::rank() - lanes.first & Threads::kThreads - 1);
-        for (; t <= last; t += Threads::kThreads) {
-            int pair;
-            Cell cell = cell_before(t, r, before.last, left, top, pair);
-            if (t >= set_before) pair = 0;
-            if (t >= lanes.start && t < set_end) pair = pair_score_at(t, r);
-            if (t > lanes.last) {  // only the score of the pair is set
+        const int set_end = set_end_of(lanes), last = max(lanes.last, set_end - 1);
+        int highest = kNoScore;
+        for (int t = own_lane(lanes.first); t <= last; t += Threads::kThreads) {
+            int pair = kGeneral && t < set_before ? byte_at(ring.uy(t), 3) : 0;
+            if (!kGeneral || (t >= lanes.start && t < set_end)) pair = pair_score_at(t, r);
+            if (kGeneral && t > lanes.last) {  // only the score of the pair is set
                 ring.uy(t) = packed(0, 0, 0, pair);
                 continue;
             }
-            directions[t] = is_single ? single_step(pair, cell, scoring, options.is_left)
-                                      : dual_step(pair, cell, scoring, options.is_left);
+            Cell cell = cell_before(t, r, before.last, left, top);
+            directions[t] = step(pair, cell);
             ring.vx(r & 1, t) = packed(cell.v, cell.x, cell.x2, 0);
-            ring.uy(t) = packed(cell.u, cell.y, cell.y2, pair);
+            ring.uy(t) = packed(cell.u, cell.y, cell.y2, kGeneral ? pair : 0);
             if (!options.is_exact) {
                 if (t == next_on_path) exchange.steps[r & 1][0] = cell.v;
                 if (t == next_on_path + 1) exchange.steps[r & 1][1] = cell.u;
-            } else if (t >= lanes.start && t <= lanes.end) {
-                const bool is_last = t == lanes.end && t > 0;
-                const int score = is_last ? exchange.corners[r & 1] + cell.u - borders.bias
-                                          : ring.score(t) + cell.v - borders.bias;
-                ring.score(t) = score;
-                const int own_rank = rank_of(t, lanes);
-                if (score > highest || (score == highest && own_rank < rank)) {
-                    highest = score;
-                    rank = own_rank;
-                }
-                if (t == lanes.start) exchange.start_scores[r & 1] = score;
-                if (t == lanes.end) exchange.end_scores[r & 1] = score;
+            } else if (!kGeneral || (t >= lanes.start && t <= lanes.end)) {
+                highest = max(highest, score_after(t, r, lanes, cell));
             }
         }
+        return highest;
     }
 
     // Tells the other threads, for the antidiagonal after r, the score before its last lane and
     // where its directions go.
-    __device__ void prepare_next(int r, int antidiagonals) const {
-        const int corner = lanes_of(band, r + 1).end - 1;
+    __device__ void prepare_next(int r, const Lanes& next, int antidiagonals) const {
+        const int corner = next.end - 1;
         const bool is_own = (corner & Threads::kThreads - 1) == Threads::rank();
         if (options.is_exact && corner >= 0 && is_own) {
             exchange.corners[~r & 1] = ring.score(corner);
@@ -216,13 +228,21 @@ struct MatrixFiller {
         exchange.chunks[r & 1] = chunk;
     }
 
-    // Before the threads wait: the highest score of a warp.
-    __device__ void tell_highest(int r, int& highest, int& rank, const BestCells& best) const {
-        const int own = highest;
-        highest = warp_max(own);
-        if (matters(highest, best, options.drop)) {
-            rank = warp_min(own == highest ? rank : 0x7fffffff);
+    // The lowest rank among the lanes of a warp with a score.
+    __device__ int rank_in_warp(int score, const Lanes& lanes) const {
+        int rank = kNoRank;
+        for (int t = own_lane(lanes.start); t <= lanes.end; t += Threads::kThreads) {
+            if (ring.score(t) == score) rank = min(rank, rank_of(t, lanes));
         }
+        return warp_min(rank);
+    }
+
+    // Before the threads wait: the highest score of a warp, and its rank if it matters.
+    __device__ void tell_highest(
+        int r, const Lanes& lanes, int& highest, int& rank, const BestCells& best
+    ) const {
+        highest = warp_max(highest);
+        if (matters(highest, best, options.drop)) rank = rank_in_warp(highest, lanes);
         if (kWarps > 1 && lane_id() == 0) {
             exchange.best[r & 1][threadIdx.x / kWarpLanes] = highest;
             exchange.ranks[r & 1][threadIdx.x / kWarpLanes] = rank;
@@ -235,7 +255,7 @@ struct MatrixFiller {
         int r, const Lanes& lanes, int highest, int rank, BestCells& best
     ) const {
         if (r - lanes.start == band.query_length - 1) {
-            const int score = exchange.start_scores[r & 1];
+            const int score = ring.score(lanes.start);  // no longer changed: the lane is left
             if (score > best.query_end_score) {
                 best.query_end_score = score;
                 best.query_end_target = lanes.start;
@@ -246,7 +266,7 @@ struct MatrixFiller {
         if (kWarps > 1) {
             const int k = lane_id() % kWarps;
             const bool is_highest = exchange.best[r & 1][k] == highest;
-            rank = warp_min(is_highest ? exchange.ranks[r & 1][k] : 0x7fffffff);
+            rank = warp_min(is_highest ? exchange.ranks[r & 1][k] : kNoRank);
         }
         return drops(best, highest, lane_of(rank, lanes), r, options.drop, scoring);
     }
@@ -271,31 +291,32 @@ struct MatrixFiller {
         }
         Threads::wait();
         long long chunk = 0;
-        Lanes before = {0, 0, 0, -1};
+        Lanes before = {0, 0, 0, -1}, lanes = lanes_of(band, 0);
         for (int r = 0; r < antidiagonals; ++r) {
-            const Lanes lanes = lanes_of(band, r);
             filled.is_dropped = lanes.start > lanes.end;
             const int row = r & (1 << job.shift) - 1;
             if (row == 0) chunk = exchange.chunks[r & 1];
             filled.has_room = chunk >= 0;
             if (filled.is_dropped || !filled.has_room) break;
             const long long at = chunk + (long long)row * job.stride - lanes.first;
-            int highest = kNoScore, rank = 0x7fffffff;
-            fill_lanes(r, lanes, before, set_end, lane, pool.bytes + at, highest, rank);
-            prepare_next(r, antidiagonals);
-            if (options.is_exact) tell_highest(r, highest, rank, filled.best);
+            int highest = fill_lanes(r, lanes, before, set_end, lane, pool.bytes + at);
+            const Lanes next = lanes_of(band, r + 1);
+            prepare_next(r, next, antidiagonals);
+            int rank = kNoRank;
+            if (options.is_exact) tell_highest(r, lanes, highest, rank, filled.best);
             Threads::wait();
             if (options.is_exact) {
                 filled.is_dropped = is_dropped_at(r, lanes, highest, rank, filled.best);
-                score = exchange.end_scores[r & 1];
             } else {
                 score += follow(r, lanes, lane) - borders.bias;
             }
             if (filled.is_dropped) break;
-            set_end = max(set_end, refreshed_end(lanes));
+            if (kGeneral) set_end = max(set_end, set_end_of(lanes));
             before = lanes;
+            lanes = next;
         }
-        if (!filled.is_dropped) filled.score = score;
+        if (filled.is_dropped || !filled.has_room) return filled;
+        filled.score = options.is_exact ? ring.score(band.target_length - 1) : score;
         return filled;
     }
 };

@@ -38,6 +38,15 @@ __device__ inline bool is_single_affine(const Scoring& scoring) {
     return scoring.gap_open == scoring.gap_open2 && scoring.gap_extend == scoring.gap_extend2;
 }
 
+// Whether no number wraps around at 8 bits in bands that do not leak, with two affine gap costs: u and
+// v are at least the cost of a gap of one base below 0, and at most that above a match.
+__device__ inline bool fits_bytes(const Scoring& scoring) {
+    const int cost = scoring.gap_open + scoring.gap_extend;
+    const int cost2 = scoring.gap_open2 + scoring.gap_extend2;
+    return cost <= cost2 && 2 * cost + scoring.gap_open2 < 128 && cost + cost2 < 128 &&
+        scoring.match + 2 * cost < 128;
+}
+
 // Differences for gaps that open at a border, and for gaps that are never taken; `bias` is added
 // to all stored differences u and v.
 struct Borders {

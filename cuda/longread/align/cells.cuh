@@ -12,6 +12,11 @@ constexpr int kLongInsertionState = 4, kStateMask = 7;
 
 // Results wrap around at 8 bits, as in minimap2.
 __device__ inline int wrapped(int value) { return (signed char)value; }
+
+template <bool kWraps>
+__device__ inline int wrapped_if(int value) {
+    return kWraps ? wrapped(value) : value;
+}
 __device__ inline int byte_at(unsigned word, int k) { return (signed char)(word >> 8 * k); }
 
 __device__ inline unsigned packed(int one, int two, int three, int four) {
@@ -30,33 +35,40 @@ __device__ inline int going_on(int gap, int state, bool is_right) {
 }
 
 // Updates a cell, given v, x and x2 of the lane before and u, y and y2 of the same lane; returns
-// its direction byte.
+// its direction byte. Without `kWraps` no number wraps around.
+template <bool kWraps>
 __device__ inline int dual_step(int best, Cell& cell, const Scoring& scoring, bool is_right) {
-    int deletion = wrapped(cell.x + cell.v), insertion = wrapped(cell.y + cell.u);
-    int long_deletion = wrapped(cell.x2 + cell.v), long_insertion = wrapped(cell.y2 + cell.u);
+    int deletion = wrapped_if<kWraps>(cell.x + cell.v);
+    int insertion = wrapped_if<kWraps>(cell.y + cell.u);
+    int long_deletion = wrapped_if<kWraps>(cell.x2 + cell.v);
+    int long_insertion = wrapped_if<kWraps>(cell.y2 + cell.u);
     int direction = 0;
     take(deletion, kDeletionState, is_right, best, direction);
     take(insertion, kInsertionState, is_right, best, direction);
     take(long_deletion, kLongDeletionState, is_right, best, direction);
     take(long_insertion, kLongInsertionState, is_right, best, direction);
     best = min(best, scoring.match);
-    const int opened = wrapped(best - scoring.gap_open);
-    const int opened2 = wrapped(best - scoring.gap_open2);
-    deletion = wrapped(deletion - opened);
-    insertion = wrapped(insertion - opened);
-    long_deletion = wrapped(long_deletion - opened2);
-    long_insertion = wrapped(long_insertion - opened2);
+    const int opened = wrapped_if<kWraps>(best - scoring.gap_open);
+    const int opened2 = wrapped_if<kWraps>(best - scoring.gap_open2);
+    deletion = wrapped_if<kWraps>(deletion - opened);
+    insertion = wrapped_if<kWraps>(insertion - opened);
+    long_deletion = wrapped_if<kWraps>(long_deletion - opened2);
+    long_insertion = wrapped_if<kWraps>(long_insertion - opened2);
     direction |= going_on(deletion, kDeletionState, is_right);
     direction |= going_on(insertion, kInsertionState, is_right);
     direction |= going_on(long_deletion, kLongDeletionState, is_right);
     direction |= going_on(long_insertion, kLongInsertionState, is_right);
     const int cost = scoring.gap_open + scoring.gap_extend;
     const int cost2 = scoring.gap_open2 + scoring.gap_extend2;
-    const int u = wrapped(best - cell.v), v = wrapped(best - cell.u);
+    // The caller stores 8 bits.
     cell = {
-        u, v, wrapped(max(deletion, 0) - cost), wrapped(max(insertion, 0) - cost),
-        wrapped(max(long_deletion, 0) - cost2), wrapped(max(long_insertion, 0) - cost2)
+        best - cell.v, best - cell.u, max(deletion, 0) - cost, max(insertion, 0) - cost,
+        max(long_deletion, 0) - cost2, max(long_insertion, 0) - cost2
     };
+    if (kWraps) {
+        cell.u = wrapped(cell.u);
+        cell.v = wrapped(cell.v);
+    }
     return direction;
 }
 

@@ -71,6 +71,8 @@ struct Codes {
           step(is_backwards ? -1 : 1),
           length(length) {}
 
+    __device__ int inside(int k) const { return first[step * k]; }
+
     // Beyond the ends minimap2 has zeros.
-    __device__ int at(int k) const { return k >= 0 && k < length ? first[(long long)step * k] : 0; }
+    __device__ int at(int k) const { return k >= 0 && k < length ? inside(k) : 0; }
 };

@@ -166,6 +166,7 @@ __device__ inline void align_one(
     Exchange<kWarps>& exchange, const PieceAlignments& results
 ) {
     const Pieces& pieces = inputs.pieces;
+    const Scoring& scoring = inputs.scoring;
     const long long piece = jobs.rows[k];
     const PairJob job = jobs.jobs[k];
     Filled filled = {{0, -1, -1, kNoScore, -1}, kNoScore, false, true};
@@ -177,17 +178,25 @@ __device__ inline void align_one(
         };
         const PairOptions options =
             options_of(pieces.kinds[piece], pieces.drops[piece], inputs.end_bonus);
-        const unsigned char* query = inputs.reads.codes + pieces.query_starts[piece];
-        const unsigned char* target = inputs.targets.codes + pieces.target_starts[piece];
-        const MatrixFiller<kWarps> filler = {
-            band, job, options, Codes(query, band.query_length, options.is_left),
-            Codes(target, band.target_length, options.is_left), inputs.scoring, ring, pool,
-            exchange, pool.chunks + jobs.chunk_offsets[k], borders_of(inputs.scoring),
-            is_single_affine(inputs.scoring)
-        };
-        filled = filler.fill();
+        const Codes query(
+            inputs.reads.codes + pieces.query_starts[piece], band.query_length, options.is_left
+        );
+        const Codes target(
+            inputs.targets.codes + pieces.target_starts[piece], band.target_length, options.is_left
+        );
+        long long* chunks = pool.chunks + jobs.chunk_offsets[k];
+        const Borders borders = borders_of(scoring);
+        if (band.leaks || is_single_affine(scoring) || !fits_bytes(scoring)) {
+            filled = MatrixFiller<kWarps, true>{
+                band, job, options, query, target, scoring, ring, pool, exchange, chunks, borders
+            }.fill();
+        } else {
+            filled = MatrixFiller<kWarps, false>{
+                band, job, options, query, target, scoring, ring, pool, exchange, chunks, borders
+            }.fill();
+        }
         if (Team<kWarps>::rank() >= kWarpLanes) return;
-        state = finish(jobs, k, job, band, options, inputs.scoring, filled, pool, results);
+        state = finish(jobs, k, job, band, options, scoring, filled, pool, results);
     } else if (Team<kWarps>::rank() == 0) {
         set_results(results, piece, filled, false);
     }
