@@ -121,7 +121,10 @@ struct MatrixFiller {
     __device__ int pair_score_at(int t, int r) const {
         const int one = kGeneral ? target.at(t) : target.inside(t);
         const int other = kGeneral ? query.at(r - t) : query.inside(r - t);
-        const int score = pair_score(scoring, one, other, scoring.dp_ambiguous);
+        // As `pair_score`, without branches.
+        int score = (one ^ other) == 2 ? -scoring.transition : -scoring.mismatch;
+        score = one == other ? scoring.match : score;
+        score = max(one, other) >= kAmbiguous ? -scoring.dp_ambiguous : score;
         return wrapped_if<kGeneral>(score);
     }
 

@@ -18,7 +18,7 @@ constexpr long long kMaxWork = (1ll << kClassShift) - 1;
 
 // Rings of lanes on the chip.
 constexpr int kWarpTeams = 4, kWarpRing = 256;
-constexpr int kBlockWarps = 8, kBlockRing = 2048, kGridWarps = 16;
+constexpr int kBlockWarps = 8, kBlockRing = 1024, kGridWarps = 16;
 
 // What is set for each pair before its alignment.
 struct PairPlans {
@@ -206,9 +206,10 @@ __device__ inline void align_one(
 }  // namespace
 
 // Aligns pairs from a queue, in memory on the chip (`kRing` lanes) or `rings` (`ring_size` lanes per
-// thread block); `kWarps` warps per pair, `kTeams` pairs per thread block.
-template <int kWarps, int kTeams, int kRing>
-__global__ void __launch_bounds__(32 * kWarps * kTeams) align_pairs(
+// thread block); `kWarps` warps per pair, `kTeams` pairs per thread block, and registers for
+// `kBlocks` thread blocks per multiprocessor.
+template <int kWarps, int kTeams, int kRing, int kBlocks>
+__global__ void __launch_bounds__(32 * kWarps * kTeams, kBlocks) align_pairs(
     const __grid_constant__ PairInputs inputs, const __grid_constant__ PairJobs jobs,
     const __grid_constant__ Pool pool, const __grid_constant__ PieceAlignments results,
     const long long* order, int* taken, int count, unsigned* rings, int ring_size

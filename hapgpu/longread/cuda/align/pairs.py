@@ -43,7 +43,7 @@ _UNKNOWN_WIDTH: Final = -1
 _WARP_TEAMS: Final = 4
 _WARP_RING: Final = 256
 _BLOCK_WARPS: Final = 8
-_BLOCK_RING: Final = 2048
+_BLOCK_RING: Final = 1024
 _GRID_WARPS: Final = 16
 
 _MAX_WARP_LANES: Final = _WARP_RING - _RING_MARGIN
@@ -52,6 +52,8 @@ _POOL_BYTES: Final = 1 << 30
 """Memory for directions, unless one piece needs more."""
 _RING_BYTES: Final = 1 << 26
 """Memory for the lanes of the longest antidiagonals, unless one piece needs more."""
+_MIN_PROGRESS: Final = 4
+"""After a round that aligns a smaller fraction of its pairs, memory is reserved for each pair."""
 _WORD: Final = 4
 
 _ROWS: Final = Array("rows", np.int64, "count")
@@ -79,10 +81,10 @@ PLAN_PAIRS: Final = align_kernel(
 )
 
 
-def _pair_kernel(warps: int, teams: int, ring: int) -> Kernel:
+def _pair_kernel(warps: int, teams: int, ring: int, blocks: int) -> Kernel:
     return align_kernel(
         "pairs.cu",
-        f"align_pairs<{warps}, {teams}, {ring}>",
+        f"align_pairs<{warps}, {teams}, {ring}, {blocks}>",
         (
             Struct(
                 "inputs", (READ_CODES, TARGET_CODES, PIECES, SCORING, Scalar("end_bonus", np.int32))
@@ -118,9 +120,9 @@ def _pair_kernel(warps: int, teams: int, ring: int) -> Kernel:
     )
 
 
-ALIGN_BY_WARPS: Final = _pair_kernel(1, _WARP_TEAMS, _WARP_RING)
-ALIGN_BY_BLOCKS: Final = _pair_kernel(_BLOCK_WARPS, 1, _BLOCK_RING)
-ALIGN_IN_GLOBAL_MEMORY: Final = _pair_kernel(_GRID_WARPS, 1, 0)
+ALIGN_BY_WARPS: Final = _pair_kernel(1, _WARP_TEAMS, _WARP_RING, 5)
+ALIGN_BY_BLOCKS: Final = _pair_kernel(_BLOCK_WARPS, 1, _BLOCK_RING, 3)
+ALIGN_IN_GLOBAL_MEMORY: Final = _pair_kernel(_GRID_WARPS, 1, 0, 1)
 
 
 class PairOperations(NamedTuple):
@@ -243,9 +245,11 @@ def _align_remaining(
     parts = [first.operations.operations]
     starts, counts = first.operations.starts, first.operations.counts
     remaining = cupy.flatnonzero(first.states)
+    last = first
     while remaining.size:
         some = widths[remaining]
-        again = _align_round(inputs, rows[remaining], some, is_reserved=True)
+        is_slow = last.states.size > _MIN_PROGRESS * (last.states.size - last.remaining)
+        last = again = _align_round(inputs, rows[remaining], some, is_reserved=is_slow)
         count = again.states.size
         widths[remaining] = some
         starts[remaining[:count]] = again.operations.starts + sum(part.size for part in parts)

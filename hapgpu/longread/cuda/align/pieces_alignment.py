@@ -64,7 +64,7 @@ def _rows_of(is_chosen: GpuArray) -> GpuArray:
     """
     if is_chosen.size == 0:
         return cupy.empty(0, dtype=np.int64)
-    ends = cupy.cumsum(is_chosen, dtype=np.int64)
+    ends = cupy.cumsum(is_chosen.astype(np.int64))
     (count,) = last_values(ends)
     return cupy.searchsorted(ends, cupy.arange(1, count + 1, dtype=np.int64))
 

@@ -47,7 +47,7 @@ def test_long_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     check(case_of(long_pieces(3, 300, (20,)), SCORINGS[0]), monkeypatch)
 
 
-@pytest.mark.parametrize("max_block_lanes", [0, 2016])
+@pytest.mark.parametrize("max_block_lanes", [0, 992])
 def test_pieces_by_thread_blocks(monkeypatch: pytest.MonkeyPatch, max_block_lanes: int) -> None:
     limits = {"MAX_WARP_LANES": 0, "MAX_BLOCK_LANES": max_block_lanes}
     check(case_of(made_pieces(0, 7, 40), SCORINGS[0]), monkeypatch, **limits)
