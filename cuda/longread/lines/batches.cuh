@@ -42,10 +42,9 @@ struct Slot {
     long long operation_bytes, difference_bytes;  // texts of all operations
     long long run;                                // equal bases after the last difference (MD)
     long long operations, bases, differences;     // offsets of these texts
-    long long unused;
 };
 
-static_assert(sizeof(Slot) == 64, "as in NumPy");
+static_assert(sizeof(Slot) == 56, "as in NumPy");
 
 // Chunks of operations, in the order of slots: those of slot s start at offsets[s]. Measured
 // first, then replaced by the sums over the chunks of the slot before.

@@ -2,6 +2,7 @@
 
 #include "longread/lines/chunk.cuh"
 
+constexpr int kLongStep = 32;
 constexpr unsigned char kUpperCase = 0, kLowerCase = 0x20;
 
 __device__ inline unsigned char letter_of(unsigned char code, unsigned char letter_case) {
@@ -21,6 +22,15 @@ __device__ inline long long match_length(
     const unsigned char* one, const unsigned char* other, long long length
 ) {
     long long same = 0;
+    // Independent loads, because a single lane compares the bases of a long operation.
+    for (; same + kLongStep <= length; same += kLongStep) {
+        unsigned long long differences = 0;
+#pragma unroll
+        for (int k = 0; k < kLongStep; k += 8) {
+            differences |= load_8(one + same + k) ^ load_8(other + same + k);
+        }
+        if (differences) break;
+    }
     for (; same + 8 <= length; same += 8) {
         const unsigned long long differences = load_8(one + same) ^ load_8(other + same);
         if (differences) return same + (__ffsll(differences) - 1) / 8;

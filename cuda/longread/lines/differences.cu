@@ -245,7 +245,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) sum_differences(
 }
 
 // Writes cs or ds of each chunk; one warp per chunk.
-extern "C" __global__ void __launch_bounds__(kThreads) write_cs(
+extern "C" __global__ void __launch_bounds__(kThreads, 5) write_cs(
     const __grid_constant__ LineBlock block, const __grid_constant__ LineForm form,
     const __grid_constant__ Chunks chunks, const Slot* slots, const long long* line_offsets,
     unsigned char* lines
@@ -263,7 +263,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) write_cs(
 }
 
 // Writes MD of each chunk; one warp per chunk.
-extern "C" __global__ void __launch_bounds__(kThreads) write_md(
+extern "C" __global__ void __launch_bounds__(kThreads, 6) write_md(
     const __grid_constant__ LineBlock block, const __grid_constant__ Chunks chunks,
     const Slot* slots, const long long* line_offsets, unsigned char* lines
 ) {

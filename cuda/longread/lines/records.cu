@@ -43,7 +43,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) start_slots(
             const int middle = low + (high - low + 1) / 2;
             if (block.offsets[middle] + middle <= slot) low = middle; else high = middle - 1;
         }
-        slots[slot] = Slot{low, 0, 0, 0, 0, 0, 0, 0};
+        slots[slot] = Slot{low, 0, 0, 0, 0, 0, 0};
         const long long row = mapping_row(block, slot, low);
         long long chunks = 0;
         if (row >= 0 && is_printed(block.mappings[row], form)) {

@@ -54,7 +54,7 @@ __device__ inline void put_comment(Out& out, const LineBlock& block, long long r
     long long end = name_end;
     for (unsigned ends = 0; ends == 0;) {
         const long long at = end + lane_id();
-        ends = __ballot_sync(kAllLanes, at < block.text_size && block.text[at] == '\n');
+        ends = __ballot_sync(kAllLanes, at >= block.text_size || block.text[at] == '\n');
         end += ends ? __ffs(ends) - 1 : kWarpLanes;
     }
     end -= end > name_end && block.text[end - 1] == '\r';

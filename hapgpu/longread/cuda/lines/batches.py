@@ -21,7 +21,7 @@ from hapgpu.runtime.gpu.kernel import Array, Length, Scalar, Struct
 from hapgpu.runtime.gpu_array import GpuArray
 
 TARGET_WORDS: Final = TARGET.itemsize // 8
-SLOT_WORDS: Final = 8
+SLOT_WORDS: Final = 7
 
 LINE_BLOCK: Final = Struct(
     "block",
@@ -116,7 +116,7 @@ class DeviceLineTargets(NamedTuple):
 
 
 class Chunks(NamedTuple):
-    """Chunks of a few operations of c chunks of s slots: see the source.
+    """c chunks of the operations of s slots; see the source.
 
     Attributes
     ----------
