@@ -1,10 +1,12 @@
 // Bases and qualities of records of SAM: copied, or reversed; same as hapgpu/longread/output/sam.py.
 
+#include "common/bytes.cuh"
 #include "longread/lines/records.cuh"
 
 namespace {
 
 constexpr int kThreads = 128;
+constexpr int kWords = 4;  // per lane and step
 
 // Returns the slot of a piece: the last one whose pieces start at it or before.
 __device__ inline long long slot_of(const long long* pieces, long long slots, long long piece) {
@@ -16,9 +18,60 @@ __device__ inline long long slot_of(const long long* pieces, long long slots, lo
     return low;
 }
 
-// Returns a base as it is written on the forward strand: T for U.
-__device__ inline unsigned char forward_base(unsigned char letter) {
-    return letter - ((letter & 0xdf) == 'U');
+// Bases or qualities of a line, as they are in the file or reversed; `source` is the first one that
+// is written. All lanes of a warp hold the same.
+struct Letters {
+    const unsigned char* source;
+    const unsigned char* complements;
+    bool is_reverse, are_qualities;
+
+    __device__ unsigned char byte_at(int k) const {
+        const unsigned char letter = is_reverse ? source[-k] : source[k];
+        return are_qualities ? letter : (unsigned char)written(letter);
+    }
+
+    // Four letters of the file, the first in the lowest bits.
+    __device__ unsigned word_at(int k) const {
+        if (!is_reverse) return load_u32(source, k);
+        const unsigned word = load_u32(source, -k - 3);
+        return word << 24 | (word & 0xff00) << 8 | (word >> 8 & 0xff00) | word >> 24;
+    }
+
+    // Letters as they are written: complements, or T for U.
+    __device__ unsigned written(unsigned letters) const {
+        if (are_qualities) return letters;
+        if (is_reverse) {
+            return complements[letters & 0xff] | complements[letters >> 8 & 0xff] << 8 |
+                   complements[letters >> 16 & 0xff] << 16 |
+                   (unsigned)complements[letters >> 24] << 24;
+        }
+        constexpr unsigned kLow = 0x7f7f7f7f, kUpper = 0xdfdfdfdf, kU = 0x55555555;
+        const unsigned others = (letters & kUpper) ^ kU;  // 0 for U
+        const unsigned is_u = ~(((others & kLow) + kLow) | others | kLow);
+        return letters - (is_u >> 7);
+    }
+};
+
+// Copies letters: words that are aligned where they are written, and single bytes around them.
+__device__ inline void copy_letters(const Letters& letters, unsigned char* out, int size) {
+    const int before = min(size, (int)(-(unsigned long long)out & 3)), words = (size - before) / 4;
+    unsigned* out_words = (unsigned*)(out + before);
+    if (lane_id() < before) out[lane_id()] = letters.byte_at(lane_id());
+    for (int first = lane_id(); first < words; first += kWords * kWarpLanes) {
+        unsigned found[kWords];  // loaded first: the compiler cannot move loads before stores
+#pragma unroll
+        for (int k = 0; k < kWords; ++k) {
+            const int word = first + k * kWarpLanes;
+            if (word < words) found[k] = letters.word_at(before + 4 * word);
+        }
+#pragma unroll
+        for (int k = 0; k < kWords; ++k) {
+            const int word = first + k * kWarpLanes;
+            if (word < words) out_words[word] = letters.written(found[k]);
+        }
+    }
+    const int last = before + 4 * words + lane_id();
+    if (last < size) out[last] = letters.byte_at(last);
 }
 
 }  // namespace
@@ -47,15 +100,8 @@ extern "C" __global__ void __launch_bounds__(kThreads) copy_bases(
         if (are_qualities) out += parts.length + 1;
         const int* starts = are_qualities ? block.spans.quality_starts : block.spans.base_starts;
         const unsigned char* source = block.text + starts[read] + parts.start;
-        if (parts.flag & kReverse) {
-            const unsigned char* last = source + parts.length - 1 - first;
-            for (int k = lane_id(); k < size; k += kWarpLanes) {
-                out[k] = are_qualities ? last[-k] : complements[last[-k]];
-            }
-        } else {
-            for (int k = lane_id(); k < size; k += kWarpLanes) {
-                out[k] = are_qualities ? source[first + k] : forward_base(source[first + k]);
-            }
-        }
+        const bool is_reverse = parts.flag & kReverse;
+        source += is_reverse ? parts.length - 1 - first : first;
+        copy_letters(Letters{source, complements, is_reverse, are_qualities}, out, size);
     }
 }
