@@ -57,6 +57,10 @@ struct Filled {
     bool is_dropped, has_room;
 };
 
+__device__ inline Filled no_cells() {
+    return {{0, -1, -1, kNoScore, -1}, kNoScore, false, true};
+}
+
 // Rank of a lane among lanes of the same score: the lowest is the best. minimap2 compares four lanes
 // at a time.
 constexpr int kRankShift = 28, kRestClass = 5, kNoRank = 0x7fffffff;
@@ -286,7 +290,7 @@ struct MatrixFiller {
     // Fills the matrix until its end or a drop of the score; the same result in all threads.
     __device__ Filled fill() const {
         const int antidiagonals = band.query_length + band.target_length - 1;
-        Filled filled = {{0, -1, -1, kNoScore, -1}, kNoScore, false, true};
+        Filled filled = no_cells();
         int score = -scoring.gap_open - scoring.gap_extend, lane = 0, set_end = 0;
         if (Threads::rank() == 0) {
             ring.score(0) = score;

@@ -38,6 +38,18 @@ __device__ inline bool is_rejected(const Pieces& pieces, long long piece, const 
         worst > 2 * (scoring.gap_open + scoring.gap_extend);
 }
 
+__device__ inline void set_results(
+    const PieceAlignments& results, long long piece, const Filled& filled, bool reaches_end
+) {
+    results.scores[piece] = filled.score;
+    results.max_scores[piece] = filled.best.max_score;
+    results.max_targets[piece] = filled.best.max_target;
+    results.max_queries[piece] = filled.best.max_query;
+    results.query_end_targets[piece] = filled.best.query_end_target;
+    results.reaches_end[piece] = reaches_end;
+    results.is_dropped[piece] = filled.is_dropped;
+}
+
 __device__ inline int first_width(const Pieces& pieces, long long piece, const Scoring& scoring) {
     const int query = pieces.query_lengths[piece], target = pieces.target_lengths[piece];
     const int band = pieces.bands[piece], longest = max(query, target);
@@ -54,6 +66,27 @@ __device__ inline Band band_of(const Pieces& pieces, long long piece, int width)
 }
 
 }  // namespace
+
+// Sets the results of pieces that are not aligned, and marks whole fills and all others to align; one
+// thread per piece. Empty fills have a score, as if they were aligned.
+extern "C" __global__ void __launch_bounds__(128) classify_pieces(
+    const __grid_constant__ Pieces pieces, long long max_cells,
+    const __grid_constant__ PieceAlignments results, long long* is_fill, long long* is_other
+) {
+    for (int piece = first_thread(); piece < pieces.count; piece += all_threads()) {
+        const int query = pieces.query_lengths[piece], target = pieces.target_lengths[piece];
+        const long long cells = (long long)query * target;
+        const bool is_capped = max_cells > 0 && cells > max_cells;
+        const bool is_whole = pieces.kinds[piece] == kFill && !is_capped &&
+            pieces.bands[piece] >= max(query, target) - 1;
+        is_fill[piece] = is_whole && cells > 0;
+        is_other[piece] = !is_whole && !is_capped;
+        Filled none = no_cells();
+        none.score = is_whole ? 0 : kNoScore;
+        none.is_dropped = is_capped;
+        set_results(results, piece, none, false);
+    }
+}
 
 // Sets the bands of pairs and the memory that they may take; one thread per pair.
 extern "C" __global__ void __launch_bounds__(128) plan_pairs(
@@ -104,18 +137,6 @@ struct PairInputs {
     Scoring scoring;
     int end_bonus;
 };
-
-__device__ inline void set_results(
-    const PieceAlignments& results, long long piece, const Filled& filled, bool reaches_end
-) {
-    results.scores[piece] = filled.score;
-    results.max_scores[piece] = filled.best.max_score;
-    results.max_targets[piece] = filled.best.max_target;
-    results.max_queries[piece] = filled.best.max_query;
-    results.query_end_targets[piece] = filled.best.query_end_target;
-    results.reaches_end[piece] = reaches_end;
-    results.is_dropped[piece] = filled.is_dropped;
-}
 
 // Traces a filled matrix by a warp; returns the state of the pair.
 __device__ inline int finish(
@@ -169,7 +190,7 @@ __device__ inline void align_one(
     const Scoring& scoring = inputs.scoring;
     const long long piece = jobs.rows[k];
     const PairJob job = jobs.jobs[k];
-    Filled filled = {{0, -1, -1, kNoScore, -1}, kNoScore, false, true};
+    Filled filled = no_cells();
     int state = kAligned;
     if (job.stride > 0) {
         const Band band = {

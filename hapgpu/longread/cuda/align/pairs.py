@@ -15,39 +15,36 @@ import numpy as np
 from hapgpu.arrays.cuda import GATHER_WORDS
 from hapgpu.longread.align.batches import PieceAlignments, Pieces, SequenceCodes
 from hapgpu.longread.align.parameters import AlignParameters, AlignScoring
+from hapgpu.longread.cuda.align.pair_kernels import (
+    ALIGN_BY_BLOCKS,
+    ALIGN_BY_WARPS,
+    ALIGN_IN_GLOBAL_MEMORY,
+    BLOCK_RING,
+    BLOCK_WARPS,
+    CLASSIFY_PIECES,
+    GRID_WARPS,
+    JOB_NUMBERS,
+    PLAN_PAIRS,
+    PLAN_THREADS,
+    RING_ARRAYS,
+    RING_MARGIN,
+    UNKNOWN_WIDTH,
+    WARP_RING,
+    WARP_TEAMS,
+)
 from hapgpu.longread.cuda.align.rows import (
-    PIECE_ALIGNMENTS,
-    PIECES,
-    READ_CODES,
-    SCORING,
-    TARGET_CODES,
-    align_kernel,
     piece_alignment_fields,
     piece_fields,
     read_code_fields,
     scoring_fields,
     target_code_fields,
 )
-from hapgpu.longread.kernels import sizes
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Scalar, Struct
 from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
 
-# As in the source.
-_PLAN_THREADS: Final = 128
-_JOB_NUMBERS: Final = 6
-_RING_ARRAYS: Final = 4
-_RING_MARGIN: Final = 32
-_UNKNOWN_WIDTH: Final = -1
-_WARP_TEAMS: Final = 4
-_WARP_RING: Final = 256
-_BLOCK_WARPS: Final = 8
-_BLOCK_RING: Final = 1024
-_GRID_WARPS: Final = 16
-
-_MAX_WARP_LANES: Final = _WARP_RING - _RING_MARGIN
-_MAX_BLOCK_LANES: Final = _BLOCK_RING - _RING_MARGIN
+_MAX_WARP_LANES: Final = WARP_RING - RING_MARGIN
+_MAX_BLOCK_LANES: Final = BLOCK_RING - RING_MARGIN
 _POOL_BYTES: Final = 1 << 30
 """Memory for directions, unless one piece needs more."""
 _RING_BYTES: Final = 1 << 26
@@ -55,74 +52,6 @@ _RING_BYTES: Final = 1 << 26
 _MIN_PROGRESS: Final = 4
 """After a round that aligns a smaller fraction of its pairs, memory is reserved for each pair."""
 _WORD: Final = 4
-
-_ROWS: Final = Array("rows", np.int64, "count")
-_WIDTHS: Final = Array("widths", np.int32, "count")
-_JOBS: Final = Array("jobs", np.int32, "count", width=_JOB_NUMBERS)
-
-PLAN_PAIRS: Final = align_kernel(
-    "pairs.cu",
-    "plan_pairs",
-    (
-        *(PIECES, SCORING, _ROWS),
-        Struct(
-            "plans",
-            (
-                *(_JOBS, _WIDTHS),
-                Array("chunk_counts", np.int64, "count", 1),
-                Array("byte_counts", np.int64, "count", 1),
-                Array("keys", np.int64, "count"),
-                Array("classes", np.int32, "count"),
-                Array("lanes", np.int32, "count"),
-            ),
-        ),
-        *sizes("max_warp_lanes", "max_block_lanes", "count"),
-    ),
-)
-
-
-def _pair_kernel(warps: int, teams: int, ring: int, blocks: int) -> Kernel:
-    return align_kernel(
-        "pairs.cu",
-        f"align_pairs<{warps}, {teams}, {ring}, {blocks}>",
-        (
-            Struct(
-                "inputs", (READ_CODES, TARGET_CODES, PIECES, SCORING, Scalar("end_bonus", np.int32))
-            ),
-            Struct(
-                "jobs",
-                (
-                    *(_JOBS, _ROWS, Array("chunk_offsets", np.int64, "count", 1), _WIDTHS),
-                    Array("states", np.int32, "count"),
-                    Array("operation_starts", np.int64, "count"),
-                    Array("operation_counts", np.int64, "count", 1),
-                    *sizes("count"),
-                ),
-            ),
-            Struct(
-                "pool",
-                (
-                    Array("bytes", np.uint8, "size"),
-                    Array("used", np.uint64, "one"),
-                    Array("chunks", np.int64, "chunk_count"),
-                    Scalar("size", np.int64),
-                    *(Length("one"), Length("chunk_count")),
-                ),
-            ),
-            PIECE_ALIGNMENTS,
-            Array("order", np.int64, "count"),
-            Array("taken", np.int32, "one"),
-            Scalar("count", np.int32),
-            Array("rings", np.uint32, "ring_words"),
-            Scalar("ring_size", np.int32),
-            *(Length("one"), Length("ring_words")),
-        ),
-    )
-
-
-ALIGN_BY_WARPS: Final = _pair_kernel(1, _WARP_TEAMS, _WARP_RING, 5)
-ALIGN_BY_BLOCKS: Final = _pair_kernel(_BLOCK_WARPS, 1, _BLOCK_RING, 3)
-ALIGN_IN_GLOBAL_MEMORY: Final = _pair_kernel(_GRID_WARPS, 1, 0, 1)
 
 
 class PairOperations(NamedTuple):
@@ -202,6 +131,33 @@ class _Round(NamedTuple):
     remaining: int
 
 
+def classify_pieces(
+    pieces: Pieces, max_cells: int, results: PieceAlignments
+) -> tuple[GpuArray, GpuArray]:
+    """Mark whole fills and other pieces to align.
+
+    Parameters
+    ----------
+    pieces
+        p pieces, on the current GPU.
+    max_cells
+        Pieces with more cells are not aligned; 0 for no limit.
+    results
+        Results of p pieces: all columns but `operations` and `offsets` are set to those of pieces
+        that are not aligned.
+
+    Returns
+    -------
+    is_fill, is_other
+        int64[p], 0 or 1: fills whose band covers the matrix, without empty ones, and other pieces.
+    """
+    is_fill, is_other = (cupy.empty(pieces.kinds.size, dtype=np.int64) for _ in range(2))
+    fields = piece_fields(pieces), max_cells, piece_alignment_fields(results)
+    arguments = (*fields, is_fill, is_other)
+    launch_threads(CLASSIFY_PIECES, PLAN_THREADS, pieces.kinds.size, arguments)
+    return is_fill, is_other
+
+
 def align_pairs(
     pieces: Pieces,
     rows: GpuArray,
@@ -229,7 +185,7 @@ def align_pairs(
         Operations of the pieces of `rows`, in this order.
     """
     inputs = _Inputs(pieces, sequences, scoring, parameters.end_bonus, results)
-    widths = cupy.full(rows.size, _UNKNOWN_WIDTH, dtype=np.int32)
+    widths = cupy.full(rows.size, UNKNOWN_WIDTH, dtype=np.int32)
     if rows.size == 0:
         return PairOperations(cupy.empty(0, dtype=np.uint32), rows, rows)
     first = _align_round(inputs, rows, widths, is_reserved=False)
@@ -293,13 +249,13 @@ def _plan(inputs: _Inputs, rows: GpuArray, widths: GpuArray) -> _Plan:
     chunk_counts, byte_counts = (cupy.empty(count + 1, dtype=np.int64) for _ in range(2))
     keys = cupy.empty(count, dtype=np.int64)
     classes, lanes = (cupy.empty(count, dtype=np.int32) for _ in range(2))
-    jobs = cupy.empty((count, _JOB_NUMBERS), dtype=np.int32)
+    jobs = cupy.empty((count, JOB_NUMBERS), dtype=np.int32)
     arguments = (
         *(piece_fields(inputs.pieces), scoring_fields(inputs.scoring), rows),
         (jobs, widths, chunk_counts, byte_counts, keys, classes, lanes),
         *(_MAX_WARP_LANES, _MAX_BLOCK_LANES, count),
     )
-    launch_threads(PLAN_PAIRS, _PLAN_THREADS, count, arguments)
+    launch_threads(PLAN_PAIRS, PLAN_THREADS, count, arguments)
     offsets = cupy.cumsum(chunk_counts), cupy.cumsum(byte_counts)
     return _Plan(rows, widths, jobs, *offsets, keys, classes, lanes)
 
@@ -335,8 +291,8 @@ def _launch(
     _launch_largest(arguments, order[:huge], lanes)
     none = (cupy.empty(0, dtype=np.uint32), 0, 1, 0)
     for kernel, threads, teams, some in (
-        (ALIGN_BY_BLOCKS, _BLOCK_WARPS * WARP, 1, order[huge:large]),
-        (ALIGN_BY_WARPS, WARP, _WARP_TEAMS, order[large:]),
+        (ALIGN_BY_BLOCKS, BLOCK_WARPS * WARP, 1, order[huge:large]),
+        (ALIGN_BY_WARPS, WARP, WARP_TEAMS, order[large:]),
     ):
         if some.size:
             queue = (some, cupy.zeros(1, dtype=np.int32), some.size)
@@ -349,12 +305,12 @@ def _launch_largest(arguments: tuple[tuple[object, ...], ...], order: GpuArray, 
     """Align pairs with rings in global memory, one per thread block."""
     if order.size == 0:
         return
-    size = 1 << (lanes + _RING_MARGIN - 1).bit_length()
-    blocks = min(order.size, max(_RING_BYTES // (_RING_ARRAYS * _WORD * size), 1))
-    words = blocks * _RING_ARRAYS * size
+    size = 1 << (lanes + RING_MARGIN - 1).bit_length()
+    blocks = min(order.size, max(_RING_BYTES // (RING_ARRAYS * _WORD * size), 1))
+    words = blocks * RING_ARRAYS * size
     rings = cupy.empty(words, dtype=np.uint32)
     queue = (order, cupy.zeros(1, dtype=np.int32), order.size)
-    threads = _GRID_WARPS * WARP
+    threads = GRID_WARPS * WARP
     all_arguments = (*arguments, *queue, rings, size, 1, words)
     launch_threads(ALIGN_IN_GLOBAL_MEMORY, threads, blocks * threads, all_arguments)
 
@@ -367,6 +323,6 @@ def _collected(pool: GpuArray, states: GpuArray, starts: GpuArray, counts: GpuAr
     if total:
         words = pool[: pool.size // _WORD * _WORD].view(np.uint32)
         arguments = (words, starts, offsets, operations, words.size, total, states.size)
-        launch_threads(GATHER_WORDS, _PLAN_THREADS, states.size * WARP, arguments)
+        launch_threads(GATHER_WORDS, PLAN_THREADS, states.size * WARP, arguments)
     found = PairOperations(operations, offsets[:-1].copy(), counts[1:].copy())
     return _Round(found, states, remaining)
