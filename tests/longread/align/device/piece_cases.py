@@ -29,9 +29,11 @@ from hapgpu.longread.align.parameters import (
     align_parameters,
     align_scoring,
 )
-from hapgpu.longread.options import LongReadOptions, SketchOptions
+from hapgpu.longread.align.pieces import plan_pieces
+from hapgpu.longread.options import LongReadOptions, SketchOptions, preset
 from tests.longread.align.dp.made_pairs import DEFAULT, noisy_copy
 from tests.longread.align.dp.recorded_cases import recorded_cases
+from tests.longread.align.pieces.real_reads import map_reads
 
 PARAMETERS = align_parameters(LongReadOptions(), SketchOptions())
 KINDS = (FILL, REFILL, LEFT, RIGHT, INVERSION)
@@ -161,3 +163,27 @@ def long_pieces(seed: int, length: int, bands: tuple[int, ...]) -> list[Piece]:
                 sequences = (bytes(query.tolist()), bytes(target.tolist()))
                 made.append(Piece(kind, *sequences, band=band, drop=100))
     return made
+
+
+REAL_READS = (
+    ("lambda_ont.fq.gz", "genomes/lambda.NC_001416.fa.gz", "map-ont"),
+    ("ecoli_clr.fa.gz", "genomes/ecoli.NC_000913.2.fa.gz", "map-pb"),
+)
+"""Reads, reference and preset."""
+
+
+def real_pieces(data_dir: Path, reads: str, reference: str, name: str) -> Case:
+    """Return the pieces of real reads, and the fills also as fills with a drop."""
+    mapped = map_reads(data_dir / reference, data_dir / "longread" / reads, preset(name))
+    batch = mapped.batch
+    sequences = SequenceCodes.of(batch.reads, batch.targets)
+    scoring, parameters = mapped.scoring, mapped.parameters
+    planned = plan_pieces(
+        *(batch.mappings, np.arange(batch.mappings.size), batch.anchors),
+        *(sequences, scoring, parameters),
+    )
+    pieces = planned.pieces
+    again = pieces.take(np.flatnonzero(pieces.kinds == FILL))
+    again = again._replace(kinds=np.full_like(again.kinds, REFILL))
+    both = Pieces._make(map(np.concatenate, zip(pieces, again, strict=True)))
+    return Case(both, sequences, scoring, parameters)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from hapgpu.longread.align.batches import FILL
+from hapgpu.longread.align.batches import FILL, REFILL
 from hapgpu.longread.align.parameters import AlignScoring
 from tests.emulation.emulator import emulate
 from tests.longread.align.device.piece_cases import (
+    REAL_READS,
     SCORINGS,
     Case,
     assert_equal,
@@ -17,8 +19,11 @@ from tests.longread.align.device.piece_cases import (
     expected_alignments,
     long_pieces,
     made_pieces,
+    real_pieces,
     recorded_pieces,
 )
+
+MAX_LENGTH, MAX_PIECES = 200, 20
 
 
 def check(case: Case, patch: pytest.MonkeyPatch, **limits: int) -> None:
@@ -35,6 +40,15 @@ def check(case: Case, patch: pytest.MonkeyPatch, **limits: int) -> None:
 def test_recorded_cases(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for case in recorded_pieces(data_dir, max_cells=600):
         check(case, monkeypatch)
+
+
+def test_extensions_of_real_reads(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = real_pieces(data_dir, *REAL_READS[0])
+    longest = np.maximum(case.pieces.query_lengths, case.pieces.target_lengths)
+    is_short = (case.pieces.kinds != FILL) & (case.pieces.kinds != REFILL) & (longest < MAX_LENGTH)
+    some = case.pieces.take(np.flatnonzero(is_short)[:MAX_PIECES])
+    assert some.kinds.size == MAX_PIECES
+    check(case._replace(pieces=some), monkeypatch)
 
 
 @pytest.mark.parametrize("scoring", SCORINGS)

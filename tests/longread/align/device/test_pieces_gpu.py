@@ -18,6 +18,7 @@ from hapgpu.longread.align.batches import (
 )
 from hapgpu.longread.align.parameters import AlignScoring
 from tests.longread.align.device.piece_cases import (
+    REAL_READS,
     SCORINGS,
     Case,
     Piece,
@@ -26,6 +27,7 @@ from tests.longread.align.device.piece_cases import (
     expected_alignments,
     long_pieces,
     made_pieces,
+    real_pieces,
     recorded_pieces,
 )
 
@@ -50,6 +52,11 @@ def check(case: Case) -> None:
 def test_recorded_cases(data_dir: Path) -> None:
     for case in recorded_pieces(data_dir, max_cells=1 << 60):
         check(case)
+
+
+@pytest.mark.parametrize(("reads", "reference", "name"), REAL_READS)
+def test_real_reads(data_dir: Path, reads: str, reference: str, name: str) -> None:
+    check(real_pieces(data_dir, reads, reference, name))
 
 
 @pytest.mark.parametrize("scoring", SCORINGS)
