@@ -37,9 +37,8 @@ struct Ring {
     unsigned* memory;
     int size;
 
-    __device__ unsigned& vx(int parity, int t) const {
-        return memory[parity * size + (t & size - 1)];
-    }
+    __device__ int at(int t) const { return t & size - 1; }
+    __device__ unsigned* vx(int parity) const { return memory + parity * size; }
     __device__ unsigned& uy(int t) const { return memory[2 * size + (t & size - 1)]; }
     __device__ int& score(int t) const { return (int&)memory[3 * size + (t & size - 1)]; }
 };
@@ -134,9 +133,9 @@ struct MatrixFiller {
 
     // The cell of lane t before an antidiagonal. Lanes after `last_before` were never computed.
     __device__ Cell cell_before(
-        int t, int r, int last_before, const Edge& left, const Edge& top
+        int t, const unsigned* vx_before, int last_before, const Edge& left, const Edge& top
     ) const {
-        unsigned before = ring.vx(~r & 1, t - 1), own = ring.uy(t);
+        unsigned before = vx_before[ring.at(t - 1)], own = ring.uy(t);
         if (kGeneral) {
             const unsigned unused = packed(borders.opened, borders.opened, borders.opened2, 0);
             if (t - 1 > last_before) before = unused;
@@ -194,6 +193,7 @@ struct MatrixFiller {
         const Edge left = left_edge(band, borders, r, lanes, before.first, difference);
         const Edge top = top_edge(band, borders, r, lanes, difference);
         const int set_end = set_end_of(lanes), last = max(lanes.last, set_end - 1);
+        unsigned *vx = ring.vx(r & 1), *vx_before = ring.vx(~r & 1);
         int highest = kNoScore;
         for (int t = own_lane(lanes.first); t <= last; t += Threads::kThreads) {
             int pair = kGeneral && t < set_before ? byte_at(ring.uy(t), 3) : 0;
@@ -202,9 +202,9 @@ struct MatrixFiller {
                 ring.uy(t) = packed(0, 0, 0, pair);
                 continue;
             }
-            Cell cell = cell_before(t, r, before.last, left, top);
+            Cell cell = cell_before(t, vx_before, before.last, left, top);
             directions[t] = step(pair, cell);
-            ring.vx(r & 1, t) = packed(cell.v, cell.x, cell.x2, 0);
+            vx[ring.at(t)] = packed(cell.v, cell.x, cell.x2, 0);
             ring.uy(t) = packed(cell.u, cell.y, cell.y2, kGeneral ? pair : 0);
             if (!options.is_exact) {
                 if (t == next_on_path) exchange.steps[r & 1][0] = cell.v;
