@@ -105,19 +105,22 @@ PARAMETERS: Final = Struct(
 
 
 def uploaded_rows(rows: NDArray[np.void]) -> GpuArray:
-    """Copy an array of `MAPPING` or `PLAN` to the current GPU."""
+    """Copy `rows`, `MAPPING`[r] or `PLAN`[r], to the current GPU: int64[r, words]."""
     words = rows.dtype.itemsize // _WORD
     return cupy.asarray(np.ascontiguousarray(rows).view(np.int64).reshape(rows.size, words))
 
 
 def downloaded_rows(rows: GpuArray, dtype: np.dtype[Any]) -> NDArray[np.void]:
-    """Copy an array of `MAPPING` or `PLAN`, which `dtype` tells, to host memory."""
+    """Copy `rows`, int64[r, words], to host memory: `MAPPING`[r] or `PLAN`[r], as `dtype` says."""
     words: NDArray[np.int64] = cupy.asnumpy(rows)
     return words.view(dtype).reshape(rows.shape[0])
 
 
 def column_of(rows: GpuArray, dtype: np.dtype[Any], field: str) -> GpuArray:
-    """Return a view of a field of an array of `MAPPING` or `PLAN`, which `dtype` tells."""
+    """Return a view of a field of `rows`, int64[r, words] of `MAPPING` or `PLAN`, as `dtype` says.
+
+    The view has the dtype of the field, and shape [r].
+    """
     kind, offset = dtype.fields[field][:2]  # type: ignore[index]
     return rows.view(kind)[:, offset // kind.itemsize]
 

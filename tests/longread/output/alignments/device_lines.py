@@ -44,13 +44,16 @@ def check_lines(
 
 
 def _on_device(block: AlignedBlock, arrays: Any) -> DeviceAlignedBlock:
+    def uploaded(array: Any) -> Any:
+        return arrays.asarray(np.ascontiguousarray(array))
+
     spans, aligned = block.spans, block.aligned
     words = np.ascontiguousarray(aligned.mappings).view(np.int64).reshape(-1, MAPPING_WORDS)
     columns = (spans.name_starts, spans.name_lengths, spans.base_starts, spans.quality_starts)
     return DeviceAlignedBlock(
-        arrays.asarray(block.text),
-        DeviceSpans(*map(arrays.ascontiguousarray, (*columns, spans.lengths)), spans.has_qualities),
-        ReadCodes(*map(arrays.ascontiguousarray, block.codes)),
-        AlignedMappings(*map(arrays.asarray, (words, aligned.operations, aligned.offsets))),
-        arrays.asarray(block.repeat_lengths),
+        uploaded(block.text),
+        DeviceSpans(*map(uploaded, (*columns, spans.lengths)), spans.has_qualities),
+        ReadCodes(*map(uploaded, block.codes)),
+        AlignedMappings(*map(uploaded, (words, aligned.operations, aligned.offsets))),
+        uploaded(block.repeat_lengths),
     )
