@@ -25,7 +25,7 @@ from hapgpu.longread.index.minimizer_index import MinimizerIndex
 from hapgpu.longread.index.names import default_index_path
 from hapgpu.longread.options import LineOptions, LongReadOptions
 from hapgpu.longread.output.parts import all_lines
-from hapgpu.longread.pipeline import WORKERS_PER_GPU, open_aligner
+from hapgpu.longread.pipeline import ALIGNERS_PER_GPU, open_aligner
 from hapgpu.runtime.devices import CpuDevice, Device, usable_cpus
 from hapgpu.runtime.pipeline import results_of
 
@@ -68,7 +68,7 @@ def benchmark_alignments(
     open_worker = partial(open_aligner, data.index, targets, options, _SAM)
     for variant in thread_variants(device):
         measuring(f"{_WHOLE_PATH}, {variant.name}")
-        aligners = workers_for([variant], open_worker, per_gpu=WORKERS_PER_GPU)
+        aligners = workers_for([variant], open_worker, per_gpu=ALIGNERS_PER_GPU)
         compute = partial(compute_all, aligners[0])
         _, seconds = timed_blocks(compute, data.blocks, len(aligners))
         in_memory = data.measured(variant, _WHOLE_PATH, seconds)

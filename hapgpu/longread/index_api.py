@@ -30,7 +30,7 @@ from hapgpu.longread.index.names import index_command
 from hapgpu.longread.options import PRESETS, LongReadOptions
 from hapgpu.longread.output.columns import MappingTable, aligned_table, chained_table
 from hapgpu.longread.output.rows import AlignedBlock, LineTargets
-from hapgpu.longread.pipeline import WORKERS_PER_GPU, block_transfer
+from hapgpu.longread.pipeline import ALIGNERS_PER_GPU, WORKERS_PER_GPU, block_transfer
 from hapgpu.longread.results import (
     MappedReads,
     ReadAlignments,
@@ -277,7 +277,7 @@ class LongReadIndex:
         count = given_threads(threads)
         devices, _ = resolve_devices(device, threads=count)
         open_worker = partial(_aligner, self.data, targets, options, make_table)
-        workers = workers_for(devices, open_worker, per_gpu=WORKERS_PER_GPU)
+        workers = workers_for(devices, open_worker, per_gpu=ALIGNERS_PER_GPU)
         shown = shown_progress("aligning", "reads", is_shown=progress)
         table = _computed(given, workers, block_transfer(devices, count), shown)
         return read_alignments(table, given.mapped(self.contig_names))

@@ -48,6 +48,7 @@ from hapgpu.runtime.run_context import RunContext
 _CPU_BLOCK: Final = 4 << 20
 _GPU_BLOCK: Final = 64 << 20  # pinned memory takes long to get: there are several blocks of it
 WORKERS_PER_GPU: Final = 8  # the longest reads of a block leave warps for other blocks
+ALIGNERS_PER_GPU: Final = 4  # more are slower, and a block takes some 3 GB
 _READ, _CHAINED, _COUNTED = 0.5, 0.75, 0.93
 """Fraction of the time at the end of each phase of anchors: 20 million on four cores."""
 
@@ -134,7 +135,7 @@ def align_long_reads(
     workers = workers_for(
         run.devices,
         partial(open_aligner, index, targets, options, lines),
-        per_gpu=WORKERS_PER_GPU,
+        per_gpu=ALIGNERS_PER_GPU,
         processes=processes,
     )
     transfer = block_transfer(run.devices, run.threads, processes)
