@@ -65,7 +65,7 @@ def benchmark_alignments(
         Runs `hapgpu chain` with these options; None: no whole run.
     """
     targets = code_targets(data.records.sequences, usable_cpus())
-    open_worker = partial(open_aligner, data.index, targets, options, _SAM)
+    open_worker = partial(open_aligner, data.index, targets, options=options, lines=_SAM)
     for variant in thread_variants(device):
         measuring(f"{_WHOLE_PATH}, {variant.name}")
         aligners = workers_for([variant], open_worker, per_gpu=ALIGNERS_PER_GPU)

@@ -21,6 +21,7 @@ from typing import Final
 
 import numpy as np
 
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.io.alignments.text_pipeline import (
     ReadFiles,
     SamOutput,
@@ -41,6 +42,7 @@ from hapgpu.longread.options import LineOptions, LongReadOptions
 from hapgpu.longread.parameters import chain_parameters
 from hapgpu.longread.seed.anchor_files import load_anchors
 from hapgpu.longread.seed.predecessor_ranges import range_statistics
+from hapgpu.longread.warm_up import warming_up
 from hapgpu.runtime.devices import CudaDevice, Device, gpus_of
 from hapgpu.runtime.gpu_processes import gpu_processes
 from hapgpu.runtime.run_context import RunContext
@@ -84,12 +86,20 @@ def map_long_reads(
     DeviceError
         The index does not fit into the memory of a GPU.
     """
+    gpus = gpus_of(run.devices)
+    processes = gpu_processes(gpus, run.processes)
+
+    def open_made(index: MinimizerIndex, _sequences: Ragged, gpu: CudaDevice) -> BlockWorker:
+        return open_worker(options, index, gpu)
+
     with open_text(output, run.threads) as write:
-        with run.showing("bases", "index") as progress:
+        with (
+            warming_up(gpus if processes == 1 else [], options.sketch, open_made),
+            run.showing("bases", "index") as progress,
+        ):
             index = run.statistics.timed("index", open_index)(
                 reference, options.sketch, run.threads, progress
             )
-        processes = gpu_processes(gpus_of(run.devices), run.processes)
         workers = open_workers(run.devices, index, options, processes)
         transfer = block_transfer(run.devices, run.threads, processes)
         process_reads(run, "chain", files, transfer, workers, write)
@@ -125,16 +135,25 @@ def align_long_reads(
     DeviceError
         The index or the bases of the reference do not fit into the memory of a GPU.
     """
-    with run.showing("bases", "index") as progress:
+    gpus = gpus_of(run.devices)
+    processes = gpu_processes(gpus, run.processes)
+    open_here = partial(open_aligner, options=options, lines=lines)
+
+    def open_made(index: MinimizerIndex, sequences: Ragged, gpu: CudaDevice) -> BlockWorker:
+        return open_here(index, code_targets(sequences), gpu)
+
+    with (
+        warming_up(gpus if processes == 1 else [], options.sketch, open_made),
+        run.showing("bases", "index") as progress,
+    ):
         index, records = run.statistics.timed("index", open_index_with_bases)(
             reference, options.sketch, run.threads, progress
         )
-    targets = code_targets(records.sequences, run.threads)
-    del records
-    processes = gpu_processes(gpus_of(run.devices), run.processes)
+        targets = code_targets(records.sequences, run.threads)
+        del records
     workers = workers_for(
         run.devices,
-        partial(open_aligner, index, targets, options, lines),
+        partial(open_here, index, targets),
         per_gpu=ALIGNERS_PER_GPU,
         processes=processes,
     )
@@ -231,9 +250,10 @@ def open_worker(options: LongReadOptions, index: MinimizerIndex, device: Device)
 def open_aligner(
     index: MinimizerIndex,
     targets: TargetCodes,
+    device: Device,
+    *,
     options: LongReadOptions,
     lines: LineOptions,
-    device: Device,
 ) -> BlockWorker:
     """Return an aligner of blocks of reads on a device."""
     if isinstance(device, CudaDevice):

@@ -83,15 +83,33 @@ def _build(
     with rereadable(str(path)) as file, Pool(threads) as pool:
         progress.phase("reading", _READ)
         records = read_reference(file.path, pool, file.name)
-        fasta_bytes, fasta_digest = digest_fasta(file.path, pool)
+        digest = digest_fasta(file.path, pool)
         progress.phase("minimizers", _SKETCHED, records.sequences.data.size)
         batches = _sketch_records(records, options, pool, keeps_bases=keeps_bases)
         _check_count(file.name, batches)
-        progress.phase("sorting minimizers", _SORTED)
-        grouped = group_by_hash(batches, pool)
-        progress.phase("hash table", _TABLE)
-        entries, directory, bits = table_of(grouped, pool)
-    index = MinimizerIndex(
+        return _index_of(records, batches, options, digest, pool, progress), records
+
+
+def index_of_records(records: FastaRecords, options: SketchOptions, pool: Pool) -> MinimizerIndex:
+    """Build the minimizer index of records in memory, too few to exceed a limit; it has no file."""
+    batches = _sketch_records(records, options, pool, keeps_bases=True)
+    return _index_of(records, batches, options, (0, b""), pool, _NO_PROGRESS)
+
+
+def _index_of(
+    records: FastaRecords,
+    batches: list[MinimizerBatch],
+    options: SketchOptions,
+    digest: tuple[int, bytes],
+    pool: Pool,
+    progress: Progress,
+) -> MinimizerIndex:
+    """Build the index of all minimizers; `digest` is that of the FASTA file."""
+    progress.phase("sorting minimizers", _SORTED)
+    grouped = group_by_hash(batches, pool)
+    progress.phase("hash table", _TABLE)
+    entries, directory, bits = table_of(grouped, pool)
+    return MinimizerIndex(
         names=records.names,
         lengths=read_only(records.sequences.lengths),
         sketch=options,
@@ -99,10 +117,9 @@ def _build(
         directory_bits=bits,
         entries=read_only(entries),
         occurrences=read_only(grouped.occurrences),
-        fasta_bytes=fasta_bytes,
-        fasta_digest=fasta_digest,
+        fasta_bytes=digest[0],
+        fasta_digest=digest[1],
     )
-    return index, records
 
 
 def read_reference(path: str | Path, pool: Pool, name: str | None = None) -> FastaRecords:
