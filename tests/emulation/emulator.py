@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, Final
@@ -142,6 +143,19 @@ def _last_values(*arrays: NDArray[Any]) -> tuple[int, ...]:
     return tuple(int(array[-1]) for array in arrays)
 
 
+class _Stream:
+    """Stream of kernels that have run when their launch returns."""
+
+    def __enter__(self) -> None:
+        """Do nothing."""
+
+    def __exit__(self, *_: object) -> None:
+        """Do nothing."""
+
+    def synchronize(self) -> None:
+        """Do nothing."""
+
+
 class _NumpyAsCupy(ModuleType):
     """The functions of CuPy that the launch code calls."""
 
@@ -149,7 +163,7 @@ class _NumpyAsCupy(ModuleType):
         super().__init__("cupy")
         self.cuda = SimpleNamespace(
             Device=lambda: SimpleNamespace(id=0),
-            get_current_stream=lambda: SimpleNamespace(synchronize=lambda: None),
+            get_current_stream=_Stream,
         )
 
     def __getattr__(self, name: str) -> Any:
@@ -173,6 +187,7 @@ def emulate(monkeypatch: pytest.MonkeyPatch, *modules: ModuleType) -> None:
         "launch_threads": _launch_threads,
         "load_kernel": lambda kernel, _device: EmulatedKernel(kernel),
         "last_values": _last_values,
+        "side_stream": lambda: nullcontext(_Stream()),
     }
     for module in modules:
         for name, stand_in in stand_ins.items():

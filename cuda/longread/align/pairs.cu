@@ -16,9 +16,10 @@ constexpr int kMinNarrowed = 512;  // shorter fills were not certified in narrow
 constexpr int kClassShift = 56;
 constexpr long long kMaxWork = (1ll << kClassShift) - 1;
 
-// Rings of lanes on the chip.
-constexpr int kWarpTeams = 4, kWarpRing = 256;
-constexpr int kBlockWarps = 8, kBlockRing = 1024, kGridWarps = 16;
+// Pairs with at most so many lanes per antidiagonal are of the first, second, third class.
+struct ClassLanes {
+    int warp, few_warps, many_warps;
+};
 
 // What is set for each pair before its alignment.
 struct PairPlans {
@@ -91,8 +92,7 @@ extern "C" __global__ void __launch_bounds__(128) classify_pieces(
 // Sets the bands of pairs and the memory that they may take; one thread per pair.
 extern "C" __global__ void __launch_bounds__(128) plan_pairs(
     const __grid_constant__ Pieces pieces, const __grid_constant__ Scoring scoring,
-    const long long* rows, const __grid_constant__ PairPlans plans, int max_warp_lanes,
-    int max_block_lanes, int count
+    const long long* rows, const __grid_constant__ PairPlans plans, ClassLanes most, int count
 ) {
     for (int k = first_thread(); k < count; k += all_threads()) {
         const long long piece = rows[k];
@@ -116,12 +116,14 @@ extern "C" __global__ void __launch_bounds__(128) plan_pairs(
                 whole_units((bases + 1ll) * sizeof(unsigned));
             work = (long long)antidiagonals * (stride + kRingMargin);
         }
-        const int kind = (job.stride > max_warp_lanes) + (job.stride > max_block_lanes);
+        const int lanes = job.stride;
+        const int kind =
+            (lanes > most.warp) + (lanes > most.few_warps) + (lanes > most.many_warps);
         plans.jobs[k] = job;
         plans.chunk_counts[k + 1] = chunks;
         plans.byte_counts[k + 1] = bytes;
         plans.classes[k] = kind;
-        plans.lanes[k] = job.stride;
+        plans.lanes[k] = lanes;
         plans.keys[k] = -((long long)kind << kClassShift | min(work, kMaxWork));
     }
     if (first_thread() == 0) plans.chunk_counts[0] = plans.byte_counts[0] = 0;

@@ -44,6 +44,21 @@ def thread_streams(device: int, count: int, *, urgent: bool = False) -> list[cup
     return own[:count]
 
 
+@contextmanager
+def side_stream() -> Iterator[cupy.cuda.Stream]:
+    """Make a stream for work beside the current stream, which waits for it after the context.
+
+    Arrays of the current stream may be freed after the context, not within it.
+    """
+    current = cupy.cuda.get_current_stream()
+    side = thread_streams(cupy.cuda.Device().id, 2)[1]
+    side.wait_event(current.record())
+    try:
+        yield side
+    finally:
+        current.wait_event(side.record())
+
+
 def pinned_array(size: int, dtype: type[_Item]) -> NDArray[_Item]:
     """Return uninitialised pinned memory, of any dtype, one-dimensional, from CuPy's pool.
 

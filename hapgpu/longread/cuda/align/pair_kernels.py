@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,31 @@ from hapgpu.longread.cuda.align.rows import (
 )
 from hapgpu.longread.kernels import sizes
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Scalar, Struct
+from hapgpu.runtime.gpu.work_queue import WARP
+
+
+class PairClass(NamedTuple):
+    """How a kernel aligns pairs.
+
+    Attributes
+    ----------
+    kernel
+        The kernel.
+    warps
+        Warps per pair.
+    teams
+        Pairs per thread block.
+    """
+
+    kernel: Kernel
+    warps: int
+    teams: int
+
+    @property
+    def threads(self) -> int:
+        """Threads per pair."""
+        return self.warps * WARP
+
 
 # As in the source.
 PLAN_THREADS: Final = 128
@@ -23,11 +48,6 @@ JOB_NUMBERS: Final = 6
 RING_ARRAYS: Final = 4
 RING_MARGIN: Final = 32
 UNKNOWN_WIDTH: Final = -1
-WARP_TEAMS: Final = 4
-WARP_RING: Final = 256
-BLOCK_WARPS: Final = 8
-BLOCK_RING: Final = 1024
-GRID_WARPS: Final = 16
 
 _ROWS: Final = Array("rows", np.int64, "count")
 _WIDTHS: Final = Array("widths", np.int32, "count")
@@ -58,13 +78,14 @@ PLAN_PAIRS: Final = align_kernel(
                 Array("lanes", np.int32, "count"),
             ),
         ),
-        *sizes("max_warp_lanes", "max_block_lanes", "count"),
+        Struct("most", sizes("warp", "few_warps", "many_warps")),
+        *sizes("count"),
     ),
 )
 
 
-def _pair_kernel(warps: int, teams: int, ring: int, blocks: int) -> Kernel:
-    return align_kernel(
+def _pair_class(warps: int, teams: int, ring: int, blocks: int) -> PairClass:
+    kernel = align_kernel(
         "pairs.cu",
         f"align_pairs<{warps}, {teams}, {ring}, {blocks}>",
         (
@@ -100,8 +121,15 @@ def _pair_kernel(warps: int, teams: int, ring: int, blocks: int) -> Kernel:
             *(Length("one"), Length("ring_words")),
         ),
     )
+    return PairClass(kernel, warps, teams)
 
 
-ALIGN_BY_WARPS: Final = _pair_kernel(1, WARP_TEAMS, WARP_RING, 5)
-ALIGN_BY_BLOCKS: Final = _pair_kernel(BLOCK_WARPS, 1, BLOCK_RING, 3)
-ALIGN_IN_GLOBAL_MEMORY: Final = _pair_kernel(GRID_WARPS, 1, 0, 1)
+MOST_LANES: Final = (96, 256 - RING_MARGIN, 1024 - RING_MARGIN)
+"""Most lanes per antidiagonal of the first classes; their rings are longer by `RING_MARGIN`."""
+CLASSES: Final = (
+    _pair_class(1, 4, 128, 5),
+    _pair_class(8, 1, 256, 3),
+    _pair_class(16, 1, 1024, 1),
+    _pair_class(16, 1, 0, 1),
+)
+"""Classes of pairs by lanes per antidiagonal; the last one has its rings in global memory."""

@@ -7,6 +7,7 @@ from a pool, chunk by chunk, because most extensions end long before the end of 
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import cupy
@@ -16,21 +17,15 @@ from hapgpu.arrays.cuda import GATHER_WORDS
 from hapgpu.longread.align.batches import PieceAlignments, Pieces, SequenceCodes
 from hapgpu.longread.align.parameters import AlignParameters, AlignScoring
 from hapgpu.longread.cuda.align.pair_kernels import (
-    ALIGN_BY_BLOCKS,
-    ALIGN_BY_WARPS,
-    ALIGN_IN_GLOBAL_MEMORY,
-    BLOCK_RING,
-    BLOCK_WARPS,
+    CLASSES,
     CLASSIFY_PIECES,
-    GRID_WARPS,
     JOB_NUMBERS,
+    MOST_LANES,
     PLAN_PAIRS,
     PLAN_THREADS,
     RING_ARRAYS,
     RING_MARGIN,
     UNKNOWN_WIDTH,
-    WARP_RING,
-    WARP_TEAMS,
 )
 from hapgpu.longread.cuda.align.rows import (
     piece_alignment_fields,
@@ -39,12 +34,12 @@ from hapgpu.longread.cuda.align.rows import (
     scoring_fields,
     target_code_fields,
 )
+from hapgpu.runtime.gpu.context import side_stream
 from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
 
-_MAX_WARP_LANES: Final = WARP_RING - RING_MARGIN
-_MAX_BLOCK_LANES: Final = BLOCK_RING - RING_MARGIN
+_MOST_LANES: Final = MOST_LANES
 _POOL_BYTES: Final = 1 << 30
 """Memory for directions, unless one piece needs more."""
 _RING_BYTES: Final = 1 << 26
@@ -104,13 +99,9 @@ class _Plan(NamedTuple):
         return _Plan(rows, widths, jobs, *offsets, *keys)
 
     def counts(self) -> tuple[GpuArray, ...]:
-        """Return chunks, pairs of large and of the largest class, and most lanes: last elements."""
-        return (
-            self.chunk_offsets,
-            cupy.sum(self.classes > 0, keepdims=True),
-            cupy.sum(self.classes > 1, keepdims=True),
-            cupy.max(self.lanes, keepdims=True),
-        )
+        """Return, as last elements, chunks, most lanes, and the pairs of class k + 1 or more."""
+        large = (cupy.sum(self.classes > k, keepdims=True) for k in range(len(CLASSES) - 1))
+        return (self.chunk_offsets, cupy.max(self.lanes, keepdims=True), *large)
 
 
 class _Inputs(NamedTuple):
@@ -253,7 +244,7 @@ def _plan(inputs: _Inputs, rows: GpuArray, widths: GpuArray) -> _Plan:
     arguments = (
         *(piece_fields(inputs.pieces), scoring_fields(inputs.scoring), rows),
         (jobs, widths, chunk_counts, byte_counts, keys, classes, lanes),
-        *(_MAX_WARP_LANES, _MAX_BLOCK_LANES, count),
+        *(_MOST_LANES, count),
     )
     launch_threads(PLAN_PAIRS, PLAN_THREADS, count, arguments)
     offsets = cupy.cumsum(chunk_counts), cupy.cumsum(byte_counts)
@@ -268,7 +259,7 @@ def _launch(
 ) -> _Round:
     """Launch the kernels, the one of the largest pairs first; `plan_counts` as in `_Plan`."""
     count = plan.rows.size
-    chunks, large, huge, lanes = plan_counts
+    chunks, lanes, *large = plan_counts
     order = cupy.argsort(plan.keys)
     states = cupy.empty(count, dtype=np.int32)
     starts = cupy.zeros(count, dtype=np.int64)
@@ -288,31 +279,44 @@ def _launch(
         ),
         piece_alignment_fields(inputs.results),
     )
-    _launch_largest(arguments, order[:huge], lanes)
-    none = (cupy.empty(0, dtype=np.uint32), 0, 1, 0)
-    for kernel, threads, teams, some in (
-        (ALIGN_BY_BLOCKS, BLOCK_WARPS * WARP, 1, order[huge:large]),
-        (ALIGN_BY_WARPS, WARP, WARP_TEAMS, order[large:]),
-    ):
-        if some.size:
-            queue = (some, cupy.zeros(1, dtype=np.int32), some.size)
-            block = threads * teams
-            launch_threads(kernel, block, some.size * threads, (*arguments, *queue, *none))
+    ends = (count, *large, 0)
+    queues = [order[first:end] for end, first in pairwise(ends)]
+    _launch_classes(arguments, queues, lanes)
     return _collected(pool, states, starts, counts)
 
 
-def _launch_largest(arguments: tuple[tuple[object, ...], ...], order: GpuArray, lanes: int) -> None:
-    """Align pairs with rings in global memory, one per thread block."""
-    if order.size == 0:
-        return
+def _launch_classes(
+    arguments: tuple[tuple[object, ...], ...], queues: list[GpuArray], lanes: int
+) -> None:
+    """Align the pairs of each class, those with few lanes on another stream beside the long ones.
+
+    The memory is that of the current stream, which waits for the other one.
+    """
+    taken = cupy.zeros((len(CLASSES), 1), dtype=np.int32)
+    none = (cupy.empty(0, dtype=np.uint32), 0, 1, 0)
+    largest = queues[-1].size
+    rings = _rings(largest, lanes) if largest else none
+    with side_stream() as side:
+        current = cupy.cuda.get_current_stream()
+        streams = (side, side, current, current)
+        for k in reversed(range(len(CLASSES))):
+            if queues[k].size == 0:
+                continue
+            pairs, block = CLASSES[k], CLASSES[k].threads * CLASSES[k].teams
+            is_largest = k == len(CLASSES) - 1
+            memory, size, _, words = rings if is_largest else none
+            items = words // (RING_ARRAYS * size) if is_largest else queues[k].size
+            queue = (queues[k], taken[k], queues[k].size)
+            with streams[k]:
+                given = (*arguments, *queue, memory, size, 1, words)
+                launch_threads(pairs.kernel, block, items * pairs.threads, given)
+
+
+def _rings(count: int, lanes: int) -> tuple[GpuArray, int, int, int]:
+    """Return rings in global memory for some or all of `count` pairs, and their size."""
     size = 1 << (lanes + RING_MARGIN - 1).bit_length()
-    blocks = min(order.size, max(_RING_BYTES // (RING_ARRAYS * _WORD * size), 1))
-    words = blocks * RING_ARRAYS * size
-    rings = cupy.empty(words, dtype=np.uint32)
-    queue = (order, cupy.zeros(1, dtype=np.int32), order.size)
-    threads = GRID_WARPS * WARP
-    all_arguments = (*arguments, *queue, rings, size, 1, words)
-    launch_threads(ALIGN_IN_GLOBAL_MEMORY, threads, blocks * threads, all_arguments)
+    words = min(count, max(_RING_BYTES // (RING_ARRAYS * _WORD * size), 1)) * RING_ARRAYS * size
+    return cupy.empty(words, dtype=np.uint32), size, 1, words
 
 
 def _collected(pool: GpuArray, states: GpuArray, starts: GpuArray, counts: GpuArray) -> _Round:

@@ -26,7 +26,7 @@ from tests.longread.align.device.piece_cases import (
 MAX_LENGTH, MAX_PIECES = 200, 20
 
 
-def check(case: Case, patch: pytest.MonkeyPatch, **limits: int) -> None:
+def check(case: Case, patch: pytest.MonkeyPatch, **limits: int | tuple[int, ...]) -> None:
     pytest.importorskip("cupy")
     from hapgpu.arrays import cuda  # noqa: PLC0415  (imports CuPy)
     from hapgpu.longread.cuda.align import fills, pairs, pieces_alignment  # noqa: PLC0415
@@ -61,10 +61,9 @@ def test_long_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     check(case_of(long_pieces(3, 300, (20,)), SCORINGS[0]), monkeypatch)
 
 
-@pytest.mark.parametrize("max_block_lanes", [0, 992])
-def test_pieces_by_thread_blocks(monkeypatch: pytest.MonkeyPatch, max_block_lanes: int) -> None:
-    limits = {"MAX_WARP_LANES": 0, "MAX_BLOCK_LANES": max_block_lanes}
-    check(case_of(made_pieces(0, 7, 40), SCORINGS[0]), monkeypatch, **limits)
+@pytest.mark.parametrize("limits", [(0, 224, 992), (0, 0, 992), (0, 0, 0)])
+def test_pieces_by_thread_blocks(monkeypatch: pytest.MonkeyPatch, limits: tuple[int, ...]) -> None:
+    check(case_of(made_pieces(0, 7, 40), SCORINGS[0]), monkeypatch, MOST_LANES=limits)
 
 
 def test_narrow_bands_of_long_fills(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +73,7 @@ def test_narrow_bands_of_long_fills(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("pool_bytes", [0, 1 << 18])
 def test_little_memory(monkeypatch: pytest.MonkeyPatch, pool_bytes: int) -> None:
-    pieces = [*long_pieces(1, 300, (100,)), *made_pieces(1, 40, 60)]
+    pieces = [*long_pieces(1, 300, (60,)), *made_pieces(1, 40, 60)]
     check(case_of(pieces, SCORINGS[0]), monkeypatch, POOL_BYTES=pool_bytes)
 
 

@@ -66,13 +66,12 @@ def test_made_pieces(scoring: AlignScoring, max_length: int) -> None:
         check(case_of(made_pieces(seed, 500, max_length), scoring, end_bonus=bonus))
 
 
-@pytest.mark.parametrize("limits", [(0, 992), (0, 0)])
-def test_pieces_by_thread_blocks(monkeypatch: pytest.MonkeyPatch, limits: tuple[int, int]) -> None:
+@pytest.mark.parametrize("limits", [(0, 224, 992), (0, 0, 992), (0, 0, 0)])
+def test_pieces_by_thread_blocks(monkeypatch: pytest.MonkeyPatch, limits: tuple[int, ...]) -> None:
     pytest.importorskip("cupy")
     from hapgpu.longread.cuda.align import pairs  # noqa: PLC0415  (needs CuPy)
 
-    for name, limit in zip(("_MAX_WARP_LANES", "_MAX_BLOCK_LANES"), limits, strict=True):
-        monkeypatch.setattr(pairs, name, limit)
+    monkeypatch.setattr(pairs, "_MOST_LANES", limits)
     for seed, scoring in enumerate(SCORINGS):
         check(case_of(made_pieces(seed, 300, 300), scoring))
     check(case_of(long_pieces(1, 3000, (100, 751)), SCORINGS[0]))
