@@ -244,16 +244,33 @@ struct MatrixFiller {
         return warp_min(rank);
     }
 
-    // Before the threads wait: the highest score of a warp, and its rank if it matters.
+    // Before the threads wait: the highest score of a warp, and its rank if it may be the best. Warps
+    // far from the best cell have low scores on each antidiagonal, which seldom matter.
     __device__ void tell_highest(
         int r, const Lanes& lanes, int& highest, int& rank, const BestCells& best
     ) const {
         highest = warp_max(highest);
-        if (matters(highest, best, options.drop)) rank = rank_in_warp(highest, lanes);
+        const bool is_told = kWarps > 1 ? highest > best.max_score
+                                        : matters(highest, best, options.drop);
+        if (is_told) rank = rank_in_warp(highest, lanes);
         if (kWarps > 1 && lane_id() == 0) {
             exchange.best[r & 1][threadIdx.x / kWarpLanes] = highest;
             exchange.ranks[r & 1][threadIdx.x / kWarpLanes] = rank;
         }
+    }
+
+    // The lowest rank among the warps with the highest score of all, which matters.
+    __device__ int rank_in_team(int r, const Lanes& lanes, int highest, const BestCells& best) const {
+        const int k = lane_id() % kWarps;
+        if (highest <= best.max_score) {  // the same in all threads: all wait
+            const int own = threadIdx.x / kWarpLanes;
+            const bool has_highest = exchange.best[r & 1][own] == highest;
+            const int rank = has_highest ? rank_in_warp(highest, lanes) : kNoRank;
+            if (lane_id() == 0) exchange.ranks[r & 1][own] = rank;
+            Threads::wait();
+        }
+        const bool is_highest = exchange.best[r & 1][k] == highest;
+        return warp_min(is_highest ? exchange.ranks[r & 1][k] : kNoRank);
     }
 
     // After the threads waited: the best cells with those of an antidiagonal, and whether its
@@ -270,11 +287,7 @@ struct MatrixFiller {
         }
         if (kWarps > 1) highest = warp_max(exchange.best[r & 1][lane_id() % kWarps]);
         if (!matters(highest, best, options.drop)) return false;
-        if (kWarps > 1) {
-            const int k = lane_id() % kWarps;
-            const bool is_highest = exchange.best[r & 1][k] == highest;
-            rank = warp_min(is_highest ? exchange.ranks[r & 1][k] : kNoRank);
-        }
+        if (kWarps > 1) rank = rank_in_team(r, lanes, highest, best);
         return drops(best, highest, lane_of(rank, lanes), r, options.drop, scoring);
     }
 
