@@ -4,47 +4,8 @@
 // Lane t of an antidiagonal, the cell at target offset t, belongs to thread t modulo the threads.
 // Lanes are kept in a ring: a lane that has left the band does not come back, and the ring is longer
 // than an antidiagonal. v, x and x2, which the next lane reads, are kept twice, so that threads wait
-// for each other once per antidiagonal. All other numbers of a lane are read by its thread only.
-
-template <int kWarps>
-struct Team {
-    static constexpr int kThreads = kWarps * kWarpLanes;
-
-    __device__ static int rank() { return kWarps == 1 ? lane_id() : threadIdx.x; }
-
-    __device__ static void wait() {
-        if (kWarps == 1) {
-            __syncwarp();
-        } else {
-            __syncthreads();
-        }
-    }
-};
-
-// What threads tell each other. Numbers of an antidiagonal are written before the threads wait, and
-// read after that until they wait again; the next one has other numbers.
-template <int kWarps>
-struct Exchange {
-    long long chunks[2];
-    int best[2][kWarps], ranks[2][kWarps];  // per warp: highest score, and its rank among equals
-    int corners[2];   // the score that the last lane's one is derived from
-    int steps[2][2];  // v and u of the next lanes of a path
-    int item;
-};
-
-// Numbers of the lanes, each modulo the size of the ring: a power of two.
-struct Ring {
-    unsigned* memory;
-    int size;
-
-    __device__ int at(int t) const { return t & size - 1; }
-    __device__ unsigned* vx(int parity) const { return memory + parity * size; }
-    __device__ unsigned& uy(int t) const { return memory[2 * size + (t & size - 1)]; }
-    __device__ int& score(int t) const { return (int&)memory[3 * size + (t & size - 1)]; }
-};
-
-constexpr int kRingArrays = 4;
-constexpr int kRingMargin = 2 * kBlockLanes;  // lanes before and after an antidiagonal
+// for each other once per antidiagonal. All other numbers of a lane are read by its thread only; they
+// stay in registers if each thread has few lanes of the ring (slots).
 
 struct BestCells {
     int max_score, max_target, max_query, query_end_score, query_end_target;
@@ -99,11 +60,21 @@ __device__ inline bool drops(
     return best.max_score - score > limit;
 }
 
+// Scores of pairs of codes, in registers: loads of constants would wait for the codes.
+struct PairScores {
+    int match, mismatch, transition, ambiguous;
+};
+
+__device__ inline PairScores pair_scores_of(const Scoring& scoring) {
+    return {scoring.match, -scoring.mismatch, -scoring.transition, -scoring.dp_ambiguous};
+}
+
 // Fills a matrix. With `kGeneral`, the band may leak, there may be one affine gap cost, and numbers may
-// wrap around.
-template <int kWarps, bool kGeneral>
+// wrap around. With `kSlots`, threads have so many lanes of the ring each, in registers.
+template <int kWarps, bool kGeneral, int kSlots>
 struct MatrixFiller {
     using Threads = Team<kWarps>;
+    static constexpr int kArraySlots = kSlots > 0 ? kSlots : 1;
 
     const Band& band;
     const PairJob& job;
@@ -115,6 +86,25 @@ struct MatrixFiller {
     Exchange<kWarps>& exchange;
     long long* chunks;
     Borders borders;
+    PairScores pair_scores;
+
+    // What the lanes of an antidiagonal have in common. `set_before` and `set_end` are the ends of the
+    // lanes whose scores of pairs minimap2 has set before, and sets.
+    struct Row {
+        int r;
+        Lanes lanes;
+        int last_before, set_before, set_end;
+        Edge left, top;
+        unsigned *vx, *vx_before;
+        int corner, next_on_path;
+        unsigned char* directions;
+    };
+
+    // Numbers of the lanes of a thread, by slot.
+    struct Slots {
+        unsigned uy[kArraySlots];
+        int scores[kArraySlots];
+    };
 
     // The first lane of a thread from some lane on.
     __device__ static int own_lane(int first) {
@@ -125,21 +115,25 @@ struct MatrixFiller {
         const int one = kGeneral ? target.at(t) : target.inside(t);
         const int other = kGeneral ? query.at(r - t) : query.inside(r - t);
         // As `pair_score`, without branches.
-        int score = (one ^ other) == 2 ? -scoring.transition : -scoring.mismatch;
-        score = one == other ? scoring.match : score;
-        score = max(one, other) >= kAmbiguous ? -scoring.dp_ambiguous : score;
+        int score = (one ^ other) == 2 ? pair_scores.transition : pair_scores.mismatch;
+        score = one == other ? pair_scores.match : score;
+        score = max(one, other) >= kAmbiguous ? pair_scores.ambiguous : score;
         return wrapped_if<kGeneral>(score);
     }
 
+    // The first lane of a slot of a thread from some lane on.
+    __device__ static int slot_lane(int first, int slot) {
+        constexpr int kLanes = kArraySlots * Threads::kThreads;
+        return first + (slot * Threads::kThreads + Threads::rank() - first & kLanes - 1);
+    }
+
     // The cell of lane t before an antidiagonal. Lanes after `last_before` were never computed.
-    __device__ Cell cell_before(
-        int t, const unsigned* vx_before, int last_before, const Edge& left, const Edge& top
-    ) const {
-        unsigned before = vx_before[ring.at(t - 1)], own = ring.uy(t);
+    __device__ Cell cell_before(const Row& row, int t, unsigned before, unsigned own) const {
+        const Edge &left = row.left, &top = row.top;
         if (kGeneral) {
             const unsigned unused = packed(borders.opened, borders.opened, borders.opened2, 0);
-            if (t - 1 > last_before) before = unused;
-            if (t > last_before) own = unused;
+            if (t - 1 > row.last_before) before = unused;
+            if (t > row.last_before) own = unused;
         }
         Cell cell = {
             byte_at(own, 0), byte_at(before, 0), byte_at(before, 1),
@@ -174,44 +168,83 @@ struct MatrixFiller {
         return dual_step<kGeneral>(pair, cell, scoring, options.is_left);
     }
 
-    // Updates the score of a lane in the band; returns it.
-    __device__ int score_after(int t, int r, const Lanes& lanes, const Cell& cell) const {
-        const bool is_last = t == lanes.end && t > 0;
-        const int before = is_last ? exchange.corners[r & 1] : ring.score(t);
-        const int score = before + (is_last ? cell.u : cell.v) - borders.bias;
+    // The score of the pair of lane t.
+    __device__ int pair_of(const Row& row, int t, unsigned own) const {
+        if (!kGeneral || (t >= row.lanes.start && t < row.set_end)) return pair_score_at(t, row.r);
+        return t < row.set_before ? byte_at(own, 3) : 0;
+    }
+
+    // Computes lane t, given v, x and x2 of the lane before; returns its score if it is in the band.
+    __device__ int fill_lane(
+        const Row& row, int t, int pair, unsigned before, unsigned& own, int& score
+    ) const {
+        const int parity = row.r & 1;
+        if (kGeneral && t > row.lanes.last) {  // only the score of the pair is set
+            own = packed(0, 0, 0, pair);
+            return kNoScore;
+        }
+        Cell cell = cell_before(row, t, before, own);
+        row.directions[t] = step(pair, cell);
+        row.vx[ring.at(t)] = packed(cell.v, cell.x, cell.x2, 0);
+        own = packed(cell.u, cell.y, cell.y2, kGeneral ? pair : 0);
+        if (!options.is_exact) {
+            if (t == row.next_on_path) exchange.steps[parity][0] = cell.v;
+            if (t == row.next_on_path + 1) exchange.steps[parity][1] = cell.u;
+            return kNoScore;
+        }
+        if (kGeneral && (t < row.lanes.start || t > row.lanes.end)) return kNoScore;
+        const bool is_last = t == row.lanes.end && t > 0;
+        score = (is_last ? row.corner + cell.u : score + cell.v) - borders.bias;
         ring.score(t) = score;
         return score;
     }
 
-    // Computes the lanes of a thread on an antidiagonal; returns the highest score. `set_before` is
-    // the end of the lanes whose scores of pairs minimap2 has set.
-    __device__ int fill_lanes(
+    __device__ Row row_of(
         int r, const Lanes& lanes, const Lanes& before, int set_before, int next_on_path,
         unsigned char* directions
     ) const {
         const int difference = gap_cost(scoring, r) - gap_cost(scoring, r + 1) + borders.bias;
         const Edge left = left_edge(band, borders, r, lanes, before.first, difference);
         const Edge top = top_edge(band, borders, r, lanes, difference);
-        const int set_end = set_end_of(lanes), last = max(lanes.last, set_end - 1);
-        unsigned *vx = ring.vx(r & 1), *vx_before = ring.vx(~r & 1);
+        const int corner = options.is_exact ? exchange.corners[r & 1] : 0;
+        return {
+            r, lanes, before.last, set_before, set_end_of(lanes), left, top, ring.vx(r & 1),
+            ring.vx(~r & 1), corner, next_on_path, directions
+        };
+    }
+
+    // Computes the lanes of a thread on an antidiagonal; returns the highest score.
+    __device__ int fill_lanes(const Row& row, Slots& slots) const {
+        const int last = max(row.lanes.last, row.set_end - 1);
+        if constexpr (kSlots > 0) return fill_slots(row, last, slots);
         int highest = kNoScore;
-        for (int t = own_lane(lanes.first); t <= last; t += Threads::kThreads) {
-            int pair = kGeneral && t < set_before ? byte_at(ring.uy(t), 3) : 0;
-            if (!kGeneral || (t >= lanes.start && t < set_end)) pair = pair_score_at(t, r);
-            if (kGeneral && t > lanes.last) {  // only the score of the pair is set
-                ring.uy(t) = packed(0, 0, 0, pair);
-                continue;
-            }
-            Cell cell = cell_before(t, vx_before, before.last, left, top);
-            directions[t] = step(pair, cell);
-            vx[ring.at(t)] = packed(cell.v, cell.x, cell.x2, 0);
-            ring.uy(t) = packed(cell.u, cell.y, cell.y2, kGeneral ? pair : 0);
-            if (!options.is_exact) {
-                if (t == next_on_path) exchange.steps[r & 1][0] = cell.v;
-                if (t == next_on_path + 1) exchange.steps[r & 1][1] = cell.u;
-            } else if (!kGeneral || (t >= lanes.start && t <= lanes.end)) {
-                highest = max(highest, score_after(t, r, lanes, cell));
-            }
+        for (int t = own_lane(row.lanes.first); t <= last; t += Threads::kThreads) {
+            unsigned own = ring.uy(t);
+            int score = ring.score(t);
+            const int pair = pair_of(row, t, own);
+            const unsigned before = row.vx_before[ring.at(t - 1)];
+            highest = max(highest, fill_lane(row, t, pair, before, own, score));
+            ring.uy(t) = own;
+        }
+        return highest;
+    }
+
+    // The same with slots. All loads come first, so that their times overlap.
+    __device__ int fill_slots(const Row& row, int last, Slots& slots) const {
+        int pairs[kArraySlots], highest = kNoScore;
+        unsigned before[kArraySlots];
+#pragma unroll
+        for (int k = 0; k < kArraySlots; ++k) {
+            const int t = slot_lane(row.lanes.first, k);
+            pairs[k] = t <= last ? pair_of(row, t, slots.uy[k]) : 0;
+            before[k] = row.vx_before[ring.at(t - 1)];
+        }
+#pragma unroll
+        for (int k = 0; k < kArraySlots; ++k) {
+            const int t = slot_lane(row.lanes.first, k);
+            if (t > last) continue;
+            const int score = fill_lane(row, t, pairs[k], before[k], slots.uy[k], slots.scores[k]);
+            highest = max(highest, score);
         }
         return highest;
     }
@@ -236,8 +269,17 @@ struct MatrixFiller {
     }
 
     // The lowest rank among the lanes of a warp with a score.
-    __device__ int rank_in_warp(int score, const Lanes& lanes) const {
+    __device__ int rank_in_warp(int score, const Lanes& lanes, const Slots& slots) const {
         int rank = kNoRank;
+        if constexpr (kSlots > 0) {
+#pragma unroll
+            for (int k = 0; k < kSlots; ++k) {
+                const int t = slot_lane(lanes.start, k);
+                const bool has_score = t <= lanes.end && slots.scores[k] == score;
+                if (has_score) rank = min(rank, rank_of(t, lanes));
+            }
+            return warp_min(rank);
+        }
         for (int t = own_lane(lanes.start); t <= lanes.end; t += Threads::kThreads) {
             if (ring.score(t) == score) rank = min(rank, rank_of(t, lanes));
         }
@@ -247,12 +289,13 @@ struct MatrixFiller {
     // Before the threads wait: the highest score of a warp, and its rank if it may be the best. Warps
     // far from the best cell have low scores on each antidiagonal, which seldom matter.
     __device__ void tell_highest(
-        int r, const Lanes& lanes, int& highest, int& rank, const BestCells& best
+        int r, const Lanes& lanes, const Slots& slots, int& highest, int& rank,
+        const BestCells& best
     ) const {
         highest = warp_max(highest);
         const bool is_told = kWarps > 1 ? highest > best.max_score
                                         : matters(highest, best, options.drop);
-        if (is_told) rank = rank_in_warp(highest, lanes);
+        if (is_told) rank = rank_in_warp(highest, lanes, slots);
         if (kWarps > 1 && lane_id() == 0) {
             exchange.best[r & 1][threadIdx.x / kWarpLanes] = highest;
             exchange.ranks[r & 1][threadIdx.x / kWarpLanes] = rank;
@@ -260,12 +303,14 @@ struct MatrixFiller {
     }
 
     // The lowest rank among the warps with the highest score of all, which matters.
-    __device__ int rank_in_team(int r, const Lanes& lanes, int highest, const BestCells& best) const {
+    __device__ int rank_in_team(
+        int r, const Lanes& lanes, const Slots& slots, int highest, const BestCells& best
+    ) const {
         const int k = lane_id() % kWarps;
         if (highest <= best.max_score) {  // the same in all threads: all wait
             const int own = threadIdx.x / kWarpLanes;
             const bool has_highest = exchange.best[r & 1][own] == highest;
-            const int rank = has_highest ? rank_in_warp(highest, lanes) : kNoRank;
+            const int rank = has_highest ? rank_in_warp(highest, lanes, slots) : kNoRank;
             if (lane_id() == 0) exchange.ranks[r & 1][own] = rank;
             Threads::wait();
         }
@@ -276,7 +321,7 @@ struct MatrixFiller {
     // After the threads waited: the best cells with those of an antidiagonal, and whether its
     // highest score is too low.
     __device__ bool is_dropped_at(
-        int r, const Lanes& lanes, int highest, int rank, BestCells& best
+        int r, const Lanes& lanes, const Slots& slots, int highest, int rank, BestCells& best
     ) const {
         if (r - lanes.start == band.query_length - 1) {
             const int score = ring.score(lanes.start);  // no longer changed: the lane is left
@@ -287,7 +332,7 @@ struct MatrixFiller {
         }
         if (kWarps > 1) highest = warp_max(exchange.best[r & 1][lane_id() % kWarps]);
         if (!matters(highest, best, options.drop)) return false;
-        if (kWarps > 1) rank = rank_in_team(r, lanes, highest, best);
+        if (kWarps > 1) rank = rank_in_team(r, lanes, slots, highest, best);
         return drops(best, highest, lane_of(rank, lanes), r, options.drop, scoring);
     }
 
@@ -305,6 +350,12 @@ struct MatrixFiller {
         const int antidiagonals = band.query_length + band.target_length - 1;
         Filled filled = no_cells();
         int score = -scoring.gap_open - scoring.gap_extend, lane = 0, set_end = 0;
+        Slots slots;
+#pragma unroll
+        for (int k = 0; k < kArraySlots; ++k) {
+            slots.uy[k] = 0;
+            slots.scores[k] = score;
+        }
         if (Threads::rank() == 0) {
             ring.score(0) = score;
             take_chunk(0, antidiagonals);
@@ -319,14 +370,15 @@ struct MatrixFiller {
             filled.has_room = chunk >= 0;
             if (filled.is_dropped || !filled.has_room) break;
             const long long at = chunk + (long long)row * job.stride - lanes.first;
-            int highest = fill_lanes(r, lanes, before, set_end, lane, pool.bytes + at);
+            unsigned char* directions = pool.bytes + at;
+            int highest = fill_lanes(row_of(r, lanes, before, set_end, lane, directions), slots);
             const Lanes next = lanes_of(band, r + 1);
             prepare_next(r, next, antidiagonals);
             int rank = kNoRank;
-            if (options.is_exact) tell_highest(r, lanes, highest, rank, filled.best);
+            if (options.is_exact) tell_highest(r, lanes, slots, highest, rank, filled.best);
             Threads::wait();
             if (options.is_exact) {
-                filled.is_dropped = is_dropped_at(r, lanes, highest, rank, filled.best);
+                filled.is_dropped = is_dropped_at(r, lanes, slots, highest, rank, filled.best);
             } else {
                 score += follow(r, lanes, lane) - borders.bias;
             }

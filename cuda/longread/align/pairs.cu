@@ -7,6 +7,7 @@
 #include "longread/align/bands.cuh"
 #include "longread/align/cells.cuh"
 #include "longread/align/pair_jobs.cuh"
+#include "longread/align/pair_teams.cuh"
 #include "longread/align/antidiagonals.cuh"
 #include "longread/align/trace.cuh"
 
@@ -183,7 +184,7 @@ __device__ inline int finish(
 }
 
 // Aligns one pair by all threads of a team.
-template <int kWarps>
+template <int kWarps, int kSlots>
 __device__ inline void align_one(
     const PairInputs& inputs, const PairJobs& jobs, int k, const Pool& pool, const Ring& ring,
     Exchange<kWarps>& exchange, const PieceAlignments& results
@@ -209,13 +210,16 @@ __device__ inline void align_one(
         );
         long long* chunks = pool.chunks + jobs.chunk_offsets[k];
         const Borders borders = borders_of(scoring);
+        const PairScores pair_scores = pair_scores_of(scoring);
         if (band.leaks || is_single_affine(scoring) || !fits_bytes(scoring)) {
-            filled = MatrixFiller<kWarps, true>{
-                band, job, options, query, target, scoring, ring, pool, exchange, chunks, borders
+            filled = MatrixFiller<kWarps, true, kSlots>{
+                band, job, options, query, target, scoring, ring, pool, exchange, chunks, borders,
+                pair_scores
             }.fill();
         } else {
-            filled = MatrixFiller<kWarps, false>{
-                band, job, options, query, target, scoring, ring, pool, exchange, chunks, borders
+            filled = MatrixFiller<kWarps, false, kSlots>{
+                band, job, options, query, target, scoring, ring, pool, exchange, chunks, borders,
+                pair_scores
             }.fill();
         }
         if (Team<kWarps>::rank() >= kWarpLanes) return;
@@ -238,6 +242,7 @@ __global__ void __launch_bounds__(32 * kWarps * kTeams, kBlocks) align_pairs(
     const long long* order, int* taken, int count, unsigned* rings, int ring_size
 ) {
     using Threads = Team<kWarps>;
+    constexpr int kSlots = kRing / Threads::kThreads;
     __shared__ Exchange<kWarps> exchanges[kTeams];
     __shared__ unsigned memory[kTeams][kRing > 0 ? kRingArrays * kRing : 1];
     const int team = kTeams > 1 ? threadIdx.x / Threads::kThreads : 0;
@@ -250,6 +255,7 @@ __global__ void __launch_bounds__(32 * kWarps * kTeams, kBlocks) align_pairs(
         if (Threads::rank() == 0) exchange.item = atomicAdd(taken, 1);
         Threads::wait();
         if (exchange.item >= count) return;
-        align_one(inputs, jobs, (int)order[exchange.item], pool, ring, exchange, results);
+        const int k = (int)order[exchange.item];
+        align_one<kWarps, kSlots>(inputs, jobs, k, pool, ring, exchange, results);
     }
 }

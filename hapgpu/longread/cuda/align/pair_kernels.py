@@ -127,7 +127,7 @@ def _pair_class(warps: int, teams: int, ring: int, blocks: int) -> PairClass:
 MOST_LANES: Final = (96, 256 - RING_MARGIN, 1024 - RING_MARGIN)
 """Most lanes per antidiagonal of the first classes; their rings are longer by `RING_MARGIN`."""
 CLASSES: Final = (
-    _pair_class(1, 4, 128, 5),
+    _pair_class(1, 4, 128, 4),
     _pair_class(8, 1, 256, 3),
     _pair_class(16, 1, 1024, 1),
     _pair_class(16, 1, 0, 1),
