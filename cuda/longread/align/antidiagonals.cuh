@@ -60,13 +60,19 @@ __device__ inline bool drops(
     return best.max_score - score > limit;
 }
 
-// Scores of pairs of codes, in registers: loads of constants would wait for the codes.
+// Scores of pairs of codes.
 struct PairScores {
     int match, mismatch, transition, ambiguous;
 };
 
+// The shuffles keep the scores in registers. Otherwise the compiler loads constants again, for each
+// lane, and only when its codes are known.
 __device__ inline PairScores pair_scores_of(const Scoring& scoring) {
-    return {scoring.match, -scoring.mismatch, -scoring.transition, -scoring.dp_ambiguous};
+    return {
+        __shfl_sync(kAllLanes, scoring.match, 0), __shfl_sync(kAllLanes, -scoring.mismatch, 0),
+        __shfl_sync(kAllLanes, -scoring.transition, 0),
+        __shfl_sync(kAllLanes, -scoring.dp_ambiguous, 0)
+    };
 }
 
 // Fills a matrix. With `kGeneral`, the band may leak, there may be one affine gap cost, and numbers may
@@ -100,10 +106,11 @@ struct MatrixFiller {
         unsigned char* directions;
     };
 
-    // Numbers of the lanes of a thread, by slot.
+    // Numbers of the lanes of a thread, by slot, and the codes of the next antidiagonal.
     struct Slots {
         unsigned uy[kArraySlots];
         int scores[kArraySlots];
+        int targets[kArraySlots], queries[kArraySlots];
     };
 
     // The first lane of a thread from some lane on.
@@ -111,9 +118,7 @@ struct MatrixFiller {
         return first + (Threads::rank() - first & Threads::kThreads - 1);
     }
 
-    __device__ int pair_score_at(int t, int r) const {
-        const int one = kGeneral ? target.at(t) : target.inside(t);
-        const int other = kGeneral ? query.at(r - t) : query.inside(r - t);
+    __device__ int pair_score(int one, int other) const {
         // As `pair_score`, without branches.
         int score = (one ^ other) == 2 ? pair_scores.transition : pair_scores.mismatch;
         score = one == other ? pair_scores.match : score;
@@ -168,10 +173,21 @@ struct MatrixFiller {
         return dual_step<kGeneral>(pair, cell, scoring, options.is_left);
     }
 
-    // The score of the pair of lane t.
-    __device__ int pair_of(const Row& row, int t, unsigned own) const {
-        if (!kGeneral || (t >= row.lanes.start && t < row.set_end)) return pair_score_at(t, row.r);
+    // The score of a pair of codes at lane t, or what minimap2 has there instead.
+    __device__ int pair_of(const Row& row, int t, int one, int other, unsigned own) const {
+        const int score = pair_score(one, other);
+        if (!kGeneral || (t >= row.lanes.start && t < row.set_end)) return score;
         return t < row.set_before ? byte_at(own, 3) : 0;
+    }
+
+    // Loads the codes of the lanes of an antidiagonal.
+    __device__ void load_codes(int r, int first, Slots& slots) const {
+#pragma unroll
+        for (int k = 0; k < kSlots; ++k) {
+            const int t = slot_lane(first, k);
+            slots.targets[k] = target.near(t);
+            slots.queries[k] = query.near(r - t);
+        }
     }
 
     // Computes lane t, given v, x and x2 of the lane before; returns its score if it is in the band.
@@ -221,7 +237,7 @@ struct MatrixFiller {
         for (int t = own_lane(row.lanes.first); t <= last; t += Threads::kThreads) {
             unsigned own = ring.uy(t);
             int score = ring.score(t);
-            const int pair = pair_of(row, t, own);
+            const int pair = pair_of(row, t, target.at(t), query.at(row.r - t), own);
             const unsigned before = row.vx_before[ring.at(t - 1)];
             highest = max(highest, fill_lane(row, t, pair, before, own, score));
             ring.uy(t) = own;
@@ -229,14 +245,17 @@ struct MatrixFiller {
         return highest;
     }
 
-    // The same with slots. All loads come first, so that their times overlap.
+    // The same with slots. The loads of all lanes come first, and those of codes an antidiagonal
+    // before, so that their times overlap.
     __device__ int fill_slots(const Row& row, int last, Slots& slots) const {
         int pairs[kArraySlots], highest = kNoScore;
         unsigned before[kArraySlots];
 #pragma unroll
         for (int k = 0; k < kArraySlots; ++k) {
             const int t = slot_lane(row.lanes.first, k);
-            pairs[k] = t <= last ? pair_of(row, t, slots.uy[k]) : 0;
+            const int one = target.is_inside(t) ? slots.targets[k] : 0;
+            const int other = query.is_inside(row.r - t) ? slots.queries[k] : 0;
+            pairs[k] = pair_of(row, t, one, other, slots.uy[k]);
             before[k] = row.vx_before[ring.at(t - 1)];
         }
 #pragma unroll
@@ -363,6 +382,7 @@ struct MatrixFiller {
         Threads::wait();
         long long chunk = 0;
         Lanes before = {0, 0, 0, -1}, lanes = lanes_of(band, 0);
+        if constexpr (kSlots > 0) load_codes(0, lanes.first, slots);
         for (int r = 0; r < antidiagonals; ++r) {
             filled.is_dropped = lanes.start > lanes.end;
             const int row = r & (1 << job.shift) - 1;
@@ -373,6 +393,7 @@ struct MatrixFiller {
             unsigned char* directions = pool.bytes + at;
             int highest = fill_lanes(row_of(r, lanes, before, set_end, lane, directions), slots);
             const Lanes next = lanes_of(band, r + 1);
+            if constexpr (kSlots > 0) load_codes(r + 1, next.first, slots);
             prepare_next(r, next, antidiagonals);
             int rank = kNoRank;
             if (options.is_exact) tell_highest(r, lanes, slots, highest, rank, filled.best);

@@ -71,8 +71,11 @@ struct Codes {
           step(is_backwards ? -1 : 1),
           length(length) {}
 
-    __device__ int inside(int k) const { return first[step * k]; }
+    __device__ bool is_inside(int k) const { return (unsigned)k < (unsigned)length; }
 
     // Beyond the ends minimap2 has zeros.
-    __device__ int at(int k) const { return k >= 0 && k < length ? inside(k) : 0; }
+    __device__ int at(int k) const { return is_inside(k) ? first[step * k] : 0; }
+
+    // The code at k, or at the end nearest to k.
+    __device__ int near(int k) const { return first[step * min(max(k, 0), length - 1)]; }
 };

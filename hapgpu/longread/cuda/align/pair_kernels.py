@@ -133,3 +133,6 @@ CLASSES: Final = (
     _pair_class(16, 1, 0, 1),
 )
 """Classes of pairs by lanes per antidiagonal; the last one has its rings in global memory."""
+ALIGN_BY_WARPS, ALIGN_BY_BLOCKS, ALIGN_BY_LARGE_BLOCKS, ALIGN_IN_GLOBAL_MEMORY = (
+    pair_class.kernel for pair_class in CLASSES
+)

@@ -328,5 +328,5 @@ def _collected(pool: GpuArray, states: GpuArray, starts: GpuArray, counts: GpuAr
         words = pool[: pool.size // _WORD * _WORD].view(np.uint32)
         arguments = (words, starts, offsets, operations, words.size, total, states.size)
         launch_threads(GATHER_WORDS, PLAN_THREADS, states.size * WARP, arguments)
-    found = PairOperations(operations, offsets[:-1].copy(), counts[1:].copy())
+    found = PairOperations(operations, offsets[:-1], counts[1:])
     return _Round(found, states, remaining)

@@ -38,7 +38,7 @@ def check(case: Case, patch: pytest.MonkeyPatch, **limits: int | tuple[int, ...]
 
 
 def test_recorded_cases(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for case in recorded_pieces(data_dir, max_cells=600):
+    for case in recorded_pieces(data_dir, max_cells=300):
         check(case, monkeypatch)
 
 
