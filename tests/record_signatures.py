@@ -81,8 +81,6 @@ OTHER_INPUTS = {
 """Runs whose functions are recorded, too: files of several pieces, without compression."""
 
 ON_CPU = {
-    "chain -a",
-    "chain -c",
     "haplotypes",
     "index --minimizers",
     "report",
