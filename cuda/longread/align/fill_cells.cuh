@@ -106,7 +106,8 @@ compute_cell(const CellCosts& costs, int pair, int& score, Gaps& gaps) {
     return selected(kOpensLongInsertion * 2 - 1, direction, best);
 }
 
-// Codes of a sequence from a position on, four at a time; before and after the sequence anything.
+// Codes of a sequence from a position on, four at a time; before and after the sequence anything. Only
+// words with a code of the sequence are loaded: so none is beyond the memory of the codes.
 struct CodeStream {
     const unsigned* words;
     int at, last;  // next word, last word of the sequence

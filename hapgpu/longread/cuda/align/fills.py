@@ -41,6 +41,8 @@ _POOL_FRACTION: Final = 64
 """Fills have room for an operation per so many bytes of directions in narrow bands."""
 _POOL_MINIMUM: Final = 1 << 12
 _UNTRIED: Final = 255
+_ALIGNED: Final = 1
+"""State of a fill; 0 while it is pending."""
 _LANES: Final = ((16, 1, 8), (32, 1, 8), (32, 2, 7), (32, 4, 4), (32, 8, 3))
 """Lanes per fill, cells per lane, and thread blocks per multiprocessor, of each band."""
 
@@ -186,7 +188,7 @@ def align_fills(pieces: Pieces, sequences: SequenceCodes, scoring: AlignScoring)
             pool = pool._replace(operations=cupy.empty(size, dtype=np.uint32))
         _align_run(run, pieces, sequences, scoring, fills, pool)
     operations = DeviceRagged.gather_at(pool.operations, fills.starts, offsets_of(fills.counts))
-    is_aligned = (fills.states == 1).view(np.uint8)
+    is_aligned = (fills.states == _ALIGNED).view(np.uint8)
     return DeviceFills(fills.scores, is_aligned, operations.data, operations.offsets)
 
 

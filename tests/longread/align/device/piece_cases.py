@@ -46,6 +46,17 @@ HIGH_SINGLE = align_scoring(9, 20, (38, 6), (38, 6), ambiguous=0, transition=3)
 REJECTED = align_scoring(2, 13, (4, 2), (24, 1))
 SCORINGS = (DEFAULT, SINGLE, TRANSITIONS, FREE_AMBIGUOUS, HIGH, HIGH_SINGLE, REJECTED)
 
+HIGHEST_MATCH = align_scoring(124, 6, (1, 2), (3, 1), ambiguous=5, transition=1)
+HIGHEST_LONG_GAPS = align_scoring(86, 82, (1, 40), (84, 2), ambiguous=81)
+HIGHEST_GAPS = align_scoring(1, 126, (1, 62), (1, 62), ambiguous=125)
+HIGHEST_SINGLE = align_scoring(115, 12, (5, 1), (5, 1), ambiguous=0)
+HIGHEST_TRANSITION = align_scoring(2, 1, (4, 2), (24, 1), ambiguous=0, transition=12)
+EXTREME_SCORINGS = (
+    *(HIGHEST_MATCH, HIGHEST_LONG_GAPS, HIGHEST_GAPS),
+    *(HIGHEST_SINGLE, HIGHEST_TRANSITION),
+)
+"""At the limits of what the options may be: numbers wrap around at 8 bits, or only just do not."""
+
 
 class Piece(NamedTuple):
     """A piece by itself."""

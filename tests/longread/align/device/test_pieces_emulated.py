@@ -9,8 +9,10 @@ import pytest
 
 from hapgpu.longread.align.batches import FILL, REFILL
 from hapgpu.longread.align.parameters import AlignScoring
+from hapgpu.longread.options import MAX_DROP
 from tests.emulation.emulator import emulate
 from tests.longread.align.device.piece_cases import (
+    EXTREME_SCORINGS,
     REAL_READS,
     SCORINGS,
     Case,
@@ -55,6 +57,11 @@ def test_extensions_of_real_reads(data_dir: Path, monkeypatch: pytest.MonkeyPatc
 def test_made_pieces(monkeypatch: pytest.MonkeyPatch, scoring: AlignScoring) -> None:
     for seed, bonus in enumerate((-1, 0, 10)):
         check(case_of(made_pieces(seed, 40, 80), scoring, end_bonus=bonus), monkeypatch)
+
+
+@pytest.mark.parametrize("scoring", EXTREME_SCORINGS)
+def test_extreme_scores(monkeypatch: pytest.MonkeyPatch, scoring: AlignScoring) -> None:
+    check(case_of(made_pieces(5, 30, 60), scoring, end_bonus=MAX_DROP), monkeypatch)
 
 
 def test_long_pieces(monkeypatch: pytest.MonkeyPatch) -> None:

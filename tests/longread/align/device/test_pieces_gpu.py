@@ -17,7 +17,9 @@ from hapgpu.longread.align.batches import (
     TargetCodes,
 )
 from hapgpu.longread.align.parameters import AlignScoring
+from hapgpu.longread.options import MAX_DROP
 from tests.longread.align.device.piece_cases import (
+    EXTREME_SCORINGS,
     REAL_READS,
     SCORINGS,
     Case,
@@ -64,6 +66,11 @@ def test_real_reads(data_dir: Path, reads: str, reference: str, name: str) -> No
 def test_made_pieces(scoring: AlignScoring, max_length: int) -> None:
     for seed, bonus in enumerate((-1, 0, 10)):
         check(case_of(made_pieces(seed, 500, max_length), scoring, end_bonus=bonus))
+
+
+@pytest.mark.parametrize("scoring", EXTREME_SCORINGS)
+def test_extreme_scores(scoring: AlignScoring) -> None:
+    check(case_of(made_pieces(5, 500, 300), scoring, end_bonus=MAX_DROP))
 
 
 @pytest.mark.parametrize("limits", [(0, 224, 992), (0, 0, 992), (0, 0, 0)])
