@@ -156,3 +156,15 @@ def offsets_of(lengths: GpuArray) -> GpuArray:
 def rows_of(offsets: GpuArray, total: int) -> GpuArray:
     """Return int64[total]: the row of each element, by `offsets`, int64[n + 1], up to `total`."""
     return cupy.searchsorted(offsets[1:], cupy.arange(total), side="right")
+
+
+def chosen_rows(is_chosen: GpuArray) -> GpuArray:
+    """Return int64[c]: the rows at which `is_chosen`, bool[n] or int64[n], is 1; waits for the GPU.
+
+    CuPy's own functions keep other threads from launching kernels meanwhile.
+    """
+    if is_chosen.size == 0:
+        return cupy.empty(0, dtype=np.int64)
+    ends = cupy.cumsum(is_chosen, dtype=np.int64)
+    (count,) = last_values(ends)
+    return cupy.searchsorted(ends, cupy.arange(1, count + 1, dtype=np.int64))

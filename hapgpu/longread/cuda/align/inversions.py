@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 import cupy
 import numpy as np
 
+from hapgpu.arrays.cuda import chosen_rows
 from hapgpu.longread.align.batches import (
     INVERSION,
     PieceAlignments,
@@ -189,7 +190,7 @@ def find_stretches(
     if listed:
         found = align_pairs_locally(pairs, listed, words, sequences, scoring, is_backwards=True)
         order = cupy.argsort(pairs.numbers(listed))
-        order = order[found.scores[order] >= parameters.min_score]
+        order = order[chosen_rows(found.scores[order] >= parameters.min_score)]
         table = _Table.empty(order.size)
         fields = (found.target_ends, found.query_ends, order, order.size, table, count, listed)
         launch_threads(PLACE_STRETCHES, _THREADS, order.size, (mappings, pairs.rows, *fields))

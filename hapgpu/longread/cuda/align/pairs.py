@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import cupy
 import numpy as np
 
-from hapgpu.arrays.cuda import GATHER_WORDS
+from hapgpu.arrays.cuda import GATHER_WORDS, chosen_rows
 from hapgpu.longread.align.batches import PieceAlignments, Pieces, SequenceCodes
 from hapgpu.longread.align.parameters import AlignParameters, AlignScoring
 from hapgpu.longread.cuda.align.pair_kernels import (
@@ -191,7 +191,7 @@ def _align_remaining(
     """Align the pairs again whose memory or band was not large enough, as many times as needed."""
     parts = [first.operations.operations]
     starts, counts = first.operations.starts, first.operations.counts
-    remaining = cupy.flatnonzero(first.states)
+    remaining = chosen_rows(first.states != 0)
     last = first
     while remaining.size:
         some = widths[remaining]
@@ -202,7 +202,7 @@ def _align_remaining(
         starts[remaining[:count]] = again.operations.starts + sum(part.size for part in parts)
         counts[remaining[:count]] = again.operations.counts
         parts.append(again.operations.operations)
-        undone = cupy.flatnonzero(again.states)
+        undone = chosen_rows(again.states != 0)
         remaining = cupy.concatenate([remaining[undone], remaining[count:]])
     return PairOperations(cupy.concatenate(parts), starts, counts)
 

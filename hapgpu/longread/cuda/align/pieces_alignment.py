@@ -5,13 +5,11 @@ from __future__ import annotations
 import cupy
 import numpy as np
 
-from hapgpu.arrays.cuda import DeviceRagged
+from hapgpu.arrays.cuda import DeviceRagged, chosen_rows
 from hapgpu.longread.align.batches import PieceAlignments, Pieces, SequenceCodes
 from hapgpu.longread.align.parameters import AlignParameters, AlignScoring
 from hapgpu.longread.cuda.align.fills import align_fills
 from hapgpu.longread.cuda.align.pairs import align_pairs, classify_pieces
-from hapgpu.runtime.gpu.scalars import last_values
-from hapgpu.runtime.gpu_array import GpuArray
 
 
 def align_pieces(
@@ -30,11 +28,11 @@ def align_pieces(
     count = pieces.kinds.size
     results = _uninitialised(count)
     is_fill, is_other = classify_pieces(pieces, parameters.max_cells, results)
-    rows = _rows_of(is_fill)
+    rows = chosen_rows(is_fill)
     fills = align_fills(pieces.take(rows), sequences, scoring)
     results.scores[rows] = fills.scores
     is_other[rows] = fills.is_aligned == 0
-    others = _rows_of(is_other)
+    others = chosen_rows(is_other)
     pairs = align_pairs(pieces, others, sequences, scoring, parameters, results)
     starts, counts = cupy.zeros((2, count), dtype=np.int64)
     starts[rows] = fills.offsets[:-1]
@@ -44,18 +42,6 @@ def align_pieces(
     data = cupy.concatenate([fills.operations, pairs.operations])
     gathered = DeviceRagged.gather(data, starts, counts)
     return results._replace(operations=gathered.data, offsets=gathered.offsets)
-
-
-def _rows_of(is_chosen: GpuArray) -> GpuArray:
-    """Return int64[c]: the rows at which `is_chosen`, int64[p], is 1; waits for the stream.
-
-    CuPy's own function keeps other threads from launching kernels meanwhile.
-    """
-    if is_chosen.size == 0:
-        return cupy.empty(0, dtype=np.int64)
-    ends = cupy.cumsum(is_chosen)
-    (count,) = last_values(ends)
-    return cupy.searchsorted(ends, cupy.arange(1, count + 1, dtype=np.int64))
 
 
 def _uninitialised(count: int) -> PieceAlignments:

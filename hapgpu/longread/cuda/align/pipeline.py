@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import cupy
 import numpy as np
 
+from hapgpu.arrays.cuda import chosen_rows
 from hapgpu.longread.align.batches import (
     REFILL,
     AlignedMappings,
@@ -22,7 +23,7 @@ from hapgpu.longread.align.batches import (
     SequenceCodes,
     TargetCodes,
 )
-from hapgpu.longread.align.drops import INVERSION_DROP
+from hapgpu.longread.align.drops import INVERSION_DROP, NO_DROP
 from hapgpu.longread.align.parameters import AlignParameters, AlignScoring
 from hapgpu.longread.batches import Chains, Mappings
 from hapgpu.longread.cuda.align.alignments import join, take
@@ -125,7 +126,7 @@ class DeviceMappingAligner:
         pieces = planned.pieces
         alignments = align_pieces(pieces, sequences, scoring, parameters)
         drops = find_drops(pieces, alignments, sequences, scoring, parameters)
-        dropped = cupy.flatnonzero(drops)
+        dropped = chosen_rows(drops != NO_DROP)
         if dropped.size:
             again = self._again(pieces.take(dropped), drops[dropped])
             rows = cupy.arange(drops.size)

@@ -12,13 +12,14 @@ from tests.longread.align.rounds.checked_stages import CheckedStages
 @pytest.fixture
 def stages(monkeypatch: pytest.MonkeyPatch) -> CheckedStages:
     pytest.importorskip("cupy")
+    from hapgpu.arrays import cuda  # noqa: PLC0415  (imports CuPy)
     from hapgpu.longread.cuda.align import (  # noqa: PLC0415  (imports CuPy)
         drops,
         inversions,
         local,
     )
 
-    emulate(monkeypatch, drops, inversions, local)
+    emulate(monkeypatch, cuda, drops, inversions, local)
     stages = CheckedStages(lambda array: array.copy(), lambda array: array)
     made_rounds.use_stages(stages, monkeypatch)
     return stages
