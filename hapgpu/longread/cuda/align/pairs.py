@@ -40,8 +40,8 @@ from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
 
 _MOST_LANES: Final = MOST_LANES
-_POOL_BYTES: Final = 1 << 30
-"""Memory for directions, unless one piece needs more."""
+_POOL_BYTES: Final = 448 << 20
+"""Memory for directions, unless one piece needs more: that of the fills, which is free again."""
 _RING_BYTES: Final = 1 << 26
 """Memory for the lanes of the longest antidiagonals, unless one piece needs more."""
 _MIN_PROGRESS: Final = 4
