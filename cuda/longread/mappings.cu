@@ -1,4 +1,4 @@
-// Mappings of chains; same as hapgpu/longread/mappings/{cpu,parents,selection,seed_counts}.py.
+// Mappings of chains; same as hapgpu/longread/mappings/{mappings,selection,seed_counts}.py.
 
 #include "common/binary_search.cuh"
 #include "longread/batches.cuh"

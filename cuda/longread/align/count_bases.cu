@@ -1,6 +1,7 @@
 // Counts of the bases of mappings, and scores of their best parts; same as `count_bases` of
 // hapgpu/longread/align/cigars.py.
 
+#include "longread/align/logarithm.cuh"
 #include "longread/align/mapped_codes.cuh"
 #include "longread/align/merged_runs.cuh"
 
@@ -95,17 +96,8 @@ struct Alignment {
     }
 };
 
-// Returns the approximate binary logarithm of a number above 0: `logarithm`.
-__device__ inline float logarithm(long long value) {
-    const int bits = __float_as_int((float)value);
-    const float mantissa = __int_as_float((bits & 0x7fffff) | 0x3f800000);
-    float parabola = -0.34484843f * mantissa + 2.02466578f;
-    parabola = parabola * mantissa - 0.67487759f;
-    return (float)((bits >> 23) - 128) + parabola;
-}
-
 __device__ inline double cost_of_gap(const Scoring& scoring, int length) {
-    return scoring.gap_open + scoring.gap_extend * (double)logarithm(length + 1ll);
+    return scoring.gap_open + scoring.gap_extend * (double)approximate_log2(length + 1);
 }
 
 // Reads 1 to 4 codes, by words of which at least one byte is asked for.

@@ -253,7 +253,7 @@ def _selected(
     is_retained = cupy.empty(count, dtype=np.uint8)
     counts = cupy.empty(reads + 1, dtype=np.int64)
     limits = (
-        options.all_chains or options.score_ratio <= 0,
+        options.all_chains or np.float32(options.score_ratio) <= 0,
         *(options.score_ratio, options.max_secondary),
         *(2 * k, int(STRAND_FRACTION * chain_options.max_gap)),
     )

@@ -26,6 +26,7 @@ LENGTHS = np.full(SEQUENCES, 400_000, dtype=np.int64)
         MappingOptions(all_chains=True),
         MappingOptions(score_ratio=0.1, max_secondary=50),
         MappingOptions(mask_level=0.0, max_secondary=1),
+        MappingOptions(score_ratio=1e-50, max_secondary=1),  # 0 as float32
     ],
 )
 def test_made_chains(seed: int, options: MappingOptions, monkeypatch: pytest.MonkeyPatch) -> None:
