@@ -28,6 +28,12 @@ LINE_FORMS: Final = {
     "ds": LineOptions(difference=Difference.DS),
 }
 
+HEADERS: Final = (
+    *(b"r\r", b"r \r", b"r  \r", b"r x\r", b"r\tx y\r\r", b"r \xff\xc3\x00z", b"r \r\r"),
+    *(b"r" * 300 + b" " + b"c" * size for size in (30, 31, 32, 33)),
+)
+"""Names with comments that end in carriage returns, are not text, or end around a step of 32."""
+
 Case = tuple[MadeLines, MappingOptions, LineOptions]
 
 
@@ -39,6 +45,19 @@ def made_cases(form: str, *, is_sam: bool, seeds: int) -> Iterator[Case]:
         made = made_lines(seed, (4, 40, 3000)[seed % 3], letters, is_fasta=seed % 4 == 0)
         options = MappingOptions(prints_secondary=seed % 5 != 0, prints_unmapped=seed % 2 == 0)
         yield made, options, line_options
+
+
+def comment_cases(*, is_sam: bool) -> Iterator[Case]:
+    """Yield reads with the comments of `HEADERS`."""
+    line_options = LineOptions(is_sam=is_sam, has_cigar=True, copies_comments=True)
+    for first in range(len(HEADERS)):
+        made = made_lines(first, 20, "ACGT", is_fasta=first % 2 == 0)
+        headers = HEADERS[first:] + HEADERS[:first]
+        records = [
+            record._replace(header=header)
+            for record, header in zip(made.records, headers, strict=False)
+        ]
+        yield replace(made, records=records), ALL, line_options
 
 
 def extreme_cases(form: str, *, is_sam: bool, pairs: int) -> Iterator[Case]:

@@ -15,6 +15,7 @@ from tests.longread.output.alignments.device_cases import (
     FORMS,
     LINE_FORMS,
     Case,
+    comment_cases,
     extreme_cases,
     made_cases,
 )
@@ -36,6 +37,11 @@ def check(cases: Iterator[Case], patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("form", LINE_FORMS)
 def test_made_lines(form: str, *, is_sam: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     check(made_cases(form, is_sam=is_sam, seeds=5), monkeypatch)
+
+
+@pytest.mark.parametrize("is_sam", [False, True], ids=["paf", "sam"])
+def test_comments(*, is_sam: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    check(comment_cases(is_sam=is_sam), monkeypatch)
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -14,6 +14,7 @@ from tests.longread.output.alignments.device_cases import (
     FORMS,
     LINE_FORMS,
     Case,
+    comment_cases,
     extreme_cases,
     made_cases,
 )
@@ -40,6 +41,11 @@ def check(cases: Iterator[Case]) -> None:
 @pytest.mark.parametrize("form", LINE_FORMS)
 def test_made_lines(form: str, *, is_sam: bool) -> None:
     check(made_cases(form, is_sam=is_sam, seeds=60))
+
+
+@pytest.mark.parametrize("is_sam", [False, True], ids=["paf", "sam"])
+def test_comments(*, is_sam: bool) -> None:
+    check(comment_cases(is_sam=is_sam))
 
 
 @pytest.mark.parametrize("is_sam", [False, True], ids=["paf", "sam"])
