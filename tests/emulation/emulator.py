@@ -6,11 +6,13 @@ compiler. The threads of a block take turns (`cuda_on_cpu.h`): races are found o
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import functools
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
@@ -46,34 +48,79 @@ _C_TYPES: Final = {
 }
 
 
-@functools.cache
+_OPTIONS: Final = ("-std=c++17", "-O1", "-w", "-fPIC", "-ffp-contract=off")
+_COMPILED: Final[dict[Kernel, Callable[..., None]]] = {}
+
+
 def compiled(kernel: Kernel) -> Callable[..., None]:
     """Compile a kernel with the C++ compiler; skip the test if there is none."""
-    compiler = shutil.which("g++")
-    if compiler is None:
-        pytest.skip("no C++ compiler (g++)")
+    if kernel not in _COMPILED:
+        kernels = _compiled_together(kernel)
+        entries = "".join(_entry(number, each) for number, each in enumerate(kernels))
+        library = _library(_kernel_text(kernel.source) + entries)
+        functions = (getattr(library, f"run{number}") for number in range(len(kernels)))
+        _COMPILED.update(zip(kernels, functions, strict=True))
+    return _COMPILED[kernel]
+
+
+def _compiled_together(kernel: Kernel) -> list[Kernel]:
+    """Return all kernels of a source that modules have, except templates: each takes long."""
+    if "<" in kernel.expression:
+        return [kernel]
+    modules = [module for name, module in sys.modules.items() if name.startswith("hapgpu.")]
+    values = (value for module in modules for value in vars(module).values())
+    others = (value for value in values if isinstance(value, Kernel))
+    alike = (each for each in others if each.source == kernel.source and "<" not in each.expression)
+    return list(dict.fromkeys([kernel, *alike]))
+
+
+def _kernel_text(source: str) -> str:
+    text = read_source(source).replace('extern "C" __global__', "__global__")
+    return f'#include "{_compiled_header()}"\n{text}\n'
+
+
+def _entry(number: int, kernel: Kernel) -> str:
+    """Return the function that launches a kernel."""
     parameters, arguments = [], []
-    for number, parameter in enumerate(kernel.parameters):
+    for position, parameter in enumerate(kernel.parameters):
         if isinstance(parameter, Length):
             continue
         is_scalar = isinstance(parameter, Scalar)
-        parameters.append(f"{_C_TYPES[parameter.dtype][0] if is_scalar else 'void*'} a{number}")
+        parameters.append(f"{_C_TYPES[parameter.dtype][0] if is_scalar else 'void*'} a{position}")
         wrapper = {Array: "Pointer", Struct: "Value", Scalar: ""}[type(parameter)]
-        arguments.append(f"{wrapper}{{a{number}}}")
+        arguments.append(f"{wrapper}{{a{position}}}")
     call = f"{kernel.expression}({', '.join(arguments)})"
     launch = "launch_flushing" if kernel.flushes_subnormals else "launch"
-    source = f"""#include "{_HEADER}"
-{read_source(kernel.source).replace('extern "C" __global__', "__global__")}
-extern "C" void run(int blocks, int threads, {", ".join(parameters)}) {{
+    return f"""extern "C" void run{number}(int blocks, int threads, {", ".join(parameters)}) {{
     {launch}(blocks, threads, [=] {{ {call}; }});
 }}
 """
+
+
+def _library(text: str) -> ctypes.CDLL:
     with tempfile.TemporaryDirectory() as directory:
         library = Path(directory) / "kernel.so"
-        options = ["-std=c++20", "-O1", "-w", "-fPIC", "-shared", "-ffp-contract=off", "-x", "c++"]
-        command = [compiler, *options, "-", "-o", os.fspath(library)]
-        subprocess.run(command, input=source.encode(), check=True)
-        return ctypes.CDLL(os.fspath(library)).run  # type: ignore[no-any-return]
+        command = [_compiler(), *_OPTIONS, "-shared", "-x", "c++", "-", "-o", os.fspath(library)]
+        subprocess.run(command, input=text.encode(), check=True)
+        return ctypes.CDLL(os.fspath(library))
+
+
+@functools.cache
+def _compiled_header() -> Path:
+    """Copy the header to where it is compiled beforehand: most of a compilation is its time."""
+    directory = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, directory)
+    header = Path(shutil.copy(_HEADER, directory))
+    command = [_compiler(), *_OPTIONS, "-x", "c++-header", header, "-o", f"{header}.gch"]
+    subprocess.run(command, check=True)
+    return header
+
+
+def _compiler() -> str:
+    compiler = shutil.which("g++")
+    if compiler is None:
+        pytest.skip("no C++ compiler (g++)")
+    return compiler
 
 
 class EmulatedKernel:
