@@ -323,14 +323,12 @@ COMMANDS: Final = (
         "chain -a {reference} {reads}",
         {"reference": _input("reference.fa", "fasta", ".k15w10.hgm"), "reads": _UNALIGNED},
         "out.bam",
-        resources=("-t",),  # a GPU is refused
     ),
     Command(
         "chain_cigar",
         "chain -c --cs {reference} {reads}",
         {"reference": _BARE, "reads": _LONG},
         "out.paf",
-        resources=("-t",),
     ),
     Command(
         "chain_anchors",

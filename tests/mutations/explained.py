@@ -84,7 +84,7 @@ _TABLE: Final = {
         calling.output.reference_blocks: COLUMNS
         calling.output.gvcf_lines: _RECORDS _ITEMS
         calling.output.call_lines: _LINES
-        longread.align.start: _PADDING
+        longread.align.start: PADDING
         longread.align.dp.local: _ROWS
         longread.align.dp.results: MARGIN _LANE_ROWS _COLUMNS
         longread.align.piece_bounds: CUT_COLUMNS

@@ -3,7 +3,7 @@
 #include "common/cigar.cuh"
 #include "common/grid.cuh"
 #include "longread/align/rows.cuh"
-#include "longread/align/local_pairs.cuh"
+#include "longread/align/dp/local_pairs.cuh"
 
 namespace {
 

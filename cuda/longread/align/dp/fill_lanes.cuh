@@ -1,7 +1,7 @@
 // Fills of a band by a group of lanes: see `fill_band`.
 
-#include "longread/align/fill_bands.cuh"
-#include "longread/align/fill_cells.cuh"
+#include "longread/align/dp/fill_bands.cuh"
+#include "longread/align/dp/fill_cells.cuh"
 
 // Bases of a fill.
 struct FillCodes {

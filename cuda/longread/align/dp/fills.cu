@@ -4,7 +4,7 @@
 #include "common/cigar.cuh"
 #include "common/grid.cuh"
 #include "longread/align/rows.cuh"
-#include "longread/align/fill_lanes.cuh"
+#include "longread/align/dp/fill_lanes.cuh"
 
 namespace {
 

@@ -6,7 +6,7 @@
 
 #include "common/warp.cuh"
 #include "longread/align/rows.cuh"
-#include "longread/align/local_pairs.cuh"
+#include "longread/align/dp/local_pairs.cuh"
 
 namespace {
 

@@ -4,12 +4,12 @@
 #include "common/cigar.cuh"
 #include "common/grid.cuh"
 #include "longread/align/rows.cuh"
-#include "longread/align/bands.cuh"
-#include "longread/align/cells.cuh"
-#include "longread/align/pair_jobs.cuh"
-#include "longread/align/pair_teams.cuh"
-#include "longread/align/antidiagonals.cuh"
-#include "longread/align/trace.cuh"
+#include "longread/align/dp/bands.cuh"
+#include "longread/align/dp/cells.cuh"
+#include "longread/align/dp/pair_jobs.cuh"
+#include "longread/align/dp/pair_teams.cuh"
+#include "longread/align/dp/antidiagonals.cuh"
+#include "longread/align/dp/trace.cuh"
 
 namespace {
 

@@ -1,4 +1,4 @@
-"""Global alignments of many pairs on a GPU (`cuda/longread/align/fills.cu`).
+"""Global alignments of many pairs on a GPU (`cuda/longread/align/dp/fills.cu`).
 
 The alignments are those of `hapgpu.longread.align.dp.fills`. Each fill is aligned in a narrow band
 of diagonals, and in wider ones as long as the score does not prove that the alignment is that of

@@ -1,4 +1,4 @@
-"""Local alignment of pairs on a GPU (`cuda/longread/align/local.cu`)."""
+"""Local alignment of pairs on a GPU (`cuda/longread/align/dp/local.cu`)."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class LocalResults(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LocalPairs:
-    """Pairs for local alignment, which kernels append to (`cuda/longread/align/local_pairs.cuh`).
+    """Pairs for local alignment; kernels append them (`cuda/longread/align/dp/local_pairs.cuh`).
 
     Attributes
     ----------

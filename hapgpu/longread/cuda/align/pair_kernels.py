@@ -1,4 +1,4 @@
-"""Kernels that align pieces one by one (`cuda/longread/align/pairs.cu`)."""
+"""Kernels that align pieces one by one (`cuda/longread/align/dp/pairs.cu`)."""
 
 from __future__ import annotations
 

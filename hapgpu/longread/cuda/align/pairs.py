@@ -1,4 +1,4 @@
-"""Alignment of pieces one by one on a GPU (`cuda/longread/align/pairs.cu`).
+"""Alignment of pieces one by one on a GPU (`cuda/longread/align/dp/pairs.cu`).
 
 The same as `align_pair` of `hapgpu.longread.align.dp.pairs` for each piece. A warp aligns a piece
 with few lanes per antidiagonal, a thread block one with more. Pieces take memory for directions
