@@ -5,6 +5,8 @@ enum CigarOperation : unsigned { kM, kI, kD, kN, kS, kH, kP, kEqual, kDifferent 
 __device__ inline unsigned cigar_run(int length, unsigned operation) {
     return (unsigned)length << 4 | operation;
 }
+__device__ inline int kind_of(unsigned operation) { return operation & 15; }
+__device__ inline int length_of(unsigned operation) { return operation >> 4; }
 
 // Builds a CIGAR, last operation first; all lanes of a group hold the same values.
 struct RunWriter {

@@ -8,16 +8,6 @@ enum Column {
     kScore, kCount, kSequence, kIsReverse, kQueryStart, kQueryEnd, kTargetStart, kTargetEnd, kChain
 };
 
-__device__ inline unsigned lower_lanes() { return (1u << lane_id()) - 1; }
-
-template <typename Number>
-__device__ inline Number warp_sum(Number value) {
-    for (int distance = kWarpLanes / 2; distance; distance /= 2) {
-        value += __shfl_xor_sync(kAllLanes, value, distance);
-    }
-    return value;
-}
-
 // Rows to report: row within the read, number of the parent among the rows to report, flag of
 // `Mappings`. The rows to report of a read start at the first row of the read in the table.
 struct Selection {

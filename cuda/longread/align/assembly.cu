@@ -10,16 +10,13 @@ namespace {
 using Word = unsigned long long;
 
 constexpr int kWarpThreads = 128;
-constexpr unsigned char kInversionDrop = 2;
-constexpr int kTemporaryPrimary = -2;
 
-// What the pieces of a plan make of its mapping; `kept` anchors if it is split, else 0.
+// What the pieces of a plan make of its mapping; `kept` anchors if it is split, else 0. `drop` is
+// the result of a test of fills.
 struct Joined {
     int query_start, target_start, query_end, target_end;
     int score, fills, kept, drop;
 };
-
-constexpr int kNoDrop = 0, kDropped = 1, kInverted = 2;  // `Joined::drop`
 
 // Bases and score of pieces.
 struct Gain {
@@ -31,13 +28,6 @@ struct Gain {
         score += other.score;
     }
 };
-
-__device__ inline long long warp_total(long long value) {
-    for (int distance = kWarpLanes / 2; distance; distance /= 2) {
-        value += __shfl_xor_sync(kAllLanes, value, distance);
-    }
-    return value;
-}
 
 // What a piece adds to its mapping.
 __device__ Gain gain_of(const Pieces& pieces, const PieceAlignments& alignments, int piece) {
@@ -125,8 +115,8 @@ __device__ void measure(
         aligned += max(target, query);
         matched += min(min(target, query), span);
     }
-    matched = warp_total(matched);
-    aligned = warp_total(aligned);
+    matched = warp_sum(matched);
+    aligned = warp_sum(aligned);
     if (!writes) return;
     mapping.matches = (int)matched;
     mapping.length = (int)aligned;
@@ -177,7 +167,7 @@ extern "C" __global__ void __launch_bounds__(kWarpThreads) measure_plans(
         for (int k = lane_id(); k < count; k += kWarpLanes) {
             gain.add(gain_of(pieces, alignments, plan.first_fill + k));
         }
-        gain = {warp_total(gain.query), warp_total(gain.target), warp_total(gain.score)};
+        gain = {warp_sum(gain.query), warp_sum(gain.target), warp_sum(gain.score)};
         if (plan.left >= 0) left = gain_of(pieces, alignments, plan.left);
         gain.score += left.score;
         if (!is_dropped && plan.right >= 0) gain.add(gain_of(pieces, alignments, plan.right));
@@ -186,7 +176,7 @@ extern "C" __global__ void __launch_bounds__(kWarpThreads) measure_plans(
             const int fill = plan.first_fill + count - 1;
             const long long end = plan.target_start + gain.target;
             const int last = last_anchor(plan, anchors.x, end_anchors[fill], end);
-            drop = drops[fill] == kInversionDrop ? kInverted : kDropped;
+            drop = drops[fill] == kInversionDrop ? kInversionDrop : kDrop;
             if (plan.anchors - (last + 1) >= min_anchors) {
                 const long long first = mappings[plan.mapping].first_anchor;
                 kept = (int)(plan.first_anchor + last + 1 - first);
@@ -229,7 +219,7 @@ extern "C" __global__ void __launch_bounds__(kBlockThreads) join_operations(
             Mapping& mapping = mappings[plan.mapping];
             if (ends.kept > 0) {
                 const long long part = part_offsets[row] - part_offsets[0];
-                split(mapping, parts[part], ends.kept, ends.drop == kInverted, anchors);
+                split(mapping, parts[part], ends.kept, ends.drop == kInversionDrop, anchors);
                 if (lane_id() == 0) mapping.next = (int)(mapping_count + part);
             }
             if (lane_id() == 0) {

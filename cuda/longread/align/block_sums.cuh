@@ -7,11 +7,7 @@
 __device__ inline unsigned long long sum_before(
     unsigned long long value, unsigned long long* totals, unsigned long long& carry
 ) {
-    unsigned long long sum = value;
-    for (int distance = 1; distance < kWarpLanes; distance *= 2) {
-        const unsigned long long lower = __shfl_up_sync(kAllLanes, sum, distance);
-        if (lane_id() >= distance) sum += lower;
-    }
+    const unsigned long long sum = sum_to_lane(value);
     if (lane_id() == kWarpLanes - 1) totals[warp_of_block()] = sum;
     __syncthreads();  // totals
     unsigned long long before = carry;

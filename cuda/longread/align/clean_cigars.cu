@@ -8,7 +8,6 @@ namespace {
 
 using Word = unsigned long long;
 
-constexpr int kMatch = 0, kInsertion = 1, kDeletion = 2;
 constexpr int kMinMerged = 3;
 constexpr int kOpen = -1;  // steps that depend on those of the gap before
 
@@ -28,8 +27,8 @@ struct Cigar {
     long long size;
 
     __device__ bool moves(long long k) const {
-        return k > 0 && k < size - 1 && kind_of(operations[k]) != kMatch &&
-               kind_of(operations[k - 1]) == kMatch && kind_of(operations[k + 1]) == kMatch;
+        return k > 0 && k < size - 1 && kind_of(operations[k]) != kM &&
+               kind_of(operations[k - 1]) == kM && kind_of(operations[k + 1]) == kM;
     }
     __device__ int steps_of(long long k) const { return k >= 0 && k < size ? steps[k] : 0; }
 };
@@ -38,7 +37,7 @@ struct Cigar {
 __device__ inline Word bases_of(unsigned operation) {
     const Word length = (Word)length_of(operation);
     const int kind = kind_of(operation);
-    return (kind != kDeletion ? length : 0) | (kind != kInsertion ? length << 32 : 0);
+    return (kind != kD ? length : 0) | (kind != kI ? length << 32 : 0);
 }
 
 // Goes on moving a gap left while the bases around it stay the same; returns all steps.
@@ -63,7 +62,7 @@ __device__ void find_steps(
         const long long k = first + threadIdx.x;
         const unsigned operation = k < cigar.size ? cigar.operations[k] : 0;
         const Word starts = sum_before(bases_of(operation), scratch.totals, carry);
-        const bool is_insertion = kind_of(operation) == kInsertion;
+        const bool is_insertion = kind_of(operation) == kI;
         const unsigned char* bases = is_insertion ? query : target;
         const long long at = is_insertion ? (unsigned)starts : starts >> 32;
         const int length = length_of(operation);
@@ -97,7 +96,7 @@ __device__ void find_steps(
 // Returns whether an operation and the next one are gaps of both kinds.
 __device__ inline bool is_pair(const Cigar& cigar, long long k) {
     const int one = kind_of(cigar.operations[k]), other = kind_of(cigar.operations[k + 1]);
-    return one != kMatch && other != kMatch && one + other == kInsertion + kDeletion;
+    return one != kM && other != kM && one + other == kI + kD;
 }
 
 // What there is to do on a CIGAR after the moves.
@@ -113,11 +112,11 @@ __device__ Found move_gaps(const Cigar& cigar) {
         const int kind = kind_of(operation);
         int length = length_of(operation), shift = cigar.steps[k];
         has_empty |= length == 0;
-        if (kind == kMatch) {
+        if (kind == kM) {
             shift = cigar.steps_of(k - 1);
             length += shift - cigar.steps_of(k + 1);
             has_empty |= length == 0;
-            cigar.operations[k] = (unsigned)length << 4 | kMatch;
+            cigar.operations[k] = cigar_run(length, kM);
         } else if (k < cigar.size - 2) {
             // Kinds do not change, whichever thread is first.
             has_pair |= is_pair(cigar, k);
@@ -130,7 +129,7 @@ __device__ Found move_gaps(const Cigar& cigar) {
 
 // Returns whether an operation is a gap or empty.
 __device__ inline bool is_gap_or_empty(unsigned operation) {
-    return kind_of(operation) != kMatch || length_of(operation) == 0;
+    return kind_of(operation) != kM || length_of(operation) == 0;
 }
 
 // Returns whether a run of gaps starts at an operation and the next one: at the first pair between
@@ -149,12 +148,12 @@ __device__ bool merge_run(const Cigar& cigar, long long start) {
     unsigned inserted = 0, deleted = 0;
     for (; end < cigar.size && is_gap_or_empty(cigar.operations[end]); ++end) {
         const int kind = kind_of(cigar.operations[end]), length = length_of(cigar.operations[end]);
-        if (kind == kInsertion) inserted += length;
-        if (kind == kDeletion) deleted += length;
+        if (kind == kI) inserted += length;
+        if (kind == kD) deleted += length;
     }
     if (end - start < kMinMerged || inserted == 0 || deleted == 0) return false;
-    cigar.operations[start] = inserted << 4 | kInsertion;
-    cigar.operations[start + 1] = deleted << 4 | kDeletion;
+    cigar.operations[start] = cigar_run(inserted, kI);
+    cigar.operations[start + 1] = cigar_run(deleted, kD);
     for (long long empty = start + 2; empty < end; ++empty) cigar.operations[empty] &= 15;
     return true;
 }
@@ -246,7 +245,7 @@ extern "C" __global__ void __launch_bounds__(kBlockThreads, 5) clean_cigars(
         if (found.has_pair) found.has_empty |= merge_gaps(cigar);
         if (found.has_empty) cigar.size = without_empty(cigar, scratch.runs);
         const unsigned leading = cigar.size > 0 ? cigar.operations[0] : 0;
-        const bool drops = kind_of(leading) != kMatch;
+        const bool drops = kind_of(leading) != kM;
         if (drops) {
             drop_first(cigar);
             --cigar.size;
@@ -257,7 +256,7 @@ extern "C" __global__ void __launch_bounds__(kBlockThreads, 5) clean_cigars(
         mapping.operations = (int)cigar.size;
         if (cigar.size == 0) clear_counts(mapping);
         if (!drops) continue;
-        if (kind_of(leading) != kInsertion) {
+        if (kind_of(leading) != kI) {
             mapping.target_start += length_of(leading);
         } else if (mapping.is_reverse) {
             mapping.query_end -= length_of(leading);

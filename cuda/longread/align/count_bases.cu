@@ -7,7 +7,6 @@
 
 namespace {
 
-constexpr int kMatch = 0, kInsertion = 1;
 constexpr int kMaxColumns = 1 << 16;  // of a stretch: its scores fit 32 bits
 
 // Scores are multiples of 2^-23, as integers: pairs of bases score whole numbers, and costs of gaps
@@ -78,7 +77,7 @@ struct Alignment {
 
     __device__ long long end() const {
         const unsigned last = operations[size - 1];
-        return start(size - 1) + (long long)length_of(last) * (kind_of(last) == kMatch ? 2 : 1);
+        return start(size - 1) + (long long)length_of(last) * (kind_of(last) == kM ? 2 : 1);
     }
 
     // Returns the last operation that starts at `at` or before.
@@ -153,7 +152,7 @@ __device__ void count_share(
         const unsigned char* query = alignment.query + alignment.query_starts[k];
         const unsigned char* target = alignment.target + alignment.target_starts[k];
         const long long skipped = max(share.start - start, 0ll), wanted = share.end - start;
-        if (kind == kMatch) {
+        if (kind == kM) {
             const int end = (int)min((wanted + 1) / 2, (long long)length);
             for (int at = (int)((skipped + 1) / 2); at < end; at += kMaxColumns) {
                 const int columns = min(end - at, kMaxColumns);
@@ -167,7 +166,7 @@ __device__ void count_share(
             ++counts.gaps;
             counts.gap_bases += length;
         }
-        const unsigned char* bases = kind == kInsertion ? query : target;
+        const unsigned char* bases = kind == kI ? query : target;
         const int end = (int)min(wanted, (long long)length);
         counts.ambiguous += ambiguous_codes(bases + skipped, end - (int)skipped);
     }
@@ -178,7 +177,7 @@ __device__ double peak_in_order(const Alignment& alignment, const Scoring& scori
     double score = 0, peak = 0;
     for (int k = 0; k < alignment.size; ++k) {
         const unsigned operation = alignment.operations[k];
-        if (kind_of(operation) != kMatch) {
+        if (kind_of(operation) != kM) {
             score = max(score - cost_of_gap(scoring, length_of(operation)), 0.0);
             continue;
         }
@@ -191,13 +190,6 @@ __device__ double peak_in_order(const Alignment& alignment, const Scoring& scori
         }
     }
     return peak;
-}
-
-__device__ inline int warp_total(int value) {
-    for (int distance = kWarpLanes / 2; distance; distance /= 2) {
-        value += __shfl_xor_sync(kAllLanes, value, distance);
-    }
-    return value;
 }
 
 // Joins the scores of all lanes, in order.
@@ -242,8 +234,8 @@ extern "C" __global__ void __launch_bounds__(kBlockThreads) count_bases(
         count_share(alignment, share, scoring, counts, score);
         score = joined(score);
         counts = {
-            warp_total(counts.matches), warp_total(counts.aligned), warp_total(counts.ambiguous),
-            warp_total(counts.gaps), warp_total(counts.gap_bases)
+            warp_sum(counts.matches), warp_sum(counts.aligned), warp_sum(counts.ambiguous),
+            warp_sum(counts.gaps), warp_sum(counts.gap_bases)
         };
         if (lane_id() == 0) {
             scratch.scores[warp_of_block()] = score;

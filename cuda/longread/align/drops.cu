@@ -8,7 +8,6 @@
 namespace {
 
 constexpr int kBlockThreads = 128;
-constexpr unsigned char kNoDrop = 0, kDrop = 1, kInversionDrop = 2;
 constexpr int kLowest = -2147483647 - 1;
 
 struct Operations {
@@ -28,8 +27,8 @@ __device__ bool has_no_drop(
     long long columns = 0, gap_costs = 0, short_gap_costs = 0;
     for (int k = 0; k < operations.count; ++k) {
         const unsigned operation = operations.first[k];
-        const int length = (int)(operation >> 4);
-        if ((operation & 15) == kM) {
+        const int length = length_of(operation);
+        if (kind_of(operation) == kM) {
             columns += length;
         } else {
             gap_costs += gap_cost(scoring, length);
@@ -111,10 +110,7 @@ private:
     __device__ void add_scores(int count, int sum) {
         const bool is_base = lane_id() < count;
         // Scores after each base, less the score before the first; highest up to it, and its lane.
-        for (int distance = 1; distance < kWarpLanes; distance *= 2) {
-            const int before = __shfl_up_sync(kAllLanes, sum, distance);
-            if (lane_id() >= distance) sum += before;
-        }
+        sum = sum_to_lane(sum);
         int highest = is_base ? sum * kWarpLanes + lane_id() : kLowest;
         for (int distance = 1; distance < kWarpLanes; distance *= 2) {
             const int before = __shfl_up_sync(kAllLanes, highest, distance);
@@ -152,13 +148,13 @@ private:
 __device__ Drop largest_drop(const Operations& operations, Walk walk) {
     for (int k = 0; k < operations.count; ++k) {
         const unsigned operation = operations.first[k];
-        const int length = (int)(operation >> 4);
-        if ((operation & 15) == kM) {
+        const int length = length_of(operation);
+        if (kind_of(operation) == kM) {
             for (int done = 0; done < length; done += kWarpLanes) {
                 walk.add_bases(min(length - done, kWarpLanes));
             }
         } else {
-            walk.add_gap(length, (operation & 15) == kD);
+            walk.add_gap(length, kind_of(operation) == kD);
         }
     }
     return walk.largest;

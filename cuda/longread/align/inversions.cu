@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kBlockThreads = 128;
 constexpr int kFirstPart = 1, kLaterPart = 2;
-constexpr int kNoParent = -1, kTemporaryPrimary = -2;
+constexpr int kNoParent = -1;
 
 __device__ inline bool is_primary(const Mapping& mapping) {
     return mapping.parent == mapping.number || mapping.parent == kTemporaryPrimary;

@@ -1,14 +1,12 @@
 // Operations of a CIGAR, neighbours of one kind merged, by all threads of a block.
 
+#include "common/cigar.cuh"
 #include "common/warp.cuh"
 
 constexpr int kBlockThreads = 256;
 constexpr int kBlockWarps = kBlockThreads / kWarpLanes;
 
 __device__ inline int warp_of_block() { return threadIdx.x / kWarpLanes; }
-__device__ inline unsigned lower_lanes() { return (1u << lane_id()) - 1; }
-__device__ inline int kind_of(unsigned operation) { return operation & 15; }
-__device__ inline int length_of(unsigned operation) { return operation >> 4; }
 
 struct RunScratch {
     unsigned runs[kBlockThreads + 1];

@@ -11,7 +11,6 @@ using Word = unsigned long long;
 // Flags in `y`.
 constexpr Word kLongJoin = 1ull << 40, kIgnored = 1ull << 41, kTandem = 1ull << 42;
 
-__device__ inline unsigned lower_lanes() { return (1u << lane_id()) - 1; }
 __device__ inline int query_of(Word y) { return (int)y; }
 __device__ inline int target_of(Word x) { return (int)x; }
 __device__ inline int span_of(Word y) { return (int)(y >> 32) & 0xff; }
@@ -31,15 +30,6 @@ struct AnchorRows {
         return query(anchor) - query(anchor - 1) - (target(anchor) - target(anchor - 1));
     }
 };
-
-// Sum of the values of the lanes up to the own one.
-__device__ inline long long sum_to_lane(long long value) {
-    for (int distance = 1; distance < kWarpLanes; distance *= 2) {
-        const long long lower = __shfl_up_sync(kAllLanes, value, distance);
-        if (lane_id() >= distance) value += lower;
-    }
-    return value;
-}
 
 // Number of unreliable anchors at an end of a mapping. Its `count` anchors besides both ends are
 // visited from anchor `start` on in direction `step`; `span` is the span of the anchor at the end.

@@ -110,8 +110,8 @@ __device__ inline double cost_of_gaps(const unsigned* operations, int count, dou
     for (int base = 0; base < count; base += kWarpLanes) {
         const unsigned operation = next;
         next = at(base + kWarpLanes + lane_id());  // arrives during the additions
-        const bool is_gap = (operation & 15) != kM;
-        const double own = is_gap ? cost + approximate_log2((int)(operation >> 4) + 1) : 0.0;
+        const bool is_gap = kind_of(operation) != kM;
+        const double own = is_gap ? cost + approximate_log2(length_of(operation) + 1) : 0.0;
 #pragma unroll
         for (int lane = 0; lane < kWarpLanes; ++lane) {
             total += __shfl_sync(kAllLanes, own, lane);  // adding 0 changes nothing

@@ -59,6 +59,12 @@ struct Pieces {
 // Kinds of pieces.
 constexpr int kFill = 0, kRefill = 1, kLeft = 2, kRight = 3, kInversion = 4;
 
+// Results of the test of a fill for drops: hapgpu/longread/align/drops.py.
+constexpr unsigned char kNoDrop = 0, kDrop = 1, kInversionDrop = 2;
+
+// Parent of a later part of a primary mapping, until the mappings are ranked.
+constexpr int kTemporaryPrimary = -2;
+
 struct PieceAlignments {
     int* scores;
     int* max_scores;

@@ -6,8 +6,6 @@
 constexpr int kMaxOutdated = 64;  // keys out of reach before they are dropped
 constexpr int kMoves = 4;         // moves of 32 keys at a time
 
-__device__ inline unsigned lower_lanes() { return (1u << lane_id()) - 1; }
-
 // Largest value of this lane and the lower ones.
 __device__ inline int lanes_max(int value) {
     for (int distance = 1; distance < kWarpLanes; distance *= 2) {

@@ -113,11 +113,7 @@ __device__ inline void put_four_decimals(Out& out, double value) {
 // Sums of the values of lower lanes; `total` gets the sum of all.
 template <typename Value>
 __device__ inline Value sum_before(Value value, Value& total) {
-    Value sum = value;
-    for (int distance = 1; distance < kWarpLanes; distance *= 2) {
-        const Value other = __shfl_up_sync(kAllLanes, sum, distance);
-        if (lane_id() >= distance) sum += other;
-    }
+    const Value sum = sum_to_lane(value);
     total = __shfl_sync(kAllLanes, sum, kWarpLanes - 1);
     return sum - value;
 }

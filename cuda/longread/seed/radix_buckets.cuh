@@ -50,12 +50,7 @@ __device__ inline unsigned long long key_prefix(unsigned long long key, int shif
 
 // Sum over the lower lanes.
 __device__ inline int lanes_before(int count) {
-    int sum = count;
-    for (int distance = 1; distance < kWarpLanes; distance *= 2) {
-        const int lower = __shfl_up_sync(kAllLanes, sum, distance);
-        if (lane_id() >= distance) sum += lower;
-    }
-    return sum - count;
+    return sum_to_lane(count) - count;
 }
 
 // Counts the digits, into `end`; returns true if the keys have different digits.

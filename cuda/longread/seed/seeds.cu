@@ -14,17 +14,9 @@ constexpr int kMaxOccurrences = 4095;  // of a seed that can be kept
 
 __device__ inline int warp_id() { return (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes; }
 __device__ inline int warp_count() { return gridDim.x * (blockDim.x / kWarpLanes); }
-__device__ inline unsigned lower_lanes() { return (1u << lane_id()) - 1; }
 
 // Highest bit set; -1 if there is none.
 __device__ inline int highest(unsigned bits) { return 31 - __clz(bits); }
-
-__device__ inline int warp_sum(int value) {
-    for (int distance = kWarpLanes / 2; distance; distance /= 2) {
-        value += __shfl_xor_sync(kAllLanes, value, distance);
-    }
-    return value;
-}
 
 // Limit above which a key is too frequent in a read.
 struct Limit {

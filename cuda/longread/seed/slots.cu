@@ -14,7 +14,7 @@ __device__ inline int count_range(const Entry* entries, Range range, int w) {
     visit_slots(entries, range, w, [&](int at, const Window& before, bool is_last) {
         if (at >= 0) emit_at(entries, at, w, before, is_last, [&](int) { ++count; });
     });
-    return prefix_sum(count);
+    return sum_to_lane(count);
 }
 
 // Writes the minimizers of a range from `to` on; `position_of` returns position << 1 | strand.
@@ -26,7 +26,7 @@ __device__ inline void write_range(
     visit_slots(entries, range, w, [&](int at, const Window& before, bool is_last) {
         int count = 0;
         if (at >= 0) emit_at(entries, at, w, before, is_last, [&](int) { ++count; });
-        const int end = prefix_sum(count);
+        const int end = sum_to_lane(count);
         if (count) {
             long long own = to + end - count;
             emit_at(entries, at, w, before, is_last, [&](int found) {

@@ -270,7 +270,7 @@ __global__ void __launch_bounds__(32 * kWarpsPerBlock) mark_minimizers(
         }
         const unsigned bits = lane_id() < kMarkWords ? own.marks[lane_id()] : 0;
         if (lane_id() < kMarkWords) marks[(long long)tile * kMarkWords + lane_id()] = bits;
-        const int count = prefix_sum(__popc(bits));
+        const int count = sum_to_lane(__popc(bits));
         if (lane_id() == kWarpLanes - 1) counts[tile + 1] = count;
     }
 }

@@ -14,15 +14,6 @@ constexpr int kWidestWindow = 255;
 __device__ inline int warp_id() { return (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes; }
 __device__ inline int warp_count() { return gridDim.x * (blockDim.x / kWarpLanes); }
 
-// Sum over the lanes up to this one.
-__device__ inline int prefix_sum(int value) {
-    for (int distance = 1; distance < kWarpLanes; distance *= 2) {
-        const int lower = __shfl_up_sync(kAllLanes, value, distance);
-        if (lane_id() >= distance) value += lower;
-    }
-    return value;
-}
-
 __device__ inline int from_last_lane(int value) {
     return __shfl_sync(kAllLanes, value, kWarpLanes - 1);
 }

@@ -84,12 +84,12 @@ _POOL = Struct(
     ),
 )
 PLAN_FILLS: Final = align_kernel(
-    "fills.cu",
+    "dp/fills.cu",
     "plan_fills",
     (PIECES, SCORING, Scalar("fits", np.int32), _FILLS, Array("keys", np.uint64, "pieces.count")),
 )
 ORDER_FILLS: Final = align_kernel(
-    "fills.cu",
+    "dp/fills.cu",
     "order_fills",
     (
         *(Array("keys", np.uint64, "count"), Array("order", np.int32, "count")),
@@ -99,14 +99,14 @@ ORDER_FILLS: Final = align_kernel(
 )
 ALIGN_BAND_0, ALIGN_BAND_1, ALIGN_BAND_2, ALIGN_BAND_3, ALIGN_BAND_4 = (
     align_kernel(
-        "fills.cu",
+        "dp/fills.cu",
         f"align_band<{number}, {lanes}, {cells}, {blocks}>",
         (PIECES, READ_CODES, TARGET_CODES, SCORING, _COSTS, _FILLS, _RUN),
     )
     for number, (lanes, cells, blocks) in enumerate(_LANES)
 )
 TRACE_FILLS: Final = align_kernel(
-    "fills.cu", "trace_fills", (PIECES, READ_CODES, TARGET_CODES, _FILLS, _RUN, _POOL)
+    "dp/fills.cu", "trace_fills", (PIECES, READ_CODES, TARGET_CODES, _FILLS, _RUN, _POOL)
 )
 _BANDS: Final = (ALIGN_BAND_0, ALIGN_BAND_1, ALIGN_BAND_2, ALIGN_BAND_3, ALIGN_BAND_4)
 

@@ -49,7 +49,7 @@ _RESULTS: Final = Struct(
     tuple(Array(name, np.int32, "count") for name in ("scores", "target_ends", "query_ends")),
 )
 ALIGN_LOCALLY: Final = align_kernel(
-    "local.cu",
+    "dp/local.cu",
     "align_locally",
     (
         pair_array("count"),

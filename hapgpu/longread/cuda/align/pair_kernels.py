@@ -54,7 +54,7 @@ _WIDTHS: Final = Array("widths", np.int32, "count")
 _JOBS: Final = Array("jobs", np.int32, "count", width=JOB_NUMBERS)
 
 CLASSIFY_PIECES: Final = align_kernel(
-    "pairs.cu",
+    "dp/pairs.cu",
     "classify_pieces",
     (
         *(PIECES, Scalar("max_cells", np.int64), PIECE_ALIGNMENTS),
@@ -63,7 +63,7 @@ CLASSIFY_PIECES: Final = align_kernel(
     ),
 )
 PLAN_PAIRS: Final = align_kernel(
-    "pairs.cu",
+    "dp/pairs.cu",
     "plan_pairs",
     (
         *(PIECES, SCORING, _ROWS),
@@ -86,7 +86,7 @@ PLAN_PAIRS: Final = align_kernel(
 
 def _pair_class(warps: int, teams: int, ring: int, blocks: int) -> PairClass:
     kernel = align_kernel(
-        "pairs.cu",
+        "dp/pairs.cu",
         f"align_pairs<{warps}, {teams}, {ring}, {blocks}>",
         (
             Struct(
