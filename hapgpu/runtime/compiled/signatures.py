@@ -87,11 +87,12 @@ def text_of(kind: Any) -> Any:
     TypeError
         No function of hapgpu takes this type.
     """
-    if isinstance(kind, types.Array) and kind.aligned != isinstance(kind.dtype, types.Record):
+    if isinstance(kind, types.Array) and kind.aligned == _is_aligned(kind.dtype):
         return ["array", text_of(kind.dtype), kind.ndim, kind.layout, not kind.mutable]
     if isinstance(kind, types.Record):
         dtype = as_dtype(kind)
-        return ["record", *([name, dtype[name].str] for name in dtype.names or ())]
+        form = "aligned record" if kind.aligned else "record"
+        return [form, *([name, dtype[name].str] for name in dtype.names or ())]
     if isinstance(kind, types.BaseTuple):
         return _text_of_tuple(kind)
     if isinstance(kind, types.NumberClass):
@@ -102,6 +103,11 @@ def text_of(kind: Any) -> Any:
         return kind.name
     message = f"{kind!r}: no text for this type"
     raise TypeError(message)
+
+
+def _is_aligned(item: Any) -> bool:
+    """Return whether arrays of a type are aligned: the fields of most records are packed."""
+    return not isinstance(item, types.Record) or bool(item.aligned)
 
 
 def _text_of_tuple(kind: Any) -> list[Any]:
@@ -125,14 +131,14 @@ def type_of(text: Any) -> Any:
     if kind == "array":
         dtype, ndim, layout, readonly = parts
         item = type_of(dtype)
-        is_aligned = not isinstance(item, types.Record)  # of packed fields
-        return types.Array(item, ndim, layout, readonly=readonly, aligned=is_aligned)
+        return types.Array(item, ndim, layout, readonly=readonly, aligned=_is_aligned(item))
     if kind == "named":
         module, name, *fields = parts
         owner = reduce(getattr, name.split("."), import_module(module))
         return types.BaseTuple.from_types([type_of(field) for field in fields], owner)
-    if kind == "record":
-        return from_dtype(np.dtype([(name, form) for name, form in parts]))
+    if kind in {"record", "aligned record"}:
+        fields = [(name, form) for name, form in parts]
+        return from_dtype(np.dtype(fields, align=kind == "aligned record"))
     if kind == "tuple":
         return types.BaseTuple.from_types([type_of(field) for field in parts])
     return types.NumberClass(type_of(parts[0]))
