@@ -110,11 +110,7 @@ ROWS: Final = [
     ),
     row("all_secondary", "chain", "-p 0 -N 50", 2, "^-N: no effect with -p 0; drop one of them$"),
     row("cutoff", "chain", "-f 100 -U 5,20", 2, "^-U: no effect with -f INT; drop one of them$"),
-    # Base alignment: devices and references.
-    *(
-        row(f"device {name}", _ALIGNED, f"--device {name}", 2, f"--device {name}: bases are")
-        for name in ("cuda", "cuda:0")
-    ),
+    # Base alignment: references.
     row("an index", _ALIGNED, "reference=kept.hgm", 1, f"kept.hgm: {_NO_BASES}"),
     # Anchors.
     line("reads", "chain reference.fa good.fq --anchors anchors.npz", 2, _WITH_ANCHORS),
