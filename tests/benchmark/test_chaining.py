@@ -168,7 +168,8 @@ def test_stages_on_the_gpu_give_the_lines_of_the_cpu(
 def test_reads_on_the_gpu(fasta: Path) -> None:
     device = CudaDevice(0)
     found = list(benchmark_reads(device, fasta, JOINED, 200_000, LongReadModel(5000)))
-    assert [line.task for line in found] == ["index", "text to lines", *STAGES]
+    tasks = ["index", "text to lines", *STAGES, "text to SAM"]
+    assert [line.task for line in found] == tasks
     assert {line.device for line in found[1:]} == {device.name}
     assert all(line.seconds > 0 for line in found)
 

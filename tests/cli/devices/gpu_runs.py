@@ -88,6 +88,10 @@ RUNS = {
         Run("index", "index", ("reference.fa",), ".hgx"),
         Run("map", "map", ("reference.fa", "reads.fastq.gz"), ".sam", NO_PG),
         Run("chain", "chain", ("reference.fa", "long_reads.fastq.gz"), ".paf"),
+        Run("align", "chain", ("reference.fa", "long_reads.fastq.gz"), ".sam", ("-a", *NO_PG)),
+        Run(
+            "aligned-paf", "chain", ("reference.fa", "long_reads.fastq.gz"), ".paf", ("-c", "--cs")
+        ),
         Run("anchors", "chain", ("--anchors", "anchors.npz"), ".npz"),
     )
 }

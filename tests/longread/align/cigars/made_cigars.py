@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.cigar.encoding import DELETION, INSERTION, MATCH, OPERATIONS
 from hapgpu.longread.align import cigars as on_cpu
-from hapgpu.longread.align.batches import MAPPING, ReadCodes, SequenceCodes, TargetCodes
+from hapgpu.longread.align.batches import MAPPING, SequenceCodes
 from hapgpu.longread.align.parameters import AlignScoring
 from tests.longread.align.cigars.reference import Alignment, Operation
 from tests.longread.align.cigars.test_cigars import (
@@ -21,8 +18,7 @@ from tests.longread.align.cigars.test_cigars import (
     codes_of,
     operations_of,
 )
-
-Upload = Callable[[NDArray[Any]], Any]
+from tests.longread.align.device_arrays import Upload, downloaded, records, uploaded
 
 CHANCES = ([0.25] * 4 + [0.0], [0.96, 0.04, 0, 0, 0], [1.0, 0, 0, 0, 0], [0.2] * 5)
 """Probabilities of the codes, from usual bases to one base only."""
@@ -74,16 +70,12 @@ def check_finished(
     """Finish alignments on both devices, and compare; those of the CPU in place."""
     from hapgpu.longread.cuda.align import cigars  # noqa: PLC0415  (imports CuPy)
 
-    shape = mappings.size, MAPPING.itemsize // 8
-    words = upload(mappings.copy().view(np.int64).reshape(shape))
+    words = uploaded(mappings, upload)
     of_device = upload(operations)
-    bases = SequenceCodes(
-        ReadCodes._make(map(upload, sequences.reads)),
-        TargetCodes._make(map(upload, sequences.targets)),
-    )
+    bases = uploaded(sequences, upload)
     cigars.finish_alignments(words, upload(rows), of_device, bases, scoring)
     on_cpu.finish_alignments(mappings, rows, operations, sequences, scoring)
-    found = np.ascontiguousarray(downloaded(words)).view(MAPPING).reshape(-1)
+    found = records(words, MAPPING)
     for name in MAPPING.names or ():
         np.testing.assert_array_equal(found[name], mappings[name], name)
     rests = mappings["first_operation"], mappings["operations"]
@@ -96,10 +88,6 @@ def check(upload: Upload, batch: Batch, scoring: AlignScoring, rows: NDArray[np.
     """Finish a batch on both devices, and compare."""
     sequences = SequenceCodes.of(batch.reads, batch.targets)
     check_finished(upload, batch.mappings, rows, batch.operations, sequences, scoring)
-
-
-def downloaded(array: Any) -> NDArray[Any]:
-    return array.get() if hasattr(array, "get") else array  # type: ignore[no-any-return]
 
 
 def check_made(upload: Upload, seed: int, size: int, longest: int) -> None:

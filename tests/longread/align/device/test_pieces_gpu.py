@@ -8,14 +8,7 @@ from pathlib import Path
 import pytest
 
 from hapgpu.longread.align import cpu
-from hapgpu.longread.align.batches import (
-    FILL,
-    PieceAlignments,
-    Pieces,
-    ReadCodes,
-    SequenceCodes,
-    TargetCodes,
-)
+from hapgpu.longread.align.batches import FILL, PieceAlignments
 from hapgpu.longread.align.parameters import AlignScoring
 from hapgpu.longread.options import MAX_DROP
 from tests.longread.align.device.piece_cases import (
@@ -32,6 +25,7 @@ from tests.longread.align.device.piece_cases import (
     real_pieces,
     recorded_pieces,
 )
+from tests.longread.align.device_arrays import uploaded
 
 pytestmark = pytest.mark.gpu
 
@@ -42,11 +36,7 @@ def check(case: Case) -> None:
         align_pieces,
     )
 
-    sequences = SequenceCodes(
-        ReadCodes(*map(cupy.asarray, case.sequences.reads)),
-        TargetCodes(*map(cupy.asarray, case.sequences.targets)),
-    )
-    pieces = Pieces(*map(cupy.asarray, case.pieces))
+    pieces, sequences = uploaded((case.pieces, case.sequences), cupy.asarray)
     found = align_pieces(pieces, sequences, case.scoring, case.parameters)
     assert_equal(PieceAlignments(*map(cupy.asnumpy, found)), expected_alignments(case))
 

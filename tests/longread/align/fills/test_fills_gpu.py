@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hapgpu.longread.align.batches import SequenceCodes
 from hapgpu.longread.align.parameters import AlignScoring
+from tests.longread.align.device_arrays import uploaded
 from tests.longread.align.fills.device_cases import (
     DEFAULT,
     SCORINGS,
@@ -29,12 +29,8 @@ def aligned(pairs: list[tuple[Codes, Codes]], scoring: AlignScoring) -> int:
     cupy = pytest.importorskip("cupy")
     from hapgpu.longread.cuda.align.fills import DeviceFills, align_fills  # noqa: PLC0415
 
-    pieces, (reads, targets) = packed(pairs)
-    on_device = pieces._make(map(cupy.asarray, pieces))
-    sequences = SequenceCodes(
-        reads._make(map(cupy.asarray, reads)), targets._make(map(cupy.asarray, targets))
-    )
-    found = align_fills(on_device, sequences, scoring)
+    pieces, sequences = uploaded(tuple(packed(pairs)), cupy.asarray)
+    found = align_fills(pieces, sequences, scoring)
     return check(DeviceFills._make(column.get() for column in found), pairs, scoring)
 
 

@@ -14,11 +14,10 @@ from hapgpu.longread.align.batches import (
     MappedAnchors,
     Pieces,
     PlannedPieces,
-    ReadCodes,
     SequenceCodes,
-    TargetCodes,
 )
 from hapgpu.longread.align.pieces import plan_pieces
+from tests.longread.align.device_arrays import uploaded
 from tests.longread.align.pieces.made_plans import Batch, Scored
 
 
@@ -35,14 +34,11 @@ def check_plans(planner: Planner, scored: Scored, batch: Batch, rows: NDArray[np
     """Plan some mappings by both, in the batch itself by the CPU; compare all of the results."""
     anchors, upload, download = batch.anchors, planner.to_device, planner.to_host
     on_device = MappedAnchors(*(upload(column.copy()) for column in anchors))
-    sequences = SequenceCodes(
-        ReadCodes(*map(upload, batch.reads)), TargetCodes(*map(upload, batch.targets))
-    )
-    mappings = batch.mappings
-    words = np.ascontiguousarray(mappings).view(np.int64).reshape(mappings.size, -1)
-    parameters = (scored.scoring, scored.parameters)
-    found = planner.plan(upload(words), upload(rows), on_device, sequences, *parameters)
     of_cpu = SequenceCodes.of(batch.reads, batch.targets)
+    mappings = batch.mappings
+    words, sequences = (uploaded(each, upload) for each in (mappings, of_cpu))
+    parameters = (scored.scoring, scored.parameters)
+    found = planner.plan(words, upload(rows), on_device, sequences, *parameters)
     expected = plan_pieces(mappings, rows, anchors, of_cpu, *parameters)
     plans = download(found.plans)
     assert plans.dtype == np.int64

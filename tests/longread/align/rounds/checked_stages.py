@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,14 +13,14 @@ from hapgpu.longread.align import inversions as inversions_on_cpu
 from hapgpu.longread.align.batches import MAPPING, PieceAlignments, Pieces, SequenceCodes
 from hapgpu.longread.align.inversions import Stretches
 from hapgpu.longread.align.parameters import AlignParameters, AlignScoring
+from tests.longread.align.device_arrays import Upload, downloaded, records, uploaded
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedStages:
-    """Stages with the functions and results of the CPU; `upload` and `download` copy an array."""
+    """Stages with the functions and results of the CPU."""
 
-    upload: Callable[[NDArray[Any]], Any]
-    download: Callable[[Any], NDArray[Any]]
+    upload: Upload
 
     def find_drops(
         self,
@@ -80,21 +79,13 @@ class CheckedStages:
         return expected
 
     def _uploaded(self, batch: Any) -> Any:
-        """Copy an array, an array of `MAPPING` or the arrays of a batch."""
-        if isinstance(batch, tuple):
-            return type(batch)(*map(self._uploaded, batch))
-        if batch.dtype == MAPPING:
-            words = MAPPING.itemsize // 8
-            batch = np.ascontiguousarray(batch).view(np.int64).reshape(batch.size, words)
-        return self.upload(batch)
+        return uploaded(batch, self.upload)
 
     def _assert_equal(self, found: Any, expected: Any) -> None:
         if isinstance(expected, tuple):
             for each, of_cpu in zip(found, expected, strict=True):
                 self._assert_equal(each, of_cpu)
             return
-        rows = self.download(found)
-        if expected.dtype == MAPPING:
-            rows = rows.view(MAPPING).reshape(rows.shape[0])
+        rows = records(found, MAPPING) if expected.dtype == MAPPING else downloaded(found)
         assert rows.dtype == expected.dtype
         np.testing.assert_array_equal(rows, expected)

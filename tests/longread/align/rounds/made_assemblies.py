@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -34,12 +34,11 @@ from hapgpu.longread.align.batches import (
 from hapgpu.longread.align.parameters import AlignParameters
 from hapgpu.longread.options import preset
 from tests.longread.align.cigars.made_cigars import check_finished
+from tests.longread.align.device_arrays import Upload, downloaded, records, uploaded
 from tests.longread.align.pieces.real_reads import map_reads
 from tests.longread.align.rounds import made_reads as made
 from tests.longread.align.rounds.made_reads import KINDS, Event, Made
 from tests.longread.align.rounds.test_rounds import PARAMETERS, SCORING, aligner_of
-
-Upload = Callable[[NDArray[Any]], Any]
 
 
 class Case(NamedTuple):
@@ -160,19 +159,11 @@ class Checker:
 
         case = Case(*arguments)
         planned = case.aligned.planned
-        rows = self._rows(case.mappings)
+        rows = uploaded(case.mappings, self._upload)
         found = assembly.assemble(
             rows,
-            AlignedPieces(
-                PlannedPieces(
-                    Pieces._make(map(self._upload, planned.pieces)),
-                    self._rows(planned.plans),
-                    self._upload(planned.end_anchors),
-                ),
-                PieceAlignments._make(map(self._upload, case.aligned.alignments)),
-                self._upload(case.aligned.drops),
-            ),
-            MappedAnchors._make(map(self._upload, case.anchors)),
+            uploaded(case.aligned, self._upload),
+            uploaded(case.anchors, self._upload),
             self._upload(case.lengths),
             case.parameters,
             case.first_operation,
@@ -198,25 +189,13 @@ class Checker:
         """Return the mappings as the CPU orders them, equal to the order of the GPU."""
         from hapgpu.longread.cuda.align import assembly  # noqa: PLC0415  (imports CuPy)
 
-        rows = self._rows(mappings)
+        rows = uploaded(mappings, self._upload)
         found = assembly.in_order(rows, initial, self._upload(operations), reads)
         expected = on_cpu.in_order(mappings, initial, operations, reads)
         assert_rows_equal(records(found.mappings, MAPPING), expected.mappings)
         np.testing.assert_array_equal(downloaded(found.operations), expected.operations)
         np.testing.assert_array_equal(downloaded(found.offsets), expected.offsets)
         return expected
-
-    def _rows(self, rows: NDArray[np.void]) -> Any:
-        words = rows.copy().view(np.int64).reshape(rows.size, rows.dtype.itemsize // 8)
-        return self._upload(words)
-
-
-def downloaded(array: Any) -> NDArray[Any]:
-    return array.get() if hasattr(array, "get") else array  # type: ignore[no-any-return]
-
-
-def records(rows: Any, dtype: np.dtype[Any]) -> NDArray[np.void]:
-    return np.ascontiguousarray(downloaded(rows)).view(dtype).reshape(-1)
 
 
 def operations_of(

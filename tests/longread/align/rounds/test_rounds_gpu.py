@@ -17,7 +17,7 @@ pytestmark = pytest.mark.gpu
 @pytest.fixture
 def stages(monkeypatch: pytest.MonkeyPatch) -> CheckedStages:
     cupy = pytest.importorskip("cupy")
-    stages = CheckedStages(cupy.array, cupy.asnumpy)
+    stages = CheckedStages(cupy.array)
     made_rounds.use_stages(stages, monkeypatch)
     return stages
 
