@@ -110,10 +110,17 @@ def rearranged_reads() -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("name", ["map-ont", "map-pb", "map-hifi", "lr:hq"])
-@pytest.mark.parametrize("drop", [400, 60])
+@pytest.mark.parametrize(("drop", "large"), [(400, 1 << 22), (60, 10_000)])
 def test_rearranged_reads(
-    reference: tuple[MinimizerIndex, TargetCodes], name: str, drop: int
+    reference: tuple[MinimizerIndex, TargetCodes],
+    name: str,
+    drop: int,
+    large: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    from hapgpu.longread.cuda.align import steps  # noqa: PLC0415  (needs CuPy)
+
+    monkeypatch.setattr(steps, "_LARGE", large)  # cells of a large fill
     options = preset(name)
     align = replace(options.align, drop=drop, inversion_drop=min(drop, 200), min_score=40)
     options = replace(options, align=align, sketch=LongReadOptions().sketch)

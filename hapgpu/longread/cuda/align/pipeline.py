@@ -1,12 +1,13 @@
 """Order of base alignment on a GPU; the stages and the rounds are those of `longread.align`.
 
-All fills of a round are aligned together, also those behind a dropped one of the same mapping: a
+Most fills of a round are aligned together, also those behind a dropped one of the same mapping: a
 GPU has them done before it could be told to leave them out.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import cupy
 import numpy as np
@@ -15,10 +16,9 @@ from hapgpu.arrays.cuda import chosen_rows
 from hapgpu.longread.align.batches import (
     REFILL,
     AlignedMappings,
-    AlignedPieces,
     MappedAnchors,
+    PieceAlignments,
     Pieces,
-    PlannedPieces,
     ReadCodes,
     SequenceCodes,
     TargetCodes,
@@ -35,6 +35,7 @@ from hapgpu.longread.cuda.align.pieces import plan_pieces
 from hapgpu.longread.cuda.align.pieces_alignment import align_pieces
 from hapgpu.longread.cuda.align.ranking import rank
 from hapgpu.longread.cuda.align.start import start_mappings
+from hapgpu.longread.cuda.align.steps import align_in_steps
 from hapgpu.longread.options import MappingOptions
 from hapgpu.runtime.gpu_array import GpuArray
 
@@ -103,7 +104,7 @@ class DeviceMappingAligner:
         while start < mappings.shape[0]:
             rows, start = cupy.arange(start, mappings.shape[0]), int(mappings.shape[0])
             planned = plan_pieces(mappings, rows, anchors, sequences, scoring, parameters)
-            aligned = self._aligned(planned, sequences)
+            aligned = align_in_steps(planned, partial(self._align_tested, sequences=sequences))
             mappings, operations = assemble(
                 mappings, aligned, anchors, reads.lengths, parameters, count
             )
@@ -120,10 +121,11 @@ class DeviceMappingAligner:
             finish_alignments(mappings, rows, operations, sequences, scoring)
         return in_order(mappings, initial, operations, int(reads.lengths.size))
 
-    def _aligned(self, planned: PlannedPieces, sequences: SequenceCodes) -> AlignedPieces:
+    def _align_tested(
+        self, pieces: Pieces, sequences: SequenceCodes
+    ) -> tuple[PieceAlignments, GpuArray]:
         """Align and test pieces; align fills with a drop again."""
         scoring, parameters = self.scoring, self.parameters
-        pieces = planned.pieces
         alignments = align_pieces(pieces, sequences, scoring, parameters)
         drops = find_drops(pieces, alignments, sequences, scoring, parameters)
         dropped = chosen_rows(drops != NO_DROP)
@@ -133,7 +135,7 @@ class DeviceMappingAligner:
             rows[dropped] = drops.size + cupy.arange(dropped.size)
             second = align_pieces(again, sequences, scoring, parameters)
             alignments = take(join([alignments, second]), rows)
-        return AlignedPieces(planned, alignments, drops)
+        return alignments, drops
 
     def _again(self, fills: Pieces, drops: GpuArray) -> Pieces:
         """Return dropped fills to be aligned again; `drops`, uint8, has their tests' results."""

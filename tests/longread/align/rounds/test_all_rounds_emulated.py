@@ -53,28 +53,31 @@ def emulated_modules() -> list[ModuleType]:
         pieces_alignment,
         pipeline,
         rows,
+        steps,
     )
 
     modules = [alignments, assembly, cigars, drops, fills, inversions, local, pairs, pieces]
-    return [*modules, pieces_alignment, pipeline, rows, device_arrays]
+    return [*modules, pieces_alignment, pipeline, rows, steps, device_arrays]
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
 @pytest.mark.parametrize(
-    ("scoring", "parameters"),
+    ("scoring", "parameters", "large"),
     [
-        (SCORINGS[0], PARAMETERS),
-        (SCORINGS[1], PARAMETERS._replace(drop=15, max_cells=1500)),
-        (SCORINGS[2], PARAMETERS._replace(bandwidth=10, band=16, long_band=31, end_bonus=10)),
+        (SCORINGS[0], PARAMETERS, 1 << 22),
+        (SCORINGS[1], PARAMETERS._replace(drop=15, max_cells=1500), 500),
+        (SCORINGS[2], PARAMETERS._replace(bandwidth=10, band=16, long_band=31, end_bonus=10), 0),
     ],
 )
 def test_rounds_equal_the_cpu(
     recipe: Recipe,
     scoring: AlignScoring,
     parameters: AlignParameters,
+    large: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pytest.importorskip("cupy")
+    from hapgpu.longread.cuda.align import steps  # noqa: PLC0415  (imports CuPy)
     from hapgpu.longread.cuda.align.pipeline import DeviceMappingAligner  # noqa: PLC0415
     from hapgpu.longread.cuda.align.rows import downloaded_rows, uploaded_rows  # noqa: PLC0415
 
@@ -84,6 +87,7 @@ def test_rounds_equal_the_cpu(
     on_cpu = MappingAligner(codes, MappingOptions(), scoring, parameters)
     expected = on_cpu.align(rows, made.mapped_anchors(batch), reads)
     emulate(monkeypatch, *emulated_modules())
+    monkeypatch.setattr(steps, "_LARGE", large)  # cells of a large fill
     anchors = MappedAnchors(*map(np.copy, made.mapped_anchors(batch)))
     on_gpu = DeviceMappingAligner(codes, MappingOptions(), scoring, parameters)
     found = on_gpu.align(uploaded_rows(rows), anchors, reads)
