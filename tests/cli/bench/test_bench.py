@@ -441,7 +441,9 @@ def test_chaining_on_the_gpu(long_genome: Path, capsys: pytest.CaptureFixture[st
     reads = ("--bases", "100k", "--read-length", "2k")
     assert status_of("chain", "--reference", long_genome, *reads, "--device", "cuda:0") == 0
     _, *rows = (line.split("\t") for line in capsys.readouterr().out.splitlines())
-    assert [row[1] for row in rows] == ["index", "text to lines", *STAGES, "whole run"]
+    of_alignment = ["text to SAM", "whole run, SAM"]
+    of_mapping = ["index", "text to lines", *STAGES, "whole run"]
+    assert [row[1] for row in rows] == [*of_mapping, *of_alignment]
     assert all(row[0].startswith("cuda:0") for row in rows[1:])
 
 
