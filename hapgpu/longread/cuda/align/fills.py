@@ -180,7 +180,7 @@ def align_fills(pieces: Pieces, sequences: SequenceCodes, scoring: AlignScoring)
     pool = _Pool(cupy.empty(0, dtype=np.uint32), cupy.zeros(1, dtype=np.uint64))
     fits = bool(fits_lanes(costs_of(scoring)))
     while count:
-        run = _planned(pieces, scoring, fits, fills)
+        run = _planned(pieces, scoring, fills, fits=fits)
         if run.byte_count == 0:
             break
         if pool.operations.size == 0:
@@ -236,7 +236,7 @@ class _Run(NamedTuple):
     byte_count: int
 
 
-def _planned(pieces: Pieces, scoring: AlignScoring, fits: bool, fills: _Fills) -> _Run:  # noqa: FBT001
+def _planned(pieces: Pieces, scoring: AlignScoring, fills: _Fills, *, fits: bool) -> _Run:
     """Choose the next band of each fill; waits for the GPU."""
     count = pieces.kinds.size
     keys = cupy.empty(count, dtype=np.uint64)
