@@ -37,7 +37,7 @@ OpenWorker: TypeAlias = Callable[[MinimizerIndex, Ragged, CudaDevice], BlockWork
 def warming_up(
     gpus: Sequence[CudaDevice], sketch: SketchOptions, open_worker: OpenWorker
 ) -> Iterator[None]:
-    """Start GPUs in threads during the context, at the end of which they may not be ready.
+    """Start GPUs in threads during the context, whose end waits for them.
 
     A GPU that fails here fails again in the run, which tells the user.
 
