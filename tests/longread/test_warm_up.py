@@ -44,13 +44,16 @@ def test_the_made_read_is_aligned(name: str) -> None:
     assert (flag, name_of_target) == (b"0", b"made")
 
 
-@pytest.mark.parametrize("error", [DeviceError("cuda:0: failed"), MemoryError()])
-def test_the_run_goes_on_after_a_failure(error: Exception) -> None:
+@pytest.mark.parametrize("error", [DeviceError("cuda:0: failed"), MemoryError(), OSError("full")])
+def test_the_run_goes_on_after_a_failure(
+    error: Exception, capsys: pytest.CaptureFixture[str]
+) -> None:
     def fail(*_arguments: Any) -> BlockWorker:
         raise error
 
     with warming_up([CudaDevice(0)], preset("map-ont").sketch, fail):
         pass
+    assert not capsys.readouterr().err
 
 
 def test_each_gpu_is_started_once_and_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
