@@ -19,6 +19,7 @@
 
 #include "common/cigar.cuh"
 #include "common/warp.cuh"
+#include "realign/outputs.cuh"
 
 namespace {
 
@@ -87,19 +88,6 @@ struct Pairs {
     const int* reference_index;
     const int* query_index;
     int count;
-};
-
-// scores[p] is the best score in the unit of the weights. With kTrace, offsets[p] is the 0-based
-// start in the reference, and the CIGAR is at pool[cigar_starts[p]] with cigar_counts[p] runs; if
-// pool_used is above pool_capacity at the end, the pool was too small and is invalid.
-struct Alignments {
-    int* scores;
-    int* offsets;
-    int* cigar_starts;
-    int* cigar_counts;
-    unsigned* pool;
-    unsigned long long* pool_used;
-    int pool_capacity;
 };
 
 // The lanes of a warp that align one pair.
@@ -396,7 +384,8 @@ __device__ int trace_back(const Pair& pair, int overhang, const Group& group,
 
 }  // namespace
 
-// Aligns pairs. The warps take groups of pairs in turn, so any number of blocks works.
+// Aligns pairs; pair p has row output_rows[p] in the outputs. Without kTrace, only scores are written. The
+// warps take groups of pairs in turn, so any number of blocks works.
 //
 // All queries of a launch have more than group_lanes * stripes * (kColumns - 1) and at most
 // group_lanes * stripes * kColumns bases. The sections (Scratch) of a warp's scratch memory start
@@ -406,7 +395,7 @@ __global__ void __launch_bounds__(128, 2)
 align(Pairs pairs, Steps<Score> step, int overhang, int group_lanes, int stripes,
       unsigned* scratch_memory, long long words_per_warp, long long last_row_at,
       long long borders_at, long long runs_at, int blocks_per_stripe, int run_capacity,
-      Alignments alignments) {
+      const int* output_rows, Outputs outputs) {
     const Group group(group_lanes);
     const int warp = (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes;
     const int warps = gridDim.x * blockDim.x / kWarpLanes;
@@ -439,24 +428,26 @@ align(Pairs pairs, Steps<Score> step, int overhang, int group_lanes, int stripes
                                                  stripes, steps, end);
         }
         end = find_end<kColumns>(pair, overhang, group, scratch, stripes, end);
-        if (p < pairs.count && group.lane == 0) alignments.scores[p] = end.score;
+        const bool writes = p < pairs.count && group.lane == 0;
+        if (writes) outputs.scores[output_rows[p]] = end.score;
         if constexpr (kTrace) {
             RunWriter writer(scratch.runs);
             const int offset =
                 trace_back<kColumns>(pair, overhang, group, scratch, stripes, end, writer);
             int start = 0;
-            if (p < pairs.count && group.lane == 0) {
-                start = (int)min(atomicAdd(alignments.pool_used, (unsigned long long)writer.count),
-                                 (unsigned long long)alignments.pool_capacity);
-                alignments.offsets[p] = offset;
-                alignments.cigar_starts[p] = start;
-                alignments.cigar_counts[p] = writer.count;
+            if (writes) {
+                start = (int)min(atomicAdd(outputs.pool_used, (unsigned long long)writer.count),
+                                 (unsigned long long)outputs.pool_capacity);
+                const int row = output_rows[p];
+                outputs.offsets[row] = offset;
+                outputs.cigar_starts[row] = start;
+                outputs.cigar_counts[row] = writer.count;
             }
             start = __shfl_sync(kAllLanes, start, 0, group.lanes);
             __syncwarp();
-            if (p < pairs.count && start + writer.count <= alignments.pool_capacity) {
+            if (p < pairs.count && writer.count <= outputs.pool_capacity - start) {
                 for (int k = group.lane; k < writer.count; k += group.lanes) {
-                    alignments.pool[start + k] = scratch.runs[writer.count - 1 - k];
+                    outputs.pool[start + k] = scratch.runs[writer.count - 1 - k];
                 }
             }
             __syncwarp();

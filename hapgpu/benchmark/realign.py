@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-
-import numpy as np
+from typing import Final, NamedTuple
 
 from hapgpu.arrays.batches import PairBatch
-from hapgpu.arrays.ragged import Ragged
 from hapgpu.benchmark.input_files import (
     HAPLOTYPE_LENGTH,
     READ_LENGTH,
@@ -18,13 +16,20 @@ from hapgpu.benchmark.input_files import (
     scaling_files,
 )
 from hapgpu.benchmark.measurement import (
-    GPU_REPEATS,
     Measurement,
     measuring,
     plan,
     repeats_on,
     thread_variants,
     timed,
+)
+from hapgpu.benchmark.pairs import (
+    Work,
+    close_reads,
+    distant_reads,
+    padded_haplotypes,
+    reads_with_indels,
+    work_on_the_cpu,
 )
 from hapgpu.benchmark.whole_runs import (
     WHOLE_RUN,
@@ -34,61 +39,78 @@ from hapgpu.benchmark.whole_runs import (
     measured_run,
 )
 from hapgpu.realign.align.dispatch import align_pairs, score_pairs
-from hapgpu.realign.scoring import PRESETS, Overhang
-from hapgpu.runtime.devices import CpuDevice, Device
-from hapgpu.simulation.sequences import random_bases, replace_bases
+from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
+from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
 
-SHAPES = ((100, 350), (150, 350), (250, 500), (400, 400))
+SHAPES: Final = ((100, 350), (150, 350), (250, 500), (400, 400))
 """Read and haplotype lengths."""
 
-_USUAL_SHAPE = (150, 350)
+_USUAL_SHAPE: Final = (150, 350)
+_PADDED_LENGTH: Final = 400
+_GPU_CELLS: Final = 1e10
+_CPU_CELLS: Final = 5e8
+_USUAL_READS: Final = "0.4 % errors"
+_UNIT: Final = "effective_cells"
+_READ, _HAPLOTYPE = PRESETS["read-to-haplotype"], PRESETS["haplotype-to-reference"]
 
-_ERROR_RATE = 0.005
-_GPU_CELLS = 4e9
-_CPU_CELLS = 5e8
-_WHOLE_CALL = "align, whole call"
-_SCORING = PRESETS["read-to-haplotype"]
+
+class AlignCase(NamedTuple):
+    """Pairs to measure: what they are, bases of each, weights, and how to make a number of them."""
+
+    name: str
+    read_length: int
+    haplotype_length: int
+    scoring: Scoring
+    make: Callable[[int], PairBatch]
+
+    @property
+    def data(self) -> str:
+        """Name of the data."""
+        return f"{self.read_length} x {self.haplotype_length}, {self.name}"
 
 
-def random_pairs(count: int, read_length: int, haplotype_length: int, seed: int = 1) -> PairBatch:
-    """Simulate haplotypes, each with one read that differs from it in 0.5 % of the bases.
+def align_cases() -> list[AlignCase]:
+    """Return what is measured: reads that all need a matrix, in each shape, then others.
 
-    The middle base of each read differs too: no read matches exactly, which a GPU finds without
-    computing any cell.
+    The reads of the last case but one, of the usual shape, differ from their haplotypes as
+    usual reads do.
     """
-    rng = np.random.default_rng(seed)
-    haplotypes = random_bases((count, haplotype_length), rng)
-    starts = rng.integers(0, max(1, haplotype_length - read_length + 1), count)
-    columns = (starts[:, None] + np.arange(read_length)) % haplotype_length
-    reads = np.take_along_axis(haplotypes, columns, axis=1)
-    middle = reads[:, read_length // 2].copy()
-    replace_bases(reads, _ERROR_RATE, rng)
-    reads[:, read_length // 2] = np.where(middle == ord("A"), ord("C"), ord("A"))
-    rows = np.arange(count, dtype=np.int32)
-    return PairBatch(
-        Ragged.from_lengths(haplotypes.ravel(), [haplotype_length] * count),
-        Ragged.from_lengths(reads.ravel(), [read_length] * count),
-        rows,
-        rows,
-    )
+    cases = [_read_case("2 errors or more", distant_reads, shape) for shape in SHAPES]
+    length = _PADDED_LENGTH
+    make = partial(padded_haplotypes, length=length)
+    return [
+        *cases,
+        _read_case("10 % with indels", reads_with_indels, _USUAL_SHAPE),
+        _read_case(_USUAL_READS, close_reads, _USUAL_SHAPE),
+        AlignCase("padded haplotypes", length, length, _HAPLOTYPE, make),
+    ]
+
+
+def _read_case(
+    name: str, make: Callable[[int, int, int], PairBatch], shape: tuple[int, int]
+) -> AlignCase:
+    def make_pairs(count: int) -> PairBatch:
+        return make(count, *shape)
+
+    return AlignCase(name, *shape, _READ, make_pairs)
 
 
 def benchmark_realign(device: Device, run: RunCommand | None = None) -> Iterator[Measurement]:
-    """Measure alignment and scoring for each shape, overhangs soft-clipped.
+    """Measure alignment and scoring of simulated pairs, overhangs soft-clipped.
 
-    On a GPU: the kernels alone, and whole calls, transfers included. On the CPU: whole calls, with
-    one thread and with all threads. At last, if `run` is given, `hapgpu realign` of a sample.
+    On a GPU: the kernels alone, calls with all data on the GPU, and whole calls, transfers
+    included. On the CPU: whole calls, with one thread and with all threads. At last, if `run` is
+    given, `hapgpu realign` of a sample.
     """
+    cases = align_cases()
+    tasks = 2 * len(thread_variants(device)) if isinstance(device, CpuDevice) else 4
+    plan(tasks * len(cases) + (run is not None))
     scoring: Measurement | None = None
-    tasks = 2 * len(thread_variants(device)) if isinstance(device, CpuDevice) else 3
-    plan(tasks * len(SHAPES) + (run is not None))
-    for read_length, haplotype_length in SHAPES:
+    for case in cases:
         cells = _CPU_CELLS if isinstance(device, CpuDevice) else _GPU_CELLS
-        count = int(cells / (read_length * haplotype_length))
-        pairs = random_pairs(count, read_length, haplotype_length)
-        for name, task, seconds in _timings(pairs, device):
-            line = _measured(name, task, read_length, haplotype_length, count, seconds)
-            if (read_length, haplotype_length) == _USUAL_SHAPE and task.startswith("score"):
+        pairs = case.make(max(1, int(cells / (case.read_length * case.haplotype_length))))
+        for line in _measurements(case, pairs, device):
+            if case.name == _USUAL_READS and line.task.startswith("score"):
                 scoring = line  # at last with all threads
             yield line
     if run is not None:
@@ -102,7 +124,16 @@ def _whole_run(device: Device, run: RunCommand) -> Measurement:
         files = sample_files(directory, device)
         whole = measured_run(run, _command_run(files), device)
     shape = (READ_LENGTH, HAPLOTYPE_LENGTH)
-    return _measured(device.name, WHOLE_RUN, *shape, files.pairs, whole.seconds).of_run(whole)
+    numbers = _numbers(shape, files.pairs, files.pairs * READ_LENGTH * HAPLOTYPE_LENGTH)
+    measurement = Measurement(
+        device=device.name,
+        task=WHOLE_RUN,
+        data=files.data,
+        unit=_UNIT,
+        numbers={**numbers, "cells": None, "matrix_pairs": None},
+        seconds=whole.seconds,
+    )
+    return measurement.of_run(whole)
 
 
 def realign_run(directory: Path, copies: int, threads: int) -> CommandRun:
@@ -120,44 +151,77 @@ def _command_run(files: SampleFiles) -> CommandRun:
     )
 
 
+def _numbers(shape: tuple[int, int], pairs: int, effective_cells: int) -> dict[str, int]:
+    read_length, haplotype_length = shape
+    return {
+        "read_length": read_length,
+        "haplotype_length": haplotype_length,
+        "pairs": pairs,
+        "effective_cells": effective_cells,
+    }
+
+
+def _measurements(case: AlignCase, pairs: PairBatch, device: Device) -> Iterator[Measurement]:
+    if isinstance(device, CpuDevice):
+        return _measured_on_the_cpu(case, pairs, device)
+    return _measured_on_a_gpu(case, pairs, device)
+
+
+def _measured_on_the_cpu(
+    case: AlignCase, pairs: PairBatch, device: CpuDevice
+) -> Iterator[Measurement]:
+    scores = align_pairs(pairs, case.scoring, Overhang.SOFTCLIP, device).scores  # also compiles
+    score_pairs(pairs, case.scoring, Overhang.SOFTCLIP, device)
+    for used in thread_variants(device):
+        for task, call in (("align", align_pairs), ("score", score_pairs)):
+            measuring(f"{task}, {used.name}")
+            known = scores if task == "align" else None
+            work = work_on_the_cpu(pairs, case.scoring, Overhang.SOFTCLIP, known)
+            seconds = _median_seconds(call, case, pairs, used)
+            yield _measured(used, task, case, pairs, work, seconds)
+
+
+def _measured_on_a_gpu(
+    case: AlignCase, pairs: PairBatch, device: CudaDevice
+) -> Iterator[Measurement]:
+    from hapgpu.benchmark.cuda.realign import DeviceBenchmark  # noqa: PLC0415  (imports CuPy)
+
+    for task in ("align", "score"):
+        on_device = DeviceBenchmark(
+            pairs, case.scoring, Overhang.SOFTCLIP, device, with_trace=task == "align"
+        )
+        work = on_device.work()
+        measuring(f"{task}, kernels")
+        seconds = on_device.kernel_seconds()
+        yield _measured(device, f"{task}, kernels", case, pairs, work, seconds)
+        if task == "align":
+            measuring("align, on the GPU")
+            seconds = on_device.device_seconds()
+            yield _measured(device, "align, on the GPU", case, pairs, work, seconds)
+            measuring("align, whole call")
+            seconds = _median_seconds(align_pairs, case, pairs, device)
+            yield _measured(device, "align, whole call", case, pairs, work, seconds)
+
+
 def _measured(
-    device: str, task: str, read_length: int, haplotype_length: int, pairs: int, seconds: float
+    device: Device, task: str, case: AlignCase, pairs: PairBatch, work: Work, seconds: float
 ) -> Measurement:
+    effective_cells = int((pairs.reference_lengths * pairs.query_lengths).sum())
+    shape = (case.read_length, case.haplotype_length)
+    numbers = _numbers(shape, len(pairs), effective_cells)
     return Measurement(
-        device=device,
+        device=device.name,
         task=task,
-        data=f"{read_length} x {haplotype_length}",
-        unit="cells",
-        numbers={
-            "read_length": read_length,
-            "haplotype_length": haplotype_length,
-            "pairs": pairs,
-            "cells": pairs * read_length * haplotype_length,
-        },
+        data=case.data,
+        unit=_UNIT,
+        numbers={**numbers, "cells": work.cells, "matrix_pairs": work.pairs},
         seconds=seconds,
     )
 
 
-def _timings(pairs: PairBatch, device: Device) -> Iterator[tuple[str, str, float]]:
-    if isinstance(device, CpuDevice):
-        for used in thread_variants(device):
-            for task, call in (("align", align_pairs), ("score", score_pairs)):
-                measuring(f"{task}, {used.name}")
-                yield used.name, task, _median_seconds(call, pairs, used)
-        return
-    from hapgpu.realign.align.cuda.aligner import kernel_seconds  # noqa: PLC0415  (only where a GPU is used)
-
-    for task, with_trace in (("align, kernels", True), ("score, kernels", False)):
-        measuring(task)
-        seconds = kernel_seconds(
-            pairs, _SCORING, Overhang.SOFTCLIP, device, with_trace=with_trace, repeats=GPU_REPEATS
-        )
-        yield device.name, task, seconds
-    measuring(_WHOLE_CALL)
-    yield device.name, _WHOLE_CALL, _median_seconds(align_pairs, pairs, device)
-
-
-def _median_seconds(call: Callable[..., object], pairs: PairBatch, device: Device) -> float:
-    call(pairs.take(np.arange(min(len(pairs), 200))), _SCORING, Overhang.SOFTCLIP, device)
-    run = partial(call, pairs, _SCORING, Overhang.SOFTCLIP, device)
+def _median_seconds(
+    call: Callable[..., object], case: AlignCase, pairs: PairBatch, device: Device
+) -> float:
+    run = partial(call, pairs, case.scoring, Overhang.SOFTCLIP, device)
+    run()
     return timed(run, repeats_on(device))[1]

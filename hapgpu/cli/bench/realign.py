@@ -10,7 +10,16 @@ from hapgpu.benchmark.measurement import Measurement
 from hapgpu.benchmark.whole_runs import CommandRun
 from hapgpu.cli.bench.options import PLOT, BenchOptions, Copies
 from hapgpu.cli.bench.scaling import Scaling, publish_scaling
-from hapgpu.cli.bench.table import BOUND, RUN_KEYS, SHARE, MeasurementTable, number, plain, rate
+from hapgpu.cli.bench.table import (
+    BOUND,
+    RUN_KEYS,
+    SHARE,
+    Column,
+    MeasurementTable,
+    percent,
+    plain,
+    rate,
+)
 from hapgpu.cli.commands import realign as commands
 from hapgpu.cli.options.effects import needs
 from hapgpu.cli.options.files import STATISTICS, CommandFiles
@@ -23,16 +32,27 @@ FILES: Final = CommandFiles(writes=(STATISTICS, PLOT))
 
 NO_EFFECT: Final = (needs("scaling", "--scaling", "copies"),)
 
+
+def _share_in_matrices(line: Measurement) -> float | None:
+    """Return the fraction of the pairs of whose matrices cells are computed."""
+    found, pairs = line.numbers["matrix_pairs"], line.numbers["pairs"]
+    return None if found is None or not pairs else found / pairs
+
+
 _TABLE: Final = MeasurementTable(
     (
-        *plain("device", "task"),
-        *(number("read", "read_length", "d"), number("haplotype", "haplotype_length", "d")),
+        *plain("device", "task", "data"),
         rate("pairs/s", "pairs", ".0f"),
         rate("GCUPS", "cells", ".2f", 1e9),
+        rate("effective GCUPS", "effective_cells", ".2f", 1e9),
+        Column("% in matrices", lambda line: percent(_share_in_matrices(line))),
         *BOUND,
         SHARE,
     ),
-    ("device", "task", "read_length", "haplotype_length", "pairs", "seconds", *RUN_KEYS),
+    (
+        *("device", "task", "data", "read_length", "haplotype_length", "pairs", "matrix_pairs"),
+        *("cells", "effective_cells", "seconds", *RUN_KEYS),
+    ),
     shows_data=True,
 )
 

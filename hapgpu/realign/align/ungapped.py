@@ -64,7 +64,7 @@ def ungapped_alignments(
     -------
     int32[n], the offsets in the references, UNPROVED for other pairs; int32[n], their scores.
     """
-    limit = _max_mismatches(scoring, overhang)
+    limit = max_mismatches(scoring, overhang)
     if limit < 0 or not len(pairs) or bounds_apply(pairs, scoring):
         none = np.full(len(pairs), UNPROVED, dtype=np.int32)
         return none, none
@@ -111,7 +111,7 @@ def completed(
     return AlignmentBatch(scores, offsets, cigars.take(order))
 
 
-def _max_mismatches(scoring: Scoring, overhang: Overhang) -> int:
+def max_mismatches(scoring: Scoring, overhang: Overhang) -> int:
     """Return the most mismatches with which a query loses less than by any gap; -1 for none.
 
     A query of m bases scores at most m * match. A mismatch loses match - mismatch, a base outside

@@ -35,6 +35,9 @@ RESULTS = 4
 """Of backtracking: the exact read, the same without its first or last base, and the
 read with a mismatch."""
 
+REALIGN_COLUMNS = ["device", "task", "data", "pairs/s", "GCUPS", "effective GCUPS"]
+REALIGN_COLUMNS += ["% in matrices", *REACHED]
+
 CHAIN_COLUMNS = ["device", "task", "data", "count", "unit", "seconds", "M/s", *REACHED]
 LONG_GENOME = 30_000
 TILE = 6000
@@ -156,17 +159,30 @@ def test_realigning_a_sample(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(realign, "SHAPES", ((20, 30),))
-    monkeypatch.setattr(realign, "_USUAL_SHAPE", (20, 30))
+    monkeypatch.setattr(realign, "_PADDED_LENGTH", 70)
+    monkeypatch.setattr(realign, "_USUAL_SHAPE", (30, 60))
     monkeypatch.setattr(realign, "_CPU_CELLS", 60_000)
     monkeypatch.setattr(input_files, "_CPU_TILE", TILE)
     statistics = tmp_path / "bench.json"
     assert status_of("realign", "--device", "cpu", "-t", "1", "--json", statistics) == 0
     header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
-    assert header == ["device", "task", "read", "haplotype", "pairs/s", "GCUPS", *REACHED]
-    assert [row[1] for row in rows] == ["align", "score", "whole run"]
+    assert header == REALIGN_COLUMNS
+    cases = realign.align_cases()
+    assert [row[1] for row in rows] == [*(["align", "score"] * len(cases)), "whole run"]
+    assert [row[2] for row in rows[:-1:2]] == [case.data for case in cases]
     for row, line in zip(rows, json.loads(statistics.read_text()), strict=True):
         assert_bound(row, line, {"read", "realign", "write"})
-    assert rows[-1][2:4] == ["148", "600"]
+        assert row[3] == f"{line['pairs'] / line['seconds']:.0f}"
+        assert row[5] == f"{line['effective_cells'] / line['seconds'] / 1e9:.2f}"
+    *measured, whole = json.loads(statistics.read_text())
+    for line in measured[:2]:  # each of these reads needs a matrix
+        assert line["matrix_pairs"] == line["pairs"]
+        assert line["cells"] > 0
+    for line in measured[1:-2:2]:  # scores of reads: whole matrices
+        cells = line["read_length"] * line["haplotype_length"]
+        assert line["cells"] == cells * line["matrix_pairs"]
+    assert (whole["read_length"], whole["haplotype_length"]) == (148, 600)
+    assert rows[-1][4] == rows[-1][6] == "-"
 
 
 @pytest.mark.parametrize("threads", [1, 2])

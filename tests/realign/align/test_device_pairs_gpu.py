@@ -11,37 +11,17 @@ import pytest
 from hapgpu.arrays.batches import AlignmentBatch, PairBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.errors import DeviceError, InputError
-from hapgpu.realign.align.cuda import aligner
+from hapgpu.realign.align.cuda import aligner, stages
 from hapgpu.realign.align.cuda.batches import DevicePairs
 from hapgpu.realign.align.dispatch import align_pairs, score_pairs
 from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
+from tests.realign.align.made_batches import made_pairs
 
 pytestmark = pytest.mark.gpu
 
 GPU = CudaDevice(0)
 READ = PRESETS["read-to-haplotype"]
-
-
-def made_pairs(seed: int, count: int) -> PairBatch:
-    """Make pairs of few sequences of many lengths; some sequences have no pair."""
-    rng = np.random.default_rng(seed)
-    letters = np.frombuffer(b"ACGT", dtype=np.uint8)
-    genome = rng.choice(letters, 600)
-
-    def sequences(longest: int) -> Ragged:
-        rows = []
-        for _ in range(25):
-            length, start = rng.integers(1, longest), rng.integers(0, 300)
-            part = genome[start : start + length].copy()
-            is_changed = rng.random(part.size) < 0.05
-            part[is_changed] = rng.choice(letters, int(is_changed.sum()))
-            rows.append(part.tobytes())
-        return Ragged.from_sequences(rows)
-
-    references, queries = sequences(300), sequences(200)
-    index = rng.integers(0, 20, (2, count)).astype(np.int32)
-    return PairBatch(references, queries, *index)
 
 
 def assert_equal(found: AlignmentBatch, expected: AlignmentBatch) -> None:
@@ -81,7 +61,7 @@ def test_no_pairs() -> None:
 
 @pytest.mark.parametrize("limit", [1, 7, 50])
 def test_pairs_that_do_not_fit_are_split(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = aligner._run
+    run = aligner.align_batch
 
     def tight(pairs: DevicePairs, task: Any) -> Any:
         if len(pairs) > limit:
@@ -89,7 +69,7 @@ def test_pairs_that_do_not_fit_are_split(limit: int, monkeypatch: pytest.MonkeyP
         return run(pairs, task)
 
     pairs = made_pairs(3, 60)
-    monkeypatch.setattr(aligner, "_run", tight)
+    monkeypatch.setattr(aligner, "align_batch", tight)
     expected = align_pairs(pairs, READ, Overhang.SOFTCLIP, CpuDevice(1))
     assert_equal(uploaded_alignments(DevicePairs.upload(pairs), READ), expected)
     assert_equal(align_pairs(pairs, READ, Overhang.SOFTCLIP, GPU), expected)
@@ -101,7 +81,7 @@ def test_a_pair_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: Any) -> Any:
         raise cupy.cuda.memory.OutOfMemoryError(1, 1)
 
-    monkeypatch.setattr(aligner, "_run", never)
+    monkeypatch.setattr(aligner, "align_batch", never)
     with pytest.raises(DeviceError, match="too little memory for a pair of"):
         uploaded_alignments(DevicePairs.upload(made_pairs(4, 3)), READ)
 
@@ -116,7 +96,7 @@ def test_sequences_with_offsets_above_32_bits(monkeypatch: pytest.MonkeyPatch) -
 def test_a_pool_that_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = made_pairs(6, 40)
     expected = align_pairs(pairs, READ, Overhang.SOFTCLIP, CpuDevice(1))
-    monkeypatch.setattr(aligner, "_pool_capacity", lambda *_: 30)
+    monkeypatch.setattr(stages, "_other_runs", lambda _: 30)
     assert_equal(uploaded_alignments(DevicePairs.upload(pairs), READ), expected)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 import cupy
 import numpy as np
@@ -19,8 +19,9 @@ from hapgpu.realign.align.cuda.layouts import (
     choose_layout,
     scratch_layout,
 )
-from hapgpu.realign.scoring import Overhang, Scoring
+from hapgpu.realign.scoring import LOWEST_SCORE, Overhang, Scoring
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu.work_queue import launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
 
@@ -37,6 +38,17 @@ PAIR_SIZES: Final = Kernel(
         Array("rows", np.int32, "pairs.count"),
     ),
 )
+
+
+class Longest(NamedTuple):
+    """Bases of the longest reference, and of the longest query, of a batch."""
+
+    rows: int
+    columns: int
+
+    def reaches_lowest(self, scoring: Scoring) -> bool:
+        """Return whether GATK's lowest score could raise the score of a cell of a matrix."""
+        return scoring.largest * (self.rows + self.columns + 2) >= -LOWEST_SCORE
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +83,8 @@ class PairLengths:
         """Gather the lengths of the pairs of numbers `rows`, int64."""
         return PairLengths(self.keys[rows], self.rows[rows])
 
-    def check(self, scoring: Scoring, overhang: Overhang) -> None:
-        """Check that pairs can be aligned.
+    def checked(self, scoring: Scoring, overhang: Overhang) -> Longest:
+        """Check that pairs can be aligned; return the longest lengths.
 
         Raises
         ------
@@ -81,8 +93,8 @@ class PairLengths:
         """
         columns = self.columns
         extremes = (self.rows.min(), columns.min(), self.rows.max(), columns.max())
-        shortest_row, shortest_column, rows, longest = (
-            int(length) for length in cupy.stack([k.astype(np.int64) for k in extremes]).get()
+        shortest_row, shortest_column, rows, longest = last_values(
+            *(length.reshape(1) for length in extremes)
         )
         for kind, shortest, lengths in (
             ("reference", shortest_row, self.rows),
@@ -92,6 +104,7 @@ class PairLengths:
                 message = f"pair {int(lengths.argmin())}: empty {kind}; give at least one base"
                 raise InputError(message)
         scoring.check_range(rows, longest, overhang)
+        return Longest(rows, longest)
 
 
 @dataclass(frozen=True, slots=True)

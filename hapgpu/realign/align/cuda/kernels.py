@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from hapgpu.realign.align.cuda.outputs import OUTPUTS
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Parameter, Scalar, Struct
 
 MAX_COLUMNS = {np.int32: 20, np.int64: 8}
@@ -46,18 +47,6 @@ _SCRATCH: Final[tuple[Parameter, ...]] = (
     ),
     *(Scalar("blocks_per_stripe", np.int32), Scalar("run_capacity", np.int32)),
 )
-_ALIGNMENTS: Final = Struct(
-    "alignments",
-    (
-        *(
-            Array(name, np.int32, "pairs.count")
-            for name in ("scores", "offsets", "cigar_starts", "cigar_counts")
-        ),
-        Array("pool", np.uint32, "pool_capacity"),
-        *(Array("pool_used", np.uint64, "one"), Length("one")),
-        Scalar("pool_capacity", np.int32),
-    ),
-)
 
 
 def kernel_for(columns: int, score_type: ScoreType, *, with_trace: bool) -> Kernel:
@@ -72,7 +61,7 @@ def _kernel(columns: int, *, is_wide: bool, with_trace: bool) -> Kernel:
         _PAIRS,
         Struct("steps", (*(Scalar(name, score_type) for name in _TAGGED_STEPS), *_BORDER_STEPS)),
         Scalar("overhang", np.int32),
-        *(*_LAYOUT, *_SCRATCH, _ALIGNMENTS),
+        *(*_LAYOUT, *_SCRATCH, Array("output_rows", np.int32, "pairs.count"), OUTPUTS),
     )
     return Kernel(
         "realign/align.cu", f"align<{columns}, {c_type}, {str(with_trace).lower()}>", parameters

@@ -8,6 +8,8 @@ from typing import Final
 import cupy
 import numpy as np
 
+from hapgpu.arrays.cuda import DeviceRagged
+from hapgpu.realign.align.cuda.batches import DeviceAlignments
 from hapgpu.runtime.gpu.kernel import Array, KernelArgument, Length, Scalar, Struct
 from hapgpu.runtime.gpu_array import GpuArray
 
@@ -68,3 +70,8 @@ class Outputs:
         per_pair = (self.scores, self.offsets, self.cigar_starts, self.cigar_counts)
         counts = (self.pool_used.size, self.pool.size, self.scores.size)
         return (*per_pair, self.pool, self.pool_used, *counts)
+
+    def alignments(self) -> DeviceAlignments:
+        """Gather the CIGARs of all pairs in order; waits for the GPU."""
+        cigars = DeviceRagged.gather(self.pool, self.cigar_starts, self.cigar_counts)
+        return DeviceAlignments(self.scores, self.offsets, cigars)

@@ -1,0 +1,156 @@
+// Alignments without a gap that are proved to be the best (hapgpu/realign/align/cuda/ungapped.py).
+// Same result as hapgpu/realign/align/ungapped.py, which has the proof.
+
+#include "common/cigar.cuh"
+#include "common/grid.cuh"
+#include "realign/outputs.cuh"
+#include "realign/pairs.cuh"
+
+namespace {
+
+// The most mismatches; score lost by a mismatch, and by a base outside the reference.
+struct Rules {
+    int max_mismatches;
+    int mismatch_loss;
+    int outside_loss;
+    int match;
+};
+
+struct Sequence {
+    const unsigned char* bases;
+    int size;
+};
+
+// Two bits of each of 32 bases, a word per bit. Equal bases have equal bits; of A, C, G and T, others
+// have not.
+struct Planes {
+    unsigned low;
+    unsigned high;
+};
+
+// Returns the bits of the bases from `start` on, of which any may be outside the sequence.
+__device__ inline Planes planes_at(const Sequence& sequence, int start) {
+    const int k = start + lane_id();
+    const unsigned base = k >= 0 && k < sequence.size ? sequence.bases[k] : 0;
+    return {__ballot_sync(kAllLanes, base & 2), __ballot_sync(kAllLanes, base & 4)};
+}
+
+// Returns the first `bases` bits, all for 32 or more.
+__device__ inline unsigned first_bits(int bases) {
+    return bases < kWarpLanes ? (1u << bases) - 1 : kAllLanes;
+}
+
+// Returns in which of 32 bases of the query a diagonal differs; the diagonal of each lane starts as
+// many bases after the first of `before`.
+__device__ inline unsigned differences(
+    const Planes& before, const Planes& after, const Planes& query
+) {
+    const unsigned low = __funnelshift_r(before.low, after.low, lane_id());
+    const unsigned high = __funnelshift_r(before.high, after.high, lane_id());
+    return (low ^ query.low) | (high ^ query.high);
+}
+
+// Counts mismatches of two sequences of one length, at least up to `enough`.
+__device__ inline int mismatches(
+    const unsigned char* one, const unsigned char* other, int size, int enough
+) {
+    int count = 0;
+    for (int start = 0; start < size && count < enough; start += kWarpLanes) {
+        const int k = start + lane_id();
+        count += __popc(__ballot_sync(kAllLanes, k < size && one[k] != other[k]));
+    }
+    return count;
+}
+
+// A diagonal: its start in the reference, -1 for none, and its mismatches.
+struct Diagonal {
+    int first;
+    int mismatches;
+};
+
+// Returns the last of the diagonals within the reference with the fewest mismatches.
+//
+// A lane counts on a diagonal of its own how many bases differ in their two bits: no more than differ
+// at all. The few diagonals that these leave are compared base by base.
+__device__ inline Diagonal best_diagonal(
+    const Sequence& reference, const Sequence& query, int max_mismatches
+) {
+    Diagonal best = {-1, max_mismatches + 1};
+    const int last = reference.size - query.size;
+    const Planes head = planes_at(query, 0);
+    const unsigned in_head = first_bits(query.size);
+    Planes after = planes_at(reference, last + 1);
+    for (int first = last - kWarpLanes + 1; first > -kWarpLanes; first -= kWarpLanes) {
+        const Planes here = planes_at(reference, first);
+        int count = __popc(differences(here, after, head) & in_head);
+        bool is_left = first + lane_id() >= 0 && count < best.mismatches;
+        Planes before = after;
+        for (int done = kWarpLanes; done < query.size; done += kWarpLanes) {
+            if (!__any_sync(kAllLanes, is_left)) break;
+            const Planes next = planes_at(reference, first + done + kWarpLanes);
+            const unsigned bits = differences(before, next, planes_at(query, done));
+            count += __popc(bits & first_bits(query.size - done));
+            is_left = is_left && count < best.mismatches;
+            before = next;
+        }
+        unsigned left = __ballot_sync(kAllLanes, is_left);
+        while (left) {
+            const int lane = kWarpLanes - 1 - __clz(left);
+            const unsigned char* start = reference.bases + first + lane;
+            const int found = mismatches(start, query.bases, query.size, best.mismatches);
+            if (found < best.mismatches) best = {first + lane, found};
+            left &= (1u << lane) - 1;
+            left &= __ballot_sync(kAllLanes, count < best.mismatches);
+        }
+        if (best.mismatches == 0) break;
+        after = here;
+    }
+    return best;
+}
+
+// Returns whether bases outside the reference may lose no more than the mismatches of a diagonal:
+// less before the reference, where the end cell is in a smaller row, or as much after it.
+__device__ inline bool may_be_outside(
+    const Sequence& reference, const Sequence& query, int mismatch_count, const Rules& rules
+) {
+    const int loss = mismatch_count * rules.mismatch_loss;
+    const int most = min(loss / rules.outside_loss, query.size - 1);
+    for (int outside = 1; outside <= most; ++outside) {
+        const int left = loss - outside * rules.outside_loss, inside = query.size - outside;
+        const int below = (left + rules.mismatch_loss - 1) / rules.mismatch_loss;
+        const unsigned char* tail = query.bases + outside;
+        if (mismatches(reference.bases, tail, inside, below) < below) return true;
+        const int above = left / rules.mismatch_loss + 1;
+        const unsigned char* end = reference.bases + reference.size - inside;
+        if (mismatches(end, query.bases, inside, above) < above) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+// Writes the alignments that are proved, and 1 into `is_left` for each other pair, else 0; a warp per
+// pair, whose lanes have the same values except where a lane has its own diagonal.
+extern "C" __global__ void ungapped_alignments(
+    Pairs pairs, Rules rules, Outputs outputs, unsigned char* is_left
+) {
+    for (int p = first_warp(); p < pairs.count; p += all_warps()) {
+        const int r = pairs.reference_index[p], q = pairs.query_index[p];
+        const Sequence reference = {pairs.references.at(r), (int)pairs.references.size(r)};
+        const Sequence query = {pairs.queries.at(q), (int)pairs.queries.size(q)};
+        const Diagonal best = best_diagonal(reference, query, rules.max_mismatches);
+        const bool is_proved =
+            best.first >= 0 && !may_be_outside(reference, query, best.mismatches, rules);
+        if (lane_id() == 0) {
+            is_left[p] = !is_proved;
+            if (is_proved) {
+                outputs.scores[p] =
+                    rules.match * query.size - rules.mismatch_loss * best.mismatches;
+                outputs.offsets[p] = best.first;
+                outputs.cigar_starts[p] = kFixedRuns * p;
+                outputs.cigar_counts[p] = 1;
+                outputs.pool[kFixedRuns * p] = cigar_run(query.size, kM);
+            }
+        }
+    }
+}

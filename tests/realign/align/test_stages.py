@@ -1,0 +1,115 @@
+"""Stages of the aligner of a GPU: what each takes, and results in the order of the pairs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hapgpu.arrays import cuda as ragged
+from hapgpu.arrays.batches import PairBatch
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.realign.align.cuda import batches, buckets, outputs, stages, ungapped
+from hapgpu.realign.align.cuda.batches import DevicePairs
+from hapgpu.realign.align.cuda.outputs import FIXED_RUNS, Outputs
+from hapgpu.realign.align.cuda.tasks import AlignTask
+from hapgpu.realign.align.dispatch import align_pairs
+from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
+from hapgpu.runtime.devices import CpuDevice, CudaDevice
+from tests.emulation.emulator import emulate
+from tests.realign.align.made_batches import made_pairs
+
+READ = PRESETS["read-to-haplotype"]
+
+
+class Matrices:
+    """Stand-in for the kernels with matrices: aligns on the CPU, and notes the pairs."""
+
+    def __init__(self) -> None:
+        self.rows: list[int] = []
+
+    def __call__(
+        self, pairs: DevicePairs, _lengths: Any, rows: Any, task: AlignTask, filled: Outputs
+    ) -> None:
+        self.rows += rows.tolist()
+        sequences = (Ragged(each.data, each.offsets) for each in (pairs.references, pairs.queries))
+        host = PairBatch(*sequences, pairs.reference_index[rows], pairs.query_index[rows])
+        alignments = align_pairs(host, task.scoring, task.overhang, CpuDevice(1))
+        filled.scores[rows] = alignments.scores
+        if not task.with_trace:
+            return
+        filled.offsets[rows] = alignments.offsets
+        filled.cigar_counts[rows] = alignments.cigars.lengths
+        start = int(filled.pool_used[0])
+        filled.cigar_starts[rows] = start + alignments.cigars.offsets[:-1]
+        filled.pool_used[0] = start + alignments.cigars.data.size
+        if filled.pool_used[0] <= filled.pool.size:
+            filled.pool[start : int(filled.pool_used[0])] = alignments.cigars.data
+
+
+@pytest.fixture
+def matrices(monkeypatch: pytest.MonkeyPatch) -> Matrices:
+    emulate(monkeypatch, batches, buckets, outputs, ragged, stages, ungapped)
+    stand_in = Matrices()
+    monkeypatch.setattr(stages, "align_by_matrices", stand_in)
+    return stand_in
+
+
+def mixed_pairs(seed: int, count: int) -> PairBatch:
+    """Make pairs; in a third of them, the query is the reference."""
+    pairs = made_pairs(seed, count)
+    queries = Ragged.concatenate([pairs.queries, pairs.references])
+    query_index = pairs.query_index.copy()
+    query_index[::3] = len(pairs.queries) + pairs.reference_index[::3]
+    return PairBatch(pairs.references, queries, pairs.reference_index, query_index)
+
+
+def run(pairs: PairBatch, scoring: Scoring, overhang: Overhang, *, with_trace: bool) -> Any:
+    task = AlignTask(scoring, overhang, CudaDevice(0), with_trace)
+    return stages.align_batch(DevicePairs.upload(pairs), task)
+
+
+@pytest.mark.parametrize("overhang", Overhang, ids=lambda overhang: overhang.name)
+@pytest.mark.parametrize("scoring", [READ, Scoring(0, -1, -1, -1)], ids=str)
+def test_results_are_in_order(scoring: Scoring, overhang: Overhang, matrices: Matrices) -> None:
+    pairs = mixed_pairs(1, 90)
+    expected = align_pairs(pairs, scoring, overhang, CpuDevice(1))
+    found = run(pairs, scoring, overhang, with_trace=True)
+    np.testing.assert_array_equal(found.scores, expected.scores)
+    np.testing.assert_array_equal(found.offsets, expected.offsets)
+    np.testing.assert_array_equal(found.cigars.offsets, expected.cigars.offsets)
+    np.testing.assert_array_equal(found.cigars.data, expected.cigars.data)
+    assert overhang.has_free_ends == (len(matrices.rows) < len(pairs))
+    scores = run(pairs, scoring, overhang, with_trace=False)
+    np.testing.assert_array_equal(scores.scores, expected.scores)
+    assert len(scores.cigars) == scores.offsets.size == 0
+
+
+def test_a_pool_that_is_too_small(matrices: Matrices, monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = mixed_pairs(2, 40)
+    expected = align_pairs(pairs, READ, Overhang.SOFTCLIP, CpuDevice(1))
+    monkeypatch.setattr(stages, "_other_runs", lambda _: 5)
+    found = run(pairs, READ, Overhang.SOFTCLIP, with_trace=True)
+    np.testing.assert_array_equal(found.cigars.data, expected.cigars.data)
+    assert len(matrices.rows) == 2 * len(set(matrices.rows))
+
+
+def test_cigars_that_32_bits_do_not_number(
+    matrices: Matrices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The caller splits the batch, as if memory were too small."""
+    pairs = mixed_pairs(2, 40)
+    monkeypatch.setattr(stages, "_other_runs", lambda _: 5)
+    monkeypatch.setattr(stages, "_LARGEST_INDEX", FIXED_RUNS * len(pairs) + 5)
+    monkeypatch.setattr(stages.cupy.cuda, "memory", MemoryOf(MemoryError), raising=False)
+    with pytest.raises(MemoryError):
+        run(pairs, READ, Overhang.SOFTCLIP, with_trace=True)
+    assert matrices.rows
+
+
+class MemoryOf:
+    """Stand-in for `cupy.cuda.memory`."""
+
+    def __init__(self, error: type[Exception]) -> None:
+        self.OutOfMemoryError = error
