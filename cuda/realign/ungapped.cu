@@ -28,11 +28,18 @@ struct Planes {
     unsigned high;
 };
 
-// Returns the bits of the bases from `start` on, of which any may be outside the sequence.
-__device__ inline Planes planes_at(const Sequence& sequence, int start) {
+// Returns the base of this lane of 32 from `start` on, 0 outside the sequence.
+__device__ inline unsigned base_at(const Sequence& sequence, int start) {
     const int k = start + lane_id();
-    const unsigned base = k >= 0 && k < sequence.size ? sequence.bases[k] : 0;
+    return (unsigned)k < (unsigned)sequence.size ? sequence.bases[k] : 0;
+}
+
+__device__ inline Planes planes_of(unsigned base) {
     return {__ballot_sync(kAllLanes, base & 2), __ballot_sync(kAllLanes, base & 4)};
+}
+
+__device__ inline Planes planes_at(const Sequence& sequence, int start) {
+    return planes_of(base_at(sequence, start));
 }
 
 // Returns the first `bases` bits, all for 32 or more.
@@ -80,8 +87,10 @@ __device__ inline Diagonal best_diagonal(
     const Planes head = planes_at(query, 0);
     const unsigned in_head = first_bits(query.size);
     Planes after = planes_at(reference, last + 1);
+    unsigned base = base_at(reference, last - kWarpLanes + 1);
     for (int first = last - kWarpLanes + 1; first > -kWarpLanes; first -= kWarpLanes) {
-        const Planes here = planes_at(reference, first);
+        const Planes here = planes_of(base);
+        base = base_at(reference, first - kWarpLanes);  // is there when the next 32 need it
         int count = __popc(differences(here, after, head) & in_head);
         bool is_left = first + lane_id() >= 0 && count < best.mismatches;
         Planes before = after;
