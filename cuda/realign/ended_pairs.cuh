@@ -1,0 +1,50 @@
+// Pairs whose end cells are known (hapgpu/realign/align/cuda/end_cells.py), and their alignments
+// (outputs.py).
+
+#include "common/cigar.cuh"
+#include "realign/pairs.cuh"
+
+enum Overhang : int { kSoftclip = 0, kIndel = 1, kLeadingIndel = 2, kIgnore = 3 };
+
+struct EndCells {
+    const int* scores;
+    const int* rows;
+    const int* columns;
+};
+
+struct Outputs {
+    int* scores;
+    int* offsets;
+    int* cigar_starts;
+    int* cigar_counts;
+    unsigned* pool;
+    unsigned long long* pool_used;
+    int pool_capacity;
+    int count;
+};
+
+// Score of a cell of the first row or column: 0 everywhere where ends are free.
+struct Border {
+    int open, extend;
+
+    __device__ long long score(int position) const {
+        return position == 0 ? 0 : open + (long long)(position - 1) * extend;
+    }
+};
+
+// A pair and its end cell, 1-based; row and column are 0 if the end cell is not known.
+struct EndedPair {
+    const unsigned char* reference;
+    const unsigned char* query;
+    int query_size, score, row, column;
+
+    __device__ EndedPair(const Pairs& pairs, const EndCells& ends, long long p) {
+        const int r = pairs.reference_index[p], q = pairs.query_index[p];
+        reference = pairs.references.at(r);
+        query = pairs.queries.at(q);
+        query_size = (int)pairs.queries.size(q);
+        score = ends.scores[p];
+        row = max(ends.rows[p], 0);
+        column = row ? ends.columns[p] : 0;
+    }
+};
