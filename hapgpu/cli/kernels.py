@@ -13,6 +13,7 @@ from hapgpu.pairhmm.cuda.kernels import forward_kernel
 from hapgpu.pairhmm.cuda.layouts import COLUMNS
 from hapgpu.realign.align.cuda.bands import LAYOUTS, band_kernel
 from hapgpu.realign.align.cuda.kernels import MAX_COLUMNS, kernel_for
+from hapgpu.realign.align.cuda.packed import MAX_PACKED_COLUMNS, end_cells_kernel
 from hapgpu.runtime.gpu.kernel import Kernel
 from hapgpu.shortread.search import kernels as fmindex
 
@@ -40,6 +41,9 @@ def templated_kernels() -> Iterator[Kernel]:
                 yield kernel_for(columns, score_type, with_trace=with_trace)
     for layout in LAYOUTS:
         yield band_kernel(layout.diagonals, is_shared=layout.lanes > 1)
+    for columns in range(1, MAX_PACKED_COLUMNS + 1):
+        for clamps in (False, True):
+            yield end_cells_kernel(columns, clamps=clamps)
     for columns in COLUMNS:
         for is_uniform in (True, False):
             yield forward_kernel(columns, is_uniform=is_uniform)

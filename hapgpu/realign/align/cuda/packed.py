@@ -1,0 +1,269 @@
+"""Best end cells of pairs on a GPU, two pairs at a time (`cuda/realign/end_cells.cu`).
+
+A cell of score H at column j has the cost match * j - H. With the weights of `fits_packed`, no step
+of an alignment lowers it, and costs are 16 bits wide. They have two forms:
+
+- Short queries: a path from the free left border that inserts all bases costs `_highest_cost` at
+  most. Below 2,048, no cost can overflow.
+- Others: costs are clamped at a cap. Clamping only lowers costs, and no path through a clamped cell
+  ends below the cap. So cells below the cap are exact; all others have scores of at most match * m
+  - cap, for m query bases. A best score above that is exact, and so are its ties. Other pairs are
+  `UNCERTIFIED`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import Final
+
+import cupy
+import numpy as np
+
+from hapgpu.realign.align.cuda.batches import PAIRS, DevicePairs
+from hapgpu.realign.align.cuda.buckets import PairLengths, PairSizes
+from hapgpu.realign.align.cuda.end_cells import END_CELLS, UNCERTIFIED, EndCells
+from hapgpu.realign.align.cuda.layouts import (
+    MAX_THREADS_PER_BLOCK,
+    MAX_WARPS_PER_BLOCK,
+    WARP_LANES,
+    Grid,
+    StripeLayout,
+    choose_grid,
+    choose_layout,
+)
+from hapgpu.realign.scoring import LOWEST_SCORE, Overhang, Scoring
+from hapgpu.runtime.devices import CudaDevice
+from hapgpu.runtime.gpu.context import multiprocessors
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Scalar, Struct
+from hapgpu.runtime.gpu.launch import LoadedKernel, load_kernel
+from hapgpu.runtime.gpu_array import GpuArray
+
+MAX_PACKED_COLUMNS: Final = 25
+"""Columns that a lane holds in registers at most."""
+
+_LARGEST_STEP: Final = 2047
+_SMALL_COST: Final = 2047  # half precision holds integers up to it as their own bits
+_MOST_BASES: Final = 1 << 16  # of a sequence
+_LARGEST_COST: Final = 2**16 - 1
+_HALVES: Final = 0x00010001
+_BORDER_WORDS: Final = 2
+_ROW_CLASSES: Final = 64
+
+_HALF_STEPS: Final = (
+    *("mismatch", "insertion_open", "insertion_extend", "deletion_open", "deletion_extend"),
+    *("edge_open", "edge_extend", "cap"),
+)
+_STEPS: Final = Struct(
+    "steps",
+    (
+        *(Scalar(name, np.uint32) for name in _HALF_STEPS),
+        *(Scalar(name, np.int32) for name in ("top_open", "top_extend", "match", "divisor")),
+    ),
+)
+
+
+@cache
+def end_cells_kernel(columns: int, *, clamps: bool) -> Kernel:
+    """Return the kernel for a number of columns per lane, which clamps costs or not."""
+    return Kernel(
+        "realign/end_cells.cu",
+        f"end_cells<{columns}, {str(clamps).lower()}>",
+        (
+            *(PAIRS, Array("order", np.int64, "count"), Scalar("count", np.int32), _STEPS),
+            *(Scalar(name, np.int32) for name in ("overhang", "group_lanes", "stripes")),
+            *(Array("scratch", np.uint32, "scratch_words"), Length("scratch_words")),
+            *(Scalar(n, np.int64) for n in ("words_per_warp", "borders_at", "last_rows_at")),
+            *(Scalar("row_capacity", np.int32), END_CELLS),
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Costs:
+    """Costs of the steps, from weights that are divided by their divisor."""
+
+    mismatch: int
+    insertion_open: int
+    insertion_extend: int
+    deletion_open: int
+    deletion_extend: int
+    match: int
+
+    @classmethod
+    def of(cls, scoring: Scoring) -> _Costs:
+        match, mismatch, gap_open, gap_extend = scoring.divided().weights
+        gaps = (match - gap_open, match - gap_extend, -gap_open, -gap_extend)
+        return cls(match - mismatch, *gaps, match)
+
+    @property
+    def steps(self) -> tuple[int, int, int, int, int]:
+        gaps = (self.insertion_open, self.insertion_extend)
+        return (self.mismatch, *gaps, self.deletion_open, self.deletion_extend)
+
+    @property
+    def cap(self) -> int:
+        """The largest cost to which any step can be added."""
+        return _LARGEST_COST - max(self.steps)
+
+    def highest(self, rows: int, columns: int, overhang: Overhang) -> int:
+        """Return a cost that no cell of a matrix exceeds."""
+        highest = self.insertion_open + columns * self.insertion_extend
+        if overhang.has_free_ends:
+            return highest
+        return highest + self.deletion_open + rows * self.deletion_extend
+
+    def arguments(self, overhang: Overhang, divisor: int) -> tuple[int, ...]:
+        """Return the fields of the kernel's `Steps`."""
+        edge, top = (0, 0), (self.match, self.match)
+        if not overhang.has_free_ends:
+            edge = (self.deletion_open, self.deletion_extend)
+            top = (self.insertion_open, self.insertion_extend)
+        halves = (_HALVES * cost for cost in (*self.steps, *edge, self.cap))
+        return (*halves, *top, self.match, divisor)
+
+
+def fits_packed(scoring: Scoring, overhang: Overhang) -> bool:
+    """Return whether costs of 16 bits are possible: no step is negative or too large.
+
+    GATK's weights fit, and usual others. Where ends are free, also a query base outside the
+    reference is a step, of the weight of a match.
+    """
+    costs = _Costs.of(scoring)
+    steps = (*costs.steps, costs.match) if overhang.has_free_ends else costs.steps
+    return min(steps) >= 0 and max(steps) <= _LARGEST_STEP
+
+
+def packed_end_cells(
+    pairs: DevicePairs,
+    lengths: PairLengths,
+    scoring: Scoring,
+    overhang: Overhang,
+    device: CudaDevice,
+) -> EndCells:
+    """Find the best end cells of pairs on the current GPU and stream, without GATK's exact matches.
+
+    Parameters
+    ----------
+    pairs, lengths
+        n pairs, at least one, and their lengths, which `PairLengths.check` has accepted.
+    scoring, overhang
+        Weights, and the treatment of query bases outside the reference; `fits_packed` is true.
+    device
+        The GPU.
+
+    Returns
+    -------
+    n end cells in the order of the pairs.
+
+    Raises
+    ------
+    MemoryError
+        The memory of the GPU is too small (`OUT_OF_MEMORY`).
+    """
+    out = EndCells(*(cupy.empty(len(pairs), dtype=np.int32) for _ in range(3)))
+    order, buckets = _plan(PairSizes.of(lengths))
+    costs = _Costs.of(scoring)
+    steps = costs.arguments(overhang, scoring.divisor)
+    budget = device.memory_budget() // 4  # words
+    launches = []
+    for bucket in buckets:
+        members = order[bucket.first : bucket.last]
+        if not bucket.is_usual(scoring):
+            out.rows[members] = UNCERTIFIED
+            continue
+        highest = costs.highest(bucket.rows, bucket.columns, overhang)
+        kernel = end_cells_kernel(bucket.layout.columns, clamps=highest > _SMALL_COST)
+        loaded = load_kernel(kernel, device.index)
+        launches.append((bucket, members, loaded, _grid(bucket, loaded, device.index, budget)))
+    words = max((grid.warps * bucket.scratch.words for bucket, *_, grid in launches), default=0)
+    scratch = cupy.empty(words, dtype=np.uint32)
+    for bucket, members, loaded, grid in launches:
+        loaded.launch(
+            grid.blocks,
+            grid.threads_per_block,
+            (
+                *(pairs.fields, members, members.size, steps, int(overhang)),
+                *(bucket.layout.lanes, bucket.layout.stripes, scratch, scratch.size),
+                *(bucket.scratch.words, bucket.scratch.borders_at, bucket.scratch.last_rows_at),
+                *(bucket.rows, out.fields),
+            ),
+        )
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class _Scratch:
+    """Offsets of the sections of a warp's scratch memory, in words."""
+
+    borders_at: int
+    last_rows_at: int
+    words: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Bucket:
+    """Pairs of one launch, `first` to `last` of the order, of at most `rows` and `columns`."""
+
+    layout: StripeLayout
+    first: int
+    last: int
+    rows: int
+    columns: int
+
+    @property
+    def pairs_per_warp(self) -> int:
+        return 2 * self.layout.pairs_per_warp
+
+    def is_usual(self, scoring: Scoring) -> bool:
+        """Return whether GATK's bounds of scores cannot matter, and scratch memory is moderate."""
+        bases = self.rows + self.columns
+        return bases <= _MOST_BASES and scoring.largest * (bases + 2) < -LOWEST_SCORE
+
+    @property
+    def scratch(self) -> _Scratch:
+        groups = self.layout.pairs_per_warp
+        borders_at = -(-groups * self.rows // WARP_LANES) * WARP_LANES
+        borders = -(-groups * self.rows * _BORDER_WORDS // WARP_LANES) * WARP_LANES
+        last_rows = 2 * self.layout.stripes * self.layout.columns * WARP_LANES
+        last_rows_at = borders_at + borders
+        return _Scratch(borders_at, last_rows_at, last_rows_at + last_rows)
+
+
+def _plan(sizes: PairSizes) -> tuple[GpuArray, list[_Bucket]]:
+    """Sort pairs into buckets of one layout, whose references differ at most twofold.
+
+    Returns
+    -------
+    int64[n] on the GPU, the pairs by bucket, each bucket from its longest reference on; and the
+    buckets.
+    """
+    keys = zip(sizes.columns.tolist(), sizes.row_classes.tolist(), strict=True)
+    layouts = [choose_layout(m, 1 << rows, MAX_PACKED_COLUMNS) for m, rows in keys]
+    numbers = {layout: number for number, layout in enumerate(sorted(set(layouts)))}
+    number = np.array([numbers[layout] for layout in layouts], dtype=np.int64)
+    launches, launch = np.unique(-(number * _ROW_CLASSES + sizes.row_classes), return_inverse=True)
+    counts, columns = (np.zeros(launches.size, dtype=np.int64) for _ in range(2))
+    np.add.at(counts, launch, sizes.counts)
+    np.maximum.at(columns, launch, sizes.columns)
+    bounds = np.append(0, np.cumsum(counts))
+    ranks = cupy.asarray(launch.astype(np.int64))[sizes.size_index]
+    order = cupy.argsort((ranks + 1 << 32) - sizes.rows)
+    rows = cupy.asnumpy(sizes.rows[order[cupy.asarray(bounds[:-1])]]).tolist()
+    of_launch = dict(zip(launch.tolist(), layouts, strict=True))
+    return order, [
+        _Bucket(of_launch[number], first, last, rows[number], int(columns[number]))
+        for number, (first, last) in enumerate(pairwise(bounds.tolist()))
+    ]
+
+
+def _grid(bucket: _Bucket, kernel: LoadedKernel, device: int, budget_words: int) -> Grid:
+    count = multiprocessors(device)
+    blocks = kernel.blocks_per_multiprocessor(MAX_THREADS_PER_BLOCK)
+    return choose_grid(
+        needed=-(-(bucket.last - bucket.first) // bucket.pairs_per_warp),
+        resident=blocks * MAX_WARPS_PER_BLOCK * count,
+        affordable=budget_words // bucket.scratch.words,
+        multiprocessors=count,
+    )

@@ -1,0 +1,157 @@
+"""End cells by the kernel for two pairs at a time, run on the CPU, against the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from hapgpu.arrays.batches import PairBatch
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
+from tests.emulation.emulator import emulate
+from tests.example_counts import many
+from tests.realign.align.end_cell_cases import SCORINGS, UNCERTIFIED, Ends, check_ends, made_pairs
+
+Find = Callable[[PairBatch, Scoring, Overhang], Ends]
+
+
+class HostArray(np.ndarray[Any, Any]):
+    """Array of NumPy with the method of CuPy that copies to the host."""
+
+    def get(self) -> NDArray[Any]:
+        return np.asarray(self)
+
+
+class HostArrays(ModuleType):
+    """Functions of CuPy that make arrays."""
+
+    asnumpy = staticmethod(np.asarray)
+
+    def __getattr__(self, name: str) -> Any:
+        def on_host(*args: Any, **kwargs: Any) -> Any:
+            made = getattr(np, name)(*args, **kwargs)
+            if isinstance(made, tuple):
+                return tuple(array.view(HostArray) for array in made)
+            return made.view(HostArray)
+
+        return on_host
+
+
+@pytest.fixture(params=[(1, 1), (4, 1), (8, 2), (32, 3)], ids=str)
+def find(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Find:
+    """Return a function that finds the end cells; a parameter has lanes and columns per lane."""
+    pytest.importorskip("cupy")
+    from hapgpu.realign.align.cuda import batches, buckets, packed  # noqa: PLC0415  (imports CuPy)
+    from hapgpu.realign.align.cuda.layouts import Grid, StripeLayout  # noqa: PLC0415
+
+    lanes, columns = request.param
+
+    def layout(query: int, *_: int) -> StripeLayout:
+        stripes = -(-query // (lanes * columns))
+        return StripeLayout(-(-query // (lanes * stripes)), lanes, stripes)
+
+    emulate(monkeypatch, buckets, packed)
+    arrays = HostArrays("cupy")
+    for module in (buckets, packed):
+        monkeypatch.setattr(module, "cupy", arrays)
+    monkeypatch.setattr(packed, "choose_layout", layout)
+    monkeypatch.setattr(packed, "_grid", lambda *_: Grid(1, 2))
+
+    def found(pairs: PairBatch, scoring: Scoring, overhang: Overhang) -> Ends:
+        device = SimpleNamespace(index=0, memory_budget=lambda: 1 << 30)
+        assert packed.fits_packed(scoring, overhang)
+        on_device = batches.DevicePairs(
+            *(_on_host(rows) for rows in (pairs.references, pairs.queries)),
+            *(index.view(HostArray) for index in (pairs.reference_index, pairs.query_index)),
+        )
+        lengths = buckets.PairLengths.of(on_device)
+        ends = packed.packed_end_cells(on_device, lengths, scoring, overhang, device)
+        return list(zip(*(array.tolist() for array in ends), strict=True))
+
+    return found
+
+
+def _on_host(rows: Any) -> Any:
+    from hapgpu.arrays.cuda import DeviceRagged  # noqa: PLC0415  (imports CuPy)
+
+    return DeviceRagged(rows.data.view(HostArray), rows.offsets.view(HostArray))
+
+
+@pytest.mark.parametrize("overhang", Overhang, ids=lambda overhang: overhang.name)
+@pytest.mark.parametrize("scoring", SCORINGS, ids=str)
+def test_as_the_reference(scoring: Scoring, overhang: Overhang, find: Find) -> None:
+    pairs = made_pairs(1, 41, (1, 40), 30)
+    check_ends(find(pairs, scoring, overhang), pairs, scoring, overhang)
+
+
+@st.composite
+def scorings(draw: st.DrawFn) -> Scoring:
+    """Draw small weights, which lead to many ties, of all signs that the kernel takes."""
+    match = draw(st.integers(0, 3))
+    mismatch, gap_open, gap_extend = (draw(st.integers(-4, largest)) for largest in (match, 0, 0))
+    return Scoring(match, mismatch, gap_open, gap_extend)
+
+
+TEXTS = st.text("AC", min_size=1, max_size=12)
+
+
+@settings(
+    deadline=None,
+    max_examples=many(60),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=9), scorings(), st.data())
+def test_ties(
+    find: Find, texts: list[tuple[str, str]], scoring: Scoring, data: st.DataObject
+) -> None:
+    rows = np.arange(len(texts), dtype=np.int32)
+    sequences = (Ragged.from_sequences(column) for column in zip(*texts, strict=True))
+    pairs = PairBatch(*sequences, rows, rows)
+    overhang = data.draw(st.sampled_from(Overhang))
+    check_ends(find(pairs, scoring, overhang), pairs, scoring, overhang)
+
+
+@pytest.mark.parametrize(
+    ("scoring", "overhang", "fits"),
+    [
+        (PRESETS["read-to-haplotype"], Overhang.SOFTCLIP, True),
+        (PRESETS["haplotype-to-reference"], Overhang.INDEL, True),
+        (Scoring(10**6, -(10**6), -(2 * 10**6), -(10**6)), Overhang.SOFTCLIP, True),  # divided
+        (Scoring(1, 2, -1, -1), Overhang.SOFTCLIP, False),  # a mismatch is better than a match
+        (Scoring(1, -1, 1, -1), Overhang.SOFTCLIP, False),
+        (Scoring(1, -1, -1, 1), Overhang.SOFTCLIP, False),
+        (Scoring(-1, -2, -3, -1), Overhang.INDEL, True),
+        (Scoring(-1, -2, -3, -1), Overhang.IGNORE, False),
+        (Scoring(0, 0, 0, 0), Overhang.IGNORE, True),
+        (Scoring(1, -2046, -1, -1), Overhang.SOFTCLIP, True),
+        (Scoring(1, -2047, -1, -1), Overhang.SOFTCLIP, False),
+        (Scoring(1, -1, -2047, -1), Overhang.SOFTCLIP, False),
+    ],
+    ids=str,
+)
+def test_which_weights_fit(scoring: Scoring, overhang: Overhang, fits: bool) -> None:
+    pytest.importorskip("cupy")
+    from hapgpu.realign.align.cuda.packed import fits_packed  # noqa: PLC0415  (imports CuPy)
+
+    assert fits_packed(scoring, overhang) is fits
+
+
+def test_bounds_of_scores_and_long_sequences(find: Find) -> None:
+    """Other kernels align what GATK's lowest score may change, and very long sequences."""
+    pairs = PairBatch(
+        Ragged.from_sequences(["ACCA"]),
+        Ragged.from_sequences(["ACA", "A" * 70_000]),
+        np.zeros(2, dtype=np.int32),
+        np.arange(2, dtype=np.int32),
+    )
+    scoring = Scoring(2, -3, -6, -1)
+    assert [row for _, row, _ in find(pairs, scoring, Overhang.INDEL)] == [4, UNCERTIFIED]
+    scoring = Scoring(2 * 10**7, -3 * 10**7, -6 * 10**7, -(10**7))
+    assert [row for _, row, _ in find(pairs, scoring, Overhang.INDEL)] == [UNCERTIFIED] * 2
