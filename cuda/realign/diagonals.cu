@@ -7,7 +7,6 @@
 namespace {
 
 constexpr int kWordBytes = 8;
-constexpr int kFixedRuns = 3;  // FIXED_RUNS of outputs.py
 
 // Returns the aligned word at an address if it has a byte of [start, end), and 0 if not.
 __device__ inline unsigned long long word_within(
@@ -117,7 +116,7 @@ diagonal_alignments(
         if (lane == 0 && p < pairs.count) {
             if (steps > 0 && (long long)count * cost == lost) {
                 write_diagonal(pair, p, steps, overhang, outputs);
-            } else {
+            } else if (end_cells.rows[p] != kAligned) {
                 outputs.cigar_counts[p] = 0;
             }
         }

@@ -2,25 +2,17 @@
 // (outputs.py).
 
 #include "common/cigar.cuh"
+#include "realign/outputs.cuh"
 #include "realign/pairs.cuh"
 
 enum Overhang : int { kSoftclip = 0, kIndel = 1, kLeadingIndel = 2, kIgnore = 3 };
+
+constexpr int kAligned = -2;  // row of a pair whose outputs stay as they are
 
 struct EndCells {
     const int* scores;
     const int* rows;
     const int* columns;
-};
-
-struct Outputs {
-    int* scores;
-    int* offsets;
-    int* cigar_starts;
-    int* cigar_counts;
-    unsigned* pool;
-    unsigned long long* pool_used;
-    int pool_capacity;
-    int count;
 };
 
 // Score of a cell of the first row or column: 0 everywhere where ends are free.

@@ -10,6 +10,7 @@ from hapgpu.benchmark.cuda.kernel_clock import KernelClock
 from hapgpu.benchmark.measurement import GPU_REPEATS, timed
 from hapgpu.benchmark.pairs import Work
 from hapgpu.realign.align.cuda.aligner import align_device_pairs, score_device_pairs
+from hapgpu.realign.align.cuda.bands import band_cells
 from hapgpu.realign.align.cuda.batches import DevicePairs
 from hapgpu.realign.align.cuda.buckets import PairLengths
 from hapgpu.realign.align.cuda.outputs import Outputs
@@ -48,7 +49,7 @@ class DeviceBenchmark:
             self._pairs = DevicePairs.upload(pairs)
 
     def work(self) -> Work:
-        """Return the cells that the kernels compute, by the pairs that each stage takes."""
+        """Return the cells that the kernels compute, and the pairs that are not `ungapped`."""
         task, pairs = self._task, self._pairs
         with cupy.cuda.Device(task.device.index), self._stream:
             lengths = PairLengths.of(pairs)
@@ -56,7 +57,10 @@ class DeviceBenchmark:
             outputs = Outputs.for_pairs(len(pairs), RUNS_PER_PAIR * len(pairs))
             passes = fill(pairs, lengths, longest, task, outputs)
             cells = lengths.columns * lengths.rows
-            return Work(int(cells[passes.whole].sum()), int(passes.whole.size))
+            total = cells[passes.scored].sum() + cells[passes.whole].sum()
+            if passes.ends is not None and passes.banded.size:
+                total += band_cells(pairs, passes.banded, passes.ends, task.scoring).sum()
+            return Work(int(total), max(int(passes.scored.size), int(passes.whole.size)))
 
     def kernel_seconds(self) -> float:
         """Return the seconds in which kernels run: the median of several calls."""

@@ -10,17 +10,30 @@ import pytest
 from hapgpu.arrays import cuda as ragged
 from hapgpu.arrays.batches import PairBatch
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.realign.align.cuda import batches, buckets, outputs, stages, ungapped
+from hapgpu.realign.align.cuda import (
+    bands,
+    batches,
+    buckets,
+    diagonals,
+    end_cells,
+    outputs,
+    packed,
+    stages,
+    ungapped,
+)
 from hapgpu.realign.align.cuda.batches import DevicePairs
+from hapgpu.realign.align.cuda.layouts import StripeLayout
 from hapgpu.realign.align.cuda.outputs import FIXED_RUNS, Outputs
 from hapgpu.realign.align.cuda.tasks import AlignTask
 from hapgpu.realign.align.dispatch import align_pairs
 from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
-from tests.emulation.emulator import emulate
+from tests.emulation.emulator import EmulatedKernel, emulate
 from tests.realign.align.made_batches import made_pairs
 
 READ = PRESETS["read-to-haplotype"]
+UNFIT = Scoring(-3, 2, -4, -1)
+"""Weights that only whole matrices are for."""
 
 
 class Matrices:
@@ -48,12 +61,31 @@ class Matrices:
             filled.pool[start : int(filled.pool_used[0])] = alignments.cigars.data
 
 
+class _Kernel(EmulatedKernel):
+    def blocks_per_multiprocessor(self, _threads: int) -> int:
+        """Return the thread blocks of a multiprocessor."""
+        return 1
+
+
 @pytest.fixture
 def matrices(monkeypatch: pytest.MonkeyPatch) -> Matrices:
-    emulate(monkeypatch, batches, buckets, outputs, ragged, stages, ungapped)
+    emulate(
+        *(monkeypatch, bands, batches, buckets, diagonals, end_cells, outputs, packed, ragged),
+        *(stages, ungapped),
+    )
+    for module in (bands, packed):
+        monkeypatch.setattr(module, "load_kernel", lambda kernel, _device: _Kernel(kernel))
+        monkeypatch.setattr(module, "multiprocessors", lambda _device: 1)
+    monkeypatch.setattr(packed, "choose_layout", few_columns)  # each number is a kernel to compile
     stand_in = Matrices()
     monkeypatch.setattr(stages, "align_by_matrices", stand_in)
     return stand_in
+
+
+def few_columns(query: int, *_: int) -> StripeLayout:
+    stripes = -(-query // 64)
+    lanes = 32 if query > 32 else 1 << max(query - 1, 0).bit_length() >> 1 or 1
+    return StripeLayout(-(-query // (lanes * stripes)), lanes, stripes)
 
 
 def mixed_pairs(seed: int, count: int) -> PairBatch:
@@ -66,12 +98,12 @@ def mixed_pairs(seed: int, count: int) -> PairBatch:
 
 
 def run(pairs: PairBatch, scoring: Scoring, overhang: Overhang, *, with_trace: bool) -> Any:
-    task = AlignTask(scoring, overhang, CudaDevice(0), with_trace)
+    task = AlignTask(scoring, overhang, CudaDevice(0, memory_limit=1 << 30), with_trace)
     return stages.align_batch(DevicePairs.upload(pairs), task)
 
 
 @pytest.mark.parametrize("overhang", Overhang, ids=lambda overhang: overhang.name)
-@pytest.mark.parametrize("scoring", [READ, Scoring(0, -1, -1, -1)], ids=str)
+@pytest.mark.parametrize("scoring", [READ, Scoring(0, -1, -1, -1), UNFIT], ids=str)
 def test_results_are_in_order(scoring: Scoring, overhang: Overhang, matrices: Matrices) -> None:
     pairs = mixed_pairs(1, 90)
     expected = align_pairs(pairs, scoring, overhang, CpuDevice(1))
@@ -80,7 +112,7 @@ def test_results_are_in_order(scoring: Scoring, overhang: Overhang, matrices: Ma
     np.testing.assert_array_equal(found.offsets, expected.offsets)
     np.testing.assert_array_equal(found.cigars.offsets, expected.cigars.offsets)
     np.testing.assert_array_equal(found.cigars.data, expected.cigars.data)
-    assert overhang.has_free_ends == (len(matrices.rows) < len(pairs))
+    assert (len(set(matrices.rows)) < len(pairs)) == (overhang.has_free_ends or scoring != UNFIT)
     scores = run(pairs, scoring, overhang, with_trace=False)
     np.testing.assert_array_equal(scores.scores, expected.scores)
     assert len(scores.cigars) == scores.offsets.size == 0
@@ -95,9 +127,8 @@ def test_a_pool_that_is_too_small(matrices: Matrices, monkeypatch: pytest.Monkey
     assert len(matrices.rows) == 2 * len(set(matrices.rows))
 
 
-def test_cigars_that_32_bits_do_not_number(
-    matrices: Matrices, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("matrices")
+def test_cigars_that_32_bits_do_not_number(monkeypatch: pytest.MonkeyPatch) -> None:
     """The caller splits the batch, as if memory were too small."""
     pairs = mixed_pairs(2, 40)
     monkeypatch.setattr(stages, "_other_runs", lambda _: 5)
@@ -105,7 +136,6 @@ def test_cigars_that_32_bits_do_not_number(
     monkeypatch.setattr(stages.cupy.cuda, "memory", MemoryOf(MemoryError), raising=False)
     with pytest.raises(MemoryError):
         run(pairs, READ, Overhang.SOFTCLIP, with_trace=True)
-    assert matrices.rows
 
 
 class MemoryOf:

@@ -50,6 +50,7 @@ _SCORE_LIMIT: Final = 1 << 23
 """Bound of the scores. Rows after the last one of a band may lower its unused cells as much."""
 
 _CLASSES: Final = 7
+_NARROWEST: Final = 8  # diagonals of the first class; each next one has twice as many
 _ROW_CLASSES: Final = 32  # by the binary digits of the number of rows
 _ROW_BITS: Final = 24  # of a key, below the class
 
@@ -143,11 +144,7 @@ def banded_alignments(
     if not rows.size or max(scoring.gap_open, scoring.gap_extend) > 0:
         return rows
     count = int(rows.size)
-    after, keys = (cupy.empty(count, dtype=np.int32) for _ in range(2))
-    counts = cupy.zeros((_CLASSES + 1) * _ROW_CLASSES, dtype=np.int32)
-    limits = (scoring.largest, _SCORE_LIMIT)
-    planned = (rows, count, _gap_weights(scoring), *limits, after, keys, counts, counts.size)
-    launch_threads(PLAN_BANDS, _THREADS, count, (pairs.fields, ends.fields, *planned))
+    after, keys, counts = _plan(pairs, rows, ends, scoring)
     order = cupy.argsort(-keys)
     buckets = list(_buckets(cupy.asnumpy(counts)))
     whole = sum(bucket.count for bucket in buckets if bucket.width_class == _CLASSES)
@@ -155,6 +152,33 @@ def banded_alignments(
     inputs = (pairs.fields, ends.fields, rows, after)
     _launch(buckets, inputs, (order, count), task, device, outputs)
     return rows[order[:whole]]
+
+
+def band_cells(pairs: DevicePairs, rows: GpuArray, ends: EndCells, scoring: Scoring) -> GpuArray:
+    """Return int64[k]: the cells that `banded_alignments` computes of each pair of `rows`.
+
+    Parameters
+    ----------
+    pairs, rows, ends, scoring
+        As for `banded_alignments`, with gaps that are no bonus; `rows` are int64[k], k > 0.
+    """
+    _, keys, _ = _plan(pairs, rows, ends, scoring)
+    classes = keys >> _ROW_BITS
+    band_rows = (keys & (1 << _ROW_BITS) - 1).astype(np.int64)
+    return cupy.where(classes < _CLASSES, band_rows * _NARROWEST << classes, 0)
+
+
+def _plan(
+    pairs: DevicePairs, rows: GpuArray, ends: EndCells, scoring: Scoring
+) -> tuple[GpuArray, GpuArray, GpuArray]:
+    """Return `after`, `keys` and `counts` of the kernel `plan_bands`, all int32."""
+    count = int(rows.size)
+    after, keys = (cupy.empty(count, dtype=np.int32) for _ in range(2))
+    counts = cupy.zeros((_CLASSES + 1) * _ROW_CLASSES, dtype=np.int32)
+    limits = (scoring.largest, _SCORE_LIMIT)
+    planned = (rows, count, _gap_weights(scoring), *limits, after, keys, counts, counts.size)
+    launch_threads(PLAN_BANDS, _THREADS, count, (pairs.fields, ends.fields, *planned))
+    return after, keys, counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,7 +135,8 @@ class PairSizes:
         """Count the pairs of each size; at least one pair."""
         sizes, index, counts = cupy.unique(lengths.keys, return_inverse=True, return_counts=True)
         rows = lengths.rows
-        return cls(sizes.get(), counts.get(), index, rows, int(rows.max()))
+        (longest,) = last_values(rows.max().reshape(1))
+        return cls(cupy.asnumpy(sizes), cupy.asnumpy(counts), index, rows, longest)
 
     @property
     def columns(self) -> NDArray[np.int64]:

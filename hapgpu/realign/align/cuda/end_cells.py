@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+import cupy
 import numpy as np
 
 from hapgpu.runtime.gpu.kernel import Array, KernelArgument, Struct
@@ -11,6 +12,9 @@ from hapgpu.runtime.gpu_array import GpuArray
 
 UNCERTIFIED: Final = -1
 """Row of a pair whose best end cell 16 bits did not prove."""
+
+ALIGNED: Final = -2
+"""Row of a pair that is aligned: its outputs stay as they are."""
 
 END_CELLS: Final = Struct(
     "end_cells",
@@ -39,3 +43,19 @@ class EndCells(NamedTuple):
     def fields(self) -> tuple[KernelArgument, ...]:
         """The fields of `END_CELLS`."""
         return tuple(self)
+
+    def placed(self, rows: GpuArray, pairs: int) -> EndCells:
+        """Return the end cells of a batch of which these pairs are a part, the others `ALIGNED`.
+
+        Parameters
+        ----------
+        rows
+            int64[n]: the numbers of the pairs in the batch.
+        pairs
+            The number of pairs in the batch.
+        """
+        scores, columns = (cupy.empty(pairs, dtype=np.int32) for _ in range(2))
+        placed = EndCells(scores, cupy.full(pairs, ALIGNED, dtype=np.int32), columns)
+        for whole, part in zip(placed, self, strict=True):
+            whole[rows] = part
+        return placed

@@ -1,7 +1,9 @@
 """Alignment of a batch on a GPU: each stage takes the pairs that those before it leave.
 
 A stage takes far fewer steps per pair than the next one: alignments without a gap that are proved
-to be the best (`ungapped`), then matrices (`matrices`).
+to be the best (`ungapped`), scores of whole matrices in 16 bits (`packed`), alignments that go
+straight back from their end cells (`diagonals`), bands around the end cells (`bands`), and whole
+matrices with directions (`matrices`).
 """
 
 from __future__ import annotations
@@ -11,10 +13,15 @@ from typing import Final, NamedTuple
 import cupy
 import numpy as np
 
+from hapgpu.arrays.cuda import chosen_rows
+from hapgpu.realign.align.cuda.bands import banded_alignments
 from hapgpu.realign.align.cuda.batches import DeviceAlignments, DevicePairs
 from hapgpu.realign.align.cuda.buckets import Longest, PairLengths
+from hapgpu.realign.align.cuda.diagonals import diagonal_alignments
+from hapgpu.realign.align.cuda.end_cells import UNCERTIFIED, EndCells
 from hapgpu.realign.align.cuda.matrices import align_by_matrices
 from hapgpu.realign.align.cuda.outputs import FIXED_RUNS, Outputs
+from hapgpu.realign.align.cuda.packed import fits_packed, packed_end_cells
 from hapgpu.realign.align.cuda.tasks import AlignTask
 from hapgpu.realign.align.cuda.ungapped import UngappedRules, ungapped_alignments
 from hapgpu.runtime.gpu.scalars import last_values
@@ -64,15 +71,24 @@ def align_batch(pairs: DevicePairs, task: AlignTask) -> DeviceAlignments:
 
 
 class Passes(NamedTuple):
-    """Numbers of the pairs that the stages with matrices take.
+    """Pairs that the stages with matrices take.
 
     Attributes
     ----------
+    scored
+        int64[k]: their numbers where only scores of whole matrices are computed, in 16 bits.
+    banded
+        int64[k]: their numbers where bands are computed with directions.
     whole
-        int64[k]: all cells are computed, with 32 bits or more.
+        int64[k]: their numbers where whole matrices are computed, in 32 or 64 bits.
+    ends
+        End cells of n pairs, known for those `scored`; None if there are none.
     """
 
+    scored: GpuArray
+    banded: GpuArray
     whole: GpuArray
+    ends: EndCells | None
 
 
 def fill(
@@ -89,14 +105,14 @@ def fill(
     outputs
         Of n pairs, filled.
     """
+    none = cupy.empty(0, dtype=np.int64)
     rest = _rest_of_ungapped(pairs, longest, task, outputs)
-    if rest.size:
-        align_by_matrices(pairs, lengths, rest, task, outputs)
-    return Passes(rest)
-
-
-def _other_runs(pairs: int) -> int:
-    return RUNS_PER_PAIR * pairs + 1024
+    passes = Passes(none, none, rest, None)
+    if rest.size and fits_packed(task.scoring, task.overhang):
+        passes = _scored(pairs, lengths, rest, task, outputs)
+    if passes.whole.size:
+        align_by_matrices(pairs, lengths, passes.whole, task, outputs)
+    return passes
 
 
 def _rest_of_ungapped(
@@ -108,3 +124,28 @@ def _rest_of_ungapped(
     reaches_lowest = longest.reaches_lowest(task.scoring)
     rules = UngappedRules.of(task.scoring, task.overhang, reaches_lowest=reaches_lowest)
     return ungapped_alignments(pairs, rules, outputs)
+
+
+def _scored(
+    pairs: DevicePairs, lengths: PairLengths, rest: GpuArray, task: AlignTask, outputs: Outputs
+) -> Passes:
+    """Find the end cells of pairs first, then their alignments; `whole` are left."""
+    scoring, overhang, device = task.scoring, task.overhang, task.device
+    is_all = rest.size == len(pairs)
+    chosen, sizes = (pairs, lengths) if is_all else (pairs.take(rest), lengths.take(rest))
+    found = packed_end_cells(chosen, sizes, scoring, overhang, device)
+    none = rest[:0]
+    if not task.with_trace:
+        outputs.scores[rest] = found.scores
+        return Passes(rest, none, rest[chosen_rows(found.rows == UNCERTIFIED)], None)
+    ends = found if is_all else found.placed(rest, len(pairs))
+    diagonal_alignments(pairs, ends, scoring, overhang, outputs)
+    rows = chosen_rows(outputs.cigar_counts == 0)
+    if not rows.size:
+        return Passes(rest, none, none, ends)
+    whole = banded_alignments(pairs, rows, ends, scoring, overhang, device, outputs)
+    return Passes(rest, rows, whole, ends)
+
+
+def _other_runs(pairs: int) -> int:
+    return RUNS_PER_PAIR * pairs + 1024
