@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from hapgpu.arrays import cuda as ragged
 from hapgpu.arrays.batches import PairBatch
@@ -21,7 +24,7 @@ from hapgpu.realign.align.cuda import (
     stages,
     ungapped,
 )
-from hapgpu.realign.align.cuda.batches import DevicePairs
+from hapgpu.realign.align.cuda.batches import DeviceAlignments, DevicePairs
 from hapgpu.realign.align.cuda.layouts import StripeLayout
 from hapgpu.realign.align.cuda.outputs import FIXED_RUNS, Outputs
 from hapgpu.realign.align.cuda.tasks import AlignTask
@@ -30,6 +33,7 @@ from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
 from tests.emulation.emulator import EmulatedKernel, emulate
 from tests.realign.align.made_batches import made_pairs
+from tests.realign.align.reference import align_reference
 
 READ = PRESETS["read-to-haplotype"]
 UNFIT = Scoring(-3, 2, -4, -1)
@@ -116,6 +120,62 @@ def test_results_are_in_order(scoring: Scoring, overhang: Overhang, matrices: Ma
     scores = run(pairs, scoring, overhang, with_trace=False)
     np.testing.assert_array_equal(scores.scores, expected.scores)
     assert len(scores.cigars) == scores.offsets.size == 0
+
+
+BASES = st.sampled_from([b"A", b"AC", b"ACGTN"]).flatmap(
+    lambda letters: st.lists(st.sampled_from(list(letters)), min_size=1, max_size=40).map(bytes)
+)
+GAINS, LOSSES = st.integers(0, 6) | st.integers(0, 300), st.integers(0, 9) | st.integers(0, 900)
+WEIGHTS = st.sampled_from([*PRESETS.values()]) | st.builds(
+    lambda match, mismatch, gap_open, gap_extend: Scoring(
+        match, match - mismatch, -gap_open, -gap_extend
+    ),
+    *(GAINS, LOSSES, LOSSES, LOSSES),
+)
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    st.lists(st.tuples(BASES, BASES), min_size=1, max_size=8), WEIGHTS, st.sampled_from(Overhang)
+)
+def test_as_the_reference(
+    matrices: Matrices,
+    sequences: list[tuple[bytes, bytes]],
+    scoring: Scoring,
+    overhang: Overhang,
+) -> None:
+    assert matrices is not None
+    # A part of each reference with a changed base is settled earlier than a random query.
+    for reference, query in sequences[:]:
+        part = bytearray(reference[query[0] % len(reference) :])
+        part[query[-1] % len(part)] = query[0]
+        sequences.append((reference, bytes(part)))
+    expected = [align_reference(*pair, scoring, overhang) for pair in sequences]
+    found = run(batch_of(sequences), scoring, overhang, with_trace=True)
+    assert [
+        (score, offset, [(int(run) >> 4, "MIDNS"[int(run) & 15]) for run in cigar])
+        for score, offset, cigar in zip(found.scores, found.offsets, rows_of(found), strict=True)
+    ] == expected
+    scores = run(batch_of(sequences), scoring, overhang, with_trace=False).scores
+    assert scores.tolist() == [alignment.score for alignment in expected]
+
+
+def batch_of(sequences: Sequence[tuple[bytes, bytes]]) -> PairBatch:
+    rows = np.arange(len(sequences), dtype=np.int32)
+    return PairBatch(
+        Ragged.from_sequences(reference for reference, _ in sequences),
+        Ragged.from_sequences(query for _, query in sequences),
+        rows,
+        rows,
+    )
+
+
+def rows_of(alignments: DeviceAlignments) -> list[Any]:
+    return list(Ragged(alignments.cigars.data, alignments.cigars.offsets))
 
 
 def test_a_pool_that_is_too_small(matrices: Matrices, monkeypatch: pytest.MonkeyPatch) -> None:
