@@ -24,9 +24,9 @@ constexpr int kRowsPerWord = 8;
 constexpr unsigned kDiagonals8 = 0x88888888u;  // kDiagonal of eight cells
 constexpr int kUnreachable = -(1 << 30);
 
-// Classes of bands by their width: class c has kNarrowest << c diagonals, in one lane up to class
-// kOneLane. Pairs of the class kClasses are left to another kernel.
-constexpr int kNarrowest = 8, kOneLane = 2, kClasses = 7;
+// Classes of bands by their width: 8, 16, 24 and 32 diagonals in one lane, 64 to 512 in several ones.
+// Pairs of the class kClasses are left to another kernel.
+constexpr int kOneLaneClasses = 4, kClasses = 8;
 constexpr int kRowClasses = 32;  // by the binary digits of the number of rows
 constexpr int kMostRows = 1 << 24;
 
@@ -88,6 +88,12 @@ __device__ inline unsigned four_bases(const unsigned char* bases, int size, int 
     if (low + 4 > start && low < end) first = *(const unsigned*)low;
     if (low + 8 > start && low + 4 < end && shift) second = *(const unsigned*)(low + 4);
     return __funnelshift_r(first, second, shift);
+}
+
+// Returns the diagonals of a class.
+__device__ inline int diagonals_of(int width_class) {
+    return width_class < kOneLaneClasses ? 8 * (width_class + 1)
+                                         : 64 << (width_class - kOneLaneClasses);
 }
 
 // What the lanes of a launch share.
@@ -370,13 +376,11 @@ extern "C" __global__ void plan_bands(
         const int band_rows = row - max(row - column - right, 0);
         const long long width = (long long)left + right + 1;
         int width_class = 0;
-        while (width_class < kClasses && (long long)kNarrowest << width_class < width) {
-            ++width_class;
-        }
-        const long long cells = ((long long)kNarrowest << width_class) * band_rows;
+        while (width_class < kClasses && diagonals_of(width_class) < width) ++width_class;
+        const long long cells = (long long)diagonals_of(width_class) * band_rows;
         const bool is_too_wide =
-            width_class > kOneLane && cells > (long long)row * pair.query_size;
-        const long long steps = (long long)row + column + (kNarrowest << kClasses);
+            width_class >= kOneLaneClasses && cells > (long long)row * pair.query_size;
+        const long long steps = (long long)row + column + diagonals_of(kClasses);
         const bool fits = steps < kMostRows && largest_weight * steps < score_limit;
         if (row == 0 || is_too_wide || !fits) width_class = kClasses;
         after[k] = right;

@@ -18,17 +18,16 @@ def made_case(scoring: Scoring, overhang: Overhang, count: int) -> Ended:
     return ended(made_sequences(count, sum(scoring.weights) + overhang), scoring, overhang)
 
 
-def check_diagonals(runner: Runner, scoring: Scoring, overhang: Overhang, count: int) -> None:
+def check_diagonals(runner: Runner, scoring: Scoring, overhang: Overhang, case: Ended) -> None:
     """Check that tracebacks without a gap are found, and no others."""
-    case = made_case(scoring, overhang, count)
     found = runner.diagonals(case, scoring, overhang)
     rows = zip(case.expected, case.is_diagonal, strict=True)
     assert found == [row if is_diagonal else None for row, is_diagonal in rows]
 
 
-def check_bands(runner: Runner, scoring: Scoring, overhang: Overhang, count: int) -> None:
+def check_bands(runner: Runner, scoring: Scoring, overhang: Overhang, case: Ended) -> None:
     """Check alignments in bands against the matrix; the last of the pairs is not asked for."""
-    case = made_case(scoring, overhang, count)
+    count = len(case.pairs)
     found, left, _ = runner.bands(case, range(count - 1), scoring, overhang)
     others = {*left, count - 1}
     assert len(others) == len(left) + 1

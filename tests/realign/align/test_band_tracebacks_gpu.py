@@ -11,6 +11,7 @@ from tests.realign.align.band_cases import (
     check_long_gaps,
     check_small_pool,
     check_what_is_left,
+    made_case,
 )
 from tests.realign.align.band_runs import Runner
 from tests.realign.align.ended_pairs import SCORINGS
@@ -27,13 +28,13 @@ def runner() -> Runner:
 @pytest.mark.parametrize("overhang", Overhang, ids=lambda overhang: overhang.name)
 @pytest.mark.parametrize("scoring", SCORINGS, ids=str)
 def test_diagonals(runner: Runner, scoring: Scoring, overhang: Overhang) -> None:
-    check_diagonals(runner, scoring, overhang, 3000)
+    check_diagonals(runner, scoring, overhang, made_case(scoring, overhang, 3000))
 
 
 @pytest.mark.parametrize("overhang", Overhang, ids=lambda overhang: overhang.name)
 @pytest.mark.parametrize("scoring", SCORINGS, ids=str)
 def test_bands(runner: Runner, scoring: Scoring, overhang: Overhang) -> None:
-    check_bands(runner, scoring, overhang, 3000)
+    check_bands(runner, scoring, overhang, made_case(scoring, overhang, 3000))
 
 
 @pytest.mark.parametrize("overhang", Overhang, ids=lambda overhang: overhang.name)

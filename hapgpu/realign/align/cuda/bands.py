@@ -49,8 +49,6 @@ _DIAGONAL, _INSERTION_EXTENDED, _DELETION_EXTENDED = 8, 2, 1
 _SCORE_LIMIT: Final = 1 << 23
 """Bound of the scores. Rows after the last one of a band may lower its unused cells as much."""
 
-_CLASSES: Final = 7
-_NARROWEST: Final = 8  # diagonals of the first class; each next one has twice as many
 _ROW_CLASSES: Final = 32  # by the binary digits of the number of rows
 _ROW_BITS: Final = 24  # of a key, below the class
 
@@ -78,11 +76,12 @@ class BandLayout(NamedTuple):
     lanes: int
 
 
-LAYOUTS: Final = (
-    *(BandLayout(8, 1), BandLayout(16, 1), BandLayout(32, 1)),
+LAYOUTS = (
+    *(BandLayout(diagonals, 1) for diagonals in (8, 16, 24, 32)),
     *(BandLayout(16, lanes) for lanes in (4, 8, 16, 32)),
 )
 """Layout of each class of widths."""
+_CLASSES: Final = len(LAYOUTS)
 
 
 @cache
@@ -163,9 +162,9 @@ def band_cells(pairs: DevicePairs, rows: GpuArray, ends: EndCells, scoring: Scor
         As for `banded_alignments`, with gaps that are no bonus; `rows` are int64[k], k > 0.
     """
     _, keys, _ = _plan(pairs, rows, ends, scoring)
-    classes = keys >> _ROW_BITS
-    band_rows = (keys & (1 << _ROW_BITS) - 1).astype(np.int64)
-    return cupy.where(classes < _CLASSES, band_rows * _NARROWEST << classes, 0)
+    widths = [layout.diagonals * layout.lanes for layout in LAYOUTS]
+    band_rows = keys & (1 << _ROW_BITS) - 1
+    return cupy.array([*widths, 0], dtype=np.int64)[keys >> _ROW_BITS] * band_rows
 
 
 def _plan(
