@@ -1,4 +1,4 @@
-"""Vectors of bytes and of 32-bit integers in compiled functions, one number per lane.
+"""Vectors of bytes, of 16-bit words and of 32-bit integers in compiled functions, one per lane.
 
 LLVM vectorises a loop over several arrays only if it can tell that they do not overlap, which it
 gives up for more than a few. So a recurrence over many arrays is written with vectors. They have
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from llvmlite import ir
+from numba.core.errors import TypingError
 from numba.extending import lower_builtin, models, register_model, type_callable
 
 from hapgpu.arrays.bytes import Integer
@@ -62,7 +63,7 @@ class _VectorModel(models.PrimitiveModel):  # type: ignore[misc]  # (Numba has n
         super().__init__(manager, kind, kind.of_llvm())
 
 
-_MASK, _BYTES, _INTS = (_VectorType(bits) for bits in (1, 8, 32))
+_MASK, _BYTES, _WORDS, _INTS = (_VectorType(bits) for bits in (1, 8, 16, 32))
 
 
 def _function(
@@ -83,6 +84,31 @@ def _function(
         3: lambda _context, _one, _two, _three: (signature, generate),
     }
     function: Callable[..., Vector] = intrinsic(typings[len(arguments)])
+    return function
+
+
+def _of_kind(count: int, emit: _Emit) -> Callable[..., Vector]:
+    """Return a function of `count` vectors, 2 or 3, all of bytes or all of words."""
+
+    def checked(*kinds: types.Type) -> _Typed:
+        def generate(
+            _context: BaseContext,
+            builder: ir.IRBuilder,
+            _signature: Signature,
+            values: list[ir.Value],
+        ) -> ir.Value:
+            return emit(builder, *values)
+
+        if len(set(kinds)) != 1 or kinds[0] not in {_BYTES, _WORDS}:
+            message = f"not vectors of bytes or of words: {kinds}"
+            raise TypingError(message)
+        return kinds[0](*kinds), generate
+
+    typings = {
+        2: lambda _context, one, two: checked(one, two),
+        3: lambda _context, one, two, three: checked(one, two, three),
+    }
+    function: Callable[..., Vector] = intrinsic(typings[count])
     return function
 
 
@@ -115,8 +141,8 @@ def _choosing(relation: str, *, signed: bool = True) -> _Emit:
     return emit
 
 
-def _loading(kind: _VectorType) -> Callable[[Memory, Integer], Vector]:
-    """Return a load of a vector; its address need not be aligned."""
+def _load_of(kind: _VectorType) -> Callable[..., _Typed]:
+    """Return the typing of a load of a vector; its address need not be aligned."""
 
     def typed(_context: BaseContext, memory: types.Type, _at: types.Type) -> _Typed:
         def generate(
@@ -131,12 +157,11 @@ def _loading(kind: _VectorType) -> Callable[[Memory, Integer], Vector]:
 
         return kind(memory, types.int64), generate
 
-    function: Callable[[Memory, Integer], Vector] = intrinsic(typed)
-    return function
+    return typed
 
 
-def _storing(kind: _VectorType) -> Callable[[Memory, Integer, Vector], None]:
-    """Return a store of a vector; see `_loading`."""
+def _store_of(kind: _VectorType) -> Callable[..., _Typed]:
+    """Return the typing of a store of a vector; see `_load_of`."""
 
     def typed(
         _context: BaseContext, memory: types.Type, _at: types.Type, _vector: types.Type
@@ -154,8 +179,29 @@ def _storing(kind: _VectorType) -> Callable[[Memory, Integer, Vector], None]:
 
         return types.none(memory, types.int64, kind), generate
 
-    function: Callable[[Memory, Integer, Vector], None] = intrinsic(typed)
-    return function
+    return typed
+
+
+def _loading_like(
+    context: BaseContext, memory: types.Type, at: types.Type, like: types.Type
+) -> _Typed:
+    _, generate = _load_of(like)(context, memory, at)
+
+    def generate_like(
+        context: BaseContext,
+        builder: ir.IRBuilder,
+        signature: Signature,
+        values: list[ir.Value],
+    ) -> ir.Value:
+        return generate(context, builder, signature, values[:2])
+
+    return like(memory, types.int64, like), generate_like
+
+
+def _storing_any(
+    context: BaseContext, memory: types.Type, at: types.Type, vector: types.Type
+) -> _Typed:
+    return _store_of(vector)(context, memory, at, vector)
 
 
 def _shuffle(builder: ir.IRBuilder, one: ir.Value, other: ir.Value, order: list[int]) -> ir.Value:
@@ -170,6 +216,20 @@ def _spreading(kind: _VectorType) -> _Emit:
         return _shuffle(builder, lane, undefined, [0] * LANES)
 
     return emit
+
+
+def _saturating(builder: ir.IRBuilder, one: ir.Value, other: ir.Value) -> ir.Value:
+    kind = one.type
+    name = f"llvm.uadd.sat.v{LANES}i{kind.element.width}"
+    function = builder.module.declare_intrinsic(name, (), ir.FunctionType(kind, [kind, kind]))
+    return builder.call(function, [one, other])
+
+
+def _where_different(
+    builder: ir.IRBuilder, one: ir.Value, other: ir.Value, vector: ir.Value
+) -> ir.Value:
+    zero = ir.Constant(vector.type, [0] * LANES)
+    return builder.select(builder.icmp_unsigned("==", one, other), zero, vector)
 
 
 def _highest(builder: ir.IRBuilder, vector: ir.Value) -> ir.Value:
@@ -192,20 +252,29 @@ _define(operator.or_, _MASK, _MASK, ir.IRBuilder.or_)
 _define(operator.add, _INTS, _INTS, ir.IRBuilder.add)
 _define(operator.sub, _INTS, _INTS, ir.IRBuilder.sub)
 
-load_bytes = _loading(_BYTES)
+load_bytes: Callable[[Memory, Integer], Vector] = intrinsic(_load_of(_BYTES))
 """(memory, offset) -> bytes."""
 
-store_bytes = _storing(_BYTES)
+store_bytes: Callable[[Memory, Integer, Vector], None] = intrinsic(_store_of(_BYTES))
 """(memory, offset, bytes): store the lanes."""
 
-load_ints = _loading(_INTS)
+load_ints: Callable[[Memory, Integer], Vector] = intrinsic(_load_of(_INTS))
 """(memory, offset) -> integers."""
 
-store_ints = _storing(_INTS)
+store_ints: Callable[[Memory, Integer, Vector], None] = intrinsic(_store_of(_INTS))
 """(memory, offset, integers): store the lanes."""
+
+load_like: Callable[[Memory, Integer, Vector], Vector] = intrinsic(_loading_like)
+"""(memory, offset, vector) -> a vector of the same kind."""
+
+store_vector: Callable[[Memory, Integer, Vector], None] = intrinsic(_storing_any)
+"""(memory, offset, vector of any kind): store the lanes."""
 
 spread_byte = _function(_BYTES, [types.int64], _spreading(_BYTES))
 """(int64) -> bytes: its low byte in every lane."""
+
+spread_word = _function(_WORDS, [types.int64], _spreading(_WORDS))
+"""(int64) -> words: its low 16 bits in every lane."""
 
 spread_int = _function(_INTS, [types.int64], _spreading(_INTS))
 """(int64) -> integers: its low 32 bits in every lane."""
@@ -242,8 +311,14 @@ smaller = _function(_BYTES, [_BYTES, _BYTES], _choosing("<"))
 larger_unsigned = _function(_BYTES, [_BYTES, _BYTES], _choosing(">", signed=False))
 """(one, other) -> bytes: the larger one of each lane, as unsigned numbers."""
 
-smaller_unsigned = _function(_BYTES, [_BYTES, _BYTES], _choosing("<", signed=False))
-"""(one, other) -> bytes: the smaller one of each lane, as unsigned numbers."""
+smaller_unsigned = _of_kind(2, _choosing("<", signed=False))
+"""(one, other), bytes or words -> the smaller one of each lane, as unsigned numbers."""
+
+saturated_sum = _of_kind(2, _saturating)
+"""(one, other), bytes or words -> unsigned sums, the largest number where they do not fit."""
+
+where_different = _of_kind(3, _where_different)
+"""(one, other, vector), bytes or words -> 0 where `one` equals `other`, `vector` elsewhere."""
 
 larger_ints = _function(_INTS, [_INTS, _INTS], _choosing(">"))
 """(one, other) -> integers: the larger number of each lane."""

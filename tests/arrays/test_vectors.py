@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hapgpu.arrays import vectors
 from hapgpu.arrays.memory import memory_of
-from hapgpu.runtime.jit import njit
+from hapgpu.runtime.jit import njit, njit_inlined
 
 LANES = vectors.LANES
 
@@ -86,3 +87,35 @@ def test_operations_are_those_of_numpy(one: list[int], other: list[int]) -> None
     wide = np.maximum(a.astype(np.int32) + 1000 - b, 990)
     np.testing.assert_array_equal(sums, np.where(b > a, old, wide))
     assert highest == sums.max()
+
+
+@njit
+def _unsigned_operations(one: Any, other: Any, out: Any, *, wide: bool) -> None:
+    a_memory, b_memory, results = memory_of(one), memory_of(other), memory_of(out)
+    if wide:
+        _write_unsigned(a_memory, b_memory, results, vectors.spread_word(7), 2 * LANES)
+    else:
+        _write_unsigned(a_memory, b_memory, results, vectors.spread_byte(7), LANES)
+
+
+@njit_inlined
+def _write_unsigned(one: Any, other: Any, results: Any, seven: Any, size: int) -> None:
+    a = vectors.load_like(one, np.int64(0), seven)
+    b = vectors.load_like(other, np.int64(0), seven)
+    vectors.store_vector(results, np.int64(0), vectors.saturated_sum(a, b))
+    vectors.store_vector(results, np.int64(size), vectors.smaller_unsigned(a, b))
+    vectors.store_vector(results, np.int64(2 * size), vectors.where_different(a, b, seven))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+@given(data=st.data())
+def test_unsigned_operations_are_those_of_numpy(dtype: type, data: st.DataObject) -> None:
+    largest = np.iinfo(dtype).max
+    numbers = st.integers(0, largest) | st.sampled_from([0, 1, largest - 1, largest])
+    lanes = st.lists(numbers, min_size=LANES, max_size=LANES)
+    a, b = (np.array(data.draw(lanes), dtype=dtype) for _ in range(2))
+    b[::3] = a[::3]
+    out = np.zeros((3, LANES), dtype=dtype)
+    _unsigned_operations(a, b, out, wide=dtype == np.uint16)
+    sums = np.minimum(a.astype(np.int64) + b, largest)
+    np.testing.assert_array_equal(out, [sums, np.minimum(a, b), np.where(a == b, 0, 7)])

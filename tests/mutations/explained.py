@@ -67,9 +67,10 @@ _TABLE: Final = {
         pairhmm.reads.tandem_repeats: _LONGEST_RUN
         pairhmm.reads.cpu: _CELLS_PER_BATCH _BASES_PER_BATCH _LIKELIHOODS_PER_BATCH
         pairhmm.text_batches.reader: _PIECE_BYTES _MIN_PIECES _SMALL_PIECE
-        realign.align.bands: _MISMATCHES _SHARE
-        realign.align.cpu: LANES SEARCHED WORKSPACE_BYTES
-        realign.align.cpu: _INT16_SCORES
+        realign.align.bands: _MISMATCHES _SHARE _ANY
+        realign.align.cpu: LANES SEARCHED FILLED WORKSPACE_BYTES _WIDTHS _MISMATCHES
+        realign.align.end_cells: _MANY
+        realign.align.lane_groups: _INT16_SCORES
         realign.projection.move_table: _MOVES_IN_MEMORY
         realign.projection.haplotype_cigars: _MAX_MISMATCHES _MIN_DIAGONAL
         realign.projection.placement: _HAPLOTYPES_PER_BATCH

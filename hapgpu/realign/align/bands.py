@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import PairBatch
-from hapgpu.realign.align.ungapped import bounds_apply
+from hapgpu.realign.align.losses import Diagonals
+from hapgpu.realign.align.ungapped import losses_add_up
 from hapgpu.realign.scoring import Overhang, Scoring
 from hapgpu.runtime.jit import njit_inlined
 
@@ -30,6 +31,9 @@ _MISMATCHES: Final = 6
 """Mismatches, beside a gap, for which the first band is wide enough."""
 _SHARE: Final = 2
 """A band has at most one diagonal per so many columns: a wider one is hardly faster."""
+
+_ANY: Final = 1 << 40
+"""More diagonals than any matrix has."""
 
 
 class Band(NamedTuple):
@@ -67,8 +71,7 @@ def first_margins(pairs: PairBatch, scoring: Scoring, overhang: Overhang) -> NDA
         Weights, and the treatment of query bases outside the reference: bands are only for free
         ends.
     """
-    is_bounded = overhang.has_free_ends and scoring.prefers_exact_match
-    if not is_bounded or not len(pairs) or bounds_apply(pairs, scoring):
+    if not losses_add_up(pairs, scoring, overhang):
         return np.full(len(pairs), WHOLE, dtype=np.int64)
     lengths = pairs.reference_lengths - pairs.query_lengths
     gaps = -scoring.gap_open - scoring.gap_extend * (np.abs(lengths) - 1)
@@ -104,12 +107,36 @@ def next_margins(
     return is_best, _margins(pairs, scoring, losses)
 
 
-def band_of(pairs: PairBatch, margins: NDArray[np.int64]) -> Band:
-    """Return the smallest band for all pairs, at least one, with their margins, int64[n]."""
+def diagonals_of(pairs: PairBatch, margins: NDArray[np.int64]) -> Diagonals:
+    """Return the bands of n pairs with int64[n] margins."""
     rows, columns = pairs.reference_lengths, pairs.query_lengths
-    if (margins == WHOLE).any():
-        return Band(-int(columns.max()), int(rows.max()))
-    return Band(-int(margins.max()), int((rows - columns + margins).max()))
+    is_whole = margins == WHOLE
+    lowest = np.where(is_whole, -columns, -margins)
+    highest = np.where(is_whole, rows, rows - columns + margins)
+    return Diagonals(lowest, highest)
+
+
+def half_widths(deficits: NDArray[np.int64], scoring: Scoring) -> NDArray[np.int64]:
+    """Return the most diagonals by which the best alignments leave the one of their end cell.
+
+    An end cell in column j scores match * j at most, and each gap of k bases loses at least
+    `-gap_open - (k - 1) * gap_extend`. So the gaps of all alignments that reach a score together
+    have at most so many bases.
+
+    Parameters
+    ----------
+    deficits
+        int64[n]: match * j less the scores.
+    scoring
+        Weights that prefer an exact match.
+
+    Returns
+    -------
+    int64[n]; more than any matrix has if nothing bounds the gaps.
+    """
+    least = min(-scoring.gap_open, -scoring.gap_extend)
+    widths = 1 + (deficits + scoring.gap_open) // least if least else _ANY
+    return np.where(deficits < -scoring.gap_open, 0, widths)
 
 
 def _margins(pairs: PairBatch, scoring: Scoring, losses: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -98,13 +98,18 @@ def _border(position: int, weights: Weights, overhang: int) -> int:
 
 
 @njit
-def set_first_row(state: State, weights: Weights, overhang: int, band: Band) -> None:
-    """Set the row before the first base of each reference."""
+def set_first_row(
+    state: State, weights: Weights, overhang: int, band: Band, starts_inside: NDArray[np.bool_]
+) -> None:
+    """Set the row before the first base of each reference.
+
+    `starts_inside`, bool[lanes]: no alignment starts in this row, except at its first cell.
+    """
     end = end_column(0, band, state.deletions.shape[0])
     for j in range(state.scores.shape[0]):
         border = _border(j, weights, overhang) if j <= end else weights.unreachable
         for lane in range(state.scores.shape[1]):
-            state.scores[j, lane] = border
+            state.scores[j, lane] = weights.unreachable if j and starts_inside[lane] else border
     for j in range(state.deletions.shape[0]):
         for lane in range(state.deletions.shape[1]):
             state.deletions[j, lane] = weights.unreachable

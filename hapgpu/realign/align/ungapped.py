@@ -18,6 +18,7 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_memory import ragged_memory_of, row_memory
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.cigar.encoding import match_cigars
+from hapgpu.realign.align.losses import EndCells, Losses, losses_of
 from hapgpu.realign.scoring import LOWEST_SCORE, Overhang, Scoring
 from hapgpu.runtime.jit import njit, njit_inlined
 
@@ -130,6 +131,44 @@ def bounds_apply(pairs: PairBatch, scoring: Scoring) -> bool:
     return scoring.largest * steps >= -LOWEST_SCORE
 
 
+def losses_add_up(pairs: PairBatch, scoring: Scoring, overhang: Overhang) -> bool:
+    """Return whether every step of an alignment loses a part of match * m, or nothing.
+
+    m is the number of bases of the query. Ends must be free, the weights those of
+    `prefers_exact_match`, and GATK's lowest score too low to raise any score.
+    """
+    is_usual = overhang.has_free_ends and scoring.prefers_exact_match
+    return is_usual and len(pairs) > 0 and not bounds_apply(pairs, scoring)
+
+
+def are_straight(pairs: PairBatch, ends: EndCells, scoring: Scoring) -> NDArray[np.bool_]:
+    """Return bool[n]: the best alignment is the diagonal of its end cell.
+
+    It is, if this diagonal loses no more: then each cell of the diagonal has the score of the
+    diagonal so far, and GATK's rules prefer the diagonal to a gap of the same score.
+
+    Parameters
+    ----------
+    pairs
+        n pairs; see `losses_add_up`.
+    ends
+        Their end cells, with known losses.
+    scoring
+        Weights.
+    """
+    is_straight = np.empty(len(pairs), dtype=np.bool_)
+    _compare_diagonals(
+        view_of(pairs.references),
+        view_of(pairs.queries),
+        read_only(pairs.reference_index),
+        read_only(pairs.query_index),
+        ends,
+        losses_of(scoring),
+        is_straight,
+    )
+    return is_straight
+
+
 @njit
 def _search(
     references: RaggedView,
@@ -169,6 +208,29 @@ def _search(
                 if _mismatches(part_of(reference, rows - inside, inside), head, least) < least:
                     offset = _UNPROVED
         found.offsets[pair], found.mismatches[pair] = offset, best
+
+
+@njit
+def _compare_diagonals(
+    references: RaggedView,
+    queries: RaggedView,
+    reference_index: NDArray[np.int32],
+    query_index: NDArray[np.int32],
+    ends: EndCells,
+    losses: Losses,
+    is_straight: NDArray[np.bool_],
+) -> None:
+    all_references, all_queries = ragged_memory_of(references), ragged_memory_of(queries)
+    for pair in range(reference_index.size):
+        reference = row_memory(all_references, reference_index[pair], 1)
+        query = row_memory(all_queries, query_index[pair], 1)
+        row, column = np.int64(ends.rows[pair]), np.int64(ends.columns[pair])
+        inside = min(row, column)
+        left = np.int64(ends.losses[pair]) - losses.match * (query.size - inside)
+        above = part_of(reference, row - inside, inside)
+        most = left // losses.mismatch
+        count = _mismatches(above, part_of(query, column - inside, inside), most + 1)
+        is_straight[pair] = left >= 0 and count == most and most * losses.mismatch == left
 
 
 @njit_inlined

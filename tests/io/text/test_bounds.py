@@ -43,6 +43,7 @@ MODULES = (
     "tests/pairhmm/qualities/test_tandem_repeats.py",
     "tests/pairhmm/reads/test_tables.py",
     "tests/pairhmm/text_batches/test_tables.py",
+    "tests/realign/align/test_end_cells.py",
     "tests/realign/align/test_ungapped.py",
     "tests/realign/moves/test_moves.py",
     "tests/realign/projection/test_project.py",
