@@ -7,9 +7,12 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.batches import PairBatch
+from hapgpu.arrays.batches import AlignmentBatch, PairBatch
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.realign.align.bands import WHOLE, first_margins, next_margins
+from hapgpu.cigar.encoding import DELETION, INSERTION, MATCH, SOFT_CLIP
+from hapgpu.realign.align.bands import diagonals_of, first_margins, half_widths, next_margins
+from hapgpu.realign.align.cpu import loss_widths
+from hapgpu.realign.align.losses import largest_loss
 from hapgpu.realign.align.ungapped import UNPROVED, ungapped_alignments
 from hapgpu.realign.projection.haplotype_cigars import pad_pairs
 from hapgpu.realign.scoring import Overhang, Scoring
@@ -151,9 +154,9 @@ class Work(NamedTuple):
 
 
 def work_on_the_cpu(
-    pairs: PairBatch, scoring: Scoring, overhang: Overhang, scores: NDArray[np.int32] | None
+    pairs: PairBatch, scoring: Scoring, alignments: AlignmentBatch, *, with_trace: bool
 ) -> Work:
-    """Count the cells that the aligner of the CPU computes.
+    """Count the cells that the aligner of the CPU computes, with ends soft-clipped.
 
     Bands are as wide as each pair needs; the pairs that are filled together share the widest, so
     that somewhat more cells are filled.
@@ -162,29 +165,57 @@ def work_on_the_cpu(
     ----------
     pairs
         n pairs.
-    scoring, overhang
-        Weights, and the treatment of query bases outside the reference.
-    scores
-        int32[n] of the alignments; None if only scores are computed, by whole matrices.
+    scoring
+        Weights that prefer an exact match.
+    alignments
+        Of the pairs.
+    with_trace
+        Whether to count the cells of alignments, or of scores only.
     """
-    offsets, _ = ungapped_alignments(pairs, scoring, overhang)
+    offsets, _ = ungapped_alignments(pairs, scoring, Overhang.SOFTCLIP)
     is_left = offsets == UNPROVED
-    rest = pairs.take(is_left)
-    rows, columns = rest.reference_lengths, rest.query_lengths
-    if scores is None:
-        return Work(int((rows * columns).sum()), len(rest))
-    margins = first_margins(rest, scoring, overhang)
-    cells = _margin_cells(rows, columns, margins).sum()
-    is_best, wider = next_margins(rest, scoring, margins, scores[is_left])
-    cells += _margin_cells(rows, columns, wider)[~is_best].sum()
-    return Work(int(cells), len(rest))
+    rest, aligned = pairs.take(is_left), alignments.take(is_left)
+    cells = _scored_cells(rest, scoring, aligned.scores)
+    if with_trace:
+        cells += _traced_cells(rest, scoring, aligned)
+    return Work(cells, len(rest))
 
 
-def _margin_cells(
-    rows: NDArray[np.int64], columns: NDArray[np.int64], margins: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    in_band = cells_of_bands(rows, columns, -margins, rows - columns + margins)
-    return np.where(margins == WHOLE, rows * columns, in_band)
+def _scored_cells(pairs: PairBatch, scoring: Scoring, scores: NDArray[np.int32]) -> int:
+    """Count the cells that are filled until the end cells of n pairs are known."""
+    margins = first_margins(pairs, scoring, Overhang.SOFTCLIP)
+    is_best, wider = next_margins(pairs, scoring, margins, scores)
+    cells = _filled_cells(pairs, margins)
+    cells[~is_best] += _filled_cells(pairs.take(~is_best), wider[~is_best])
+    losses = (scoring.match * pairs.query_lengths - scores) // scoring.divisor
+    # Pairs with larger losses are filled again.
+    fills = 1 + sum(losses >= largest_loss(width) for width in loss_widths(scoring))
+    return int((fills * cells).sum())
+
+
+def _filled_cells(pairs: PairBatch, margins: NDArray[np.int64]) -> NDArray[np.int64]:
+    lowest, highest = diagonals_of(pairs, margins)
+    return cells_of_bands(pairs.reference_lengths, pairs.query_lengths, lowest, highest)
+
+
+def _traced_cells(pairs: PairBatch, scoring: Scoring, alignments: AlignmentBatch) -> int:
+    """Count the cells of the bands in which the alignments with gaps are traced back."""
+    runs = alignments.cigars
+    lengths, operations = runs.data.astype(np.int64) >> 4, runs.data & 15
+    starts = runs.offsets[:-1]
+    is_gap = (operations == INSERTION) | (operations == DELETION)
+    has_gap = np.add.reduceat(is_gap, starts) > 0 if starts.size else starts > 0
+    in_reference = lengths * ((operations == MATCH) | (operations == DELETION))
+    last = runs.offsets[1:] - 1
+    clipped = np.where(operations[last] == SOFT_CLIP, lengths[last], 0)
+    gapped = pairs.take(has_gap)
+    columns = gapped.query_lengths - clipped[has_gap]
+    starts_in_reference = alignments.offsets[has_gap].astype(np.int64)
+    rows = starts_in_reference + np.add.reduceat(in_reference, starts)[has_gap]
+    widths = half_widths(scoring.match * columns - alignments.scores[has_gap], scoring)
+    diagonals = rows - columns
+    cells = cells_of_bands(rows, columns, diagonals - widths, diagonals + widths)
+    return int(cells.sum())
 
 
 def cells_of_bands(

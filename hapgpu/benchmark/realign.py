@@ -170,13 +170,12 @@ def _measurements(case: AlignCase, pairs: PairBatch, device: Device) -> Iterator
 def _measured_on_the_cpu(
     case: AlignCase, pairs: PairBatch, device: CpuDevice
 ) -> Iterator[Measurement]:
-    scores = align_pairs(pairs, case.scoring, Overhang.SOFTCLIP, device).scores  # also compiles
-    score_pairs(pairs, case.scoring, Overhang.SOFTCLIP, device)
+    alignments = align_pairs(pairs, case.scoring, Overhang.SOFTCLIP, device)
     for used in thread_variants(device):
         for task, call in (("align", align_pairs), ("score", score_pairs)):
             measuring(f"{task}, {used.name}")
-            known = scores if task == "align" else None
-            work = work_on_the_cpu(pairs, case.scoring, Overhang.SOFTCLIP, known)
+            with_trace = task == "align"
+            work = work_on_the_cpu(pairs, case.scoring, alignments, with_trace=with_trace)
             seconds = _median_seconds(call, case, pairs, used)
             yield _measured(used, task, case, pairs, work, seconds)
 

@@ -75,10 +75,26 @@ def test_cells_of_bands() -> None:
 
 
 def test_cells_on_the_cpu() -> None:
-    pairs = close_reads(COUNT, 150, 160)
-    scores = align_pairs(pairs, READ, Overhang.SOFTCLIP, CpuDevice(1)).scores
-    aligned = work_on_the_cpu(pairs, READ, Overhang.SOFTCLIP, scores)
-    scored = work_on_the_cpu(pairs, READ, Overhang.SOFTCLIP, None)
-    assert scored.pairs == aligned.pairs < COUNT / 4
-    assert scored.cells == 150 * 160 * scored.pairs
-    assert 10 * 150 * aligned.pairs < aligned.cells < scored.cells
+    pairs = reads_with_indels(COUNT, 150, 350)
+    alignments = align_pairs(pairs, READ, Overhang.SOFTCLIP, CpuDevice(1))
+    aligned = work_on_the_cpu(pairs, READ, alignments, with_trace=True)
+    scored = work_on_the_cpu(pairs, READ, alignments, with_trace=False)
+    assert COUNT / 10 < scored.pairs == aligned.pairs < COUNT / 2
+    assert scored.cells == 150 * 350 * scored.pairs
+    gapped = int((alignments.cigars.lengths > 1).sum())
+    assert 10 * 150 * gapped < aligned.cells - scored.cells < 150 * 350 * gapped
+
+
+def test_cells_of_narrow_bands_on_the_cpu() -> None:
+    pairs = distant_reads(COUNT, 150, 155)
+    alignments = align_pairs(pairs, READ, Overhang.SOFTCLIP, CpuDevice(1))
+    scored = work_on_the_cpu(pairs, READ, alignments, with_trace=False)
+    assert 10 * 150 * COUNT < scored.cells < 150 * 155 * COUNT / 2
+
+
+def test_cells_without_pairs_left_on_the_cpu() -> None:
+    pairs = close_reads(COUNT, 150, 350)
+    offsets, _ = ungapped_alignments(pairs, READ, Overhang.SOFTCLIP)
+    pairs = pairs.take(offsets != UNPROVED)
+    alignments = align_pairs(pairs, READ, Overhang.SOFTCLIP, CpuDevice(1))
+    assert work_on_the_cpu(pairs, READ, alignments, with_trace=True) == (0, 0)

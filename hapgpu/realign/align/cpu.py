@@ -111,12 +111,17 @@ def _end_cells(
     ends = EndCells.of_unknown(len(pairs))
     margins = first_margins(pairs, scoring, overhang)
     rows = np.arange(len(pairs))
-    for width in _WIDTHS:
-        if _MISMATCHES * losses_of(scoring).mismatch < largest_loss(width):
-            found = _in_bands(pairs.take(rows), margins[rows], scoring, width, device)
-            ends.put(rows, found)
-            rows = rows[found.losses == UNKNOWN]
+    for width in loss_widths(scoring):
+        found = _in_bands(pairs.take(rows), margins[rows], scoring, width, device)
+        ends.put(rows, found)
+        rows = rows[found.losses == UNKNOWN]
     return ends
+
+
+def loss_widths(scoring: Scoring) -> list[int]:
+    """Return the bytes of a loss that are tried, in this order."""
+    least = _MISMATCHES * losses_of(scoring).mismatch
+    return [width for width in _WIDTHS if least < largest_loss(width)]
 
 
 def _in_bands(
