@@ -7,8 +7,7 @@
 // or one less for the first slots, and is one row after the lane to its left; long queries are
 // filled in stripes. Costs of gaps lack the cost of opening, so that a step takes one instruction.
 //
-// With kClamps, costs are at most `cap`: a cell of a lower cost is exact, since no path through a
-// cell at the cap comes below it.
+// With kWide, costs are clamped at `cap` every few rows, else all are below 2,048.
 
 #include "common/grid.cuh"
 #include "realign/packed_costs.cuh"
@@ -18,6 +17,7 @@ namespace {
 
 enum Overhang : int { kSoftclip = 0, kIndel = 1, kLeadingIndel = 2, kIgnore = 3 };
 
+constexpr int kRowsPerClamp = 8;  // as in packed.py
 constexpr int kNone = 0x7fffffff;
 constexpr int kUncertified = -1;
 
@@ -119,7 +119,7 @@ struct Cells {
     }
 
     // Fills a row; `left` has the costs of its left border.
-    template <bool kClamps>
+    template <bool kWide>
     __device__ void fill(unsigned reference, const Steps& step, Border left) {
         unsigned diagonal = left_above;
         left_above = left.cost;
@@ -127,9 +127,8 @@ struct Cells {
 #pragma unroll
         for (int c = 0; c < kColumns; ++c) {
             const unsigned is_different = different(query[c], reference);
-            const unsigned through =
-                kClamps ? add_min(diagonal, chosen(is_different, step.mismatch), step.cap)
-                        : add_chosen(is_different, step.mismatch, diagonal);
+            const unsigned through = kWide ? diagonal + chosen(is_different, step.mismatch)
+                                           : add_chosen(is_different, step.mismatch, diagonal);
             diagonal = cost[c];
             previous = left;
             deletion[c] = add_min(deletion[c], step.deletion_extend, cost[c]);
@@ -141,6 +140,12 @@ struct Cells {
         right.cost = selected_bits(full, left.cost, previous.cost);
         right.insertion = selected_bits(full, left.insertion, previous.insertion);
     }
+
+    // Lowers costs above the cap.
+    __device__ void clamp(unsigned cap) {
+#pragma unroll
+        for (int c = 0; c < kColumns; ++c) cost[c] = add_min(cost[c], 0, cap);
+    }
 };
 
 // What all steps of two pairs have in common.
@@ -151,7 +156,7 @@ struct Matrices {
 
 // Fills a row per lane in each step from `step` to `end`. With kChecks, rows may be outside the
 // matrices, or last rows. Without kEdge, the left border is free.
-template <int kColumns, bool kClamps, bool kChecks, bool kEdge>
+template <int kColumns, bool kWide, bool kChecks, bool kEdge>
 __device__ void fill_steps(Cells<kColumns>& cells, const Steps& steps, const Group& group,
                            const Scratch& scratch, const Matrices& matrices, int stripe,
                            int stripes, int step, int end) {
@@ -168,7 +173,8 @@ __device__ void fill_steps(Cells<kColumns>& cells, const Steps& steps, const Gro
             left = stripe > 0 ? *border : Border{cells.edge, cells.edge};
             cells.edge = add_min(cells.edge, steps.edge_extend, steps.cap);
         }
-        cells.template fill<kClamps>(*reference, steps, left);
+        cells.template fill<kWide>(*reference, steps, left);
+        if (kWide && (kChecks || step % kRowsPerClamp == 0)) cells.clamp(steps.cap);
         if (is_last) *border = cells.right;
         if (!kChecks) continue;
 #pragma unroll
@@ -183,7 +189,7 @@ __device__ void fill_steps(Cells<kColumns>& cells, const Steps& steps, const Gro
 }
 
 // Fills a stripe.
-template <int kColumns, bool kClamps>
+template <int kColumns, bool kWide>
 __device__ void fill_stripe(Cells<kColumns>& cells, const Steps& steps, const Group& group,
                             const Scratch& scratch, const Matrices& matrices, int stripe,
                             int stripes) {
@@ -194,13 +200,13 @@ __device__ void fill_stripe(Cells<kColumns>& cells, const Steps& steps, const Gr
     for (int step = 0; step < all;) {
         const int end = step < started ? started : step < ending ? ending : all;
         if (step < started || step >= ending) {
-            fill_steps<kColumns, kClamps, true, true>(cells, steps, group, scratch, matrices,
+            fill_steps<kColumns, kWide, true, true>(cells, steps, group, scratch, matrices,
                                                       stripe, stripes, step, end);
         } else if (has_edge) {
-            fill_steps<kColumns, kClamps, false, true>(cells, steps, group, scratch, matrices,
+            fill_steps<kColumns, kWide, false, true>(cells, steps, group, scratch, matrices,
                                                        stripe, stripes, step, end);
         } else {
-            fill_steps<kColumns, kClamps, false, false>(cells, steps, group, scratch, matrices,
+            fill_steps<kColumns, kWide, false, false>(cells, steps, group, scratch, matrices,
                                                         stripe, stripes, step, end);
         }
         step = end;
@@ -318,7 +324,7 @@ __device__ inline Matrices start_pairs(const Pair& low, const Pair& high, bool k
 // group_lanes * stripes * kColumns bases, and all references at most `row_capacity`. A warp has
 // words_per_warp words of scratch: codes of references, borders from `borders_at`, last rows from
 // `last_rows_at` on.
-template <int kColumns, bool kClamps>
+template <int kColumns, bool kWide>
 __global__ void __launch_bounds__(128, 3)
 end_cells(Pairs pairs, const long long* order, int count, Steps steps, int overhang,
           int group_lanes, int stripes, unsigned* scratch_memory, long long words_per_warp,
@@ -341,7 +347,7 @@ end_cells(Pairs pairs, const long long* order, int count, Steps steps, int overh
             Cells<kColumns> cells;
             cells.start(pair_at(pairs, order, count, at), pair_at(pairs, order, count, at + 1),
                         steps, group, stripe, stripes);
-            fill_stripe<kColumns, kClamps>(cells, steps, group, scratch, matrices, stripe,
+            fill_stripe<kColumns, kWide>(cells, steps, group, scratch, matrices, stripe,
                                            stripes);
             __syncwarp();  // the first lane reads borders, and all lanes the last column
         }

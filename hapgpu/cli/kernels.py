@@ -42,8 +42,8 @@ def templated_kernels() -> Iterator[Kernel]:
     for layout in LAYOUTS:
         yield band_kernel(layout.diagonals, is_shared=layout.lanes > 1)
     for columns in range(1, MAX_PACKED_COLUMNS + 1):
-        for clamps in (False, True):
-            yield end_cells_kernel(columns, clamps=clamps)
+        for is_wide in (False, True):
+            yield end_cells_kernel(columns, is_wide=is_wide)
     for columns in COLUMNS:
         for is_uniform in (True, False):
             yield forward_kernel(columns, is_uniform=is_uniform)

@@ -101,7 +101,7 @@ def check_ends(found: Ends, pairs: PairBatch, scoring: Scoring, overhang: Overha
 
 
 def _lost_at_cap(scoring: Scoring) -> int:
-    """Return the score that a cell at the cap has lost: 65,535 less the largest step."""
+    """Return the score that a cell at the cap has lost: 65,535 less the largest steps."""
     match, mismatch, gap_open, gap_extend = scoring.divided().weights
     steps = (match - mismatch, match - gap_open, match - gap_extend, -gap_open, -gap_extend)
-    return (65_535 - max(steps)) * scoring.divisor
+    return (65_535 - max(steps) + 8 * gap_open) * scoring.divisor

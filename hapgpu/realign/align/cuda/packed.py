@@ -3,12 +3,13 @@
 A cell of score H at column j has the cost match * j - H. With the weights of `fits_packed`, no step
 of an alignment lowers it, and costs are 16 bits wide. They have two forms:
 
-- Short queries: a path from the free left border that inserts all bases costs `_highest_cost` at
-  most. Below 2,048, no cost can overflow.
-- Others: costs are clamped at a cap. Clamping only lowers costs, and no path through a clamped cell
-  ends below the cap. So cells below the cap are exact; all others have scores of at most match * m
-  - cap, for m query bases. A best score above that is exact, and so are its ties. Other pairs are
-  `UNCERTIFIED`.
+- Small: no cell costs more than one gap of each kind over all bases. If that is below 2,048, costs
+  are exact.
+- Wide: costs are clamped, every few rows, at a cap that leaves room for the rows between: a cell
+  costs at most the cell above it and the opening of a deletion. Clamping only lowers costs, and no
+  path through a clamped cell ends below the cap. So cells below the cap are exact, and all others
+  have scores of at most match * m - cap, for m query bases. A best score above that is exact, and
+  so are its ties. Other pairs are `UNCERTIFIED`.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ _LARGEST_STEP: Final = 2047
 _SMALL_COST: Final = 2047  # half precision holds integers up to it as their own bits
 _MOST_BASES: Final = 1 << 16  # of a sequence
 _LARGEST_COST: Final = 2**16 - 1
+_ROWS_PER_CLAMP: Final = 8  # as in the source
 _HALVES: Final = 0x00010001
 _BORDER_WORDS: Final = 2
 _ROW_CLASSES: Final = 64
@@ -65,11 +67,11 @@ _STEPS: Final = Struct(
 
 
 @cache
-def end_cells_kernel(columns: int, *, clamps: bool) -> Kernel:
-    """Return the kernel for a number of columns per lane, which clamps costs or not."""
+def end_cells_kernel(columns: int, *, is_wide: bool) -> Kernel:
+    """Return the kernel for a number of columns per lane, for small or wide costs."""
     return Kernel(
         "realign/end_cells.cu",
-        f"end_cells<{columns}, {str(clamps).lower()}>",
+        f"end_cells<{columns}, {str(is_wide).lower()}>",
         (
             *(PAIRS, Array("order", np.int64, "count"), Scalar("count", np.int32), _STEPS),
             *(Scalar(name, np.int32) for name in ("overhang", "group_lanes", "stripes")),
@@ -104,8 +106,8 @@ class _Costs:
 
     @property
     def cap(self) -> int:
-        """The largest cost to which any step can be added."""
-        return _LARGEST_COST - max(self.steps)
+        """The limit of clamped costs: deletions and a step, before the next clamp, fit 16 bits."""
+        return _LARGEST_COST - max(self.steps) - _ROWS_PER_CLAMP * self.deletion_open
 
     def highest(self, rows: int, columns: int, overhang: Overhang) -> int:
         """Return a cost that no cell of a matrix exceeds."""
@@ -174,7 +176,7 @@ def packed_end_cells(
             out.rows[members] = UNCERTIFIED
             continue
         highest = costs.highest(bucket.rows, bucket.columns, overhang)
-        kernel = end_cells_kernel(bucket.layout.columns, clamps=highest > _SMALL_COST)
+        kernel = end_cells_kernel(bucket.layout.columns, is_wide=highest > _SMALL_COST)
         loaded = load_kernel(kernel, device.index)
         launches.append((bucket, members, loaded, _grid(bucket, loaded, device.index, budget)))
     words = max((grid.warps * bucket.scratch.words for bucket, *_, grid in launches), default=0)
