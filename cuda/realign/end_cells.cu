@@ -131,10 +131,10 @@ struct Cells {
                                            : add_chosen(is_different, step.mismatch, diagonal);
             diagonal = cost[c];
             previous = left;
-            deletion[c] = add_min(deletion[c], step.deletion_extend, cost[c]);
-            left.insertion = add_min(left.insertion, step.insertion_extend, left.cost);
-            const unsigned best = add_min(deletion[c], step.deletion_open, through);
-            left.cost = add_min(left.insertion, step.insertion_open, best);
+            deletion[c] = add_min<kWide>(deletion[c], step.deletion_extend, cost[c]);
+            left.insertion = add_min<kWide>(left.insertion, step.insertion_extend, left.cost);
+            const unsigned best = add_min<kWide>(deletion[c], step.deletion_open, through);
+            left.cost = add_min<kWide>(left.insertion, step.insertion_open, best);
             cost[c] = left.cost;
         }
         right.cost = selected_bits(full, left.cost, previous.cost);

@@ -12,9 +12,18 @@ __device__ inline unsigned base_codes(unsigned low, unsigned high) {
     return low | high << 16 | kBaseCode * kHalves;
 }
 
-// Returns the lower of one + added and other; no sum exceeds 16 bits.
+// Returns the lower of one + added and other; no sum exceeds 16 bits, or 4,094 if not kWide.
+template <bool kWide = true>
 __device__ inline unsigned add_min(unsigned one, unsigned added, unsigned other) {
 #ifdef __CUDACC__
+#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 900
+    // These have no such instruction, but a minimum in half precision. It is right for small costs.
+    if constexpr (!kWide) {
+        unsigned result;
+        asm("min.f16x2 %0, %1, %2;" : "=r"(result) : "r"(one + added), "r"(other));
+        return result;
+    }
+#endif
     return __viaddmin_u16x2(one, added, other);
 #else
     const unsigned low = min((one & 0xffffu) + (added & 0xffffu), other & 0xffffu);
