@@ -28,14 +28,14 @@ struct Planes {
     unsigned high;
 };
 
-// Returns the base of this lane of 32 from `start` on, 0 outside the sequence.
+// Returns the base of this lane of 32 from `start` on. Outside the sequence, it is any base of it:
+// diagonals there do not count, nor do bases after the query.
 __device__ inline unsigned base_at(const Sequence& sequence, int start) {
-    const int k = start + lane_id();
-    return (unsigned)k < (unsigned)sequence.size ? sequence.bases[k] : 0;
+    return sequence.bases[min(max(start + lane_id(), 0), sequence.size - 1)];
 }
 
 __device__ inline Planes planes_of(unsigned base) {
-    return {__ballot_sync(kAllLanes, base & 2), __ballot_sync(kAllLanes, base & 4)};
+    return {__ballot_sync(kAllLanes, (base & 2) != 0), __ballot_sync(kAllLanes, (base & 4) != 0)};
 }
 
 __device__ inline Planes planes_at(const Sequence& sequence, int start) {
@@ -75,6 +75,44 @@ struct Diagonal {
     int mismatches;
 };
 
+// Diagonals of the lanes that may have fewer mismatches than the best one: `count` mismatches of the
+// bits of the first bases, for the lanes of `left`.
+struct Candidates {
+    int first;
+    int count;
+    unsigned left;
+};
+
+// Counts on with the bits of all other bases; `after` are those of the reference behind the diagonals
+// of the last lane.
+__device__ inline void count_on(
+    const Sequence& reference, const Sequence& query, Planes after, int enough,
+    Candidates& candidates
+) {
+    for (int done = kWarpLanes; done < query.size && candidates.left; done += kWarpLanes) {
+        const Planes next = planes_at(reference, candidates.first + done + kWarpLanes);
+        const unsigned bits = differences(after, next, planes_at(query, done));
+        candidates.count += __popc(bits & first_bits(query.size - done));
+        candidates.left &= __ballot_sync(kAllLanes, candidates.count < enough);
+        after = next;
+    }
+}
+
+// Compares candidates base by base, from the last one on.
+__device__ inline void compare(
+    const Sequence& reference, const Sequence& query, Candidates candidates, Diagonal& best
+) {
+    while (candidates.left) {
+        const int lane = kWarpLanes - 1 - __clz(candidates.left);
+        const int first = candidates.first + lane;
+        const int found =
+            mismatches(reference.bases + first, query.bases, query.size, best.mismatches);
+        if (found < best.mismatches) best = {first, found};
+        candidates.left &= (1u << lane) - 1;
+        candidates.left &= __ballot_sync(kAllLanes, candidates.count < best.mismatches);
+    }
+}
+
 // Returns the last of the diagonals within the reference with the fewest mismatches.
 //
 // A lane counts on a diagonal of its own how many bases differ in their two bits: no more than differ
@@ -85,33 +123,20 @@ __device__ inline Diagonal best_diagonal(
     Diagonal best = {-1, max_mismatches + 1};
     const int last = reference.size - query.size;
     const Planes head = planes_at(query, 0);
-    const unsigned in_head = first_bits(query.size);
+    const unsigned in_head = __ballot_sync(kAllLanes, lane_id() < query.size);
     Planes after = planes_at(reference, last + 1);
     unsigned base = base_at(reference, last - kWarpLanes + 1);
     for (int first = last - kWarpLanes + 1; first > -kWarpLanes; first -= kWarpLanes) {
         const Planes here = planes_of(base);
         base = base_at(reference, first - kWarpLanes);  // is there when the next 32 need it
-        int count = __popc(differences(here, after, head) & in_head);
-        bool is_left = first + lane_id() >= 0 && count < best.mismatches;
-        Planes before = after;
-        for (int done = kWarpLanes; done < query.size; done += kWarpLanes) {
-            if (!__any_sync(kAllLanes, is_left)) break;
-            const Planes next = planes_at(reference, first + done + kWarpLanes);
-            const unsigned bits = differences(before, next, planes_at(query, done));
-            count += __popc(bits & first_bits(query.size - done));
-            is_left = is_left && count < best.mismatches;
-            before = next;
+        const int count = __popc(differences(here, after, head) & in_head);
+        const bool is_left = count < best.mismatches && first + lane_id() >= 0;
+        Candidates candidates = {first, count, __ballot_sync(kAllLanes, is_left)};
+        if (candidates.left) {
+            count_on(reference, query, after, best.mismatches, candidates);
+            compare(reference, query, candidates, best);
+            if (best.mismatches == 0) break;
         }
-        unsigned left = __ballot_sync(kAllLanes, is_left);
-        while (left) {
-            const int lane = kWarpLanes - 1 - __clz(left);
-            const unsigned char* start = reference.bases + first + lane;
-            const int found = mismatches(start, query.bases, query.size, best.mismatches);
-            if (found < best.mismatches) best = {first + lane, found};
-            left &= (1u << lane) - 1;
-            left &= __ballot_sync(kAllLanes, count < best.mismatches);
-        }
-        if (best.mismatches == 0) break;
         after = here;
     }
     return best;
