@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from hapgpu.arrays import cuda as ragged
 from hapgpu.arrays.batches import PairBatch
 from hapgpu.arrays.ragged import Ragged
+from hapgpu.realign.align.cuda.batches import DevicePairs
 
 
 def made_pairs(seed: int, count: int) -> PairBatch:
@@ -27,3 +29,14 @@ def made_pairs(seed: int, count: int) -> PairBatch:
     references, queries = sequences(300), sequences(200)
     index = rng.integers(0, 20, (2, count)).astype(np.int32)
     return PairBatch(references, queries, *index)
+
+
+def uploaded(pairs: PairBatch) -> DevicePairs:
+    """Copy pairs to a GPU, or to its stand-in."""
+    asarray = ragged.cupy.asarray
+    return DevicePairs(
+        ragged.DeviceRagged.upload(pairs.references),
+        ragged.DeviceRagged.upload(pairs.queries),
+        asarray(pairs.reference_index),
+        asarray(pairs.query_index),
+    )

@@ -15,7 +15,6 @@ from hapgpu.arrays.batches import PairBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.realign.align.cuda import (
     bands,
-    batches,
     buckets,
     diagonals,
     end_cells,
@@ -32,7 +31,7 @@ from hapgpu.realign.align.dispatch import align_pairs
 from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
 from tests.emulation.emulator import EmulatedKernel, emulate
-from tests.realign.align.made_batches import made_pairs
+from tests.realign.align.made_batches import made_pairs, uploaded
 from tests.realign.align.reference import align_reference
 
 READ = PRESETS["read-to-haplotype"]
@@ -74,7 +73,7 @@ class _Kernel(EmulatedKernel):
 @pytest.fixture
 def matrices(monkeypatch: pytest.MonkeyPatch) -> Matrices:
     emulate(
-        *(monkeypatch, bands, batches, buckets, diagonals, end_cells, outputs, packed, ragged),
+        *(monkeypatch, bands, buckets, diagonals, end_cells, outputs, packed, ragged),
         *(stages, ungapped),
     )
     for module in (bands, packed):
@@ -103,7 +102,7 @@ def mixed_pairs(seed: int, count: int) -> PairBatch:
 
 def run(pairs: PairBatch, scoring: Scoring, overhang: Overhang, *, with_trace: bool) -> Any:
     task = AlignTask(scoring, overhang, CudaDevice(0, memory_limit=1 << 30), with_trace)
-    return stages.align_batch(DevicePairs.upload(pairs), task)
+    return stages.align_batch(uploaded(pairs), task)
 
 
 @pytest.mark.parametrize("overhang", Overhang, ids=lambda overhang: overhang.name)

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from hapgpu.arrays import cuda as ragged
 from hapgpu.arrays.batches import PairBatch
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.realign.align.cuda import batches, outputs, ungapped
-from hapgpu.realign.align.cuda.batches import DevicePairs
+from hapgpu.realign.align.cuda import outputs, ungapped
 from hapgpu.realign.align.cuda.outputs import FIXED_RUNS, Outputs
 from hapgpu.realign.align.cuda.ungapped import UngappedRules, ungapped_alignments
 from hapgpu.realign.align.ungapped import UNPROVED
 from hapgpu.realign.align.ungapped import ungapped_alignments as on_the_cpu
 from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
 from tests.emulation.emulator import emulate
+from tests.realign.align.made_batches import uploaded
 
 READ = PRESETS["read-to-haplotype"]
 NO_SCORE = -7
@@ -34,7 +34,7 @@ def find(request: pytest.FixtureRequest) -> Iterator[Callable[..., Found]]:
     """Return a function that finds offset and score of each alignment, on a GPU or its stand-in."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "emulated":
-            emulate(patch, batches, outputs, ragged, ungapped)
+            emulate(patch, outputs, ragged, ungapped)
         yield found_in
 
 
@@ -42,7 +42,7 @@ def found_in(
     sequences: Sequence[tuple[bytes, bytes]], scoring: Scoring, *, reaches_lowest: bool = False
 ) -> Found:
     """Return offset and score of each alignment that is found; check its CIGAR."""
-    pairs = DevicePairs.upload(batch_of(sequences))
+    pairs = uploaded(batch_of(sequences))
     count = len(sequences)
     filled = Outputs.for_pairs(count, 5)
     filled.scores.fill(NO_SCORE)
