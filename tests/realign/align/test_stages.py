@@ -15,6 +15,7 @@ from hapgpu.arrays.batches import PairBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.realign.align.cuda import (
     bands,
+    batches,
     buckets,
     diagonals,
     end_cells,
@@ -73,7 +74,7 @@ class _Kernel(EmulatedKernel):
 @pytest.fixture
 def matrices(monkeypatch: pytest.MonkeyPatch) -> Matrices:
     emulate(
-        *(monkeypatch, bands, buckets, diagonals, end_cells, outputs, packed, ragged),
+        *(monkeypatch, bands, batches, buckets, diagonals, end_cells, outputs, packed, ragged),
         *(stages, ungapped),
     )
     for module in (bands, packed):
