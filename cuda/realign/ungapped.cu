@@ -8,6 +8,8 @@
 
 namespace {
 
+constexpr int kSectorBytes = 32;
+
 // The most mismatches; score lost by a mismatch, and by a base outside the reference.
 struct Rules {
     int max_mismatches;
@@ -161,30 +163,63 @@ __device__ inline bool may_be_outside(
     return false;
 }
 
+struct SequencePair {
+    Sequence reference, query;
+
+    __device__ SequencePair(const Pairs& pairs, int r, int q)
+        : reference{pairs.references.at(r), (int)pairs.references.size(r)},
+          query{pairs.queries.at(q), (int)pairs.queries.size(q)} {}
+};
+
+// Fetches the first 1,024 bases, a sector per lane, so that they are in the cache when it is their
+// turn.
+__device__ inline void fetch(const Sequence& sequence) {
+#ifdef __CUDACC__
+    const int k = min(kSectorBytes * lane_id(), sequence.size - 1);
+    asm volatile("prefetch.global.L1 [%0];" ::"l"(sequence.bases + k));
+#endif
+}
+
 }  // namespace
 
 // Writes the alignments that are proved, and 1 into `is_left` for each other pair, else 0; a warp per
 // pair, whose lanes have the same values except where a lane has its own diagonal.
+//
+// To load a pair takes three loads in turn: numbers of sequences, offsets and bases. The first is
+// made three pairs ahead, so that none waits.
 extern "C" __global__ void ungapped_alignments(
     Pairs pairs, Rules rules, Outputs outputs, unsigned char* is_left
 ) {
-    for (int p = first_warp(); p < pairs.count; p += all_warps()) {
-        const int r = pairs.reference_index[p], q = pairs.query_index[p];
-        const Sequence reference = {pairs.references.at(r), (int)pairs.references.size(r)};
-        const Sequence query = {pairs.queries.at(q), (int)pairs.queries.size(q)};
-        const Diagonal best = best_diagonal(reference, query, rules.max_mismatches);
+    const int last = pairs.count - 1, step = all_warps();
+    int p = first_warp();
+    if (p > last) return;
+    const auto reference_of = [&](int pair) { return pairs.reference_index[min(pair, last)]; };
+    const auto query_of = [&](int pair) { return pairs.query_index[min(pair, last)]; };
+    SequencePair pair(pairs, reference_of(p), query_of(p));
+    SequencePair next(pairs, reference_of(p + step), query_of(p + step));
+    int r = reference_of(p + 2 * step), q = query_of(p + 2 * step);
+    for (; p <= last; p += step) {
+        fetch(next.reference);
+        fetch(next.query);
+        const SequencePair after_next(pairs, r, q);
+        r = reference_of(p + 3 * step);
+        q = query_of(p + 3 * step);
+        const Diagonal best = best_diagonal(pair.reference, pair.query, rules.max_mismatches);
         const bool is_proved =
-            best.first >= 0 && !may_be_outside(reference, query, best.mismatches, rules);
+            best.first >= 0 &&
+            !may_be_outside(pair.reference, pair.query, best.mismatches, rules);
         if (lane_id() == 0) {
             is_left[p] = !is_proved;
             if (is_proved) {
-                outputs.scores[p] =
-                    rules.match * query.size - rules.mismatch_loss * best.mismatches;
+                const int columns = pair.query.size;
+                outputs.scores[p] = rules.match * columns - rules.mismatch_loss * best.mismatches;
                 outputs.offsets[p] = best.first;
                 outputs.cigar_starts[p] = kFixedRuns * p;
                 outputs.cigar_counts[p] = 1;
-                outputs.pool[kFixedRuns * p] = cigar_run(query.size, kM);
+                outputs.pool[kFixedRuns * p] = cigar_run(columns, kM);
             }
         }
+        pair = next;
+        next = after_next;
     }
 }

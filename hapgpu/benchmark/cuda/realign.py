@@ -53,9 +53,8 @@ class DeviceBenchmark:
         task, pairs = self._task, self._pairs
         with cupy.cuda.Device(task.device.index), self._stream:
             lengths = PairLengths.of(pairs)
-            longest = lengths.checked(task.scoring, task.overhang)
             outputs = Outputs.for_pairs(len(pairs), RUNS_PER_PAIR * len(pairs))
-            passes = fill(pairs, lengths, longest, task, outputs)
+            passes = fill(pairs, lengths, task, outputs)
             cells = lengths.columns * lengths.rows
             total = cells[passes.scored].sum() + cells[passes.whole].sum()
             if passes.ends is not None and passes.banded.size:

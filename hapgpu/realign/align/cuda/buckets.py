@@ -20,13 +20,15 @@ from hapgpu.realign.align.cuda.layouts import (
     scratch_layout,
 )
 from hapgpu.realign.scoring import LOWEST_SCORE, Overhang, Scoring
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Scalar
 from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu.work_queue import launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
 
 _CLASSES: Final = 64  # of reference lengths: powers of two
 _INT32_SCORES: Final = 1 << 25
+_MOST_SLOTS: Final = 1 << 16  # of a table of sizes
+_NONE: Final = -(2**31)
 _THREADS: Final = 256
 
 PAIR_SIZES: Final = Kernel(
@@ -36,15 +38,32 @@ PAIR_SIZES: Final = Kernel(
         *(PAIRS, Scalar("classes", np.int32)),
         Array("keys", np.int64, "pairs.count"),
         Array("rows", np.int32, "pairs.count"),
+        *(Array("extremes", np.int32, "four"), Length("four")),
+    ),
+)
+
+COUNT_SIZES: Final = Kernel(
+    "realign/pair_sizes.cu",
+    "count_sizes",
+    (
+        Array("keys", np.int64, "count"),
+        *(
+            Scalar(name, np.int32)
+            for name in ("count", "classes", "shortest", "first_class", "columns")
+        ),
+        Array("slots", np.int32, "count"),
+        *(Array("counts", np.int32, "table"), Length("table")),
     ),
 )
 
 
-class Longest(NamedTuple):
-    """Bases of the longest reference, and of the longest query, of a batch."""
+class Extremes(NamedTuple):
+    """Bases of the longest and of the shortest sequences of a batch, or bounds of them."""
 
     rows: int
     columns: int
+    fewest_rows: int
+    fewest_columns: int
 
     def reaches_lowest(self, scoring: Scoring) -> bool:
         """Return whether GATK's lowest score could raise the score of a cell of a matrix."""
@@ -61,18 +80,24 @@ class PairLengths:
         int64[n]: the query length, and the number of binary digits of the reference length.
     rows
         int32[n]: the reference length.
+    extremes
+        Bounds of all lengths.
     """
 
     keys: GpuArray
     rows: GpuArray
+    extremes: Extremes
 
     @classmethod
     def of(cls, pairs: DevicePairs) -> PairLengths:
-        """Measure pairs."""
+        """Measure pairs; waits for the GPU."""
         count = len(pairs)
         keys, rows = cupy.empty(count, dtype=np.int64), cupy.empty(count, dtype=np.int32)
-        launch_threads(PAIR_SIZES, _THREADS, count, (pairs.fields, _CLASSES, keys, rows))
-        return cls(keys, rows)
+        found = cupy.full(len(Extremes._fields), _NONE, dtype=np.int32)
+        arguments = (pairs.fields, _CLASSES, keys, rows, found, found.size)
+        launch_threads(PAIR_SIZES, _THREADS, count, arguments)
+        longest, widest, *negative = last_values(*(found[k : k + 1] for k in range(found.size)))
+        return cls(keys, rows, Extremes(longest, widest, *(-number for number in negative)))
 
     @property
     def columns(self) -> GpuArray:
@@ -81,30 +106,26 @@ class PairLengths:
 
     def take(self, rows: GpuArray) -> PairLengths:
         """Gather the lengths of the pairs of numbers `rows`, int64."""
-        return PairLengths(self.keys[rows], self.rows[rows])
+        return PairLengths(self.keys[rows], self.rows[rows], self.extremes)
 
-    def checked(self, scoring: Scoring, overhang: Overhang) -> Longest:
-        """Check that pairs can be aligned; return the longest lengths.
+    def check(self, scoring: Scoring, overhang: Overhang) -> None:
+        """Check that pairs can be aligned.
 
         Raises
         ------
         InputError
             A sequence is empty, or scores would not fit 32 bits.
         """
-        columns = self.columns
-        extremes = (self.rows.min(), columns.min(), self.rows.max(), columns.max())
-        shortest_row, shortest_column, rows, longest = last_values(
-            *(length.reshape(1) for length in extremes)
-        )
-        for kind, shortest, lengths in (
-            ("reference", shortest_row, self.rows),
-            ("query", shortest_column, columns),
-        ):
-            if not shortest:
-                message = f"pair {int(lengths.argmin())}: empty {kind}; give at least one base"
-                raise InputError(message)
-        scoring.check_range(rows, longest, overhang)
-        return Longest(rows, longest)
+        rows, columns, fewest_rows, fewest_columns = self.extremes
+        if not fewest_rows:
+            raise _empty("reference", self.rows)
+        if not fewest_columns:
+            raise _empty("query", self.columns)
+        scoring.check_range(rows, columns, overhang)
+
+
+def _empty(kind: str, lengths: GpuArray) -> InputError:
+    return InputError(f"pair {int(lengths.argmin())}: empty {kind}; give at least one base")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +142,7 @@ class PairSizes:
     rows
         int32[n] on the GPU: the reference length of each pair.
     max_rows
-        The largest reference length.
+        The largest reference length, or more.
     """
 
     keys: NDArray[np.int64]
@@ -133,10 +154,12 @@ class PairSizes:
     @classmethod
     def of(cls, lengths: PairLengths) -> PairSizes:
         """Count the pairs of each size; at least one pair."""
-        sizes, index, counts = cupy.unique(lengths.keys, return_inverse=True, return_counts=True)
-        rows = lengths.rows
-        (longest,) = last_values(rows.max().reshape(1))
-        return cls(cupy.asnumpy(sizes), cupy.asnumpy(counts), index, rows, longest)
+        rows, max_rows = lengths.rows, lengths.extremes.rows
+        found = _counted(lengths)
+        if found is None:
+            keys, index, counts = cupy.unique(lengths.keys, return_inverse=True, return_counts=True)
+            return cls(cupy.asnumpy(keys), cupy.asnumpy(counts), index, rows, max_rows)
+        return cls(*found, rows, max_rows)
 
     @property
     def columns(self) -> NDArray[np.int64]:
@@ -157,6 +180,29 @@ class PairSizes:
         """Return the narrowest type for all tagged scores, and for GATK's lowest if needed."""
         steps = self.max_rows + self.max_columns + 2
         return np.int32 if scoring.largest * steps < _INT32_SCORES else np.int64
+
+
+def _counted(
+    lengths: PairLengths,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], GpuArray] | None:
+    """Return `keys`, `counts` and `size_index`, all int64, by a table between the extremes.
+
+    Reads vary little in length, so that the table is small; None if it is not.
+    """
+    longest, widest, fewest_rows, fewest_columns = lengths.extremes
+    first_class = fewest_rows.bit_length()
+    classes = longest.bit_length() - first_class + 1
+    slot_count = (widest - fewest_columns + 1) * classes
+    if slot_count > _MOST_SLOTS:
+        return None
+    count = int(lengths.keys.size)
+    slots, counts = cupy.empty(count, dtype=np.int32), cupy.zeros(slot_count, dtype=np.int32)
+    table = (_CLASSES, fewest_columns, first_class, classes, slots, counts, slot_count)
+    launch_threads(COUNT_SIZES, _THREADS, count, (lengths.keys, count, *table))
+    pairs = cupy.asnumpy(counts).astype(np.int64)
+    used = np.flatnonzero(pairs)
+    keys = (used // classes + fewest_columns) * _CLASSES + used % classes + first_class
+    return keys, pairs[used], cupy.asarray(np.cumsum(pairs > 0) - 1)[slots]
 
 
 @dataclass(frozen=True, slots=True)

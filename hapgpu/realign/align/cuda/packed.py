@@ -149,7 +149,7 @@ def packed_end_cells(
     Parameters
     ----------
     pairs, lengths
-        n pairs, at least one, and their lengths, which `PairLengths.checked` has accepted.
+        n pairs, at least one, and their lengths, which `PairLengths.check` has accepted.
     scoring, overhang
         Weights, and the treatment of query bases outside the reference; `fits_packed` is true.
     device

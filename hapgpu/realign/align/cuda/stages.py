@@ -16,7 +16,7 @@ import numpy as np
 from hapgpu.arrays.cuda import chosen_rows
 from hapgpu.realign.align.cuda.bands import banded_alignments
 from hapgpu.realign.align.cuda.batches import DeviceAlignments, DevicePairs
-from hapgpu.realign.align.cuda.buckets import Longest, PairLengths
+from hapgpu.realign.align.cuda.buckets import PairLengths
 from hapgpu.realign.align.cuda.diagonals import diagonal_alignments
 from hapgpu.realign.align.cuda.end_cells import UNCERTIFIED, EndCells
 from hapgpu.realign.align.cuda.matrices import align_by_matrices
@@ -55,9 +55,9 @@ def align_batch(pairs: DevicePairs, task: AlignTask) -> DeviceAlignments:
         The pairs need more memory than there is.
     """
     lengths = PairLengths.of(pairs)
-    longest = lengths.checked(task.scoring, task.overhang)
+    lengths.check(task.scoring, task.overhang)
     outputs = Outputs.for_pairs(len(pairs), _other_runs(len(pairs)) if task.with_trace else 0)
-    fill(pairs, lengths, longest, task, outputs)
+    fill(pairs, lengths, task, outputs)
     if not task.with_trace:
         none = DeviceAlignments.none()
         return DeviceAlignments(outputs.scores, none.offsets, none.cigars)
@@ -66,7 +66,7 @@ def align_batch(pairs: DevicePairs, task: AlignTask) -> DeviceAlignments:
         if used > _LARGEST_INDEX:
             raise cupy.cuda.memory.OutOfMemoryError(4 * used, 0)
         outputs = Outputs.for_pairs(len(pairs), used - FIXED_RUNS * len(pairs))
-        fill(pairs, lengths, longest, task, outputs)
+        fill(pairs, lengths, task, outputs)
     return outputs.alignments()
 
 
@@ -91,14 +91,12 @@ class Passes(NamedTuple):
     ends: EndCells | None
 
 
-def fill(
-    pairs: DevicePairs, lengths: PairLengths, longest: Longest, task: AlignTask, outputs: Outputs
-) -> Passes:
+def fill(pairs: DevicePairs, lengths: PairLengths, task: AlignTask, outputs: Outputs) -> Passes:
     """Run all stages.
 
     Parameters
     ----------
-    pairs, lengths, longest
+    pairs, lengths
         n pairs, at least one, and their lengths, which were checked.
     task
         What to compute.
@@ -106,7 +104,7 @@ def fill(
         Of n pairs, filled.
     """
     none = cupy.empty(0, dtype=np.int64)
-    rest = _rest_of_ungapped(pairs, longest, task, outputs)
+    rest = _rest_of_ungapped(pairs, lengths, task, outputs)
     passes = Passes(none, none, rest, None)
     if rest.size and fits_packed(task.scoring, task.overhang):
         passes = _scored(pairs, lengths, rest, task, outputs)
@@ -116,12 +114,12 @@ def fill(
 
 
 def _rest_of_ungapped(
-    pairs: DevicePairs, longest: Longest, task: AlignTask, outputs: Outputs
+    pairs: DevicePairs, lengths: PairLengths, task: AlignTask, outputs: Outputs
 ) -> GpuArray:
     """Align pairs without a gap where the ends are free; return int64[k], the other pairs."""
     if not task.overhang.has_free_ends:
         return cupy.arange(len(pairs), dtype=np.int64)
-    reaches_lowest = longest.reaches_lowest(task.scoring)
+    reaches_lowest = lengths.extremes.reaches_lowest(task.scoring)
     rules = UngappedRules.of(task.scoring, task.overhang, reaches_lowest=reaches_lowest)
     return ungapped_alignments(pairs, rules, outputs)
 
