@@ -24,6 +24,17 @@ struct Border {
     }
 };
 
+// Returns four bases of a sequence from any position on; any bytes for positions outside of it.
+__device__ inline unsigned four_bases(const unsigned char* bases, int size, int at) {
+    const unsigned long long start = (unsigned long long)bases, end = start + size;
+    const unsigned long long address = start + (long long)at, low = address & ~3ull;
+    const unsigned shift = 8 * (address & 3);
+    unsigned first = 0, second = 0;
+    if (low + 4 > start && low < end) first = *(const unsigned*)low;
+    if (low + 8 > start && low + 4 < end && shift) second = *(const unsigned*)(low + 4);
+    return __funnelshift_r(first, second, shift);
+}
+
 // A pair and its end cell, 1-based; row and column are 0 if the end cell is not known.
 struct EndedPair {
     const unsigned char* reference;
@@ -38,5 +49,12 @@ struct EndedPair {
         score = ends.scores[p];
         row = max(ends.rows[p], 0);
         column = row ? ends.columns[p] : 0;
+    }
+
+    // Makes another cell of the diagonal the end cell, before a number of matches.
+    __device__ void go_back(int matches, int match) {
+        row -= matches;
+        column -= matches;
+        score -= matches * match;
     }
 };

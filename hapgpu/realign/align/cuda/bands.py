@@ -8,6 +8,10 @@ at most min(p, q - x) steps of the diagonal, of b each, and loses at least
 holds for x deleted bases and min(p - x, q) steps. An alignment with the score S loses
 b * min(p, q) - S. So x is bounded, unless nothing is lost per base: then by the matrix.
 
+The traceback stays on the diagonal while bases match, if no step has more than a match and a gap
+costs least by its extension: a gap that ends beside a match is no better one base before it, with
+the match after it. So a band may end before all matches of the end cell's diagonal.
+
 Within a band that holds all these alignments, the traceback is as in the matrix. Each source that
 ties on it is the end of one of them, and has the same score in both. Other sources have no higher
 score than in the matrix, as fewer alignments lead there.
@@ -53,17 +57,19 @@ _ROW_CLASSES: Final = 32  # by the binary digits of the number of rows
 _ROW_BITS: Final = 24  # of a key, below the class
 
 PLAN_BANDS: Final = Kernel(
-    "realign/bands.cu",
+    "realign/band_plan.cu",
     "plan_bands",
     (
         *(PAIRS, END_CELLS),
         *(Array("rows", np.int64, "count"), Scalar("count", np.int32)),
         Struct(
             "weights",
-            tuple(Scalar(name, np.int32) for name in ("best_step", "open", "smaller")),
+            tuple(
+                Scalar(name, np.int32) for name in ("best_step", "open", "smaller", "skips_matches")
+            ),
         ),
         *(Scalar(name, np.int32) for name in ("largest_weight", "score_limit")),
-        *(Array(name, np.int32, "count") for name in ("after", "keys")),
+        *(Array(name, np.int32, "count") for name in ("matches", "after", "keys")),
         *(Array("counts", np.int32, "counted"), Length("counted")),
     ),
 )
@@ -89,14 +95,16 @@ def band_kernel(diagonals: int, *, is_shared: bool) -> Kernel:
     """Return the kernel for a number of diagonals per lane, one lane per band or several."""
     names = ("match", "mismatch", "gap_open", "insertion_extend", "deletion_extend")
     steps = tuple(Scalar(name, np.int32) for name in names)
+    others = (Scalar("match", np.int32), Scalar("overhang", np.int32))
     return Kernel(
         "realign/bands.cu",
         f"banded_alignments<{diagonals}, {str(is_shared).lower()}>",
         (
             *(PAIRS, END_CELLS),
-            *(Array("rows", np.int64, "planned"), Array("after", np.int32, "planned")),
+            Array("rows", np.int64, "planned"),
+            *(Array(name, np.int32, "planned") for name in ("matches", "after")),
             *(Array("order", np.int64, "count"), Length("planned"), Scalar("count", np.int32)),
-            Struct("task", (Struct("step", steps), BORDER, Scalar("overhang", np.int32))),
+            Struct("task", (Struct("step", steps), BORDER, *others)),
             Scalar("group_lanes", np.int32),
             *(Array("scratch", np.uint32, "scratch_words"), Length("scratch_words")),
             *(Scalar("words_per_warp", np.int64), OUTPUTS),
@@ -143,12 +151,13 @@ def banded_alignments(
     if not rows.size or max(scoring.gap_open, scoring.gap_extend) > 0:
         return rows
     count = int(rows.size)
-    after, keys, counts = _plan(pairs, rows, ends, scoring)
-    order = cupy.argsort(-keys)
-    buckets = list(_buckets(cupy.asnumpy(counts)))
+    plan = _plan(pairs, rows, ends, scoring)
+    order = cupy.argsort(-plan.keys)
+    buckets = list(_buckets(cupy.asnumpy(plan.counts)))
     whole = sum(bucket.count for bucket in buckets if bucket.width_class == _CLASSES)
-    task = (_steps(scoring), border_weights(scoring, overhang), int(overhang))
-    inputs = (pairs.fields, ends.fields, rows, after)
+    border = border_weights(scoring, overhang)
+    task = (_steps(scoring), border, scoring.match, int(overhang))
+    inputs = (pairs.fields, ends.fields, rows, plan.matches, plan.after)
     _launch(buckets, inputs, (order, count), task, device, outputs)
     return rows[order[:whole]]
 
@@ -161,23 +170,29 @@ def band_cells(pairs: DevicePairs, rows: GpuArray, ends: EndCells, scoring: Scor
     pairs, rows, ends, scoring
         As for `banded_alignments`, with gaps that are no bonus; `rows` are int64[k], k > 0.
     """
-    _, keys, _ = _plan(pairs, rows, ends, scoring)
+    keys = _plan(pairs, rows, ends, scoring).keys
     widths = [layout.diagonals * layout.lanes for layout in LAYOUTS]
     band_rows = keys & (1 << _ROW_BITS) - 1
     return cupy.array([*widths, 0], dtype=np.int64)[keys >> _ROW_BITS] * band_rows
 
 
-def _plan(
-    pairs: DevicePairs, rows: GpuArray, ends: EndCells, scoring: Scoring
-) -> tuple[GpuArray, GpuArray, GpuArray]:
-    """Return `after`, `keys` and `counts` of the kernel `plan_bands`, all int32."""
+class _Plan(NamedTuple):
+    """What the kernel `plan_bands` writes, all int32."""
+
+    matches: GpuArray
+    after: GpuArray
+    keys: GpuArray
+    counts: GpuArray
+
+
+def _plan(pairs: DevicePairs, rows: GpuArray, ends: EndCells, scoring: Scoring) -> _Plan:
     count = int(rows.size)
-    after, keys = (cupy.empty(count, dtype=np.int32) for _ in range(2))
-    counts = cupy.zeros((_CLASSES + 1) * _ROW_CLASSES, dtype=np.int32)
+    matches, after, keys = (cupy.empty(count, dtype=np.int32) for _ in range(3))
+    plan = _Plan(matches, after, keys, cupy.zeros((_CLASSES + 1) * _ROW_CLASSES, dtype=np.int32))
     limits = (scoring.largest, _SCORE_LIMIT)
-    planned = (rows, count, _gap_weights(scoring), *limits, after, keys, counts, counts.size)
+    planned = (rows, count, _gap_weights(scoring), *limits, *plan, plan.counts.size)
     launch_threads(PLAN_BANDS, _THREADS, count, (pairs.fields, ends.fields, *planned))
-    return after, keys, counts
+    return plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +211,7 @@ def _buckets(counts: NDArray[np.int32]) -> Iterator[_Bucket]:
     for number in np.flatnonzero(counts)[::-1].tolist():
         width_class, digits = divmod(number, _ROW_CLASSES)
         count = int(counts[number])
-        yield _Bucket(width_class, first, count, (1 << digits) - 1)
+        yield _Bucket(width_class, first, count, max((1 << digits) - 1, 1))
         first += count
 
 
@@ -239,10 +254,12 @@ def _launch(
         kernel.launch(grid.blocks, grid.threads_per_block, (*arguments, *memory, outputs.fields))
 
 
-def _gap_weights(scoring: Scoring) -> tuple[int, int, int]:
+def _gap_weights(scoring: Scoring) -> tuple[int, int, int, bool]:
     """Return the fields of the kernel's `GapWeights`, as losses."""
+    best_step = max(scoring.match, scoring.mismatch, 0)
     smaller = min(-scoring.gap_open, -scoring.gap_extend)
-    return max(scoring.match, scoring.mismatch, 0), -scoring.gap_open, smaller
+    skips_matches = scoring.match == best_step and scoring.gap_open <= scoring.gap_extend
+    return best_step, -scoring.gap_open, smaller, skips_matches
 
 
 def _steps(scoring: Scoring) -> tuple[int, ...]:
