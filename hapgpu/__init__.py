@@ -26,10 +26,12 @@ if TYPE_CHECKING:
         haplotype_cigars,
         realign_to_reference,
     )
+    from hapgpu.realign.queue import AlignmentQueue, PendingAlignments
     from hapgpu.realign.scoring import Overhang, Scoring
     from hapgpu.shortread.api import FMIndex, Hits
 
 __all__ = [
+    "AlignmentQueue",
     "Alignments",
     "AnchorChains",
     "Anchors",
@@ -45,6 +47,7 @@ __all__ = [
     "OutputError",
     "Overhang",
     "PairHmmInput",
+    "PendingAlignments",
     "Ragged",
     "ReadAlignments",
     "ReadMappings",
@@ -66,6 +69,7 @@ __all__ = [
 
 # Resolved on first use: importing hapgpu imports nothing heavy.
 _MODULES = {
+    "AlignmentQueue": "hapgpu.realign.queue",
     "Alignments": "hapgpu.realign.api",
     "AnchorChains": "hapgpu.longread.batches",
     "Anchors": "hapgpu.longread.batches",
@@ -81,6 +85,7 @@ _MODULES = {
     "OutputError": "hapgpu.errors",
     "Overhang": "hapgpu.realign.scoring",
     "PairHmmInput": "hapgpu.pairhmm.inputs",
+    "PendingAlignments": "hapgpu.realign.queue",
     "Ragged": "hapgpu.arrays.ragged",
     "ReadAlignments": "hapgpu.longread.results",
     "ReadMappings": "hapgpu.longread.results",

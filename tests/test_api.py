@@ -42,6 +42,7 @@ def test_computing_on_the_cpu_does_not_import_cupy(call: str) -> None:
 
 def test_public_names() -> None:
     names = {
+        "AlignmentQueue",
         "Alignments",
         "AnchorChains",
         "Anchors",
@@ -57,6 +58,7 @@ def test_public_names() -> None:
         "OutputError",
         "Overhang",
         "PairHmmInput",
+        "PendingAlignments",
         "Ragged",
         "ReadAlignments",
         "ReadMappings",

@@ -148,7 +148,11 @@ class Ragged:
 
     def lengths_of(self, rows: AnyArray) -> NDArray[np.int64]:
         """Return int64[r]: the lengths of `rows`, any integer dtype[r], which may repeat."""
-        lengths: NDArray[np.int64] = self.offsets[rows + 1] - self.offsets[rows]
+        lengths: NDArray[np.int64]
+        if rows.size >= len(self):  # one pass over all rows, and one gather instead of two
+            lengths = self.lengths[rows]
+        else:
+            lengths = self.offsets[rows + 1] - self.offsets[rows]
         return lengths
 
     def take(self, rows: AnyArray) -> Ragged:

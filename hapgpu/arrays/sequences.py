@@ -123,11 +123,36 @@ def checked_ragged(given: Ragged, names: str) -> Ragged:
 
 
 def _joined(given: Sequence[Any], what: str, first: int, *, as_sequenced: bool) -> Ragged:
+    if (rows := _joined_texts(given)) is not None:
+        return rows
     # Non-ASCII characters become bytes above 127, which the caller searches in all rows at once.
     return Ragged.from_sequences(
         _bytes_of(entry, row, what, as_sequenced=as_sequenced)
         for row, entry in enumerate(given, first)
     )
+
+
+def _joined_texts(given: Sequence[Any]) -> Ragged | None:
+    """Join a list of ASCII str, or of bytes, without a step of Python per entry.
+
+    Return None for other entries.
+    """
+    if type(given) is not list or not given:
+        return None
+    if isinstance(given[0], str):
+        try:
+            text = "".join(given)
+        except TypeError:
+            return None
+        if not text.isascii():
+            return None
+        data = text.encode()
+    elif set(map(type, given)) == {bytes}:
+        data = b"".join(given)
+    else:
+        return None
+    lengths = np.fromiter(map(len, given), dtype=np.int64, count=len(given))
+    return Ragged.from_lengths(np.frombuffer(data, dtype=np.uint8), lengths)
 
 
 def _bytes_of(entry: object, row: int, what: str, *, as_sequenced: bool) -> bytes:

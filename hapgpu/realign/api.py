@@ -139,7 +139,9 @@ def align(
         A named device cannot be used.
     """
     weights, strategy = resolve_scoring(scoring), resolve_overhang(overhang)
-    pairs = _pairs(checked_rows(references, "reference"), checked_rows(queries, "query"), "queries")
+    pairs = row_pairs(
+        checked_rows(references, "reference"), checked_rows(queries, "query"), "queries"
+    )
     computing = first_device(device, threads)
     parts = []
     with showing("aligning", "pairs", len(pairs), is_shown=progress) as shown:
@@ -154,11 +156,19 @@ def _parts(pairs: PairBatch, size: int) -> Iterator[PairBatch]:
     """Yield parts of at most `size` pairs, at least one."""
     for start in range(0, max(len(pairs), 1), max(size, 1)):
         part = slice(start, start + size)
-        yield _pairs(pairs.references[part], pairs.queries[part], "queries")
+        yield row_pairs(pairs.references[part], pairs.queries[part], "queries")
 
 
-def _pairs(references: Ragged, queries: Ragged, what: str) -> PairBatch:
-    """Return row i of the references with row i of the queries, which are called `what`."""
+def row_pairs(references: Ragged, queries: Ragged, what: str) -> PairBatch:
+    """Return row i of `references`, uint8 text, with row i of `queries`, uint8 text.
+
+    `what` is the name of the queries in messages.
+
+    Raises
+    ------
+    UsageError
+        The numbers of rows differ.
+    """
     if len(references) != len(queries):
         message = f"references: {len(references)} for {len(queries)} {what}; give as many"
         raise UsageError(message)
@@ -200,7 +210,7 @@ def haplotype_cigars(
         A named device cannot be used.
     """
     weights, strategy = resolve_scoring(scoring), resolve_overhang(overhang)
-    pairs = _pairs(
+    pairs = row_pairs(
         sequence_rows(references, "reference"),
         sequence_rows(haplotypes, "haplotype"),
         "haplotypes",
@@ -272,7 +282,7 @@ def realign_to_reference(
     )
     _check_lengths(cigars, haplotype_rows)
     computing = first_device(device, threads)
-    pairs = _pairs(haplotype_rows, read_rows, "reads")
+    pairs = row_pairs(haplotype_rows, read_rows, "reads")
     alignments = align_pairs(pairs, PRESETS["read-to-haplotype"], Overhang.SOFTCLIP, computing)
     rows, no_clips = pairs.reference_index, np.zeros(len(pairs), dtype=np.int32)
     placed = PlacedHaplotypes(cigars, starts, rows, reference_rows, locus_starts)

@@ -11,7 +11,9 @@ import numpy as np
 
 from hapgpu.arrays.batches import AlignmentBatch, PairBatch
 from hapgpu.arrays.cuda import DeviceRagged, rows_struct
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.runtime.gpu.kernel import Array, KernelArgument, Scalar, Struct
+from hapgpu.runtime.gpu.transfers import downloaded_together, uploaded_together
 from hapgpu.runtime.gpu_array import GpuArray
 
 PAIRS: Final = Struct(
@@ -54,13 +56,18 @@ class DevicePairs:
 
     @classmethod
     def upload(cls, pairs: PairBatch) -> DevicePairs:
-        """Copy pairs to the current GPU."""
-        return cls(
-            DeviceRagged.upload(pairs.references),
-            DeviceRagged.upload(pairs.queries),
-            cupy.asarray(pairs.reference_index),
-            cupy.asarray(pairs.query_index),
+        """Copy pairs to the current GPU, on the current stream.
+
+        Pinned arrays must not change before the stream is done.
+        """
+        references, queries = pairs.references, pairs.queries
+        copies = uploaded_together(
+            [
+                *(references.data, references.offsets, queries.data, queries.offsets),
+                *(pairs.reference_index, pairs.query_index),
+            ]
         )
+        return cls(DeviceRagged(*copies[:2]), DeviceRagged(*copies[2:4]), *copies[4:])
 
     def download(self) -> PairBatch:
         """Copy pairs, with all sequences, to host memory."""
@@ -135,7 +142,10 @@ class DeviceAlignments:
 
     def download(self) -> AlignmentBatch:
         """Copy alignments to host memory."""
-        return AlignmentBatch(self.scores.get(), self.offsets.get(), self.cigars.download())
+        scores, offsets, *cigars = downloaded_together(
+            [self.scores, self.offsets, self.cigars.data, self.cigars.offsets]
+        )
+        return AlignmentBatch(scores, offsets, Ragged(*cigars))
 
     @classmethod
     def concatenate(cls, parts: Sequence[DeviceAlignments]) -> DeviceAlignments:
