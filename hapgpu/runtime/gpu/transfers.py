@@ -47,10 +47,13 @@ def uploaded_together(arrays: Sequence[NDArray[Any]]) -> list[GpuArray]:
             copies[number].set(array, stream=stream)
         elif array.nbytes >= _LARGE:
             copies[number] = uploaded(array)
-        else:
+        elif array.size:
             small.append(number)
-    staged = _staging().upload([contiguous[number] for number in small], stream)
-    copies.update(zip(small, staged, strict=True))
+        else:
+            copies[number] = cupy.empty(array.shape, dtype=array.dtype)
+    if small:
+        staged = _staging().upload([contiguous[number] for number in small], stream)
+        copies.update(zip(small, staged, strict=True))
     return [copies[number] for number in range(len(arrays))]
 
 
