@@ -21,7 +21,7 @@ from hapgpu.realign.waiting_pairs import End, WaitingPairs
 from hapgpu.runtime.closeable import Closeable
 from hapgpu.runtime.devices import first_device
 
-_START: Final = End(0, 0, 0)
+_START: Final[End] = (0, 0, 0)
 _first = itemgetter(0)
 _BYTE: Final = np.dtype(np.uint8)
 _OFFSET: Final = np.dtype(np.int64)
@@ -79,12 +79,13 @@ class PendingAlignments:
         if batch.outcomes is None:
             self._queue.finish(batch)
         outcomes = cast("list[_Outcome]", batch.outcomes)
-        first, value = outcomes[bisect_right(outcomes, call, key=_first) - 1]
+        number = 0 if len(outcomes) == 1 else bisect_right(outcomes, call, key=_first) - 1
+        first, value = outcomes[number]
         if not isinstance(value, AlignmentBatch):
             raise value.with_traceback(None)
         ends = batch.ends
-        before = ends[first].pairs
-        return _part(value, ends[call].pairs - before, ends[call + 1].pairs - before)
+        before = ends[first][0]
+        return _part(value, ends[call][0] - before, ends[call + 1][0] - before)
 
 
 class AlignmentQueue(Closeable):
@@ -175,7 +176,7 @@ class AlignmentQueue(Closeable):
 
     def _memory(self) -> WaitingPairs:
         if self._waiting is None:
-            self._waiting = WaitingPairs.on(self._device)
+            self._waiting = WaitingPairs(self._device)
         return self._waiting
 
     def _compute(self) -> None:
@@ -187,9 +188,9 @@ class AlignmentQueue(Closeable):
     def _outcomes(self, first: int, last: int) -> Iterator[_Outcome]:
         """Align calls `first` to `last`; halve them until an error is of one call only."""
         value: AlignmentBatch | HapgpuError | MemoryError
-        ends = self._batch.ends
+        ends = self._batch.ends[first : last + 1]
         try:
-            value = self._aligned(*self._memory().part(ends[first], ends[last]))
+            value = self._aligned(*self._memory().part(ends))
         except _FAILURES as error:
             value = error.with_traceback(None)  # which holds arrays
         if isinstance(value, AlignmentBatch) or last - first == 1:
@@ -201,7 +202,7 @@ class AlignmentQueue(Closeable):
 
     def _computed_alone(self, references: Ragged, queries: Ragged) -> PendingAlignments:
         batch = _Batch()
-        batch.ends.append(End(len(references), 0, 0))
+        batch.ends.append((len(references), 0, 0))
         batch.outcomes = [_Outcome(0, self._aligned(references, queries))]
         return PendingAlignments(self, batch, 0)
 

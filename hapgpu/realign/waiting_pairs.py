@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,41 +17,29 @@ MAX_BYTES: Final = 1 << 25
 """Bases of references that wait at most, and of queries."""
 
 
-class End(NamedTuple):
-    """The end of a call: pairs, bases of references and bases of queries up to there."""
-
-    pairs: int
-    reference_bytes: int
-    query_bytes: int
+End: TypeAlias = tuple[int, int, int]
+"""The end of a call: pairs, bases of references and bases of queries up to there."""
 
 
-@dataclass(frozen=True, slots=True)
 class WaitingPairs:
     """Memory for the pairs of many calls; those who append keep the ends.
 
-    Attributes
+    Parameters
     ----------
-    references, queries
-        uint8 text, end to end.
-    reference_offsets, query_offsets
-        int64: a row starts at each but the last.
+    device
+        The device that will compute; for a GPU the memory is pinned, so that it copies fast.
     """
 
-    references: NDArray[np.uint8]
-    queries: NDArray[np.uint8]
-    reference_offsets: NDArray[np.int64]
-    query_offsets: NDArray[np.int64]
-
-    @classmethod
-    def on(cls, device: Device) -> WaitingPairs:
-        """Return memory from which `device` copies fast: for a GPU it is pinned."""
+    def __init__(self, device: Device) -> None:
         sizes = MAX_BYTES, MAX_BYTES, 8 * (MAX_PAIRS + 1), 8 * (MAX_PAIRS + 1)
-        memory = _memory(sum(sizes), device)
-        ends = np.cumsum(sizes)
-        references, queries, offsets, others, _ = np.split(memory, ends)
-        waiting = cls(references, queries, offsets.view(np.int64), others.view(np.int64))
-        waiting.reference_offsets[0] = waiting.query_offsets[0] = 0
-        return waiting
+        references, queries, offsets, others = np.split(
+            _memory(sum(sizes), device), np.cumsum(sizes[:-1])
+        )
+        self._text = references, queries
+        self._offsets = offsets.view(np.int64), others.view(np.int64)
+        # Views of NumPy take twice as long to assign to, most of the time of a small call.
+        self._references, self._queries = map(memoryview, self._text)
+        self._reference_offsets, self._query_offsets = map(memoryview, self._offsets)
 
     def append(self, start: End, references: Ragged, queries: Ragged) -> End | None:
         """Copy the pairs of a call after those up to `start`; return the new end.
@@ -61,41 +49,49 @@ class WaitingPairs:
         start
             Where to append.
         references, queries
-            uint8 text, n rows each. The offsets are int64, from 0 to the number of bytes. If those
-            between are in no order, `part` returns them so, and no rows of other calls.
+            uint8 text, n rows each. The offsets are int64, from 0 to the number of bytes; those
+            between are not checked.
 
         Returns
         -------
         None if there is no room.
         """
-        pairs, first, other = start
-        count = references.offsets.size
-        end = End(pairs + count - 1, first + references.data.size, other + queries.data.size)
-        if end.pairs > MAX_PAIRS or end.reference_bytes > MAX_BYTES or end.query_bytes > MAX_BYTES:
+        first, reference_start, query_start = start
+        last = first + references.offsets.size - 1
+        reference_end = reference_start + references.data.size
+        query_end = query_start + queries.data.size
+        if last > MAX_PAIRS or reference_end > MAX_BYTES or query_end > MAX_BYTES:
             return None
-        self.references[first : end.reference_bytes] = references.data
-        self.queries[other : end.query_bytes] = queries.data
-        # A sum above int64 is negative: it remains out of order.
-        rows = slice(pairs + 1, pairs + count)
-        np.add(references.offsets[1:], first, self.reference_offsets[rows])
-        np.add(queries.offsets[1:], other, self.query_offsets[rows])
-        return end
+        self._references[reference_start:reference_end] = references.data
+        self._queries[query_start:query_end] = queries.data
+        self._reference_offsets[first + 1 : last + 1] = references.offsets[1:]
+        self._query_offsets[first + 1 : last + 1] = queries.offsets[1:]
+        return last, reference_end, query_end
 
-    def part(self, start: End, end: End) -> tuple[Ragged, Ragged]:
-        """Return the references and queries, uint8 text, of the calls from `start` to `end`.
+    def part(self, ends: Sequence[End]) -> tuple[Ragged, Ragged]:
+        """Return the references and queries, uint8 text, of the calls between `ends`.
 
-        The text is not copied.
+        The text is not copied. Offsets of a call that are in no order are so here, too, and there
+        is no row with bases of two calls.
+
+        Parameters
+        ----------
+        ends
+            Where the first call starts, and the end of each call.
         """
-        rows = slice(start.pairs, end.pairs + 1)
-        first, other = start.reference_bytes, start.query_bytes
-        offsets, others = self.reference_offsets[rows], self.query_offsets[rows]
-        return (
-            Ragged(
-                self.references[first : end.reference_bytes],
-                offsets - first if first else offsets,
-            ),
-            Ragged(self.queries[other : end.query_bytes], others - other if other else others),
-        )
+        rows, *sides = np.array(ends, dtype=np.int64).T
+        counts = rows[1:] - rows[:-1]
+        found = []
+        for text, offsets, starts in zip(self._text, self._offsets, sides, strict=True):
+            own = np.zeros(int(rows[-1] - rows[0]) + 1, dtype=np.int64)
+            np.add(
+                offsets[rows[0] + 1 : rows[-1] + 1],
+                np.repeat(starts[:-1] - starts[0], counts),
+                out=own[1:],
+            )
+            found.append(Ragged(text[starts[0] : starts[-1]], own))
+        references, queries = found
+        return references, queries
 
 
 def _memory(size: int, device: Device) -> NDArray[np.uint8]:

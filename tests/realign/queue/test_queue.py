@@ -77,10 +77,18 @@ def as_mixed(sequences: Sequence[bytes]) -> tuple[str | bytes, ...]:
 
 def as_strided(sequences: Sequence[bytes]) -> Ragged:
     rows = Ragged.from_sequences(sequences)
-    return Ragged(np.repeat(rows.data, 2)[::2], rows.offsets.astype(np.int32))
+    return Ragged(np.repeat(rows.data, 2)[::2], np.repeat(rows.offsets, 3)[::3])
 
 
-FORMS: Final = (list, as_text, as_mixed, Ragged.from_sequences, as_strided)
+def with_other_offsets(sequences: Sequence[bytes]) -> Ragged:
+    rows = Ragged.from_sequences(sequences)
+    return Ragged(rows.data, rows.offsets.astype(">i4"))
+
+
+FORMS: Final = (
+    *(list, as_text, as_mixed),
+    *(Ragged.from_sequences, as_strided, with_other_offsets),
+)
 
 SEQUENCES = st.lists(
     st.tuples(
