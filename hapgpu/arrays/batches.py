@@ -178,7 +178,9 @@ class AlignmentBatch:
 
     @classmethod
     def concatenate(cls, parts: Sequence[AlignmentBatch]) -> AlignmentBatch:
-        """Concatenate batches, at least one."""
+        """Concatenate batches, at least one; a single batch is returned as it is."""
+        if len(parts) == 1:
+            return parts[0]
         return cls(
             np.concatenate([part.scores for part in parts]),
             np.concatenate([part.offsets for part in parts]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,9 +37,10 @@ class WaitingPairs:
         )
         self._text = references, queries
         self._offsets = offsets.view(np.int64), others.view(np.int64)
-        # Views of NumPy take twice as long to assign to, most of the time of a small call.
-        self._references, self._queries = map(memoryview, self._text)
-        self._reference_offsets, self._query_offsets = map(memoryview, self._offsets)
+        # To assign to parts of arrays takes several times as long.
+        arrays: list[Any] = [*self._text, *self._offsets]
+        views: list[Any] = [memoryview(array) for array in arrays]
+        self._references, self._queries, self._reference_offsets, self._query_offsets = views
 
     def append(self, start: End, references: Ragged, queries: Ragged) -> End | None:
         """Copy the pairs of a call after those up to `start`; return the new end.
