@@ -13,7 +13,6 @@ import numpy as np
 from hapgpu.arrays.batches import AlignmentBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.sequences import Sequences, checked_rows, sequence_rows
-from hapgpu.errors import HapgpuError
 from hapgpu.realign.align.dispatch import align_pairs
 from hapgpu.realign.api import Alignments, row_pairs
 from hapgpu.realign.scoring import Overhang, Scoring, resolve_overhang, resolve_scoring
@@ -25,14 +24,13 @@ _START: Final[End] = (0, 0, 0)
 _first = itemgetter(0)
 _BYTE: Final = np.dtype(np.uint8)
 _OFFSET: Final = np.dtype(np.int64)
-_FAILURES: Final = HapgpuError, MemoryError
 
 
 class _Outcome(NamedTuple):
     """Alignments of calls from `first` on, or the error of one call."""
 
     first: int
-    value: AlignmentBatch | HapgpuError | MemoryError
+    value: AlignmentBatch | Exception
 
 
 class _Batch:
@@ -187,11 +185,11 @@ class AlignmentQueue(Closeable):
 
     def _outcomes(self, first: int, last: int) -> Iterator[_Outcome]:
         """Align calls `first` to `last`; halve them until an error is of one call only."""
-        value: AlignmentBatch | HapgpuError | MemoryError
+        value: AlignmentBatch | Exception
         ends = self._batch.ends[first : last + 1]
         try:
             value = self._aligned(*self._memory().part(ends))
-        except _FAILURES as error:
+        except Exception as error:  # noqa: BLE001  (raised by the results of its call)
             value = error.with_traceback(None)  # which holds arrays
         if isinstance(value, AlignmentBatch) or last - first == 1:
             yield _Outcome(first, value)

@@ -239,19 +239,20 @@ def test_a_call_above_the_limits_is_computed_at_once(device: str) -> None:
     assert rows_of(after.result()) == [(30, 1, "3M")]
 
 
-def test_memory_that_is_too_small_for_some_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    def too_small(pairs: PairBatch, *others: Any) -> AlignmentBatch:
+@pytest.mark.parametrize("error", [DeviceError, MemoryError, RuntimeError])
+def test_errors_of_some_calls(error: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(pairs: PairBatch, *others: Any) -> AlignmentBatch:
         if pairs.query_lengths.max() > 5:
-            raise DeviceError("too little memory")
+            raise error("too little memory")
         return align_pairs(pairs, *others)
 
-    monkeypatch.setattr(module, "align_pairs", too_small)
+    monkeypatch.setattr(module, "align_pairs", failing)
     with AlignmentQueue(device="cpu") as queue:
         pending = [queue.submit(["A" * 9], ["A" * k]) for k in range(1, 8)]
     for each in pending[:5]:
         assert len(each.result()) == 1
     for each in pending[5:]:
-        with pytest.raises(DeviceError, match="too little memory"):
+        with pytest.raises(error, match="too little memory"):
             each.result()
 
 
