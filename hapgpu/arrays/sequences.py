@@ -152,6 +152,8 @@ def _joined_texts(given: Sequence[Any]) -> Ragged | None:
     else:
         return None
     lengths = np.fromiter(map(len, given), dtype=np.int64, count=len(given))
+    if lengths.sum() != len(data):  # of a class with a length of its own
+        return None
     return Ragged.from_lengths(np.frombuffer(data, dtype=np.uint8), lengths)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from array import array
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,23 @@ def test_any_kinds_in_one_list(made: list[tuple[str, str]]) -> None:
     given_rows: Sequences = entries
     assert texts(sequence_rows(given_rows, "read")) == [bases for bases, _ in made]
     assert texts(sequence_rows(given_rows, "read", as_sequenced=True)) == sequenced
+
+
+class Odd(str):
+    """Text whose length is another one."""
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        return 9
+
+
+@pytest.mark.parametrize("kind", [str, str.encode, Odd])
+def test_lists_of_one_kind(kind: Callable[[str], str | bytes]) -> None:
+    entries = [kind(bases) for bases in ("", "ACGT", "\0a", "", "N" * 300)]
+    rows = sequence_rows(entries, "read")
+    assert texts(rows) == ["", "ACGT", "\0a", "", "N" * 300]
+    assert texts(sequence_rows(tuple(entries), "read")) == texts(rows)
 
 
 def test_a_ragged_is_returned_as_it_is() -> None:
