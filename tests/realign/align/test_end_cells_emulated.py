@@ -63,6 +63,7 @@ def find(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Fin
         monkeypatch.setattr(module, "cupy", arrays)
     monkeypatch.setattr(packed, "choose_layout", layout)
     monkeypatch.setattr(packed, "_grid", lambda *_: Grid(1, 2))
+    monkeypatch.setattr(packed, "multiprocessors", lambda _device: 1)
 
     def found(pairs: PairBatch, scoring: Scoring, overhang: Overhang) -> Ends:
         device = SimpleNamespace(index=0, memory_budget=lambda: 1 << 30)

@@ -11,14 +11,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hapgpu.arrays import cuda as ragged
-from hapgpu.arrays.batches import PairBatch
+from hapgpu.arrays.batches import AlignmentBatch, PairBatch
 from hapgpu.arrays.ragged import Ragged
+from hapgpu.benchmark.pairs import reads_with_indels
 from hapgpu.realign.align.cuda import (
     bands,
     batches,
     buckets,
     diagonals,
     end_cells,
+    few,
     outputs,
     packed,
     stages,
@@ -74,9 +76,11 @@ class _Kernel(EmulatedKernel):
 @pytest.fixture
 def matrices(monkeypatch: pytest.MonkeyPatch) -> Matrices:
     emulate(
-        *(monkeypatch, bands, batches, buckets, diagonals, end_cells, outputs, packed, ragged),
-        *(stages, ungapped),
+        *(monkeypatch, bands, batches, buckets, diagonals, end_cells, few, outputs, packed),
+        *(ragged, stages, ungapped),
     )
+    monkeypatch.setattr(few, "uploaded_together", list)
+    monkeypatch.setattr(few, "downloaded_together", list)
     for module in (bands, packed):
         monkeypatch.setattr(module, "load_kernel", lambda kernel, _device: _Kernel(kernel))
         monkeypatch.setattr(module, "multiprocessors", lambda _device: 1)
@@ -106,16 +110,26 @@ def run(pairs: PairBatch, scoring: Scoring, overhang: Overhang, *, with_trace: b
     return stages.align_batch(uploaded(pairs), task)
 
 
+def run_few(
+    pairs: PairBatch, scoring: Scoring, overhang: Overhang, *, with_trace: bool
+) -> AlignmentBatch | None:
+    device = CudaDevice(0, memory_limit=1 << 30)
+    return few.align_few(pairs, AlignTask(scoring, overhang, device, with_trace))
+
+
+def assert_alike(found: Any, expected: Any) -> None:
+    np.testing.assert_array_equal(found.scores, expected.scores)
+    np.testing.assert_array_equal(found.offsets, expected.offsets)
+    np.testing.assert_array_equal(found.cigars.offsets, expected.cigars.offsets)
+    np.testing.assert_array_equal(found.cigars.data, expected.cigars.data)
+
+
 @pytest.mark.parametrize("overhang", Overhang, ids=lambda overhang: overhang.name)
 @pytest.mark.parametrize("scoring", [READ, Scoring(0, -1, -1, -1), UNFIT], ids=str)
 def test_results_are_in_order(scoring: Scoring, overhang: Overhang, matrices: Matrices) -> None:
     pairs = mixed_pairs(1, 90)
     expected = align_pairs(pairs, scoring, overhang, CpuDevice(1))
-    found = run(pairs, scoring, overhang, with_trace=True)
-    np.testing.assert_array_equal(found.scores, expected.scores)
-    np.testing.assert_array_equal(found.offsets, expected.offsets)
-    np.testing.assert_array_equal(found.cigars.offsets, expected.cigars.offsets)
-    np.testing.assert_array_equal(found.cigars.data, expected.cigars.data)
+    assert_alike(run(pairs, scoring, overhang, with_trace=True), expected)
     assert (len(set(matrices.rows)) < len(pairs)) == (overhang.has_free_ends or scoring != UNFIT)
     scores = run(pairs, scoring, overhang, with_trace=False)
     np.testing.assert_array_equal(scores.scores, expected.scores)
@@ -162,6 +176,12 @@ def test_as_the_reference(
     ] == expected
     scores = run(batch_of(sequences), scoring, overhang, with_trace=False).scores
     assert scores.tolist() == [alignment.score for alignment in expected]
+    for with_trace in (True, False):
+        few_found = run_few(batch_of(sequences), scoring, overhang, with_trace=with_trace)
+        if few_found is not None:
+            assert few_found.scores.tolist() == scores.tolist()
+            if with_trace:
+                assert_alike(few_found, found)
 
 
 def batch_of(sequences: Sequence[tuple[bytes, bytes]]) -> PairBatch:
@@ -176,6 +196,29 @@ def batch_of(sequences: Sequence[tuple[bytes, bytes]]) -> PairBatch:
 
 def rows_of(alignments: DeviceAlignments) -> list[Any]:
     return list(Ragged(alignments.cigars.data, alignments.cigars.offsets))
+
+
+@pytest.mark.usefixtures("matrices")
+def test_few_pairs() -> None:
+    """Reads with and without indels are aligned without any other stage."""
+    pairs = reads_with_indels(60, 50, 60)
+    expected = align_pairs(pairs, READ, Overhang.SOFTCLIP, CpuDevice(1))
+    assert (expected.cigars.lengths > 1).any()
+    found = run_few(pairs, READ, Overhang.SOFTCLIP, with_trace=True)
+    assert found is not None
+    assert_alike(found, expected)
+    scored = run_few(pairs, READ, Overhang.SOFTCLIP, with_trace=False)
+    assert scored is not None
+    assert scored.scores.tolist() == expected.scores.tolist()
+
+
+@pytest.mark.usefixtures("matrices")
+def test_pairs_that_are_not_for_few_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = mixed_pairs(3, 30)
+    for scoring in (UNFIT, Scoring(0, -1, -1, -1)):
+        assert run_few(pairs, scoring, Overhang.SOFTCLIP, with_trace=True) is None
+    monkeypatch.setattr(few, "FEW", 29)
+    assert run_few(pairs, READ, Overhang.SOFTCLIP, with_trace=True) is None
 
 
 def test_a_pool_that_is_too_small(matrices: Matrices, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import AlignmentBatch, PairBatch
 from hapgpu.realign.align.cuda.batches import DeviceAlignments, DevicePairs
+from hapgpu.realign.align.cuda.few import align_few
 from hapgpu.realign.align.cuda.outputs import FIXED_RUNS
 from hapgpu.realign.align.cuda.stages import RUNS_PER_PAIR, align_batch
 from hapgpu.realign.align.cuda.tasks import AlignTask
@@ -117,6 +118,8 @@ def _compute(pairs: PairBatch, task: AlignTask) -> list[AlignmentBatch]:
     """Compute a batch of host memory; split it where it does not fit the memory of the device."""
     try:
         if _fits(pairs, task.device):
+            if (found := align_few(pairs, task)) is not None:
+                return [found]
             return [align_batch(DevicePairs.upload(pairs), task).download()]
     except OUT_OF_MEMORY:
         cupy.get_default_memory_pool().free_all_blocks()

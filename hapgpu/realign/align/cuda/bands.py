@@ -39,6 +39,7 @@ from hapgpu.realign.align.cuda.layouts import (
     choose_grid,
 )
 from hapgpu.realign.align.cuda.outputs import OUTPUTS, Outputs
+from hapgpu.realign.align.cuda.scratch import affordable_warps
 from hapgpu.realign.scoring import Overhang, Scoring
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import multiprocessors
@@ -225,7 +226,6 @@ def _launch(
 ) -> None:
     """Launch the kernels of all buckets; they share scratch memory."""
     order, planned = ordered
-    budget = device.memory_budget() // 4  # words
     count = multiprocessors(device.index)
     launches = []
     for bucket in buckets:
@@ -237,13 +237,11 @@ def _launch(
         )
         blocks = -(-(bucket.most_rows + layout.lanes - 1) // ROWS_PER_WORD)
         words = blocks * layout.diagonals * WARP_LANES
-        resident = kernel.blocks_per_multiprocessor(MAX_THREADS_PER_BLOCK)
-        grid = choose_grid(
-            needed=-(-bucket.count * layout.lanes // WARP_LANES),
-            resident=resident * MAX_WARPS_PER_BLOCK * count,
-            affordable=budget // words,
-            multiprocessors=count,
-        )
+        blocks_each = kernel.blocks_per_multiprocessor(MAX_THREADS_PER_BLOCK)
+        needed = -(-bucket.count * layout.lanes // WARP_LANES)
+        resident = blocks_each * MAX_WARPS_PER_BLOCK * count
+        affordable = affordable_warps(words, min(needed, resident), device)
+        grid = choose_grid(needed, resident, affordable, count)
         launches.append((bucket, layout, kernel, grid, words))
     most = max((grid.warps * words for *_, grid, words in launches), default=0)
     scratch = cupy.empty(most, dtype=np.uint32)

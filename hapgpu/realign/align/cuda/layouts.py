@@ -38,7 +38,9 @@ class StripeLayout:
 
 
 @functools.cache
-def choose_layout(query_length: int, rows: int, max_columns: int) -> StripeLayout:
+def choose_layout(
+    query_length: int, rows: int, max_columns: int, least_lanes: int = 1
+) -> StripeLayout:
     """Return the layout with the fewest instructions for a query and `rows` reference bases.
 
     Parameters
@@ -47,12 +49,13 @@ def choose_layout(query_length: int, rows: int, max_columns: int) -> StripeLayou
         Bases of query and reference, at least 1.
     max_columns
         Columns that a lane can hold in registers.
+    least_lanes
+        Lanes that share a pair at least, if the query has as many bases: few pairs do not occupy
+        the GPU, and more lanes are sooner done.
     """
-    layouts = [
-        _fit(query_length, lanes, max_columns)
-        for lanes in (1, 2, 4, 8, 16, 32)
-        if lanes == 1 or lanes <= query_length
-    ]
+    numbers = [lanes for lanes in (1, 2, 4, 8, 16, 32) if lanes == 1 or lanes <= query_length]
+    numbers = [lanes for lanes in numbers if lanes >= least_lanes] or numbers[-1:]
+    layouts = [_fit(query_length, lanes, max_columns) for lanes in numbers]
     fitting = [layout for layout in layouts if layout.stripes == 1] or layouts[-1:]
     return min(fitting, key=lambda layout: layout.cost(rows))
 

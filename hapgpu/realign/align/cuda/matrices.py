@@ -20,6 +20,7 @@ from hapgpu.realign.align.cuda.layouts import (
     choose_grid,
 )
 from hapgpu.realign.align.cuda.outputs import Outputs
+from hapgpu.realign.align.cuda.scratch import affordable_warps
 from hapgpu.realign.align.cuda.tasks import AlignTask
 from hapgpu.realign.scoring import Overhang, Scoring
 from hapgpu.runtime.gpu.context import multiprocessors
@@ -111,15 +112,12 @@ def _grids(
 ) -> list[Grid]:
     """Return the grid of each launch, of as many warps as have scratch memory."""
     count = multiprocessors(task.device.index)
-    budget_words = task.device.memory_budget() // 4
-    return [
-        choose_grid(
-            needed=-(-(bucket.last - bucket.first) // bucket.layout.pairs_per_warp),
-            resident=kernel.blocks_per_multiprocessor(MAX_THREADS_PER_BLOCK)
-            * MAX_WARPS_PER_BLOCK
-            * count,
-            affordable=budget_words // bucket.scratch.words,
-            multiprocessors=count,
-        )
-        for bucket, kernel in zip(buckets, kernels, strict=True)
-    ]
+    grids = []
+    for bucket, kernel in zip(buckets, kernels, strict=True):
+        needed = -(-(bucket.last - bucket.first) // bucket.layout.pairs_per_warp)
+        blocks = kernel.blocks_per_multiprocessor(MAX_THREADS_PER_BLOCK)
+        resident = blocks * MAX_WARPS_PER_BLOCK * count
+        warps = min(needed, resident)
+        affordable = affordable_warps(bucket.scratch.words, warps, task.device)
+        grids.append(choose_grid(needed, resident, affordable, count))
+    return grids

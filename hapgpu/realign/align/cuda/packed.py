@@ -17,10 +17,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 import cupy
 import numpy as np
+from numpy.typing import NDArray
 
 from hapgpu.realign.align.cuda.batches import PAIRS, DevicePairs
 from hapgpu.realign.align.cuda.buckets import PairLengths, PairSizes
@@ -34,6 +35,7 @@ from hapgpu.realign.align.cuda.layouts import (
     choose_grid,
     choose_layout,
 )
+from hapgpu.realign.align.cuda.scratch import affordable_warps
 from hapgpu.realign.scoring import LOWEST_SCORE, Overhang, Scoring
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import multiprocessors
@@ -51,6 +53,7 @@ _LARGEST_COST: Final = 2**16 - 1
 _ROWS_PER_CLAMP: Final = 8  # as in the source
 _HALVES: Final = 0x00010001
 _BORDER_WORDS: Final = 2
+_WARPS_PER_MULTIPROCESSOR: Final = 8  # that occupy it
 _ROW_CLASSES: Final = 64
 
 _HALF_STEPS: Final = (
@@ -164,11 +167,37 @@ def packed_end_cells(
     MemoryError
         The memory of the GPU is too small (`OUT_OF_MEMORY`).
     """
+    order, buckets = _plan(PairSizes.of(lengths), least_lanes(len(pairs), device))
+    return end_cells_of(pairs, order, buckets, scoring, overhang, device)
+
+
+def end_cells_of(
+    pairs: DevicePairs,
+    order: GpuArray,
+    buckets: list[Bucket],
+    scoring: Scoring,
+    overhang: Overhang,
+    device: CudaDevice,
+) -> EndCells:
+    """Find the best end cells as `packed_end_cells`, of pairs that are in buckets.
+
+    Parameters
+    ----------
+    pairs, scoring, overhang, device
+        As for `packed_end_cells`.
+    order
+        int64[n]: the pairs by bucket.
+    buckets
+        All buckets.
+
+    Raises
+    ------
+    MemoryError
+        The memory of the GPU is too small (`OUT_OF_MEMORY`).
+    """
     out = EndCells(*(cupy.empty(len(pairs), dtype=np.int32) for _ in range(3)))
-    order, buckets = _plan(PairSizes.of(lengths))
     costs = _Costs.of(scoring)
     steps = costs.arguments(overhang, scoring.divisor)
-    budget = device.memory_budget() // 4  # words
     launches = []
     for bucket in buckets:
         members = order[bucket.first : bucket.last]
@@ -178,7 +207,7 @@ def packed_end_cells(
         highest = costs.highest(bucket.rows, bucket.columns, overhang)
         kernel = end_cells_kernel(bucket.layout.columns, is_wide=highest > _SMALL_COST)
         loaded = load_kernel(kernel, device.index)
-        launches.append((bucket, members, loaded, _grid(bucket, loaded, device.index, budget)))
+        launches.append((bucket, members, loaded, _grid(bucket, loaded, device)))
     words = max((grid.warps * bucket.scratch.words for bucket, *_, grid in launches), default=0)
     scratch = cupy.empty(words, dtype=np.uint32)
     for bucket, members, loaded, grid in launches:
@@ -205,8 +234,8 @@ class _Scratch:
 
 
 @dataclass(frozen=True, slots=True)
-class _Bucket:
-    """Pairs of one launch, `first` to `last` of the order, of at most `rows` and `columns`."""
+class Bucket:
+    """Pairs of one launch: `first` to `last` of the order, of at most `rows` and `columns`."""
 
     layout: StripeLayout
     first: int
@@ -216,6 +245,7 @@ class _Bucket:
 
     @property
     def pairs_per_warp(self) -> int:
+        """Pairs that a warp computes at a time."""
         return 2 * self.layout.pairs_per_warp
 
     def is_usual(self, scoring: Scoring) -> bool:
@@ -225,6 +255,7 @@ class _Bucket:
 
     @property
     def scratch(self) -> _Scratch:
+        """Sections of the scratch memory of a warp."""
         groups = self.layout.pairs_per_warp
         borders_at = -(-groups * self.rows // WARP_LANES) * WARP_LANES
         borders = -(-groups * self.rows * _BORDER_WORDS // WARP_LANES) * WARP_LANES
@@ -233,39 +264,90 @@ class _Bucket:
         return _Scratch(borders_at, last_rows_at, last_rows_at + last_rows)
 
 
-def _plan(sizes: PairSizes) -> tuple[GpuArray, list[_Bucket]]:
-    """Sort pairs into buckets of one layout, whose references differ at most twofold.
+def least_lanes(pairs: int, device: CudaDevice) -> int:
+    """Return how many lanes share a pair at least, so that few pairs occupy more of the GPU."""
+    lanes = 2 * WARP_LANES * _WARPS_PER_MULTIPROCESSOR * multiprocessors(device.index) // pairs
+    return min(1 << max(lanes.bit_length() - 1, 0), WARP_LANES)
+
+
+def _plan(sizes: PairSizes, lanes: int) -> tuple[GpuArray, list[Bucket]]:
+    """Sort pairs into buckets.
 
     Returns
     -------
     int64[n] on the GPU, the pairs by bucket, each bucket from its longest reference on; and the
     buckets.
     """
-    keys = zip(sizes.columns.tolist(), sizes.row_classes.tolist(), strict=True)
-    layouts = [choose_layout(m, 1 << rows, MAX_PACKED_COLUMNS) for m, rows in keys]
-    numbers = {layout: number for number, layout in enumerate(sorted(set(layouts)))}
-    number = np.array([numbers[layout] for layout in layouts], dtype=np.int64)
-    launches, launch = np.unique(-(number * _ROW_CLASSES + sizes.row_classes), return_inverse=True)
-    counts, columns = (np.zeros(launches.size, dtype=np.int64) for _ in range(2))
+    launch, layouts = launches_of(sizes.columns, sizes.row_classes, lanes)
+    counts, columns = (np.zeros(len(layouts), dtype=np.int64) for _ in range(2))
     np.add.at(counts, launch, sizes.counts)
     np.maximum.at(columns, launch, sizes.columns)
     bounds = np.append(0, np.cumsum(counts))
-    ranks = cupy.asarray(launch.astype(np.int64))[sizes.size_index]
+    ranks = cupy.asarray(launch)[sizes.size_index]
     order = cupy.argsort((ranks + 1 << 32) - sizes.rows)
-    rows = cupy.asnumpy(sizes.rows[order[cupy.asarray(bounds[:-1])]]).tolist()
+    rows = cupy.asnumpy(sizes.rows[order[cupy.asarray(bounds[:-1])]])
+    return order, buckets_of(layouts, bounds, rows, columns)
+
+
+def launches_of(
+    columns: NDArray[np.int64], row_classes: NDArray[np.int64], lanes: int
+) -> tuple[NDArray[np.int64], list[StripeLayout]]:
+    """Assign sizes to launches of one layout, whose references differ at most twofold.
+
+    Parameters
+    ----------
+    columns, row_classes
+        int64[s]: query lengths, and the numbers of binary digits of reference lengths.
+    lanes
+        Lanes that share a pair at least.
+
+    Returns
+    -------
+    int64[s], the launch of each size, those with most work first; and the layout of each launch.
+    """
+    layouts = [
+        choose_layout(length, 1 << row_class, MAX_PACKED_COLUMNS, lanes)
+        for length, row_class in zip(columns.tolist(), row_classes.tolist(), strict=True)
+    ]
+    numbers = {layout: number for number, layout in enumerate(sorted(set(layouts)))}
+    number = np.array([numbers[layout] for layout in layouts], dtype=np.int64)
+    launches, launch = np.unique(-(number * _ROW_CLASSES + row_classes), return_inverse=True)
     of_launch = dict(zip(launch.tolist(), layouts, strict=True))
-    return order, [
-        _Bucket(of_launch[number], first, last, rows[number], int(columns[number]))
-        for number, (first, last) in enumerate(pairwise(bounds.tolist()))
+    return launch.astype(np.int64), [of_launch[number] for number in range(launches.size)]
+
+
+def buckets_of(
+    layouts: list[StripeLayout],
+    bounds: NDArray[np.int64],
+    rows: NDArray[Any],
+    columns: NDArray[np.int64],
+) -> list[Bucket]:
+    """Return the buckets of b layouts.
+
+    Parameters
+    ----------
+    layouts
+        Of each bucket.
+    bounds
+        int64[b + 1]: where each bucket starts in the order.
+    rows, columns
+        Any integer dtype[b]: the longest reference and query of each.
+    """
+    sizes = zip(pairwise(bounds.tolist()), rows.tolist(), columns.tolist(), strict=True)
+    return [
+        Bucket(layout, first, last, longest, widest)
+        for layout, ((first, last), longest, widest) in zip(layouts, sizes, strict=True)
     ]
 
 
-def _grid(bucket: _Bucket, kernel: LoadedKernel, device: int, budget_words: int) -> Grid:
-    count = multiprocessors(device)
+def _grid(bucket: Bucket, kernel: LoadedKernel, device: CudaDevice) -> Grid:
+    count = multiprocessors(device.index)
     blocks = kernel.blocks_per_multiprocessor(MAX_THREADS_PER_BLOCK)
+    needed = -(-(bucket.last - bucket.first) // bucket.pairs_per_warp)
+    resident = blocks * MAX_WARPS_PER_BLOCK * count
     return choose_grid(
-        needed=-(-(bucket.last - bucket.first) // bucket.pairs_per_warp),
-        resident=blocks * MAX_WARPS_PER_BLOCK * count,
-        affordable=budget_words // bucket.scratch.words,
+        needed=needed,
+        resident=resident,
+        affordable=affordable_warps(bucket.scratch.words, min(needed, resident), device),
         multiprocessors=count,
     )
