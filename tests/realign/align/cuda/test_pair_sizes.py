@@ -15,7 +15,7 @@ from hapgpu.realign.align.cuda import buckets
 from hapgpu.realign.align.cuda.buckets import Extremes, PairLengths, PairSizes
 from hapgpu.realign.scoring import PRESETS, Overhang
 from tests.emulation.emulator import emulate
-from tests.realign.align.made_batches import made_pairs, uploaded
+from tests.realign.align.cuda.made_batches import made_pairs, uploaded
 
 READ = PRESETS["read-to-haplotype"]
 

@@ -16,7 +16,7 @@ from hapgpu.realign.align.cuda.batches import DevicePairs
 from hapgpu.realign.align.dispatch import align_pairs, score_pairs
 from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
-from tests.realign.align.made_batches import made_pairs
+from tests.realign.align.cuda.made_batches import made_pairs
 
 pytestmark = pytest.mark.gpu
 

@@ -34,7 +34,7 @@ from hapgpu.realign.align.dispatch import align_pairs
 from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
 from tests.emulation.emulator import EmulatedKernel, emulate
-from tests.realign.align.made_batches import made_pairs, uploaded
+from tests.realign.align.cuda.made_batches import made_pairs, uploaded
 from tests.realign.align.reference import align_reference
 
 READ = PRESETS["read-to-haplotype"]

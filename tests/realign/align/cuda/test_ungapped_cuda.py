@@ -19,7 +19,7 @@ from hapgpu.realign.align.ungapped import UNPROVED
 from hapgpu.realign.align.ungapped import ungapped_alignments as on_the_cpu
 from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
 from tests.emulation.emulator import emulate
-from tests.realign.align.made_batches import uploaded
+from tests.realign.align.cuda.made_batches import uploaded
 
 READ = PRESETS["read-to-haplotype"]
 NO_SCORE = -7
