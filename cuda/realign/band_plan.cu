@@ -5,25 +5,21 @@
 
 namespace {
 
-// Classes of bands by their width: 8, 16, 24 and 32 diagonals in one lane, 64 to 512 in several ones.
-// Pairs of the class kClasses are left to another kernel.
-constexpr int kOneLaneClasses = 4, kClasses = 8;
-constexpr int kRowClasses = 32;  // by the binary digits of the number of rows
-constexpr int kMostRows = 1 << 24;
-
-// Returns the diagonals of a class.
-__device__ inline int diagonals_of(int width_class) {
-    return width_class < kOneLaneClasses ? 8 * (width_class + 1)
-                                         : 64 << (width_class - kOneLaneClasses);
-}
+constexpr int kLaneDiagonals = 8, kMostLanes = 32;
+// Bands with more lanes are only for pairs whose matrices have more cells.
+constexpr int kFewLanes = 4;
+// Groups of bands by their rows: group g has less than kShortRows << g.
+constexpr int kRowGroups = 16, kShortRows = 512, kShortBits = 9;
+constexpr int kCounts = kRowGroups * kMostLanes + 1;  // the last one of pairs without a band
 
 // Returns how many bases before an end cell match along its diagonal.
 __device__ inline int matches_before(const EndedPair& pair) {
     const int size = min(pair.row, pair.column);
     for (int done = 0; done < size; done += 4) {
-        const unsigned differences =
-            four_bases(pair.reference, pair.row, pair.row - done - 4) ^
-            four_bases(pair.query, pair.column, pair.column - done - 4);
+        unsigned reference[1], query[1];
+        load_bases(pair.reference, pair.row, pair.row - done - 4, reference);
+        load_bases(pair.query, pair.column, pair.column - done - 4, query);
+        const unsigned differences = reference[0] ^ query[0];
         if (differences) return min(done + __clz(differences) / 8, size);
     }
     return size;
@@ -50,15 +46,14 @@ struct GapWeights {
 }  // namespace
 
 // Plans the band of each of the pairs `rows`: it ends before the `matches` of the end cell's diagonal,
-// and has `after` diagonals to the right of it. Its key is the class of its width, above the number of
-// its rows. Counts the bands by class and row class.
+// and has `after` diagonals to the right of it. Keys order bands by row group, lanes and rows, and are
+// highest for pairs without a band. Counts the bands by row group and lanes, from 1 on.
 extern "C" __global__ void plan_bands(
     Pairs pairs, EndCells end_cells, const long long* rows, int count, GapWeights weights,
-    int largest_weight, int score_limit, int* matches, int* after, int* keys,
-    int* counts
+    int largest_weight, int score_limit, int* matches, int* after, int* keys, int* counts
 ) {
-    __shared__ int own_counts[(kClasses + 1) * kRowClasses];
-    for (int c = threadIdx.x; c < (kClasses + 1) * kRowClasses; c += blockDim.x) own_counts[c] = 0;
+    __shared__ int own_counts[kCounts];
+    for (int c = threadIdx.x; c < kCounts; c += blockDim.x) own_counts[c] = 0;
     __syncthreads();
     for (int k = first_thread(); k < count; k += all_threads()) {
         EndedPair pair(pairs, end_cells, rows[k]);
@@ -70,21 +65,26 @@ extern "C" __global__ void plan_bands(
         const int right = weights.widest(lost, max(row - column, 0), row);
         const int left = weights.widest(lost, max(column - row, 0), column);
         const int band_rows = row - max(row - column - right, 0);
-        const long long width = (long long)left + right + 1;
-        int width_class = 0;
-        while (width_class < kClasses && diagonals_of(width_class) < width) ++width_class;
-        const long long cells = (long long)diagonals_of(width_class) * band_rows;
+        const long long lanes = ((long long)left + right + kLaneDiagonals) / kLaneDiagonals;
+        const long long cells = lanes * kLaneDiagonals * band_rows;
         const bool is_too_wide =
-            width_class >= kOneLaneClasses && cells > (long long)row * pair.query_size;
-        const long long steps = (long long)row + column + diagonals_of(kClasses);
-        const bool fits = steps < kMostRows && largest_weight * steps < score_limit;
-        if (!has_end || is_too_wide || !fits) width_class = kClasses;
+            lanes > kMostLanes || (lanes > kFewLanes && cells > (long long)row * pair.query_size);
+        // The matrix, with the diagonals beside it, has at most this many steps.
+        const long long steps = (long long)row + column + kLaneDiagonals * kMostLanes;
+        const bool fits =
+            steps < kShortRows << (kRowGroups - 1) && largest_weight * steps < score_limit;
+        int counted = kCounts - 1, key = 1 << 30;
+        if (has_end && fits && !is_too_wide) {
+            const int group = max(32 - __clz(band_rows) - kShortBits, 0);
+            counted = group * kMostLanes + (int)lanes - 1;
+            key = counted << kShortBits | band_rows >> group;
+        }
         after[k] = right;
-        keys[k] = width_class * kMostRows + min(band_rows, kMostRows - 1);
-        atomicAdd(&own_counts[width_class * kRowClasses + (32 - __clz(band_rows))], 1);
+        keys[k] = key;
+        atomicAdd(&own_counts[counted], 1);
     }
     __syncthreads();
-    for (int c = threadIdx.x; c < (kClasses + 1) * kRowClasses; c += blockDim.x) {
+    for (int c = threadIdx.x; c < kCounts; c += blockDim.x) {
         if (own_counts[c]) atomicAdd(&counts[c], own_counts[c]);
     }
 }

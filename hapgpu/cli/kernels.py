@@ -11,7 +11,6 @@ import numpy as np
 import hapgpu
 from hapgpu.pairhmm.cuda.kernels import forward_kernel
 from hapgpu.pairhmm.cuda.layouts import COLUMNS
-from hapgpu.realign.align.cuda.bands import LAYOUTS, band_kernel
 from hapgpu.realign.align.cuda.kernels import MAX_COLUMNS, kernel_for
 from hapgpu.realign.align.cuda.packed import MAX_PACKED_COLUMNS, end_cells_kernel
 from hapgpu.runtime.gpu.kernel import Kernel
@@ -39,8 +38,6 @@ def templated_kernels() -> Iterator[Kernel]:
         for columns in range(1, MAX_COLUMNS[score_type] + 1):
             for with_trace in (True, False):
                 yield kernel_for(columns, score_type, with_trace=with_trace)
-    for layout in LAYOUTS:
-        yield band_kernel(layout.diagonals, is_shared=layout.lanes > 1)
     for columns in range(1, MAX_PACKED_COLUMNS + 1):
         for is_wide in (False, True):
             yield end_cells_kernel(columns, is_wide=is_wide)

@@ -19,14 +19,10 @@ score than in the matrix, as fewer alignments lead there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cache
-from typing import Final, NamedTuple
+from typing import Final
 
 import cupy
 import numpy as np
-from numpy.typing import NDArray
 
 from hapgpu.realign.align.cuda.batches import PAIRS, DevicePairs
 from hapgpu.realign.align.cuda.diagonals import BORDER, border_weights
@@ -39,7 +35,6 @@ from hapgpu.realign.align.cuda.layouts import (
     choose_grid,
 )
 from hapgpu.realign.align.cuda.outputs import OUTPUTS, Outputs
-from hapgpu.realign.align.cuda.scratch import affordable_warps
 from hapgpu.realign.scoring import Overhang, Scoring
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import multiprocessors
@@ -54,8 +49,12 @@ _DIAGONAL, _INSERTION_EXTENDED, _DELETION_EXTENDED = 8, 2, 1
 _SCORE_LIMIT: Final = 1 << 23
 """Bound of the scores. Rows after the last one of a band may lower its unused cells as much."""
 
-_ROW_CLASSES: Final = 32  # by the binary digits of the number of rows
-_ROW_BITS: Final = 24  # of a key, below the class
+_ROW_GROUPS: Final = 16
+_SHORT_ROWS: Final = 512  # bands of row group g have fewer rows than this << g
+_LANE_DIAGONALS: Final = 8
+_KEPT_RUNS: Final = 16
+_BANDS_PER_WARP: Final = WARP_LANES // np.arange(1, WARP_LANES + 1)  # by lanes, from 1 on
+_COUNTS: Final = _ROW_GROUPS * WARP_LANES + 1
 
 PLAN_BANDS: Final = Kernel(
     "realign/band_plan.cu",
@@ -76,41 +75,34 @@ PLAN_BANDS: Final = Kernel(
 )
 
 
-class BandLayout(NamedTuple):
-    """Diagonals of a lane in registers, and lanes of a band."""
-
-    diagonals: int
-    lanes: int
-
-
-LAYOUTS = (
-    *(BandLayout(diagonals, 1) for diagonals in (8, 16, 24, 32)),
-    *(BandLayout(16, lanes) for lanes in (4, 8, 16, 32)),
-)
-"""Layout of each class of widths."""
-_CLASSES: Final = len(LAYOUTS)
-
-
-@cache
-def band_kernel(diagonals: int, *, is_shared: bool) -> Kernel:
-    """Return the kernel for a number of diagonals per lane, one lane per band or several."""
-    names = ("match", "mismatch", "gap_open", "insertion_extend", "deletion_extend")
-    steps = tuple(Scalar(name, np.int32) for name in names)
-    others = (Scalar("match", np.int32), Scalar("overhang", np.int32))
-    return Kernel(
-        "realign/bands.cu",
-        f"banded_alignments<{diagonals}, {str(is_shared).lower()}>",
-        (
-            *(PAIRS, END_CELLS),
-            Array("rows", np.int64, "planned"),
-            *(Array(name, np.int32, "planned") for name in ("matches", "after")),
-            *(Array("order", np.int64, "count"), Length("planned"), Scalar("count", np.int32)),
-            Struct("task", (Struct("step", steps), BORDER, *others)),
-            Scalar("group_lanes", np.int32),
-            *(Array("scratch", np.uint32, "scratch_words"), Length("scratch_words")),
-            *(Scalar("words_per_warp", np.int64), OUTPUTS),
+_TASK: Final = Struct(
+    "task",
+    (
+        Struct(
+            "step",
+            tuple(
+                Scalar(name, np.int32)
+                for name in ("match", "mismatch", "gap_open", "insertion_extend", "deletion_extend")
+            ),
         ),
-    )
+        *(BORDER, Scalar("match", np.int32), Scalar("overhang", np.int32)),
+    ),
+)
+
+BANDED_ALIGNMENTS: Final = Kernel(
+    "realign/bands.cu",
+    "banded_alignments",
+    (
+        *(PAIRS, END_CELLS),
+        Array("rows", np.int64, "planned"),
+        *(Array(name, np.int32, "planned") for name in ("matches", "after")),
+        *(Array("order", np.int64, "count"), Length("planned"), Length("count")),
+        *(Array("counts", np.int32, "lanes"), Length("lanes")),
+        *(Array("taken", np.int32, "one"), Length("one")),
+        *(_TASK, Array("scratch", np.uint32, "scratch_words"), Length("scratch_words")),
+        *(Scalar("words_per_warp", np.int64), OUTPUTS),
+    ),
+)
 
 
 def banded_alignments(
@@ -152,104 +144,69 @@ def banded_alignments(
     if not rows.size or max(scoring.gap_open, scoring.gap_extend) > 0:
         return rows
     count = int(rows.size)
-    plan = _plan(pairs, rows, ends, scoring)
-    order = cupy.argsort(-plan.keys)
-    buckets = list(_buckets(cupy.asnumpy(plan.counts)))
-    whole = sum(bucket.count for bucket in buckets if bucket.width_class == _CLASSES)
-    border = border_weights(scoring, overhang)
-    task = (_steps(scoring), border, scoring.match, int(overhang))
-    inputs = (pairs.fields, ends.fields, rows, plan.matches, plan.after)
-    _launch(buckets, inputs, (order, count), task, device, outputs)
-    return rows[order[:whole]]
-
-
-def band_cells(pairs: DevicePairs, rows: GpuArray, ends: EndCells, scoring: Scoring) -> GpuArray:
-    """Return int64[k]: the cells that `banded_alignments` computes of each pair of `rows`.
-
-    Parameters
-    ----------
-    pairs, rows, ends, scoring
-        As for `banded_alignments`, with gaps that are no bonus; `rows` are int64[k], k > 0.
-    """
-    keys = _plan(pairs, rows, ends, scoring).keys
-    widths = [layout.diagonals * layout.lanes for layout in LAYOUTS]
-    band_rows = keys & (1 << _ROW_BITS) - 1
-    return cupy.array([*widths, 0], dtype=np.int64)[keys >> _ROW_BITS] * band_rows
-
-
-class _Plan(NamedTuple):
-    """What the kernel `plan_bands` writes, all int32."""
-
-    matches: GpuArray
-    after: GpuArray
-    keys: GpuArray
-    counts: GpuArray
-
-
-def _plan(pairs: DevicePairs, rows: GpuArray, ends: EndCells, scoring: Scoring) -> _Plan:
-    count = int(rows.size)
     matches, after, keys = (cupy.empty(count, dtype=np.int32) for _ in range(3))
-    plan = _Plan(matches, after, keys, cupy.zeros((_CLASSES + 1) * _ROW_CLASSES, dtype=np.int32))
-    limits = (scoring.largest, _SCORE_LIMIT)
-    planned = (rows, count, _gap_weights(scoring), *limits, *plan, plan.counts.size)
-    launch_threads(PLAN_BANDS, _THREADS, count, (pairs.fields, ends.fields, *planned))
-    return plan
-
-
-@dataclass(frozen=True, slots=True)
-class _Bucket:
-    """Bands of a launch: `first` to `first + count` in order of their keys."""
-
-    width_class: int
-    first: int
-    count: int
-    most_rows: int
-
-
-def _buckets(counts: NDArray[np.int32]) -> Iterator[_Bucket]:
-    """Yield the buckets of bands that `plan_bands` counted, the widest and longest first."""
-    first = 0
-    for number in np.flatnonzero(counts)[::-1].tolist():
-        width_class, digits = divmod(number, _ROW_CLASSES)
-        count = int(counts[number])
-        yield _Bucket(width_class, first, count, max((1 << digits) - 1, 1))
-        first += count
+    counts = cupy.zeros(_COUNTS, dtype=np.int32)
+    weights = (_gap_weights(scoring), scoring.largest, _SCORE_LIMIT)
+    plans = (matches, after, keys, counts, counts.size)
+    arguments = (pairs.fields, ends.fields, rows, count, *weights, *plans)
+    launch_threads(PLAN_BANDS, _THREADS, count, arguments)
+    order = cupy.argsort(-keys)
+    inputs = (pairs.fields, ends.fields, rows, matches, after)
+    task = (
+        _steps(scoring),
+        border_weights(scoring, overhang),
+        *(scoring.match, int(overhang)),
+    )
+    left = _launch(inputs, order, counts, task, device, outputs)
+    return rows[order[:left]]
 
 
 def _launch(
-    buckets: list[_Bucket],
     inputs: tuple[KernelArgument, ...],
-    ordered: tuple[GpuArray, int],
+    order: GpuArray,
+    counts: GpuArray,
     task: tuple[KernelArgument, ...],
     device: CudaDevice,
     outputs: Outputs,
-) -> None:
-    """Launch the kernels of all buckets; they share scratch memory."""
-    order, planned = ordered
-    count = multiprocessors(device.index)
-    launches = []
-    for bucket in buckets:
-        if bucket.width_class == _CLASSES:
-            continue
-        layout = LAYOUTS[bucket.width_class]
-        kernel = load_kernel(
-            band_kernel(layout.diagonals, is_shared=layout.lanes > 1), device.index
+) -> int:
+    """Align all bands, one launch per group of rows; return how many pairs have no band."""
+    *grouped, left = cupy.asnumpy(counts).tolist()
+    by_lanes = np.array(grouped).reshape(_ROW_GROUPS, WARP_LANES)
+    groups = np.flatnonzero(by_lanes.any(axis=1))[::-1].tolist()
+    kernel = load_kernel(BANDED_ALIGNMENTS, device.index)
+    resident = kernel.blocks_per_multiprocessor(MAX_THREADS_PER_BLOCK) * MAX_WARPS_PER_BLOCK
+    budget = device.memory_budget() // 4  # words
+    words = [_words_per_warp(_SHORT_ROWS << group) for group in groups]
+    grids = [
+        choose_grid(
+            needed=int((-(-by_lanes[group] // _BANDS_PER_WARP)).sum()),
+            resident=resident * multiprocessors(device.index),
+            affordable=budget // size,
+            multiprocessors=multiprocessors(device.index),
         )
-        blocks = -(-(bucket.most_rows + layout.lanes - 1) // ROWS_PER_WORD)
-        words = blocks * layout.diagonals * WARP_LANES
-        blocks_each = kernel.blocks_per_multiprocessor(MAX_THREADS_PER_BLOCK)
-        needed = -(-bucket.count * layout.lanes // WARP_LANES)
-        resident = blocks_each * MAX_WARPS_PER_BLOCK * count
-        affordable = affordable_warps(words, min(needed, resident), device)
-        grid = choose_grid(needed, resident, affordable, count)
-        launches.append((bucket, layout, kernel, grid, words))
-    most = max((grid.warps * words for *_, grid, words in launches), default=0)
-    scratch = cupy.empty(most, dtype=np.uint32)
-    for bucket, layout, kernel, grid, words in launches:
-        part = order[bucket.first : bucket.first + bucket.count]
-        arguments = (*inputs, part, planned, bucket.count, task, layout.lanes)
-        memory = (scratch, scratch.size, words)
-        kernel.launch(grid.blocks, grid.threads_per_block, (*arguments, *memory, outputs.fields))
+        for group, size in zip(groups, words, strict=True)
+    ]
+    largest = max((grid.warps * size for grid, size in zip(grids, words, strict=True)), default=0)
+    scratch = cupy.empty(largest, dtype=np.uint32)
+    taken = cupy.zeros(len(groups), dtype=np.int32)
+    first = left
+    for number, (group, grid, size) in enumerate(zip(groups, grids, words, strict=True)):
+        bands = order[first : first + int(by_lanes[group].sum())]
+        first += int(bands.size)
+        own_counts = counts[group * WARP_LANES : (group + 1) * WARP_LANES]
+        arguments = (
+            *(*inputs, bands, int(order.size), int(bands.size)),
+            *(own_counts, WARP_LANES, taken[number : number + 1], 1),
+            *(task, scratch, scratch.size, size, outputs.fields),
+        )
+        kernel.launch(grid.blocks, grid.threads_per_block, arguments)
+    return int(left)
+
+
+def _words_per_warp(rows: int) -> int:
+    """Return the words of scratch memory for bands with fewer rows."""
+    blocks = -(-(rows + WARP_LANES) // ROWS_PER_WORD)
+    return WARP_LANES * (_KEPT_RUNS + blocks * _LANE_DIAGONALS)
 
 
 def _gap_weights(scoring: Scoring) -> tuple[int, int, int, bool]:

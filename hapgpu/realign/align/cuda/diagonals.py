@@ -24,7 +24,7 @@ from hapgpu.runtime.gpu.kernel import Kernel, Scalar, Struct
 from hapgpu.runtime.gpu.work_queue import launch_threads
 
 _THREADS: Final = 256
-_LANES: Final = 8
+_LANES: Final = 4
 
 BORDER: Final = Struct("border", (Scalar("open", np.int32), Scalar("extend", np.int32)))
 """Scores of the first base of a gap at a border of the matrix, and of each further one."""
