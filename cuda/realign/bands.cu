@@ -43,6 +43,14 @@ __device__ inline int add_max(int a, int b, int c) {
 #endif
 }
 
+__device__ inline int max_of_3(int a, int b, int c) {
+#if __CUDA_ARCH__ >= 900
+    return __vimax3_s32(a, b, c);
+#else
+    return max(max(a, b), c);
+#endif
+}
+
 __device__ inline int without_tag(int tagged) { return tagged & ~kTagMask; }
 
 // Bases of a block of steps of a lane: of the reference, a row's in each byte, and of the query,
@@ -60,7 +68,7 @@ struct BlockBases {
 struct Cells {
     int opened[kLaneDiagonals];     // score in the row above + gap_open, no tag
     int deletion[kLaneDiagonals];   // deletion score in the row above, no tag
-    int last_insertion;             // of the last diagonal, no tag
+    int last_insertion;             // of the last diagonal, tagged as an insertion
     unsigned word[kLaneDiagonals];  // directions of a block
 
     // Sets the row before the first one, where the first cell has the given column.
@@ -83,6 +91,7 @@ struct Cells {
         const unsigned reference = __byte_perm(bases.reference[step / 4], 0, 0x1111 * (step % 4));
         int left = __shfl_sync(kAllLanes, opened[kLaneDiagonals - 1], group.left);
         int insertion = __shfl_sync(kAllLanes, last_insertion, group.left);
+        left += kInsertion;
         if (group.lane == 0) left = insertion = kUnreachable;
         const auto fill = [&](int d, int above, int deletion_above) {
             const int w = step / 4 + d / 4;
@@ -91,7 +100,8 @@ struct Cells {
             const bool differs = (query ^ reference) & 0xffu << 8 * (d % 4);
             fill_cell(d, differs, above, deletion_above, task.step, step, left, insertion);
             if (kFirst && d <= last_border) {
-                left = opened[d] = border_opened;
+                opened[d] = border_opened;
+                left = border_opened + kInsertion;
                 insertion = deletion[d] = kUnreachable;
             }
         };
@@ -107,21 +117,21 @@ struct Cells {
         }
     }
 
-    // `left` and `insertion` are the opened score and the insertion score of the cell before, and
-    // become those of this cell.
+    // `left` and `insertion` are the opened score and the insertion score of the cell before, tagged
+    // as insertions, and become those of this cell.
     __device__ void fill_cell(int d, bool differs, int above, int deletion_above,
                               const Steps& weights, int step, int& left, int& insertion) {
         const int through = opened[d] + (differs ? weights.mismatch : weights.match);
         const int down = add_max(deletion_above, weights.deletion_extend, above);
         const int right = add_max(insertion, weights.insertion_extend, left);
-        const int best = max(add_max(right, kInsertion, through), down);
+        const int best = max_of_3(right, through, down);
         const unsigned extended = ((unsigned)right | (unsigned)down) & ~kSource & kTagMask;
         const unsigned direction = ((unsigned)best & kSource) | extended;
         word[d] += direction << (kTagBits * step);
-        insertion = without_tag(right);
+        insertion = right & ~kInsertionExtended;
         deletion[d] = without_tag(down);
-        left = without_tag(best) + weights.gap_open;
-        opened[d] = left;
+        opened[d] = without_tag(best) + weights.gap_open;
+        left = without_tag(best) + (weights.gap_open + kInsertion);
     }
 };
 
