@@ -19,7 +19,7 @@ score than in the matrix, as fewer alignments lead there.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import cupy
 import numpy as np
@@ -143,22 +143,50 @@ def banded_alignments(
     """
     if not rows.size or max(scoring.gap_open, scoring.gap_extend) > 0:
         return rows
-    count = int(rows.size)
-    matches, after, keys = (cupy.empty(count, dtype=np.int32) for _ in range(3))
-    counts = cupy.zeros(_COUNTS, dtype=np.int32)
-    weights = (_gap_weights(scoring), scoring.largest, _SCORE_LIMIT)
-    plans = (matches, after, keys, counts, counts.size)
-    arguments = (pairs.fields, ends.fields, rows, count, *weights, *plans)
-    launch_threads(PLAN_BANDS, _THREADS, count, arguments)
-    order = cupy.argsort(-keys)
-    inputs = (pairs.fields, ends.fields, rows, matches, after)
+    plan = _plan(pairs, rows, ends, scoring)
+    order = cupy.argsort(-plan.keys)
+    inputs = (pairs.fields, ends.fields, rows, plan.matches, plan.after)
     task = (
         _steps(scoring),
         border_weights(scoring, overhang),
         *(scoring.match, int(overhang)),
     )
-    left = _launch(inputs, order, counts, task, device, outputs)
+    left = _launch(inputs, order, plan.counts, task, device, outputs)
     return rows[order[:left]]
+
+
+def band_cells(pairs: DevicePairs, rows: GpuArray, ends: EndCells, scoring: Scoring) -> GpuArray:
+    """Return int64[k]: the cells that `banded_alignments` computes of each pair of `rows`.
+
+    Parameters
+    ----------
+    pairs, rows, ends, scoring
+        As for `banded_alignments`, with gaps that are no bonus; `rows` are int64[k], k > 0.
+    """
+    keys = _plan(pairs, rows, ends, scoring).keys
+    by_group, band_rows = keys // _SHORT_ROWS, keys % _SHORT_ROWS  # long bands lack some digits
+    lanes, group = by_group % WARP_LANES + 1, by_group // WARP_LANES
+    cells = (band_rows.astype(np.int64) << group) * lanes * _LANE_DIAGONALS
+    return cupy.where(group < _ROW_GROUPS, cells, 0)
+
+
+class _Plan(NamedTuple):
+    """What the kernel `plan_bands` writes, all int32."""
+
+    matches: GpuArray
+    after: GpuArray
+    keys: GpuArray
+    counts: GpuArray
+
+
+def _plan(pairs: DevicePairs, rows: GpuArray, ends: EndCells, scoring: Scoring) -> _Plan:
+    count = int(rows.size)
+    matches, after, keys = (cupy.empty(count, dtype=np.int32) for _ in range(3))
+    plan = _Plan(matches, after, keys, cupy.zeros(_COUNTS, dtype=np.int32))
+    weights = (_gap_weights(scoring), scoring.largest, _SCORE_LIMIT)
+    arguments = (pairs.fields, ends.fields, rows, count, *weights, *plan, plan.counts.size)
+    launch_threads(PLAN_BANDS, _THREADS, count, arguments)
+    return plan
 
 
 def _launch(
