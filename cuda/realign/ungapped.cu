@@ -36,8 +36,22 @@ __device__ inline unsigned base_at(const Sequence& sequence, int start) {
     return sequence.bases[min(max(start + lane_id(), 0), sequence.size - 1)];
 }
 
+// Returns the lanes whose value has any bit of a mask. The compiler itself would move the bit first.
+__device__ inline unsigned lanes_with(unsigned value, unsigned mask) {
+#ifdef __CUDACC__
+    unsigned lanes;
+    asm("{.reg .pred p; .reg .b32 t; and.b32 t, %1, %2; setp.ne.u32 p, t, 0;"
+        " vote.sync.ballot.b32 %0, p, 0xffffffff;}"
+        : "=r"(lanes)
+        : "r"(value), "r"(mask));
+    return lanes;
+#else
+    return __ballot_sync(kAllLanes, (value & mask) != 0);
+#endif
+}
+
 __device__ inline Planes planes_of(unsigned base) {
-    return {__ballot_sync(kAllLanes, (base & 2) != 0), __ballot_sync(kAllLanes, (base & 4) != 0)};
+    return {lanes_with(base, 2), lanes_with(base, 4)};
 }
 
 __device__ inline Planes planes_at(const Sequence& sequence, int start) {
@@ -124,24 +138,31 @@ __device__ inline Diagonal best_diagonal(
 ) {
     Diagonal best = {-1, max_mismatches + 1};
     const int last = reference.size - query.size;
+    if (last < 0) return best;
     const Planes head = planes_at(query, 0);
     const unsigned in_head = __ballot_sync(kAllLanes, lane_id() < query.size);
     Planes after = planes_at(reference, last + 1);
-    unsigned base = base_at(reference, last - kWarpLanes + 1);
-    for (int first = last - kWarpLanes + 1; first > -kWarpLanes; first -= kWarpLanes) {
+    int own = last - kWarpLanes + 1 + lane_id();  // diagonal of this lane
+    const unsigned char* bases = reference.bases + max(own, 0);
+    unsigned base = *bases;
+    for (;;) {
         const Planes here = planes_of(base);
-        base = base_at(reference, first - kWarpLanes);  // is there when the next 32 need it
+        bases -= own >= kWarpLanes ? kWarpLanes : 0;
+        base = *bases;  // is there when the next 32 need it
         const int count = __popc(differences(here, after, head) & in_head);
-        const bool is_left = count < best.mismatches && first + lane_id() >= 0;
-        Candidates candidates = {first, count, __ballot_sync(kAllLanes, is_left)};
-        if (candidates.left) {
+        const bool is_left = count < best.mismatches && own >= 0;
+        if (__any_sync(kAllLanes, is_left)) {
+            Candidates candidates = {
+                own - lane_id(), count, __ballot_sync(kAllLanes, is_left)
+            };
             count_on(reference, query, after, best.mismatches, candidates);
             compare(reference, query, candidates, best);
-            if (best.mismatches == 0) break;
+            if (best.mismatches == 0) return best;
         }
         after = here;
+        own -= kWarpLanes;
+        if (!__any_sync(kAllLanes, own >= 0)) return best;
     }
-    return best;
 }
 
 // Returns whether bases outside the reference may lose no more than the mismatches of a diagonal:
