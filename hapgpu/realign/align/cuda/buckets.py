@@ -137,8 +137,10 @@ class PairSizes:
     keys, counts
         int64[s] in host memory: the distinct keys of `PairLengths`, ascending, and how many pairs
         have each.
-    size_index
-        int64[n] on the GPU: the size of each pair.
+    slots
+        Any integer dtype[n] on the GPU: the slot of each pair in a table of sizes.
+    of_slot
+        int64[t] in host memory: the size of each slot that has pairs.
     rows
         int32[n] on the GPU: the reference length of each pair.
     max_rows
@@ -147,7 +149,8 @@ class PairSizes:
 
     keys: NDArray[np.int64]
     counts: NDArray[np.int64]
-    size_index: GpuArray
+    slots: GpuArray
+    of_slot: NDArray[np.int64]
     rows: GpuArray
     max_rows: int
 
@@ -157,9 +160,18 @@ class PairSizes:
         rows, max_rows = lengths.rows, lengths.extremes.rows
         found = _counted(lengths)
         if found is None:
-            keys, index, counts = cupy.unique(lengths.keys, return_inverse=True, return_counts=True)
-            return cls(cupy.asnumpy(keys), cupy.asnumpy(counts), index, rows, max_rows)
+            sizes = cupy.unique(lengths.keys, return_inverse=True, return_counts=True)
+            keys, slots, counts = cupy.asnumpy(sizes[0]), sizes[1], cupy.asnumpy(sizes[2])
+            found = keys, counts, slots, np.arange(keys.size)
         return cls(*found, rows, max_rows)
+
+    def order(self, launch: NDArray[np.int64]) -> GpuArray:
+        """Return int64[n]: the pairs by the `launch`, int64[s], of their sizes.
+
+        In each launch, the longest references come first.
+        """
+        ranks = (launch + 1 << 32)[self.of_slot]
+        return cupy.argsort(cupy.asarray(ranks)[self.slots] - self.rows)
 
     @property
     def columns(self) -> NDArray[np.int64]:
@@ -184,8 +196,8 @@ class PairSizes:
 
 def _counted(
     lengths: PairLengths,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], GpuArray] | None:
-    """Return `keys`, `counts` and `size_index`, all int64, by a table between the extremes.
+) -> tuple[NDArray[np.int64], NDArray[np.int64], GpuArray, NDArray[np.int64]] | None:
+    """Return the first fields of `PairSizes`, by a table of all sizes between the extremes.
 
     Reads vary little in length, so that the table is small; None if it is not.
     """
@@ -202,7 +214,7 @@ def _counted(
     pairs = cupy.asnumpy(counts).astype(np.int64)
     used = np.flatnonzero(pairs)
     keys = (used // classes + fewest_columns) * _CLASSES + used % classes + first_class
-    return keys, pairs[used], cupy.asarray(np.cumsum(pairs > 0) - 1)[slots]
+    return keys, pairs[used], slots, np.cumsum(pairs > 0) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,10 +250,8 @@ def plan_buckets(
     np.add.at(counts, launch, sizes.counts)
     np.maximum.at(max_columns, launch, columns)
     bounds = np.append(0, np.cumsum(counts))
-    # Within a launch, the longest references come first.
-    ranks = cupy.asarray(launch.astype(np.int64))[sizes.size_index]
-    order = cupy.argsort((ranks + 1 << 32) - sizes.rows)
-    max_rows = sizes.rows[order[cupy.asarray(bounds[:-1])]].get()
+    order = sizes.order(launch.astype(np.int64))
+    max_rows = cupy.asnumpy(sizes.rows[order[cupy.asarray(bounds[:-1])]])
     layout_of_launch = dict(zip(launch.tolist(), layouts, strict=True))
     score_words = np.dtype(score_type).itemsize // 4
     buckets = []

@@ -279,14 +279,14 @@ def _plan(sizes: PairSizes, lanes: int) -> tuple[GpuArray, list[Bucket]]:
     buckets.
     """
     launch, layouts = launches_of(sizes.columns, sizes.row_classes, lanes)
-    counts, columns = (np.zeros(len(layouts), dtype=np.int64) for _ in range(2))
+    counts, columns, classes = (np.zeros(len(layouts), dtype=np.int64) for _ in range(3))
     np.add.at(counts, launch, sizes.counts)
     np.maximum.at(columns, launch, sizes.columns)
+    classes[launch] = sizes.row_classes
     bounds = np.append(0, np.cumsum(counts))
-    ranks = cupy.asarray(launch)[sizes.size_index]
-    order = cupy.argsort((ranks + 1 << 32) - sizes.rows)
-    rows = cupy.asnumpy(sizes.rows[order[cupy.asarray(bounds[:-1])]])
-    return order, buckets_of(layouts, bounds, rows, columns)
+    # The longest rows of a bucket are not asked for: less than twice as many may be expected.
+    rows = np.minimum((1 << classes) - 1, sizes.max_rows)
+    return sizes.order(launch), buckets_of(layouts, bounds, rows, columns)
 
 
 def launches_of(

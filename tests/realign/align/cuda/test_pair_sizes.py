@@ -47,10 +47,14 @@ def test_sizes(count: int, slots: int, monkeypatch: pytest.MonkeyPatch) -> None:
         )
         expected = np.unique(keys, return_inverse=True, return_counts=True)
         assert sizes.keys.dtype == sizes.counts.dtype == np.int64
-        found = (sizes.keys, host(sizes.size_index), sizes.counts)
+        found = (sizes.keys, sizes.of_slot[host(sizes.slots)], sizes.counts)
         assert [each.tolist() for each in found] == [each.tolist() for each in expected]
         assert host(sizes.rows).tolist() == rows[chosen].tolist()
         assert sizes.max_rows >= rows[chosen].max()
+        launch = np.arange(sizes.keys.size) % 3
+        order = host(sizes.order(launch))
+        ranks = list(zip(launch[expected[1]][order], -rows[chosen][order], strict=True))
+        assert ranks == sorted(ranks)
 
 
 def test_empty_sequences_are_refused() -> None:
