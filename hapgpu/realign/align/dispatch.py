@@ -80,12 +80,26 @@ def _computed_scores(
 
 
 def _check(pairs: PairBatch, scoring: Scoring, overhang: Overhang) -> None:
+    if _are_all_fit(pairs, scoring, overhang):
+        return
     reference_lengths, query_lengths = pairs.reference_lengths, pairs.query_lengths
     for kind, lengths in (("reference", reference_lengths), ("query", query_lengths)):
         if not lengths.min():
             message = f"pair {int(lengths.argmin())}: empty {kind}; give at least one base"
             raise InputError(message)
     scoring.check_range(int(reference_lengths.max()), int(query_lengths.max()), overhang)
+
+
+def _are_all_fit(pairs: PairBatch, scoring: Scoring, overhang: Overhang) -> bool:
+    """Tell whether any pair of the sequences can be aligned, without looking up those of a pair."""
+    references, queries = pairs.references.lengths, pairs.queries.lengths
+    if not (references.min() and queries.min()):
+        return False
+    try:
+        scoring.check_range(int(references.max()), int(queries.max()), overhang)
+    except InputError:
+        return False
+    return True
 
 
 def _with_exact_matches(
