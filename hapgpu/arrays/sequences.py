@@ -20,6 +20,8 @@ Sequences: TypeAlias = "Sequence[bytes | str | AlignedSegment] | Ragged"
 """Sequences, as a list of text or of records of pysam, or as a Ragged of uint8 text."""
 
 _LAST_ASCII: Final = 127
+_LARGEST: Final = 2**31 - 1
+"""Largest position and offset, of either sign; contigs of BAM end there."""
 
 
 def sequence_rows(
@@ -212,3 +214,35 @@ def has_rows(given: object) -> TypeGuard[Sequence[Any]]:
     if isinstance(given, np.ndarray):
         return given.ndim > 0
     return isinstance(given, Sequence | Ragged) and not isinstance(given, str | bytes)
+
+
+def whole_numbers(
+    given: Sequence[int] | NDArray[np.integer[Any]],
+    what: str,
+    lowest: int = -_LARGEST,
+    highest: int = _LARGEST,
+) -> NDArray[np.int64]:
+    """Return int64[n]: a list of whole numbers, or an array of any integer dtype.
+
+    Parameters
+    ----------
+    given
+        n numbers, any integer dtype.
+    what
+        The kind of number, singular, for messages.
+    lowest, highest
+        The range of the numbers.
+
+    Raises
+    ------
+    UsageError
+        They are something else, or outside the range.
+    """
+    numbers = np.asarray(listed(given, what))
+    if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
+        raise UsageError(f"{what}s: of type {numbers.dtype}; give whole numbers")
+    is_outside = (numbers > highest) | (numbers < lowest)
+    if is_outside.any():
+        row = int(is_outside.argmax())
+        raise UsageError(f"{what} {row}: {numbers[row]}; give numbers up to {highest:,}")
+    return numbers.astype(np.int64)

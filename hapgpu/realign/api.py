@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import AlignmentBatch, PairBatch
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.sequences import Sequences, check_counts, checked_rows, listed, sequence_rows
+from hapgpu.arrays.sequences import (
+    Sequences,
+    check_counts,
+    checked_rows,
+    listed,
+    sequence_rows,
+    whole_numbers,
+)
 from hapgpu.arrays.tables import Columns, data_frame
 from hapgpu.cigar.encoding import cigar_strings, parse_cigar, query_lengths
 from hapgpu.errors import InputError, UsageError
@@ -26,8 +33,6 @@ from hapgpu.runtime.progress import showing
 if TYPE_CHECKING:
     import pandas as pd
 
-_LARGEST: Final = 2**31 - 1
-"""Largest position and offset, of either sign; contigs of BAM end there."""
 _PAIRS_PER_PART: Final = 1 << 16
 """Pairs between two movements of the progress bar."""
 
@@ -269,8 +274,8 @@ def realign_to_reference(
     haplotype_rows = checked_rows(haplotypes, "haplotype")
     reference_rows = checked_rows(reference_haplotypes, "reference haplotype")
     cigars = _parsed(haplotype_cigars)
-    starts = _whole_numbers(haplotype_starts, "haplotype start")
-    locus_starts = _whole_numbers(reference_starts, "reference start")
+    starts = whole_numbers(haplotype_starts, "haplotype start")
+    locus_starts = whole_numbers(reference_starts, "reference start")
     check_counts(
         len(read_rows),
         "read",
@@ -303,17 +308,6 @@ def _parsed(texts: Sequence[str]) -> Ragged:
             raise InputError(f"haplotype {row}: {error}") from None
     none = np.empty(0, dtype=np.uint32)
     return Ragged.from_lengths(np.concatenate([none, *cigars]), [each.size for each in cigars])
-
-
-def _whole_numbers(given: Sequence[int] | NDArray[np.integer[Any]], what: str) -> NDArray[np.int64]:
-    numbers = np.asarray(listed(given, what))
-    if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
-        raise UsageError(f"{what}s: of type {numbers.dtype}; give whole numbers")
-    is_outside = (numbers > _LARGEST) | (numbers < -_LARGEST)
-    if is_outside.any():
-        row = int(is_outside.argmax())
-        raise UsageError(f"{what} {row}: {numbers[row]}; give numbers up to {_LARGEST:,}")
-    return numbers.astype(np.int64)
 
 
 def _check_lengths(cigars: Ragged, haplotypes: Ragged) -> None:

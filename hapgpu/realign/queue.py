@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hapgpu.arrays.batches import AlignmentBatch
+from hapgpu.arrays.batches import AlignmentBatch, PairBatch
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.sequences import Sequences, checked_rows, sequence_rows
+from hapgpu.arrays.sequences import (
+    Sequences,
+    check_counts,
+    checked_rows,
+    sequence_rows,
+    whole_numbers,
+)
 from hapgpu.realign.align.dispatch import align_pairs
 from hapgpu.realign.api import Alignments, row_pairs
 from hapgpu.realign.scoring import Overhang, Scoring, resolve_overhang, resolve_scoring
-from hapgpu.realign.waiting_pairs import End, WaitingPairs
+from hapgpu.realign.waiting_pairs import START, CallPairs, WaitingPairs
 from hapgpu.runtime.closeable import Closeable
-from hapgpu.runtime.devices import first_device
+from hapgpu.runtime.devices import CpuDevice, first_device
 
-_START: Final[End] = (0, 0, 0)
 _first = itemgetter(0)
 _BYTE: Final = np.dtype(np.uint8)
 _OFFSET: Final = np.dtype(np.int64)
@@ -47,7 +53,7 @@ class _Batch:
     __slots__ = ("ends", "outcomes")
 
     def __init__(self) -> None:
-        self.ends = [_START]
+        self.ends = [START]
         self.outcomes: list[_Outcome] | None = None
 
 
@@ -90,8 +96,8 @@ class AlignmentQueue(Closeable):
     """Queue of calls of `align`, which are computed together.
 
     A GPU needs tens of thousands of pairs to be busy. Many small calls take as long as a large one
-    if all are submitted before a result is asked for. At most 65,536 pairs wait, with at most
-    33,554,432 bases of references and of queries: the call that would be more has the others
+    if all are submitted before a result is asked for. At most 131,072 pairs wait, with at most
+    67,108,864 bases of references and of queries: the call that would be more has the others
     computed. Threads may share a queue.
 
     Parameters
@@ -121,13 +127,21 @@ class AlignmentQueue(Closeable):
         self._waiting: WaitingPairs | None = None
         self._batch = _Batch()
 
-    def submit(self, references: Sequences, queries: Sequences) -> PendingAlignments:
-        """Queue a call of `align`; the sequences are copied, and may change afterwards.
+    def submit(
+        self,
+        references: Sequences,
+        queries: Sequences,
+        reference_rows: Sequence[int] | NDArray[np.integer[Any]] | None = None,
+    ) -> PendingAlignments:
+        """Queue a call of `align`; the arguments are copied, and may change afterwards.
 
         Parameters
         ----------
         references, queries
-            n sequences each, as in `align`. A Ragged of uint8 text takes the least time.
+            Sequences, as in `align`. A Ragged of uint8 text takes the least time.
+        reference_rows
+            A whole number per query, any integer dtype: its reference, from 0. So references that
+            many queries share are stored once. None: query i has reference i.
 
         Raises
         ------
@@ -139,15 +153,19 @@ class AlignmentQueue(Closeable):
             The device has too little memory, or failed.
         """
         rows, others = _rows(references, "reference"), _rows(queries, "query")
-        if rows.offsets.size != others.offsets.size:
+        if reference_rows is not None:
+            reference_rows = _numbers(reference_rows, len(others))
+        elif rows.offsets.size != others.offsets.size:
             row_pairs(rows, others, "queries")
         with self._lock:
-            if (pending := self._appended(rows, others)) is not None:
-                return pending
-            self._compute()
-            if (pending := self._appended(rows, others)) is not None:
-                return pending
-            return self._computed_alone(rows, others)
+            for _ in range(2):
+                batch = self._open_batch()
+                end = self._memory().append(batch.ends[-1], rows, others, reference_rows)
+                if end is not None:
+                    batch.ends.append(end)  # an interrupted call is not there
+                    return PendingAlignments(self, batch, len(batch.ends) - 2)
+                self._compute()
+            return self._computed_alone(CallPairs.of_call(rows, others, reference_rows))
 
     def close(self) -> None:
         """Compute the calls that wait, and release memory; results can still be asked for."""
@@ -161,16 +179,11 @@ class AlignmentQueue(Closeable):
             if batch.outcomes is None:
                 self._compute()
 
-    def _appended(self, references: Ragged, queries: Ragged) -> PendingAlignments | None:
-        """Append a call if there is room for it. An interrupted call is not there."""
-        batch = self._batch
-        if batch.outcomes is not None:
-            batch = self._batch = _Batch()
-        end = self._memory().append(batch.ends[-1], references, queries)
-        if end is None:
-            return None
-        batch.ends.append(end)
-        return PendingAlignments(self, batch, len(batch.ends) - 2)
+    def _open_batch(self) -> _Batch:
+        """Return the batch of the next call."""
+        if self._batch.outcomes is not None:
+            self._batch = _Batch()
+        return self._batch
 
     def _memory(self) -> WaitingPairs:
         if self._waiting is None:
@@ -185,30 +198,49 @@ class AlignmentQueue(Closeable):
 
     def _outcomes(self, first: int, last: int) -> Iterator[_Outcome]:
         """Align calls `first` to `last`; halve them until an error is of one call only."""
-        value: AlignmentBatch | Exception
-        ends = self._batch.ends[first : last + 1]
+        pairs = self._memory().part(self._batch.ends[first : last + 1])
+        value: AlignmentBatch | Exception | None = None
         try:
-            value = self._aligned(*self._memory().part(ends))
-        except Exception as error:  # noqa: BLE001  (raised by the results of its call)
-            value = error.with_traceback(None)  # which holds arrays
-        if isinstance(value, AlignmentBatch) or last - first == 1:
+            value = self._aligned(pairs) if last - first == 1 else self._aligned_together(pairs)
+        except Exception as error:  # noqa: BLE001  (raised by the result of its call)
+            if last - first == 1:
+                value = error.with_traceback(None)  # which holds arrays
+        if value is not None:
             yield _Outcome(first, value)
             return
         middle = (first + last) // 2
         yield from self._outcomes(first, middle)
         yield from self._outcomes(middle, last)
 
-    def _computed_alone(self, references: Ragged, queries: Ragged) -> PendingAlignments:
+    def _computed_alone(self, pairs: CallPairs) -> PendingAlignments:
         batch = _Batch()
-        batch.ends.append((len(references), 0, 0))
-        batch.outcomes = [_Outcome(0, self._aligned(references, queries))]
+        batch.ends.append((len(pairs.queries), 0, 0, 0))
+        batch.outcomes = [_Outcome(0, self._aligned(pairs))]
         return PendingAlignments(self, batch, 0)
 
-    def _aligned(self, references: Ragged, queries: Ragged) -> AlignmentBatch:
-        pairs = row_pairs(
-            checked_rows(references, "reference"), checked_rows(queries, "query"), "queries"
-        )
-        return align_pairs(pairs, self._scoring, self._overhang, self._device)
+    def _aligned_together(self, pairs: CallPairs) -> AlignmentBatch | None:
+        """Align the pairs of calls; return None if one of them may be wrong."""
+        if not pairs.are_in_order():
+            return None
+        batch = pairs.batch()
+        if isinstance(self._device, CpuDevice):
+            sequence_rows(batch.references, "reference")
+            sequence_rows(batch.queries, "query")
+            return align_pairs(batch, self._scoring, self._overhang, self._device)
+        if not len(batch):
+            return None
+        from hapgpu.realign.align.cuda.queued import align_unchecked  # noqa: PLC0415  (imports CuPy)
+
+        return align_unchecked(batch, self._scoring, self._overhang, self._device)
+
+    def _aligned(self, pairs: CallPairs) -> AlignmentBatch:
+        """Align the pairs of a call, or raise its error."""
+        references = checked_rows(pairs.references, "reference")
+        queries = checked_rows(pairs.queries, "query")
+        numbers = whole_numbers(pairs.reference_rows, "reference row", 0, len(references) - 1)
+        rows = np.arange(len(queries), dtype=np.int32)
+        batch = PairBatch(references, queries, numbers.astype(np.int32), rows)
+        return align_pairs(batch, self._scoring, self._overhang, self._device)
 
 
 def _rows(given: Sequences, what: str) -> Ragged:
@@ -231,6 +263,15 @@ def _rows(given: Sequences, what: str) -> Ragged:
         ):
             return given
     return sequence_rows(given, what)
+
+
+def _numbers(given: Sequence[int] | NDArray[np.integer[Any]], queries: int) -> NDArray[np.int64]:
+    """Return a number for each query; those of an array of int64 are not checked here."""
+    numbers: Any = given
+    if type(given) is not np.ndarray or given.dtype is not _OFFSET or given.ndim != 1:
+        numbers = whole_numbers(given, "reference row")
+    check_counts(queries, "query", reference_rows=numbers.size)
+    return cast("NDArray[np.int64]", numbers)
 
 
 def _part(found: AlignmentBatch, start: int, end: int) -> Alignments:

@@ -30,7 +30,7 @@ from hapgpu.realign import waiting_pairs
 from hapgpu.realign.align.dispatch import align_pairs
 from tests.example_counts import many
 
-Call = tuple[Any, Any]
+Call = tuple[Any, ...]
 
 MAX_PAIRS: Final = 7
 MAX_BYTES: Final = 40
@@ -110,6 +110,21 @@ CALLS = st.tuples(SEQUENCES, st.sampled_from(FORMS), st.sampled_from(FORMS)).map
 )
 
 
+NUMBERS: Final = (list, tuple, np.array, partial(np.array, dtype=np.int8))
+SHARED = st.tuples(
+    st.lists(st.text("AC", min_size=1, max_size=12), min_size=1, max_size=3),
+    st.lists(st.tuples(st.text("AC", min_size=1, max_size=7), st.integers(0, 3)), max_size=4),
+    st.sampled_from(FORMS),
+    st.sampled_from(NUMBERS),
+).map(
+    lambda made: (
+        made[2]([each.encode() for each in made[0]]),
+        [query for query, _ in made[1]],
+        made[3]([row for _, row in made[1]]),
+    )
+)
+
+
 @dataclass
 class Asked:
     """A step of a test: ask for the result of a call of the past, as a fraction of them."""
@@ -120,7 +135,7 @@ class Asked:
 STEPS = st.lists(
     st.one_of(
         CALLS,
-        CALLS,
+        SHARED,
         st.sampled_from(BAD),
         st.floats(0, 1, exclude_max=True).map(Asked),
         st.just("close"),
@@ -129,11 +144,24 @@ STEPS = st.lists(
 )
 
 
+def aligned(references: Any, queries: Any, rows: Any = None, **options: Any) -> Alignments:
+    """Align a call; with a reference of its own for each query."""
+    if rows is None:
+        return align(references, queries, **options)
+    numbers = [int(row) for row in rows]
+    for number, row in enumerate(numbers):
+        if row >= len(references):
+            text = f"reference row {number}: {row}; give numbers up to {len(references) - 1}"
+            raise UsageError(text)
+    texts = [bytes(each.encode() if isinstance(each, str) else each) for each in references]
+    return align([texts[row] for row in numbers], queries, **options)
+
+
 @settings(max_examples=many(300))
 @given(steps=STEPS, scoring=st.sampled_from(["original", Scoring(0, -1, -1, -1)]))
 @pytest.mark.usefixtures("small")
 def test_any_order_of_calls_and_results(steps: list[Any], scoring: Any, device: str) -> None:
-    direct = partial(align, scoring=scoring, device=device, threads=1)
+    direct = partial(aligned, scoring=scoring, device=device, threads=1)
     submitted: list[tuple[Call, Callable[[], Alignments]]] = []
     with AlignmentQueue(scoring=scoring, device=device, threads=1) as queue:
         for step in steps:
@@ -186,6 +214,33 @@ def test_wrong_calls_are_refused_at_once(references: Any, queries: Any, message:
             with pytest.raises(HapgpuError, match=message):
                 call(references, queries)
         assert rows_of(good.result()) == [(30, 0, "3M")]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([0], "reference_rows: 1 for 2 query"),
+        (np.zeros((2, 1), np.int64), "reference rows: of type int64"),
+        ([0.0, 1.0], "reference rows: of type float64; give whole numbers"),
+        (1, "reference rows: not a list"),
+        ([0, 2**31], "reference row 1: 2147483648; give numbers up to"),
+    ],
+)
+def test_wrong_rows_are_refused_at_once(rows: Any, message: str) -> None:
+    with AlignmentQueue(device="cpu") as queue, pytest.raises(UsageError, match=message):
+        queue.submit(["ACGT", "AC"], ["ACG", "C"], rows)
+
+
+@pytest.mark.parametrize("row", [-1, 2, 2**62, -(2**63)])
+def test_wrong_rows_are_of_their_own_call(row: int, device: str) -> None:
+    with AlignmentQueue(device=device) as queue:
+        before = queue.submit(["ACGT"] * 3, ["ACG"] * 3)
+        wrong = queue.submit(["ACGT", "AC"], ["ACG", "C"], np.array([1, row]))
+        after = queue.submit(["ACGT"] * 3, ["CGT"] * 3)
+    assert rows_of(before.result()) == [(30, 0, "3M")] * 3
+    assert rows_of(after.result()) == [(30, 1, "3M")] * 3
+    with pytest.raises(UsageError, match=f"reference row 1: {row}; give numbers up to 1"):
+        wrong.result()
 
 
 @pytest.mark.parametrize(
