@@ -19,7 +19,7 @@
 
 #include "common/cigar.cuh"
 #include "common/warp.cuh"
-#include "realign/outputs.cuh"
+#include "realign/align/outputs.cuh"
 
 namespace {
 

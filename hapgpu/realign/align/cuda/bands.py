@@ -1,4 +1,4 @@
-"""Tracebacks in bands of diagonals around end cells, on a GPU (`cuda/realign/bands.cu`).
+"""Tracebacks in bands of diagonals around end cells, on a GPU (`cuda/realign/align/bands.cu`).
 
 A band holds every alignment that has the score of its pair. Let p be the row and q the column of
 the end cell, b the best step of the diagonal or 0, and gap weights be no bonus. An alignment that
@@ -57,7 +57,7 @@ _BANDS_PER_WARP: Final = WARP_LANES // np.arange(1, WARP_LANES + 1)  # by lanes,
 _COUNTS: Final = _ROW_GROUPS * WARP_LANES + 1
 
 PLAN_BANDS: Final = Kernel(
-    "realign/band_plan.cu",
+    "realign/align/band_plan.cu",
     "plan_bands",
     (
         *(PAIRS, END_CELLS),
@@ -90,7 +90,7 @@ _TASK: Final = Struct(
 )
 
 BANDED_ALIGNMENTS: Final = Kernel(
-    "realign/bands.cu",
+    "realign/align/bands.cu",
     "banded_alignments",
     (
         *(PAIRS, END_CELLS),

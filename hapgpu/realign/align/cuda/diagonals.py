@@ -1,4 +1,4 @@
-"""Alignments straight back from their end cells, on a GPU (`cuda/realign/diagonals.cu`).
+"""Alignments straight back from their end cells, on a GPU (`cuda/realign/align/diagonals.cu`).
 
 The path from the end cell along its diagonal to a border of the matrix scores the border's score
 and the sum of its steps. If that is the score of the end cell, GATK's traceback takes this path:
@@ -30,7 +30,7 @@ BORDER: Final = Struct("border", (Scalar("open", np.int32), Scalar("extend", np.
 """Scores of the first base of a gap at a border of the matrix, and of each further one."""
 
 DIAGONAL_ALIGNMENTS: Final = Kernel(
-    "realign/diagonals.cu",
+    "realign/align/diagonals.cu",
     f"diagonal_alignments<{_LANES}>",
     (
         *(PAIRS, END_CELLS),

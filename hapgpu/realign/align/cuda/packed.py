@@ -1,4 +1,4 @@
-"""Best end cells of pairs on a GPU, two pairs at a time (`cuda/realign/end_cells.cu`).
+"""Best end cells of pairs on a GPU, two pairs at a time (`cuda/realign/align/end_cells.cu`).
 
 A cell of score H at column j has the cost match * j - H. With the weights of `fits_packed`, no step
 of an alignment lowers it, and costs are 16 bits wide. They have two forms:
@@ -73,7 +73,7 @@ _STEPS: Final = Struct(
 def end_cells_kernel(columns: int, *, is_wide: bool) -> Kernel:
     """Return the kernel for a number of columns per lane, for small or wide costs."""
     return Kernel(
-        "realign/end_cells.cu",
+        "realign/align/end_cells.cu",
         f"end_cells<{columns}, {str(is_wide).lower()}>",
         (
             *(PAIRS, Array("order", np.int64, "count"), Scalar("count", np.int32), _STEPS),

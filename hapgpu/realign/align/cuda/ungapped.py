@@ -1,7 +1,7 @@
 """Alignments without a gap that are proved to be the best, on a GPU.
 
 Most reads match a haplotype exactly, or at all bases except one; to find that
-(`cuda/realign/ungapped.cu`) takes far fewer steps than a matrix.
+(`cuda/realign/align/ungapped.cu`) takes far fewer steps than a matrix.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class UngappedRules(NamedTuple):
 
 
 UNGAPPED: Final = Kernel(
-    "realign/ungapped.cu",
+    "realign/align/ungapped.cu",
     "ungapped_alignments",
     (
         PAIRS,

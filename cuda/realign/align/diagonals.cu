@@ -2,7 +2,7 @@
 // (hapgpu/realign/align/cuda/diagonals.py).
 
 #include "common/grid.cuh"
-#include "realign/ended_pairs.cuh"
+#include "realign/align/ended_pairs.cuh"
 
 namespace {
 

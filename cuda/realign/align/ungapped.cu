@@ -3,7 +3,7 @@
 
 #include "common/cigar.cuh"
 #include "common/grid.cuh"
-#include "realign/outputs.cuh"
+#include "realign/align/outputs.cuh"
 #include "realign/pairs.cuh"
 
 namespace {

@@ -2,7 +2,7 @@
 // (outputs.py).
 
 #include "common/cigar.cuh"
-#include "realign/outputs.cuh"
+#include "realign/align/outputs.cuh"
 #include "realign/pairs.cuh"
 
 enum Overhang : int { kSoftclip = 0, kIndel = 1, kLeadingIndel = 2, kIgnore = 3 };

@@ -1,7 +1,7 @@
 // Plans of bands around end cells (hapgpu/realign/align/cuda/bands.py).
 
 #include "common/grid.cuh"
-#include "realign/ended_pairs.cuh"
+#include "realign/align/ended_pairs.cuh"
 
 namespace {
 

@@ -2,7 +2,7 @@
 
 #include "common/cigar.cuh"
 #include "common/warp.cuh"
-#include "realign/ended_pairs.cuh"
+#include "realign/align/ended_pairs.cuh"
 
 constexpr int kTagBits = 4;
 constexpr int kTagMask = (1 << kTagBits) - 1;

@@ -11,7 +11,7 @@
 // directions of eight steps on one diagonal into a word.
 
 #include "common/warp.cuh"
-#include "realign/band_trace.cuh"
+#include "realign/align/band_trace.cuh"
 
 namespace {
 

@@ -10,7 +10,7 @@
 // With kWide, costs are clamped at `cap` every few rows, else all are below 2,048.
 
 #include "common/grid.cuh"
-#include "realign/packed_costs.cuh"
+#include "realign/align/packed_costs.cuh"
 #include "realign/pairs.cuh"
 
 namespace {
