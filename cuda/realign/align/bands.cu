@@ -83,10 +83,11 @@ struct Cells {
     }
 
     // Fills the row of a step; called by all lanes of the warp. With kFirst, a lane may have no row
-    // yet, and cells up to `last_border` are of the first column, or before it.
+    // yet, and the cell `border` is of the first column. Cells before it have no score, and only
+    // cells of the first column depend on them.
     template <bool kFirst>
     __device__ void fill_row(const BlockBases& bases, int step, const Task& task,
-                             const Group& group, bool is_filled, int last_border,
+                             const Group& group, bool is_filled, int border,
                              int border_opened) {
         const unsigned reference = __byte_perm(bases.reference[step / 4], 0, 0x1111 * (step % 4));
         int left = __shfl_sync(kAllLanes, opened[kLaneDiagonals - 1], group.left);
@@ -99,10 +100,10 @@ struct Cells {
                 __funnelshift_r(bases.query[w], bases.query[w + 1], 8 * (step % 4));
             const bool differs = (query ^ reference) & 0xffu << 8 * (d % 4);
             fill_cell(d, differs, above, deletion_above, task.step, step, left, insertion);
-            if (kFirst && d <= last_border) {
+            if (kFirst && d == border) {
                 opened[d] = border_opened;
                 left = border_opened + kInsertion;
-                insertion = deletion[d] = kUnreachable;
+                insertion = kUnreachable;
             }
         };
         if (!kFirst || is_filled) fill(0, opened[1], deletion[1]);
