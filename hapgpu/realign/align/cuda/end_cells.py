@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-import cupy
 import numpy as np
 
 from hapgpu.runtime.gpu.kernel import Array, KernelArgument, Struct
@@ -43,19 +42,3 @@ class EndCells(NamedTuple):
     def fields(self) -> tuple[KernelArgument, ...]:
         """The fields of `END_CELLS`."""
         return tuple(self)
-
-    def placed(self, rows: GpuArray, pairs: int) -> EndCells:
-        """Return the end cells of a batch of which these pairs are a part, the others `ALIGNED`.
-
-        Parameters
-        ----------
-        rows
-            int64[n]: the numbers of the pairs in the batch.
-        pairs
-            The number of pairs in the batch.
-        """
-        scores, columns = (cupy.empty(pairs, dtype=np.int32) for _ in range(2))
-        placed = EndCells(scores, cupy.full(pairs, ALIGNED, dtype=np.int32), columns)
-        for whole, part in zip(placed, self, strict=True):
-            whole[rows] = part
-        return placed

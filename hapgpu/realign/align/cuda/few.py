@@ -25,10 +25,10 @@ from hapgpu.realign.align.cuda.outputs import FIXED_RUNS, Outputs
 from hapgpu.realign.align.cuda.packed import (
     Bucket,
     buckets_of,
-    end_cells_of,
     fits_packed,
     launches_of,
     least_lanes,
+    write_end_cells,
 )
 from hapgpu.realign.align.cuda.tasks import AlignTask
 from hapgpu.runtime.devices import CudaDevice
@@ -87,7 +87,9 @@ def _end_cells(pairs: PairBatch, task: AlignTask) -> tuple[DevicePairs, EndCells
     sequences = (DeviceRagged(*copies[:2]), DeviceRagged(*copies[2:4]))
     on_device = DevicePairs(*sequences, *copies[4:6])
     scoring, overhang, device = task.scoring, task.overhang, task.device
-    return on_device, end_cells_of(on_device, copies[6], buckets, scoring, overhang, device)
+    ends = EndCells(*(cupy.empty(len(pairs), dtype=np.int32) for _ in range(3)))
+    write_end_cells(on_device, copies[6], buckets, ends, scoring, overhang, device)
+    return on_device, ends
 
 
 def _plan(pairs: PairBatch, device: CudaDevice) -> tuple[NDArray[np.int64], list[Bucket]]:

@@ -167,42 +167,46 @@ def packed_end_cells(
     MemoryError
         The memory of the GPU is too small (`OUT_OF_MEMORY`).
     """
-    order, buckets = _plan(PairSizes.of(lengths), least_lanes(len(pairs), device))
-    return end_cells_of(pairs, order, buckets, scoring, overhang, device)
+    ends = EndCells(*(cupy.empty(len(pairs), dtype=np.int32) for _ in range(3)))
+    order, buckets = plan_buckets(lengths, device)
+    write_end_cells(pairs, order, buckets, ends, scoring, overhang, device)
+    return ends
 
 
-def end_cells_of(
+def write_end_cells(
     pairs: DevicePairs,
     order: GpuArray,
     buckets: list[Bucket],
+    ends: EndCells,
     scoring: Scoring,
     overhang: Overhang,
     device: CudaDevice,
-) -> EndCells:
-    """Find the best end cells as `packed_end_cells`, of pairs that are in buckets.
+) -> None:
+    """Find end cells as `packed_end_cells`, of pairs that are in buckets.
 
     Parameters
     ----------
     pairs, scoring, overhang, device
         As for `packed_end_cells`.
     order
-        int64[n]: the pairs by bucket.
+        int64[k]: numbers of pairs by bucket.
     buckets
         All buckets.
+    ends
+        Of n pairs; only those of the `order` are written.
 
     Raises
     ------
     MemoryError
         The memory of the GPU is too small (`OUT_OF_MEMORY`).
     """
-    out = EndCells(*(cupy.empty(len(pairs), dtype=np.int32) for _ in range(3)))
     costs = _Costs.of(scoring)
     steps = costs.arguments(overhang, scoring.divisor)
     launches = []
     for bucket in buckets:
         members = order[bucket.first : bucket.last]
         if not bucket.is_usual(scoring):
-            out.rows[members] = UNCERTIFIED
+            ends.rows[members] = UNCERTIFIED
             continue
         highest = costs.highest(bucket.rows, bucket.columns, overhang)
         kernel = end_cells_kernel(bucket.layout.columns, is_wide=highest > _SMALL_COST)
@@ -218,10 +222,9 @@ def end_cells_of(
                 *(pairs.fields, members, members.size, steps, int(overhang)),
                 *(bucket.layout.lanes, bucket.layout.stripes, scratch, scratch.size),
                 *(bucket.scratch.words, bucket.scratch.borders_at, bucket.scratch.last_rows_at),
-                *(bucket.rows, out.fields),
+                *(bucket.rows, ends.fields),
             ),
         )
-    return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,14 +273,16 @@ def least_lanes(pairs: int, device: CudaDevice) -> int:
     return min(1 << max(lanes.bit_length() - 1, 0), WARP_LANES)
 
 
-def _plan(sizes: PairSizes, lanes: int) -> tuple[GpuArray, list[Bucket]]:
-    """Sort pairs into buckets.
+def plan_buckets(lengths: PairLengths, device: CudaDevice) -> tuple[GpuArray, list[Bucket]]:
+    """Sort pairs of some lengths, at least one, into buckets.
 
     Returns
     -------
     int64[n] on the GPU, the pairs by bucket, each bucket from its longest reference on; and the
     buckets.
     """
+    sizes = PairSizes.of(lengths)
+    lanes = least_lanes(int(sizes.rows.size), device)
     launch, layouts = launches_of(sizes.columns, sizes.row_classes, lanes)
     counts, columns, classes = (np.zeros(len(layouts), dtype=np.int64) for _ in range(3))
     np.add.at(counts, launch, sizes.counts)

@@ -18,10 +18,10 @@ from hapgpu.realign.align.cuda.bands import banded_alignments
 from hapgpu.realign.align.cuda.batches import DeviceAlignments, DevicePairs
 from hapgpu.realign.align.cuda.buckets import PairLengths
 from hapgpu.realign.align.cuda.diagonals import diagonal_alignments
-from hapgpu.realign.align.cuda.end_cells import UNCERTIFIED, EndCells
+from hapgpu.realign.align.cuda.end_cells import ALIGNED, UNCERTIFIED, EndCells
 from hapgpu.realign.align.cuda.matrices import align_by_matrices
 from hapgpu.realign.align.cuda.outputs import FIXED_RUNS, Outputs
-from hapgpu.realign.align.cuda.packed import fits_packed, packed_end_cells
+from hapgpu.realign.align.cuda.packed import fits_packed, plan_buckets, write_end_cells
 from hapgpu.realign.align.cuda.tasks import AlignTask
 from hapgpu.realign.align.cuda.ungapped import UngappedRules, ungapped_alignments
 from hapgpu.runtime.gpu.scalars import last_values
@@ -130,19 +130,20 @@ def _scored(
     """Find the end cells of pairs first, then their alignments; `whole` are left."""
     scoring, overhang, device = task.scoring, task.overhang, task.device
     is_all = rest.size == len(pairs)
-    chosen, sizes = (pairs, lengths) if is_all else (pairs.take(rest), lengths.take(rest))
-    found = packed_end_cells(chosen, sizes, scoring, overhang, device)
+    order, buckets = plan_buckets(lengths if is_all else lengths.take(rest), device)
+    rows = cupy.full(len(pairs), ALIGNED, dtype=np.int32)
+    ends = EndCells(outputs.scores, rows, cupy.empty(len(pairs), dtype=np.int32))
+    numbers = order if is_all else rest[order]
+    write_end_cells(pairs, numbers, buckets, ends, scoring, overhang, device)
     none = rest[:0]
     if not task.with_trace:
-        outputs.scores[rest] = found.scores
-        return Passes(rest, none, rest[chosen_rows(found.rows == UNCERTIFIED)], None)
-    ends = found if is_all else found.placed(rest, len(pairs))
+        return Passes(rest, none, chosen_rows(rows == UNCERTIFIED), ends)
     diagonal_alignments(pairs, ends, scoring, overhang, outputs)
-    rows = chosen_rows(outputs.cigar_counts == 0)
-    if not rows.size:
+    gapped = chosen_rows(outputs.cigar_counts == 0)
+    if not gapped.size:
         return Passes(rest, none, none, ends)
-    whole = banded_alignments(pairs, rows, ends, scoring, overhang, device, outputs)
-    return Passes(rest, rows, whole, ends)
+    whole = banded_alignments(pairs, gapped, ends, scoring, overhang, device, outputs)
+    return Passes(rest, gapped, whole, ends)
 
 
 def _other_runs(pairs: int) -> int:

@@ -19,7 +19,6 @@ from hapgpu.realign.align.cuda import (
     batches,
     buckets,
     diagonals,
-    end_cells,
     few,
     outputs,
     packed,
@@ -76,7 +75,7 @@ class _Kernel(EmulatedKernel):
 @pytest.fixture
 def matrices(monkeypatch: pytest.MonkeyPatch) -> Matrices:
     emulate(
-        *(monkeypatch, bands, batches, buckets, diagonals, end_cells, few, outputs, packed),
+        *(monkeypatch, bands, batches, buckets, diagonals, few, outputs, packed),
         *(ragged, stages, ungapped),
     )
     monkeypatch.setattr(few, "uploaded_together", list)
