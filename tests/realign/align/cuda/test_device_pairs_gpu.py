@@ -32,7 +32,17 @@ def assert_equal(found: AlignmentBatch, expected: AlignmentBatch) -> None:
 
 
 @pytest.mark.parametrize("overhang", Overhang, ids=lambda overhang: overhang.name)
-@pytest.mark.parametrize("scoring", [READ, Scoring(0, -1, -1, -1)], ids=str)
+@pytest.mark.parametrize(
+    "scoring",
+    [
+        *PRESETS.values(),
+        Scoring(0, -1, -1, -1),
+        Scoring(5, -50, -1, -1),
+        Scoring(-3, 2, -4, -1),
+        Scoring(99_991, -150_001, -300_007, -50_021),
+    ],
+    ids=str,
+)
 def test_as_on_the_cpu(scoring: Scoring, overhang: Overhang) -> None:
     pairs = made_pairs(1, 120)
     expected = align_pairs(pairs, scoring, overhang, CpuDevice(1))
