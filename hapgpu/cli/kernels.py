@@ -12,7 +12,8 @@ import hapgpu
 from hapgpu.pairhmm.cuda.kernels import forward_kernel
 from hapgpu.pairhmm.cuda.layouts import COLUMNS
 from hapgpu.realign.align.cuda.kernels import MAX_COLUMNS, kernel_for
-from hapgpu.realign.align.cuda.packed import MAX_PACKED_COLUMNS, end_cells_kernel
+from hapgpu.realign.align.cuda.packed import end_cells_kernel
+from hapgpu.realign.align.cuda.packed_layouts import MAX_COLUMNS as MAX_PACKED_COLUMNS
 from hapgpu.runtime.gpu.kernel import Kernel
 from hapgpu.shortread.search import kernels as fmindex
 

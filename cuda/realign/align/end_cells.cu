@@ -18,6 +18,7 @@ namespace {
 enum Overhang : int { kSoftclip = 0, kIndel = 1, kLeadingIndel = 2, kIgnore = 3 };
 
 constexpr int kRowsPerClamp = 8;  // as in packed.py
+constexpr int kCodes = 4;         // that a lane writes at a time
 constexpr int kNone = 0x7fffffff;
 constexpr int kUncertified = -1;
 
@@ -110,7 +111,8 @@ struct Cells {
 #pragma unroll
         for (int c = 0; c < kColumns; ++c) {
             query[c] = base_codes(low.base(first[0] + c), high.base(first[1] + c));
-            cost[c] = step.top(first[0] + c + 1) | step.top(first[1] + c + 1) << 16;
+            cost[c] = c == 0 ? step.top(first[0] + 1) | step.top(first[1] + 1) << 16
+                             : add_min(cost[c - 1], step.top_extend * kHalves, step.cap);
             deletion[c] = cost[c];  // so the first deletions are opened
         }
         left_above = step.top(first[0]) | step.top(first[1]) << 16;
@@ -228,30 +230,23 @@ __device__ inline bool ends_better(const EndCell& a, const EndCell& b) {
 // Returns the best end cell of the last column: of equal scores, the lowest row.
 __device__ inline EndCell end_in_column(const Pair& pair, int half, int overhang, const Steps& step,
                                         const Group& group, const Border* borders) {
-    int best = kNone, best_row = 0;
+    // The cost in the upper half of a key, and 65,535 less the row in the lower half.
+    unsigned best = 0xffffffffu;
     const int first = overhang == kIndel ? pair.rows - 1 : 0;
     for (int row = first + group.lane; row < pair.rows; row += group.lanes) {
-        const int cost = cost_of(borders[row].cost, half);
-        if (cost <= best) {
-            best = cost;
-            best_row = row + 1;
-        }
+        best = min(best, (unsigned)cost_of(borders[row].cost, half) << 16 | (0xffffu - row));
     }
     for (int distance = group.lanes / 2; distance > 0; distance /= 2) {
-        const int cost = __shfl_xor_sync(kAllLanes, best, distance);
-        const int row = __shfl_xor_sync(kAllLanes, best_row, distance);
-        if (cost < best || (cost == best && row > best_row)) {
-            best = cost;
-            best_row = row;
-        }
+        best = min(best, __shfl_xor_sync(kAllLanes, best, distance));
     }
-    return {step.match * pair.columns - best, best_row, pair.columns};
+    const int row = 0xffff - (int)(best & 0xffffu);
+    return {step.match * pair.columns - (int)(best >> 16), row + 1, pair.columns};
 }
 
-// Returns the best end cell of the last row.
+// Returns the best end cell of the last row, if any is at least as good as the score `enough`.
 template <int kColumns>
 __device__ EndCell end_in_row(const Pair& pair, int half, const Steps& step, const Group& group,
-                              const unsigned* last_rows, int stripes) {
+                              const unsigned* last_rows, int stripes, int enough) {
     const Slots<kColumns> slots(pair.columns, stripes * group.lanes);
     EndCell best = {-kNone, pair.rows, pair.columns};
     for (int stripe = 0; stripe < stripes; ++stripe) {
@@ -259,8 +254,9 @@ __device__ EndCell end_in_row(const Pair& pair, int half, const Steps& step, con
         const int width = kColumns - slots.is_short(slot);
         const unsigned* kept =
             last_rows + (half * stripes + stripe) * (kColumns * kWarpLanes) + lane_id();
-        for (int c = 0; c < width; ++c) {
+        for (int c = width - 1; c >= 0; --c) {
             const int column = slots.first_column(slot) + c + 1;
+            if (step.match * column < enough) break;  // costs are at least 0
             const int cost = cost_of(kept[c * kWarpLanes], half);
             const EndCell cell = {step.match * column - cost, pair.rows, column};
             if (ends_better(cell, best)) best = cell;
@@ -282,7 +278,7 @@ __device__ void write_end(const Pair& pair, int half, int overhang, const Steps&
     EndCell end = end_in_column(pair, half, overhang, step, group, scratch.borders);
     if (overhang == kSoftclip || overhang == kIgnore) {
         const EndCell other =
-            end_in_row<kColumns>(pair, half, step, group, scratch.last_rows, stripes);
+            end_in_row<kColumns>(pair, half, step, group, scratch.last_rows, stripes, end.score);
         const bool is_nearer = abs(other.row - other.column) < abs(end.row - end.column);
         if (other.score > end.score || (other.score == end.score && is_nearer)) end = other;
     }
@@ -307,9 +303,16 @@ __device__ inline Matrices start_pairs(const Pair& low, const Pair& high, bool k
                                        const Group& group, unsigned* references) {
     const int rows = warp_max(max(low.rows, high.rows));
     const int shortest = min(low.number < 0 ? kNone : low.rows, high.number < 0 ? kNone : high.rows);
-    for (int row = group.lane; row < rows; row += group.lanes) {
-        references[row] = base_codes(row < low.rows ? low.reference[row] : 0,
-                                     row < high.rows ? high.reference[row] : 0);
+    for (int first = kCodes * group.lane; first < rows; first += kCodes * group.lanes) {
+        int codes[kCodes];
+#pragma unroll
+        for (int k = 0; k < kCodes; ++k) {
+            const int row = first + k;
+            codes[k] = base_codes(row < low.rows ? low.reference[row] : 0,
+                                  row < high.rows ? high.reference[row] : 0);
+        }
+        reinterpret_cast<int4*>(references)[first / kCodes] = {codes[0], codes[1], codes[2],
+                                                               codes[3]};
     }
     return {rows, warp_min(shortest),
             {keeps_last_row ? low.rows - 1 : -1, keeps_last_row ? high.rows - 1 : -1}};

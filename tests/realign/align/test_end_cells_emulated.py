@@ -44,26 +44,25 @@ class HostArrays(ModuleType):
         return on_host
 
 
-@pytest.fixture(params=[(1, 1), (4, 1), (8, 2), (32, 3)], ids=str)
+@pytest.fixture(params=[1, 2, 3])
 def find(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Find:
-    """Return a function that finds the end cells; a parameter has lanes and columns per lane."""
+    """Return a function that finds the end cells; a parameter has the columns per lane."""
     pytest.importorskip("cupy")
-    from hapgpu.realign.align.cuda import batches, buckets, packed  # noqa: PLC0415  (imports CuPy)
-    from hapgpu.realign.align.cuda.layouts import Grid, StripeLayout  # noqa: PLC0415
+    from hapgpu.realign.align.cuda import (  # noqa: PLC0415  (imports CuPy)
+        batches,
+        buckets,
+        layouts,
+        packed,
+        packed_layouts,
+    )
 
-    lanes, columns = request.param
-
-    def layout(query: int, *_: int) -> StripeLayout:
-        stripes = -(-query // (lanes * columns))
-        return StripeLayout(-(-query // (lanes * stripes)), lanes, stripes)
-
-    emulate(monkeypatch, buckets, packed)
+    modules = (buckets, packed, packed_layouts)
+    emulate(monkeypatch, *modules)
     arrays = HostArrays("cupy")
-    for module in (buckets, packed):
+    for module in modules:
         monkeypatch.setattr(module, "cupy", arrays)
-    monkeypatch.setattr(packed, "choose_layout", layout)
-    monkeypatch.setattr(packed, "_grid", lambda *_: Grid(1, 2))
-    monkeypatch.setattr(packed, "multiprocessors", lambda _device: 1)
+    monkeypatch.setattr(packed_layouts, "MAX_COLUMNS", request.param)
+    monkeypatch.setattr(packed, "_grid", lambda *_: layouts.Grid(1, 2))
 
     def found(pairs: PairBatch, scoring: Scoring, overhang: Overhang) -> Ends:
         device = SimpleNamespace(index=0, memory_budget=lambda: 1 << 30)
@@ -156,3 +155,39 @@ def test_bounds_of_scores_and_long_sequences(find: Find) -> None:
     assert [row for _, row, _ in find(pairs, scoring, Overhang.INDEL)] == [4, UNCERTIFIED]
     scoring = Scoring(2 * 10**7, -3 * 10**7, -6 * 10**7, -(10**7))
     assert [row for _, row, _ in find(pairs, scoring, Overhang.INDEL)] == [UNCERTIFIED] * 2
+
+
+@pytest.mark.parametrize("max_columns", [1, 3, 25])
+def test_layouts(max_columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each slot has `columns` bases or one less; pairs of a bucket are alike, the longest first."""
+    pytest.importorskip("cupy")
+    from hapgpu.realign.align.cuda import packed_layouts  # noqa: PLC0415  (imports CuPy)
+    from hapgpu.realign.align.cuda.buckets import Extremes, PairLengths  # noqa: PLC0415
+
+    emulate(monkeypatch, packed_layouts)
+    monkeypatch.setattr(packed_layouts, "cupy", HostArrays("cupy"))
+    monkeypatch.setattr(packed_layouts, "MAX_COLUMNS", max_columns)
+    rng = np.random.default_rng(3)
+    columns = np.append(np.arange(1, 900), rng.integers(1, 65_000, 100))
+    rows = rng.integers(1, 500, columns.size).astype(np.int32)
+    classes = np.array([int(length).bit_length() for length in rows])
+    keys = (64 * columns + classes).view(HostArray)
+    lengths = PairLengths(keys, rows.view(HostArray), Extremes(500, 65_000, 1, 1))
+    order, buckets = packed_layouts.sort_packed(lengths, 50_000)
+    assert sorted(order.tolist()) == list(range(columns.size))
+    too_long, starts = order[: buckets[0].first], [bucket.first for bucket in buckets]
+    assert set(too_long.tolist()) == set(np.flatnonzero(columns + rows > 50_000).tolist())
+    assert [bucket.last for bucket in buckets] == [*starts[1:], columns.size]
+    for bucket in buckets:
+        layout, members = bucket.layout, order[bucket.first : bucket.last]
+        slots = layout.lanes * layout.stripes
+        assert 1 <= layout.columns <= max_columns
+        assert layout.lanes in {1, 2, 4, 8, 16, 32}
+        assert slots * (layout.columns - 1) < columns[members].min()
+        assert columns[members].max() <= slots * layout.columns == bucket.max_columns
+        assert (
+            layout.stripes == 1 or layout.lanes == 32 or layout.lanes * 2 > columns[members].min()
+        )
+        assert rows[members].tolist() == sorted(rows[members], reverse=True)
+        assert bucket.rows == rows[members[0]]
+        assert len(set(classes[members])) == 1

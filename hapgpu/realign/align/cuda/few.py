@@ -8,6 +8,7 @@ is left then, or what the kernels do not take, all stages.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import cupy
@@ -21,23 +22,20 @@ from hapgpu.realign.align.cuda.bands import banded_alignments
 from hapgpu.realign.align.cuda.batches import DevicePairs
 from hapgpu.realign.align.cuda.diagonals import diagonal_alignments
 from hapgpu.realign.align.cuda.end_cells import EndCells
+from hapgpu.realign.align.cuda.layouts import WARP_LANES, choose_layout
 from hapgpu.realign.align.cuda.outputs import FIXED_RUNS, Outputs
-from hapgpu.realign.align.cuda.packed import (
-    Bucket,
-    buckets_of,
-    fits_packed,
-    launches_of,
-    least_lanes,
-    write_end_cells,
-)
+from hapgpu.realign.align.cuda.packed import fits_packed, max_bases, write_end_cells
+from hapgpu.realign.align.cuda.packed_layouts import MAX_COLUMNS, PackedBucket
 from hapgpu.realign.align.cuda.tasks import AlignTask
 from hapgpu.runtime.devices import CudaDevice
+from hapgpu.runtime.gpu.context import multiprocessors
 from hapgpu.runtime.gpu.transfers import downloaded_together, uploaded_together
 
 FEW: Final = 1 << 13
 """Pairs up to which the host plans faster than the GPU."""
 
 _OTHER_RUNS: Final = 8  # of a pair, for which there is memory
+_WARPS_PER_MULTIPROCESSOR: Final = 8  # that occupy it
 _CLASSES: Final = 64  # of reference lengths, by their binary digits
 
 
@@ -61,17 +59,18 @@ def align_few(pairs: PairBatch, task: AlignTask) -> AlignmentBatch | None:
     MemoryError
         The pairs need more memory than there is.
     """
-    if len(pairs) > FEW or not _are_possible(task):
+    if len(pairs) > FEW or not _are_possible(pairs, task):
         return None
     on_device, ends = _end_cells(pairs, task)
     return _aligned(on_device, ends, task) if task.with_trace else _scored(ends)
 
 
-def _are_possible(task: AlignTask) -> bool:
-    """Return whether the kernels take the weights; else GATK's rule for exact matches may count."""
+def _are_possible(pairs: PairBatch, task: AlignTask) -> bool:
+    """Return whether the kernels take the pairs, and no exact match has to be found first."""
     scoring, overhang = task.scoring, task.overhang
     is_usual = scoring.prefers_exact_match or not overhang.has_free_ends
-    return is_usual and fits_packed(scoring, overhang)
+    bases = int((pairs.reference_lengths + pairs.query_lengths).max())
+    return is_usual and fits_packed(scoring, overhang) and bases <= max_bases(scoring)
 
 
 def _end_cells(pairs: PairBatch, task: AlignTask) -> tuple[DevicePairs, EndCells]:
@@ -92,18 +91,30 @@ def _end_cells(pairs: PairBatch, task: AlignTask) -> tuple[DevicePairs, EndCells
     return on_device, ends
 
 
-def _plan(pairs: PairBatch, device: CudaDevice) -> tuple[NDArray[np.int64], list[Bucket]]:
+def _plan(pairs: PairBatch, device: CudaDevice) -> tuple[NDArray[np.int64], list[PackedBucket]]:
     """Return int64[n], the pairs by bucket, each from its longest reference on; and the buckets."""
     rows, columns = pairs.reference_lengths, pairs.query_lengths
     _, digits = np.frexp(rows)
     keys, size = np.unique(columns * _CLASSES + digits, return_inverse=True)
-    lanes = least_lanes(len(pairs), device)
-    launch, layouts = launches_of(keys // _CLASSES, keys % _CLASSES, lanes)
-    ranks = launch[size]
-    order = np.argsort((ranks << 32) - rows, kind="stable")
-    bounds = np.append(0, np.cumsum(np.bincount(ranks)))
-    widest = np.maximum.reduceat(columns[order], bounds[:-1])
-    return order, buckets_of(layouts, bounds, rows[order[bounds[:-1]]], widest)
+    lanes = _least_lanes(len(pairs), device)
+    layouts = [
+        (choose_layout(key // _CLASSES, 1 << key % _CLASSES, MAX_COLUMNS, lanes), key % _CLASSES)
+        for key in keys.tolist()
+    ]
+    numbers = {each: number for number, each in enumerate(sorted(set(layouts), reverse=True))}
+    launch = np.array([numbers[each] for each in layouts])[size]
+    order = np.argsort((launch << 32) - rows, kind="stable")
+    bounds = np.append(0, np.cumsum(np.bincount(launch))).tolist()
+    return order, [
+        PackedBucket(layout, first, last, int(rows[order[first]]))
+        for (layout, _), (first, last) in zip(numbers, pairwise(bounds), strict=True)
+    ]
+
+
+def _least_lanes(pairs: int, device: CudaDevice) -> int:
+    """Return how many lanes share a pair at least, so that few pairs occupy more of the GPU."""
+    lanes = 2 * WARP_LANES * _WARPS_PER_MULTIPROCESSOR * multiprocessors(device.index) // pairs
+    return min(1 << max(lanes.bit_length() - 1, 0), WARP_LANES)
 
 
 def _scored(ends: EndCells) -> AlignmentBatch | None:

@@ -1,4 +1,4 @@
-"""Best end cells of pairs on a GPU, two pairs at a time (`cuda/realign/align/end_cells.cu`).
+"""Best end cells of pairs on a GPU, two pairs at a time (`cuda/realign/end_cells.cu`).
 
 A cell of score H at column j has the cost match * j - H. With the weights of `fits_packed`, no step
 of an alignment lowers it, and costs are 16 bits wide. They have two forms:
@@ -16,25 +16,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 import cupy
 import numpy as np
-from numpy.typing import NDArray
 
 from hapgpu.realign.align.cuda.batches import PAIRS, DevicePairs
-from hapgpu.realign.align.cuda.buckets import PairLengths, PairSizes
+from hapgpu.realign.align.cuda.buckets import PairLengths
 from hapgpu.realign.align.cuda.end_cells import END_CELLS, UNCERTIFIED, EndCells
 from hapgpu.realign.align.cuda.layouts import (
     MAX_THREADS_PER_BLOCK,
     MAX_WARPS_PER_BLOCK,
-    WARP_LANES,
     Grid,
-    StripeLayout,
     choose_grid,
-    choose_layout,
 )
+from hapgpu.realign.align.cuda.packed_layouts import MAX_BASES, PackedBucket, sort_packed
 from hapgpu.realign.align.cuda.scratch import affordable_warps
 from hapgpu.realign.scoring import LOWEST_SCORE, Overhang, Scoring
 from hapgpu.runtime.devices import CudaDevice
@@ -43,18 +39,11 @@ from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Scalar, Struct
 from hapgpu.runtime.gpu.launch import LoadedKernel, load_kernel
 from hapgpu.runtime.gpu_array import GpuArray
 
-MAX_PACKED_COLUMNS: Final = 25
-"""Columns that a lane holds in registers at most."""
-
 _LARGEST_STEP: Final = 2047
 _SMALL_COST: Final = 2047  # half precision holds integers up to it as their own bits
-_MOST_BASES: Final = 1 << 16  # of a sequence
 _LARGEST_COST: Final = 2**16 - 1
 _ROWS_PER_CLAMP: Final = 8  # as in the source
 _HALVES: Final = 0x00010001
-_BORDER_WORDS: Final = 2
-_WARPS_PER_MULTIPROCESSOR: Final = 8  # that occupy it
-_ROW_CLASSES: Final = 64
 
 _HALF_STEPS: Final = (
     *("mismatch", "insertion_open", "insertion_extend", "deletion_open", "deletion_extend"),
@@ -168,28 +157,33 @@ def packed_end_cells(
         The memory of the GPU is too small (`OUT_OF_MEMORY`).
     """
     ends = EndCells(*(cupy.empty(len(pairs), dtype=np.int32) for _ in range(3)))
-    order, buckets = plan_buckets(lengths, device)
+    order, buckets = sort_packed(lengths, max_bases(scoring))
     write_end_cells(pairs, order, buckets, ends, scoring, overhang, device)
     return ends
+
+
+def max_bases(scoring: Scoring) -> int:
+    """Return the most bases of both sequences of a pair with which GATK's bounds cannot matter."""
+    return min(MAX_BASES, (-LOWEST_SCORE - 1) // max(scoring.largest, 1) - 2)
 
 
 def write_end_cells(
     pairs: DevicePairs,
     order: GpuArray,
-    buckets: list[Bucket],
+    buckets: list[PackedBucket],
     ends: EndCells,
     scoring: Scoring,
     overhang: Overhang,
     device: CudaDevice,
 ) -> None:
-    """Find end cells as `packed_end_cells`, of pairs that are in buckets.
+    """Find end cells as `packed_end_cells`, of pairs that are sorted into buckets.
 
     Parameters
     ----------
     pairs, scoring, overhang, device
         As for `packed_end_cells`.
     order
-        int64[k]: numbers of pairs by bucket.
+        int64[k]: numbers of pairs, first those in no bucket, which are not certified.
     buckets
         All buckets.
     ends
@@ -200,15 +194,15 @@ def write_end_cells(
     MemoryError
         The memory of the GPU is too small (`OUT_OF_MEMORY`).
     """
+    others = buckets[0].first if buckets else int(order.size)
+    if others:
+        ends.rows[order[:others]] = UNCERTIFIED
     costs = _Costs.of(scoring)
     steps = costs.arguments(overhang, scoring.divisor)
     launches = []
     for bucket in buckets:
         members = order[bucket.first : bucket.last]
-        if not bucket.is_usual(scoring):
-            ends.rows[members] = UNCERTIFIED
-            continue
-        highest = costs.highest(bucket.rows, bucket.columns, overhang)
+        highest = costs.highest(bucket.rows, bucket.max_columns, overhang)
         kernel = end_cells_kernel(bucket.layout.columns, is_wide=highest > _SMALL_COST)
         loaded = load_kernel(kernel, device.index)
         launches.append((bucket, members, loaded, _grid(bucket, loaded, device)))
@@ -222,137 +216,14 @@ def write_end_cells(
                 *(pairs.fields, members, members.size, steps, int(overhang)),
                 *(bucket.layout.lanes, bucket.layout.stripes, scratch, scratch.size),
                 *(bucket.scratch.words, bucket.scratch.borders_at, bucket.scratch.last_rows_at),
-                *(bucket.rows, ends.fields),
+                *(bucket.row_capacity, ends.fields),
             ),
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Scratch:
-    """Offsets of the sections of a warp's scratch memory, in words."""
-
-    borders_at: int
-    last_rows_at: int
-    words: int
-
-
-@dataclass(frozen=True, slots=True)
-class Bucket:
-    """Pairs of one launch: `first` to `last` of the order, of at most `rows` and `columns`."""
-
-    layout: StripeLayout
-    first: int
-    last: int
-    rows: int
-    columns: int
-
-    @property
-    def pairs_per_warp(self) -> int:
-        """Pairs that a warp computes at a time."""
-        return 2 * self.layout.pairs_per_warp
-
-    def is_usual(self, scoring: Scoring) -> bool:
-        """Return whether GATK's bounds of scores cannot matter, and scratch memory is moderate."""
-        bases = self.rows + self.columns
-        return bases <= _MOST_BASES and scoring.largest * (bases + 2) < -LOWEST_SCORE
-
-    @property
-    def scratch(self) -> _Scratch:
-        """Sections of the scratch memory of a warp."""
-        groups = self.layout.pairs_per_warp
-        borders_at = -(-groups * self.rows // WARP_LANES) * WARP_LANES
-        borders = -(-groups * self.rows * _BORDER_WORDS // WARP_LANES) * WARP_LANES
-        last_rows = 2 * self.layout.stripes * self.layout.columns * WARP_LANES
-        last_rows_at = borders_at + borders
-        return _Scratch(borders_at, last_rows_at, last_rows_at + last_rows)
-
-
-def least_lanes(pairs: int, device: CudaDevice) -> int:
-    """Return how many lanes share a pair at least, so that few pairs occupy more of the GPU."""
-    lanes = 2 * WARP_LANES * _WARPS_PER_MULTIPROCESSOR * multiprocessors(device.index) // pairs
-    return min(1 << max(lanes.bit_length() - 1, 0), WARP_LANES)
-
-
-def plan_buckets(lengths: PairLengths, device: CudaDevice) -> tuple[GpuArray, list[Bucket]]:
-    """Sort pairs of some lengths, at least one, into buckets.
-
-    Returns
-    -------
-    int64[n] on the GPU, the pairs by bucket, each bucket from its longest reference on; and the
-    buckets.
-    """
-    sizes = PairSizes.of(lengths)
-    lanes = least_lanes(int(sizes.rows.size), device)
-    launch, layouts = launches_of(sizes.columns, sizes.row_classes, lanes)
-    counts, columns, classes = (np.zeros(len(layouts), dtype=np.int64) for _ in range(3))
-    np.add.at(counts, launch, sizes.counts)
-    np.maximum.at(columns, launch, sizes.columns)
-    classes[launch] = sizes.row_classes
-    bounds = np.append(0, np.cumsum(counts))
-    # The longest rows of a bucket are not asked for: less than twice as many may be expected.
-    rows = np.minimum((1 << classes) - 1, sizes.max_rows)
-    return sizes.order(launch), buckets_of(layouts, bounds, rows, columns)
-
-
-def launches_of(
-    columns: NDArray[np.int64], row_classes: NDArray[np.int64], lanes: int
-) -> tuple[NDArray[np.int64], list[StripeLayout]]:
-    """Assign sizes to launches of one layout, whose references differ at most twofold.
-
-    Parameters
-    ----------
-    columns, row_classes
-        int64[s]: query lengths, and the numbers of binary digits of reference lengths.
-    lanes
-        Lanes that share a pair at least.
-
-    Returns
-    -------
-    int64[s], the launch of each size, those with most work first; and the layout of each launch.
-    """
-    layouts = [
-        choose_layout(length, 1 << row_class, MAX_PACKED_COLUMNS, lanes)
-        for length, row_class in zip(columns.tolist(), row_classes.tolist(), strict=True)
-    ]
-    numbers = {layout: number for number, layout in enumerate(sorted(set(layouts)))}
-    number = np.array([numbers[layout] for layout in layouts], dtype=np.int64)
-    launches, launch = np.unique(-(number * _ROW_CLASSES + row_classes), return_inverse=True)
-    of_launch = dict(zip(launch.tolist(), layouts, strict=True))
-    return launch.astype(np.int64), [of_launch[number] for number in range(launches.size)]
-
-
-def buckets_of(
-    layouts: list[StripeLayout],
-    bounds: NDArray[np.int64],
-    rows: NDArray[Any],
-    columns: NDArray[np.int64],
-) -> list[Bucket]:
-    """Return the buckets of b layouts.
-
-    Parameters
-    ----------
-    layouts
-        Of each bucket.
-    bounds
-        int64[b + 1]: where each bucket starts in the order.
-    rows, columns
-        Any integer dtype[b]: the longest reference and query of each.
-    """
-    sizes = zip(pairwise(bounds.tolist()), rows.tolist(), columns.tolist(), strict=True)
-    return [
-        Bucket(layout, first, last, longest, widest)
-        for layout, ((first, last), longest, widest) in zip(layouts, sizes, strict=True)
-    ]
-
-
-def _grid(bucket: Bucket, kernel: LoadedKernel, device: CudaDevice) -> Grid:
+def _grid(bucket: PackedBucket, kernel: LoadedKernel, device: CudaDevice) -> Grid:
     count = multiprocessors(device.index)
-    blocks = kernel.blocks_per_multiprocessor(MAX_THREADS_PER_BLOCK)
-    needed = -(-(bucket.last - bucket.first) // bucket.pairs_per_warp)
-    resident = blocks * MAX_WARPS_PER_BLOCK * count
-    return choose_grid(
-        needed=needed,
-        resident=resident,
-        affordable=affordable_warps(bucket.scratch.words, min(needed, resident), device),
-        multiprocessors=count,
-    )
+    resident = kernel.blocks_per_multiprocessor(MAX_THREADS_PER_BLOCK) * MAX_WARPS_PER_BLOCK * count
+    warps = min(bucket.warps_needed, resident)
+    affordable = affordable_warps(bucket.scratch.words, warps, device)
+    return choose_grid(bucket.warps_needed, resident, affordable, count)

@@ -21,7 +21,8 @@ from hapgpu.realign.align.cuda.diagonals import diagonal_alignments
 from hapgpu.realign.align.cuda.end_cells import ALIGNED, UNCERTIFIED, EndCells
 from hapgpu.realign.align.cuda.matrices import align_by_matrices
 from hapgpu.realign.align.cuda.outputs import FIXED_RUNS, Outputs
-from hapgpu.realign.align.cuda.packed import fits_packed, plan_buckets, write_end_cells
+from hapgpu.realign.align.cuda.packed import fits_packed, max_bases, write_end_cells
+from hapgpu.realign.align.cuda.packed_layouts import sort_packed
 from hapgpu.realign.align.cuda.tasks import AlignTask
 from hapgpu.realign.align.cuda.ungapped import UngappedRules, ungapped_alignments
 from hapgpu.runtime.gpu.scalars import last_values
@@ -130,7 +131,8 @@ def _scored(
     """Find the end cells of pairs first, then their alignments; `whole` are left."""
     scoring, overhang, device = task.scoring, task.overhang, task.device
     is_all = rest.size == len(pairs)
-    order, buckets = plan_buckets(lengths if is_all else lengths.take(rest), device)
+    sizes = lengths if is_all else lengths.take(rest)
+    order, buckets = sort_packed(sizes, max_bases(scoring))
     rows = cupy.full(len(pairs), ALIGNED, dtype=np.int32)
     ends = EndCells(outputs.scores, rows, cupy.empty(len(pairs), dtype=np.int32))
     numbers = order if is_all else rest[order]

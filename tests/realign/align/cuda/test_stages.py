@@ -22,6 +22,7 @@ from hapgpu.realign.align.cuda import (
     few,
     outputs,
     packed,
+    packed_layouts,
     stages,
     ungapped,
 )
@@ -76,14 +77,16 @@ class _Kernel(EmulatedKernel):
 def matrices(monkeypatch: pytest.MonkeyPatch) -> Matrices:
     emulate(
         *(monkeypatch, bands, batches, buckets, diagonals, few, outputs, packed),
-        *(ragged, stages, ungapped),
+        *(packed_layouts, ragged, stages, ungapped),
     )
     monkeypatch.setattr(few, "uploaded_together", list)
     monkeypatch.setattr(few, "downloaded_together", list)
     for module in (bands, packed):
         monkeypatch.setattr(module, "load_kernel", lambda kernel, _device: _Kernel(kernel))
         monkeypatch.setattr(module, "multiprocessors", lambda _device: 1)
-    monkeypatch.setattr(packed, "choose_layout", few_columns)  # each number is a kernel to compile
+    monkeypatch.setattr(few, "choose_layout", few_columns)  # each number is a kernel to compile
+    monkeypatch.setattr(few, "multiprocessors", lambda _device: 1)
+    monkeypatch.setattr(packed_layouts, "MAX_COLUMNS", 2)
     stand_in = Matrices()
     monkeypatch.setattr(stages, "align_by_matrices", stand_in)
     return stand_in
