@@ -92,10 +92,11 @@ def test_as_the_reference(scoring: Scoring, overhang: Overhang, find: Find) -> N
 
 
 @st.composite
-def scorings(draw: st.DrawFn) -> Scoring:
+def scorings(draw: st.DrawFn, lowest_match: int) -> Scoring:
     """Draw small weights, which lead to many ties, of all signs that the kernel takes."""
-    match = draw(st.integers(0, 3))
-    mismatch, gap_open, gap_extend = (draw(st.integers(-4, largest)) for largest in (match, 0, 0))
+    match = draw(st.integers(lowest_match, 3))
+    mismatch = draw(st.integers(-4, match))
+    gap_open, gap_extend = (draw(st.integers(-4, min(match, 0))) for _ in range(2))
     return Scoring(match, mismatch, gap_open, gap_extend)
 
 
@@ -107,14 +108,18 @@ TEXTS = st.text("AC", min_size=1, max_size=12)
     max_examples=many(60),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-@given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=9), scorings(), st.data())
+@given(
+    st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=9),
+    st.sampled_from(Overhang),
+    st.data(),
+)
 def test_ties(
-    find: Find, texts: list[tuple[str, str]], scoring: Scoring, data: st.DataObject
+    find: Find, texts: list[tuple[str, str]], overhang: Overhang, data: st.DataObject
 ) -> None:
     rows = np.arange(len(texts), dtype=np.int32)
     sequences = (Ragged.from_sequences(column) for column in zip(*texts, strict=True))
     pairs = PairBatch(*sequences, rows, rows)
-    overhang = data.draw(st.sampled_from(Overhang))
+    scoring = data.draw(scorings(0 if overhang.has_free_ends else -3))
     check_ends(find(pairs, scoring, overhang), pairs, scoring, overhang)
 
 
