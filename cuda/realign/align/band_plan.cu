@@ -8,9 +8,18 @@ namespace {
 constexpr int kLaneDiagonals = 8, kMostLanes = 32;
 // Bands with more lanes are only for pairs whose matrices have more cells.
 constexpr int kFewLanes = 4;
-// Groups of bands by their rows: group g has less than kShortRows << g.
-constexpr int kRowGroups = 16, kShortRows = 512, kShortBits = 9;
-constexpr int kCounts = kRowGroups * kMostLanes + 1;  // the last one of pairs without a band
+// Bands are ordered by bins: bin 0 has pairs without a band. The others have first the groups of bands
+// with most rows (group g has less than kShortRows << g), and in each the widest bands, and of
+// each width the bands with most rows.
+constexpr int kRowGroups = 16, kShortRows = 512;
+constexpr int kRowBins = 16, kRowsPerBin = kShortRows / kRowBins;
+
+__device__ inline int bin_of(int lanes, int rows) {
+    int group = 0;
+    while (rows >= kShortRows << group) ++group;
+    const int later = (group * kMostLanes + lanes - 1) * kRowBins + (rows >> group) / kRowsPerBin;
+    return kRowGroups * kMostLanes * kRowBins - later;
+}
 
 // Returns how many bases before an end cell match along its diagonal.
 __device__ inline int matches_before(const EndedPair& pair) {
@@ -46,15 +55,11 @@ struct GapWeights {
 }  // namespace
 
 // Plans the band of each of the pairs `rows`: it ends before the `matches` of the end cell's diagonal,
-// and has `after` diagonals to the right of it. Keys order bands by row group, lanes and rows, and are
-// highest for pairs without a band. Counts the bands by row group and lanes, from 1 on.
+// and has `after` diagonals to the right of it. Counts the bands of each bin.
 extern "C" __global__ void plan_bands(
     Pairs pairs, EndCells end_cells, const long long* rows, int count, GapWeights weights,
-    int largest_weight, int score_limit, int* matches, int* after, int* keys, int* counts
+    int largest_weight, int score_limit, int* matches, int* after, int* bins, int* bin_counts
 ) {
-    __shared__ int own_counts[kCounts];
-    for (int c = threadIdx.x; c < kCounts; c += blockDim.x) own_counts[c] = 0;
-    __syncthreads();
     for (int k = first_thread(); k < count; k += all_threads()) {
         EndedPair pair(pairs, end_cells, rows[k]);
         const bool has_end = pair.row > 0;
@@ -73,18 +78,16 @@ extern "C" __global__ void plan_bands(
         const long long steps = (long long)row + column + kLaneDiagonals * kMostLanes;
         const bool fits =
             steps < kShortRows << (kRowGroups - 1) && largest_weight * steps < score_limit;
-        int counted = kCounts - 1, key = 1 << 30;
-        if (has_end && fits && !is_too_wide) {
-            const int group = max(32 - __clz(band_rows) - kShortBits, 0);
-            counted = group * kMostLanes + (int)lanes - 1;
-            key = counted << kShortBits | band_rows >> group;
-        }
         after[k] = right;
-        keys[k] = key;
-        atomicAdd(&own_counts[counted], 1);
+        bins[k] = has_end && fits && !is_too_wide ? bin_of((int)lanes, band_rows) : 0;
+        atomicAdd(&bin_counts[bins[k]], 1);
     }
-    __syncthreads();
-    for (int c = threadIdx.x; c < kCounts; c += blockDim.x) {
-        if (own_counts[c]) atomicAdd(&counts[c], own_counts[c]);
+}
+
+// Writes the number of each plan at its rank. `bounds` are the ends of the bins, and become their
+// starts.
+extern "C" __global__ void order_bands(const int* bins, int count, int* bounds, int* order) {
+    for (int k = first_thread(); k < count; k += all_threads()) {
+        order[atomicAdd(&bounds[bins[k]], -1) - 1] = k;
     }
 }

@@ -16,6 +16,7 @@
 namespace {
 
 constexpr int kUnreachable = -(1 << 30);
+constexpr int kRowBins = 16;  // of band_plan.cu
 
 // Weights of the steps through the matrix, shifted by the tag and with its bits.
 struct Steps {
@@ -177,29 +178,27 @@ struct Share {
     int lanes, first, count;
 };
 
-// Returns the n-th share of a launch, with no bands if there is none. `counts` are the numbers of
-// bands by their lanes, from 1 on. The ranks of wider bands come first.
-__device__ inline Share find_share(const int* counts, int n) {
+// Returns the n-th share of a launch, with no bands if there is none. `bounds` are the ranks where
+// the bins of a row group start (band_plan.cu); the widest bands come first.
+__device__ inline Share find_share(const int* bounds, int n) {
     const int lanes = kWarpLanes - lane_id(), bands = kWarpLanes / lanes;
-    const int own = counts[lanes - 1], shares = (own + bands - 1) / bands;
-    const int last_rank = sum_to_lane(own), shares_before = sum_to_lane(shares) - shares;
-    const unsigned found =
-        __ballot_sync(kAllLanes, shares_before <= n && n < shares_before + shares);
-    const int first = last_rank - own + (n - shares_before) * bands;
+    const int start = bounds[lane_id() * kRowBins], end = bounds[(lane_id() + 1) * kRowBins];
+    const int shares = (end - start + bands - 1) / bands;
+    const int own = n - (sum_to_lane(shares) - shares);
+    const unsigned found = __ballot_sync(kAllLanes, own >= 0 && own < shares);
     const int from = found ? __ffs(found) - 1 : 0;
-    Share share = {kWarpLanes - from, __shfl_sync(kAllLanes, first, from), 0};
-    const int end = __shfl_sync(kAllLanes, last_rank, from);
-    if (found) share.count = min(end - share.first, kWarpLanes / share.lanes);
-    return share;
+    const int first = __shfl_sync(kAllLanes, start + own * bands, from);
+    const int last = __shfl_sync(kAllLanes, end, from);
+    return {kWarpLanes - from, first, found ? min(last - first, kWarpLanes / (kWarpLanes - from)) : 0};
 }
 
 }  // namespace
 
-// Aligns pairs in bands; `order` has the numbers of their plans, the widest bands first. The warps
-// take shares in turn, and each has scratch memory for the longest bands: runs, then directions.
+// Aligns pairs in the bands of a row group; `order` has the numbers of their plans. The warps take
+// shares in turn, and each has scratch memory for the longest bands: runs, then directions.
 extern "C" __global__ void __launch_bounds__(128, 4)
 banded_alignments(Pairs pairs, EndCells end_cells, const long long* rows, const int* matches,
-                  const int* after, const long long* order, const int* counts, int* taken,
+                  const int* after, const int* order, const int* bounds, int* taken,
                   Task task, unsigned* scratch, long long words_per_warp, Outputs outputs) {
     const int warp = (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes;
     unsigned* runs = scratch + warp * words_per_warp;
@@ -207,11 +206,11 @@ banded_alignments(Pairs pairs, EndCells end_cells, const long long* rows, const 
     for (;;) {
         int n = 0;
         if (lane_id() == 0) n = atomicAdd(taken, 1);
-        const Share share = find_share(counts, __shfl_sync(kAllLanes, n, 0));
+        const Share share = find_share(bounds, __shfl_sync(kAllLanes, n, 0));
         if (share.count == 0) break;
         const Group group(share.lanes);
         const int own = min(group.number, share.count - 1);
-        const long long k = order[share.first + own];
+        const int k = order[share.first + own];
         const int p = (int)rows[k];
         EndedPair pair(pairs, end_cells, p);
         const int score = pair.score;

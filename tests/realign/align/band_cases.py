@@ -48,9 +48,13 @@ def gapped_pair(gap: int, size: int, seed: int) -> tuple[bytes, bytes]:
 
 
 def check_long_gaps(runner: Runner, overhang: Overhang) -> None:
-    """Check bands of all numbers of lanes; wider ones are left."""
-    gaps = [*range(1, 165, 9), 300]
-    sequences = [gapped_pair(gap, 60 + 3 * gap, seed) for seed, gap in enumerate(gaps * 2)]
+    """Check bands of all numbers of lanes, and long ones; wider ones are left."""
+    gaps = [2, *range(1, 165, 9), 300]
+    sizes = [1500, *(60 + 3 * gap for gap in gaps[1:])]
+    sequences = [
+        gapped_pair(gap, size, seed)
+        for seed, (gap, size) in enumerate(zip(gaps * 2, sizes * 2, strict=True))
+    ]
     case = ended(sequences, READ, overhang)
     found, left, _ = runner.bands(case, range(len(sequences)), READ, overhang)
     widest = len(gaps) - 1

@@ -19,10 +19,11 @@ score than in the matrix, as fewer alignments lead there.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import cupy
 import numpy as np
+from numpy.typing import NDArray
 
 from hapgpu.realign.align.cuda.batches import PAIRS, DevicePairs
 from hapgpu.realign.align.cuda.diagonals import BORDER, border_weights
@@ -32,14 +33,15 @@ from hapgpu.realign.align.cuda.layouts import (
     MAX_WARPS_PER_BLOCK,
     ROWS_PER_WORD,
     WARP_LANES,
+    Grid,
     choose_grid,
 )
 from hapgpu.realign.align.cuda.outputs import OUTPUTS, Outputs
 from hapgpu.realign.scoring import Overhang, Scoring
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import multiprocessors
-from hapgpu.runtime.gpu.kernel import Array, Kernel, KernelArgument, Length, Scalar, Struct
-from hapgpu.runtime.gpu.launch import load_kernel
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Scalar, Struct
+from hapgpu.runtime.gpu.launch import LoadedKernel, load_kernel
 from hapgpu.runtime.gpu.work_queue import launch_threads
 from hapgpu.runtime.gpu_array import GpuArray
 
@@ -53,8 +55,10 @@ _ROW_GROUPS: Final = 16
 _SHORT_ROWS: Final = 512  # bands of row group g have fewer rows than this << g
 _LANE_DIAGONALS: Final = 8
 _KEPT_RUNS: Final = 16
-_BANDS_PER_WARP: Final = WARP_LANES // np.arange(1, WARP_LANES + 1)  # by lanes, from 1 on
-_COUNTS: Final = _ROW_GROUPS * WARP_LANES + 1
+_BANDS_PER_WARP: Final = WARP_LANES // np.arange(WARP_LANES, 0, -1)  # by descending width
+_ROW_BINS: Final = 16  # of the bands of a row group and a width
+_BINS_PER_GROUP: Final = WARP_LANES * _ROW_BINS
+_BINS: Final = 1 + _ROW_GROUPS * _BINS_PER_GROUP  # bin 0 is of pairs without a band
 
 PLAN_BANDS: Final = Kernel(
     "realign/align/band_plan.cu",
@@ -69,8 +73,18 @@ PLAN_BANDS: Final = Kernel(
             ),
         ),
         *(Scalar(name, np.int32) for name in ("largest_weight", "score_limit")),
-        *(Array(name, np.int32, "count") for name in ("matches", "after", "keys")),
-        *(Array("counts", np.int32, "counted"), Length("counted")),
+        *(Array(name, np.int32, "count") for name in ("matches", "after", "bins")),
+        *(Array("bin_counts", np.int32, "all_bins"), Length("all_bins")),
+    ),
+)
+
+ORDER_BANDS: Final = Kernel(
+    "realign/align/band_plan.cu",
+    "order_bands",
+    (
+        *(Array("bins", np.int32, "count"), Scalar("count", np.int32)),
+        *(Array("bounds", np.int32, "all_bins"), Length("all_bins")),
+        Array("order", np.int32, "count"),
     ),
 )
 
@@ -96,8 +110,8 @@ BANDED_ALIGNMENTS: Final = Kernel(
         *(PAIRS, END_CELLS),
         Array("rows", np.int64, "planned"),
         *(Array(name, np.int32, "planned") for name in ("matches", "after")),
-        *(Array("order", np.int64, "count"), Length("planned"), Length("count")),
-        *(Array("counts", np.int32, "lanes"), Length("lanes")),
+        *(Array("order", np.int32, "planned"), Length("planned")),
+        *(Array("bounds", np.int32, "group_bins", 1), Length("group_bins")),
         *(Array("taken", np.int32, "one"), Length("one")),
         *(_TASK, Array("scratch", np.uint32, "scratch_words"), Length("scratch_words")),
         *(Scalar("words_per_warp", np.int64), OUTPUTS),
@@ -143,92 +157,95 @@ def banded_alignments(
     """
     if not rows.size or max(scoring.gap_open, scoring.gap_extend) > 0:
         return rows
-    plan = _plan(pairs, rows, ends, scoring)
-    order = cupy.argsort(-plan.keys)
-    inputs = (pairs.fields, ends.fields, rows, plan.matches, plan.after)
-    task = (
-        _steps(scoring),
-        border_weights(scoring, overhang),
-        *(scoring.match, int(overhang)),
-    )
-    left = _launch(inputs, order, plan.counts, task, device, outputs)
-    return rows[order[:left]]
+    count = int(rows.size)
+    matches, after, bins, counts = _plan(pairs, rows, ends, scoring)
+    order = cupy.empty(count, dtype=np.int32)
+    bounds = cupy.cumsum(counts[: _BINS + 1], dtype=np.int32)
+    launch_threads(ORDER_BANDS, _THREADS, count, (bins, count, bounds, _BINS, order))
+
+    left, *by_group = _bin_counts(counts)
+    kernel = load_kernel(BANDED_ALIGNMENTS, device.index)
+    launches = _launches(kernel, by_group, device)
+    largest = max((grid.warps * words for _, grid, words in launches), default=0)
+    scratch = cupy.empty(largest, dtype=np.uint32)
+    task = (_steps(scoring), border_weights(scoring, overhang), scoring.match, int(overhang))
+    for group, grid, words in launches:
+        first = 1 + group * _BINS_PER_GROUP
+        arguments = (
+            *(pairs.fields, ends.fields, rows, matches, after, order, count),
+            *(bounds[first : first + _BINS_PER_GROUP + 1], _BINS_PER_GROUP),
+            *(counts[_BINS + 1 + group :], 1, task, scratch, scratch.size, words),
+            outputs.fields,
+        )
+        kernel.launch(grid.blocks, grid.threads_per_block, arguments)
+    return rows[order[:left]] if left else rows[:0]
 
 
 def band_cells(pairs: DevicePairs, rows: GpuArray, ends: EndCells, scoring: Scoring) -> GpuArray:
-    """Return int64[k]: the cells that `banded_alignments` computes of each pair of `rows`.
+    """Return int64[k]: how many cells `banded_alignments` at least computes of each pair of `rows`.
 
     Parameters
     ----------
     pairs, rows, ends, scoring
         As for `banded_alignments`, with gaps that are no bonus; `rows` are int64[k], k > 0.
     """
-    keys = _plan(pairs, rows, ends, scoring).keys
-    by_group, band_rows = keys // _SHORT_ROWS, keys % _SHORT_ROWS  # long bands lack some digits
-    lanes, group = by_group % WARP_LANES + 1, by_group // WARP_LANES
-    cells = (band_rows.astype(np.int64) << group) * lanes * _LANE_DIAGONALS
-    return cupy.where(group < _ROW_GROUPS, cells, 0)
+    bins = _plan(pairs, rows, ends, scoring).bins - 1
+    in_group = bins % _BINS_PER_GROUP
+    group = _ROW_GROUPS - 1 - bins // _BINS_PER_GROUP
+    lanes = WARP_LANES - in_group // _ROW_BINS
+    row_bin = (_ROW_BINS - 1 - in_group % _ROW_BINS).astype(np.int64)
+    fewest = (row_bin * (_SHORT_ROWS // _ROW_BINS)) << cupy.maximum(group, 0)
+    return cupy.where(bins >= 0, fewest * lanes * _LANE_DIAGONALS, 0)
 
 
 class _Plan(NamedTuple):
-    """What the kernel `plan_bands` writes, all int32."""
+    """What the kernel `plan_bands` writes, all int32.
+
+    After the counts of the bins, there is room for the end of the last bin, and for the numbers
+    of the launches.
+    """
 
     matches: GpuArray
     after: GpuArray
-    keys: GpuArray
+    bins: GpuArray
     counts: GpuArray
 
 
 def _plan(pairs: DevicePairs, rows: GpuArray, ends: EndCells, scoring: Scoring) -> _Plan:
     count = int(rows.size)
-    matches, after, keys = (cupy.empty(count, dtype=np.int32) for _ in range(3))
-    plan = _Plan(matches, after, keys, cupy.zeros(_COUNTS, dtype=np.int32))
+    matches, after, bins = (cupy.empty(count, dtype=np.int32) for _ in range(3))
+    plan = _Plan(matches, after, bins, cupy.zeros(_BINS + 1 + _ROW_GROUPS, dtype=np.int32))
     weights = (_gap_weights(scoring), scoring.largest, _SCORE_LIMIT)
-    arguments = (pairs.fields, ends.fields, rows, count, *weights, *plan, plan.counts.size)
+    arguments = (pairs.fields, ends.fields, rows, count, *weights, *plan, _BINS)
     launch_threads(PLAN_BANDS, _THREADS, count, arguments)
     return plan
 
 
-def _launch(
-    inputs: tuple[KernelArgument, ...],
-    order: GpuArray,
-    counts: GpuArray,
-    task: tuple[KernelArgument, ...],
-    device: CudaDevice,
-    outputs: Outputs,
-) -> int:
-    """Align all bands, one launch per group of rows; return how many pairs have no band."""
-    *grouped, left = cupy.asnumpy(counts).tolist()
-    by_lanes = np.array(grouped).reshape(_ROW_GROUPS, WARP_LANES)
-    groups = np.flatnonzero(by_lanes.any(axis=1))[::-1].tolist()
-    kernel = load_kernel(BANDED_ALIGNMENTS, device.index)
+def _bin_counts(counts: GpuArray) -> list[Any]:
+    """Return the number of pairs without a band, and int64[32] for each row group.
+
+    The row groups come in their order, and the numbers of bands in them by descending width.
+    """
+    in_bins = cupy.asnumpy(counts[:_BINS])
+    shape = (_ROW_GROUPS, WARP_LANES, _ROW_BINS)
+    return [int(in_bins[0]), *in_bins[1:].reshape(shape).sum(axis=2)]
+
+
+def _launches(
+    kernel: LoadedKernel, by_group: list[NDArray[np.int64]], device: CudaDevice
+) -> list[tuple[int, Grid, int]]:
+    """Return the row groups with bands, the grids for them, and words of scratch per warp."""
+    processors = multiprocessors(device.index)
     resident = kernel.blocks_per_multiprocessor(MAX_THREADS_PER_BLOCK) * MAX_WARPS_PER_BLOCK
     budget = device.memory_budget() // 4  # words
-    words = [_words_per_warp(_SHORT_ROWS << group) for group in groups]
-    grids = [
-        choose_grid(
-            needed=int((-(-by_lanes[group] // _BANDS_PER_WARP)).sum()),
-            resident=resident * multiprocessors(device.index),
-            affordable=budget // size,
-            multiprocessors=multiprocessors(device.index),
-        )
-        for group, size in zip(groups, words, strict=True)
-    ]
-    largest = max((grid.warps * size for grid, size in zip(grids, words, strict=True)), default=0)
-    scratch = cupy.empty(largest, dtype=np.uint32)
-    taken = cupy.zeros(len(groups), dtype=np.int32)
-    first = left
-    for number, (group, grid, size) in enumerate(zip(groups, grids, words, strict=True)):
-        bands = order[first : first + int(by_lanes[group].sum())]
-        first += int(bands.size)
-        own_counts = counts[group * WARP_LANES : (group + 1) * WARP_LANES]
-        arguments = (
-            *(*inputs, bands, int(order.size), int(bands.size)),
-            *(own_counts, WARP_LANES, taken[number : number + 1], 1),
-            *(task, scratch, scratch.size, size, outputs.fields),
-        )
-        kernel.launch(grid.blocks, grid.threads_per_block, arguments)
-    return int(left)
+    launches = []
+    for group, by_width in enumerate(by_group):
+        if by_width.any():
+            words = _words_per_warp(_SHORT_ROWS << (_ROW_GROUPS - 1 - group))
+            needed = int((-(-by_width // _BANDS_PER_WARP)).sum())
+            grid = choose_grid(needed, resident * processors, budget // words, processors)
+            launches.append((group, grid, words))
+    return launches
 
 
 def _words_per_warp(rows: int) -> int:
