@@ -25,6 +25,19 @@ def check_diagonals(runner: Runner, scoring: Scoring, overhang: Overhang, case: 
     assert found == [row if is_diagonal else None for row, is_diagonal in rows]
 
 
+def check_large_weights(runner: Runner, overhang: Overhang) -> None:
+    """Check scores that GATK's lowest score raises: of these, only some diagonals are found."""
+    for match in (0, 3, 10**6):
+        scoring = Scoring(match, -(10**8), -(10**8), -(10**8))
+        case = made_case(scoring, overhang, 60)
+        found = runner.diagonals(case, scoring, overhang)
+        rows = zip(case.expected, case.is_diagonal, strict=True)
+        expected = [row if is_diagonal else None for row, is_diagonal in rows]
+        assert all(row in {None, other} for row, other in zip(found, expected, strict=True))
+        assert any(row is not None for row in found)
+        assert sorted(runner.bands(case, range(60), scoring, overhang)[1]) == [*range(60)]
+
+
 def check_bands(runner: Runner, scoring: Scoring, overhang: Overhang, case: Ended) -> None:
     """Check alignments in bands against the matrix; the last of the pairs is not asked for."""
     count = len(case.pairs)

@@ -8,6 +8,7 @@ from hapgpu.realign.scoring import Overhang, Scoring
 from tests.realign.align.band_cases import (
     check_bands,
     check_diagonals,
+    check_large_weights,
     check_long_gaps,
     check_small_pool,
     check_what_is_left,
@@ -40,6 +41,11 @@ def test_bands(runner: Runner, scoring: Scoring, overhang: Overhang) -> None:
 @pytest.mark.parametrize("overhang", Overhang, ids=lambda overhang: overhang.name)
 def test_long_gaps(runner: Runner, overhang: Overhang) -> None:
     check_long_gaps(runner, overhang)
+
+
+@pytest.mark.parametrize("overhang", [Overhang.SOFTCLIP, Overhang.IGNORE])
+def test_large_weights(runner: Runner, overhang: Overhang) -> None:
+    check_large_weights(runner, overhang)
 
 
 def test_what_is_left(runner: Runner) -> None:

@@ -8,9 +8,11 @@ at most min(p, q - x) steps of the diagonal, of b each, and loses at least
 holds for x deleted bases and min(p - x, q) steps. An alignment with the score S loses
 b * min(p, q) - S. So x is bounded, unless nothing is lost per base: then by the matrix.
 
-The traceback stays on the diagonal while bases match, if no step has more than a match and a gap
-costs least by its extension: a gap that ends beside a match is no better one base before it, with
-the match after it. So a band may end before all matches of the end cell's diagonal.
+The traceback stays on a diagonal while its bases match, if no step scores more than a match and an
+extension costs no more than an opening. Take an alignment that ends with an insertion where bases
+match, and the step by which it came to this row. With the same insertion one row before, or a
+shorter one, and the match after it, it scores no less; columns likewise. So a band may end before
+the matches of the end cell's diagonal.
 
 Within a band that holds all these alignments, the traceback is as in the matrix. Each source that
 ties on it is the end of one of them, and has the same score in both. Other sources have no higher

@@ -7,7 +7,8 @@ and the sum of its steps. If that is the score of the end cell, GATK's traceback
 - None scores more: with the remaining steps, the end cell would score more than it does.
 - So in each cell the diagonal has the best score, and it comes first where sources tie.
 
-No sign of a weight is needed. GATK's lowest score only raises cells, as another source would.
+No sign of a weight is needed. A cell that GATK's lowest score raises scores more than its steps, so
+its pair is left to other kernels.
 """
 
 from __future__ import annotations
@@ -63,6 +64,8 @@ def diagonal_alignments(
     outputs
         The alignments of the n pairs.
     """
+    if not len(pairs):
+        return
     weights = (scoring.match, scoring.mismatch, border_weights(scoring, overhang))
     arguments = (pairs.fields, ends.fields, *weights, int(overhang), outputs.fields)
     launch_threads(DIAGONAL_ALIGNMENTS, _THREADS, len(pairs) * _LANES, arguments)
