@@ -12,7 +12,7 @@ constexpr int kFewLanes = 4;
 // with most rows (group g has less than kShortRows << g), and in each the widest bands, and of
 // each width the bands with most rows.
 constexpr int kRowGroups = 16, kShortRows = 512;
-constexpr int kRowBins = 16, kRowsPerBin = kShortRows / kRowBins;
+constexpr int kRowBins = 64, kRowsPerBin = kShortRows / kRowBins;
 
 __device__ inline int bin_of(int lanes, int rows) {
     int group = 0;

@@ -16,7 +16,7 @@
 namespace {
 
 constexpr int kUnreachable = -(1 << 30);
-constexpr int kRowBins = 16;  // of band_plan.cu
+constexpr int kRowBins = 64;  // of band_plan.cu
 
 // Weights of the steps through the matrix, shifted by the tag and with its bits.
 struct Steps {
@@ -44,24 +44,53 @@ __device__ inline int add_max(int a, int b, int c) {
 #endif
 }
 
-__device__ inline int max_of_3(int a, int b, int c) {
-#if __CUDA_ARCH__ >= 900
-    return __vimax3_s32(a, b, c);
-#else
-    return max(max(a, b), c);
-#endif
-}
-
 __device__ inline int without_tag(int tagged) { return tagged & ~kTagMask; }
+
+// Bases of a sequence, four per word, from any position on; any bytes for positions outside it.
+struct BaseReader {
+    const unsigned* words;
+    unsigned at, count;  // the next word, and the words that the sequence is in
+    unsigned shift, last;
+
+    __device__ BaseReader(const unsigned char* bases, int size, int position) {
+        const int before = (int)((unsigned long long)bases & 3);
+        words = (const unsigned*)(bases - before);
+        count = (before + size + 3) / 4;
+        at = (before + position) >> 2;
+        shift = 8 * (before + position & 3);
+        last = load();
+    }
+
+    __device__ unsigned load() {
+        const unsigned word = at < count ? words[at] : 0;
+        ++at;
+        return word;
+    }
+
+    __device__ unsigned next() {
+        const unsigned before = last;
+        last = load();
+        return __funnelshift_r(before, last, shift);
+    }
+};
 
 // Bases of a block of steps of a lane: of the reference, a row's in each byte, and of the query,
 // those of the first row from the first byte on.
 struct BlockBases {
     unsigned reference[2], query[4];
 
-    __device__ BlockBases(const EndedPair& pair, int row, int column) {
-        load_bases(pair.reference, pair.row, row, reference);
-        load_bases(pair.query, pair.query_size, column, query);
+    __device__ BlockBases(BaseReader& references, BaseReader& queries)
+        : reference{references.next(), references.next()},
+          query{queries.next(), queries.next(), queries.next(), queries.next()} {}
+
+    // Goes to the next block: its first row has the second half of the query bases.
+    __device__ void advance(const unsigned (&references)[2], const unsigned (&queries)[2]) {
+#pragma unroll
+        for (int w = 0; w < 2; ++w) {
+            reference[w] = references[w];
+            query[w] = query[w + 2];
+            query[w + 2] = queries[w];
+        }
     }
 };
 
@@ -69,7 +98,7 @@ struct BlockBases {
 struct Cells {
     int opened[kLaneDiagonals];     // score in the row above + gap_open, no tag
     int deletion[kLaneDiagonals];   // deletion score in the row above, no tag
-    int last_insertion;             // of the last diagonal, tagged as an insertion
+    int last_insertion;             // of the last diagonal, no tag
     unsigned word[kLaneDiagonals];  // directions of a block
 
     // Sets the row before the first one, where the first cell has the given column.
@@ -93,7 +122,6 @@ struct Cells {
         const unsigned reference = __byte_perm(bases.reference[step / 4], 0, 0x1111 * (step % 4));
         int left = __shfl_sync(kAllLanes, opened[kLaneDiagonals - 1], group.left);
         int insertion = __shfl_sync(kAllLanes, last_insertion, group.left);
-        left += kInsertion;
         if (group.lane == 0) left = insertion = kUnreachable;
         const auto fill = [&](int d, int above, int deletion_above) {
             const int w = step / 4 + d / 4;
@@ -102,8 +130,7 @@ struct Cells {
             const bool differs = (query ^ reference) & 0xffu << 8 * (d % 4);
             fill_cell(d, differs, above, deletion_above, task.step, step, left, insertion);
             if (kFirst && d == border) {
-                opened[d] = border_opened;
-                left = border_opened + kInsertion;
+                left = opened[d] = border_opened;
                 insertion = kUnreachable;
             }
         };
@@ -119,21 +146,20 @@ struct Cells {
         }
     }
 
-    // `left` and `insertion` are the opened score and the insertion score of the cell before, tagged
-    // as insertions, and become those of this cell.
+    // `left` and `insertion` are the opened score and the insertion score of the cell before, and
+    // become those of this cell.
     __device__ void fill_cell(int d, bool differs, int above, int deletion_above,
                               const Steps& weights, int step, int& left, int& insertion) {
         const int through = opened[d] + (differs ? weights.mismatch : weights.match);
         const int down = add_max(deletion_above, weights.deletion_extend, above);
         const int right = add_max(insertion, weights.insertion_extend, left);
-        const int best = max_of_3(right, through, down);
+        const int best = max(add_max(right, kInsertion, through), down);
         const unsigned extended = ((unsigned)right | (unsigned)down) & ~kSource & kTagMask;
         const unsigned direction = ((unsigned)best & kSource) | extended;
         word[d] += direction << (kTagBits * step);
-        insertion = right & ~kInsertionExtended;
+        insertion = without_tag(right);
         deletion[d] = without_tag(down);
-        opened[d] = without_tag(best) + weights.gap_open;
-        left = without_tag(best) + (weights.gap_open + kInsertion);
+        left = opened[d] = without_tag(best) + weights.gap_open;
     }
 };
 
@@ -144,11 +170,13 @@ __device__ void fill_bands(const EndedPair& pair, const Band& band, const Task& 
     // Column of the lane's first cell in the row before its first one; its query base is one before.
     const int first_column = band.first_row + band.lowest + group.lane * kLaneDiagonals;
     Cells cells(task, band.first_row, first_column);
-    BlockBases next(pair, band.first_row - group.lane, first_column - group.lane);
+    BaseReader references(pair.reference, pair.row, band.first_row - group.lane);
+    BaseReader queries(pair.query, pair.query_size, first_column - group.lane);
+    BlockBases bases(references, queries);
     for (int first = 0; first < steps; first += kBlockSteps) {
         const int row = first - group.lane;  // 0-based, from band.first_row + 1 on
-        const BlockBases bases = next;
-        next = BlockBases(pair, band.first_row + row + kBlockSteps, first_column + row + kBlockSteps);
+        const unsigned next_references[2] = {references.next(), references.next()};
+        const unsigned next_queries[2] = {queries.next(), queries.next()};
 #pragma unroll
         for (int d = 0; d < kLaneDiagonals; ++d) cells.word[d] = 0;
         if (__any_sync(kAllLanes, row < 0 || first_column + row < 0)) {
@@ -169,6 +197,7 @@ __device__ void fill_bands(const EndedPair& pair, const Band& band, const Task& 
             directions[d * kWarpLanes + lane_id()] = cells.word[d];
         }
         directions += kLaneDiagonals * kWarpLanes;
+        bases.advance(next_references, next_queries);
     }
     __syncwarp();
 }
@@ -196,7 +225,7 @@ __device__ inline Share find_share(const int* bounds, int n) {
 
 // Aligns pairs in the bands of a row group; `order` has the numbers of their plans. The warps take
 // shares in turn, and each has scratch memory for the longest bands: runs, then directions.
-extern "C" __global__ void __launch_bounds__(128, 4)
+extern "C" __global__ void __launch_bounds__(128, 5)
 banded_alignments(Pairs pairs, EndCells end_cells, const long long* rows, const int* matches,
                   const int* after, const int* order, const int* bounds, int* taken,
                   Task task, unsigned* scratch, long long words_per_warp, Outputs outputs) {

@@ -21,7 +21,7 @@ score than in the matrix, as fewer alignments lead there.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import cupy
 import numpy as np
@@ -58,7 +58,7 @@ _SHORT_ROWS: Final = 512  # bands of row group g have fewer rows than this << g
 _LANE_DIAGONALS: Final = 8
 _KEPT_RUNS: Final = 16
 _BANDS_PER_WARP: Final = WARP_LANES // np.arange(WARP_LANES, 0, -1)  # by descending width
-_ROW_BINS: Final = 16  # of the bands of a row group and a width
+_ROW_BINS: Final = 64  # of the bands of a row group and a width
 _BINS_PER_GROUP: Final = WARP_LANES * _ROW_BINS
 _BINS: Final = 1 + _ROW_GROUPS * _BINS_PER_GROUP  # bin 0 is of pairs without a band
 
@@ -165,7 +165,7 @@ def banded_alignments(
     bounds = cupy.cumsum(counts[: _BINS + 1], dtype=np.int32)
     launch_threads(ORDER_BANDS, _THREADS, count, (bins, count, bounds, _BINS, order))
 
-    left, *by_group = _bin_counts(counts)
+    left, by_group = _counts_of(bounds)
     kernel = load_kernel(BANDED_ALIGNMENTS, device.index)
     launches = _launches(kernel, by_group, device)
     largest = max((grid.warps * words for _, grid, words in launches), default=0)
@@ -223,18 +223,17 @@ def _plan(pairs: DevicePairs, rows: GpuArray, ends: EndCells, scoring: Scoring) 
     return plan
 
 
-def _bin_counts(counts: GpuArray) -> list[Any]:
-    """Return the number of pairs without a band, and int64[32] for each row group.
+def _counts_of(bounds: GpuArray) -> tuple[int, NDArray[np.int64]]:
+    """Return the number of pairs without a band, and int64[16, 32]: of bands by group and width.
 
-    The row groups come in their order, and the numbers of bands in them by descending width.
+    `bounds` are the starts of the bins; row groups and widths come in their order.
     """
-    in_bins = cupy.asnumpy(counts[:_BINS])
-    shape = (_ROW_GROUPS, WARP_LANES, _ROW_BINS)
-    return [int(in_bins[0]), *in_bins[1:].reshape(shape).sum(axis=2)]
+    starts = cupy.asnumpy(bounds[1::_ROW_BINS])
+    return int(starts[0]), np.diff(starts).reshape(_ROW_GROUPS, WARP_LANES).astype(np.int64)
 
 
 def _launches(
-    kernel: LoadedKernel, by_group: list[NDArray[np.int64]], device: CudaDevice
+    kernel: LoadedKernel, by_group: NDArray[np.int64], device: CudaDevice
 ) -> list[tuple[int, Grid, int]]:
     """Return the row groups with bands, the grids for them, and words of scratch per warp."""
     processors = multiprocessors(device.index)
