@@ -29,13 +29,13 @@ def runner() -> Runner:
 @pytest.mark.parametrize("overhang", Overhang, ids=lambda overhang: overhang.name)
 @pytest.mark.parametrize("scoring", SCORINGS, ids=str)
 def test_diagonals(runner: Runner, scoring: Scoring, overhang: Overhang) -> None:
-    check_diagonals(runner, scoring, overhang, made_case(scoring, overhang, 3000))
+    check_diagonals(runner, scoring, overhang, made_case(scoring, overhang, 150))
 
 
 @pytest.mark.parametrize("overhang", Overhang, ids=lambda overhang: overhang.name)
 @pytest.mark.parametrize("scoring", SCORINGS, ids=str)
 def test_bands(runner: Runner, scoring: Scoring, overhang: Overhang) -> None:
-    check_bands(runner, scoring, overhang, made_case(scoring, overhang, 3000))
+    check_bands(runner, scoring, overhang, made_case(scoring, overhang, 150))
 
 
 @pytest.mark.parametrize("overhang", Overhang, ids=lambda overhang: overhang.name)
