@@ -21,14 +21,22 @@ __device__ inline int bin_of(int lanes, int rows) {
     return kRowGroups * kMostLanes * kRowBins - later;
 }
 
+// Returns four bases of a sequence from any position on; any bytes for positions outside it.
+__device__ inline unsigned four_bases(const unsigned char* bases, int size, int at) {
+    const unsigned long long start = (unsigned long long)bases, end = start + size;
+    const unsigned long long address = start + (long long)at, low = address & ~3ull;
+    const bool has_low = low + 4 > start && low < end, has_high = low + 8 > start && low + 4 < end;
+    return __funnelshift_r(has_low ? *(const unsigned*)low : 0,
+                           has_high ? *(const unsigned*)(low + 4) : 0, 8 * (address & 3));
+}
+
 // Returns how many bases before an end cell match along its diagonal.
 __device__ inline int matches_before(const EndedPair& pair) {
     const int size = min(pair.row, pair.column);
     for (int done = 0; done < size; done += 4) {
-        unsigned reference[1], query[1];
-        load_bases(pair.reference, pair.row, pair.row - done - 4, reference);
-        load_bases(pair.query, pair.column, pair.column - done - 4, query);
-        const unsigned differences = reference[0] ^ query[0];
+        const unsigned differences =
+            four_bases(pair.reference, pair.row, pair.row - done - 4) ^
+            four_bases(pair.query, pair.column, pair.column - done - 4);
         if (differences) return min(done + __clz(differences) / 8, size);
     }
     return size;

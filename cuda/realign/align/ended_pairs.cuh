@@ -24,23 +24,6 @@ struct Border {
     }
 };
 
-// Loads bases of a sequence from any position on, four per word; any bytes for positions outside it.
-template <int kWords>
-__device__ inline void load_bases(const unsigned char* bases, int size, int at,
-                                  unsigned (&words)[kWords]) {
-    const unsigned long long start = (unsigned long long)bases, end = start + size;
-    const unsigned long long address = start + (long long)at, aligned = address & ~3ull;
-    const unsigned shift = 8 * (address & 3);
-    unsigned before = 0;
-#pragma unroll
-    for (int w = 0; w <= kWords; ++w) {
-        const unsigned long long own = aligned + 4 * w;
-        const unsigned word = own + 4 > start && own < end ? *(const unsigned*)own : 0;
-        if (w) words[w - 1] = __funnelshift_r(before, word, shift);
-        before = word;
-    }
-}
-
 // A pair and its end cell, 1-based; row and column are 0 if the end cell is not known.
 struct EndedPair {
     const unsigned char* reference;
