@@ -8,8 +8,8 @@ namespace {
 constexpr int kLaneDiagonals = 8, kMostLanes = 32;
 // Bands with more lanes are only for pairs whose matrices have more cells.
 constexpr int kFewLanes = 4;
-// Bands are ordered by bins: bin 0 has pairs without a band. The others have first the groups of bands
-// with most rows (group g has less than kShortRows << g), and in each the widest bands, and of
+// Bands are ordered by bins: bin 0 has pairs without a band. The others have first the groups of
+// bands with most rows (group g has less than kShortRows << g), and in each the widest bands, and of
 // each width the bands with most rows.
 constexpr int kRowGroups = 16, kShortRows = 512;
 constexpr int kRowBins = 64, kRowsPerBin = kShortRows / kRowBins;
@@ -43,8 +43,8 @@ __device__ inline int matches_before(const EndedPair& pair) {
 }
 
 // Returns the most diagonals between that of the end cell and another one of an alignment with the
-// same score. A gap of x bases loses at least -open - (x - 1) * extend, and the matches of all except
-// `free` of them. Never more than `most`.
+// same score. A gap of x bases loses at least open + (x - 1) * smaller, and the matches of all
+// except `free` of them. Never more than `most`.
 struct GapWeights {
     int best_step, open, smaller;
     int skips_matches;  // whether the traceback stays on a diagonal of matches
@@ -62,8 +62,8 @@ struct GapWeights {
 
 }  // namespace
 
-// Plans the band of each of the pairs `rows`: it ends before the `matches` of the end cell's diagonal,
-// and has `after` diagonals to the right of it. Counts the bands of each bin.
+// Plans the band of each of the pairs `rows`: it ends before the `matches` of the end cell's
+// diagonal, and has `after` diagonals to the right of it. Counts the bands of each bin.
 extern "C" __global__ void plan_bands(
     Pairs pairs, EndCells end_cells, const long long* rows, int count, GapWeights weights,
     int largest_weight, int score_limit, int* matches, int* after, int* bins, int* bin_counts

@@ -1,11 +1,11 @@
 // Traceback in a band of diagonals around the end cell of a pair, which has all alignments of its
 // score (hapgpu/realign/align/cuda/bands.py).
 //
-// A band has one to 32 lanes of a warp. Each lane has eight neighbouring diagonals of the matrix, and
-// keeps their cells of the row above in registers. From one row (reference base) to the next, the
-// query bases move by one register. Each lane is one row after the lane to its left: the cell to the
-// left of its first one was filled in the step before, and the cell above its last one is the first
-// that the lane to its right fills in the same step.
+// A band has one to 32 lanes of a warp. Each lane has eight neighbouring diagonals of the matrix,
+// and keeps their cells of the row above in registers. From one row (reference base) to the next,
+// the query bases move by one register. Each lane is one row after the lane to its left: the cell to
+// the left of its first one was filled in the step before, and the cell above its last one is the
+// first that the lane to its right fills in the same step.
 //
 // Scores have the tag bits of align.cu, and cells outside the band no score. A lane packs the
 // directions of eight steps on one diagonal into a word.
@@ -167,7 +167,7 @@ struct Cells {
 // [block of steps][diagonal of a lane][lane of the warp].
 __device__ void fill_bands(const EndedPair& pair, const Band& band, const Task& task,
                            const Group& group, int steps, unsigned* directions) {
-    // Column of the lane's first cell in the row before its first one; its query base is one before.
+    // Column of the lane's first cell in the row before its first one; its base is one before.
     const int first_column = band.first_row + band.lowest + group.lane * kLaneDiagonals;
     Cells cells(task, band.first_row, first_column);
     BaseReader references(pair.reference, pair.row, band.first_row - group.lane);
@@ -218,7 +218,8 @@ __device__ inline Share find_share(const int* bounds, int n) {
     const int from = found ? __ffs(found) - 1 : 0;
     const int first = __shfl_sync(kAllLanes, start + own * bands, from);
     const int last = __shfl_sync(kAllLanes, end, from);
-    return {kWarpLanes - from, first, found ? min(last - first, kWarpLanes / (kWarpLanes - from)) : 0};
+    const int found_lanes = kWarpLanes - from;
+    return {found_lanes, first, found ? min(last - first, kWarpLanes / found_lanes) : 0};
 }
 
 }  // namespace
@@ -247,7 +248,8 @@ banded_alignments(Pairs pairs, EndCells end_cells, const long long* rows, const 
         const Band band(pair, kLaneDiagonals * share.lanes, after[k]);
         fill_bands(pair, band, task, group, warp_max(band.rows) + share.lanes - 1, directions);
         const bool traces = group.number < share.count && group.lane == 0;
-        const Traceback traceback = {pair, band, directions + group.first, matches[k], task.overhang};
+        const Traceback traceback = {pair, band, directions + group.first, matches[k],
+                                     task.overhang};
         write_alignment(traceback, traces ? p : -1, score, runs, outputs);
         __syncwarp();
     }

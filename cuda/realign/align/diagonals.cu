@@ -30,7 +30,8 @@ __device__ inline int count_mismatches(
     long long most
 ) {
     const unsigned long long start = (unsigned long long)one, end = start + size;
-    const unsigned long long other_start = (unsigned long long)other, other_end = other_start + size;
+    const unsigned long long other_start = (unsigned long long)other;
+    const unsigned long long other_end = other_start + size;
     unsigned long long address = (start & ~(kWordBytes - 1ull)) + kWordBytes * lane;
     int count = 0;
     while (address < end && (long long)count * cost <= most) {
