@@ -9,8 +9,8 @@ constexpr int kLaneDiagonals = 8, kMostLanes = 32;
 // Bands with more lanes are only for pairs whose matrices have more cells.
 constexpr int kFewLanes = 4;
 // Bands are ordered by bins: bin 0 has pairs without a band. The others have first the groups of
-// bands with most rows (group g has less than kShortRows << g), and in each the widest bands, and of
-// each width the bands with most rows.
+// bands with most rows (group g has less than kShortRows << g), in each of these the widest bands,
+// and of each width the bands with most rows.
 constexpr int kRowGroups = 16, kShortRows = 512;
 constexpr int kRowBins = 64, kRowsPerBin = kShortRows / kRowBins;
 

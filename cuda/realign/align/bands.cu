@@ -3,9 +3,9 @@
 //
 // A band has one to 32 lanes of a warp. Each lane has eight neighbouring diagonals of the matrix,
 // and keeps their cells of the row above in registers. From one row (reference base) to the next,
-// the query bases move by one register. Each lane is one row after the lane to its left: the cell to
-// the left of its first one was filled in the step before, and the cell above its last one is the
-// first that the lane to its right fills in the same step.
+// the query bases move by one register. Each lane is one row after the lane to its left: the cell
+// to the left of its first one was filled in the step before, and the cell above its last one is
+// the first that the lane to its right fills in the same step.
 //
 // Scores have the tag bits of align.cu, and cells outside the band no score. A lane packs the
 // directions of eight steps on one diagonal into a word.
