@@ -17,3 +17,10 @@ class SearchMethod(StrEnum):
 
     FM = "fm"
     BACKTRACKING = "backtracking"
+
+
+class AlignMethod(StrEnum):
+    """Methods of alignment: the aligner of `hapgpu realign`, or also the design of Ren et al."""
+
+    HAPGPU = "hapgpu"
+    REN2019 = "ren2019"

@@ -38,6 +38,7 @@ from hapgpu.benchmark.whole_runs import (
     files_of_run,
     measured_run,
 )
+from hapgpu.errors import UsageError
 from hapgpu.realign.align.dispatch import align_pairs, score_pairs
 from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
@@ -116,6 +117,21 @@ def benchmark_realign(device: Device, run: RunCommand | None = None) -> Iterator
     if run is not None:
         whole = _whole_run(device, run)
         yield whole.compared_with(scoring) if scoring else whole
+
+
+def compare_designs(device: Device) -> Iterator[Measurement]:
+    """Measure the aligner of hapgpu and the design of Ren et al. 2019 with as many pairs per call.
+
+    Raises
+    ------
+    UsageError
+        The device is no GPU.
+    """
+    if isinstance(device, CpuDevice):
+        raise UsageError("--method ren2019: needs a GPU; give --device cuda")
+    from hapgpu.benchmark.cuda.alignment import compare_with_ren2019  # noqa: PLC0415  (imports CuPy)
+
+    return compare_with_ren2019(device)
 
 
 def _whole_run(device: Device, run: RunCommand) -> Measurement:

@@ -9,6 +9,7 @@ from importlib import import_module
 import numpy as np
 
 import hapgpu
+from hapgpu.benchmark.cuda import ren2019
 from hapgpu.pairhmm.cuda.kernels import forward_kernel
 from hapgpu.pairhmm.cuda.layouts import COLUMNS
 from hapgpu.realign.align.cuda.kernels import MAX_COLUMNS, kernel_for
@@ -46,3 +47,4 @@ def templated_kernels() -> Iterator[Kernel]:
         for is_uniform in (True, False):
             yield forward_kernel(columns, is_uniform=is_uniform)
     yield from fmindex.all_kernels()
+    yield from ren2019.fill_kernels()

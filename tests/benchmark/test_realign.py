@@ -15,6 +15,8 @@ from hapgpu.benchmark.pairs import (
     reads_with_indels,
     work_on_the_cpu,
 )
+from hapgpu.benchmark.realign import compare_designs
+from hapgpu.errors import UsageError
 from hapgpu.realign.align.dispatch import align_pairs
 from hapgpu.realign.align.ungapped import UNPROVED, ungapped_alignments
 from hapgpu.realign.scoring import PRESETS, Overhang
@@ -98,3 +100,8 @@ def test_cells_without_pairs_left_on_the_cpu() -> None:
     pairs = pairs.take(offsets != UNPROVED)
     alignments = align_pairs(pairs, READ, Overhang.SOFTCLIP, CpuDevice(1))
     assert work_on_the_cpu(pairs, READ, alignments, with_trace=True) == (0, 0)
+
+
+def test_designs_are_compared_on_a_gpu() -> None:
+    with pytest.raises(UsageError, match="--method ren2019: needs a GPU"):
+        compare_designs(CpuDevice(1))

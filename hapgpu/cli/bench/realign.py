@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
+
+import typer
 
 from hapgpu.benchmark.measurement import Measurement
+from hapgpu.benchmark.methods import AlignMethod
 from hapgpu.benchmark.whole_runs import CommandRun
 from hapgpu.cli.bench.options import PLOT, BenchOptions, Copies
 from hapgpu.cli.bench.scaling import Scaling, publish_scaling
@@ -21,16 +24,22 @@ from hapgpu.cli.bench.table import (
     rate,
 )
 from hapgpu.cli.commands import realign as commands
-from hapgpu.cli.options.effects import needs
+from hapgpu.cli.options.effects import contradicts, needs
 from hapgpu.cli.options.files import STATISTICS, CommandFiles
 from hapgpu.runtime.devices import Device
 
 EXAMPLES: Final = """Measure one GPU, and draw the rates:
-hapgpu bench realign --device cuda:0 --plot rates.svg"""
+hapgpu bench realign --device cuda:0 --plot rates.svg
+
+Compare with the design of Ren et al. 2019, at 3,000 and 100 pairs per call:
+hapgpu bench realign --device cuda:0 --method ren2019"""
 
 FILES: Final = CommandFiles(writes=(STATISTICS, PLOT))
 
-NO_EFFECT: Final = (needs("scaling", "--scaling", "copies"),)
+NO_EFFECT: Final = (
+    needs("scaling", "--scaling", "copies"),
+    contradicts("scaling", "--scaling", "method"),
+)
 
 
 def _share_in_matrices(line: Measurement) -> float | None:
@@ -59,6 +68,13 @@ _TABLE: Final = MeasurementTable(
 
 def realign(
     *,
+    method: Annotated[
+        AlignMethod,
+        typer.Option(
+            "--method",
+            help="Design: hapgpu, as in hapgpu realign, or ren2019 beside it (Ren 2019; GPU only).",
+        ),
+    ] = AlignMethod.HAPGPU,
     copies: Copies = None,
     scaling: Scaling = False,
     options: BenchOptions,
@@ -67,7 +83,7 @@ def realign(
 
     Prints one line per measurement, tab-separated.
     """
-    from hapgpu.benchmark.realign import benchmark_realign, realign_run
+    from hapgpu.benchmark.realign import benchmark_realign, compare_designs, realign_run
 
     run = options.runner_of(commands.realign)
 
@@ -75,6 +91,8 @@ def realign(
         return [realign_run(directory, copies or 1, options.threads)]
 
     def measure(device: Device) -> Iterable[Measurement]:
+        if method is AlignMethod.REN2019:
+            return compare_designs(device)
         return benchmark_realign(device, run)
 
     if scaling:

@@ -26,6 +26,8 @@ _REFUSED: Final = (
     ("bwa", "bwa: no such command; run: hapgpu bench --help"),
     ("pairhmm --copies 3", "--copies: no effect without --batches or --scaling; add one of them"),
     ("realign --copies 3", "--copies: no effect without --scaling; add it"),
+    ("realign --scaling --method hapgpu", "--method: no effect with --scaling; drop one of them"),
+    ("realign --method gasal2", "--method 'gasal2': must be one of hapgpu, ren2019"),
     (
         "map --reference x.fa --copies 3",
         "--copies: no effect without --reads or --scaling; add one of them",
