@@ -116,12 +116,15 @@ def diagonals_of(pairs: PairBatch, margins: NDArray[np.int64]) -> Diagonals:
     return Diagonals(lowest, highest)
 
 
-def half_widths(deficits: NDArray[np.int64], scoring: Scoring) -> NDArray[np.int64]:
-    """Return the most diagonals by which the best alignments leave the one of their end cell.
+def gap_bounds(
+    deficits: NDArray[np.int64], scoring: Scoring
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the most bases that the best alignments delete, and the most that they insert.
 
-    An end cell in column j scores match * j at most, and each gap of k bases loses at least
-    `-gap_open - (k - 1) * gap_extend`. So the gaps of all alignments that reach a score together
-    have at most so many bases.
+    An alignment that ends in column j scores match * j at most. A gap loses `-gap_open` for its
+    first base and `-gap_extend` for each other one; an inserted base loses match more, since it
+    matches nothing. So the bases of all gaps of a kind together are bounded, and so are the
+    diagonals: going back from the end, a deleted base leads one lower, an inserted one higher.
 
     Parameters
     ----------
@@ -132,11 +135,19 @@ def half_widths(deficits: NDArray[np.int64], scoring: Scoring) -> NDArray[np.int
 
     Returns
     -------
-    int64[n]; more than any matrix has if nothing bounds the gaps.
+    int64[n] each; more than any matrix has if nothing bounds the deleted bases.
     """
-    least = min(-scoring.gap_open, -scoring.gap_extend)
-    widths = 1 + (deficits + scoring.gap_open) // least if least else _ANY
-    return np.where(deficits < -scoring.gap_open, 0, widths)
+    first, other = -scoring.gap_open, min(-scoring.gap_open, -scoring.gap_extend)
+    return (
+        _most_bases(deficits, first, other),
+        _most_bases(deficits, scoring.match + first, scoring.match + other),
+    )
+
+
+def _most_bases(deficits: NDArray[np.int64], first: int, other: int) -> NDArray[np.int64]:
+    """Return how many bases lose at most the deficits, if the first and each other one lose so."""
+    most = 1 + (deficits - first) // other if other else _ANY
+    return np.where(deficits < first, 0, most)
 
 
 def _margins(pairs: PairBatch, scoring: Scoring, losses: NDArray[np.int64]) -> NDArray[np.int64]:

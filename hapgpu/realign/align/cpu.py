@@ -182,7 +182,7 @@ def _gapped(
     windows = windows_of(pairs, ends, scoring)
     offsets = np.empty(len(pairs), dtype=np.int32)
     lengths = pairs.query_lengths
-    groups = _groups(windows.pairs, windows.widths)
+    groups = _groups(windows.pairs, windows.lowest + windows.highest)
     cigars = [match_cigars(groups[0])] * len(groups)
 
     def trace(number: int, workspace: Workspace) -> None:
@@ -251,10 +251,10 @@ def _whole_matrices(
     return LaneGroup(pairs, band, scoring, overhang, workspace, with_directions=with_directions)
 
 
-def _groups(pairs: PairBatch, widths: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Return row numbers of groups of pairs with similar int64[n] widths, the largest first."""
+def _groups(pairs: PairBatch, keys: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Return row numbers of groups of pairs with similar int64[n] keys and similar sizes."""
     reference_lengths, query_lengths = pairs.reference_lengths, pairs.query_lengths
-    order = np.lexsort((reference_lengths, query_lengths, widths))[::-1]
+    order = np.lexsort((reference_lengths, query_lengths, keys))[::-1]
     groups = [order[:0]]  # so that there is one
     start = 0
     while start < order.size:

@@ -47,6 +47,8 @@ from hapgpu.runtime.jit import njit, njit_inlined
 
 _UNKNOWN: Final = np.int64(UNKNOWN)
 _MANY: Final = np.int64(1 << 62)
+_BYTE: Final = np.uint64(255)
+_BYTE_BITS: Final = np.uint64(8)
 _FIELD: Final = 8 * LANES
 """Bytes of an int64 per lane."""
 
@@ -274,11 +276,17 @@ def _work_of(scratch: Memory, group: _Group, width: Integer) -> _Work:
 
 @njit_inlined
 def _pack(sequence: Memory, lanes: Memory, lane: Integer, width: Integer) -> None:
-    for k in range(sequence.size):
-        if width == 1:
-            write_8(lanes, k * LANES + lane, read_u8(sequence, k))
-        else:
-            write_16(lanes, 2 * (k * LANES + lane), read_u8(sequence, k))
+    """Write a sequence into its lane, a word at a time: single loads would become slow scatters."""
+    done = np.int64(0)
+    while done + 8 <= sequence.size:
+        word = np.uint64(read_64(sequence, done))
+        for k in range(8):
+            _write(lanes, (done + k) * LANES + lane, np.int64(word & _BYTE), width)
+            word >>= _BYTE_BITS
+        done += 8
+    while done < sequence.size:
+        _write(lanes, done * LANES + lane, read_u8(sequence, done), width)
+        done += 1
 
 
 @njit_inlined

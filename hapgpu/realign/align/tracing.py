@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import AlignmentBatch, PairBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.cigar.encoding import MATCH, SOFT_CLIP
-from hapgpu.realign.align.bands import Band, half_widths
+from hapgpu.realign.align.bands import Band, gap_bounds
 from hapgpu.realign.align.losses import EndCells
 from hapgpu.realign.scoring import Overhang, Scoring
 
@@ -25,19 +25,18 @@ class Windows:
         The parts of the sequences.
     starts
         int64[n], the first row of each, in the whole reference.
-    widths
-        int64[n]: the alignments stay within so many diagonals of the one of the last cell.
+    lowest, highest
+        int64[n]: the diagonals, row - column of the part, that the alignments stay within.
     """
 
     pairs: PairBatch
     starts: NDArray[np.int64]
-    widths: NDArray[np.int64]
+    lowest: NDArray[np.int64]
+    highest: NDArray[np.int64]
 
     def band(self, rows: NDArray[np.int64]) -> Band:
         """Return a band that holds the alignments of `rows`, int64[k], at least one."""
-        lengths = self.pairs.reference_lengths[rows] - self.pairs.query_lengths[rows]
-        widths = self.widths[rows]
-        return Band(int((lengths - widths).min()), int((lengths + widths).max()))
+        return Band(int(self.lowest[rows].min()), int(self.highest[rows].max()))
 
 
 def straight_alignments(
@@ -63,9 +62,12 @@ def straight_alignments(
 def windows_of(pairs: PairBatch, ends: EndCells, scoring: Scoring) -> Windows:
     """Return the windows of n pairs with known end cells."""
     rows, columns = ends.rows.astype(np.int64), ends.columns.astype(np.int64)
-    deficits = scoring.match * columns - ends.scores(pairs, scoring)
-    widths = np.minimum(half_widths(deficits, scoring), rows + columns)
-    starts = np.maximum(rows - columns - widths, 0)
+    scores, lengths = ends.scores(pairs, scoring), pairs.query_lengths
+    deleted, inserted = gap_bounds(scoring.match * columns - scores, scoring)
+    margins = (scoring.match * lengths - scores) // scoring.match  # of the bands of `bands`
+    lowest = np.maximum(rows - columns - deleted, -margins)
+    highest = np.minimum(rows - columns + inserted, pairs.reference_lengths - lengths + margins)
+    starts = np.maximum(lowest, 0)
     references, queries = pairs.references, pairs.queries
     first = references.offsets[pairs.reference_index] + starts
     numbers = np.arange(len(pairs), dtype=np.int32)
@@ -75,7 +77,7 @@ def windows_of(pairs: PairBatch, ends: EndCells, scoring: Scoring) -> Windows:
         numbers,
         numbers,
     )
-    return Windows(parts, starts, widths)
+    return Windows(parts, starts, lowest - starts, highest - starts)
 
 
 def merged(

@@ -14,7 +14,7 @@ from hapgpu.arrays.batches import PairBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.cigar.encoding import cigar_strings
 from hapgpu.realign.align import cpu, lane_groups
-from hapgpu.realign.align.bands import half_widths
+from hapgpu.realign.align.bands import gap_bounds
 from hapgpu.realign.align.end_cells import find_end_cells, scratch_bytes
 from hapgpu.realign.align.losses import UNKNOWN, Diagonals, EndCells, largest_loss, losses_of
 from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
@@ -170,10 +170,14 @@ def test_few_alignments_need_whole_matrices(monkeypatch: pytest.MonkeyPatch) -> 
     assert min(width for _, width in bands) < 40
 
 
-def test_half_widths() -> None:
-    deficits = np.array([0, 29, 30, 34, 35, 60])
-    assert half_widths(deficits, READ).tolist() == [0, 0, 1, 1, 2, 7]
-    assert half_widths(deficits, Scoring(10, -15, -30, -40)).tolist() == [0, 0, 1, 1, 1, 2]
-    widths = half_widths(deficits, Scoring(10, -15, -30, 0))
-    assert widths[1] == 0
-    assert widths[2] > 1 << 32
+def test_gap_bounds() -> None:
+    deficits = np.array([0, 29, 30, 34, 35, 39, 40, 54, 55, 70])
+    deleted, inserted = gap_bounds(deficits, READ)
+    assert deleted.tolist() == [0, 0, 1, 1, 2, 2, 3, 5, 6, 9]
+    assert inserted.tolist() == [0, 0, 0, 0, 0, 0, 1, 1, 2, 3]
+    deleted, _ = gap_bounds(deficits, Scoring(10, -15, -30, -40))
+    assert deleted.tolist() == [0, 0, 1, 1, 1, 1, 1, 1, 1, 2]
+    deleted, inserted = gap_bounds(deficits, Scoring(10, -15, -30, 0))
+    assert deleted[1] == 0
+    assert deleted[2] > 1 << 32
+    assert inserted.tolist() == [0, 0, 0, 0, 0, 0, 1, 2, 2, 4]
