@@ -16,6 +16,10 @@ constexpr int kUnreachable = -(1 << 30);
 constexpr int kLowestScore = -100000000;
 constexpr int kNoScore = -2147483647 - 1;
 
+// Enough to hide most of the latency, with 40 registers per thread.
+template <int kThreads>
+constexpr int kBlocksPerProcessor = 1536 / kThreads;
+
 enum Operation : unsigned { kMatch = 0, kInsertion = 1, kDeletion = 2, kSoftClip = 4 };
 
 }  // namespace
@@ -58,70 +62,75 @@ struct RowBest {
     }
 };
 
-// A barrier per step: each step reads the half of shared memory that the step before it wrote.
+// A barrier per step: each step reads the half of shared memory that the step before it wrote, and
+// writes the other half. Slot 0 is the column before the first one.
 // `ends` holds score, row and column (from 1) of the end cell, and 0.
 template <int kThreads>
-__global__ void __launch_bounds__(kThreads) fill_by_antidiagonals(
+__global__ void __launch_bounds__(kThreads, kBlocksPerProcessor<kThreads>) fill_by_antidiagonals(
     Pairs pairs, Weights weights, Steps steps, int4* ends
 ) {
-    __shared__ int scores[2][kThreads], insertions[2][kThreads], lengths[2][kThreads];
-    __shared__ RowBest row_bests[kThreads];
+    __shared__ int scores[2][kThreads + 1], insertions[2][kThreads + 1], lengths[2][kThreads + 1];
+    __shared__ RowBest row_bests[kThreads + 1];
     const int pair = blockIdx.x, thread = threadIdx.x;
     const int reference_row = pairs.reference_index[pair], query_row = pairs.query_index[pair];
     const unsigned char* reference = pairs.references.at(reference_row);
     const int rows = pairs.references.size(reference_row);
     const int columns = pairs.queries.size(query_row);
     const int base = thread < columns ? pairs.queries.at(query_row)[thread] : 0;
+    const int own_rows = thread < columns ? rows : 0;
+    if (thread < 2) {
+        scores[thread][0] = lengths[thread][0] = 0;
+        insertions[thread][0] = kUnreachable;
+        row_bests[0] = {kNoScore, 0};
+    }
+    __syncthreads();
+    int* cell = steps.cells + steps.at(pair, -thread, thread);
     int above = 0, diagonal = 0, diagonal_run = 0;
     int deletion = kUnreachable, deletion_length = 0;
     int column_best = kNoScore, best_row = 0;
-    for (int step = 0; step < rows + columns - 1; ++step) {
+    for (int step = 0; step < rows + columns - 1; ++step, cell += steps.columns) {
         const int row = step - thread, now = step & 1, before = now ^ 1;
-        if (thread < columns && row >= 0 && row < rows) {
-            const int left = thread ? scores[before][thread - 1] : 0;
-            const int before_length = thread ? lengths[before][thread - 1] : 0;
-            int insertion = thread ? insertions[before][thread - 1] : kUnreachable;
+        if (row >= 0 && row < own_rows) {
+            const int left = scores[before][thread], left_lengths = lengths[before][thread];
+            const bool is_match = reference[row] == base;
             const int deletion_opened = above + weights.gap_open;
             deletion += weights.gap_extend;
             deletion_length = deletion >= deletion_opened ? deletion_length + 1 : 1;
             deletion = max(deletion, deletion_opened);
             const int insertion_opened = left + weights.gap_open;
-            insertion += weights.gap_extend;
+            int insertion = insertions[before][thread] + weights.gap_extend;
             const int insertion_length =
-                insertion >= insertion_opened ? (before_length >> 16) + 1 : 1;
+                insertion >= insertion_opened ? (left_lengths >> 16) + 1 : 1;
             insertion = max(insertion, insertion_opened);
-            const int through =
-                diagonal + (reference[row] == base ? weights.match : weights.mismatch);
-            int score = through, gap = 0, run = diagonal_run + 1;
-            if (through < deletion || through < insertion) {
-                const bool is_insertion = insertion >= deletion;
-                score = is_insertion ? insertion : deletion;
-                gap = is_insertion ? -insertion_length : deletion_length;
+            const int through = diagonal + (is_match ? weights.match : weights.mismatch);
+            const int gap_score = max(insertion, deletion);
+            int gap = 0, run = diagonal_run + 1;
+            if (through < gap_score) {
+                gap = insertion >= deletion ? -insertion_length : deletion_length;
                 run = 0;
             }
-            score = max(score, kLowestScore);
-            steps.cells[steps.at(pair, row, thread)] = (int)((unsigned)gap << 16 | run);
-            scores[now][thread] = score;
-            insertions[now][thread] = insertion;
-            lengths[now][thread] = insertion_length << 16 | run;
+            const int score = max(max(through, gap_score), kLowestScore);
+            *cell = (int)((unsigned)gap << 16 | run);
+            scores[now][thread + 1] = score;
+            insertions[now][thread + 1] = insertion;
+            lengths[now][thread + 1] = insertion_length << 16 | run;
             diagonal = left;
-            diagonal_run = before_length & 0xffff;
+            diagonal_run = left_lengths & 0xffff;
             above = score;
             if (thread == columns - 1 && score >= column_best) {
                 column_best = score;
                 best_row = row + 1;
             }
             if (row == rows - 1) {
-                RowBest best = {kNoScore, 0};
-                if (thread) best = row_bests[thread - 1];
+                RowBest best = row_bests[thread];
                 best.add(score, thread + 1, rows);
-                row_bests[thread] = best;
+                row_bests[thread + 1] = best;
             }
         }
         __syncthreads();
     }
     if (thread != columns - 1) return;
-    const RowBest best = row_bests[thread];
+    const RowBest best = row_bests[columns];
     const bool is_nearer = abs(rows - best.column) < abs(best_row - columns);
     if (best.score > column_best || (best.score == column_best && is_nearer)) {
         ends[pair] = {best.score, rows, best.column, 0};

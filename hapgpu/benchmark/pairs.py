@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import AlignmentBatch, PairBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.cigar.encoding import DELETION, INSERTION, MATCH, SOFT_CLIP
-from hapgpu.realign.align.bands import diagonals_of, first_margins, half_widths, next_margins
+from hapgpu.realign.align.bands import diagonals_of, first_margins, next_margins
 from hapgpu.realign.align.cpu import loss_widths
-from hapgpu.realign.align.losses import largest_loss
+from hapgpu.realign.align.losses import EndCells, largest_loss
+from hapgpu.realign.align.tracing import windows_of
 from hapgpu.realign.align.ungapped import UNPROVED, ungapped_alignments
 from hapgpu.realign.projection.haplotype_cigars import pad_pairs
 from hapgpu.realign.scoring import Overhang, Scoring
@@ -208,14 +209,14 @@ def _traced_cells(pairs: PairBatch, scoring: Scoring, alignments: AlignmentBatch
     in_reference = lengths * ((operations == MATCH) | (operations == DELETION))
     last = runs.offsets[1:] - 1
     clipped = np.where(operations[last] == SOFT_CLIP, lengths[last], 0)
-    gapped = pairs.take(has_gap)
+    gapped, scores = pairs.take(has_gap), alignments.scores[has_gap].astype(np.int64)
+    losses = (scoring.match * gapped.query_lengths - scores) // scoring.divisor
+    rows = alignments.offsets[has_gap] + np.add.reduceat(in_reference, starts)[has_gap]
     columns = gapped.query_lengths - clipped[has_gap]
-    starts_in_reference = alignments.offsets[has_gap].astype(np.int64)
-    rows = starts_in_reference + np.add.reduceat(in_reference, starts)[has_gap]
-    widths = half_widths(scoring.match * columns - alignments.scores[has_gap], scoring)
-    diagonals = rows - columns
-    cells = cells_of_bands(rows, columns, diagonals - widths, diagonals + widths)
-    return int(cells.sum())
+    ends = EndCells(*(column.astype(np.int32) for column in (losses, rows, columns)))
+    windows = windows_of(gapped, ends, scoring)
+    sizes = windows.pairs.reference_lengths, windows.pairs.query_lengths
+    return int(cells_of_bands(*sizes, windows.lowest, windows.highest).sum())
 
 
 def cells_of_bands(

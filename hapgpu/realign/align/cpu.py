@@ -182,7 +182,7 @@ def _gapped(
     windows = windows_of(pairs, ends, scoring)
     offsets = np.empty(len(pairs), dtype=np.int32)
     lengths = pairs.query_lengths
-    groups = _groups(windows.pairs, windows.lowest + windows.highest)
+    groups = _groups(windows.pairs, windows.order())
     cigars = [match_cigars(groups[0])] * len(groups)
 
     def trace(number: int, workspace: Workspace) -> None:
@@ -205,7 +205,7 @@ def _filled(
     scores = np.empty(len(pairs), dtype=np.int32)
     offsets = np.empty(len(pairs), dtype=np.int32)
     lengths = pairs.query_lengths
-    groups = _groups(pairs, np.zeros_like(lengths))
+    groups = _groups(pairs, _by_size(pairs))
     cigars = [match_cigars(groups[0])] * len(groups)
 
     def align(number: int, workspace: Workspace) -> None:
@@ -226,7 +226,7 @@ def _filled_scores(
 ) -> NDArray[np.int32]:
     """Return the scores of `_filled`, int32[n]."""
     scores = np.empty(len(pairs), dtype=np.int32)
-    groups = _groups(pairs, np.zeros(len(pairs), dtype=np.int64))
+    groups = _groups(pairs, _by_size(pairs))
 
     def score(number: int, workspace: Workspace) -> None:
         rows = groups[number]
@@ -251,10 +251,14 @@ def _whole_matrices(
     return LaneGroup(pairs, band, scoring, overhang, workspace, with_directions=with_directions)
 
 
-def _groups(pairs: PairBatch, keys: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Return row numbers of groups of pairs with similar int64[n] keys and similar sizes."""
+def _by_size(pairs: PairBatch) -> NDArray[np.int64]:
+    """Return row numbers, the largest pairs first."""
+    return np.lexsort((pairs.reference_lengths, pairs.query_lengths))[::-1]
+
+
+def _groups(pairs: PairBatch, order: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Return row numbers of groups of pairs that follow each other in an order of them."""
     reference_lengths, query_lengths = pairs.reference_lengths, pairs.query_lengths
-    order = np.lexsort((reference_lengths, query_lengths, keys))[::-1]
     groups = [order[:0]]  # so that there is one
     start = 0
     while start < order.size:

@@ -34,6 +34,11 @@ class Windows:
     lowest: NDArray[np.int64]
     highest: NDArray[np.int64]
 
+    def order(self) -> NDArray[np.int64]:
+        """Return row numbers, int64[n]: windows side by side have similar diagonals."""
+        widths = np.log2(self.highest - self.lowest + 1).astype(np.int64)
+        return np.lexsort((self.lowest + self.highest, widths))[::-1]
+
     def band(self, rows: NDArray[np.int64]) -> Band:
         """Return a band that holds the alignments of `rows`, int64[k], at least one."""
         return Band(int(self.lowest[rows].min()), int(self.highest[rows].max()))
