@@ -232,6 +232,13 @@ def _where_different(
     return builder.select(builder.icmp_unsigned("==", one, other), zero, vector)
 
 
+def _where_not_larger(
+    builder: ir.IRBuilder, one: ir.Value, other: ir.Value, vector: ir.Value
+) -> ir.Value:
+    zero = ir.Constant(vector.type, [0] * LANES)
+    return builder.select(builder.icmp_unsigned("<=", one, other), vector, zero)
+
+
 def _highest(builder: ir.IRBuilder, vector: ir.Value) -> ir.Value:
     function = builder.module.declare_intrinsic(
         f"llvm.vector.reduce.smax.v{LANES}i32", (), ir.FunctionType(_INT32, [_INTS.of_llvm()])
@@ -319,6 +326,9 @@ saturated_sum = _of_kind(2, _saturating)
 
 where_different = _of_kind(3, _where_different)
 """(one, other, vector), bytes or words -> 0 where `one` equals `other`, `vector` elsewhere."""
+
+where_not_larger = _of_kind(3, _where_not_larger)
+"""(one, other, vector), bytes or words -> `vector` where `one` <= `other`, unsigned, else 0."""
 
 larger_ints = _function(_INTS, [_INTS, _INTS], _choosing(">"))
 """(one, other) -> integers: the larger number of each lane."""

@@ -13,8 +13,8 @@ from hapgpu.cigar.encoding import DELETION, INSERTION, MATCH, SOFT_CLIP
 from hapgpu.realign.align.bands import diagonals_of, first_margins, next_margins
 from hapgpu.realign.align.cpu import loss_widths
 from hapgpu.realign.align.losses import EndCells, largest_loss
-from hapgpu.realign.align.tracing import windows_of
 from hapgpu.realign.align.ungapped import UNPROVED, ungapped_alignments
+from hapgpu.realign.align.windows import windows_of
 from hapgpu.realign.projection.haplotype_cigars import pad_pairs
 from hapgpu.realign.scoring import Overhang, Scoring
 from hapgpu.simulation.sequences import random_bases, replace_bases

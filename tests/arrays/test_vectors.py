@@ -105,6 +105,7 @@ def _write_unsigned(one: Any, other: Any, results: Any, seven: Any, size: int) -
     vectors.store_vector(results, np.int64(0), vectors.saturated_sum(a, b))
     vectors.store_vector(results, np.int64(size), vectors.smaller_unsigned(a, b))
     vectors.store_vector(results, np.int64(2 * size), vectors.where_different(a, b, seven))
+    vectors.store_vector(results, np.int64(3 * size), vectors.where_not_larger(a, b, seven))
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
@@ -115,7 +116,8 @@ def test_unsigned_operations_are_those_of_numpy(dtype: type, data: st.DataObject
     lanes = st.lists(numbers, min_size=LANES, max_size=LANES)
     a, b = (np.array(data.draw(lanes), dtype=dtype) for _ in range(2))
     b[::3] = a[::3]
-    out = np.zeros((3, LANES), dtype=dtype)
+    out = np.zeros((4, LANES), dtype=dtype)
     _unsigned_operations(a, b, out, wide=dtype == np.uint16)
     sums = np.minimum(a.astype(np.int64) + b, largest)
-    np.testing.assert_array_equal(out, [sums, np.minimum(a, b), np.where(a == b, 0, 7)])
+    expected = [sums, np.minimum(a, b), np.where(a == b, 0, 7), np.where(a <= b, 7, 0)]
+    np.testing.assert_array_equal(out, expected)

@@ -69,7 +69,7 @@ _TABLE: Final = {
         pairhmm.text_batches.reader: _PIECE_BYTES _MIN_PIECES _SMALL_PIECE
         realign.align.bands: _MISMATCHES _SHARE _ANY
         realign.align.cpu: LANES SEARCHED FILLED WORKSPACE_BYTES _WIDTHS _MISMATCHES
-        realign.align.end_cells: _MANY
+        realign.align.loss_lanes: _MANY
         realign.align.lane_groups: _INT16_SCORES
         realign.projection.move_table: _MOVES_IN_MEMORY
         realign.projection.haplotype_cigars: _MAX_MISMATCHES _MIN_DIAGONAL

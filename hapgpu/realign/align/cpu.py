@@ -12,7 +12,7 @@ from hapgpu.realign.align.bands import WHOLE, Band, diagonals_of, first_margins,
 from hapgpu.realign.align.end_cells import find_end_cells, scratch_bytes
 from hapgpu.realign.align.lane_groups import LaneGroup
 from hapgpu.realign.align.losses import UNKNOWN, EndCells, largest_loss, losses_of
-from hapgpu.realign.align.tracing import merged, straight_alignments, windows_of
+from hapgpu.realign.align.tracing import merged, straight_alignments
 from hapgpu.realign.align.ungapped import (
     UNPROVED,
     are_straight,
@@ -20,6 +20,8 @@ from hapgpu.realign.align.ungapped import (
     losses_add_up,
     ungapped_alignments,
 )
+from hapgpu.realign.align.window_traces import Traces, trace_some
+from hapgpu.realign.align.windows import Windows, windows_of
 from hapgpu.realign.align.workspaces import Workspace, run_tasks
 from hapgpu.realign.scoring import Overhang, Scoring
 from hapgpu.runtime.devices import CpuDevice
@@ -178,11 +180,50 @@ def _traced(
 def _gapped(
     pairs: PairBatch, ends: EndCells, scoring: Scoring, overhang: Overhang, device: CpuDevice
 ) -> AlignmentBatch:
-    """Align n pairs with known end cells, in bands around the diagonals of these."""
+    """Align n pairs with known end cells, in the bands that hold the alignments."""
     windows = windows_of(pairs, ends, scoring)
     offsets = np.empty(len(pairs), dtype=np.int32)
-    lengths = pairs.query_lengths
-    groups = _groups(windows.pairs, windows.order())
+    rows, cigars = [], []
+    for width, part in zip(_WIDTHS, _by_width(ends.losses), strict=True):
+        order = part[windows.take(part).order()]
+        fits = windows.fit(order, width, WORKSPACE_BYTES)
+        for some, trace in ((order[fits], _traced_windows), (order[~fits], _filled_windows)):
+            starts, runs = trace(windows.take(some), scoring, overhang, width, device)
+            offsets[some] = windows.starts[some] + starts
+            rows.append(some)
+            cigars.append(runs)
+    in_order = Ragged.concatenate(cigars).take(_places(rows))
+    return AlignmentBatch(ends.scores(pairs, scoring), offsets, in_order)
+
+
+def _by_width(losses: NDArray[np.int32]) -> list[NDArray[np.int64]]:
+    """Return the rows whose losses fit one byte, and the others."""
+    is_narrow = losses < largest_loss(_WIDTHS[0])
+    return [np.flatnonzero(is_narrow), np.flatnonzero(~is_narrow)]
+
+
+def _traced_windows(
+    windows: Windows, scoring: Scoring, overhang: Overhang, width: int, device: CpuDevice
+) -> tuple[NDArray[np.int32], Ragged]:
+    """Return the offsets in n windows, int32[n], and the CIGARs; side by side if similar."""
+    traces = Traces.of(windows)
+
+    def trace(start: int, workspace: Workspace) -> None:
+        rows = np.arange(start, min(start + FILLED, len(windows.pairs)))
+        size = int(windows.scratch_bytes(rows, width).max())
+        scratch = workspace.array("windows", (size,), np.uint8)
+        trace_some(windows, scoring, overhang, width, rows, scratch, traces)
+
+    run_tasks(trace, range(0, len(windows.pairs), FILLED), device.threads, WORKSPACE_BYTES)
+    return traces.offsets, Ragged.gather(traces.runs, traces.starts, traces.counts)
+
+
+def _filled_windows(
+    windows: Windows, scoring: Scoring, overhang: Overhang, _width: int, device: CpuDevice
+) -> tuple[NDArray[np.int32], Ragged]:
+    """Return as `_traced_windows`, for windows of any size."""
+    offsets = np.empty(len(windows.pairs), dtype=np.int32)
+    groups = _groups(windows.pairs, np.arange(len(windows.pairs)))
     cigars = [match_cigars(groups[0])] * len(groups)
 
     def trace(number: int, workspace: Workspace) -> None:
@@ -190,12 +231,11 @@ def _gapped(
         group, band = windows.pairs.take(rows), windows.band(rows)
         lanes = LaneGroup(group, band, scoring, overhang, workspace, with_directions=True)
         lanes.fill_to_corners(windows.starts[rows] > 0)
-        starts, cigars[number] = lanes.trace_back(lengths[rows])
-        offsets[rows] = windows.starts[rows] + starts
+        lengths = windows.pairs.query_lengths[rows] + windows.clipped[rows]
+        offsets[rows], cigars[number] = lanes.trace_back(lengths)
 
     run_tasks(trace, range(1, len(groups)), device.threads, WORKSPACE_BYTES)
-    in_order = Ragged.concatenate(cigars).take(_places(groups))
-    return AlignmentBatch(ends.scores(pairs, scoring), offsets, in_order)
+    return offsets, Ragged.concatenate(cigars)
 
 
 def _filled(

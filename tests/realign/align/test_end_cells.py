@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from hapgpu.arrays.batches import PairBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.cigar.encoding import cigar_strings
-from hapgpu.realign.align import cpu, lane_groups
+from hapgpu.realign.align import cpu
 from hapgpu.realign.align.bands import gap_bounds
 from hapgpu.realign.align.end_cells import find_end_cells, scratch_bytes
 from hapgpu.realign.align.losses import UNKNOWN, Diagonals, EndCells, largest_loss, losses_of
+from hapgpu.realign.align.windows import Windows, windows_of
 from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
 from hapgpu.runtime.devices import CpuDevice
 from tests.example_counts import many
@@ -24,6 +25,7 @@ from tests.realign.align import reference as oracle
 
 READ, HAPLOTYPE = PRESETS["read-to-haplotype"], PRESETS["haplotype-to-reference"]
 FREE_ENDS: Final = [Overhang.SOFTCLIP, Overhang.IGNORE]
+LARGE: Final = cpu.WORKSPACE_BYTES
 Sequences = list[tuple[bytes, bytes]]
 
 
@@ -155,19 +157,45 @@ def test_losses_of_every_size() -> None:
     assert_aligned(sequences, scoring, FREE_ENDS[0])
 
 
-def test_few_alignments_need_whole_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reads are traced in bands around the diagonals of their end cells."""
-    bands = []
-    real = lane_groups.LaneGroup
+@pytest.mark.parametrize("workspace_bytes", [1, 400_000, LARGE])
+@pytest.mark.parametrize("overhang", FREE_ENDS, ids=lambda overhang: overhang.name)
+@pytest.mark.parametrize("scoring", [READ, HAPLOTYPE], ids=str)
+def test_windows_of_any_size(
+    scoring: Scoring, overhang: Overhang, workspace_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Groups of windows that fit the memory are traced by losses, others by blocks of rows."""
+    counts = []
+    real = cpu._filled_windows
 
-    def group(pairs: PairBatch, band: tuple[int, int], *rest: object, **options: object) -> object:
-        bands.append((len(pairs), band[1] - band[0]))
-        return real(pairs, band, *rest, **options)  # type: ignore[arg-type]
+    def filled(windows: Windows, *rest: object) -> object:
+        counts.append(len(windows.pairs))
+        return real(windows, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(cpu, "LaneGroup", group)
-    assert_aligned(read_pairs(300, 6), READ, FREE_ENDS[0])
-    assert 128 < sum(pairs for pairs, _ in bands) < 250
-    assert min(width for _, width in bands) < 40
+    monkeypatch.setattr(cpu, "WORKSPACE_BYTES", workspace_bytes)
+    monkeypatch.setattr(cpu, "_filled_windows", filled)
+    assert_aligned(read_pairs(300, 6), scoring, overhang)
+    if workspace_bytes == 1:
+        assert sum(counts) > 100
+    elif workspace_bytes == LARGE:
+        assert sum(counts) == 0
+
+
+def test_windows_are_small() -> None:
+    sequences = read_pairs(300, 7)
+    pairs, ends = batch_of(sequences), found_ends(sequences, READ, 2)
+    windows = windows_of(pairs, ends, READ)
+    widths = windows.highest - windows.lowest + 1
+    assert (widths >= 1).all()
+    assert np.median(widths) < 15
+    assert (windows.starts + windows.pairs.reference_lengths == ends.rows).all()
+    order = windows.order()
+    assert sorted(order) == list(range(300))
+    sizes = windows.scratch_bytes(order, 1)
+    assert sizes.size == 10
+    assert windows.fit(order, 1, int(sizes[3])).tolist() == [
+        bool(sizes[row // 32] <= sizes[3]) for row in range(300)
+    ]
+    assert windows.scratch_bytes(order[:0], 1).size == windows.fit(order[:0], 1, 9).size == 0
 
 
 def test_gap_bounds() -> None:
