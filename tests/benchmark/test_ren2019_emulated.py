@@ -23,6 +23,7 @@ READ = PRESETS["read-to-haplotype"]
 @pytest.fixture(autouse=True)
 def emulated(monkeypatch: pytest.MonkeyPatch) -> None:
     emulate(monkeypatch, ren2019, batches, ragged)
+    monkeypatch.setattr(batches, "uploaded_together", list)
 
 
 def test_every_pair_of_tiny_sequences() -> None:
