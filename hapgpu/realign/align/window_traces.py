@@ -81,22 +81,19 @@ class Traces(NamedTuple):
 
     @classmethod
     def of(cls, windows: Windows) -> Traces:
-        """Return room for the alignments of windows.
-
-        Each insertion or match uses a column, each deletion is between two, and both ends may be
-        clipped.
-        """
-        room = offsets_of(2 * windows.pairs.query_lengths + 3)
+        """Return room for the alignments of windows."""
+        room = offsets_of(windows.most_runs)
         counts = np.zeros(len(windows.pairs), dtype=np.int32)
         runs = np.empty(int(room[-1]), dtype=np.uint32)
         return cls(runs, room[:-1], counts, np.empty_like(counts))
 
 
 class _Known(NamedTuple):
-    """What is known of n windows: whether rows come before them, and bases that are clipped."""
+    """What is known of n windows: whether rows come before them; see `Windows` for the rest."""
 
     starts_inside: NDArray[np.uint8]
     clipped: NDArray[np.int64]
+    most_runs: NDArray[np.int64]
 
 
 class _Directions(NamedTuple):
@@ -150,7 +147,8 @@ def trace_some(
     traces
         Where to write.
     """
-    known = _Known((windows.starts > 0).astype(np.uint8), windows.clipped)
+    starts_inside = (windows.starts > 0).astype(np.uint8)
+    known = _Known(starts_inside, windows.clipped, windows.most_runs)
     pairs = loss_pairs(windows.pairs, Diagonals(windows.lowest, windows.highest), rows)
     _trace_windows(pairs, known, losses_of(scoring), int(overhang), scratch, traces, width)
 
@@ -201,8 +199,7 @@ def _trace_groups(
             _fill_row(work, np.int64(row), group, steps, bits, width)
         for lane in range(group.pairs):
             pair = pairs.order[start + lane]
-            at = 4 * traces.starts[pair]
-            out = part_of(runs, at, runs.size - at)
+            out = part_of(runs, 4 * traces.starts[pair], 4 * windows.most_runs[pair])
             clipped = windows.clipped[pair]
             found = _trace(work, group, np.int64(lane), clipped, overhang, out, width)
             traces.offsets[pair], traces.counts[pair] = found

@@ -30,6 +30,8 @@ class Windows:
         int64[n]: the diagonals, row - column of the part, that the alignments stay within.
     clipped
         int64[n]: bases of the queries after the parts.
+    most_runs
+        int64[n]: CIGARs have at most so many runs.
     """
 
     pairs: PairBatch
@@ -37,10 +39,11 @@ class Windows:
     lowest: NDArray[np.int64]
     highest: NDArray[np.int64]
     clipped: NDArray[np.int64]
+    most_runs: NDArray[np.int64]
 
     def take(self, rows: NDArray[np.int64]) -> Windows:
         """Gather windows by `rows`, int64[k]; the sequences share memory."""
-        columns = (self.starts, self.lowest, self.highest, self.clipped)
+        columns = (self.starts, self.lowest, self.highest, self.clipped, self.most_runs)
         return Windows(self.pairs.take(rows), *(column[rows] for column in columns))
 
     def order(self) -> NDArray[np.int64]:
@@ -78,7 +81,8 @@ def windows_of(pairs: PairBatch, ends: EndCells, scoring: Scoring) -> Windows:
     """Return the windows of n pairs with known end cells."""
     rows, columns = ends.rows.astype(np.int64), ends.columns.astype(np.int64)
     scores, lengths = ends.scores(pairs, scoring), pairs.query_lengths
-    deleted, inserted = gap_bounds(scoring.match * columns - scores, scoring)
+    deficits = scoring.match * columns - scores
+    deleted, inserted = gap_bounds(deficits, scoring)
     margins = (scoring.match * lengths - scores) // scoring.match  # of the bands of `bands`
     lowest = np.maximum(rows - columns - deleted, -margins)
     highest = np.minimum(rows - columns + inserted, pairs.reference_lengths - lengths + margins)
@@ -92,4 +96,6 @@ def windows_of(pairs: PairBatch, ends: EndCells, scoring: Scoring) -> Windows:
         numbers,
         numbers,
     )
-    return Windows(parts, starts, lowest - starts, highest - starts, lengths - columns)
+    # A gap loses -gap_open or more. Runs of matches are between gaps, and both ends may be clipped.
+    most_runs = 2 * (deficits // -scoring.gap_open) + 3
+    return Windows(parts, starts, lowest - starts, highest - starts, lengths - columns, most_runs)
