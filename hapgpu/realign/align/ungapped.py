@@ -28,7 +28,6 @@ UNPROVED: Final = -1
 _UNPROVED: Final = np.int64(UNPROVED)
 
 # Of the eight bytes of a word.
-_NO_BITS: Final = np.uint64(0)
 _ONES: Final = np.uint64(0x0101010101010101)
 _LOW_BITS: Final = np.uint64(0x7F7F7F7F7F7F7F7F)
 _HIGH_BITS: Final = np.uint64(0x8080808080808080)
@@ -186,8 +185,13 @@ def _search(
         rows, columns = reference.size, query.size
         best: Integer = rules.max_mismatches + 1
         offset: Integer = _UNPROVED
+        # Most diagonals differ in the first word by enough.
+        has_word = columns >= 8
+        word = read_64(query, 0) if has_word else np.int64(0)
         # Of equal diagonals, the matrix gives the last: the end cell in the largest row.
         for first in range(rows - columns, -1, -1):
+            if has_word and _different_bytes(read_64(reference, first) ^ word) >= best:
+                continue
             count = _mismatches(part_of(reference, first, columns), query, best)
             if count < best:
                 best, offset = count, first
@@ -234,14 +238,21 @@ def _compare_diagonals(
 
 
 @njit_inlined
+def _different_bytes(word: Integer) -> Integer:
+    """Count the bytes of a word that are not 0."""
+    bits = np.uint64(word)
+    is_different = ((bits & _LOW_BITS) + _LOW_BITS | bits) & _HIGH_BITS
+    return np.int64((is_different >> np.uint64(7)) * _ONES >> np.uint64(56))
+
+
+@njit_inlined
 def _mismatches(one: Memory, other: Memory, enough: Integer) -> Integer:
     """Count mismatches of two sequences of one length, at least up to `enough`."""
     count, done = np.int64(0), np.int64(0)
     while done + 8 <= one.size and count < enough:
-        bits = np.uint64(read_64(one, done) ^ read_64(other, done))
-        if bits != _NO_BITS:
-            is_different = ((bits & _LOW_BITS) + _LOW_BITS | bits) & _HIGH_BITS
-            count += np.int64((is_different >> np.uint64(7)) * _ONES >> np.uint64(56))
+        bits = read_64(one, done) ^ read_64(other, done)
+        if bits != 0:
+            count += _different_bytes(bits)
         done += 8
     while done < one.size and count < enough:
         count += read_u8(one, done) != read_u8(other, done)
