@@ -169,12 +169,26 @@ def _traced(
     pairs: PairBatch, ends: EndCells, scoring: Scoring, overhang: Overhang, device: CpuDevice
 ) -> AlignmentBatch:
     """Align n pairs with known end cells."""
-    is_straight = are_straight(pairs, ends, scoring)
+    is_straight = _straight(pairs, ends, scoring, device)
     straight = straight_alignments(
         pairs.take(is_straight), ends.take(is_straight), scoring, overhang
     )
     gapped = _gapped(pairs.take(~is_straight), ends.take(~is_straight), scoring, overhang, device)
     return merged(is_straight, straight, gapped)
+
+
+def _straight(
+    pairs: PairBatch, ends: EndCells, scoring: Scoring, device: CpuDevice
+) -> NDArray[np.bool_]:
+    """Return `are_straight`, computed by all threads."""
+    is_straight = np.empty(len(pairs), dtype=np.bool_)
+
+    def compare(start: int, _workspace: Workspace) -> None:
+        rows = np.arange(start, min(start + SEARCHED, len(pairs)))
+        is_straight[rows] = are_straight(pairs.take(rows), ends.take(rows), scoring)
+
+    run_tasks(compare, range(0, len(pairs), SEARCHED), device.threads, WORKSPACE_BYTES)
+    return is_straight
 
 
 def _gapped(

@@ -36,6 +36,8 @@ def merged(
     is_first: NDArray[np.bool_], first: AlignmentBatch, second: AlignmentBatch
 ) -> AlignmentBatch:
     """Return n alignments: the next of `first` where `is_first`, bool[n], else of `second`."""
+    if not len(second):
+        return first
     order = np.empty(is_first.size, dtype=np.int64)
     order[is_first] = np.arange(len(first))
     order[~is_first] = np.arange(len(first), is_first.size)
