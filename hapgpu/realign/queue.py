@@ -48,12 +48,15 @@ class _Batch:
         The end of each call; before them, the start of the first.
     outcomes
         In the order of the calls; None until they are computed.
+    shares_references
+        Whether a call has numbers of references.
     """
 
-    __slots__ = ("ends", "outcomes")
+    __slots__ = ("ends", "outcomes", "shares_references")
 
     def __init__(self) -> None:
         self.ends = [START]
+        self.shares_references = False
         self.outcomes: list[_Outcome] | None = None
 
 
@@ -162,10 +165,11 @@ class AlignmentQueue(Closeable):
                 batch = self._open_batch()
                 end = self._memory().append(batch.ends[-1], rows, others, reference_rows)
                 if end is not None:
+                    batch.shares_references |= reference_rows is not None
                     batch.ends.append(end)  # an interrupted call is not there
                     return PendingAlignments(self, batch, len(batch.ends) - 2)
                 self._compute()
-            return self._computed_alone(CallPairs.of_call(rows, others, reference_rows))
+            return self._computed_alone(rows, others, reference_rows)
 
     def close(self) -> None:
         """Compute the calls that wait, and release memory; results can still be asked for."""
@@ -198,10 +202,16 @@ class AlignmentQueue(Closeable):
 
     def _outcomes(self, first: int, last: int) -> Iterator[_Outcome]:
         """Align calls `first` to `last`; halve them until an error is of one call only."""
-        pairs = self._memory().part(self._batch.ends[first : last + 1])
+        pairs = self._memory().part(
+            self._batch.ends[first : last + 1], shares_references=self._batch.shares_references
+        )
         value: AlignmentBatch | Exception | None = None
         try:
-            value = self._aligned(pairs) if last - first == 1 else self._aligned_together(pairs)
+            if last - first == 1:
+                rows = pairs.chosen.rows if pairs.chosen else None
+                value = self._aligned(pairs.references, pairs.queries, rows)
+            else:
+                value = self._aligned_together(pairs)
         except Exception as error:  # noqa: BLE001  (raised by the result of its call)
             if last - first == 1:
                 value = error.with_traceback(None)  # which holds arrays
@@ -212,10 +222,12 @@ class AlignmentQueue(Closeable):
         yield from self._outcomes(first, middle)
         yield from self._outcomes(middle, last)
 
-    def _computed_alone(self, pairs: CallPairs) -> PendingAlignments:
+    def _computed_alone(
+        self, references: Ragged, queries: Ragged, rows: NDArray[np.int64] | None
+    ) -> PendingAlignments:
         batch = _Batch()
-        batch.ends.append((len(pairs.queries), 0, 0, 0))
-        batch.outcomes = [_Outcome(0, self._aligned(pairs))]
+        batch.ends.append((len(queries), 0, 0, 0))
+        batch.outcomes = [_Outcome(0, self._aligned(references, queries, rows))]
         return PendingAlignments(self, batch, 0)
 
     def _aligned_together(self, pairs: CallPairs) -> AlignmentBatch | None:
@@ -233,14 +245,17 @@ class AlignmentQueue(Closeable):
 
         return align_unchecked(batch, self._scoring, self._overhang, self._device)
 
-    def _aligned(self, pairs: CallPairs) -> AlignmentBatch:
+    def _aligned(
+        self, references: Ragged, queries: Ragged, rows: NDArray[np.int64] | None
+    ) -> AlignmentBatch:
         """Align the pairs of a call, or raise its error."""
-        references = checked_rows(pairs.references, "reference")
-        queries = checked_rows(pairs.queries, "query")
-        numbers = whole_numbers(pairs.reference_rows, "reference row", 0, len(references) - 1)
-        rows = np.arange(len(queries), dtype=np.int32)
-        batch = PairBatch(references, queries, numbers.astype(np.int32), rows)
-        return align_pairs(batch, self._scoring, self._overhang, self._device)
+        references, queries = checked_rows(references, "reference"), checked_rows(queries, "query")
+        index = query_index = np.arange(len(queries), dtype=np.int32)
+        if rows is not None:
+            numbers = whole_numbers(rows, "reference row", 0, len(references) - 1)
+            index = numbers.astype(np.int32)
+        pairs = PairBatch(references, queries, index, query_index)
+        return align_pairs(pairs, self._scoring, self._overhang, self._device)
 
 
 def _rows(given: Sequences, what: str) -> Ragged:

@@ -22,6 +22,22 @@ End: TypeAlias = tuple[int, int, int, int]
 START: Final[End] = (0, 0, 0, 0)
 
 
+class ReferenceRows(NamedTuple):
+    """The references of n queries.
+
+    Attributes
+    ----------
+    rows
+        int64[n]: the reference, counted from the first of the call.
+    firsts, counts
+        int64[n]: the first reference of the call, and their number.
+    """
+
+    rows: NDArray[np.int64]
+    firsts: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+
 class CallPairs(NamedTuple):
     """Pairs of calls: query i with a reference of its call.
 
@@ -29,55 +45,31 @@ class CallPairs(NamedTuple):
     ----------
     references, queries
         uint8 text; n queries.
-    reference_rows
-        int64[n]: the reference, counted from the first of the call.
-    first_references, reference_counts
-        int64[n]: the first reference of the call, and their number.
+    chosen
+        The references; None: query i has reference i.
     """
 
     references: Ragged
     queries: Ragged
-    reference_rows: NDArray[np.int64]
-    first_references: NDArray[np.int64]
-    reference_counts: NDArray[np.int64]
-
-    @classmethod
-    def of_call(
-        cls, references: Ragged, queries: Ragged, reference_rows: NDArray[np.int64] | None
-    ) -> CallPairs:
-        """Return a single call.
-
-        Parameters
-        ----------
-        references, queries
-            uint8 text, n queries.
-        reference_rows
-            int64[n]; None: query i has reference i.
-        """
-        count = len(queries)
-        if reference_rows is None:
-            reference_rows = np.arange(count)
-        return cls(
-            references,
-            queries,
-            reference_rows,
-            np.zeros(count, dtype=np.int64),
-            np.full(count, len(references), dtype=np.int64),
-        )
+    chosen: ReferenceRows | None
 
     def are_in_order(self) -> bool:
         """Tell whether each sequence has bases, and each query a reference of its own call."""
-        return all(
-            (rows.offsets[1:] > rows.offsets[:-1]).all() for rows in (self.references, self.queries)
-        ) and bool(
-            ((self.reference_rows >= 0) & (self.reference_rows < self.reference_counts)).all()
-        )
+        for side in (self.references, self.queries):
+            if not (side.offsets[1:] > side.offsets[:-1]).all():
+                return False
+        if self.chosen is None:
+            return True
+        rows, _, counts = self.chosen
+        return bool(((rows >= 0) & (rows < counts)).all())
 
     def batch(self) -> PairBatch:
-        """Return the pairs, if they are in order."""
+        """Return the pairs, which are in order."""
         rows = np.arange(len(self.queries), dtype=np.int32)
-        index = np.add(self.reference_rows, self.first_references, dtype=np.int64)
-        return PairBatch(self.references, self.queries, index.astype(np.int32), rows)
+        if self.chosen is None:
+            return PairBatch(self.references, self.queries, rows, rows)
+        index = (self.chosen.rows + self.chosen.firsts).astype(np.int32)
+        return PairBatch(self.references, self.queries, index, rows)
 
 
 class WaitingPairs:
@@ -100,8 +92,7 @@ class WaitingPairs:
         # To assign to parts of arrays takes several times as long.
         arrays: list[Any] = [*self._text, *self._offsets, self._rows]
         self._views: list[Any] = [memoryview(array) for array in arrays]
-        own_rows: Any = np.arange(MAX_PAIRS, dtype=np.int64)
-        self._own_rows = memoryview(own_rows)
+        self._own_rows = np.arange(MAX_PAIRS, dtype=np.int64)
 
     def append(
         self,
@@ -138,13 +129,12 @@ class WaitingPairs:
         query_text[query_base:query_end] = query_data
         starts[reference + 1 : rows + 1] = offsets[1:]
         query_starts[pair + 1 : pairs + 1] = query_offsets[1:]
-        if reference_rows is None:
-            own[pair:pairs] = self._own_rows[: pairs - pair]
-        else:
-            own[pair:pairs] = reference_rows
+        own[pair:pairs] = (
+            self._own_rows[: pairs - pair] if reference_rows is None else reference_rows
+        )
         return pairs, rows, end, query_end
 
-    def part(self, ends: Sequence[End]) -> CallPairs:
+    def part(self, ends: Sequence[End], *, shares_references: bool) -> CallPairs:
         """Return the calls between `ends`; the text is not copied.
 
         Offsets of a call that are in no order are so here, too, and no row has bases of two calls.
@@ -153,9 +143,10 @@ class WaitingPairs:
         ----------
         ends
             Where the first call starts, and the end of each call.
+        shares_references
+            Whether any of the calls has numbers of references.
         """
         pairs, references, *bases = np.array(ends, dtype=np.int64).T
-        counts, reference_counts = pairs[1:] - pairs[:-1], references[1:] - references[:-1]
         sides = []
         for side, rows in enumerate((references, pairs)):
             starts = bases[side]
@@ -166,13 +157,15 @@ class WaitingPairs:
                 out=own[1:],
             )
             sides.append(Ragged(self._text[side][starts[0] : starts[-1]], own))
-        return CallPairs(
-            sides[0],
-            sides[1],
-            self._rows[pairs[0] : pairs[-1]],
-            np.repeat(references[:-1] - references[0], counts),
-            np.repeat(reference_counts, counts),
-        )
+        chosen = None
+        if shares_references:
+            counts = pairs[1:] - pairs[:-1]
+            chosen = ReferenceRows(
+                self._rows[pairs[0] : pairs[-1]],
+                np.repeat(references[:-1] - references[0], counts),
+                np.repeat(references[1:] - references[:-1], counts),
+            )
+        return CallPairs(sides[0], sides[1], chosen)
 
 
 def _memory(size: int, device: Device) -> NDArray[np.uint8]:
