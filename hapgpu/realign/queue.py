@@ -23,7 +23,7 @@ from hapgpu.arrays.sequences import (
 from hapgpu.realign.align.dispatch import align_pairs
 from hapgpu.realign.api import Alignments, row_pairs
 from hapgpu.realign.scoring import Overhang, Scoring, resolve_overhang, resolve_scoring
-from hapgpu.realign.waiting_pairs import START, CallPairs, WaitingPairs
+from hapgpu.realign.waiting_pairs import START, CallPairs, WaitingPairs, is_too_large
 from hapgpu.runtime.closeable import Closeable
 from hapgpu.runtime.devices import CpuDevice, first_device
 
@@ -161,15 +161,16 @@ class AlignmentQueue(Closeable):
         elif rows.offsets.size != others.offsets.size:
             row_pairs(rows, others, "queries")
         with self._lock:
-            for _ in range(2):
-                batch = self._open_batch()
-                end = self._memory().append(batch.ends[-1], rows, others, reference_rows)
+            batch, waiting = self._batch, self._waiting
+            if waiting is not None and batch.outcomes is None:
+                end = waiting.append(batch.ends[-1], rows, others, reference_rows)
                 if end is not None:
-                    batch.shares_references |= reference_rows is not None
+                    if reference_rows is not None:
+                        batch.shares_references = True
                     batch.ends.append(end)  # an interrupted call is not there
                     return PendingAlignments(self, batch, len(batch.ends) - 2)
                 self._compute()
-            return self._computed_alone(rows, others, reference_rows)
+        return self._submit_to_new(rows, others, reference_rows)
 
     def close(self) -> None:
         """Compute the calls that wait, and release memory; results can still be asked for."""
@@ -183,11 +184,20 @@ class AlignmentQueue(Closeable):
             if batch.outcomes is None:
                 self._compute()
 
-    def _open_batch(self) -> _Batch:
-        """Return the batch of the next call."""
-        if self._batch.outcomes is not None:
-            self._batch = _Batch()
-        return self._batch
+    def _submit_to_new(
+        self, references: Ragged, queries: Ragged, rows: NDArray[np.int64] | None
+    ) -> PendingAlignments:
+        """Queue the first call of a batch, or compute it alone if it is too large."""
+        if is_too_large(references, queries):
+            batch = _Batch()
+            batch.ends.append((len(queries), 0, 0, 0))
+            batch.outcomes = [_Outcome(0, self._aligned(references, queries, rows))]
+            return PendingAlignments(self, batch, 0)
+        with self._lock:
+            self._memory()
+            if self._batch.outcomes is not None:
+                self._batch = _Batch()
+        return self.submit(references, queries, rows)
 
     def _memory(self) -> WaitingPairs:
         if self._waiting is None:
@@ -221,14 +231,6 @@ class AlignmentQueue(Closeable):
         middle = (first + last) // 2
         yield from self._outcomes(first, middle)
         yield from self._outcomes(middle, last)
-
-    def _computed_alone(
-        self, references: Ragged, queries: Ragged, rows: NDArray[np.int64] | None
-    ) -> PendingAlignments:
-        batch = _Batch()
-        batch.ends.append((len(queries), 0, 0, 0))
-        batch.outcomes = [_Outcome(0, self._aligned(references, queries, rows))]
-        return PendingAlignments(self, batch, 0)
 
     def _aligned_together(self, pairs: CallPairs) -> AlignmentBatch | None:
         """Align the pairs of calls; return None if one of them may be wrong."""

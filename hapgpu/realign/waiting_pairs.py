@@ -22,6 +22,14 @@ End: TypeAlias = tuple[int, int, int, int]
 START: Final[End] = (0, 0, 0, 0)
 
 
+def is_too_large(references: Ragged, queries: Ragged) -> bool:
+    """Tell whether `references` and `queries`, uint8 text each, would have no room even alone."""
+    return (
+        max(len(references), len(queries)) > MAX_PAIRS
+        or max(references.data.size, queries.data.size) > MAX_BYTES
+    )
+
+
 class ReferenceRows(NamedTuple):
     """The references of n queries.
 
