@@ -345,6 +345,20 @@ def test_threads_share_a_queue(device: str) -> None:
         list(threads.map(work, range(4)))
 
 
+@pytest.mark.gpu
+def test_a_gpu_finds_the_call_that_is_not_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MANY_PAIRS", 2)
+    with AlignmentQueue(device="cuda") as queue:
+        pending = [queue.submit(["ACGTACGT"] * k, ["GTAC"] * k) for k in range(9)]
+        wrong = queue.submit(*BAD[2])
+        pending += [queue.submit(["ACGTACGT"] * k, ["GTAC"] * k) for k in range(9)]
+    assert [rows_of(each.result()) for each in pending] == [
+        [(40, 2, "4M")] * k for k in (*range(9), *range(9))
+    ]
+    with pytest.raises(InputError, match="reference 0: contains a non-ASCII character"):
+        wrong.result()
+
+
 def test_many_calls_of_a_hundred_pairs(device: str) -> None:
     rng = np.random.default_rng(3)
     references = rng.choice(np.frombuffer(b"ACGT", np.uint8), (700, 100, 40))
