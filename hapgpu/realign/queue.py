@@ -159,7 +159,7 @@ class AlignmentQueue(Closeable):
         """
         rows, others = _rows(references, "reference"), _rows(queries, "query")
         if reference_rows is not None:
-            reference_rows = _numbers(reference_rows, len(others))
+            reference_rows = _numbers(reference_rows, others.offsets.size - 1)
         elif rows.offsets.size != others.offsets.size:
             row_pairs(rows, others, "queries")
         with self._lock:
@@ -287,7 +287,8 @@ def _numbers(given: Sequence[int] | NDArray[np.integer[Any]], queries: int) -> N
     numbers: Any = given
     if type(given) is not np.ndarray or given.dtype is not _OFFSET or given.ndim != 1:
         numbers = whole_numbers(given, "reference row")
-    check_counts(queries, "query", reference_rows=numbers.size)
+    if numbers.size != queries:
+        check_counts(queries, "query", reference_rows=numbers.size)
     return cast("NDArray[np.int64]", numbers)
 
 
