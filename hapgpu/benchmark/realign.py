@@ -31,6 +31,7 @@ from hapgpu.benchmark.pairs import (
     reads_with_indels,
     work_on_the_cpu,
 )
+from hapgpu.benchmark.queued_calls import QUEUED_PAIRS, queued_seconds
 from hapgpu.benchmark.whole_runs import (
     WHOLE_RUN,
     CommandRun,
@@ -100,11 +101,11 @@ def benchmark_realign(device: Device, run: RunCommand | None = None) -> Iterator
     """Measure alignment and scoring of simulated pairs, overhangs soft-clipped.
 
     On a GPU: the kernels alone, calls with all data on the GPU, and whole calls, transfers
-    included. On the CPU: whole calls, with one thread and with all threads. At last, if `run` is
-    given, `hapgpu realign` of a sample.
+    included: one of all pairs, and queued calls of 100. On the CPU: whole calls, with one thread
+    and with all threads. At last, if `run` is given, `hapgpu realign` of a sample.
     """
     cases = align_cases()
-    tasks = 2 * len(thread_variants(device)) if isinstance(device, CpuDevice) else 4
+    tasks = 2 * len(thread_variants(device)) if isinstance(device, CpuDevice) else 5
     plan(tasks * len(cases) + (run is not None))
     scoring: Measurement | None = None
     for case in cases:
@@ -216,6 +217,10 @@ def _measured_on_a_gpu(
             measuring("align, whole call")
             seconds = _median_seconds(align_pairs, case, pairs, device)
             yield _measured(device, "align, whole call", case, pairs, work, seconds)
+            queued = f"align, queued calls of {QUEUED_PAIRS}"
+            measuring(queued)
+            seconds = queued_seconds(pairs, case.scoring, device)
+            yield _measured(device, queued, case, pairs, work, seconds)
 
 
 def _measured(

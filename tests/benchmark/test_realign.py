@@ -15,6 +15,7 @@ from hapgpu.benchmark.pairs import (
     reads_with_indels,
     work_on_the_cpu,
 )
+from hapgpu.benchmark.queued_calls import queued_seconds
 from hapgpu.benchmark.realign import compare_designs
 from hapgpu.errors import UsageError
 from hapgpu.realign.align.dispatch import align_pairs
@@ -63,6 +64,11 @@ def test_padded_haplotypes_end_where_their_reference_ends() -> None:
     )
     assert np.mean((alignments.offsets == 0) & (ends == 200)) > 0.95
     assert share_with_indels(alignments.cigars.lengths) > 0.95
+
+
+@pytest.mark.parametrize("count", [1, 100, 250])
+def test_queued_calls_are_timed(count: int) -> None:
+    assert 0 < queued_seconds(distant_reads(count, 20, 30), READ, CpuDevice(1)) < 10
 
 
 def test_cells_of_bands() -> None:
