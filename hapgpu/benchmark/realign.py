@@ -31,7 +31,6 @@ from hapgpu.benchmark.pairs import (
     reads_with_indels,
     work_on_the_cpu,
 )
-from hapgpu.benchmark.queued_calls import QUEUED_PAIRS, queued_seconds
 from hapgpu.benchmark.whole_runs import (
     WHOLE_RUN,
     CommandRun,
@@ -41,11 +40,15 @@ from hapgpu.benchmark.whole_runs import (
 )
 from hapgpu.errors import UsageError
 from hapgpu.realign.align.dispatch import align_pairs, score_pairs
+from hapgpu.realign.queue import AlignmentQueue
 from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
 
 SHAPES: Final = ((100, 350), (150, 350), (250, 500), (400, 400))
 """Read and haplotype lengths."""
+
+QUEUED_PAIRS: Final = 100
+"""Pairs of a call in a queue, as GATK makes them."""
 
 _USUAL_SHAPE: Final = (150, 350)
 _PADDED_LENGTH: Final = 400
@@ -245,3 +248,38 @@ def _median_seconds(
     run = partial(call, pairs, case.scoring, Overhang.SOFTCLIP, device)
     run()
     return timed(run, repeats_on(device))[1]
+
+
+def queued_seconds(pairs: PairBatch, scoring: Scoring, device: Device) -> float:
+    """Measure calls of 100 pairs, soft-clipped: the median of the seconds of all calls.
+
+    All calls are submitted before a result is asked for.
+
+    Parameters
+    ----------
+    pairs
+        At least one; pair i is reference i with query i.
+    scoring, device
+        Weights and device.
+    """
+    calls = [
+        (
+            pairs.references[start : start + QUEUED_PAIRS],
+            pairs.queries[start : start + QUEUED_PAIRS],
+        )
+        for start in range(0, len(pairs), QUEUED_PAIRS)
+    ]
+    name, threads = "cpu", None
+    if isinstance(device, CpuDevice):
+        threads = device.threads
+    else:
+        name = f"cuda:{device.index}"
+    with AlignmentQueue(scoring=scoring, device=name, threads=threads) as queue:
+
+        def run() -> None:
+            pending = [queue.submit(*call) for call in calls]
+            for each in pending:
+                each.result()
+
+        run()
+        return timed(run, repeats_on(device))[1]
