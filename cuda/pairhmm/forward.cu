@@ -9,8 +9,8 @@
 //     Ix(i,j) = Mx(i-1,j) + b Ix(i-1,j)                         Dx(i,j) = Mx(i,j-1) + eps Dx(i,j-1)
 // and a matching base causes no rounding. The CPU (hapgpu/pairhmm/forward/lanes.py) has the same
 // operations in the same order, and both treat subnormal numbers as 0: all bits are the same. The
-// compiler fuses nothing (hapgpu/runtime/gpu/launch.py). The factor r of a mismatch is applied under a predicate;
-// a table by letter of the read has a bit per column.
+// compiler fuses nothing (hapgpu/runtime/gpu/launch.py). The factor r of a mismatch is applied
+// under a predicate; a table by letter of the read has a bit per column.
 //
 // A group of neighbouring lanes holds the columns of one haplotype in registers, kColumns per
 // lane. Each lane is one row after the lane to its left, from which it gets T and D by shuffle.
@@ -21,58 +21,26 @@
 #include "common/warp.cuh"
 #include "pairhmm/masks.cuh"
 #include "pairhmm/piece.cuh"
+#include "pairhmm/ring.cuh"
 
 namespace {
 
 constexpr int kWordStride = kLetters * kMaskStride;  // bytes from word to word
-constexpr int kUnrolled = 4;                         // rows; chunks are multiples of it
-constexpr int kRingSlots = 8 * kWarpLanes;           // of all groups of a warp
 
-// Copies to shared memory, asynchronously where the architecture supports it.
-template <int kBytes>
-__device__ inline void copy_ahead(void* to, const void* from) {
-#if __CUDA_ARCH__ >= 800
-    unsigned address = (unsigned)__cvta_generic_to_shared(to);
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(address), "l"(from), "n"(kBytes)
-                 : "memory");
-#else
-    if constexpr (kBytes == 16) *(float4*)to = *(const float4*)from;
-    if constexpr (kBytes == 8) *(float2*)to = *(const float2*)from;
-    if constexpr (kBytes == 4) *(float*)to = *(const float*)from;
-#endif
-}
-
-__device__ inline void wait_for_copies() {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
-    __syncwarp();
-}
-
-// The coefficients of rows for all groups of a warp: [group][row % slots]. They are copied in
-// chunks; in use are the previous rows that lanes to the right still need, the current chunk and
-// the next one. Groups start at different slots, so that they use different banks.
-struct Ring {
-    float4 coefficients[kRingSlots];
-    float4 emissions[kRingSlots];  // only half is used, so that offsets are the same for both
-};
-
-// Values of a read for its final sum.
+// Values of a read for its copies and its final sum.
 struct ReadValues {
+    int2 rows;  // the first and the last
     double matching, threshold;
     float last_insertion;
 };
 
-// Coefficients of one row for the inner loop.
-struct Row {
-    float4 coefficients;  // a, b, c, eps of the row above
-    float2 emission;      // r, and the byte offset of the letter in the mask table
-
-    __device__ Row(const Ring& ring, int offset) {
-        coefficients = *(const float4*)((const char*)ring.coefficients + offset);
-        emission = *(const float2*)((const char*)ring.emissions + offset);
-    }
-};
+// Returns a mask of all bits, or none in the first lane of a group. The compiler must not know how
+// it comes about: a predicate costs more, because the columns need all predicates.
+__device__ inline int kept_bits(bool is_first) {
+    int kept = is_first ? 0 : -1;
+    asm volatile("" : "+r"(kept));
+    return kept;
+}
 
 // The columns of a lane, and the values that it passes to the next lane.
 template <int kColumns>
@@ -82,31 +50,57 @@ struct Columns {
     float deletion;  // D of the row above at the same column
 
     __device__ void advance(const Row& row, float extend, const char* masks) {
-        const float a = row.coefficients.x, b = row.coefficients.y, c = row.coefficients.z;
-        const float mismatch = row.emission.x;
+        constexpr int kPerWord = columns_per_word(kColumns);
         unsigned differs[words_for(kColumns)];
 #pragma unroll
         for (int word = 0; word < words_for(kColumns); ++word) {
-            differs[word] = *(const unsigned*)(masks + __float_as_int(row.emission.y) +
-                                               word * kWordStride);
+            differs[word] = *(const unsigned*)(masks + row.letter + word * kWordStride);
         }
 #pragma unroll
         for (int k = 0; k < kColumns; ++k) {
-            float outgoing = fmaf(a, insertion[k], fmaf(c, deletion, match[k]));
-            insertion[k] = fmaf(b, insertion[k], match[k]);
+            float outgoing = fmaf(row.a, insertion[k], fmaf(row.c, deletion, match[k]));
+            insertion[k] = fmaf(row.b, insertion[k], match[k]);
             deletion = fmaf(extend, deletion, match[k]);
             match[k] = incoming;
-            if (differs[k / kColumnsPerWord] >> bit_of(k) & 1) match[k] *= mismatch;
+            if (differs[k / kPerWord] >> bit_of(k, kColumns) & 1) match[k] *= row.mismatch;
             incoming = outgoing;
         }
     }
 
-    __device__ void pass_on(bool is_first) {
-        incoming = __shfl_up_sync(kAllLanes, incoming, 1);
-        deletion = __shfl_up_sync(kAllLanes, deletion, 1);
-        if (is_first) incoming = deletion = 0.0f;
+    // Adds neighbouring rows of a ring.
+    template <int kRows, bool kIsUniform>
+    __device__ void add_rows(const RingMemory& memory, int slot, float uniform_extend,
+                             const char* masks, int kept) {
+#pragma unroll
+        for (int k = 0; k < kRows; ++k) {
+            const Row row(memory, slot + k);
+            advance(row, kIsUniform ? uniform_extend : row.extend, masks);
+            pass_on(kept);
+        }
+    }
+
+    __device__ void pass_on(int kept) {
+        incoming = masked(__shfl_up_sync(kAllLanes, incoming, 1), kept);
+        deletion = masked(__shfl_up_sync(kAllLanes, deletion, 1), kept);
+    }
+
+  private:
+    __device__ static float masked(float value, int kept) {
+        return __int_as_float(__float_as_int(value) & kept);
     }
 };
+
+// Returns the number of the group of a lane, of `lanes` lanes: a power of 2.
+__device__ inline int group_number(int lanes) {
+    const int shift = 31 - __clz(lanes);
+    return blockIdx.x * (kWarpLanes >> shift) + (lane_id() >> shift);
+}
+
+// Returns the place of a pair of a layout in the list of all. Groups without a pair repeat the last
+// pair, without output.
+__device__ inline int place_of(const Layouts& layouts, int layout, int number) {
+    return layouts.starts[layout] + min(number, layouts.pairs[layout] - 1);
+}
 
 }  // namespace
 
@@ -120,42 +114,27 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
             double* likelihoods, ExactPairs exact_pairs, int layout, int lanes,
             float uniform_extend, float start, int start_exponent) {
     constexpr int kWords = words_for(kColumns);
-    __shared__ __align__(1024) Ring ring;
+    __shared__ RingMemory ring_memory;
     __shared__ ReadValues values[kWarpLanes];
     __shared__ unsigned mask_table[kWords * kLetters][kWarpLanes];
 
-    const int lane = lane_id() & (lanes - 1), group = lane_id() / lanes;
-    const bool is_first = lane == 0;
-    // Groups without a pair repeat the last pair, without output.
-    const int count = layouts.pairs[layout], number = blockIdx.x * (kWarpLanes / lanes) + group;
-    if (number - group >= count) return;
-    const int at = layouts.starts[layout] + min(number, count - 1);
-    const int4 sizes = pairs[2 * at], rows_of_pair = pairs[2 * at + 1];
+    const int lane = lane_id() & (lanes - 1), first_lane = lane_id() & -lanes;
+    const int number = group_number(lanes);
+    if (__all_sync(kAllLanes, number >= layouts.pairs[layout])) return;
+    const int4 sizes = pairs[2 * place_of(layouts, layout, number)];
     const int start_row = sizes.x, length = sizes.y, width = sizes.w;
+    const int shortest = warp_min(length), longest = warp_max(length);
+    const bool is_one_read = shortest == longest && warp_min(start_row) == warp_max(start_row);
+    const int2 own_rows = {start_row, start_row + length - 1};
 
-    const int chunk_rows = max(lanes, 2 * min(lanes, kUnrolled)), slots = 4 * chunk_rows;
-    const int turn = group * lanes;
-    auto copy_row = [&](int row) {
-        int slot = group * slots + (row + turn & slots - 1);
-        int source = start_row + min(row, length - 1);
-        copy_ahead<16>(&ring.coefficients[slot], &coefficients.rows[source]);
-        copy_ahead<8>(&ring.emissions[slot], &coefficients.emissions[source]);
-    };
-    auto fetch = [&](int first_row) {
-        copy_row(first_row + lane);
-        if (lanes < chunk_rows) copy_row(first_row + lanes + lane);
-    };
-    fetch(0);
-    for (int row = lane - chunk_rows; row < 0; row += lanes) {  // rows that leave a lane unchanged
-        int slot = group * slots + (row + turn & slots - 1);
-        ring.coefficients[slot] = {0.0f, 1.0f, 0.0f, 0.0f};
-        ring.emissions[slot] = {0.0f, __int_as_float(0), 0.0f, 0.0f};
-    }
-    if (is_first) {
-        const int read = rows_of_pair.x;
-        copy_ahead<8>(&values[group].matching, &coefficients.products[read]);
-        copy_ahead<8>(&values[group].threshold, &coefficients.thresholds[read]);
-        copy_ahead<4>(&values[group].last_insertion, &coefficients.last_insertions[read]);
+    Ring ring(ring_memory, lanes, is_one_read);
+    ring.fetch(coefficients, own_rows, 0, 0);
+    if (lane == 0) {
+        const int read = pairs[2 * place_of(layouts, layout, number) + 1].x;
+        values[first_lane].rows = own_rows;
+        copy_ahead<8>(&values[first_lane].matching, &coefficients.products[read]);
+        copy_ahead<8>(&values[first_lane].threshold, &coefficients.thresholds[read]);
+        copy_ahead<4>(&values[first_lane].last_insertion, &coefficients.last_insertions[read]);
     }
     const unsigned* own_masks = masks + sizes.z + lane;
 #pragma unroll
@@ -171,62 +150,51 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
         columns.insertion[k] = start / width;
     }
     columns.deletion = 0.0f;
-    columns.incoming = is_first ? start / width * coefficients.rows[start_row].x : 0.0f;
+    columns.incoming = lane == 0 ? start / width * coefficients.rows[start_row].x : 0.0f;
 
-    const int base = group * slots * 16, wrap = slots * 16 - 1;
-    int offset = base | ((turn - lane) * 16 & wrap);
-    auto next_row = [&] {
-        Row row(ring, offset);
-        offset = base | (offset + 16 & wrap);
-        return row;
-    };
-    auto extend_of = [&](const Row& row) {
-        return kIsUniform ? uniform_extend : row.coefficients.w;
-    };
-    auto refill = [&](int step) {
-        if (step & chunk_rows - 1) return;
-        wait_for_copies();
-        fetch(step + chunk_rows);
-    };
-    const int shortest = warp_min(length);
-    const int longest = warp_max(length);
+    const int kept = kept_bits(lane == 0);
     int step = 0;
+#pragma unroll 1
     for (; step + kUnrolled <= shortest; step += kUnrolled) {
-        refill(step);
-#pragma unroll
-        for (int k = 0; k < kUnrolled; ++k) {
-            Row row = next_row();
-            columns.advance(row, extend_of(row), lane_masks);
-            columns.pass_on(is_first);
-        }
+        ring.refill(coefficients, values[first_lane].rows, step);
+        columns.template add_rows<kUnrolled, kIsUniform>(ring_memory, ring.slot_of(lane),
+                                                         uniform_extend, lane_masks, kept);
+        ring.advance(kUnrolled);
     }
     // The last rows: a lane stops after its last row.
 #pragma unroll 1
     for (; step < longest + lanes - 1; ++step) {
-        refill(step);
-        Row row = next_row();
-        if (step - lane < length) columns.advance(row, extend_of(row), lane_masks);
-        columns.pass_on(is_first);
+        ring.refill(coefficients, values[first_lane].rows, step);
+        const Row row(ring_memory, ring.slot_of(lane));
+        if (step - lane < length) {
+            columns.advance(row, kIsUniform ? uniform_extend : row.extend, lane_masks);
+        }
+        columns.pass_on(kept);
+        ring.advance(1);
     }
 
+    // The pair is loaded again, so that it takes no registers in the loops.
+    const int at = place_of(layouts, layout, group_number(lanes));
+    const int columns_in_use = pairs[2 * at].w;
     // From the first column to the last, so that the sum does not depend on the layout.
-    const float last_insertion = values[group].last_insertion;
+    const float last_insertion = values[first_lane].last_insertion;
 #pragma unroll
     for (int k = 0; k < kColumns; ++k) {
         float term = fmaf(last_insertion, columns.insertion[k], columns.match[k]);
-        columns.match[k] = lane * kColumns + k < width ? term : 0.0f;
+        columns.match[k] = lane * kColumns + k < columns_in_use ? term : 0.0f;
     }
     float sum = 0.0f;
 #pragma unroll 1
-    for (int owner = group * lanes; owner < (group + 1) * lanes; ++owner) {
+    for (int owner = first_lane; owner < first_lane + lanes; ++owner) {
 #pragma unroll
         for (int k = 0; k < kColumns; ++k) sum += columns.match[k];
         sum = __shfl_sync(kAllLanes, sum, owner);
     }
-    if (!is_first || number >= count) return;
-    if (sum >= values[group].threshold && sum < __int_as_float(0x7f800000)) {
-        const double product = sum * values[group].matching;
-        likelihoods[rows_of_pair.z] = fmin(0.0, log10_scaled(product, -start_exponent));
+    if (lane != 0 || group_number(lanes) >= layouts.pairs[layout]) return;
+    if (sum >= values[first_lane].threshold && sum < __int_as_float(0x7f800000)) {
+        const double product = sum * values[first_lane].matching;
+        const int result = pairs[2 * at + 1].z;
+        likelihoods[result] = fmin(0.0, log10_scaled(product, -start_exponent));
     } else {
         exact_pairs.pairs[atomicAdd(exact_pairs.count, 1)] = at;
     }

@@ -164,15 +164,16 @@ extern "C" __global__ void prepare_haplotypes(
     int columns = layouts.columns[layout], lanes = layouts.lanes[layout], lane = lane_id();
     if (lane >= lanes) return;
     unsigned* out = masks + haplotypes.mask_starts[haplotype] + lane;
-    for (int first = 0; first < columns; first += kColumnsPerWord) {
+    const int per_word = columns_per_word(columns);
+    for (int first = 0; first < columns; first += per_word) {
         unsigned differs[kLetters] = {};
-        for (int k = first; k < min(first + kColumnsPerWord, columns); ++k) {
+        for (int k = first; k < min(first + per_word, columns); ++k) {
             int column = lane * columns + k;
             unsigned char base = column < length ? haplotypes.bases[start + column] : 'N';
             if (base == 'N') continue;
             int own = letter_code(base);
             for (int letter = 0; letter < kLetters; ++letter) {
-                differs[letter] |= (unsigned)(letter != own) << bit_of(k);
+                differs[letter] |= (unsigned)(letter != own) << bit_of(k, columns);
             }
         }
         for (int letter = 0; letter < kLetters; ++letter, out += lanes) *out = differs[letter];
@@ -204,12 +205,13 @@ extern "C" __global__ void prepare_reads(
         float4 coefficient = {entering * above.opened_insertion,
                               row == start ? 0.0f : extending * above.opened_insertion,
                               entering * above.deletion, above.extend};
-        coefficients.rows[row] = coefficient;
         unsigned char base = reads.columns.bases[row];
         float mismatch = base == 'N' ? 1.0f : model.error / (3.0f * model.correct);
         int letter = letter_code(base);
         int offset = letter % kLetters * kMaskStride;
-        coefficients.emissions[row] = {mismatch, __int_as_float(offset)};
+        // The order of `Row` in pairhmm/ring.cuh: a, b, c, r; the letter, eps.
+        coefficients.rows[row] = {coefficient.x, coefficient.y, coefficient.z, mismatch};
+        coefficients.emissions[row] = {__int_as_float(offset), coefficient.w};
         if (row == end - 1) coefficients.last_insertions[read] = own.opened_insertion;
         growth.add(coefficient, mismatch, own.opened_insertion, model, entering, extending,
                    row == start);

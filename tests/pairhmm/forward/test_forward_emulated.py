@@ -11,21 +11,15 @@ from hapgpu.pairhmm.cuda.layouts import COLUMNS, LANES, LaneLayout
 from hapgpu.pairhmm.forward import cpu
 from hapgpu.runtime.devices import CpuDevice
 from tests.example_counts import many
+from tests.pairhmm.forward.cases import genome, usual_reads, warps_of_one_read
 from tests.pairhmm.forward.emulated import emulated_likelihoods
 from tests.pairhmm.hmm_oracle import (
-    Group,
     log_space_likelihoods,
     make_batch,
     random_group,
     simulated_read,
     uniform_read,
 )
-
-LETTERS = np.frombuffer(b"ACGT", dtype=np.uint8)
-
-
-def genome(rng: np.random.Generator, size: int) -> bytes:
-    return rng.choice(LETTERS, size).tobytes()
 
 
 def check(
@@ -37,16 +31,6 @@ def check(
     expected = cpu.log10_likelihoods(batch, CpuDevice(1))
     np.testing.assert_array_equal(found[~left].view(np.int64), expected[~left].view(np.int64))
     return left
-
-
-def usual_reads(rng: np.random.Generator, source: bytes, lengths: list[int]) -> Group:
-    reads = []
-    for length in lengths:
-        qualities = [rng.integers(*at, length, np.uint8) for at in ((2, 41), (25, 50), (25, 50))]
-        columns = [*qualities, np.full(length, 10, dtype=np.uint8)]
-        bases = simulated_read(rng, source, length)
-        reads.append((bases, *(column.tobytes() for column in columns)))
-    return reads, []
 
 
 @pytest.mark.parametrize("seed", range(many(12)))
@@ -89,6 +73,12 @@ def test_layouts(layout: LaneLayout, monkeypatch: pytest.MonkeyPatch) -> None:
     reads, _ = usual_reads(rng, source, [1, 3, layout.lanes + 1, 40])
     haplotypes = [source, source[1:], source[: layout.columns], source[:1]]
     assert not check(monkeypatch, make_batch([(reads, haplotypes)]), layout).any()
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_groups_of_one_read_share_its_rows(lanes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    layout = LaneLayout(8, lanes)
+    assert not check(monkeypatch, warps_of_one_read(layout), layout).any()
 
 
 @pytest.mark.parametrize("mismatches", range(0, 60, 6))

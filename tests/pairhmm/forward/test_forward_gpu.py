@@ -27,6 +27,7 @@ from hapgpu.pairhmm.cuda.layouts import (
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
 from tests.gpu_memory import own_pool
+from tests.pairhmm.forward.cases import LETTERS, genome, warps_of_one_read
 from tests.pairhmm.hmm_oracle import (
     Group,
     batches,
@@ -47,7 +48,6 @@ USUAL_TOLERANCE = 2e-6
 CPU = CpuDevice(4)
 GPU = CudaDevice(index=0)
 USUAL = (30, 45, 45, 10)
-LETTERS = np.frombuffer(b"ACGT", dtype=np.uint8)
 
 
 @pytest.fixture
@@ -73,10 +73,6 @@ def assert_close(
 
 def on_gpu(batch: HmmBatch) -> NDArray[np.float64]:
     return log10_likelihoods(batch, GPU)
-
-
-def genome(rng: np.random.Generator, size: int) -> bytes:
-    return rng.choice(LETTERS, size).tobytes()
 
 
 def usual_group(rng: np.random.Generator, reads: int, haplotypes: int, longest: int) -> Group:
@@ -400,6 +396,16 @@ def test_every_layout(columns: int, lanes: int, monkeypatch: pytest.MonkeyPatch)
 
 
 # Likelihoods do not depend on other pairs.
+
+
+@pytest.mark.parametrize("columns", COLUMNS)
+@pytest.mark.parametrize("lanes", LANES)
+def test_groups_of_one_read_share_its_rows(
+    columns: int, lanes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layout = LaneLayout(columns, lanes)
+    monkeypatch.setattr("hapgpu.pairhmm.cuda.piece_run.plan_layouts", one_layout_for_all(layout))
+    assert_same_bits(warps_of_one_read(layout))
 
 
 def test_two_runs_are_the_same(mixed_batch: HmmBatch, large_batch: HmmBatch) -> None:
