@@ -27,11 +27,13 @@ namespace {
 
 constexpr int kWordStride = kLetters * kMaskStride;  // bytes from word to word
 
-// Values of a read for its copies and its final sum.
-struct ReadValues {
-    int2 rows;  // the first and the last
+// Values of a pair that are needed rarely: in shared memory they take no registers.
+struct PairValues {
+    int2 rows;  // the first and the last of the read
     double matching, threshold;
     float last_insertion;
+    int place, columns;  // in the list of all pairs; of the haplotype
+    int result;          // offset of the likelihood; negative for no output
 };
 
 // Returns a mask of all bits, or none in the first lane of a group. The compiler must not know how
@@ -90,18 +92,6 @@ struct Columns {
     }
 };
 
-// Returns the number of the group of a lane, of `lanes` lanes: a power of 2.
-__device__ inline int group_number(int lanes) {
-    const int shift = 31 - __clz(lanes);
-    return blockIdx.x * (kWarpLanes >> shift) + (lane_id() >> shift);
-}
-
-// Returns the place of a pair of a layout in the list of all. Groups without a pair repeat the last
-// pair, without output.
-__device__ inline int place_of(const Layouts& layouts, int layout, int number) {
-    return layouts.starts[layout] + min(number, layouts.pairs[layout] - 1);
-}
-
 }  // namespace
 
 // Computes the likelihoods of the pairs of one layout. Pairs whose sum is not finite, or below the
@@ -114,14 +104,19 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
             double* likelihoods, ExactPairs exact_pairs, int layout, int lanes,
             float uniform_extend, float start, int start_exponent) {
     constexpr int kWords = words_for(kColumns);
+    // With 4 rows, the compiler needs more than 255 registers for many columns. With 8, the code of
+    // fewer columns is no faster where it competes for the instruction cache.
+    constexpr int kRows = kColumns < 60 ? 4 : kMostRows;
     __shared__ RingMemory ring_memory;
-    __shared__ ReadValues values[kWarpLanes];
+    __shared__ PairValues values[kWarpLanes / 2];
     __shared__ unsigned mask_table[kWords * kLetters][kWarpLanes];
 
-    const int lane = lane_id() & (lanes - 1), first_lane = lane_id() & -lanes;
-    const int number = group_number(lanes);
-    if (__all_sync(kAllLanes, number >= layouts.pairs[layout])) return;
-    const int4 sizes = pairs[2 * place_of(layouts, layout, number)];
+    const int lane = lane_id() & (lanes - 1), group = lane_id() / lanes;
+    // Groups without a pair repeat the last pair, without output.
+    const int count = layouts.pairs[layout], number = blockIdx.x * (kWarpLanes / lanes) + group;
+    if (number - group >= count) return;
+    const int place = layouts.starts[layout] + min(number, count - 1);
+    const int4 sizes = pairs[2 * place], rows_of_pair = pairs[2 * place + 1];
     const int start_row = sizes.x, length = sizes.y, width = sizes.w;
     const int shortest = warp_min(length), longest = warp_max(length);
     const bool is_one_read = shortest == longest && warp_min(start_row) == warp_max(start_row);
@@ -129,12 +124,16 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
 
     Ring ring(ring_memory, lanes, is_one_read);
     ring.fetch(coefficients, own_rows, 0, 0);
+    PairValues& own = values[(lane_id() - lane) / 2];
     if (lane == 0) {
-        const int read = pairs[2 * place_of(layouts, layout, number) + 1].x;
-        values[first_lane].rows = own_rows;
-        copy_ahead<8>(&values[first_lane].matching, &coefficients.products[read]);
-        copy_ahead<8>(&values[first_lane].threshold, &coefficients.thresholds[read]);
-        copy_ahead<4>(&values[first_lane].last_insertion, &coefficients.last_insertions[read]);
+        const int read = rows_of_pair.x;
+        copy_ahead<8>(&own.matching, &coefficients.products[read]);
+        copy_ahead<8>(&own.threshold, &coefficients.thresholds[read]);
+        copy_ahead<4>(&own.last_insertion, &coefficients.last_insertions[read]);
+        own.rows = own_rows;
+        own.place = place;
+        own.columns = width;
+        own.result = number < count ? rows_of_pair.z : -1;
     }
     const unsigned* own_masks = masks + sizes.z + lane;
 #pragma unroll
@@ -155,16 +154,16 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
     const int kept = kept_bits(lane == 0);
     int step = 0;
 #pragma unroll 1
-    for (; step + kUnrolled <= shortest; step += kUnrolled) {
-        ring.refill(coefficients, values[first_lane].rows, step);
-        columns.template add_rows<kUnrolled, kIsUniform>(ring_memory, ring.slot_of(lane),
-                                                         uniform_extend, lane_masks, kept);
-        ring.advance(kUnrolled);
+    for (; step + kRows <= shortest; step += kRows) {
+        ring.refill(coefficients, own.rows, step);
+        columns.template add_rows<kRows, kIsUniform>(ring_memory, ring.slot_of(lane),
+                                                     uniform_extend, lane_masks, kept);
+        ring.advance(kRows);
     }
     // The last rows: a lane stops after its last row.
 #pragma unroll 1
     for (; step < longest + lanes - 1; ++step) {
-        ring.refill(coefficients, values[first_lane].rows, step);
+        ring.refill(coefficients, own.rows, step);
         const Row row(ring_memory, ring.slot_of(lane));
         if (step - lane < length) {
             columns.advance(row, kIsUniform ? uniform_extend : row.extend, lane_masks);
@@ -173,11 +172,9 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
         ring.advance(1);
     }
 
-    // The pair is loaded again, so that it takes no registers in the loops.
-    const int at = place_of(layouts, layout, group_number(lanes));
-    const int columns_in_use = pairs[2 * at].w;
     // From the first column to the last, so that the sum does not depend on the layout.
-    const float last_insertion = values[first_lane].last_insertion;
+    const float last_insertion = own.last_insertion;
+    const int columns_in_use = own.columns;
 #pragma unroll
     for (int k = 0; k < kColumns; ++k) {
         float term = fmaf(last_insertion, columns.insertion[k], columns.match[k]);
@@ -185,17 +182,16 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
     }
     float sum = 0.0f;
 #pragma unroll 1
-    for (int owner = first_lane; owner < first_lane + lanes; ++owner) {
+    for (int owner = lane_id() - lane, end = owner + lanes; owner < end; ++owner) {
 #pragma unroll
         for (int k = 0; k < kColumns; ++k) sum += columns.match[k];
         sum = __shfl_sync(kAllLanes, sum, owner);
     }
-    if (lane != 0 || group_number(lanes) >= layouts.pairs[layout]) return;
-    if (sum >= values[first_lane].threshold && sum < __int_as_float(0x7f800000)) {
-        const double product = sum * values[first_lane].matching;
-        const int result = pairs[2 * at + 1].z;
-        likelihoods[result] = fmin(0.0, log10_scaled(product, -start_exponent));
+    if (lane != 0 || own.result < 0) return;
+    if (sum >= own.threshold && sum < __int_as_float(0x7f800000)) {
+        const double product = sum * own.matching;
+        likelihoods[own.result] = fmin(0.0, log10_scaled(product, -start_exponent));
     } else {
-        exact_pairs.pairs[atomicAdd(exact_pairs.count, 1)] = at;
+        exact_pairs.pairs[atomicAdd(exact_pairs.count, 1)] = own.place;
     }
 }

@@ -5,7 +5,7 @@
 
 namespace {
 
-constexpr int kUnrolled = 8;     // rows of a turn of the inner loop; chunks are multiples of it
+constexpr int kMostRows = 8;     // of a turn of the inner loop; chunks are multiples of it
 constexpr int kRingSlots = 416;  // of all groups of a warp, at most 16 rings of 3 * 8 + 2 slots
 
 // Copies to shared memory, asynchronously where the architecture supports it.
@@ -51,7 +51,7 @@ struct Row {
 
 // The rows of the read of a group of lanes, in chunks: the previous one, which lanes to the right
 // still need, the current one, and the next one. The last rows are repeated before the first slot,
-// so that `kUnrolled` rows are neighbours wherever a lane is. Groups with the same read share one
+// so that the rows of a turn are neighbours wherever a lane is. Groups with the same read share one
 // ring, which takes fewer copies. Other rings have sizes such that lanes use different banks.
 //
 // A chunk is written while lanes read the two chunks before it; the rows before the first slot are
@@ -65,7 +65,7 @@ struct Ring {
 
     __device__ Ring(RingMemory& memory, int lanes, bool is_shared) : memory(memory), lanes(lanes) {
         copying_lanes = is_shared ? kWarpLanes : lanes;
-        chunk_rows = max(copying_lanes, kUnrolled);
+        chunk_rows = max(copying_lanes, kMostRows);
         first_slot = lane_id() / copying_lanes * (slots() + lanes) + lanes - 1;
         const int lane = lane_id() & lanes - 1;
         if (lane == 0) return;
