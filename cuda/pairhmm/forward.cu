@@ -118,8 +118,8 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
     const int place = layouts.starts[layout] + min(number, count - 1);
     const int4 sizes = pairs[2 * place], rows_of_pair = pairs[2 * place + 1];
     const int start_row = sizes.x, length = sizes.y, width = sizes.w;
-    const int shortest = warp_min(length), longest = warp_max(length);
-    const bool is_one_read = shortest == longest && warp_min(start_row) == warp_max(start_row);
+    const int shortest = warp_min(length);
+    const bool is_one_read = shortest == warp_max(length) && warp_min(start_row) == warp_max(start_row);
     const int2 own_rows = {start_row, start_row + length - 1};
 
     Ring ring(ring_memory, lanes, is_one_read);
@@ -160,12 +160,15 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
                                                      uniform_extend, lane_masks, kept);
         ring.advance(kRows);
     }
-    // The last rows: a lane stops after its last row.
+    // The last rows: a lane stops after its last row. Its number of rows is loaded, so that it takes
+    // no register in the loop before; without any turn, nothing else waits for it.
+    __syncwarp();
+    const int end = lane + own.rows.y - own.rows.x + 1, last_end = warp_max(end);
 #pragma unroll 1
-    for (; step < longest + lanes - 1; ++step) {
+    for (; step < last_end; ++step) {
         ring.refill(coefficients, own.rows, step);
         const Row row(ring_memory, ring.slot_of(lane));
-        if (step - lane < length) {
+        if (step < end) {
             columns.advance(row, kIsUniform ? uniform_extend : row.extend, lane_masks);
         }
         columns.pass_on(kept);
@@ -182,7 +185,7 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
     }
     float sum = 0.0f;
 #pragma unroll 1
-    for (int owner = lane_id() - lane, end = owner + lanes; owner < end; ++owner) {
+    for (int owner = lane_id() - lane; owner < lane_id() - lane + lanes; ++owner) {
 #pragma unroll
         for (int k = 0; k < kColumns; ++k) sum += columns.match[k];
         sum = __shfl_sync(kAllLanes, sum, owner);

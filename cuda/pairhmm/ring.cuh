@@ -82,11 +82,13 @@ struct Ring {
     // Starts the copy of the chunk that begins with a row, to a slot. `read` has the first row and
     // the last row of the read.
     __device__ void fetch(const Coefficients& coefficients, int2 read, int first_row, int slot) {
-        for (int k = lane_id() & copying_lanes - 1; k < chunk_rows; k += copying_lanes) {
-            const int own_slot = first_slot + slot + k, row = min(read.x + first_row + k, read.y);
-            copy(coefficients, own_slot, row);
-            if (slot + k > slots() - lanes) copy(coefficients, own_slot - slots(), row);
+        const int own = lane_id() & copying_lanes - 1;
+        for (int k = own; k < chunk_rows; k += copying_lanes) {
+            copy(coefficients, first_slot + slot + k, min(read.x + first_row + k, read.y));
         }
+        if (slot + chunk_rows < slots() || own >= lanes - 1) return;
+        const int k = chunk_rows - 1 - own;
+        copy(coefficients, first_slot - chunk_rows + k, min(read.x + first_row + k, read.y));
     }
 
     // Waits for the chunk of a step, and starts the copy of the next one.
