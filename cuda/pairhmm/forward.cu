@@ -104,9 +104,9 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
             double* likelihoods, ExactPairs exact_pairs, int layout, int lanes,
             float uniform_extend, float start, int start_exponent) {
     constexpr int kWords = words_for(kColumns);
-    // With 4 rows, the compiler needs more than 255 registers for many columns. With 8, the code of
-    // fewer columns is no faster where it competes for the instruction cache.
-    constexpr int kRows = kColumns < 60 ? 4 : kMostRows;
+    // Rows of a turn. 8 take fewer instructions than 4, and with many columns fewer registers. In
+    // between, their code exceeds the instruction cache, and they leave more rows for the end.
+    constexpr int kRows = kColumns > 32 && kColumns < 60 ? 4 : kMostRows;
     __shared__ RingMemory ring_memory;
     __shared__ PairValues values[kWarpLanes / 2];
     __shared__ unsigned mask_table[kWords * kLetters][kWarpLanes];
