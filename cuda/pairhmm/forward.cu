@@ -119,7 +119,8 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
     const int4 sizes = pairs[2 * place], rows_of_pair = pairs[2 * place + 1];
     const int start_row = sizes.x, length = sizes.y, width = sizes.w;
     const int shortest = warp_min(length);
-    const bool is_one_read = shortest == warp_max(length) && warp_min(start_row) == warp_max(start_row);
+    const bool is_one_read =
+        shortest == warp_max(length) && warp_min(start_row) == warp_max(start_row);
     const int2 own_rows = {start_row, start_row + length - 1};
 
     Ring ring(ring_memory, lanes, is_one_read);
@@ -160,8 +161,8 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
                                                      uniform_extend, lane_masks, kept);
         ring.advance(kRows);
     }
-    // The last rows: a lane stops after its last row. Its number of rows is loaded, so that it takes
-    // no register in the loop before; without any turn, nothing else waits for it.
+    // The last rows: a lane stops after its last row. The rows are loaded again, so that they take
+    // no registers in the loop before; without any turn, nothing else waits for them.
     __syncwarp();
     const int end = lane + own.rows.y - own.rows.x + 1, last_end = warp_max(end);
 #pragma unroll 1
