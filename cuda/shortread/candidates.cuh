@@ -239,13 +239,17 @@ __device__ inline CandidateHits hits_in(
     return found;
 }
 
+// Whether the anchor of a candidate is in the reference, and no comparison leaves its padding.
+__device__ inline bool is_inside(long long total, const Query& query, long long diagonal) {
+    const long long anchor = query.piece == 0 ? diagonal : diagonal + query.length - 1;
+    return anchor >= 0 && anchor < total && diagonal >= -1 && diagonal + query.length <= total + 1;
+}
+
 template <int kPieces>
 __device__ inline CandidateHits hits_of(
     const Reference& reference, const Query& query, long long diagonal, bool indels
 ) {
-    const long long total = reference.contig_offsets[reference.contigs];
-    const long long anchor = query.piece == 0 ? diagonal : diagonal + query.length - 1;
-    if (anchor < 0 || anchor >= total || diagonal < -1 || diagonal + query.length > total + 1) {
+    if (!is_inside(reference.contig_offsets[reference.contigs], query, diagonal)) {
         return {{kNoHit, kNoHit}};
     }
     if (query.length <= ShortText::kMaxBases) {

@@ -65,7 +65,7 @@ __device__ inline void put_tag(Out& out, const char (&tag)[kSize], unsigned valu
     out.number(value);
 }
 
-// Columns of DeviceHits of hapgpu/shortread/search/cuda.py: the hits of read i start at offsets[i].
+// Columns of DeviceHits of hapgpu/shortread/search/cuda/arrays.py: the hits of read i start at offsets[i].
 // Offsets of hits and of records may be negative: hits and records before the first are not held.
 struct Hits {
     const long long* offsets;

@@ -259,7 +259,7 @@ def _search(
     progress: Progress,
 ) -> HitBatch:
     if isinstance(device, CudaDevice):
-        from hapgpu.shortread.search import cuda  # noqa: PLC0415  (imports CuPy)
+        from hapgpu.shortread.search.cuda import search as cuda  # noqa: PLC0415  (imports CuPy)
 
         parts = []
         for rows in _pieces(reads, _BASES_ON_GPU):

@@ -24,7 +24,10 @@ from hapgpu.shortread.index.cuda import resident_index
 from hapgpu.shortread.index.fm_index import FMIndexArrays
 from hapgpu.shortread.sam.cuda import DeviceFormatter
 from hapgpu.shortread.sam.tables import RecordCounts, SamOptions, sam_block, sam_tables
-from hapgpu.shortread.search.cuda import DeviceHits, DeviceSearch, pack_on_device
+from hapgpu.shortread.search.cuda.arrays import DeviceHits
+from hapgpu.shortread.search.cuda.packing import pack_on_device
+from hapgpu.shortread.search.cuda.row_search import RowSearch
+from hapgpu.shortread.search.cuda.search import DeviceSearch
 from hapgpu.shortread.search.hits import SearchOptions
 
 _MAX_ROWS: Final = 1 << 26
@@ -98,8 +101,8 @@ class CudaMapper(GpuWorker[TextBlock]):
         number = self._device.index
         reads = pack_on_device(text, spans.base_starts, spans.lengths, number)
         if isinstance(block, LaterRecords):
-            search = DeviceSearch(self._index, reads, self._options, number)
-            return self._later_records(block, text, spans, search)
+            in_steps = RowSearch(self._index, reads, self._options, number)
+            return self._later_records(block, text, spans, in_steps)
         search = DeviceSearch(self._index, reads, self._options, number, self._most)
         if search.rows > _MAX_ROWS:
             return self._divided_block(block, text, spans, search.row_ends(), _MAX_ROWS)
@@ -127,7 +130,7 @@ class CudaMapper(GpuWorker[TextBlock]):
         return Divided(_NO_READS, block.split(cuts))
 
     def _later_records(
-        self, block: LaterRecords, text: GpuArray, spans: DeviceSpans, search: DeviceSearch
+        self, block: LaterRecords, text: GpuArray, spans: DeviceSpans, search: RowSearch
     ) -> TextBlock | Divided[ReadBlock, TextBlock]:
         """Write records of one read, from the first one of `block` on, as many as fit."""
         kept = search.least_hits(self._max_hits, block.after)

@@ -212,7 +212,7 @@ def test_the_same_on_the_gpu(
 
     from hapgpu.benchmark.cuda import mapping  # noqa: PLC0415  (needs CuPy)
     from hapgpu.shortread.index.cuda import resident_index  # noqa: PLC0415  (needs CuPy)
-    from hapgpu.shortread.search.cuda import DevicePackedReads  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.shortread.search.cuda.arrays import DevicePackedReads  # noqa: PLC0415  (needs CuPy)
 
     monkeypatch.setattr(backtracking, "MAX_RESULTS", max_results)
     monkeypatch.setattr(mapping, "MAX_RESULTS", max_results)

@@ -23,7 +23,9 @@ from hapgpu.runtime.gpu.launch import load_kernel
 from hapgpu.runtime.gpu_array import GpuArray
 from hapgpu.shortread.index.cuda import DeviceIndex, resident_index
 from hapgpu.shortread.index.fm_index import FMIndexArrays
-from hapgpu.shortread.search.cuda import DevicePackedReads, pack_on_device, search_on_device
+from hapgpu.shortread.search.cuda.arrays import DevicePackedReads
+from hapgpu.shortread.search.cuda.packing import pack_on_device
+from hapgpu.shortread.search.cuda.search import search_on_device
 from hapgpu.shortread.search.hits import SearchOptions
 from hapgpu.shortread.search.kernels import BWT, READS
 

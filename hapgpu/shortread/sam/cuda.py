@@ -17,7 +17,7 @@ from hapgpu.runtime.gpu_array import GpuArray
 from hapgpu.shortread.index.cuda import DeviceIndex
 from hapgpu.shortread.sam.fields import COMPLEMENTS
 from hapgpu.shortread.sam.tables import RecordCounts, SamTables
-from hapgpu.shortread.search.cuda import DeviceHits, DeviceKeptHits
+from hapgpu.shortread.search.cuda.arrays import DeviceHits, DeviceKeptHits
 
 _SOURCE: Final = "shortread/sam.cu"
 _THREADS: Final = 256

@@ -76,6 +76,12 @@ _CANDIDATE_HITS = Array("candidate_hits", np.uint64, "candidates", width=2)
 _HIT_COUNTS = Array("hit_counts", np.int32, "candidates", 1)
 _HIT_ENDS = Array("hit_ends", np.int32, "candidates", 1)
 
+SLOTS: Final = 128
+"""Hits of 32 successive reads, one warp, for which there is room; as in the source."""
+SEARCH_THREADS: Final = 128
+"""Threads of a thread block of `search_reads`, as in the source."""
+_SLOTS = Array("slots", np.uint64, "warps", width=SLOTS)
+
 _SEED = (
     BWT,
     _JUMP,
@@ -118,6 +124,24 @@ _SURVEY = (
     Array("hits", np.uint64, "hit_count"),
     Length("hit_count"),
     *_distances("reads.count"),
+)
+
+_SEARCH: Final[tuple[Parameter, ...]] = (
+    BWT,
+    _JUMP,
+    _SUFFIXES,
+    _REFERENCE,
+    READS,
+    Scalar("min_read_bases", np.int32),
+    Scalar("indels", np.int32),
+    Scalar("count", np.int32),
+    _SLOTS,
+    Length("warps"),
+    Array("hit_counts", np.int32, "count", 1),
+    *_distances("count"),
+    Array("others", np.int32, "count"),
+    Array("other_count", np.int32, "one"),
+    Length("one"),
 )
 
 COUNT_WORDS: Final = Kernel(
@@ -206,6 +230,34 @@ ORDER_HITS: Final = Kernel(
     ),
 )
 
+_OFFSETS: Final = Array("offsets", np.int64, "reads", 1)
+_PLACED: Final[tuple[Parameter, ...]] = (Array("hits", np.uint64, "hit_count"), Length("hit_count"))
+PLACE_HITS: Final = Kernel(
+    "shortread/search_reads.cu",
+    "place_hits",
+    (
+        _SLOTS,
+        Length("warps"),
+        Array("found_offsets", np.int64, "reads", 1),
+        _OFFSETS,
+        Scalar("reads", np.int32),
+        *_PLACED,
+    ),
+)
+PLACE_OTHER_HITS: Final = Kernel(
+    "shortread/search_reads.cu",
+    "place_other_hits",
+    (
+        Array("other_hits", np.uint64, "other_hit_count"),
+        Length("other_hit_count"),
+        Array("other_offsets", np.int64, "count", 1),
+        Array("others", np.int32, "count"),
+        Scalar("count", np.int32),
+        _OFFSETS,
+        Length("reads"),
+        *_PLACED,
+    ),
+)
 KEY_HITS: Final = Kernel(
     "shortread/search.cu", "key_hits", (*_HITS_OF_READS, Array("keys", np.uint64, "count"))
 )
@@ -229,6 +281,12 @@ def seed_kernel(strands: int, pieces: int) -> Kernel:
 
 
 @functools.cache
+def search_kernel(strands: int, pieces: int) -> Kernel:
+    """Return the kernel that searches reads with few candidates."""
+    return Kernel("shortread/search_reads.cu", f"search_reads<{strands}, {pieces}>", _SEARCH)
+
+
+@functools.cache
 def verify_kernel(strands: int, pieces: int) -> Kernel:
     """Return the kernel that verifies the candidates of the pieces."""
     return Kernel("shortread/search.cu", f"verify<{strands}, {pieces}>", _VERIFY)
@@ -243,8 +301,9 @@ def survey_kernel(strands: int, pieces: int) -> Kernel:
 def all_kernels() -> Iterator[Kernel]:
     """Yield every kernel of this module."""
     yield from (COUNT_WORDS, PACK_READS, EXPAND_SEEDS, COLLECT, END_READS)
-    yield from (ORDER_HITS, KEY_HITS, COUNT_DISTANCES)
+    yield from (ORDER_HITS, KEY_HITS, COUNT_DISTANCES, PLACE_HITS, PLACE_OTHER_HITS)
     for strands, pieces in product((1, 2), (1, 2)):
+        yield search_kernel(strands, pieces)
         yield seed_kernel(strands, pieces)
         yield verify_kernel(strands, pieces)
         yield survey_kernel(strands, pieces)

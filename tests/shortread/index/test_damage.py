@@ -196,7 +196,7 @@ def test_rows_that_lead_anywhere(index: FMIndexArrays, seed: int, tmp_path: Path
 @pytest.mark.parametrize("index", [FULL, SAMPLED], ids=["full", "low memory"])
 @pytest.mark.parametrize("seed", range(3))
 def test_rows_that_lead_anywhere_on_the_gpu(index: FMIndexArrays, seed: int) -> None:
-    from hapgpu.shortread.search import cuda  # noqa: PLC0415  (only where there is a GPU)
+    from hapgpu.shortread.search.cuda import search as cuda  # noqa: PLC0415  (only where there is a GPU)
 
     made, reads = with_random_rows(index, seed), pack(READS)
     found = cuda.search(made, reads, SearchOptions(), CudaDevice(0))

@@ -10,7 +10,8 @@ import pytest
 
 from hapgpu.shortread.cpu import CpuMapper
 from hapgpu.shortread.cuda import CudaMapper
-from hapgpu.shortread.search import cpu, cuda
+from hapgpu.shortread.search import cpu
+from hapgpu.shortread.search.cuda import search as cuda
 
 
 def parameters_and_result(function: Callable[..., Any]) -> tuple[dict[str, Any], Any]:

@@ -177,6 +177,7 @@ def test_parts_give_the_records_of_the_whole(
     monkeypatch.setattr(run_cuda, "resident_index", lambda index, _: index)
     monkeypatch.setattr(run_cuda, "DeviceFormatter", formatter_of(options))
     monkeypatch.setattr(run_cuda, "DeviceSearch", Search)
+    monkeypatch.setattr(run_cuda, "RowSearch", Search)
     monkeypatch.setattr(run_cuda, "pack_on_device", lambda *arguments: pack_reads(*arguments[:3]))
     monkeypatch.setattr(run_cuda, "download_pinned", lambda lines: lines)
     monkeypatch.setattr(run_cuda, "_MAX_ROWS", rows)

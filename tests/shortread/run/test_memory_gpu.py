@@ -49,7 +49,7 @@ def test_search_in_pieces(
     index: FMIndexArrays, cupy: ModuleType, monkeypatch: pytest.MonkeyPatch, fitting: int
 ) -> None:
     from hapgpu.runtime.gpu import parts  # noqa: PLC0415  (imports CuPy)
-    from hapgpu.shortread.search import cuda  # noqa: PLC0415  (imports CuPy)
+    from hapgpu.shortread.search.cuda import search as cuda  # noqa: PLC0415  (imports CuPy)
 
     def searched(_: Any, reads: PackedReads, options: SearchOptions, __: Any) -> HitBatch:
         if len(reads) > fitting:
@@ -70,7 +70,7 @@ def test_faults_become_device_errors(
     index: FMIndexArrays, cupy: ModuleType, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     from hapgpu.shortread import cuda as run_cuda  # noqa: PLC0415  (imports CuPy)
-    from hapgpu.shortread.search import cuda  # noqa: PLC0415  (imports CuPy)
+    from hapgpu.shortread.search.cuda import search as cuda  # noqa: PLC0415  (imports CuPy)
 
     error, message = {
         "memory": (cupy.cuda.memory.OutOfMemoryError(1, 1), "too little memory; use --device cpu"),

@@ -54,7 +54,7 @@ def block_of(reads: list[str]) -> ReadBlock:
 
 
 def test_few_candidates_at_a_time(index: FMIndexArrays, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hapgpu.shortread.search import cuda  # noqa: PLC0415  (only where there is a GPU)
+    from hapgpu.shortread.search.cuda import search as cuda  # noqa: PLC0415  (only where there is a GPU)
 
     reads = pack(READS)
     expected = cpu.search(index, reads, SearchOptions())
@@ -66,7 +66,7 @@ def test_few_candidates_at_a_time(index: FMIndexArrays, monkeypatch: pytest.Monk
 
 
 def test_many_hits_of_a_read(index: FMIndexArrays, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hapgpu.shortread.search import cuda  # noqa: PLC0415  (only where there is a GPU)
+    from hapgpu.shortread.search.cuda import search as cuda  # noqa: PLC0415  (only where there is a GPU)
 
     reads = pack(READS)
     monkeypatch.setattr(cuda, "_RANKED_HITS", 3)
@@ -80,7 +80,7 @@ def test_the_least_of_many_hits(
     index: FMIndexArrays, most: int, surveyed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from hapgpu.shortread.cuda import CudaMapper  # noqa: PLC0415  (only where there is a GPU)
-    from hapgpu.shortread.search import cuda  # noqa: PLC0415  (as above)
+    from hapgpu.shortread.search.cuda import search as cuda  # noqa: PLC0415  (as above)
 
     monkeypatch.setattr(cuda, "_RANKED_HITS", 3)
     monkeypatch.setattr(cuda, "_MAX_KEPT", surveyed)

@@ -43,7 +43,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> FMIndexArrays:
 @pytest.fixture
 def modules() -> tuple[ModuleType, ModuleType]:
     from hapgpu.shortread import cuda as run_cuda  # noqa: PLC0415  (only where there is a GPU)
-    from hapgpu.shortread.search import cuda as search_cuda  # noqa: PLC0415  (as above)
+    from hapgpu.shortread.search.cuda import row_search as search_cuda  # noqa: PLC0415  (as above)
 
     return run_cuda, search_cuda
 

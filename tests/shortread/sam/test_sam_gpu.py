@@ -13,7 +13,7 @@ from hapgpu.shortread.index.cuda import resident_index
 from hapgpu.shortread.sam.cpu import format_records
 from hapgpu.shortread.sam.cuda import DeviceFormatter, RecordCounts
 from hapgpu.shortread.sam.tables import SamOptions, sam_tables
-from hapgpu.shortread.search.cuda import DeviceHits
+from hapgpu.shortread.search.cuda.arrays import DeviceHits
 from hapgpu.shortread.search.hits import DELETION, INSERTION, UNGAPPED
 from tests.shortread.sam.sam_oracle import (
     Case,

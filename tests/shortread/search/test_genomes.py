@@ -164,7 +164,7 @@ def test_a_million_simulated_reads_without_indels(
 def test_ecoli_reads_on_the_gpu(
     ecoli: FMIndexArrays, data_dir: Path, options: SearchOptions
 ) -> None:
-    from hapgpu.shortread.search import cuda  # noqa: PLC0415  (only where there is a GPU)
+    from hapgpu.shortread.search.cuda import search as cuda  # noqa: PLC0415  (only where there is a GPU)
 
     reads = pack(read_fastq(data_dir, "ecoli_corrected"))
     found = cuda.search(ecoli, reads, options, CudaDevice(0))
@@ -175,7 +175,7 @@ def test_ecoli_reads_on_the_gpu(
 @pytest.mark.parametrize("low_memory", [False, True])
 @pytest.mark.parametrize("length", [20, 100, 250])
 def test_repeat_rich_reads_on_the_gpu(length: int, low_memory: bool, data_dir: Path) -> None:
-    from hapgpu.shortread.search import cuda  # noqa: PLC0415  (only where there is a GPU)
+    from hapgpu.shortread.search.cuda import search as cuda  # noqa: PLC0415  (only where there is a GPU)
 
     index = build_index(data_dir / REPEAT_RICH, CpuDevice(), low_memory=low_memory)
     with pysam.FastxFile(str(data_dir / REPEAT_RICH)) as records:

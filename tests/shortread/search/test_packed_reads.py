@@ -67,7 +67,7 @@ def test_ends_of_words_and_of_the_text(length: int) -> None:
 def test_on_the_gpu() -> None:
     import cupy  # noqa: PLC0415  (only where there is a GPU)
 
-    from hapgpu.shortread.search.cuda import pack_on_device  # noqa: PLC0415  (as above)
+    from hapgpu.shortread.search.cuda.packing import pack_on_device  # noqa: PLC0415  (as above)
 
     rng = np.random.default_rng(1)
     lengths = [0, 1, 63, 64, 65, 128, 500, *rng.integers(0, 300, 2000).tolist()]

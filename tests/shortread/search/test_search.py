@@ -142,7 +142,7 @@ def test_tiny_references(letters: str, tmp_path: Path) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("options", EVERY_OPTION, ids=str)
 def test_made_reads_on_the_gpu(index: FMIndexArrays, options: SearchOptions) -> None:
-    from hapgpu.shortread.search import cuda  # noqa: PLC0415  (only where there is a GPU)
+    from hapgpu.shortread.search.cuda import search as cuda  # noqa: PLC0415  (only where there is a GPU)
 
     reads = pack(READS)
     assert_same_hits(
@@ -153,7 +153,7 @@ def test_made_reads_on_the_gpu(index: FMIndexArrays, options: SearchOptions) -> 
 @pytest.mark.gpu
 @pytest.mark.parametrize("seed", range(20))
 def test_many_references_on_the_gpu(seed: int, tmp_path: Path) -> None:
-    from hapgpu.shortread.search import cuda  # noqa: PLC0415  (only where there is a GPU)
+    from hapgpu.shortread.search.cuda import search as cuda  # noqa: PLC0415  (only where there is a GPU)
 
     contigs = make_contigs(seed)
     groups = make_reads(contigs, each=200, seed=seed)
@@ -168,7 +168,7 @@ def test_many_references_on_the_gpu(seed: int, tmp_path: Path) -> None:
 
 @pytest.mark.gpu
 def test_no_reads_and_short_reads_on_the_gpu(index: FMIndexArrays) -> None:
-    from hapgpu.shortread.search import cuda  # noqa: PLC0415  (only where there is a GPU)
+    from hapgpu.shortread.search.cuda import search as cuda  # noqa: PLC0415  (only where there is a GPU)
 
     for reads in ([], [""], ["A" * (MIN_READ_BASES - 1)]):
         found = cuda.search(index, pack(reads), SearchOptions(), CudaDevice(0))

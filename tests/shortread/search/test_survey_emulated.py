@@ -21,7 +21,7 @@ from tests.shortread.search_oracle import pack
 
 if TYPE_CHECKING:
     from hapgpu.shortread.index.cuda import DeviceIndex
-    from hapgpu.shortread.search.cuda import DevicePackedReads
+    from hapgpu.shortread.search.cuda.arrays import DevicePackedReads
 
 CONTIGS = make_contigs()
 READS = [read for group in make_reads(CONTIGS, each=4).values() for read in group]
@@ -60,10 +60,10 @@ def device_index(index: FMIndexArrays) -> DeviceIndex:
 
 def device_reads(reads: PackedReads) -> DevicePackedReads:
     """Return reads as kernels take them, in host memory."""
-    from hapgpu.shortread.search import cuda  # noqa: PLC0415  (imports CuPy)
+    from hapgpu.shortread.search.cuda import arrays  # noqa: PLC0415  (imports CuPy)
 
     offsets = reads.word_offsets
-    return cuda.DevicePackedReads(
+    return arrays.DevicePackedReads(
         reads.words, offsets.astype(np.int32), reads.lengths, int(offsets[-1])
     )
 
@@ -86,7 +86,7 @@ def test_blocks_with_other_letters(index: FMIndexArrays, monkeypatch: pytest.Mon
 def test_hits_and_counts(index: FMIndexArrays, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("cupy")
     from hapgpu.shortread.index import cuda as index_cuda  # noqa: PLC0415  (imports CuPy)
-    from hapgpu.shortread.search import cuda  # noqa: PLC0415  (as above)
+    from hapgpu.shortread.search.cuda import row_search as cuda  # noqa: PLC0415  (as above)
 
     emulate(monkeypatch, cuda, index_cuda)
     random = np.random.default_rng(seed)
@@ -99,7 +99,7 @@ def test_hits_and_counts(index: FMIndexArrays, seed: int, monkeypatch: pytest.Mo
     monkeypatch.setattr(cuda, "_RANKED_HITS", int(random.choice([3, 20, 256])))
     monkeypatch.setattr(cuda, "_MAX_KEPT", int(random.choice([0, 64, 64])))
     reads = pack([READS[k] for k in random.choice(len(READS), 12)])
-    search = cuda.DeviceSearch(device_index(index), device_reads(reads), options, 0, most)
+    search = cuda.RowSearch(device_index(index), device_reads(reads), options, 0, most)
     found, expected = search.hits(), search_step(index, reads, options, SearchLimits())
     np.testing.assert_array_equal(found.exact, expected.exact)
     np.testing.assert_array_equal(found.inexact, expected.inexact)
@@ -116,7 +116,7 @@ def test_short_reads_of_any_length(
     """Reads with a gap start at any bit of a word and end at any bit, with words in registers."""
     pytest.importorskip("cupy")
     from hapgpu.shortread.index import cuda as index_cuda  # noqa: PLC0415  (imports CuPy)
-    from hapgpu.shortread.search import cuda  # noqa: PLC0415  (as above)
+    from hapgpu.shortread.search.cuda import row_search as cuda  # noqa: PLC0415  (as above)
 
     emulate(monkeypatch, cuda, index_cuda)
     random = np.random.default_rng(seed)
@@ -129,7 +129,7 @@ def test_short_reads_of_any_length(
         middle = random.choice([*"ACGT"]) if random.random() < 0.5 else ""
         reads.append(whole[:gap] + middle + whole[gap + (not middle) :][: length - gap])
     packed, options = pack(reads), SearchOptions()
-    found = cuda.DeviceSearch(device_index(index), device_reads(packed), options, 0).hits()
+    found = cuda.RowSearch(device_index(index), device_reads(packed), options, 0).hits()
     expected = search_step(index, packed, options, SearchLimits())
     np.testing.assert_array_equal(found.offsets, expected.offsets)
     np.testing.assert_array_equal(found.hits, expected.hits)

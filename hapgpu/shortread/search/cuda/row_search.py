@@ -1,4 +1,4 @@
-"""Search on a GPU (`cuda/shortread/search.cu`), with the hits of `cpu.py`, bit for bit."""
+"""Search in steps (`cuda/shortread/search.cu`, `survey.cu`), for reads with many candidates."""
 
 from __future__ import annotations
 
@@ -9,33 +9,26 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.runtime.devices import CudaDevice
-from hapgpu.runtime.gpu.context import active_on, device_errors
 from hapgpu.runtime.gpu.kernel import Kernel
 from hapgpu.runtime.gpu.launch import load_kernel
-from hapgpu.runtime.gpu.parts import computed_in_parts
 from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu_array import GpuArray
-from hapgpu.shortread.index.cuda import DeviceIndex, resident_index
-from hapgpu.shortread.index.fm_index import FMIndexArrays
-from hapgpu.shortread.search.hits import DISTANCE_SHIFT, MIN_READ_BASES, HitBatch, SearchOptions
+from hapgpu.shortread.index.cuda import DeviceIndex
+from hapgpu.shortread.search.cuda.arrays import DeviceHits, DeviceKeptHits, DevicePackedReads
+from hapgpu.shortread.search.hits import DISTANCE_SHIFT, MIN_READ_BASES, SearchOptions
 from hapgpu.shortread.search.kernels import (
     COLLECT,
     COUNT_DISTANCES,
-    COUNT_WORDS,
     END_READS,
     EXPAND_SEEDS,
     KEY_HITS,
     ORDER_HITS,
-    PACK_READS,
     seed_kernel,
     survey_kernel,
     verify_kernel,
 )
-from hapgpu.shortread.search.packed_reads import PackedReads
 
 _THREADS: Final = 256
-_WARP: Final = 32
 _CANDIDATES_PER_STEP: Final = 1 << 23
 _INEXACT: Final = np.uint64(1 << DISTANCE_SHIFT)  # the least number of a hit with an error
 _RANKED_HITS: Final = 256
@@ -43,169 +36,6 @@ _RANKED_HITS: Final = 256
 _MOST_HITS: Final = 2  # of a candidate, as in the source
 _MAX_KEPT: Final = 64
 """Largest number of hits that a survey of a read keeps; as in the source."""
-
-
-@dataclass(frozen=True, slots=True)
-class DevicePackedReads:
-    """`PackedReads` of n reads on a GPU.
-
-    Attributes
-    ----------
-    words
-        uint64[6 total_words].
-    word_offsets
-        int32[n + 1].
-    lengths
-        int32[n], in bases.
-    total_words
-        The last of the offsets.
-    """
-
-    words: GpuArray
-    word_offsets: GpuArray
-    lengths: GpuArray
-    total_words: int
-
-    def __len__(self) -> int:
-        return int(self.lengths.size)
-
-    @property
-    def fields(self) -> tuple[GpuArray | int, ...]:
-        """Words, uint64, offsets and lengths, int32, and numbers: fields of `kernels.READS`."""
-        return self.words, self.word_offsets, self.lengths, self.total_words, len(self)
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceHits:
-    """`KeptHits` of n reads on a GPU.
-
-    Attributes
-    ----------
-    offsets, hits
-        int64[n + 1], uint64. Read i may have fewer hits than there is room for; others follow them.
-        Of one read, its first offset may be negative: hits before these are not held.
-    exact, inexact
-        int32[n]: number of all hits without an error, and with one.
-    """
-
-    offsets: GpuArray
-    hits: GpuArray
-    exact: GpuArray
-    inexact: GpuArray
-
-    @property
-    def fields(self) -> tuple[GpuArray | int, ...]:
-        """Offsets, int64, hits, uint64, and counts, int32: the fields of the struct `hits`."""
-        return self.offsets, self.hits, self.exact, self.inexact, self.hits.size
-
-    @classmethod
-    def of_one(cls, hits: GpuArray, first: int, exact: int, inexact: int) -> DeviceHits:
-        """Return successive `hits`, uint64, of one read, from number `first` on."""
-        offsets = cupy.asarray(np.array([-first, hits.size], dtype=np.int64))
-        return cls(offsets, hits, *(cupy.full(1, count, np.int32) for count in (exact, inexact)))
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceKeptHits:
-    """Successive hits of one read on a GPU.
-
-    Attributes
-    ----------
-    hits
-        uint64, ascending.
-    exact, inexact
-        Number of all hits without an error, and with one.
-    """
-
-    hits: GpuArray
-    exact: int
-    inexact: int
-
-
-def search(
-    index: FMIndexArrays, reads: PackedReads, options: SearchOptions, device: CudaDevice
-) -> HitBatch:
-    """Find all hits of reads, in pieces if they do not fit into the memory of the GPU.
-
-    Parameters
-    ----------
-    index
-        The index of the reference; it stays on the GPU as long as it is in use.
-    reads
-        The reads; reads shorter than `MIN_READ_BASES` get no hits.
-    options
-        The hits to find.
-    device
-        The GPU.
-
-    Raises
-    ------
-    DeviceError
-        The index or a single read does not fit, or the GPU failed.
-    """
-    with device_errors(device):
-        resident = resident_index(index, device)
-
-    def compute(part: PackedReads) -> HitBatch:
-        return _search_packed(resident, part, options, device.index)
-
-    with active_on(device):
-        return HitBatch.concatenate(list(computed_in_parts(reads, compute, PackedReads.halves)))
-
-
-def _search_packed(
-    index: DeviceIndex, reads: PackedReads, options: SearchOptions, device: int
-) -> HitBatch:
-    """Search reads in host memory on the current stream of the current GPU."""
-    on_device = DevicePackedReads(
-        cupy.asarray(reads.words),
-        cupy.asarray(reads.word_offsets.astype(np.int32)),
-        cupy.asarray(reads.lengths),
-        int(reads.word_offsets[-1]),
-    )
-    found = search_on_device(index, on_device, options, device)
-    hits = HitBatch(cupy.asnumpy(found.offsets), cupy.asnumpy(found.hits))
-    cupy.cuda.get_current_stream().synchronize()
-    return hits
-
-
-def pack_on_device(
-    text: GpuArray, starts: GpuArray, lengths: GpuArray, device: int
-) -> DevicePackedReads:
-    """Pack reads as `packed_reads.pack_reads` does, on the current stream.
-
-    Parameters
-    ----------
-    text, starts, lengths
-        uint8, int32[n] and int32[n] on the GPU.
-    device
-        The number of the GPU.
-    """
-    n = int(lengths.size)
-    counts = cupy.empty(n + 1, dtype=np.int64)
-    _launch(COUNT_WORDS, device, n, (lengths, counts, n))
-    ends = cupy.cumsum(counts)
-    (total,) = last_values(ends)
-    word_offsets = cupy.empty(n + 1, dtype=np.int32)
-    words = cupy.empty(6 * total, dtype=np.uint64)
-    _launch(
-        PACK_READS,
-        device,
-        n * _WARP,
-        (text, text.size, starts, lengths, ends, word_offsets, words, n, total),
-    )
-    return DevicePackedReads(words, word_offsets, lengths, total)
-
-
-def search_on_device(
-    index: DeviceIndex, reads: DevicePackedReads, options: SearchOptions, device: int
-) -> DeviceHits:
-    """Find all hits of reads on the GPU, on the current stream."""
-    if not len(reads):
-        nothing = cupy.empty(0, dtype=np.int32)
-        no_hits = cupy.empty(0, dtype=np.uint64)
-        return DeviceHits(cupy.zeros(1, dtype=np.int64), no_hits, nothing, nothing)
-    return DeviceSearch(index, reads, options, device).hits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +108,7 @@ class _Survey:
         return all_offsets
 
 
-class DeviceSearch:
+class RowSearch:
     """The steps of one search: kernels, with running sums between them, on the current stream.
 
     Parameters
@@ -322,7 +152,7 @@ class DeviceSearch:
 
     def row_ends(self) -> NDArray[np.int64]:
         """Return int64[n + 1]: the number of these candidate positions before each of the reads."""
-        ends: NDArray[np.int64] = self._found.ends[:: self._seeds_per_read].get()
+        ends: NDArray[np.int64] = cupy.asnumpy(self._found.ends[:: self._seeds_per_read])
         return ends
 
     def hits(self) -> DeviceHits:
