@@ -158,7 +158,7 @@ PACK_READS: Final = Kernel(
     "pack_reads",
     (
         Array("text", np.uint8, "text_bytes"),
-        Length("text_bytes"),
+        Scalar("text_bytes", np.int64),
         Array("starts", np.int32, "reads"),
         Array("lengths", np.int32, "reads"),
         Array("word_ends", np.int64, "reads", 1),

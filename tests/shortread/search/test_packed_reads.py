@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hapgpu.shortread.search.packed_reads import PackedReads, pack_reads
+from tests.emulation.emulator import emulate
 
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
 READS = st.lists(st.text("ACGTacgtNRx", max_size=200), min_size=1, max_size=5)
@@ -63,17 +64,48 @@ def test_ends_of_words_and_of_the_text(length: int) -> None:
     assert letters(packed, 1, 0) == read + "C"
 
 
+def made_reads() -> list[str]:
+    """Return reads of all lengths around those of words and passes, with all kinds of letters."""
+    rng = np.random.default_rng(1)
+    lengths = [0, 1, 15, 16, 17, 63, 64, 65, 112, 113, 127, 128, 129, 500]
+    return [
+        "".join(rng.choice(list(letters), length))
+        for length in [*lengths, *rng.integers(0, 300, 500).tolist()]
+        for letters in ("ACGT", "ACGTacgtNR.")
+    ]
+
+
+def every_byte() -> tuple[NDArray[np.uint8], NDArray[np.int32], NDArray[np.int32]]:
+    """Return a text with each byte, packed as reads from each offset of 16."""
+    text = np.arange(512).astype(np.uint8)
+    starts = np.arange(32, dtype=np.int32)
+    return text, starts, np.full(32, 480, dtype=np.int32)
+
+
+@pytest.mark.parametrize("offset", [0, 1, 5, 15])
+def test_emulated(offset: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("cupy")
+    from hapgpu.shortread.search.cuda import packing  # noqa: PLC0415  (imports CuPy)
+
+    emulate(monkeypatch, packing)
+    for text, starts, sizes in (in_text(made_reads(), "@"), every_byte(), in_text(["AC"], "")):
+        moved = np.concatenate([np.zeros(offset, np.uint8), text])[offset:]
+        expected = pack_reads(text, starts, sizes)
+        found = packing.pack_on_device(moved, starts, sizes, 0)
+        np.testing.assert_array_equal(found.words, expected.words)
+        np.testing.assert_array_equal(found.word_offsets, expected.word_offsets)
+
+
 @pytest.mark.gpu
-def test_on_the_gpu() -> None:
+@pytest.mark.parametrize("offset", [0, 1, 5, 15])
+def test_on_the_gpu(offset: int) -> None:
     import cupy  # noqa: PLC0415  (only where there is a GPU)
 
     from hapgpu.shortread.search.cuda.packing import pack_on_device  # noqa: PLC0415  (as above)
 
-    rng = np.random.default_rng(1)
-    lengths = [0, 1, 63, 64, 65, 128, 500, *rng.integers(0, 300, 2000).tolist()]
-    reads = ["".join(rng.choice(list("ACGTacgtNR."), length)) for length in lengths]
-    text, starts, sizes = in_text(reads, "@")
-    packed = pack_reads(text, starts, sizes)
-    on_device = pack_on_device(*map(cupy.asarray, (text, starts, sizes)), 0)
-    np.testing.assert_array_equal(cupy.asnumpy(on_device.words), packed.words)
-    np.testing.assert_array_equal(cupy.asnumpy(on_device.word_offsets), packed.word_offsets)
+    for text, starts, sizes in (in_text(made_reads(), "@"), every_byte(), in_text(["AC"], "")):
+        moved = cupy.asarray(np.concatenate([np.zeros(offset, np.uint8), text]))[offset:]
+        expected = pack_reads(text, starts, sizes)
+        found = pack_on_device(moved, *map(cupy.asarray, (starts, sizes)), 0)
+        np.testing.assert_array_equal(cupy.asnumpy(found.words), expected.words)
+        np.testing.assert_array_equal(cupy.asnumpy(found.word_offsets), expected.word_offsets)

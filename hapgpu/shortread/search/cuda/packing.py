@@ -15,7 +15,7 @@ from hapgpu.shortread.search.cuda.arrays import DevicePackedReads
 from hapgpu.shortread.search.kernels import COUNT_WORDS, PACK_READS
 
 _THREADS: Final = 256
-_WARP: Final = 32
+_LANES: Final = 8  # per read, as in the source
 
 
 def pack_on_device(
@@ -40,7 +40,7 @@ def pack_on_device(
     _launch(
         PACK_READS,
         device,
-        n * _WARP,
+        n * _LANES,
         (text, text.size, starts, lengths, ends, word_offsets, words, n, total),
     )
     return DevicePackedReads(words, word_offsets, lengths, total)
