@@ -60,6 +60,9 @@ struct StoredText {
     const Reference& reference;
     long long diagonal;
 
+    __device__ StoredText(const Reference& reference, long long diagonal, int)
+        : reference(reference), diagonal(diagonal) {}
+
     struct Cursor {
         const Reference& reference;
         long long block;
@@ -150,6 +153,62 @@ __device__ inline Comparison compare(
     return result;
 }
 
+// Returns 128 bits from bit `shift`, below 64, of three words on.
+__device__ inline ulonglong2 shifted(Word first, Word second, Word third, int shift) {
+    const bool is_upper = shift >= 32;
+    const unsigned parts[5] = {
+        (unsigned)(is_upper ? first >> 32 : first), (unsigned)(is_upper ? second : first >> 32),
+        (unsigned)(is_upper ? second >> 32 : second), (unsigned)(is_upper ? third : second >> 32),
+        (unsigned)(is_upper ? third >> 32 : third)
+    };
+    unsigned bits[4];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) bits[k] = __funnelshift_r(parts[k], parts[k + 1], shift);
+    return {bits[0] | (Word)bits[1] << 32, bits[2] | (Word)bits[3] << 32};
+}
+
+// Compares a short read with the reference on a diagonal, as `compare`: all words at once. Its exact
+// part is `piece`; a half has at most 63 bases.
+template <int kPieces>
+__device__ inline Comparison compare_short(
+    const Reference& reference, long long diagonal, const Word* read, int length, int piece
+) {
+    const long long bit = diagonal + kWordBits, block = bit / kWordBits;
+    const int shift = (int)(bit % kWordBits), end = shift + length;
+    const bool has_others = reference.has_others(block);
+    const TextWord none{0, 0, 0};
+    const TextWord first = reference.word(block, has_others);
+    const TextWord second = end > kWordBits ? reference.word(block + 1, has_others) : none;
+    const TextWord third = end > 2 * kWordBits ? reference.word(block + 2, has_others) : none;
+    const ulonglong2 low = shifted(first.low, second.low, third.low, shift);
+    const ulonglong2 high = shifted(first.high, second.high, third.high, shift);
+    Word differs = (low.x ^ read[0]) | (high.x ^ read[1]) | read[2], differs_above = 0;
+    if (length > kWordBits) {
+        differs_above = (low.y ^ read[3]) | (high.y ^ read[4]) | read[5];
+    }
+    if (has_others) {
+        const ulonglong2 others = shifted(first.others, second.others, third.others, shift);
+        differs |= others.x;
+        if (length > kWordBits) differs_above |= others.y;
+    }
+    if (length <= kWordBits) differs &= kAllBits >> (kWordBits - length);
+    else differs_above &= kAllBits >> (2 * kWordBits - length);
+    const Word left = kPieces == 1 ? kAllBits : (1ull << length / 2) - 1;
+    const bool is_left = kPieces == 1 || piece == 0;
+    if (differs & (is_left ? left : ~left)) return {-1, 0, 0};
+    if (differs_above && (kPieces == 1 || !is_left)) return {-1, 0, 0};
+    Comparison result = {__popcll(differs) + __popcll(differs_above), length, -1};
+    if (differs_above) {
+        result.first = kWordBits - 1 + __ffsll(differs_above);
+        result.last = 2 * kWordBits - 1 - __clzll(differs_above);
+    }
+    if (differs) {
+        result.first = __ffsll(differs) - 1;
+        if (!differs_above) result.last = kWordBits - 1 - __clzll(differs);
+    }
+    return result;
+}
+
 // The bounds of a contig.
 struct Contig {
     long long low, high;
@@ -182,17 +241,16 @@ struct CandidateHits {
     Word hits[kMaxHits];
 };
 
+// `own` is the comparison on the diagonal, with the piece as exact part.
 template <int kPieces, typename Text>
 __device__ inline CandidateHits hits_in(
-    const Reference& reference, const Text& text, const Query& query, long long diagonal, bool indels
+    const Reference& reference, const Query& query, long long diagonal, const Comparison& own,
+    bool indels
 ) {
     const int length = query.length, piece = query.piece, strand = query.strand;
     const Word* read = query.read;
-    const int exact_start = piece_start<kPieces>(piece, length);
-    const int exact_end = piece_start<kPieces>(piece + 1, length);
     const long long anchor = piece == 0 ? diagonal : diagonal + length - 1;
     const CandidateHits none = {{kNoHit, kNoHit}};
-    const Comparison own = compare(text, 0, read, length, exact_start, exact_end);
     if (own.mismatches < 0) return none;
     Contig contig{0, 0};
     const bool is_near = own.mismatches < kPieces;
@@ -209,10 +267,9 @@ __device__ inline CandidateHits hits_in(
     // Hits that start (left half) or end (right half) at the candidate, with a gap in the other
     // half; an ungapped hit with the same end (start) excludes them. After (before) the error, the
     // read must match beside the candidate: most comparisons end there, before the contig is known.
-    const int step = piece == 0 ? 1 : -1;
-    const auto is_owned = [&](int error) {
-        return piece == 0 ? error >= exact_end : error < exact_start;
-    };
+    const Text text(reference, diagonal, length);
+    const int step = piece == 0 ? 1 : -1, half = piece_start<kPieces>(1, length);
+    const auto is_owned = [&](int error) { return piece == 0 ? error >= half : error < half; };
     const Comparison deleted = compare(
         text, step, read, length, piece == 0 ? own.first : 0, piece == 0 ? length : own.last + 1
     );
@@ -246,6 +303,16 @@ __device__ inline bool is_inside(long long total, const Query& query, long long 
 }
 
 template <int kPieces>
+__device__ inline CandidateHits hits_of_short(
+    const Reference& reference, const Query& query, long long diagonal, bool indels
+) {
+    const Comparison own = compare_short<kPieces>(
+        reference, diagonal, query.read, query.length, query.piece
+    );
+    return hits_in<kPieces, ShortText>(reference, query, diagonal, own, indels);
+}
+
+template <int kPieces>
 __device__ inline CandidateHits hits_of(
     const Reference& reference, const Query& query, long long diagonal, bool indels
 ) {
@@ -253,9 +320,12 @@ __device__ inline CandidateHits hits_of(
         return {{kNoHit, kNoHit}};
     }
     if (query.length <= ShortText::kMaxBases) {
-        const ShortText text(reference, diagonal, query.length);
-        return hits_in<kPieces>(reference, text, query, diagonal, indels);
+        return hits_of_short<kPieces>(reference, query, diagonal, indels);
     }
-    const StoredText text{reference, diagonal};
-    return hits_in<kPieces>(reference, text, query, diagonal, indels);
+    const StoredText text(reference, diagonal, query.length);
+    const Comparison own = compare(
+        text, 0, query.read, query.length, piece_start<kPieces>(query.piece, query.length),
+        piece_start<kPieces>(query.piece + 1, query.length)
+    );
+    return hits_in<kPieces, StoredText>(reference, query, diagonal, own, indels);
 }

@@ -62,8 +62,26 @@ struct PieceRows {
     int offset;
 };
 
-__device__ inline PieceRows jump_rows(JumpTable jump, const Word* read, int start, int end) {
-    if (has_others(read, start, end)) return {0, 0, 0};
+// A backward step of both ends of a range of rows, which are mostly in one block.
+__device__ inline void step_back(Bwt bwt, int base, unsigned& first, unsigned& end) {
+    const unsigned symbols[2] = {first - (first > bwt.primary), end - (end > bwt.primary)};
+    const Occurrences* block = bwt.occurrences + symbols[0] / kWordBits;
+    const Occurrences* end_block = bwt.occurrences + symbols[1] / kWordBits;
+    const ulonglong2 bits = *(const ulonglong2*)&block->low;
+    ulonglong2 end_bits = bits;
+    unsigned before = block->counts[base], before_end = before;
+    if (block != end_block) {
+        end_bits = *(const ulonglong2*)&end_block->low;
+        before_end = end_block->counts[base];
+    }
+    first = before + base_count(bits.x, bits.y, base, symbols[0] % kWordBits);
+    end = before_end + base_count(end_bits.x, end_bits.y, base, symbols[1] % kWordBits);
+}
+
+__device__ inline PieceRows jump_rows(
+    JumpTable jump, const Word* read, int start, int end, bool is_mixed
+) {
+    if (is_mixed && has_others(read, start, end)) return {0, 0, 0};
     const int depth = min(jump.length, end - start), offset = end - depth;
     const unsigned low = reversed_plane(read, 0, offset, depth);
     const unsigned high = reversed_plane(read, 1, offset, depth);
@@ -81,13 +99,14 @@ __device__ inline void find_rows(
     const Word* words = tile.words + lane_id() * kStride;
     const int first_piece = lane_id() * kSeeds;
     const unsigned last_row = jump.rows[jump.entries - 1];
+    const bool is_mixed = words[2] | (word_count > 1 ? words[kPlanes + 2] : 0);
     PieceRows found[kSeeds];
 #pragma unroll
     for (int k = 0; k < kSeeds; ++k) {
         const int start = piece_start<kPieces>(k % kPieces, length);
         const int end = piece_start<kPieces>(k % kPieces + 1, length);
         const Word* read = words + k / kPieces * kPlanes * word_count;
-        found[k] = jump_rows(jump, read, start, end);
+        found[k] = jump_rows(jump, read, start, end, is_mixed);
     }
     unsigned pending = 0;
 #pragma unroll
@@ -119,8 +138,7 @@ __device__ inline void find_rows(
         --offset;
         ++steps;
         const int base = base_at(read, offset);
-        first = backward_step(bwt, base, first);
-        end = backward_step(bwt, base, end);
+        step_back(bwt, base, first, end);
         const unsigned rows = end - first;
         const bool is_few = rows <= kFewRows || (rows <= kSomeRows && steps >= kManySteps);
         if (is_few || offset == start) {
@@ -194,8 +212,7 @@ __device__ inline int compare_candidates(
             const long long diagonal =
                 locate(bwt, suffixes, tile.rows[seed] + candidate) - tile.offsets[piece];
             if (is_inside(bases, query, diagonal)) {
-                const ShortText text(reference, diagonal, length);
-                found = hits_in<kPieces>(reference, text, query, diagonal, indels);
+                found = hits_of_short<kPieces>(reference, query, diagonal, indels);
             }
         }
         const unsigned lanes[kMaxHits] = {
