@@ -41,7 +41,7 @@ struct Reference {
     }
 
     // Whether a block, or one of the next two, has letters other than bases.
-    __device__ bool has_others(long long block) const {
+    __device__ bool has_others(unsigned long long block) const {
         return other_blocks[block / 32] >> block % 32 & 1;
     }
 };
@@ -167,14 +167,36 @@ __device__ inline ulonglong2 shifted(Word first, Word second, Word third, int sh
     return {bits[0] | (Word)bits[1] << 32, bits[2] | (Word)bits[3] << 32};
 }
 
-// Compares a short read with the reference on a diagonal, as `compare`: all words at once. Its exact
-// part is `piece`; a half has at most 63 bases.
-template <int kPieces>
-__device__ inline Comparison compare_short(
-    const Reference& reference, long long diagonal, const Word* read, int length, int piece
+// Differences of a short read from the reference: a bit per base.
+struct Differences {
+    Word words[ShortText::kMaxWords];
+
+    __device__ int count() const { return __popcll(words[0]) + __popcll(words[1]); }
+
+    // The offset of the first difference, and of the last one; there is at least one.
+    __device__ int first() const {
+        return words[0] ? __ffsll(words[0]) - 1 : kWordBits - 1 + __ffsll(words[1]);
+    }
+    __device__ int last() const {
+        return words[1] ? 2 * kWordBits - 1 - __clzll(words[1]) : kWordBits - 1 - __clzll(words[0]);
+    }
+
+    // Whether a difference is within a piece; a half has at most 63 bases.
+    template <int kPieces>
+    __device__ bool is_in(int piece, int length) const {
+        if (kPieces == 1) return words[0] | words[1];
+        const Word left = (1ull << length / 2) - 1;
+        return piece == 0 ? words[0] & left : (words[0] & ~left) | words[1];
+    }
+};
+
+// Compares a short read with the reference on a diagonal, which is `start` - 1: no bit of `start` is
+// lost, as the reference has 2**20 bases less than 2**32.
+__device__ inline Differences differences(
+    const Reference& reference, unsigned start, const Word* read, int length
 ) {
-    const long long bit = diagonal + kWordBits, block = bit / kWordBits;
-    const int shift = (int)(bit % kWordBits), end = shift + length;
+    const unsigned bit = start + (kWordBits - 1), block = bit / kWordBits;
+    const int shift = bit % kWordBits, end = shift + length;
     const bool has_others = reference.has_others(block);
     const TextWord none{0, 0, 0};
     const TextWord first = reference.word(block, has_others);
@@ -182,31 +204,19 @@ __device__ inline Comparison compare_short(
     const TextWord third = end > 2 * kWordBits ? reference.word(block + 2, has_others) : none;
     const ulonglong2 low = shifted(first.low, second.low, third.low, shift);
     const ulonglong2 high = shifted(first.high, second.high, third.high, shift);
-    Word differs = (low.x ^ read[0]) | (high.x ^ read[1]) | read[2], differs_above = 0;
+    Differences differs = {{(low.x ^ read[0]) | (high.x ^ read[1]) | read[2], 0}};
     if (length > kWordBits) {
-        differs_above = (low.y ^ read[3]) | (high.y ^ read[4]) | read[5];
+        differs.words[1] = (low.y ^ read[3]) | (high.y ^ read[4]) | read[5];
     }
     if (has_others) {
         const ulonglong2 others = shifted(first.others, second.others, third.others, shift);
-        differs |= others.x;
-        if (length > kWordBits) differs_above |= others.y;
+        differs.words[0] |= others.x;
+        differs.words[1] |= others.y;
     }
-    if (length <= kWordBits) differs &= kAllBits >> (kWordBits - length);
-    else differs_above &= kAllBits >> (2 * kWordBits - length);
-    const Word left = kPieces == 1 ? kAllBits : (1ull << length / 2) - 1;
-    const bool is_left = kPieces == 1 || piece == 0;
-    if (differs & (is_left ? left : ~left)) return {-1, 0, 0};
-    if (differs_above && (kPieces == 1 || !is_left)) return {-1, 0, 0};
-    Comparison result = {__popcll(differs) + __popcll(differs_above), length, -1};
-    if (differs_above) {
-        result.first = kWordBits - 1 + __ffsll(differs_above);
-        result.last = 2 * kWordBits - 1 - __clzll(differs_above);
-    }
-    if (differs) {
-        result.first = __ffsll(differs) - 1;
-        if (!differs_above) result.last = kWordBits - 1 - __clzll(differs);
-    }
-    return result;
+    const int unused = ShortText::kMaxWords * kWordBits - length;
+    differs.words[0] &= kAllBits >> max(unused - kWordBits, 0);
+    differs.words[1] = unused < kWordBits ? differs.words[1] & kAllBits >> unused : 0;
+    return differs;
 }
 
 // The bounds of a contig.
@@ -241,34 +251,19 @@ struct CandidateHits {
     Word hits[kMaxHits];
 };
 
-// `own` is the comparison on the diagonal, with the piece as exact part.
-template <int kPieces, typename Text>
-__device__ inline CandidateHits hits_in(
-    const Reference& reference, const Query& query, long long diagonal, const Comparison& own,
-    bool indels
+// Hits that start (left half) or end (right half) at the candidate, with a gap in the other half; an
+// ungapped hit with the same end (start) excludes them. `own` is the comparison on the diagonal,
+// where there is no ungapped hit. After (before) the error, the read must match beside the
+// candidate: most comparisons end there, before the contig is known.
+template <typename Text>
+__device__ inline CandidateHits gapped_hits(
+    const Reference& reference, const Query& query, long long diagonal, const Comparison& own
 ) {
     const int length = query.length, piece = query.piece, strand = query.strand;
     const Word* read = query.read;
-    const long long anchor = piece == 0 ? diagonal : diagonal + length - 1;
     const CandidateHits none = {{kNoHit, kNoHit}};
-    if (own.mismatches < 0) return none;
-    Contig contig{0, 0};
-    const bool is_near = own.mismatches < kPieces;
-    if (is_near) {
-        contig = contig_of(reference, anchor);
-        if (contig.holds(diagonal, length)) {
-            if (!own.mismatches && piece != 0) return none;
-            const int error = own.mismatches ? own.first : 0;
-            return {{packed_hit(own.mismatches, diagonal, strand, kUngapped, error), kNoHit}};
-        }
-    }
-    if (!indels || kPieces == 1) return none;
-
-    // Hits that start (left half) or end (right half) at the candidate, with a gap in the other
-    // half; an ungapped hit with the same end (start) excludes them. After (before) the error, the
-    // read must match beside the candidate: most comparisons end there, before the contig is known.
     const Text text(reference, diagonal, length);
-    const int step = piece == 0 ? 1 : -1, half = piece_start<kPieces>(1, length);
+    const int step = piece == 0 ? 1 : -1, half = piece_start<2>(1, length);
     const auto is_owned = [&](int error) { return piece == 0 ? error >= half : error < half; };
     const Comparison deleted = compare(
         text, step, read, length, piece == 0 ? own.first : 0, piece == 0 ? length : own.last + 1
@@ -282,7 +277,7 @@ __device__ inline CandidateHits hits_in(
     const int insertion_error = max(piece == 0 ? inserted.last : own.last, 0);
     const bool may_be_insertion = inserted.mismatches >= 0 && is_owned(insertion_error);
     if (!may_be_deletion && !may_be_insertion) return none;
-    if (!is_near) contig = contig_of(reference, anchor);
+    const Contig contig = contig_of(reference, piece == 0 ? diagonal : diagonal + length - 1);
     CandidateHits found = none;
     const long long deletion_start = piece == 0 ? diagonal : diagonal - 1;
     if (may_be_deletion && contig.holds(deletion_start, length + 1)) {
@@ -302,23 +297,45 @@ __device__ inline bool is_inside(long long total, const Query& query, long long 
     return anchor >= 0 && anchor < total && diagonal >= -1 && diagonal + query.length <= total + 1;
 }
 
+// The hit without a gap at a candidate with `mismatches`, one of them at `error`; kNoHit if it
+// leaves its contig.
+__device__ inline Word ungapped_hit(
+    const Reference& reference, const Query& query, long long diagonal, int mismatches, int error
+) {
+    const int length = query.length;
+    const Contig contig =
+        contig_of(reference, query.piece == 0 ? diagonal : diagonal + length - 1);
+    if (!contig.holds(diagonal, length)) return kNoHit;
+    return packed_hit(mismatches, diagonal, query.strand, kUngapped, mismatches ? error : 0);
+}
+
 template <int kPieces>
 __device__ inline CandidateHits hits_of_short(
     const Reference& reference, const Query& query, long long diagonal, bool indels
 ) {
-    const Comparison own = compare_short<kPieces>(
-        reference, diagonal, query.read, query.length, query.piece
-    );
-    return hits_in<kPieces, ShortText>(reference, query, diagonal, own, indels);
+    const CandidateHits none = {{kNoHit, kNoHit}};
+    const Differences differs =
+        differences(reference, (unsigned)(diagonal + 1), query.read, query.length);
+    if (differs.is_in<kPieces>(query.piece, query.length)) return none;
+    const int count = differs.count();
+    if (count < kPieces) {
+        const int error = count ? differs.first() : 0;
+        const Word hit = ungapped_hit(reference, query, diagonal, count, error);
+        if (hit != kNoHit) return {{!count && query.piece != 0 ? kNoHit : hit, kNoHit}};
+    }
+    if (!indels || kPieces == 1) return none;
+    const Comparison own = {
+        count, count ? differs.first() : query.length, count ? differs.last() : -1
+    };
+    return gapped_hits<ShortText>(reference, query, diagonal, own);
 }
 
 template <int kPieces>
 __device__ inline CandidateHits hits_of(
     const Reference& reference, const Query& query, long long diagonal, bool indels
 ) {
-    if (!is_inside(reference.contig_offsets[reference.contigs], query, diagonal)) {
-        return {{kNoHit, kNoHit}};
-    }
+    const CandidateHits none = {{kNoHit, kNoHit}};
+    if (!is_inside(reference.contig_offsets[reference.contigs], query, diagonal)) return none;
     if (query.length <= ShortText::kMaxBases) {
         return hits_of_short<kPieces>(reference, query, diagonal, indels);
     }
@@ -327,5 +344,12 @@ __device__ inline CandidateHits hits_of(
         text, 0, query.read, query.length, piece_start<kPieces>(query.piece, query.length),
         piece_start<kPieces>(query.piece + 1, query.length)
     );
-    return hits_in<kPieces, StoredText>(reference, query, diagonal, own, indels);
+    const int count = own.mismatches;
+    if (count < 0) return none;
+    if (count < kPieces) {
+        const Word hit = ungapped_hit(reference, query, diagonal, count, own.first);
+        if (hit != kNoHit) return {{!count && query.piece != 0 ? kNoHit : hit, kNoHit}};
+    }
+    if (!indels || kPieces == 1) return none;
+    return gapped_hits<StoredText>(reference, query, diagonal, own);
 }

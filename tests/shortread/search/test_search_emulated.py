@@ -13,7 +13,8 @@ from hapgpu.shortread.index.fm_index import FMIndexArrays
 from hapgpu.shortread.search.cpu import search_step
 from hapgpu.shortread.search.hits import SearchLimits, SearchOptions
 from tests.emulation.emulator import emulate
-from tests.shortread.made_reads import make_contigs, make_reads, write_fasta
+from tests.shortread.index_oracle import index_of
+from tests.shortread.made_reads import make_contigs, make_reads, reverse_complement, write_fasta
 from tests.shortread.search.test_survey_emulated import device_index, device_reads
 from tests.shortread.search_oracle import EVERY_OPTION, pack
 
@@ -23,10 +24,12 @@ CONTIGS = make_contigs()
 READS = [read for group in make_reads(CONTIGS, each=12).values() for read in group]
 
 
-@pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> FMIndexArrays:
+@pytest.fixture(scope="module", params=[False, True], ids=["full", "low_memory"])
+def index(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> FMIndexArrays:
     fasta = write_fasta(tmp_path_factory.mktemp("made") / "made.fa", CONTIGS)
-    return build_index(fasta, CpuDevice())
+    return build_index(fasta, CpuDevice(), low_memory=request.param)
 
 
 @pytest.fixture(autouse=True)
@@ -66,3 +69,57 @@ def assert_same(
 def test_made_reads(index: FMIndexArrays, options: SearchOptions) -> None:
     others = assert_same(index, READS, options)
     assert 0 < others < len(READS)
+
+
+def edited(random: np.random.Generator, read: str, letters: str) -> str:
+    """Replace, insert or leave out a base, at most twice."""
+    for _ in range(random.integers(3)):
+        at = int(random.integers(len(read) + 1))
+        read = read[:at] + random.choice([*letters, ""]) + read[at + random.integers(2) :]
+    return reverse_complement(read) if random.random() < 0.5 else read
+
+
+@pytest.mark.parametrize("letters", ["A", "AC", "ACG", "ACGT", "ACGTN"])
+def test_tiny_references(letters: str) -> None:
+    """Repeats, ties, reads across and beyond the ends of contigs, warps with few and many hits."""
+    random = np.random.default_rng(len(letters))
+    for case in range(16):
+        sizes = random.integers(1, 120, random.integers(1, 5))
+        contigs = ["".join(random.choice([*letters], size)) for size in sizes]
+        contigs[0] += "A"  # a reference has a base
+        text = "".join(contigs)
+        reads = []
+        for _ in range(random.integers(1, 70)):
+            start = int(random.integers(len(text)))
+            length = int(random.choice([12, 30, 63, 64, 65, 100, 126, 127, 150]))
+            reads.append(edited(random, text[start : start + length], letters))
+        options = EVERY_OPTION[int(random.integers(len(EVERY_OPTION)))]
+        most = int(random.choice([1, 3, 64])) if case % 3 == 0 else None
+        assert_same(index_of(contigs), reads, options if case % 2 else SearchOptions(), most)
+
+
+def test_unique_reads_across_the_ends_of_contigs() -> None:
+    """Both halves have one row, on one diagonal, but an ungapped hit would leave the contig."""
+    random = np.random.default_rng(3)
+    contigs = ["".join(random.choice([*"ACGT"], 300)) for _ in range(4)]
+    text = "".join(contigs)
+    reads = []
+    for border in (0, 300, 600, 900, 1200):
+        for start in range(border - 102, border + 3, 3):
+            read = text[max(start, 0) : start + 100]
+            reads += [read, reverse_complement(read), "ACG" + read, read + "ACG"]
+            reads += [read[:k] + "T" + read[k + 1 :] for k in (0, 1, 50, 98)]
+            reads += [read[:k] + read[k + 1 :] for k in (1, 30, 98)]
+    random.shuffle(reads)
+    assert assert_same(index_of(contigs), reads, SearchOptions()) > 0
+    assert assert_same(index_of(contigs), [text[100:200]] * 32, SearchOptions()) == 0
+
+
+def test_more_hits_of_a_warp_than_slots() -> None:
+    random = np.random.default_rng(4)
+    unit = "".join(random.choice([*"ACGT"], 80))
+    contigs = [unit + "".join(random.choice([*"ACGT"], 40)) for _ in range(12)]
+    unique = [contig[60:] for contig in contigs]
+    reads = [*unique, *[unit[:60]] * 9, *unique, *[unit[:62]] * 2, *unique, "ACGT" * 40, *unique]
+    others = assert_same(index_of(contigs), reads, SearchOptions())
+    assert 0 < others < len(reads) // 2

@@ -11,7 +11,7 @@ import pytest
 
 from hapgpu.runtime.devices import CpuDevice
 from hapgpu.shortread.index.build import build_index
-from hapgpu.shortread.index.fm_index import FMIndexArrays
+from hapgpu.shortread.index.fm_index import FMIndexArrays, SuffixSamples
 from hapgpu.shortread.search.cpu import search_step
 from hapgpu.shortread.search.hits import SearchLimits, SearchOptions
 from hapgpu.shortread.search.packed_reads import PackedReads
@@ -40,16 +40,20 @@ class OnDevice(np.ndarray):  # type: ignore[type-arg]
 
 
 def device_index(index: FMIndexArrays) -> DeviceIndex:
-    """Return an index as kernels take it, in host memory; its positions are not sampled."""
+    """Return an index as kernels take it, in host memory."""
     from hapgpu.shortread.index import cuda  # noqa: PLC0415  (imports CuPy)
 
     nothing = np.empty(2, dtype=np.uint32)
-    bases, offsets = index.bases, index.contigs.offsets
+    bases, offsets, suffixes = index.bases, index.contigs.offsets, index.suffixes
+    marks: tuple[object, ...] = (nothing.view(np.uint64), nothing, 0)
+    if isinstance(suffixes, SuffixSamples):
+        marks = (suffixes.marks, suffixes.ranks, suffixes.marks.size)
+        suffixes = suffixes.positions
     others = bases.others.view(OnDevice)
     return cuda.DeviceIndex(
         bwt=(index.occurrences, index.occurrences.size // 8, index.primary),
         jump=(index.jump, index.jump_length, index.jump.size),
-        suffixes=(index.suffixes, index.suffixes.size, nothing.view(np.uint64), nothing, 0),
+        suffixes=(suffixes, suffixes.size, *marks),
         reference=(
             *(bases.planes, bases.others, others.size, *cuda._other_blocks(others)),
             *(offsets, offsets.size - 1),
