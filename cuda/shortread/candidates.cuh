@@ -40,9 +40,13 @@ struct Reference {
         return {bases.x, bases.y, has_others ? others[block] : 0};
     }
 
-    // Whether a block, or one of the next two, has letters other than bases.
-    __device__ bool has_others(unsigned long long block) const {
-        return other_blocks[block / 32] >> block % 32 & 1;
+    // Whether a block, or one of the next `more`, at least 2, has letters other than bases.
+    __device__ bool has_others(unsigned long long block, int more) const {
+        bool found = false;
+        for (int k = 0; k <= more - 2; ++k) {
+            found |= other_blocks[(block + k) / 32] >> (block + k) % 32 & 1;
+        }
+        return found;
     }
 };
 
@@ -88,41 +92,52 @@ __device__ inline TextWord selected(bool second, TextWord one, TextWord other) {
             second ? other.others : one.others};
 }
 
-// The same for a short read, in registers: from one base before the diagonal to one after the read.
-// Threads of a warp read different lines, so each word is read once for all three diagonals.
+// The same for a short read of at most `kWords` words, in registers: from one base before the
+// diagonal to one after the read. Threads of a warp read different lines, so each word is read once
+// for all three diagonals.
+template <int kWords>
 struct ShortText {
-    static constexpr int kMaxWords = 2, kUnrolled = kMaxWords;
-    static constexpr int kMaxBases = kMaxWords * kWordBits - 2;
-    TextWord first, second, third;
+    static constexpr int kMaxWords = kWords, kUnrolled = kWords;
+    TextWord words[kWords + 1];
     int shift;
 
     __device__ ShortText(const Reference& reference, long long diagonal, int length) {
         const long long bit = diagonal - 1 + kWordBits, block = bit / kWordBits;
         shift = (int)(bit % kWordBits);
         const int end = shift + length + 2;
-        const bool has_others = reference.has_others(block);
-        const TextWord none{0, 0, 0};
-        first = reference.word(block, has_others);
-        second = end > kWordBits ? reference.word(block + 1, has_others) : none;
-        third = end > 2 * kWordBits ? reference.word(block + 2, has_others) : none;
+        const bool has_others = reference.has_others(block, kWords);
+#pragma unroll
+        for (int k = 0; k <= kWords; ++k) {
+            words[k] = {0, 0, 0};
+            if (k == 0 || end > k * kWordBits) words[k] = reference.word(block + k, has_others);
+        }
     }
 
     struct Cursor {
-        TextWord first, second, third;
+        TextWord words[kWords + 1];
         int shift;
 
         __device__ TextWord next(int word) const {
-            return word == 0 ? shifted(first, second, shift) : shifted(second, third, shift);
+            return shifted(words[word], words[word + 1], shift);
         }
     };
 
     __device__ Cursor beside(int offset) const {
         const int start = shift + 1 + offset;
         const bool jumps = start >= kWordBits;
-        return {selected(jumps, first, second), selected(jumps, second, third),
-                selected(jumps, third, {0, 0, 0}), start % kWordBits};
+        Cursor cursor;
+        cursor.shift = start % kWordBits;
+#pragma unroll
+        for (int k = 0; k <= kWords; ++k) {
+            const TextWord next = k < kWords ? words[k + 1] : TextWord{0, 0, 0};
+            cursor.words[k] = selected(jumps, words[k], next);
+        }
+        return cursor;
     }
 };
+
+// Two bases are between the words: a read with a gap and any shift has them in one word more.
+__device__ constexpr int max_bases(int words) { return words * kWordBits - 2; }
 
 struct Comparison {
     int mismatches, first, last;  // -1 mismatches: a mismatch within the exact part
@@ -153,69 +168,112 @@ __device__ inline Comparison compare(
     return result;
 }
 
-// Returns 128 bits from bit `shift`, below 64, of three words on.
-__device__ inline ulonglong2 shifted(Word first, Word second, Word third, int shift) {
-    const bool is_upper = shift >= 32;
-    const unsigned parts[5] = {
-        (unsigned)(is_upper ? first >> 32 : first), (unsigned)(is_upper ? second : first >> 32),
-        (unsigned)(is_upper ? second >> 32 : second), (unsigned)(is_upper ? third : second >> 32),
-        (unsigned)(is_upper ? third >> 32 : third)
-    };
-    unsigned bits[4];
+// Returns words from bit `shift`, below 64, of one word more.
+template <int kWords>
+struct Shifted {
+    Word words[kWords];
+
+    __device__ Shifted(const Word (&source)[kWords + 1], int shift) {
+        const bool is_upper = shift >= 32;
+        unsigned parts[2 * kWords + 1], bits[2 * kWords];
 #pragma unroll
-    for (int k = 0; k < 4; ++k) bits[k] = __funnelshift_r(parts[k], parts[k + 1], shift);
-    return {bits[0] | (Word)bits[1] << 32, bits[2] | (Word)bits[3] << 32};
-}
+        for (int k = 0; k <= kWords; ++k) {
+            parts[2 * k] = (unsigned)(is_upper ? source[k] >> 32 : source[k]);
+            if (k == kWords) break;
+            parts[2 * k + 1] = (unsigned)(is_upper ? source[k + 1] : source[k] >> 32);
+        }
+#pragma unroll
+        for (int k = 0; k < 2 * kWords; ++k) {
+            bits[k] = __funnelshift_r(parts[k], parts[k + 1], shift);
+        }
+#pragma unroll
+        for (int k = 0; k < kWords; ++k) words[k] = bits[2 * k] | (Word)bits[2 * k + 1] << 32;
+    }
+};
 
 // Differences of a short read from the reference: a bit per base.
+template <int kWords>
 struct Differences {
-    Word words[ShortText::kMaxWords];
+    Word words[kWords];
 
-    __device__ int count() const { return __popcll(words[0]) + __popcll(words[1]); }
+    __device__ int count() const {
+        int sum = 0;
+#pragma unroll
+        for (int k = 0; k < kWords; ++k) sum += __popcll(words[k]);
+        return sum;
+    }
 
     // The offset of the first difference, and of the last one; there is at least one.
     __device__ int first() const {
-        return words[0] ? __ffsll(words[0]) - 1 : kWordBits - 1 + __ffsll(words[1]);
+        int offset = 0;
+#pragma unroll
+        for (int k = kWords - 1; k >= 0; --k) {
+            if (words[k]) offset = k * kWordBits + __ffsll(words[k]) - 1;
+        }
+        return offset;
     }
     __device__ int last() const {
-        return words[1] ? 2 * kWordBits - 1 - __clzll(words[1]) : kWordBits - 1 - __clzll(words[0]);
+        int offset = 0;
+#pragma unroll
+        for (int k = 0; k < kWords; ++k) {
+            if (words[k]) offset = (k + 1) * kWordBits - 1 - __clzll(words[k]);
+        }
+        return offset;
     }
 
-    // Whether a difference is within a piece; a half has at most 63 bases.
+    // Whether a difference is within a piece of the read.
     template <int kPieces>
     __device__ bool is_in(int piece, int length) const {
-        if (kPieces == 1) return words[0] | words[1];
-        const Word left = (1ull << length / 2) - 1;
-        return piece == 0 ? words[0] & left : (words[0] & ~left) | words[1];
+        Word found = 0;
+#pragma unroll
+        for (int k = 0; k < kWords; ++k) {
+            const int start = k * kWordBits, half = length / 2 - start;
+            Word left = kAllBits;
+            if (kPieces == 2) left = start < max_bases(kWords) / 2 ? span_mask(0, half) : 0;
+            found |= words[k] & (piece == 0 ? left : ~left);
+        }
+        return found;
     }
 };
 
 // Compares a short read with the reference on a diagonal, which is `start` - 1: no bit of `start` is
 // lost, as the reference has 2**20 bases less than 2**32.
-__device__ inline Differences differences(
+template <int kWords>
+__device__ inline Differences<kWords> differences(
     const Reference& reference, unsigned start, const Word* read, int length
 ) {
     const unsigned bit = start + (kWordBits - 1), block = bit / kWordBits;
     const int shift = bit % kWordBits, end = shift + length;
-    const bool has_others = reference.has_others(block);
-    const TextWord none{0, 0, 0};
-    const TextWord first = reference.word(block, has_others);
-    const TextWord second = end > kWordBits ? reference.word(block + 1, has_others) : none;
-    const TextWord third = end > 2 * kWordBits ? reference.word(block + 2, has_others) : none;
-    const ulonglong2 low = shifted(first.low, second.low, third.low, shift);
-    const ulonglong2 high = shifted(first.high, second.high, third.high, shift);
-    Differences differs = {{(low.x ^ read[0]) | (high.x ^ read[1]) | read[2], 0}};
-    if (length > kWordBits) {
-        differs.words[1] = (low.y ^ read[3]) | (high.y ^ read[4]) | read[5];
+    const bool has_others = reference.has_others(block, kWords);
+    Word low[kWords + 1], high[kWords + 1], others[kWords + 1];
+#pragma unroll
+    for (int k = 0; k <= kWords; ++k) {
+        TextWord word{0, 0, 0};
+        if (k == 0 || end > k * kWordBits) word = reference.word(block + k, has_others);
+        low[k] = word.low;
+        high[k] = word.high;
+        others[k] = word.others;
+    }
+    const Shifted<kWords> shifted_low(low, shift), shifted_high(high, shift);
+    Differences<kWords> differs;
+#pragma unroll
+    for (int k = 0; k < kWords; ++k) {
+        differs.words[k] = 0;
+        if (k && length <= k * kWordBits) continue;
+        differs.words[k] = (shifted_low.words[k] ^ read[kPlanes * k])
+            | (shifted_high.words[k] ^ read[kPlanes * k + 1]) | read[kPlanes * k + 2];
     }
     if (has_others) {
-        const ulonglong2 others = shifted(first.others, second.others, third.others, shift);
-        differs.words[0] |= others.x;
-        differs.words[1] |= others.y;
+        const Shifted<kWords> shifted_others(others, shift);
+#pragma unroll
+        for (int k = 0; k < kWords; ++k) differs.words[k] |= shifted_others.words[k];
     }
-    const int unused = ShortText::kMaxWords * kWordBits - length;
-    differs.words[0] &= kAllBits >> max(unused - kWordBits, 0);
-    differs.words[1] = unused < kWordBits ? differs.words[1] & kAllBits >> unused : 0;
+#pragma unroll
+    for (int k = 0; k < kWords; ++k) {
+        const int used = length - k * kWordBits;
+        const Word mask = kAllBits >> max(kWordBits - used, 0) % kWordBits;
+        differs.words[k] = used > 0 ? differs.words[k] & mask : 0;
+    }
     return differs;
 }
 
@@ -314,9 +372,9 @@ __device__ inline CandidateHits hits_of_short(
     const Reference& reference, const Query& query, long long diagonal, bool indels
 ) {
     const CandidateHits none = {{kNoHit, kNoHit}};
-    const Differences differs =
-        differences(reference, (unsigned)(diagonal + 1), query.read, query.length);
-    if (differs.is_in<kPieces>(query.piece, query.length)) return none;
+    const auto differs =
+        differences<2>(reference, (unsigned)(diagonal + 1), query.read, query.length);
+    if (differs.template is_in<kPieces>(query.piece, query.length)) return none;
     const int count = differs.count();
     if (count < kPieces) {
         const int error = count ? differs.first() : 0;
@@ -327,7 +385,7 @@ __device__ inline CandidateHits hits_of_short(
     const Comparison own = {
         count, count ? differs.first() : query.length, count ? differs.last() : -1
     };
-    return gapped_hits<ShortText>(reference, query, diagonal, own);
+    return gapped_hits<ShortText<2>>(reference, query, diagonal, own);
 }
 
 template <int kPieces>
@@ -336,7 +394,7 @@ __device__ inline CandidateHits hits_of(
 ) {
     const CandidateHits none = {{kNoHit, kNoHit}};
     if (!is_inside(reference.contig_offsets[reference.contigs], query, diagonal)) return none;
-    if (query.length <= ShortText::kMaxBases) {
+    if (query.length <= max_bases(2)) {
         return hits_of_short<kPieces>(reference, query, diagonal, indels);
     }
     const StoredText text(reference, diagonal, query.length);

@@ -14,13 +14,13 @@ constexpr int kIsCut = 1 << 31;  // in the counts of a read that leaves its cont
 
 // The hits at a candidate. A diagonal of both halves has at most one hit without a gap, and with
 // more than one mismatch, at most one half without any; else `is_cut` is set.
-template <int kPieces>
+template <int kPieces, int kWords>
 __device__ inline CandidateHits hits_of_seed(
     const Reference& reference, Query query, unsigned start, bool is_whole, bool indels,
     bool& is_cut
 ) {
     const CandidateHits none = {{kNoHit, kNoHit}};
-    const Differences differs = differences(reference, start, query.read, query.length);
+    const auto differs = differences<kWords>(reference, start, query.read, query.length);
     if (is_whole && differs.template is_in<kPieces>(0, query.length)) query.piece = 1;
     const bool is_without = !differs.template is_in<kPieces>(query.piece, query.length);
     const int count = differs.count();
@@ -38,16 +38,17 @@ __device__ inline CandidateHits hits_of_seed(
     const Comparison own = {
         count, count ? differs.first() : query.length, count ? differs.last() : -1
     };
-    return gapped_hits<ShortText>(reference, query, diagonal, own);
+    return gapped_hits<ShortText<kWords>>(reference, query, diagonal, own);
 }
 
 // Compares the candidates, one per lane at a time. Returns the number of hits; those after
 // kSlots are counted only.
-template <int kPieces, int kSeeds>
+template <int kStrands, int kPieces, int kWords>
 __device__ inline int compare_candidates(
-    Bwt bwt, SuffixArray suffixes, const Reference& reference, Tile<kSeeds>& tile,
-    unsigned positions, int total, bool indels
+    Bwt bwt, SuffixArray suffixes, const Reference& reference,
+    Tile<kStrands, kPieces, kWords>& tile, unsigned positions, int total, bool indels
 ) {
+    constexpr int kSeeds = kStrands * kPieces;
     const unsigned lower = lower_lanes();
     int hit_count = 0, seed_count = 0;
     for (int base = 0; base < total; base += kWarpLanes) {
@@ -70,7 +71,9 @@ __device__ inline int compare_candidates(
             if (start - (query.piece == 0) <= positions + 1 - length) {
                 bool is_cut = false;
                 const bool is_whole = flags & kIsWhole;
-                found = hits_of_seed<kPieces>(reference, query, start, is_whole, indels, is_cut);
+                found = hits_of_seed<kPieces, kWords>(
+                    reference, query, start, is_whole, indels, is_cut
+                );
                 if (is_cut) atomicOr((unsigned*)&tile.counts[owner], (unsigned)kIsCut);
             }
         }
@@ -102,8 +105,8 @@ __device__ inline int hits_of_counts(int counts) {
 
 // Writes the hits of each read in ascending order, those of reads with all hits in slots. Equal
 // hits, which only an incorrect index gives, keep their order, so that every slot is written.
-template <int kSeeds>
-__device__ inline void write_hits(const Tile<kSeeds>& tile, int hit_count, Word* slots) {
+template <typename Tile>
+__device__ inline void write_hits(const Tile& tile, int hit_count, Word* slots) {
     for (int at = lane_id(); at < min(hit_count, kSlots); at += kWarpLanes) {
         const int owner = tile.owners[at], start = tile.hit_starts[owner];
         const int end = start + hits_of_counts(tile.counts[owner]);
@@ -120,15 +123,14 @@ __device__ inline void write_hits(const Tile<kSeeds>& tile, int hit_count, Word*
 // One lane per read: writes its numbers of hits, and to the slots of the warp its hits, one read
 // after the other. Reads that are too long, or have too many candidates or hits, get none: their
 // numbers are appended to `others`, in any order. A warp needs no other warp of its thread block.
-template <int kStrands, int kPieces>
+template <int kStrands, int kPieces, int kWords>
 __global__ void __launch_bounds__(kThreads, kSearchBlocks) search_reads(
     Bwt bwt, JumpTable jump_table, SuffixArray suffixes, Reference reference, PackedReads reads,
     int min_read_bases, int indels, int count, Word* slots, int* hit_counts, int* exact,
     int* inexact, int* others, int* other_count
 ) {
-    constexpr int kSeeds = kStrands * kPieces;
-    __shared__ Tile<kSeeds> tiles[kWarps];
-    Tile<kSeeds>& tile = tiles[threadIdx.x / kWarpLanes];
+    __shared__ Tile<kStrands, kPieces, kWords> tiles[kWarps];
+    Tile<kStrands, kPieces, kWords>& tile = tiles[threadIdx.x / kWarpLanes];
     const int warp = (blockIdx.x * kThreads + threadIdx.x) / kWarpLanes, lane = lane_id();
     const int number = warp * kWarpLanes + lane;
     if (warp * kWarpLanes >= count) return;
@@ -140,19 +142,18 @@ __global__ void __launch_bounds__(kThreads, kSearchBlocks) search_reads(
         source = strand_words(reads, number, 0);
     }
     const unsigned positions = (unsigned)reference.contig_offsets[reference.contigs];
-    const bool is_long = length > ShortText::kMaxBases || word_count > ShortText::kMaxWords;
+    const bool is_long = length > max_bases(kWords) || word_count > kWords;
     if (length < min_read_bases || is_long || length > positions + 1) length = word_count = 0;
-    stage_words(tile.words, source, word_count);
+    stage_words(tile, source, word_count);
     tile.lengths[lane] = (unsigned char)length;
     tile.word_counts[lane] = (unsigned char)word_count;
     tile.counts[lane] = 0;
     __syncwarp();
-    const int pending = jump<kStrands, kPieces>(jump_table, tile, length);
-    extend<kPieces>(bwt, tile, pending);
+    const int pending = jump(jump_table, tile, length);
+    extend(bwt, tile, pending);
     bool has_many = false;
-    const int candidates =
-        number_candidates<kPieces>(suffixes, tile, positions, has_many);
-    const int hit_count = compare_candidates<kPieces>(
+    const int candidates = number_candidates(suffixes, tile, positions, has_many);
+    const int hit_count = compare_candidates(
         bwt, suffixes, reference, tile, positions, candidates, indels
     );
     const int counts = tile.counts[lane], own_hits = hits_of_counts(counts);

@@ -6,17 +6,18 @@
 
 constexpr int kMaxRows = 64;  // candidates of a read
 constexpr int kSlots = 128;   // hits of 32 reads
-constexpr int kReadWords = 2 * kPlanes * ShortText::kMaxWords;
-constexpr int kStride = kReadWords + 1;  // odd, so that the lanes' reads are in different banks
 
 // What is known of a seed, beside the number of its piece.
 constexpr unsigned kPieceMask = 127, kIsLocated = 128, kIsWhole = 256;
 
 // The reads, seeds and hits of a warp. `rows` are the first rows of all pieces; then those of the
 // seeds, the pieces with candidates, less the number of the first candidate.
-template <int kSeeds>
+// A read has at most `kWords` words per plane.
+template <int kStrands, int kPieces, int kWords>
 struct Tile {
-    static constexpr int kPiecesOfAll = kSeeds * kWarpLanes;
+    static constexpr int kSeeds = kStrands * kPieces, kPiecesOfAll = kSeeds * kWarpLanes;
+    static constexpr int kReadWords = 2 * kPlanes * kWords;
+    static constexpr int kStride = kReadWords + 1;  // odd: the lanes' reads are in different banks
     Word words[kWarpLanes * kStride + kPlanes];  // words after those of a read may be loaded
     union {
         Word hits[kSlots];
@@ -38,21 +39,25 @@ struct Tile {
 };
 
 // Copies the words of one read per lane; of 32 reads of the largest number of words at once.
-__device__ inline void stage_words(Word* words, const Word* source, int count) {
+template <typename Tile>
+__device__ inline void stage_words(Tile& tile, const Word* source, int count) {
+    constexpr int kReadWords = Tile::kReadWords, kStride = Tile::kStride;
     const int lane = lane_id();
-    if (__all_sync(kAllLanes, count == ShortText::kMaxWords)) {
+    if (__all_sync(kAllLanes, 2 * kPlanes * count == kReadWords)) {
         const Word* first = (const Word*)__shfl_sync(kAllLanes, (unsigned long long)source, 0);
         constexpr int kPairs = kReadWords / 2;
 #pragma unroll
         for (int k = 0; k < kPairs; ++k) {
             const int pair = k * kWarpLanes + lane;
             const ulonglong2 value = ((const ulonglong2*)first)[pair];
-            Word* target = words + pair / kPairs * kStride + pair % kPairs * 2;
+            Word* target = tile.words + pair / kPairs * kStride + pair % kPairs * 2;
             target[0] = value.x;
             target[1] = value.y;
         }
     } else {
-        for (int k = 0; k < 2 * kPlanes * count; ++k) words[lane * kStride + k] = source[k];
+        for (int k = 0; k < 2 * kPlanes * count; ++k) {
+            tile.words[lane * kStride + k] = source[k];
+        }
     }
 }
 
@@ -104,13 +109,17 @@ __device__ inline void step_back(Bwt bwt, int base, unsigned& first, unsigned& e
 
 // Finds the rows of all pieces of the read of a lane by the jump table, and puts the pieces to
 // search further into a list. Returns their number. Pieces of no bases have no rows.
-template <int kStrands, int kPieces>
-__device__ inline int jump(JumpTable jump, Tile<kStrands * kPieces>& tile, int length) {
+template <int kStrands, int kPieces, int kWords>
+__device__ inline int jump(
+    JumpTable jump, Tile<kStrands, kPieces, kWords>& tile, int length
+) {
     constexpr int kSeeds = kStrands * kPieces;
     const int first_piece = lane_id() * kSeeds;
     const Word* forward = tile.strand(lane_id(), 0);
     const int word_count = tile.word_counts[lane_id()];
-    const bool is_mixed = length && (forward[2] | (word_count > 1 ? forward[kPlanes + 2] : 0));
+    bool is_mixed = false;
+#pragma unroll
+    for (int k = 0; k < kWords; ++k) is_mixed |= k < word_count && forward[kPlanes * k + 2];
     const unsigned last_row = jump.rows[jump.entries - 1];
     PieceRows found[kSeeds];
 #pragma unroll
@@ -143,8 +152,9 @@ __device__ inline int jump(JumpTable jump, Tile<kStrands * kPieces>& tile, int l
 }
 
 // Searches listed pieces base by base, as `seed` of search.cu: a lane that ends one takes the next.
-template <int kPieces, int kSeeds>
-__device__ inline void extend(Bwt bwt, Tile<kSeeds>& tile, int pending) {
+template <int kStrands, int kPieces, int kWords>
+__device__ inline void extend(Bwt bwt, Tile<kStrands, kPieces, kWords>& tile, int pending) {
+    constexpr int kSeeds = kStrands * kPieces;
     int taken = 0, piece = -1, offset = 0, start = 0, steps = 0;
     unsigned first = 0, end = 0;
     const Word* read = tile.words;
@@ -182,10 +192,11 @@ __device__ inline void extend(Bwt bwt, Tile<kSeeds>& tile, int pending) {
 // Makes seeds of the pieces with candidates, but of reads with more than kMaxRows, for which
 // `has_many` is set. Returns the number of candidates of the warp. If each half of a strand has one
 // candidate, on the same diagonal, there is one seed for both.
-template <int kPieces, int kSeeds>
+template <int kStrands, int kPieces, int kWords>
 __device__ inline int number_candidates(
-    SuffixArray suffixes, Tile<kSeeds>& tile, unsigned positions, bool& has_many
+    SuffixArray suffixes, Tile<kStrands, kPieces, kWords>& tile, unsigned positions, bool& has_many
 ) {
+    constexpr int kSeeds = kStrands * kPieces;
     const int first_piece = lane_id() * kSeeds, length = tile.lengths[lane_id()];
     unsigned rows[kSeeds], counts[kSeeds], flags[kSeeds];
 #pragma unroll

@@ -281,9 +281,10 @@ def seed_kernel(strands: int, pieces: int) -> Kernel:
 
 
 @functools.cache
-def search_kernel(strands: int, pieces: int) -> Kernel:
-    """Return the kernel that searches reads with few candidates."""
-    return Kernel("shortread/search_reads.cu", f"search_reads<{strands}, {pieces}>", _SEARCH)
+def search_kernel(strands: int, pieces: int, words: int) -> Kernel:
+    """Return the kernel that searches reads of 2 or 3 words with few candidates."""
+    expression = f"search_reads<{strands}, {pieces}, {words}>"
+    return Kernel("shortread/search_reads.cu", expression, _SEARCH)
 
 
 @functools.cache
@@ -303,7 +304,7 @@ def all_kernels() -> Iterator[Kernel]:
     yield from (COUNT_WORDS, PACK_READS, EXPAND_SEEDS, COLLECT, END_READS)
     yield from (ORDER_HITS, KEY_HITS, COUNT_DISTANCES, PLACE_HITS, PLACE_OTHER_HITS)
     for strands, pieces in product((1, 2), (1, 2)):
-        yield search_kernel(strands, pieces)
+        yield from (search_kernel(strands, pieces, words) for words in (2, 3))
         yield seed_kernel(strands, pieces)
         yield verify_kernel(strands, pieces)
         yield survey_kernel(strands, pieces)

@@ -123,3 +123,19 @@ def test_more_hits_of_a_warp_than_slots() -> None:
     reads = [*unique, *[unit[:60]] * 9, *unique, *[unit[:62]] * 2, *unique, "ACGT" * 40, *unique]
     others = assert_same(index_of(contigs), reads, SearchOptions())
     assert 0 < others < len(reads) // 2
+
+
+@pytest.mark.parametrize("most", [126, 190])
+def test_reads_of_any_length(most: int) -> None:
+    """Reads with a gap start at any bit of a word and end at any bit, with words in registers."""
+    random = np.random.default_rng(most)
+    contig = "".join(random.choice([*"ACGT"], 3000))
+    reads = []
+    for length in random.choice([*range(30, 66), *range(most - 36, most + 3)], 600).tolist():
+        start, gap = random.integers(3000 - 2 * length), random.integers(length)
+        whole = contig[start : start + length + 1]
+        middle = random.choice([*"ACGT"]) if random.random() < 0.5 else ""
+        reads.append(whole[:gap] + middle + whole[gap + (not middle) :][: length - gap])
+    long = sum(len(read) > most for read in reads)
+    reads += [contig[:most]] * 600  # so many words that the kernel for as many is chosen
+    assert assert_same(index_of([contig]), reads, SearchOptions()) == long

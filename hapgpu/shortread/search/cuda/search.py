@@ -96,8 +96,9 @@ def search_on_device(
 class DeviceSearch:
     """One search, on the current stream: `cuda/shortread/search_reads.cu`, and `RowSearch`.
 
-    `RowSearch` searches reads that are longer than 126 bases, have more than 64 candidates, or
-    do not fit with their hits among the 128 hits of 32 successive reads.
+    `RowSearch` searches reads that have more than 64 candidates, or do not fit with their hits
+    among the 128 hits of 32 successive reads, or are longer than 126 bases; 190 bases, if the reads
+    have more than 2 words of 64 bases on average.
 
     Parameters
     ----------
@@ -134,7 +135,8 @@ class DeviceSearch:
             *(MIN_READ_BASES, options.indels, count),
             *(self._slots, warps, hit_counts, *self._distances, others, other_count, 1),
         )
-        kernel = search_kernel(1 if options.forward_only else 2, options.errors + 1)
+        words = 2 if reads.total_words <= 2 * count else 3
+        kernel = search_kernel(1 if options.forward_only else 2, options.errors + 1, words)
         load_kernel(kernel, device).launch(-(-count // SEARCH_THREADS), SEARCH_THREADS, arguments)
         self._offsets = cupy.cumsum(hit_counts, dtype=np.int64)
         self._total, other = last_values(self._offsets, other_count)
