@@ -125,8 +125,8 @@ __device__ inline void write_hits(const Tile& tile, int hit_count, Word* slots) 
 // numbers are appended to `others`, in any order. A warp needs no other warp of its thread block.
 template <int kStrands, int kPieces, int kWords>
 __global__ void __launch_bounds__(kThreads, kSearchBlocks) search_reads(
-    Bwt bwt, JumpTable jump_table, SuffixArray suffixes, Reference reference, PackedReads reads,
-    int min_read_bases, int indels, int count, Word* slots, int* hit_counts, int* exact,
+    Bwt bwt, JumpTable jump_table, SuffixArray suffixes, Reference reference, Text text,
+    const int* starts, const int* lengths, int min_read_bases, int indels, int count, Word* slots, int* hit_counts, int* exact,
     int* inexact, int* others, int* other_count
 ) {
     __shared__ Tile<kStrands, kPieces, kWords> tiles[kWarps];
@@ -134,19 +134,17 @@ __global__ void __launch_bounds__(kThreads, kSearchBlocks) search_reads(
     const int warp = (blockIdx.x * kThreads + threadIdx.x) / kWarpLanes, lane = lane_id();
     const int number = warp * kWarpLanes + lane;
     if (warp * kWarpLanes >= count) return;
-    int length = 0, word_count = 0;
-    const Word* source = reads.words;
+    int length = 0, text_start = 0;
     if (number < count) {
-        length = reads.lengths[number];
-        word_count = reads.word_offsets[number + 1] - reads.word_offsets[number];
-        source = strand_words(reads, number, 0);
+        length = lengths[number];
+        text_start = starts[number];
     }
     const unsigned positions = (unsigned)reference.contig_offsets[reference.contigs];
-    const bool is_long = length > max_bases(kWords) || word_count > kWords;
-    if (length < min_read_bases || is_long || length > positions + 1) length = word_count = 0;
-    stage_words(tile, source, word_count);
+    const bool is_long = length > max_bases(kWords);
+    if (length < min_read_bases || is_long || length > positions + 1) length = 0;
+    pack(tile, text, text_start, length);
     tile.lengths[lane] = (unsigned char)length;
-    tile.word_counts[lane] = (unsigned char)word_count;
+    tile.word_counts[lane] = (unsigned char)((length + kWordBits - 1) / kWordBits);
     tile.counts[lane] = 0;
     __syncwarp();
     const int pending = jump(jump_table, tile, length);

@@ -2,6 +2,7 @@
 
 #include "common/warp.cuh"
 #include "shortread/candidates.cuh"
+#include "shortread/packing.cuh"
 #include "shortread/seeds.cuh"
 
 constexpr int kMaxRows = 64;  // candidates of a read
@@ -38,26 +39,16 @@ struct Tile {
     }
 };
 
-// Copies the words of one read per lane; of 32 reads of the largest number of words at once.
+// Packs the read of each lane.
 template <typename Tile>
-__device__ inline void stage_words(Tile& tile, const Word* source, int count) {
-    constexpr int kReadWords = Tile::kReadWords, kStride = Tile::kStride;
-    const int lane = lane_id();
-    if (__all_sync(kAllLanes, 2 * kPlanes * count == kReadWords)) {
-        const Word* first = (const Word*)__shfl_sync(kAllLanes, (unsigned long long)source, 0);
-        constexpr int kPairs = kReadWords / 2;
-#pragma unroll
-        for (int k = 0; k < kPairs; ++k) {
-            const int pair = k * kWarpLanes + lane;
-            const ulonglong2 value = ((const ulonglong2*)first)[pair];
-            Word* target = tile.words + pair / kPairs * kStride + pair % kPairs * 2;
-            target[0] = value.x;
-            target[1] = value.y;
-        }
-    } else {
-        for (int k = 0; k < 2 * kPlanes * count; ++k) {
-            tile.words[lane * kStride + k] = source[k];
-        }
+__device__ inline void pack(Tile& tile, Text text, int start, int length) {
+    constexpr int kGroups = kWarpLanes / kGroup;
+    for (int base = 0; base < kWarpLanes; base += kGroups) {
+        const int slot = base + lane_id() / kGroup;
+        const int slot_start = __shfl_sync(kAllLanes, start, slot);
+        const int slot_length = __shfl_sync(kAllLanes, length, slot);
+        const int count = (slot_length + kWordBits - 1) / kWordBits;
+        pack_read(text, slot_start, slot_length, count, tile.words + slot * Tile::kStride);
     }
 }
 

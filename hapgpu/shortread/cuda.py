@@ -24,7 +24,7 @@ from hapgpu.shortread.index.cuda import resident_index
 from hapgpu.shortread.index.fm_index import FMIndexArrays
 from hapgpu.shortread.sam.cuda import DeviceFormatter
 from hapgpu.shortread.sam.tables import RecordCounts, SamOptions, sam_block, sam_tables
-from hapgpu.shortread.search.cuda.arrays import DeviceHits
+from hapgpu.shortread.search.cuda.arrays import DeviceHits, DeviceTextReads
 from hapgpu.shortread.search.cuda.packing import pack_on_device
 from hapgpu.shortread.search.cuda.row_search import RowSearch
 from hapgpu.shortread.search.cuda.search import DeviceSearch
@@ -99,9 +99,10 @@ class CudaMapper(GpuWorker[TextBlock]):
         if not len(spans):
             return _NO_READS
         number = self._device.index
-        reads = pack_on_device(text, spans.base_starts, spans.lengths, number)
+        reads = DeviceTextReads(text, spans.base_starts, spans.lengths)
         if isinstance(block, LaterRecords):
-            in_steps = RowSearch(self._index, reads, self._options, number)
+            packed = pack_on_device(reads, number)
+            in_steps = RowSearch(self._index, packed, self._options, number)
             return self._later_records(block, text, spans, in_steps)
         search = DeviceSearch(self._index, reads, self._options, number, self._most)
         if search.rows > _MAX_ROWS:

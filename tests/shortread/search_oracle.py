@@ -28,13 +28,20 @@ EVERY_OPTION = [
 ]
 
 
-def pack(reads: Sequence[str]) -> PackedReads:
-    """Pack reads that are in a text with other letters around them."""
+def in_text(
+    reads: Sequence[str],
+) -> tuple[NDArray[np.uint8], NDArray[np.int32], NDArray[np.int32]]:
+    """Return a text with reads and other letters around them, and the reads' starts and lengths."""
     text = "".join(f"ACGT{read}" for read in reads) + "ACGT"
     lengths = np.array([len(read) for read in reads], dtype=np.int32)
     starts = np.cumsum(lengths + 4) - lengths
     bases = np.frombuffer(text.encode(), dtype=np.uint8)
-    return pack_reads(bases, starts.astype(np.int32), lengths)
+    return bases, starts.astype(np.int32), lengths
+
+
+def pack(reads: Sequence[str]) -> PackedReads:
+    """Pack reads that are in a text with other letters around them."""
+    return pack_reads(*in_text(reads))
 
 
 class Oracle:

@@ -126,12 +126,16 @@ _SURVEY = (
     *_distances("reads.count"),
 )
 
+_TEXT = Struct("text", (Array("bytes", np.uint8, "size"), Scalar("size", np.int64)))
+
 _SEARCH: Final[tuple[Parameter, ...]] = (
     BWT,
     _JUMP,
     _SUFFIXES,
     _REFERENCE,
-    READS,
+    _TEXT,
+    Array("starts", np.int32, "count"),
+    Array("lengths", np.int32, "count"),
     Scalar("min_read_bases", np.int32),
     Scalar("indels", np.int32),
     Scalar("count", np.int32),
@@ -157,8 +161,7 @@ PACK_READS: Final = Kernel(
     "shortread/pack_reads.cu",
     "pack_reads",
     (
-        Array("text", np.uint8, "text_bytes"),
-        Scalar("text_bytes", np.int64),
+        _TEXT,
         Array("starts", np.int32, "reads"),
         Array("lengths", np.int32, "reads"),
         Array("word_ends", np.int64, "reads", 1),

@@ -20,7 +20,7 @@ from hapgpu.shortread.sam.cpu import Place, format_records
 from hapgpu.shortread.sam.tables import RecordCounts, SamOptions, sam_tables
 from hapgpu.shortread.search.cpu import search_step
 from hapgpu.shortread.search.hits import KeptHits, SearchLimits, SearchOptions
-from hapgpu.shortread.search.packed_reads import PackedReads, pack_reads
+from hapgpu.shortread.search.packed_reads import pack_reads
 from tests.shortread.run.hard_reads import block_of, hard_index, hard_reads
 
 GPU = CudaDevice(0, "stand-in")
@@ -39,12 +39,13 @@ class Search:
     def __init__(
         self,
         index: FMIndexArrays,
-        reads: PackedReads,
+        reads: Any,
         options: SearchOptions,
         _device: int,
         _most: int | None = None,
     ) -> None:
-        self._found = search_step(index, reads, options, SearchLimits())
+        packed = pack_reads(reads.text, reads.starts, reads.lengths)
+        self._found = search_step(index, packed, options, SearchLimits())
         self._ends = 2 * self._found.offsets + np.arange(len(reads) + 1)
         self.rows = int(self._ends[-1])
 
@@ -178,7 +179,7 @@ def test_parts_give_the_records_of_the_whole(
     monkeypatch.setattr(run_cuda, "DeviceFormatter", formatter_of(options))
     monkeypatch.setattr(run_cuda, "DeviceSearch", Search)
     monkeypatch.setattr(run_cuda, "RowSearch", Search)
-    monkeypatch.setattr(run_cuda, "pack_on_device", lambda *arguments: pack_reads(*arguments[:3]))
+    monkeypatch.setattr(run_cuda, "pack_on_device", lambda reads, _device: reads)
     monkeypatch.setattr(run_cuda, "download_pinned", lambda lines: lines)
     monkeypatch.setattr(run_cuda, "_MAX_ROWS", rows)
     monkeypatch.setattr(run_cuda, "_MAX_TEXT", text)

@@ -86,12 +86,13 @@ def every_byte() -> tuple[NDArray[np.uint8], NDArray[np.int32], NDArray[np.int32
 def test_emulated(offset: int, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("cupy")
     from hapgpu.shortread.search.cuda import packing  # noqa: PLC0415  (imports CuPy)
+    from hapgpu.shortread.search.cuda.arrays import DeviceTextReads  # noqa: PLC0415  (as above)
 
     emulate(monkeypatch, packing)
     for text, starts, sizes in (in_text(made_reads(), "@"), every_byte(), in_text(["AC"], "")):
         moved = np.concatenate([np.zeros(offset, np.uint8), text])[offset:]
         expected = pack_reads(text, starts, sizes)
-        found = packing.pack_on_device(moved, starts, sizes, 0)
+        found = packing.pack_on_device(DeviceTextReads(moved, starts, sizes), 0)
         np.testing.assert_array_equal(found.words, expected.words)
         np.testing.assert_array_equal(found.word_offsets, expected.word_offsets)
 
@@ -101,11 +102,13 @@ def test_emulated(offset: int, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_on_the_gpu(offset: int) -> None:
     import cupy  # noqa: PLC0415  (only where there is a GPU)
 
+    from hapgpu.shortread.search.cuda.arrays import DeviceTextReads  # noqa: PLC0415  (as above)
     from hapgpu.shortread.search.cuda.packing import pack_on_device  # noqa: PLC0415  (as above)
 
     for text, starts, sizes in (in_text(made_reads(), "@"), every_byte(), in_text(["AC"], "")):
         moved = cupy.asarray(np.concatenate([np.zeros(offset, np.uint8), text]))[offset:]
         expected = pack_reads(text, starts, sizes)
-        found = pack_on_device(moved, *map(cupy.asarray, (starts, sizes)), 0)
+        reads = DeviceTextReads(moved, cupy.asarray(starts), cupy.asarray(sizes))
+        found = pack_on_device(reads, 0)
         np.testing.assert_array_equal(cupy.asnumpy(found.words), expected.words)
         np.testing.assert_array_equal(cupy.asnumpy(found.word_offsets), expected.word_offsets)

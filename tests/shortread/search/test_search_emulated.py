@@ -15,8 +15,8 @@ from hapgpu.shortread.search.hits import SearchLimits, SearchOptions
 from tests.emulation.emulator import emulate
 from tests.shortread.index_oracle import index_of
 from tests.shortread.made_reads import make_contigs, make_reads, reverse_complement, write_fasta
-from tests.shortread.search.test_survey_emulated import device_index, device_reads
-from tests.shortread.search_oracle import EVERY_OPTION, pack
+from tests.shortread.search.test_survey_emulated import device_index
+from tests.shortread.search_oracle import EVERY_OPTION, in_text, pack
 
 pytest.importorskip("cupy")
 
@@ -36,19 +36,20 @@ def index(
 def emulated(monkeypatch: pytest.MonkeyPatch) -> None:
     from hapgpu.arrays import cuda as arrays  # noqa: PLC0415  (imports CuPy)
     from hapgpu.shortread.index import cuda as index_cuda  # noqa: PLC0415  (as above)
-    from hapgpu.shortread.search.cuda import row_search, search  # noqa: PLC0415  (as above)
+    from hapgpu.shortread.search.cuda import packing, row_search, search  # noqa: PLC0415  (as above)
 
-    emulate(monkeypatch, search, row_search, index_cuda, arrays)
+    emulate(monkeypatch, search, packing, row_search, index_cuda, arrays)
 
 
 def assert_same(
     index: FMIndexArrays, reads: Sequence[str], options: SearchOptions, most: int | None = None
 ) -> int:
     """Compare hits and counts with those of the CPU; return the number of reads of the steps."""
+    from hapgpu.shortread.search.cuda.arrays import DeviceTextReads  # noqa: PLC0415  (as above)
     from hapgpu.shortread.search.cuda.search import DeviceSearch  # noqa: PLC0415  (as above)
 
-    packed = pack(reads)
-    search = DeviceSearch(device_index(index), device_reads(packed), options, 0, most)
+    packed, letters = pack(reads), DeviceTextReads(*in_text(reads))
+    search = DeviceSearch(device_index(index), letters, options, 0, most)
     found, expected = search.hits(), search_step(index, packed, options, SearchLimits())
     np.testing.assert_array_equal(found.exact, expected.exact)
     np.testing.assert_array_equal(found.inexact, expected.inexact)

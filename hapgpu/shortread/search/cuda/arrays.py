@@ -41,6 +41,30 @@ class DevicePackedReads:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceTextReads:
+    """Letters of n reads in a text on a GPU.
+
+    Attributes
+    ----------
+    text
+        uint8.
+    starts, lengths
+        int32[n] each: where the letters of each read start in the text, and their number.
+    """
+
+    text: GpuArray
+    starts: GpuArray
+    lengths: GpuArray
+
+    def __len__(self) -> int:
+        return int(self.lengths.size)
+
+    def take(self, rows: GpuArray) -> DeviceTextReads:
+        """Return the reads of numbers `rows`, int32[r] or int64[r]."""
+        return DeviceTextReads(self.text, self.starts[rows], self.lengths[rows])
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceHits:
     """`KeptHits` of n reads on a GPU.
 

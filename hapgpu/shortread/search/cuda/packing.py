@@ -10,27 +10,24 @@ import numpy as np
 from hapgpu.runtime.gpu.kernel import Kernel
 from hapgpu.runtime.gpu.launch import load_kernel
 from hapgpu.runtime.gpu.scalars import last_values
-from hapgpu.runtime.gpu_array import GpuArray
-from hapgpu.shortread.search.cuda.arrays import DevicePackedReads
+from hapgpu.shortread.search.cuda.arrays import DevicePackedReads, DeviceTextReads
 from hapgpu.shortread.search.kernels import COUNT_WORDS, PACK_READS
 
 _THREADS: Final = 256
 _LANES: Final = 8  # per read, as in the source
 
 
-def pack_on_device(
-    text: GpuArray, starts: GpuArray, lengths: GpuArray, device: int
-) -> DevicePackedReads:
+def pack_on_device(reads: DeviceTextReads, device: int) -> DevicePackedReads:
     """Pack reads as `packed_reads.pack_reads` does, on the current stream.
 
     Parameters
     ----------
-    text, starts, lengths
-        uint8, int32[n] and int32[n] on the GPU.
+    reads
+        The reads.
     device
         The number of the GPU.
     """
-    n = int(lengths.size)
+    n, lengths = len(reads), reads.lengths
     counts = cupy.empty(n + 1, dtype=np.int64)
     _launch(COUNT_WORDS, device, n, (lengths, counts, n))
     ends = cupy.cumsum(counts)
@@ -41,7 +38,7 @@ def pack_on_device(
         PACK_READS,
         device,
         n * _LANES,
-        (text, text.size, starts, lengths, ends, word_offsets, words, n, total),
+        ((reads.text, reads.text.size), reads.starts, lengths, ends, word_offsets, words, n, total),
     )
     return DevicePackedReads(words, word_offsets, lengths, total)
 

@@ -1,4 +1,7 @@
-"""Search of reads on a GPU: reads with few candidates by one kernel, other reads in steps."""
+"""Search of reads on a GPU: reads with few candidates by one kernel, other reads in steps.
+
+The kernel packs the reads itself. Packed reads are searched in steps.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.cuda import DeviceRagged, offsets_of
+from hapgpu.arrays.cuda import offsets_of
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import active_on, device_errors
 from hapgpu.runtime.gpu.kernel import Kernel
@@ -18,7 +21,8 @@ from hapgpu.runtime.gpu.scalars import last_values
 from hapgpu.runtime.gpu_array import GpuArray
 from hapgpu.shortread.index.cuda import DeviceIndex, resident_index
 from hapgpu.shortread.index.fm_index import FMIndexArrays
-from hapgpu.shortread.search.cuda.arrays import DeviceHits, DevicePackedReads
+from hapgpu.shortread.search.cuda.arrays import DeviceHits, DevicePackedReads, DeviceTextReads
+from hapgpu.shortread.search.cuda.packing import pack_on_device
 from hapgpu.shortread.search.cuda.row_search import RowSearch
 from hapgpu.shortread.search.hits import MIN_READ_BASES, HitBatch, SearchOptions
 from hapgpu.shortread.search.kernels import (
@@ -28,11 +32,10 @@ from hapgpu.shortread.search.kernels import (
     SLOTS,
     search_kernel,
 )
-from hapgpu.shortread.search.packed_reads import PLANES, PackedReads
+from hapgpu.shortread.search.packed_reads import PackedReads
 
 _THREADS: Final = 256
 _WARP: Final = 32
-_PARTS: Final = 4 * PLANES  # numbers of 32 bits per word of both strands
 
 
 def search(
@@ -76,29 +79,32 @@ def _search_packed(
         cupy.asarray(reads.lengths),
         int(reads.word_offsets[-1]),
     )
-    found = search_on_device(index, on_device, options, device)
+    found = RowSearch(index, on_device, options, device).hits() if len(reads) else _no_hits()
     hits = HitBatch(cupy.asnumpy(found.offsets), cupy.asnumpy(found.hits))
     cupy.cuda.get_current_stream().synchronize()
     return hits
 
 
+def _no_hits() -> DeviceHits:
+    """Return the hits of no reads."""
+    nothing = cupy.empty(0, dtype=np.int32)
+    no_hits = cupy.empty(0, dtype=np.uint64)
+    return DeviceHits(cupy.zeros(1, dtype=np.int64), no_hits, nothing, nothing)
+
+
 def search_on_device(
-    index: DeviceIndex, reads: DevicePackedReads, options: SearchOptions, device: int
+    index: DeviceIndex, reads: DeviceTextReads, options: SearchOptions, device: int
 ) -> DeviceHits:
     """Find all hits of reads on the GPU, on the current stream."""
-    if not len(reads):
-        nothing = cupy.empty(0, dtype=np.int32)
-        no_hits = cupy.empty(0, dtype=np.uint64)
-        return DeviceHits(cupy.zeros(1, dtype=np.int64), no_hits, nothing, nothing)
-    return DeviceSearch(index, reads, options, device).hits()
+    return DeviceSearch(index, reads, options, device).hits() if len(reads) else _no_hits()
 
 
 class DeviceSearch:
     """One search, on the current stream: `cuda/shortread/search_reads.cu`, and `RowSearch`.
 
     `RowSearch` searches reads that have more than 64 candidates, or do not fit with their hits
-    among the 128 hits of 32 successive reads, or are longer than 126 bases; 190 bases, if the reads
-    have more than 2 words of 64 bases on average.
+    among the 128 hits of 32 successive reads, or are longer than 126 bases. If these are more than
+    half of the reads, the kernel for up to 190 bases searches all.
 
     Parameters
     ----------
@@ -117,36 +123,45 @@ class DeviceSearch:
     def __init__(
         self,
         index: DeviceIndex,
-        reads: DevicePackedReads,
+        reads: DeviceTextReads,
         options: SearchOptions,
         device: int,
         most: int | None = None,
     ) -> None:
         self._count = count = len(reads)
         self._device = device
-        warps = -(-count // _WARP)
-        self._slots = cupy.empty(warps * SLOTS, dtype=np.uint64)
-        hit_counts = cupy.empty(count + 1, dtype=np.int32)
+        self._slots = cupy.empty(-(-count // _WARP) * SLOTS, dtype=np.uint64)
         self._distances = cupy.empty((2, count), dtype=np.int32)
+        self._find(index, reads, options, 2)
+        if 2 * self._others.size > count:
+            self._find(index, reads, options, 3)
+        self._search: RowSearch | None = None
+        if self._others.size:
+            packed = pack_on_device(reads.take(self._others), device)
+            self._search = RowSearch(index, packed, options, device, most)
+        self.rows = self._search.rows if self._search else 0
+        """Number of candidate positions of reads of `RowSearch`, but those of surveyed reads."""
+
+    def _find(
+        self, index: DeviceIndex, reads: DeviceTextReads, options: SearchOptions, words: int
+    ) -> None:
+        """Search reads of up to `words` words of 64 bases, 2 or 3; list the others."""
+        count, warps = self._count, self._slots.size // SLOTS
+        hit_counts = cupy.empty(count + 1, dtype=np.int32)
         others = cupy.empty(count, dtype=np.int32)
         other_count = cupy.zeros(1, dtype=np.int32)
         arguments = (
-            *(index.bwt, index.jump, index.suffixes, index.reference, reads.fields),
+            *(index.bwt, index.jump, index.suffixes, index.reference),
+            *((reads.text, reads.text.size), reads.starts, reads.lengths),
             *(MIN_READ_BASES, options.indels, count),
             *(self._slots, warps, hit_counts, *self._distances, others, other_count, 1),
         )
-        words = 2 if reads.total_words <= 2 * count else 3
         kernel = search_kernel(1 if options.forward_only else 2, options.errors + 1, words)
-        load_kernel(kernel, device).launch(-(-count // SEARCH_THREADS), SEARCH_THREADS, arguments)
+        blocks = -(-count // SEARCH_THREADS)
+        load_kernel(kernel, self._device).launch(blocks, SEARCH_THREADS, arguments)
         self._offsets = cupy.cumsum(hit_counts, dtype=np.int64)
         self._total, other = last_values(self._offsets, other_count)
         self._others = cupy.sort(others[:other]) if other else others[:0]
-        self._search: RowSearch | None = None
-        if other:
-            rest = reads if other == count else _taken(reads, self._others)
-            self._search = RowSearch(index, rest, options, device, most)
-        self.rows = self._search.rows if self._search else 0
-        """Number of candidate positions of reads of `RowSearch`, but those of surveyed reads."""
 
     def row_ends(self) -> NDArray[np.int64]:
         """Return int64[n + 1]: the number of these candidate positions before each of the reads."""
@@ -187,16 +202,6 @@ class DeviceSearch:
             exact[self._others] = others.exact
             inexact[self._others] = others.inexact
         return DeviceHits(offsets, hits, exact, inexact)
-
-
-def _taken(reads: DevicePackedReads, rows: GpuArray) -> DevicePackedReads:
-    """Copy some reads, int32 or int64[r], in this order."""
-    starts = reads.word_offsets[rows].astype(np.int64)
-    offsets = offsets_of(reads.word_offsets[rows + 1] - starts)
-    parts = DeviceRagged.gather_at(reads.words.view(np.uint32), _PARTS * starts, _PARTS * offsets)
-    total = int(parts.data.size) // _PARTS
-    lengths = reads.lengths[rows]
-    return DevicePackedReads(parts.data.view(np.uint64), offsets.astype(np.int32), lengths, total)
 
 
 def _launch(kernel: Kernel, device: int, threads: int, arguments: tuple[object, ...]) -> None:
