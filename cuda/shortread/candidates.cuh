@@ -4,6 +4,7 @@
 #include "shortread/fm_index.cuh"
 #include "shortread/hit.cuh"
 #include "shortread/packed_reads.cuh"
+#include "shortread/shifted.cuh"
 
 // A multiprocessor runs at least so many thread blocks of `verify` and `survey` at once, of 256
 // threads each, and one more of `survey` if no errors are allowed. The kernels spill no registers.
@@ -168,29 +169,6 @@ __device__ inline Comparison compare(
     return result;
 }
 
-// Returns words from bit `shift`, below 64, of one word more.
-template <int kWords>
-struct Shifted {
-    Word words[kWords];
-
-    __device__ Shifted(const Word (&source)[kWords + 1], int shift) {
-        const bool is_upper = shift >= 32;
-        unsigned parts[2 * kWords + 1], bits[2 * kWords];
-#pragma unroll
-        for (int k = 0; k <= kWords; ++k) {
-            parts[2 * k] = (unsigned)(is_upper ? source[k] >> 32 : source[k]);
-            if (k == kWords) break;
-            parts[2 * k + 1] = (unsigned)(is_upper ? source[k + 1] : source[k] >> 32);
-        }
-#pragma unroll
-        for (int k = 0; k < 2 * kWords; ++k) {
-            bits[k] = __funnelshift_r(parts[k], parts[k + 1], shift);
-        }
-#pragma unroll
-        for (int k = 0; k < kWords; ++k) words[k] = bits[2 * k] | (Word)bits[2 * k + 1] << 32;
-    }
-};
-
 // Differences of a short read from the reference: a bit per base.
 template <int kWords>
 struct Differences {
@@ -236,45 +214,58 @@ struct Differences {
     }
 };
 
-// Compares a short read with the reference on a diagonal, which is `start` - 1: no bit of `start` is
-// lost, as the reference has 2**20 bases less than 2**32.
+// Compares a short read with the bases of the reference on a diagonal, which is `start` - 1; other
+// letters of the reference are any bases. No bit of `start` is lost, as the reference has 2**20 bases
+// less than 2**32.
 template <int kWords>
 __device__ inline Differences<kWords> differences(
     const Reference& reference, unsigned start, const Word* read, int length
 ) {
     const unsigned bit = start + (kWordBits - 1), block = bit / kWordBits;
     const int shift = bit % kWordBits, end = shift + length;
-    const bool has_others = reference.has_others(block, kWords);
-    Word low[kWords + 1], high[kWords + 1], others[kWords + 1];
+    Word low[kWords + 1], high[kWords + 1];
 #pragma unroll
     for (int k = 0; k <= kWords; ++k) {
         TextWord word{0, 0, 0};
-        if (k == 0 || end > k * kWordBits) word = reference.word(block + k, has_others);
+        if (k == 0 || end > k * kWordBits) word = reference.word(block + k, false);
         low[k] = word.low;
         high[k] = word.high;
-        others[k] = word.others;
     }
     const Shifted<kWords> shifted_low(low, shift), shifted_high(high, shift);
     Differences<kWords> differs;
 #pragma unroll
     for (int k = 0; k < kWords; ++k) {
+        const int used = length - k * kWordBits;
         differs.words[k] = 0;
-        if (k && length <= k * kWordBits) continue;
+        if (used <= 0) continue;
         differs.words[k] = (shifted_low.words[k] ^ read[kPlanes * k])
             | (shifted_high.words[k] ^ read[kPlanes * k + 1]) | read[kPlanes * k + 2];
+        differs.words[k] &= kAllBits >> max(kWordBits - used, 0);
     }
-    if (has_others) {
-        const Shifted<kWords> shifted_others(others, shift);
+    return differs;
+}
+
+// Adds the other letters of the reference to the differences of a read on a diagonal.
+template <int kWords>
+__device__ inline void add_others(
+    const Reference& reference, unsigned start, int length, Differences<kWords>& differs
+) {
+    const unsigned bit = start + (kWordBits - 1), block = bit / kWordBits;
+    if (!reference.has_others(block, kWords)) return;
+    const int shift = bit % kWordBits;
+    Word others[kWords + 1];
 #pragma unroll
-        for (int k = 0; k < kWords; ++k) differs.words[k] |= shifted_others.words[k];
+    for (int k = 0; k <= kWords; ++k) {
+        others[k] = 0;
+        if (k == 0 || shift + length > k * kWordBits) others[k] = reference.others[block + k];
     }
+    const Shifted<kWords> shifted(others, shift);
 #pragma unroll
     for (int k = 0; k < kWords; ++k) {
         const int used = length - k * kWordBits;
-        const Word mask = kAllBits >> max(kWordBits - used, 0) % kWordBits;
-        differs.words[k] = used > 0 ? differs.words[k] & mask : 0;
+        if (used <= 0) continue;
+        differs.words[k] |= shifted.words[k] & kAllBits >> max(kWordBits - used, 0);
     }
-    return differs;
 }
 
 // The bounds of a contig.
@@ -372,8 +363,10 @@ __device__ inline CandidateHits hits_of_short(
     const Reference& reference, const Query& query, long long diagonal, bool indels
 ) {
     const CandidateHits none = {{kNoHit, kNoHit}};
-    const auto differs =
-        differences<2>(reference, (unsigned)(diagonal + 1), query.read, query.length);
+    const unsigned start = (unsigned)(diagonal + 1);
+    auto differs = differences<2>(reference, start, query.read, query.length);
+    if (differs.template is_in<kPieces>(query.piece, query.length)) return none;
+    add_others(reference, start, query.length, differs);
     if (differs.template is_in<kPieces>(query.piece, query.length)) return none;
     const int count = differs.count();
     if (count < kPieces) {

@@ -16,8 +16,7 @@ extern "C" __global__ void __launch_bounds__(256) pack_reads(
     int* word_offsets, Word* words, int reads
 ) {
     const int read = (blockIdx.x * blockDim.x + threadIdx.x) / kGroup;
-    int length = 0, count = 0;
-    long long start = 0;
+    int start = 0, length = 0, count = 0;
     Word* target = words;
     if (read < reads) {
         length = lengths[read];

@@ -42,8 +42,8 @@ __device__ inline Bits codes_of(int4 text) {
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
         const unsigned is_t = (words[k] >> 2) & ~(words[k] >> 1) & kLowest;
-        const unsigned differs = (words[k] & 0xd9d9d9d9u) ^ (is_t * 15 + 0x41414141u);
-        others[k] = (((differs & 0x7f7f7f7fu) + 0x7f7f7f7fu) | differs) >> 7;
+        const unsigned differs = (words[k] & 0x59595959u) ^ (is_t * 15 + 0x41414141u);
+        others[k] = ((differs + 0x7f7f7f7fu) | words[k]) >> 7;  // the highest bit of letters is 0
     }
     const unsigned bit_1 = gathered(words[0] >> 1, words[1] >> 1, words[2] >> 1, words[3] >> 1);
     const unsigned bit_2 = gathered(words[0] >> 2, words[1] >> 2, words[2] >> 2, words[3] >> 2);
@@ -51,16 +51,19 @@ __device__ inline Bits codes_of(int4 text) {
     return {(bit_1 ^ bit_2) & ~other, bit_2 & ~other, other};
 }
 
-// Loads 16 bytes at a multiple of 16; bytes outside the text are 0.
-__device__ inline int4 load_chunk(Text text, long long start) {
-    if (start >= 0 && start + kChunk <= text.size) {
+// Loads 16 bytes at a multiple of 16; bytes outside the text, of less than 2**31 bytes, are 0.
+__device__ inline int4 load_chunk(Text text, int start) {
+    if ((unsigned)start < (unsigned)max((int)text.size - kChunk + 1, 0)) {
         return *(const int4*)(text.bytes + start);
     }
     unsigned words[4] = {};
-#pragma unroll
+#pragma unroll 1
     for (int k = 0; k < kChunk; ++k) {
         const bool is_inside = start + k >= 0 && start + k < text.size;
-        if (is_inside) words[k / 4] |= (unsigned)text.bytes[start + k] << k % 4 * 8;
+        words[0] = words[0] >> 8 | words[1] << 24;
+        words[1] = words[1] >> 8 | words[2] << 24;
+        words[2] = words[2] >> 8 | words[3] << 24;
+        words[3] = words[3] >> 8 | (is_inside ? (unsigned)text.bytes[start + k] << 24 : 0);
     }
     return {(int)words[0], (int)words[1], (int)words[2], (int)words[3]};
 }
@@ -87,18 +90,23 @@ __device__ inline Word of_other_half(Word bits) {
     return __shfl_xor_sync(kAllLanes, bits, kHalf);
 }
 
+// Returns how many bytes before a read its first 16 bytes start.
+__device__ inline int shift_of(Text text, int start) {
+    return (int)((unsigned long long)(text.bytes + start) % kChunk);
+}
+
 // Packs a read of `count` words from `start` on in a text, by eight lanes; all lanes of a warp call
 // this, some of them maybe with no bases.
-__device__ inline void pack_read(Text text, long long start, int length, int count, Word* target) {
+__device__ inline void pack_read(Text text, int start, int length, int count, Word* target) {
     const int lane = lane_id() % kGroup, plane = lane % kHalf;
     // Bit `shift` of the first pass is the first base.
-    const int shift = (int)((unsigned long long)(text.bytes + start) % kChunk);
+    const int shift = shift_of(text, start);
     const int bits = shift + length;
     const auto load = [&](int pass) -> Word {
         const int chunk = pass * kGroup + lane;
         Bits found = {0, 0, 0};
         if (length && chunk * kChunk < bits) {
-            found = codes_of(load_chunk(text, start - shift + (long long)chunk * kChunk));
+            found = codes_of(load_chunk(text, start - shift + chunk * kChunk));
         }
         return transposed(found);
     };

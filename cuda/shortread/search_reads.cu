@@ -12,6 +12,15 @@ constexpr int kSearchBlocks = 6;
 constexpr int kInexactShift = 16, kExactMask = (1 << kInexactShift) - 1;
 constexpr int kIsCut = 1 << 31;  // in the counts of a read that leaves its contig
 
+// Returns the piece of a candidate, or of both halves, that has no difference; -1 without one.
+template <int kPieces, int kWords>
+__device__ inline int piece_without(
+    const Differences<kWords>& differs, const Query& query, bool is_whole
+) {
+    if (!differs.template is_in<kPieces>(query.piece, query.length)) return query.piece;
+    return is_whole && !differs.template is_in<kPieces>(1, query.length) ? 1 : -1;
+}
+
 // The hits at a candidate. A diagonal of both halves has at most one hit without a gap, and with
 // more than one mismatch, at most one half without any; else `is_cut` is set.
 template <int kPieces, int kWords>
@@ -20,11 +29,12 @@ __device__ inline CandidateHits hits_of_seed(
     bool& is_cut
 ) {
     const CandidateHits none = {{kNoHit, kNoHit}};
-    const auto differs = differences<kWords>(reference, start, query.read, query.length);
-    if (is_whole && differs.template is_in<kPieces>(0, query.length)) query.piece = 1;
-    const bool is_without = !differs.template is_in<kPieces>(query.piece, query.length);
+    auto differs = differences<kWords>(reference, start, query.read, query.length);
+    if (piece_without<kPieces>(differs, query, is_whole) < 0) return none;
+    add_others(reference, start, query.length, differs);
+    query.piece = piece_without<kPieces>(differs, query, is_whole);
+    if (query.piece < 0) return none;
     const int count = differs.count();
-    if (!is_without && (!is_whole || count >= kPieces)) return none;
     const long long diagonal = (long long)start - 1;
     if (count < kPieces) {
         const int error = count ? differs.first() : 0;
@@ -142,7 +152,8 @@ __global__ void __launch_bounds__(kThreads, kSearchBlocks) search_reads(
     const unsigned positions = (unsigned)reference.contig_offsets[reference.contigs];
     const bool is_long = length > max_bases(kWords);
     if (length < min_read_bases || is_long || length > positions + 1) length = 0;
-    pack(tile, text, text_start, length);
+    code_letters(tile, text, text_start, length);
+    pack(tile, shift_of(text, text_start), length);
     tile.lengths[lane] = (unsigned char)length;
     tile.word_counts[lane] = (unsigned char)((length + kWordBits - 1) / kWordBits);
     tile.counts[lane] = 0;

@@ -39,17 +39,67 @@ struct Tile {
     }
 };
 
-// Packs the read of each lane.
-template <typename Tile>
-__device__ inline void pack(Tile& tile, Text text, int start, int length) {
-    constexpr int kGroups = kWarpLanes / kGroup;
+// Makes the bits of the letters of all reads, 16 letters per lane at a time, eight lanes per read.
+// Those of a plane follow each other in the words of the read, from a multiple of 16 bytes of the text
+// on.
+template <int kStrands, int kPieces, int kWords>
+__device__ inline void code_letters(
+    Tile<kStrands, kPieces, kWords>& tile, Text text, int start, int length
+) {
+    constexpr int kGroups = kWarpLanes / kGroup, kChunks = kWordBits / kChunk * (kWords + 1);
     for (int base = 0; base < kWarpLanes; base += kGroups) {
         const int slot = base + lane_id() / kGroup;
         const int slot_start = __shfl_sync(kAllLanes, start, slot);
         const int slot_length = __shfl_sync(kAllLanes, length, slot);
-        const int count = (slot_length + kWordBits - 1) / kWordBits;
-        pack_read(text, slot_start, slot_length, count, tile.words + slot * Tile::kStride);
+        const int shift = shift_of(text, slot_start);
+        const int end = slot_length ? shift + slot_length : 0;
+        unsigned short* bits = (unsigned short*)(tile.words + slot * tile.kStride);
+        for (int chunk = lane_id() % kGroup; chunk * kChunk < end; chunk += kGroup) {
+            const Bits found = codes_of(load_chunk(text, slot_start - shift + chunk * kChunk));
+            bits[chunk] = (unsigned short)found.low;
+            bits[kChunks + chunk] = (unsigned short)found.high;
+            bits[2 * kChunks + chunk] = (unsigned short)found.others;
+        }
     }
+    __syncwarp();
+}
+
+// Packs the read of each lane, whose letters are coded, into the words of both strands.
+template <int kStrands, int kPieces, int kWords>
+__device__ inline void pack(Tile<kStrands, kPieces, kWords>& tile, int shift, int length) {
+    Word* words = tile.words + lane_id() * tile.kStride;
+    Word bits[kPlanes][kWords + 1];
+#pragma unroll
+    for (int k = 0; k < kPlanes * (kWords + 1); ++k) {
+        bits[k / (kWords + 1)][k % (kWords + 1)] = words[k];
+    }
+    Word used[kWords];  // the bits of bases
+#pragma unroll
+    for (int k = 0; k < kWords; ++k) used[k] = span_mask(0, length - k * kWordBits);
+    // The reverse strand is the last `length` bits of all words, in reverse order.
+    const int unused = kWords * kWordBits - length, word_count = (length + kWordBits - 1) / kWordBits;
+    Word* reverse = words + kPlanes * word_count;
+#pragma unroll
+    for (int plane = 0; plane < kPlanes; ++plane) {
+        const Shifted<kWords> forward(bits[plane], shift);
+        Word backward[kWords + 1] = {};
+#pragma unroll
+        for (int k = 0; k < kWords; ++k) {
+            words[kPlanes * k + plane] = forward.words[k] & used[k];
+            const Word turned = reversed(forward.words[k] & used[k]);
+#pragma unroll
+            for (int at = 0; at < kWords; ++at) {
+                if (kWords - 1 - k - at == unused / kWordBits) backward[at] = turned;
+            }
+        }
+        const Shifted<kWords> shifted(backward, unused % kWordBits);
+#pragma unroll
+        for (int k = 0; k < kWords; ++k) {
+            bits[plane][k] = (plane < 2 ? ~shifted.words[k] : shifted.words[k]) & used[k];
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < kPlanes * kWords; ++k) reverse[k] = bits[k % kPlanes][k / kPlanes];
 }
 
 // Returns 32 bits of a plane from a bit on; those after the read are any.
