@@ -112,6 +112,19 @@ __device__ inline unsigned bits_from(const Word* read, int plane, unsigned bit) 
     return __funnelshift_r(low, high, shift);
 }
 
+struct RowRange {
+    unsigned first, end;
+};
+
+// Returns the rows at `start` and `count` entries later: mostly both are in one load of four.
+__device__ inline RowRange rows_of(JumpTable jump, unsigned start, unsigned count) {
+    const int4 four = ((const int4*)jump.rows)[start / 4];
+    const unsigned at = start % 4, next = at + count;
+    const unsigned first = at < 2 ? (at == 0 ? four.x : four.y) : (at == 2 ? four.z : four.w);
+    if (next >= 4) return {first, jump.rows[start + count]};
+    return {first, (unsigned)(next < 2 ? four.y : next == 2 ? four.z : four.w)};
+}
+
 // Rows of a piece of a read, from the jump table.
 struct PieceRows {
     unsigned first, end;
@@ -129,7 +142,8 @@ __device__ inline PieceRows jump_rows(
     const unsigned high = ~bits_from(mirror, 1, mirror_start) & used;
     const unsigned kmer = spread(low) | spread(high) << 1;
     const int unused = 2 * (jump.length - depth);
-    return {jump.rows[kmer << unused], jump.rows[(kmer + 1) << unused], piece_end - depth};
+    const RowRange rows = rows_of(jump, kmer << unused, 1u << unused);
+    return {rows.first, rows.end, piece_end - depth};
 }
 
 // A backward step of both ends of a range of rows, which are mostly in one block.
