@@ -1,55 +1,15 @@
-// Search of short reads with few candidates, in one kernel: each warp searches 32 reads. The hits
-// are those of search.cu, which searches the other reads.
+// Search of short reads with few candidates: each warp searches 32 reads. The hits are those of
+// search.cu; repeats.cu searches the other reads.
 
-#include "shortread/tile.cuh"
+#include "shortread/seed_hits.cuh"
 
 constexpr int kThreads = 128, kWarps = kThreads / kWarpLanes;
-#if __CUDA_ARCH__ >= 800
-constexpr int kSearchBlocks = 7;
+// Thread blocks of a multiprocessor: as many as shared memory allows, without spilled registers.
+#if __CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000
+constexpr int kSearchBlocks = 8;
 #else
 constexpr int kSearchBlocks = 6;
 #endif
-constexpr int kInexactShift = 16, kExactMask = (1 << kInexactShift) - 1;
-constexpr int kIsCut = 1 << 31;  // in the counts of a read that leaves its contig
-
-// Returns the piece of a candidate, or of both halves, that has no difference; -1 without one.
-template <int kPieces, int kWords>
-__device__ inline int piece_without(
-    const Differences<kWords>& differs, const Query& query, bool is_whole
-) {
-    if (!differs.template is_in<kPieces>(query.piece, query.length)) return query.piece;
-    return is_whole && !differs.template is_in<kPieces>(1, query.length) ? 1 : -1;
-}
-
-// The hits at a candidate. A diagonal of both halves has at most one hit without a gap, and with
-// more than one mismatch, at most one half without any; else `is_cut` is set.
-template <int kPieces, int kWords>
-__device__ inline CandidateHits hits_of_seed(
-    const Reference& reference, Query query, unsigned start, bool is_whole, bool indels,
-    bool& is_cut
-) {
-    const CandidateHits none = {{kNoHit, kNoHit}};
-    auto differs = differences<kWords>(reference, start, query.read, query.length);
-    if (piece_without<kPieces>(differs, query, is_whole) < 0) return none;
-    add_others(reference, start, query.length, differs);
-    query.piece = piece_without<kPieces>(differs, query, is_whole);
-    if (query.piece < 0) return none;
-    const int count = differs.count();
-    const long long diagonal = (long long)start - 1;
-    if (count < kPieces) {
-        const int error = count ? differs.first() : 0;
-        const Word hit = ungapped_hit(reference, query, diagonal, count, error);
-        is_cut = is_whole && hit == kNoHit;
-        if (hit != kNoHit) {
-            return {{!count && query.piece != 0 ? kNoHit : hit, kNoHit}};
-        }
-    }
-    if (!indels || kPieces == 1 || is_cut) return none;
-    const Comparison own = {
-        count, count ? differs.first() : query.length, count ? differs.last() : -1
-    };
-    return gapped_hits<ShortText<kWords>>(reference, query, diagonal, own);
-}
 
 // Compares the candidates, one per lane at a time. Returns the number of hits; those after
 // kSlots are counted only.
@@ -130,14 +90,15 @@ __device__ inline void write_hits(const Tile& tile, int hit_count, Word* slots) 
     }
 }
 
-// One lane per read: writes its numbers of hits, and to the slots of the warp its hits, one read
-// after the other. Reads that are too long, or have too many candidates or hits, get none: their
-// numbers are appended to `others`, in any order. A warp needs no other warp of its thread block.
+// One lane per read: writes its numbers of hits, and its hits to the slots of the warp from a start
+// on. Reads that are too long, or have too many candidates or hits, get none, and `kOther` as start:
+// their numbers are appended to `others`, in any order. Warps of a thread block work alone.
 template <int kStrands, int kPieces, int kWords>
 __global__ void __launch_bounds__(kThreads, kSearchBlocks) search_reads(
     Bwt bwt, JumpTable jump_table, SuffixArray suffixes, Reference reference, Text text,
-    const int* starts, const int* lengths, int min_read_bases, int indels, int count, Word* slots, int* hit_counts, int* exact,
-    int* inexact, int* others, int* other_count
+    const int* starts, const int* lengths, int min_read_bases, int indels, int count, Word* slots,
+    unsigned char* slot_starts, long long* hit_counts, int* exact, int* inexact, int* others,
+    Word* other_count
 ) {
     __shared__ Tile<kStrands, kPieces, kWords> tiles[kWarps];
     Tile<kStrands, kPieces, kWords>& tile = tiles[threadIdx.x / kWarpLanes];
@@ -152,12 +113,7 @@ __global__ void __launch_bounds__(kThreads, kSearchBlocks) search_reads(
     const unsigned positions = (unsigned)reference.contig_offsets[reference.contigs];
     const bool is_long = length > max_bases(kWords);
     if (length < min_read_bases || is_long || length > positions + 1) length = 0;
-    code_letters(tile, text, text_start, length);
-    pack(tile, shift_of(text, text_start), length);
-    tile.lengths[lane] = (unsigned char)length;
-    tile.word_counts[lane] = (unsigned char)((length + kWordBits - 1) / kWordBits);
-    tile.counts[lane] = 0;
-    __syncwarp();
+    pack_tile(tile, text, text_start, length);
     const int pending = jump(jump_table, tile, length);
     extend(bwt, tile, pending);
     bool has_many = false;
@@ -170,50 +126,19 @@ __global__ void __launch_bounds__(kThreads, kSearchBlocks) search_reads(
     tile.hit_starts[lane] = (short)start;
     __syncwarp();
     write_hits(tile, hit_count, slots + (long long)warp * kSlots);
-    const bool has_room = !own_hits || start + own_hits <= kSlots;
-    // The reads after one that is cut are other reads, too, so that slots have no gaps.
-    const bool is_cut = __ballot_sync(kAllLanes, counts < 0) & (lower_lanes() << 1 | 1);
-    const bool is_other = number < count && (is_long || has_many || is_cut || !has_room);
+    const bool is_other =
+        is_long || has_many || counts < 0 || (own_hits && start + own_hits > kSlots);
     if (number < count) {
         if (number == 0) hit_counts[0] = 0;
+        slot_starts[number] = (unsigned char)(is_other ? kOther : min(start, kSlots));
         hit_counts[number + 1] = is_other ? 0 : own_hits;
         exact[number] = is_other ? 0 : counts & kExactMask;
         inexact[number] = is_other ? 0 : counts >> kInexactShift;
     }
-    const unsigned lanes = __ballot_sync(kAllLanes, is_other);
+    const unsigned lanes = __ballot_sync(kAllLanes, is_other && number < count);
     if (!lanes) return;
     int first = 0;
-    if (lane == 0) first = atomicAdd(other_count, __popc(lanes));
+    if (lane == 0) first = (int)atomicAdd(other_count, (Word)__popc(lanes));
     first = __shfl_sync(kAllLanes, first, 0);
-    if (is_other) others[first + __popc(lanes & lower_lanes())] = number;
-}
-
-// One thread per read: copies its hits from the slots of its warp to their offset in the result.
-// `found_offsets` are the offsets without the hits of other reads.
-extern "C" __global__ void __launch_bounds__(256) place_hits(
-    const Word* slots, const long long* found_offsets, const long long* offsets, int reads,
-    Word* hits
-) {
-    const int read = blockIdx.x * blockDim.x + threadIdx.x;
-    if (read >= reads) return;
-    const long long start = found_offsets[read];
-    const int found = (int)(found_offsets[read + 1] - start);
-    const int warp = read / kWarpLanes;
-    const Word* source =
-        slots + (long long)warp * kSlots + (start - found_offsets[warp * kWarpLanes]);
-    for (int k = 0; k < found; ++k) hits[offsets[read] + k] = source[k];
-}
-
-// One warp per other read: copies its hits to their offset in the result.
-extern "C" __global__ void __launch_bounds__(256) place_other_hits(
-    const Word* other_hits, const long long* other_offsets, const int* others, int count,
-    const long long* offsets, Word* hits
-) {
-    const int other = (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes;
-    if (other >= count) return;
-    const long long start = other_offsets[other], found = other_offsets[other + 1] - start;
-    const long long target = offsets[others[other]];
-    for (long long k = lane_id(); k < found; k += kWarpLanes) {
-        hits[target + k] = other_hits[start + k];
-    }
+    if (lanes >> lane & 1) others[first + __popc(lanes & lower_lanes())] = number;
 }

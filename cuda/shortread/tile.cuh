@@ -7,6 +7,7 @@
 
 constexpr int kMaxRows = 64;  // candidates of a read
 constexpr int kSlots = 128;   // hits of 32 reads
+constexpr int kOther = 255;   // instead of the slot where the hits of a read start
 
 // What is known of a seed, beside the number of its piece.
 constexpr unsigned kPieceMask = 127, kIsLocated = 128, kIsWhole = 256;
@@ -102,6 +103,17 @@ __device__ inline void pack(Tile<kStrands, kPieces, kWords>& tile, int shift, in
     for (int k = 0; k < kPlanes * kWords; ++k) reverse[k] = bits[k % kPlanes][k / kPlanes];
 }
 
+// Packs the reads of all lanes.
+template <typename Tile>
+__device__ inline void pack_tile(Tile& tile, Text text, int start, int length) {
+    code_letters(tile, text, start, length);
+    pack(tile, shift_of(text, start), length);
+    tile.lengths[lane_id()] = (unsigned char)length;
+    tile.word_counts[lane_id()] = (unsigned char)((length + kWordBits - 1) / kWordBits);
+    tile.counts[lane_id()] = 0;
+    __syncwarp();
+}
+
 // Returns 32 bits of a plane from a bit on; those after the read are any.
 __device__ inline unsigned bits_from(const Word* read, int plane, unsigned bit) {
     const Word* word = read + kPlanes * (bit / kWordBits) + plane;
@@ -110,19 +122,6 @@ __device__ inline unsigned bits_from(const Word* read, int plane, unsigned bit) 
     const unsigned low = is_upper ? word[0] >> 32 : word[0];
     const unsigned high = is_upper ? word[kPlanes] : word[0] >> 32;
     return __funnelshift_r(low, high, shift);
-}
-
-struct RowRange {
-    unsigned first, end;
-};
-
-// Returns the rows at `start` and `count` entries later: mostly both are in one load of four.
-__device__ inline RowRange rows_of(JumpTable jump, unsigned start, unsigned count) {
-    const int4 four = ((const int4*)jump.rows)[start / 4];
-    const unsigned at = start % 4, next = at + count;
-    const unsigned first = at < 2 ? (at == 0 ? four.x : four.y) : (at == 2 ? four.z : four.w);
-    if (next >= 4) return {first, jump.rows[start + count]};
-    return {first, (unsigned)(next < 2 ? four.y : next == 2 ? four.z : four.w)};
 }
 
 // Rows of a piece of a read, from the jump table.
@@ -142,8 +141,7 @@ __device__ inline PieceRows jump_rows(
     const unsigned high = ~bits_from(mirror, 1, mirror_start) & used;
     const unsigned kmer = spread(low) | spread(high) << 1;
     const int unused = 2 * (jump.length - depth);
-    const RowRange rows = rows_of(jump, kmer << unused, 1u << unused);
-    return {rows.first, rows.end, piece_end - depth};
+    return {jump.rows[kmer << unused], jump.rows[(kmer + 1) << unused], piece_end - depth};
 }
 
 // A backward step of both ends of a range of rows, which are mostly in one block.
@@ -206,6 +204,14 @@ __device__ inline int jump(
     return pending;
 }
 
+// Same as `base_at`, with loads of bytes, which meet in fewer banks.
+__device__ inline int base_of(const Word* read, unsigned offset) {
+    const unsigned at = offset % kWordBits;
+    const unsigned char* bytes =
+        (const unsigned char*)(read + kPlanes * (offset / kWordBits)) + at / 8;
+    return (bytes[0] >> at % 8 & 1) | (bytes[sizeof(Word)] >> at % 8 & 1) << 1;
+}
+
 // Searches listed pieces base by base, as `seed` of search.cu: a lane that ends one takes the next.
 template <int kStrands, int kPieces, int kWords>
 __device__ inline void extend(Bwt bwt, Tile<kStrands, kPieces, kWords>& tile, int pending) {
@@ -231,7 +237,7 @@ __device__ inline void extend(Bwt bwt, Tile<kStrands, kPieces, kWords>& tile, in
         if (piece < 0) continue;
         --offset;
         ++steps;
-        step_back(bwt, base_at(read, offset), first, end);
+        step_back(bwt, base_of(read, offset), first, end);
         const unsigned rows = end - first;
         const bool is_few = rows <= kFewRows || (rows <= kSomeRows && steps >= kManySteps);
         if (is_few || offset == start) {

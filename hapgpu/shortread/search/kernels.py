@@ -128,7 +128,14 @@ _SURVEY = (
 
 _TEXT = Struct("text", (Array("bytes", np.uint8, "size"), Scalar("size", np.int64)))
 
-_SEARCH: Final[tuple[Parameter, ...]] = (
+_SLOT_STARTS = Array("slot_starts", np.uint8, "count")
+_FOUND: Final[tuple[Parameter, ...]] = (
+    Array("hit_counts", np.int64, "count", 1),
+    *_distances("count"),
+)
+_OTHERS = Array("others", np.int32, "count")
+_OTHER_COUNT = Array("other_count", np.uint64, "one")
+_OF_TEXT: Final[tuple[Parameter, ...]] = (
     BWT,
     _JUMP,
     _SUFFIXES,
@@ -136,15 +143,32 @@ _SEARCH: Final[tuple[Parameter, ...]] = (
     _TEXT,
     Array("starts", np.int32, "count"),
     Array("lengths", np.int32, "count"),
+)
+_SEARCH: Final[tuple[Parameter, ...]] = (
+    *_OF_TEXT,
     Scalar("min_read_bases", np.int32),
     Scalar("indels", np.int32),
     Scalar("count", np.int32),
     _SLOTS,
     Length("warps"),
-    Array("hit_counts", np.int32, "count", 1),
-    *_distances("count"),
-    Array("others", np.int32, "count"),
-    Array("other_count", np.int32, "one"),
+    _SLOT_STARTS,
+    *_FOUND,
+    _OTHERS,
+    _OTHER_COUNT,
+    Length("one"),
+)
+_REPEATS: Final[tuple[Parameter, ...]] = (
+    *_OF_TEXT,
+    Scalar("indels", np.int32),
+    Scalar("count", np.int32),
+    _OTHERS,
+    _OTHER_COUNT,
+    Struct("pool", (Array("hits", np.uint64, "size"), Scalar("size", np.int64))),
+    Array("pool_used", np.uint64, "one"),
+    Array("pool_starts", np.int32, "count"),
+    *_FOUND,
+    Array("rest", np.int32, "count"),
+    Array("rest_count", np.uint64, "one"),
     Length("one"),
 )
 
@@ -236,19 +260,34 @@ ORDER_HITS: Final = Kernel(
 _OFFSETS: Final = Array("offsets", np.int64, "reads", 1)
 _PLACED: Final[tuple[Parameter, ...]] = (Array("hits", np.uint64, "hit_count"), Length("hit_count"))
 PLACE_HITS: Final = Kernel(
-    "shortread/search_reads.cu",
+    "shortread/place_hits.cu",
     "place_hits",
     (
         _SLOTS,
         Length("warps"),
-        Array("found_offsets", np.int64, "reads", 1),
+        Array("slot_starts", np.uint8, "reads"),
+        _OFFSETS,
+        Scalar("reads", np.int32),
+        *_PLACED,
+    ),
+)
+PLACE_POOL_HITS: Final = Kernel(
+    "shortread/place_hits.cu",
+    "place_pool_hits",
+    (
+        Array("pool", np.uint64, "pool_size"),
+        Length("pool_size"),
+        Array("pool_starts", np.int32, "reads"),
+        Array("others", np.int32, "reads"),
+        _OTHER_COUNT,
+        Length("one"),
         _OFFSETS,
         Scalar("reads", np.int32),
         *_PLACED,
     ),
 )
 PLACE_OTHER_HITS: Final = Kernel(
-    "shortread/search_reads.cu",
+    "shortread/place_hits.cu",
     "place_other_hits",
     (
         Array("other_hits", np.uint64, "other_hit_count"),
@@ -291,6 +330,12 @@ def search_kernel(strands: int, pieces: int, words: int) -> Kernel:
 
 
 @functools.cache
+def repeats_kernel(strands: int, pieces: int, words: int) -> Kernel:
+    """Return the kernel that searches reads of 2 or 3 words with many candidates."""
+    return Kernel("shortread/repeats.cu", f"search_repeats<{strands}, {pieces}, {words}>", _REPEATS)
+
+
+@functools.cache
 def verify_kernel(strands: int, pieces: int) -> Kernel:
     """Return the kernel that verifies the candidates of the pieces."""
     return Kernel("shortread/search.cu", f"verify<{strands}, {pieces}>", _VERIFY)
@@ -305,9 +350,11 @@ def survey_kernel(strands: int, pieces: int) -> Kernel:
 def all_kernels() -> Iterator[Kernel]:
     """Yield every kernel of this module."""
     yield from (COUNT_WORDS, PACK_READS, EXPAND_SEEDS, COLLECT, END_READS)
-    yield from (ORDER_HITS, KEY_HITS, COUNT_DISTANCES, PLACE_HITS, PLACE_OTHER_HITS)
+    yield from (ORDER_HITS, KEY_HITS, COUNT_DISTANCES)
+    yield from (PLACE_HITS, PLACE_POOL_HITS, PLACE_OTHER_HITS)
     for strands, pieces in product((1, 2), (1, 2)):
         yield from (search_kernel(strands, pieces, words) for words in (2, 3))
+        yield from (repeats_kernel(strands, pieces, words) for words in (2, 3))
         yield seed_kernel(strands, pieces)
         yield verify_kernel(strands, pieces)
         yield survey_kernel(strands, pieces)

@@ -38,13 +38,14 @@ def emulated(monkeypatch: pytest.MonkeyPatch) -> None:
     from hapgpu.shortread.index import cuda as index_cuda  # noqa: PLC0415  (as above)
     from hapgpu.shortread.search.cuda import packing, row_search, search  # noqa: PLC0415  (as above)
 
+    monkeypatch.setattr(search, "multiprocessors", lambda _device: 1)
     emulate(monkeypatch, search, packing, row_search, index_cuda, arrays)
 
 
 def assert_same(
     index: FMIndexArrays, reads: Sequence[str], options: SearchOptions, most: int | None = None
-) -> int:
-    """Compare hits and counts with those of the CPU; return the number of reads of the steps."""
+) -> tuple[int, int]:
+    """Compare hits and counts with those of the CPU; return the numbers of others and the rest."""
     from hapgpu.shortread.search.cuda.arrays import DeviceTextReads  # noqa: PLC0415  (as above)
     from hapgpu.shortread.search.cuda.search import DeviceSearch  # noqa: PLC0415  (as above)
 
@@ -63,13 +64,13 @@ def assert_same(
     ends = search.row_ends()
     assert ends[0] == 0
     assert ends[-1] == search.rows
-    return int(search._others.size)
+    return int(search._found.counters[0]), int(search._rest.size)
 
 
 @pytest.mark.parametrize("options", EVERY_OPTION, ids=str)
 def test_made_reads(index: FMIndexArrays, options: SearchOptions) -> None:
-    others = assert_same(index, READS, options)
-    assert 0 < others < len(READS)
+    others, rest = assert_same(index, READS, options)
+    assert 0 < rest < others < len(READS)
 
 
 def edited(random: np.random.Generator, read: str, letters: str) -> str:
@@ -112,8 +113,9 @@ def test_unique_reads_across_the_ends_of_contigs() -> None:
             reads += [read[:k] + "T" + read[k + 1 :] for k in (0, 1, 50, 98)]
             reads += [read[:k] + read[k + 1 :] for k in (1, 30, 98)]
     random.shuffle(reads)
-    assert assert_same(index_of(contigs), reads, SearchOptions()) > 0
-    assert assert_same(index_of(contigs), [text[100:200]] * 32, SearchOptions()) == 0
+    others, rest = assert_same(index_of(contigs), reads, SearchOptions())
+    assert 0 <= rest < 12 < others
+    assert assert_same(index_of(contigs), [text[100:200]] * 32, SearchOptions()) == (0, 0)
 
 
 def test_more_hits_of_a_warp_than_slots() -> None:
@@ -122,8 +124,8 @@ def test_more_hits_of_a_warp_than_slots() -> None:
     contigs = [unit + "".join(random.choice([*"ACGT"], 40)) for _ in range(12)]
     unique = [contig[60:] for contig in contigs]
     reads = [*unique, *[unit[:60]] * 9, *unique, *[unit[:62]] * 2, *unique, "ACGT" * 40, *unique]
-    others = assert_same(index_of(contigs), reads, SearchOptions())
-    assert 0 < others < len(reads) // 2
+    others, rest = assert_same(index_of(contigs), reads, SearchOptions())
+    assert 1 == rest < others < len(reads) // 2
 
 
 @pytest.mark.parametrize("most", [126, 190])
@@ -139,4 +141,21 @@ def test_reads_of_any_length(most: int) -> None:
         reads.append(whole[:gap] + middle + whole[gap + (not middle) :][: length - gap])
     long = sum(len(read) > most for read in reads)
     reads += [contig[:most]] * 600  # so many words that the kernel for as many is chosen
-    assert assert_same(index_of([contig]), reads, SearchOptions()) == long
+    assert assert_same(index_of([contig]), reads, SearchOptions()) == (long, long)
+
+
+@pytest.mark.parametrize("room", [0, 40, 1000])
+def test_repeats(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reads with up to 64, 256 and more hits; the pool has room for all, for some, or for none."""
+    from hapgpu.shortread.search.cuda import search  # noqa: PLC0415  (imports CuPy)
+
+    monkeypatch.setattr(search, "_LEAST_POOL", room)
+    random = np.random.default_rng(room)
+    units = ["".join(random.choice([*"ACGT"], 70)) for _ in range(3)]
+    parts = [units[0]] * 30 + [edited(random, units[1], "ACGT") for _ in range(150)]
+    parts += [edited(random, units[2], "ACGT") for _ in range(300)]
+    random.shuffle(parts)
+    reads = [edited(random, unit[:60], "ACGT") for unit in units * 8]
+    found = [assert_same(index_of(["".join(parts)]), reads, options) for options in EVERY_OPTION]
+    assert any(0 < rest <= others < len(reads) for others, rest in found)
+    assert room == 0 or any(rest < others for others, rest in found)

@@ -5,6 +5,8 @@ The kernel packs the reads itself. Packed reads are searched in steps.
 
 from __future__ import annotations
 
+import functools
+from dataclasses import dataclass
 from typing import Final
 
 import cupy
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.cuda import offsets_of
 from hapgpu.runtime.devices import CudaDevice
-from hapgpu.runtime.gpu.context import active_on, device_errors
+from hapgpu.runtime.gpu.context import active_on, device_errors, multiprocessors
 from hapgpu.runtime.gpu.kernel import Kernel
 from hapgpu.runtime.gpu.launch import load_kernel
 from hapgpu.runtime.gpu.parts import computed_in_parts
@@ -28,14 +30,19 @@ from hapgpu.shortread.search.hits import MIN_READ_BASES, HitBatch, SearchOptions
 from hapgpu.shortread.search.kernels import (
     PLACE_HITS,
     PLACE_OTHER_HITS,
+    PLACE_POOL_HITS,
     SEARCH_THREADS,
     SLOTS,
+    repeats_kernel,
     search_kernel,
 )
 from hapgpu.shortread.search.packed_reads import PackedReads
 
 _THREADS: Final = 256
 _WARP: Final = 32
+_BLOCKS_PER_MULTIPROCESSOR: Final = 4
+_LEAST_POOL: Final = 1 << 16
+"""Hits of other reads that there is room for, besides one for every other read."""
 
 
 def search(
@@ -99,12 +106,47 @@ def search_on_device(
     return DeviceSearch(index, reads, options, device).hits() if len(reads) else _no_hits()
 
 
-class DeviceSearch:
-    """One search, on the current stream: `cuda/shortread/search_reads.cu`, and `RowSearch`.
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Hits of reads, but of the rest of the reads.
 
-    `RowSearch` searches reads that have more than 64 candidates, or do not fit with their hits
-    among the 128 hits of 32 successive reads, or are longer than 126 bases. If these are more than
-    half of the reads, the kernel for up to 190 bases searches all.
+    Attributes
+    ----------
+    slots
+        uint64: the hits of reads with few candidates, `SLOTS` for each 32 successive reads.
+    slot_starts
+        uint8[n]: where those of each read start, 255 for the other reads.
+    pool, pool_starts
+        uint64, int32[n]: hits of other reads, and where those of each start, -1 for the rest.
+    others, rest
+        int32[n] each: the numbers of these reads, in any order.
+    counters
+        uint64[3]: how many others and rest there are, and how many hits the pool was asked for.
+    offsets
+        int64[n + 1]: the offsets of the hits of all reads but the rest.
+    exact, inexact
+        int32[n]: number of hits without an error, and with one.
+    """
+
+    slots: GpuArray
+    slot_starts: GpuArray
+    pool: GpuArray
+    pool_starts: GpuArray
+    others: GpuArray
+    rest: GpuArray
+    counters: GpuArray
+    offsets: GpuArray
+    exact: GpuArray
+    inexact: GpuArray
+
+
+class DeviceSearch:
+    """One search, on the current stream.
+
+    `cuda/shortread/search_reads.cu` finds the hits of reads with few candidates, `repeats.cu` those
+    of other reads. `RowSearch` searches the rest: reads with more than 4096 candidates or 256 hits,
+    or of more than 126 bases. If these are more than half of the reads, the kernels for up to 190
+    bases search all.
 
     Parameters
     ----------
@@ -128,40 +170,70 @@ class DeviceSearch:
         device: int,
         most: int | None = None,
     ) -> None:
-        self._count = count = len(reads)
+        self._count = len(reads)
         self._device = device
-        self._slots = cupy.empty(-(-count // _WARP) * SLOTS, dtype=np.uint64)
-        self._distances = cupy.empty((2, count), dtype=np.int32)
-        self._find(index, reads, options, 2)
-        if 2 * self._others.size > count:
-            self._find(index, reads, options, 3)
+        rest = self._find(index, reads, options, 2)
+        if 2 * rest > self._count:
+            rest = self._find(index, reads, options, 3)
+        self._rest = cupy.sort(self._found.rest[:rest]) if rest else self._found.rest[:0]
         self._search: RowSearch | None = None
-        if self._others.size:
-            packed = pack_on_device(reads.take(self._others), device)
+        if rest:
+            packed = pack_on_device(reads.take(self._rest), device)
             self._search = RowSearch(index, packed, options, device, most)
         self.rows = self._search.rows if self._search else 0
         """Number of candidate positions of reads of `RowSearch`, but those of surveyed reads."""
 
     def _find(
         self, index: DeviceIndex, reads: DeviceTextReads, options: SearchOptions, words: int
-    ) -> None:
-        """Search reads of up to `words` words of 64 bases, 2 or 3; list the others."""
-        count, warps = self._count, self._slots.size // SLOTS
-        hit_counts = cupy.empty(count + 1, dtype=np.int32)
-        others = cupy.empty(count, dtype=np.int32)
-        other_count = cupy.zeros(1, dtype=np.int32)
-        arguments = (
+    ) -> int:
+        """Search reads of up to `words` words of 64 bases, 2 or 3; return how many are the rest."""
+        count, device = self._count, self._device
+        warps, pool_size = -(-count // _WARP), count // 2 + _LEAST_POOL
+        words_of = functools.partial(cupy.empty, dtype=np.uint64)
+        numbers = cupy.empty((5, count), dtype=np.int32)
+        others, rest, pool_starts, exact, inexact = numbers
+        hit_counts = cupy.empty(count + 1, dtype=np.int64)
+        slots, pool, counters = (
+            words_of(warps * SLOTS),
+            words_of(pool_size),
+            cupy.zeros(3, np.uint64),
+        )
+        slot_starts = cupy.empty(count, dtype=np.uint8)
+        read = (
             *(index.bwt, index.jump, index.suffixes, index.reference),
             *((reads.text, reads.text.size), reads.starts, reads.lengths),
-            *(MIN_READ_BASES, options.indels, count),
-            *(self._slots, warps, hit_counts, *self._distances, others, other_count, 1),
         )
-        kernel = search_kernel(1 if options.forward_only else 2, options.errors + 1, words)
-        blocks = -(-count // SEARCH_THREADS)
-        load_kernel(kernel, self._device).launch(blocks, SEARCH_THREADS, arguments)
-        self._offsets = cupy.cumsum(hit_counts, dtype=np.int64)
-        self._total, other = last_values(self._offsets, other_count)
-        self._others = cupy.sort(others[:other]) if other else others[:0]
+        found = (hit_counts, exact, inexact)
+        counts = (counters[:1], counters[1:2], counters[2:])
+        template = (1 if options.forward_only else 2, options.errors + 1, words)
+        load_kernel(search_kernel(*template), device).launch(
+            -(-count // SEARCH_THREADS),
+            SEARCH_THREADS,
+            (
+                *(*read, MIN_READ_BASES, options.indels, count),
+                *(slots, warps, slot_starts, *found, others, counts[0], 1),
+            ),
+        )
+        load_kernel(repeats_kernel(*template), device).launch(
+            self._blocks(SEARCH_THREADS),
+            SEARCH_THREADS,
+            (
+                *(*read, options.indels, count, others, counts[0], (pool, pool_size), counts[2]),
+                *(pool_starts, *found, rest, counts[1], 1),
+            ),
+        )
+        offsets = cupy.cumsum(hit_counts)
+        self._total, rest_count = last_values(offsets, counts[1])
+        self._found = _Found(
+            *(slots, slot_starts, pool, pool_starts, others, rest, counters),
+            *(offsets, exact, inexact),
+        )
+        return rest_count
+
+    def _blocks(self, threads: int) -> int:
+        """Return the number of thread blocks for loops of warps over other reads."""
+        most = _BLOCKS_PER_MULTIPROCESSOR * multiprocessors(self._device)
+        return min(-(-self._count * _WARP // threads), most)
 
     def row_ends(self) -> NDArray[np.int64]:
         """Return int64[n + 1]: the number of these candidate positions before each of the reads."""
@@ -169,39 +241,37 @@ class DeviceSearch:
         if self._search is None:
             return np.zeros(reads.size, dtype=np.int64)
         ends = self._search.row_ends()
-        return ends[np.searchsorted(cupy.asnumpy(self._others), reads)]
+        return ends[np.searchsorted(cupy.asnumpy(self._rest), reads)]
 
     def hits(self) -> DeviceHits:
         """Return the hits, at least those needed."""
         if self._search is None:
-            return self._placed(self._offsets, self._total, None)
+            return self._placed(self._found.offsets, self._total, None)
         found = self._search.hits()
-        if self._others.size == self._count:
+        if self._rest.size == self._count:
             return found
-        counts = cupy.diff(self._offsets)
-        counts[self._others] = cupy.diff(found.offsets)
-        offsets = offsets_of(counts)
-        return self._placed(offsets, self._total + int(found.hits.size), found)
+        counts = cupy.diff(self._found.offsets)
+        counts[self._rest] = cupy.diff(found.offsets)
+        return self._placed(offsets_of(counts), self._total + int(found.hits.size), found)
 
-    def _placed(self, offsets: GpuArray, size: int, others: DeviceHits | None) -> DeviceHits:
-        """Return all hits: those in slots, and those of the other reads."""
+    def _placed(self, offsets: GpuArray, size: int, rest: DeviceHits | None) -> DeviceHits:
+        """Return all hits: those found, and those of the rest of the reads."""
+        found, count = self._found, self._count
         hits = cupy.empty(size, dtype=np.uint64)
-        slots = (self._slots, self._slots.size // SLOTS)
-        arguments = (*slots, self._offsets, offsets, self._count, hits, size)
-        _launch(PLACE_HITS, self._device, self._count, arguments)
-        exact, inexact = self._distances
-        if others is not None:
-            count = int(self._others.size)
-            found = (others.hits, others.hits.size, others.offsets, self._others, count)
-            _launch(
-                PLACE_OTHER_HITS,
-                self._device,
-                count * _WARP,
-                (*found, offsets, self._count, hits, size),
-            )
-            exact[self._others] = others.exact
-            inexact[self._others] = others.inexact
-        return DeviceHits(offsets, hits, exact, inexact)
+        result = (offsets, count, hits, size)
+        slots = (found.slots, found.slots.size // SLOTS, found.slot_starts)
+        _launch(PLACE_HITS, self._device, count, (*slots, *result))
+        pool = (found.pool, found.pool.size, found.pool_starts, found.others, found.counters, 1)
+        load_kernel(PLACE_POOL_HITS, self._device).launch(
+            self._blocks(_THREADS), _THREADS, (*pool, *result)
+        )
+        if rest is not None:
+            taken = int(self._rest.size)
+            own = (rest.hits, rest.hits.size, rest.offsets, self._rest, taken)
+            _launch(PLACE_OTHER_HITS, self._device, taken * _WARP, (*own, *result))
+            found.exact[self._rest] = rest.exact
+            found.inexact[self._rest] = rest.inexact
+        return DeviceHits(offsets, hits, found.exact, found.inexact)
 
 
 def _launch(kernel: Kernel, device: int, threads: int, arguments: tuple[object, ...]) -> None:
