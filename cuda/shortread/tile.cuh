@@ -42,24 +42,50 @@ struct Tile {
 
 // Makes the bits of the letters of all reads, 16 letters per lane at a time, eight lanes per read.
 // Those of a plane follow each other in the words of the read, from a multiple of 16 bytes of the text
-// on.
+// on. First come the first 128 bytes of reads that are not near an end of the text, so that several
+// loads are in flight; then all others.
 template <int kStrands, int kPieces, int kWords>
 __device__ inline void code_letters(
     Tile<kStrands, kPieces, kWords>& tile, Text text, int start, int length
 ) {
     constexpr int kGroups = kWarpLanes / kGroup, kChunks = kWordBits / kChunk * (kWords + 1);
-    for (int base = 0; base < kWarpLanes; base += kGroups) {
-        const int slot = base + lane_id() / kGroup;
-        const int slot_start = __shfl_sync(kAllLanes, start, slot);
-        const int slot_length = __shfl_sync(kAllLanes, length, slot);
-        const int shift = shift_of(text, slot_start);
-        const int end = slot_length ? shift + slot_length : 0;
-        unsigned short* bits = (unsigned short*)(tile.words + slot * tile.kStride);
-        for (int chunk = lane_id() % kGroup; chunk * kChunk < end; chunk += kGroup) {
-            const Bits found = codes_of(load_chunk(text, slot_start - shift + chunk * kChunk));
-            bits[chunk] = (unsigned short)found.low;
-            bits[kChunks + chunk] = (unsigned short)found.high;
-            bits[2 * kChunks + chunk] = (unsigned short)found.others;
+    const int shift = shift_of(text, start), first = start - shift;
+    const int end = length ? shift + length : 0;
+    const bool is_within = first >= 0 && first + (end + kChunk - 1) / kChunk * kChunk <= text.size;
+    const int coded = is_within ? min(end, kPassBytes) : 0;
+    const int group = lane_id() / kGroup, first_chunk = lane_id() % kGroup;
+    const auto code = [&](int slot, int chunk, int4 letters) {
+        unsigned short* bits = (unsigned short*)(tile.words + slot * tile.kStride) + chunk;
+        const Bits found = codes_of(letters);
+        bits[0] = (unsigned short)found.low;
+        bits[kChunks] = (unsigned short)found.high;
+        bits[2 * kChunks] = (unsigned short)found.others;
+    };
+    constexpr int kLoads = 4;
+    for (int base = 0; base < kWarpLanes; base += kLoads * kGroups) {
+        int4 letters[kLoads];
+        bool is_coded[kLoads];
+#pragma unroll
+        for (int k = 0; k < kLoads; ++k) {
+            const int slot = base + k * kGroups + group;
+            const int slot_first = __shfl_sync(kAllLanes, first, slot);
+            is_coded[k] = first_chunk * kChunk < __shfl_sync(kAllLanes, coded, slot);
+            letters[k] = {0, 0, 0, 0};
+            const int4* chunks = (const int4*)(text.bytes + slot_first);
+            if (is_coded[k]) letters[k] = chunks[first_chunk];
+        }
+#pragma unroll
+        for (int k = 0; k < kLoads; ++k) {
+            if (is_coded[k]) code(base + k * kGroups + group, first_chunk, letters[k]);
+        }
+    }
+    for (int base = 0; __any_sync(kAllLanes, coded < end) && base < kWarpLanes; base += kGroups) {
+        const int slot_first = __shfl_sync(kAllLanes, first, base + group);
+        const int slot_coded = __shfl_sync(kAllLanes, coded, base + group);
+        const int slot_end = __shfl_sync(kAllLanes, end, base + group);
+        for (int chunk = first_chunk; chunk * kChunk < slot_end; chunk += kGroup) {
+            if (chunk * kChunk < slot_coded) continue;
+            code(base + group, chunk, load_chunk(text, slot_first + chunk * kChunk));
         }
     }
     __syncwarp();

@@ -190,8 +190,8 @@ class DeviceSearch:
         count, device = self._count, self._device
         warps, pool_size = -(-count // _WARP), count // 2 + _LEAST_POOL
         words_of = functools.partial(cupy.empty, dtype=np.uint64)
-        numbers = cupy.empty((5, count), dtype=np.int32)
-        others, rest, pool_starts, exact, inexact = numbers
+        others, rest, pool_starts = cupy.empty((3, count), dtype=np.int32)
+        exact, inexact = cupy.empty((2, count), dtype=np.int32)
         hit_counts = cupy.empty(count + 1, dtype=np.int64)
         slots, pool, counters = (
             words_of(warps * SLOTS),
