@@ -72,8 +72,8 @@ __device__ inline int hits_of_read(
 }
 
 // One warp per read of `others` at a time: writes its numbers of hits, and its hits in ascending
-// order to the pool. Reads with too many candidates or hits, those that are too long, and those that
-// the pool has no room for, get none, and -1 as start: their numbers are appended to `rest`.
+// order to the pool. Reads with too many candidates or hits, and those that the pool has no room for,
+// get none, and -1 as start: their numbers are appended to `rest`.
 template <int kStrands, int kPieces, int kWords>
 __global__ void __launch_bounds__(kThreads) search_repeats(
     Bwt bwt, JumpTable jump_table, SuffixArray suffixes, Reference reference, Text text,
@@ -90,14 +90,12 @@ __global__ void __launch_bounds__(kThreads) search_repeats(
     const int end = (int)min(*other_count, (Word)count);
     for (int at = (blockIdx.x * kThreads + threadIdx.x) / kWarpLanes; at < end; at += warps) {
         const int number = others[at], length = lengths[number];
-        int found = -1, own_exact = 0;
-        if (length <= max_bases(kWords)) {
-            pack_tile(tile, text, starts[number], lane == 0 ? length : 0);
-            extend(bwt, tile, jump(jump_table, tile, lane == 0 ? length : 0));
-            found = hits_of_read(
-                bwt, suffixes, reference, tile, positions, indels, hits, own_exact
-            );
-        }
+        pack_tile(tile, text, starts[number], lane == 0 ? length : 0);
+        extend(bwt, tile, jump(jump_table, tile, lane == 0 ? length : 0));
+        int own_exact = 0;
+        const int found = hits_of_read(
+            bwt, suffixes, reference, tile, positions, indels, hits, own_exact
+        );
         Word start = 0;
         bool is_rest = found < 0 || found > kMaxRanked;
         if (!is_rest) {

@@ -90,15 +90,26 @@ __device__ inline void write_hits(const Tile& tile, int hit_count, Word* slots) 
     }
 }
 
+// Appends the numbers of the reads of some lanes to a list.
+__device__ inline void append(bool is_listed, int number, int* list, Word* size) {
+    const unsigned lanes = __ballot_sync(kAllLanes, is_listed);
+    if (!lanes) return;
+    int first = 0;
+    if (lane_id() == 0) first = (int)atomicAdd(size, (Word)__popc(lanes));
+    first = __shfl_sync(kAllLanes, first, 0);
+    if (is_listed) list[first + __popc(lanes & lower_lanes())] = number;
+}
+
 // One lane per read: writes its numbers of hits, and its hits to the slots of the warp from a start
-// on. Reads that are too long, or have too many candidates or hits, get none, and `kOther` as start:
-// their numbers are appended to `others`, in any order. Warps of a thread block work alone.
+// on. Reads that have too many candidates or hits get none, and `kOther` as start: their numbers are
+// appended to `others`, in any order; those of reads that are too long, to `rest`. Warps of a thread
+// block work alone.
 template <int kStrands, int kPieces, int kWords>
 __global__ void __launch_bounds__(kThreads, kSearchBlocks) search_reads(
     Bwt bwt, JumpTable jump_table, SuffixArray suffixes, Reference reference, Text text,
     const int* starts, const int* lengths, int min_read_bases, int indels, int count, Word* slots,
     unsigned char* slot_starts, long long* hit_counts, int* exact, int* inexact, int* others,
-    Word* other_count
+    Word* other_count, int* rest, Word* rest_count
 ) {
     __shared__ Tile<kStrands, kPieces, kWords> tiles[kWarps];
     Tile<kStrands, kPieces, kWords>& tile = tiles[threadIdx.x / kWarpLanes];
@@ -135,10 +146,6 @@ __global__ void __launch_bounds__(kThreads, kSearchBlocks) search_reads(
         exact[number] = is_other ? 0 : counts & kExactMask;
         inexact[number] = is_other ? 0 : counts >> kInexactShift;
     }
-    const unsigned lanes = __ballot_sync(kAllLanes, is_other && number < count);
-    if (!lanes) return;
-    int first = 0;
-    if (lane == 0) first = (int)atomicAdd(other_count, (Word)__popc(lanes));
-    first = __shfl_sync(kAllLanes, first, 0);
-    if (lanes >> lane & 1) others[first + __popc(lanes & lower_lanes())] = number;
+    append(is_other && !is_long && number < count, number, others, other_count);
+    append(is_long, number, rest, rest_count);
 }

@@ -135,6 +135,7 @@ _FOUND: Final[tuple[Parameter, ...]] = (
 )
 _OTHERS = Array("others", np.int32, "count")
 _OTHER_COUNT = Array("other_count", np.uint64, "one")
+_REST = (Array("rest", np.int32, "count"), Array("rest_count", np.uint64, "one"))
 _OF_TEXT: Final[tuple[Parameter, ...]] = (
     BWT,
     _JUMP,
@@ -155,6 +156,7 @@ _SEARCH: Final[tuple[Parameter, ...]] = (
     *_FOUND,
     _OTHERS,
     _OTHER_COUNT,
+    *_REST,
     Length("one"),
 )
 _REPEATS: Final[tuple[Parameter, ...]] = (
@@ -167,8 +169,7 @@ _REPEATS: Final[tuple[Parameter, ...]] = (
     Array("pool_used", np.uint64, "one"),
     Array("pool_starts", np.int32, "count"),
     *_FOUND,
-    Array("rest", np.int32, "count"),
-    Array("rest_count", np.uint64, "one"),
+    *_REST,
     Length("one"),
 )
 

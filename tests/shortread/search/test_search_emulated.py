@@ -64,13 +64,14 @@ def assert_same(
     ends = search.row_ends()
     assert ends[0] == 0
     assert ends[-1] == search.rows
-    return int(search._found.counters[0]), int(search._rest.size)
+    return int(search._found.other_count[0]), int(search._rest.size)
 
 
 @pytest.mark.parametrize("options", EVERY_OPTION, ids=str)
 def test_made_reads(index: FMIndexArrays, options: SearchOptions) -> None:
     others, rest = assert_same(index, READS, options)
-    assert 0 < rest < others < len(READS)
+    assert others > 0
+    assert rest > 0
 
 
 def edited(random: np.random.Generator, read: str, letters: str) -> str:
@@ -114,7 +115,7 @@ def test_unique_reads_across_the_ends_of_contigs() -> None:
             reads += [read[:k] + read[k + 1 :] for k in (1, 30, 98)]
     random.shuffle(reads)
     others, rest = assert_same(index_of(contigs), reads, SearchOptions())
-    assert 0 <= rest < 12 < others
+    assert rest < 12 < others
     assert assert_same(index_of(contigs), [text[100:200]] * 32, SearchOptions()) == (0, 0)
 
 
@@ -125,12 +126,16 @@ def test_more_hits_of_a_warp_than_slots() -> None:
     unique = [contig[60:] for contig in contigs]
     reads = [*unique, *[unit[:60]] * 9, *unique, *[unit[:62]] * 2, *unique, "ACGT" * 40, *unique]
     others, rest = assert_same(index_of(contigs), reads, SearchOptions())
-    assert 1 == rest < others < len(reads) // 2
+    assert rest == 1
+    assert 0 < others < len(reads) // 2
 
 
-@pytest.mark.parametrize("most", [126, 190])
-def test_reads_of_any_length(most: int) -> None:
+@pytest.mark.parametrize(("most", "record"), [(126, 290), (190, 290), (190, 100)])
+def test_reads_of_any_length(most: int, record: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reads with a gap start at any bit of a word and end at any bit, with words in registers."""
+    from hapgpu.shortread.search.cuda import search  # noqa: PLC0415  (imports CuPy)
+
+    monkeypatch.setattr(search, "_LONG_RECORD", record)
     random = np.random.default_rng(most)
     contig = "".join(random.choice([*"ACGT"], 3000))
     reads = []
@@ -141,7 +146,7 @@ def test_reads_of_any_length(most: int) -> None:
         reads.append(whole[:gap] + middle + whole[gap + (not middle) :][: length - gap])
     long = sum(len(read) > most for read in reads)
     reads += [contig[:most]] * 600  # so many words that the kernel for as many is chosen
-    assert assert_same(index_of([contig]), reads, SearchOptions()) == (long, long)
+    assert assert_same(index_of([contig]), reads, SearchOptions()) == (0, long)
 
 
 @pytest.mark.parametrize("room", [0, 40, 1000])

@@ -5,7 +5,6 @@ The kernel packs the reads itself. Packed reads are searched in steps.
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from typing import Final
 
@@ -40,6 +39,8 @@ from hapgpu.shortread.search.packed_reads import PackedReads
 
 _THREADS: Final = 256
 _WARP: Final = 32
+_LONG_RECORD: Final = 290
+"""Bytes per read of a text from which on reads have more than 126 bases, probably, in FASTQ."""
 _BLOCKS_PER_MULTIPROCESSOR: Final = 4
 _LEAST_POOL: Final = 1 << 16
 """Hits of other reads that there is room for, besides one for every other read."""
@@ -108,7 +109,7 @@ def search_on_device(
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Hits of reads, but of the rest of the reads.
+    """Hits of n reads, but of the rest of the reads.
 
     Attributes
     ----------
@@ -116,14 +117,16 @@ class _Found:
         uint64: the hits of reads with few candidates, `SLOTS` for each 32 successive reads.
     slot_starts
         uint8[n]: where those of each read start, 255 for the other reads.
-    pool, pool_starts
-        uint64, int32[n]: hits of other reads, and where those of each start, -1 for the rest.
+    pool, pool_used
+        uint64: hits of other reads; uint64[1]: how many it was asked for.
+    pool_starts
+        int32[n]: where those of each of the others start, -1 for the rest.
     others, rest
         int32[n] each: the numbers of these reads, in any order.
-    counters
-        uint64[3]: how many others and rest there are, and how many hits the pool was asked for.
-    offsets
-        int64[n + 1]: the offsets of the hits of all reads but the rest.
+    other_count, rest_count
+        uint64[1] each: how many these are.
+    hit_counts
+        int64[n + 1]: 0, and the number of hits of each read.
     exact, inexact
         int32[n]: number of hits without an error, and with one.
     """
@@ -131,13 +134,54 @@ class _Found:
     slots: GpuArray
     slot_starts: GpuArray
     pool: GpuArray
+    pool_used: GpuArray
     pool_starts: GpuArray
     others: GpuArray
     rest: GpuArray
-    counters: GpuArray
-    offsets: GpuArray
+    other_count: GpuArray
+    rest_count: GpuArray
+    hit_counts: GpuArray
     exact: GpuArray
     inexact: GpuArray
+
+    @classmethod
+    def of(cls, count: int) -> _Found:
+        """Allocate the arrays for a number of reads."""
+        others, rest, pool_starts = cupy.empty((3, count), dtype=np.int32)
+        exact, inexact = cupy.empty((2, count), dtype=np.int32)
+        counters = cupy.zeros(3, dtype=np.uint64)
+        return cls(
+            slots=cupy.empty(-(-count // _WARP) * SLOTS, dtype=np.uint64),
+            slot_starts=cupy.empty(count, dtype=np.uint8),
+            pool=cupy.empty(count // 2 + _LEAST_POOL, dtype=np.uint64),
+            pool_used=counters[:1],
+            pool_starts=pool_starts,
+            others=others,
+            rest=rest,
+            other_count=counters[1:2],
+            rest_count=counters[2:],
+            hit_counts=cupy.empty(count + 1, dtype=np.int64),
+            exact=exact,
+            inexact=inexact,
+        )
+
+    @property
+    def of_few_candidates(self) -> tuple[GpuArray | int, ...]:
+        """The last arguments of the kernel `search_reads`: arrays and their lengths."""
+        return (
+            *(self.others.size, self.slots, self.slots.size // SLOTS, self.slot_starts),
+            *(self.hit_counts, self.exact, self.inexact),
+            *(self.others, self.other_count, self.rest, self.rest_count, 1),
+        )
+
+    @property
+    def of_others(self) -> tuple[object, ...]:
+        """The last arguments of the kernel `search_repeats`: arrays and their lengths."""
+        return (
+            *(self.others.size, self.others, self.other_count, (self.pool, self.pool.size)),
+            *(self.pool_used, self.pool_starts, self.hit_counts, self.exact, self.inexact),
+            *(self.rest, self.rest_count, 1),
+        )
 
 
 class DeviceSearch:
@@ -145,8 +189,8 @@ class DeviceSearch:
 
     `cuda/shortread/search_reads.cu` finds the hits of reads with few candidates, `repeats.cu` those
     of other reads. `RowSearch` searches the rest: reads with more than 4096 candidates or 256 hits,
-    or of more than 126 bases. If these are more than half of the reads, the kernels for up to 190
-    bases search all.
+    or of more than 126 bases. If these are more than half of the reads, or the text is long, the
+    kernels for up to 190 bases search all.
 
     Parameters
     ----------
@@ -172,8 +216,10 @@ class DeviceSearch:
     ) -> None:
         self._count = len(reads)
         self._device = device
-        rest = self._find(index, reads, options, 2)
-        if 2 * rest > self._count:
+        is_long = reads.text.size > _LONG_RECORD * self._count
+        rest = self._find(index, reads, options, 3 if is_long else 2)
+        if not is_long and 2 * rest > self._count:
+            del self._found  # frees its memory
             rest = self._find(index, reads, options, 3)
         self._rest = cupy.sort(self._found.rest[:rest]) if rest else self._found.rest[:0]
         self._search: RowSearch | None = None
@@ -187,48 +233,23 @@ class DeviceSearch:
         self, index: DeviceIndex, reads: DeviceTextReads, options: SearchOptions, words: int
     ) -> int:
         """Search reads of up to `words` words of 64 bases, 2 or 3; return how many are the rest."""
-        count, device = self._count, self._device
-        warps, pool_size = -(-count // _WARP), count // 2 + _LEAST_POOL
-        words_of = functools.partial(cupy.empty, dtype=np.uint64)
-        others, rest, pool_starts = cupy.empty((3, count), dtype=np.int32)
-        exact, inexact = cupy.empty((2, count), dtype=np.int32)
-        hit_counts = cupy.empty(count + 1, dtype=np.int64)
-        slots, pool, counters = (
-            words_of(warps * SLOTS),
-            words_of(pool_size),
-            cupy.zeros(3, np.uint64),
-        )
-        slot_starts = cupy.empty(count, dtype=np.uint8)
+        found = _Found.of(len(reads))
+        template = (1 if options.forward_only else 2, options.errors + 1, words)
         read = (
             *(index.bwt, index.jump, index.suffixes, index.reference),
             *((reads.text, reads.text.size), reads.starts, reads.lengths),
         )
-        found = (hit_counts, exact, inexact)
-        counts = (counters[:1], counters[1:2], counters[2:])
-        template = (1 if options.forward_only else 2, options.errors + 1, words)
-        load_kernel(search_kernel(*template), device).launch(
-            -(-count // SEARCH_THREADS),
-            SEARCH_THREADS,
-            (
-                *(*read, MIN_READ_BASES, options.indels, count),
-                *(slots, warps, slot_starts, *found, others, counts[0], 1),
-            ),
-        )
-        load_kernel(repeats_kernel(*template), device).launch(
-            self._blocks(SEARCH_THREADS),
-            SEARCH_THREADS,
-            (
-                *(*read, options.indels, count, others, counts[0], (pool, pool_size), counts[2]),
-                *(pool_starts, *found, rest, counts[1], 1),
-            ),
-        )
-        offsets = cupy.cumsum(hit_counts)
-        self._total, rest_count = last_values(offsets, counts[1])
-        self._found = _Found(
-            *(slots, slot_starts, pool, pool_starts, others, rest, counters),
-            *(offsets, exact, inexact),
-        )
-        return rest_count
+        threads = SEARCH_THREADS
+        arguments = (*read, MIN_READ_BASES, options.indels, *found.of_few_candidates)
+        kernel = load_kernel(search_kernel(*template), self._device)
+        kernel.launch(-(-self._count // threads), threads, arguments)
+        kernel = load_kernel(repeats_kernel(*template), self._device)
+        arguments = (*read, options.indels, *found.of_others)
+        kernel.launch(self._blocks(threads), threads, arguments)
+        self._offsets = cupy.cumsum(found.hit_counts)
+        self._total, rest = last_values(self._offsets, found.rest_count)
+        self._found = found
+        return rest
 
     def _blocks(self, threads: int) -> int:
         """Return the number of thread blocks for loops of warps over other reads."""
@@ -246,11 +267,11 @@ class DeviceSearch:
     def hits(self) -> DeviceHits:
         """Return the hits, at least those needed."""
         if self._search is None:
-            return self._placed(self._found.offsets, self._total, None)
+            return self._placed(self._offsets, self._total, None)
         found = self._search.hits()
         if self._rest.size == self._count:
             return found
-        counts = cupy.diff(self._found.offsets)
+        counts = cupy.diff(self._offsets)
         counts[self._rest] = cupy.diff(found.offsets)
         return self._placed(offsets_of(counts), self._total + int(found.hits.size), found)
 
@@ -261,7 +282,7 @@ class DeviceSearch:
         result = (offsets, count, hits, size)
         slots = (found.slots, found.slots.size // SLOTS, found.slot_starts)
         _launch(PLACE_HITS, self._device, count, (*slots, *result))
-        pool = (found.pool, found.pool.size, found.pool_starts, found.others, found.counters, 1)
+        pool = (found.pool, found.pool.size, found.pool_starts, found.others, found.other_count, 1)
         load_kernel(PLACE_POOL_HITS, self._device).launch(
             self._blocks(_THREADS), _THREADS, (*pool, *result)
         )
