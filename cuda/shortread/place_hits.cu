@@ -5,15 +5,17 @@
 
 constexpr int kSlots = 128, kOther = 255;  // as in tile.cuh
 
-// One thread per read: copies its hits from the slots of its warp, but of other reads.
+// One thread per read: copies its hits from the slots of its warp, but of other reads. Hits that the
+// result, of `size` hits, has no room for are left out.
 extern "C" __global__ void __launch_bounds__(256) place_hits(
     const Word* slots, const unsigned char* slot_starts, const long long* offsets, int reads,
-    Word* hits
+    Word* hits, long long size
 ) {
     const int read = blockIdx.x * blockDim.x + threadIdx.x;
     if (read >= reads || slot_starts[read] == kOther) return;
-    const long long target = offsets[read];
-    const int found = (int)(offsets[read + 1] - target);
+    const long long target = offsets[read], end = offsets[read + 1];
+    if (end > size) return;
+    const int found = (int)(end - target);
     const Word* source = slots + (long long)(read / kWarpLanes) * kSlots + slot_starts[read];
     for (int k = 0; k < found; ++k) hits[target + k] = source[k];
 }
@@ -21,14 +23,14 @@ extern "C" __global__ void __launch_bounds__(256) place_hits(
 // One warp per other read at a time: copies its hits from the pool, if it has any there.
 extern "C" __global__ void __launch_bounds__(256) place_pool_hits(
     const Word* pool, const int* pool_starts, const int* others, const Word* other_count,
-    const long long* offsets, int reads, Word* hits
+    const long long* offsets, int reads, Word* hits, long long size
 ) {
-    const int end = (int)min(*other_count, (Word)reads);
+    const int count = (int)min(*other_count, (Word)reads);
     const int warps = gridDim.x * blockDim.x / kWarpLanes;
-    for (int at = (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes; at < end; at += warps) {
-        if (pool_starts[at] < 0) continue;
-        const long long target = offsets[others[at]];
-        const int found = (int)(offsets[others[at] + 1] - target);
+    for (int at = (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes; at < count; at += warps) {
+        const long long target = offsets[others[at]], end = offsets[others[at] + 1];
+        if (pool_starts[at] < 0 || end > size) continue;
+        const int found = (int)(end - target);
         for (int k = lane_id(); k < found; k += kWarpLanes) {
             hits[target + k] = pool[pool_starts[at] + k];
         }

@@ -269,7 +269,8 @@ PLACE_HITS: Final = Kernel(
         Array("slot_starts", np.uint8, "reads"),
         _OFFSETS,
         Scalar("reads", np.int32),
-        *_PLACED,
+        _PLACED[0],
+        Scalar("hit_count", np.int64),
     ),
 )
 PLACE_POOL_HITS: Final = Kernel(
@@ -284,7 +285,8 @@ PLACE_POOL_HITS: Final = Kernel(
         Length("one"),
         _OFFSETS,
         Scalar("reads", np.int32),
-        *_PLACED,
+        _PLACED[0],
+        Scalar("hit_count", np.int64),
     ),
 )
 PLACE_OTHER_HITS: Final = Kernel(

@@ -164,3 +164,12 @@ def test_repeats(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
     found = [assert_same(index_of(["".join(parts)]), reads, options) for options in EVERY_OPTION]
     assert any(0 < rest <= others < len(reads) for others, rest in found)
     assert room == 0 or any(rest < others for others, rest in found)
+
+
+def test_more_hits_than_expected(monkeypatch: pytest.MonkeyPatch) -> None:
+    from hapgpu.shortread.search.cuda import search  # noqa: PLC0415  (imports CuPy)
+
+    monkeypatch.setattr(search, "_LEAST_POOL", 0)
+    unit = "".join(np.random.default_rng(5).choice([*"ACGT"], 100))
+    reads = [unit[k : k + 40] for k in range(40)]
+    assert assert_same(index_of([unit * 3]), reads, SearchOptions()) == (0, 0)

@@ -246,9 +246,11 @@ class DeviceSearch:
         kernel = load_kernel(repeats_kernel(*template), self._device)
         arguments = (*read, options.indels, *found.of_others)
         kernel.launch(self._blocks(threads), threads, arguments)
-        self._offsets = cupy.cumsum(found.hit_counts)
+        self._found, self._offsets = found, cupy.cumsum(found.hit_counts)
+        # Most batches have room enough: their hits are placed before the number is known.
+        self._hits = cupy.empty(self._count * 5 // 4 + _LEAST_POOL, dtype=np.uint64)
+        self._place(self._offsets, self._hits)
         self._total, rest = last_values(self._offsets, found.rest_count)
-        self._found = found
         return rest
 
     def _blocks(self, threads: int) -> int:
@@ -266,33 +268,39 @@ class DeviceSearch:
 
     def hits(self) -> DeviceHits:
         """Return the hits, at least those needed."""
-        if self._search is None:
-            return self._placed(self._offsets, self._total, None)
-        found = self._search.hits()
-        if self._rest.size == self._count:
-            return found
-        counts = cupy.diff(self._offsets)
-        counts[self._rest] = cupy.diff(found.offsets)
-        return self._placed(offsets_of(counts), self._total + int(found.hits.size), found)
-
-    def _placed(self, offsets: GpuArray, size: int, rest: DeviceHits | None) -> DeviceHits:
-        """Return all hits: those found, and those of the rest of the reads."""
-        found, count = self._found, self._count
+        found, search, offsets = self._found, self._search, self._offsets
+        if search is None:
+            if self._total > self._hits.size:
+                self._hits = cupy.empty(self._total, dtype=np.uint64)
+                self._place(offsets, self._hits)
+            return DeviceHits(offsets, self._hits[: self._total], found.exact, found.inexact)
+        self._hits = cupy.empty(0, dtype=np.uint64)  # frees memory
+        rest = search.hits()
+        count = int(self._rest.size)
+        if count == self._count:
+            return rest
+        counts = cupy.diff(offsets)
+        counts[self._rest] = cupy.diff(rest.offsets)
+        offsets = offsets_of(counts)
+        size = self._total + int(rest.hits.size)
         hits = cupy.empty(size, dtype=np.uint64)
-        result = (offsets, count, hits, size)
-        slots = (found.slots, found.slots.size // SLOTS, found.slot_starts)
-        _launch(PLACE_HITS, self._device, count, (*slots, *result))
-        pool = (found.pool, found.pool.size, found.pool_starts, found.others, found.other_count, 1)
-        load_kernel(PLACE_POOL_HITS, self._device).launch(
-            self._blocks(_THREADS), _THREADS, (*pool, *result)
-        )
-        if rest is not None:
-            taken = int(self._rest.size)
-            own = (rest.hits, rest.hits.size, rest.offsets, self._rest, taken)
-            _launch(PLACE_OTHER_HITS, self._device, taken * _WARP, (*own, *result))
-            found.exact[self._rest] = rest.exact
-            found.inexact[self._rest] = rest.inexact
+        self._place(offsets, hits)
+        own = (rest.hits, rest.hits.size, rest.offsets, self._rest, count)
+        arguments = (*own, offsets, self._count, hits, size)
+        _launch(PLACE_OTHER_HITS, self._device, count * _WARP, arguments)
+        found.exact[self._rest] = rest.exact
+        found.inexact[self._rest] = rest.inexact
         return DeviceHits(offsets, hits, found.exact, found.inexact)
+
+    def _place(self, offsets: GpuArray, hits: GpuArray) -> None:
+        """Copy the hits of all reads but the rest to their offsets in `hits`, if it has room."""
+        found = self._found
+        result = (offsets, self._count, hits, hits.size)
+        slots = (found.slots, found.slots.size // SLOTS, found.slot_starts)
+        _launch(PLACE_HITS, self._device, self._count, (*slots, *result))
+        pool = (found.pool, found.pool.size, found.pool_starts, found.others, found.other_count, 1)
+        kernel = load_kernel(PLACE_POOL_HITS, self._device)
+        kernel.launch(self._blocks(_THREADS), _THREADS, (*pool, *result))
 
 
 def _launch(kernel: Kernel, device: int, threads: int, arguments: tuple[object, ...]) -> None:
