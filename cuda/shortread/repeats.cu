@@ -1,10 +1,11 @@
-// Search of short reads with many candidates or hits, those that search_reads.cu leaves: each warp
-// searches one read at a time.
+// Search of short reads with many candidates or hits, those that search_reads.cu leaves: each thread
+// block searches one read at a time.
 
 #include "shortread/seed_hits.cuh"
 
-constexpr int kThreads = 128, kWarps = kThreads / kWarpLanes;
-constexpr int kMaxCandidates = 4096, kMaxRanked = 256;  // candidates, and hits, of a read
+constexpr int kThreads = 128;
+constexpr unsigned kMaxCandidates = 8192;  // of a read
+constexpr int kMaxRanked = 1024;           // hits of a read
 
 // Hits of reads one after the other, in any order of the reads.
 struct HitPool {
@@ -12,68 +13,71 @@ struct HitPool {
     long long size;
 };
 
-// Finds the hits of the only read of a tile, in the first lane. Returns their number, of which
-// kMaxRanked are kept, and -1 for too many candidates. `exact` is the number of hits without an error.
+// Hits of a read, in any order; more than kMaxRanked are counted only.
+struct ReadHits {
+    Word hits[kMaxRanked];
+    int count, exact;
+
+    __device__ void add(Word hit) {
+        const int at = atomicAdd(&count, 1);
+        if (at < kMaxRanked) hits[at] = hit;
+        if (distance_of(hit) == 0) atomicAdd(&exact, 1);
+    }
+};
+
+// Finds the hits of the only read of a tile, in the first lane, by all threads. Returns whether it has
+// too many candidates.
 template <int kStrands, int kPieces, int kWords>
-__device__ inline int hits_of_read(
+__device__ inline bool find_hits(
     Bwt bwt, SuffixArray suffixes, const Reference& reference,
-    const Tile<kStrands, kPieces, kWords>& tile, unsigned positions, bool indels, Word* hits,
-    int& exact
+    const Tile<kStrands, kPieces, kWords>& tile, unsigned positions, bool indels, ReadHits& found
 ) {
     constexpr int kSeeds = kStrands * kPieces;
     const int length = tile.lengths[0];
-    unsigned rows[kSeeds], ends[kSeeds], total = 0;
+    unsigned total = 0;
 #pragma unroll
     for (int k = 0; k < kSeeds; ++k) {
-        const unsigned count = tile.end_rows[k] - tile.rows[k];
-        rows[k] = tile.rows[k] - total;
-        total += min(count, kMaxCandidates + 1u);
-        ends[k] = total;
+        total += min(tile.end_rows[k] - tile.rows[k], kMaxCandidates + 1);
     }
-    int found_count = 0;
-    exact = 0;
-    if (total > kMaxCandidates) return -1;
-    for (unsigned base = 0; base < total && found_count <= kMaxRanked; base += kWarpLanes) {
-        const unsigned candidate = base + lane_id();
-        CandidateHits found = {{kNoHit, kNoHit}};
-        if (candidate < total) {
-            int piece = 0;
-            unsigned first = rows[0];
-#pragma unroll
-            for (int k = 1; k < kSeeds; ++k) {
-                if (candidate >= ends[k - 1]) {
-                    piece = k;
-                    first = rows[k];
-                }
-            }
-            const int strand = piece / kPieces;
-            const Query query{tile.strand(0, strand), length, piece % kPieces, strand};
-            const unsigned position = (unsigned)locate(bwt, suffixes, first + candidate);
-            const unsigned start = position + 1 - tile.offsets[piece];
-            if (start - (query.piece == 0) <= positions + 1 - length) {
-                bool is_cut = false;
-                found = hits_of_seed<kPieces, kWords>(
-                    reference, query, start, false, indels, is_cut
-                );
-            }
+    if (total > kMaxCandidates) return true;
+    for (unsigned candidate = threadIdx.x; candidate < total; candidate += kThreads) {
+        int piece = 0;
+        unsigned row = tile.rows[0] + candidate;
+        while (row >= tile.end_rows[piece]) {
+            row -= tile.end_rows[piece];
+            row += tile.rows[++piece];
         }
+        const int strand = piece / kPieces;
+        const Query query{tile.strand(0, strand), length, piece % kPieces, strand};
+        const unsigned start =
+            (unsigned)locate(bwt, suffixes, row) + 1 - tile.offsets[piece];
+        if (start - (query.piece == 0) > positions + 1 - length) continue;
+        bool is_cut = false;
+        const CandidateHits hits =
+            hits_of_seed<kPieces, kWords>(reference, query, start, false, indels, is_cut);
 #pragma unroll
         for (int k = 0; k < kMaxHits; ++k) {
-            const bool is_hit = found.hits[k] != kNoHit;
-            const unsigned lanes = __ballot_sync(kAllLanes, is_hit);
-            const int at = found_count + __popc(lanes & lower_lanes());
-            if (is_hit && at < kMaxRanked) hits[at] = found.hits[k];
-            found_count += __popc(lanes);
-            exact += __popc(__ballot_sync(kAllLanes, is_hit && !distance_of(found.hits[k])));
+            if (hits.hits[k] != kNoHit) found.add(hits.hits[k]);
         }
     }
-    __syncwarp();
-    return found_count;
+    return false;
 }
 
-// One warp per read of `others` at a time: writes its numbers of hits, and its hits in ascending
-// order to the pool. Reads with too many candidates or hits, and those that the pool has no room for,
-// get none, and -1 as start: their numbers are appended to `rest`.
+// Writes the hits in ascending order; equal ones, which only an incorrect index gives, too.
+__device__ inline void write_ranked(const ReadHits& found, Word* target) {
+    for (int k = threadIdx.x; k < found.count; k += kThreads) {
+        const Word hit = found.hits[k];
+        int rank = 0;
+        for (int other = 0; other < found.count; ++other) {
+            rank += found.hits[other] < hit || (found.hits[other] == hit && other < k);
+        }
+        target[rank] = hit;
+    }
+}
+
+// One thread block per read of `others` at a time: writes its numbers of hits, and its hits in
+// ascending order to the pool. Reads with too many candidates or hits, and those that the pool has no
+// room for, get none, and -1 as start: their numbers are appended to `rest`.
 template <int kStrands, int kPieces, int kWords>
 __global__ void __launch_bounds__(kThreads) search_repeats(
     Bwt bwt, JumpTable jump_table, SuffixArray suffixes, Reference reference, Text text,
@@ -81,46 +85,41 @@ __global__ void __launch_bounds__(kThreads) search_repeats(
     const Word* other_count, HitPool pool, Word* pool_used, int* pool_starts,
     long long* hit_counts, int* exact, int* inexact, int* rest, Word* rest_count
 ) {
-    __shared__ Tile<kStrands, kPieces, kWords> tiles[kWarps];
-    __shared__ Word all_hits[kWarps][kMaxRanked];
-    Tile<kStrands, kPieces, kWords>& tile = tiles[threadIdx.x / kWarpLanes];
-    Word* hits = all_hits[threadIdx.x / kWarpLanes];
-    const int lane = lane_id(), warps = gridDim.x * kWarps;
+    __shared__ Tile<kStrands, kPieces, kWords> tile;
+    __shared__ ReadHits found;
+    __shared__ long long start;
     const unsigned positions = (unsigned)reference.contig_offsets[reference.contigs];
     const int end = (int)min(*other_count, (Word)count);
-    for (int at = (blockIdx.x * kThreads + threadIdx.x) / kWarpLanes; at < end; at += warps) {
-        const int number = others[at], length = lengths[number];
-        pack_tile(tile, text, starts[number], lane == 0 ? length : 0);
-        extend(bwt, tile, jump(jump_table, tile, lane == 0 ? length : 0));
-        int own_exact = 0;
-        const int found = hits_of_read(
-            bwt, suffixes, reference, tile, positions, indels, hits, own_exact
-        );
-        Word start = 0;
-        bool is_rest = found < 0 || found > kMaxRanked;
-        if (!is_rest) {
-            if (lane == 0) start = atomicAdd(pool_used, (Word)found);
-            start = __shfl_sync(kAllLanes, start, 0);
-            is_rest = start + found > (Word)pool.size;
+    for (int at = blockIdx.x; at < end; at += gridDim.x) {
+        const int number = others[at];
+        if (threadIdx.x < kWarpLanes) {
+            const int length = threadIdx.x == 0 ? lengths[number] : 0;
+            pack_tile(tile, text, starts[number], length);
+            extend(bwt, tile, jump(jump_table, tile, length));
         }
-        if (lane == 0) {
-            pool_starts[at] = is_rest ? -1 : (int)start;
-            if (is_rest) {
+        if (threadIdx.x == 0) found.count = found.exact = 0;
+        __syncthreads();
+        const bool has_many = find_hits(
+            bwt, suffixes, reference, tile, positions, indels, found
+        );
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            start = -1;
+            if (!has_many && found.count <= kMaxRanked) {
+                const long long used = (long long)atomicAdd(pool_used, (Word)found.count);
+                if (used + found.count <= pool.size) start = used;
+            }
+            pool_starts[at] = (int)start;
+            if (start < 0) {
                 rest[atomicAdd(rest_count, (Word)1)] = number;
             } else {
-                hit_counts[number + 1] = found;
-                exact[number] = own_exact;
-                inexact[number] = found - own_exact;
+                hit_counts[number + 1] = found.count;
+                exact[number] = found.exact;
+                inexact[number] = found.count - found.exact;
             }
         }
-        for (int k = lane; k < found && !is_rest; k += kWarpLanes) {
-            const Word hit = hits[k];
-            int rank = 0;
-            for (int other = 0; other < found; ++other) {
-                rank += hits[other] < hit || (hits[other] == hit && other < k);
-            }
-            pool.hits[start + rank] = hit;
-        }
-        __syncwarp();
+        __syncthreads();
+        if (start >= 0) write_ranked(found, pool.hits + start);
+        __syncthreads();
     }
 }

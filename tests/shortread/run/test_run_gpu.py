@@ -54,22 +54,24 @@ def block_of(reads: list[str]) -> ReadBlock:
 
 
 def test_few_candidates_at_a_time(index: FMIndexArrays, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hapgpu.shortread.search.cuda import search as cuda  # noqa: PLC0415  (only where there is a GPU)
+    from hapgpu.shortread.search.cuda import row_search  # noqa: PLC0415  (only where there is a GPU)
+    from hapgpu.shortread.search.cuda import search as cuda  # noqa: PLC0415  (as above)
 
     reads = pack(READS)
     expected = cpu.search(index, reads, SearchOptions())
     for few in (1, 100, 1000):
         some = reads if few > 1 else pack(READS[:3])
-        monkeypatch.setattr(cuda, "_CANDIDATES_PER_STEP", few)
+        monkeypatch.setattr(row_search, "_CANDIDATES_PER_STEP", few)
         found = cuda.search(index, some, SearchOptions(), CudaDevice(0))
         assert_same_hits(found, expected if few > 1 else cpu.search(index, some, SearchOptions()))
 
 
 def test_many_hits_of_a_read(index: FMIndexArrays, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hapgpu.shortread.search.cuda import search as cuda  # noqa: PLC0415  (only where there is a GPU)
+    from hapgpu.shortread.search.cuda import row_search  # noqa: PLC0415  (only where there is a GPU)
+    from hapgpu.shortread.search.cuda import search as cuda  # noqa: PLC0415  (as above)
 
     reads = pack(READS)
-    monkeypatch.setattr(cuda, "_RANKED_HITS", 3)
+    monkeypatch.setattr(row_search, "_RANKED_HITS", 3)
     found = cuda.search(index, reads, SearchOptions(), CudaDevice(0))
     assert_same_hits(found, cpu.search(index, reads, SearchOptions()))
 
@@ -80,10 +82,10 @@ def test_the_least_of_many_hits(
     index: FMIndexArrays, most: int, surveyed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from hapgpu.shortread.cuda import CudaMapper  # noqa: PLC0415  (only where there is a GPU)
-    from hapgpu.shortread.search.cuda import search as cuda  # noqa: PLC0415  (as above)
+    from hapgpu.shortread.search.cuda import row_search  # noqa: PLC0415  (as above)
 
-    monkeypatch.setattr(cuda, "_RANKED_HITS", 3)
-    monkeypatch.setattr(cuda, "_MAX_KEPT", surveyed)
+    monkeypatch.setattr(row_search, "_RANKED_HITS", 3)
+    monkeypatch.setattr(row_search, "_MAX_KEPT", surveyed)
     for only_best in (False, True):
         options = SamOptions(max_hits=most, best=only_best)
         block = block_of(READS)

@@ -41,9 +41,9 @@ _THREADS: Final = 256
 _WARP: Final = 32
 _LONG_RECORD: Final = 290
 """Bytes per read of a text from which on reads have more than 126 bases, probably, in FASTQ."""
-_BLOCKS_PER_MULTIPROCESSOR: Final = 4
+_BLOCKS_PER_MULTIPROCESSOR: Final = 6
 _LEAST_POOL: Final = 1 << 16
-"""Hits of other reads that there is room for, besides one for every other read."""
+"""Hits of other reads that there is room for, besides two per read."""
 
 
 def search(
@@ -153,7 +153,7 @@ class _Found:
         return cls(
             slots=cupy.empty(-(-count // _WARP) * SLOTS, dtype=np.uint64),
             slot_starts=cupy.empty(count, dtype=np.uint8),
-            pool=cupy.empty(count // 2 + _LEAST_POOL, dtype=np.uint64),
+            pool=cupy.empty(2 * count + _LEAST_POOL, dtype=np.uint64),
             pool_used=counters[:1],
             pool_starts=pool_starts,
             others=others,
@@ -188,9 +188,9 @@ class DeviceSearch:
     """One search, on the current stream.
 
     `cuda/shortread/search_reads.cu` finds the hits of reads with few candidates, `repeats.cu` those
-    of other reads. `RowSearch` searches the rest: reads with more than 4096 candidates or 256 hits,
-    or of more than 126 bases. If these are more than half of the reads, or the text is long, the
-    kernels for up to 190 bases search all.
+    of other reads. `RowSearch` searches the rest: reads with more than 8192 candidates or 1024
+    hits, or of more than 126 bases. If these are more than half of the reads, or the text is long,
+    the kernels for up to 190 bases search all.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ class DeviceSearch:
         kernel.launch(-(-self._count // threads), threads, arguments)
         kernel = load_kernel(repeats_kernel(*template), self._device)
         arguments = (*read, options.indels, *found.of_others)
-        kernel.launch(self._blocks(threads), threads, arguments)
+        kernel.launch(self._blocks(1), threads, arguments)
         self._found, self._offsets = found, cupy.cumsum(found.hit_counts)
         # Most batches have room enough: their hits are placed before the number is known.
         self._hits = cupy.empty(self._count * 5 // 4 + _LEAST_POOL, dtype=np.uint64)
@@ -253,10 +253,10 @@ class DeviceSearch:
         self._total, rest = last_values(self._offsets, found.rest_count)
         return rest
 
-    def _blocks(self, threads: int) -> int:
-        """Return the number of thread blocks for loops of warps over other reads."""
+    def _blocks(self, reads: int) -> int:
+        """Return the number of thread blocks that loop over other reads, `reads` at a time each."""
         most = _BLOCKS_PER_MULTIPROCESSOR * multiprocessors(self._device)
-        return min(-(-self._count * _WARP // threads), most)
+        return min(-(-self._count // reads), most)
 
     def row_ends(self) -> NDArray[np.int64]:
         """Return int64[n + 1]: the number of these candidate positions before each of the reads."""
@@ -300,7 +300,7 @@ class DeviceSearch:
         _launch(PLACE_HITS, self._device, self._count, (*slots, *result))
         pool = (found.pool, found.pool.size, found.pool_starts, found.others, found.other_count, 1)
         kernel = load_kernel(PLACE_POOL_HITS, self._device)
-        kernel.launch(self._blocks(_THREADS), _THREADS, (*pool, *result))
+        kernel.launch(self._blocks(_THREADS // _WARP), _THREADS, (*pool, *result))
 
 
 def _launch(kernel: Kernel, device: int, threads: int, arguments: tuple[object, ...]) -> None:
