@@ -52,9 +52,11 @@ __device__ inline bool find_hits(
         const unsigned start =
             (unsigned)locate(bwt, suffixes, row) + 1 - tile.offsets[piece];
         if (start - (query.piece == 0) > positions + 1 - length) continue;
-        bool is_cut = false;
-        const CandidateHits hits =
-            hits_of_seed<kPieces, kWords>(reference, query, start, false, indels, is_cut);
+        const DiagonalHit own =
+            hit_of_seed<kPieces, kWords>(reference, query, start, false, indels);
+        if (own.hit != kNoHit) found.add(own.hit);
+        if (own.gap_piece < 0) continue;
+        const CandidateHits hits = gaps_of_seed<kWords>(reference, query, start);
 #pragma unroll
         for (int k = 0; k < kMaxHits; ++k) {
             if (hits.hits[k] != kNoHit) found.add(hits.hits[k]);

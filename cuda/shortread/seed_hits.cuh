@@ -14,32 +14,50 @@ __device__ inline int piece_without(
     return is_whole && !differs.template is_in<kPieces>(1, query.length) ? 1 : -1;
 }
 
-// The hits at a candidate. A diagonal of both halves has at most one hit without a gap, and with
-// more than one mismatch, at most one half without any; else `is_cut` is set.
+// What the diagonal of a candidate holds: a hit without a gap, or none; `gap_piece` is the half without
+// a difference that may belong to hits with a gap, -1 for none.
+struct DiagonalHit {
+    Word hit;
+    int gap_piece;
+    bool is_cut;  // both halves may
+};
+
+// A diagonal of both halves has at most one hit without a gap, and with more than one difference, at
+// most one half without any.
 template <int kPieces, int kWords>
-__device__ inline CandidateHits hits_of_seed(
-    const Reference& reference, Query query, unsigned start, bool is_whole, bool indels,
-    bool& is_cut
+__device__ inline DiagonalHit hit_of_seed(
+    const Reference& reference, Query query, unsigned start, bool is_whole, bool indels
 ) {
-    const CandidateHits none = {{kNoHit, kNoHit}};
+    DiagonalHit found = {kNoHit, -1, false};
     auto differs = differences<kWords>(reference, start, query.read, query.length);
-    if (piece_without<kPieces>(differs, query, is_whole) < 0) return none;
+    if (piece_without<kPieces>(differs, query, is_whole) < 0) return found;
     add_others(reference, start, query.length, differs);
     query.piece = piece_without<kPieces>(differs, query, is_whole);
-    if (query.piece < 0) return none;
+    if (query.piece < 0) return found;
     const int count = differs.count();
-    const long long diagonal = (long long)start - 1;
     if (count < kPieces) {
         const int error = count ? differs.first() : 0;
-        const Word hit = ungapped_hit(reference, query, diagonal, count, error);
-        is_cut = is_whole && hit == kNoHit;
+        const Word hit = ungapped_hit(reference, query, (long long)start - 1, count, error);
         if (hit != kNoHit) {
-            return {{!count && query.piece != 0 ? kNoHit : hit, kNoHit}};
+            if (count || query.piece == 0) found.hit = hit;
+            return found;
         }
+        found.is_cut = is_whole;
     }
-    if (!indels || kPieces == 1 || is_cut) return none;
+    if (indels && kPieces > 1) found.gap_piece = query.piece;
+    return found;
+}
+
+// The hits with a gap of a half without a difference on a diagonal.
+template <int kWords>
+__device__ inline CandidateHits gaps_of_seed(
+    const Reference& reference, const Query& query, unsigned start
+) {
+    auto differs = differences<kWords>(reference, start, query.read, query.length);
+    add_others(reference, start, query.length, differs);
+    const int count = differs.count();
     const Comparison own = {
         count, count ? differs.first() : query.length, count ? differs.last() : -1
     };
-    return gapped_hits<ShortText<kWords>>(reference, query, diagonal, own);
+    return gapped_hits<ShortText<kWords>>(reference, query, (long long)start - 1, own);
 }
