@@ -1,10 +1,8 @@
 // Candidates: positions where a piece of a read matches, compared with the whole read. Same as
 // hapgpu/shortread/search/seeds.py.
 
-#include "shortread/fm_index.cuh"
+#include "shortread/differences.cuh"
 #include "shortread/hit.cuh"
-#include "shortread/packed_reads.cuh"
-#include "shortread/shifted.cuh"
 
 // A multiprocessor runs at least so many thread blocks of `verify` and `survey` at once, of 256
 // threads each, and one more of `survey` if no errors are allowed. The kernels spill no registers.
@@ -16,40 +14,6 @@ constexpr int kVerifyBlocks = 4, kSurveyBlocks = 3;
 
 constexpr int kMaxHits = 2;  // per candidate: a deletion and an insertion
 constexpr Word kNoHit = ~0ull;
-
-// 64 positions of the reference: low bits and high bits of the bases, and positions of other letters.
-struct TextWord {
-    Word low, high, others;
-};
-
-// The 64 positions from `shift` on in two successive words.
-__device__ inline TextWord shifted(const TextWord& word, const TextWord& next, int shift) {
-    const int carry = kWordBits - 1 - shift;
-    return {word.low >> shift | next.low << 1 << carry, word.high >> shift | next.high << 1 << carry,
-            word.others >> shift | next.others << 1 << carry};
-}
-
-struct Reference {
-    const Word* planes;
-    const Word* others;
-    const unsigned* other_blocks;  // see other_blocks.cu
-    const long long* contig_offsets;
-    int contigs;
-
-    __device__ TextWord word(long long block, bool has_others = true) const {
-        const ulonglong2 bases = ((const ulonglong2*)planes)[block];
-        return {bases.x, bases.y, has_others ? others[block] : 0};
-    }
-
-    // Whether a block, or one of the next `more`, at least 2, has letters other than bases.
-    __device__ bool has_others(unsigned long long block, int more) const {
-        bool found = false;
-        for (int k = 0; k <= more - 2; ++k) {
-            found |= other_blocks[(block + k) / 32] >> (block + k) % 32 & 1;
-        }
-        return found;
-    }
-};
 
 // Rows of the pieces of reads: the first row, and where its suffixes start in the read; `ends` are
 // the numbers of rows before each seed.
@@ -137,9 +101,6 @@ struct ShortText {
     }
 };
 
-// Two bases are between the words: a read with a gap and any shift has them in one word more.
-__device__ constexpr int max_bases(int words) { return words * kWordBits - 2; }
-
 struct Comparison {
     int mismatches, first, last;  // -1 mismatches: a mismatch within the exact part
 };
@@ -167,105 +128,6 @@ __device__ inline Comparison compare(
         result.mismatches += __popcll(differs);
     }
     return result;
-}
-
-// Differences of a short read from the reference: a bit per base.
-template <int kWords>
-struct Differences {
-    Word words[kWords];
-
-    __device__ int count() const {
-        int sum = 0;
-#pragma unroll
-        for (int k = 0; k < kWords; ++k) sum += __popcll(words[k]);
-        return sum;
-    }
-
-    // The offset of the first difference, and of the last one; there is at least one.
-    __device__ int first() const {
-        int offset = 0;
-#pragma unroll
-        for (int k = kWords - 1; k >= 0; --k) {
-            if (words[k]) offset = k * kWordBits + __ffsll(words[k]) - 1;
-        }
-        return offset;
-    }
-    __device__ int last() const {
-        int offset = 0;
-#pragma unroll
-        for (int k = 0; k < kWords; ++k) {
-            if (words[k]) offset = (k + 1) * kWordBits - 1 - __clzll(words[k]);
-        }
-        return offset;
-    }
-
-    // Whether a difference is within a piece of the read.
-    template <int kPieces>
-    __device__ bool is_in(int piece, int length) const {
-        Word found = 0;
-#pragma unroll
-        for (int k = 0; k < kWords; ++k) {
-            const int start = k * kWordBits, half = length / 2 - start;
-            Word left = kAllBits;
-            if (kPieces == 2) left = start < max_bases(kWords) / 2 ? span_mask(0, half) : 0;
-            found |= words[k] & (piece == 0 ? left : ~left);
-        }
-        return found;
-    }
-};
-
-// Compares a short read with the bases of the reference on a diagonal, which is `start` - 1; other
-// letters of the reference are any bases. No bit of `start` is lost, as the reference has 2**20 bases
-// less than 2**32.
-template <int kWords>
-__device__ inline Differences<kWords> differences(
-    const Reference& reference, unsigned start, const Word* read, int length
-) {
-    const unsigned bit = start + (kWordBits - 1), block = bit / kWordBits;
-    const int shift = bit % kWordBits, end = shift + length;
-    Word low[kWords + 1], high[kWords + 1];
-#pragma unroll
-    for (int k = 0; k <= kWords; ++k) {
-        TextWord word{0, 0, 0};
-        if (k == 0 || end > k * kWordBits) word = reference.word(block + k, false);
-        low[k] = word.low;
-        high[k] = word.high;
-    }
-    const Shifted<kWords> shifted_low(low, shift), shifted_high(high, shift);
-    Differences<kWords> differs;
-#pragma unroll
-    for (int k = 0; k < kWords; ++k) {
-        const int used = length - k * kWordBits;
-        differs.words[k] = 0;
-        if (used <= 0) continue;
-        differs.words[k] = (shifted_low.words[k] ^ read[kPlanes * k])
-            | (shifted_high.words[k] ^ read[kPlanes * k + 1]) | read[kPlanes * k + 2];
-        differs.words[k] &= kAllBits >> max(kWordBits - used, 0);
-    }
-    return differs;
-}
-
-// Adds the other letters of the reference to the differences of a read on a diagonal.
-template <int kWords>
-__device__ inline void add_others(
-    const Reference& reference, unsigned start, int length, Differences<kWords>& differs
-) {
-    const unsigned bit = start + (kWordBits - 1), block = bit / kWordBits;
-    if (!reference.has_others(block, kWords)) return;
-    const int shift = bit % kWordBits;
-    Word others[kWords + 1];
-#pragma unroll
-    for (int k = 0; k <= kWords; ++k) {
-        others[k] = 0;
-        if (k == 0 || shift + length > k * kWordBits) others[k] = reference.others[block + k];
-    }
-    const Shifted<kWords> shifted(others, shift);
-#pragma unroll
-    for (int k = 0; k < kWords; ++k) {
-        const int used = length - k * kWordBits;
-        if (used <= 0) continue;
-        differs.words[k] |= shifted.words[k] & kAllBits >> max(kWordBits - used, 0);
-    }
 }
 
 // The bounds of a contig.
