@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hapgpu.runtime.devices import CpuDevice
 from hapgpu.shortread.index.build import build_index
@@ -15,6 +17,7 @@ from hapgpu.shortread.search.hits import SearchLimits, SearchOptions
 from tests.emulation.emulator import emulate
 from tests.shortread.index_oracle import index_of
 from tests.shortread.made_reads import make_contigs, make_reads, reverse_complement, write_fasta
+from tests.shortread.search.test_search import references_with_reads
 from tests.shortread.search.test_survey_emulated import device_index
 from tests.shortread.search_oracle import EVERY_OPTION, in_text, pack
 
@@ -173,3 +176,14 @@ def test_more_hits_than_expected(monkeypatch: pytest.MonkeyPatch) -> None:
     unit = "".join(np.random.default_rng(5).choice([*"ACGT"], 100))
     reads = [unit[k : k + 40] for k in range(40)]
     assert assert_same(index_of([unit * 3]), reads, SearchOptions()) == (0, 0)
+
+
+@pytest.mark.parametrize("letters", ["A", "AC", "ACGTN"])
+def test_any_tiny_reference(letters: str) -> None:
+    @settings(max_examples=40, deadline=None)
+    @given(references_with_reads(letters), st.sampled_from(EVERY_OPTION))
+    def check(case: tuple[list[str], list[str]], options: SearchOptions) -> None:
+        contigs, reads = case
+        assert_same(index_of(contigs), reads, options)
+
+    check()
