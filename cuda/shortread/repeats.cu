@@ -3,9 +3,9 @@
 
 #include "shortread/seed_hits.cuh"
 
-constexpr int kThreads = 128;
-constexpr unsigned kMaxCandidates = 8192;  // of a read
-constexpr int kMaxRanked = 1024;           // hits of a read
+constexpr int kThreads = 128, kBlocks = 4;  // blocks of a multiprocessor: no registers are spilled
+constexpr unsigned kMaxCandidates = 8192;   // of a read
+constexpr int kMaxRanked = 1024;            // hits of a read
 
 // Hits of reads one after the other, in any order of the reads.
 struct HitPool {
@@ -52,11 +52,9 @@ __device__ inline bool find_hits(
         const unsigned start =
             (unsigned)locate(bwt, suffixes, row) + 1 - tile.offsets[piece];
         if (start - (query.piece == 0) > positions + 1 - length) continue;
-        const DiagonalHit own =
-            hit_of_seed<kPieces, kWords>(reference, query, start, false, indels);
-        if (own.hit != kNoHit) found.add(own.hit);
-        if (own.gap_piece < 0) continue;
-        const CandidateHits hits = gaps_of_seed<kWords>(reference, query, start);
+        bool is_cut = false;
+        const CandidateHits hits =
+            hits_of_seed<kPieces, kWords>(reference, query, start, false, indels, is_cut);
 #pragma unroll
         for (int k = 0; k < kMaxHits; ++k) {
             if (hits.hits[k] != kNoHit) found.add(hits.hits[k]);
@@ -81,7 +79,7 @@ __device__ inline void write_ranked(const ReadHits& found, Word* target) {
 // ascending order to the pool. Reads with too many candidates or hits, and those that the pool has no
 // room for, get none, and -1 as start: their numbers are appended to `rest`.
 template <int kStrands, int kPieces, int kWords>
-__global__ void __launch_bounds__(kThreads) search_repeats(
+__global__ void __launch_bounds__(kThreads, kBlocks) search_repeats(
     Bwt bwt, JumpTable jump_table, SuffixArray suffixes, Reference reference, Text text,
     const int* starts, const int* lengths, int indels, int count, const int* others,
     const Word* other_count, HitPool pool, Word* pool_used, int* pool_starts,

@@ -14,50 +14,32 @@ __device__ inline int piece_without(
     return is_whole && !differs.template is_in<kPieces>(1, query.length) ? 1 : -1;
 }
 
-// What the diagonal of a candidate holds: a hit without a gap, or none; `gap_piece` is the half without
-// a difference that may belong to hits with a gap, -1 for none.
-struct DiagonalHit {
-    Word hit;
-    int gap_piece;
-    bool is_cut;  // both halves may
-};
-
-// A diagonal of both halves has at most one hit without a gap, and with more than one difference, at
-// most one half without any.
+// The hits at a candidate. A diagonal of both halves has at most one hit without a gap, and with
+// more than one mismatch, at most one half without any; else `is_cut` is set.
 template <int kPieces, int kWords>
-__device__ inline DiagonalHit hit_of_seed(
-    const Reference& reference, Query query, unsigned start, bool is_whole, bool indels
+__device__ inline CandidateHits hits_of_seed(
+    const Reference& reference, Query query, unsigned start, bool is_whole, bool indels,
+    bool& is_cut
 ) {
-    DiagonalHit found = {kNoHit, -1, false};
+    const CandidateHits none = {{kNoHit, kNoHit}};
     auto differs = differences<kWords>(reference, start, query.read, query.length);
-    if (piece_without<kPieces>(differs, query, is_whole) < 0) return found;
+    if (piece_without<kPieces>(differs, query, is_whole) < 0) return none;
     add_others(reference, start, query.length, differs);
     query.piece = piece_without<kPieces>(differs, query, is_whole);
-    if (query.piece < 0) return found;
+    if (query.piece < 0) return none;
     const int count = differs.count();
+    const long long diagonal = (long long)start - 1;
     if (count < kPieces) {
         const int error = count ? differs.first() : 0;
-        const Word hit = ungapped_hit(reference, query, (long long)start - 1, count, error);
+        const Word hit = ungapped_hit(reference, query, diagonal, count, error);
+        is_cut = is_whole && hit == kNoHit;
         if (hit != kNoHit) {
-            if (count || query.piece == 0) found.hit = hit;
-            return found;
+            return {{!count && query.piece != 0 ? kNoHit : hit, kNoHit}};
         }
-        found.is_cut = is_whole;
     }
-    if (indels && kPieces > 1) found.gap_piece = query.piece;
-    return found;
-}
-
-// The hits with a gap of a half without a difference on a diagonal.
-template <int kWords>
-__device__ inline CandidateHits gaps_of_seed(
-    const Reference& reference, const Query& query, unsigned start
-) {
-    auto differs = differences<kWords>(reference, start, query.read, query.length);
-    add_others(reference, start, query.length, differs);
-    const int count = differs.count();
+    if (!indels || kPieces == 1 || is_cut) return none;
     const Comparison own = {
         count, count ? differs.first() : query.length, count ? differs.last() : -1
     };
-    return gapped_hits<ShortText<kWords>>(reference, query, (long long)start - 1, own);
+    return gapped_hits<ShortText<kWords>>(reference, query, diagonal, own);
 }

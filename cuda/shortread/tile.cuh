@@ -7,7 +7,6 @@
 
 constexpr int kMaxRows = 64;  // candidates of a read
 constexpr int kSlots = 128;   // hits of 32 reads
-constexpr int kMaxGaps = 64;  // diagonals of 32 reads that may have hits with a gap
 constexpr int kOther = 255;   // instead of the slot where the hits of a read start
 
 // What is known of a seed, beside the number of its piece.
@@ -31,9 +30,6 @@ struct Tile {
     int counts[kWarpLanes];               // hits without an error, and with one from bit 16 on
     unsigned short pieces[kPiecesOfAll];  // pieces to search further; then of each seed
     short hit_starts[kWarpLanes];
-    short ungapped_starts[kWarpLanes + 1];  // in `hits`, where those with a gap come last
-    unsigned gap_starts[kMaxGaps];          // diagonals that may have hits with a gap
-    unsigned char gap_pieces[kMaxGaps];
     unsigned char lengths[kWarpLanes], word_counts[kWarpLanes];
     unsigned char offsets[kPiecesOfAll];  // where the suffixes of a piece start in the read
     unsigned char owners[kSlots];         // of each hit
