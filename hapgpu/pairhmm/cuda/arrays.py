@@ -88,6 +88,7 @@ class PieceSizes(NamedTuple):
             ("bins", np.int32, self.layouts * LENGTH_BINS),
             ("exact_pairs.count", np.int32, 1),
             ("too_small", np.int32, 1),
+            ("taken", np.int32, 1),
         ]
 
     @property
@@ -174,7 +175,7 @@ class PieceArrays:
             for (name, dtype, count), start in zip(sizes.uploaded_fields(), starts, strict=False)
         }
         self.host["probabilities"][:] = ERROR_PROBABILITIES
-        for name in ("bins", "exact_pairs.count", "too_small"):
+        for name in ("bins", "exact_pairs.count", "too_small", "taken"):
             self.host[name][:] = 0
         self._checked: dict[int, Checked] = {}
 

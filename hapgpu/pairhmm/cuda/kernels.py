@@ -130,7 +130,7 @@ EXACT = Kernel(
         *(_READS, _HAPLOTYPES, *_PROBABILITIES, _PAIRS, _EXACT_PAIRS),
         *(Array("scratch", np.float64, "scratch_size"), Length("scratch_size")),
         *(_LIKELIHOODS, _PAIR_COUNT),
-        *(Array("too_small", np.int32, "one"), Length("one")),
+        *(Array("too_small", np.int32, "one"), Array("taken", np.int32, "one"), Length("one")),
         *_sizes("longest"),
     ),
     _SHARED_PERCENT,

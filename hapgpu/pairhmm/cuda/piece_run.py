@@ -46,7 +46,7 @@ _THREADS = 128
 _WARP = 32
 _EXACT_ROW_BYTES = 24  # of a row of a read, 3 * float64
 
-_EXACT_COLUMNS_IN_REGISTERS = 512  # kManyColumns * kWarpLanes in exact.cu
+_EXACT_COLUMNS_IN_REGISTERS = 640  # kManyColumns * kWarpLanes in exact.cu
 _CONTINUATIONS = "reads.gap_continuations"
 
 
