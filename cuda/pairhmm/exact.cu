@@ -14,30 +14,29 @@ namespace {
 
 constexpr int kFewColumns = 8, kManyColumns = 20;  // per lane
 constexpr int kLeastLanes = 4;  // per group, which computes at most so many rows at a time
-constexpr int kRowsBetweenScales = 8;
 
-// At least so many warps at a time, but none of their registers in memory.
-#if __CUDA_ARCH__ >= 1000
-constexpr int kWarps = 8;
-#else
+// At least so many warps at a time, on architectures whose compiler then keeps no register in memory.
+#if __CUDA_ARCH__ == 700 || __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900
 constexpr int kWarps = 12;
+#else
+constexpr int kWarps = 8;
 #endif
 
 // Masks of the columns of a lane, the columns of a haplotype from `first` on.
 struct LaneLetters {
-    const unsigned char* letters;
-    int count;
+    const unsigned char* bases;
+    int start, count;
 
-    __device__ LaneLetters(const Pair& pair, int first)
-        : letters(pair.haplotype + first), count(pair.width - first) {}
+    __device__ LaneLetters(const unsigned char* bases, const Pair& pair, int first, int columns)
+        : bases(bases), start(pair.first_column + first), count(min(pair.width - first, columns)) {}
 
     // Returns the mask of a byte of a read: a bit per column, set where another byte but N is.
-    template <int kColumns>
     __device__ unsigned mask(unsigned char byte) const {
         unsigned differs = 0;
 #pragma unroll 1
-        for (int k = 0; k < min(count, kColumns); ++k) {
-            differs |= (unsigned)(letters[k] != byte && letters[k] != 'N') << bit_of(k);
+        for (int k = 0; k < count; ++k) {
+            const unsigned char letter = bases[start + k];
+            differs |= (unsigned)(letter != byte && letter != 'N') << bit_of(k);
         }
         return differs;
     }
@@ -50,72 +49,118 @@ __device__ int highest_exponent(const Edge* edges, int start, int end) {
     return highest;
 }
 
-// Computes the columns of a haplotype from `first` on and adds the last row to `sum`. `edges`, one
-// per row, are what the columns to the left passed on, and become what these columns pass on. All
-// lanes; those without a pair have one without rows.
+// A strip of the columns of a haplotype, from `first` on. `edges`, one per row, are what the columns
+// to the left passed on, and become what these columns pass on.
 template <int kColumns>
-__device__ void add_strip(Shared& shared, const Reads& reads, const Pair& pair, const Group& group,
-                          int first, Edge* edges, Scaled& sum) {
-    const bool is_last = pair.width - first <= kColumns * kWarpLanes;
-    const bool is_first_lane = group.lane == 0;
-    const LaneLetters own(pair, first + group.lane * kColumns);
-    shared.masks[0][lane_id()] = own.mask<kColumns>('A');
-    shared.masks[1][lane_id()] = own.mask<kColumns>('C');
-    shared.masks[2][lane_id()] = own.mask<kColumns>('G');
-    shared.masks[3][lane_id()] = own.mask<kColumns>('T');
-    Columns<kColumns> columns(kUp / pair.width);
-    if (is_first_lane && pair.rows > 0 && first == 0) {
-        const double extend = shared.probabilities[reads.gap_continuation(pair.start)];
-        columns.incoming = (1.0 - extend) * (kUp / pair.width);
+struct Strip {
+    Shared& shared;
+    const Pair& pair;
+    const Group& group;
+    const int first;
+    Edge* const edges;
+    const LaneLetters letters;
+    Columns<kColumns> columns;
+
+    __device__ Strip(Shared& shared, const Haplotypes& haplotypes, const Pair& pair,
+                     const Group& group, int first, Edge* edges)
+        : shared(shared), pair(pair), group(group), first(first), edges(edges),
+          letters(haplotypes.bases, pair, first + group.lane * kColumns, kColumns),
+          columns(kUp / pair.width) {}
+
+    // Whether a lane has a row in a step.
+    __device__ bool is_active(int step) const {
+        return (unsigned)(step - group.lane) < (unsigned)pair.rows;
     }
-    const int chunk = warp_min(group.lanes), steps = warp_max(pair.rows + group.lanes - 1);
-    RowQueue rows(shared, reads, pair, group);
-#pragma unroll 1
-    for (int step = 0; step < steps;) {
-        const int computed = min(step + chunk, steps);
-        rows.compute(step, chunk);
-#pragma unroll 1
-        while (step < computed) {
-            const int end = min(step + kRowsBetweenScales, computed);
-            const bool is_edge = first > 0 && is_first_lane;
-            const int edge = is_edge ? highest_exponent(edges, step, min(end, pair.rows)) : kNoExponent;
-            columns.rescale(is_first_lane, (unsigned)(step - group.lane) < (unsigned)pair.rows, edge);
-#pragma unroll 1  // its body is long
-            for (; step < end; ++step) {
+
+    __device__ bool is_over(int step) const {
+        return pair.rows == 0 || step - group.lane >= pair.rows;
+    }
+
+    __device__ bool has_edges() const { return first > 0 && group.lane == 0; }
+
+    __device__ bool is_last() const { return pair.width - first <= kColumns * kWarpLanes; }
+
+    // Returns the highest exponent of what is received in some steps.
+    __device__ int highest_exponent(int step, int end) const {
+        int highest = kNoExponent;
+        if (!has_edges()) return highest;
+        for (int row = step; row < min(end, pair.rows); ++row) {
+            highest = max(highest, (int)edges[row].exponent);
+        }
+        return highest;
+    }
+
+    template <bool kIsTested>
+    __device__ void advance(RowQueue& rows, int step, int end) {
+#pragma unroll 1  // the body is long
+        for (; step < end; ++step) {
+            if (is_active(step)) {
                 const int at = step - group.lane;
-                if ((unsigned)at < (unsigned)pair.rows) {
-                    if (is_edge) columns.receive(edges[at]);
-                    const Row row = rows.next();
-                    const unsigned differs = row.letter < kLetters
-                                                 ? shared.masks[row.letter][lane_id()]
-                                                 : own.mask<kColumns>(row.letter - kLetters);
-                    columns.advance(row, differs);
-                    if (!is_last && lane_id() == kWarpLanes - 1) {
-                        edges[at] = {columns.incoming, columns.deletion, columns.exponent};
-                    }
+                if (has_edges()) columns.receive(edges[at]);
+                const Row row = rows.next();
+                const unsigned differs = row.letter < kLetters
+                                             ? shared.masks[row.letter][lane_id()]
+                                             : letters.mask(row.letter - kLetters);
+                columns.template advance<kIsTested>(row, differs);
+                if (!is_last() && lane_id() == kWarpLanes - 1) {
+                    edges[at] = {columns.incoming, columns.deletion, columns.exponent};
                 }
-                columns.pass_on(is_first_lane, (unsigned)(at + 1) < (unsigned)pair.rows);
+            }
+            columns.pass_on(group.lane == 0, is_active(step + 1));
+        }
+    }
+};
+
+// Computes the columns of a haplotype from `first` on and adds the last row to `sum`. All lanes;
+// those without a pair have one without rows.
+template <int kColumns>
+__device__ void add_strip(Shared& shared, const Reads& reads, const Haplotypes& haplotypes,
+                          const Pair& pair, const Group& group, int first, Edge* edges,
+                          Scaled& sum) {
+    Strip<kColumns> strip(shared, haplotypes, pair, group, first, edges);
+    for (int letter = 0; letter < kLetters; ++letter) {
+        shared.masks[letter][lane_id()] = strip.letters.mask("ACGT"[letter]);
+    }
+    if (group.lane == 0 && pair.rows > 0 && first == 0) {
+        const double extend = shared.probabilities[reads.gap_continuation(pair.start)];
+        strip.columns.incoming = (1.0 - extend) * (kUp / pair.width);
+    }
+    RowQueue rows(shared, reads, pair, group);
+    const int chunk = warp_min(group.lanes), steps = warp_max(pair.rows + group.lanes - 1);
+    bool are_tame = first == 0;
+#pragma unroll 1
+    for (int step = 0; step < steps; step += chunk) {
+        are_tame &= rows.compute(step, chunk);
+#pragma unroll 1
+        for (int start = step; start < step + chunk; start += kRowsBetweenScales) {
+            const int end = min(start + kRowsBetweenScales, step + chunk);
+            const bool is_safe = strip.columns.rescale(group.lane == 0, strip.is_active(start),
+                                                       strip.is_over(start),
+                                                       strip.highest_exponent(start, end));
+            if (are_tame && is_safe) {
+                strip.template advance<false>(rows, start, end);
+            } else {
+                strip.template advance<true>(rows, start, end);
             }
         }
     }
-    const bool is_lossy = columns.is_lossy() && own.count > 0;
+    const bool is_lossy = strip.columns.is_lossy() && strip.letters.count > 0;
     if (__ballot_sync(kAllLanes, is_lossy) & group.mask()) sum.value = nan("");
     double weight = 0.0;
     if (pair.rows > 0) {
         const int last = pair.start + pair.rows - 1;
         weight = shared.probabilities[reads.columns.insertion_qualities[last]];
     }
-    columns.add_to(sum, group, pair.width - first, weight);
+    strip.columns.add_to(sum, group, pair.width - first, weight);
     __syncwarp();  // the first lane reads what the last one has written
 }
 
 template <int kColumns>
-__device__ Scaled sum_of(Shared& shared, const Reads& reads, const Pair& pair, const Group& group,
-                         Edge* edges) {
+__device__ Scaled sum_of(Shared& shared, const Reads& reads, const Haplotypes& haplotypes,
+                         const Pair& pair, const Group& group, Edge* edges) {
     Scaled sum = {0.0, kNoExponent};
-    const int widest = warp_max(pair.width);
-    for (int first = 0; first < widest; first += kColumns * kWarpLanes) {
-        add_strip<kColumns>(shared, reads, pair, group, first, edges, sum);
+    for (int first = 0; first < warp_max(pair.width); first += kColumns * kWarpLanes) {
+        add_strip<kColumns>(shared, reads, haplotypes, pair, group, first, edges, sum);
     }
     return sum;
 }
@@ -149,7 +194,7 @@ extern "C" __global__ void __launch_bounds__(kWarpLanes, kWarps) exact(
     for (int entry = next_entry(taken); entry < *exact_pairs.count;) {
         // Few pairs are spread over all warps, and over more lanes of each.
         const int count = *exact_pairs.count, most_groups = count / gridDim.x + 1;
-        Pair pair = {0, 0, haplotypes.bases, 0};
+        Pair pair = {0, 0, 0, 1};
         Group group = {};
         int used = 0;
         bool is_wide = true;
@@ -162,15 +207,16 @@ extern "C" __global__ void __launch_bounds__(kWarpLanes, kWarps) exact(
             if (used + lanes > kWarpLanes) break;
             if (lane_id() >= used) group = {used, lanes, lane_id() - used};
             if (lane_id() >= used && group.lane < lanes) {
-                pair = {start, reads.offsets[rows.x + 1] - start, haplotypes.bases + first, width};
+                pair = {start, reads.offsets[rows.x + 1] - start, first, width};
                 shared.results[lane_id()] = rows.z;
             }
             used += lanes;
             entry = next_entry(taken);
         }
         shared.entry = entry;
-        const Scaled sum = is_wide ? sum_of<kManyColumns>(shared, reads, pair, group, edges)
-                                   : sum_of<kFewColumns>(shared, reads, pair, group, edges);
+        const Scaled sum =
+            is_wide ? sum_of<kManyColumns>(shared, reads, haplotypes, pair, group, edges)
+                    : sum_of<kFewColumns>(shared, reads, haplotypes, pair, group, edges);
         if (group.lane == 0) {
             const bool is_known = sum.value > 0.0 && isfinite(sum.value);
             likelihoods[shared.results[lane_id()]] =

@@ -12,6 +12,13 @@ constexpr double kSmall = 0x1p-200, kMiddle = 0x1p200, kLarge = 0x1p800;
 // gets a high word of 0, as numbers below 2^-1042 have.
 constexpr double kVanishing = 0x1p-840;
 
+// All numbers but 0 above it stay above kVanishing in the next kRowsBetweenScales tame rows (`Row`).
+// Each M is at least that to its upper left times kTame, each I at least its upper one times kTame,
+// each D at least an M. Only in the first column may M be 0, and so the next M comes from I alone:
+// it is at least that I times kTame^2, once.
+constexpr int kRowsBetweenScales = 8;
+constexpr double kSafe = 0x1p-590;
+
 // Sign, exponent and 20 bits: ordered as the numbers themselves, if none is negative.
 __device__ inline unsigned high_word(double value) {
     return (unsigned)(__double_as_longlong(value) >> 32);
@@ -58,7 +65,8 @@ struct Columns {
         }
     }
 
-    // Fills in a row; `differs` has a bit per column.
+    // Fills in a row; `differs` has a bit per column. Numbers are tested unless none gets lost.
+    template <bool kIsTested>
     __device__ void advance(const Row& row, unsigned differs) {
 #pragma unroll
         for (int k = 0; k < kColumns; ++k) {
@@ -67,9 +75,11 @@ struct Columns {
             deletion = fma(row.extend_above, deletion, match[k]);
             match[k] = incoming * (differs >> bit_of(k) & 1 ? row.differing : row.matching);
             incoming = outgoing;
-            note(match[k]);
-            note(insertion[k]);
-            note(deletion);
+            if (kIsTested) {
+                note(match[k]);
+                note(insertion[k]);
+                note(deletion);
+            }
         }
     }
 
@@ -93,12 +103,18 @@ struct Columns {
 
     // Rescales the columns before they become too small or too large, and so that the columns to
     // the left, for the first lane those with the exponent `edge`, pass on nothing too large.
-    // `is_active` lanes rescale what they have received, too. All lanes.
-    __device__ void rescale(bool is_first, bool is_active, int edge) {
-        unsigned largest = is_active ? max(high_word(incoming), high_word(deletion)) : 0;
+    // `is_active` lanes rescale what they have received, too. Returns whether all numbers of lanes
+    // that are not over are so large that the next kRowsBetweenScales tame rows lose none. All lanes.
+    __device__ bool rescale(bool is_first, bool is_active, bool is_over, int edge) {
+        unsigned largest = 0, least = ~0u;
+        if (is_active) {
+            largest = max(high_word(incoming), high_word(deletion));
+            least = min(high_word(incoming) - 1, high_word(deletion) - 1);
+        }
 #pragma unroll
         for (int k = 0; k < kColumns; ++k) {
             largest = max(largest, max(high_word(match[k]), high_word(insertion[k])));
+            least = min(least, min(high_word(match[k]) - 1, high_word(insertion[k]) - 1));
         }
         int target = kNoExponent;
         if (largest != 0) {
@@ -120,7 +136,10 @@ struct Columns {
             }
         }
         from_left = Factor(target - left);
+        const bool is_safe = target == exponent && (is_first || left >= target)
+                             && least >= high_word(kSafe) - 1;
         if (target != exponent) raise_exponent(target - exponent, is_active);
+        return __all_sync(kAllLanes, is_safe || is_over);
     }
 
     // Adds the last row of all columns of a group to a sum, from the first of `count` columns to

@@ -6,13 +6,12 @@
 #include "pairhmm/piece.cuh"
 
 constexpr int kQualities = 256;
+constexpr double kTame = 0x1p-25;
 constexpr int kRingSlots = 2 * kWarpLanes;
 
-// A pair of a read, rows `start` to `start + rows`, and a haplotype.
+// A pair of a read, so many rows from `start` on, and a haplotype, so many columns.
 struct Pair {
-    int start, rows;
-    const unsigned char* haplotype;
-    int width;
+    int start, rows, first_column, width;
 };
 
 // Neighbouring lanes that compute a pair, and the number of a lane among them.
@@ -31,6 +30,13 @@ struct Row {
     int letter;
 
     __device__ Row() {}
+
+    // Whether the row lowers no number much.
+    __device__ bool is_tame(bool is_first) const {
+        const double emission = fmin(matching, differing);
+        return emission * alpha >= kTame && emission * a >= kTame * kTame
+               && (is_first || b >= kTame);
+    }
 
     __device__ Row(const Reads& reads, const double* probabilities, int row, bool is_first) {
         const ReadColumns& columns = reads.columns;
@@ -109,16 +115,20 @@ class RowQueue {
         : shared_(shared), reads_(reads), pair_(pair), group_(group), begin_(2 * group.first),
           end_(begin_ + 2 * group.lanes), read_(begin_), written_(begin_) {}
 
-    // Computes the rows of so many steps, at most one per lane. All lanes, before these steps.
-    __device__ void compute(int step, int rows) {
+    // Computes the rows of so many steps, at most one per lane; returns whether they are tame. All
+    // lanes, before these steps.
+    __device__ bool compute(int step, int rows) {
+        bool is_tame = true;
         __syncwarp();  // other lanes have read what is overwritten
         const int row = step + group_.lane;
         if (group_.lane < rows && row < pair_.rows) {
             const Row own(reads_, shared_.probabilities, pair_.start + row, row == 0);
             shared_.ring.write(within(written_ + group_.lane), own);
+            is_tame = own.is_tame(row == 0);
         }
         written_ = within(written_ + rows);
         __syncwarp();  // other lanes read what is written here
+        return __all_sync(kAllLanes, is_tame);
     }
 
     // Returns the next row of the calling lane.
