@@ -6,7 +6,7 @@ constexpr int kNoExponent = -(1 << 20);  // of a lane whose probabilities are al
 constexpr int kStartExponent = -1;       // high, because most of these pairs are very unlikely
 constexpr int kStep = 600, kHighWordStep = kStep << 20;
 constexpr double kUp = 0x1p600, kDown = 0x1p-600;
-constexpr double kSmall = 0x1p-200, kMiddle = 0x1p200, kLarge = 0x1p800;
+constexpr double kSmall = 0x1p100, kMiddle = 0x1p200, kLarge = 0x1p800;
 
 // A row multiplies by at least 2^-174, so a number above this neither vanishes in the next row nor
 // gets a high word of 0, as numbers below 2^-1042 have.

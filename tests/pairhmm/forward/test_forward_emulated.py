@@ -126,18 +126,3 @@ def test_the_better_path_may_lie_far_below(monkeypatch: pytest.MonkeyPatch) -> N
     start = bytes(b if rng.random() > 0.05 else ord("A") for b in haplotype)
     batch = make_batch([([uniform_read(start + middle + haplotype, 40, 45, 45, 10)], [haplotype])])
     assert not check(monkeypatch, batch).any()
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_pairs_of_all_sizes_share_warps_in_float64(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Reads without likely haplotypes, of any bytes, and haplotypes of 1 base up to two strips."""
-    rng = np.random.default_rng(seed)
-    any_bytes = bytes(rng.integers(0, 256, 40, np.uint8))
-    reads, _ = usual_reads(rng, genome(rng, 400), [1, 2, 9, 60, 150])
-    reads = [(b"acgtRYnN"[: len(read[0])] + read[0][8:], *read[1:]) for read in reads]
-    haplotypes = [genome(rng, int(length)) for length in rng.integers(1, 90, 12)]
-    haplotypes += [any_bytes, genome(rng, 150), genome(rng, 301), genome(rng, 700)]
-    reads.append(uniform_read(any_bytes, 40, 40, 40, 10))
-    assert not check(monkeypatch, make_batch([(reads, haplotypes)])).any()
