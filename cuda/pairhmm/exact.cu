@@ -42,13 +42,6 @@ struct LaneLetters {
     }
 };
 
-// Returns the highest exponent of the edges of some rows.
-__device__ int highest_exponent(const Edge* edges, int start, int end) {
-    int highest = kNoExponent;
-    for (int row = start; row < end; ++row) highest = max(highest, (int)edges[row].exponent);
-    return highest;
-}
-
 // A strip of the columns of a haplotype, from `first` on. `edges`, one per row, are what the columns
 // to the left passed on, and become what these columns pass on.
 template <int kColumns>
