@@ -22,140 +22,149 @@ constexpr int kWarps = 12;
 constexpr int kWarps = 8;
 #endif
 
-// Masks of the columns of a lane, the columns of a haplotype from `first` on.
-struct LaneLetters {
-    const unsigned char* bases;
-    int start, count;
+// Arguments of the kernel, and what the lanes of a warp share.
+struct Work {
+    const Reads& reads;
+    const Haplotypes& haplotypes;
+    Shared& shared;
+    Edge* edges;
 
-    __device__ LaneLetters(const unsigned char* bases, const Pair& pair, int first, int columns)
-        : bases(bases), start(pair.first_column + first), count(min(pair.width - first, columns)) {}
+    __device__ const Pair& pair() const { return shared.pairs[lane_id()]; }
+};
 
-    // Returns the mask of a byte of a read: a bit per column, set where another byte but N is.
+// A strip of the columns of a haplotype, from `first` on. `edges`, one per row, are what the columns
+// to the left passed on, and become what these columns pass on. Lanes without a pair have one
+// without rows.
+template <int kColumns>
+struct Strip {
+    const Work& work;
+    const Group& group;
+    const int rows;
+    const bool has_edges;  // received from a strip to the left
+    Columns<kColumns> columns;
+
+    __device__ Strip(const Work& work, const Group& group)
+        : work(work), group(group), rows(work.pair().rows),
+          has_edges(work.shared.first > 0 && group.lane == 0),
+          columns(kUp / work.pair().width) {
+        for (int letter = 0; letter < kLetters; ++letter) {
+            work.shared.masks[letter][lane_id()] = mask("ACGT"[letter]);
+        }
+        if (group.lane == 0 && rows > 0 && !has_edges) {
+            const int quality = work.reads.gap_continuation(work.pair().start);
+            const double close = 1.0 - work.shared.probabilities[quality];
+            columns.incoming = close * (kUp / work.pair().width);
+        }
+    }
+
+    // Returns a bit per column of the lane, set where another byte but N is.
     __device__ unsigned mask(unsigned char byte) const {
+        const Pair& pair = work.pair();
+        const int start = work.shared.first + group.lane * kColumns;
+        const unsigned char* letters = work.haplotypes.bases + pair.first_column;
         unsigned differs = 0;
 #pragma unroll 1
-        for (int k = 0; k < count; ++k) {
-            const unsigned char letter = bases[start + k];
+        for (int k = 0; k < min(pair.width - start, kColumns); ++k) {
+            const unsigned char letter = letters[start + k];
             differs |= (unsigned)(letter != byte && letter != 'N') << bit_of(k);
         }
         return differs;
     }
-};
 
-// A strip of the columns of a haplotype, from `first` on. `edges`, one per row, are what the columns
-// to the left passed on, and become what these columns pass on.
-template <int kColumns>
-struct Strip {
-    Shared& shared;
-    const Pair& pair;
-    const Group& group;
-    const int first;
-    Edge* const edges;
-    const LaneLetters letters;
-    Columns<kColumns> columns;
-
-    __device__ Strip(Shared& shared, const Haplotypes& haplotypes, const Pair& pair,
-                     const Group& group, int first, Edge* edges)
-        : shared(shared), pair(pair), group(group), first(first), edges(edges),
-          letters(haplotypes.bases, pair, first + group.lane * kColumns, kColumns),
-          columns(kUp / pair.width) {}
-
-    // Whether a lane has a row in a step.
+    // Whether the lane has a row in a step.
     __device__ bool is_active(int step) const {
-        return (unsigned)(step - group.lane) < (unsigned)pair.rows;
+        return (unsigned)(step - group.lane) < (unsigned)rows;
     }
 
-    __device__ bool is_over(int step) const {
-        return pair.rows == 0 || step - group.lane >= pair.rows;
-    }
-
-    __device__ bool has_edges() const { return first > 0 && group.lane == 0; }
-
-    __device__ bool is_last() const { return pair.width - first <= kColumns * kWarpLanes; }
+    __device__ bool is_over(int step) const { return rows == 0 || step - group.lane >= rows; }
 
     // Returns the highest exponent of what is received in some steps.
     __device__ int highest_exponent(int step, int end) const {
         int highest = kNoExponent;
-        if (!has_edges()) return highest;
-        for (int row = step; row < min(end, pair.rows); ++row) {
-            highest = max(highest, (int)edges[row].exponent);
+        if (!has_edges) return highest;
+        for (int row = step; row < min(end, rows); ++row) {
+            highest = max(highest, (int)work.edges[row].exponent);
         }
         return highest;
     }
 
+    // Fills in the rows of some steps. All lanes.
     template <bool kIsTested>
-    __device__ void advance(RowQueue& rows, int step, int end) {
+    __device__ void advance(RowQueue& queue, int step, int end, bool is_last) {
 #pragma unroll 1  // the body is long
         for (; step < end; ++step) {
             if (is_active(step)) {
                 const int at = step - group.lane;
-                if (has_edges()) columns.receive(edges[at]);
-                const Row row = rows.next();
+                if (has_edges) columns.receive(work.edges[at]);
+                const Row row = queue.next();
                 const unsigned differs = row.letter < kLetters
-                                             ? shared.masks[row.letter][lane_id()]
-                                             : letters.mask(row.letter - kLetters);
+                                             ? work.shared.masks[row.letter][lane_id()]
+                                             : mask(row.letter - kLetters);
                 columns.template advance<kIsTested>(row, differs);
-                if (!is_last() && lane_id() == kWarpLanes - 1) {
-                    edges[at] = {columns.incoming, columns.deletion, columns.exponent};
+                if (!is_last && lane_id() == kWarpLanes - 1) {
+                    work.edges[at] = {columns.incoming, columns.deletion, columns.exponent};
                 }
             }
             columns.pass_on(group.lane == 0, is_active(step + 1));
         }
     }
+
+    // Fills in all rows. All lanes.
+    __device__ void fill() {
+        RowQueue queue(work.shared, work.reads, group);
+        const bool is_last = work.pair().width - work.shared.first <= kColumns * kWarpLanes;
+        work.shared.chunk = warp_min(group.lanes);
+        work.shared.steps = warp_max(rows + group.lanes - 1);
+        bool are_tame = work.shared.first == 0;
+        int step = 0, computed = 0;
+#pragma unroll 1
+        do {
+            if (step == computed) {
+                are_tame &= queue.compute(step, work.shared.chunk);
+                computed += work.shared.chunk;
+            }
+            const int end = min(step + kRowsBetweenScales, computed);
+            const bool is_safe = columns.rescale(group.lane == 0, is_active(step), is_over(step),
+                                                 highest_exponent(step, end));
+            if (are_tame && is_safe) {
+                advance<false>(queue, step, end, is_last);
+            } else {
+                advance<true>(queue, step, end, is_last);
+            }
+            step = end;
+        } while (step < work.shared.steps);
+    }
+
+    // Adds the last row to the sum. All lanes.
+    __device__ void add_last_row() {
+        const Pair& pair = work.pair();
+        const int count = pair.width - work.shared.first;
+        const bool is_lossy = columns.is_lossy() && group.lane * kColumns < count;
+        Scaled sum = work.shared.sums[lane_id()];
+        if (__ballot_sync(kAllLanes, is_lossy) & group.mask()) sum.value = nan("");
+        double weight = 0.0;
+        if (rows > 0) {
+            const int last = pair.start + rows - 1;
+            weight = work.shared.probabilities[work.reads.columns.insertion_qualities[last]];
+        }
+        columns.add_to(sum, group, count, weight);
+        work.shared.sums[lane_id()] = sum;
+    }
 };
 
-// Computes the columns of a haplotype from `first` on and adds the last row to `sum`. All lanes;
-// those without a pair have one without rows.
+// Computes the sums of the pairs of a warp. All lanes.
 template <int kColumns>
-__device__ void add_strip(Shared& shared, const Reads& reads, const Haplotypes& haplotypes,
-                          const Pair& pair, const Group& group, int first, Edge* edges,
-                          Scaled& sum) {
-    Strip<kColumns> strip(shared, haplotypes, pair, group, first, edges);
-    for (int letter = 0; letter < kLetters; ++letter) {
-        shared.masks[letter][lane_id()] = strip.letters.mask("ACGT"[letter]);
+__device__ void add_strips(const Work& work, const Group& group) {
+    int& first = work.shared.first;
+    first = 0;
+    while (first < warp_max(work.pair().width)) {
+        Strip<kColumns> strip(work, group);
+        strip.fill();
+        strip.add_last_row();
+        const int next = first + kColumns * kWarpLanes;
+        __syncwarp();  // all lanes have read `first`, and the first lane reads edges of the last one
+        first = next;
     }
-    if (group.lane == 0 && pair.rows > 0 && first == 0) {
-        const double extend = shared.probabilities[reads.gap_continuation(pair.start)];
-        strip.columns.incoming = (1.0 - extend) * (kUp / pair.width);
-    }
-    RowQueue rows(shared, reads, pair, group);
-    const int chunk = warp_min(group.lanes), steps = warp_max(pair.rows + group.lanes - 1);
-    bool are_tame = first == 0;
-#pragma unroll 1
-    for (int step = 0; step < steps; step += chunk) {
-        are_tame &= rows.compute(step, chunk);
-#pragma unroll 1
-        for (int start = step; start < step + chunk; start += kRowsBetweenScales) {
-            const int end = min(start + kRowsBetweenScales, step + chunk);
-            const bool is_safe = strip.columns.rescale(group.lane == 0, strip.is_active(start),
-                                                       strip.is_over(start),
-                                                       strip.highest_exponent(start, end));
-            if (are_tame && is_safe) {
-                strip.template advance<false>(rows, start, end);
-            } else {
-                strip.template advance<true>(rows, start, end);
-            }
-        }
-    }
-    const bool is_lossy = strip.columns.is_lossy() && strip.letters.count > 0;
-    if (__ballot_sync(kAllLanes, is_lossy) & group.mask()) sum.value = nan("");
-    double weight = 0.0;
-    if (pair.rows > 0) {
-        const int last = pair.start + pair.rows - 1;
-        weight = shared.probabilities[reads.columns.insertion_qualities[last]];
-    }
-    strip.columns.add_to(sum, group, pair.width - first, weight);
-    __syncwarp();  // the first lane reads what the last one has written
-}
-
-template <int kColumns>
-__device__ Scaled sum_of(Shared& shared, const Reads& reads, const Haplotypes& haplotypes,
-                         const Pair& pair, const Group& group, Edge* edges) {
-    Scaled sum = {0.0, kNoExponent};
-    for (int first = 0; first < warp_max(pair.width); first += kColumns * kWarpLanes) {
-        add_strip<kColumns>(shared, reads, haplotypes, pair, group, first, edges, sum);
-    }
-    return sum;
 }
 
 // Returns the next entry of the list of pairs, from its number of entries on if none is left. Each
@@ -183,11 +192,12 @@ extern "C" __global__ void __launch_bounds__(kWarpLanes, kWarps) exact(
         shared.probabilities[k] = probabilities[k];
     }
     __syncwarp();  // other lanes read what is written here
-    Edge* edges = (Edge*)scratch + (long long)blockIdx.x * longest;
+    const Work work = {reads, haplotypes, shared, (Edge*)scratch + (long long)blockIdx.x * longest};
     for (int entry = next_entry(taken); entry < *exact_pairs.count;) {
         // Few pairs are spread over all warps, and over more lanes of each.
         const int count = *exact_pairs.count, most_groups = count / gridDim.x + 1;
-        Pair pair = {0, 0, 0, 1};
+        shared.pairs[lane_id()] = {0, 0, 0, 1, 0};
+        shared.sums[lane_id()] = {0.0, kNoExponent};
         Group group = {};
         int used = 0;
         bool is_wide = true;
@@ -198,21 +208,20 @@ extern "C" __global__ void __launch_bounds__(kWarpLanes, kWarps) exact(
             if (!used) is_wide = most_groups > 1 || width > kFewColumns * kWarpLanes;
             const int lanes = lanes_for(width, is_wide ? kManyColumns : kFewColumns);
             if (used + lanes > kWarpLanes) break;
-            if (lane_id() >= used) group = {used, lanes, lane_id() - used};
+            if (lane_id() >= used) group = {lanes, lane_id() - used};
             if (lane_id() >= used && group.lane < lanes) {
-                pair = {start, reads.offsets[rows.x + 1] - start, first, width};
-                shared.results[lane_id()] = rows.z;
+                shared.pairs[lane_id()] = {start, reads.offsets[rows.x + 1] - start, first, width,
+                                           rows.z};
             }
             used += lanes;
             entry = next_entry(taken);
         }
         shared.entry = entry;
-        const Scaled sum =
-            is_wide ? sum_of<kManyColumns>(shared, reads, haplotypes, pair, group, edges)
-                    : sum_of<kFewColumns>(shared, reads, haplotypes, pair, group, edges);
+        is_wide ? add_strips<kManyColumns>(work, group) : add_strips<kFewColumns>(work, group);
         if (group.lane == 0) {
+            const Scaled sum = shared.sums[lane_id()];
             const bool is_known = sum.value > 0.0 && isfinite(sum.value);
-            likelihoods[shared.results[lane_id()]] =
+            likelihoods[work.pair().result] =
                 is_known ? fmin(0.0, log10_scaled(sum.value, kStep * sum.exponent)) : nan("");
             if (!is_known) *too_small = 1;
         }

@@ -24,12 +24,6 @@ __device__ inline unsigned high_word(double value) {
     return (unsigned)(__double_as_longlong(value) >> 32);
 }
 
-// Numbers that are multiples of 2^(kStep exponent).
-struct Scaled {
-    double value;
-    int exponent;
-};
-
 // What a row passes to the next lane, and to the next strip.
 struct Edge {
     double incoming, deletion;
@@ -55,7 +49,7 @@ struct Columns {
     double incoming = 0.0, deletion = 0.0;
     int exponent = kStartExponent;
     unsigned smallest = ~0u;  // high word of the smallest number but 0, minus 1
-    Factor from_left{0};
+    int below_left = 0;  // by how much the exponent is below that of the lane to the left
 
     __device__ explicit Columns(double start) {
 #pragma unroll
@@ -91,7 +85,7 @@ struct Columns {
         incoming = __shfl_up_sync(kAllLanes, incoming, 1);
         deletion = __shfl_up_sync(kAllLanes, deletion, 1);
         if (is_first) incoming = deletion = 0.0;
-        if (is_needed) convert(from_left);
+        if (is_needed) convert(Factor(-below_left));
     }
 
     // Receives the edge of another strip, of an exponent that is not higher.
@@ -135,7 +129,7 @@ struct Columns {
                 target = left;
             }
         }
-        from_left = Factor(target - left);
+        below_left = left - target;
         const bool is_safe = target == exponent && (is_first || left >= target)
                              && least >= high_word(kSafe) - 1;
         if (target != exponent) raise_exponent(target - exponent, is_active);
@@ -156,7 +150,7 @@ struct Columns {
         const int most_lanes = warp_max(group.lanes);
         int largest = sum.exponent;
         for (int lane = 0; lane < most_lanes; ++lane) {
-            const int other = __shfl_sync(kAllLanes, own, group.first + lane);
+            const int other = __shfl_sync(kAllLanes, own, group.first() + lane);
             if (lane < group.lanes) largest = max(largest, other);
         }
         for (; sum.exponent < largest && sum.value > 0.0; ++sum.exponent) sum.value *= kDown;
@@ -166,7 +160,7 @@ struct Columns {
             double value = sum.value;
 #pragma unroll
             for (int k = 0; k < kColumns; ++k) value += match[k] * factor;
-            value = __shfl_sync(kAllLanes, value, group.first + lane);
+            value = __shfl_sync(kAllLanes, value, group.first() + lane);
             if (lane < group.lanes) sum.value = value;
         }
         sum.exponent = largest;

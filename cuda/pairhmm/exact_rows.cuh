@@ -11,23 +11,30 @@ constexpr int kRingSlots = 2 * kWarpLanes;
 
 // A pair of a read, so many rows from `start` on, and a haplotype, so many columns.
 struct Pair {
-    int start, rows, first_column, width;
+    int start, rows, first_column, width, result;
 };
 
-// Neighbouring lanes that compute a pair, and the number of a lane among them.
+// Neighbouring lanes that compute a pair, and the number of the calling lane among them.
 struct Group {
-    int first, lanes, lane;
+    int lanes, lane;
 
+    __device__ int first() const { return lane_id() - lane; }
     __device__ unsigned mask() const {
-        return lanes == kWarpLanes ? kAllLanes : ((1u << lanes) - 1) << first;
+        return lanes == kWarpLanes ? kAllLanes : ((1u << lanes) - 1) << first();
     }
+};
+
+// Numbers that are multiples of 2^(kStep exponent).
+struct Scaled {
+    double value;
+    int exponent;
 };
 
 // Coefficients of a row, with the operations of `exact_row` in exact.py. `letter` is the row of a
 // base in the table of masks, or kLetters more than any other byte.
 struct Row {
     double alpha, a, b, c, extend_above, matching, differing;
-    int letter;
+    unsigned letter;
 
     __device__ Row() {}
 
@@ -71,7 +78,7 @@ struct Ring {
     };
     struct __align__(16) Emission {
         double differing;
-        int letter;
+        unsigned letter;
     };
     Two matches[kRingSlots], gaps[kRingSlots], others[kRingSlots];
     Emission emissions[kRingSlots];
@@ -104,16 +111,19 @@ struct Shared {
     double probabilities[kQualities];
     Ring ring;
     unsigned masks[kLetters][kWarpLanes];  // by letter of the read: a bit per column of a lane
-    // Here, because registers are scarce: the next entry of the list, the result of a lane's pair.
-    int entry, results[kWarpLanes];
+    // Here, because registers are scarce: the next entry of the list, the pair of each lane and the
+    // sum of its strips.
+    int entry, first, chunk, steps;
+    Pair pairs[kWarpLanes];
+    Scaled sums[kWarpLanes];
 };
 
 // Rows of a read on their way through the ring.
 class RowQueue {
   public:
-    __device__ RowQueue(Shared& shared, const Reads& reads, const Pair& pair, const Group& group)
-        : shared_(shared), reads_(reads), pair_(pair), group_(group), begin_(2 * group.first),
-          end_(begin_ + 2 * group.lanes), read_(begin_), written_(begin_) {}
+    __device__ RowQueue(Shared& shared, const Reads& reads, const Group& group)
+        : shared_(shared), reads_(reads), group_(group), end_(2 * (group.first() + group.lanes)),
+          read_(2 * group.first()), written_(read_) {}
 
     // Computes the rows of so many steps, at most one per lane; returns whether they are tame. All
     // lanes, before these steps.
@@ -121,8 +131,9 @@ class RowQueue {
         bool is_tame = true;
         __syncwarp();  // other lanes have read what is overwritten
         const int row = step + group_.lane;
-        if (group_.lane < rows && row < pair_.rows) {
-            const Row own(reads_, shared_.probabilities, pair_.start + row, row == 0);
+        const Pair& pair = shared_.pairs[lane_id()];
+        if (group_.lane < rows && row < pair.rows) {
+            const Row own(reads_, shared_.probabilities, pair.start + row, row == 0);
             shared_.ring.write(within(written_ + group_.lane), own);
             is_tame = own.is_tame(row == 0);
         }
@@ -145,7 +156,6 @@ class RowQueue {
 
     Shared& shared_;
     const Reads& reads_;
-    const Pair& pair_;
     const Group& group_;
-    int begin_, end_, read_, written_;
+    int end_, read_, written_;
 };
