@@ -113,20 +113,15 @@ struct Strip {
     __device__ void fill() {
         RowQueue queue(work.shared, work.reads, group);
         const bool is_last = work.pair().width - work.shared.first <= kColumns * kWarpLanes;
-        work.shared.chunk = warp_min(group.lanes);
         work.shared.steps = warp_max(rows + group.lanes - 1);
-        bool are_tame = work.shared.first == 0;
-        int step = 0, computed = 0;
+        int step = 0;
 #pragma unroll 1
         do {
-            if (step == computed) {
-                are_tame &= queue.compute(step, work.shared.chunk);
-                computed += work.shared.chunk;
-            }
-            const int end = min(step + kRowsBetweenScales, computed);
+            queue.compute_before(step);
+            const int end = min(step + kRowsBetweenScales, work.shared.computed);
             const bool is_safe = columns.rescale(group.lane == 0, is_active(step), is_over(step),
                                                  highest_exponent(step, end));
-            if (are_tame && is_safe) {
+            if (is_safe && work.shared.are_tame && work.shared.first == 0) {
                 advance<false>(queue, step, end, is_last);
             } else {
                 advance<true>(queue, step, end, is_last);

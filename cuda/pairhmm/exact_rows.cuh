@@ -111,11 +111,14 @@ struct Shared {
     double probabilities[kQualities];
     Ring ring;
     unsigned masks[kLetters][kWarpLanes];  // by letter of the read: a bit per column of a lane
-    // Here, because registers are scarce: the next entry of the list, the pair of each lane and the
-    // sum of its strips.
-    int entry, first, chunk, steps;
+    // Here, because registers are scarce: the next entry of the list; the first column of the strip,
+    // its steps, those whose rows are computed, how many at a time, and whether all are tame; the
+    // pair of each lane, the sum of its strips, and the slot of the next row that is computed.
+    int entry, first, steps, computed, chunk;
+    bool are_tame;
     Pair pairs[kWarpLanes];
     Scaled sums[kWarpLanes];
+    int written[kWarpLanes];
 };
 
 // Rows of a read on their way through the ring.
@@ -123,23 +126,33 @@ class RowQueue {
   public:
     __device__ RowQueue(Shared& shared, const Reads& reads, const Group& group)
         : shared_(shared), reads_(reads), group_(group), end_(2 * (group.first() + group.lanes)),
-          read_(2 * group.first()), written_(read_) {}
+          read_(2 * group.first()) {
+        shared_.chunk = warp_min(group_.lanes);
+        shared_.computed = 0;
+        shared_.are_tame = true;
+        shared_.written[lane_id()] = read_;
+    }
 
-    // Computes the rows of so many steps, at most one per lane; returns whether they are tame. All
-    // lanes, before these steps.
-    __device__ bool compute(int step, int rows) {
-        bool is_tame = true;
+    // Computes the rows from a step on, one per lane, if they are not computed yet. All lanes.
+    __device__ void compute_before(int step) {
         __syncwarp();  // other lanes have read what is overwritten
-        const int row = step + group_.lane;
+        if (step < shared_.computed) return;
+        const int row = step + group_.lane, rows = shared_.chunk;
+        const int written = shared_.written[lane_id()];
         const Pair& pair = shared_.pairs[lane_id()];
+        bool is_tame = true;
         if (group_.lane < rows && row < pair.rows) {
             const Row own(reads_, shared_.probabilities, pair.start + row, row == 0);
-            shared_.ring.write(within(written_ + group_.lane), own);
+            shared_.ring.write(within(written + group_.lane), own);
             is_tame = own.is_tame(row == 0);
         }
-        written_ = within(written_ + rows);
+        shared_.written[lane_id()] = within(written + rows);
+        const bool are_tame = __all_sync(kAllLanes, is_tame);
+        if (lane_id() == 0) {
+            shared_.computed += rows;
+            shared_.are_tame &= are_tame;
+        }
         __syncwarp();  // other lanes read what is written here
-        return __all_sync(kAllLanes, is_tame);
     }
 
     // Returns the next row of the calling lane.
@@ -157,5 +170,5 @@ class RowQueue {
     Shared& shared_;
     const Reads& reads_;
     const Group& group_;
-    int end_, read_, written_;
+    int end_, read_;
 };
