@@ -47,9 +47,15 @@ struct Strip {
         : work(work), group(group), rows(work.pair().rows),
           has_edges(work.shared.first > 0 && group.lane == 0),
           columns(kUp / work.pair().width) {
-        for (int letter = 0; letter < kLetters; ++letter) {
-            work.shared.masks[letter][lane_id()] = mask("ACGT"[letter]);
-        }
+        unsigned masks[kLetters] = {};
+        for_each_letter([&](unsigned char letter, int bit) {
+#pragma unroll
+            for (int k = 0; k < kLetters; ++k) {
+                masks[k] |= (unsigned)(letter != "ACGT"[k] && letter != 'N') << bit;
+            }
+        });
+#pragma unroll
+        for (int k = 0; k < kLetters; ++k) work.shared.masks[k][lane_id()] = masks[k];
         if (group.lane == 0 && rows > 0 && !has_edges) {
             const int quality = work.reads.gap_continuation(work.pair().start);
             const double close = 1.0 - work.shared.probabilities[quality];
@@ -57,17 +63,24 @@ struct Strip {
         }
     }
 
-    // Returns a bit per column of the lane, set where another byte but N is.
-    __device__ unsigned mask(unsigned char byte) const {
+    // Calls `use` with the letters of the lane and the bits of their columns.
+    template <typename Use>
+    __device__ void for_each_letter(Use use) const {
         const Pair& pair = work.pair();
         const int start = work.shared.first + group.lane * kColumns;
         const unsigned char* letters = work.haplotypes.bases + pair.first_column;
-        unsigned differs = 0;
 #pragma unroll 1
         for (int k = 0; k < min(pair.width - start, kColumns); ++k) {
-            const unsigned char letter = letters[start + k];
-            differs |= (unsigned)(letter != byte && letter != 'N') << bit_of(k);
+            use(letters[start + k], bit_of(k));
         }
+    }
+
+    // Returns a bit per column of the lane, set where another byte but N is.
+    __device__ unsigned mask(unsigned char byte) const {
+        unsigned differs = 0;
+        for_each_letter([&](unsigned char letter, int bit) {
+            differs |= (unsigned)(letter != byte && letter != 'N') << bit;
+        });
         return differs;
     }
 
@@ -94,18 +107,18 @@ struct Strip {
 #pragma unroll 1  // the body is long
         for (; step < end; ++step) {
             if (is_active(step)) {
-                const int at = step - group.lane;
-                if (has_edges) columns.receive(work.edges[at]);
+                if (has_edges) columns.receive(work.edges[step]);
                 const Row row = queue.next();
                 const unsigned differs = row.letter < kLetters
                                              ? work.shared.masks[row.letter][lane_id()]
                                              : mask(row.letter - kLetters);
                 columns.template advance<kIsTested>(row, differs);
                 if (!is_last && lane_id() == kWarpLanes - 1) {
-                    work.edges[at] = {columns.incoming, columns.deletion, columns.exponent};
+                    work.edges[step - kWarpLanes + 1] = {columns.incoming, columns.deletion,
+                                                         columns.exponent};
                 }
             }
-            columns.pass_on(group.lane == 0, is_active(step + 1));
+            columns.template pass_on<kIsTested>(group.lane == 0, is_active(step + 1));
         }
     }
 
@@ -118,10 +131,11 @@ struct Strip {
 #pragma unroll 1
         do {
             queue.compute_before(step);
-            const int end = min(step + kRowsBetweenScales, work.shared.computed);
+            const bool are_tame = work.shared.are_tame && work.shared.first == 0;
+            const int end = min(step + (are_tame ? kTameRows : kRows), work.shared.computed);
             const bool is_safe = columns.rescale(group.lane == 0, is_active(step), is_over(step),
                                                  highest_exponent(step, end));
-            if (is_safe && work.shared.are_tame && work.shared.first == 0) {
+            if (are_tame && is_safe) {
                 advance<false>(queue, step, end, is_last);
             } else {
                 advance<true>(queue, step, end, is_last);

@@ -12,12 +12,12 @@ constexpr double kSmall = 0x1p100, kMiddle = 0x1p200, kLarge = 0x1p800;
 // gets a high word of 0, as numbers below 2^-1042 have.
 constexpr double kVanishing = 0x1p-840;
 
-// All numbers but 0 above it stay above kVanishing in the next kRowsBetweenScales tame rows (`Row`).
-// Each M is at least that to its upper left times kTame, each I at least its upper one times kTame,
-// each D at least an M. Only in the first column may M be 0, and so the next M comes from I alone:
-// it is at least that I times kTame^2, once.
-constexpr int kRowsBetweenScales = 8;
-constexpr double kSafe = 0x1p-590;
+// Rows between tests of the range, if all are tame (`Row`) and else. All numbers but 0 above kSafe
+// stay above kVanishing in the next kTameRows tame rows: each M is at least the M to its upper left
+// times kTame, each I at least its upper one times kTame, each D at least an M. Only in the first
+// column may M be 0, and so the next M comes from I alone: it is at least that I times kTame^2, once.
+constexpr int kTameRows = 16, kRows = 8;
+constexpr double kSafe = 0x1p-440;
 
 // Sign, exponent and 20 bits: ordered as the numbers themselves, if none is negative.
 __device__ inline unsigned high_word(double value) {
@@ -81,24 +81,26 @@ struct Columns {
     __device__ bool is_lossy() const { return smallest < high_word(kVanishing) - 1; }
 
     // Receives `incoming` and `deletion` of the lane to the left, 0 in the first lane of a group.
+    // Without tests, the exponent of the lane to the left is not lower.
+    template <bool kIsTested>
     __device__ void pass_on(bool is_first, bool is_needed) {
         incoming = __shfl_up_sync(kAllLanes, incoming, 1);
         deletion = __shfl_up_sync(kAllLanes, deletion, 1);
         if (is_first) incoming = deletion = 0.0;
-        if (is_needed) convert(Factor(-below_left));
+        if (is_needed) convert<kIsTested>(Factor(-below_left));
     }
 
     // Receives the edge of another strip, of an exponent that is not higher.
     __device__ void receive(const Edge& edge) {
         incoming = edge.incoming;
         deletion = edge.deletion;
-        convert(Factor(exponent - (int)edge.exponent));
+        convert<true>(Factor(exponent - (int)edge.exponent));
     }
 
     // Rescales the columns before they become too small or too large, and so that the columns to
     // the left, for the first lane those with the exponent `edge`, pass on nothing too large.
     // `is_active` lanes rescale what they have received, too. Returns whether all numbers of lanes
-    // that are not over are so large that the next kRowsBetweenScales tame rows lose none. All lanes.
+    // that are not over are so large that the next kTameRows tame rows lose none. All lanes.
     __device__ bool rescale(bool is_first, bool is_active, bool is_over, int edge) {
         unsigned largest = 0, least = ~0u;
         if (is_active) {
@@ -110,9 +112,12 @@ struct Columns {
             largest = max(largest, max(high_word(match[k]), high_word(insertion[k])));
             least = min(least, min(high_word(match[k]) - 1, high_word(insertion[k]) - 1));
         }
+        // If possible at the same time, because lanes of one exponent need fewer tests.
+        const bool is_small = __any_sync(kAllLanes, largest != 0 && largest < high_word(kSmall));
+        const double small = is_small ? kMiddle : kSmall;
         int target = kNoExponent;
         if (largest != 0) {
-            target = exponent + (largest >= high_word(kLarge)) - (largest < high_word(kSmall));
+            target = exponent + (largest >= high_word(kLarge)) - (largest < high_word(small));
             largest -= (target - exponent) * kHighWordStep;
         }
         int left;
@@ -130,7 +135,8 @@ struct Columns {
             }
         }
         below_left = left - target;
-        const bool is_safe = target == exponent && (is_first || left >= target)
+        if (target < exponent && least != ~0u) least += kHighWordStep;
+        const bool is_safe = target <= exponent && (is_first || left >= target)
                              && least >= high_word(kSafe) - 1;
         if (target != exponent) raise_exponent(target - exponent, is_active);
         return __all_sync(kAllLanes, is_safe || is_over);
@@ -155,11 +161,13 @@ struct Columns {
         }
         for (; sum.exponent < largest && sum.value > 0.0; ++sum.exponent) sum.value *= kDown;
         const double factor = Factor(is_any ? largest - own : 0).value;
+#pragma unroll
+        for (int k = 0; k < kColumns; ++k) match[k] *= factor;
 #pragma unroll 1
         for (int lane = 0; lane < most_lanes; ++lane) {
             double value = sum.value;
 #pragma unroll
-            for (int k = 0; k < kColumns; ++k) value += match[k] * factor;
+            for (int k = 0; k < kColumns; ++k) value += match[k];
             value = __shfl_sync(kAllLanes, value, group.first() + lane);
             if (lane < group.lanes) sum.value = value;
         }
@@ -169,8 +177,10 @@ struct Columns {
   private:
     __device__ void note(double value) { smallest = min(smallest, high_word(value) - 1); }
 
+    template <bool kIsTested>
     __device__ void convert(const Factor& factor) {
-        if (min(high_word(incoming) - 1, high_word(deletion) - 1) < factor.kept) smallest = 0;
+        const unsigned least = min(high_word(incoming) - 1, high_word(deletion) - 1);
+        if (kIsTested && least < factor.kept) smallest = 0;
         incoming *= factor.value;
         deletion *= factor.value;
     }
@@ -185,7 +195,7 @@ struct Columns {
             insertion[k] *= factor.value;
         }
         if (least < factor.kept) smallest = 0;
-        if (is_active) convert(factor);
+        if (is_active) convert<true>(factor);
         exponent += steps;
     }
 };

@@ -6,7 +6,7 @@
 #include "pairhmm/piece.cuh"
 
 constexpr int kQualities = 256;
-constexpr double kTame = 0x1p-25;
+constexpr double kTame = 0x1p-22;
 constexpr int kRingSlots = 2 * kWarpLanes;
 
 // A pair of a read, so many rows from `start` on, and a haplotype, so many columns.
