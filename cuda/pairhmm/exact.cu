@@ -12,7 +12,9 @@
 
 namespace {
 
-constexpr int kFewColumns = 8, kManyColumns = 20;  // per lane
+// Columns per lane: few for pairs that have a warp each, or what suits the haplotype.
+constexpr int kFewColumns = 8, kMiddleColumns = 16, kManyColumns = 20;
+constexpr int kRowColumns = 3;  // columns of a lane that take as long as the rest of a row
 constexpr int kLeastLanes = 4;  // per group, which computes at most so many rows at a time
 
 // At least so many warps at a time, on architectures whose compiler then keeps no register in memory.
@@ -176,6 +178,8 @@ __device__ void add_strips(const Work& work, const Group& group) {
     }
 }
 
+constexpr int kNoEntry = -1;
+
 // Returns the next entry of the list of pairs, from its number of entries on if none is left. Each
 // entry is taken by the first warp that is free.
 __device__ int next_entry(int* taken) {
@@ -185,6 +189,20 @@ __device__ int next_entry(int* taken) {
 
 __device__ inline int lanes_for(int width, int columns) {
     return min(max((width + columns - 1) / columns, kLeastLanes), kWarpLanes);
+}
+
+// Time of a row of a haplotype, if a warp has as many pairs as fit.
+__device__ inline float time_of_row(int width, int columns) {
+    const int strips = (width - 1) / (columns * kWarpLanes) + 1;
+    const int pairs = kWarpLanes / lanes_for(width, columns);
+    return (float)(strips * (columns + kRowColumns)) / pairs;
+}
+
+// Returns the number of columns per lane for a warp whose first haplotype has such a width.
+__device__ inline int columns_for(int width, bool is_alone) {
+    if (is_alone && width <= kFewColumns * kWarpLanes) return kFewColumns;
+    const float many = time_of_row(width, kManyColumns);
+    return time_of_row(width, kMiddleColumns) < many ? kMiddleColumns : kManyColumns;
 }
 
 }  // namespace
@@ -208,14 +226,14 @@ extern "C" __global__ void __launch_bounds__(kWarpLanes, kWarps) exact(
         shared.pairs[lane_id()] = {0, 0, 0, 1, 0};
         shared.sums[lane_id()] = {0.0, kNoExponent};
         Group group = {};
-        int used = 0;
-        bool is_wide = true;
-        for (int groups = 0; groups < most_groups && entry < count; ++groups) {
+        int used = 0, columns = 0, groups = 0;
+        bool has_room = true;
+        while (has_room && entry < count) {
             const int4 rows = pairs[2 * exact_pairs.pairs[entry] + 1];
             const int start = reads.offsets[rows.x], first = haplotypes.offsets[rows.y];
             const int width = haplotypes.offsets[rows.y + 1] - first;
-            if (!used) is_wide = most_groups > 1 || width > kFewColumns * kWarpLanes;
-            const int lanes = lanes_for(width, is_wide ? kManyColumns : kFewColumns);
+            if (!used) columns = columns_for(width, most_groups == 1);
+            const int lanes = lanes_for(width, columns);
             if (used + lanes > kWarpLanes) break;
             if (lane_id() >= used) group = {lanes, lane_id() - used};
             if (lane_id() >= used && group.lane < lanes) {
@@ -223,10 +241,14 @@ extern "C" __global__ void __launch_bounds__(kWarpLanes, kWarps) exact(
                                            rows.z};
             }
             used += lanes;
-            entry = next_entry(taken);
+            has_room = ++groups < most_groups && used + lanes <= kWarpLanes;
+            if (has_room) entry = next_entry(taken);
         }
+        if (!has_room) entry = kNoEntry;  // no pair waits for this warp
         shared.entry = entry;
-        is_wide ? add_strips<kManyColumns>(work, group) : add_strips<kFewColumns>(work, group);
+        if (columns == kFewColumns) add_strips<kFewColumns>(work, group);
+        if (columns == kMiddleColumns) add_strips<kMiddleColumns>(work, group);
+        if (columns == kManyColumns) add_strips<kManyColumns>(work, group);
         if (group.lane == 0) {
             const Scaled sum = shared.sums[lane_id()];
             const bool is_known = sum.value > 0.0 && isfinite(sum.value);
@@ -234,6 +256,6 @@ extern "C" __global__ void __launch_bounds__(kWarpLanes, kWarps) exact(
                 is_known ? fmin(0.0, log10_scaled(sum.value, kStep * sum.exponent)) : nan("");
             if (!is_known) *too_small = 1;
         }
-        entry = shared.entry;
+        entry = shared.entry == kNoEntry ? next_entry(taken) : shared.entry;
     }
 }
