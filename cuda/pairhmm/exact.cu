@@ -3,8 +3,8 @@
 // bits are the same, unless numbers are lost at the end of the range of float64: then the result is
 // NaN, and the CPU computes it. A group of neighbouring lanes holds the columns of a haplotype in
 // registers, and each lane is one row after the lane to its left, as in pairhmm/forward.cu. A warp
-// computes as many pairs at a time as have room, of any sizes. Haplotypes that do not fit a warp are
-// computed in strips; what one strip passes to the next is in memory.
+// computes as many pairs at a time as have room, of any sizes. Haplotypes that do not fit a warp
+// are computed in strips; what one strip passes to the next is in memory.
 
 #include "common/arithmetic.cuh"
 #include "common/warp.cuh"
@@ -17,7 +17,7 @@ constexpr int kFewColumns = 8, kMiddleColumns = 16, kManyColumns = 20;
 constexpr int kRowColumns = 3;  // columns of a lane that take as long as the rest of a row
 constexpr int kLeastLanes = 4;  // per group, which computes at most so many rows at a time
 
-// At least so many warps at a time, on architectures whose compiler then keeps no register in memory.
+// At least so many warps at a time, where the compiler then keeps no register in memory.
 #if __CUDA_ARCH__ == 700 || __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900
 constexpr int kWarps = 12;
 #else
@@ -34,9 +34,9 @@ struct Work {
     __device__ const Pair& pair() const { return shared.pairs[lane_id()]; }
 };
 
-// A strip of the columns of a haplotype, from `first` on. `edges`, one per row, are what the columns
-// to the left passed on, and become what these columns pass on. Lanes without a pair have one
-// without rows.
+// A strip of the columns of a haplotype, from `shared.first` on. `edges`, one per row, are what the
+// columns to the left passed on, and become what these columns pass on. Lanes without a pair have
+// one without rows.
 template <int kColumns>
 struct Strip {
     const Work& work;
@@ -173,7 +173,7 @@ __device__ void add_strips(const Work& work, const Group& group) {
         strip.fill();
         strip.add_last_row();
         const int next = first + kColumns * kWarpLanes;
-        __syncwarp();  // all lanes have read `first`, and the first lane reads edges of the last one
+        __syncwarp();  // all lanes have read `first`, and the last one has written edges
         first = next;
     }
 }
@@ -198,7 +198,8 @@ __device__ inline float time_of_row(int width, int columns) {
     return (float)(strips * (columns + kRowColumns)) / pairs;
 }
 
-// Returns the number of columns per lane for a warp whose first haplotype has such a width.
+// Returns the number of columns per lane for a warp whose first haplotype has such a width; not so
+// few that it needs strips where the most do not.
 __device__ inline int columns_for(int width, bool is_alone) {
     if (is_alone && width <= kFewColumns * kWarpLanes) return kFewColumns;
     const float many = time_of_row(width, kManyColumns);
@@ -215,12 +216,14 @@ extern "C" __global__ void __launch_bounds__(kWarpLanes, kWarps) exact(
     ExactPairs exact_pairs, double* scratch, double* likelihoods, int* too_small, int* taken,
     int longest) {
     __shared__ Shared shared;
+    int entry = next_entry(taken);
+    if (entry >= *exact_pairs.count) return;  // as most blocks do in a small batch
     for (int k = lane_id(); k < kQualities; k += kWarpLanes) {
         shared.probabilities[k] = probabilities[k];
     }
     __syncwarp();  // other lanes read what is written here
     const Work work = {reads, haplotypes, shared, (Edge*)scratch + (long long)blockIdx.x * longest};
-    for (int entry = next_entry(taken); entry < *exact_pairs.count;) {
+    while (entry < *exact_pairs.count) {
         // Few pairs are spread over all warps, and over more lanes of each.
         const int count = *exact_pairs.count, most_groups = count / gridDim.x + 1;
         shared.pairs[lane_id()] = {0, 0, 0, 1, 0};

@@ -15,7 +15,7 @@ constexpr double kVanishing = 0x1p-840;
 // Rows between tests of the range, if all are tame (`Row`) and else. All numbers but 0 above kSafe
 // stay above kVanishing in the next kTameRows tame rows: each M is at least the M to its upper left
 // times kTame, each I at least its upper one times kTame, each D at least an M. Only in the first
-// column may M be 0, and so the next M comes from I alone: it is at least that I times kTame^2, once.
+// column may M be 0; the next M comes from I alone, and is at least that I times kTame^2, once.
 constexpr int kTameRows = 16, kRows = 8;
 constexpr double kSafe = 0x1p-440;
 
@@ -160,9 +160,12 @@ struct Columns {
             if (lane < group.lanes) largest = max(largest, other);
         }
         for (; sum.exponent < largest && sum.value > 0.0; ++sum.exponent) sum.value *= kDown;
-        const double factor = Factor(is_any ? largest - own : 0).value;
+#pragma unroll 1
+        for (int each = own; each < largest && is_any; ++each) {
+            is_any = false;
 #pragma unroll
-        for (int k = 0; k < kColumns; ++k) match[k] *= factor;
+            for (int k = 0; k < kColumns; ++k) is_any |= (match[k] *= kDown) > 0.0;
+        }
 #pragma unroll 1
         for (int lane = 0; lane < most_lanes; ++lane) {
             double value = sum.value;

@@ -1,5 +1,5 @@
-// Rows of reads in `exact`: their coefficients, computed by the lanes of a group, each for a row, and
-// passed to all lanes through a ring in shared memory.
+// Rows of reads in `exact`: their coefficients, which the lanes of a group compute, each for a row,
+// and pass to all lanes through a ring in shared memory.
 
 #include "common/warp.cuh"
 #include "pairhmm/masks.cuh"
@@ -111,7 +111,7 @@ struct Shared {
     double probabilities[kQualities];
     Ring ring;
     unsigned masks[kLetters][kWarpLanes];  // by letter of the read: a bit per column of a lane
-    // Here, because registers are scarce: the next entry of the list; the first column of the strip,
+    // Here, because registers are scarce: the next entry of the list; the first column of a strip,
     // its steps, those whose rows are computed, how many at a time, and whether all are tame; the
     // pair of each lane, the sum of its strips, and the slot of the next row that is computed.
     int entry, first, steps, computed, chunk;
