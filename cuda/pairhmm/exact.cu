@@ -259,6 +259,8 @@ extern "C" __global__ void __launch_bounds__(kWarpLanes, kWarps) exact(
                 is_known ? fmin(0.0, log10_scaled(sum.value, kStep * sum.exponent)) : nan("");
             if (!is_known) *too_small = 1;
         }
-        entry = shared.entry == kNoEntry ? next_entry(taken) : shared.entry;
+        entry = shared.entry;
+        __syncwarp();  // all lanes have read what the next pairs overwrite
+        if (entry == kNoEntry) entry = next_entry(taken);
     }
 }

@@ -44,3 +44,11 @@ def test_haplotypes_that_fill_lanes(length: int, monkeypatch: pytest.MonkeyPatch
     for copies in (1, 8):
         batch = make_batch([(reads * copies, [haplotype[:length]])])
         assert not left_to_the_cpu(monkeypatch, batch).any()
+
+
+def test_wide_haplotypes_after_narrow_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pair that does not fit beside another waits for its warp."""
+    haplotype = b"ACGGT" * 120
+    reads = [uniform_read(haplotype[3:12], quality, 30, 30, 10) for quality in range(20, 40)]
+    batch = make_batch([(reads, [haplotype[:100], haplotype])])
+    assert not left_to_the_cpu(monkeypatch, batch).any()
