@@ -16,6 +16,7 @@
 namespace {
 
 constexpr int kUnreachable = -(1 << 30);
+constexpr int kUnrolled = 4;   // steps, half of a block: the code of a whole one is too long
 constexpr int kRowBins = 64;  // of band_plan.cu
 
 // Weights of the steps through the matrix, shifted by the tag and with its bits.
@@ -46,7 +47,8 @@ __device__ inline int add_max(int a, int b, int c) {
 
 __device__ inline int without_tag(int tagged) { return tagged & ~kTagMask; }
 
-// Bases of a sequence, four per word, from any position on; any bytes for positions outside it.
+// Bases of a sequence, four per word, from any position on; any bytes for positions outside it. No
+// byte outside is read, except in the aligned words of its first and last base.
 struct BaseReader {
     const unsigned* words;
     unsigned at, count;  // the next word, and the words that the sequence is in
@@ -74,26 +76,6 @@ struct BaseReader {
     }
 };
 
-// Bases of a block of steps of a lane: of the reference, a row's in each byte, and of the query,
-// those of the first row from the first byte on.
-struct BlockBases {
-    unsigned reference[2], query[4];
-
-    __device__ BlockBases(BaseReader& references, BaseReader& queries)
-        : reference{references.next(), references.next()},
-          query{queries.next(), queries.next(), queries.next(), queries.next()} {}
-
-    // Goes to the next block: its first row has the second half of the query bases.
-    __device__ void advance(const unsigned (&references)[2], const unsigned (&queries)[2]) {
-#pragma unroll
-        for (int w = 0; w < 2; ++w) {
-            reference[w] = references[w];
-            query[w] = query[w + 2];
-            query[w + 2] = queries[w];
-        }
-    }
-};
-
 // Registers of a lane.
 struct Cells {
     int opened[kLaneDiagonals];     // score in the row above + gap_open, no tag
@@ -112,23 +94,23 @@ struct Cells {
         }
     }
 
-    // Fills the row of a step; called by all lanes of the warp. With kFirst, a lane may have no row
+    // Fills the row of a step, whose directions have `unit` as lowest bit, with the bases of the first
+    // unrolled step; called by all lanes of the warp. With kFirst, a lane may have no row
     // yet, and the cell `border` is of the first column. Cells before it have no score, and only
     // cells of the first column depend on them.
     template <bool kFirst>
-    __device__ void fill_row(const BlockBases& bases, int step, const Task& task,
+    __device__ void fill_row(unsigned references, const unsigned (&queries)[3], int step,
+                             unsigned unit, const Task& task,
                              const Group& group, bool is_filled, int border,
                              int border_opened) {
-        const unsigned reference = __byte_perm(bases.reference[step / 4], 0, 0x1111 * (step % 4));
+        const unsigned reference = __byte_perm(references, 0, 0x1111 * step);
         int left = __shfl_sync(kAllLanes, opened[kLaneDiagonals - 1], group.left);
         int insertion = __shfl_sync(kAllLanes, last_insertion, group.left);
         if (group.lane == 0) left = insertion = kUnreachable;
         const auto fill = [&](int d, int above, int deletion_above) {
-            const int w = step / 4 + d / 4;
-            const unsigned query =
-                __funnelshift_r(bases.query[w], bases.query[w + 1], 8 * (step % 4));
+            const unsigned query = __funnelshift_r(queries[d / 4], queries[d / 4 + 1], 8 * step);
             const bool differs = (query ^ reference) & 0xffu << 8 * (d % 4);
-            fill_cell(d, differs, above, deletion_above, task.step, step, left, insertion);
+            fill_cell(d, differs, above, deletion_above, task.step, unit, left, insertion);
             if (kFirst && d == border) {
                 left = opened[d] = border_opened;
                 insertion = kUnreachable;
@@ -149,14 +131,14 @@ struct Cells {
     // `left` and `insertion` are the opened score and the insertion score of the cell before, and
     // become those of this cell.
     __device__ void fill_cell(int d, bool differs, int above, int deletion_above,
-                              const Steps& weights, int step, int& left, int& insertion) {
+                              const Steps& weights, unsigned unit, int& left, int& insertion) {
         const int through = opened[d] + (differs ? weights.mismatch : weights.match);
         const int down = add_max(deletion_above, weights.deletion_extend, above);
         const int right = add_max(insertion, weights.insertion_extend, left);
         const int best = max(add_max(right, kInsertion, through), down);
         const unsigned extended = ((unsigned)right | (unsigned)down) & ~kSource & kTagMask;
         const unsigned direction = ((unsigned)best & kSource) | extended;
-        word[d] += direction << (kTagBits * step);
+        word[d] += direction * unit;
         insertion = without_tag(right);
         deletion[d] = without_tag(down);
         left = opened[d] = without_tag(best) + weights.gap_open;
@@ -172,32 +154,42 @@ __device__ void fill_bands(const EndedPair& pair, const Band& band, const Task& 
     Cells cells(task, band.first_row, first_column);
     BaseReader references(pair.reference, pair.row, band.first_row - group.lane);
     BaseReader queries(pair.query, pair.query_size, first_column - group.lane);
-    BlockBases bases(references, queries);
-    for (int first = 0; first < steps; first += kBlockSteps) {
+    unsigned reference = references.next();
+    unsigned query[3] = {queries.next(), queries.next(), queries.next()};
+    for (int first = 0; first % kBlockSteps || first < steps; first += kUnrolled) {
         const int row = first - group.lane;  // 0-based, from band.first_row + 1 on
-        const unsigned next_references[2] = {references.next(), references.next()};
-        const unsigned next_queries[2] = {queries.next(), queries.next()};
+        const unsigned next_reference = references.next(), next_query = queries.next();
+        const bool is_first_half = first % kBlockSteps == 0;
+        const unsigned unit = is_first_half ? 1 : 1 << kTagBits * kUnrolled;
+        if (is_first_half) {
 #pragma unroll
-        for (int d = 0; d < kLaneDiagonals; ++d) cells.word[d] = 0;
+            for (int d = 0; d < kLaneDiagonals; ++d) cells.word[d] = 0;
+        }
         if (__any_sync(kAllLanes, row < 0 || first_column + row < 0)) {
 #pragma unroll
-            for (int k = 0; k < kBlockSteps; ++k) {
-                cells.fill_row<true>(bases, k, task, group, row + k >= 0,
-                                     -(first_column + row + k + 1),
+            for (int k = 0; k < kUnrolled; ++k) {
+                cells.fill_row<true>(reference, query, k, unit << kTagBits * k, task, group,
+                                     row + k >= 0, -(first_column + row + k + 1),
                                      task.opened_border(band.first_row + row + k + 1));
             }
         } else {
 #pragma unroll
-            for (int k = 0; k < kBlockSteps; ++k) {
-                cells.fill_row<false>(bases, k, task, group, true, 0, 0);
+            for (int k = 0; k < kUnrolled; ++k) {
+                cells.fill_row<false>(reference, query, k, unit << kTagBits * k, task, group, true,
+                                      0, 0);
             }
         }
+        if (!is_first_half) {
 #pragma unroll
-        for (int d = 0; d < kLaneDiagonals; ++d) {
-            directions[d * kWarpLanes + lane_id()] = cells.word[d];
+            for (int d = 0; d < kLaneDiagonals; ++d) {
+                directions[d * kWarpLanes + lane_id()] = cells.word[d];
+            }
+            directions += kLaneDiagonals * kWarpLanes;
         }
-        directions += kLaneDiagonals * kWarpLanes;
-        bases.advance(next_references, next_queries);
+        reference = next_reference;
+        query[0] = query[1];
+        query[1] = query[2];
+        query[2] = next_query;
     }
     __syncwarp();
 }

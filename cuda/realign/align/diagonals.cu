@@ -23,7 +23,8 @@ __device__ inline int count_bytes(unsigned long long word) {
 }
 
 // Counts the mismatches of two sequences in the words of a lane, each `kLanes` words from the one
-// before; stops where they cost more than `most`.
+// before; stops where they cost more than `most`. No byte outside is read, except in the aligned
+// words of the first and last bases.
 template <int kLanes>
 __device__ inline int count_mismatches(
     const unsigned char* one, const unsigned char* other, int size, int lane, int cost,
