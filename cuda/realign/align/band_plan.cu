@@ -21,8 +21,8 @@ __device__ inline int bin_of(int lanes, int rows) {
     return kRowGroups * kMostLanes * kRowBins - later;
 }
 
-// Returns four bases of a sequence from any position on; any bytes for positions outside it. No byte
-// outside is read, except in the aligned words of its first and last base.
+// Returns four bases of a sequence from any position on; any bytes for positions outside it. No
+// byte outside is read, except in the aligned words of its first and last base.
 __device__ inline unsigned four_bases(const unsigned char* bases, int size, int at) {
     const unsigned long long start = (unsigned long long)bases, end = start + size;
     const unsigned long long address = start + (long long)at, low = address & ~3ull;

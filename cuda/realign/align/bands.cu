@@ -94,15 +94,13 @@ struct Cells {
         }
     }
 
-    // Fills the row of a step, whose directions have `unit` as lowest bit, with the bases of the first
-    // unrolled step; called by all lanes of the warp. With kFirst, a lane may have no row
-    // yet, and the cell `border` is of the first column. Cells before it have no score, and only
-    // cells of the first column depend on them.
+    // Fills the row of an unrolled step; `unit` is the lowest bit of its directions. Called by all
+    // lanes of the warp. With kFirst, a lane may have no row yet, and the cell `border` is of the
+    // first column. Cells before it have no score, and only cells of the first column depend on them.
     template <bool kFirst>
     __device__ void fill_row(unsigned references, const unsigned (&queries)[3], int step,
-                             unsigned unit, const Task& task,
-                             const Group& group, bool is_filled, int border,
-                             int border_opened) {
+                             unsigned unit, const Task& task, const Group& group,
+                             bool is_filled, int border, int border_opened) {
         const unsigned reference = __byte_perm(references, 0, 0x1111 * step);
         int left = __shfl_sync(kAllLanes, opened[kLaneDiagonals - 1], group.left);
         int insertion = __shfl_sync(kAllLanes, last_insertion, group.left);
