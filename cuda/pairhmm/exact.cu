@@ -73,7 +73,7 @@ struct Strip {
         const unsigned char* letters = work.haplotypes.bases + pair.first_column;
 #pragma unroll 1
         for (int k = 0; k < min(pair.width - start, kColumns); ++k) {
-            use(letters[start + k], bit_of(k));
+            use(letters[start + k], bit_of(k, kColumns));
         }
     }
 

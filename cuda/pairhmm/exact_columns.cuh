@@ -67,7 +67,7 @@ struct Columns {
             double outgoing = fma(row.alpha, match[k], fma(row.a, insertion[k], row.c * deletion));
             insertion[k] = fma(row.b, insertion[k], match[k]);
             deletion = fma(row.extend_above, deletion, match[k]);
-            match[k] = incoming * (differs >> bit_of(k) & 1 ? row.differing : row.matching);
+            match[k] = incoming * (differs >> bit_of(k, kColumns) & 1 ? row.differing : row.matching);
             incoming = outgoing;
             if (kIsTested) {
                 note(match[k]);

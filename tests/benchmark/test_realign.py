@@ -15,9 +15,7 @@ from hapgpu.benchmark.pairs import (
     reads_with_indels,
     work_on_the_cpu,
 )
-from hapgpu.benchmark.realign import queued_seconds
-from hapgpu.benchmark.queued_calls import queued_seconds
-from hapgpu.benchmark.realign import compare_designs
+from hapgpu.benchmark.realign import compare_designs, queued_seconds
 from hapgpu.errors import UsageError
 from hapgpu.realign.align.dispatch import align_pairs
 from hapgpu.realign.align.ungapped import UNPROVED, ungapped_alignments
