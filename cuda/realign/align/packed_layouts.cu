@@ -7,6 +7,9 @@ namespace {
 // Instructions of a lane per cell of two pairs, and per row, counted in the machine code for sm_90.
 constexpr int kCellCost = 8, kRowCost = 15;
 constexpr int kMostLanes = 32;
+// Groups of fewer lanes are so many that codes and borders do not fit the cache of a multiprocessor:
+// 100 x 350 is slower with 4 lanes than with 8.
+constexpr int kFewestLanes = 8;
 // Bits of the number of a launch, from below: class of the references, and of the number of lanes;
 // columns per lane; stripes.
 constexpr int kLanesAt = 6, kColumnsAt = 9, kStripesAt = 14, kLaunchBits = 31;
@@ -21,7 +24,8 @@ __device__ inline int up(int number, int by) { return (number + by - 1) / by; }
 __device__ inline Layout choose_layout(int columns, int rows, int max_columns) {
     Layout best = {};
     long long lowest = 0;
-    for (int k = 0; 1 << k <= min(columns, kMostLanes); ++k) {
+    const int first = columns < kFewestLanes ? 0 : 31 - __clz(kFewestLanes);
+    for (int k = first; 1 << k <= min(columns, kMostLanes); ++k) {
         const int lanes = 1 << k, stripes = up(columns, lanes * max_columns);
         const Layout layout = {up(columns, lanes * stripes), k, stripes};
         const long long cost =
