@@ -159,7 +159,7 @@ def _searched(
         part = order[start : start + FILLED]
         size = scratch_bytes(int(rows[part].max()), int(columns[part].max()), width)
         scratch = workspace.array("end cells", (size,), np.uint8)
-        find_end_cells(pairs, diagonals, scoring, width, part, scratch, ends)
+        find_end_cells(pairs, diagonals, scoring, part, scratch, ends, width=width)
 
     run_tasks(search, range(0, len(pairs), FILLED), device.threads, WORKSPACE_BYTES)
     return ends
@@ -226,7 +226,7 @@ def _traced_windows(
         rows = np.arange(start, min(start + FILLED, len(windows.pairs)))
         size = int(windows.scratch_bytes(rows, width).max())
         scratch = workspace.array("windows", (size,), np.uint8)
-        trace_some(windows, scoring, overhang, width, rows, scratch, traces)
+        trace_some(windows, scoring, overhang, rows, scratch, traces, width=width)
 
     run_tasks(trace, range(0, len(windows.pairs), FILLED), device.threads, WORKSPACE_BYTES)
     return traces.offsets, Ragged.gather(traces.runs, traces.starts, traces.counts)

@@ -74,10 +74,11 @@ def find_end_cells(
     pairs: PairBatch,
     diagonals: Diagonals,
     scoring: Scoring,
-    width: int,
     order: NDArray[np.int64],
     scratch: NDArray[np.uint8],
     ends: EndCells,
+    *,
+    width: int,
 ) -> None:
     """Write the end cells of some pairs, with the losses of the best alignments.
 
@@ -89,14 +90,14 @@ def find_end_cells(
         The diagonals to fill.
     scoring
         Weights that prefer an exact match.
-    width
-        Bytes of a loss, 1 or 2.
     order
         int64[k]: the pairs to search, those of similar size side by side.
     scratch
         uint8, at least `scratch_bytes` of the largest of them.
     ends
         Where to write, for all pairs.
+    width
+        Bytes of a loss, 1 or 2.
     """
     columns = loss_pairs(pairs, diagonals, order)
     _search(columns, losses_of(scoring), scratch, ends, width)

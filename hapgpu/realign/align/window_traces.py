@@ -125,10 +125,11 @@ def trace_some(
     windows: Windows,
     scoring: Scoring,
     overhang: Overhang,
-    width: int,
     rows: NDArray[np.int64],
     scratch: NDArray[np.uint8],
     traces: Traces,
+    *,
+    width: int,
 ) -> None:
     """Write the alignments of some windows.
 
@@ -138,14 +139,14 @@ def trace_some(
         n windows.
     scoring, overhang
         Weights that prefer an exact match, and a treatment of overhangs with free ends.
-    width
-        Bytes of a loss, 1 or 2; all losses are less than `largest_loss`.
     rows
         int64[k]: the windows to trace, similar ones side by side.
     scratch
         uint8, as many as `Windows.scratch_bytes` of the rows tells.
     traces
         Where to write.
+    width
+        Bytes of a loss, 1 or 2; all losses are less than `largest_loss`.
     """
     starts_inside = (windows.starts > 0).astype(np.uint8)
     known = _Known(starts_inside, windows.clipped, windows.most_runs)

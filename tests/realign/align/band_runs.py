@@ -40,12 +40,14 @@ class Runner:
     ) -> tuple[list[Row | None], list[int], int]:
         """Return the alignments in bands, the pairs that are left, and the runs in use."""
         from hapgpu.realign.align.cuda import bands  # noqa: PLC0415  (imports CuPy)
+        from hapgpu.realign.align.cuda.tasks import AlignTask  # noqa: PLC0415  (imports CuPy)
 
         count = len(case.pairs)
         pairs, ends, outputs = self._inputs(case, 200 * count if other_runs is None else other_runs)
         outputs.cigar_counts.fill(0)
         numbers = self._upload(np.asarray(rows, dtype=np.int64))
-        left = bands.banded_alignments(pairs, numbers, ends, scoring, overhang, GPU, outputs)
+        task = AlignTask(scoring, overhang, GPU, with_trace=True)
+        left = bands.banded_alignments(pairs, numbers, ends, task, outputs)
         used = int(self._download(outputs.pool_used)[0])
         found = self._rows(outputs) if used <= outputs.pool.size else []
         return found, self._download(left).tolist(), used

@@ -47,7 +47,7 @@ def found_ends(sequences: Sequences, scoring: Scoring, width: int) -> EndCells:
     size = scratch_bytes(int(rows.max()), int(columns.max()), width)
     scratch = np.full(size, 77, dtype=np.uint8)
     order = np.arange(len(pairs))[::-1].copy()
-    find_end_cells(pairs, Diagonals(-columns, rows), scoring, width, order, scratch, ends)
+    find_end_cells(pairs, Diagonals(-columns, rows), scoring, order, scratch, ends, width=width)
     return ends
 
 

@@ -39,7 +39,8 @@ from hapgpu.realign.align.cuda.layouts import (
     choose_grid,
 )
 from hapgpu.realign.align.cuda.outputs import OUTPUTS, Outputs
-from hapgpu.realign.scoring import Overhang, Scoring
+from hapgpu.realign.align.cuda.tasks import AlignTask
+from hapgpu.realign.scoring import Scoring
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import multiprocessors
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Length, Scalar, Struct
@@ -125,9 +126,7 @@ def banded_alignments(
     pairs: DevicePairs,
     rows: GpuArray,
     ends: EndCells,
-    scoring: Scoring,
-    overhang: Overhang,
-    device: CudaDevice,
+    task: AlignTask,
     outputs: Outputs,
 ) -> GpuArray:
     """Write alignments that are traced back in bands; waits for the GPU.
@@ -140,10 +139,8 @@ def banded_alignments(
         int64[k]: the pairs to align.
     ends
         End cells of the n pairs.
-    scoring, overhang
-        Weights, and the treatment of query bases outside the reference.
-    device
-        The current GPU.
+    task
+        Weights, treatment of query bases outside the reference, and the current GPU.
     outputs
         The alignments of the n pairs.
 
@@ -157,6 +154,7 @@ def banded_alignments(
     cupy.cuda.memory.OutOfMemoryError
         The directions do not fit the memory of the device; nothing is written then.
     """
+    scoring, overhang, device = task.scoring, task.overhang, task.device
     if not rows.size or max(scoring.gap_open, scoring.gap_extend) > 0:
         return rows
     count = int(rows.size)
@@ -170,13 +168,13 @@ def banded_alignments(
     launches = _launches(kernel, by_group, device)
     largest = max((grid.warps * words for _, grid, words in launches), default=0)
     scratch = cupy.empty(largest, dtype=np.uint32)
-    task = (_steps(scoring), border_weights(scoring, overhang), scoring.match, int(overhang))
+    weights = (_steps(scoring), border_weights(scoring, overhang), scoring.match, int(overhang))
     for group, grid, words in launches:
         first = 1 + group * _BINS_PER_GROUP
         arguments = (
             *(pairs.fields, ends.fields, rows, matches, after, order, count),
             *(bounds[first : first + _BINS_PER_GROUP + 1], _BINS_PER_GROUP),
-            *(counts[_BINS + 1 + group :], 1, task, scratch, scratch.size, words),
+            *(counts[_BINS + 1 + group :], 1, weights, scratch, scratch.size, words),
             outputs.fields,
         )
         kernel.launch(grid.blocks, grid.threads_per_block, arguments)

@@ -85,9 +85,8 @@ def _end_cells(pairs: PairBatch, task: AlignTask) -> tuple[DevicePairs, EndCells
     )
     sequences = (DeviceRagged(*copies[:2]), DeviceRagged(*copies[2:4]))
     on_device = DevicePairs(*sequences, *copies[4:6])
-    scoring, overhang, device = task.scoring, task.overhang, task.device
     ends = EndCells(*(cupy.empty(len(pairs), dtype=np.int32) for _ in range(3)))
-    write_end_cells(on_device, copies[6], buckets, ends, scoring, overhang, device)
+    write_end_cells(on_device, copies[6], buckets, ends, task)
     return on_device, ends
 
 
@@ -129,13 +128,12 @@ def _scored(ends: EndCells) -> AlignmentBatch | None:
 def _aligned(pairs: DevicePairs, ends: EndCells, task: AlignTask) -> AlignmentBatch | None:
     """Return the alignments; None if some need all stages."""
     outputs = Outputs.for_pairs(len(pairs), _OTHER_RUNS * len(pairs))
-    scoring, overhang, device = task.scoring, task.overhang, task.device
-    diagonal_alignments(pairs, ends, scoring, overhang, outputs)
+    diagonal_alignments(pairs, ends, task.scoring, task.overhang, outputs)
     found = _Downloaded.of(outputs, FIXED_RUNS * len(pairs))
     gapped = np.flatnonzero(found.cigar_counts == 0)
     if gapped.size:
         rows = cupy.asarray(gapped)
-        left = banded_alignments(pairs, rows, ends, scoring, overhang, device, outputs)
+        left = banded_alignments(pairs, rows, ends, task, outputs)
         found = _Downloaded.of(outputs, outputs.pool.size)
         if left.size or found.used > outputs.pool.size:
             return None

@@ -32,6 +32,7 @@ from hapgpu.realign.align.cuda.layouts import (
 )
 from hapgpu.realign.align.cuda.packed_layouts import MAX_BASES, PackedBucket, sort_packed
 from hapgpu.realign.align.cuda.scratch import affordable_warps
+from hapgpu.realign.align.cuda.tasks import AlignTask
 from hapgpu.realign.scoring import LOWEST_SCORE, Overhang, Scoring
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import multiprocessors
@@ -158,7 +159,8 @@ def packed_end_cells(
     """
     ends = EndCells(*(cupy.empty(len(pairs), dtype=np.int32) for _ in range(3)))
     order, buckets = sort_packed(lengths, max_bases(scoring))
-    write_end_cells(pairs, order, buckets, ends, scoring, overhang, device)
+    task = AlignTask(scoring, overhang, device, with_trace=False)
+    write_end_cells(pairs, order, buckets, ends, task)
     return ends
 
 
@@ -172,15 +174,13 @@ def write_end_cells(
     order: GpuArray,
     buckets: list[PackedBucket],
     ends: EndCells,
-    scoring: Scoring,
-    overhang: Overhang,
-    device: CudaDevice,
+    task: AlignTask,
 ) -> None:
     """Find end cells as `packed_end_cells`, of pairs that are sorted into buckets.
 
     Parameters
     ----------
-    pairs, scoring, overhang, device
+    pairs
         As for `packed_end_cells`.
     order
         int64[k]: numbers of pairs, first those in no bucket, which are not certified.
@@ -188,6 +188,8 @@ def write_end_cells(
         All buckets.
     ends
         Of n pairs; only those of the `order` are written.
+    task
+        Weights, treatment of query bases outside the reference, and GPU.
 
     Raises
     ------
@@ -197,6 +199,7 @@ def write_end_cells(
     others = buckets[0].first if buckets else int(order.size)
     if others:
         ends.rows[order[:others]] = UNCERTIFIED
+    scoring, overhang, device = task.scoring, task.overhang, task.device
     costs = _Costs.of(scoring)
     steps = costs.arguments(overhang, scoring.divisor)
     launches = []

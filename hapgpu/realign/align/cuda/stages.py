@@ -129,14 +129,14 @@ def _scored(
     pairs: DevicePairs, lengths: PairLengths, rest: GpuArray, task: AlignTask, outputs: Outputs
 ) -> Passes:
     """Find the end cells of pairs first, then their alignments; `whole` are left."""
-    scoring, overhang, device = task.scoring, task.overhang, task.device
+    scoring, overhang = task.scoring, task.overhang
     is_all = rest.size == len(pairs)
     sizes = lengths if is_all else lengths.take(rest)
     order, buckets = sort_packed(sizes, max_bases(scoring))
     rows = cupy.full(len(pairs), ALIGNED, dtype=np.int32)
     ends = EndCells(outputs.scores, rows, cupy.empty(len(pairs), dtype=np.int32))
     numbers = order if is_all else rest[order]
-    write_end_cells(pairs, numbers, buckets, ends, scoring, overhang, device)
+    write_end_cells(pairs, numbers, buckets, ends, task)
     none = rest[:0]
     if not task.with_trace:
         return Passes(rest, none, chosen_rows(rows == UNCERTIFIED), ends)
@@ -144,7 +144,7 @@ def _scored(
     gapped = chosen_rows(outputs.cigar_counts == 0)
     if not gapped.size:
         return Passes(rest, none, none, ends)
-    whole = banded_alignments(pairs, gapped, ends, scoring, overhang, device, outputs)
+    whole = banded_alignments(pairs, gapped, ends, task, outputs)
     return Passes(rest, gapped, whole, ends)
 
 
