@@ -34,7 +34,7 @@ def warps_of_one_read(layout: LaneLayout) -> HmmBatch:
     """
     rng = np.random.default_rng(layout.lanes)
     source = genome(rng, layout.width)
-    haplotypes = [source[: layout.width - k] for k in range(layout.pairs_per_warp)]
+    haplotypes = [source[: max(layout.width - k, 1)] for k in range(layout.pairs_per_warp)]
     lengths = [1, 7, 8, 9, 15, 16, 31, 32, 33, 95, 96, 97, 130]
     groups = []
     for chosen in (haplotypes, haplotypes[: 1 + layout.pairs_per_warp // 3]):
