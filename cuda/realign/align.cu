@@ -18,23 +18,15 @@
 // word; the words of a warp are adjacent, so that writes are coalesced.
 
 #include "common/cigar.cuh"
-#include "common/warp.cuh"
 #include "realign/align/outputs.cuh"
+#include "realign/align/overhang.cuh"
+#include "realign/align/score_tags.cuh"
+#include "realign/align/stripes.cuh"
 
 namespace {
 
-enum Overhang : int { kSoftclip = 0, kIndel = 1, kLeadingIndel = 2, kIgnore = 3 };
-
-constexpr int kTagBits = 4;
-constexpr int kTagMask = (1 << kTagBits) - 1;
-constexpr int kDiagonal = 8, kInsertion = 4, kInsertionExtended = 2, kDeletionExtended = 1;
-constexpr int kSource = kDiagonal | kInsertion;
 constexpr int kRowsPerWord = 8;
-
-// GATK's bounds (hapgpu/realign/scoring.py): the score of a gap before it is opened, and the lowest
-// score of a cell.
-constexpr int kUnreachable = -(1 << 30);
-constexpr int kLowestScore = -100000000;
+constexpr int kLowestScore = -100000000;  // of a cell (hapgpu/realign/scoring.py)
 constexpr int kNoScore = -2147483647 - 1;
 
 // Arithmetic on tagged scores. They fit 32 bits if no score exceeds 2^25, and always 64 bits.
@@ -90,49 +82,10 @@ struct Pairs {
     int count;
 };
 
-// The lanes of a warp that align one pair.
-struct Group {
-    int lanes, lane, number, count;
-
-    __device__ explicit Group(int group_lanes)
-        : lanes(group_lanes),
-          lane(lane_id() & (group_lanes - 1)),
-          number(lane_id() / group_lanes),
-          count(kWarpLanes / group_lanes) {}
-
-    // Returns the bits of this group's lanes in a ballot, lowest lane first.
-    __device__ unsigned own_bits(unsigned ballot) const {
-        unsigned all = lanes == kWarpLanes ? kAllLanes : (1u << lanes) - 1;
-        return ballot >> (number * lanes) & all;
-    }
-};
-
 struct Pair {
     const unsigned char* reference;
     const unsigned char* query;
     int rows, columns;  // lengths of reference and query; 0 where a group has no pair
-};
-
-// The columns (0-based) of each slot.
-template <int kColumns>
-struct Slots {
-    int short_slots;  // with kColumns - 1 columns
-
-    __device__ Slots(int columns, int slots) : short_slots(slots * kColumns - columns) {}
-
-    __device__ bool is_short(int slot) const { return slot < short_slots; }
-    __device__ int first_column(int slot) const {
-        return slot * kColumns - min(slot, short_slots);
-    }
-    __device__ int slot_of(int column) const {
-        if constexpr (kColumns == 1) {
-            return column;
-        } else {
-            int in_short = short_slots * (kColumns - 1);
-            return column < in_short ? column / (kColumns - 1)
-                                     : short_slots + (column - in_short) / kColumns;
-        }
-    }
 };
 
 // Memory of one warp, reused for all its pairs.
@@ -144,15 +97,6 @@ struct Scratch {
     unsigned* runs;        // [group][run capacity]
     int blocks_per_stripe;
 };
-
-struct EndCell {
-    int score, row, column;  // 1-based
-};
-
-__device__ inline int without_tag(int tagged) { return tagged & ~kTagMask; }
-__device__ inline long long without_tag(long long tagged) {
-    return tagged & ~(long long)kTagMask;
-}
 
 // Shifts the four direction bits of a cell into a word, from above.
 __device__ inline unsigned append_direction(unsigned word, unsigned best, unsigned insertion,
@@ -270,14 +214,6 @@ __device__ void fill_stripe(const Pair& pair, const Steps<Score>& step, int over
         }
     }
     __syncwarp();
-}
-
-// Returns whether cell a of the last row ends a better alignment than cell b: GATK prefers the
-// higher score, then the cell nearer to the main diagonal, then the cell further left.
-__device__ inline bool ends_better(const EndCell& a, const EndCell& b) {
-    if (a.score != b.score) return a.score > b.score;
-    int distance_a = abs(a.row - a.column), distance_b = abs(b.row - b.column);
-    return distance_a != distance_b ? distance_a < distance_b : a.column < b.column;
 }
 
 // Returns the best end cell of the last column and, where ends are free, of the last row.

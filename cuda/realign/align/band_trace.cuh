@@ -3,11 +3,8 @@
 #include "common/cigar.cuh"
 #include "common/warp.cuh"
 #include "realign/align/ended_pairs.cuh"
+#include "realign/align/score_tags.cuh"
 
-constexpr int kTagBits = 4;
-constexpr int kTagMask = (1 << kTagBits) - 1;
-constexpr int kDiagonal = 8, kInsertion = 4, kInsertionExtended = 2, kDeletionExtended = 1;
-constexpr int kSource = kDiagonal | kInsertion;
 constexpr unsigned kDiagonals = 0x88888888u;  // kDiagonal of eight cells
 
 constexpr int kLaneDiagonals = 8, kBlockSteps = 8;

@@ -15,7 +15,6 @@
 
 namespace {
 
-constexpr int kUnreachable = -(1 << 30);
 constexpr int kUnrolled = 4;   // steps, half of a block: the code of a whole one is too long
 constexpr int kRowBins = 64;  // of band_plan.cu
 
@@ -44,8 +43,6 @@ __device__ inline int add_max(int a, int b, int c) {
     return max(a + b, c);
 #endif
 }
-
-__device__ inline int without_tag(int tagged) { return tagged & ~kTagMask; }
 
 // Bases of a sequence, four per word, from any position on; any bytes for positions outside it. No
 // byte outside is read, except in the aligned words of its first and last base.

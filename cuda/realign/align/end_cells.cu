@@ -10,12 +10,12 @@
 // With kWide, costs are clamped at `cap` every few rows, else all are below 2,048.
 
 #include "common/grid.cuh"
+#include "realign/align/overhang.cuh"
 #include "realign/align/packed_costs.cuh"
+#include "realign/align/stripes.cuh"
 #include "realign/pairs.cuh"
 
 namespace {
-
-enum Overhang : int { kSoftclip = 0, kIndel = 1, kLeadingIndel = 2, kIgnore = 3 };
 
 constexpr int kRowsPerClamp = 8;  // as in packed.py
 constexpr int kCodes = 4;         // that a lane writes at a time
@@ -44,17 +44,6 @@ struct EndCells {
     int* columns;
 };
 
-// The lanes of a warp that align two pairs.
-struct Group {
-    int lanes, lane, number, count;
-
-    __device__ explicit Group(int group_lanes)
-        : lanes(group_lanes),
-          lane(lane_id() & (group_lanes - 1)),
-          number(lane_id() / group_lanes),
-          count(kWarpLanes / group_lanes) {}
-};
-
 struct Pair {
     const unsigned char* reference;
     const unsigned char* query;
@@ -63,19 +52,6 @@ struct Pair {
 
     // Returns a base of the query; 0 after its end.
     __device__ unsigned base(int column) const { return column < columns ? query[column] : 0; }
-};
-
-// The columns (0-based) of each slot.
-template <int kColumns>
-struct Slots {
-    int short_slots;  // with kColumns - 1 columns
-
-    __device__ Slots(int columns, int slots) : short_slots(slots * kColumns - columns) {}
-
-    __device__ bool is_short(int slot) const { return slot < short_slots; }
-    __device__ int first_column(int slot) const {
-        return slot * kColumns - min(slot, short_slots);
-    }
 };
 
 // Costs of a row at the right border of a lane: of the cell, and of the insertion to it.
@@ -213,18 +189,6 @@ __device__ void fill_stripe(Cells<kColumns>& cells, const Steps& steps, const Gr
         }
         step = end;
     }
-}
-
-struct EndCell {
-    int score, row, column;  // 1-based
-};
-
-// Returns whether cell a of the last row ends a better alignment than cell b: GATK prefers the
-// higher score, then the cell nearer to the main diagonal, then the cell further left.
-__device__ inline bool ends_better(const EndCell& a, const EndCell& b) {
-    if (a.score != b.score) return a.score > b.score;
-    const int distance_a = abs(a.row - a.column), distance_b = abs(b.row - b.column);
-    return distance_a != distance_b ? distance_a < distance_b : a.column < b.column;
 }
 
 // Returns the best end cell of the last column: of equal scores, the lowest row.

@@ -3,9 +3,8 @@
 
 #include "common/cigar.cuh"
 #include "realign/align/outputs.cuh"
+#include "realign/align/overhang.cuh"
 #include "realign/pairs.cuh"
-
-enum Overhang : int { kSoftclip = 0, kIndel = 1, kLeadingIndel = 2, kIgnore = 3 };
 
 constexpr int kAligned = -2;  // row of a pair whose outputs stay as they are
 
