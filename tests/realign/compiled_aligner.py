@@ -28,17 +28,22 @@ def align(reference: bytes, query: bytes, scoring: Scoring, overhang: Overhang) 
     """Do as `align_reference`."""
     if not reference or not query or (overhang.has_free_ends and query in reference):
         return align_reference(reference, query, scoring, overhang)
-    scores, steps = _fill(
+    scores, steps = filled(reference, query, scoring, overhang)
+    matrix = scores.tolist()
+    row, column = _end_cell(matrix, overhang)
+    offset, cigar = _trace_back(steps.tolist(), row, column, overhang)
+    return Alignment(matrix[row][column], offset, cigar)
+
+
+def filled(reference: bytes, query: bytes, scoring: Scoring, overhang: Overhang) -> Any:
+    """Return the scores and the steps of all cells, exact matches or not."""
+    return _fill(
         np.frombuffer(reference, dtype=np.uint8),
         np.frombuffer(query, dtype=np.uint8),
         np.array(_border(len(reference), scoring, overhang)),
         np.array(_border(len(query), scoring, overhang)),
         scoring.weights,
     )
-    matrix = scores.tolist()
-    row, column = _end_cell(matrix, overhang)
-    offset, cigar = _trace_back(steps.tolist(), row, column, overhang)
-    return Alignment(matrix[row][column], offset, cigar)
 
 
 @numba.njit

@@ -12,8 +12,8 @@ from hapgpu.arrays.batches import PairBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.cigar.encoding import cigar_strings
 from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
-from tests.realign.align.reference import _border, _end_cell, _trace_back
-from tests.realign.compiled_aligner import _fill
+from tests.realign.align.reference import _end_cell, _trace_back
+from tests.realign.compiled_aligner import filled
 
 SCORINGS: Final = [
     *PRESETS.values(),
@@ -72,13 +72,7 @@ def ended(sequences: list[tuple[bytes, bytes]], scoring: Scoring, overhang: Over
     """Fill the matrices of pairs: also of exact matches, unlike `align_reference`."""
     cells, expected, is_diagonal = [], [], []
     for reference, query in sequences:
-        scores, steps = _fill(
-            np.frombuffer(reference, dtype=np.uint8),
-            np.frombuffer(query, dtype=np.uint8),
-            np.array(_border(len(reference), scoring, overhang)),
-            np.array(_border(len(query), scoring, overhang)),
-            scoring.weights,
-        )
+        scores, steps = filled(reference, query, scoring, overhang)
         matrix = scores.tolist()
         row, column = _end_cell(matrix, overhang)
         offset, cigar = _trace_back(steps.tolist(), row, column, overhang)
