@@ -354,13 +354,16 @@ class VariantCalls:
     qualities
         float64[v]: QUAL.
     genotypes
-        int16[v, n, 2]: numbers of alleles, ascending; -1 for no call.
+        int16[v, n, p]: numbers of alleles, ascending; -1 for no call. p is the highest ploidy of
+        the run; a record of a lower one has -2 in the other columns.
     genotype_qualities
         int16[v, n]: GQ, at most 99; 0 for no call.
     phred_likelihoods
         int32 rows, v * n of them: PL, 0 for the best.
     maximum_likelihood_counts
         int32[a]: MLEAC of each allele.
+    ploidies
+        int64[v]: copies of each sample.
     """
 
     sites: NDArray[np.int64]
@@ -373,6 +376,7 @@ class VariantCalls:
     genotype_qualities: NDArray[np.int16]
     phred_likelihoods: Ragged
     maximum_likelihood_counts: NDArray[np.int32]
+    ploidies: NDArray[np.int64]
 
     def __len__(self) -> int:
         return self.starts.size

@@ -164,6 +164,7 @@ def made_calls(seed: int, samples: int, sites: int = 4, count: int = 40) -> Made
         random.integers(-1, 100, shape[:2]).astype(np.int16),
         joined([p - p.min() for p in phred], np.int32),
         random.integers(0, 2 * samples + 2, numbers.size).astype(np.int32),
+        np.full(called.size, 2),
     )
     segment = Segment("chr1", 100_000, 900, 1100, 0, 100_000)
     reference = ReferenceSlice(0, np.full(2000, ord("A"), dtype=np.uint8))
@@ -201,4 +202,5 @@ def likelihood_calls(
         np.zeros(shape[:2], dtype=np.int16),
         joined([np.array(row, dtype=np.int32) for record in phred for row in record], np.int32),
         np.zeros(numbers.size, dtype=np.int32),
+        np.full(count, 2),
     )

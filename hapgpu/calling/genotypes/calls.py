@@ -109,6 +109,7 @@ def variants_of(sites: CallSites, phreds: Ragged, kept: KeptAlleles, samples: in
         genotypes.qualities.reshape(called.size, samples),
         Ragged(genotypes.phreds.data, genotypes.phreds.offsets),
         kept.counts[rows],
+        np.full(called.size, 2),
     )
 
 

@@ -37,6 +37,7 @@ def made(
         np.array([[30], [30]], dtype=np.int16),
         Ragged.from_lengths(np.full(2 * genotypes, number, dtype=small), [genotypes] * 2),
         np.full(2 * count, number, dtype=small),
+        np.full(2, 2),
     )
     values = np.full((2, len(FIELDS)), np.nan)
     values[1] = 0.5

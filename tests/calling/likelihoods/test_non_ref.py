@@ -92,4 +92,5 @@ def made_calls(kept: list[list[int]]) -> VariantCalls:
         small,
         empty,
         np.empty(0, dtype=np.int32),
+        np.empty(0, dtype=np.int64),
     )

@@ -55,6 +55,7 @@ def extreme(genotype: list[int], samples: int) -> tuple[VariantCalls, Annotation
         np.full((RECORDS, samples), np.iinfo(np.int16).min, dtype=np.int16),
         rows_of(RECORDS * samples, GENOTYPES),
         np.full(RECORDS * count, LARGEST, dtype=np.int32),
+        np.full(RECORDS, len(genotype)),
     )
     annotations = Annotations(
         np.array([LEAST, LARGEST, 0], dtype=np.int32),

@@ -1,0 +1,1 @@
+"""Options of `call`, a group per module."""
