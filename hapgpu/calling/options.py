@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from hapgpu.calling.ploidies import DIPLOID_EVERYWHERE, Ploidies
 from hapgpu.pairhmm.options import PcrModel
 
 
@@ -53,6 +54,10 @@ class VariantOptions:
         ALT alleles per record, at most.
     has_non_ref
         Whether the last allele of each site is `<NON_REF>`; records then keep all alleles.
+    ploidies
+        Copies of all samples.
+    max_genotypes
+        Genotypes per site, at most: alleles of the worst haplotypes are excluded.
     """
 
     heterozygosity: float = 0.001
@@ -61,6 +66,8 @@ class VariantOptions:
     min_confidence: float = 30.0
     max_alternate_alleles: int = 6
     has_non_ref: bool = False
+    ploidies: Ploidies = DIPLOID_EVERYWHERE
+    max_genotypes: int = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
