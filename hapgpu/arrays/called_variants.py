@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _Variants = TypeVar("_Variants", bound="CalledVariants")
 _COMMON: Final = frozenset({"samples", "contig_names"})
 """Fields that are the same in all parts of a run."""
+NO_COPY: Final = -2
+"""Instead of an allele: of a copy that a sample of a lower ploidy does not have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -132,11 +134,13 @@ def _objects(texts: Sequence[str]) -> NDArray[np.object_]:
 
 
 def _genotype_texts(genotypes: NDArray[np.int16]) -> NDArray[np.object_]:
-    """Return text as in VCF of int16[v, m, ploidy], variant by variant."""
+    """Return text as in VCF of int16[v, m, ploidy], variant by variant; `NO_COPY` is no text."""
     distinct, numbers = np.unique(
         genotypes.reshape(-1, genotypes.shape[2]), axis=0, return_inverse=True
     )
-    texts = ["/".join("." if a < 0 else str(a) for a in row) for row in distinct.tolist()]
+    texts = [
+        "/".join("." if a < 0 else str(a) for a in row if a != NO_COPY) for row in distinct.tolist()
+    ]
     return _objects(texts)[numbers.ravel()]
 
 

@@ -167,7 +167,7 @@ def _parts(inputs: CallInputs, options: CallOptions, resources: Resources) -> Ge
     with CallSession(inputs, options, resources.devices, resources.threads) as session:
         names = tuple(session.contigs)
         numbers = {name: number for number, name in enumerate(names)}
-        yield no_calls(session.samples, names)
+        yield no_calls(session.samples, names, options.genotyping.ploidies.highest)
         with closing(_segments(session, resources)) as found:
             for segment in found:
                 if segment.records is not None:

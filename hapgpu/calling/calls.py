@@ -12,6 +12,7 @@ from hapgpu.arrays.called_variants import CalledVariants
 from hapgpu.arrays.ragged import Ragged, row_texts
 from hapgpu.calling.batches import VariantCalls
 from hapgpu.calling.genotypes.annotation_fields import FIELDS
+from hapgpu.calling.genotypes.calls import NO_CALL
 from hapgpu.calling.segment_calls import SegmentRecords
 
 
@@ -34,7 +35,8 @@ class Calls(CalledVariants):
     qualities
         float64[v]: QUAL, Phred.
     genotypes
-        int16[v, m, 2]: numbers of alleles, 0 for REF, ascending; -1 for no call.
+        int16[v, m, p]: numbers of alleles, 0 for REF, ascending; -1 for no call. p is the highest
+        ploidy of the run; -2 for the copies that a sample does not have.
     genotype_qualities
         int16[v, m]: GQ, Phred; -1 for no call.
     depths
@@ -56,10 +58,10 @@ class Calls(CalledVariants):
         return {"total_depth": self.total_depths, **self.annotations}
 
 
-def no_calls(samples: tuple[str, ...], contig_names: tuple[str, ...]) -> Calls:
-    """Return no variants of some samples."""
+def no_calls(samples: tuple[str, ...], contig_names: tuple[str, ...], ploidy: int = 2) -> Calls:
+    """Return no variants of some samples; `ploidy` is the highest of the run."""
     return Calls(
-        **Calls.empty_columns(samples, contig_names, ploidy=2),
+        **Calls.empty_columns(samples, contig_names, ploidy=ploidy),
         total_depths=np.empty(0, dtype=np.int32),
         annotations={field.name: np.empty(0) for field in FIELDS},
     )
@@ -72,7 +74,7 @@ def calls_of(
     calls, annotations = records.calls, records.annotations
     rows = np.flatnonzero(records.rows)
     genotypes = calls.genotypes[rows]
-    is_called = (genotypes >= 0).all(axis=2)
+    is_called = (genotypes != NO_CALL).all(axis=2)
     likelihoods = _of_samples(calls.phred_likelihoods, rows, len(samples))
     return Calls(
         samples=samples,

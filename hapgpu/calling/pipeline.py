@@ -30,6 +30,7 @@ from hapgpu.calling.events.spans import ANY_UNIT, LONGEST_UNIT
 from hapgpu.calling.events.trimming import trimmed_to_variants
 from hapgpu.calling.genotypes.annotations import annotations_of
 from hapgpu.calling.genotypes.calls import called_variants
+from hapgpu.calling.genotypes.genotype_tables import most_alleles
 from hapgpu.calling.genotypes.likelihoods import prepared_reads, read_likelihoods
 from hapgpu.calling.genotypes.site_reads import site_reads
 from hapgpu.calling.options import CallOptions
@@ -203,7 +204,8 @@ class SegmentWorker:
             return self._without_records(segment, regions, reads, counts)
         is_own = regions.active.starts[trimmed.kept] >= segment.segment.start
         likelihoods = self._likelihoods(segment, reads, trimmed, is_own, counts)
-        records = self._records(segment, trimmed, likelihoods)
+        ploidies = self._ploidies(segment, regions, trimmed)
+        records = self._records(segment, trimmed, likelihoods, ploidies)
         reference = self._mode.reference(segment, regions, reads, records)
         sites, calls = records.sites, records.calls
         rows = is_own[sites.regions[calls.sites]] & self._mode.are_written(records)
@@ -266,16 +268,29 @@ class SegmentWorker:
         counts.update(read_counts(prepared, likelihoods, is_own))
         return likelihoods
 
+    def _ploidies(
+        self, segment: SegmentReads, regions: WindowRegions, trimmed: TrimmedRegions
+    ) -> NDArray[np.int64]:
+        """Return int64[t]: copies in the active regions with variants, by their active spans."""
+        spans = regions.active.take(trimmed.kept)
+        ploidies = self._options.genotyping.ploidies
+        return ploidies.at(segment.segment.contig, spans.starts, spans.ends)
+
     def _records(
-        self, segment: SegmentReads, trimmed: TrimmedRegions, likelihoods: RegionLikelihoods
+        self,
+        segment: SegmentReads,
+        trimmed: TrimmedRegions,
+        likelihoods: RegionLikelihoods,
+        ploidies: NDArray[np.int64],
     ) -> RegionRecords:
         """Return the records of the active regions, with their annotations."""
         timed, mode, samples = self._timed, self._mode, self._samples
-        sites = timed("events", call_sites)(trimmed, segment.reference)
+        most = most_alleles(ploidies, self._options.genotyping.max_genotypes)
+        sites = timed("events", call_sites)(trimmed, segment.reference, most)
         reads = timed("genotypes", site_reads)(sites, likelihoods)
         sites, reads = timed("genotypes", mode.with_non_ref)(sites, reads)
         calls = timed("genotypes", called_variants)(
-            sites, reads, likelihoods, samples, self._options.genotyping
+            sites, reads, likelihoods, samples, self._options.genotyping, ploidies
         )
         reads = timed("genotypes", mode.with_kept_non_ref)(sites, reads, calls)
         annotations = timed("annotations", annotations_of)(

@@ -24,6 +24,7 @@ from hapgpu.calling.batches import (
     TrimmedRegions,
     VariantCalls,
 )
+from hapgpu.calling.genotypes.calls import NO_CALL
 from hapgpu.calling.genotypes.likelihoods import PreparedReads
 from hapgpu.calling.genotypes.site_reads import (
     reads_with_kept_non_ref,
@@ -33,12 +34,13 @@ from hapgpu.calling.genotypes.site_reads import (
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.output.call_lines import call_lines
 from hapgpu.calling.output.gvcf_parts import GvcfPart, gvcf_part, gvcf_records, no_records
-from hapgpu.calling.output.phasing import Phasing, phased
+from hapgpu.calling.output.phasing import Phasing, phased, unphased
 from hapgpu.calling.output.reference_blocks import (
     CalledRegions,
     ReferencePositions,
     reference_positions,
 )
+from hapgpu.calling.ploidies import DIPLOID
 from hapgpu.calling.reads.finalized import finalized_reads
 from hapgpu.calling.regions.active_regions import active_regions, all_regions
 from hapgpu.calling.regions.junctions import Junctions
@@ -304,11 +306,17 @@ class GenomicVcf(VariantsOnly):
             called = CalledRegions(none, regions.active.take(none), reads.of_regions(nowhere))
         else:
             called = _called_regions(found)
-            phasing = self._timed("reference", phased)(found.calls, found.sites, found.trimmed)
+            phasing = self._phasing(found)
         positions = self._timed("reference", reference_positions)(
             segment, regions.inactive, regions.active, reads, called, assembly
         )
         return Reference(positions, phasing)
+
+    def _phasing(self, found: RegionRecords) -> Phasing:
+        """Return the phases of the records: none in a run of another ploidy, as in GATK."""
+        if self._options.genotyping.ploidies.default != DIPLOID:
+            return unphased(len(found.calls))
+        return self._timed("reference", phased)(found.calls, found.sites, found.trimmed)
 
     def are_written(self, found: RegionRecords) -> NDArray[np.bool_]:
         """Return bool[v]: records of active regions in which a record has a genotype."""
@@ -338,7 +346,7 @@ def call_mode(options: CallOptions, timed: Timed = untimed) -> VariantsOnly:
 
 def _has_genotype(found: RegionRecords) -> NDArray[np.bool_]:
     """Return bool[t]: active regions in which a record has a genotype."""
-    is_called = (found.calls.genotypes >= 0).all(axis=(1, 2))
+    is_called = (found.calls.genotypes != NO_CALL).all(axis=(1, 2))
     is_kept = np.zeros(found.trimmed.kept.size, dtype=np.bool_)
     is_kept[found.sites.regions[found.calls.sites[is_called]]] = True
     return is_kept

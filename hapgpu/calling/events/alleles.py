@@ -28,12 +28,16 @@ _STAR: Final = ord("*")
 _POSITION_BITS: Final = 40
 
 
-def call_sites(trimmed: TrimmedRegions, reference: ReferenceSlice) -> CallSites:
+def call_sites(
+    trimmed: TrimmedRegions,
+    reference: ReferenceSlice,
+    max_alleles: int | NDArray[np.int64] = MAX_ALLELES,
+) -> CallSites:
     """Return the positions at which events start in the variant spans, with their alleles.
 
     REF is as long as the longest of the events there; ALTs with a shorter REF get its other bases.
-    ALTs are in the order in which the haplotypes have them. At most 44 alleles of a site are kept;
-    a haplotype with another allele has -1 in `haplotype_alleles`.
+    ALTs are in the order in which the haplotypes have them. Of each site, `max_alleles` are kept at
+    most; a haplotype with another allele has -1 in `haplotype_alleles`.
 
     Parameters
     ----------
@@ -41,6 +45,8 @@ def call_sites(trimmed: TrimmedRegions, reference: ReferenceSlice) -> CallSites:
         Trimmed active regions, with the events of their haplotypes.
     reference
         Holds the padded spans.
+    max_alleles
+        At least 1, REF included; of all sites, or int64[t] of each active region.
     """
     regions, starts = _positions_of(trimmed)
     haplotypes = trimmed.haplotypes
@@ -62,7 +68,8 @@ def call_sites(trimmed: TrimmedRegions, reference: ReferenceSlice) -> CallSites:
     texts = _texts_of(found, starts, trimmed.events, reference)
     numbers = Ragged(found.haplotype_alleles, number_offsets)
     sites = CallSites(regions, starts, found.ends, found.offsets, texts, numbers)
-    return limited(sites, haplotypes)
+    of_sites = max_alleles if isinstance(max_alleles, int) else max_alleles[regions]
+    return limited(sites, haplotypes, of_sites)
 
 
 def _positions_of(trimmed: TrimmedRegions) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -260,7 +267,9 @@ def _equal(events: EventsView, row: Integer, other: Integer) -> bool:
 
 
 def limited(
-    sites: CallSites, haplotypes: RegionHaplotypes, max_alleles: int = MAX_ALLELES
+    sites: CallSites,
+    haplotypes: RegionHaplotypes,
+    max_alleles: int | NDArray[np.int64] = MAX_ALLELES,
 ) -> CallSites:
     """Keep at most `max_alleles` alleles per site, with REF, by the scores of their haplotypes.
 
@@ -275,17 +284,18 @@ def limited(
     haplotypes
         Haplotypes of the regions of the sites.
     max_alleles
-        At least 1.
+        At least 1; of all sites, or int64[s] of each.
     """
     counts = lengths_of(sites.allele_offsets)
-    too_many = np.flatnonzero(counts > max_alleles)
+    most = np.broadcast_to(max_alleles, counts.shape)
+    too_many = np.flatnonzero(counts > most)
     if not too_many.size:
         return sites
     is_kept = np.ones(len(sites.alleles), dtype=np.bool_)
     for site in too_many:  # hardly any site has so many alleles
         first = sites.allele_offsets[site]
         ranks = _ranks_of(sites, int(site), haplotypes)
-        is_kept[first : first + counts[site]] = ranks < max_alleles
+        is_kept[first : first + counts[site]] = ranks < most[site]
     before = offsets_of(is_kept)
     allele_offsets = before[sites.allele_offsets]
     new_numbers = before[:-1] - np.repeat(allele_offsets[:-1], counts)

@@ -22,6 +22,7 @@ from hapgpu.calling.batches import (
 from hapgpu.calling.genotypes.annotation_fields import FIELDS
 from hapgpu.calling.genotypes.evidence import ReadEvidence, strand_statistics, support_of
 from hapgpu.calling.genotypes.rank_sums import rank_sums, values_at
+from hapgpu.calling.ploidies import DIPLOID
 from hapgpu.runtime.jit import njit
 
 _MAX_RATIO: Final = 35.0
@@ -188,8 +189,10 @@ def _divide(
 
 @njit
 def _has_variant(genotypes: NDArray[np.int16], record: Integer, sample: Integer) -> bool:
-    one, other = genotypes[record, sample, 0], genotypes[record, sample, 1]
-    return bool(one >= 0 and other >= 0 and one + other > 0)
+    copies = np.int64(0)
+    for copy in range(genotypes.shape[2]):
+        copies += genotypes[record, sample, copy] > 0
+    return bool(copies > 0)
 
 
 def excess_heterozygosity(calls: VariantCalls, samples: int) -> NDArray[np.float64]:
@@ -197,12 +200,13 @@ def excess_heterozygosity(calls: VariantCalls, samples: int) -> NDArray[np.float
 
     Each sample counts with its most likely genotype, by its likelihoods: homozygous REF,
     heterozygous with REF, or without REF. It is right-sided, without GATK's former mid-p
-    correction: 0 for one sample. NaN if no sample has likelihoods.
+    correction: 0 for one sample. NaN if no sample has likelihoods, or a record is not diploid.
     """
     values = np.empty(calls.qualities.size, dtype=np.float64)
     _test(
         read_only(calls.allele_offsets),
         view_of(calls.phred_likelihoods),
+        read_only(calls.ploidies),
         samples,
         np.empty(2 * samples + 3, dtype=np.float64),
         values,
@@ -214,6 +218,7 @@ def excess_heterozygosity(calls: VariantCalls, samples: int) -> NDArray[np.float
 def _test(
     allele_offsets: NDArray[np.int64],
     phreds: RaggedView,
+    ploidies: NDArray[np.int64],
     samples: int,
     scratch: NDArray[np.float64],
     values: NDArray[np.float64],
@@ -221,6 +226,9 @@ def _test(
     offsets = phreds.offsets
     counts = np.empty(3, dtype=np.int64)
     for record in range(values.size):
+        if ploidies[record] != DIPLOID:
+            values[record] = np.nan
+            continue
         alleles = allele_offsets[record + 1] - allele_offsets[record]
         counts[0], counts[1], counts[2] = 0, 0, 0
         for row in range(record * samples, (record + 1) * samples):

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import math
-from functools import cache
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.called_variants import NO_COPY
 from hapgpu.arrays.ragged import Ragged, lengths_of, offsets_of
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.calling.batches import CallSites, ReadsAtSites, RegionLikelihoods, VariantCalls
+from hapgpu.calling.genotypes.genotype_likelihoods import phred_likelihoods
+from hapgpu.calling.genotypes.genotype_tables import (
+    SiteGenotypes,
+    genotype_counts,
+    genotype_number,
+    site_genotypes,
+)
 from hapgpu.calling.genotypes.kept_alleles import KeptAlleles, is_symbolic, kept_alleles
 from hapgpu.calling.options import VariantOptions
+from hapgpu.calling.ploidies import DIPLOID
 from hapgpu.runtime.jit import njit, njit_inlined
-
-_STEPS: Final = 10_000  # of the table, per unit of log10
-_LARGEST: Final = 8.0  # difference that the table has
-_LOG10_2: Final = math.log10(2.0)
-_HIGHEST_PHRED: Final = 2**31 - 1
 
 NO_CALL: Final = -1
 """Instead of an allele."""
@@ -49,6 +51,7 @@ def called_variants(
     likelihoods: RegionLikelihoods,
     samples: int,
     options: VariantOptions,
+    ploidies: NDArray[np.int64],
 ) -> VariantCalls:
     """Call variants and genotypes, as GATK HaplotypeCaller does.
 
@@ -68,13 +71,19 @@ def called_variants(
         Number of samples, n.
     options
         Options of the genotypes.
+    ploidies
+        int64[t]: copies in each active region; it is computed with those of its whole active span.
     """
     allele_counts = lengths_of(sites.allele_offsets)
-    phreds = phred_likelihoods(allele_counts, reads, likelihoods.reads.samples, samples)
-    return variants_of(sites, phreds, kept_alleles(sites, phreds, samples, options), samples)
+    genotypes = site_genotypes(allele_counts, ploidies[sites.regions], options.ploidies.highest)
+    phreds = phred_likelihoods(genotypes, reads, likelihoods.reads.samples, samples)
+    kept = kept_alleles(sites, phreds, samples, options, genotypes)
+    return variants_of(sites, phreds, kept, samples, genotypes)
 
 
-def variants_of(sites: CallSites, phreds: Ragged, kept: KeptAlleles, samples: int) -> VariantCalls:
+def variants_of(
+    sites: CallSites, phreds: Ragged, kept: KeptAlleles, samples: int, genotypes: SiteGenotypes
+) -> VariantCalls:
     """Return the records of the sites that are called.
 
     Parameters
@@ -87,6 +96,8 @@ def variants_of(sites: CallSites, phreds: Ragged, kept: KeptAlleles, samples: in
         The alleles of the records.
     samples
         Number of samples.
+    genotypes
+        The genotypes of the sites.
     """
     called = np.flatnonzero(kept.is_called)
     rows = np.flatnonzero(kept.is_kept)
@@ -97,7 +108,8 @@ def variants_of(sites: CallSites, phreds: Ragged, kept: KeptAlleles, samples: in
     records = _Records(
         read_only(called), read_only(offsets), read_only(site_alleles.astype(np.int16))
     )
-    genotypes = _genotypes_of(records, phreds, samples)
+    ploidies = genotypes.ploidies[called]
+    found = _genotypes_of(records, phreds, samples, genotypes)
     return VariantCalls(
         called,
         sites.starts[called],
@@ -105,35 +117,95 @@ def variants_of(sites: CallSites, phreds: Ragged, kept: KeptAlleles, samples: in
         _without_common_suffix(sites.alleles.take(rows), offsets),
         records.alleles,
         kept.qualities[called],
-        genotypes.alleles.reshape(called.size, samples, 2),
-        genotypes.qualities.reshape(called.size, samples),
-        Ragged(genotypes.phreds.data, genotypes.phreds.offsets),
+        found.alleles.reshape(called.size, samples, genotypes.highest),
+        found.qualities.reshape(called.size, samples),
+        Ragged(found.phreds.data, found.phreds.offsets),
         kept.counts[rows],
-        np.full(called.size, 2),
+        ploidies,
     )
 
 
-def _genotypes_of(records: _Records, phreds: Ragged, samples: int) -> _Genotypes:
-    counts = np.repeat(genotype_counts(lengths_of(records.offsets)), samples)
+def _genotypes_of(
+    records: _Records, phreds: Ragged, samples: int, genotypes: SiteGenotypes
+) -> _Genotypes:
+    ploidies = genotypes.ploidies[records.sites]
+    counts = np.repeat(genotype_counts(lengths_of(records.offsets), ploidies), samples)
     offsets = offsets_of(counts)
     out = _Genotypes(
-        np.empty((counts.size, 2), dtype=np.int16),
+        np.full((counts.size, genotypes.highest), NO_COPY, dtype=np.int16),
         np.empty(counts.size, dtype=np.int16),
         RaggedView(np.empty(int(offsets[-1]), dtype=np.int32), read_only(offsets)),
     )
-    _put_genotypes(records, view_of(phreds), samples, out)
+    _put_genotypes(records, view_of(phreds), samples, genotypes, out)
     return out
 
 
 @njit
-def _put_genotypes(records: _Records, phreds: RaggedView, samples: int, out: _Genotypes) -> None:
+def _put_genotypes(
+    records: _Records,
+    phreds: RaggedView,
+    samples: int,
+    genotypes: SiteGenotypes,
+    out: _Genotypes,
+) -> None:
     for record in range(records.sites.size):
+        site = records.sites[record]
         for sample in range(samples):
             row = record * samples + sample
-            first = phreds.offsets[records.sites[record] * samples + sample]
-            _select(records, record, phreds.data, first, out.phreds, row)
-            count = records.offsets[record + 1] - records.offsets[record]
-            _call(count, row, out)
+            first = phreds.offsets[site * samples + sample]
+            if genotypes.ploidies[site] == DIPLOID:
+                _select(records, record, phreds.data, first, out.phreds, row)
+                count = records.offsets[record + 1] - records.offsets[record]
+                _call(count, row, out)
+            else:
+                _select_any(records, record, phreds.data, first, genotypes, out.phreds, row)
+                _call_any(genotypes, site, row, out)
+
+
+@njit
+def _select_any(
+    records: _Records,
+    record: Integer,
+    phreds: NDArray[np.int32],
+    first: Integer,
+    genotypes: SiteGenotypes,
+    out: RaggedView,
+    row: Integer,
+) -> None:
+    """Write PL as `_select`, of any ploidy."""
+    start, end = out.offsets[row], out.offsets[row + 1]
+    table_row = genotypes.tables.firsts[genotypes.ploidies[records.sites[record]]]
+    lowest = phreds[first]  # homozygous REF
+    for k in range(end - start):
+        number = genotype_number(
+            genotypes.tables, table_row + k, records.alleles, records.offsets[record]
+        )
+        out.data[start + k] = phreds[first + number]
+        lowest = min(lowest, out.data[start + k])
+    for k in range(start, end):
+        out.data[k] -= lowest
+
+
+@njit
+def _call_any(genotypes: SiteGenotypes, site: Integer, row: Integer, out: _Genotypes) -> None:
+    """Write the genotype with the lowest PL as `_call`, of any ploidy."""
+    start, end = out.phreds.offsets[row], out.phreds.offsets[row + 1]
+    best, second = start, _HIGHEST_QUALITY
+    for at in range(start + 1, end):
+        if out.phreds.data[at] < out.phreds.data[best]:
+            second = min(second, out.phreds.data[best])
+            best = at
+        else:
+            second = min(second, out.phreds.data[at])
+    tables, ploidy = genotypes.tables, genotypes.ploidies[site]
+    table_row = tables.firsts[ploidy] + best - start
+    copy = 0
+    for k in range(tables.offsets[table_row], tables.offsets[table_row + 1]):
+        for _ in range(tables.copies[k]):
+            is_called = best > start or second >= 1
+            out.alleles[row, copy] = tables.alleles[k] if is_called else NO_CALL
+            copy += 1
+    out.qualities[row] = min(second, _HIGHEST_QUALITY)
 
 
 @njit_inlined
@@ -215,133 +287,3 @@ def _common_suffix(alleles: RaggedView, one: Integer, other: Integer, most: Inte
     while length < most and alleles.data[end - 1 - length] == alleles.data[other_end - 1 - length]:
         length += 1
     return length
-
-
-class _Reads(NamedTuple):
-    """Columns of `ReadsAtSites`, with the sample of each of its reads."""
-
-    offsets: NDArray[np.int64]
-    samples: NDArray[np.int32]
-    likelihoods: RaggedView
-
-
-@cache
-def log_sum_table() -> NDArray[np.float64]:
-    """Return GATK's table: log10(1 + 10^-d) for d = 0, 0.0001, ... 8; float64, read-only."""
-    exponents = np.arange(int(_LARGEST * _STEPS) + 1) / -_STEPS
-    return read_only(np.log10(1.0 + 10.0**exponents))
-
-
-def genotype_counts(alleles: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return int64[s]: the numbers of diploid genotypes of `alleles`, int64[s], REF included."""
-    counts: NDArray[np.int64] = alleles * (alleles + 1) // 2
-    return counts
-
-
-def phred_likelihoods(
-    allele_counts: NDArray[np.int64],
-    reads: ReadsAtSites,
-    read_samples: NDArray[np.int32],
-    samples: int,
-) -> Ragged:
-    """Compute the likelihoods of diploid genotypes.
-
-    With the likelihoods a and b of a read given two alleles, log10, a genotype has the sum of a
-    over reads, or the sum of log10((10^a + 10^b) / 2), approximately: as in GATK, logarithms are
-    added by a table of steps of 0.0001.
-
-    Parameters
-    ----------
-    allele_counts
-        int64[s]: alleles of each site, REF included.
-    reads
-        Reads of the s sites, with their likelihoods given the alleles.
-    read_samples
-        int32: the sample of each row of `RegionLikelihoods.reads`.
-    samples
-        Number of samples, n.
-
-    Returns
-    -------
-    int32 rows, s * n of them: PL of each genotype in the order of VCF, 0 for the best.
-    """
-    counts = genotype_counts(allele_counts)
-    offsets = offsets_of(np.repeat(counts, samples))
-    phreds = Ragged(np.empty(int(offsets[-1]), dtype=np.int32), offsets)
-    _put_phreds(
-        _Reads(
-            read_only(reads.offsets),
-            read_only(read_samples[reads.reads]),
-            view_of(reads.likelihoods),
-        ),
-        read_only(allele_counts),
-        samples,
-        log_sum_table(),
-        np.empty((samples, int(counts.max(initial=0)))),
-        RaggedView(phreds.data, read_only(offsets)),
-    )
-    return phreds
-
-
-@njit
-def _put_phreds(
-    reads: _Reads,
-    allele_counts: NDArray[np.int64],
-    samples: int,
-    table: NDArray[np.float64],
-    sums: NDArray[np.float64],
-    out: RaggedView,
-) -> None:
-    for site in range(allele_counts.size):
-        alleles = allele_counts[site]
-        for sample in range(samples):
-            for genotype in range(alleles * (alleles + 1) // 2):
-                sums[sample, genotype] = 0.0
-        for row in range(reads.offsets[site], reads.offsets[site + 1]):
-            first = reads.likelihoods.offsets[row]
-            _add_read(reads.likelihoods.data, first, alleles, table, sums, reads.samples[row])
-        for sample in range(samples):
-            row = site * samples + sample
-            _round_phreds(sums, sample, out.data, out.offsets[row], out.offsets[row + 1])
-
-
-@njit_inlined
-def _add_read(
-    likelihoods: NDArray[np.float64],
-    first: Integer,
-    alleles: Integer,
-    table: NDArray[np.float64],
-    sums: NDArray[np.float64],
-    sample: Integer,
-) -> None:
-    """Add the likelihood of a read to that of each genotype."""
-    genotype = 0
-    for high in range(alleles):
-        for low in range(high):
-            one, other = float(likelihoods[first + low]), float(likelihoods[first + high])
-            total = log10_sum(one, other, table)
-            sums[sample, genotype] += total - _LOG10_2
-            genotype += 1
-        sums[sample, genotype] += likelihoods[first + high]
-        genotype += 1
-
-
-@njit_inlined
-def log10_sum(one: float, other: float, table: NDArray[np.float64]) -> float:
-    """Return log10(10^one + 10^other), both finite, by `table`, float64, of `log_sum_table`."""
-    difference = abs(one - other)
-    if difference >= _LARGEST:
-        return max(one, other)
-    return max(one, other) + float(table[np.int64(difference * _STEPS + 0.5)])
-
-
-@njit_inlined
-def _round_phreds(
-    sums: NDArray[np.float64], sample: Integer, out: NDArray[np.int32], start: Integer, end: Integer
-) -> None:
-    best = -np.inf
-    for k in range(end - start):
-        best = max(best, sums[sample, k])
-    for k in range(end - start):
-        phred = math.floor(-10.0 * (sums[sample, k] - best) + 0.5)
-        out[start + k] = min(phred, _HIGHEST_PHRED)

@@ -12,13 +12,20 @@ from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged, lengths_of
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.calling.batches import CallSites
+from hapgpu.calling.genotypes.allele_frequencies import (
+    NO_ALLELE,
+    FrequencyScratch,
+    estimate,
+    new_work,
+)
+from hapgpu.calling.genotypes.genotype_tables import (
+    SiteGenotypes,
+    genotype_counts,
+    genotype_number,
+)
 from hapgpu.calling.options import VariantOptions
+from hapgpu.calling.ploidies import DIPLOID
 from hapgpu.runtime.jit import njit, njit_inlined
-
-_CONVERGED: Final = 0.1  # largest change of an allele count
-_LOG10_2: Final = math.log10(2.0)
-_LN_10: Final = math.log(10.0)
-NO_ALLELE: Final = -1
 
 SPANNED: Final = ord("*")
 """The allele of a spanning deletion."""
@@ -49,7 +56,7 @@ class KeptAlleles(NamedTuple):
 
 
 class _Sites(NamedTuple):
-    """Columns of `CallSites`, the number of the allele `*` of each site, PL, and the options.
+    """Columns of `CallSites`, the number of the allele `*` of each site, genotypes, options.
 
     `lengths` of `<NON_REF>`, the last allele if `keeps_all`, is 0.
     """
@@ -59,6 +66,7 @@ class _Sites(NamedTuple):
     lengths: NDArray[np.int64]
     spanned: NDArray[np.int64]
     phreds: RaggedView
+    genotypes: SiteGenotypes
     samples: int
     priors: PseudoCounts
     min_confidence: float
@@ -75,7 +83,11 @@ class _Scratch(NamedTuple):
 
 
 def kept_alleles(
-    sites: CallSites, phreds: Ragged, samples: int, options: VariantOptions
+    sites: CallSites,
+    phreds: Ragged,
+    samples: int,
+    options: VariantOptions,
+    genotypes: SiteGenotypes,
 ) -> KeptAlleles:
     """Choose the alleles of records, and compute QUAL.
 
@@ -94,6 +106,8 @@ def kept_alleles(
         Number of samples.
     options
         Options of the genotypes.
+    genotypes
+        The genotypes of the sites.
     """
     alleles, count = len(sites.alleles), len(sites)
     kept = KeptAlleles(
@@ -103,12 +117,16 @@ def kept_alleles(
         np.zeros(alleles, dtype=np.int32),
     )
     most = int(lengths_of(sites.allele_offsets).max(initial=1))
+    considered = np.minimum(
+        genotypes.alleles, options.max_alternate_alleles + 1 + options.has_non_ref
+    )
+    sizes = genotype_counts(considered, genotypes.ploidies)
     scratch = _Scratch(
         np.empty(most, dtype=np.int64),
         np.empty(most, dtype=np.int64),
-        new_work(samples, min(most, options.max_alternate_alleles + 1 + options.has_non_ref)),
+        new_work(samples, int(considered.max(initial=1)), int(sizes.max(initial=1))),
     )
-    _choose(_columns(sites, phreds, samples, options), scratch, kept)
+    _choose(_columns(sites, phreds, samples, options, genotypes), scratch, kept)
     return kept
 
 
@@ -125,7 +143,13 @@ def is_symbolic(alleles: Ragged) -> NDArray[np.bool_]:
     return found
 
 
-def _columns(sites: CallSites, phreds: Ragged, samples: int, options: VariantOptions) -> _Sites:
+def _columns(
+    sites: CallSites,
+    phreds: Ragged,
+    samples: int,
+    options: VariantOptions,
+    genotypes: SiteGenotypes,
+) -> _Sites:
     spanned = np.full(len(sites), NO_ALLELE, dtype=np.int64)
     rows = np.flatnonzero(is_spanned(sites.alleles))
     of_rows = np.searchsorted(sites.allele_offsets, rows, side="right") - 1
@@ -139,6 +163,7 @@ def _columns(sites: CallSites, phreds: Ragged, samples: int, options: VariantOpt
         read_only(lengths),
         read_only(spanned),
         view_of(phreds),
+        genotypes,
         samples,
         pseudo_counts(options),
         options.min_confidence,
@@ -155,7 +180,9 @@ def _choose(sites: _Sites, scratch: _Scratch, out: KeptAlleles) -> None:
         count = _consider(sites, site, scratch)
         spanned = _prepare(sites, site, scratch, count)
         work = scratch.work
-        out.qualities[site] = -10.0 * estimate(work, sites.samples, count, spanned) + 0.0
+        tables, ploidy = sites.genotypes.tables, sites.genotypes.ploidies[site]
+        no_variant = estimate(work, sites.samples, count, spanned, tables, ploidy)
+        out.qualities[site] = -10.0 * no_variant + 0.0
         for k in range(count):
             row = sites.offsets[site] + scratch.considered[k]
             out.counts[row] = np.int64(math.floor(work.counts[k] + 0.5))
@@ -179,7 +206,10 @@ def _consider(sites: _Sites, site: Integer, scratch: _Scratch) -> Integer:
     if proper - 1 <= sites.max_alternates:
         return np.int64(alleles)
     for row in range(site * sites.samples, (site + 1) * sites.samples):
-        _add_scores(sites.phreds, row, alleles, scores)
+        if sites.genotypes.ploidies[site] == DIPLOID:
+            _add_scores(sites.phreds, row, alleles, scores)
+        else:
+            _add_any_scores(sites.phreds, row, sites.genotypes, site, scores)
     count = np.int64(1)
     for allele in range(1, proper):
         better = 0
@@ -213,11 +243,47 @@ def _add_scores(
         scores[best_high] += difference
 
 
+@njit
+def _add_any_scores(
+    phreds: RaggedView,
+    row: Integer,
+    genotypes: SiteGenotypes,
+    site: Integer,
+    scores: NDArray[np.int64],
+) -> None:
+    """Add to the scores as `_add_scores`, of any ploidy."""
+    first = best = phreds.offsets[row]
+    for k in range(first, phreds.offsets[row + 1]):
+        best = k if phreds.data[k] < phreds.data[best] else best
+    difference = np.int64(phreds.data[first]) - np.int64(phreds.data[best])
+    tables = genotypes.tables
+    table_row = tables.firsts[genotypes.ploidies[site]] + best - first
+    for k in range(tables.offsets[table_row], tables.offsets[table_row + 1]):
+        scores[tables.alleles[k]] += difference
+
+
+@njit
+def _put_any_phreds(
+    sites: _Sites, site: Integer, sample: Integer, scratch: _Scratch, count: Integer
+) -> None:
+    """Write PL of a sample, of the genotypes of the alleles considered, of any ploidy."""
+    tables, ploidy = sites.genotypes.tables, sites.genotypes.ploidies[site]
+    first = sites.phreds.offsets[site * sites.samples + sample]
+    for genotype in range(tables.steps[ploidy, count]):
+        row = tables.firsts[ploidy] + genotype
+        number = genotype_number(tables, row, scratch.considered, np.int64(0))
+        scratch.work.phreds[sample, genotype] = sites.phreds.data[first + number]
+
+
 @njit_inlined
 def _prepare(sites: _Sites, site: Integer, scratch: _Scratch, count: Integer) -> Integer:
     """Write PL and priors of the alleles considered; return which of them is `*`."""
     considered, work, priors = scratch.considered, scratch.work, sites.priors
+    is_diploid = sites.genotypes.ploidies[site] == DIPLOID
     for sample in range(sites.samples):
+        if not is_diploid:
+            _put_any_phreds(sites, site, sample, scratch, count)
+            continue
         first = sites.phreds.offsets[site * sites.samples + sample]
         genotype = 0
         for k in range(count):
@@ -280,32 +346,6 @@ class PseudoCounts(NamedTuple):
     indel: float
 
 
-class FrequencyScratch(NamedTuple):
-    """Scratch memory of a site, and its results.
-
-    Attributes
-    ----------
-    phreds
-        int32[n, g]: PL of the genotypes of n samples.
-    posteriors
-        float64[g].
-    priors, frequencies
-        float64[a]: pseudo-counts, and log10 frequencies.
-    counts, new_counts
-        float64[a]: expected numbers of the alleles.
-    absent
-        float64[a]: log10 of the probability that no sample has the allele.
-    """
-
-    phreds: NDArray[np.int32]
-    posteriors: NDArray[np.float64]
-    priors: NDArray[np.float64]
-    frequencies: NDArray[np.float64]
-    counts: NDArray[np.float64]
-    new_counts: NDArray[np.float64]
-    absent: NDArray[np.float64]
-
-
 def pseudo_counts(options: VariantOptions) -> PseudoCounts:
     """Return the prior of REF, and of ALTs as long as REF (SNPs) and others (indels)."""
     reference = options.heterozygosity / options.heterozygosity_deviation**2
@@ -314,119 +354,3 @@ def pseudo_counts(options: VariantOptions) -> PseudoCounts:
         options.heterozygosity * reference,
         options.indel_heterozygosity * reference,
     )
-
-
-def new_work(samples: int, alleles: int) -> FrequencyScratch:
-    """Allocate for sites of at most so many alleles, REF included."""
-    genotypes = alleles * (alleles + 1) // 2
-    return FrequencyScratch(
-        np.empty((samples, genotypes), dtype=np.int32),
-        np.empty(genotypes),
-        *(np.empty(alleles) for _ in range(5)),
-    )
-
-
-@njit
-def estimate(work: FrequencyScratch, samples: int, alleles: Integer, spanned: Integer) -> float:
-    """Estimate the frequencies of the first `alleles` of `work`, from its PL and priors.
-
-    Fills in its expected counts and `absent`. Returns log10 of the probability that no sample has
-    an allele other than REF and `*`.
-    """
-    for allele in range(alleles):
-        work.counts[allele] = 0.0
-        work.frequencies[allele] = -math.log10(alleles)
-    difference = np.inf
-    while difference > _CONVERGED:
-        _expect_counts(work, samples, alleles)
-        difference = 0.0
-        total = 0.0
-        for allele in range(alleles):
-            difference = max(difference, abs(work.new_counts[allele] - work.counts[allele]))
-            work.counts[allele] = work.new_counts[allele]
-            total += work.priors[allele] + work.counts[allele]
-        for allele in range(alleles):
-            pseudo_count = work.priors[allele] + work.counts[allele]
-            work.frequencies[allele] = math.log10(pseudo_count) - math.log10(total)
-    return _find_absent(work, samples, alleles, spanned)
-
-
-@njit
-def _expect_counts(work: FrequencyScratch, samples: int, alleles: Integer) -> None:
-    """Write the expected number of each allele to `new_counts`."""
-    for allele in range(alleles):
-        work.new_counts[allele] = 0.0
-    for sample in range(samples):
-        _put_posteriors(work, sample, alleles)
-        genotype = 0
-        for high in range(alleles):
-            for low in range(high + 1):
-                probability = math.exp(_LN_10 * work.posteriors[genotype])
-                work.new_counts[low] += probability
-                work.new_counts[high] += probability
-                genotype += 1
-
-
-@njit
-def _put_posteriors(work: FrequencyScratch, sample: int, alleles: Integer) -> None:
-    """Write log10 of the probabilities of the genotypes of a sample to `posteriors`."""
-    genotype, best = 0, -np.inf
-    for high in range(alleles):
-        for low in range(high + 1):
-            value = work.phreds[sample, genotype] / -10.0
-            value += work.frequencies[low] + work.frequencies[high]
-            if low != high:
-                value += _LOG10_2
-            work.posteriors[genotype] = value
-            best = max(best, value)
-            genotype += 1
-    total = 0.0
-    for k in range(genotype):
-        total += math.exp(_LN_10 * (work.posteriors[k] - best))
-    for k in range(genotype):
-        work.posteriors[k] -= best + math.log10(total)
-
-
-@njit
-def _find_absent(work: FrequencyScratch, samples: int, alleles: Integer, spanned: Integer) -> float:
-    """Fill in `absent`; return log10 of the probability that no sample has a variant."""
-    no_variant = 0.0
-    for allele in range(alleles):
-        work.absent[allele] = 0.0
-    for sample in range(samples):
-        _put_posteriors(work, sample, alleles)
-        no_variant += _no_variant(work.posteriors, spanned)
-        for allele in range(alleles):
-            work.absent[allele] += _without(work.posteriors, alleles, allele)
-    return no_variant
-
-
-@njit_inlined
-def _no_variant(posteriors: NDArray[np.float64], spanned: Integer) -> float:
-    """Return log10 of the probability of the genotypes of REF and `*` only."""
-    if spanned == NO_ALLELE:
-        return float(posteriors[0])
-    first = spanned * (spanned + 1) // 2
-    best = max(posteriors[0], posteriors[first], posteriors[first + spanned])
-    total = math.exp(_LN_10 * (posteriors[0] - best))
-    total += math.exp(_LN_10 * (posteriors[first] - best))
-    total += math.exp(_LN_10 * (posteriors[first + spanned] - best))
-    return min(float(best) + math.log10(total), 0.0)
-
-
-@njit_inlined
-def _without(posteriors: NDArray[np.float64], alleles: Integer, absent: Integer) -> float:
-    """Return log10 of the probability of the genotypes without an allele."""
-    genotype, best = 0, -np.inf
-    for high in range(alleles):
-        for low in range(high + 1):
-            if low != absent != high:
-                best = max(best, posteriors[genotype])
-            genotype += 1
-    genotype, total = 0, 0.0
-    for high in range(alleles):
-        for low in range(high + 1):
-            if low != absent != high:
-                total += math.exp(_LN_10 * (posteriors[genotype] - best))
-            genotype += 1
-    return min(float(best) + math.log10(total), 0.0)

@@ -103,7 +103,9 @@ class CallColumns(NamedTuple):
 
     Attributes
     ----------
-    starts, allele_offsets, alleles, qualities, genotypes, genotype_qualities, phred_likelihoods
+    starts, allele_offsets, alleles, qualities, genotypes, genotype_qualities
+        As in `VariantCalls`.
+    ploidies, phred_likelihoods
         As in `VariantCalls`.
     likely_counts
         int32[a]: `maximum_likelihood_counts`.
@@ -119,6 +121,7 @@ class CallColumns(NamedTuple):
     qualities: NDArray[np.float64]
     genotypes: NDArray[np.int16]
     genotype_qualities: NDArray[np.int16]
+    ploidies: NDArray[np.int64]
     phred_likelihoods: RaggedView
     likely_counts: NDArray[np.int32]
     depths: NDArray[np.int32]
@@ -136,6 +139,7 @@ class CallColumns(NamedTuple):
             read_only(calls.qualities),
             read_only(calls.genotypes),
             read_only(calls.genotype_qualities),
+            read_only(calls.ploidies),
             view_of(calls.phred_likelihoods),
             read_only(calls.maximum_likelihood_counts),
             read_only(annotations.depths),

@@ -38,10 +38,10 @@ from hapgpu.calling.output.reference_blocks import (
 from hapgpu.io.text.builder import TextBuilder, put_byte, put_integer, put_two
 from hapgpu.io.text.columns import put_row
 from hapgpu.io.text.numbers import put_fixed
-from hapgpu.io.vcf.numbers import put_known, put_values
+from hapgpu.io.vcf.numbers import put_genotype, put_known, put_values
 from hapgpu.runtime.jit import njit
 
-_TAB, _NEWLINE, _COLON, _SEMICOLON, _COMMA, _SLASH, _BAR, _POINT = b"\t\n:;,/|."
+_TAB, _NEWLINE, _COLON, _SEMICOLON, _COMMA, _BAR, _POINT = b"\t\n:;,|."
 _ZERO, _ONE, _UNDERSCORE = b"01_"
 _RECORDS: Final = TextBuilder(row_bytes=300)
 _ITEMS: Final = TextBuilder(row_bytes=100)
@@ -312,14 +312,15 @@ def _put_phase(text: Memory, at: Integer, records: _Records, record: Integer) ->
 def _put_genotype(text: Memory, at: Integer, records: _Records, record: Integer) -> Integer:
     """Write GT; of a phased record, with the ALT where its phase says, if it is heterozygous."""
     calls = records.calls
-    first = np.int64(calls.genotypes[record, 0, 0])
-    second = np.int64(calls.genotypes[record, 0, 1])
-    separator = _SLASH
-    if records.groups[record] != UNPHASED:
-        separator = _BAR
-        named = first if records.is_flipped[record] else second
-        is_own = named >= 0 and records.is_own[calls.allele_offsets[record] + max(named, 0)]
-        if first != second and not is_own:
-            first, second = second, first
-    at = put_byte(text, put_known(text, at, first), separator)
-    return put_known(text, at, second)
+    genotype = calls.genotypes[record, 0]
+    if records.groups[record] == UNPHASED:
+        return put_genotype(text, at, calls.genotypes[record], np.int64(0))
+    last = np.int64(calls.ploidies[record] - 1)
+    named = np.int64(genotype[0 if records.is_flipped[record] else min(last, np.int64(1))])
+    is_own = named >= 0 and records.is_own[calls.allele_offsets[record] + max(named, 0)]
+    is_reversed = genotype[0] != genotype[last] and not is_own
+    for copy in range(last + 1):
+        if copy:
+            at = put_byte(text, at, _BAR)
+        at = put_known(text, at, np.int64(genotype[last - copy if is_reversed else copy]))
+    return at

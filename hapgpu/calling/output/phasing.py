@@ -96,6 +96,11 @@ def phased(calls: VariantCalls, sites: CallSites, trimmed: TrimmedRegions) -> Ph
     return phase_groups(first_records, carriers)
 
 
+def unphased(count: int) -> Phasing:
+    """Return the phasing of so many records of which none is phased."""
+    return Phasing(np.full(count, UNPHASED, dtype=np.int64), np.zeros(count, dtype=np.bool_))
+
+
 def phase_groups(first_records: NDArray[np.int64], carriers: Ragged) -> Phasing:
     """Group records by the haplotypes that have their ALTs.
 
@@ -114,7 +119,7 @@ def phase_groups(first_records: NDArray[np.int64], carriers: Ragged) -> Phasing:
         has for a record that takes no part.
     """
     size = len(carriers)
-    out = Phasing(np.full(size, UNPHASED, dtype=np.int64), np.zeros(size, dtype=np.bool_))
+    out = unphased(size)
     most = int(carriers.lengths.max(initial=0))
     _group(read_only(first_records), view_of(carriers), np.empty((2, most), dtype=np.bool_), out)
     return out

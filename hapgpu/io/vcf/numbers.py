@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.called_variants import NO_COPY
 from hapgpu.arrays.memory import Memory
 from hapgpu.arrays.ragged_view import RaggedView
 from hapgpu.io.text.builder import put_byte, put_count, put_integer
@@ -38,8 +39,13 @@ def put_values(text: Memory, at: Integer, rows: RaggedView, row: Integer) -> Int
 
 @njit
 def put_genotype(text: Memory, at: Integer, genotypes: NDArray[np.int16], row: Integer) -> Integer:
-    """Write GT, unphased: a row of `genotypes`, int16[n, ploidy], negative without a call."""
+    """Write GT, unphased: a row of `genotypes`, int16[n, ploidy].
+
+    -1 is no call; from `NO_COPY` on, the sample has no further copies.
+    """
     for copy in range(genotypes.shape[1]):
+        if genotypes[row, copy] == NO_COPY:
+            break
         if copy:
             at = put_byte(text, at, _SLASH)
         at = put_known(text, at, np.int64(genotypes[row, copy]))

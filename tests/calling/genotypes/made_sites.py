@@ -9,7 +9,11 @@ from random import Random
 import numpy as np
 
 from hapgpu.arrays.ragged import Ragged, offsets_of
-from hapgpu.calling.batches import CallSites
+from hapgpu.calling.batches import CallSites, VariantCalls
+from hapgpu.calling.genotypes.calls import variants_of
+from hapgpu.calling.genotypes.genotype_tables import SiteGenotypes, site_genotypes
+from hapgpu.calling.genotypes.kept_alleles import kept_alleles
+from hapgpu.calling.options import VariantOptions
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,20 @@ def call_sites_of(sites: Sequence[MadeSite]) -> CallSites:
         Ragged.from_sequences([allele for site in sites for allele in site.alleles]),
         Ragged.from_lengths(np.empty(0, dtype=np.int16), [0] * starts.size),
     )
+
+
+def diploid_genotypes(alleles: Sequence[int]) -> SiteGenotypes:
+    """Return the genotypes of diploid sites with these numbers of alleles."""
+    counts = np.array(alleles, dtype=np.int64)
+    return site_genotypes(counts, np.full(counts.size, 2), 2)
+
+
+def variants_at(sites: Sequence[MadeSite], samples: int, options: VariantOptions) -> VariantCalls:
+    """Call diploid sites."""
+    made, phreds = call_sites_of(sites), phreds_of(sites)
+    genotypes = diploid_genotypes([len(site.alleles) for site in sites])
+    kept = kept_alleles(made, phreds, samples, options, genotypes)
+    return variants_of(made, phreds, kept, samples, genotypes)
 
 
 def phreds_of(sites: Sequence[MadeSite]) -> Ragged:

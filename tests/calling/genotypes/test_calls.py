@@ -7,14 +7,12 @@ from random import Random
 import pytest
 
 from hapgpu.calling.batches import VariantCalls
-from hapgpu.calling.genotypes.calls import variants_of
-from hapgpu.calling.genotypes.kept_alleles import kept_alleles, pseudo_counts
+from hapgpu.calling.genotypes.kept_alleles import pseudo_counts
 from hapgpu.calling.options import VariantOptions
 from tests.calling.genotypes.made_sites import (
     MadeSite,
-    call_sites_of,
-    phreds_of,
     random_sites,
+    variants_at,
 )
 from tests.calling.genotypes.reference import SiteVariant, variant_reference
 
@@ -24,8 +22,7 @@ DEFAULTS = VariantOptions()
 def calls(
     sites: list[MadeSite], samples: int = 1, options: VariantOptions = DEFAULTS
 ) -> VariantCalls:
-    made, phreds = call_sites_of(sites), phreds_of(sites)
-    return variants_of(made, phreds, kept_alleles(made, phreds, samples, options), samples)
+    return variants_at(sites, samples, options)
 
 
 def call(alleles: str, *phreds: str) -> VariantCalls:

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hapgpu.calling.genotypes.kept_alleles import NO_ALLELE, estimate, new_work
+from hapgpu.calling.genotypes.allele_frequencies import NO_ALLELE, estimate, new_work
 from hapgpu.calling.genotypes.kept_alleles import pseudo_counts as pseudo_counts_of
 from hapgpu.calling.options import VariantOptions
-from tests.calling.genotypes.made_sites import random_phreds
+from tests.calling.genotypes.made_sites import diploid_genotypes, random_phreds
 from tests.calling.genotypes.reference import frequencies_reference, genotypes_reference
 
 DEFAULTS = VariantOptions()
@@ -52,10 +52,13 @@ def frequencies_of(
     spanned
         The number of the allele `*`, if there is one.
     """
-    work = new_work(len(phreds), priors.size)
+    genotypes = diploid_genotypes([priors.size])
+    work = new_work(len(phreds), priors.size, phreds.shape[1])
     work.phreds[:] = phreds
     work.priors[:] = priors
-    log10_no_variant = estimate(work, len(phreds), priors.size, spanned)
+    log10_no_variant = estimate(
+        work, len(phreds), priors.size, spanned, genotypes.tables, np.int64(2)
+    )
     counts = np.floor(work.counts + 0.5).astype(np.int64)
     return Frequencies(-10.0 * log10_no_variant + 0.0, work.absent, counts)
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from hapgpu.calling.batches import VariantCalls
-from hapgpu.calling.genotypes.calls import variants_of
-from hapgpu.calling.genotypes.kept_alleles import kept_alleles
 from hapgpu.calling.options import VariantOptions
-from tests.calling.genotypes.made_sites import MadeSite, call_sites_of, phreds_of
+from tests.calling.genotypes.made_sites import MadeSite, variants_at
 
 NON_REF = "<NON_REF>"
 
@@ -15,8 +13,7 @@ def calls(*sites: MadeSite, max_alternates: int = 6) -> VariantCalls:
     options = VariantOptions(
         min_confidence=0.0, max_alternate_alleles=max_alternates, has_non_ref=True
     )
-    found, phreds = call_sites_of(sites), phreds_of(sites)
-    return variants_of(found, phreds, kept_alleles(found, phreds, 1, options), 1)
+    return variants_at(sites, 1, options)
 
 
 def phreds(alleles: int, best: int, other: int = 100) -> tuple[tuple[int, ...]]:
@@ -27,10 +24,10 @@ def phreds(alleles: int, best: int, other: int = 100) -> tuple[tuple[int, ...]]:
 
 
 def test_unlikely_alleles_are_kept() -> None:
-    variants = calls(MadeSite(5, ("A", "C", "G", NON_REF), phreds(4, 1)))
-    assert variants.site_alleles.tolist() == [0, 1, 2, 3]
-    assert variants.genotypes.tolist() == [[[0, 1]]]
-    assert variants.maximum_likelihood_counts.tolist()[1:] == [1, 0, 0]
+    found = calls(MadeSite(5, ("A", "C", "G", NON_REF), phreds(4, 1)))
+    assert found.site_alleles.tolist() == [0, 1, 2, 3]
+    assert found.genotypes.tolist() == [[[0, 1]]]
+    assert found.maximum_likelihood_counts.tolist()[1:] == [1, 0, 0]
 
 
 def test_homozygous_reference_is_written_unless_it_is_certain() -> None:
@@ -61,15 +58,15 @@ def test_a_certain_spanning_deletion_has_a_record_of_quality_0() -> None:
 
 def test_the_limit_of_alleles_leaves_out_non_ref() -> None:
     alleles = ("A", "C", "G", "T", NON_REF)
-    variants = calls(MadeSite(5, alleles, phreds(5, 6)), max_alternates=1)
-    assert variants.site_alleles.tolist() == [0, 3, 4]
+    found = calls(MadeSite(5, alleles, phreds(5, 6)), max_alternates=1)
+    assert found.site_alleles.tolist() == [0, 3, 4]
 
 
 def test_symbols_have_no_suffix() -> None:
     alleles = ("ACC", "TCC", "*", NON_REF)
     cover = MadeSite(4, ("AAA", "A", NON_REF), phreds(3, 1))
-    variants = calls(cover, MadeSite(5, alleles, phreds(4, 1)), max_alternates=2)
-    texts = [variants.alleles[k].tobytes().decode() for k in range(3, 7)]
+    found = calls(cover, MadeSite(5, alleles, phreds(4, 1)), max_alternates=2)
+    texts = [found.alleles[k].tobytes().decode() for k in range(3, 7)]
     assert texts == ["A", "T", "*", NON_REF]
 
 

@@ -10,11 +10,12 @@ import pytest
 
 from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.calling.batches import ReadsAtSites
-from hapgpu.calling.genotypes.calls import (
+from hapgpu.calling.genotypes.genotype_likelihoods import (
     log10_sum,
     log_sum_table,
     phred_likelihoods,
 )
+from tests.calling.genotypes.made_sites import diploid_genotypes
 from tests.calling.genotypes.reference import phreds_reference
 
 
@@ -32,7 +33,8 @@ def phreds(sites: list[list[tuple[int, list[float]]]], alleles: list[int], sampl
         none,
         np.empty(0, dtype=np.int64),
     )
-    return phred_likelihoods(np.array(alleles), at_sites, read_samples.copy(), samples)
+    genotypes = diploid_genotypes(alleles)
+    return phred_likelihoods(genotypes, at_sites, read_samples.copy(), samples)
 
 
 def test_the_table_has_steps_of_a_ten_thousandth() -> None:

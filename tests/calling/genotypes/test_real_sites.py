@@ -99,7 +99,8 @@ def test_sites_of_the_truth_set(data_dir: Path, sample: str) -> None:
     likelihoods = haplotype_likelihoods(reads, segment, trimmed, options)
     sites = call_sites_of(records)
     at_sites = site_reads(sites, likelihoods)
-    variants = called_variants(sites, at_sites, likelihoods, 1, options.genotyping)
+    diploid = np.full(len(records), 2)
+    variants = called_variants(sites, at_sites, likelihoods, 1, options.genotyping, diploid)
     called = dict(zip(variants.sites.tolist(), variants.genotypes[:, 0].tolist(), strict=True))
     wrong = [
         (record.pos, record.alleles, called.get(row))
