@@ -1,4 +1,7 @@
-"""Ploidies: the number of copies of each sample, by region."""
+"""Ploidies: the number of copies of each sample, by region.
+
+Options of commands import this module, so it imports NumPy only when regions are given.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged_view import read_only
-from hapgpu.io.genome.regions import Region
+    from hapgpu.io.genome.regions import Region
 
 DIPLOID: Final = 2
 """Copies of most contigs; phases and ExcessHet are defined for this ploidy only."""
+
+
+MAX_PLOIDY: Final = 100
+"""A site of three alleles has 5,151 genotypes of so many copies."""
 
 
 class PloidyRegion(NamedTuple):
@@ -83,6 +90,8 @@ class Ploidies:
         starts, ends
             int64[n], 0-based, half-open, not empty.
         """
+        import numpy as np  # noqa: PLC0415  (see above)
+
         out = np.full(starts.size, self.default, dtype=np.int64)
         regions = self.contigs.get(contig)
         if regions is None or not starts.size:
@@ -98,6 +107,8 @@ class Ploidies:
 
 def _disjoint(members: list[PloidyRegion]) -> _OfContig:
     """Cut regions of one contig where they overlap; the largest ploidy counts."""
+    import numpy as np  # noqa: PLC0415  (see above)
+
     members = sorted(members)
     bounds = sorted({b for m in members for b in (m.region.start, m.region.end)})
     cut: list[tuple[int, int, int]] = []
@@ -117,7 +128,7 @@ def _disjoint(members: list[PloidyRegion]) -> _OfContig:
         else:
             cut.append((start, end, ploidy))
     columns = np.array(cut, dtype=np.int64).reshape(-1, 3).T
-    return _OfContig(*(read_only(np.ascontiguousarray(column)) for column in columns))
+    return _OfContig(*map(np.ascontiguousarray, columns))
 
 
 DIPLOID_EVERYWHERE: Final = Ploidies()

@@ -20,7 +20,7 @@ ROWS: Rows = [
     ("calling.regions.pileup._MAX_TEMPLATE", 100, "ReadUtils.isBaseInsideAdaptor"),
     ("calling.regions.pileup._MIN_CLIP_QUALITY", 28, "HQ_BASE_QUALITY_SOFTCLIP_THRESHOLD"),
     ("calling.regions.activity._MAX_CONFIDENCE", 4.0, "HaplotypeCallerEngine: min(4.0, ..)"),
-    ("calling.regions.activity._MAX_COUNT_CHANGE", 0.1, "AlleleFrequencyCalculator"),
+    ("calling.regions.activity.MAX_COUNT_CHANGE", 0.1, "AlleleFrequencyCalculator"),
     ("calling.genotypes.evidence._NO_MAPPING_QUALITY", 255, "QualityUtils; SAM"),
     ("calling.genotypes.annotations._NEGLIGIBLE", 1e-16, "ExcessHet.MIN_NEEDED_VALUE"),
     ("calling.genotypes.annotations._MIN_P", 1e-59, "ExcessHet: pval < 10e-60"),

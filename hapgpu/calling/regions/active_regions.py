@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.calling.batches import LEAD, MAX_JUNCTION, PADDING, ActiveRegions, SegmentReads
 from hapgpu.calling.options import VariantOptions
+from hapgpu.calling.ploidies import DIPLOID
 from hapgpu.calling.regions.activity import activity_probabilities
 from hapgpu.calling.regions.cutting import (
     MAX_PROPAGATION,
@@ -23,10 +25,13 @@ from hapgpu.calling.regions.cutting import (
     soft_clip_counts,
 )
 from hapgpu.calling.regions.junctions import NO_JUNCTIONS, Junctions
-from hapgpu.calling.regions.pileup import pileup_of
+from hapgpu.calling.regions.pileup import Pileup, pileup_of
+from hapgpu.calling.regions.polyploid_activity import polyploid_probabilities
 from hapgpu.runtime.jit import njit
 
 _MAX_SIZE: Final = 300
+_MAX_RATIOS: Final = 1 << 22
+"""Likelihood ratios of loci of a high ploidy that are in memory at a time: 32 MiB."""
 ROOM_BEFORE: Final = 1000
 """Bases of a window before a segment and its lead that are mostly enough."""
 MAX_ROOM_BEFORE: Final = 2 * MAX_RUN + MAX_PROPAGATION + MAX_JUNCTION
@@ -185,6 +190,8 @@ def _profile(
         min_quality=min_base_quality,
     )
     probabilities = activity_probabilities(pileup, options)
+    if options.ploidies.highest > DIPLOID:
+        _put_polyploid(probabilities, reads, samples, options, start, min_base_quality)
     _make_active(probabilities, read_only(junctions.starts), read_only(junctions.ends), start)
     kernel = gaussian_kernel()
     counts = soft_clip_counts(
@@ -197,6 +204,51 @@ def _profile(
     states = band_pass(probabilities, counts, kernel)
     return Profile(
         start, read_only(probabilities), read_only(counts), read_only(kernel), read_only(states)
+    )
+
+
+def _put_polyploid(
+    probabilities: NDArray[np.float64],
+    reads: SegmentReads,
+    samples: int,
+    options: VariantOptions,
+    start: int,
+    min_base_quality: int,
+) -> None:
+    """Replace the probabilities of the loci from `start` on with more than two copies.
+
+    Fewer copies are as two: GATK loses haploid variants otherwise.
+    """
+    loci = start + np.arange(probabilities.size)
+    ploidies = options.ploidies.at(reads.segment.contig, loci, loci + 1)
+    for ploidy in np.unique(ploidies[ploidies > DIPLOID]).tolist():
+        rows = np.flatnonzero(ploidies == ploidy)
+        size = max(_MAX_RATIOS // (ploidy * samples), 1)
+        for first in range(int(rows[0]), int(rows[-1]) + 1, size):
+            own = rows[(rows >= first) & (rows < first + size)]
+            if own.size:
+                span = start + int(own[0]), start + int(own[-1]) + 1
+                pileup_by = partial(_pileup_by, reads, samples, span, min_quality=min_base_quality)
+                found = polyploid_probabilities(pileup_by, ploidy, options, min_base_quality)
+                probabilities[own] = found[own - own[0]]
+
+
+def _pileup_by(
+    reads: SegmentReads,
+    samples: int,
+    loci: tuple[int, int],
+    table: NDArray[np.int64],
+    *,
+    min_quality: int,
+) -> Pileup:
+    return pileup_of(
+        reads.reads,
+        reads.samples,
+        samples,
+        reads.reference,
+        *loci,
+        min_quality=min_quality,
+        table=table,
     )
 
 

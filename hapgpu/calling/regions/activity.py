@@ -16,7 +16,7 @@ from hapgpu.runtime.jit import njit, njit_inlined
 
 _MAX_CONFIDENCE: Final = 4.0
 """Phred: with several samples, a lower QUAL gives probability 0."""
-_MAX_COUNT_CHANGE: Final = 0.1
+MAX_COUNT_CHANGE: Final = 0.1
 """Allele counts are final if none changed by more."""
 _UNIT: Final = 10.0 / 2.0**FRACTION_BITS
 _MAX_PL: Final = 2147483647.0
@@ -36,10 +36,15 @@ def activity_probabilities(pileup: Pileup, options: VariantOptions) -> NDArray[n
         read_only(pileup.is_covered),
         read_only(single_sample_priors(options)),
         read_only(allele_priors(options)),
-        min(options.min_confidence, _MAX_CONFIDENCE),
+        min_quality_of(options),
         probabilities,
     )
     return probabilities
+
+
+def min_quality_of(options: VariantOptions) -> float:
+    """Return the QUAL below which a locus of several samples is not active."""
+    return min(options.min_confidence, _MAX_CONFIDENCE)
 
 
 def single_sample_priors(options: VariantOptions) -> NDArray[np.float64]:
@@ -125,7 +130,7 @@ def _quality(
     reference = alternate = 0.5
     references = alternates = 0.0
     change = np.inf
-    while change > _MAX_COUNT_CHANGE:
+    while change > MAX_COUNT_CHANGE:
         new_references = new_alternates = 0.0
         for sample in range(samples):
             none = weights[sample, 0] * reference * reference

@@ -95,6 +95,7 @@ def pileup_of(
     end: int,
     *,
     min_quality: int,
+    table: NDArray[np.int64] | None = None,
 ) -> Pileup:
     """Sum up the elements at loci.
 
@@ -112,6 +113,8 @@ def pileup_of(
         The loci, 0-based, half-open.
     min_quality
         Bases count above this quality.
+    table
+        int64[512, 2]: ratios of two other genotypes, in the form of `element_table`.
 
     Raises
     ------
@@ -131,7 +134,8 @@ def pileup_of(
         np.zeros(size, dtype=np.int64),
     )
     bases = read_only(reference.bases[start - reference.start : end - reference.start])
-    loci = _Loci(start, bases, read_only(element_table(min_quality)), *pileup)
+    ratios = element_table(min_quality) if table is None else table
+    loci = _Loci(start, bases, read_only(ratios), *pileup)
     offsets = np.empty(size, dtype=np.int64)
     damaged = _add_reads(ReadColumns.from_batch(reads), read_only(samples), loci, offsets)
     if damaged >= 0:
@@ -387,14 +391,19 @@ def log10_sum(first: float, second: float) -> float:
     return float(larger + np.log10(1.0 + 10.0 ** (-step * _TABLE_STEP)))
 
 
+def element_pair(quality: int) -> tuple[float, float]:
+    """Return the log10 likelihoods of an element given its own allele, and given another one."""
+    correct = float(np.log10(1.0 - 10.0 ** (-quality / 10.0)))
+    return correct, -quality / 10.0 - float(np.log10(3.0))
+
+
 def element_likelihoods(quality: int) -> tuple[float, float, float]:
     """Return the log10 likelihoods of 0/0, 0/1 and 1/1 given one reference base.
 
     An error makes each of the three other bases with a third of its probability. For an alternate
     element, the order is 1/1, 0/1, 0/0.
     """
-    correct = float(np.log10(1.0 - 10.0 ** (-quality / 10.0)))
-    error = -quality / 10.0 - float(np.log10(3.0))
+    correct, error = element_pair(quality)
     return correct, log10_sum(correct, error) - float(np.log10(2.0)), error
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Final
 import typer
 
 from hapgpu.calling.options import AssemblyOptions, CallOptions, VariantOptions
+from hapgpu.cli.options.calling.ploidy import PLOIDY_EFFECTS, PLOIDY_FILES, PloidyOptions
 from hapgpu.cli.options.common import (
     AlignedReads,
     ComputeOptions,
@@ -61,6 +62,7 @@ FILES: Final = CommandFiles(
         ),
         Read("reference", FASTA_INDEXES, expected=REFERENCE, by_index=in_all_runs),
         Read("targets_file", expected=TARGETS),
+        *PLOIDY_FILES,
     ),
     writes=(
         Written("output", VARIANT_INDEXES, standard_output, VARIANTS),
@@ -69,13 +71,13 @@ FILES: Final = CommandFiles(
     ),
 )
 
-NO_EFFECT: Final = (contradicts("gvcf", "--gvcf", "min_confidence"),)
+NO_EFFECT: Final = (contradicts("gvcf", "--gvcf", "min_confidence"), *PLOIDY_EFFECTS)
 
 _MAX_BASE_QUALITY: Final = 93
 _MIN_KMER, _MAX_KMER = 5, 200
 _MANY: Final = 10**6
 _MAX_ALTERNATE_ALLELES: Final = 43
-"""More alleles than 44 have more than 1024 genotypes, GATK's --max-genotype-count."""
+"""More alleles than 44 have more than 1024 diploid genotypes, the default of GATK."""
 _READS: Final = "Which reads"
 _REGIONS: Final = "Which regions"
 _ASSEMBLY: Final = "Assembly"
@@ -246,6 +248,7 @@ def call(
             rich_help_panel=_GENOTYPING,
         ),
     ] = _DEFAULT.genotyping.max_alternate_alleles,
+    ploidy_options: PloidyOptions,
     output: Output = None,
     bam_out: Annotated[
         Path | None,
@@ -280,6 +283,7 @@ def call(
     from hapgpu.cli.run import start_run
 
     chosen = given_regions(regions, targets_file, compute.max_record)
+    ploidies = ploidy_options.ploidies(reference, compute.max_record)
     run = start_run("call", compute, reporting, output)
     options = CallOptions(
         assembly=AssemblyOptions(
@@ -297,6 +301,8 @@ def call(
             min_confidence=0.0 if gvcf else min_confidence,
             max_alternate_alleles=max_alternate_alleles,
             has_non_ref=gvcf,
+            ploidies=ploidies,
+            max_genotypes=ploidy_options.max_genotype_count,
         ),
         pcr_model=pcr_model,
         min_mapping_quality=min_mapping_quality,

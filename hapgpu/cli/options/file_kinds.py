@@ -82,6 +82,12 @@ FASTQ_OR_FASTA: Final = _expected("FASTQ or FASTA (the reads)", "FASTQ,FASTA")
 VARIANT_SITES: Final = _expected("VCF or BCF (the sites)", "VCF,BCF")
 # A line of five whole numbers after a contig may also be BED.
 TARGETS: Final = _expected("BED (the regions)", "BED,.fai", takes_empty=True, takes_text=True)
+PLOIDIES: Final = _expected(
+    "BED or interval_list (regions named by their ploidy)",
+    "BED,.fai,SAM",  # the header of interval_list is one of SAM
+    takes_empty=True,
+    takes_text=True,
+)
 BATCHES: Final = _expected("text batches", "text batches", takes_text=True)
 ANCHORS: Final = _expected("NumPy arrays (.npz, the anchors)", "npz")
 RESULTS: Final = _expected(

@@ -23,7 +23,8 @@ END_OF_CONTIG: Final = LAST_POSITION
 """End of a region up to the end of a contig of unknown length: the limit of BAM."""
 
 _RANGE = re.compile(r"(?P<start>[0-9][0-9,]*)?(?:-(?P<end>[0-9][0-9,]*)?)?")
-_BED_COMMENTS = ("#", "track", "browser")
+BED_COMMENTS: Final = ("#", "track", "browser")
+"""Starts of lines of BED without an interval."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -238,13 +239,20 @@ def read_bed(path: str | Path, max_record: int = MAX_RECORD) -> list[Region]:
         names the line.
     """
     regions: dict[Region, None] = {}  # each once, to save memory if they repeat
-    for number, line in _numbered_lines(path, max_record):
-        if line.strip() and not line.startswith(_BED_COMMENTS):
-            regions[_parse_bed_line(line, f"{path}, line {number}")] = None
+    for number, line in numbered_lines(path, max_record):
+        if line.strip() and not line.startswith(BED_COMMENTS):
+            regions[parse_bed_line(line, f"{path}, line {number}")] = None
     return list(regions)
 
 
-def _numbered_lines(path: str | Path, max_record: int) -> Iterator[tuple[int, str]]:
+def numbered_lines(path: str | Path, max_record: int) -> Iterator[tuple[int, str]]:
+    """Yield the lines of BED, plain or gzip-compressed, with their numbers.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, is no text, or has more than `max_record` bytes.
+    """
     size = 0
     with open_inflated(path, str(path)) as stream:
         text = TextIOWrapper(stream, "utf-8")
@@ -260,7 +268,14 @@ def _numbered_lines(path: str | Path, max_record: int) -> Iterator[tuple[int, st
             text.detach()
 
 
-def _parse_bed_line(line: str, label: str) -> Region:
+def parse_bed_line(line: str, label: str) -> Region:
+    """Parse a line of BED that is neither empty nor a comment; `label` names it for errors.
+
+    Raises
+    ------
+    InputError
+        It is not a BED interval.
+    """
     fields = line.rstrip("\r\n").split("\t") if "\t" in line else line.split()
     if len(fields) < 3:
         raise InputError(
