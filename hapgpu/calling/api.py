@@ -21,6 +21,7 @@ from hapgpu.arrays.called_variants import not_empty
 from hapgpu.calling.calls import Calls, calls_of, no_calls
 from hapgpu.calling.options import AssemblyOptions, CallOptions, VariantOptions
 from hapgpu.calling.pipeline import CallInputs, CallSession
+from hapgpu.calling.ploidies import MAX_PLOIDY, Ploidies
 from hapgpu.calling.reads.segments import EmptyIntervals
 from hapgpu.calling.segment_calls import SegmentCalls
 from hapgpu.io.genome.regions import choice_of
@@ -38,6 +39,7 @@ def call(
     min_mapping_quality: int = 20,
     max_reads_per_start: int = 50,
     min_confidence: float = 30.0,
+    ploidy: int = 2,
     pcr_model: str = "conservative",
     gatk_strict: bool = False,
     device: str = "auto",
@@ -62,6 +64,8 @@ def call(
         Reads of a sample that are used at each start position, at most, up to 1,000,000; 0: all.
     min_confidence
         Phred, from 0: variants with a lower QUAL are left out.
+    ploidy
+        Copies of each contig in a sample, from 1 to 100; of a pool, in all its members.
     pcr_model
         `none`, `conservative`, `aggressive` or `hostile`.
     gatk_strict
@@ -85,8 +89,9 @@ def call(
     DeviceError
         A named device cannot be used, or failed.
     """
+    genotyping = _genotyping(min_confidence, ploidy)
     options = _options(
-        min_mapping_quality, max_reads_per_start, min_confidence, pcr_model, is_strict=gatk_strict
+        min_mapping_quality, max_reads_per_start, genotyping, pcr_model, is_strict=gatk_strict
     )
     inputs = _inputs(reads, reference, regions)
     resources = Resources.of(device, threads, processes, progress=progress)
@@ -101,6 +106,7 @@ def call_batches(
     min_mapping_quality: int = 20,
     max_reads_per_start: int = 50,
     min_confidence: float = 30.0,
+    ploidy: int = 2,
     pcr_model: str = "conservative",
     gatk_strict: bool = False,
     device: str = "auto",
@@ -117,7 +123,7 @@ def call_batches(
     ----------
     reads, reference, regions, min_mapping_quality, max_reads_per_start, min_confidence
         As in `call`.
-    pcr_model, gatk_strict, device, threads, processes, progress
+    ploidy, pcr_model, gatk_strict, device, threads, processes, progress
         As in `call`.
 
     Yields
@@ -129,8 +135,9 @@ def call_batches(
     InputError, UsageError, DeviceError
         As `call`: for values at once, for files and regions while batches are taken.
     """
+    genotyping = _genotyping(min_confidence, ploidy)
     options = _options(
-        min_mapping_quality, max_reads_per_start, min_confidence, pcr_model, is_strict=gatk_strict
+        min_mapping_quality, max_reads_per_start, genotyping, pcr_model, is_strict=gatk_strict
     )
     inputs = _inputs(reads, reference, regions)
     resources = Resources.of(device, threads, processes, progress=progress)
@@ -140,17 +147,25 @@ def call_batches(
 def _options(
     min_mapping_quality: int,
     max_reads_per_start: int,
-    min_confidence: float,
+    genotyping: VariantOptions,
     pcr_model: str,
     *,
     is_strict: bool,
 ) -> CallOptions:
     return CallOptions(
         assembly=AssemblyOptions(is_strict=is_strict),
-        genotyping=VariantOptions(min_confidence=number_from_0("min_confidence", min_confidence)),
+        genotyping=genotyping,
         pcr_model=one_of(PcrModel, "pcr_model", pcr_model),
         min_mapping_quality=mapping_quality("min_mapping_quality", min_mapping_quality),
         max_reads_per_start=whole_number("max_reads_per_start", max_reads_per_start, 0, _MANY),
+    )
+
+
+def _genotyping(min_confidence: float, ploidy: int) -> VariantOptions:
+    copies = whole_number("ploidy", ploidy, 1, MAX_PLOIDY)
+    return VariantOptions(
+        min_confidence=number_from_0("min_confidence", min_confidence),
+        ploidies=Ploidies.of(copies, []),
     )
 
 

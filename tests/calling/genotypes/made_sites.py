@@ -39,16 +39,22 @@ def call_sites_of(sites: Sequence[MadeSite]) -> CallSites:
     )
 
 
-def diploid_genotypes(alleles: Sequence[int]) -> SiteGenotypes:
-    """Return the genotypes of diploid sites with these numbers of alleles."""
+def genotypes_of(alleles: Sequence[int], ploidies: Sequence[int] | None = None) -> SiteGenotypes:
+    """Return the genotypes of sites with these numbers of alleles, diploid if not given."""
     counts = np.array(alleles, dtype=np.int64)
-    return site_genotypes(counts, np.full(counts.size, 2), 2)
+    copies = np.array([2] * counts.size if ploidies is None else ploidies, dtype=np.int64)
+    return site_genotypes(counts, copies, int(copies.max(initial=2)))
 
 
-def variants_at(sites: Sequence[MadeSite], samples: int, options: VariantOptions) -> VariantCalls:
-    """Call diploid sites."""
+def variants_at(
+    sites: Sequence[MadeSite],
+    samples: int,
+    options: VariantOptions,
+    ploidies: Sequence[int] | None = None,
+) -> VariantCalls:
+    """Call sites, diploid if not given."""
     made, phreds = call_sites_of(sites), phreds_of(sites)
-    genotypes = diploid_genotypes([len(site.alleles) for site in sites])
+    genotypes = genotypes_of([len(site.alleles) for site in sites], ploidies)
     kept = kept_alleles(made, phreds, samples, options, genotypes)
     return variants_of(made, phreds, kept, samples, genotypes)
 

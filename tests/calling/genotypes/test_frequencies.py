@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hapgpu.calling.genotypes.allele_frequencies import NO_ALLELE, estimate, new_work
 from hapgpu.calling.genotypes.kept_alleles import pseudo_counts as pseudo_counts_of
 from hapgpu.calling.options import VariantOptions
-from tests.calling.genotypes.made_sites import diploid_genotypes, random_phreds
+from tests.calling.genotypes.made_sites import genotypes_of, random_phreds
 from tests.calling.genotypes.reference import frequencies_reference, genotypes_reference
 
 DEFAULTS = VariantOptions()
@@ -52,7 +52,7 @@ def frequencies_of(
     spanned
         The number of the allele `*`, if there is one.
     """
-    genotypes = diploid_genotypes([priors.size])
+    genotypes = genotypes_of([priors.size])
     work = new_work(len(phreds), priors.size, phreds.shape[1])
     work.phreds[:] = phreds
     work.priors[:] = priors

@@ -15,7 +15,7 @@ from hapgpu.calling.genotypes.genotype_likelihoods import (
     log_sum_table,
     phred_likelihoods,
 )
-from tests.calling.genotypes.made_sites import diploid_genotypes
+from tests.calling.genotypes.made_sites import genotypes_of
 from tests.calling.genotypes.reference import phreds_reference
 
 
@@ -33,7 +33,7 @@ def phreds(sites: list[list[tuple[int, list[float]]]], alleles: list[int], sampl
         none,
         np.empty(0, dtype=np.int64),
     )
-    genotypes = diploid_genotypes(alleles)
+    genotypes = genotypes_of(alleles)
     return phred_likelihoods(genotypes, at_sites, read_samples.copy(), samples)
 
 
