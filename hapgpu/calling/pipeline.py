@@ -64,6 +64,7 @@ from hapgpu.io.alignments.record_order import RecordRun
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.reference import ReferenceFasta
 from hapgpu.io.genome.regions import EVERYTHING, RegionChoice
+from hapgpu.io.intervals.choice import ALL_INTERVALS, IntervalChoice
 from hapgpu.io.vcf.writer import VcfWriter
 from hapgpu.runtime import leftovers
 from hapgpu.runtime.closeable import Closeable
@@ -103,12 +104,15 @@ class CallInputs:
         Regions that are called.
     max_record
         Bytes of a record or a header, at most.
+    intervals
+        Intervals that are called; with `regions`, what both have.
     """
 
     reads: Sequence[str]
     reference: Path
     regions: RegionChoice = EVERYTHING
     max_record: int = MAX_RECORD
+    intervals: IntervalChoice = ALL_INTERVALS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -377,7 +381,7 @@ class CallSession(Closeable):
             count = len(self._reads.samples)
             if options.genotyping.has_non_ref and count != 1:
                 raise UsageError(f"--gvcf: {count} samples; call each sample alone")
-            self._intervals = self._reads.intervals(inputs.regions)
+            self._intervals = self._reads.intervals(inputs.regions, inputs.intervals)
             self._stack = stack.pop_all()
         self.samples = self._reads.samples
         self.contigs = self._reads.contigs

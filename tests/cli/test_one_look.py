@@ -30,6 +30,7 @@ PLACEHOLDERS: Final = {
 }
 OTHER_VALUES: Final = {
     "--method": "the algorithms of a method of bench",
+    "--targets-file": "several files or intervals, as in GATK, in call",
     "--reads": "of any kind in bench, aligned in report",
 }
 """Options with other values in each command, and why."""
@@ -70,7 +71,7 @@ def test_a_letter_has_one_meaning() -> None:
             for option in command.options:
                 for name in option.names:
                     if not name.startswith("--"):
-                        meanings[name].add(option.names)
+                        meanings[name].add(option.names[-1])
     assert {name: found for name, found in meanings.items() if len(found) > 1} == {}
 
 

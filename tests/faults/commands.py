@@ -135,6 +135,7 @@ _REFERENCE = _input("reference.fa", "fasta", ".fai")
 _BGZIPPED = _input("reference.fa.gz", "fasta", ".fai", ".gzi")
 _SITES = _input("sites.vcf.gz", "vcf bcf", ".tbi", standard=True)
 _TARGETS = _input("targets.bed", "bed")
+_INTERVALS = _input("targets.bed", "bed vcf bcf")
 _FM_INDEX = _input("kept.hgx", "hgx fasta")
 _MINIMIZERS = _input("kept.hgm", "hgm fasta")
 
@@ -255,7 +256,7 @@ COMMANDS: Final = (
     Command(
         "call",
         "call {reads} {reference} -L {targets}",
-        {"reads": _BAM, "reference": _REFERENCE, "targets": _TARGETS},
+        {"reads": _BAM, "reference": _REFERENCE, "targets": _INTERVALS},
         "out.vcf",
         selects="sites",
     ),
@@ -272,7 +273,7 @@ COMMANDS: Final = (
     Command(
         "call_bam_out",
         "call {reads} {reference} -L {targets} -o /dev/null",
-        {"reads": _BAM, "reference": _REFERENCE, "targets": _TARGETS},
+        {"reads": _BAM, "reference": _REFERENCE, "targets": _INTERVALS},
         "out.bam",
         beside=(".csi",),
         dropped=(".bai", ".crai"),

@@ -30,6 +30,7 @@ from hapgpu.calling.reads.segments import (
     SegmentSource,
     SharedReads,
     calling_intervals,
+    chosen_intervals,
     groups_of,
     runs_of,
 )
@@ -58,6 +59,7 @@ from hapgpu.io.bam.read_groups import SampleTable
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.reference import ReferenceFasta
 from hapgpu.io.genome.regions import END_OF_CONTIG, RegionChoice
+from hapgpu.io.intervals.choice import ALL_INTERVALS, IntervalChoice
 from hapgpu.runtime.closeable import Closeable
 from hapgpu.runtime.pool import MAX_IO_THREADS
 from hapgpu.runtime.processes.tallies import Tally
@@ -167,20 +169,35 @@ class SegmentReader(Closeable):
         """Whether a segment is read by the thread that asks for its reads."""
         return self._inputs.are_indexed
 
-    def intervals(self, choice: RegionChoice) -> CallingIntervals:
+    def intervals(
+        self, choice: RegionChoice, given: IntervalChoice = ALL_INTERVALS
+    ) -> CallingIntervals:
         """Return the calling intervals: the regions of the user, else all contigs with reads.
+
+        Parameters
+        ----------
+        choice
+            The regions.
+        given
+            Further intervals; called is what both have.
 
         Raises
         ------
         UsageError
-            The reference lacks the contig of a region, or the region starts after it.
+            The reference lacks the contig of a region, the region is not within it, or as
+            `IntervalChoice.on`.
         InputError
             An input lacks the contig of a region, or all contigs of the reference; or it is a
             stream whose contigs have another order; or VCF does not allow the name of a contig.
         """
-        if choice.is_everything:
-            contigs = contigs_of_reads(self._inputs, self.contigs, self._reference.path)
-            intervals = calling_intervals(choice, contigs)
+        contigs_with_reads = partial(
+            contigs_of_reads, self._inputs, self.contigs, self._reference.path
+        )
+        if not given.is_everything:
+            intervals = chosen_intervals(choice, given, self.contigs, contigs_with_reads)
+            check_contigs_of_intervals(self._inputs, intervals.contigs)
+        elif choice.is_everything:
+            intervals = calling_intervals(choice, contigs_with_reads())
         else:
             intervals = calling_intervals(choice, self.contigs)
             check_contigs_of_intervals(self._inputs, intervals.contigs)

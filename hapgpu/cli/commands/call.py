@@ -13,6 +13,7 @@ import typer
 
 from hapgpu.calling.options import AssemblyOptions, CallOptions, VariantOptions
 from hapgpu.cli.options.calling.ploidy import PLOIDY_EFFECTS, PLOIDY_FILES, PloidyOptions
+from hapgpu.cli.options.calling.intervals import INTERVAL_EFFECTS, IntervalOptions
 from hapgpu.cli.options.common import (
     AlignedReads,
     ComputeOptions,
@@ -22,10 +23,9 @@ from hapgpu.cli.options.common import (
     ReportOptions,
     pcr_model_option,
     region_option,
-    targets_option,
 )
 from hapgpu.cli.options.effects import contradicts
-from hapgpu.cli.options.file_kinds import ALIGNED_READS, ALIGNMENTS, REFERENCE, TARGETS, VARIANTS
+from hapgpu.cli.options.file_kinds import ALIGNED_READS, ALIGNMENTS, INTERVALS, REFERENCE, VARIANTS
 from hapgpu.cli.options.files import (
     ALIGNMENT_INDEXES,
     FASTA_INDEXES,
@@ -39,6 +39,7 @@ from hapgpu.cli.options.files import (
     standard_output,
 )
 from hapgpu.cli.options.numbers import parse_open_fraction, parse_phred
+from hapgpu.io.intervals.names import names_file
 from hapgpu.pairhmm.options import PcrModel
 
 logger = logging.getLogger(__name__)
@@ -61,8 +62,9 @@ FILES: Final = CommandFiles(
             "reads", ALIGNMENT_INDEXES, standard=True, expected=ALIGNED_READS, by_index=in_all_runs
         ),
         Read("reference", FASTA_INDEXES, expected=REFERENCE, by_index=in_all_runs),
-        Read("targets_file", expected=TARGETS),
         *PLOIDY_FILES,
+        Read("intervals", expected=INTERVALS, is_path=names_file),
+        Read("exclude_intervals", expected=INTERVALS, is_path=names_file),
     ),
     writes=(
         Written("output", VARIANT_INDEXES, standard_output, VARIANTS),
@@ -71,7 +73,11 @@ FILES: Final = CommandFiles(
     ),
 )
 
-NO_EFFECT: Final = (contradicts("gvcf", "--gvcf", "min_confidence"), *PLOIDY_EFFECTS)
+NO_EFFECT: Final = (
+    contradicts("gvcf", "--gvcf", "min_confidence"),
+    *PLOIDY_EFFECTS,
+    *INTERVAL_EFFECTS,
+)
 
 _MAX_BASE_QUALITY: Final = 93
 _MIN_KMER, _MAX_KMER = 5, 200
@@ -114,12 +120,7 @@ def call(
     regions: Annotated[
         list[str] | None, region_option("Call only this region; repeatable.", _REGIONS)
     ] = None,
-    targets_file: Annotated[
-        Path | None,
-        targets_option(
-            "Call only the regions of this BED file; with -r, what both have.", _REGIONS
-        ),
-    ] = None,
+    interval_options: IntervalOptions,
     min_mapping_quality: MinMappingQuality = _DEFAULT.min_mapping_quality,
     max_reads_per_start: Annotated[
         int,
@@ -282,8 +283,9 @@ def call(
     from hapgpu.cli.options.checks import given_regions
     from hapgpu.cli.run import start_run
 
-    chosen = given_regions(regions, targets_file, compute.max_record)
     ploidies = ploidy_options.ploidies(reference, compute.max_record)
+    chosen = given_regions(regions, None, compute.max_record)
+    intervals = interval_options.read(compute.max_record)
     run = start_run("call", compute, reporting, output)
     options = CallOptions(
         assembly=AssemblyOptions(
@@ -308,7 +310,7 @@ def call(
         min_mapping_quality=min_mapping_quality,
         max_reads_per_start=max_reads_per_start,
     )
-    inputs = CallInputs(reads, reference, chosen, compute.max_record)
+    inputs = CallInputs(reads, reference, chosen, compute.max_record, intervals)
     with CallSession(inputs, options, run.devices, run.threads) as session:
         write_calls(
             session,

@@ -88,6 +88,12 @@ PLOIDIES: Final = _expected(
     takes_empty=True,
     takes_text=True,
 )
+INTERVALS: Final = _expected(
+    "BED, interval_list, VCF or a list of intervals",
+    "BED,.fai,VCF,BCF,SAM",  # the header of interval_list is one of SAM
+    takes_empty=True,
+    takes_text=True,
+)
 BATCHES: Final = _expected("text batches", "text batches", takes_text=True)
 ANCHORS: Final = _expected("NumPy arrays (.npz, the anchors)", "npz")
 RESULTS: Final = _expected(

@@ -58,6 +58,8 @@ class Read:
         Returns whether files of a kind that has an index are read through it.
     built_index
         Returns the index of hapgpu that is read instead of a FASTA file, if it exists.
+    is_path
+        Tells whether a value names a file; others are no files.
     """
 
     parameter: str
@@ -66,6 +68,7 @@ class Read:
     expected: Expected | Callable[[Values], Expected] | None = None
     by_index: Callable[[Values], bool] = lambda _: False
     built_index: Callable[[Values], BuiltIndex] | None = None
+    is_path: Callable[[str], bool] = lambda _: True
 
     def kinds(self, values: Values) -> Expected | None:
         """Return the kinds that the files may have."""
@@ -76,7 +79,8 @@ class Read:
         value = values.get(self.parameter)
         if value is None:
             return []
-        return [str(path) for path in (value if isinstance(value, list | tuple) else [value])]
+        given = map(str, value if isinstance(value, list | tuple) else [value])
+        return [path for path in given if self.is_path(path)]
 
     def with_indexes(self, path: str) -> Iterator[str]:
         """Yield a file, its existing indexes, and for CRAM the references that it names."""

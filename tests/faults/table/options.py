@@ -170,7 +170,7 @@ ROWS: Final = [
     *(
         row(
             "region_as_targets",
-            f"{_READ_FLAGS} {_SITES}",
+            f"{_READ_FLAGS} haplotypes genotype*",
             f"-L {region}",
             2,
             f"^-L {region}: is a region, expected a BED file; give -r {region}$",
