@@ -15,6 +15,7 @@ from hapgpu.io.intervals.rows import (
     IntervalRows,
     LineFormat,
     Row,
+    column,
     numbers_of,
     rows_of_text,
     whole_text,
@@ -73,8 +74,8 @@ def _unknown(path: str) -> InputError:
 
 
 def _bed_fields(found: list[tuple[str, ...]]) -> Fields:
-    contigs, starts, ends = zip(*found, strict=True)
-    return Fields(contigs, numbers_of(map(int, starts)), numbers_of(map(int, ends)))
+    starts, ends = (numbers_of(map(int, column(found, number))) for number in (1, 2))
+    return Fields(column(found, 0), starts, ends)
 
 
 def _bed_row(line: str, where: str) -> Row | None:
@@ -149,8 +150,8 @@ def _check_header(rows: IntervalRows, lengths: Mapping[str, int], path: str) -> 
 
 
 def _interval_list_fields(found: list[tuple[str, ...]]) -> Fields:
-    contigs, starts, ends = zip(*found, strict=True)
-    return Fields(contigs, numbers_of(map(int, starts)) - 1, numbers_of(map(int, ends)))
+    starts, ends = (numbers_of(map(int, column(found, number))) for number in (1, 2))
+    return Fields(column(found, 0), starts - 1, ends)
 
 
 def _interval_list_row(line: str, where: str) -> Row | None:

@@ -17,8 +17,9 @@ from hapgpu.io.intervals.notation import (
     OutsideReferenceError,
     is_unmapped,
     parse_interval,
+    usual_intervals,
 )
-from hapgpu.io.intervals.rows import Fields, IntervalRows, numbers_of, whole_text
+from hapgpu.io.intervals.rows import Fields, IntervalRows, whole_text
 from hapgpu.io.intervals.sets import IntervalSet, Line
 from hapgpu.io.intervals.variant_spans import read_variant_spans
 from hapgpu.io.text.values import excerpt
@@ -60,6 +61,12 @@ class IntervalTexts:
         InputError
             A line of the file is not an interval.
         """
+        fields = usual_intervals(self.texts, lengths) if self.numbers else None
+        found = IntervalRows.of([fields or self._parsed(lengths)])
+        contigs = line.numbers_of(found.names)[found.contigs]
+        return line.set_of(contigs, found.starts, found.ends, padding)
+
+    def _parsed(self, lengths: Mapping[str, int]) -> Fields:
         rows = []
         for number, text in enumerate(self.texts):
             try:
@@ -70,14 +77,7 @@ class IntervalTexts:
             except MalformedIntervalError as error:
                 kind = InputError if self.numbers else UsageError
                 raise kind(f"{self._where(number)}: {error}") from error
-        fields = Fields(
-            [row.contig for row in rows],
-            numbers_of(row.start for row in rows),
-            numbers_of(row.end for row in rows),
-        )
-        found = IntervalRows.of([fields])
-        contigs = line.numbers_of(found.names)[found.contigs]
-        return line.set_of(contigs, found.starts, found.ends, padding)
+        return Fields.of(rows)
 
     def _where(self, number: int) -> str:
         if self.numbers:

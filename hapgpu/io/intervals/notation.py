@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from hapgpu.io.genome.regions import contig_hint
-from hapgpu.io.intervals.rows import Row
+from hapgpu.io.intervals.rows import Fields, Row, column, numbers_of
 from hapgpu.io.text.values import excerpt, parse_position
 
 UNMAPPED: Final = "unmapped"
 """Stands for reads without a position, in any case: `call` has nothing to do with them."""
+_USUAL: Final = re.compile(r"^(.+):([0-9]{1,10})-([0-9]{1,10})$", re.MULTILINE)
 _MALFORMED: Final = "malformed; write contig, contig:position, contig:start-end or contig:start+"
 
 
@@ -67,6 +69,34 @@ def parse_interval(text: str, lengths: Mapping[str, int]) -> Row:
             " file"
         )
     return _within(Row(contig, start, end), lengths)
+
+
+def usual_intervals(texts: Sequence[str], lengths: Mapping[str, int]) -> Fields | None:
+    """Parse many intervals `contig:start-end` at once.
+
+    Parameters
+    ----------
+    texts
+        The intervals, without line ends.
+    lengths
+        Length of each contig of the reference.
+
+    Returns
+    -------
+    The intervals; None if one has another form or meaning, or is malformed or outside the
+    reference: then `parse_interval` has to parse each.
+    """
+    found = _USUAL.findall("\n".join(texts))
+    if len(found) != len(texts) or not lengths.keys().isdisjoint(texts):
+        return None
+    contigs = column(found, 0)
+    if not lengths.keys() >= set(contigs):
+        return None
+    starts, ends = (numbers_of(map(int, column(found, number))) for number in (1, 2))
+    fields = Fields(contigs, starts - 1, ends)
+    last = numbers_of(map(lengths.__getitem__, contigs))
+    is_within = (fields.starts >= 0) & (fields.starts < fields.ends) & (fields.ends <= last)
+    return fields if is_within.all() else None
 
 
 def _unknown(text: str, lengths: Mapping[str, int]) -> str:

