@@ -71,6 +71,25 @@ class VariantOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ContaminationOptions:
+    """Options on reads of other samples: GATK's `--contamination-fraction-to-filter`.
+
+    Attributes
+    ----------
+    fraction
+        Contaminated fraction of the reads of each sample, from 0 to 1; 0: nothing is removed.
+    by_sample
+        Names of samples, and their own fractions.
+    is_for_annotations
+        Whether annotations, too, are made without the reads that are removed.
+    """
+
+    fraction: float = 0.0
+    by_sample: tuple[tuple[str, float], ...] = ()
+    is_for_annotations: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallOptions:
     """Options of a run.
 
@@ -84,6 +103,8 @@ class CallOptions:
         Reads with a lower MAPQ are excluded.
     max_reads_per_start
         Reads of a sample that start at one position, at most; 0: all.
+    contamination
+        Removal of reads of other samples.
     """
 
     assembly: AssemblyOptions = field(default_factory=AssemblyOptions)
@@ -91,3 +112,4 @@ class CallOptions:
     pcr_model: PcrModel = PcrModel.CONSERVATIVE
     min_mapping_quality: int = 20
     max_reads_per_start: int = 50
+    contamination: ContaminationOptions = field(default_factory=ContaminationOptions)

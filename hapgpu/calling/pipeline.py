@@ -31,6 +31,7 @@ from hapgpu.calling.events.trimming import trimmed_to_variants
 from hapgpu.calling.genotypes.annotations import annotations_of
 from hapgpu.calling.genotypes.calls import called_variants
 from hapgpu.calling.genotypes.genotype_tables import most_alleles
+from hapgpu.calling.genotypes.contamination import sample_fractions, without_contamination
 from hapgpu.calling.genotypes.likelihoods import prepared_reads, read_likelihoods
 from hapgpu.calling.genotypes.site_reads import site_reads
 from hapgpu.calling.options import CallOptions
@@ -129,12 +130,15 @@ class WorkerOptions:
         Name of the reads, for errors.
     realigned
         Makes records of realigned reads, if they are wanted.
+    contamination
+        float64[n]: the contaminated fraction of each sample; None: no reads are removed.
     """
 
     call: CallOptions
     samples: int
     source: str
     realigned: RealignedRecords | None = None
+    contamination: NDArray[np.float64] | None = None
 
 
 def open_worker(
@@ -155,6 +159,7 @@ class SegmentWorker:
         self._samples = options.samples
         self._source = options.source
         self._realigned = options.realigned
+        self._contamination = options.contamination
         self._stages = stages
         self._timed = timed
         self._mode = call_mode(options.call, timed)
@@ -292,10 +297,17 @@ class SegmentWorker:
         most = most_alleles(ploidies, self._options.genotyping.max_genotypes)
         sites = timed("events", call_sites)(trimmed, segment.reference, most)
         reads = timed("genotypes", site_reads)(sites, likelihoods)
+        all_sites, all_reads = sites, reads
+        if self._contamination is not None:
+            reads = timed("genotypes", without_contamination)(
+                sites, reads, likelihoods.reads, segment.reads.names, self._contamination
+            )
         sites, reads = timed("genotypes", mode.with_non_ref)(sites, reads)
         calls = timed("genotypes", called_variants)(
             sites, reads, likelihoods, samples, self._options.genotyping, ploidies
         )
+        if not (self._contamination is None or self._options.contamination.is_for_annotations):
+            _, reads = timed("genotypes", mode.with_non_ref)(all_sites, all_reads)
         reads = timed("genotypes", mode.with_kept_non_ref)(sites, reads, calls)
         annotations = timed("annotations", annotations_of)(
             calls, sites, reads, likelihoods, segment, samples
@@ -415,7 +427,11 @@ class CallSession(Closeable):
         # A stream keeps the thread busy that makes segments; else that thread has little to do.
         threads = max(self._threads if self._reads.is_indexed else self._threads - 1, 1)
         options = WorkerOptions(
-            call=self.options, samples=len(self.samples), source=self._source, realigned=realigned
+            call=self.options,
+            samples=len(self.samples),
+            source=self._source,
+            realigned=realigned,
+            contamination=sample_fractions(self.options.contamination, self.samples),
         )
         stages = self._stages
         return [

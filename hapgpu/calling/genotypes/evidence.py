@@ -298,7 +298,7 @@ def _count(
             allele = _best_of_record(likelihoods, x, records.site_alleles, first, end)
             if allele >= 0:
                 depths[first * samples + samples_of[x] * (end - first) + allele] += 1
-            best = _best_of_site(likelihoods, x)
+            best = best_of_site(likelihoods, x)
             sides[x] = _side(best, records.site_alleles, first, end)
 
 
@@ -324,7 +324,7 @@ def _best_of_record(
 
 
 @njit_inlined
-def _best_of_site(likelihoods: RaggedView, x: Integer) -> Integer:
+def best_of_site(likelihoods: RaggedView, x: Integer) -> Integer:
     """Return the allele of the site that a read supports; -1 if none."""
     start, end = likelihoods.offsets[x], likelihoods.offsets[x + 1]
     best: Integer = np.int64(-1)

@@ -358,7 +358,7 @@ def _excess(
     is_short = reference_lengths(reads.cigars.take(rows)) <= MAX_SPAN
     rows, places = rows[is_short], places[is_short]
     hashes = np.empty(rows.size, dtype=np.uint64)
-    _hash_names(view_of(reads.names), rows, hashes)
+    hash_names(view_of(reads.names), rows, hashes)
     ties = reads.mapping_qualities[rows], reads.flags[rows], reads.positions[rows]
     order = np.lexsort((*ties, hashes, samples[rows], places))
     rows, places = rows[order], places[order]
@@ -384,7 +384,7 @@ def _changes(values: NDArray[np.integer]) -> NDArray[np.bool_]:
 
 
 @njit
-def _hash_names(names: RaggedView, rows: NDArray[np.int64], hashes: NDArray[np.uint64]) -> None:
+def hash_names(names: RaggedView, rows: NDArray[np.int64], hashes: NDArray[np.uint64]) -> None:
     """Write a hash of each name whose order is independent of the text (SplitMix64 of FNV-1a)."""
     for k in range(rows.size):
         row = rows[k]
