@@ -31,12 +31,17 @@ from hapgpu.calling.events.trimming import trimmed_to_variants
 from hapgpu.calling.genotypes.annotations import annotations_of
 from hapgpu.calling.genotypes.calls import called_variants
 from hapgpu.calling.genotypes.genotype_tables import most_alleles
-from hapgpu.calling.genotypes.contamination import sample_fractions, without_contamination
+from hapgpu.calling.genotypes.contamination import (
+    sample_fractions,
+    warn_of_other_samples,
+    without_contamination,
+)
 from hapgpu.calling.genotypes.likelihoods import prepared_reads, read_likelihoods
 from hapgpu.calling.genotypes.site_reads import site_reads
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.output.call_lines import calls_header
 from hapgpu.calling.output.gvcf_parts import GvcfPart, JoinedLines
+from hapgpu.calling.output.known_names import KnownFile, KnownVariants, check_known
 from hapgpu.calling.output.realigned_records import (
     RealignedOutput,
     RealignedRecords,
@@ -107,6 +112,8 @@ class CallInputs:
         Bytes of a record or a header, at most.
     intervals
         Intervals that are called; with `regions`, what both have.
+    known
+        Files of known variants, which name records.
     """
 
     reads: Sequence[str]
@@ -114,6 +121,7 @@ class CallInputs:
     regions: RegionChoice = EVERYTHING
     max_record: int = MAX_RECORD
     intervals: IntervalChoice = ALL_INTERVALS
+    known: Sequence[KnownFile] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +140,8 @@ class WorkerOptions:
         Makes records of realigned reads, if they are wanted.
     contamination
         float64[n]: the contaminated fraction of each sample; None: no reads are removed.
+    known
+        Files of known variants, which name records.
     """
 
     call: CallOptions
@@ -139,6 +149,7 @@ class WorkerOptions:
     source: str
     realigned: RealignedRecords | None = None
     contamination: NDArray[np.float64] | None = None
+    known: Sequence[KnownFile] = ()
 
 
 def open_worker(
@@ -160,6 +171,7 @@ class SegmentWorker:
         self._source = options.source
         self._realigned = options.realigned
         self._contamination = options.contamination
+        self._known = KnownVariants(options.known)
         self._stages = stages
         self._timed = timed
         self._mode = call_mode(options.call, timed)
@@ -223,7 +235,9 @@ class SegmentWorker:
         if self._realigned is not None:
             realign = self._timed("bam_out", self._realigned.of_segment)
             realigned = realign(calls, rows, sites, likelihoods, trimmed, segment)
-        kept = SegmentRecords(calls, records.annotations, rows)
+        name = self._timed("annotations", self._known.names_of)
+        names = name(segment.segment.contig, calls, rows)
+        kept = SegmentRecords(calls, records.annotations, rows, names)
         return SegmentCalls(segment.segment, counts, kept, realigned, reference)
 
     def _regions(self, segment: SegmentReads) -> tuple[WindowRegions, NDArray[np.bool_]] | None:
@@ -354,6 +368,8 @@ class CallSession(Closeable):
         Number of bases to call.
     reference
         Path of the reference.
+    known
+        Files of known variants.
 
     Raises
     ------
@@ -374,6 +390,7 @@ class CallSession(Closeable):
     ) -> None:
         self.reference = inputs.reference
         self.options = options
+        self.known = tuple(inputs.known)
         self._devices = devices
         self._threads = threads
         self._stages = [stages_on(device, options.assembly) for device in devices]
@@ -393,6 +410,9 @@ class CallSession(Closeable):
             count = len(self._reads.samples)
             if options.genotyping.has_non_ref and count != 1:
                 raise UsageError(f"--gvcf: {count} samples; call each sample alone")
+            warn_of_other_samples(options.contamination, self._reads.samples)
+            for file in self.known:
+                check_known(file, self._reads.contigs)
             self._intervals = self._reads.intervals(inputs.regions, inputs.intervals)
             self._stack = stack.pop_all()
         self.samples = self._reads.samples
@@ -432,6 +452,7 @@ class CallSession(Closeable):
             source=self._source,
             realigned=realigned,
             contamination=sample_fractions(self.options.contamination, self.samples),
+            known=self.known,
         )
         stages = self._stages
         return [

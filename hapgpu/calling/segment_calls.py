@@ -35,6 +35,7 @@ from hapgpu.calling.options import CallOptions
 from hapgpu.calling.output.call_lines import call_lines
 from hapgpu.calling.output.gvcf_parts import GvcfPart, gvcf_part, gvcf_records, no_records
 from hapgpu.calling.output.phasing import Phasing, phased, unphased
+from hapgpu.calling.output.known_names import KnownNames
 from hapgpu.calling.output.reference_blocks import (
     CalledRegions,
     ReferencePositions,
@@ -68,11 +69,14 @@ class SegmentRecords(NamedTuple):
         Of these records.
     rows
         bool[v]: whether the record is of an active region that starts in the segment.
+    known
+        Names of the records in files of known variants; None without such files.
     """
 
     calls: VariantCalls
     annotations: Annotations
     rows: NDArray[np.bool_]
+    known: KnownNames | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +259,9 @@ class VariantsOnly:
 
     def lines(self, found: SegmentCalls) -> bytes | GvcfPart:
         """Format the records of a segment."""
-        return b"" if found.records is None else call_lines(found.segment.contig, *found.records)
+        return (
+            b"" if found.records is None else call_lines(found.segment.contig, *found.records[:3])
+        )
 
 
 class GenomicVcf(VariantsOnly):
@@ -335,7 +341,7 @@ class GenomicVcf(VariantsOnly):
         contig, (positions, phasing) = found.segment.contig, found.reference
         records = no_records()
         if found.records is not None and phasing is not None:
-            records = gvcf_records(contig, *found.records, phasing)
+            records = gvcf_records(contig, *found.records[:3], phasing)
         return self._timed("reference", gvcf_part)(contig, positions, records)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -15,7 +16,21 @@ from hapgpu.calling.batches import CallSites, ReadsAtSites, RegionReads
 from hapgpu.calling.genotypes.evidence import best_of_site
 from hapgpu.calling.options import ContaminationOptions
 from hapgpu.calling.reads.windows import hash_names
+from hapgpu.io.text.values import excerpt
 from hapgpu.runtime.jit import njit
+
+logger = logging.getLogger(__name__)
+
+
+def warn_of_other_samples(options: ContaminationOptions, samples: Sequence[str]) -> None:
+    """Warn of names of samples that the reads do not have, such as misspelt ones."""
+    others = [name for name, _ in options.by_sample if name not in samples]
+    if others:
+        logger.warning(
+            "%d samples of --contamination-file ignored: not in the reads (%s)",
+            len(others),
+            excerpt(", ".join(others)),
+        )
 
 
 def sample_fractions(

@@ -14,6 +14,7 @@ import typer
 from hapgpu.calling.options import AssemblyOptions, CallOptions, VariantOptions
 from hapgpu.cli.options.calling.ploidy import PLOIDY_EFFECTS, PLOIDY_FILES, PloidyOptions
 from hapgpu.cli.options.calling.intervals import INTERVAL_EFFECTS, IntervalOptions
+from hapgpu.cli.options.calling.known import KnownOptions
 from hapgpu.cli.options.common import (
     AlignedReads,
     ComputeOptions,
@@ -24,8 +25,16 @@ from hapgpu.cli.options.common import (
     pcr_model_option,
     region_option,
 )
-from hapgpu.cli.options.effects import contradicts
-from hapgpu.cli.options.file_kinds import ALIGNED_READS, ALIGNMENTS, INTERVALS, REFERENCE, VARIANTS
+from hapgpu.cli.options.effects import NoEffect, contradicts
+from hapgpu.cli.options.file_kinds import (
+    ALIGNED_READS,
+    ALIGNMENTS,
+    FRACTIONS,
+    INTERVALS,
+    KNOWN_VARIANTS,
+    REFERENCE,
+    VARIANTS,
+)
 from hapgpu.cli.options.files import (
     ALIGNMENT_INDEXES,
     FASTA_INDEXES,
@@ -65,6 +74,9 @@ FILES: Final = CommandFiles(
         *PLOIDY_FILES,
         Read("intervals", expected=INTERVALS, is_path=names_file),
         Read("exclude_intervals", expected=INTERVALS, is_path=names_file),
+        Read("contamination_file", expected=FRACTIONS),
+        Read("dbsnp", VARIANT_INDEXES, expected=KNOWN_VARIANTS, by_index=in_all_runs),
+        Read("comp", VARIANT_INDEXES, expected=KNOWN_VARIANTS, by_index=in_all_runs),
     ),
     writes=(
         Written("output", VARIANT_INDEXES, standard_output, VARIANTS),
@@ -77,6 +89,11 @@ NO_EFFECT: Final = (
     contradicts("gvcf", "--gvcf", "min_confidence"),
     *PLOIDY_EFFECTS,
     *INTERVAL_EFFECTS,
+    NoEffect(
+        ["use_filtered_reads"],
+        lambda values: not values["contamination"] and values["contamination_file"] is None,
+        "without --contamination; add it",
+    ),
 )
 
 _MAX_BASE_QUALITY: Final = 93
@@ -269,6 +286,7 @@ def call(
             rich_help_panel=_OUTPUT,
         ),
     ] = False,
+    known: KnownOptions,
     compute: ComputeOptions,
     reporting: ReportOptions,
 ) -> None:
@@ -280,12 +298,15 @@ def call(
     Secondary, duplicate and QC-fail reads are excluded.
     """
     from hapgpu.calling.pipeline import CallInputs, CallSession, write_calls
+    from hapgpu.cli.options.calling.known_inputs import contamination_of, known_files
     from hapgpu.cli.options.checks import given_regions
     from hapgpu.cli.run import start_run
 
     ploidies = ploidy_options.ploidies(reference, compute.max_record)
     chosen = given_regions(regions, None, compute.max_record)
     intervals = interval_options.read(compute.max_record)
+    contamination = contamination_of(known, compute.max_record)
+    chosen = given_regions(regions, targets_file, compute.max_record)
     run = start_run("call", compute, reporting, output)
     options = CallOptions(
         assembly=AssemblyOptions(
@@ -309,8 +330,11 @@ def call(
         pcr_model=pcr_model,
         min_mapping_quality=min_mapping_quality,
         max_reads_per_start=max_reads_per_start,
+        contamination=contamination,
     )
-    inputs = CallInputs(reads, reference, chosen, compute.max_record, intervals)
+    inputs = CallInputs(
+        reads, reference, chosen, compute.max_record, intervals, known_files(known)
+    )
     with CallSession(inputs, options, run.devices, run.threads) as session:
         write_calls(
             session,

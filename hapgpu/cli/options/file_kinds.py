@@ -94,6 +94,10 @@ INTERVALS: Final = _expected(
     takes_empty=True,
     takes_text=True,
 )
+KNOWN_VARIANTS: Final = _expected("VCF (known variants), compressed by bgzip", "VCF")
+FRACTIONS: Final = _expected(
+    "lines of SAMPLE, tab, FRACTION", "", takes_empty=True, takes_text=True
+)
 BATCHES: Final = _expected("text batches", "text batches", takes_text=True)
 ANCHORS: Final = _expected("NumPy arrays (.npz, the anchors)", "npz")
 RESULTS: Final = _expected(

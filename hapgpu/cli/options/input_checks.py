@@ -16,19 +16,20 @@ from typing import Final
 
 from hapgpu.cli.options.file_kinds import Expected
 from hapgpu.errors import InputError
-from hapgpu.io.bgzf.marks import has_closing_bytes, missing_eof_block
-from hapgpu.io.files.beside import BAM_INDEXES, CRAM_INDEXES, index_beside
+from hapgpu.io.bgzf.marks import has_closing_bytes, is_bgzf, missing_eof_block
+from hapgpu.io.files.beside import BAM_INDEXES, CRAM_INDEXES, VCF_INDEXES, index_beside
 from hapgpu.io.files.file_kind import FileHead, closing_bytes, read_head
 from hapgpu.io.files.reread import not_by_region
 from hapgpu.io.files.sam_head import lists_no_contig, sort_order
 
 _INDEXED_FASTA: Final = frozenset({"FASTA"})
-_INDEX_SUFFIXES: Final = {"BAM": BAM_INDEXES, "CRAM": CRAM_INDEXES}
+_INDEX_SUFFIXES: Final = {"BAM": BAM_INDEXES, "CRAM": CRAM_INDEXES, "VCF": VCF_INDEXES}
 _INDEX_KINDS: Final = {
     "BAM": Expected("BAI or CSI", frozenset({"BAI", "CSI"})),
     # A line of .crai looks like BED, or like nothing if it is of reads without a contig.
     "CRAM": Expected("CRAI", frozenset({"BED", "CSI"}), takes_empty=True, takes_text=True),
     "FASTA": Expected(".fai", frozenset({".fai"})),
+    "VCF": Expected("TBI or CSI", frozenset({"TBI", "CSI"})),
 }
 """Kinds of indexes by the kind of the file; files of other kinds are read from start to end."""
 
@@ -132,10 +133,15 @@ def _check_index(path: str, head: FileHead) -> None:
     if head.kind == "FASTA":
         _check_fasta_index(path, head)
     elif head.kind in _INDEX_SUFFIXES:
+        if head.kind == "VCF" and not is_bgzf(head.packed):
+            raise InputError(f"{path}: not compressed by bgzip; {_compress_vcf(path, head)}")
         index = index_beside(Path(path), _INDEX_SUFFIXES[head.kind])
         if index is None:
             raise InputError(f"{path}: {_why_no_index(path, head)}")
-        _check_index_kind(index, _INDEX_KINDS[head.kind], f"run: samtools index {path}")
+        remedy = (
+            f"run: tabix -f -p vcf {path}" if head.kind == "VCF" else f"run: samtools index {path}"
+        )
+        _check_index_kind(index, _INDEX_KINDS[head.kind], remedy)
 
 
 def _why_no_index(path: str, head: FileHead) -> str:
@@ -144,7 +150,15 @@ def _why_no_index(path: str, head: FileHead) -> str:
         return "reads are not aligned (no @SQ line); align them to the reference"
     if head.kind == "BAM" and (order := sort_order(head.text)) in {"queryname", "unsorted"}:
         return f"not sorted by position (SO:{order}); run: samtools sort -o SORTED.bam {path}"
+    if head.kind == "VCF":
+        return f"no index; run: tabix -p vcf {path}"
     return f"no index; run: samtools index {path}"
+
+
+def _compress_vcf(path: str, head: FileHead) -> str:
+    """Return the commands that compress and index a VCF."""
+    packed = f"{path.removesuffix('.gz')}.gz" if not head.is_plain_gzip else f"{path}.bgz"
+    return f"run: bcftools view -Oz -o {packed} {path}, then: tabix -p vcf {packed}"
 
 
 def _check_fasta_index(path: str, head: FileHead) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 
 BAM_INDEXES: Final = ("bai", "csi")
 CRAM_INDEXES: Final = ("crai", "csi")
+VCF_INDEXES: Final = ("tbi", "csi")
 
 
 def index_beside(path: Path, kinds: Sequence[str]) -> Path | None:
