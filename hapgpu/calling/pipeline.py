@@ -41,7 +41,7 @@ from hapgpu.calling.genotypes.site_reads import site_reads
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.output.call_lines import calls_header
 from hapgpu.calling.output.gvcf_parts import GvcfPart, JoinedLines
-from hapgpu.calling.output.known_names import KnownFile, KnownVariants, check_known
+from hapgpu.calling.output.known_names import KnownFile, KnownVariants, check_known, flags_of
 from hapgpu.calling.output.realigned_records import (
     RealignedOutput,
     RealignedRecords,
@@ -571,6 +571,7 @@ def write_calls(
         command_line,
         __version__,
         is_genomic=session.options.genotyping.has_non_ref,
+        flags=flags_of(session.known),
     )
     lengths = list(session.contigs.values())
     io_threads = min(threads, MAX_IO_THREADS)

@@ -259,9 +259,7 @@ class VariantsOnly:
 
     def lines(self, found: SegmentCalls) -> bytes | GvcfPart:
         """Format the records of a segment."""
-        return (
-            b"" if found.records is None else call_lines(found.segment.contig, *found.records[:3])
-        )
+        return b"" if found.records is None else call_lines(found.segment.contig, *found.records)
 
 
 class GenomicVcf(VariantsOnly):
@@ -341,7 +339,7 @@ class GenomicVcf(VariantsOnly):
         contig, (positions, phasing) = found.segment.contig, found.reference
         records = no_records()
         if found.records is not None and phasing is not None:
-            records = gvcf_records(contig, *found.records[:3], phasing)
+            records = gvcf_records(contig, *found.records, phasing=phasing)
         return self._timed("reference", gvcf_part)(contig, positions, records)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import pairwise
@@ -17,6 +18,7 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.calling.batches import Annotations, VariantCalls
 from hapgpu.calling.genotypes.annotation_fields import INFO_FIELDS
+from hapgpu.calling.output.known_names import DBSNP, KnownNames
 from hapgpu.io.text.builder import (
     TextBuilder,
     put_all,
@@ -72,7 +74,6 @@ _NON_REF: Final = (
 
 _LINES: Final = TextBuilder(row_bytes=300)
 _FORMAT: Final = text_of("\tGT:AD:DP:GQ:PL")
-_NO_ID: Final = text_of("\t.")
 _NO_FILTER: Final = text_of("\t.\t")
 _NO_DEPTHS: Final = text_of(".:.")
 _INFO_NAMES: Final = tuple(field.name for field in INFO_FIELDS)
@@ -98,6 +99,37 @@ class _Names(NamedTuple):
     decimals: NDArray[np.int64]
 
 
+class KnownColumns(NamedTuple):
+    """`KnownNames`, read-only.
+
+    Attributes
+    ----------
+    ids, flags
+        As in `KnownNames`.
+    names
+        uint8 text, f rows: the names of the flags.
+    places
+        int64[f]: the field of INFO before which each flag is written.
+    """
+
+    ids: RaggedView
+    flags: NDArray[np.uint8]
+    names: RaggedView
+    places: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, known: KnownNames | None, records: int, fields: Sequence[str]) -> KnownColumns:
+        """View the names of records; `fields` are the names of the other fields, ascending."""
+        known = KnownNames.none(records) if known is None else known
+        places = np.array([bisect(fields, name) for name in known.names], dtype=np.int64)
+        return cls(
+            view_of(known.ids),
+            read_only(known.flags),
+            view_of(Ragged.from_sequences(known.names)),
+            read_only(places),
+        )
+
+
 class CallColumns(NamedTuple):
     """`VariantCalls` and their `Annotations`, read-only.
 
@@ -113,6 +145,8 @@ class CallColumns(NamedTuple):
         As in `Annotations`.
     statistics
         float64[v, k]: `values`.
+    known
+        Names of the records.
     """
 
     starts: NDArray[np.int64]
@@ -128,10 +162,11 @@ class CallColumns(NamedTuple):
     sample_depths: NDArray[np.int32]
     allele_depths: RaggedView
     statistics: NDArray[np.float64]
+    known: KnownColumns
 
     @classmethod
-    def of(cls, calls: VariantCalls, annotations: Annotations) -> CallColumns:
-        """View records and annotations."""
+    def of(cls, calls: VariantCalls, annotations: Annotations, known: KnownColumns) -> CallColumns:
+        """View records, annotations and names."""
         return cls(
             read_only(calls.starts),
             read_only(calls.allele_offsets),
@@ -146,11 +181,16 @@ class CallColumns(NamedTuple):
             read_only(annotations.sample_depths),
             view_of(annotations.allele_depths),
             read_only(annotations.values),
+            known,
         )
 
 
 def call_lines(
-    contig: str, calls: VariantCalls, annotations: Annotations, rows: NDArray[np.bool_]
+    contig: str,
+    calls: VariantCalls,
+    annotations: Annotations,
+    rows: NDArray[np.bool_],
+    known: KnownNames | None = None,
 ) -> bytes:
     """Write a line for each of some records.
 
@@ -167,6 +207,8 @@ def call_lines(
         Of these records.
     rows
         bool[v]: the records to write.
+    known
+        Names of the records; None: none has a name.
 
     Returns
     -------
@@ -175,7 +217,7 @@ def call_lines(
     """
     text = np.frombuffer(contig.encode("utf-8", "surrogateescape"), dtype=np.uint8)
     names = _Names(text, view_of(_NAMES), read_only(_DECIMALS))
-    columns = CallColumns.of(calls, annotations)
+    columns = CallColumns.of(calls, annotations, KnownColumns.of(known, len(calls), _INFO_NAMES))
     records = np.flatnonzero(rows)
     return _LINES(records.size, partial(_put_lines, names, columns, records)).tobytes()
 
@@ -203,13 +245,33 @@ def put_place(
     """Write CHROM to FILTER, and a tab."""
     at = put_byte(text, put_all(text, at, contig), _TAB)
     at = put_integer(text, at, calls.starts[record] + 1)
-    at = put_all(text, at, memory_of(_NO_ID))
+    at = _put_id(text, put_byte(text, at, _TAB), calls.known.ids, record)
     first = calls.allele_offsets[record]
     for allele in range(first, calls.allele_offsets[record + 1]):
         at = put_byte(text, at, _TAB if allele < first + 2 else _COMMA)
         at = put_row(text, at, calls.alleles, allele)
     at = put_quality(text, put_byte(text, at, _TAB), calls.qualities[record])
     return put_all(text, at, memory_of(_NO_FILTER))
+
+
+@njit
+def _put_id(text: Memory, at: Integer, ids: RaggedView, record: Integer) -> Integer:
+    if ids.offsets[record] == ids.offsets[record + 1]:
+        return put_byte(text, at, _POINT)
+    return put_row(text, at, ids, record)
+
+
+@njit
+def put_flags(
+    text: Memory, at: Integer, known: KnownColumns, record: Integer, place: Integer, start: Integer
+) -> Integer:
+    """Write the flags of a record whose place is `place`, in an INFO that begins at `start`."""
+    for flag in range(known.places.size):
+        if known.places[flag] == place and known.flags[record, flag]:
+            if at > start:
+                at = put_byte(text, at, _SEMICOLON)
+            at = put_row(text, at, known.names, flag)
+    return at
 
 
 @njit
@@ -233,6 +295,7 @@ def _put_info(
     column = np.int64(0)
     start = at
     for field in range(names.decimals.size):
+        at = put_flags(text, at, calls.known, record, field, start)
         is_statistic = names.decimals[field] > 0
         value = calls.statistics[record, column] if is_statistic else 0.0
         column += is_statistic
@@ -250,7 +313,7 @@ def _put_info(
             at = put_integer(text, at, np.int64(calls.depths[record]))
         else:
             at = _put_allele_field(text, at, calls, record, field, called)
-    return at
+    return put_flags(text, at, calls.known, record, names.decimals.size, start)
 
 
 @njit
@@ -349,6 +412,7 @@ def calls_header(
     version: str,
     *,
     is_genomic: bool = False,
+    flags: Sequence[str] = (),
 ) -> bytes:
     """Return the header of a VCF of calls.
 
@@ -364,6 +428,8 @@ def calls_header(
         Version of hapgpu.
     is_genomic
         Whether the file is a genomic VCF, with blocks of positions and phases.
+    flags
+        Flags of known variants.
 
     Returns
     -------
@@ -376,9 +442,11 @@ def calls_header(
         VCF does not allow the name of a sample, or two samples have the same name.
     """
     check_samples(samples)
+    named = [(flag, "0", "Flag", _membership(flag)) for flag in flags]
+    infos = sorted([*(_GENOMIC_INFO if is_genomic else _INFO_LINES), *named])
     lines = [
         "##fileformat=VCFv4.3",
-        *(_genomic_definitions() if is_genomic else _definitions(_FORMAT_FIELDS, _INFO_LINES)),
+        *(_genomic_definitions(infos) if is_genomic else _definitions(_FORMAT_FIELDS, infos)),
         *contig_lines(contigs),
         *run_lines("call", command_line, version),
         column_line(samples),
@@ -394,9 +462,13 @@ def _definitions(formats: _Fields, infos: _Fields, between: Sequence[str] = ()) 
     ]
 
 
-def _genomic_definitions() -> list[str]:
+def _membership(flag: str) -> str:
+    return "Variant of dbSNP" if flag == DBSNP else f"Variant of the file {flag}"
+
+
+def _genomic_definitions(infos: _Fields) -> list[str]:
     bands = [
         f"##GVCFBlock{low}-{high}=minGQ={low}(inclusive),maxGQ={high}(exclusive)"
         for low, high in pairwise((0, *BANDS, MAX_QUALITY + 1))
     ]
-    return [_NON_REF, *_definitions(sorted(_GENOMIC_FORMAT), sorted(_GENOMIC_INFO), bands)]
+    return [_NON_REF, *_definitions(sorted(_GENOMIC_FORMAT), infos, bands)]

@@ -17,11 +17,14 @@ from hapgpu.calling.batches import Annotations, VariantCalls
 from hapgpu.calling.genotypes.annotation_fields import FIELDS
 from hapgpu.calling.output.call_lines import (
     CallColumns,
+    KnownColumns,
     called_alleles,
     put_counts,
+    put_flags,
     put_fraction,
     put_place,
 )
+from hapgpu.calling.output.known_names import KnownNames
 from hapgpu.calling.output.phasing import UNPHASED, Phasing
 from hapgpu.calling.output.reference_blocks import (
     BASE,
@@ -45,16 +48,19 @@ _TAB, _NEWLINE, _COLON, _SEMICOLON, _COMMA, _BAR, _POINT = b"\t\n:;,|."
 _ZERO, _ONE, _UNDERSCORE = b"01_"
 _RECORDS: Final = TextBuilder(row_bytes=300)
 _ITEMS: Final = TextBuilder(row_bytes=100)
+_INFO_KEYS: Final = (
+    "BaseQRankSum",
+    "DP",
+    "ExcessHet",
+    "MLEAC",
+    "MLEAF",
+    "MQRankSum",
+    "RAW_MQandDP",
+    "ReadPosRankSum",
+)
 _TEXTS: Final = Ragged.from_sequences(
     [
-        "BaseQRankSum=",
-        "DP=",
-        "ExcessHet=",
-        "MLEAC=",
-        "MLEAF=",
-        "MQRankSum=",
-        "RAW_MQandDP=",
-        "ReadPosRankSum=",
+        *(f"{key}=" for key in _INFO_KEYS),
         "\tGT:AD:DP:GQ:PL:SB\t",
         "\tGT:AD:DP:GQ:PGT:PID:PL:PS:SB\t",
         "\t<NON_REF>\t.\t.\tEND=",
@@ -89,6 +95,7 @@ def record_lines(
     annotations: Annotations,
     phasing: Phasing,
     rows: NDArray[np.int64],
+    known: KnownNames | None = None,
 ) -> Ragged:
     """Write a line for each of some records of one sample, as GATK in its GVCF mode.
 
@@ -104,6 +111,8 @@ def record_lines(
         Of these records.
     rows
         int64[w]: the records to write.
+    known
+        Names of the records; None: none has a name.
 
     Returns
     -------
@@ -115,7 +124,7 @@ def record_lines(
     is_own[(starts == ord("*")) | (starts == ord("<"))] = False
     is_own[calls.allele_offsets[:-1]] = False
     records = _Records(
-        CallColumns.of(calls, annotations),
+        CallColumns.of(calls, annotations, KnownColumns.of(known, len(calls), _INFO_KEYS)),
         read_only(phasing.groups),
         read_only(phasing.is_flipped),
         read_only(annotations.strand_depths[:, 0]),
@@ -227,17 +236,21 @@ def _put_records(
 def _put_info(
     text: Memory, at: Integer, texts: RaggedView, records: _Records, record: Integer
 ) -> Integer:
-    """Write INFO; DP comes second, so that all fields after it follow a semicolon."""
-    calls = records.calls
+    """Write INFO; DP is always there, so that all fields after it follow a semicolon."""
+    calls, known = records.calls, records.calls.known
     start = at
-    at = _put_statistic(text, at, texts, calls, record, np.int64(0), np.int64(_BASE_QUALITY))
+    at = put_flags(text, at, known, record, np.int64(_BASE_QUALITY), start)
+    at = _put_statistic(text, at, start, texts, calls, record, 0, np.int64(_BASE_QUALITY))
+    at = put_flags(text, at, known, record, np.int64(_DP), start)
     if at > start:
         at = put_byte(text, at, _SEMICOLON)
     at = put_row(text, at, texts, np.int64(_DP))
     at = put_integer(text, at, np.int64(calls.depths[record]))
-    at = _put_statistic(text, at, texts, calls, record, np.int64(1), np.int64(_HETEROZYGOSITY))
+    at = put_flags(text, at, known, record, np.int64(_HETEROZYGOSITY), start)
+    at = _put_statistic(text, at, start, texts, calls, record, 1, np.int64(_HETEROZYGOSITY))
     called = called_alleles(calls, record)
     for field in (_COUNTS, _FRACTIONS):
+        at = put_flags(text, at, known, record, np.int64(field), start)
         if field == _FRACTIONS and called == 0:
             continue
         at = put_row(text, put_byte(text, at, _SEMICOLON), texts, np.int64(field))
@@ -250,28 +263,33 @@ def _put_info(
                 at = put_integer(text, at, count)
             else:
                 at = put_fraction(text, at, min(1.0, count / called))
-    at = _put_statistic(text, at, texts, calls, record, np.int64(2), np.int64(_MAPPING))
+    at = put_flags(text, at, known, record, np.int64(_MAPPING), start)
+    at = _put_statistic(text, at, start, texts, calls, record, 2, np.int64(_MAPPING))
+    at = put_flags(text, at, known, record, np.int64(_RAW), start)
     at = put_row(text, put_byte(text, at, _SEMICOLON), texts, np.int64(_RAW))
     at = put_integer(text, at, records.mapping_qualities[record, 0])
     at = put_integer(text, put_byte(text, at, _COMMA), records.mapping_qualities[record, 1])
-    return _put_statistic(text, at, texts, calls, record, np.int64(3), np.int64(_POSITION))
+    at = put_flags(text, at, known, record, np.int64(_POSITION), start)
+    at = _put_statistic(text, at, start, texts, calls, record, 3, np.int64(_POSITION))
+    return put_flags(text, at, known, record, np.int64(len(_INFO_KEYS)), start)
 
 
 @njit
 def _put_statistic(
     text: Memory,
     at: Integer,
+    start: Integer,
     texts: RaggedView,
     calls: CallColumns,
     record: Integer,
     number: Integer,
     name: Integer,
 ) -> Integer:
-    """Write a statistic if it is defined, after a semicolon, but the first."""
+    """Write a statistic if it is defined, in an INFO that begins at `start`."""
     value = calls.statistics[record, _STATISTICS[number]]
     if not math.isfinite(value):
         return at
-    if number:
+    if at > start:
         at = put_byte(text, at, _SEMICOLON)
     return put_fixed(text, put_row(text, at, texts, name), value, _DECIMALS[number])
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.batches import Annotations, VariantCalls
 from hapgpu.calling.output.gvcf_lines import NO_LINES, empty_lines, item_lines, record_lines
+from hapgpu.calling.output.known_names import KnownNames
 from hapgpu.calling.output.phasing import Phasing
 from hapgpu.calling.output.reference_blocks import (
     START,
@@ -71,6 +72,8 @@ def gvcf_records(
     calls: VariantCalls,
     annotations: Annotations,
     chosen: NDArray[np.bool_],
+    known: KnownNames | None = None,
+    *,
     phasing: Phasing,
 ) -> Records:
     """Format some records.
@@ -85,11 +88,13 @@ def gvcf_records(
         Of these records.
     chosen
         bool[v]: the records to format.
+    known
+        Names of the records; None: none has a name.
     phasing
         Of the records.
     """
     rows = np.flatnonzero(chosen)
-    lines = record_lines(contig, calls, annotations, phasing, rows)
+    lines = record_lines(contig, calls, annotations, phasing, rows, known)
     starts = calls.starts[rows]
     ends = starts + calls.alleles.lengths[calls.allele_offsets[rows]]
     return Records(starts, ends, lines)
