@@ -6,7 +6,7 @@ import logging
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +23,8 @@ logger = logging.getLogger(__name__)
 
 _MAX_GAP: Final = 1 << 14
 """Bases between two positions that are read in one go, at most: those of a leaf of the index."""
+_LINES: Final = 1000
+"""Lines in memory, at most."""
 _LENGTH: Final = re.compile(r"##contig=<(?:.*,)?ID=([^,>]+),(?:.*,)?length=([0-9]+)[,>]")
 
 
@@ -124,7 +126,13 @@ class IndexedVcf(Closeable):
 
     def _lines(self, contig: str, start: int, end: int) -> Iterator[str]:
         try:
-            yield from self._file.fetch(contig, start, end)
+            found = self._file.fetch(contig, start, end)
+            more = True
+            while more:
+                with silent_htslib():
+                    lines = list(islice(found, _LINES))
+                yield from lines
+                more = len(lines) == _LINES
         except (OSError, ValueError) as error:
             raise InputError(
                 f"{self._path}: damaged near {contig}:{start + 1} ({error}); copy it again, then"
