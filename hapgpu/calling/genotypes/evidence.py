@@ -325,7 +325,10 @@ def _best_of_record(
 
 @njit_inlined
 def best_of_site(likelihoods: RaggedView, x: Integer) -> Integer:
-    """Return the allele of the site that a read supports; -1 if none."""
+    """Return the allele of the site that a read supports; -1 if none.
+
+    `likelihoods` are float64 rows, a value per allele of the site; x is the row of the read.
+    """
     start, end = likelihoods.offsets[x], likelihoods.offsets[x + 1]
     best: Integer = np.int64(-1)
     highest, second = -np.inf, -np.inf

@@ -385,7 +385,17 @@ def _changes(values: NDArray[np.integer]) -> NDArray[np.bool_]:
 
 @njit
 def hash_names(names: RaggedView, rows: NDArray[np.int64], hashes: NDArray[np.uint64]) -> None:
-    """Write a hash of each name whose order is independent of the text (SplitMix64 of FNV-1a)."""
+    """Write a hash of each name whose order is independent of the text (SplitMix64 of FNV-1a).
+
+    Parameters
+    ----------
+    names
+        uint8 text.
+    rows
+        int64[k]: rows of the names.
+    hashes
+        uint64[k]: receives the hashes.
+    """
     for k in range(rows.size):
         row = rows[k]
         value = np.uint64(hash_of(names.data, names.offsets[row], names.offsets[row + 1]))
