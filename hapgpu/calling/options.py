@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Final
 
-from hapgpu.calling.ploidies import DIPLOID_EVERYWHERE, Ploidies
+from hapgpu.calling.ploidies import DIPLOID, DIPLOID_EVERYWHERE, Ploidies
 from hapgpu.pairhmm.options import PcrModel
+
+BANDS: Final = (*range(1, 61), 70, 80, 90, 99)
+"""Bounds of the bands of GQ: GATK's `--gvcf-gq-bands`."""
+MAX_QUALITY: Final = 99
+"""GQ, at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +96,28 @@ class ContaminationOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GenomicOptions:
+    """Options of a genomic VCF.
+
+    Attributes
+    ----------
+    bands
+        Exclusive upper bounds of the bands of GQ, ascending, from 1 to 100; 100 closes the last.
+    has_floors
+        Whether a block has the lower bound of its band as GQ, and neither PL nor MIN_DP.
+    is_per_position
+        Whether each position has a record, and none is in a block.
+    has_phases
+        Whether records are phased.
+    """
+
+    bands: tuple[int, ...] = BANDS
+    has_floors: bool = False
+    is_per_position: bool = False
+    has_phases: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallOptions:
     """Options of a run.
 
@@ -97,6 +125,8 @@ class CallOptions:
     ----------
     assembly, genotyping
         Options of these steps.
+    genomic
+        Options of a genomic VCF, as they are given; see `genomic_vcf`.
     pcr_model
         Model of PCR indel errors in repeats.
     min_mapping_quality
@@ -109,7 +139,14 @@ class CallOptions:
 
     assembly: AssemblyOptions = field(default_factory=AssemblyOptions)
     genotyping: VariantOptions = field(default_factory=VariantOptions)
+    genomic: GenomicOptions = field(default_factory=GenomicOptions)
     pcr_model: PcrModel = PcrModel.CONSERVATIVE
     min_mapping_quality: int = 20
     max_reads_per_start: int = 50
     contamination: ContaminationOptions = field(default_factory=ContaminationOptions)
+
+    @property
+    def genomic_vcf(self) -> GenomicOptions:
+        """Options of a genomic VCF that have an effect: GATK phases only runs of ploidy 2."""
+        is_phased = self.genomic.has_phases and self.genotyping.ploidies.default == DIPLOID
+        return replace(self.genomic, has_phases=is_phased)

@@ -30,17 +30,17 @@ from hapgpu.calling.events.spans import ANY_UNIT, LONGEST_UNIT
 from hapgpu.calling.events.trimming import trimmed_to_variants
 from hapgpu.calling.genotypes.annotations import annotations_of
 from hapgpu.calling.genotypes.calls import called_variants
-from hapgpu.calling.genotypes.genotype_tables import most_alleles
 from hapgpu.calling.genotypes.contamination import (
     sample_fractions,
     warn_of_other_samples,
     without_contamination,
 )
+from hapgpu.calling.genotypes.genotype_tables import most_alleles
 from hapgpu.calling.genotypes.likelihoods import prepared_reads, read_likelihoods
 from hapgpu.calling.genotypes.site_reads import site_reads
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.output.call_lines import calls_header
-from hapgpu.calling.output.gvcf_parts import GvcfPart, JoinedLines
+from hapgpu.calling.output.gvcf_parts import GvcfPart, JoinedLines, empty_blocks
 from hapgpu.calling.output.known_names import KnownFile, KnownVariants, check_known, flags_of
 from hapgpu.calling.output.realigned_records import (
     RealignedOutput,
@@ -49,7 +49,13 @@ from hapgpu.calling.output.realigned_records import (
 )
 from hapgpu.calling.reads.finalized import finalized_reads, reclipped_reads
 from hapgpu.calling.reads.segment_reader import SegmentReader
-from hapgpu.calling.reads.segments import EmptyIntervals, SegmentSource, segment_bases
+from hapgpu.calling.reads.segments import (
+    BlocksOf,
+    EmptyIntervals,
+    SegmentSource,
+    no_blocks,
+    segment_bases,
+)
 from hapgpu.calling.reads.windows import Room
 from hapgpu.calling.regions.active_regions import MAX_ROOM_BEFORE, ROOM_AFTER, ROOM_BEFORE
 from hapgpu.calling.regions.junctions import NO_JUNCTIONS, junctions_of, widened_to
@@ -409,7 +415,8 @@ class CallSession(Closeable):
             )
             count = len(self._reads.samples)
             if options.genotyping.has_non_ref and count != 1:
-                raise UsageError(f"--gvcf: {count} samples; call each sample alone")
+                name = "--bp-resolution" if options.genomic.is_per_position else "--gvcf"
+                raise UsageError(f"{name}: {count} samples; call each sample alone")
             warn_of_other_samples(options.contamination, self._reads.samples)
             for file in self.known:
                 check_known(file, self._reads.contigs)
@@ -425,8 +432,16 @@ class CallSession(Closeable):
 
         A worker gets several segments of small contigs; contigs without reads have no segments.
         """
-        with_bases = self.options.genotyping.has_non_ref
-        return self._reads.parts(self._intervals, self._segment_size, with_bases=with_bases)
+        options = self.options.genotyping
+        blocks_of: BlocksOf = no_blocks
+        if options.has_non_ref:
+            blocks_of = partial(empty_blocks, ploidies=options.ploidies)
+        return self._reads.parts(
+            self._intervals,
+            self._segment_size,
+            blocks_of=blocks_of,
+            all_are_segments=options.has_non_ref and self.options.genomic.is_per_position,
+        )
 
     def realigned_records(self, command_line: str) -> RealignedRecords:
         """Return the maker of records of realigned reads; the header has a line for the run."""
@@ -501,9 +516,11 @@ def formatted(
 class _Writer:
     """Writer of lines, and of realigned reads if they are wanted."""
 
-    def __init__(self, output: VcfWriter, realigned: RealignedOutput | None) -> None:
+    def __init__(
+        self, output: VcfWriter, joined: JoinedLines, realigned: RealignedOutput | None
+    ) -> None:
         self._output = output
-        self._joined = JoinedLines()
+        self._joined = joined
         self._realigned = realigned
 
     def __call__(self, parts: CalledParts) -> None:
@@ -572,6 +589,7 @@ def write_calls(
         __version__,
         is_genomic=session.options.genotyping.has_non_ref,
         flags=flags_of(session.known),
+        genomic=session.options.genomic_vcf,
     )
     lengths = list(session.contigs.values())
     io_threads = min(threads, MAX_IO_THREADS)
@@ -582,7 +600,8 @@ def write_calls(
             records = session.realigned_records(command_line)
             realigned = RealignedOutput(bam_out, records, session.reference, io_threads)
             stack.enter_context(realigned)
-        writer = _Writer(calls, realigned)
+        joined = JoinedLines(session.options.genomic, session.options.genotyping.ploidies)
+        writer = _Writer(calls, joined, realigned)
         run_pipeline(
             statistics.timed_source("read", session.segments()),
             [partial(formatted, worker, mode) for worker in session.workers(timed, records)],

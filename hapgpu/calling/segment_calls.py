@@ -32,16 +32,16 @@ from hapgpu.calling.genotypes.site_reads import (
     sites_with_non_ref,
 )
 from hapgpu.calling.options import CallOptions
+from hapgpu.calling.output.block_lines import position_lines
 from hapgpu.calling.output.call_lines import call_lines
 from hapgpu.calling.output.gvcf_parts import GvcfPart, gvcf_part, gvcf_records, no_records
-from hapgpu.calling.output.phasing import Phasing, phased, unphased
 from hapgpu.calling.output.known_names import KnownNames
-from hapgpu.calling.output.reference_blocks import (
+from hapgpu.calling.output.phasing import Phasing, phased, unphased
+from hapgpu.calling.output.reference_positions import (
     CalledRegions,
     ReferencePositions,
     reference_positions,
 )
-from hapgpu.calling.ploidies import DIPLOID
 from hapgpu.calling.reads.finalized import finalized_reads
 from hapgpu.calling.regions.active_regions import active_regions, all_regions
 from hapgpu.calling.regions.junctions import Junctions
@@ -312,13 +312,18 @@ class GenomicVcf(VariantsOnly):
             called = _called_regions(found)
             phasing = self._phasing(found)
         positions = self._timed("reference", reference_positions)(
-            segment, regions.inactive, regions.active, reads, called, assembly
+            segment,
+            regions.inactive,
+            regions.active,
+            reads,
+            called,
+            assembly,
+            ploidies=self._options.genotyping.ploidies,
         )
         return Reference(positions, phasing)
 
     def _phasing(self, found: RegionRecords) -> Phasing:
-        """Return the phases of the records: none in a run of another ploidy, as in GATK."""
-        if self._options.genotyping.ploidies.default != DIPLOID:
+        if not self._options.genomic_vcf.has_phases:
             return unphased(len(found.calls))
         return self._timed("reference", phased)(found.calls, found.sites, found.trimmed)
 
@@ -326,8 +331,10 @@ class GenomicVcf(VariantsOnly):
         """Return bool[v]: records of active regions in which a record has a genotype."""
         return _has_genotype(found)[found.sites.regions[found.calls.sites]]
 
-    def lines(self, found: SegmentCalls) -> GvcfPart:
+    def lines(self, found: SegmentCalls) -> bytes | GvcfPart:
         """Format the records and the blocks between them, except blocks at the ends.
+
+        Without blocks, all lines are formatted.
 
         Raises
         ------
@@ -340,7 +347,11 @@ class GenomicVcf(VariantsOnly):
         records = no_records()
         if found.records is not None and phasing is not None:
             records = gvcf_records(contig, *found.records, phasing=phasing)
-        return self._timed("reference", gvcf_part)(contig, positions, records)
+        options = self._options.genomic
+        if options.is_per_position:
+            write = self._timed("reference", position_lines)
+            return write(contig, positions, records.starts, records.lines)
+        return self._timed("reference", gvcf_part)(contig, positions, records, options)
 
 
 def call_mode(options: CallOptions, timed: Timed = untimed) -> VariantsOnly:

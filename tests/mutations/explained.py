@@ -82,8 +82,9 @@ _TABLE: Final = {
         calling.assembly.assembler: _ROWS _TEXT
         calling.assembly.haplotypes: _PATHS _TEXT
         calling.assembly.simplification: _SPARE
-        calling.output.reference_blocks: COLUMNS
-        calling.output.gvcf_lines: _RECORDS _ITEMS
+        calling.output.reference_blocks: PHREDS _FIRST
+        calling.output.gvcf_lines: _RECORDS
+        calling.output.block_lines: _ITEMS
         calling.output.call_lines: _LINES
         longread.align.start: PADDING
         longread.align.dp.local: _ROWS

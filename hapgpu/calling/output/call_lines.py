@@ -18,6 +18,7 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.calling.batches import Annotations, VariantCalls
 from hapgpu.calling.genotypes.annotation_fields import INFO_FIELDS
+from hapgpu.calling.options import MAX_QUALITY, GenomicOptions
 from hapgpu.calling.output.known_names import DBSNP, KnownNames
 from hapgpu.io.text.builder import (
     TextBuilder,
@@ -41,10 +42,6 @@ from hapgpu.io.vcf.numbers import put_genotype, put_values
 from hapgpu.runtime.jit import njit
 
 _Fields = Sequence[tuple[str, str, str, str]]
-BANDS: Final = (*range(1, 61), 70, 80, 90, 99)
-"""Bounds of the bands of GQ: GATK's `--gvcf-gq-bands`."""
-MAX_QUALITY: Final = 99
-"""GQ, at most."""
 _FORMAT_FIELDS: Final = (
     ("GT", "1", "String", "Genotype"),
     ("AD", "R", "Integer", "Reads that support each allele"),
@@ -68,6 +65,11 @@ _GENOMIC_INFO: Final = (
     ("END", "1", "Integer", "Last position of a block"),
     ("RAW_MQandDP", "2", "Integer", "Sum of squared mapping qualities, and number of reads"),
 )
+_OF_BLOCKS: Final = frozenset({"END", "MIN_DP"})
+_OF_PHASES: Final = frozenset({"PGT", "PID", "PS"})
+_BLOCKS: Final = GenomicOptions()
+_ALL: Final = MAX_QUALITY + 1
+"""Upper bound of all GQ."""
 _NON_REF: Final = (
     '##ALT=<ID=NON_REF,Description="Represents any possible alternative allele at this location">'
 )
@@ -413,6 +415,7 @@ def calls_header(
     *,
     is_genomic: bool = False,
     flags: Sequence[str] = (),
+    genomic: GenomicOptions = _BLOCKS,
 ) -> bytes:
     """Return the header of a VCF of calls.
 
@@ -427,9 +430,11 @@ def calls_header(
     version
         Version of hapgpu.
     is_genomic
-        Whether the file is a genomic VCF, with blocks of positions and phases.
+        Whether the file is a genomic VCF.
     flags
         Flags of known variants.
+    genomic
+        Options of a genomic VCF: lines of blocks and of phases are left out if it has none.
 
     Returns
     -------
@@ -446,7 +451,11 @@ def calls_header(
     infos = sorted([*(_GENOMIC_INFO if is_genomic else _INFO_LINES), *named])
     lines = [
         "##fileformat=VCFv4.3",
-        *(_genomic_definitions(infos) if is_genomic else _definitions(_FORMAT_FIELDS, infos)),
+        *(
+            _genomic_definitions(infos, genomic)
+            if is_genomic
+            else _definitions(_FORMAT_FIELDS, infos)
+        ),
         *contig_lines(contigs),
         *run_lines("call", command_line, version),
         column_line(samples),
@@ -466,9 +475,17 @@ def _membership(flag: str) -> str:
     return "Variant of dbSNP" if flag == DBSNP else f"Variant of the file {flag}"
 
 
-def _genomic_definitions(infos: _Fields) -> list[str]:
+def _genomic_definitions(infos: _Fields, options: GenomicOptions) -> list[str]:
+    bounds = [*options.bands] if options.bands[-1] > MAX_QUALITY else [*options.bands, _ALL]
     bands = [
         f"##GVCFBlock{low}-{high}=minGQ={low}(inclusive),maxGQ={high}(exclusive)"
-        for low, high in pairwise((0, *BANDS, MAX_QUALITY + 1))
+        for low, high in pairwise((0, *bounds))
     ]
-    return [_NON_REF, *_definitions(sorted(_GENOMIC_FORMAT), infos, bands)]
+    hidden = set() if options.has_phases else _OF_PHASES
+    if options.is_per_position:
+        bands, hidden = [], hidden | _OF_BLOCKS
+    formats, infos = (
+        [field for field in sorted(fields) if field[0] not in hidden]
+        for fields in (_GENOMIC_FORMAT, infos)
+    )
+    return [_NON_REF, *_definitions(formats, infos, bands)]

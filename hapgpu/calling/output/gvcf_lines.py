@@ -1,4 +1,4 @@
-"""Lines of genomic VCF: records with `<NON_REF>`, and blocks."""
+"""Lines of records of a genomic VCF, with `<NON_REF>`."""
 
 from __future__ import annotations
 
@@ -26,18 +26,6 @@ from hapgpu.calling.output.call_lines import (
 )
 from hapgpu.calling.output.known_names import KnownNames
 from hapgpu.calling.output.phasing import UNPHASED, Phasing
-from hapgpu.calling.output.reference_blocks import (
-    BASE,
-    COLUMNS,
-    DEPTH,
-    END,
-    HETEROZYGOUS,
-    HOMOZYGOUS,
-    MIN_DEPTH,
-    QUALITY,
-    START,
-    Items,
-)
 from hapgpu.io.text.builder import TextBuilder, put_byte, put_integer, put_two
 from hapgpu.io.text.columns import put_row
 from hapgpu.io.text.numbers import put_fixed
@@ -47,7 +35,6 @@ from hapgpu.runtime.jit import njit
 _TAB, _NEWLINE, _COLON, _SEMICOLON, _COMMA, _BAR, _POINT = b"\t\n:;,|."
 _ZERO, _ONE, _UNDERSCORE = b"01_"
 _RECORDS: Final = TextBuilder(row_bytes=300)
-_ITEMS: Final = TextBuilder(row_bytes=100)
 _INFO_KEYS: Final = (
     "BaseQRankSum",
     "DP",
@@ -63,18 +50,15 @@ _TEXTS: Final = Ragged.from_sequences(
         *(f"{key}=" for key in _INFO_KEYS),
         "\tGT:AD:DP:GQ:PL:SB\t",
         "\tGT:AD:DP:GQ:PGT:PID:PL:PS:SB\t",
-        "\t<NON_REF>\t.\t.\tEND=",
-        "\tGT:DP:GQ:MIN_DP:PL\t0/0:",
     ]
 )
 _BASE_QUALITY, _DP, _HETEROZYGOSITY, _COUNTS, _FRACTIONS, _MAPPING, _RAW, _POSITION = range(8)
-_UNPHASED_FORMAT, _PHASED_FORMAT, _BLOCK_INFO, _BLOCK_FORMAT = range(8, 12)
+_UNPHASED_FORMAT, _PHASED_FORMAT = range(8, 10)
 _NAMES: Final = [field.name for field in FIELDS]
 _STATISTICS: Final = np.array(
     [_NAMES.index(name) for name in ("BaseQRankSum", "ExcessHet", "MQRankSum", "ReadPosRankSum")]
 )
 """Columns of the statistics that are written."""
-NO_LINES: Final = Ragged(np.empty(0, dtype=np.uint8), np.zeros(1, dtype=np.int64))
 _DECIMALS: Final = np.array([FIELDS[column].decimals or 0 for column in _STATISTICS])
 
 
@@ -134,78 +118,6 @@ def record_lines(
     offsets = np.zeros(rows.size + 1, dtype=np.int64)
     write = partial(_put_records, name, records, view_of(_TEXTS), read_only(rows), offsets)
     return Ragged(_RECORDS(rows.size, write), offsets)
-
-
-def item_lines(contig: str, items: Items, records: Ragged) -> bytes:
-    """Write blocks and the lines of `records`, uint8 text, in their order."""
-    name = Ragged.from_sequences([contig.encode("utf-8", "surrogateescape")])
-    contigs = np.zeros(len(items.blocks), dtype=np.int64)
-    return _item_lines(name, contigs, items, records)
-
-
-def empty_lines(
-    names: Ragged, starts: NDArray[np.int64], ends: NDArray[np.int64], bases: NDArray[np.uint8]
-) -> bytes:
-    """Write a block for each of n intervals without reads.
-
-    Parameters
-    ----------
-    names
-        uint8 text, n rows: their contigs.
-    starts, ends
-        int64[n], 0-based, half-open.
-    bases
-        uint8 text[n]: the first base of each.
-    """
-    blocks = np.zeros((starts.size, COLUMNS), dtype=np.int64)
-    blocks[:, START], blocks[:, END], blocks[:, BASE] = starts, ends, bases
-    rows = np.arange(starts.size)
-    return _item_lines(names, rows, Items(blocks, rows), NO_LINES)
-
-
-def _item_lines(names: Ragged, contigs: NDArray[np.int64], items: Items, records: Ragged) -> bytes:
-    """Write items; block k is of the contig of row `contigs[k]` of the names."""
-    write = partial(
-        _put_items,
-        view_of(names),
-        read_only(contigs),
-        read_only(items.blocks),
-        read_only(items.order),
-        view_of(_TEXTS),
-        view_of(records),
-    )
-    return _ITEMS(items.order.size, write).tobytes()
-
-
-@njit
-def _put_items(
-    names: RaggedView,
-    contigs: NDArray[np.int64],
-    blocks: NDArray[np.int64],
-    order: NDArray[np.int64],
-    texts: RaggedView,
-    records: RaggedView,
-    out: NDArray[np.uint8],
-) -> Integer:
-    """Write blocks, and for a negative item a finished record, in their order; return the end."""
-    text = memory_of(out)
-    at: Integer = np.int64(0)
-    for item in order:
-        if item < 0:
-            at = put_row(text, at, records, -1 - item)
-            continue
-        at = put_byte(text, put_row(text, at, names, contigs[item]), _TAB)
-        at = put_integer(text, at, blocks[item, START] + 1)
-        at = put_two(text, put_two(text, at, _TAB, _POINT), _TAB, blocks[item, BASE])
-        at = put_row(text, at, texts, np.int64(_BLOCK_INFO))
-        at = put_integer(text, at, blocks[item, END])
-        at = put_row(text, at, texts, np.int64(_BLOCK_FORMAT))
-        for column in (DEPTH, QUALITY, MIN_DEPTH):
-            at = put_byte(text, put_integer(text, at, blocks[item, column]), _COLON)
-        at = put_integer(text, put_two(text, at, _ZERO, _COMMA), blocks[item, HETEROZYGOUS])
-        at = put_integer(text, put_byte(text, at, _COMMA), blocks[item, HOMOZYGOUS])
-        at = put_byte(text, at, _NEWLINE)
-    return at
 
 
 @njit

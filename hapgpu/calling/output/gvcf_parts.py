@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -10,21 +11,31 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.batches import Annotations, VariantCalls
-from hapgpu.calling.output.gvcf_lines import NO_LINES, empty_lines, item_lines, record_lines
+from hapgpu.calling.options import GenomicOptions
+from hapgpu.calling.output.block_lines import NO_LINES, empty_lines, item_lines
+from hapgpu.calling.output.gvcf_lines import record_lines
 from hapgpu.calling.output.known_names import KnownNames
 from hapgpu.calling.output.phasing import Phasing
 from hapgpu.calling.output.reference_blocks import (
+    BASE,
+    COPIES,
+    END,
+    PHREDS,
     START,
     BlockJoiner,
     Items,
     OpenBlock,
-    ReferencePositions,
 )
-from hapgpu.calling.reads.segments import EmptyIntervals
+from hapgpu.calling.output.reference_positions import ReferencePositions
+from hapgpu.calling.ploidies import DIPLOID_EVERYWHERE, Ploidies
+from hapgpu.calling.reads.segments import CallingIntervals, EmptyIntervals
 
 _HEAD: Final = 1000
 """Positions at the start of a part that depend on the part before, at most: no record of an active
 region reaches that far behind the region."""
+_REGION: Final = 300
+"""Positions of an inactive region, at most: each has one ploidy."""
+_DEFAULT: Final = GenomicOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +117,12 @@ def no_records() -> Records:
     return Records(none, none, NO_LINES)
 
 
-def gvcf_part(contig: str, positions: ReferencePositions, records: Records) -> GvcfPart:
+def gvcf_part(
+    contig: str,
+    positions: ReferencePositions,
+    records: Records,
+    options: GenomicOptions = _DEFAULT,
+) -> GvcfPart:
     """Join the positions of a segment to blocks, and format those that no other part changes.
 
     Parameters
@@ -117,8 +133,10 @@ def gvcf_part(contig: str, positions: ReferencePositions, records: Records) -> G
         The positions of the segment.
     records
         The records at these positions.
+    options
+        Options of the blocks.
     """
-    joiner = BlockJoiner()
+    joiner = BlockJoiner(options, positions.phreds.shape[1])
     items = joiner.add(positions, records.starts, records.ends)
     is_record = items.order < 0
     starts = np.empty(items.order.size, dtype=np.int64)
@@ -129,22 +147,35 @@ def gvcf_part(contig: str, positions: ReferencePositions, records: Records) -> G
         return GvcfPart(contig, positions, records, b"", None)
     count = int(is_record[:first].sum())
     head = Records(records.starts[:count], records.ends[:count], records.lines[:count])
-    rest = item_lines(contig, Items(items.blocks, items.order[first:]), records.lines)
+    later = Items(items.blocks, items.order[first:])
+    rest = item_lines(contig, later, records.lines, has_floors=options.has_floors)
     size = int(starts[first]) - positions.start
     return GvcfPart(contig, positions.first(size), head, rest, joiner.open_block())
 
 
 class JoinedLines:
-    """Lines of all parts, in order; blocks go on from part to part."""
+    """Lines of all parts, in order; blocks go on from part to part.
 
-    def __init__(self) -> None:
-        self._joiner = BlockJoiner()
+    Parameters
+    ----------
+    options
+        Options of the blocks.
+    ploidies
+        Copies of the sample.
+    """
+
+    def __init__(
+        self, options: GenomicOptions = _DEFAULT, ploidies: Ploidies = DIPLOID_EVERYWHERE
+    ) -> None:
+        self._joiner = BlockJoiner(options, ploidies.highest)
         self._contig = ""
+        self._has_floors = options.has_floors
+        self._ploidies = ploidies
 
     def add(self, part: bytes | GvcfPart | EmptyIntervals) -> bytes:
         """Return the lines that are complete with a part, or with intervals of other contigs.
 
-        Lines of a VCF without blocks are returned as they are.
+        Lines without blocks are returned as they are.
 
         Raises
         ------
@@ -154,7 +185,7 @@ class JoinedLines:
         if isinstance(part, bytes):
             return part
         if isinstance(part, EmptyIntervals):
-            return self.finish() + _blocks_of(part)
+            return self.finish() + self._blocks_of(part)
         before = self.finish() if part.contig != self._contig else b""
         self._contig = part.contig
         end = part.head.start + part.head.depths.size
@@ -162,19 +193,60 @@ class JoinedLines:
             message = f"{part.contig}: a record covers {part.head.start + 1} to {end}"
             raise ValueError(message)
         items = self._joiner.add(part.head, part.records.starts, part.records.ends)
-        lines = before + item_lines(part.contig, items, part.records.lines)
+        lines = before + self._lines(items, part.records.lines)
         if part.open_block is None:
             return lines
-        last = item_lines(part.contig, self._joiner.go_on(part.open_block), NO_LINES)
-        return lines + last + part.rest
+        return lines + self._lines(self._joiner.go_on(part.open_block)) + part.rest
 
     def finish(self) -> bytes:
         """Return the last line of a contig, if there is one."""
-        return item_lines(self._contig, self._joiner.finish(), NO_LINES)
+        return self._lines(self._joiner.finish())
+
+    def _lines(self, items: Items, records: Ragged = NO_LINES) -> bytes:
+        return item_lines(self._contig, items, records, has_floors=self._has_floors)
+
+    def _blocks_of(self, empty: EmptyIntervals) -> bytes:
+        """Return a block for each interval, which has one ploidy: see `empty_blocks`."""
+        intervals = empty.intervals
+        blocks = np.zeros((len(intervals), PHREDS + self._ploidies.highest), dtype=np.int64)
+        blocks[:, START], blocks[:, END] = intervals.starts, intervals.ends
+        blocks[:, BASE], blocks[:, COPIES] = empty.bases, _ploidies_of(intervals, self._ploidies)
+        names = Ragged.from_names(intervals.contigs)
+        return empty_lines(names, blocks, has_floors=self._has_floors)
 
 
-def _blocks_of(empty: EmptyIntervals) -> bytes:
-    """Return a block for each interval."""
-    intervals = empty.intervals
-    names = Ragged.from_names(intervals.contigs)
-    return empty_lines(names, intervals.starts, intervals.ends, empty.bases)
+def empty_blocks(intervals: CallingIntervals, ploidies: Ploidies) -> CallingIntervals:
+    """Cut intervals without reads where the ploidy changes.
+
+    Inactive regions have one ploidy each, so the cuts are at multiples of their length from the
+    start of the interval.
+    """
+    if not ploidies.contigs or not len(intervals):
+        return intervals
+    lengths = intervals.ends - intervals.starts
+    is_cut = np.fromiter(map(ploidies.contigs.__contains__, intervals.contigs), dtype=np.bool_)
+    counts = np.where(is_cut, -(-lengths // _REGION), 1)
+    rows = np.repeat(np.arange(len(intervals)), counts)
+    numbers = np.arange(rows.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    starts = intervals.starts[rows] + _REGION * numbers
+    ends = np.where(is_cut[rows], starts + _REGION, intervals.ends[rows])
+    ends = np.minimum(ends, intervals.ends[rows])
+    contigs = [intervals.contigs[row] for row in rows.tolist()]
+    found = _ploidies_of(CallingIntervals(contigs, starts, ends), ploidies)
+    is_first = np.append(True, (np.diff(rows) != 0) | (np.diff(found) != 0))
+    firsts = np.flatnonzero(is_first)
+    lasts = np.append(firsts[1:], rows.size) - 1
+    names = [contigs[row] for row in firsts.tolist()]
+    return CallingIntervals(names, starts[firsts], ends[lasts])
+
+
+def _ploidies_of(intervals: CallingIntervals, ploidies: Ploidies) -> NDArray[np.int64]:
+    """Return int64[i]: the ploidy of each interval."""
+    out = np.full(len(intervals), ploidies.default, dtype=np.int64)
+    if not ploidies.contigs:
+        return out
+    for first, last in pairwise(intervals.runs()):
+        rows = slice(first, last)
+        starts, ends = intervals.starts[rows], intervals.ends[rows]
+        out[rows] = ploidies.at(intervals.contigs[first], starts, ends)
+    return out

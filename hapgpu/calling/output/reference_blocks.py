@@ -1,9 +1,7 @@
-"""Confidence of the positions of a segment, and blocks of positions."""
+"""Blocks of positions of a genomic VCF."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -11,18 +9,19 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.calling.batches import PADDING, ActiveRegions, RegionReads, SegmentReads
-from hapgpu.calling.options import AssemblyOptions
-from hapgpu.calling.output.call_lines import BANDS, MAX_QUALITY
-from hapgpu.calling.output.reference_confidence import reference_confidence
-from hapgpu.calling.reads.finalized import finalized_reads, passing, reads_in_spans
+from hapgpu.calling.options import MAX_QUALITY, GenomicOptions
+from hapgpu.calling.output.reference_positions import ReferencePositions
+from hapgpu.calling.ploidies import DIPLOID
 from hapgpu.runtime.jit import njit, njit_inlined
 
-COLUMNS: Final = 8
-START, END, BASE, DEPTH, MIN_DEPTH, HETEROZYGOUS, HOMOZYGOUS, QUALITY = range(COLUMNS)
-"""Columns of blocks; the two before the last are PL of 0/1 and 1/1."""
-_IS_OPEN, _START, _END, _BASE, _BAND, _FIRST, _SECOND, _MIN, _MAX, _COVERED = range(10)
+PHREDS: Final = 7
+START, END, BASE, DEPTH, MIN_DEPTH, QUALITY, COPIES = range(PHREDS)
+"""Columns of blocks; from `PHREDS` on PL of 1 to `COPIES` copies of ALT."""
+_FIRST: Final = 9
+_IS_OPEN, _START, _END, _BASE, _BAND, _COPIES, _MIN, _MAX, _COVERED = range(_FIRST)
+"""Columns of the open block; from `_FIRST` on PL."""
 _NOWHERE: Final = -1
+_DEFAULT: Final = GenomicOptions()
 
 
 class Items(NamedTuple):
@@ -31,7 +30,8 @@ class Items(NamedTuple):
     Attributes
     ----------
     blocks
-        int64[b, `COLUMNS`]: positions 0-based, half-open; PL of 0/0 is 0.
+        int64[b, `PHREDS` + k]: positions 0-based, half-open; PL of no copy of ALT is 0; k is the
+        highest ploidy.
     order
         int64[b + v]: the rows of blocks, and `-1 - row` of records.
     """
@@ -46,7 +46,7 @@ class OpenBlock(NamedTuple):
     Attributes
     ----------
     columns
-        int64[10]: the open block, if there is one, and the end of the last record.
+        int64[`_FIRST` + k]: the open block, if there is one, and the end of the last record.
     counts
         int64[d]: the number of positions of the block with each depth.
     """
@@ -58,19 +58,23 @@ class OpenBlock(NamedTuple):
 class BlockJoiner:
     """Joiner of positions to blocks, over the borders of segments.
 
-    Positions of one band of GQ make a block; records end blocks. Positions that REF of the last
-    record covers are in no block. As GATK's GVCFBlockCombiner and HomRefBlock.
+    Positions of one band of GQ and of one ploidy make a block; records end blocks. Positions that
+    REF of the last record covers are in no block. As GATK's GVCFBlockCombiner and HomRefBlock.
 
     Parameters
     ----------
-    bands
-        Lower bounds of the bands of GQ after the first, which begins at 0; ascending.
+    options
+        The bands, and whether GQ of a block is the lower bound of its band.
+    highest_ploidy
+        Of all positions.
     """
 
-    def __init__(self, bands: Sequence[int] = BANDS) -> None:
+    def __init__(self, options: GenomicOptions = _DEFAULT, highest_ploidy: int = DIPLOID) -> None:
         qualities = np.arange(MAX_QUALITY + 1)
-        self._bands = read_only(np.searchsorted(np.array(bands), qualities, side="right"))
-        self._open = np.zeros(10, dtype=np.int64)
+        bands = np.searchsorted(np.array(options.bands), qualities, side="right")
+        floors = np.array([0, *options.bands])[bands] if options.has_floors else qualities
+        self._bands = _Bands(read_only(bands), read_only(floors))
+        self._open = np.zeros(_FIRST + highest_ploidy, dtype=np.int64)
         self._open[_COVERED] = self._open[_BAND] = _NOWHERE
         self._counts = np.zeros(1, dtype=np.int64)
 
@@ -97,18 +101,23 @@ class BlockJoiner:
                 self._counts, np.zeros(most - self._counts.size, dtype=np.int64)
             )
         items = Items(
-            np.empty((size + 1, COLUMNS), dtype=np.int64),
+            np.empty((size + 1, self._columns), dtype=np.int64),
             np.empty(size + 1 + record_starts.size, dtype=np.int64),
         )
         columns = _Positions(
             positions.start,
             read_only(positions.bases),
             read_only(positions.depths),
+            read_only(positions.ploidies),
             read_only(positions.phreds),
-            self._bands,
         )
         records = read_only(record_starts), read_only(record_ends)
-        return _complete(items, _join(columns, *records, self._open, self._counts, *items))
+        counts = _join(columns, *records, self._bands, self._open, self._counts, *items)
+        return _complete(items, counts)
+
+    @property
+    def _columns(self) -> int:
+        return PHREDS + self._open.size - _FIRST
 
     @property
     def covered_end(self) -> int:
@@ -130,8 +139,8 @@ class BlockJoiner:
 
     def finish(self) -> Items:
         """Return the last block of a contig."""
-        items = Items(np.empty((1, COLUMNS), dtype=np.int64), np.empty(1, dtype=np.int64))
-        count = _flush(self._open, self._counts, items.blocks, items.order, 0, 0)
+        items = Items(np.empty((1, self._columns), dtype=np.int64), np.empty(1, dtype=np.int64))
+        count = _flush(self._bands, self._open, self._counts, *items, 0, 0)
         self._open[_COVERED] = _NOWHERE
         return _complete(items, (count, count))
 
@@ -141,13 +150,20 @@ def _complete(items: Items, counts: tuple[int, int]) -> Items:
 
 
 class _Positions(NamedTuple):
-    """Columns of `ReferencePositions`, and the band of each GQ."""
+    """Columns of `ReferencePositions`."""
 
     start: int
     bases: NDArray[np.uint8]
     depths: NDArray[np.int32]
+    ploidies: NDArray[np.int32]
     phreds: NDArray[np.int32]
-    bands: NDArray[np.int64]
+
+
+class _Bands(NamedTuple):
+    """Of each GQ: the number of its band, and GQ of a block where it is the lowest."""
+
+    numbers: NDArray[np.int64]
+    floors: NDArray[np.int64]
 
 
 @njit
@@ -155,6 +171,7 @@ def _join(
     positions: _Positions,
     record_starts: NDArray[np.int64],
     record_ends: NDArray[np.int64],
+    bands: _Bands,
     block: NDArray[np.int64],
     counts: NDArray[np.int64],
     blocks: NDArray[np.int64],
@@ -163,24 +180,27 @@ def _join(
     """Write blocks, and the order of blocks and records; return the numbers of both."""
     done = record = at = 0
     if positions.depths.size and block[_IS_OPEN] and block[_END] != positions.start:
-        done = _flush(block, counts, blocks, order, done, at)
+        done = _flush(bands, block, counts, blocks, order, done, at)
         at = done
     for row in range(positions.depths.size):
         position = positions.start + row
         if record < record_starts.size and record_starts[record] == position:
             before = done
-            done = _flush(block, counts, blocks, order, done, at)
+            done = _flush(bands, block, counts, blocks, order, done, at)
             at += done - before
             order[at] = -1 - record
             at += 1
             block[_COVERED] = record_ends[record]
             record += 1
         elif position >= block[_COVERED]:
-            quality = min(positions.phreds[row, 0], positions.phreds[row, 1], MAX_QUALITY)
-            band = positions.bands[quality]
-            if band != block[_BAND]:
+            copies = positions.ploidies[row]
+            quality = np.int32(MAX_QUALITY)
+            for k in range(copies):
+                quality = min(quality, positions.phreds[row, k])
+            band = bands.numbers[quality]
+            if band != block[_BAND] or copies != block[_COPIES]:
                 before = done
-                done = _flush(block, counts, blocks, order, done, at)
+                done = _flush(bands, block, counts, blocks, order, done, at)
                 at += done - before
             _extend(positions, row, band, block, counts)
     return done, at
@@ -195,21 +215,23 @@ def _extend(
     counts: NDArray[np.int64],
 ) -> None:
     """Add a position to the open block, or open one."""
-    depth = np.int64(positions.depths[row])
-    one, other = np.int64(positions.phreds[row, 0]), np.int64(positions.phreds[row, 1])
+    depth, copies = np.int64(positions.depths[row]), np.int64(positions.ploidies[row])
     if not block[_IS_OPEN]:
-        block[_IS_OPEN], block[_BAND] = 1, band
+        block[_IS_OPEN], block[_BAND], block[_COPIES] = 1, band, copies
         block[_START], block[_BASE] = positions.start + row, positions.bases[row]
-        block[_FIRST], block[_SECOND] = one, other
         block[_MIN], block[_MAX] = depth, depth
+        for k in range(copies):
+            block[_FIRST + k] = positions.phreds[row, k]
     block[_END] = positions.start + row + 1
-    block[_FIRST], block[_SECOND] = min(block[_FIRST], one), min(block[_SECOND], other)
+    for k in range(copies):
+        block[_FIRST + k] = min(block[_FIRST + k], np.int64(positions.phreds[row, k]))
     block[_MIN], block[_MAX] = min(block[_MIN], depth), max(block[_MAX], depth)
     counts[depth] += 1
 
 
 @njit
 def _flush(
+    bands: _Bands,
     block: NDArray[np.int64],
     counts: NDArray[np.int64],
     blocks: NDArray[np.int64],
@@ -220,11 +242,15 @@ def _flush(
     """Write the open block, if there is one, and close it; return the number of blocks."""
     if not block[_IS_OPEN]:
         return row
+    copies = block[_COPIES]
     blocks[row, START], blocks[row, END] = block[_START], block[_END]
     blocks[row, BASE], blocks[row, MIN_DEPTH] = block[_BASE], block[_MIN]
     blocks[row, DEPTH] = _median(counts, block[_MIN], block[_MAX], block[_END] - block[_START])
-    blocks[row, HETEROZYGOUS], blocks[row, HOMOZYGOUS] = block[_FIRST], block[_SECOND]
-    blocks[row, QUALITY] = min(block[_FIRST], block[_SECOND], MAX_QUALITY)
+    quality = np.int64(MAX_QUALITY)
+    for k in range(copies):
+        blocks[row, PHREDS + k] = block[_FIRST + k]
+        quality = min(quality, block[_FIRST + k])
+    blocks[row, QUALITY], blocks[row, COPIES] = bands.floors[quality], copies
     order[at] = row
     for depth in range(block[_MIN], block[_MAX] + 1):
         counts[depth] = 0
@@ -244,132 +270,3 @@ def _median(counts: NDArray[np.int64], low: Integer, high: Integer, total: Integ
         if upper < 0 and before > total // 2:
             upper = np.int64(depth)
     return (lower + upper + 1) // 2
-
-
-@dataclass(frozen=True, slots=True)
-class ReferencePositions:
-    """Consecutive positions, as if none had a variant.
-
-    Attributes
-    ----------
-    start
-        The first, 0-based.
-    bases
-        uint8 text[p]: REF.
-    depths
-        int32[p]: DP.
-    phreds
-        int32[p, 2]: PL of 0/1 and 1/1; PL of 0/0 is 0.
-    """
-
-    start: int
-    bases: NDArray[np.uint8]
-    depths: NDArray[np.int32]
-    phreds: NDArray[np.int32]
-
-    def first(self, size: int) -> ReferencePositions:
-        """Return the first positions."""
-        return ReferencePositions(
-            self.start, self.bases[:size], self.depths[:size], self.phreds[:size]
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class CalledRegions:
-    """c active regions with a genotype.
-
-    Attributes
-    ----------
-    kept
-        int64[c], ascending: rows of the active regions.
-    spans
-        Their variant spans, and the trimmed padded spans.
-    reads
-        Their realigned reads.
-    """
-
-    kept: NDArray[np.int64]
-    spans: ActiveRegions
-    reads: RegionReads
-
-
-def reference_positions(
-    segment: SegmentReads,
-    inactive: ActiveRegions,
-    active: ActiveRegions,
-    reads: RegionReads,
-    called: CalledRegions,
-    options: AssemblyOptions,
-) -> ReferencePositions:
-    """Compute the confidence of each position of the regions that start in a segment.
-
-    Positions of variant spans are computed from realigned reads; others from the reads of their
-    region, clipped to the span between region and variant span with its padding.
-
-    Parameters
-    ----------
-    segment
-        Reads of the segment.
-    inactive
-        The inactive regions; they and the active ones are consecutive.
-    active
-        Active regions; those that start before the segment are left out.
-    reads
-        Finalized reads of the active regions.
-    called
-        Active regions with a genotype.
-    options
-        Options of finalized reads.
-    """
-    own = active.starts >= segment.segment.start
-    starts = np.concatenate([inactive.starts, active.starts[own]])
-    ends = np.concatenate([inactive.ends, active.ends[own]])
-    start, end = int(starts.min(initial=segment.segment.end)), int(ends.max(initial=0))
-    size = max(end - start, 0)
-    first = start - segment.reference.start
-    found = ReferencePositions(
-        start,
-        segment.reference.bases[first : first + size],
-        np.zeros(size, dtype=np.int32),
-        np.zeros((size, 2), dtype=np.int32),
-    )
-    _put(found, segment, inactive, finalized_reads(segment, inactive, options))
-    kept, spans = _flanks(active, called, own)
-    _put(found, segment, spans, reads_in_spans(reads, segment, kept, spans))
-    is_own = own[called.kept]
-    rows = np.flatnonzero(is_own)
-    _put(found, segment, called.spans.take(rows), called.reads.of_regions(is_own))
-    return found
-
-
-def _put(
-    out: ReferencePositions, segment: SegmentReads, spans: ActiveRegions, reads: RegionReads
-) -> None:
-    """Write the positions of some spans."""
-    found = reference_confidence(
-        reads, segment.reads, spans, segment.reference, passing(reads, segment)
-    )
-    counts = spans.ends - spans.starts
-    rows = np.arange(found.depths.size) + np.repeat(
-        spans.starts - out.start - found.offsets[:-1], counts
-    )
-    out.depths[rows], out.phreds[rows] = found.depths, found.phreds
-
-
-def _flanks(
-    active: ActiveRegions, called: CalledRegions, own: NDArray[np.bool_]
-) -> tuple[NDArray[np.int64], ActiveRegions]:
-    """Return the spans of active regions without variant spans, and the row of each region."""
-    lefts, rights = active.ends.copy(), active.ends.copy()
-    lefts[called.kept], rights[called.kept] = called.spans.starts, called.spans.ends
-    rows = np.repeat(np.flatnonzero(own), 2)
-    starts = np.column_stack([active.starts, rights])[own].ravel()
-    ends = np.column_stack([lefts, active.ends])[own].ravel()
-    is_span = starts < ends
-    rows, starts, ends = rows[is_span], starts[is_span], ends[is_span]
-    return rows, ActiveRegions(
-        starts,
-        ends,
-        np.maximum(starts - PADDING, active.padded_starts[rows]),
-        np.minimum(ends + PADDING, active.padded_ends[rows]),
-    )

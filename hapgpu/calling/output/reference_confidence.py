@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from functools import cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -15,9 +13,17 @@ from hapgpu.arrays.memory import Memory, memory_of, part_of, read_u8, write_8
 from hapgpu.arrays.ragged import offsets_of
 from hapgpu.arrays.ragged_view import RaggedView, columns_of, read_only, view_of
 from hapgpu.calling.batches import ActiveRegions, RegionReads
+from hapgpu.calling.output.copy_likelihoods import (
+    DIFFERENT,
+    Sums,
+    element_table,
+    indel_table,
+    put_confidence,
+)
 from hapgpu.calling.output.informative import GAP, Row, find_informative
+from hapgpu.calling.ploidies import DIPLOID
 from hapgpu.calling.reads.clipping import MATE_REVERSE, REVERSE, has_mapped_mate
-from hapgpu.calling.regions.pileup import DELETION_QUALITY, element_likelihoods, log10_sum
+from hapgpu.calling.regions.pileup import DELETION_QUALITY
 from hapgpu.cigar.encoding import DELETION, INSERTION
 from hapgpu.haplotypes.batches import ReferenceSlice
 from hapgpu.io.bam.constants import QUERY_OPERATIONS, REFERENCE_OPERATIONS
@@ -25,18 +31,10 @@ from hapgpu.runtime.jit import njit, njit_inlined
 
 MAX_INDEL: Final = 10
 """Bases of insertions and deletions that are considered, at most."""
-MIN_QUALITY: Final = 6
-"""Bases count above this quality."""
-_MAX_INFORMATIVE: Final = 40
-"""Reads without a plausible insertion or deletion, at most."""
-_INDEL_ERROR: Final = -4.5
-"""log10 of the probability of a wrong insertion or deletion."""
 _MAX_TEMPLATE: Final = 100
 """Bases in adaptors are excluded if the fragment is not longer, as signed in the record."""
 _INDELS: Final = 1 << INSERTION | 1 << DELETION
-_COLUMNS: Final = 4
-_DIFFERENT: Final = 256
-"""Row of the table of elements: the first of a base that differs from REF."""
+_DIPLOID_COLUMNS: Final = 4
 
 
 class Confidence(NamedTuple):
@@ -48,12 +46,16 @@ class Confidence(NamedTuple):
         int64[s + 1]: the positions of span k are rows `offsets[k]` to `offsets[k + 1]`.
     depths
         int32[p]: DP, the bases and deletions that count.
+    alternate_depths
+        int32[p]: of these, the bases and deletions that differ from REF.
     phreds
-        int32[p, 2]: PL of 0/1 and 1/1, ALT being any allele but REF; PL of 0/0 is 0.
+        int32[p, ploidy]: PL of 1 to `ploidy` copies of ALT, which is any allele but REF; PL of no
+        copy is 0.
     """
 
     offsets: NDArray[np.int64]
     depths: NDArray[np.int32]
+    alternate_depths: NDArray[np.int32]
     phreds: NDArray[np.int32]
 
 
@@ -87,25 +89,19 @@ class _Scratch(NamedTuple):
     is_informative: NDArray[np.bool_]
 
 
-class _Sums(NamedTuple):
-    """Of each position: elements as in `_element_table`, summed up; informative reads."""
-
-    elements: NDArray[np.float64]
-    informative: NDArray[np.int32]
-
-
 def reference_confidence(
     reads: RegionReads,
     records: ReadBatch,
     spans: ActiveRegions,
     reference: ReferenceSlice,
     is_used: NDArray[np.bool_],
+    ploidy: int = DIPLOID,
 ) -> Confidence:
     """Compute the likelihoods at each position of s spans, as GATK's ReferenceConfidenceModel.
 
     An element is a base of quality above `MIN_QUALITY`, or a deletion; it differs from REF or not.
     A second set of likelihoods is made from the number of reads without a plausible insertion or
-    deletion; of both, the set with less confidence in 0/0 counts.
+    deletion; of both, the set with less confidence in REF counts.
 
     Parameters
     ----------
@@ -119,10 +115,12 @@ def reference_confidence(
         Holds the padded spans.
     is_used
         bool[m]: whether a read counts.
+    ploidy
+        Copies of the sample, at least 1.
     """
     offsets = offsets_of(spans.ends - spans.starts)
     size = int(offsets[-1])
-    sums = _Sums(np.zeros((size, _COLUMNS)), np.zeros(size, np.int32))
+    sums = Sums(np.zeros((size, ploidy + 2)), np.zeros(size, np.int32))
     longest = int((reads.ends - reads.starts).max(initial=0))
     scratch = _Scratch(
         np.empty(longest, dtype=np.uint8),
@@ -149,12 +147,17 @@ def reference_confidence(
         read_only(offsets),
         read_only(reference.bases),
         reference.start,
-        _element_table(),
+        element_table(ploidy),
         scratch,
         sums,
     )
-    found = Confidence(offsets, np.empty(size, np.int32), np.empty((size, 2), np.int32))
-    _put_confidence(sums, _indel_table(), found.depths, found.phreds)
+    found = Confidence(
+        offsets,
+        np.empty(size, np.int32),
+        np.empty(size, np.int32),
+        np.empty((size, ploidy), np.int32),
+    )
+    put_confidence(sums, indel_table(ploidy), *found[1:])
     return found
 
 
@@ -174,30 +177,6 @@ def _without_adaptors(
     return firsts, np.where(is_defined & ~is_reverse, ends, reads.ends)
 
 
-@cache
-def _element_table() -> NDArray[np.float64]:
-    """Return float64[512, 4]: likelihoods of 0/0, 0/1, 1/1 given an element, and its depth, 1.
-
-    Row `quality` is of a base equal to REF, row `256 + quality` of another one; rows of bases that
-    do not count are 0.
-    """
-    table = np.zeros((2 * _DIFFERENT, _COLUMNS))
-    for quality in range(MIN_QUALITY + 1, _DIFFERENT):
-        likelihoods = element_likelihoods(quality)
-        table[quality] = *likelihoods, 1.0
-        table[_DIFFERENT + quality] = *likelihoods[::-1], 1.0
-    return read_only(table)
-
-
-@cache
-def _indel_table() -> NDArray[np.float64]:
-    """Return float64[41, 3]: likelihoods of 0/0, 0/1, 1/1 by the number of informative reads."""
-    correct = math.log10(1.0 - 10.0**_INDEL_ERROR)
-    both = log10_sum(correct, _INDEL_ERROR) - math.log10(2.0)
-    counts = np.arange(_MAX_INFORMATIVE + 1)
-    return read_only(np.outer(counts, [correct, both, _INDEL_ERROR]))
-
-
 @njit
 def _add_spans(
     reads: _Reads,
@@ -207,7 +186,7 @@ def _add_spans(
     reference_start: int,
     table: NDArray[np.float64],
     scratch: _Scratch,
-    out: _Sums,
+    out: Sums,
 ) -> None:
     """Add all reads to the positions of their spans."""
     # A call with arrays would take longer than most reads do: see `Memory`.
@@ -235,7 +214,10 @@ def _add_spans(
             window = part_of(text, window_start, window_end - window_start)
             row = Row(bases, qualities, reads.ends[read] - read_start, size, window)
             at = offsets[span] + read_start + first - start
-            _add_elements(row, first, last, at, table, out.elements)
+            if table.shape[1] == _DIPLOID_COLUMNS:
+                _add_elements(row, first, last, at, table, out.elements)
+            else:
+                _add_elements_of_any(row, first, last, at, table, out.elements)
             find_informative(row, first, last, MAX_INDEL, sums, is_informative)
             if not is_plain:
                 _exclude_indels(reads.cigars, read, is_informative, first, last)
@@ -270,7 +252,7 @@ def _add_elements(
     table: NDArray[np.float64],
     out: NDArray[np.float64],
 ) -> None:
-    """Add the likelihoods of the bases and deletions of a part of a read."""
+    """Add the diploid likelihoods of the bases and deletions of a part of a read."""
     # Numba does not test unsigned indices for negative ones. All loads come before all stores, so
     # that the columns are added as a vector.
     target = np.uint64(at)
@@ -278,7 +260,7 @@ def _add_elements(
     for k in range(first, last):
         element = np.uint64(read_u8(row.qualities, k))
         if read_u8(row.bases, k) != read_u8(row.window, k):
-            element += np.uint64(_DIFFERENT)
+            element += np.uint64(DIFFERENT)
         reference = out[target, zero] + table[element, zero]
         heterozygous = out[target, one] + table[element, one]
         homozygous = out[target, two] + table[element, two]
@@ -286,6 +268,24 @@ def _add_elements(
         out[target, zero], out[target, one] = reference, heterozygous
         out[target, two], out[target, three] = homozygous, depth
         target += one
+
+
+@njit
+def _add_elements_of_any(
+    row: Row,
+    first: Integer,
+    last: Integer,
+    at: Integer,
+    table: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """Add the likelihoods of the bases and deletions of a part of a read, of any ploidy."""
+    for k in range(first, last):
+        element = np.int64(read_u8(row.qualities, k))
+        if read_u8(row.bases, k) != read_u8(row.window, k):
+            element += DIFFERENT
+        for column in range(table.shape[1]):
+            out[at + k - first, column] += table[element, column]
 
 
 @njit
@@ -313,23 +313,3 @@ def _add_informative(
     for k in range(first, last):
         out[target] += np.int32(read_u8(is_informative, k))
         target += np.uint64(1)
-
-
-@njit
-def _put_confidence(
-    sums: _Sums,
-    table: NDArray[np.float64],
-    depths: NDArray[np.int32],
-    phreds: NDArray[np.int32],
-) -> None:
-    """Write depths, and the likelihoods that are less confident of 0/0."""
-    for at in range(depths.size):
-        best = sums.elements[at, 0]
-        one, other = min(sums.elements[at, 1], best), min(sums.elements[at, 2], best)
-        count = min(np.int64(sums.informative[at]), np.int64(_MAX_INFORMATIVE))
-        indel = table[count, 0] - max(table[count, 1], table[count, 2])
-        if indel < best - max(one, other):
-            best, one, other = table[count, 0], table[count, 1], table[count, 2]
-        phreds[at, 0] = np.int32(math.floor(-10.0 * (one - best) + 0.5))
-        phreds[at, 1] = np.int32(math.floor(-10.0 * (other - best) + 0.5))
-        depths[at] = np.int32(sums.elements[at, 3])

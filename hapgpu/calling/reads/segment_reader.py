@@ -25,6 +25,7 @@ from hapgpu.calling.reads.filters import (
     ordered_contigs,
 )
 from hapgpu.calling.reads.segments import (
+    BlocksOf,
     CallingIntervals,
     EmptyIntervals,
     SegmentSource,
@@ -207,7 +208,12 @@ class SegmentReader(Closeable):
         return intervals
 
     def parts(
-        self, intervals: CallingIntervals, max_bases: int, *, with_bases: bool
+        self,
+        intervals: CallingIntervals,
+        max_bases: int,
+        *,
+        blocks_of: BlocksOf,
+        all_are_segments: bool = False,
     ) -> Iterator[Sequence[SegmentSource | EmptyIntervals]]:
         """Yield calling intervals in order, in groups for one worker each.
 
@@ -220,22 +226,24 @@ class SegmentReader(Closeable):
             The calling intervals.
         max_bases
             Bases of a segment, at most.
-        with_bases
-            Whether the first base of an interval without reads is wanted.
+        blocks_of
+            Returns the reference blocks of intervals without reads; their first bases are read.
+        all_are_segments
+            Whether intervals of contigs without reads are segments, too.
         """
         shared_bases = max_bases if self.is_indexed else 0
         have_reads = finder_of_reads(
             self._inputs, self._last_end, self._filter, self._inputs.table.samples_of
         )
-        runs = runs_of(intervals, have_reads)
+        runs = runs_of(intervals, _all_have_reads if all_are_segments else have_reads)
         for group in groups_of(runs, self.contigs, max_bases, shared_bases):
             if isinstance(group, list):
-                yield self._together(group, with_bases=with_bases)
+                yield self._together(group, blocks_of)
             else:
                 yield from ([source] for source in self.at(group))
 
     def _together(
-        self, group: Sequence[Segment | CallingIntervals], *, with_bases: bool
+        self, group: Sequence[Segment | CallingIntervals], blocks_of: BlocksOf
     ) -> list[SegmentSource | EmptyIntervals]:
         """Return segments of different contigs, and intervals without reads."""
         segments = [part for part in group if isinstance(part, Segment)]
@@ -243,12 +251,12 @@ class SegmentReader(Closeable):
         return [
             self._shared_source(part, shared)
             if isinstance(part, Segment)
-            else self._empty(part, with_bases=with_bases)
+            else self._empty(part, blocks_of)
             for part in group
         ]
 
-    def _empty(self, intervals: CallingIntervals, *, with_bases: bool) -> EmptyIntervals:
-        chosen = intervals if with_bases else intervals.rows(0, 0)
+    def _empty(self, intervals: CallingIntervals, blocks_of: BlocksOf) -> EmptyIntervals:
+        chosen = blocks_of(intervals)
         bases = as_regular(self._reference.bases_at(chosen.contigs, chosen.starts))
         return EmptyIntervals(intervals.bases, chosen, bases)
 
@@ -453,3 +461,7 @@ class SegmentReader(Closeable):
     def close(self) -> None:
         """Close the inputs."""
         self._stack.close()
+
+
+def _all_have_reads(contigs: Iterable[str], _ends: Iterable[int]) -> Iterator[bool]:
+    return (True for _ in contigs)

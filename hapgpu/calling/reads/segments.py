@@ -153,6 +153,15 @@ class CallingIntervals:
         return len(self.contigs)
 
 
+BlocksOf = Callable[[CallingIntervals], CallingIntervals]
+"""Reference blocks of calling intervals without reads."""
+
+
+def no_blocks(intervals: CallingIntervals) -> CallingIntervals:
+    """Return no intervals: a VCF has no reference blocks."""
+    return intervals.rows(0, 0)
+
+
 def calling_intervals(choice: RegionChoice, lengths: Mapping[str, int]) -> CallingIntervals:
     """Return the calling intervals: the bases of all sets of regions, else whole contigs.
 

@@ -12,9 +12,10 @@ from typing import Annotated, Final
 import typer
 
 from hapgpu.calling.options import AssemblyOptions, CallOptions, VariantOptions
-from hapgpu.cli.options.calling.ploidy import PLOIDY_EFFECTS, PLOIDY_FILES, PloidyOptions
+from hapgpu.cli.options.calling.gvcf import NO_EFFECT_GVCF, GenomicVcfOptions
 from hapgpu.cli.options.calling.intervals import INTERVAL_EFFECTS, IntervalOptions
 from hapgpu.cli.options.calling.known import KnownOptions
+from hapgpu.cli.options.calling.ploidy import PLOIDY_EFFECTS, PLOIDY_FILES, PloidyOptions
 from hapgpu.cli.options.common import (
     AlignedReads,
     ComputeOptions,
@@ -25,7 +26,7 @@ from hapgpu.cli.options.common import (
     pcr_model_option,
     region_option,
 )
-from hapgpu.cli.options.effects import NoEffect, contradicts
+from hapgpu.cli.options.effects import NoEffect
 from hapgpu.cli.options.file_kinds import (
     ALIGNED_READS,
     ALIGNMENTS,
@@ -86,7 +87,7 @@ FILES: Final = CommandFiles(
 )
 
 NO_EFFECT: Final = (
-    contradicts("gvcf", "--gvcf", "min_confidence"),
+    *NO_EFFECT_GVCF,
     *PLOIDY_EFFECTS,
     *INTERVAL_EFFECTS,
     NoEffect(
@@ -287,6 +288,7 @@ def call(
         ),
     ] = False,
     known: KnownOptions,
+    genomic: GenomicVcfOptions,
     compute: ComputeOptions,
     reporting: ReportOptions,
 ) -> None:
@@ -306,7 +308,8 @@ def call(
     chosen = given_regions(regions, None, compute.max_record)
     intervals = interval_options.read(compute.max_record)
     contamination = contamination_of(known, compute.max_record)
-    chosen = given_regions(regions, targets_file, compute.max_record)
+    has_non_ref = gvcf or genomic.bp_resolution
+    genomic_options = genomic.chosen(gvcf=gvcf)
     run = start_run("call", compute, reporting, output)
     options = CallOptions(
         assembly=AssemblyOptions(
@@ -321,20 +324,19 @@ def call(
             heterozygosity=heterozygosity,
             indel_heterozygosity=indel_heterozygosity,
             heterozygosity_deviation=heterozygosity_deviation,
-            min_confidence=0.0 if gvcf else min_confidence,
+            min_confidence=0.0 if has_non_ref else min_confidence,
             max_alternate_alleles=max_alternate_alleles,
-            has_non_ref=gvcf,
             ploidies=ploidies,
             max_genotypes=ploidy_options.max_genotype_count,
+            has_non_ref=has_non_ref,
         ),
+        genomic=genomic_options,
         pcr_model=pcr_model,
         min_mapping_quality=min_mapping_quality,
         max_reads_per_start=max_reads_per_start,
         contamination=contamination,
     )
-    inputs = CallInputs(
-        reads, reference, chosen, compute.max_record, intervals, known_files(known)
-    )
+    inputs = CallInputs(reads, reference, chosen, compute.max_record, intervals, known_files(known))
     with CallSession(inputs, options, run.devices, run.threads) as session:
         write_calls(
             session,

@@ -39,22 +39,35 @@ def _mismatches(read: str, qualities: Sequence[int], first: int, reference: str,
     )
 
 
-def confidence(elements: Sequence[tuple[bool, int]], informative: int) -> tuple[int, int, int]:
-    """Return PL of 0/0, 0/1, 1/1 of pairs of (whether equal to REF, quality), at one position."""
-    sums = [0.0, 0.0, 0.0]
+def base_likelihoods(elements: Sequence[tuple[bool, int]], ploidy: int) -> list[float]:
+    """Return log10 likelihoods of 0 to `ploidy` copies of ALT.
+
+    Elements are pairs of (whether equal to REF, quality).
+    """
+    sums = [0.0] * (ploidy + 1)
     for is_same, quality in elements:
         error = 10.0 ** (-quality / 10)
-        same, other = 1 - error, error / 3
-        values = [same, (same + other) / 2, other]
-        for k, value in enumerate(values if is_same else values[::-1]):
-            sums[k] += math.log10(value)
+        reference, alternate = (1 - error, error / 3) if is_same else (error / 3, 1 - error)
+        for copies in range(ploidy + 1):
+            mean = ((ploidy - copies) * reference + copies * alternate) / ploidy
+            sums[copies] += math.log10(mean)
+    return sums
+
+
+def confidence(
+    elements: Sequence[tuple[bool, int]], informative: int, ploidy: int = 2
+) -> tuple[int, ...]:
+    """Return PL of 0 to `ploidy` copies of ALT at one position; elements as above."""
+    sums = base_likelihoods(elements, ploidy)
     bases = [min(value, sums[0]) for value in sums]
     error = 10.0 ** (-_PLAUSIBLE_QUALITY / 10)
     count = min(informative, 40)
-    indels = [count * math.log10(value) for value in (1 - error, 0.5, error)]
+    indels = [
+        count * math.log10(((ploidy - copies) * (1 - error) + copies * error) / ploidy)
+        for copies in range(ploidy + 1)
+    ]
     chosen = min(bases, indels, key=lambda values: values[0] - max(values[1:]))
-    first, second, third = (math.floor(-10 * (value - chosen[0]) + 0.5) for value in chosen)
-    return first, second, third
+    return tuple(math.floor(-10 * (value - chosen[0]) + 0.5) for value in chosen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +78,7 @@ class Block:
     end: int
     depth: int
     min_depth: int
-    phreds: tuple[int, int]
+    phreds: tuple[int, ...]
 
     @property
     def quality(self) -> int:
@@ -76,11 +89,14 @@ class Block:
 def blocks_of(
     start: int,
     depths: Sequence[int],
-    phreds: Sequence[tuple[int, int]],
+    phreds: Sequence[tuple[int, ...]],
     records: Sequence[tuple[int, int]],
     bands: Sequence[int],
 ) -> list[Block]:
-    """Return the blocks of consecutive positions; `records` are starts and ends of variants."""
+    """Return the blocks of consecutive positions; `records` are starts and ends of variants.
+
+    Each position has as many PL as copies, PL of no copy being 0.
+    """
     blocks: list[Block] = []
     rows: list[int] = []
     ends = dict(records)
@@ -90,7 +106,7 @@ def blocks_of(
         if rows:
             found = sorted(depths[row] for row in rows)
             middle = (found[(len(found) - 1) // 2] + found[len(found) // 2]) / 2
-            lowest = (min(phreds[row][0] for row in rows), min(phreds[row][1] for row in rows))
+            lowest = tuple(map(min, zip(*(phreds[row] for row in rows), strict=True)))
             blocks.append(
                 Block(
                     start + rows[0],
@@ -102,8 +118,8 @@ def blocks_of(
             )
             rows.clear()
 
-    def band(row: int) -> int:
-        return sum(limit <= min(*phreds[row], 99) for limit in bands)
+    def band(row: int) -> tuple[int, int]:
+        return len(phreds[row]), sum(limit <= min(*phreds[row], 99) for limit in bands)
 
     for row in range(len(depths)):
         if start + row in ends:

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.memory import memory_of
 from hapgpu.calling.batches import ActiveRegions, RegionReads
+from hapgpu.calling.output.copy_likelihoods import DIFFERENT, element_table
 from hapgpu.calling.output.informative import GAP, Row, find_informative
 from hapgpu.calling.output.reference_confidence import Confidence, reference_confidence
 from hapgpu.haplotypes.batches import ReferenceSlice
 from hapgpu.runtime.jit import njit
 from tests.calling.gvcf.made_reads import Alignment, region_reads
-from tests.calling.gvcf.reference import confidence, informative_bases
+from tests.calling.gvcf.reference import base_likelihoods, confidence, informative_bases
 
 MAX_INDEL = 10  # GATK's --indel-size-to-eliminate-in-ref-model
 
@@ -133,9 +134,12 @@ def alignments(draw: st.DrawFn, size: int) -> Alignment:
 
 
 def expected_confidence(
-    reads: list[Alignment], reference: str, start: int, end: int
-) -> list[tuple[int, int, int]]:
-    """Return DP and both PL of the positions start to end of a reference, by the plain rules."""
+    reads: list[Alignment], reference: str, start: int, end: int, ploidy: int
+) -> list[tuple[int, ...]]:
+    """Return DP, its part that differs from REF, and PL of copies of ALT, by the plain rules.
+
+    The positions are from start to end of a reference.
+    """
     elements: list[list[tuple[bool, int]]] = [[] for _ in reference]
     counts = [0] * len(reference)
     for read in reads:
@@ -153,8 +157,9 @@ def expected_confidence(
                 counts[position] += usable[k]
     found = []
     for position in range(start, end):
-        _, one, other = confidence(elements[position], counts[position])
-        found.append((len(elements[position]), one, other))
+        _, *phreds = confidence(elements[position], counts[position], ploidy)
+        different = sum(not is_same for is_same, _ in elements[position])
+        found.append((len(elements[position]), different, *phreds))
     return found
 
 
@@ -184,26 +189,73 @@ def _informative_columns(
     return found
 
 
-def computed(reads: list[Alignment], reference: str, start: int, end: int) -> Confidence:
-    return computed_of(*region_reads(reads), reference, start, end)
+def computed(
+    reads: list[Alignment], reference: str, start: int, end: int, ploidy: int = 2
+) -> Confidence:
+    return computed_of(*region_reads(reads), reference, (start, end), ploidy)
 
 
 def computed_of(
-    reads: RegionReads, records: ReadBatch, reference: str, start: int, end: int
+    reads: RegionReads, records: ReadBatch, reference: str, span: tuple[int, int], ploidy: int = 2
 ) -> Confidence:
-    spans = ActiveRegions(*(np.array([value]) for value in (start, end, 0, len(reference))))
+    spans = ActiveRegions(*(np.array([value]) for value in (*span, 0, len(reference))))
     is_used = np.ones(len(reads), dtype=np.bool_)
-    return reference_confidence(reads, records, spans, ReferenceSlice(0, text(reference)), is_used)
+    whole = ReferenceSlice(0, text(reference))
+    return reference_confidence(reads, records, spans, whole, is_used, ploidy)
 
 
-@given(st.data(), st.text("AC", min_size=40, max_size=60))
-def test_random_reads(data: st.DataObject, reference: str) -> None:
+@given(st.data(), st.text("AC", min_size=40, max_size=60), st.sampled_from([2, 1, 3, 4, 10]))
+def test_random_reads(data: st.DataObject, reference: str, ploidy: int) -> None:
     reads = data.draw(st.lists(alignments(40), max_size=6))
     reads = [read for read in reads if read.start + len(read.columns()) <= len(reference)]
     start = data.draw(st.integers(0, 20))
-    found = computed(reads, reference, start, 35)
-    table = np.column_stack([found.depths, found.phreds]).tolist()
-    assert [tuple(row) for row in table] == expected_confidence(reads, reference, start, 35)
+    found = computed(reads, reference, start, 35, ploidy)
+    table = np.column_stack([found.depths, found.alternate_depths, found.phreds]).tolist()
+    expected = expected_confidence(reads, reference, start, 35, ploidy)
+    assert [tuple(row) for row in table] == expected
+
+
+@pytest.mark.parametrize(
+    ("reference", "alternate", "expected"),
+    [
+        (10, 0, [(0, 348), (0, 30, 348), (0, 18, 48, 348), (0, 12, 30, 60, 348)]),
+        (9, 1, [(0, 278), (5, 0, 283)]),
+        (5, 5, [(0, 0), (144, 0, 144), (141, 0, 0, 141)]),
+    ],
+)
+def test_cases_of_ploidies(reference: int, alternate: int, expected: list[tuple[int, ...]]) -> None:
+    """PL of bases of quality 30 alone, of ploidy 1, 2, ..., before REF limits the others."""
+    for ploidy, phreds in enumerate(expected, 1):
+        table = element_table(ploidy)
+        sums = reference * table[30] + alternate * table[DIFFERENT + 30]
+        elements = [(True, 30)] * reference + [(False, 30)] * alternate
+        for values in (sums[:-1], np.array(base_likelihoods(elements, ploidy))):
+            scaled = -10 * (values - values.max())
+            assert tuple(np.floor(scaled + 0.5).astype(int).tolist()) == phreds
+
+
+@pytest.mark.parametrize("ploidy", [1, 2, 3, 4])
+@pytest.mark.parametrize("alternate", [0, 1, 5, 10])
+def test_alternate_reads_limit_the_confidence(ploidy: int, alternate: int) -> None:
+    """No likelihood is above REF's; the depths of both kinds of bases are told apart."""
+    reference = "ACGTTGCAAGCTTAGGCATCAGGATTACCA" * 2
+    other = reference[:20] + "T" + reference[21:]
+    assert other != reference
+    reads = [
+        Alignment(0, [("M", 60)], other if k < alternate else reference, [30] * 60)
+        for k in range(10)
+    ]
+    found = computed(reads, reference, 20, 21, ploidy)
+    elements = [(k >= alternate, 30) for k in range(10)]
+    _, *phreds = confidence(elements, 10, ploidy)
+    assert found.phreds.tolist() == [phreds]
+    assert (found.depths.tolist(), found.alternate_depths.tolist()) == ([10], [alternate])
+
+
+def test_depths_are_exact_at_any_depth() -> None:
+    read = Alignment(0, [("M", 1)], "A", [30])
+    found = computed([read] * 70_000, "C", 0, 1)
+    assert (found.depths.tolist(), found.alternate_depths.tolist()) == ([70_000], [70_000])
 
 
 def test_many_reads_without_indels_count_as_forty() -> None:
@@ -253,7 +305,7 @@ def test_bases_after_fragments_of_at_most_100_bases(length: int, depth: int) -> 
     records.flags[:] = 1 | 32
     records.mate_positions[:], records.mate_reference_ids[:] = 0, 0
     records.template_lengths[:] = length
-    found = computed_of(reads, records, "A" * 150, 0, 150)
+    found = computed_of(reads, records, "A" * 150, (0, 150))
     assert found.depths.tolist() == [1] * depth + [0] * (150 - depth)
 
 
@@ -276,7 +328,7 @@ def test_fragments_are_well_defined(flags: int, mate: int, length: int, depth: i
     records.flags[:] = flags
     records.mate_positions[:], records.mate_reference_ids[:] = mate, 0
     records.template_lengths[:] = length
-    found = computed_of(reads, records, "A" * 40, 0, 40)
+    found = computed_of(reads, records, "A" * 40, (0, 40))
     assert int(found.depths.sum()) == depth
 
 
@@ -285,5 +337,5 @@ def test_bases_in_adaptors_are_not_elements() -> None:
     records.flags[:] = 1 | 16
     records.mate_positions[:], records.mate_reference_ids[:] = 10, 0
     records.template_lengths[:] = -15
-    found = computed_of(reads, records, "A" * 30, 0, 30)
+    found = computed_of(reads, records, "A" * 30, (0, 30))
     assert found.depths.tolist() == [0] * 10 + [1] * 15 + [0] * 5

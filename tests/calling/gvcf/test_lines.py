@@ -8,9 +8,11 @@ import pytest
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.batches import Annotations, VariantCalls
 from hapgpu.calling.genotypes.annotation_fields import FIELDS
-from hapgpu.calling.output.gvcf_lines import item_lines, record_lines
+from hapgpu.calling.output.block_lines import item_lines, position_lines
+from hapgpu.calling.output.gvcf_lines import record_lines
 from hapgpu.calling.output.phasing import UNPHASED, Phasing
 from hapgpu.calling.output.reference_blocks import Items
+from hapgpu.calling.output.reference_positions import ReferencePositions
 
 WIDE = np.iinfo(np.int32).max
 
@@ -110,7 +112,12 @@ def test_no_call_has_no_depths() -> None:
 def test_blocks_and_records() -> None:
     record = Ragged.from_sequences(["record\n"])
     items = Items(
-        ints([[9, 12, ord("T"), 5, 4, 30, 60, 30], [13, 14, ord("N"), *[WIDE] * 4, 99]]),
+        ints(
+            [
+                [9, 12, ord("T"), 5, 4, 30, 2, 30, 60],
+                [13, 14, ord("N"), WIDE, WIDE, 99, 2, WIDE, WIDE],
+            ]
+        ),
         ints([0, -1, 1]),
     )
     assert item_lines("chr", items, record).decode().splitlines() == [
@@ -120,4 +127,44 @@ def test_blocks_and_records() -> None:
             f"chr\t14\t.\tN\t<NON_REF>\t.\t.\tEND=14\tGT:DP:GQ:MIN_DP:PL\t0/0:{WIDE}:99:{WIDE}:0,"
             f"{WIDE},{WIDE}"
         ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ploidy", "expected"),
+    [(1, "0:5:30:4:0,30"), (2, "0/0:5:30:4:0,30,60"), (3, "0/0/0:5:30:4:0,30,60,90")],
+)
+def test_blocks_of_any_ploidy(ploidy: int, expected: str) -> None:
+    """Columns above the ploidy have no meaning."""
+    items = Items(ints([[9, 12, ord("T"), 5, 4, 30, ploidy, 30, 60, 90]]), ints([0]))
+    line = item_lines("chr", items, Ragged.from_sequences([""])).decode()
+    assert line.rstrip("\n").split("\t")[9] == expected
+
+
+def test_blocks_with_floors() -> None:
+    """GT:DP:GQ only."""
+    items = Items(ints([[9, 12, ord("T"), 5, 4, 20, 2, 30, 60]]), ints([0]))
+    line = item_lines("chr", items, Ragged.from_sequences([""]), has_floors=True).decode()
+    assert line == "chr\t10\t.\tT\t<NON_REF>\t.\t.\tEND=12\tGT:DP:GQ\t0/0:5:20\n"
+
+
+def test_positions() -> None:
+    """GATK's case of BP_RESOLUTION; another ploidy; a record with a deletion that covers one."""
+    small = np.int32
+    positions = ReferencePositions(
+        9_999_999,
+        np.frombuffer(b"TACG", dtype=np.uint8),
+        np.array([52, 7, 9, 0], dtype=small),
+        np.array([0, 3, 0, 0], dtype=small),
+        np.array([2, 1, 2, 3], dtype=small),
+        np.array([[120, 1800, -1], [90, -1, -1], [1, 2, -1], [0, 0, 0]], dtype=small),
+    )
+    record = Ragged.from_sequences(["record\n"])
+    lines = position_lines("20", positions, ints([10_000_001]), record).decode().splitlines()
+    ends = ["<NON_REF>", ".", ".", ".", "GT:AD:DP:GQ:PL"]
+    assert [line.split("\t") for line in lines] == [
+        ["20", "10000000", ".", "T", *ends, "0/0:52,0:52:99:0,120,1800"],
+        ["20", "10000001", ".", "A", *ends, "0:4,3:7:90:0,90"],
+        ["record"],
+        ["20", "10000003", ".", "G", *ends, "0/0/0:0,0:0:0:0,0,0,0"],
     ]

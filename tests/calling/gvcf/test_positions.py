@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hapgpu.calling.options import AssemblyOptions
-from hapgpu.calling.output.reference_blocks import CalledRegions, reference_positions
+from hapgpu.calling.output.reference_positions import CalledRegions, reference_positions
 from hapgpu.calling.reads.finalized import finalized_reads
 from tests.calling.events.made_haplotypes import regions_of
 from tests.calling.reads.made_segments import made_row, segment_of

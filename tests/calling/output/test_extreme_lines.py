@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.batches import Annotations, VariantCalls
 from hapgpu.calling.genotypes.annotation_fields import FIELDS
-from hapgpu.calling.output import call_lines, gvcf_lines
+from hapgpu.calling.output import block_lines, call_lines, gvcf_lines
 from hapgpu.calling.output.phasing import Phasing
 from hapgpu.calling.output.reference_blocks import Items
+from hapgpu.calling.output.reference_positions import ReferencePositions
 from hapgpu.io.text.builder import TextBuilder
 from tests.calling.output.test_lines import expected_line
 
@@ -30,7 +31,7 @@ def no_expectation(monkeypatch: pytest.MonkeyPatch) -> None:
     """Expect so short lines that all are written twice."""
     monkeypatch.setattr(call_lines, "_LINES", TextBuilder(1))
     monkeypatch.setattr(gvcf_lines, "_RECORDS", TextBuilder(1))
-    monkeypatch.setattr(gvcf_lines, "_ITEMS", TextBuilder(1))
+    monkeypatch.setattr(block_lines, "_ITEMS", TextBuilder(1))
 
 
 def ints(values: object) -> NDArray[np.int64]:
@@ -106,11 +107,33 @@ def test_records_of_a_genomic_vcf() -> None:
 
 def test_blocks_of_a_genomic_vcf() -> None:
     least, largest = -(2**63) + 1, 2**63 - 1
-    blocks = ints([[largest - 1, largest, ord("N"), *[least] * 5]] * 2)
+    columns = [largest - 1, largest, ord("N"), *[least] * 3, 2, least, least]
+    blocks = ints([columns] * 2)
     records = Ragged.from_sequences(["r" * 100_000 + "\n"])
-    text = gvcf_lines.item_lines(CONTIG, Items(blocks, ints([0, -1, 1])), records).decode()
+    text = block_lines.item_lines(CONTIG, Items(blocks, ints([0, -1, 1])), records).decode()
     values = f"0/0:{least}:{least}:{least}:0,{least},{least}"
     block = (
         f"{CONTIG}\t{largest}\t.\tN\t<NON_REF>\t.\t.\tEND={largest}\tGT:DP:GQ:MIN_DP:PL\t{values}"
     )
     assert text.splitlines() == [block, "r" * 100_000, block]
+
+
+def test_positions_of_a_genomic_vcf() -> None:
+    """Values of any size, and many copies."""
+    copies, size = 300, 3
+    least, largest = np.iinfo(np.int32).min, np.iinfo(np.int32).max
+    positions = ReferencePositions(
+        2**40,
+        np.full(size, ord("N"), dtype=np.uint8),
+        np.full(size, largest, dtype=np.int32),
+        np.full(size, least, dtype=np.int32),
+        np.full(size, copies, dtype=np.int32),
+        np.full((size, copies), least, dtype=np.int32),
+    )
+    record = Ragged.from_sequences(["r" * 100_000 + "\n"])
+    text = block_lines.position_lines(CONTIG, positions, ints([2**40 + 1]), record).decode()
+    genotype, phreds = "/".join("0" * copies), ",".join(["0", *[str(least)] * copies])
+    values = f"{genotype}:{largest - least},{least}:{largest}:{least}:{phreds}"
+    end = f"N\t<NON_REF>\t.\t.\t.\tGT:AD:DP:GQ:PL\t{values}"
+    first, last = (f"{CONTIG}\t{at}\t.\t{end}" for at in (2**40 + 1, 2**40 + 3))
+    assert text.splitlines() == [first, "r" * 100_000, last]
