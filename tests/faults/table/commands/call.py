@@ -27,6 +27,16 @@ _OTHER_INPUTS: Final = (
 )
 """Command lines with other inputs, for both outputs."""
 
+_BANDS: Final = (
+    ("below", "--gvcf-gq-bands 0", "0: not from 1 to 100; correct it"),
+    ("negative", "--gvcf-gq-bands -5", "-5: not from 1 to 100; correct it"),
+    ("above", "--gvcf-gq-bands 10 --gvcf-gq-bands 101", "101: not from 1 to 100; correct it"),
+    ("huge", f"--gvcf-gq-bands {2**64}", f"{2**64}: not from 1 to 100; correct it"),
+    ("twice", "--gvcf-gq-bands 9 --gvcf-gq-bands 9", "9: after 9; give rising bounds, each once"),
+    ("falling", "--gvcf-gq-bands 9 --gvcf-gq-bands 8", "8: after 9; give rising bounds, each once"),
+)
+"""Lists that are no bands of GQ."""
+
 ROWS: Final = [
     # Reads.
     row("fastq", _ALL, "reads=good.fq", 1, "good.fq: looks like FASTQ; give BAM, CRAM or SAM"),
@@ -68,6 +78,25 @@ ROWS: Final = [
         "--gvcf --stand-call-conf 20",
         2,
         "^--stand-call-conf: no effect with --gvcf; drop one of them$",
+    ),
+    *(
+        row(f"bands_{name}", "call", f"--gvcf {words}", 2, f"^--gvcf-gq-bands {message}$")
+        for name, words, message in _BANDS
+    ),
+    values("--gvcf-gq-bands", "call", ["many", "1.5", ""]),
+    row(
+        "floors_of_vcf",
+        "call",
+        "--floor-blocks",
+        2,
+        "^--floor-blocks: no effect without --gvcf; add it$",
+    ),
+    row(
+        "both_genomic_outputs",
+        "call",
+        "--gvcf --bp-resolution",
+        2,
+        "^--gvcf: no effect with --bp-resolution; drop one of them$",
     ),
     values("--max-alternate-alleles", "call", ["0", "44"]),
     *(values(option, "call", ["0", "1", "nan", "high"]) for option in _FRACTIONS),
