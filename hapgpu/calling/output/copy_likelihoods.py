@@ -84,7 +84,19 @@ def put_confidence(
     alternate_depths: NDArray[np.int32],
     phreds: NDArray[np.int32],
 ) -> None:
-    """Write depths, and the likelihoods that are less confident of REF."""
+    """Write depths, and the likelihoods that are less confident of REF.
+
+    Parameters
+    ----------
+    sums
+        Of p positions.
+    table
+        float64[41, ploidy + 1]: `indel_table`.
+    depths, alternate_depths
+        int32[p]: written, DP and its part that differs from REF.
+    phreds
+        int32[p, ploidy]: written, PL of 1 to `ploidy` copies of ALT.
+    """
     ploidy = phreds.shape[1]
     for at in range(depths.size):
         best = sums.elements[at, 0]

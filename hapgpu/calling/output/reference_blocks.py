@@ -178,13 +178,16 @@ def _join(
     order: NDArray[np.int64],
 ) -> tuple[int, int]:
     """Write blocks, and the order of blocks and records; return the numbers of both."""
-    done = record = at = 0
-    if positions.depths.size and block[_IS_OPEN] and block[_END] != positions.start:
+    done = record = at = row = 0
+    size = positions.depths.size
+    if size and block[_IS_OPEN] and block[_END] != positions.start:
         done = _flush(bands, block, counts, blocks, order, done, at)
         at = done
-    for row in range(positions.depths.size):
-        position = positions.start + row
-        if record < record_starts.size and record_starts[record] == position:
+    while row < size:
+        next_record = size
+        if record < record_starts.size:
+            next_record = min(record_starts[record] - positions.start, size)
+        if row == next_record:
             before = done
             done = _flush(bands, block, counts, blocks, order, done, at)
             at += done - before
@@ -192,41 +195,62 @@ def _join(
             at += 1
             block[_COVERED] = record_ends[record]
             record += 1
-        elif position >= block[_COVERED]:
-            copies = positions.ploidies[row]
-            quality = np.int32(MAX_QUALITY)
+            row += 1
+            continue
+        covered = min(block[_COVERED] - positions.start, next_record)
+        if row < covered:
+            row = covered
+            continue
+        # A call per position would take longer than all else here: it counts references to arrays.
+        copies, band, end = positions.ploidies[row], np.int64(_NOWHERE), row
+        while end < next_record and positions.ploidies[end] == copies:
+            best = np.int64(MAX_QUALITY)
             for k in range(copies):
-                quality = min(quality, positions.phreds[row, k])
-            band = bands.numbers[quality]
-            if band != block[_BAND] or copies != block[_COPIES]:
-                before = done
-                done = _flush(bands, block, counts, blocks, order, done, at)
-                at += done - before
-            _extend(positions, row, band, block, counts)
+                best = min(best, np.int64(positions.phreds[end, k]))
+            if end == row:
+                band = bands.numbers[best]
+            elif bands.numbers[best] != band:
+                break
+            end += 1
+        if band != block[_BAND] or copies != block[_COPIES]:
+            before = done
+            done = _flush(bands, block, counts, blocks, order, done, at)
+            at += done - before
+        _extend(positions, (row, end), band, block, counts)
+        row = end
     return done, at
 
 
 @njit_inlined
 def _extend(
     positions: _Positions,
-    row: Integer,
+    rows: tuple[Integer, Integer],
     band: Integer,
     block: NDArray[np.int64],
     counts: NDArray[np.int64],
 ) -> None:
-    """Add a position to the open block, or open one."""
-    depth, copies = np.int64(positions.depths[row]), np.int64(positions.ploidies[row])
+    """Add positions to the open block, or open one."""
+    first, end = rows
+    copies = np.int64(positions.ploidies[first])
     if not block[_IS_OPEN]:
+        depth = np.int64(positions.depths[first])
         block[_IS_OPEN], block[_BAND], block[_COPIES] = 1, band, copies
-        block[_START], block[_BASE] = positions.start + row, positions.bases[row]
+        block[_START], block[_BASE] = positions.start + first, positions.bases[first]
         block[_MIN], block[_MAX] = depth, depth
         for k in range(copies):
-            block[_FIRST + k] = positions.phreds[row, k]
-    block[_END] = positions.start + row + 1
+            block[_FIRST + k] = positions.phreds[first, k]
+    block[_END] = positions.start + end
     for k in range(copies):
-        block[_FIRST + k] = min(block[_FIRST + k], np.int64(positions.phreds[row, k]))
-    block[_MIN], block[_MAX] = min(block[_MIN], depth), max(block[_MAX], depth)
-    counts[depth] += 1
+        least = block[_FIRST + k]
+        for row in range(first, end):
+            least = min(least, np.int64(positions.phreds[row, k]))
+        block[_FIRST + k] = least
+    low, high = block[_MIN], block[_MAX]
+    for row in range(first, end):
+        depth = np.int64(positions.depths[row])
+        low, high = min(low, depth), max(high, depth)
+        counts[depth] += 1
+    block[_MIN], block[_MAX] = low, high
 
 
 @njit
