@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from hapgpu.calling.ploidies import DIPLOID, DIPLOID_EVERYWHERE, Ploidies
+from hapgpu.calling.read_options import ReadOptions
 from hapgpu.pairhmm.options import PcrModel
 
 BANDS: Final = (*range(1, 61), 70, 80, 90, 99)
@@ -31,6 +32,8 @@ class AssemblyOptions:
         Bases of lower quality are not assembled; read ends of lower quality are clipped.
     use_soft_clipped_bases
         Whether soft-clipped bases of reads in well-defined fragments are used.
+    lower_overlaps
+        Whether qualities of bases that both mates have are lowered.
     is_strict
         Whether only GATK's rules are followed: no junctions of split reads, no unrolled cycles, no
         further k where a graph has more than `max_haplotypes` paths.
@@ -41,6 +44,7 @@ class AssemblyOptions:
     max_haplotypes: int = 128
     min_base_quality: int = 10
     use_soft_clipped_bases: bool = True
+    lower_overlaps: bool = True
     is_strict: bool = False
 
 
@@ -135,6 +139,8 @@ class CallOptions:
         Reads of a sample that start at one position, at most; 0: all.
     contamination
         Removal of reads of other samples.
+    reads
+        Other options on the reads.
     """
 
     assembly: AssemblyOptions = field(default_factory=AssemblyOptions)
@@ -144,6 +150,7 @@ class CallOptions:
     min_mapping_quality: int = 20
     max_reads_per_start: int = 50
     contamination: ContaminationOptions = field(default_factory=ContaminationOptions)
+    reads: ReadOptions = field(default_factory=ReadOptions)
 
     @property
     def genomic_vcf(self) -> GenomicOptions:

@@ -113,7 +113,7 @@ ROWS: Rows = [
     ("calling.output.called_haplotypes._BASE_QUALITY", 33, "HaplotypeBAMWriter: '!'"),
     ("calling.output.call_lines._QUALITY_DECIMALS", 2, "VCFEncoder: %.2f"),
     ("calling.output.call_lines._SMALL_FRACTION", 0.01, "VCFEncoder.formatVCFDouble"),
-    ("calling.reads.filters._NO_EVIDENCE", 0x4 | 0x100 | 0x200 | 0x400, "read filters; SAM"),
+    ("calling.read_options._NO_EVIDENCE", 0x4 | 0x100 | 0x200 | 0x400, "read filters; SAM"),
     ("calling.reads.filters._UNAVAILABLE", 255, "MappingQualityAvailableReadFilter; SAM"),
     ("calling.reads.clipping.PAIRED", 0x1, "SAM"),
     ("calling.reads.clipping.MATE_UNMAPPED", 0x8, "SAM"),

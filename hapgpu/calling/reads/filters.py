@@ -18,9 +18,12 @@ from hapgpu.arrays.memory import Memory, read_u32
 from hapgpu.arrays.ragged_memory import ragged_memory_of, row_memory
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.calling.options import CallOptions
+from hapgpu.calling.read_options import MoreFilter
+from hapgpu.calling.reads.group_masks import GroupMask
+from hapgpu.calling.reads.more_filters import mask_of
 from hapgpu.cigar.encoding import DELETION, HARD_CLIP, INSERTION, PADDING, SKIP
 from hapgpu.errors import InputError
-from hapgpu.genotyping.reads.filters import FilterOptions, ReadFilter
+from hapgpu.genotyping.reads.filters import AnyReadFilter, FilterOptions, ReadFilter
 from hapgpu.genotyping.reads.inputs import AlignedInput, IndexedInput, StreamedInput
 from hapgpu.genotyping.reads.read_buffer import SamplesOf
 from hapgpu.io.bam.constants import (
@@ -36,10 +39,12 @@ from hapgpu.runtime.jit import njit, njit_inlined
 
 logger = logging.getLogger(__name__)
 
-_NO_EVIDENCE: Final = 0x704
-"""Flags: unmapped, secondary, failed vendor checks, duplicate; supplementary alignments stay."""
 _UNAVAILABLE: Final = 255
 """MAPQ of SAM for an unknown mapping quality."""
+_NO_QUALITY: Final = 256
+"""No MAPQ."""
+_REASONS: Final = 6
+"""Counts of the default filters."""
 _INDELS: Final = 1 << INSERTION | 1 << DELETION
 _CLIPS: Final = 1 << SOFT_CLIP | 1 << HARD_CLIP
 _NONE: Final = LAST_OPERATION + 1
@@ -55,20 +60,43 @@ class CallFilter(ReadFilter):
         As of `ReadFilter`; `without_alignment` also without a position. Then `unusable_cigar`:
         invalid, not as long as the bases, with skipped bases, with adjacent indels, a deletion at
         an end, or no base on the reference. Others add `reads_over_limit` (`windows.in_crowds`).
+        Last the filters that are off by default, each of the reads that all before it keep.
     """
 
     def __init__(self, options: CallOptions) -> None:
         super().__init__(
             FilterOptions(
-                exclude_flags=_NO_EVIDENCE, min_mapping_quality=options.min_mapping_quality
+                exclude_flags=options.reads.exclude_flags,
+                min_mapping_quality=options.min_mapping_quality,
             )
         )
+        self._reads = options.reads
         self.counts |= {"unusable_cigar": 0, "reads_over_limit": 0}
+        self.counts |= {name.excluded: 0 for name in options.reads.filters}
 
     def keeps(self, reads: ReadBatch, new: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return bool[n]: which reads are kept; count those that are `new`, bool[n]."""
+        return self.keeps_of(reads, new, {})
+
+    def keeps_of(
+        self,
+        reads: ReadBatch,
+        new: NDArray[np.bool_],
+        groups: Mapping[MoreFilter, GroupMask],
+    ) -> NDArray[np.bool_]:
+        """Return bool[n], as `keeps`, given the masks of the filters by read group."""
+        kept = self._keeps(reads, new)
+        for name in self._reads.filters:
+            mask = mask_of(name, reads, self._reads, groups)
+            self.add({name.excluded: int(np.count_nonzero(kept & new & ~mask))})
+            kept &= mask
+        return kept
+
+    def _keeps(self, reads: ReadBatch, new: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Apply the default filters."""
         kept = np.empty(len(reads), dtype=np.bool_)
-        counts = np.zeros(len(self.counts), dtype=np.int64)
+        counts = np.zeros(_REASONS, dtype=np.int64)
+        takes_all = self._reads.takes_unknown_mapping_quality
         _keep(
             read_only(reads.flags),
             read_only(reads.reference_ids),
@@ -77,11 +105,13 @@ class CallFilter(ReadFilter):
             view_of(reads.cigars),
             read_only(reads.bases.offsets),
             read_only(new),
+            self.options.exclude_flags,
+            _NO_QUALITY if takes_all else _UNAVAILABLE,
             self.options.min_mapping_quality,
             kept,
             counts,
         )
-        self.add(dict(zip(self.counts, counts.tolist(), strict=True)))
+        self.add(dict(zip(self.counts, counts.tolist(), strict=False)))
         return kept
 
 
@@ -94,6 +124,8 @@ def _keep(
     cigars: RaggedView,
     base_offsets: NDArray[np.int64],
     new: NDArray[np.bool_],
+    exclude_flags: int,
+    unavailable: int,
     min_mapping_quality: int,
     kept: NDArray[np.bool_],
     counts: NDArray[np.int64],
@@ -104,11 +136,11 @@ def _keep(
         bases = base_offsets[row + 1] - base_offsets[row]
         cigar = row_memory(all_cigars, row, _CIGAR_BYTES)
         reason = 0
-        if np.int64(flags[row]) & _NO_EVIDENCE:
+        if np.int64(flags[row]) & exclude_flags:
             reason = 1
         elif bases == 0 or cigar.size == 0 or contigs[row] < 0 or positions[row] < 0:
             reason = 2
-        elif mapping_qualities[row] == _UNAVAILABLE:
+        elif mapping_qualities[row] == unavailable:
             reason = 3
         elif mapping_qualities[row] < min_mapping_quality:
             reason = 4
@@ -224,7 +256,7 @@ def contigs_of_reads(
 def finder_of_reads(
     inputs: Iterable[IndexedInput | StreamedInput],
     end_of: Callable[[str, int], int],
-    read_filter: CallFilter,
+    filter_of: Callable[[int], AnyReadFilter],
     samples_of: Callable[[int, ReadBatch, NDArray[np.int64]], NDArray[np.int32]],
 ) -> Callable[[Iterable[str], Iterable[int]], Iterator[bool]]:
     """Return a function that tells of contigs whether there may be reads up to an end of each.
@@ -238,8 +270,8 @@ def finder_of_reads(
         All inputs.
     end_of
         Returns the position before which the reads of an interval start, given contig and end.
-    read_filter
-        Filter of the reads of streams.
+    filter_of
+        Returns the filter of the reads of a stream, given the number of the input.
     samples_of
         Returns int32[k], the samples of reads, given the number of the input, the reads, and
         their rows, int64[k].
@@ -250,16 +282,16 @@ def finder_of_reads(
         An index is damaged, or is the index of another file.
     """
     indexed: set[str] = set()
-    streams: list[tuple[StreamedInput, SamplesOf]] = []
+    streams: list[tuple[StreamedInput, AnyReadFilter, SamplesOf]] = []
     for file, input_ in enumerate(inputs):
         if isinstance(input_, StreamedInput):
-            streams.append((input_, partial(samples_of, file)))
+            streams.append((input_, filter_of(file), partial(samples_of, file)))
         else:
             indexed |= input_.contigs_with_reads()
 
     def is_in_streams(contig: str, end: int) -> bool:
         last = end_of(contig, end)
-        return any(stream.has_reads(contig, last, read_filter, own) for stream, own in streams)
+        return any(stream.has_reads(contig, last, keep, own) for stream, keep, own in streams)
 
     def have_reads(contigs: Iterable[str], ends: Iterable[int]) -> Iterator[bool]:
         if not streams:

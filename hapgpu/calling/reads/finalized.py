@@ -58,7 +58,8 @@ def finalized_reads(
     regions
         Active regions whose padded spans are within the window of the segment.
     options
-        Whether soft-clipped bases are used, and the lowest quality at the ends.
+        Whether soft-clipped bases are used and overlaps lowered, and the lowest quality at the
+        ends.
     """
     reads = segment.reads
     rows, counts = _overlapping(reads, regions)
@@ -81,7 +82,8 @@ def finalized_reads(
         clipped_cigars(reads.cigars, rows, clipped.base_starts, clipped.base_ends),
         Ragged.gather(reads.qualities.data, starts, clipped.lengths),
     )
-    lower_overlaps(found, segment)
+    if options.lower_overlaps:
+        lower_overlaps(found, segment)
     return found
 
 

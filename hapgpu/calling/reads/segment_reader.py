@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.calling.batches import Segment
 from hapgpu.calling.options import CallOptions
+from hapgpu.calling.reads.file_filters import FileFilters
 from hapgpu.calling.reads.filters import (
     CallFilter,
     check_contigs_of_intervals,
@@ -46,6 +47,7 @@ from hapgpu.calling.reads.windows import (
     reads_of_window,
     reference_of,
 )
+from hapgpu.genotyping.reads.filters import AnyReadFilter
 from hapgpu.genotyping.reads.inputs import (
     AlignedInput,
     OpenInputs,
@@ -103,7 +105,8 @@ class SegmentReader(Closeable):
     InputError
         An input cannot be read, has no index, holds no alignments, or has contigs of other lengths.
     UsageError
-        An input is given twice, or none at all.
+        An input is given twice, or none at all; or a sample or a read group of the options is not
+        in the headers.
     """
 
     def __init__(
@@ -133,14 +136,15 @@ class SegmentReader(Closeable):
             stack.callback(self._inputs.close)
             self._inputs.check_contigs(reference.lengths, reference.path)
             self.contigs = ordered_contigs(self._inputs, reference.lengths)
+            self._file_filters = FileFilters(options.reads, self.headers, self._inputs.table)
             self._stack = stack.pop_all()
         self._max_bases = min(_MAX_BASES, max(_MAX_ALL_BASES // threads, _BATCH_BASES))
         self._depth = 0.0  # bases of reads per base of the window that was read last
 
     @property
     def samples(self) -> tuple[str, ...]:
-        """All samples, in the order of the inputs and their headers."""
-        return self._inputs.table.names
+        """The samples that are called, in the order of the inputs and their headers."""
+        return self.sample_table.names
 
     @property
     def headers(self) -> list[SamHeader]:
@@ -149,8 +153,8 @@ class SegmentReader(Closeable):
 
     @property
     def sample_table(self) -> SampleTable:
-        """The samples of the inputs, by read groups."""
-        return self._inputs.table
+        """The samples that are called, by read groups."""
+        return self._file_filters.table
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -232,8 +236,9 @@ class SegmentReader(Closeable):
             Whether intervals of contigs without reads are segments, too.
         """
         shared_bases = max_bases if self.is_indexed else 0
+        filter_of = partial(self._file_filters.of, self._filter)
         have_reads = finder_of_reads(
-            self._inputs, self._last_end, self._filter, self._inputs.table.samples_of
+            self._inputs, self._last_end, filter_of, self.sample_table.samples_of
         )
         runs = runs_of(intervals, _all_have_reads if all_are_segments else have_reads)
         for group in groups_of(runs, self.contigs, max_bases, shared_bases):
@@ -394,7 +399,7 @@ class SegmentReader(Closeable):
         length, bases = window.end - window.start, 0
         with ExitStack() as stack:
             buffers = [
-                stack.enter_context(input_.at(window, read_filter, self._samples_of(file)))
+                stack.enter_context(input_.at(window, *self._choice_of(read_filter, file)))
                 for file, input_ in enumerate(inputs or self._inputs)
                 if input_.header.reference_id(window.contig) is not None
             ]
@@ -455,8 +460,10 @@ class SegmentReader(Closeable):
         read_filter.add({"reads_over_limit": count})
         return kept
 
-    def _samples_of(self, file: int) -> SamplesOf:
-        return partial(self._inputs.table.samples_of, file)
+    def _choice_of(self, read_filter: CallFilter, file: int) -> tuple[AnyReadFilter, SamplesOf]:
+        """Return the filter of the reads of an input, and the function that finds their samples."""
+        samples_of = partial(self.sample_table.samples_of, file)
+        return self._file_filters.of(read_filter, file), samples_of
 
     def close(self) -> None:
         """Close the inputs."""

@@ -16,6 +16,12 @@ from hapgpu.cli.options.calling.gvcf import NO_EFFECT_GVCF, GenomicVcfOptions
 from hapgpu.cli.options.calling.intervals import INTERVAL_EFFECTS, IntervalOptions
 from hapgpu.cli.options.calling.known import KnownOptions
 from hapgpu.cli.options.calling.ploidy import PLOIDY_EFFECTS, PLOIDY_FILES, PloidyOptions
+from hapgpu.cli.options.calling.reads import (
+    WARNINGS,
+    ReadChoice,
+    lowest_mapping_quality,
+    read_options,
+)
 from hapgpu.cli.options.common import (
     AlignedReads,
     ComputeOptions,
@@ -289,6 +295,7 @@ def call(
     ] = False,
     known: KnownOptions,
     genomic: GenomicVcfOptions,
+    read_choice: ReadChoice,
     compute: ComputeOptions,
     reporting: ReportOptions,
 ) -> None:
@@ -310,6 +317,7 @@ def call(
     contamination = contamination_of(known, compute.max_record)
     has_non_ref = gvcf or genomic.bp_resolution
     genomic_options = genomic.chosen(gvcf=gvcf)
+    chosen_reads = read_options(read_choice)
     run = start_run("call", compute, reporting, output)
     options = CallOptions(
         assembly=AssemblyOptions(
@@ -318,6 +326,7 @@ def call(
             max_haplotypes=max_haplotypes,
             min_base_quality=min_base_quality,
             use_soft_clipped_bases=not dont_use_soft_clipped_bases,
+            lower_overlaps=not read_choice.keep_overlap_qualities,
             is_strict=gatk_strict,
         ),
         genotyping=VariantOptions(
@@ -332,9 +341,10 @@ def call(
         ),
         genomic=genomic_options,
         pcr_model=pcr_model,
-        min_mapping_quality=min_mapping_quality,
+        min_mapping_quality=lowest_mapping_quality(read_choice, min_mapping_quality),
         max_reads_per_start=max_reads_per_start,
         contamination=contamination,
+        reads=chosen_reads,
     )
     inputs = CallInputs(reads, reference, chosen, compute.max_record, intervals, known_files(known))
     with CallSession(inputs, options, run.devices, run.threads) as session:
@@ -350,4 +360,6 @@ def call(
         )
     if _has_poor_reads_only(run.statistics.counts):
         logger.warning(_ALL_POOR)
-    run.finish(("covered_bases", "bases", "reads", "active_regions", "records"), _WARNINGS)
+    run.finish(
+        ("covered_bases", "bases", "reads", "active_regions", "records"), _WARNINGS | WARNINGS
+    )

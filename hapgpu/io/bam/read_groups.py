@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import PurePath
 from typing import Final
@@ -41,6 +41,9 @@ _VALUE: Final = np.frombuffer(HAPLOTYPE_GROUP.encode() + b"\0", dtype=np.uint8)
 
 _TEXT: Final = ord("Z")
 _NO_GROUP, _UNKNOWN_GROUP, _NO_SAMPLE = -1, -2, -3
+UNKNOWN: Final = -1
+NO_GROUP: Final = -2
+"""Of `group_numbers`."""
 
 
 def has_haplotypes(header: SamHeader) -> bool:
@@ -144,6 +147,11 @@ class SampleTable:
             files.append(ReadGroups.of(name, found, own, numbers))
         return cls(tuple(numbers), tuple(files))
 
+    def only(self, sample: str) -> SampleTable:
+        """Return the table of one of the samples; read groups of others have no sample."""
+        number = self.names.index(sample)
+        return SampleTable((sample,), tuple(file.only(number) for file in self.files))
+
     def samples_of(self, file: int, reads: ReadBatch, rows: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return the samples of reads, int32[r], by their tag RG.
 
@@ -200,6 +208,12 @@ class ReadGroups:
         table = np.array(samples, dtype=np.int32)
         return cls(name, Ragged.from_sequences(text for text, _ in by_bytes), table, only_sample)
 
+    def only(self, sample: int) -> ReadGroups:
+        """Return the same groups, where one sample has number 0, and others are none."""
+        samples = np.where(self.samples == sample, 0, _NO_SAMPLE).astype(np.int32)
+        own = 0 if self.only_sample == sample else _NO_GROUP
+        return replace(self, samples=samples, only_sample=own)
+
     def samples_of(self, reads: ReadBatch, rows: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return int32[r]: the samples of `rows`, int64[r], by number in `SampleTable.names`.
 
@@ -232,6 +246,26 @@ class ReadGroups:
         return InputError(
             f"{read}: its read group '{group}' {problem}; correct it (run: samtools reheader)"
         )
+
+
+def group_numbers(reads: ReadBatch, identifiers: Ragged) -> NDArray[np.int32]:
+    """Look up the read group (tag RG) of each read.
+
+    Parameters
+    ----------
+    reads
+        n reads.
+    identifiers
+        uint8 text, ascending.
+
+    Returns
+    -------
+    NDArray
+        int32[n]: its row among the identifiers; `UNKNOWN` for others, `NO_GROUP` without the tag.
+    """
+    numbers = np.empty(len(reads), dtype=np.int32)
+    _find_groups(view_of(reads.tags), view_of(identifiers), numbers)
+    return numbers
 
 
 def _groups_of(header: SamHeader, name: str) -> dict[str, str]:
@@ -282,14 +316,30 @@ def _look_up(
         if at < 0:
             samples[k] = only_sample
         else:
-            group: Integer = -1
-            if read_u8(memory, at + 2) == _TEXT:
-                length = field_bytes_in(memory, at, end) - HEAD_BYTES - 1
-                group = _find_text(part_of(memory, at + HEAD_BYTES, length), texts)
+            group = _group_at(memory, at, end, texts)
             samples[k] = group_samples[group] if group >= 0 else _UNKNOWN_GROUP
         if samples[k] < 0:
             return k
     return -1
+
+
+@njit
+def _find_groups(tags: RaggedView, identifiers: RaggedView, numbers: NDArray[np.int32]) -> None:
+    memory, texts = memory_of(tags.data), ragged_memory_of(identifiers)
+    for row in range(numbers.size):
+        end = tags.offsets[row + 1]
+        at = find_field_in(memory, tags.offsets[row], end, _READ_GROUP)
+        numbers[row] = NO_GROUP if at < 0 else _group_at(memory, at, end, texts)
+
+
+@njit_inlined
+def _group_at(memory: Memory, at: Integer, end: Integer, texts: RaggedMemory) -> Integer:
+    """Return the row of the read group of a tag among ascending texts; -1 for none."""
+    group: Integer = -1
+    if read_u8(memory, at + 2) == _TEXT:
+        length = field_bytes_in(memory, at, end) - HEAD_BYTES - 1
+        group = _find_text(part_of(memory, at + HEAD_BYTES, length), texts)
+    return group
 
 
 @njit_inlined
