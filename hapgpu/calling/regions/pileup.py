@@ -35,6 +35,8 @@ FRACTION_BITS: Final = 40
 element is rounded by less than 1e-12; a sum of 300,000 elements of any quality fits into int64."""
 DELETION_QUALITY: Final = 30
 """Phred quality of a deletion at a locus."""
+_DELETION_ROW: Final = 512
+"""Row of a deletion in the table of elements."""
 _TABLE_STEP: Final = 1e-4
 _TABLE_END: Final = 8.0
 
@@ -318,7 +320,7 @@ def _add_element(table: Memory, offset: Integer, ratios: Memory, to: Integer) ->
 @njit
 def _add_deletion(memory: _Memory, locus: Integer, count: Integer, of_sample: Integer) -> None:
     """Add a deletion at so many loci from `locus` on."""
-    offset = _ROW_BYTES * (256 + DELETION_QUALITY)
+    offset = _ROW_BYTES * _DELETION_ROW
     for at in range(of_sample + locus, of_sample + locus + count):
         write_8(memory.is_covered, at, 1)
         _add_element(memory.table, offset, memory.ratios, _ROW_BYTES * at)
@@ -409,17 +411,20 @@ def element_likelihoods(quality: int) -> tuple[float, float, float]:
 
 @cache
 def element_table(min_quality: int) -> NDArray[np.int64]:
-    """Return int64[512, 2]: log10 ratios of 0/1 and 1/1 to 0/0, in units of 2**-`FRACTION_BITS`.
+    """Return int64[513, 2]: log10 ratios of 0/1 and 1/1 to 0/0, in units of 2**-`FRACTION_BITS`.
 
     Row `quality` is of a base equal to the reference, row `256 + quality` of an alternate element;
-    both are 0 for qualities at most `min_quality`, which do not count.
+    both are 0 for qualities at most `min_quality`, which do not count. The last row is of a
+    deletion, which always counts.
     """
-    table = np.zeros((512, 2), dtype=np.int64)
-    for quality in range(max(min_quality, 0) + 1, 256):
+    table = np.zeros((_DELETION_ROW + 1, 2), dtype=np.int64)
+    for quality in range(1, 256):
         same, heterozygous, other = element_likelihoods(quality)
         ratios = np.array([heterozygous - same, other - same])
         table[quality] = np.rint(np.ldexp(ratios, FRACTION_BITS))
         ratios = np.array([heterozygous - other, same - other])
         table[256 + quality] = np.rint(np.ldexp(ratios, FRACTION_BITS))
+    table[_DELETION_ROW] = table[256 + DELETION_QUALITY]
+    table[: min_quality + 1] = table[256 : 257 + min_quality] = 0
     table.flags.writeable = False
     return table

@@ -166,6 +166,17 @@ def test_bases_of_quality_10_do_not_count() -> None:
     assert phred_likelihoods([Element(10, is_alternate=True, clipped_bases=None)]) == [0, 0, 0]
 
 
+def test_deletions_always_count() -> None:
+    """As in GATK, whose limit is on the qualities of bases only."""
+    read = PlainRead(1, [(3, "M"), (2, "D"), (3, "M")], "AAAAAA", [30] * 6)
+    batch, samples = batch_of([read])
+    expected = pileup_of(batch, samples, 1, slice_of("A" * 8), 0, 8, min_quality=10)
+    for min_quality in (30, 93):
+        found = pileup_of(batch, samples, 1, slice_of("A" * 8), 0, 8, min_quality=min_quality)
+        assert np.flatnonzero(found.ratios.any(axis=(0, 2))).tolist() == [3, 4]
+        assert np.array_equal(found.ratios[:, 3:5], expected.ratios[:, 3:5])
+
+
 def test_sums_by_table() -> None:
     assert log10_sum(0.0, 0.0) == pytest.approx(np.log10(2))
     assert log10_sum(-8.0, 0.0) == 0.0
