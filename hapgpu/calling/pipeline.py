@@ -427,6 +427,10 @@ class CallSession(Closeable):
         self.bases = self._intervals.bases
         self._segment_size = segment_size or segment_bases(self.bases, threads)
 
+    def warn_of_first_reads(self) -> None:
+        """Warn of what the first reads of files show that would spoil the calls."""
+        self._reads.warn_of_first_reads()
+
     def segments(self) -> Iterator[Work]:
         """Yield the segments with their reads, once, in the order of the records.
 

@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.calling.batches import Segment
+from hapgpu.calling.checks.alt_mapping import warn_of_alt_mapping
+from hapgpu.calling.checks.first_reads import warn_of_first_reads
+from hapgpu.calling.checks.headers import check_sequences, warn_of_missing_samples
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.reads.file_filters import FileFilters
 from hapgpu.calling.reads.filters import (
@@ -130,6 +133,7 @@ class SegmentReader(Closeable):
         self._reference = reference
         self._room = room
         self._options = options
+        self._max_record = max_record
         self._filter = CallFilter(options)
         with ExitStack() as stack:
             self._inputs = OpenInputs(paths, partial(open_aligned, reading=reading))
@@ -137,6 +141,9 @@ class SegmentReader(Closeable):
             self._inputs.check_contigs(reference.lengths, reference.path)
             self.contigs = ordered_contigs(self._inputs, reference.lengths)
             self._file_filters = FileFilters(options.reads, self.headers, self._inputs.table)
+            files = self._inputs.files()
+            warn_of_missing_samples(files, self._inputs.table)
+            warn_of_alt_mapping(files, reference.path, max_record)
             self._stack = stack.pop_all()
         self._max_bases = min(_MAX_BASES, max(_MAX_ALL_BASES // threads, _BATCH_BASES))
         self._depth = 0.0  # bases of reads per base of the window that was read last
@@ -174,6 +181,16 @@ class SegmentReader(Closeable):
         """Whether a segment is read by the thread that asks for its reads."""
         return self._inputs.are_indexed
 
+    def warn_of_first_reads(self) -> None:
+        """Warn of what the first reads of files show, see `checks.first_reads`."""
+        warn_of_first_reads(
+            self._inputs.files(),
+            self._inputs.table,
+            self._options,
+            self._reference.path,
+            self._max_record,
+        )
+
     def intervals(
         self, choice: RegionChoice, given: IntervalChoice = ALL_INTERVALS
     ) -> CallingIntervals:
@@ -193,7 +210,8 @@ class SegmentReader(Closeable):
             `IntervalChoice.on`.
         InputError
             An input lacks the contig of a region, or all contigs of the reference; or it is a
-            stream whose contigs have another order; or VCF does not allow the name of a contig.
+            stream whose contigs have another order; or VCF does not allow the name of a contig; or
+            a contig has two checksums.
         """
         contigs_with_reads = partial(
             contigs_of_reads, self._inputs, self.contigs, self._reference.path
@@ -208,6 +226,7 @@ class SegmentReader(Closeable):
             check_contigs_of_intervals(self._inputs, intervals.contigs)
         names = [intervals.contigs[row] for row in intervals.runs()[:-1]]
         check_names_for_vcf(names, self._reference.path)
+        check_sequences(self._inputs.files(), names, self._reference.path)
         check_order_of_streams(self._inputs, names)
         return intervals
 

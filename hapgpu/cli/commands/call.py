@@ -77,7 +77,7 @@ FILES: Final = CommandFiles(
         Read(
             "reads", ALIGNMENT_INDEXES, standard=True, expected=ALIGNED_READS, by_index=in_all_runs
         ),
-        Read("reference", FASTA_INDEXES, expected=REFERENCE, by_index=in_all_runs),
+        Read("reference", (*FASTA_INDEXES, ".dict"), expected=REFERENCE, by_index=in_all_runs),
         *PLOIDY_FILES,
         Read("intervals", expected=INTERVALS, is_path=names_file),
         Read("exclude_intervals", expected=INTERVALS, is_path=names_file),
@@ -348,6 +348,7 @@ def call(
     )
     inputs = CallInputs(reads, reference, chosen, compute.max_record, intervals, known_files(known))
     with CallSession(inputs, options, run.devices, run.threads) as session:
+        session.warn_of_first_reads()
         write_calls(
             session,
             str(output or STANDARD),

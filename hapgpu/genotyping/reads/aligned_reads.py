@@ -20,6 +20,7 @@ from hapgpu.genotyping.reads.inputs import AlignedInput, OpenInputs, ReadingOpti
 from hapgpu.genotyping.reads.locus_groups import LocusGroup, LocusIntervals, locus_groups_of
 from hapgpu.genotyping.reads.read_buffer import ReadBuffer, SamplesOf, SortedBuffer
 from hapgpu.haplotypes.batches import LocusBatch
+from hapgpu.io.alignments.alt_contigs import warn_of_alt_contigs
 from hapgpu.io.bam.read_groups import SampleTable
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.regions import END_OF_CONTIG
@@ -191,14 +192,15 @@ class AlignedReads(Generic[Buffer, Found, Given]):
         return len(self._inputs)
 
     def check_contigs(self, lengths: Mapping[str, int]) -> None:
-        """Compare the contig lengths of the inputs and the reference.
+        """Compare the contigs of the inputs and the reference; warn of ALT contigs without list.
 
         Raises
         ------
         InputError
-            A contig of an input has another length in the reference.
+            A contig of an input has another length in the reference, or an index is damaged.
         """
         self._inputs.check_contigs(lengths, self._reference)
+        warn_of_alt_contigs(self._inputs.files(), self._reference)
 
     @property
     def is_indexed(self) -> bool:

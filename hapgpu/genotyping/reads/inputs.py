@@ -16,7 +16,7 @@ from hapgpu.errors import InputError, UsageError
 from hapgpu.genotyping.reads.filters import AnyReadFilter
 from hapgpu.genotyping.reads.locus_groups import NO_INTERVALS, LocusIntervals
 from hapgpu.genotyping.reads.read_buffer import ReadBuffer, SamplesOf
-from hapgpu.io.alignments.alt_contigs import AlignedFile, warn_of_alt_contigs
+from hapgpu.io.alignments.alt_contigs import AlignedFile
 from hapgpu.io.alignments.formats import ReadFormat, open_input
 from hapgpu.io.alignments.reader import ReadSource, contigs_with_records, open_reads
 from hapgpu.io.bam.header import SamHeader
@@ -359,12 +359,12 @@ class OpenInputs(Generic[_Input]):
         return all(input_.is_indexed for input_ in self._inputs)
 
     def check_contigs(self, lengths: Mapping[str, int], reference: Path) -> None:
-        """Compare the contigs of the inputs and the reference; warn of ALT contigs without list.
+        """Compare the contigs of the inputs and the reference.
 
         Raises
         ------
         InputError
-            A contig of an input has another length in the reference, or an index is damaged.
+            A contig of an input has another length in the reference.
         """
         same = tuple(lengths), tuple(lengths.values())
         for input_ in self._inputs:
@@ -377,9 +377,11 @@ class OpenInputs(Generic[_Input]):
                     f"{input_.name}: {contig} has {length:,} bases, but {lengths[contig]:,} in "
                     f"{reference}; give the reference that the reads were aligned to"
                 )
+
+    def files(self) -> list[AlignedFile]:
+        """Return the inputs as files."""
         inputs = zip(self._inputs, self._paths, strict=True)
-        files = [AlignedFile(each.name, path, each.header) for each, path in inputs]
-        warn_of_alt_contigs(files, reference)
+        return [AlignedFile(each.name, path, each.header) for each, path in inputs]
 
     def close(self) -> None:
         """Close all inputs."""

@@ -49,7 +49,7 @@ def warn_of_alt_contigs(files: Iterable[AlignedFile], reference: Path) -> None:
     if any(path.is_file() for path in _lists_of(reference)):
         return
     for file in files:
-        if count := _alt_contigs(file):
+        if count := alt_contigs_with_reads(file):
             logger.warning(
                 "%s: %d ALT contigs found, but no %s.alt: without it, bwa gives reads mapping"
                 " quality 0 there; add it, and align again",
@@ -70,8 +70,14 @@ def _lists_of(reference: Path) -> Iterator[Path]:
             yield from (Path(f"{name}.alt"), Path(f"{name}.64.alt"))
 
 
-def _alt_contigs(file: AlignedFile) -> int:
-    """Return the number of ALT contigs with reads, by the index; without index, of all of them."""
+def alt_contigs_with_reads(file: AlignedFile) -> int:
+    """Return the number of ALT contigs with reads, by the index; without index, of all of them.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or its index is damaged.
+    """
     names = file.header.reference_names
     if _SUFFIX not in file.header.text:
         return 0

@@ -1,0 +1,1 @@
+"""Checks of inputs before a run, whose findings would spoil the calls."""
