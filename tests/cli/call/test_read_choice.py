@@ -346,3 +346,60 @@ def test_a_mapping_quality_without_its_filter(
     assert status_of(*inputs, *off, "--min-mapping-quality", "30", *REGION) == 0
     warning = "--min-mapping-quality: no effect without MappingQualityReadFilter"
     assert warning in capsys.readouterr().err
+
+
+def test_findings_before_the_run(
+    inputs: Inputs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each is a line, before what the run excludes; -q silences them, and streams have none."""
+
+    def changed(read: Read) -> Read:
+        read.query_qualities = pysam.qualitystring_to_array("I" * read.query_length)
+        read.set_tag("RG", None)
+        return read
+
+    made = rewritten(tmp_path / "made.bam", inputs.reads, changed)
+    header = tmp_path / "header.sam"
+    lines = pysam.view("-H", "--no-PG", str(made)).splitlines(keepends=True)
+    header.write_text("".join(line for line in lines if not line.startswith("@RG")))
+    bam = tmp_path / "x.bam"
+    bam.write_bytes(pysam.reheader("--no-PG", str(header), str(made)))
+    pysam.index(str(bam))
+    output = ["-o", str(tmp_path / "x.vcf"), *REGION]
+    assert status_of(bam, inputs.reference, *output) == 0
+    printed = capsys.readouterr().err.splitlines()
+    assert printed[1] == (
+        f"hapgpu call: {bam}: no sample (SM of an @RG line) in its header; called as sample 'x'"
+    )
+    assert printed[2].startswith(f"hapgpu call: {bam}: all bases of the first 2060 reads have qual")
+    assert all("reads excluded: " in line for line in printed[3:])
+    assert status_of(bam, inputs.reference, "-q", *output) == 0
+    assert not capsys.readouterr().err
+    assert status_of(made, inputs.reference, *output) == 1
+    error = "no read group (RG), and the header has several samples"
+    assert error in capsys.readouterr().err
+
+
+def test_a_reference_with_another_sequence(
+    inputs: Inputs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The run stops; contigs that are not called do not matter."""
+    reference = tmp_path / "r.fa"
+    reference.write_bytes(inputs.reference.read_bytes())
+    pysam.faidx(str(reference))
+    header = tmp_path / "header.sam"
+    text = pysam.view("-H", "--no-PG", str(inputs.reads))
+    header.write_text(text.replace("LN:20000", f"LN:20000\tM5:{'a' * 32}"))
+    bam = tmp_path / "x.bam"
+    bam.write_bytes(pysam.reheader("--no-PG", str(header), str(inputs.reads)))
+    pysam.index(str(bam))
+    dictionary = tmp_path / "r.dict"
+    dictionary.write_text(f"@HD\tVN:1.6\n@SQ\tSN:chr20\tLN:20000\tM5:{'b' * 32}\n")
+    assert status_of(bam, reference, *REGION) == 1
+    error = error_of_command("call", capsys)
+    assert f"{bam}: chr20 has another sequence (M5) than in {dictionary}; give" in error
+    dictionary.write_text(dictionary.read_text().replace("b" * 32, "A" * 32))
+    assert records_in(called(tmp_path, bam, reference, *REGION))
+    before = dictionary.read_bytes()
+    assert status_of(bam, reference, "-o", dictionary) == 2
+    assert dictionary.read_bytes() == before
