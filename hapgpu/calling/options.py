@@ -37,6 +37,8 @@ class AssemblyOptions:
     is_strict
         Whether only GATK's rules are followed: no junctions of split reads, no unrolled cycles, no
         further k where a graph has more than `max_haplotypes` paths.
+    recovers_all_branches
+        Whether dangling branches that fork are recovered, too, by their heaviest edges.
     """
 
     kmer_sizes: tuple[int, ...] = (10, 25)
@@ -46,6 +48,23 @@ class AssemblyOptions:
     use_soft_clipped_bases: bool = True
     lower_overlaps: bool = True
     is_strict: bool = False
+    recovers_all_branches: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventOptions:
+    """Options of the events of haplotypes, and of their alleles.
+
+    Attributes
+    ----------
+    max_mnp_distance
+        Substitutions of a haplotype at most so far apart are one event; 0: each is one.
+    has_spanning_alleles
+        Whether events that start before a position are its allele `*`, else they count as REF.
+    """
+
+    max_mnp_distance: int = 0
+    has_spanning_alleles: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +146,7 @@ class CallOptions:
 
     Attributes
     ----------
-    assembly, genotyping
+    assembly, events, genotyping
         Options of these steps.
     genomic
         Options of a genomic VCF, as they are given; see `genomic_vcf`.
@@ -144,6 +163,7 @@ class CallOptions:
     """
 
     assembly: AssemblyOptions = field(default_factory=AssemblyOptions)
+    events: EventOptions = field(default_factory=EventOptions)
     genotyping: VariantOptions = field(default_factory=VariantOptions)
     genomic: GenomicOptions = field(default_factory=GenomicOptions)
     pcr_model: PcrModel = PcrModel.CONSERVATIVE

@@ -46,6 +46,7 @@ class _Limits(NamedTuple):
     max_haplotypes: int
     min_base_quality: int
     is_strict: int
+    recovers_all: int
 
 
 class _Workspace(NamedTuple):
@@ -149,6 +150,7 @@ def assembled_paths(
         options.max_haplotypes,
         options.min_base_quality,
         int(options.is_strict),
+        int(options.recovers_all_branches),
     )
     kmer_sizes = np.array(options.kmer_sizes, dtype=np.int64)
     found = _assemble(data, reads.offsets, references.offsets, kmer_sizes, limits)
@@ -255,6 +257,7 @@ def _rules_of(limits: _Limits, k: Integer, larger: Integer, is_unrolled: int) ->
         _MIN_BRANCH,
         _MIN_BRANCH,
         is_unrolled,
+        limits.recovers_all,
     )
 
 

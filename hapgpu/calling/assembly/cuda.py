@@ -126,14 +126,14 @@ def assembled_paths(
     AssembledPaths
         Without the paths of regions that are left to the CPU, whose flag is `LEFT`: those with
         cycles, with more bases, paths or steps than a warp has room for, or all with more than 512
-        haplotypes.
+        haplotypes or if all dangling branches are recovered.
 
     Raises
     ------
     DeviceError
         A launch fails.
     """
-    if options.max_haplotypes > _MAX_HAPLOTYPES:
+    if options.max_haplotypes > _MAX_HAPLOTYPES or options.recovers_all_branches:
         return AssembledPaths.left(len(regions))
     with active_on(device):
         parts = [

@@ -15,10 +15,12 @@ from hapgpu.calling.assembly.dangling_tails import (
     AlignedBranch,
     bases_of,
     branch_cigar,
+    heaviest_out,
     no_branch,
     reverse,
 )
 from hapgpu.calling.assembly.graph import (
+    EDGES,
     Graph,
     add_edge,
     add_vertex,
@@ -66,7 +68,7 @@ def recover_heads(
 def aligned_head(graph: Graph, vertex: Integer, sink: Integer, rules: GraphRules) -> AlignedBranch:
     """Align a head to the path of the reference up from the vertex where it joins it."""
     path = np.empty(graph.counts[0] + rules.k + 1, np.int32)
-    length = _head_path(graph, vertex, rules.min_pruning, path)
+    length = _head_path(graph, vertex, rules, path)
     if length <= max(rules.min_head, 0) or path[0] == sink:
         return no_branch(path)
     reference_path = _path_up(graph, path[0])
@@ -81,17 +83,19 @@ def aligned_head(graph: Graph, vertex: Integer, sink: Integer, rules: GraphRules
 
 @njit
 def _head_path(
-    graph: Graph, vertex: Integer, min_pruning: Integer, path: NDArray[np.int32]
+    graph: Graph, vertex: Integer, rules: GraphRules, path: NDArray[np.int32]
 ) -> Integer:
     """Go down from a head to the reference; return the length of the path, 0 if there is none.
 
-    An edge of low multiplicity empties the path so far.
+    An edge of low multiplicity empties the path so far. Where the path forks, it follows the
+    heaviest edge if all branches are recovered, else there is none.
     """
     length, steps = 0, 0
+    most = graph.counts[EDGES] if rules.recovers_all else 1
     is_reference = _touches_reference(graph, vertex)
-    while not is_reference and graph.vertices[vertex].out_degree == 1:
-        edge = graph.vertices[vertex].first_out
-        if graph.edges[edge].pruning_multiplicity < min_pruning:
+    while not is_reference and 1 <= graph.vertices[vertex].out_degree <= most:
+        edge = heaviest_out(graph, vertex)
+        if graph.edges[edge].pruning_multiplicity < rules.min_pruning:
             length = 0
         else:
             path[length] = vertex
@@ -228,7 +232,7 @@ def _extend(
         graph.text[at + base] = graph.text[graph.vertices[reference_vertex].text_start + base]
     for base in range(k):
         graph.text[at + added + base] = graph.text[graph.vertices[old].text_start + base]
-    edge = np.int64(graph.vertices[old].first_out)
+    edge = heaviest_out(graph, np.int64(old))
     below: Integer = np.int64(graph.edges[edge].target)
     multiplicity = np.int64(graph.edges[edge].multiplicity)
     remove_edge(graph, edge)

@@ -62,7 +62,7 @@ def aligned_tail(
 ) -> AlignedBranch:
     """Align a tail to the reference path from the vertex where it branches off."""
     path = np.empty(graph.counts[0] + 1, np.int32)
-    length = _tail_path(graph, vertex, rules.min_pruning, path)
+    length = _tail_path(graph, vertex, rules, path)
     if length <= max(rules.min_tail, 1) or path[0] == source:
         return no_branch(path)
     reference_path = _path_down(graph, path)
@@ -77,16 +77,17 @@ def aligned_tail(
 
 @njit
 def _tail_path(
-    graph: Graph, vertex: Integer, min_pruning: Integer, path: NDArray[np.int32]
+    graph: Graph, vertex: Integer, rules: GraphRules, path: NDArray[np.int32]
 ) -> Integer:
     """Go up from the end of a tail to where it branches off; return the length of the path.
 
-    An edge of low multiplicity empties the path so far. 0 if no branch is found.
+    An edge of low multiplicity empties the path so far. 0 if no branch is found. If all branches
+    are recovered, the path goes on to the reference, along the heaviest edges.
     """
     length, steps = 0, 0
-    while graph.vertices[vertex].in_degree == 1 and graph.vertices[vertex].out_degree < 2:
-        edge = graph.vertices[vertex].first_in
-        if graph.edges[edge].pruning_multiplicity < min_pruning:
+    while _goes_up(graph, vertex, rules.recovers_all):
+        edge = heaviest_in(graph, vertex)
+        if graph.edges[edge].pruning_multiplicity < rules.min_pruning:
             length = 0
         else:
             path[length] = vertex
@@ -97,10 +98,52 @@ def _tail_path(
             return 0
     if graph.vertices[vertex].out_degree < 2:
         return 0
+    if rules.recovers_all and not _is_after_reference(graph, vertex):
+        return 0
     path[length] = vertex
     length += 1
     reverse(path, length)
     return length
+
+
+@njit_inlined
+def _goes_up(graph: Graph, vertex: Integer, recovers_all: Integer) -> bool:
+    """Tell whether the path of a tail goes on above a vertex."""
+    degree = graph.vertices[vertex].in_degree
+    if recovers_all:
+        return bool(degree > 0 and not _is_after_reference(graph, vertex))
+    return bool(degree == 1 and graph.vertices[vertex].out_degree < 2)
+
+
+@njit
+def _is_after_reference(graph: Graph, vertex: Integer) -> bool:
+    """Tell whether an edge of the reference leads to a vertex."""
+    edge = np.int64(graph.vertices[vertex].first_in)
+    while edge >= 0 and not graph.edges[edge].is_reference:
+        edge = np.int64(graph.edges[edge].next_in)
+    return bool(edge >= 0)
+
+
+@njit
+def heaviest_in(graph: Graph, vertex: Integer) -> Integer:
+    """Return the edge to a vertex with the highest multiplicity; ties: the first."""
+    best = edge = np.int64(graph.vertices[vertex].first_in)
+    while edge >= 0:
+        if graph.edges[edge].multiplicity > graph.edges[best].multiplicity:
+            best = edge
+        edge = np.int64(graph.edges[edge].next_in)
+    return best
+
+
+@njit
+def heaviest_out(graph: Graph, vertex: Integer) -> Integer:
+    """Return the edge from a vertex with the highest multiplicity; ties: the first."""
+    best = edge = np.int64(graph.vertices[vertex].first_out)
+    while edge >= 0:
+        if graph.edges[edge].multiplicity > graph.edges[best].multiplicity:
+            best = edge
+        edge = np.int64(graph.edges[edge].next_out)
+    return best
 
 
 @njit
@@ -117,7 +160,7 @@ def _path_down(graph: Graph, tail: NDArray[np.int32]) -> NDArray[np.int32]:
     Without an edge of the reference, the only edge that is not the tail's is followed.
     """
     path = np.empty(graph.counts[0], np.int32)
-    tail_edge = graph.vertices[tail[1]].first_in
+    tail_edge = heaviest_in(graph, np.int64(tail[1]))
     vertex = np.int64(tail[0])
     length = 0
     while vertex >= 0:

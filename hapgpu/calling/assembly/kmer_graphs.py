@@ -118,6 +118,8 @@ def build_kmer_graph(
     if rules.is_unrolled:
         remove_edges_out(graph, sink)
     keep_between(graph, 0, sink)
+    if rules.recovers_all and not rules.is_unrolled and has_cycle(graph):
+        return KmerGraph(FAILED, graph, space, 0, sink)
     if rules.is_unrolled:
         graph = unrolled(graph, 0)
     return KmerGraph(READY, graph, space, 0, sink)

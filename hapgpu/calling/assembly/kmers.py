@@ -236,6 +236,8 @@ class GraphRules(NamedTuple):
     is_unrolled
         1 where GATK's rules do not suffice, else 0: k-mers that a read has twice have one vertex,
         and cycles are unrolled.
+    recovers_all
+        1 where dangling branches that fork are recovered by their heaviest edges, else 0.
     """
 
     k: int
@@ -246,6 +248,7 @@ class GraphRules(NamedTuple):
     min_tail: int = 4
     min_head: int = 4
     is_unrolled: int = 0
+    recovers_all: int = 0
 
 
 class KmerSpace(NamedTuple):

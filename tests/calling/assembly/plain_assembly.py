@@ -105,7 +105,13 @@ class _Tries:
 
     def add(self, k: int, *, is_last: bool, is_unrolled: bool = False) -> str:
         """Try a k; a limited graph adds its strings only if no k has a result."""
-        rules = Rules(k, is_last, self.options.min_pruning, is_unrolled=is_unrolled)
+        rules = Rules(
+            k,
+            is_last,
+            self.options.min_pruning,
+            is_unrolled=is_unrolled,
+            recovers_all=self.options.recovers_all_branches,
+        )
         status, strings = result_of(self.region, rules, self.options.max_haplotypes)
         is_larger = k > max(self.options.kmer_sizes) and not is_unrolled
         if not (status == "limited" and is_larger and self.has_result):

@@ -49,6 +49,7 @@ def compiled_rules(rules: Rules) -> GraphRules:
         rules.min_tail,
         rules.min_head,
         int(rules.is_unrolled),
+        int(rules.recovers_all),
     )
 
 

@@ -68,20 +68,37 @@ def path_down(graph: PlainGraph, start: int, avoided: Edge) -> list[int]:
             return path
 
 
+def heaviest(edges: list[Edge]) -> Edge:
+    """Return the edge with most reads; ties: the first."""
+    return max(edges, key=lambda edge: edge.multiplicity)
+
+
+def follows_reference(graph: PlainGraph, vertex: int) -> bool:
+    return any(edge.is_reference for edge in graph.in_edges(vertex))
+
+
+def ends_tail(graph: PlainGraph, vertex: int) -> bool:
+    if graph.rules.recovers_all:
+        return follows_reference(graph, vertex) or not graph.in_edges(vertex)
+    return len(graph.in_edges(vertex)) != 1 or len(graph.out_edges(vertex)) >= 2
+
+
 def recover_tail(graph: PlainGraph, tail: int) -> str:
     """Recover a tail; return its CIGAR, and + and its distance from the new edge if joined."""
     path = walk(
         graph,
         tail,
-        lambda v: len(graph.in_edges(v)) != 1 or len(graph.out_edges(v)) >= 2,
-        lambda v: graph.in_edges(v)[0],
+        lambda v: ends_tail(graph, v),
+        lambda v: heaviest(graph.in_edges(v)),
         lambda edge: edge.source,
     )
     if len(path) < max(graph.rules.min_tail, 1) + 1 or path[0] == 0:
         return ""
     if len(graph.out_edges(path[0])) < 2:
         return ""
-    down = path_down(graph, path[0], graph.in_edges(path[1])[0])
+    if graph.rules.recovers_all and not follows_reference(graph, path[0]):
+        return ""
+    down = path_down(graph, path[0], heaviest(graph.in_edges(path[1])))
     if not down:
         return ""
     reference = "".join(graph.vertices[v][-1] for v in down)
@@ -131,13 +148,18 @@ def path_up(graph: PlainGraph, start: int) -> list[int]:
     return []
 
 
+def ends_head(graph: PlainGraph, vertex: int) -> bool:
+    edges = len(graph.out_edges(vertex))
+    return edges == 0 if graph.rules.recovers_all else edges != 1
+
+
 def recover_head(graph: PlainGraph, head: int) -> str:
     """Recover a head; return its CIGAR, and a + if it could be joined."""
     path = walk(
         graph,
         head,
-        lambda v: graph.touches_reference(v) or len(graph.out_edges(v)) != 1,
-        lambda v: graph.out_edges(v)[0],
+        lambda v: graph.touches_reference(v) or ends_head(graph, v),
+        lambda v: heaviest(graph.out_edges(v)),
         lambda edge: edge.target,
     )
     if len(path) < graph.rules.min_head + 1 or path[0] == graph.sink:
@@ -188,7 +210,7 @@ def _extend(
         return False
     source = path.pop()
     text = graph.vertices[up[index]][:added] + graph.vertices[source]
-    (edge,) = graph.out_edges(source)
+    edge = heaviest(graph.out_edges(source))
     graph.remove_edge(edge)
     below = edge.target
     for start in range(added, 0, -1):
@@ -228,4 +250,6 @@ def assembled(
         return "failed", None
     recover_ends(graph)
     keep_between(graph)
+    if rules.recovers_all and not rules.is_unrolled and has_cycle(graph):
+        return "failed", None
     return "ready", graph

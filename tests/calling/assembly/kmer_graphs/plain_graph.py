@@ -23,6 +23,7 @@ class Rules:
     min_tail: int = 4
     min_head: int = 4
     is_unrolled: bool = False
+    recovers_all: bool = False
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,7 @@ def regions(draw: st.DrawFn) -> tuple[str, list[PlainRead], Rules]:
         min_matching=draw(st.sampled_from([-1, -1, 0, 1, 2, 3])),
         min_tail=draw(st.integers(0, 4)),
         min_head=draw(st.integers(0, 4)),
+        recovers_all=draw(st.booleans()),
     )
     reference = draw(st.text(alphabet, min_size=1, max_size=30))
     rng = draw(st.randoms(use_true_random=True))
