@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -49,6 +49,37 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
+class GivenAlleles:
+    """g different alleles of one contig that are called in any case, ascending.
+
+    They share no base with REF at their ends but the first one, if their lengths differ; insertions
+    and deletions are left-aligned.
+
+    Attributes
+    ----------
+    starts, ends
+        int64[g], 0-based, half-open: REF.
+    alternates
+        uint8 text, g rows: ALT.
+    """
+
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    alternates: Ragged
+
+    def __len__(self) -> int:
+        return self.starts.size
+
+    def take(self, rows: NDArray[np.int64]) -> GivenAlleles:
+        """Select alleles by `rows`, int64[k], ascending."""
+        return GivenAlleles(self.starts[rows], self.ends[rows], self.alternates.take(rows))
+
+
+_NONE: Final = np.empty(0, dtype=np.int64)
+NO_GIVEN_ALLELES: Final = GivenAlleles(_NONE, _NONE, Ragged.from_sequences([]))
+
+
+@dataclass(frozen=True, slots=True)
 class SegmentReads:
     """All reads that a segment needs.
 
@@ -66,6 +97,8 @@ class SegmentReads:
         A, C, G, T, N.
     samples
         int32[n].
+    given
+        Given alleles that overlap the window.
     """
 
     segment: Segment
@@ -74,6 +107,7 @@ class SegmentReads:
     reference: ReferenceSlice
     reads: ReadBatch
     samples: NDArray[np.int32]
+    given: GivenAlleles = NO_GIVEN_ALLELES
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +264,31 @@ class Events:
 
 
 @dataclass(frozen=True, slots=True)
+class ForcedEvents:
+    """f events whose alleles records keep, of t active regions.
+
+    Attributes
+    ----------
+    offsets
+        int64[t + 1]: the events of region k are rows `offsets[k]` to `offsets[k + 1]`.
+    rows
+        int64[f]: the given allele, a row of `SegmentReads.given`.
+    starts, ends, alternates
+        As in `Events`.
+    is_given
+        bool[f]: whether the event is the given allele; else it is one that haplotypes with the
+        allele have, by their CIGARs, instead of it or beside it.
+    """
+
+    offsets: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    alternates: Ragged
+    is_given: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
 class TrimmedRegions:
     """Active regions cut to their variants, with their haplotypes and events.
 
@@ -240,15 +299,19 @@ class TrimmedRegions:
     regions
         t rows: variant spans cut to the active spans, and the trimmed padded spans.
     haplotypes
-        Of the trimmed padded spans, sorted by length, then by bases.
+        Of the trimmed padded spans, sorted by length, then by bases; then those that are made of
+        given alleles.
     events
         Of these haplotypes.
+    forced
+        Of given alleles; None without any.
     """
 
     kept: NDArray[np.int64]
     regions: ActiveRegions
     haplotypes: RegionHaplotypes
     events: Events
+    forced: ForcedEvents | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,6 +342,10 @@ class RegionLikelihoods:
     others: RegionReads
 
 
+def _no_marks() -> NDArray[np.bool_]:
+    return np.empty(0, dtype=np.bool_)
+
+
 @dataclass(frozen=True, slots=True)
 class CallSites:
     """s positions with events, ascending within each of t active regions.
@@ -298,6 +365,8 @@ class CallSites:
         uint8 text: REF and ALTs, `*` for a spanning deletion.
     haplotype_alleles
         int16 rows, s of them: the allele of each haplotype of the region.
+    is_forced
+        bool[a]: alleles that records keep, however improbable; empty without given alleles.
     """
 
     regions: NDArray[np.int64]
@@ -306,6 +375,7 @@ class CallSites:
     allele_offsets: NDArray[np.int64]
     alleles: Ragged
     haplotype_alleles: Ragged
+    is_forced: NDArray[np.bool_] = field(default_factory=_no_marks)
 
     def __len__(self) -> int:
         return self.starts.size

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.ragged import lengths_of
 from hapgpu.calling.batches import (
     LEAD,
     RegionLikelihoods,
@@ -26,6 +27,7 @@ from hapgpu.calling.batches import (
 )
 from hapgpu.calling.device_stages import DeviceStages, stages_on
 from hapgpu.calling.events.alleles import call_sites
+from hapgpu.calling.events.forced_events import RegionAlleles
 from hapgpu.calling.events.spans import ANY_UNIT, LONGEST_UNIT
 from hapgpu.calling.events.trimming import trimmed_to_variants
 from hapgpu.calling.genotypes.annotations import annotations_of
@@ -35,6 +37,7 @@ from hapgpu.calling.genotypes.contamination import (
     warn_of_other_samples,
     without_contamination,
 )
+from hapgpu.calling.genotypes.forced_alleles import called_given, with_forced_alleles
 from hapgpu.calling.genotypes.genotype_tables import most_alleles
 from hapgpu.calling.genotypes.likelihoods import prepared_reads, read_likelihoods
 from hapgpu.calling.genotypes.site_reads import site_reads
@@ -48,6 +51,7 @@ from hapgpu.calling.output.realigned_records import (
     realigned_header,
 )
 from hapgpu.calling.reads.finalized import finalized_reads, reclipped_reads
+from hapgpu.calling.reads.given_alleles import GivenSites, read_given_alleles
 from hapgpu.calling.reads.segment_reader import SegmentReader
 from hapgpu.calling.reads.segments import (
     BlocksOf,
@@ -93,6 +97,10 @@ from hapgpu.version import __version__
 
 PAIR_HMM: Final = "pairhmm"
 """Stage of the pair-HMM."""
+GIVEN: Final = "given_alleles"
+CALLED_GIVEN: Final = "given_alleles_called"
+LOST_GIVEN: Final = "given_alleles_lost"
+"""Counts of given alleles, those with a record, and the others."""
 
 _ROOM: Final = Room(LEAD + ROOM_BEFORE, LEAD + MAX_ROOM_BEFORE, ROOM_AFTER)
 _ALIGNER: Final = CpuDevice(1)
@@ -120,6 +128,10 @@ class CallInputs:
         Intervals that are called; with `regions`, what both have.
     known
         Files of known variants, which name records.
+    alleles
+        VCF or BCF of given alleles, if there are any.
+    keeps_filtered
+        Whether its filtered records count.
     """
 
     reads: Sequence[str]
@@ -128,6 +140,8 @@ class CallInputs:
     max_record: int = MAX_RECORD
     intervals: IntervalChoice = ALL_INTERVALS
     known: Sequence[KnownFile] = ()
+    alleles: Path | None = None
+    keeps_filtered: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +162,8 @@ class WorkerOptions:
         float64[n]: the contaminated fraction of each sample; None: no reads are removed.
     known
         Files of known variants, which name records.
+    given
+        Given alleles, if there are any.
     """
 
     call: CallOptions
@@ -156,6 +172,7 @@ class WorkerOptions:
     realigned: RealignedRecords | None = None
     contamination: NDArray[np.float64] | None = None
     known: Sequence[KnownFile] = ()
+    given: GivenSites | None = None
 
 
 def open_worker(
@@ -178,6 +195,7 @@ class SegmentWorker:
         self._realigned = options.realigned
         self._contamination = options.contamination
         self._known = KnownVariants(options.known)
+        self._given = options.given
         self._stages = stages
         self._timed = timed
         self._mode = call_mode(options.call, timed)
@@ -207,13 +225,20 @@ class SegmentWorker:
         reads = read()
         if reads is None:
             return [calls for half in source.halves() for calls in self._parts(half)]
-        calls = self.called(reads)
+        calls = self.called(self._with_given(reads))
         if calls is None and (far := read(far=True)) is not None:
-            calls = self.called(far)
+            calls = self.called(self._with_given(far))
         if calls is None:
             message = f"{source.segment}: no start of an active region in the far window"
             raise ValueError(message)
         return [calls]
+
+    def _with_given(self, reads: SegmentReads) -> SegmentReads:
+        """Return the reads of a segment with the given alleles, if there are any."""
+        if self._given is None:
+            return reads
+        window = reads.window_start, reads.window_end
+        return replace(reads, given=self._given.within(reads.segment.contig, *window))
 
     def called(self, segment: SegmentReads) -> SegmentCalls | None:
         """Call a segment: all stages; None if its active regions need bases before its window."""
@@ -237,6 +262,8 @@ class SegmentWorker:
         sites, calls = records.sites, records.calls
         rows = is_own[sites.regions[calls.sites]] & self._mode.are_written(records)
         counts["records"] = int(rows.sum())
+        if trimmed.forced is not None:
+            counts[CALLED_GIVEN] = called_given(sites, calls, rows, trimmed.forced)
         realigned: RecordRun | None = None
         if self._realigned is not None:
             realign = self._timed("bam_out", self._realigned.of_segment)
@@ -272,8 +299,16 @@ class SegmentWorker:
             reads, segment, active, has_junction
         )
         longest_unit = ANY_UNIT if assembly.is_strict else LONGEST_UNIT
+        own: RegionAlleles | None = None
+        if len(segment.given):
+            own = RegionAlleles.of(segment.given, active, lengths_of(reads.offsets) > 0)
         trimmed = timed("events", trimmed_to_variants)(
-            haplotypes, active, segment.reference, longest_unit
+            haplotypes,
+            active,
+            segment.reference,
+            longest_unit,
+            own=own,
+            max_mnp_distance=self._options.events.max_mnp_distance,
         )
         counts.update(region_counts(segment.segment, active, haplotypes, outcomes, trimmed))
         return trimmed
@@ -315,7 +350,10 @@ class SegmentWorker:
         """Return the records of the active regions, with their annotations."""
         timed, mode, samples = self._timed, self._mode, self._samples
         most = most_alleles(ploidies, self._options.genotyping.max_genotypes)
-        sites = timed("events", call_sites)(trimmed, segment.reference, most)
+        has_spanning = self._options.events.has_spanning_alleles
+        sites = timed("events", call_sites)(
+            trimmed, segment.reference, most, has_spanning_alleles=has_spanning
+        )
         reads = timed("genotypes", site_reads)(sites, likelihoods)
         all_sites, all_reads = sites, reads
         if self._contamination is not None:
@@ -323,6 +361,8 @@ class SegmentWorker:
                 sites, reads, likelihoods.reads, segment.reads.names, self._contamination
             )
         sites, reads = timed("genotypes", mode.with_non_ref)(sites, reads)
+        if trimmed.forced is not None:
+            sites = timed("genotypes", with_forced_alleles)(sites, trimmed.forced)
         calls = timed("genotypes", called_variants)(
             sites, reads, likelihoods, samples, self._options.genotyping, ploidies
         )
@@ -421,6 +461,7 @@ class CallSession(Closeable):
             for file in self.known:
                 check_known(file, self._reads.contigs)
             self._intervals = self._reads.intervals(inputs.regions, inputs.intervals)
+            self._given = _given_alleles(inputs, reference)
             self._stack = stack.pop_all()
         self.samples = self._reads.samples
         self.contigs = self._reads.contigs
@@ -472,12 +513,18 @@ class CallSession(Closeable):
             realigned=realigned,
             contamination=sample_fractions(self.options.contamination, self.samples),
             known=self.known,
+            given=self._given,
         )
         stages = self._stages
         return [
             open_worker(options, stages[number % len(stages)], timed)
             for number in range(max(threads, len(stages)))
         ]
+
+    @property
+    def given_alleles(self) -> int | None:
+        """Number of given alleles within the calling intervals; None if there are none to call."""
+        return None if self._given is None else self._given.count_in(self._intervals)
 
     @property
     def read_counts(self) -> Mapping[str, int]:
@@ -487,6 +534,14 @@ class CallSession(Closeable):
     def close(self) -> None:
         """Close the inputs."""
         self._stack.close()
+
+
+def _given_alleles(inputs: CallInputs, reference: ReferenceFasta) -> GivenSites | None:
+    """Read the given alleles, if there are any."""
+    if inputs.alleles is None:
+        return None
+    filtered = inputs.keeps_filtered
+    return read_given_alleles(inputs.alleles, reference, inputs.max_record, keeps_filtered=filtered)
 
 
 class CalledParts(NamedTuple):
@@ -619,3 +674,6 @@ def write_calls(
         with leftovers.steady():
             stack.close()
     statistics.add(session.read_counts)
+    if (given := session.given_alleles) is not None:
+        called = statistics.counts.get(CALLED_GIVEN, 0)
+        statistics.add({GIVEN: given, LOST_GIVEN: given - called})

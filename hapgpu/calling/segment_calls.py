@@ -328,7 +328,7 @@ class GenomicVcf(VariantsOnly):
         return self._timed("reference", phased)(found.calls, found.sites, found.trimmed)
 
     def are_written(self, found: RegionRecords) -> NDArray[np.bool_]:
-        """Return bool[v]: records of active regions in which a record has a genotype."""
+        """Return bool[v]: records of active regions in which one has a genotype or is forced."""
         return _has_genotype(found)[found.sites.regions[found.calls.sites]]
 
     def lines(self, found: SegmentCalls) -> bytes | GvcfPart:
@@ -360,8 +360,13 @@ def call_mode(options: CallOptions, timed: Timed = untimed) -> VariantsOnly:
 
 
 def _has_genotype(found: RegionRecords) -> NDArray[np.bool_]:
-    """Return bool[t]: active regions in which a record has a genotype."""
+    """Return bool[t]: active regions in which a record has a genotype, or a given allele."""
     is_called = (found.calls.genotypes != NO_CALL).all(axis=(1, 2))
+    if found.sites.is_forced.size:
+        firsts = found.sites.allele_offsets[found.calls.sites]
+        alleles = np.repeat(firsts, lengths_of(found.calls.allele_offsets))
+        is_forced = found.sites.is_forced[alleles + found.calls.site_alleles]
+        is_called |= np.logical_or.reduceat(is_forced, found.calls.allele_offsets[:-1])
     is_kept = np.zeros(found.trimmed.kept.size, dtype=np.bool_)
     is_kept[found.sites.regions[found.calls.sites[is_called]]] = True
     return is_kept

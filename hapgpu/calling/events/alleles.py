@@ -32,6 +32,8 @@ def call_sites(
     trimmed: TrimmedRegions,
     reference: ReferenceSlice,
     max_alleles: int | NDArray[np.int64] = MAX_ALLELES,
+    *,
+    has_spanning_alleles: bool = True,
 ) -> CallSites:
     """Return the positions at which events start in the variant spans, with their alleles.
 
@@ -47,6 +49,8 @@ def call_sites(
         Holds the padded spans.
     max_alleles
         At least 1, REF included; of all sites, or int64[t] of each active region.
+    has_spanning_alleles
+        Whether an event that starts before a position is its allele `*`, else it counts as REF.
     """
     regions, starts = _positions_of(trimmed)
     haplotypes = trimmed.haplotypes
@@ -64,6 +68,7 @@ def call_sites(
         read_only(regions),
         read_only(starts),
         found,
+        has_spanning_alleles,
     )
     texts = _texts_of(found, starts, trimmed.events, reference)
     numbers = Ragged(found.haplotype_alleles, number_offsets)
@@ -164,6 +169,7 @@ def gather_alleles(
     regions: NDArray[np.int64],
     positions: NDArray[np.int64],
     out: SiteAlleles,
+    has_spanning: bool,  # noqa: FBT001  (Numba: no keyword-only arguments)
 ) -> None:
     """Find the alleles at s positions, in the order in which the haplotypes have them.
 
@@ -180,6 +186,8 @@ def gather_alleles(
         int64[s]: an event of a haplotype of the region starts at each position.
     out
         Written; `alleles` has room for two more per site than its region has events.
+    has_spanning
+        Whether there is the allele `*`; else, a haplotype has REF instead.
     """
     count = at = np.int64(0)
     for site in range(positions.size):
@@ -197,6 +205,9 @@ def gather_alleles(
                     continue
                 key = row
                 if events.starts[row] < position:
+                    if not has_spanning:
+                        is_spanned = True
+                        continue
                     key = SPANNING_DELETION
                 else:
                     end = max(end, events.ends[row])

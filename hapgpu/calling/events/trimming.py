@@ -12,6 +12,8 @@ from hapgpu.arrays.ragged import Ragged, lengths_of, offsets_of
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.calling.batches import ActiveRegions, RegionHaplotypes, TrimmedRegions
 from hapgpu.calling.events.events import events_of
+from hapgpu.calling.events.forced_events import RegionAlleles
+from hapgpu.calling.events.given_haplotypes import with_given_alleles
 from hapgpu.calling.events.spans import ANY_UNIT, variant_spans
 from hapgpu.cigar.encoding import DELETION, INSERTION
 from hapgpu.haplotypes.batches import ReferenceSlice
@@ -23,6 +25,9 @@ def trimmed_to_variants(
     regions: ActiveRegions,
     reference: ReferenceSlice,
     longest_unit: int = ANY_UNIT,
+    *,
+    own: RegionAlleles | None = None,
+    max_mnp_distance: int = 0,
 ) -> TrimmedRegions:
     """Trim active regions and their haplotypes to the variants, as GATK's AssemblyRegionTrimmer.
 
@@ -39,10 +44,21 @@ def trimmed_to_variants(
         Holds the padded spans, and the base before each unless a contig starts there.
     longest_unit
         As for `variant_spans`.
+    own
+        Given alleles of the r active regions, if there are any: variants of the region that they
+        start in, which gets haplotypes with them.
+    max_mnp_distance
+        As for `events_of`.
     """
     padded_starts = regions.padded_starts[haplotypes.regions]
-    events = events_of(haplotypes, padded_starts, reference)
+    events = events_of(haplotypes, padded_starts, reference, max_mnp_distance)
     spans = variant_spans(events, haplotypes.offsets, regions, reference, longest_unit)
+    least: int | NDArray[np.int64] = 1
+    if own is not None:
+        numbers = np.arange(len(regions) + 1)
+        own_spans = variant_spans(own.events, numbers, regions, reference, longest_unit)
+        spans = _joined(spans, own_spans)
+        least = 1 - np.minimum(lengths_of(own.offsets), 1)  # it gets a second haplotype
     cut = cut_haplotypes(
         haplotypes.cigars,
         spans.padded_starts[haplotypes.regions] - padded_starts,
@@ -50,23 +66,49 @@ def trimmed_to_variants(
     )
     order, offsets = distinct_haplotypes(haplotypes, cut)
     counts = lengths_of(offsets)
-    is_kept = counts > 1
-    rows = order[np.repeat(is_kept, counts)]
+    is_kept = counts > least
+    kept_rows = order[np.repeat(is_kept, counts)]
     kept = np.flatnonzero(is_kept)
     trimmed_regions = spans.take(kept)
     trimmed = RegionHaplotypes(
         offsets_of(counts[kept]),
         Ragged.gather(
             haplotypes.bases.data,
-            haplotypes.bases.offsets[rows] + cut.base_starts[rows],
-            cut.base_ends[rows] - cut.base_starts[rows],
+            haplotypes.bases.offsets[kept_rows] + cut.base_starts[kept_rows],
+            cut.base_ends[kept_rows] - cut.base_starts[kept_rows],
         ),
-        cut.cigars.take(rows),
-        haplotypes.is_reference[rows],
-        haplotypes.scores[rows],
+        cut.cigars.take(kept_rows),
+        haplotypes.is_reference[kept_rows],
+        haplotypes.scores[kept_rows],
     )
-    events = events_of(trimmed, trimmed_regions.padded_starts[trimmed.regions], reference)
-    return TrimmedRegions(kept, trimmed_regions, trimmed, events)
+    events = events_of(
+        trimmed,
+        trimmed_regions.padded_starts[trimmed.regions],
+        reference,
+        max_mnp_distance,
+    )
+    found = TrimmedRegions(kept, trimmed_regions, trimmed, events)
+    if own is None:
+        return found
+    return with_given_alleles(found, own.take(kept), reference, max_mnp_distance)
+
+
+def _joined(spans: ActiveRegions, others: ActiveRegions) -> ActiveRegions:
+    """Return the hulls of spans, row by row; where one is empty, the other."""
+    is_empty, are_empty = spans.ends == 0, others.ends == 0
+
+    def joined(
+        hull: np.ufunc, own: NDArray[np.int64], other: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        both: NDArray[np.int64] = hull(own, other)
+        return np.where(is_empty, other, np.where(are_empty, own, both))
+
+    return ActiveRegions(
+        joined(np.minimum, spans.starts, others.starts),
+        joined(np.maximum, spans.ends, others.ends),
+        joined(np.minimum, spans.padded_starts, others.padded_starts),
+        joined(np.maximum, spans.padded_ends, others.padded_ends),
+    )
 
 
 class CutHaplotypes(NamedTuple):

@@ -27,6 +27,8 @@ from hapgpu.calling.options import VariantOptions
 from hapgpu.calling.ploidies import DIPLOID
 from hapgpu.runtime.jit import njit, njit_inlined
 
+_LN_10: Final = math.log(10.0)
+_LN_2: Final = math.log(2.0)
 SPANNED: Final = ord("*")
 """The allele of a spanning deletion."""
 _BRACKET: Final = ord("<")
@@ -72,6 +74,7 @@ class _Sites(NamedTuple):
     min_confidence: float
     max_alternates: int
     keeps_all: bool
+    is_forced: NDArray[np.bool_]
 
 
 class _Scratch(NamedTuple):
@@ -96,6 +99,10 @@ def kept_alleles(
     is kept and QUAL reaches the minimal confidence. With `options.has_non_ref`, every ALT is kept,
     but `*` as above.
 
+    A forced ALT (`sites.is_forced`) is always considered and kept, and its site has a record. If no
+    ALT is probable enough, QUAL of such a record is -10 log10 of the probability of any; it may be
+    infinite. GATK computes QD of -0.0 where that probability is 1: such a QUAL is -0.0 here.
+
     Parameters
     ----------
     sites
@@ -117,9 +124,10 @@ def kept_alleles(
         np.zeros(alleles, dtype=np.int32),
     )
     most = int(lengths_of(sites.allele_offsets).max(initial=1))
-    considered = np.minimum(
-        genotypes.alleles, options.max_alternate_alleles + 1 + options.has_non_ref
-    )
+    considered = genotypes.alleles
+    if not sites.is_forced.size:
+        limit = options.max_alternate_alleles + 1 + options.has_non_ref
+        considered = np.minimum(considered, limit)
     sizes = genotype_counts(considered, genotypes.ploidies)
     scratch = _Scratch(
         np.empty(most, dtype=np.int64),
@@ -169,6 +177,7 @@ def _columns(
         options.min_confidence,
         options.max_alternate_alleles,
         options.has_non_ref,
+        read_only(sites.is_forced),
     )
 
 
@@ -186,7 +195,12 @@ def _choose(sites: _Sites, scratch: _Scratch, out: KeptAlleles) -> None:
         for k in range(count):
             row = sites.offsets[site] + scratch.considered[k]
             out.counts[row] = np.int64(math.floor(work.counts[k] + 0.5))
-        if _keep(sites, site, scratch, count, sites.starts[site] <= covered, out):
+        is_covered = sites.starts[site] <= covered
+        is_called = _keep(sites, site, scratch, count, is_covered, out)
+        if _has_forced(sites, site):
+            _keep_forced(sites, site, scratch, count, is_covered, out)
+            is_called = True
+        if is_called:
             covered = max(covered, np.int64(_last_deleted(sites, site, out.is_kept)))
 
 
@@ -216,7 +230,7 @@ def _consider(sites: _Sites, site: Integer, scratch: _Scratch) -> Integer:
         for other in range(1, proper):
             is_tie = scores[other] == scores[allele]
             better += scores[other] > scores[allele] or (is_tie and other < allele)
-        if better < sites.max_alternates:
+        if better < sites.max_alternates or _is_forced(sites, site, allele):
             considered[count] = allele
             count += 1
     for allele in range(proper, alleles):
@@ -325,6 +339,57 @@ def _keep(
     for k in range(count):
         out.is_kept[first + scratch.considered[k]] &= is_called
     return bool(is_called)
+
+
+@njit_inlined
+def _is_forced(sites: _Sites, site: Integer, allele: Integer) -> bool:
+    return bool(sites.is_forced.size > 0 and sites.is_forced[sites.offsets[site] + allele])
+
+
+@njit_inlined
+def _has_forced(sites: _Sites, site: Integer) -> bool:
+    has_forced = False
+    if sites.is_forced.size > 0:
+        for row in range(sites.offsets[site], sites.offsets[site + 1]):
+            has_forced |= sites.is_forced[row]
+    return has_forced
+
+
+@njit
+def _keep_forced(
+    sites: _Sites,
+    site: Integer,
+    scratch: _Scratch,
+    count: Integer,
+    is_covered: bool,  # noqa: FBT001  (Numba: no keyword-only arguments)
+    out: KeptAlleles,
+) -> None:
+    """Mark the alleles kept of a site with forced ones, and write its QUAL."""
+    first, is_variant = sites.offsets[site], False
+    for k in range(1, count):
+        allele = scratch.considered[k]
+        is_kept = scratch.work.absent[k] + _TOLERANCE < -0.1 * sites.min_confidence
+        is_possible = is_covered or allele != sites.spanned[site]
+        is_variant |= is_kept and is_possible
+        is_wanted = is_kept or sites.keeps_all or _is_forced(sites, site, allele)
+        out.is_kept[first + allele] = is_wanted and is_possible
+    out.is_called[site] = out.is_kept[first] = True
+    quality = out.qualities[site]
+    if not is_variant:
+        out.qualities[site] = -10.0 * (_log10_of_rest(quality / -10.0) + 0.0)
+    elif quality == 0.0:
+        out.qualities[site] = -0.0
+
+
+@njit_inlined
+def _log10_of_rest(log10_probability: float) -> float:
+    """Return log10(1 - 10^p) of a logarithm p, at most 0."""
+    natural = log10_probability * _LN_10
+    if natural >= 0.0:
+        return -np.inf
+    if natural < -_LN_2:
+        return math.log1p(-math.exp(natural)) / _LN_10
+    return math.log(-math.expm1(natural)) / _LN_10
 
 
 @njit_inlined

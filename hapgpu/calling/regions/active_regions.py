@@ -50,6 +50,8 @@ def active_regions(
 ) -> ActiveRegions | None:
     """Return the active regions that start in a segment or at most `LEAD` before it.
 
+    Positions of given alleles are active, whatever the reads.
+
     Source: `HaplotypeCallerEngine.isActive`, `BandPassActivityProfile` and `ActivityProfile` of
     broadinstitute/gatk. One difference: see `MAX_RUN`.
 
@@ -192,7 +194,11 @@ def _profile(
     probabilities = activity_probabilities(pileup, options)
     if options.ploidies.highest > DIPLOID:
         _put_polyploid(probabilities, reads, samples, options, start, min_base_quality)
-    _make_active(probabilities, read_only(junctions.starts), read_only(junctions.ends), start)
+    for starts, ends in (
+        (junctions.starts - 1, junctions.ends + 1),  # from the base before to the base after
+        (reads.given.starts, reads.given.ends),
+    ):
+        _make_active(probabilities, read_only(starts), read_only(ends), start)
     kernel = gaussian_kernel()
     counts = soft_clip_counts(
         pileup.clip_reads,
@@ -259,13 +265,10 @@ def _make_active(
     ends: NDArray[np.int64],
     first: int,
 ) -> None:
-    """Make junctions active, from the base before each to the base after it.
-
-    `first` is the position of the first of the probabilities.
-    """
+    """Make intervals active; `first` is the position of the first of the probabilities."""
     for row in range(starts.size):
-        end = min(ends[row] + 1 - first, probabilities.size)
-        for at in range(max(starts[row] - 1 - first, 0), end):
+        end = min(ends[row] - first, probabilities.size)
+        for at in range(max(starts[row] - first, 0), end):
             probabilities[at] = 1.0
 
 

@@ -11,7 +11,8 @@ from typing import Annotated, Final
 
 import typer
 
-from hapgpu.calling.options import AssemblyOptions, CallOptions, VariantOptions
+from hapgpu.calling.options import AssemblyOptions, CallOptions, EventOptions, VariantOptions
+from hapgpu.cli.options.calling.alleles import ALLELES, NO_EFFECT_OF_ALLELES, AlleleOptions
 from hapgpu.cli.options.calling.gvcf import NO_EFFECT_GVCF, GenomicVcfOptions
 from hapgpu.cli.options.calling.intervals import INTERVAL_EFFECTS, IntervalOptions
 from hapgpu.cli.options.calling.known import KnownOptions
@@ -84,6 +85,7 @@ FILES: Final = CommandFiles(
         Read("contamination_file", expected=FRACTIONS),
         Read("dbsnp", VARIANT_INDEXES, expected=KNOWN_VARIANTS, by_index=in_all_runs),
         Read("comp", VARIANT_INDEXES, expected=KNOWN_VARIANTS, by_index=in_all_runs),
+        ALLELES,
     ),
     writes=(
         Written("output", VARIANT_INDEXES, standard_output, VARIANTS),
@@ -96,6 +98,7 @@ NO_EFFECT: Final = (
     *NO_EFFECT_GVCF,
     *PLOIDY_EFFECTS,
     *INTERVAL_EFFECTS,
+    *NO_EFFECT_OF_ALLELES,
     NoEffect(
         ["use_filtered_reads"],
         lambda values: not values["contamination"] and values["contamination_file"] is None,
@@ -123,6 +126,7 @@ _WARNINGS: Final = {
     "poorly_modelled_reads": "reads excluded: no haplotype of their active region explains them",
     "regions_not_assembled": "active regions not assembled: cycles, or repeated k-mers",
     "regions_at_haplotype_limit": "active regions have more haplotypes than --max-haplotypes",
+    "given_alleles_lost": "alleles of --alleles not called: no reads, or too long for their region",
 }
 """The words after the number, by the name of the count."""
 _ALL_POOR: Final = (
@@ -274,6 +278,7 @@ def call(
         ),
     ] = _DEFAULT.genotyping.max_alternate_alleles,
     ploidy_options: PloidyOptions,
+    allele_options: AlleleOptions,
     output: Output = None,
     bam_out: Annotated[
         Path | None,
@@ -328,6 +333,11 @@ def call(
             use_soft_clipped_bases=not dont_use_soft_clipped_bases,
             lower_overlaps=not read_choice.keep_overlap_qualities,
             is_strict=gatk_strict,
+            recovers_all_branches=allele_options.recover_all_dangling_branches,
+        ),
+        events=EventOptions(
+            max_mnp_distance=allele_options.max_mnp_distance,
+            has_spanning_alleles=not allele_options.disable_spanning_event_genotyping,
         ),
         genotyping=VariantOptions(
             heterozygosity=heterozygosity,
@@ -346,7 +356,16 @@ def call(
         contamination=contamination,
         reads=chosen_reads,
     )
-    inputs = CallInputs(reads, reference, chosen, compute.max_record, intervals, known_files(known))
+    inputs = CallInputs(
+        reads,
+        reference,
+        chosen,
+        compute.max_record,
+        intervals,
+        known_files(known),
+        alleles=allele_options.alleles,
+        keeps_filtered=allele_options.force_call_filtered_alleles,
+    )
     with CallSession(inputs, options, run.devices, run.threads) as session:
         session.warn_of_first_reads()
         write_calls(
