@@ -31,6 +31,7 @@ _10: Final = np.uint64(10)
 _TENS: Final = np.array([10**k for k in range(20)], dtype=np.uint64)
 _MAX_HALVED: Final = 2**52
 """Larger numbers of units have no exact halves."""
+_MAX_EXACT_POWER: Final = np.int64(22)
 _EXACT_POWERS: Final = np.array([10.0**k for k in range(23)])  # exact
 
 
@@ -168,18 +169,48 @@ def put_fixed(text: Memory, at: Integer, value: float, decimals: Integer) -> Int
 
 @njit
 def put_scientific(text: Memory, at: Integer, value: float, decimals: Integer) -> Integer:
-    """Write a number from 1e-9 to below 1 with an exponent, as Java's `%.3e` for three decimals."""
-    exponent: Integer = np.int64(-math.floor(math.log10(value)))
-    mantissa = in_units(value, decimals + exponent)
+    """Write a number with an exponent, as Java's `%.3e` for three decimals.
+
+    Parameters
+    ----------
+    text, at
+        Where to write it.
+    value
+        Positive and finite; halves are exact from 1e-19 to 1e22.
+    decimals
+        From 1 to 3.
+
+    Returns
+    -------
+    int
+        The end of the number.
+    """
+    exponent: Integer = np.int64(math.floor(math.log10(value)))
+    mantissa = _in_scaled_units(value, decimals - exponent)
     if mantissa < _EXACT_POWERS[decimals]:  # log10 was rounded up
-        exponent += 1
-        mantissa = in_units(value, decimals + exponent)
-    elif mantissa >= _EXACT_POWERS[decimals + 1]:
         exponent -= 1
-        mantissa = in_units(value, decimals + exponent)
+        mantissa = _in_scaled_units(value, decimals - exponent)
+    elif mantissa >= _EXACT_POWERS[decimals + 1]:
+        exponent += 1
+        mantissa = _in_scaled_units(value, decimals - exponent)
     at = put_units(text, at, mantissa, decimals)
-    at = put_two(text, at, _EXPONENT, _MINUS)
-    return put_two(text, at, _ZERO, _ZERO + exponent)
+    at = put_two(text, at, _EXPONENT, _MINUS if exponent < 0 else _PLUS)
+    size: Integer = -exponent if exponent < 0 else exponent
+    if size < 10:
+        at = put_byte(text, at, _ZERO)
+    return put_count(text, at, size)
+
+
+@njit
+def _in_scaled_units(value: float, power: Integer) -> Integer:
+    """Return a positive number in units of 10**-power, at most a few digits, halves upwards."""
+    if power > _MAX_EXACT_POWER:
+        return in_units(value * 10.0 ** (power - _MAX_EXACT_POWER), _MAX_EXACT_POWER)
+    if power >= 0:
+        return in_units(value, power)
+    unit = 10.0**-power
+    below = np.int64(value / unit)
+    return below + np.int64(value >= (below + 0.5) * unit)
 
 
 @njit

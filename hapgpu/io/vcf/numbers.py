@@ -5,17 +5,28 @@ See `hapgpu.io.text.builder` for the arguments `text` and `at`, and for what is 
 
 from __future__ import annotations
 
+import math
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.called_variants import NO_COPY
-from hapgpu.arrays.memory import Memory
+from hapgpu.arrays.memory import Memory, memory_of
 from hapgpu.arrays.ragged_view import RaggedView
-from hapgpu.io.text.builder import put_byte, put_count, put_integer
+from hapgpu.io.text.builder import put_all, put_byte, put_count, put_integer
+from hapgpu.io.text.fields import text_of
+from hapgpu.io.text.numbers import put_fixed, put_scientific, put_sign
 from hapgpu.runtime.jit import njit
 
 _COMMA, _SLASH, _POINT = b",/."
+_NOT_A_NUMBER: Final = text_of("NaN")
+_INFINITE: Final = text_of("Infinity")
+_SMALL: Final = 0.01
+"""HTSJDK writes a number below this with an exponent, and so every negative number."""
+_ZERO: Final = 1e-20
+"""A smaller number is written as 0."""
 
 
 @njit
@@ -50,3 +61,33 @@ def put_genotype(text: Memory, at: Integer, genotypes: NDArray[np.int16], row: I
             at = put_byte(text, at, _SLASH)
         at = put_known(text, at, np.int64(genotypes[row, copy]))
     return at
+
+
+@njit
+def put_double(text: Memory, at: Integer, value: float) -> Integer:
+    """Write a number of INFO or FORMAT as HTSJDK's `VCFEncoder.formatVCFDouble`.
+
+    It has two decimals, three below 1, and an exponent with three decimals below 0.01. Halves of
+    the shortest decimal that reads back are rounded upwards in size.
+
+    Parameters
+    ----------
+    text, at
+        Where to write it; see `hapgpu.io.text.builder`.
+    value
+        Below 9e16, or infinite, or NaN.
+
+    Returns
+    -------
+    int
+        The end of the number.
+    """
+    if math.isnan(value):
+        return put_all(text, at, memory_of(_NOT_A_NUMBER))
+    if math.isinf(value):
+        return put_all(text, put_sign(text, at, value), memory_of(_INFINITE))
+    if abs(value) < _ZERO:
+        return put_fixed(text, at, 0.0, np.int64(2))
+    if value < _SMALL:
+        return put_scientific(text, put_sign(text, at, value), abs(value), np.int64(3))
+    return put_fixed(text, at, value, np.int64(3) if value < 1.0 else np.int64(2))
